@@ -1,0 +1,54 @@
+// Package continual is the protocol of self-supervised continual graph learning: a learner sees one unlabelled task
+// after another; after each, every task seen so far is embedded by the frozen encoder and scored by a linear probe.
+package continual
+
+import (
+	"context"
+	"io"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// Learner is a method of self-supervised continual learning. Run calls Learn once per task, in order, and Embed for
+// every task seen so far after each. The graphs carry no labels.
+type Learner interface {
+	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
+	// cancelled; the learner is then in an undefined state and must be restored with Load.
+	Learn(ctx context.Context, task int, g *datasets.Graph, observe func(Step)) (*TaskReport, error)
+	// Embed returns one row per node of g, from the frozen encoder in inference mode.
+	Embed(ctx context.Context, g *datasets.Graph) (*Embedding, error)
+	// Save writes all that Learn and Embed of later tasks depend on; Load restores it exactly.
+	Save(w io.Writer) error
+	Load(r io.Reader) error
+}
+
+// Embedding is a matrix of node embeddings [Rows, Cols], row major. Cols may be 0: then the probe sees only class
+// frequencies, which is the majority predictor.
+type Embedding struct {
+	Rows, Cols int
+	Data       []float32
+}
+
+// Term is one named figure of a training step, such as a loss term.
+type Term struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// Step is what a learner tells an observer after a training step.
+type Step struct {
+	Task, Epoch, Epochs int
+	Terms               []Term  // loss terms in a fixed order, the total first
+	MarginalError       float64 // of the Sinkhorn plan between embeddings; 0 where none is solved
+}
+
+// TaskReport is what a learner records about one task; it goes into the Result as it is.
+type TaskReport struct {
+	Task        int                `json:"task"`
+	Nodes       int                `json:"nodes"`       // nodes of the batched graph, replay included
+	Epochs      int                `json:"epochs"`      // training steps taken
+	Seconds     float64            `json:"seconds"`     // wall time of Learn
+	FirstLoss   []Term             `json:"first_loss"`  // terms of the first step
+	LastLoss    []Term             `json:"last_loss"`   // terms of the last step
+	Diagnostics map[string]float64 `json:"diagnostics"` // solver and timing figures by name, documented by the learner
+}
