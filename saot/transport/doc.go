@@ -1,0 +1,2 @@
+// Package transport is optimal transport for graph learning.
+package transport
