@@ -1,0 +1,158 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Row returns row i without copying: the ascending columns and the values of its stored entries. For a dense matrix cols
+// is nil and vals is the whole row.
+func (f *Features) Row(i int) (cols []int32, vals []float32) {
+	if f.IsDense() {
+		return nil, f.Dense[i*f.Cols : (i+1)*f.Cols]
+	}
+	if f.Offsets == nil { // zero-width features need no offsets
+		return nil, nil
+	}
+	a, b := f.Offsets[i], f.Offsets[i+1]
+	return f.Columns[a:b], f.Values[a:b]
+}
+
+// CopyRow writes row i into dst, of length Cols, zeros included.
+func (f *Features) CopyRow(i int, dst []float32) {
+	cols, vals := f.Row(i)
+	if f.IsDense() {
+		copy(dst, vals)
+		return
+	}
+	clear(dst)
+	for k, c := range cols {
+		dst[c] = vals[k]
+	}
+}
+
+// Select returns a copy of the named rows, in that order and in the same storage.
+func (f *Features) Select(rows []int32) Features {
+	out := Features{Rows: len(rows), Cols: f.Cols}
+	if f.IsDense() {
+		out.Dense = make([]float32, 0, len(rows)*f.Cols)
+	} else {
+		out.Offsets = make([]int64, 1, len(rows)+1)
+	}
+	for _, i := range rows {
+		cols, vals := f.Row(int(i))
+		if f.IsDense() {
+			out.Dense = append(out.Dense, vals...)
+			continue
+		}
+		out.Columns = append(out.Columns, cols...)
+		out.Values = append(out.Values, vals...)
+		out.Offsets = append(out.Offsets, int64(len(out.Values)))
+	}
+	return out
+}
+
+// stack puts matrices of equal width and storage under one another.
+func stack(parts []*Features) (Features, error) {
+	first := parts[0]
+	out := Features{Cols: first.Cols}
+	if first.IsDense() {
+		out.Dense = []float32{}
+	} else {
+		out.Offsets = []int64{0}
+	}
+	for k, f := range parts {
+		if f.Cols != first.Cols || f.IsDense() != first.IsDense() {
+			return Features{}, fmt.Errorf("datasets: disjoint union: graph %d has %d features (dense: %t) but graph 0 has %d (dense: %t)",
+				k, f.Cols, f.IsDense(), first.Cols, first.IsDense())
+		}
+		out.Rows += f.Rows
+		if f.IsDense() {
+			out.Dense = append(out.Dense, f.Dense...)
+			continue
+		}
+		before := int64(len(out.Values))
+		out.Columns = append(out.Columns, f.Columns...)
+		out.Values = append(out.Values, f.Values...)
+		for i := range f.Rows {
+			end := before
+			if f.Offsets != nil {
+				end += f.Offsets[i+1]
+			}
+			out.Offsets = append(out.Offsets, end)
+		}
+	}
+	return out, nil
+}
+
+// Normalization says how feature rows are scaled after they are read. The zero value is L2, the default.
+type Normalization int
+
+const (
+	L2     Normalization = iota // each row divided by its Euclidean norm
+	Raw                         // as stored
+	Binary                      // every non-zero entry becomes 1
+	RowSum                      // each row divided by its sum; a row whose sum is 0 becomes 0, as in TRACE's loader
+)
+
+var normalizationNames = [...]string{L2: "l2", Raw: "raw", Binary: "binary", RowSum: "rowsum"}
+
+// String returns the name that ParseNormalization reads.
+func (n Normalization) String() string {
+	if n < 0 || int(n) >= len(normalizationNames) {
+		return fmt.Sprintf("Normalization(%d)", int(n))
+	}
+	return normalizationNames[n]
+}
+
+// ParseNormalization reads "l2", "raw", "binary" or "rowsum".
+func ParseNormalization(s string) (Normalization, error) {
+	if i := slices.Index(normalizationNames[:], s); i >= 0 {
+		return Normalization(i), nil
+	}
+	return 0, fmt.Errorf("datasets: unknown feature normalization %q: choose %s", s, strings.Join(normalizationNames[:], ", "))
+}
+
+// Normalize scales every row in place. All-zero rows stay zero.
+func (f *Features) Normalize(n Normalization) error {
+	if n < 0 || int(n) >= len(normalizationNames) {
+		return fmt.Errorf("datasets: unknown feature normalization %d: choose %s", int(n), strings.Join(normalizationNames[:], ", "))
+	}
+	for i := range f.Rows {
+		_, vals := f.Row(i)
+		switch n {
+		case Binary:
+			for k, v := range vals {
+				if v != 0 {
+					vals[k] = 1
+				}
+			}
+		case RowSum:
+			var sum float64
+			for _, v := range vals {
+				sum += float64(v)
+			}
+			divide(vals, sum)
+		case L2:
+			var sum float64
+			for _, v := range vals {
+				sum += float64(v) * float64(v)
+			}
+			divide(vals, math.Sqrt(sum))
+		}
+	}
+	return nil
+}
+
+// divide divides a row by d, or clears it where d is 0.
+func divide(row []float32, d float64) {
+	if d == 0 {
+		clear(row)
+		return
+	}
+	for k, v := range row {
+		row[k] = float32(float64(v) / d)
+	}
+}

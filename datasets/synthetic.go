@@ -1,0 +1,219 @@
+package datasets
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// SyntheticOptions sets the generated citation-like graph. A zero field takes its default.
+type SyntheticOptions struct {
+	Seed       uint64  // default 0
+	Nodes      int     // default 600
+	Classes    int     // default 8
+	Imbalance  float64 // size of the largest class over the smallest, at least 1; default 3
+	Degree     float64 // mean degree; default 5
+	Homophily  float64 // share of edges within a class, in (0, 1]; default 0.8
+	Spread     float64 // standard deviation of the log of a node's attractiveness; default 0.8
+	Vocabulary int     // feature columns; default 256
+	Words      int     // mean words a document; default 20
+	Background float64 // share of words that tell nothing of the class, in (0, 1); default 0.6
+}
+
+// DefaultSyntheticOptions returns the default stream's settings: 4 tasks of 2 classes, small enough for a pure-Go engine.
+func DefaultSyntheticOptions() SyntheticOptions {
+	return SyntheticOptions{Nodes: 600, Classes: 8, Imbalance: 3, Degree: 5, Homophily: 0.8, Spread: 0.8,
+		Vocabulary: 256, Words: 20, Background: 0.6}
+}
+
+func (o SyntheticOptions) withDefaults() SyntheticOptions {
+	d := DefaultSyntheticOptions()
+	return SyntheticOptions{
+		Seed:       o.Seed,
+		Nodes:      cmp.Or(o.Nodes, d.Nodes),
+		Classes:    cmp.Or(o.Classes, d.Classes),
+		Imbalance:  cmp.Or(o.Imbalance, d.Imbalance),
+		Degree:     cmp.Or(o.Degree, d.Degree),
+		Homophily:  cmp.Or(o.Homophily, d.Homophily),
+		Spread:     cmp.Or(o.Spread, d.Spread),
+		Vocabulary: cmp.Or(o.Vocabulary, d.Vocabulary),
+		Words:      cmp.Or(o.Words, d.Words),
+		Background: cmp.Or(o.Background, d.Background),
+	}
+}
+
+// Validate returns an error that names every field out of range.
+func (o SyntheticOptions) Validate() error {
+	o = o.withDefaults()
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Classes >= 1, "Classes is %d, want at least 1", o.Classes)
+	check(o.Nodes >= 10*o.Classes && o.Nodes <= math.MaxInt32, "Nodes is %d, want at least 10 a class", o.Nodes)
+	check(o.Imbalance >= 1 && o.Imbalance <= 10, "Imbalance is %g, want 1 to 10", o.Imbalance)
+	check(o.Degree > 0 && o.Degree <= float64(o.Nodes)/float64(8*max(1, o.Classes)), "Degree is %g, want above 0 and at most Nodes/(8·Classes)", o.Degree)
+	check(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
+	check(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
+	check(o.Vocabulary >= 4*topicsPerClass*o.Classes && o.Vocabulary <= math.MaxInt32, "Vocabulary is %d, want at least %d a class", o.Vocabulary, 4*topicsPerClass)
+	check(o.Words >= 1 && o.Words <= 10000, "Words is %d, want 1 to 10000", o.Words)
+	check(o.Background > 0 && o.Background < 1, "Background is %g, want between 0 and 1", o.Background)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("datasets: synthetic: %w", err)
+	}
+	return nil
+}
+
+// topicsPerClass is how many word topics belong to each class.
+const topicsPerClass = 2
+
+// Synthetic generates a graph like a small citation network: planted classes of unequal size; edges that prefer the own
+// class, between nodes of log-normal attractiveness (a degree-corrected block model); and word counts, drawn partly from
+// a background that all classes share and partly from the topics of the node's class, which overlap with the next class's. Equal
+// options give equal graphs. O(Nodes·Words + E log Nodes) time.
+//
+// It returns an error if an option is out of range.
+func Synthetic(opt SyntheticOptions) (*Dataset, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	opt = opt.withDefaults()
+	labels := syntheticLabels(opt)
+	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-citation 1 %+v", opt))
+	return &Dataset{
+		Name:       "synthetic-citation",
+		Graph:      Graph{Adjacency: syntheticEdges(opt, labels), Features: syntheticWords(opt, labels)},
+		Labels:     labels,
+		NumClasses: opt.Classes,
+		Checksum:   hex.EncodeToString(sum[:]),
+		Synthetic:  true,
+	}, nil
+}
+
+// syntheticLabels gives class sizes a geometric progression from 1 to Imbalance, the classes and the nodes in random order.
+func syntheticLabels(opt SyntheticOptions) []int32 {
+	rng := stream(opt.Seed, "synthetic/labels")
+	weight := make([]float64, opt.Classes)
+	for rank, c := range rng.Perm(opt.Classes) {
+		weight[c] = math.Pow(opt.Imbalance, float64(rank)/float64(max(1, opt.Classes-1)))
+	}
+	edge := cumulate(weight)
+	labels := make([]int32, opt.Nodes)
+	for i := range labels {
+		labels[i] = int32(edge.at((float64(i) + 0.5) / float64(opt.Nodes)))
+	}
+	rng.Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
+	return labels
+}
+
+// syntheticEdges draws edges until there are Nodes·Degree/2 different ones: one end by attractiveness, the other by
+// attractiveness within the same class with probability Homophily, else within the other classes.
+func syntheticEdges(opt SyntheticOptions, labels []int32) Adjacency {
+	rng := stream(opt.Seed, "synthetic/edges")
+	all := make([]float64, opt.Nodes)
+	members := make([][]int32, opt.Classes)
+	weight := make([][]float64, opt.Classes)
+	for i, c := range labels {
+		all[i] = math.Exp(opt.Spread * rng.NormFloat64())
+		members[c] = append(members[c], int32(i))
+		weight[c] = append(weight[c], all[i])
+	}
+	anyone := cumulate(all)
+	within := make([]cumulative, opt.Classes)
+	for c := range within {
+		within[c] = cumulate(weight[c])
+	}
+
+	want := int(math.Round(float64(opt.Nodes) * opt.Degree / 2))
+	seen := make(map[[2]int32]bool, want)
+	var src, dst []int32
+	for tries := 0; len(src) < want && tries < 20*want; tries++ { // the bound only matters for an extreme Spread
+		i := int32(anyone.draw(rng))
+		c := labels[i]
+		var j int32
+		if opt.Classes == 1 || rng.Float64() < opt.Homophily {
+			j = members[c][within[c].draw(rng)]
+		} else {
+			for j = int32(anyone.draw(rng)); labels[j] == c; j = int32(anyone.draw(rng)) {
+			}
+		}
+		pair := [2]int32{min(i, j), max(i, j)}
+		if i != j && !seen[pair] {
+			seen[pair] = true
+			src, dst = append(src, i), append(dst, j)
+		}
+	}
+	a, _ := cleanAdjacency(opt.Nodes, src, dst)
+	return a
+}
+
+// syntheticWords draws each node's words. The vocabulary has a Zipf background; every topic is a few random words of it. A
+// class speaks of its own topics and, half as often, of one that belongs to the next class.
+func syntheticWords(opt SyntheticOptions, labels []int32) Features {
+	rng := stream(opt.Seed, "synthetic/words")
+	zipf := make([]float64, opt.Vocabulary)
+	for w := range zipf {
+		zipf[w] = 1 / float64(w+1)
+	}
+	background := cumulate(zipf)
+	topics := make([][]int, opt.Classes*topicsPerClass)
+	for t := range topics {
+		topics[t] = rng.Perm(opt.Vocabulary)[:opt.Vocabulary/8]
+	}
+
+	out := Features{Rows: opt.Nodes, Cols: opt.Vocabulary, Offsets: make([]int64, opt.Nodes+1)}
+	for i, c := range labels {
+		length := 1 + int(float64(opt.Words)*rng.ExpFloat64()*0.5+float64(opt.Words)*0.5)
+		words := make([]int, length)
+		for k := range words {
+			if rng.Float64() < opt.Background {
+				words[k] = background.draw(rng)
+				continue
+			}
+			own := int(c) * topicsPerClass
+			topic := topics[(own+rng.IntN(topicsPerClass+1))%len(topics)]
+			words[k] = topic[rng.IntN(len(topic))]
+		}
+		slices.Sort(words)
+		for k := 0; k < length; {
+			first := k
+			for k++; k < length && words[k] == words[first]; k++ {
+			}
+			out.Columns = append(out.Columns, int32(words[first]))
+			out.Values = append(out.Values, float32(k-first))
+		}
+		out.Offsets[i+1] = int64(len(out.Values))
+	}
+	return out
+}
+
+// cumulative is a discrete distribution: entry i is the probability of all items up to i.
+type cumulative []float64
+
+func cumulate(weight []float64) cumulative {
+	sum := 0.0
+	c := make(cumulative, len(weight))
+	for i, w := range weight {
+		sum += w
+		c[i] = sum
+	}
+	for i := range c {
+		c[i] /= sum
+	}
+	return c
+}
+
+func (c cumulative) draw(rng *rand.Rand) int { return c.at(rng.Float64()) }
+
+// at returns the item at a quantile in [0, 1).
+func (c cumulative) at(q float64) int {
+	return min(sort.Search(len(c), func(i int) bool { return c[i] > q }), len(c)-1)
+}
