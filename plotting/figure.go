@@ -1,0 +1,171 @@
+// Package plotting draws what a run of the toolkit leaves behind: performance matrices, transport plans and curves.
+//
+// Every function takes plain numbers and options whose zero value works, and returns a Figure or an error that names
+// the offending row, series or field; none panics. A Figure is rendered as PNG, SVG with embedded fonts, or PDF.
+// Pictures share one style: a sans-serif face, a ramp that stays ordered for colour-blind readers and in grey, and the
+// categorical colours of Okabe and Ito (2008).
+package plotting
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is a picture of fixed size, ready to be rendered. The zero Figure is empty: rendering it is an error.
+type Figure struct {
+	width, height vg.Length
+	paint         func(draw.Canvas) // draws within the canvas, whose rectangle has the figure's size
+}
+
+// pngDPI makes a PNG twice as fine as its size on screen, so that it stays sharp on a dense display and in print.
+const pngDPI = 144
+
+// PNG renders the figure as a PNG at 144 dots per inch.
+func (f Figure) PNG() ([]byte, error) {
+	return f.render(func() writerCanvas {
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngDPI))}
+	})
+}
+
+// SVG renders the figure as an SVG that carries its fonts.
+func (f Figure) SVG() ([]byte, error) {
+	return f.render(func() writerCanvas {
+		return vgsvg.NewWith(vgsvg.UseWH(f.width, f.height), vgsvg.EmbedFonts(true))
+	})
+}
+
+// PDF renders the figure as a one-page PDF that carries its fonts.
+func (f Figure) PDF() ([]byte, error) {
+	return f.render(func() writerCanvas {
+		c := vgpdf.New(f.width, f.height)
+		c.EmbedFonts(true)
+		return c
+	})
+}
+
+// Save renders the figure in the format that the extension of path names (.png, .svg or .pdf) and writes it
+// atomically: path either keeps its old content or holds the whole picture. It returns an error for another extension,
+// an empty figure, or a folder that is missing or not writable.
+func (f Figure) Save(path string) error {
+	data, err := f.encode(filepath.Ext(path))
+	if err != nil {
+		return fmt.Errorf("plotting: save %s: %w", path, err)
+	}
+	if err := writeFile(path, data); err != nil {
+		return fmt.Errorf("plotting: save %s (does the folder exist, and may it be written?): %w", path, err)
+	}
+	return nil
+}
+
+// encode renders in the format of a file extension.
+func (f Figure) encode(ext string) ([]byte, error) {
+	switch strings.ToLower(ext) {
+	case ".png":
+		return f.PNG()
+	case ".svg":
+		return f.SVG()
+	case ".pdf":
+		return f.PDF()
+	}
+	return nil, fmt.Errorf("extension %q is not one of .png, .svg, .pdf", ext)
+}
+
+// writerCanvas is a canvas that can be encoded.
+type writerCanvas interface {
+	vg.CanvasSizer
+	io.WriterTo
+}
+
+// render paints on a white canvas and encodes it; a panic of the drawing library comes back as an error.
+func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
+	if f.paint == nil {
+		return nil, errors.New("plotting: the figure is empty: make one with Matrix, Plan or Curves")
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			data, err = nil, fmt.Errorf("plotting: draw: %v", r)
+		}
+	}()
+	canvas := newCanvas()
+	c := draw.New(canvas)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	f.paint(c)
+	var buf bytes.Buffer
+	if _, err := canvas.WriteTo(&buf); err != nil {
+		return nil, fmt.Errorf("plotting: encode: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// writeFile replaces the file at path by way of a temporary file in the same folder.
+func writeFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// Grid lays figures out in rows of cols, left to right and top to bottom, each at its own size and centred in its cell.
+// It returns an error if cols is not positive or a figure is empty.
+func Grid(cols int, figures ...Figure) (Figure, error) {
+	if cols < 1 || len(figures) == 0 {
+		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want at least one of each", len(figures), cols)
+	}
+	cols = min(cols, len(figures))
+	widths := make([]vg.Length, cols)
+	heights := make([]vg.Length, (len(figures)+cols-1)/cols)
+	for i, f := range figures {
+		if f.paint == nil {
+			return Figure{}, fmt.Errorf("plotting: figure %d of the grid is empty", i+1)
+		}
+		widths[i%cols] = max(widths[i%cols], f.width)
+		heights[i/cols] = max(heights[i/cols], f.height)
+	}
+	paint := func(c draw.Canvas) {
+		for i, f := range figures {
+			x := c.Min.X + sum(widths[:i%cols]) + (widths[i%cols]-f.width)/2
+			y := c.Max.Y - sum(heights[:i/cols]) - (heights[i/cols]+f.height)/2
+			f.paint(subCanvas(c, x, y, f.width, f.height))
+		}
+	}
+	return Figure{width: sum(widths), height: sum(heights), paint: paint}, nil
+}
+
+func sum(lengths []vg.Length) vg.Length {
+	var total vg.Length
+	for _, l := range lengths {
+		total += l
+	}
+	return total
+}
+
+// subCanvas is the part of c with lower left corner (x, y) and size (w, h).
+func subCanvas(c draw.Canvas, x, y, w, h vg.Length) draw.Canvas {
+	return draw.Canvas{Canvas: c.Canvas, Rectangle: rect(x, y, w, h)}
+}
+
+func rect(x, y, w, h vg.Length) vg.Rectangle {
+	return vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + w, Y: y + h}}
+}

@@ -1,0 +1,158 @@
+package plotting
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// MatrixOptions change how performance matrices look. The zero value works.
+type MatrixOptions struct {
+	Title   string  // above a single matrix; panels have titles of their own
+	Low     float64 // value of the darkest colour, in per cent
+	High    float64 // value of the brightest colour, in per cent; 0 means 100
+	Columns int     // panels in a row; 0 means 2
+}
+
+// Panel is one performance matrix of several that are drawn side by side.
+type Panel struct {
+	Title  string // may have several lines, such as "Class-IL, converged probe\nAP 88.6, AF −0.7"
+	Matrix [][]float64
+}
+
+// Matrix draws a performance matrix: row i, from the top, holds the accuracies after learning task i, column j those on
+// task j. Only the lower triangle is drawn: what stands above the diagonal was never learned.
+//
+// m: T rows, row i of i+1 accuracies or of T of which the first i+1 count; unit: per cent, in [0, 100].
+// Cells carry their value where there is room (up to about 25 tasks). Tasks are numbered from 1.
+// It returns an error for an empty or ragged matrix and for a value outside [0, 100], NaN included.
+func Matrix(m [][]float64, o MatrixOptions) (Figure, error) {
+	return Matrices([]Panel{{Title: o.Title, Matrix: m}}, o)
+}
+
+// Matrices draws several performance matrices with one colour scale. The unit and the errors are those of Matrix; the
+// error names the panel.
+func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
+	if o.High == 0 {
+		o.High = 100
+	}
+	if o.Columns == 0 {
+		o.Columns = 2
+	}
+	if !(o.Low < o.High) || math.IsInf(o.High-o.Low, 0) {
+		return Figure{}, fmt.Errorf("plotting: colour scale from Low %g to High %g: want Low < High", o.Low, o.High)
+	}
+	figures := make([]Figure, len(panels))
+	for i, panel := range panels {
+		if err := checkMatrix(panel.Matrix); err != nil {
+			return Figure{}, fmt.Errorf("plotting: matrix %q: %w", panel.Title, err)
+		}
+		figures[i] = panelFigure(panel, o)
+	}
+	grid, err := Grid(o.Columns, figures...)
+	if err != nil {
+		return Figure{}, err
+	}
+	return withColorBar(grid, o), nil
+}
+
+// checkMatrix says what is wrong with a performance matrix, if anything.
+func checkMatrix(m [][]float64) error {
+	if len(m) == 0 {
+		return fmt.Errorf("no rows: nothing was evaluated")
+	}
+	for i, row := range m {
+		if len(row) != i+1 && len(row) != len(m) {
+			return fmt.Errorf("row %d has %d columns: want %d or %d", i, len(row), i+1, len(m))
+		}
+		for j, v := range row[:i+1] {
+			if !(v >= 0 && v <= 100) {
+				return fmt.Errorf("row %d, column %d is %g: want a percentage", i, j, v)
+			}
+		}
+	}
+	return nil
+}
+
+// panelFigure draws one matrix with its axes and without a colour bar.
+func panelFigure(panel Panel, o MatrixOptions) Figure {
+	n := len(panel.Matrix)
+	side := min(max(vg.Length(n)*32, 160), 380)
+	p := newPlot(panel.Title, "accuracy on task", "after learning task")
+	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
+	p.X.Tick.Marker, p.Y.Tick.Marker = taskTicks(n), taskTicks(n)
+	p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High})
+	return plotFigure(p, side, side)
+}
+
+// withColorBar adds the scale of accuracies to the right of a figure.
+func withColorBar(f Figure, o MatrixOptions) Figure {
+	return Figure{width: f.width + barFrame, height: f.height, paint: func(c draw.Canvas) {
+		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
+		h := min(f.height*0.7, 320)
+		area := rect(c.Min.X+f.width+4, c.Min.Y+(f.height-h)/2, barWidth, h)
+		drawColorBar(c, area, viridis, o.Low, o.High, "accuracy (%)")
+	}}
+}
+
+// taskTicks numbers tasks from 1 at the middle of their cells: all of them, or every fifth.
+func taskTicks(n int) plot.ConstantTicks {
+	every := 1
+	if n > 20 {
+		every = 5
+	}
+	var ticks []plot.Tick
+	for i := range n {
+		if every == 1 || i == 0 || (i+1)%every == 0 {
+			ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i + 1)})
+		}
+	}
+	return ticks
+}
+
+// cells plots the lower triangle of a matrix as coloured squares around integer coordinates.
+type cells struct {
+	m         [][]float64
+	low, high float64
+}
+
+// DataRange implements plot.DataRanger.
+func (p *cells) DataRange() (xmin, xmax, ymin, ymax float64) {
+	end := float64(len(p.m)) - 0.5
+	return -0.5, end, -0.5, end
+}
+
+// Plot implements plot.Plotter.
+func (p *cells) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	side := c.Size().X / vg.Length(len(p.m))
+	gap := min(side*0.03, 0.75)
+	for i, row := range p.m {
+		for j, v := range row[:i+1] {
+			fill := viridis.at((v - p.low) / (p.high - p.low))
+			c.SetColor(fill)
+			c.Fill(rect(x(float64(j)-0.5)+gap/2, y(float64(i)+0.5)+gap/2, side-gap, side-gap).Path())
+			if label, size := cellText(v, side); label != "" {
+				c.FillText(textStyle(size, contrast(fill)), vg.Point{X: x(float64(j)), Y: y(float64(i))}, label)
+			}
+		}
+	}
+}
+
+// cellText returns the text of a cell and its size in points, as fine as the side of the cell allows: tenths, whole
+// per cents, or nothing.
+func cellText(v float64, side vg.Length) (label string, size float64) {
+	switch {
+	case side >= 24 && v < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64), 8
+	case side >= 18:
+		return strconv.FormatFloat(v, 'f', 0, 64), 8
+	case side >= 14:
+		return strconv.FormatFloat(v, 'f', 0, 64), 6.5
+	}
+	return "", 0
+}

@@ -1,0 +1,33 @@
+// Package nb shows figures inside a GoNB notebook.
+package nb
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/janpfeifer/gonb/gonbui"
+
+	"github.com/saot-go/saot/plotting"
+)
+
+// ErrNoNotebook is returned where no notebook kernel has started the program.
+var ErrNoNotebook = errors.New("nb: the program does not run in a GoNB notebook: use Figure.Save instead")
+
+// Show displays a figure below the running cell and returns when the notebook has received it. The picture is a PNG,
+// which every viewer, the exported page included, shows alike. Outside a notebook it writes nothing and returns
+// ErrNoNotebook; an empty figure is an error everywhere.
+func Show(f plotting.Figure) error {
+	png, err := f.PNG()
+	if err != nil {
+		return fmt.Errorf("nb: %w", err)
+	}
+	if !gonbui.IsNotebook {
+		return ErrNoNotebook
+	}
+	gonbui.DisplayPng(png)
+	gonbui.Sync()
+	if err := gonbui.Error(); err != nil {
+		return fmt.Errorf("nb: the notebook's pipe is broken: restart the kernel: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package plotting
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// The sizes of the one visual style, in points.
+const (
+	titleSize = 11
+	labelSize = 9
+	tickSize  = 8
+	hairline  = vg.Length(0.5)
+	margin    = vg.Length(8) // white space around a picture
+)
+
+var (
+	ink   = color.RGBA{R: 0x33, G: 0x33, B: 0x33, A: 0xff}
+	faint = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
+)
+
+// ramp is a sequence of colours at equal distances, interpolated linearly in sRGB.
+type ramp []color.RGBA
+
+// viridis is the map of Smith and van der Walt (matplotlib, CC0) at ten equal steps: it orders accuracies for every
+// kind of colour vision.
+var viridis = ramp{
+	hex(0x440154), hex(0x482878), hex(0x3e4989), hex(0x31688e), hex(0x26828e),
+	hex(0x1f9e89), hex(0x35b779), hex(0x6ece58), hex(0xb5de2b), hex(0xfde725),
+}
+
+// mass is ColorBrewer's YlGnBu (Brewer, Harrower), its light end made white: no mass, no ink.
+var mass = ramp{
+	hex(0xffffff), hex(0xedf8b1), hex(0xc7e9b4), hex(0x7fcdbb), hex(0x41b6c4),
+	hex(0x1d91c0), hex(0x225ea8), hex(0x253494), hex(0x081d58),
+}
+
+// okabeIto are the categorical colours of Okabe and Ito, "Color Universal Design" (2008), dark ones first and without
+// the yellow, which is lost on white.
+var okabeIto = []color.RGBA{
+	hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xe69f00), hex(0xcc79a7), hex(0x56b4e9), hex(0x000000),
+}
+
+func hex(rgb uint32) color.RGBA {
+	return color.RGBA{R: uint8(rgb >> 16), G: uint8(rgb >> 8), B: uint8(rgb), A: 0xff}
+}
+
+// at returns the colour at t in [0, 1]; values outside are clamped.
+func (r ramp) at(t float64) color.RGBA {
+	x := min(max(t, 0), 1) * float64(len(r)-1)
+	i := min(int(x), len(r)-2)
+	a, b, f := r[i], r[i+1], x-float64(i)
+	mix := func(p, q uint8) uint8 { return uint8(math.Round(float64(p) + f*(float64(q)-float64(p)))) }
+	return color.RGBA{R: mix(a.R, b.R), G: mix(a.G, b.G), B: mix(a.B, b.B), A: 0xff}
+}
+
+// contrast returns the text colour, dark or white, that reads better on c (luma of ITU-R BT.601).
+func contrast(c color.RGBA) color.Color {
+	if 0.299*float64(c.R)+0.587*float64(c.G)+0.114*float64(c.B) < 140 {
+		return color.White
+	}
+	return ink
+}
+
+// textStyle is the house face at a size in points.
+func textStyle(size float64, c color.Color) text.Style {
+	return text.Style{
+		Color:   c,
+		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Length(size)),
+		XAlign:  draw.XCenter,
+		YAlign:  draw.YCenter,
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+// newPlot returns a plot in the house style, without data.
+func newPlot(title, xLabel, yLabel string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.Title.Text = title
+	p.Title.Padding = 6
+	restyle(&p.Title.TextStyle, titleSize)
+	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		restyle(&a.Label.TextStyle, labelSize)
+		restyle(&a.Tick.Label, tickSize)
+		a.Label.Padding = 3
+		a.Padding = 0
+		a.Color, a.Width = ink, hairline
+		a.Tick.Color, a.Tick.Width = ink, hairline
+		a.Tick.Length = 3
+	}
+	return p
+}
+
+// restyle puts a text style in the house face and keeps its alignment.
+func restyle(s *text.Style, size float64) {
+	house := textStyle(size, ink)
+	s.Font, s.Color = house.Font, house.Color
+}
+
+// frame returns how much wider and higher than its data area a plot is, for a data area of about w by h.
+func frame(p *plot.Plot, w, h vg.Length) (dw, dh vg.Length) {
+	trial := draw.Canvas{Rectangle: rect(0, 0, w+100, h+100)}
+	size := p.DataCanvas(trial).Size()
+	return w + 100 - size.X, h + 100 - size.Y
+}
+
+// plotFigure turns a plot into a figure with a data area of w by h.
+func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
+	dw, dh := frame(p, w, h)
+	return Figure{width: w + dw + 2*margin, height: h + dh + 2*margin, paint: func(c draw.Canvas) {
+		p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
+	}}
+}
+
+const (
+	barWidth = vg.Length(10) // of a colour bar's ramp
+	barFrame = vg.Length(58) // a colour bar with its gap, ticks and label
+)
+
+// drawColorBar draws a ramp from lo to hi into area, which is as high as the data beside it, and its ticks and label to
+// the right.
+func drawColorBar(c draw.Canvas, area vg.Rectangle, r ramp, lo, hi float64, label string) {
+	const strips = 128
+	h := area.Size().Y / strips
+	for i := range strips {
+		// Strips overlap upwards, or a light seam would show between them.
+		over := min(h, vg.Length(strips-1-i)*h)
+		c.SetColor(r.at((float64(i) + 0.5) / strips))
+		c.Fill(rect(area.Min.X, area.Min.Y+vg.Length(i)*h, barWidth, h+over).Path())
+	}
+	line := draw.LineStyle{Color: ink, Width: hairline}
+	c.StrokeLines(line, outline(rect(area.Min.X, area.Min.Y, barWidth, area.Size().Y)))
+
+	style := textStyle(tickSize, ink)
+	style.XAlign = draw.XLeft
+	right := area.Min.X + barWidth
+	var widest vg.Length
+	for _, v := range niceTicks(lo, hi, 6) {
+		y := area.Min.Y + vg.Length((v-lo)/(hi-lo))*area.Size().Y
+		c.StrokeLine2(line, right, y, right+3, y)
+		s := formatTick(v)
+		widest = max(widest, style.Width(s))
+		c.FillText(style, vg.Point{X: right + 5, Y: y}, s)
+	}
+	if label == "" {
+		return
+	}
+	side := textStyle(labelSize, ink)
+	side.Rotation = math.Pi / 2
+	c.FillText(side, vg.Point{X: right + 5 + widest + labelSize, Y: area.Min.Y + area.Size().Y/2}, label)
+}
+
+// outline is the closed border of a rectangle.
+func outline(r vg.Rectangle) []vg.Point {
+	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
+}
+
+// niceTicks returns multiples of 1, 2 or 5 times a power of ten within [lo, hi], at most about count of them.
+func niceTicks(lo, hi float64, count int) []float64 {
+	raw := (hi - lo) / float64(count)
+	base := math.Pow(10, math.Floor(math.Log10(raw)))
+	step := base * 10
+	for _, m := range []float64{1, 2, 5} {
+		if m*base >= raw*(1-1e-9) {
+			step = m * base
+			break
+		}
+	}
+	var ticks []float64
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+step*1e-9; k++ {
+		ticks = append(ticks, k*step+0) // + 0 turns −0 into 0
+	}
+	return ticks
+}
+
+// formatTick writes a tick without the noise of binary fractions.
+func formatTick(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// scientific returns the power of ten e for which v/10^e is in [1, 10), and the text that announces it in a label. For
+// values that read well as they are, e is 0 and the text empty.
+func scientific(v float64) (e int, suffix string) {
+	e = int(math.Floor(math.Log10(v)))
+	if e >= -2 && e < 4 {
+		return 0, ""
+	}
+	return e, " (× " + powerOfTen(e) + ")"
+}
+
+// powerOfTen writes 10^e in plain characters: the embedded face has no superscript minus.
+func powerOfTen(e int) string { return fmt.Sprintf("1e%d", e) }
