@@ -1,9 +1,9 @@
 package transport
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Domain says in which form Sinkhorn's sweeps are done.
@@ -84,27 +84,35 @@ func DefaultSinkhorn() SinkhornConfig {
 }
 
 // Validate lists every bad field at once.
-func (c SinkhornConfig) Validate() error {
-	var errs []error
+func (c SinkhornConfig) Validate() error { return invalid("sinkhorn", c.faults()) }
+
+// faults says what is wrong with each bad field.
+func (c SinkhornConfig) faults() []string {
+	var bad []string
 	if !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 0) {
-		errs = append(errs, fmt.Errorf("epsilon is %v: it must be positive and finite", c.Epsilon))
+		bad = append(bad, fmt.Sprintf("epsilon is %v: it must be positive and finite", c.Epsilon))
 	}
 	if c.Sweeps < 1 {
-		errs = append(errs, fmt.Errorf("sweeps is %d: it must be at least 1", c.Sweeps))
+		bad = append(bad, fmt.Sprintf("sweeps is %d: it must be at least 1", c.Sweeps))
 	}
 	if _, err := ParseDomain(c.Domain.String()); err != nil {
-		errs = append(errs, fmt.Errorf("domain is %v: use auto, kernel or log", c.Domain))
+		bad = append(bad, fmt.Sprintf("domain is %v: use auto, kernel or log", c.Domain))
 	}
 	if !(c.CostRange >= 0) || math.IsInf(c.CostRange, 0) {
-		errs = append(errs, fmt.Errorf("cost_range is %v: it must be finite and not negative", c.CostRange))
+		bad = append(bad, fmt.Sprintf("cost_range is %v: it must be finite and not negative", c.CostRange))
 	}
 	if !(c.Tolerance >= 0) {
-		errs = append(errs, fmt.Errorf("tolerance is %v: it must not be negative", c.Tolerance))
+		bad = append(bad, fmt.Sprintf("tolerance is %v: it must not be negative", c.Tolerance))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("transport: sinkhorn config: %w", err)
+	return bad
+}
+
+// invalid makes one error, on one line, of the faults of a config.
+func invalid(config string, faults []string) error {
+	if len(faults) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("transport: %s config: %s", config, strings.Join(faults, "; "))
 }
 
 // graphDomain resolves AutoDomain for the graph form.

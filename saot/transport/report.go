@@ -1,0 +1,50 @@
+package transport
+
+import "fmt"
+
+// Status says how a host solver ended.
+type Status int
+
+const (
+	// Converged: the marginal error is within the tolerance and, for Gromov problems, so is the change of the plan.
+	Converged Status = iota
+	// SweepLimit: the marginal error was still above the tolerance after the last sweep allowed.
+	SweepLimit
+	// OuterLimit: the marginals hold, but the plan still moved when the outer steps of a Gromov problem ran out. A few
+	// outer steps are the method's default, so this is no error.
+	OuterLimit
+)
+
+var statusNames = [...]string{Converged: "converged", SweepLimit: "sweep limit", OuterLimit: "outer limit"}
+
+// String returns the status in words.
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statusNames) {
+		return fmt.Sprintf("Status(%d)", int(s))
+	}
+	return statusNames[s]
+}
+
+// MarshalText writes the words.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Report says what a host solver did. Not converging is data: the plan is returned all the same.
+type Report struct {
+	Status        Status  `json:"status"`
+	Domain        Domain  `json:"domain"`         // form of the last sweeps, KernelDomain or LogDomain
+	Outer         int     `json:"outer"`          // outer steps taken; 1 for linear problems
+	Sweeps        int     `json:"sweeps"`         // Sinkhorn sweeps, all outer steps together
+	MarginalError float64 `json:"marginal_error"` // L1 error of the column marginal, in [0, 2]; rows are exact
+	PlanChange    float64 `json:"plan_change"`    // L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems
+	Epsilon       float64 `json:"epsilon"`
+	Tolerance     float64 `json:"tolerance"`
+}
+
+// Err returns nil unless the marginals were missed; then it names ε and the sweeps, and what to change.
+func (r Report) Err() error {
+	if r.Status != SweepLimit {
+		return nil
+	}
+	return fmt.Errorf("transport: marginal error %.2g is above the tolerance %.2g after %d sweeps at epsilon %g: raise epsilon or sweeps",
+		r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
+}
