@@ -1,4 +1,18 @@
-// Package engine decides which compute backend runs: XLA (CUDA or CPU), ONNX Runtime or pure Go.
+// Package engine decides which compute backend runs: XLA (CUDA or CPU), ONNX Runtime or pure Go. It is the only package
+// that imports backends.
+//
+// Open takes a name (go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so), or
+// chooses where the name is empty:
+//
+//  1. the environment variable GOMLX_BACKEND, if set;
+//  2. XLA on CUDA, where an NVIDIA GPU and a PJRT plugin are present;
+//  3. ONNX Runtime, where its library is found: at ONNXRUNTIME_SHARED_LIBRARY_PATH if that is set, else in the user's
+//     cache (see InstallONNX), else where GoMLX installs it;
+//  4. XLA on the CPU, where its PJRT plugin is installed;
+//  5. pure Go, always.
+//
+// A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
+// automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds pure Go alone.
 package engine
 
 import (
@@ -9,18 +23,21 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-
-	_ "github.com/gomlx/compute-onnx"
-	_ "github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/gomlx/support/exceptions"
 )
 
 // Info describes the engine of a run; it is recorded in the Result.
 type Info struct {
-	Name    string `json:"name"`    // "onnx", "xla:cuda", "xla:cpu" or "go"
-	Version string `json:"version"` // of the library or of the Go module
+	Name    string `json:"name"`    // "onnx", "xla:cuda", "xla:cpu", "go", or "xla" for a plugin of another device
+	Version string `json:"version"` // of the library where it tells, else of the Go module
 	Device  string `json:"device"`
 	Library string `json:"library,omitempty"` // file name of the shared library, if any
-	Reason  string `json:"reason"`            // why it was chosen
+	Reason  string `json:"reason"`            // why it was chosen, and what was passed over; one line
+}
+
+// String returns the line that a command prints before a run: name, version, device and reason.
+func (i Info) String() string {
+	return fmt.Sprintf("%s %s on %s: %s", i.Name, i.Version, i.Device, i.Reason)
 }
 
 // Engine is an open compute backend. It counts the graphs compiled on it.
@@ -30,42 +47,42 @@ type Engine struct {
 	compiled atomic.Int64
 }
 
-// Open opens the engine that spec names: "onnx", "xla", "xla:cuda", "go", … or "" to choose (see the package doc).
-func Open(spec string) (*Engine, error) {
-	b, err := compute.NewWithConfig(spec)
-	if err != nil {
-		return nil, fmt.Errorf("engine: open %q: %w", spec, err)
-	}
-	return &Engine{backend: b, info: Info{Name: b.Name(), Device: b.Description()}}, nil
-}
-
 // Backend returns the backend, for building executors directly.
 func (e *Engine) Backend() compute.Backend { return e.backend }
 
 // Info returns what runs and why.
 func (e *Engine) Info() Info { return e.info }
 
-// Compiled returns the number of graphs compiled so far through Func and ModelFunc.
+// Compiled returns the number of graphs built so far through Func and ModelFunc: one for each combination of input shapes.
 func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 
-// Close releases the backend.
+// Close releases the backend. Neither the engine nor anything made with it may be used afterwards.
 func (e *Engine) Close() { e.backend.Finalize() }
 
 // Func is a graph function on an engine, compiled once per combination of input shapes.
 type Func struct {
+	name string
 	call func(args ...any) ([]*tensors.Tensor, error)
 }
 
 // Call runs the function; it compiles first where the input shapes are new. Panics of graph building come back as errors.
-func (f *Func) Call(inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err error) {
 	args := make([]any, len(inputs))
 	for i, t := range inputs {
 		args[i] = t
 	}
-	return f.call(args...)
+	caught := exceptions.TryCatch[error](func() { outputs, err = f.call(args...) })
+	if caught != nil {
+		err = caught
+	}
+	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %w", f.name, err)
+	}
+	return outputs, nil
 }
 
-// Func wraps a graph-building function (which may panic) for execution on the engine.
+// Func wraps a graph-building function (which may panic) for execution on the engine. It returns an error if GoMLX
+// refuses the function.
 func (e *Engine) Func(name string, build func(inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	exec, err := graph.NewExec(e.backend, func(inputs []*graph.Node) []*graph.Node {
 		e.compiled.Add(1)
@@ -75,13 +92,17 @@ func (e *Engine) Func(name string, build func(inputs []*graph.Node) []*graph.Nod
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
 	exec.WithName(name).SetMaxCache(-1)
-	return &Func{call: exec.Call}, nil
+	return &Func{name: name, call: exec.Call}, nil
 }
 
-// ModelFunc wraps a graph-building function that reads and updates the variables of a store. The graph is marked as
-// training, without which ONNX Runtime would freeze variables that no gradient reaches into constants.
+// ModelFunc wraps a graph-building function that reads and updates the variables of a store; it must take at least one
+// input. The graph is marked as training, without which ONNX Runtime would freeze variables that no gradient reaches
+// into constants. It returns an error if GoMLX refuses the function.
 func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *model.Scope, inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	exec, err := model.NewExec(e.backend, store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
+		if len(inputs) == 0 {
+			exceptions.Panicf("a model function needs at least one input")
+		}
 		e.compiled.Add(1)
 		store.SetTraining(inputs[0].Graph(), true)
 		return build(scope, inputs)
@@ -90,5 +111,5 @@ func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *mo
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
 	exec.WithName(name).SetMaxCache(-1)
-	return &Func{call: exec.Call}, nil
+	return &Func{name: name, call: exec.Call}, nil
 }

@@ -2,21 +2,46 @@
 package enginetest
 
 import (
+	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Each runs f as a subtest on each engine present.
+// EnginesEnv narrows the engines of Each to a comma-separated list of names, as engine.Open takes them. A plugin's path
+// is a name too; options after a comma are not. An engine that is named so and cannot be opened fails the test.
+const EnginesEnv = "SAOT_TEST_ENGINES"
+
+// opened keeps the engines of this test process by name, since opening one is dear and ONNX Runtime loads only once.
+var opened sync.Map
+
+// Each runs f as a subtest on each engine present: pure Go, ONNX Runtime, XLA on the CPU and on CUDA, or those that
+// EnginesEnv names. A missing engine skips its subtest. Engines are shared by all tests of the process: f must neither
+// close its engine nor count on Compiled starting at zero.
 func Each(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
-	for _, spec := range []string{"go", "onnx"} {
-		t.Run(spec, func(t *testing.T) {
-			e, err := engine.Open(spec)
-			if err != nil {
-				t.Skipf("engine %s is not present: %v", spec, err)
+	names, narrowed := []string{"go", "onnx", "xla:cpu", "xla:cuda"}, false
+	if list := os.Getenv(EnginesEnv); list != "" {
+		names, narrowed = strings.Split(list, ","), true
+	}
+	for _, name := range names {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			e, err := open(name)
+			switch {
+			case err != nil && narrowed:
+				t.Fatalf("engine %s, named by %s, is not present: %v", name, EnginesEnv, err)
+			case err != nil:
+				t.Skipf("engine %s is not present: %v", name, err)
 			}
 			f(t, e)
 		})
 	}
+}
+
+// open opens an engine once per process.
+func open(name string) (*engine.Engine, error) {
+	once, _ := opened.LoadOrStore(name, sync.OnceValues(func() (*engine.Engine, error) { return engine.Open(name) }))
+	return once.(func() (*engine.Engine, error))()
 }

@@ -1,0 +1,77 @@
+//go:build cgo && (linux || darwin)
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+	onnxbackend "github.com/gomlx/compute-onnx"
+	"github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/pjrt"
+)
+
+// hasNative tells whether XLA and ONNX Runtime are part of this binary.
+const hasNative = true
+
+// native holds what is true of the whole process, because shared libraries are: the backends' switches are global
+// variables, and ONNX Runtime is loaded once, from one file.
+var native struct {
+	sync.Mutex
+	onnxLibrary string
+}
+
+// openNative opens XLA or ONNX Runtime with downloads switched off, and returns the library's version too.
+func openNative(c Candidate, options string) (compute.Backend, string, error) {
+	native.Lock()
+	defer native.Unlock()
+	onnxbackend.EnableAutoInstall(false)
+	xla.EnableAutoInstall(false)
+	if strings.ContainsAny(c.Library, ",=") {
+		return nil, "", fmt.Errorf("GoMLX cannot read the path %s: move the library to one without comma and equals sign", c.Library)
+	}
+	if c.Spec == nameONNX {
+		return openONNX(c.Library, options)
+	}
+	return openXLA(c, options)
+}
+
+// openONNX opens ONNX Runtime on the CPU: on a GPU XLA is the engine. The caller holds the lock.
+func openONNX(path, options string) (compute.Backend, string, error) {
+	if native.onnxLibrary != "" && native.onnxLibrary != path {
+		return nil, "", fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: use that one, or another process", native.onnxLibrary)
+	}
+	backend, err := onnxbackend.New(strings.TrimSuffix("cpu,"+path+","+options, ","))
+	if err != nil {
+		return nil, "", err
+	}
+	native.onnxLibrary = path
+	if b, ok := backend.(interface{ Version() string }); ok && b.Version() != "" {
+		return backend, b.Version(), nil
+	}
+	return backend, "compute-onnx " + moduleVersion("github.com/gomlx/compute-onnx"), nil
+}
+
+// openXLA opens the PJRT plugin of the candidate. On CUDA matrix products keep float32's precision unless options ask
+// for TF32: its ten bits are too few for the marginals of a transport plan. The caller holds the lock.
+func openXLA(c Candidate, options string) (compute.Backend, string, error) {
+	config := c.Library
+	if c.Spec == nameCUDA && !strings.Contains(options, "tf32") {
+		config += ",tf32=false"
+	}
+	if options != "" {
+		config += "," + options
+	}
+	backend, err := xla.New(config)
+	if err != nil {
+		return nil, "", err
+	}
+	version := "go-xla " + moduleVersion("github.com/gomlx/go-xla")
+	if plugin, err := pjrt.GetPlugin(c.Library); err == nil {
+		major, minor := plugin.Version()
+		version += fmt.Sprintf(", PJRT %d.%d", major, minor)
+	}
+	return backend, version, nil
+}

@@ -1,0 +1,17 @@
+//go:build !cgo || !(linux || darwin)
+
+package engine
+
+import (
+	"errors"
+
+	"github.com/gomlx/compute"
+)
+
+// hasNative tells whether XLA and ONNX Runtime are part of this binary.
+const hasNative = false
+
+// openNative cannot be reached through Open: without cgo every native candidate is missing.
+func openNative(Candidate, string) (compute.Backend, string, error) {
+	return nil, "", errors.New("this binary was built without cgo")
+}

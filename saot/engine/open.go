@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/gomlx/support/exceptions"
+)
+
+// Open opens the engine that spec names, or chooses one where spec is empty (the order is in the package doc). It
+// returns an error for an unknown name, listing the known ones, and for a named engine that cannot be used, saying why
+// and how to get it.
+func Open(spec string) (*Engine, error) {
+	if spec != "" {
+		return openNamed(spec, "named by the user")
+	}
+	if spec = os.Getenv(compute.ConfigEnvVar); spec != "" {
+		e, err := openNamed(spec, "named by "+compute.ConfigEnvVar)
+		if err != nil {
+			return nil, fmt.Errorf("%w (the name came from %s)", err, compute.ConfigEnvVar)
+		}
+		return e, nil
+	}
+	return openBest()
+}
+
+// openNamed opens the engine that spec names, or fails.
+func openNamed(spec, reason string) (*Engine, error) {
+	name, err := parseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	candidate := name.find()
+	if candidate.Missing != "" {
+		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing, candidate.Hint)
+	}
+	e, err := candidate.open(name.options)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %s cannot be used: %w; %s", spec, candidate.where(), err, candidate.Hint)
+	}
+	e.info.Reason = reason
+	return e, nil
+}
+
+// openBest opens the first candidate that works. A library that is there but does not work is noted in Info.Reason.
+func openBest() (*Engine, error) {
+	var passedOver []string
+	for _, candidate := range Survey() {
+		if candidate.Missing != "" {
+			if candidate.Library != "" {
+				passedOver = append(passedOver, candidate.complaint(errors.New(candidate.Missing)))
+			}
+			continue
+		}
+		e, err := candidate.open("")
+		if err != nil {
+			passedOver = append(passedOver, candidate.complaint(err))
+			continue
+		}
+		e.info.Reason = candidate.reason(passedOver)
+		return e, nil
+	}
+	return nil, fmt.Errorf("engine: no engine works: %s", strings.Join(passedOver, "; "))
+}
+
+// open opens the backend of a candidate that is present.
+func (c Candidate) open(options string) (*Engine, error) {
+	var backend compute.Backend
+	var version string
+	var err error
+	caught := exceptions.TryCatch[error](func() {
+		if c.Spec == nameGo {
+			backend, err = gobackend.New("")
+			version = moduleVersion("github.com/gomlx/compute")
+			return
+		}
+		backend, version, err = openNative(c, options)
+	})
+	if caught != nil {
+		err = caught
+	}
+	if err != nil { // the backend may be a non-nil interface holding nothing
+		return nil, err
+	}
+	info := Info{Name: c.Spec, Version: version, Device: deviceName(c.Spec, backend)}
+	if c.Library != "" {
+		info.Library = filepath.Base(c.Library)
+	}
+	return &Engine{backend: backend, info: info}, nil
+}
+
+// complaint says in one line that the candidate is there and does not work.
+func (c Candidate) complaint(err error) string {
+	return fmt.Sprintf("%s could not be loaded (%s)", c.where(), strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// reason says in one line why the candidate was chosen.
+func (c Candidate) reason(passedOver []string) string {
+	if len(passedOver) > 0 {
+		return strings.Join(passedOver, "; ") + "; using " + c.label()
+	}
+	switch c.Spec {
+	case nameGo:
+		if !hasNative {
+			return "the only engine of a build without cgo"
+		}
+		return "no faster engine is installed; `saot engines` says how to get one"
+	case nameCUDA:
+		return "an NVIDIA GPU and the plugin " + c.Library + " were found"
+	default:
+		return c.label() + " was found at " + c.Library
+	}
+}
+
+// deviceName describes what the backend computes on.
+func deviceName(name string, backend compute.Backend) string {
+	if name == nameGo || name == nameONNX {
+		return fmt.Sprintf("CPU (%s/%s, %d threads)", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+	}
+	return backend.DeviceDescription(0)
+}
+
+// moduleVersion returns the version of a Go module linked into this binary, "unknown" where the binary does not tell.
+func moduleVersion(path string) string {
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range build.Deps {
+			if module.Path == path {
+				return module.Version
+			}
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Candidate is an engine as far as it can be seen without opening it.
+type Candidate struct {
+	Spec    string // the name that Open takes
+	Library string // path of its shared library; empty where none was found, and for pure Go
+	Missing string // why it cannot be used; empty where it is present
+	Hint    string // how to get it
+}
+
+// onnxPathEnv names the ONNX Runtime library to use, for this package as for GoMLX.
+const onnxPathEnv = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
+
+// pluginPathEnv lists the folders of PJRT plugins, as in go-xla.
+const pluginPathEnv = "PJRT_PLUGIN_LIBRARY_PATH"
+
+// Survey lists every engine in the order in which Open chooses, the missing ones too. It opens nothing.
+func Survey() []Candidate {
+	return []Candidate{findXLA(nameCUDA), findONNX(), findXLA(nameCPU), findGo()}
+}
+
+// where names the engine with its library, for a message.
+func (c Candidate) where() string {
+	if c.Library == "" {
+		return c.label()
+	}
+	return c.label() + " at " + c.Library
+}
+
+// label is the engine's name in a sentence.
+func (c Candidate) label() string {
+	switch c.Spec {
+	case nameGo:
+		return "pure Go"
+	case nameONNX:
+		return "ONNX Runtime"
+	case nameCUDA:
+		return "XLA on CUDA"
+	case nameCPU:
+		return "XLA on the CPU"
+	default:
+		return "XLA"
+	}
+}
+
+func findGo() Candidate { return Candidate{Spec: nameGo, Hint: "built in"} }
+
+// findONNX returns the ONNX Runtime that the environment names, else the first one installed.
+func findONNX() Candidate {
+	if path := os.Getenv(onnxPathEnv); path != "" {
+		return onnxAt(path)
+	}
+	for _, path := range onnxPaths() {
+		if _, err := os.Stat(path); err == nil {
+			return onnxAt(path)
+		}
+	}
+	c := onnxAt("")
+	if c.Missing == "" {
+		c.Missing = "its library was not found"
+	}
+	return c
+}
+
+// onnxAt returns the ONNX Runtime at a path; an empty path stands for none.
+func onnxAt(path string) Candidate {
+	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv + " to a libonnxruntime"}
+	return c.check("OrtGetApiBase")
+}
+
+// onnxPaths lists where ONNX Runtime gets installed: by InstallONNX, then by GoMLX.
+func onnxPaths() []string {
+	var paths []string
+	if dir, err := onnxCache(); err == nil {
+		paths = append(paths, filepath.Join(dir, onnxLibrary()))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if runtime.GOOS == "darwin" {
+			paths = append(paths, filepath.Join(home, "Library", "Application Support", "onnxruntime", "libonnxruntime.dylib"))
+		} else {
+			paths = append(paths, filepath.Join(home, ".local", "lib", "onnxruntime", "libonnxruntime.so"))
+		}
+	}
+	return paths
+}
+
+// findXLA returns the PJRT plugin for a device, nameCPU or nameCUDA, if one is installed.
+func findXLA(name string) Candidate {
+	if name == nameCUDA && !hasGPU() {
+		c := xlaAt(name, "")
+		if c.Missing == "" {
+			c.Missing = "no NVIDIA GPU was found (no /dev/nvidia0)"
+		}
+		return c
+	}
+	for _, dir := range pluginFolders() {
+		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*"} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // sorted; the only error is a bad pattern
+			for _, path := range found {
+				if pluginDevice(path) == name {
+					return xlaAt(name, path)
+				}
+			}
+		}
+	}
+	c := xlaAt(name, "")
+	if c.Missing == "" {
+		c.Missing = "no PJRT plugin was found"
+	}
+	return c
+}
+
+// xlaAt returns the XLA engine of the PJRT plugin at a path; an empty path stands for none.
+func xlaAt(name, path string) Candidate {
+	hint := "name a plugin as xla:/path/to/plugin.so"
+	switch name {
+	case nameCPU:
+		hint = "put go-xla's pjrt_c_api_cpu_plugin.so into ~/.local/lib/go-xla, or name it as xla:/path (environment.md)"
+	case nameCUDA:
+		hint = "install the Python package jax-cuda13-pjrt with its NVIDIA libraries and name xla:/path/to/xla_cuda_plugin.so (environment.md)"
+	}
+	return Candidate{Spec: name, Library: path, Hint: hint}.check("GetPjrtApi")
+}
+
+// check fills Missing: the build must have the backend, and the library, if there is one, must be whole.
+func (c Candidate) check(symbol string) Candidate {
+	if !hasNative {
+		return Candidate{Spec: c.Spec, Missing: "this binary was built without cgo", Hint: "build with CGO_ENABLED=1 and a C compiler on Linux or macOS"}
+	}
+	if c.Library != "" {
+		if err := checkLibrary(c.Library, symbol); err != nil {
+			c.Missing = err.Error()
+		}
+	}
+	return c
+}
+
+// pluginFolders lists where PJRT plugins are looked for. go-xla's own search is not used, because it loads every plugin
+// that it finds, and a truncated one then kills the process.
+func pluginFolders() []string {
+	if dirs, set := os.LookupEnv(pluginPathEnv); set {
+		return filepath.SplitList(dirs)
+	}
+	var dirs []string
+	if home, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(home, ".local", "lib", "go-xla"), filepath.Join(home, ".local", "lib", "go-xla", "nvidia"),
+			filepath.Join(home, "Library", "Application Support", "go-xla"))
+	}
+	dirs = append(dirs, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia")
+	return append(dirs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
+}
+
+// pluginDevice tells a plugin's engine name from its file name.
+func pluginDevice(path string) string {
+	switch base := strings.ToLower(filepath.Base(path)); {
+	case strings.Contains(base, "cuda"):
+		return nameCUDA
+	case strings.Contains(base, "cpu"):
+		return nameCPU
+	default:
+		return nameXLA
+	}
+}
+
+// hasGPU reports whether the kernel shows an NVIDIA GPU.
+func hasGPU() bool {
+	devices, _ := filepath.Glob("/dev/nvidia[0-9]*") // the only error is a bad pattern
+	return len(devices) > 0
+}
