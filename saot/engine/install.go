@@ -116,18 +116,18 @@ func (i installer) install(ctx context.Context, from string) error {
 	if from != "" {
 		return i.unpack(from, temp)
 	}
-	var failures []error
+	var failures []string
 	for _, p := range i.pins {
 		archive, err := i.fetch(ctx, p, temp)
 		if err == nil {
 			return i.unpack(archive, temp)
 		}
-		failures = append(failures, err)
+		failures = append(failures, err.Error())
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return fmt.Errorf("%w: %w", ErrFetch, errors.Join(failures...))
+	return fmt.Errorf("%w: %s", ErrFetch, strings.Join(failures, "; "))
 }
 
 // fetch downloads the package of a pin with its client into a folder of its own, and returns the archive's path.

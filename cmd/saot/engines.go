@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// newEnginesCommand builds "saot engines", which shows the compute engines of this machine, and its subcommand install.
+func newEnginesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "engines",
+		Short: "show the compute engines of this machine: present, missing, chosen",
+		Long: `Show every compute engine in the order in which one is chosen, with its version and place; which one would run and
+why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine of a command
+names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) },
+	}
+	install := &cobra.Command{Use: "install", Short: "install an engine", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}}
+	install.AddCommand(newInstallONNXCommand())
+	cmd.AddCommand(install)
+	return cmd
+}
+
+// newInstallONNXCommand builds "saot engines install onnx".
+func newInstallONNXCommand() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "onnx",
+		Short: "install ONNX Runtime into the user's cache",
+		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned SHA-256 and put it
+into the user's cache, where every saot command finds it. No script of a package is run. With --from nothing is fetched.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			path, err := engine.InstallONNX(ctx, from, cmd.ErrOrStderr())
+			if errors.Is(err, engine.ErrFetch) {
+				return fmt.Errorf("%w; install npm or Python's pip, or pass --from the package's .tgz or .whl", err)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "take the library from this onnxruntime-node .tgz or onnxruntime .whl")
+	return cmd
+}
+
+// showEngines opens every engine that is present, to tell its version, and prints the table and the choice.
+func showEngines(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) } // Flush reports the error
+	say("ENGINE\tSTATE\tVERSION\tWHERE")
+	var hints []string
+	for _, candidate := range engine.Survey() {
+		state, version, where := describeEngine(candidate)
+		say("%s\t%s\t%s\t%s", candidate.Spec, state, version, where)
+		if state != "present" {
+			hints = append(hints, fmt.Sprintf("to get %s: %s", candidate.Spec, candidate.Hint))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
+	chosen, err := engine.Open("")
+	if err != nil {
+		return err
+	}
+	defer chosen.Close()
+	say("chosen: %s", chosen.Info())
+	for _, hint := range hints {
+		say("%s", hint)
+	}
+	return table.Flush()
+}
+
+// describeEngine returns a row of the table: state, version and place.
+func describeEngine(candidate engine.Candidate) (state, version, where string) {
+	where = candidate.Library
+	if where == "" {
+		where = "built in"
+	}
+	if candidate.Missing != "" {
+		if candidate.Library == "" {
+			return "missing", "-", candidate.Missing
+		}
+		return "broken", "-", candidate.Library + ": " + candidate.Missing
+	}
+	name := candidate.Spec
+	e, err := engine.Open(name)
+	if err != nil {
+		return "broken", "-", err.Error()
+	}
+	defer e.Close()
+	return "present", e.Info().Version, where
+}
