@@ -91,7 +91,7 @@ func planFigure(g *grid, rowMass, colMass []float64, o PlanOptions) Figure {
 		head = title.Height(o.Title) + 6
 	}
 	side := marginGap + marginDepth
-	return Figure{
+	f := Figure{
 		width:  w + dw + side + 8 + barFrame + 2*margin,
 		height: h + dh + side + head + 2*margin,
 		paint: func(c draw.Canvas) {
@@ -100,7 +100,7 @@ func planFigure(g *grid, rowMass, colMass []float64, o PlanOptions) Figure {
 			data := p.DataCanvas(plotArea).Rectangle
 			c.StrokeLines(draw.LineStyle{Color: ink, Width: hairline}, outline(data))
 			if o.Title != "" {
-				c.FillText(title, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: c.Max.Y - margin}, o.Title)
+				c.FillText(title, vg.Point{X: c.Center().X, Y: c.Max.Y - margin}, o.Title)
 			}
 			drawMarginal(c, rect(data.Min.X, data.Max.Y+marginGap, data.Size().X, marginDepth), colMass, false)
 			drawMarginal(c, rect(data.Max.X+marginGap, data.Min.Y, marginDepth, data.Size().Y), rowMass, true)
@@ -110,6 +110,7 @@ func planFigure(g *grid, rowMass, colMass []float64, o PlanOptions) Figure {
 			drawColorBar(c, bar, mass, o.Low/unit, o.High/unit, "mass"+suffix)
 		},
 	}
+	return widened(f, title.Width(o.Title))
 }
 
 // drawMarginal draws a marginal as one filled staircase: from the bottom edge of area, or from its left edge if rows,

@@ -117,8 +117,20 @@ func frame(p *plot.Plot, w, h vg.Length) (dw, dh vg.Length) {
 // plotFigure turns a plot into a figure with a data area of w by h.
 func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
 	dw, dh := frame(p, w, h)
-	return Figure{width: w + dw + 2*margin, height: h + dh + 2*margin, paint: func(c draw.Canvas) {
+	f := Figure{width: w + dw + 2*margin, height: h + dh + 2*margin, paint: func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
+	}}
+	return widened(f, p.Title.TextStyle.Width(p.Title.Text))
+}
+
+// widened returns the figure, with white on both sides where its centred title would not fit otherwise.
+func widened(f Figure, title vg.Length) Figure {
+	extra := title + 2*margin - f.width
+	if extra <= 0 {
+		return f
+	}
+	return Figure{width: f.width + extra, height: f.height, paint: func(c draw.Canvas) {
+		f.paint(draw.Crop(c, extra/2, -extra/2, 0, 0))
 	}}
 }
 
