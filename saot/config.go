@@ -1,0 +1,204 @@
+package saot
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/view"
+)
+
+// Objective is what is learned within a task.
+type Objective int
+
+// The objectives: the paper's, and the one that its ablation "w/o Optimal Transport" puts in its place.
+const (
+	Transport   Objective = iota // L_mat + α·L_str (Eq. 11)
+	BarlowTwins                  // Graph Barlow Twins on the same views and replay; no transport plan is solved
+)
+
+var objectives = []string{"transport", "barlow-twins"}
+
+// String returns the name used in flags and files.
+func (o Objective) String() string { return enum.Name("Objective", objectives, o) }
+
+// MarshalText writes the name.
+func (o Objective) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads the name.
+func (o *Objective) UnmarshalText(text []byte) (err error) {
+	*o, err = enum.Parse[Objective]("objective", objectives, string(text))
+	return err
+}
+
+// Distillation is what the frozen teacher of the previous task hands on (Eq. 12 and the ablations of Table 4).
+type Distillation int
+
+// The kinds of distillation.
+const (
+	DistillPlan   Distillation = iota // Θ(π_Z^{t−1}, π_Z^t), the paper's L_skd
+	DistillNone                       // "w/o Cross-task Distill."
+	DistillCosine                     // "w/ Cosine": 1 − cos of each node's old and new embedding
+	DistillMSE                        // "w/ MSE": squared distance of each node's old and new embedding
+)
+
+var distillations = []string{"plan", "none", "cosine", "mse"}
+
+// String returns the name used in flags and files.
+func (d Distillation) String() string { return enum.Name("Distillation", distillations, d) }
+
+// MarshalText writes the name.
+func (d Distillation) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads the name.
+func (d *Distillation) UnmarshalText(text []byte) (err error) {
+	*d, err = enum.Parse[Distillation]("distillation", distillations, string(text))
+	return err
+}
+
+// Divergence is Θ, the discrepancy between two transport plans (Eqs. 9 and 12).
+type Divergence int
+
+// The divergences that the paper names.
+const (
+	KL        Divergence = iota // KL(π_T ‖ π), with its exact gradient (π_T − π)/ε
+	Frobenius                   // M²·‖π_T − π‖²_F, differentiated through the sweeps
+)
+
+var divergences = []string{"kl", "frobenius"}
+
+// String returns the name used in flags and files.
+func (d Divergence) String() string { return enum.Name("Divergence", divergences, d) }
+
+// MarshalText writes the name.
+func (d Divergence) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads the name.
+func (d *Divergence) UnmarshalText(text []byte) (err error) {
+	*d, err = enum.Parse[Divergence]("divergence", divergences, string(text))
+	return err
+}
+
+// Scaling fixes the units of the three loss terms, which the paper leaves open.
+type Scaling int
+
+// The scalings.
+const (
+	// Balanced gives all terms comparable gradients at any ε and M: ε·KL (or the Frobenius divergence over M), and
+	// (1/M)·‖C* − R‖²_F for L_str.
+	Balanced Scaling = iota
+	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. KL then
+	// drowns L_str, so that α in [0, 1] has almost no effect.
+	Literal
+)
+
+var scalings = []string{"balanced", "literal"}
+
+// String returns the name used in flags and files.
+func (s Scaling) String() string { return enum.Name("Scaling", scalings, s) }
+
+// MarshalText writes the name.
+func (s Scaling) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name.
+func (s *Scaling) UnmarshalText(text []byte) (err error) {
+	*s, err = enum.Parse[Scaling]("scaling", scalings, string(text))
+	return err
+}
+
+// Config holds every setting of the method. The same struct is flags, files and the Result's record.
+type Config struct {
+	Encoder encoder.Config `json:"encoder"`
+
+	LearningRate float64 `json:"learning_rate"` // of Adam, which starts afresh with each task
+	Epochs       int     `json:"epochs"`        // full-batch steps per task
+	EdgeDrop     float64 `json:"edge_drop"`     // share of edges dropped in a view
+	FeatureMask  float64 `json:"feature_mask"`  // share of feature columns masked in a view
+
+	Points        int                     `json:"points"`         // M, nodes of the batched graph that are aligned in a step
+	Epsilon       float64                 `json:"epsilon"`        // ε of both plans, in units of the cosine cost
+	Sweeps        int                     `json:"sweeps"`         // K, Sinkhorn sweeps for π_Z
+	Sigma         float64                 `json:"sigma"`          // σ, weight of the features against the edges in Eq. 7
+	GromovOuter   int                     `json:"gromov_outer"`   // outer steps for π_G
+	GromovSweeps  int                     `json:"gromov_sweeps"`  // Sinkhorn sweeps per outer step
+	StructureUnit transport.Normalization `json:"structure_unit"` // "max" divides L⊗π by its maximum, "paper" leaves the raw scale
+
+	Objective    Objective    `json:"objective"`
+	Divergence   Divergence   `json:"divergence"`   // Θ
+	Scaling      Scaling      `json:"scaling"`      // units of the terms
+	Alpha        float64      `json:"alpha"`        // α, weight of L_str
+	Distillation Distillation `json:"distillation"` // what the teacher hands on
+	Beta         float64      `json:"beta"`         // β, its weight
+
+	Buffer int   `json:"buffer"`  // nodes kept of each past task
+	FanOut []int `json:"fan_out"` // neighbours drawn per hop when the buffer is filled
+}
+
+// DefaultConfig returns the settings that a prototype of the method was tuned to on small real streams.
+func DefaultConfig() Config {
+	return Config{
+		Encoder:      encoder.DefaultConfig(),
+		LearningRate: 1e-3, Epochs: 30, EdgeDrop: 0.2, FeatureMask: 0.1,
+		Points: 256, Epsilon: 0.2, Sweeps: 50, Sigma: 0.5, GromovOuter: 2, GromovSweeps: 30, StructureUnit: transport.MaxNormalization,
+		Objective: Transport, Divergence: KL, Scaling: Balanced, Alpha: 1, Distillation: DistillPlan, Beta: 0.5,
+		Buffer: 200, FanOut: []int{10, 10},
+	}
+}
+
+// Validate lists every field out of range.
+func (c Config) Validate() error {
+	var errs []error
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("saot: %s is %v, want %s", field, value, want))
+		}
+	}
+	if err := c.Encoder.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := c.view().Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	check(c.LearningRate > 0 && c.LearningRate < 1, "learning_rate", c.LearningRate, "a value in (0, 1), such as 0.001")
+	check(c.Epochs >= 1, "epochs", c.Epochs, "1 or more")
+	check(c.Points >= 2, "points", c.Points, "2 or more")
+	check(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a positive value, such as 0.2")
+	check(c.Sweeps >= 1, "sweeps", c.Sweeps, "1 or more")
+	check(c.Sigma >= 0 && c.Sigma <= 1, "sigma", c.Sigma, "a value in [0, 1]")
+	check(c.GromovOuter >= 1, "gromov_outer", c.GromovOuter, "1 or more")
+	check(c.GromovSweeps >= 1, "gromov_sweeps", c.GromovSweeps, "1 or more")
+	check(c.Alpha >= 0, "alpha", c.Alpha, "0 or more")
+	check(c.Beta >= 0, "beta", c.Beta, "0 or more")
+	check(c.Buffer >= 0, "buffer", c.Buffer, "0 or more")
+	for hop, f := range c.FanOut {
+		check(f >= 1, fmt.Sprintf("fan_out[%d]", hop), f, "1 or more")
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) view() view.Config {
+	return view.Config{EdgeDrop: c.EdgeDrop, FeatureMask: c.FeatureMask}
+}
+
+// distils reports whether a teacher takes part. Without transport there is no plan to distil: the paper's variant "w/o
+// Optimal Transport" keeps replay alone.
+func (c Config) distils() bool {
+	return c.Objective == Transport && c.Distillation != DistillNone && c.Beta > 0
+}
+
+// gromov returns the settings of π_G, which has the ε of π_Z: with another the encoder would have to stretch cosines that
+// cannot leave [−1, 1].
+func (c Config) gromov() transport.FGWConfig {
+	f := transport.DefaultFGW()
+	f.Epsilon, f.Sigma, f.Normalization, f.Outer, f.Sweeps = c.Epsilon, c.Sigma, c.StructureUnit, c.GromovOuter, c.GromovSweeps
+	return f
+}
+
+// sinkhorn returns the settings of π_Z. Only the Frobenius divergence needs gradients through the sweeps.
+func (c Config) sinkhorn() transport.SinkhornConfig {
+	s := transport.DefaultSinkhorn()
+	s.Epsilon, s.Sweeps, s.Differentiable = c.Epsilon, c.Sweeps, c.Divergence == Frobenius
+	return s
+}

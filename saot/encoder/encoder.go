@@ -1,0 +1,208 @@
+// Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and PReLU
+// over padded sparse batches of few fixed shapes (SAOT §5, Table "implementation details"; the architecture is that of
+// Graph Barlow Twins).
+package encoder
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// Encoder is a GCN with its variables, ready to embed graphs on an engine.
+type Encoder struct {
+	Config   Config
+	Features int // width of the input
+	Buckets  *Buckets
+
+	store     *model.Store
+	embed     *engine.Func
+	calibrate *engine.Func
+}
+
+// Paths in the store.
+const (
+	Scope        = "/encoder" // the encoder's variables
+	TeacherScope = "/teacher" // a frozen copy of them
+)
+
+// New draws an encoder's initial weights from rng and prepares it for the engine.
+func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.Rand) (*Encoder, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if features < 1 {
+		return nil, fmt.Errorf("encoder: the graph has %d feature columns, want 1 or more", features)
+	}
+	enc := &Encoder{Config: c, Features: features, Buckets: buckets, store: model.NewStore()}
+	if err := c.initialise(enc.store.Scope(Scope), features, rng); err != nil {
+		return nil, err
+	}
+	var err1, err2 error
+	enc.embed, err1 = e.ModelFunc("embed", enc.store, func(_ *model.Scope, in []*Node) []*Node {
+		return enc.forward(in, Inference)
+	})
+	enc.calibrate, err2 = e.ModelFunc("calibrate", enc.store, func(_ *model.Scope, in []*Node) []*Node {
+		return enc.forward(in, Training)[1:]
+	})
+	return enc, errors.Join(err1, err2)
+}
+
+// forward encodes a clean graph: inputs are Xᵀ, mask and the operator; outputs are X·W₁ and Z.
+func (enc *Encoder) forward(in []*Node, mode Mode) []*Node {
+	scope := enc.store.Scope(Scope)
+	projected := Project(scope, in[0])
+	return []*Node{projected, enc.Config.Encode(scope, projected, PropagationOf(in[2:]), in[1], mode)}
+}
+
+// PropagationOf reads the graph inputs that Operator.Tensors supplies.
+func PropagationOf(in []*Node) Propagation {
+	return Propagation{Source: in[0], Target: in[1], Weight: in[2]}
+}
+
+// Store returns the variables, for a training step that updates them.
+func (enc *Encoder) Store() *model.Store { return enc.store }
+
+// Batch uploads a graph padded to one of the encoder's buckets.
+func (enc *Encoder) Batch(g *datasets.Graph) (*Batch, error) {
+	if g.Features.Cols != enc.Features {
+		return nil, fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, enc.Features)
+	}
+	return NewBatch(g, enc.Buckets.Fit(SizeOf(g)))
+}
+
+// Forward runs the frozen encoder over a batch and returns X·W₁ [N, hidden] and Z [N, out], padding included.
+func (enc *Encoder) Forward(b *Batch) (projected, z *tensors.Tensor, err error) {
+	out, err := enc.run(enc.embed, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[0], out[1], nil
+}
+
+// Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages towards
+// the graph's statistics and changes nothing else.
+func (enc *Encoder) Calibrate(g *datasets.Graph) error {
+	b, err := enc.Batch(g)
+	if err != nil {
+		return err
+	}
+	defer b.Finalize()
+	_, err = enc.run(enc.calibrate, b)
+	return err
+}
+
+func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
+	op, err := NewOperator(&b.Graph.Adjacency, b.Size.Entries)
+	if err != nil {
+		return nil, err
+	}
+	defer op.Finalize()
+	out, err := f.Call(append([]*tensors.Tensor{b.FeaturesT, b.Mask}, op.Tensors()...)...)
+	if err != nil {
+		return nil, fmt.Errorf("encoder: forward pass over %d nodes: %w", b.Graph.NumNodes(), err)
+	}
+	return out, nil
+}
+
+// Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major.
+func (enc *Encoder) Embed(ctx context.Context, g *datasets.Graph) (rows, cols int, data []float32, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, 0, nil, err
+	}
+	b, err := enc.Batch(g)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	defer b.Finalize()
+	_, z, err := enc.Forward(b)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	rows, cols = g.NumNodes(), enc.Config.Out
+	err = tensors.ConstFlatData(z, func(flat []float32) { data = append(data, flat[:rows*cols]...) })
+	return rows, cols, data, err
+}
+
+// Freeze copies the encoder's variables to TeacherScope, where nothing trains them.
+func (enc *Encoder) Freeze() error {
+	for _, name := range names {
+		value, err := enc.store.Scope(Scope).GetVariable(name).Value()
+		if err != nil {
+			return fmt.Errorf("encoder: freeze %s: %w", name, err)
+		}
+		data, err := tensors.CopyFlatData[float32](value)
+		if err != nil {
+			return fmt.Errorf("encoder: freeze %s: %w", name, err)
+		}
+		copied := tensors.FromFlatDataAndDimensions(data, value.Shape().Dimensions...)
+		teacher := enc.store.Scope(TeacherScope)
+		if v := teacher.GetVariable(name); v != nil {
+			err = v.SetValue(copied)
+		} else if v, err = teacher.CreateVariable(name, copied); err == nil {
+			v.SetTrainable(false)
+		}
+		if err != nil {
+			return fmt.Errorf("encoder: freeze %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// savedVariable is how a variable is written.
+type savedVariable struct {
+	Name  string
+	Shape []int
+	Data  []float32
+}
+
+var names = [...]string{inputWeight, normScale, normOffset, normMean, normVariance, slope, outputWeight, outputBias}
+
+// Save writes the encoder's variables.
+func (enc *Encoder) Save(w *gob.Encoder) error {
+	for _, name := range names {
+		t, err := enc.store.Scope(Scope).GetVariable(name).Value()
+		if err != nil {
+			return fmt.Errorf("encoder: read %s: %w", name, err)
+		}
+		data, err := tensors.CopyFlatData[float32](t)
+		if err != nil {
+			return fmt.Errorf("encoder: read %s: %w", name, err)
+		}
+		if err := w.Encode(savedVariable{name, t.Shape().Dimensions, data}); err != nil {
+			return fmt.Errorf("encoder: write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Load restores variables written by Save into an encoder of the same shape.
+func (enc *Encoder) Load(r *gob.Decoder) error {
+	for _, name := range names {
+		var s savedVariable
+		if err := r.Decode(&s); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("encoder: read %s from the checkpoint: %w", name, err)
+		}
+		v := enc.store.Scope(Scope).GetVariable(name)
+		if want := v.Shape(); s.Name != name || len(s.Data) != want.Size() {
+			return fmt.Errorf("encoder: the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name, want.Dimensions)
+		}
+		if err := v.SetValue(tensors.FromFlatDataAndDimensions(s.Data, s.Shape...)); err != nil {
+			return fmt.Errorf("encoder: restore %s: %w", name, err)
+		}
+	}
+	return nil
+}

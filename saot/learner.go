@@ -1,0 +1,290 @@
+package saot
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/saot/replay"
+	"github.com/saot-go/saot/saot/transport"
+)
+
+// Learner is the method: an encoder trained task by task to align transport plans, with a teacher and a replay buffer.
+// It implements continual.Learner. It is not safe for concurrent use.
+type Learner struct {
+	config  Config
+	seed    uint64
+	encoder *encoder.Encoder
+	buffer  replay.Buffer
+	tasks   int // tasks learned so far
+
+	train *engine.Func
+	cost  *engine.Func // K(X₁, X₂) of the aligned nodes
+}
+
+var _ continual.Learner = (*Learner)(nil)
+
+// New returns a learner whose weights are drawn from seed. The sizes of the graphs to come let it choose few padded
+// shapes, and refuse settings that cannot work, before anything is computed; see SizesOf.
+func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedValue uint64) (*Learner, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	batched := c.batchedSizes(tasks)
+	for t, s := range batched {
+		if c.Objective == Transport && s.Nodes < c.Points {
+			return nil, fmt.Errorf("saot: points is %d, but task %d has only %d nodes, replay included: lower points to %d or less",
+				c.Points, t+1, s.Nodes, smallest(batched))
+		}
+	}
+	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(append(batched, tasks...)), seed.Stream(seedValue, "weights"))
+	if err != nil {
+		return nil, err
+	}
+	if err := enc.Freeze(); err != nil {
+		return nil, err
+	}
+	l := &Learner{config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+	var err1, err2 error
+	l.train, err1 = e.ModelFunc("train", enc.Store(), l.step)
+	l.cost, err2 = e.Func("feature cost", func(in []*Node) []*Node {
+		return []*Node{transport.CosineCost(Mul(in[0], in[1]), Mul(in[0], in[2]))}
+	})
+	return l, errors.Join(err1, err2)
+}
+
+// SizesOf returns the sizes of a stream's task graphs.
+func SizesOf(s *datasets.Stream) []encoder.Size {
+	sizes := make([]encoder.Size, len(s.Tasks))
+	for i := range s.Tasks {
+		sizes[i] = encoder.SizeOf(s.Tasks[i].Graph)
+	}
+	return sizes
+}
+
+// batchedSizes adds the replayed subgraphs: their nodes are known, and their edges are taken to be in proportion.
+func (c Config) batchedSizes(tasks []encoder.Size) []encoder.Size {
+	out := make([]encoder.Size, len(tasks))
+	var replayed encoder.Size
+	for t, s := range tasks {
+		out[t] = encoder.Size{Nodes: s.Nodes + replayed.Nodes, Entries: s.Entries + replayed.Entries}
+		kept := min(c.Buffer, s.Nodes)
+		replayed.Nodes += kept
+		if s.Nodes > 0 {
+			replayed.Entries += s.Entries * kept / s.Nodes
+		}
+	}
+	return out
+}
+
+func smallest(sizes []encoder.Size) int {
+	least := math.MaxInt
+	for _, s := range sizes {
+		least = min(least, s.Nodes)
+	}
+	return least
+}
+
+// Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
+// keeps a subgraph of the task. Diagnostics of the report:
+//
+//	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
+//	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 the identity
+//	entropy                                    of π_Z at the last step, over its maximum
+//	prepare_seconds                            views, sampling and π_G, done while the engine works
+//	wait_seconds                               the part of it that the engine had to wait for
+//	engine_seconds                             training steps on the engine
+//	setup_seconds                              batching, upload, the teacher's projection, replay
+func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+	start := time.Now()
+	batched, err := l.buffer.Union(g)
+	if err != nil {
+		return nil, fmt.Errorf("saot: task %d: join replay: %w", task+1, err)
+	}
+	report := &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Epochs: l.config.Epochs, Diagnostics: map[string]float64{}}
+	if err := l.fit(ctx, task, batched, report, observe); err != nil {
+		return nil, err
+	}
+	if err := l.encoder.Freeze(); err != nil {
+		return nil, err
+	}
+	l.buffer.Add(g, seed.Stream(l.seed, "replay", task))
+	l.tasks = task + 1
+	report.Seconds = time.Since(start).Seconds()
+	d := report.Diagnostics
+	d["setup_seconds"] = report.Seconds - d["wait_seconds"] - d["engine_seconds"]
+	return report, nil
+}
+
+// fit runs the epochs of a task. While the engine takes one step, prepare makes the inputs of the next.
+func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+	b, err := l.encoder.Batch(batched)
+	if err != nil {
+		return fmt.Errorf("saot: task %d: %w", task+1, err)
+	}
+	defer b.Finalize()
+	if err := l.resetOptimizer(); err != nil {
+		return err
+	}
+	in := stepInputs[*tensors.Tensor]{featuresT: b.FeaturesT, mask: b.Mask}
+	if l.config.distils() {
+		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
+		projected, z, err := l.encoder.Forward(b)
+		if err != nil {
+			return fmt.Errorf("saot: task %d: teacher: %w", task+1, err)
+		}
+		defer func() { _ = projected.FinalizeAll() }()
+		_ = z.FinalizeAll()
+		beta := l.config.Beta
+		if l.tasks == 0 {
+			beta = 0 // nothing has been learned that could be distilled
+		}
+		in.projected, in.weights = projected, tensors.FromScalar(float32(beta))
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next := l.prepareAll(ctx, task, b)
+	for epoch := range l.config.Epochs {
+		waiting := time.Now()
+		p, ok := <-next
+		if !ok || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if p.err != nil {
+			return fmt.Errorf("saot: task %d, step %d: %w", task+1, epoch+1, p.err)
+		}
+		p.into(&in)
+		working := time.Now()
+		out, err := l.run(&in)
+		if err != nil {
+			return fmt.Errorf("saot: task %d, step %d: %w", task+1, epoch+1, err)
+		}
+		p.finalize()
+		record(report, p, out, working.Sub(waiting), time.Since(working))
+		step := continual.Step{Task: task, Epoch: epoch, Epochs: l.config.Epochs, Terms: lossTerms(out), MarginalError: out[outMarginalError]}
+		if err := checkFinite(step); err != nil {
+			return err
+		}
+		if epoch == 0 {
+			report.FirstLoss = step.Terms
+		}
+		report.LastLoss = step.Terms
+		if observe != nil {
+			observe(step)
+		}
+	}
+	report.Diagnostics["graph_diagonal_mass"] /= float64(l.config.Epochs)
+	return nil
+}
+
+// run takes one training step on the engine.
+func (l *Learner) run(in *stepInputs[*tensors.Tensor]) ([]float64, error) {
+	result, err := l.train.Call(flatten(in, l.config, l.encoder.Features)...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, numOutputs)
+	err = tensors.ConstFlatData(result[0], func(flat []float32) {
+		for i, v := range flat {
+			out[i] = float64(v)
+		}
+	})
+	return out, errors.Join(err, result[0].FinalizeAll())
+}
+
+func lossTerms(out []float64) []continual.Term {
+	terms := make([]continual.Term, len(lossNames))
+	for i, name := range lossNames {
+		terms[i] = continual.Term{Name: name, Value: out[i]}
+	}
+	return terms
+}
+
+func checkFinite(s continual.Step) error {
+	for i := len(s.Terms) - 1; i >= 0; i-- { // the total comes first and is the last to blame
+		if v := s.Terms[i].Value; math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("saot: task %d, step %d: the %s loss is %v: lower learning_rate or raise epsilon", s.Task+1, s.Epoch+1, s.Terms[i].Name, v)
+		}
+	}
+	return nil
+}
+
+func record(r *continual.TaskReport, p *prepared, out []float64, wait, work time.Duration) {
+	d := r.Diagnostics
+	d["wait_seconds"] += wait.Seconds()
+	d["engine_seconds"] += work.Seconds()
+	d["prepare_seconds"] += p.seconds
+	d["marginal_error"] = max(d["marginal_error"], out[outMarginalError])
+	d["graph_marginal_error"] = max(d["graph_marginal_error"], p.marginalError)
+	d["graph_diagonal_mass"] += p.diagonalMass
+	d["diagonal_mass"] = out[outDiagonalMass]
+	d["entropy"] = out[outEntropy]
+}
+
+// resetOptimizer sets Adam's moments and step count to zero, as if it were created afresh for the task.
+func (l *Learner) resetOptimizer() error {
+	for v := range l.encoder.Store().IterVariables() {
+		if !strings.HasPrefix(v.Path(), "/AdamOptimizer/") || !v.HasValue() {
+			continue
+		}
+		if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
+			return fmt.Errorf("saot: reset %s: %w", v.Path(), err)
+		}
+	}
+	return nil
+}
+
+// Embed returns the frozen encoder's embeddings of g [nodes, out].
+func (l *Learner) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+	rows, cols, data, err := l.encoder.Embed(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, nil
+}
+
+// Save writes what later tasks depend on: the number of tasks, the encoder (which is also the teacher) and the buffer.
+// Adam starts afresh with each task and has no state in between.
+func (l *Learner) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	if err := out.Encode(l.tasks); err != nil {
+		return fmt.Errorf("saot: save: %w", err)
+	}
+	if err := l.encoder.Save(out); err != nil {
+		return err
+	}
+	if err := out.Encode(l.buffer.Subgraphs); err != nil {
+		return fmt.Errorf("saot: save replay buffer: %w", err)
+	}
+	return nil
+}
+
+// Load restores a learner of the same configuration.
+func (l *Learner) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	if err := in.Decode(&l.tasks); err != nil {
+		return fmt.Errorf("saot: load: %w", err)
+	}
+	if err := l.encoder.Load(in); err != nil {
+		return err
+	}
+	l.buffer.Subgraphs = nil
+	if err := in.Decode(&l.buffer.Subgraphs); err != nil {
+		return fmt.Errorf("saot: load replay buffer: %w", err)
+	}
+	return l.encoder.Freeze()
+}

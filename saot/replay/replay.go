@@ -1,0 +1,101 @@
+// Package replay is the memory of past tasks: one small subgraph each, joined to the current task's graph by disjoint
+// union (SAOT §4.1). Nothing in it knows labels.
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// Buffer keeps one subgraph per past task.
+type Buffer struct {
+	Budget    int   // nodes kept of each task; 0 keeps nothing
+	FanOut    []int // neighbours drawn per node at each hop from a seed
+	Subgraphs []*datasets.Graph
+}
+
+// Validate returns an error that names the first field out of range.
+func (b *Buffer) Validate() error {
+	if b.Budget < 0 {
+		return fmt.Errorf("replay: buffer is %d nodes a task, want 0 or more", b.Budget)
+	}
+	for hop, f := range b.FanOut {
+		if f < 1 {
+			return fmt.Errorf("replay: fan-out of hop %d is %d, want 1 or more", hop+1, f)
+		}
+	}
+	return nil
+}
+
+// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them.
+func (b *Buffer) Add(g *datasets.Graph, rng *rand.Rand) {
+	if b.Budget == 0 {
+		return
+	}
+	nodes := b.sample(g, rng)
+	b.Subgraphs = append(b.Subgraphs, &datasets.Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)})
+}
+
+// Union returns the batched graph: g first, then every kept subgraph, without edges between them.
+func (b *Buffer) Union(g *datasets.Graph) (*datasets.Graph, error) {
+	if len(b.Subgraphs) == 0 {
+		return g, nil
+	}
+	return datasets.DisjointUnion(append([]*datasets.Graph{g}, b.Subgraphs...)...)
+}
+
+// sample draws seeds uniformly and, around each, neighbours layer by layer with the given fan-outs, until the budget is
+// reached. The seeds follow a random order of all nodes, so the budget is always filled if the graph has the nodes.
+func (b *Buffer) sample(g *datasets.Graph, rng *rand.Rand) []int32 {
+	budget := min(b.Budget, g.NumNodes())
+	taken := make(map[int32]bool, budget)
+	take := func(v int32) bool {
+		if taken[v] || len(taken) == budget {
+			return false
+		}
+		taken[v] = true
+		return true
+	}
+	for _, seed := range rng.Perm(g.NumNodes()) {
+		if len(taken) == budget {
+			break
+		}
+		if !take(int32(seed)) {
+			continue
+		}
+		layer := []int32{int32(seed)}
+		for _, fanOut := range b.FanOut {
+			var next []int32
+			for _, v := range layer {
+				for _, u := range draw(g.Adjacency.Neighborhood(int(v)), fanOut, rng) {
+					if take(u) {
+						next = append(next, u)
+					}
+				}
+			}
+			layer = next
+		}
+	}
+	nodes := make([]int32, 0, budget)
+	for v := range taken {
+		nodes = append(nodes, v)
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+// draw returns k of the neighbours without replacement, all of them where there are no more than k.
+func draw(neighbors []int32, k int, rng *rand.Rand) []int32 {
+	if len(neighbors) <= k {
+		return neighbors
+	}
+	out := slices.Clone(neighbors)
+	for i := range k {
+		j := i + rng.IntN(len(out)-i)
+		out[i], out[j] = out[j], out[i]
+	}
+	return out[:k]
+}

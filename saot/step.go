@@ -1,0 +1,132 @@
+package saot
+
+import (
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/transport"
+)
+
+// What a training step returns, in one vector.
+const (
+	outTotal = iota
+	outMatching
+	outStructure
+	outDistillation
+	outMarginalError
+	outDiagonalMass
+	outEntropy
+	numOutputs
+)
+
+var lossNames = [...]string{outTotal: "total", outMatching: "matching", outStructure: "structure", outDistillation: "distillation"}
+
+// stepInputs are the tensors of one training step in the order in which the graph takes them. Those that the settings
+// have no use for are absent.
+type stepInputs[T any] struct {
+	featuresT, mask    T    // Xᵀ [F, N] and the real nodes [N, 1]
+	operators          [6]T // Â of both views
+	masked             [2]T // feature columns that each view masks [k]
+	points             T    // the M aligned nodes [M, 1]
+	graphPlan, target  T    // π_G* and C* [M, M]
+	projected, weights T    // the teacher's X·W₁ [N, hidden]; β, or 0 while there is no teacher
+}
+
+// fields lists the inputs that a step with these settings has.
+func (in *stepInputs[T]) fields(c Config, features int) []*T {
+	list := []*T{&in.featuresT, &in.mask}
+	for i := range in.operators {
+		list = append(list, &in.operators[i])
+	}
+	if c.view().MaskedColumns(features) > 0 {
+		list = append(list, &in.masked[0], &in.masked[1])
+	}
+	if c.Objective == Transport {
+		list = append(list, &in.points, &in.graphPlan, &in.target)
+	}
+	if c.distils() {
+		list = append(list, &in.projected, &in.weights)
+	}
+	return list
+}
+
+// flatten returns the tensors in order.
+func flatten(in *stepInputs[*tensors.Tensor], c Config, features int) []*tensors.Tensor {
+	var out []*tensors.Tensor
+	for _, field := range in.fields(c, features) {
+		out = append(out, *field)
+	}
+	return out
+}
+
+// step builds one training step (Eq. 13): both views through the encoder, the losses, and Adam's update. It returns one
+// vector of numOutputs figures.
+func (l *Learner) step(_ *model.Scope, nodes []*Node) []*Node {
+	var in stepInputs[*Node]
+	for i, field := range in.fields(l.config, l.encoder.Features) {
+		*field = nodes[i]
+	}
+	scope := l.encoder.Store().Scope(encoder.Scope)
+	projected := encoder.Project(scope, in.featuresT)
+	z1 := l.encodeView(encoder.Scope, projected, &in, 0, encoder.Training)
+	z2 := l.encodeView(encoder.Scope, projected, &in, 1, encoder.Training)
+
+	out := make([]*Node, numOutputs)
+	for i := range out {
+		out[i] = Scalar(projected.Graph(), projected.DType(), 0)
+	}
+	if l.config.Objective == BarlowTwins {
+		out[outTotal] = BarlowTwinsLoss(z1, z2, in.mask)
+	} else {
+		l.transportLosses(out, z1, z2, &in)
+	}
+	optimizer.Adam().LearningRate(l.config.LearningRate).Epsilon(1e-8).Done().
+		UpdateGraph(l.encoder.Store().RootScope(), projected.Graph(), out[outTotal])
+	return []*Node{Stack(out, 0)}
+}
+
+// encodeView embeds one view with the encoder whose variables stand in the scope.
+func (l *Learner) encodeView(scopePath string, projected *Node, in *stepInputs[*Node], view int, mode encoder.Mode) *Node {
+	scope := l.encoder.Store().Scope(scopePath)
+	if in.masked[view] != nil {
+		projected = encoder.MaskColumns(scope, projected, in.featuresT, in.masked[view])
+	}
+	return l.config.Encoder.Encode(scope, projected, encoder.PropagationOf(in.operators[3*view:]), in.mask, mode)
+}
+
+// transportLosses fills in L_total = L_mat + α·L_str + β·L_skd and its parts.
+func (l *Learner) transportLosses(out []*Node, z1, z2 *Node, in *stepInputs[*Node]) {
+	c := l.config
+	z1, z2 = Gather(z1, in.points), Gather(z2, in.points)
+	cost := transport.CosineCost(z1, z2) // R(Z₁, Z₂)
+	plan, marginalError := transport.Sinkhorn(cost, c.sinkhorn())
+
+	out[outMatching] = c.MatchingLoss(in.graphPlan, plan, cost)
+	out[outStructure] = c.StructureLoss(in.target, cost)
+	total := Add(out[outMatching], MulScalar(out[outStructure], c.Alpha))
+	if c.distils() {
+		t1 := Gather(l.encodeView(encoder.TeacherScope, in.projected, in, 0, encoder.Inference), in.points)
+		t2 := Gather(l.encodeView(encoder.TeacherScope, in.projected, in, 1, encoder.Inference), in.points)
+		out[outDistillation] = l.distillation(z1, z2, t1, t2, plan, cost)
+		total = Add(total, Mul(in.weights, out[outDistillation]))
+	}
+	out[outTotal] = total
+	out[outMarginalError] = marginalError
+	out[outDiagonalMass] = transport.DiagonalMass(plan)
+	out[outEntropy] = transport.Entropy(plan)
+}
+
+// distillation returns L_skd (Eq. 12) or its stand-in of Table 4; t1 and t2 are the teacher's embeddings.
+func (l *Learner) distillation(z1, z2, t1, t2, plan, cost *Node) *Node {
+	c := l.config
+	if c.Distillation != DistillPlan {
+		return MulScalar(Add(c.PointDistillation(z1, t1), c.PointDistillation(z2, t2)), 0.5)
+	}
+	settings := c.sinkhorn()
+	settings.Differentiable = false
+	teacherPlan, _ := transport.Sinkhorn(transport.CosineCost(StopGradient(t1), StopGradient(t2)), settings)
+	return c.MatchingLoss(teacherPlan, plan, cost)
+}

@@ -1,0 +1,100 @@
+// Package view draws the two augmented views of a graph that self-supervised learning compares: edges are dropped and
+// feature columns masked at random (SAOT §4.1, "Graph Augmentation"; rates as in Graph Barlow Twins).
+package view
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// Config says how strongly a view is augmented.
+type Config struct {
+	EdgeDrop    float64 // share of undirected edges dropped, each independently; in [0, 1)
+	FeatureMask float64 // share of feature columns set to zero for all nodes alike; in [0, 1)
+}
+
+// Validate returns an error that names the first field out of range.
+func (c Config) Validate() error {
+	if !(c.EdgeDrop >= 0 && c.EdgeDrop < 1) {
+		return fmt.Errorf("view: edge drop rate is %g, want a value in [0, 1)", c.EdgeDrop)
+	}
+	if !(c.FeatureMask >= 0 && c.FeatureMask < 1) {
+		return fmt.Errorf("view: feature mask rate is %g, want a value in [0, 1)", c.FeatureMask)
+	}
+	return nil
+}
+
+// View is one augmented view: what is left of the adjacency, and which feature columns are masked.
+type View struct {
+	Adjacency datasets.Adjacency
+	Masked    []int32 // ascending; always MaskedColumns(cols) of them
+}
+
+// MaskedColumns returns how many of cols feature columns a view masks. The number is fixed, and only the choice is
+// random, so that the shapes of a training step do not change; a Bernoulli mask has the same mean.
+func (c Config) MaskedColumns(cols int) int { return int(math.Round(c.FeatureMask * float64(cols))) }
+
+// Pair draws two independent views of g from rng. Edges are dropped as undirected pairs, so both adjacencies stay
+// symmetric. O(edges + columns).
+func Pair(g *datasets.Graph, c Config, rng *rand.Rand) (a, b View) {
+	draw := func() View {
+		return View{Adjacency: dropEdges(&g.Adjacency, c.EdgeDrop, rng), Masked: chooseColumns(g.Features.Cols, c.MaskedColumns(g.Features.Cols), rng)}
+	}
+	return draw(), draw()
+}
+
+// dropEdges keeps each undirected edge with probability 1 − rate. It decides at the edge's first appearance (i < j) and
+// writes both directions; since rows are visited in order, every row stays ascending.
+func dropEdges(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
+	if rate == 0 {
+		return *a
+	}
+	n := a.NumNodes()
+	kept := make([]int32, len(a.Neighbors)) // row i may use kept[Offsets[i]:Offsets[i+1]]
+	length := make([]int64, n)
+	put := func(i, j int32) {
+		kept[a.Offsets[i]+length[i]] = j
+		length[i]++
+	}
+	for i := range int32(n) {
+		row := a.Neighborhood(int(i))
+		first, _ := slices.BinarySearch(row, i)
+		for _, j := range row[first:] {
+			if rng.Float64() >= rate {
+				put(i, j)
+				put(j, i)
+			}
+		}
+	}
+	out := datasets.Adjacency{Offsets: make([]int64, n+1)}
+	for i := range n {
+		out.Offsets[i+1] = out.Offsets[i] + length[i]
+	}
+	out.Neighbors = make([]int32, out.Offsets[n])
+	for i := range n {
+		copy(out.Neighbors[out.Offsets[i]:], kept[a.Offsets[i]:a.Offsets[i]+length[i]])
+	}
+	return out
+}
+
+// chooseColumns draws k of n columns without replacement (Floyd's algorithm), ascending.
+func chooseColumns(n, k int, rng *rand.Rand) []int32 {
+	chosen := make(map[int32]bool, k)
+	for j := n - k; j < n; j++ {
+		c := int32(rng.IntN(j + 1))
+		if chosen[c] {
+			c = int32(j)
+		}
+		chosen[c] = true
+	}
+	out := make([]int32, 0, k)
+	for c := range chosen {
+		out = append(out, c)
+	}
+	slices.Sort(out)
+	return out
+}
