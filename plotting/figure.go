@@ -101,7 +101,7 @@ func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	canvas := newCanvas()
 	c := draw.New(canvas)
 	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	f.paint(c)
 	var buf bytes.Buffer
 	if _, err := canvas.WriteTo(&buf); err != nil {
