@@ -1,0 +1,194 @@
+package continual
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Names of the files of a run folder.
+const (
+	ResultFile     = "result.json" // of a finished run
+	CheckpointFile = "checkpoint"  // of an unfinished one; removed once the result is written
+)
+
+// Manifest says which method runs and how; it is recorded in the Result.
+type Manifest struct {
+	Method string          `json:"method"`
+	Config json.RawMessage `json:"config"` // JSON of the method's complete configuration
+}
+
+// Identity is what two stretches of one run must have in common.
+type Identity struct {
+	Manifest Manifest    `json:"manifest"`
+	Dataset  DatasetInfo `json:"dataset"`
+	Seed     uint64      `json:"seed"`
+	Engine   string      `json:"engine"`
+	Probes   []Probe     `json:"probes"`
+}
+
+// checkpoint is a run after some of its tasks. The file that holds it is
+//
+//	magic | length of header, uint64 little endian | header, JSON | state of the learner | SHA-256 of all before
+type checkpoint struct {
+	header header
+	state  []byte
+}
+
+type header struct {
+	Identity Identity  `json:"identity"`
+	Done     int       `json:"done"` // tasks learned and evaluated
+	Started  time.Time `json:"started"`
+	Partial  partial   `json:"partial"`
+}
+
+// partial is the part of a Result that grows from task to task.
+type partial struct {
+	Seconds     float64      `json:"seconds"`
+	Resumed     int          `json:"resumed"`
+	Scores      []Score      `json:"scores"`
+	Tasks       []TaskReport `json:"tasks"`
+	Evaluations []Evaluation `json:"evaluations"`
+}
+
+const checkpointMagic = "saot-checkpoint 1\n"
+
+// ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
+// many of its tasks are done. It fails with fs.ErrNotExist where there is no checkpoint.
+func ReadIdentity(dir string) (*Identity, int, error) {
+	c, err := readCheckpoint(filepath.Join(dir, CheckpointFile))
+	if err != nil {
+		return nil, 0, fmt.Errorf("continual: %w", err)
+	}
+	return &c.header.Identity, c.header.Done, nil
+}
+
+func (c *checkpoint) write(path string) error {
+	head, err := json.Marshal(&c.header)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", path, err)
+	}
+	var b bytes.Buffer
+	b.Grow(len(checkpointMagic) + 8 + len(head) + len(c.state) + sha256.Size)
+	b.WriteString(checkpointMagic)
+	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(head))))
+	b.Write(head)
+	b.Write(c.state)
+	sum := sha256.Sum256(b.Bytes())
+	b.Write(sum[:])
+	return writeAtomic(path, b.Bytes())
+}
+
+func readCheckpoint(path string) (*checkpoint, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	fixed := len(checkpointMagic) + 8
+	if len(data) < fixed+sha256.Size || string(data[:len(checkpointMagic)]) != checkpointMagic {
+		return nil, fmt.Errorf("%s is not a checkpoint of this version: start the run anew in an empty folder", path)
+	}
+	body := data[:len(data)-sha256.Size]
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
+		return nil, fmt.Errorf("%s is damaged (its SHA-256 does not match its content): start the run anew in an empty folder", path)
+	}
+	n := binary.LittleEndian.Uint64(data[len(checkpointMagic):])
+	if n > uint64(len(body)-fixed) {
+		return nil, fmt.Errorf("%s is damaged (header of %d bytes in a file of %d): start the run anew in an empty folder", path, n, len(data))
+	}
+	var c checkpoint
+	if err := json.Unmarshal(body[fixed:fixed+int(n)], &c.header); err != nil {
+		return nil, fmt.Errorf("%s: header: %w", path, err)
+	}
+	c.state = body[fixed+int(n):]
+	return &c, nil
+}
+
+// matches names the first field in which a run differs from the one that was interrupted.
+func (id *Identity) matches(now *Identity) error {
+	fields := []struct {
+		name     string
+		was, now any
+	}{
+		{"method", id.Manifest.Method, now.Manifest.Method},
+		{"dataset name", id.Dataset.Name, now.Dataset.Name},
+		{"dataset checksum", id.Dataset.Checksum, now.Dataset.Checksum},
+		{"split hash", id.Dataset.SplitHash, now.Dataset.SplitHash},
+		{"number of tasks", id.Dataset.Tasks, now.Dataset.Tasks},
+		{"seed", id.Seed, now.Seed},
+		{"engine", id.Engine, now.Engine},
+		{"probes", fmt.Sprint(id.Probes), fmt.Sprint(now.Probes)},
+	}
+	for _, f := range fields {
+		if f.was != f.now {
+			return fmt.Errorf("cannot resume: %s was %v and is now %v: run with the former, or anew in an empty folder", f.name, f.was, f.now)
+		}
+	}
+	if field, differs := configDifference(id.Manifest.Config, now.Manifest.Config); differs {
+		return fmt.Errorf("cannot resume: %s differs from the interrupted run's: run with the former, or anew in an empty folder", field)
+	}
+	return nil
+}
+
+// configDifference names the first field, in alphabetical order, in which two JSON configurations differ.
+func configDifference(was, now json.RawMessage) (string, bool) {
+	if canonical(was) == canonical(now) {
+		return "", false
+	}
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(was, &a) != nil || json.Unmarshal(now, &b) != nil {
+		return "the configuration", true
+	}
+	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {
+		if x, y := canonical(a[key]), canonical(b[key]); x != y {
+			return fmt.Sprintf("configuration field %q (%s, now %s)", key, x, y), true
+		}
+	}
+	return "", false
+}
+
+func union(a, b map[string]json.RawMessage) map[string]json.RawMessage {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
+}
+
+// canonical strips what two spellings of one JSON value differ in: space, the order of fields, escapes.
+func canonical(j json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(j))
+	d.UseNumber()
+	var value any
+	if d.Decode(&value) != nil {
+		return "absent"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "absent"
+	}
+	return string(text)
+}
+
+// prepareDir makes the run folder and refuses to overwrite another run in it.
+func prepareDir(dir string, resume bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("run folder: %w", err)
+	}
+	if resume {
+		return nil
+	}
+	for _, name := range []string{CheckpointFile, ResultFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("run folder %s already holds the file %s of another run: resume that run or name another folder", dir, name)
+		}
+	}
+	return nil
+}

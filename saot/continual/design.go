@@ -1,0 +1,196 @@
+package continual
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// layout fixes the columns of every head of a run: the classes of task j are columns offset[j] … offset[j+1]−1, in the
+// order of the task's Classes.
+type layout struct {
+	offset []int
+}
+
+func newLayout(tasks []datasets.Task) layout {
+	l := layout{offset: make([]int, len(tasks)+1)}
+	for j := range tasks {
+		l.offset[j+1] = l.offset[j] + len(tasks[j].Classes)
+	}
+	return l
+}
+
+// columns returns the first and one past the last column that a node of a task may be given after `seen` tasks.
+func (l layout) columns(s Setting, task, seen int) (first, end int) {
+	if s == TaskIL {
+		return l.offset[task], l.offset[task+1]
+	}
+	return 0, l.offset[seen]
+}
+
+// part says which of a task's nodes a row belongs to.
+type part uint8
+
+const (
+	partTrain part = 1 << iota
+	partValid
+	partTest
+)
+
+// scored returns the nodes that a probe's figures are read on.
+func (p Probe) scored() part {
+	if p == ProbePaper {
+		return partValid | partTest
+	}
+	return partTest
+}
+
+// sample is one labelled node of a seen task.
+type sample struct {
+	task, node, column int
+	part               part
+}
+
+// design holds the labelled nodes of the seen tasks, in order of task, and their embeddings. Labels exist nowhere else
+// in the protocol.
+type design struct {
+	layout  layout
+	seen    int
+	width   int // of an embedding
+	embed   []*Embedding
+	train   []sample
+	held    []sample // valid and test nodes
+	trainOf []int    // train nodes of each task
+}
+
+// newDesign collects the nodes of the first `seen` tasks. It fails where a task cannot be probed.
+func newDesign(tasks []datasets.Task, embed []*Embedding) (*design, error) {
+	seen := len(embed)
+	d := &design{layout: newLayout(tasks), seen: seen, width: embed[0].Cols, embed: embed, trainOf: make([]int, seen)}
+	for j := range embed {
+		if embed[j].Cols != d.width {
+			return nil, fmt.Errorf("task %d: its embeddings have %d columns, those of task 0 have %d", j, embed[j].Cols, d.width)
+		}
+		train, held, err := samplesOf(&tasks[j], d.layout.offset[j])
+		if err != nil {
+			return nil, err
+		}
+		d.train, d.held, d.trainOf[j] = append(d.train, train...), append(d.held, held...), len(train)
+	}
+	return d, nil
+}
+
+func samplesOf(task *datasets.Task, offset int) (train, held []sample, err error) {
+	column := make(map[int32]int, len(task.Classes))
+	for c, class := range task.Classes {
+		column[class] = offset + c
+	}
+	for _, p := range []struct {
+		part  part
+		name  string
+		nodes []int32
+	}{{partTrain, "train", task.Split.Train}, {partValid, "valid", task.Split.Valid}, {partTest, "test", task.Split.Test}} {
+		if len(p.nodes) == 0 {
+			return nil, nil, fmt.Errorf("task %d: its split has no %s nodes: give each class at least 5 nodes, or drop the task", task.Index, p.name)
+		}
+		for _, node := range p.nodes {
+			if node < 0 || int(node) >= len(task.Labels) {
+				return nil, nil, fmt.Errorf("task %d: %s node %d is out of range: the task has %d labels", task.Index, p.name, node, len(task.Labels))
+			}
+			c, ok := column[task.Labels[node]]
+			if !ok {
+				return nil, nil, fmt.Errorf("task %d: node %d has label %d, which is not one of the task's classes %v", task.Index, node, task.Labels[node], task.Classes)
+			}
+			s := sample{task: task.Index, node: int(node), column: c, part: p.part}
+			if p.part == partTrain {
+				train = append(train, s)
+			} else {
+				held = append(held, s)
+			}
+		}
+	}
+	return train, held, nil
+}
+
+// row returns the embedding of a sample.
+func (d *design) row(s sample) []float32 {
+	return d.embed[s.task].Data[s.node*d.width : (s.node+1)*d.width]
+}
+
+// accuracy returns the micro accuracy in percent on each seen task, over the held-out samples of the given parts.
+// logits(i) are the scores of held sample i over all columns of the layout; ties go to the lowest column.
+func accuracy[T float32 | float64](d *design, s Setting, p part, logits func(i int) []T) []float64 {
+	right, all := make([]int, d.seen), make([]int, d.seen)
+	for i, sample := range d.held {
+		if sample.part&p == 0 {
+			continue
+		}
+		first, end := d.layout.columns(s, sample.task, d.seen)
+		best, row := first, logits(i)
+		for c := first + 1; c < end; c++ {
+			if row[c] > row[best] {
+				best = c
+			}
+		}
+		all[sample.task]++
+		if best == sample.column {
+			right[sample.task]++
+		}
+	}
+	row := make([]float64, d.seen)
+	for j := range row {
+		row[j] = 100 * float64(right[j]) / float64(all[j])
+	}
+	return row
+}
+
+// majority is the probe of a constant embedding, in closed form: every head predicts its most frequent train class.
+func (d *design) majority(s Setting, p Probe) []float64 {
+	count := make([]float64, d.layout.offset[d.seen])
+	for _, sample := range d.train {
+		count[sample.column]++
+	}
+	return accuracy(d, s, p.scored(), func(int) []float64 { return count })
+}
+
+// weight returns the weight of a task's train sample in the loss: a mean over all train samples (one head in class-il),
+// or over the task's own (a head a task in task-il).
+func (d *design) weight(s Setting, task int) float64 {
+	if s == TaskIL {
+		return 1 / float64(d.trainOf[task])
+	}
+	return 1 / float64(len(d.train))
+}
+
+// heads groups the seen tasks by the head that serves them.
+func (d *design) heads(s Setting) [][]int {
+	if s == TaskIL {
+		heads := make([][]int, d.seen)
+		for j := range heads {
+			heads[j] = []int{j}
+		}
+		return heads
+	}
+	all := make([]int, d.seen)
+	for j := range all {
+		all[j] = j
+	}
+	return [][]int{all}
+}
+
+// checkEmbedding reports an embedding that no probe can use.
+func checkEmbedding(task int, e *Embedding, nodes int) error {
+	switch {
+	case e == nil:
+		return fmt.Errorf("task %d: the learner returned no embedding", task)
+	case e.Rows != nodes || e.Cols < 0 || len(e.Data) != e.Rows*e.Cols:
+		return fmt.Errorf("task %d: the embedding is [%d, %d] with %d values, for a graph of %d nodes", task, e.Rows, e.Cols, len(e.Data), nodes)
+	}
+	for i, v := range e.Data {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return fmt.Errorf("task %d: the embedding of node %d has %v in column %d: training diverged; lower the learning rate", task, i/e.Cols, v, i%e.Cols)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package continual
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes/gotype"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// evaluator fits the probes of a run. Both settings are one problem to it: a weight matrix W [width+1, columns], its
+// last row the bias, in which every train sample may reach only the columns of its head. The heads of task-il are then
+// independent blocks of columns, fitted side by side.
+//
+// Rows and columns are padded to two fixed shapes for the whole stream, one for its first half, so that each probe
+// compiles two graphs at most.
+type evaluator struct {
+	engine *engine.Engine
+	tasks  []datasets.Task
+	seed   uint64
+
+	adamw     *engine.Func // a block of epochs of the paper probe
+	objective *engine.Func // value and gradient of the converged probe
+}
+
+// shape is the padded size of a problem.
+type shape struct {
+	train, held, columns int
+}
+
+// shapeFor returns the padded shape for a number of seen tasks.
+func (ev *evaluator) shapeFor(seen int) shape {
+	upTo := (len(ev.tasks) + 1) / 2
+	if seen > upTo {
+		upTo = len(ev.tasks)
+	}
+	var s shape
+	for j := range upTo {
+		split := &ev.tasks[j].Split
+		s.train += len(split.Train)
+		s.held += len(split.Valid) + len(split.Test)
+		s.columns += len(ev.tasks[j].Classes)
+	}
+	return s
+}
+
+// fit returns one row of a performance matrix in percent, and how its heads were fitted.
+func (ev *evaluator) fit(ctx context.Context, p Probe, s Setting, d *design) ([]float64, []Fit, error) {
+	switch {
+	case d.width == 0:
+		return d.majority(s, p), make([]Fit, len(d.heads(s))), nil
+	case ev.engine == nil:
+		return nil, nil, fmt.Errorf("the probe needs Options.Engine")
+	case p == ProbePaper:
+		return ev.fitPaper(ctx, s, d)
+	case p == ProbeConverged:
+		return ev.fitConverged(ctx, s, d)
+	}
+	return nil, nil, fmt.Errorf("unknown probe %v", p)
+}
+
+// float is the number type of a probe: float32 for paper, float64 for converged.
+type float interface {
+	float32 | float64
+	gotype.Supported
+}
+
+// inputs are the padded inputs that both probes share. Padding rows have weight 0, padding columns are closed.
+type inputs[T float] struct {
+	x      []T // [train, width+1], the last column 1
+	target []T // [train, columns], one-hot
+	closed []T // [train, columns], 0 where the sample's head has the column, else a large negative number
+	weight []T // [train, 1]
+}
+
+// closedLogit is added to the logits of columns outside a head. Its exponential is 0 in float32 and in float64.
+const closedLogit = -1e9
+
+// newInputs lays a design out for the engine; embed writes a sample's embedding into a row of x.
+func newInputs[T float](d *design, s Setting, sh shape, embed func(dst []T, s sample)) *inputs[T] {
+	width := d.width + 1
+	in := &inputs[T]{x: make([]T, sh.train*width), target: make([]T, sh.train*sh.columns),
+		closed: make([]T, sh.train*sh.columns), weight: make([]T, sh.train)}
+	for i, sample := range d.train {
+		row := in.x[i*width : (i+1)*width]
+		embed(row[:d.width], sample)
+		row[d.width] = 1
+		in.target[i*sh.columns+sample.column] = 1
+		in.weight[i] = T(d.weight(s, sample.task))
+		first, end := d.layout.columns(s, sample.task, d.seen)
+		for c := range sh.columns {
+			if c < first || c >= end {
+				in.closed[i*sh.columns+c] = closedLogit
+			}
+		}
+	}
+	return in
+}
+
+// heldRows returns the embeddings of the held-out samples with a column of ones, [rows, width+1].
+func heldRows[T float](d *design, rows int, embed func(dst []T, s sample)) []T {
+	width := d.width + 1
+	x := make([]T, rows*width)
+	for i, sample := range d.held {
+		row := x[i*width : (i+1)*width]
+		embed(row[:d.width], sample)
+		row[d.width] = 1
+	}
+	return x
+}
+
+func tensorOf[T float](data []T, dims ...int) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(data, dims...)
+}
+
+// release frees the device and host memory of tensors that are no longer needed, without waiting for the collector.
+func release(ts ...*tensors.Tensor) {
+	for _, t := range ts {
+		if t != nil {
+			_ = t.FinalizeAll()
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package continual
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
+)
+
+const (
+	convergedGradient   = 1e-5 // largest entry of the gradient at which L-BFGS stops
+	convergedIterations = 1000
+	convergedMemory     = 15
+)
+
+// strengths returns the path of λ, strong to weak.
+func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
+
+// fitConverged solves, for every strength λ on the path, each solution the start of the next,
+//
+//	min_W  mean cross-entropy(XW + b) + λ/2·‖W‖²   for every head,
+//
+// X standardised with the train samples of the head's tasks and b not penalised. Each head keeps the λ with the best
+// mean validation accuracy over its tasks (the stronger one on a tie) and is scored on test with it.
+func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]float64, []Fit, error) {
+	pr, err := ev.newLogistic(s, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer pr.release()
+	heads := d.heads(s)
+	best := make([]float64, len(heads))
+	row, fits := make([]float64, d.seen), make([]Fit, len(heads))
+	for k, strength := range strengths() {
+		fit, err := pr.solve(ctx, strength)
+		if err != nil {
+			return nil, nil, err
+		}
+		logits := pr.heldLogits()
+		valid, test := accuracy(d, s, partValid, logits), accuracy(d, s, partTest, logits)
+		for h, tasks := range heads {
+			if m := mean(pick(valid, tasks)); k == 0 || m > best[h] {
+				best[h], fits[h] = m, fit
+				for _, j := range tasks {
+					row[j] = test[j]
+				}
+			}
+		}
+	}
+	return row, fits, nil
+}
+
+// logistic is a regularised multinomial regression whose objective lives on the engine.
+type logistic struct {
+	ev             *evaluator
+	design         *design
+	width, columns int // of W, the bias row included
+	held           []float64
+	fixed          []*tensors.Tensor // x, xᵀ, target, closed, weight
+	w              []float64         // the solution so far
+
+	penalty *tensors.Tensor // [width, 1]: λ, and 0 for the bias
+	at      []float64       // where value and grad were last computed
+	value   float64
+	grad    []float64
+	err     error
+}
+
+func (ev *evaluator) newLogistic(s Setting, d *design) (*logistic, error) {
+	if ev.objective == nil {
+		f, err := ev.engine.Func("probe-converged", buildLogistic)
+		if err != nil {
+			return nil, err
+		}
+		ev.objective = f
+	}
+	sh, width := ev.shapeFor(d.seen), d.width+1
+	scale := newScaler(s, d)
+	in := newInputs(d, s, sh, scale.apply)
+	return &logistic{ev: ev, design: d, width: width, columns: sh.columns, held: heldRows(d, len(d.held), scale.apply),
+		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train),
+			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
+		w: make([]float64, width*sh.columns), grad: make([]float64, width*sh.columns)}, nil
+}
+
+func (pr *logistic) release() {
+	release(pr.fixed...)
+	release(pr.penalty)
+}
+
+// solve minimises the objective at a strength, from the solution before.
+func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
+	pr.setStrength(strength)
+	problem := optimize.Problem{
+		Func: func(w []float64) float64 { pr.evaluate(w); return pr.value },
+		Grad: func(grad, w []float64) { pr.evaluate(w); copy(grad, pr.grad) },
+		Status: func() (optimize.Status, error) {
+			if pr.err == nil {
+				pr.err = ctx.Err()
+			}
+			if pr.err != nil {
+				return optimize.Failure, pr.err
+			}
+			return optimize.NotTerminated, nil
+		},
+	}
+	settings := &optimize.Settings{GradientThreshold: convergedGradient, MajorIterations: convergedIterations, Converger: optimize.NeverTerminate{}}
+	found, err := optimize.Minimize(problem, pr.w, settings, &optimize.LBFGS{Store: convergedMemory})
+	if pr.err != nil {
+		return Fit{}, pr.err
+	}
+	// A line search that finds no lower point has reached the precision of the objective: the gradient says how far.
+	if found == nil || math.IsNaN(found.F) {
+		return Fit{}, fmt.Errorf("converged probe at strength %g: %w", strength, err)
+	}
+	copy(pr.w, found.X)
+	pr.evaluate(pr.w)
+	if pr.err != nil {
+		return Fit{}, pr.err
+	}
+	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: floats.Norm(pr.grad, math.Inf(1))}, nil
+}
+
+// setStrength changes λ.
+func (pr *logistic) setStrength(strength float64) {
+	penalty := make([]float64, pr.width)
+	for k := range pr.width - 1 {
+		penalty[k] = strength
+	}
+	release(pr.penalty)
+	pr.penalty, pr.at = tensorOf(penalty, pr.width, 1), nil
+}
+
+// evaluate computes value and gradient at w, once for each place: the optimiser asks for them one by one.
+func (pr *logistic) evaluate(w []float64) {
+	if pr.err != nil || (pr.at != nil && floats.Equal(pr.at, w)) {
+		return
+	}
+	pr.at = append(pr.at[:0], w...)
+	point := tensorOf(pr.at, pr.width, pr.columns)
+	out, err := pr.ev.objective.Call(slices.Concat(pr.fixed, []*tensors.Tensor{point, pr.penalty})...)
+	if err != nil {
+		pr.err = fmt.Errorf("converged probe: %w", err)
+		return
+	}
+	defer release(out...)
+	defer release(point)
+	value, err := tensors.CopyFlatData[float64](out[0])
+	if err == nil {
+		pr.value = value[0]
+		err = tensors.ConstFlatData(out[1], func(g []float64) { copy(pr.grad, g) })
+	}
+	if err != nil {
+		pr.err = fmt.Errorf("converged probe: read the objective: %w", err)
+	}
+}
+
+// heldLogits scores the held-out samples with the solution so far.
+func (pr *logistic) heldLogits() func(i int) []float64 {
+	rows := len(pr.design.held)
+	out := blas64.General{Rows: rows, Cols: pr.columns, Stride: pr.columns, Data: make([]float64, rows*pr.columns)}
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, blas64.General{Rows: rows, Cols: pr.width, Stride: pr.width, Data: pr.held},
+		blas64.General{Rows: pr.width, Cols: pr.columns, Stride: pr.columns, Data: pr.w}, 0, out)
+	return func(i int) []float64 { return out.Data[i*pr.columns : (i+1)*pr.columns] }
+}
+
+// buildLogistic computes Σ weight·CE(XW) + ½Σ penalty·W² and its gradient Xᵀ((softmax(XW) − Y) ⊙ weight) + penalty ⊙ W.
+// Inputs: x [n, w], xᵀ [w, n], target, closed [n, c], weight [n, 1], W [w, c], penalty [w, 1].
+// Returns the value (scalar) and the gradient [w, c].
+func buildLogistic(in []*graph.Node) []*graph.Node {
+	x, xt, target, closed, weight, w, penalty := in[0], in[1], in[2], in[3], in[4], in[5], in[6]
+	logp := graph.LogSoftmax(graph.Add(graph.Dot(x, w).Product(), closed), -1)
+	cross := graph.Neg(graph.ReduceAllSum(graph.Mul(graph.Mul(target, logp), weight)))
+	shrink := graph.Mul(w, penalty)
+	value := graph.Add(cross, graph.MulScalar(graph.ReduceAllSum(graph.Mul(shrink, w)), 0.5))
+	grad := graph.Dot(xt, graph.Mul(graph.Sub(graph.Exp(logp), target), weight)).Product()
+	return []*graph.Node{value, graph.Add(grad, shrink)}
+}
+
+// scaler standardises embeddings with the mean and standard deviation of train samples: of all seen tasks in class-il,
+// of the sample's own task in task-il. Columns that do not vary become 0.
+type scaler struct {
+	design      *design
+	mean, scale [][]float64 // of each task
+}
+
+// constantColumn is the standard deviation, relative to the mean, below which a float32 column counts as constant.
+const constantColumn = 1e-7
+
+func newScaler(s Setting, d *design) *scaler {
+	sc := &scaler{design: d, mean: make([][]float64, d.seen), scale: make([][]float64, d.seen)}
+	for _, tasks := range d.heads(s) {
+		member := make([]bool, d.seen)
+		for _, j := range tasks {
+			member[j] = true
+		}
+		mean, scale := d.moments(member)
+		for _, j := range tasks {
+			sc.mean[j], sc.scale[j] = mean, scale
+		}
+	}
+	return sc
+}
+
+func (sc *scaler) apply(dst []float64, s sample) {
+	mean, scale := sc.mean[s.task], sc.scale[s.task]
+	for k, v := range sc.design.row(s) {
+		dst[k] = (float64(v) - mean[k]) * scale[k]
+	}
+}
+
+// moments returns the mean and the inverse standard deviation (0 for constant columns) of the train samples of some tasks.
+func (d *design) moments(member []bool) (mean, scale []float64) {
+	mean, scale = make([]float64, d.width), make([]float64, d.width)
+	n := 0.0
+	for _, s := range d.train {
+		if member[s.task] {
+			n++
+			for k, v := range d.row(s) {
+				mean[k] += float64(v)
+			}
+		}
+	}
+	floats.Scale(1/n, mean)
+	for _, s := range d.train {
+		if member[s.task] {
+			for k, v := range d.row(s) {
+				scale[k] += (float64(v) - mean[k]) * (float64(v) - mean[k])
+			}
+		}
+	}
+	for k, sum := range scale {
+		if std := math.Sqrt(sum / n); std > constantColumn*math.Abs(mean[k]) {
+			scale[k] = 1 / std
+		} else {
+			scale[k] = 0
+		}
+	}
+	return mean, scale
+}
+
+func transposed(x []float64, rows, cols int) []float64 {
+	t := make([]float64, len(x))
+	for i := range rows {
+		for k := range cols {
+			t[k*rows+i] = x[i*cols+k]
+		}
+	}
+	return t
+}

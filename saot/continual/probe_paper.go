@@ -1,0 +1,217 @@
+package continual
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// The paper probe, as the public code base behind the published tables has it: one linear layer with bias, full-batch
+// mean cross-entropy, AdamW, an accuracy check every 100 epochs on the nodes that are scored.
+const (
+	paperEpochs     = 10_000
+	paperInterval   = 100 // epochs between checks
+	paperPatience   = 10  // checks without improvement
+	paperBlock      = 25  // epochs in one call of the engine; divides paperInterval
+	paperLearning   = 1e-3
+	paperDecay      = 1e-5 // decoupled
+	paperBeta1      = 0.9
+	paperBeta2      = 0.999
+	paperAdamWSmall = 1e-8
+)
+
+// oracle is the stopping rule of one head: it keeps the best check, a tie counting as an improvement, and stops after
+// paperPatience checks in a row that are worse. The accuracies are those of the nodes that are scored, hence the name.
+type oracle struct {
+	best      float64
+	row       []float64
+	epoch     int // of the check that is kept
+	last      int // epoch of the last check
+	worse     int
+	done, any bool
+}
+
+// check takes the accuracies of the head's tasks after an epoch; their mean is the criterion. A perfect row ends the
+// search early: every later row that is kept would equal it.
+func (o *oracle) check(epoch int, row []float64) {
+	if o.done {
+		return
+	}
+	o.last = epoch
+	if m := mean(row); !o.any || m >= o.best {
+		o.any, o.best, o.epoch, o.row, o.worse = true, m, epoch, row, 0
+	} else {
+		o.worse++
+	}
+	o.done = o.worse >= paperPatience || epoch >= paperEpochs || o.best == 100
+}
+
+// fitPaper trains the heads of a setting side by side, each with its own stopping rule.
+func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]float64, []Fit, error) {
+	t, err := ev.newPaperTrainer(s, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer t.release()
+	heads := d.heads(s)
+	stops := make([]oracle, len(heads))
+	for epoch, left := 0, len(heads); left > 0; {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if err := t.advance(epoch); err != nil {
+			return nil, nil, err
+		}
+		if epoch += paperBlock; epoch%paperInterval != 0 {
+			continue
+		}
+		row, err := t.accuracy()
+		if err != nil {
+			return nil, nil, err
+		}
+		left = 0
+		for h, tasks := range heads {
+			stops[h].check(epoch, pick(row, tasks))
+			if !stops[h].done {
+				left++
+			}
+		}
+	}
+	row, fits := make([]float64, d.seen), make([]Fit, len(heads))
+	for h, tasks := range heads {
+		for k, j := range tasks {
+			row[j] = stops[h].row[k]
+		}
+		fits[h] = Fit{Epochs: stops[h].last, BestEpoch: stops[h].epoch}
+	}
+	return row, fits, nil
+}
+
+// paperTrainer holds the state of the heads on the engine.
+type paperTrainer struct {
+	ev      *evaluator
+	design  *design
+	setting Setting
+	columns int
+	fixed   []*tensors.Tensor // x, held x, target, closed, weight
+	state   []*tensors.Tensor // W, first and second moment
+	logits  *tensors.Tensor   // of the held-out samples after the last block
+}
+
+func (ev *evaluator) newPaperTrainer(s Setting, d *design) (*paperTrainer, error) {
+	if ev.adamw == nil {
+		f, err := ev.engine.Func("probe-paper", buildAdamW)
+		if err != nil {
+			return nil, err
+		}
+		ev.adamw = f
+	}
+	sh, width := ev.shapeFor(d.seen), d.width+1
+	embed := func(dst []float32, s sample) { copy(dst, d.row(s)) }
+	in := newInputs(d, s, sh, embed)
+	return &paperTrainer{ev: ev, design: d, setting: s, columns: sh.columns,
+		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(heldRows(d, sh.held, embed), sh.held, width),
+			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
+		state: []*tensors.Tensor{tensorOf(ev.initialWeights(s, d, sh.columns), width, sh.columns),
+			tensorOf(make([]float32, width*sh.columns), width, sh.columns), tensorOf(make([]float32, width*sh.columns), width, sh.columns)},
+	}, nil
+}
+
+// initialWeights draws Xavier-uniform weights, U(−a, a) with a = √(6/(width + classes of the head)), and zero biases.
+func (ev *evaluator) initialWeights(s Setting, d *design, columns int) []float32 {
+	w := make([]float32, (d.width+1)*columns)
+	for h, tasks := range d.heads(s) {
+		first, end := d.layout.columns(s, tasks[0], d.seen)
+		bound := math.Sqrt(6 / float64(d.width+end-first))
+		rng := seed.Stream(ev.seed, "probe", s, d.seen, h)
+		for k := range d.width {
+			for c := first; c < end; c++ {
+				w[k*columns+c] = float32(bound * (2*rng.Float64() - 1))
+			}
+		}
+	}
+	return w
+}
+
+// advance trains a block of epochs, from the given number of epochs done.
+func (t *paperTrainer) advance(done int) error {
+	rates := adamWRates(done)
+	out, err := t.ev.adamw.Call(slices.Concat(t.fixed, t.state, []*tensors.Tensor{rates})...)
+	if err != nil {
+		return fmt.Errorf("paper probe: %w", err)
+	}
+	release(t.state...)
+	release(t.logits, rates)
+	t.state, t.logits = out[:3], out[3]
+	return nil
+}
+
+// accuracy scores the state after the last block.
+func (t *paperTrainer) accuracy() ([]float64, error) {
+	logits, err := tensors.CopyFlatData[float32](t.logits)
+	if err != nil {
+		return nil, fmt.Errorf("paper probe: read logits: %w", err)
+	}
+	for _, v := range logits[:len(t.design.held)*t.columns] {
+		if math.IsNaN(float64(v)) {
+			return nil, fmt.Errorf("the paper probe diverged: the embeddings are too large for it")
+		}
+	}
+	return accuracy(t.design, t.setting, ProbePaper.scored(), func(i int) []float32 {
+		return logits[i*t.columns : (i+1)*t.columns]
+	}), nil
+}
+
+func (t *paperTrainer) release() {
+	release(t.fixed...)
+	release(t.state...)
+	release(t.logits)
+}
+
+// adamWRates returns the step sizes of a block [2, paperBlock]: lr/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) for epochs t = done+1, ….
+func adamWRates(done int) *tensors.Tensor {
+	rates := make([]float32, 2*paperBlock)
+	for k := range paperBlock {
+		t := float64(done + k + 1)
+		rates[k] = float32(paperLearning / (1 - math.Pow(paperBeta1, t)))
+		rates[paperBlock+k] = float32(1 / math.Sqrt(1-math.Pow(paperBeta2, t)))
+	}
+	return tensorOf(rates, 2, paperBlock)
+}
+
+// buildAdamW unrolls paperBlock epochs of AdamW (Loshchilov & Hutter 2019, Algorithm 2, as torch.optim.AdamW has it) on
+// the mean cross-entropy of a linear head, whose gradient is Xᵀ((softmax(XW) − Y) ⊙ weight):
+//
+//	W ← (1 − lr·wd)·W;  m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²;  W ← W − lr/(1−β₁ᵗ) · m/(√v/√(1−β₂ᵗ) + 1e-8)
+//
+// Inputs: x [n, w], held x [h, w], target, closed [n, c], weight [n, 1], W, m, v [w, c], rates [2, paperBlock].
+// Returns W, m, v and the held-out logits [h, c].
+func buildAdamW(in []*graph.Node) []*graph.Node {
+	x, held, target, closed, weight := in[0], in[1], in[2], in[3], in[4]
+	w, m, v, rates := in[5], in[6], in[7], in[8]
+	xt := graph.Transpose(x, 0, 1)
+	for k := range paperBlock {
+		rate := graph.Slice(rates, graph.AxisElem(0), graph.AxisElem(k))
+		scale := graph.Slice(rates, graph.AxisElem(1), graph.AxisElem(k))
+		p := graph.Softmax(graph.Add(graph.Dot(x, w).Product(), closed), -1)
+		g := graph.Dot(xt, graph.Mul(graph.Sub(p, target), weight)).Product()
+		m = graph.Add(graph.MulScalar(m, paperBeta1), graph.MulScalar(g, 1-paperBeta1))
+		v = graph.Add(graph.MulScalar(v, paperBeta2), graph.MulScalar(graph.Square(g), 1-paperBeta2))
+		step := graph.Div(graph.Mul(m, rate), graph.AddScalar(graph.Mul(graph.Sqrt(v), scale), paperAdamWSmall))
+		w = graph.Sub(graph.MulScalar(w, 1-paperLearning*paperDecay), step)
+	}
+	return []*graph.Node{w, m, v, graph.Dot(held, w).Product()}
+}
+
+func pick(row []float64, tasks []int) []float64 {
+	out := make([]float64, len(tasks))
+	for k, j := range tasks {
+		out[k] = row[j]
+	}
+	return out
+}

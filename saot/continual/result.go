@@ -1,0 +1,189 @@
+package continual
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// ResultSchema is the version of the Result's JSON form.
+const ResultSchema = 1
+
+// Result is the record of one run, from which every table and figure is made.
+type Result struct {
+	Schema   int             `json:"schema"`
+	Method   string          `json:"method"`
+	Dataset  DatasetInfo     `json:"dataset"`
+	Config   json.RawMessage `json:"config"` // the method's configuration, complete
+	Seed     uint64          `json:"seed"`
+	Engine   engine.Info     `json:"engine"`
+	Versions Versions        `json:"versions"`
+	Started  time.Time       `json:"started"`
+	Finished time.Time       `json:"finished"`
+	Seconds  float64         `json:"seconds"`         // spent working, interruptions left out
+	Resumed  int             `json:"resumed"`         // times that the run was taken up again
+	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
+
+	Scores      []Score      `json:"scores"`
+	Tasks       []TaskReport `json:"tasks"`
+	Evaluations []Evaluation `json:"evaluations"`
+}
+
+// DatasetInfo identifies the data of a run.
+type DatasetInfo struct {
+	Name      string   `json:"name"`
+	Checksum  string   `json:"checksum"`
+	SplitHash string   `json:"split_hash"`
+	Synthetic bool     `json:"synthetic"`
+	Tasks     int      `json:"tasks"`
+	Classes   int      `json:"classes"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+// Versions names the software of a run.
+type Versions struct {
+	Go     string `json:"go"`
+	Module string `json:"module"`
+	GoMLX  string `json:"gomlx"`
+}
+
+// Score is the performance matrix of one setting under one probe.
+type Score struct {
+	Setting Setting `json:"setting"`
+	Probe   Probe   `json:"probe"`
+	AP      float64 `json:"ap"` // Matrix.AveragePerformance
+	AF      float64 `json:"af"` // Matrix.AverageForgetting
+	Matrix  Matrix  `json:"matrix"`
+	Fits    [][]Fit `json:"fits"` // how the heads of each row were fitted: one in class-il, one a seen task in task-il
+}
+
+// Fit is how one head was fitted. The fields that a probe does not use are 0.
+type Fit struct {
+	Epochs     int     `json:"epochs,omitempty"`     // paper: epochs trained
+	BestEpoch  int     `json:"best_epoch,omitempty"` // paper: epoch of the check that was kept
+	Strength   float64 `json:"strength,omitempty"`   // converged: λ that was chosen
+	Iterations int     `json:"iterations,omitempty"` // converged: L-BFGS iterations at λ
+	Gradient   float64 `json:"gradient,omitempty"`   // converged: largest entry of the gradient at the solution for λ
+}
+
+// Evaluation is the cost of one evaluation.
+type Evaluation struct {
+	Task         int           `json:"task"`
+	EmbedSeconds float64       `json:"embed_seconds"`
+	Probes       []ProbeTiming `json:"probes"`
+}
+
+// ProbeTiming is the cost of one row.
+type ProbeTiming struct {
+	Setting Setting `json:"setting"`
+	Probe   Probe   `json:"probe"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Score returns the score of a setting under a probe, if the run has it.
+func (r *Result) Score(s Setting, p Probe) (*Score, bool) {
+	for i := range r.Scores {
+		if r.Scores[i].Setting == s && r.Scores[i].Probe == p {
+			return &r.Scores[i], true
+		}
+	}
+	return nil, false
+}
+
+// WriteFile writes the result as JSON. The file is complete or not there: it is written beside its name and renamed.
+func (r *Result) WriteFile(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("continual: result for %s: %w", path, err)
+	}
+	if err := writeAtomic(path, append(data, '\n')); err != nil {
+		return fmt.Errorf("continual: %w", err)
+	}
+	return nil
+}
+
+// ReadResult reads what WriteFile wrote. It fails if the file is not a result of this schema.
+func ReadResult(path string) (*Result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("continual: read result: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("continual: %s is not a result file: %w", path, err)
+	}
+	if r.Schema != ResultSchema {
+		return nil, fmt.Errorf("continual: %s: schema %d is not supported: this version reads schema %d", path, r.Schema, ResultSchema)
+	}
+	for _, s := range r.Scores {
+		for i, row := range s.Matrix {
+			if len(row) != i+1 {
+				return nil, fmt.Errorf("continual: %s: field scores: row %d of the %s matrix under probe %s has %d entries, not %d",
+					path, i, s.Setting, s.Probe, len(row), i+1)
+			}
+		}
+	}
+	return &r, nil
+}
+
+// writeAtomic writes a file so that a crash at any moment leaves the old content or the new, never a part.
+func writeAtomic(path string, data []byte) (err error) {
+	tmp := path + ".tmp"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	syncDir(filepath.Dir(path))
+	return nil
+}
+
+// syncDir makes a rename durable. Not every file system can; the rename itself is done by then, so errors don't matter.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
+}
+
+func datasetInfo(s *datasets.Stream) DatasetInfo {
+	return DatasetInfo{Name: s.Dataset, Checksum: s.Checksum, SplitHash: s.SplitHash, Synthetic: s.Synthetic,
+		Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes}
+}
+
+func versions() Versions {
+	v := Versions{Go: runtime.Version(), Module: "unknown", GoMLX: "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Module = info.Main.Version
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == "github.com/gomlx/gomlx" {
+			v.GoMLX = dep.Version
+		}
+	}
+	return v
+}

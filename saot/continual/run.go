@@ -1,0 +1,356 @@
+package continual
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// Options says how Run evaluates and records. The zero value runs in memory under both probes.
+type Options struct {
+	Engine   *engine.Engine // fits the probes; may be nil where embeddings have no columns
+	Probes   []Probe        // none means all
+	Seed     uint64         // of the probes' initial weights; the learner has its own
+	Dir      string         // run folder for checkpoints and the result; "" writes no files
+	Resume   bool           // go on after the last checkpoint in Dir; without one, start at the first task
+	Manifest Manifest
+	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
+	Log      *slog.Logger
+}
+
+// Run takes a learner through a stream: it learns each task without labels, embeds every task seen so far with the
+// frozen encoder, fits the probes of both settings, and writes a checkpoint. It returns the finished Result, which it
+// also writes to Dir/result.json.
+//
+// Run stops with an error, leaving the last checkpoint in place, when ctx is cancelled (the error is ctx's), when a loss
+// term or an embedding is not finite, when a task cannot be probed (no train, valid or test nodes), when Dir holds
+// another run, or cannot be written, and when what is resumed is not the same run. A resumed run ends with the same
+// matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.
+func Run(ctx context.Context, stream *datasets.Stream, l Learner, opt Options) (*Result, error) {
+	r, err := newRun(stream, l, opt)
+	if err != nil {
+		return nil, fmt.Errorf("continual: %w", err)
+	}
+	result, err := r.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("continual: %w", err)
+	}
+	return result, nil
+}
+
+// run is a Run in progress.
+type run struct {
+	stream   *datasets.Stream
+	learner  Learner
+	opt      Options
+	identity Identity
+	ev       *evaluator
+	compiled int // graphs on the engine before the run
+
+	done    int
+	started time.Time
+	clock   time.Time // start of the stretch that partial.Seconds doesn't hold yet
+	partial partial
+}
+
+func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
+	if err := checkStream(stream); err != nil {
+		return nil, err
+	}
+	if len(opt.Probes) == 0 {
+		opt.Probes = Probes()
+	}
+	if opt.Observe == nil {
+		opt.Observe = func(Event) {}
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(opt.Manifest.Config) == 0 {
+		opt.Manifest.Config = json.RawMessage("{}")
+	}
+	if !json.Valid(opt.Manifest.Config) {
+		return nil, errors.New("Options.Manifest.Config is not valid JSON")
+	}
+	now := time.Now()
+	r := &run{stream: stream, learner: l, opt: opt, started: now, clock: now,
+		ev:       &evaluator{engine: opt.Engine, tasks: stream.Tasks, seed: opt.Seed},
+		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes}}
+	if opt.Engine != nil {
+		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
+	}
+	for _, p := range opt.Probes {
+		for _, s := range Settings() {
+			r.partial.Scores = append(r.partial.Scores, Score{Setting: s, Probe: p})
+		}
+	}
+	return r, nil
+}
+
+// checkStream finds what would otherwise fail after hours: every task must be embeddable and probeable.
+func checkStream(stream *datasets.Stream) error {
+	if stream == nil || len(stream.Tasks) == 0 {
+		return errors.New("the stream has no tasks")
+	}
+	l := newLayout(stream.Tasks)
+	for i := range stream.Tasks {
+		t := &stream.Tasks[i]
+		switch {
+		case t.Index != i:
+			return fmt.Errorf("task %d of the stream has index %d", i, t.Index)
+		case t.Graph == nil || len(t.Labels) == 0:
+			return fmt.Errorf("task %d has no nodes", i)
+		case len(t.Classes) < 2:
+			return fmt.Errorf("task %d has %d classes: a task needs at least 2", i, len(t.Classes))
+		case t.Graph.NumNodes() != len(t.Labels):
+			return fmt.Errorf("task %d has %d nodes and %d labels", i, t.Graph.NumNodes(), len(t.Labels))
+		}
+		if _, _, err := samplesOf(t, l.offset[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) run(ctx context.Context) (*Result, error) {
+	if r.opt.Dir != "" {
+		if err := prepareDir(r.opt.Dir, r.opt.Resume); err != nil {
+			return nil, err
+		}
+		if r.opt.Resume {
+			if result, err := r.finished(); result != nil || err != nil {
+				return result, err
+			}
+		}
+		if err := r.restore(); err != nil {
+			return nil, err
+		}
+	}
+	for t := r.done; t < len(r.stream.Tasks); t++ {
+		if err := r.task(ctx, t); err != nil {
+			return nil, fmt.Errorf("task %d of %d: %w", t, len(r.stream.Tasks), err)
+		}
+	}
+	return r.finish()
+}
+
+// task learns and evaluates one task and writes a checkpoint.
+func (r *run) task(ctx context.Context, t int) error {
+	report, err := r.learn(ctx, t)
+	if err != nil {
+		return err
+	}
+	tasks := len(r.stream.Tasks)
+	r.partial.Tasks = append(r.partial.Tasks, *report)
+	r.opt.Observe(TaskEvent{Report: *report, Tasks: tasks})
+	r.opt.Log.Info("task learned", "task", t, "nodes", report.Nodes, "epochs", report.Epochs, "seconds", report.Seconds)
+
+	r.opt.Observe(EvaluationStarted{Task: t, Tasks: tasks})
+	rows, evaluation, err := r.evaluate(ctx, t+1)
+	if err != nil {
+		return err
+	}
+	r.partial.Evaluations = append(r.partial.Evaluations, *evaluation)
+	r.opt.Observe(EvaluationFinished{Task: t, Tasks: tasks, Rows: rows, Evaluation: *evaluation})
+	for _, row := range rows {
+		r.opt.Log.Info("evaluated", "task", t, "setting", row.Setting, "probe", row.Probe, "average", mean(row.Accuracy))
+	}
+	r.done = t + 1
+	return r.checkpoint()
+}
+
+// learn trains on a task and stops the learner at the first step with a term that is not finite.
+func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var diverged error
+	report, err := r.learner.Learn(ctx, t, r.stream.Tasks[t].Graph, func(s Step) {
+		if diverged != nil {
+			return
+		}
+		if diverged = checkTerms(s.Terms, fmt.Sprintf("epoch %d", s.Epoch)); diverged != nil {
+			cancel(diverged)
+			return
+		}
+		r.opt.Observe(StepEvent{Step: s, Tasks: len(r.stream.Tasks)})
+	})
+	switch {
+	case diverged != nil:
+		return nil, diverged
+	case err != nil:
+		return nil, fmt.Errorf("learn: %w", err)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case report == nil:
+		return nil, errors.New("the learner returned no report")
+	}
+	return report, checkReport(report)
+}
+
+func checkReport(r *TaskReport) error {
+	if err := checkTerms(r.FirstLoss, "the first step"); err != nil {
+		return err
+	}
+	if err := checkTerms(r.LastLoss, "the last step"); err != nil {
+		return err
+	}
+	for name, v := range r.Diagnostics {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("diagnostic %q is %v", name, v)
+		}
+	}
+	return nil
+}
+
+func checkTerms(terms []Term, when string) error {
+	for _, term := range terms {
+		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
+			return fmt.Errorf("loss term %q is %v at %s: lower the learning rate or raise epsilon", term.Name, term.Value, when)
+		}
+	}
+	return nil
+}
+
+// evaluate embeds the seen tasks and adds a row to every matrix.
+func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error) {
+	e := &Evaluation{Task: seen - 1}
+	start := time.Now()
+	embed := make([]*Embedding, seen)
+	for j := range embed {
+		task := &r.stream.Tasks[j]
+		var err error
+		if embed[j], err = r.learner.Embed(ctx, task.Graph); err != nil {
+			return nil, nil, fmt.Errorf("embed task %d: %w", j, err)
+		}
+		if err := checkEmbedding(j, embed[j], len(task.Labels)); err != nil {
+			return nil, nil, err
+		}
+	}
+	e.EmbedSeconds = time.Since(start).Seconds()
+	d, err := newDesign(r.stream.Tasks, embed)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []Row
+	for i := range r.partial.Scores {
+		score, start := &r.partial.Scores[i], time.Now()
+		row, fits, err := r.ev.fit(ctx, score.Probe, score.Setting, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		score.Matrix, score.Fits = append(score.Matrix, row), append(score.Fits, fits)
+		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
+		rows = append(rows, Row{Setting: score.Setting, Probe: score.Probe, Accuracy: slices.Clone(row)})
+		e.Probes = append(e.Probes, ProbeTiming{Setting: score.Setting, Probe: score.Probe, Seconds: time.Since(start).Seconds()})
+	}
+	return rows, e, nil
+}
+
+// checkpoint records the state after r.done tasks.
+func (r *run) checkpoint() error {
+	now := time.Now()
+	r.partial.Seconds += now.Sub(r.clock).Seconds()
+	r.clock = now
+	if r.opt.Dir == "" {
+		return nil
+	}
+	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Partial: r.partial}}
+	if r.done > 0 {
+		var state bytes.Buffer
+		if err := r.learner.Save(&state); err != nil {
+			return fmt.Errorf("save the learner: %w", err)
+		}
+		c.state = state.Bytes()
+	}
+	return c.write(filepath.Join(r.opt.Dir, CheckpointFile))
+}
+
+// restore takes up the checkpoint in the run folder, or writes the first one, which shows at once whether the folder can
+// be written and lets a run that is killed in its first task be identified.
+func (r *run) restore() error {
+	if !r.opt.Resume {
+		return r.checkpoint()
+	}
+	c, err := readCheckpoint(filepath.Join(r.opt.Dir, CheckpointFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		r.opt.Log.Info("nothing to resume: starting at the first task", "dir", r.opt.Dir)
+		return r.checkpoint()
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.header.Identity.matches(&r.identity); err != nil {
+		return err
+	}
+	if c.header.Done > 0 {
+		if err := r.learner.Load(bytes.NewReader(c.state)); err != nil {
+			return fmt.Errorf("resume: load the learner: %w", err)
+		}
+	}
+	r.done, r.started, r.partial = c.header.Done, c.header.Started, c.header.Partial
+	r.partial.Resumed++
+	r.opt.Log.Info("resumed", "done", r.done, "tasks", len(r.stream.Tasks))
+	r.opt.Observe(Resumed{Done: r.done, Tasks: len(r.stream.Tasks)})
+	return nil
+}
+
+// finished returns the result of a run that had already ended, or nil.
+func (r *run) finished() (*Result, error) {
+	result, err := ReadResult(filepath.Join(r.opt.Dir, ResultFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	was := Identity{Manifest: Manifest{Method: result.Method, Config: result.Config}, Dataset: result.Dataset,
+		Seed: result.Seed, Engine: result.Engine.Name}
+	for _, s := range result.Scores {
+		if !slices.Contains(was.Probes, s.Probe) {
+			was.Probes = append(was.Probes, s.Probe)
+		}
+	}
+	if err := was.matches(&r.identity); err != nil {
+		return nil, err
+	}
+	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)
+	return result, r.removeCheckpoint()
+}
+
+// finish makes the Result, writes it, and removes the checkpoint, which is of no more use.
+func (r *run) finish() (*Result, error) {
+	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config,
+		Seed: r.opt.Seed, Versions: versions(), Started: r.started, Finished: time.Now(),
+		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed,
+		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
+	if r.opt.Engine != nil {
+		result.Engine, result.Compiled = r.opt.Engine.Info(), r.opt.Engine.Compiled()-r.compiled
+	}
+	if r.opt.Dir == "" {
+		return result, nil
+	}
+	if err := result.WriteFile(filepath.Join(r.opt.Dir, ResultFile)); err != nil {
+		return nil, err
+	}
+	return result, r.removeCheckpoint()
+}
+
+// removeCheckpoint tidies up after the result is written: a checkpoint is then of no more use.
+func (r *run) removeCheckpoint() error {
+	if err := os.Remove(filepath.Join(r.opt.Dir, CheckpointFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the checkpoint of the finished run: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package continual
+
+import "fmt"
+
+// Setting says what the head of a probe must tell apart.
+type Setting int
+
+const (
+	// ClassIL is class-incremental: one head over all classes seen so far.
+	ClassIL Setting = iota
+	// TaskIL is task-incremental: the task is known, one head per task over its own classes.
+	TaskIL
+)
+
+// Settings returns every setting, in the order of the tables.
+func Settings() []Setting { return []Setting{ClassIL, TaskIL} }
+
+// String returns "class-il" or "task-il".
+func (s Setting) String() string { return nameOf(int(s), settingNames(), "Setting") }
+
+// ParseSetting is the inverse of String.
+func ParseSetting(text string) (Setting, error) {
+	i, err := indexOf(text, settingNames(), "setting")
+	return Setting(i), err
+}
+
+// MarshalText writes the name.
+func (s Setting) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name.
+func (s *Setting) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSetting(string(text))
+	return err
+}
+
+// Probe says how a linear head is fitted to frozen embeddings and on which nodes it is scored.
+type Probe int
+
+const (
+	// ProbePaper is the probe behind the published tables: AdamW on raw embeddings, stopped by the accuracy on the very
+	// nodes it is scored on (valid ∪ test). It is optimistic and sensitive to the scale of the embeddings.
+	ProbePaper Probe = iota
+	// ProbeConverged is multinomial logistic regression on standardised embeddings, solved to convergence, its strength
+	// chosen on valid, scored on test alone.
+	ProbeConverged
+)
+
+// Probes returns every probe, in the order of the tables.
+func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
+
+// String returns "paper" or "converged".
+func (p Probe) String() string { return nameOf(int(p), probeNames(), "Probe") }
+
+// ParseProbe is the inverse of String.
+func ParseProbe(text string) (Probe, error) {
+	i, err := indexOf(text, probeNames(), "probe")
+	return Probe(i), err
+}
+
+// MarshalText writes the name.
+func (p Probe) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the name.
+func (p *Probe) UnmarshalText(text []byte) (err error) {
+	*p, err = ParseProbe(string(text))
+	return err
+}
+
+func settingNames() []string { return []string{"class-il", "task-il"} }
+func probeNames() []string   { return []string{"paper", "converged"} }
+
+func nameOf(i int, names []string, kind string) string {
+	if i < 0 || i >= len(names) {
+		return fmt.Sprintf("%s(%d)", kind, i)
+	}
+	return names[i]
+}
+
+func indexOf(text string, names []string, kind string) (int, error) {
+	for i, name := range names {
+		if name == text {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("continual: unknown %s %q: use one of %q", kind, text, names)
+}
