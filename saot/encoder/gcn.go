@@ -148,7 +148,7 @@ func (c Config) Encode(scope *model.Scope, projected *Node, p Propagation, mask 
 	g := projected.Graph()
 	h := p.Apply(projected)
 	h = c.batchNorm(scope, h, mask, mode)
-	h = Add(Max(h, ZerosLike(h)), Mul(variable(scope, g, slope), Min(h, ZerosLike(h))))
+	h = Add(Max(h, ZerosLike(h)), Mul(InsertAxes(variable(scope, g, slope), 0), Min(h, ZerosLike(h))))
 	z := p.Apply(MatMul(h, variable(scope, g, outputWeight)))
 	return Add(z, InsertAxes(variable(scope, g, outputBias), 0))
 }
