@@ -1,58 +1,324 @@
 package transport
 
 import (
-	"math/rand/v2"
+	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// evaluate runs a graph function once and returns its outputs as flat float32 slices.
-func evaluate(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) [][]float32 {
+// evaluate runs a graph function once and returns each output as float64, row major.
+func evaluate(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*mat.Dense) [][]float64 {
+	t.Helper()
+	out, err := call(t, e, build, inputs...)
+	require.NoError(t, err)
+	return out
+}
+
+func call(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*mat.Dense) ([][]float64, error) {
 	t.Helper()
 	f, err := e.Func(t.Name(), build)
 	require.NoError(t, err)
-	out, err := f.Call(inputs...)
-	require.NoError(t, err)
-	flat := make([][]float32, len(out))
-	for i, x := range out {
-		flat[i] = tensors.MustCopyFlatData[float32](x)
+	args := make([]*tensors.Tensor, len(inputs))
+	for i, x := range inputs {
+		args[i] = toTensor(x)
 	}
-	return flat
+	out, err := f.Call(args...)
+	if err != nil {
+		return nil, err
+	}
+	flat := make([][]float64, len(out))
+	for i, x := range out {
+		for _, value := range tensors.MustCopyFlatData[float32](x) {
+			flat[i] = append(flat[i], float64(value))
+		}
+	}
+	return flat, nil
 }
 
-// uniformTensor draws a float32 matrix with entries in [0, 2).
-func uniformTensor(seed uint64, n, m int) *tensors.Tensor {
-	rng := rand.New(rand.NewPCG(seed, 0))
-	flat := make([]float32, n*m)
-	for i := range flat {
-		flat[i] = 2 * rng.Float32()
+func toTensor(x *mat.Dense) *tensors.Tensor {
+	n, m := x.Dims()
+	flat := make([]float32, 0, n*m)
+	for _, value := range x.RawMatrix().Data {
+		flat = append(flat, float32(value))
 	}
 	return tensors.FromFlatDataAndDimensions(flat, n, m)
 }
 
-func TestSinkhornMarginals(t *testing.T) {
+// one returns the only output of one graph function.
+func one(f func(in []*graph.Node) *graph.Node) func(in []*graph.Node) []*graph.Node {
+	return func(in []*graph.Node) []*graph.Node { return []*graph.Node{f(in)} }
+}
+
+// rounded returns x in float32 precision, so that host and graph see the same numbers.
+func rounded(x *mat.Dense) *mat.Dense {
+	x.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, x)
+	return x
+}
+
+// centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.
+func centralDifferences(x *mat.Dense, h float64, f func(*mat.Dense) float64) []float64 {
+	n, m := x.Dims()
+	grad := make([]float64, 0, n*m)
+	for i := range n {
+		for j := range m {
+			at := x.At(i, j)
+			x.Set(i, j, at+h)
+			up := f(x)
+			x.Set(i, j, at-h)
+			grad = append(grad, (up-f(x))/(2*h))
+			x.Set(i, j, at)
+		}
+	}
+	return grad
+}
+
+// requireClose compares entry by entry; tol is absolute.
+func requireClose(t testing.TB, want, got []float64, tol float64, msg ...any) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.InDelta(t, want[i], got[i], tol, msg...)
+	}
+}
+
+// hostKL is KL(a‖b) by its definition.
+func hostKL(a, b *mat.Dense) (sum float64) {
+	for i, p := range a.RawMatrix().Data {
+		if p > 0 {
+			sum += p * math.Log(p/b.RawMatrix().Data[i])
+		}
+	}
+	return sum
+}
+
+func TestSinkhornAgainstHost(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cost := uniformTensor(1, 7, 5)
+		for _, c := range []struct{ n, m int }{{1, 1}, {1, 4}, {6, 6}, {7, 5}, {40, 64}} {
+			for _, epsilon := range []float64{0.1, 0.2, 5} {
+				for _, domain := range []Domain{AutoDomain, KernelDomain, LogDomain} {
+					cost := rounded(uniformCost(uint64(c.n), c.n, c.m))
+					cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 10, Domain: domain, CostRange: 2}
+					out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+						plan, miss := Sinkhorn(in[0], cfg)
+						return []*graph.Node{plan, miss}
+					}, cost)
+					host, err := HostSinkhorn(cost, nil, nil, cfg)
+					require.NoError(t, err)
+					requireClose(t, host.Plan.RawMatrix().Data, out[0], 2e-6/float64(c.n*c.m)*10)
+					require.InDelta(t, host.Report.MarginalError, out[1][0], 5e-6, "the marginal error of unconverged plans too")
+				}
+			}
+		}
+	})
+}
+
+func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
+	for _, c := range []struct {
+		epsilon, costRange float64
+		domain, want       Domain
+	}{
+		{0.2, 2, AutoDomain, KernelDomain},
+		{1.0 / 30, 2, AutoDomain, KernelDomain},
+		{0.03, 2, AutoDomain, LogDomain},
+		{0.2, 0, AutoDomain, LogDomain},
+		{0.001, 2, KernelDomain, KernelDomain},
+		{1, 2, LogDomain, LogDomain},
+	} {
+		got := SinkhornConfig{Epsilon: c.epsilon, CostRange: c.costRange, Domain: c.domain}.graphDomain()
+		require.Equal(t, c.want, got, "%+v", c)
+	}
+}
+
+func TestSinkhornIgnoresConstants(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cost := rounded(uniformCost(4, 6, 5))
 		for _, domain := range []Domain{KernelDomain, LogDomain} {
 			cfg := DefaultSinkhorn()
 			cfg.Domain = domain
 			out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
-				plan, merr := Sinkhorn(in[0], cfg)
-				return []*graph.Node{graph.ReduceSum(plan, 1), graph.ReduceSum(plan, 0), merr}
+				plan, _ := Sinkhorn(in[0], cfg)
+				shifted, _ := Sinkhorn(graph.AddScalar(in[0], 64), cfg)
+				return []*graph.Node{plan, shifted}
 			}, cost)
-			for _, x := range out[0] {
-				require.InDelta(t, 1.0/7, x, 1e-6)
+			requireClose(t, out[0], out[1], 1e-5)
+		}
+	})
+}
+
+func TestSinkhornAtTinyEpsilonIsFinite(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cfg := SinkhornConfig{Epsilon: 0.002, Sweeps: 30, CostRange: 2}
+		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node { plan, _ := Sinkhorn(in[0], cfg); return plan }), uniformCost(5, 6, 6))
+		mass := 0.0
+		for _, p := range out[0] {
+			mass += p
+		}
+		require.InDelta(t, 1, mass, 1e-3)
+	})
+}
+
+func TestCosineCost(t *testing.T) {
+	a := mat.NewDense(3, 2, []float64{3, 4, 0, 0, -1, 0})
+	b := mat.NewDense(4, 2, []float64{6, 8, -3, -4, 4, -3, 0, 0})
+	// By hand: a₀ = (0.6, 0.8) against (0.6, 0.8), its opposite, a right angle and nothing.
+	want := []float64{0, 2, 1, 1, 1, 1, 1, 1, 1.6, 0.4, 1.8, 1}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			cost := CosineCost(in[0], in[1])
+			weights := graph.IotaFull(cost.Graph(), cost.Shape())
+			grads := graph.Gradient(graph.ReduceAllSum(graph.Mul(cost, weights)), in[0], in[1])
+			return []*graph.Node{cost, grads[0], grads[1]}
+		}, a, b)
+		requireClose(t, want, out[0], 1e-6)
+		numeric := centralDifferences(a, 1e-6, func(a *mat.Dense) (sum float64) {
+			for i := range 3 {
+				for j := range 3 {
+					x, y := a.RawRowView(i), b.RawRowView(j)
+					if i == 1 {
+						continue
+					}
+					sum -= float64(4*i+j) * (x[0]*y[0] + x[1]*y[1]) / math.Hypot(x[0], x[1]) / math.Hypot(y[0], y[1])
+				}
 			}
-			for _, x := range out[1] {
-				require.InDelta(t, 1.0/5, x, 1e-6)
+			return sum
+		})
+		requireClose(t, numeric, out[1], 1e-4, "a zero row gets no gradient")
+		for _, g := range out[2] {
+			require.False(t, math.IsNaN(g))
+		}
+	})
+}
+
+func TestKLPlanLossGradient(t *testing.T) {
+	const n, m, epsilon = 5, 4, 0.2
+	cost := rounded(uniformCost(11, n, m))
+	target := rounded(mat.DenseCopyOf(converged(t, uniformCost(12, n, m), 0.1).Plan))
+	numeric := centralDifferences(mat.DenseCopyOf(cost), 1e-4, func(c *mat.Dense) float64 {
+		return hostKL(target, converged(t, c, epsilon).Plan)
+	})
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			target, cost := in[0], in[1]
+			cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, CostRange: 2}
+			plan, _ := Sinkhorn(cost, cfg)
+			exact := KLPlanLoss(target, plan, cost, epsilon)
+			outputs := []*graph.Node{exact, graph.Gradient(exact, cost)[0]}
+			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
+				cfg.Differentiable = true
+				unrolled, _ := Sinkhorn(cost, cfg)
+				loss := graph.ReduceAllSum(graph.Mul(target, graph.Log(graph.Div(target, unrolled))))
+				outputs = append(outputs, loss, graph.Gradient(loss, cost)[0])
 			}
-			require.Less(t, out[2][0], float32(1e-5))
+			return outputs
+		}, target, cost)
+		value := hostKL(target, converged(t, cost, epsilon).Plan)
+		for i := 0; i < len(out); i += 2 {
+			require.InDelta(t, value, out[i][0], 1e-5)
+			requireClose(t, numeric, out[i+1], 2e-5)
+		}
+	})
+}
+
+func TestKLPlanLossReachesOnlyTheCost(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		// A permutation as target (zeros) and a plan with zeros: everything stays finite.
+		target := mat.NewDense(2, 2, []float64{0.5, 0, 0, 0.5})
+		plan := mat.NewDense(2, 2, []float64{0.5, 0, 0, 0.5})
+		out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			loss := KLPlanLoss(in[0], in[1], in[2], 0.5)
+			grads := graph.Gradient(graph.Add(loss, graph.ReduceAllSum(graph.Add(in[0], in[1]))), in[0], in[1], in[2])
+			same := KLPlanLoss(in[0], in[0], in[2], 0.5)
+			return append([]*graph.Node{loss, same}, grads...)
+		}, target, mat.NewDense(2, 2, []float64{0.25, 0.25, 0.25, 0.25}), plan)
+		require.InDelta(t, math.Log(2), out[0][0], 1e-6) // KL of a permutation from the uniform plan, by hand
+		require.InDelta(t, 0, out[1][0], 1e-6)
+		requireClose(t, []float64{1, 1, 1, 1}, out[2], 0, "target")
+		requireClose(t, []float64{1, 1, 1, 1}, out[3], 0, "plan")
+		requireClose(t, []float64{0.5, -0.5, -0.5, 0.5}, out[4], 1e-6, "cost: (target − plan)/ε")
+	})
+}
+
+func TestFrobeniusPlanLossGradient(t *testing.T) {
+	const n, m, epsilon = 5, 4, 0.2
+	cost := rounded(uniformCost(13, n, m))
+	target := rounded(mat.DenseCopyOf(converged(t, uniformCost(14, n, m), 0.1).Plan))
+	loss := func(c *mat.Dense) float64 {
+		var d mat.Dense
+		d.Sub(target, converged(t, c, epsilon).Plan)
+		norm := mat.Norm(&d, 2)
+		return n * m * norm * norm
+	}
+	value, numeric := loss(cost), centralDifferences(mat.DenseCopyOf(cost), 1e-4, loss)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, domain := range []Domain{KernelDomain, LogDomain} {
+			cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Differentiable: true}
+			out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+				plan, _ := Sinkhorn(in[1], cfg)
+				loss := FrobeniusPlanLoss(in[0], plan)
+				return []*graph.Node{loss, graph.Gradient(loss, in[1])[0]}
+			}, target, cost)
+			require.InDelta(t, value, out[0][0], 1e-5)
+			requireClose(t, numeric, out[1], 1e-4)
+		}
+	})
+}
+
+func TestSinkhornStopsGradients(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node {
+			plan, miss := Sinkhorn(in[0], DefaultSinkhorn())
+			loss := graph.Add(graph.Add(graph.ReduceAllSum(graph.Square(plan)), miss), graph.ReduceAllSum(in[0]))
+			return graph.Gradient(loss, in[0])[0]
+		}), uniformCost(15, 2, 2))
+		requireClose(t, []float64{1, 1, 1, 1}, out[0], 0)
+	})
+}
+
+func TestDiagnostics(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		both := func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{DiagonalMass(in[0]), Entropy(in[0])}
+		}
+		for _, c := range []struct {
+			plan               *mat.Dense
+			diagonal, disorder float64
+		}{
+			{mat.NewDense(2, 2, []float64{.25, .25, .25, .25}), 0.5, 1},
+			{mat.NewDense(2, 2, []float64{.5, 0, 0, .5}), 1, 0.5},
+			{mat.NewDense(2, 2, []float64{0, 1, 0, 0}), 0, 0},
+			{mat.NewDense(1, 1, []float64{1}), 1, 0},
+		} {
+			out := evaluate(t, e, both, c.plan)
+			require.InDelta(t, c.diagonal, out[0][0], 1e-6)
+			require.InDelta(t, c.disorder, out[1][0], 1e-6)
+		}
+	})
+}
+
+func TestGraphBadInput(t *testing.T) {
+	a, b := uniformCost(1, 3, 2), uniformCost(1, 3, 4)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for want, build := range map[string]func(in []*graph.Node) *graph.Node{
+			"CosineCost wants": func(in []*graph.Node) *graph.Node { return CosineCost(in[0], in[1]) },
+			"Sinkhorn wants": func(in []*graph.Node) *graph.Node {
+				p, _ := Sinkhorn(graph.ReduceSum(in[0], 0), DefaultSinkhorn())
+				return p
+			},
+			"epsilon is 0":            func(in []*graph.Node) *graph.Node { p, _ := Sinkhorn(in[0], SinkhornConfig{Sweeps: 1}); return p },
+			"KLPlanLoss wants":        func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[1], 1) },
+			"KLPlanLoss: epsilon":     func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[0], -1) },
+			"FrobeniusPlanLoss wants": func(in []*graph.Node) *graph.Node { return FrobeniusPlanLoss(in[0], in[1]) },
+			"DiagonalMass wants":      func(in []*graph.Node) *graph.Node { return DiagonalMass(in[0]) },
+		} {
+			_, err := call(t, e, one(build), a, b)
+			require.ErrorContains(t, err, want)
 		}
 	})
 }

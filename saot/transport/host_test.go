@@ -1,0 +1,430 @@
+package transport
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// uniformCost draws a matrix with entries in [0, 2).
+func uniformCost(seed uint64, n, m int) *mat.Dense {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	c := mat.NewDense(n, m, nil)
+	c.Apply(func(_, _ int, _ float64) float64 { return 2 * rng.Float64() }, c)
+	return c
+}
+
+// randomAdjacency draws an undirected graph with edge probability p.
+func randomAdjacency(seed uint64, n int, p float64) Adjacency {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	dense := make([][]int, n)
+	for i := range dense {
+		dense[i] = make([]int, n)
+		for j := range i {
+			if rng.Float64() < p {
+				dense[i][j], dense[j][i] = 1, 1
+			}
+		}
+	}
+	return fromDense(dense)
+}
+
+func fromDense(dense [][]int) Adjacency {
+	a := Adjacency{Offsets: []int64{0}}
+	for _, row := range dense {
+		for j, x := range row {
+			if x != 0 {
+				a.Neighbors = append(a.Neighbors, int32(j))
+			}
+		}
+		a.Offsets = append(a.Offsets, int64(len(a.Neighbors)))
+	}
+	return a
+}
+
+func (a Adjacency) at(i, j int) float64 {
+	for _, k := range a.neighbors(i) {
+		if int(k) == j {
+			return 1
+		}
+	}
+	return 0
+}
+
+// bruteStructure is the definition of L⊗π over the 4-D tensor: Σ_kl |A₁,ik − A₂,jl| π_kl.
+func bruteStructure(a1, a2 Adjacency, plan *mat.Dense) *mat.Dense {
+	n, m := plan.Dims()
+	s := mat.NewDense(n, m, nil)
+	s.Apply(func(i, j int, _ float64) (sum float64) {
+		for k := range n {
+			for l := range m {
+				sum += math.Abs(a1.at(i, k)-a2.at(j, l)) * plan.At(k, l)
+			}
+		}
+		return sum
+	}, s)
+	return s
+}
+
+// converged solves to a marginal error far below every tolerance used here.
+func converged(t testing.TB, cost *mat.Dense, epsilon float64) *Result {
+	t.Helper()
+	res, err := HostSinkhorn(cost, nil, nil, SinkhornConfig{Epsilon: epsilon, Sweeps: 200000, Tolerance: 1e-13})
+	require.NoError(t, err)
+	require.NoError(t, res.Report.Err())
+	return res
+}
+
+// maxDiff returns the largest difference of two matrices, entry by entry.
+func maxDiff(a, b *mat.Dense) float64 {
+	var d mat.Dense
+	d.Sub(a, b)
+	return max(mat.Max(&d), -mat.Min(&d))
+}
+
+func fromRows(rows [][]float64) *mat.Dense {
+	m := mat.NewDense(len(rows), len(rows[0]), nil)
+	for i, row := range rows {
+		m.SetRow(i, row)
+	}
+	return m
+}
+
+// permutations calls f with every permutation of n.
+func permutations(n int, f func([]int)) {
+	p := make([]int, n)
+	var place func(k int, used int)
+	place = func(k, used int) {
+		if k == n {
+			f(p)
+			return
+		}
+		for i := range n {
+			if used&(1<<i) == 0 {
+				p[k] = i
+				place(k+1, used|1<<i)
+			}
+		}
+	}
+	place(0, 0)
+}
+
+func TestGoldenPOT(t *testing.T) {
+	data, err := os.ReadFile("testdata/golden.json") // made by testdata/golden.py, which names POT's version
+	require.NoError(t, err)
+	var golden struct {
+		Linear []struct {
+			Epsilon    float64
+			Mu, Nu     []float64
+			Cost, Plan [][]float64
+		}
+		Fused []struct {
+			Epsilon, Sigma         float64
+			Outer                  int
+			Feature, Plan          [][]float64
+			Adjacency1, Adjacency2 [][]int
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &golden))
+	require.NotEmpty(t, golden.Linear)
+	require.NotEmpty(t, golden.Fused)
+	for _, domain := range []Domain{KernelDomain, LogDomain} {
+		for _, c := range golden.Linear {
+			cfg := SinkhornConfig{Epsilon: c.Epsilon, Sweeps: 100000, Tolerance: 1e-13, Domain: domain}
+			res, err := HostSinkhorn(fromRows(c.Cost), c.Mu, c.Nu, cfg)
+			require.NoError(t, err)
+			require.Less(t, maxDiff(res.Plan, fromRows(c.Plan)), 1e-9)
+		}
+		for _, c := range golden.Fused {
+			cfg := FGWConfig{
+				Epsilon: c.Epsilon, Sigma: c.Sigma, Normalization: PaperNormalization, Factor: 2,
+				Outer: c.Outer, Sweeps: 100000, Tolerance: 1e-13, Domain: domain,
+			}
+			res, err := FusedGromov(fromRows(c.Feature), fromDense(c.Adjacency1), fromDense(c.Adjacency2), cfg)
+			require.NoError(t, err)
+			require.Less(t, maxDiff(res.Plan, fromRows(c.Plan)), 1e-9, "sigma %v outer %d", c.Sigma, c.Outer)
+		}
+	}
+}
+
+func TestHostSinkhornSolvesTheProblem(t *testing.T) {
+	cost := uniformCost(1, 6, 4)
+	mu, nu := []float64{.1, .2, 0, .3, .15, .25}, []float64{.4, .1, .3, .2}
+	var plans []*mat.Dense
+	for _, domain := range []Domain{KernelDomain, LogDomain} {
+		cfg := SinkhornConfig{Epsilon: 0.1, Sweeps: 10000, Tolerance: 1e-13, Domain: domain}
+		res, err := HostSinkhorn(cost, mu, nu, cfg)
+		require.NoError(t, err)
+		require.Equal(t, Converged, res.Report.Status)
+		require.Equal(t, domain, res.Report.Domain)
+		require.Less(t, res.Report.Sweeps, 10000)
+		for i := range mu {
+			require.InDelta(t, mu[i], floats.Sum(res.Plan.RawRowView(i)), 1e-12)
+		}
+		for j := range nu {
+			require.InDelta(t, nu[j], floats.Sum(mat.Col(nil, j, res.Plan)), 1e-12)
+		}
+		// Optimality: the marginals hold and π = exp((F + G − C)/ε).
+		for i := range mu {
+			for j := range nu {
+				require.InDelta(t, math.Exp((res.F[i]+res.G[j]-cost.At(i, j))/0.1), res.Plan.At(i, j), 1e-12)
+			}
+		}
+		require.True(t, math.IsInf(res.F[2], -1), "no mass, no potential")
+		plans = append(plans, res.Plan)
+	}
+	require.Less(t, maxDiff(plans[0], plans[1]), 1e-12)
+}
+
+func TestHostSinkhornLimits(t *testing.T) {
+	for n := 2; n <= 6; n++ {
+		cost := uniformCost(uint64(n), n, n)
+		uniform := converged(t, cost, 1e6).Plan
+		best, bestCost := make([]int, n), math.Inf(1)
+		permutations(n, func(p []int) {
+			sum := 0.0
+			for i, j := range p {
+				sum += cost.At(i, j)
+			}
+			if sum < bestCost {
+				bestCost = sum
+				copy(best, p)
+			}
+		})
+		sharp, err := HostSinkhorn(cost, nil, nil, SinkhornConfig{Epsilon: 0.002, Sweeps: 20000, Tolerance: 1e-4})
+		require.NoError(t, err)
+		require.NoError(t, sharp.Report.Err())
+		for i := range n {
+			for j := range n {
+				require.InDelta(t, 1/float64(n*n), uniform.At(i, j), 1e-6)
+				want := 0.0
+				if best[i] == j {
+					want = 1 / float64(n)
+				}
+				require.InDelta(t, want, sharp.Plan.At(i, j), 1e-3)
+			}
+		}
+	}
+}
+
+func TestHostSinkhornInvariances(t *testing.T) {
+	cost := uniformCost(3, 5, 5)
+	plan := converged(t, cost, 0.1).Plan
+	perm := []int{3, 0, 4, 2, 1}
+	shifted, permuted := mat.NewDense(5, 5, nil), mat.NewDense(5, 5, nil)
+	shifted.Apply(func(i, j int, c float64) float64 { return c - 1000 + float64(i) }, cost)
+	permuted.Apply(func(i, j int, _ float64) float64 { return cost.At(perm[i], j) }, cost)
+	require.Less(t, maxDiff(plan, converged(t, shifted, 0.1).Plan), 1e-10, "a constant added to the cost or to a row changes nothing")
+	want := mat.NewDense(5, 5, nil)
+	want.Apply(func(i, j int, _ float64) float64 { return plan.At(perm[i], j) }, want)
+	require.Less(t, maxDiff(want, converged(t, permuted, 0.1).Plan), 1e-12)
+	require.Less(t, maxDiff(mat.DenseCopyOf(plan.T()), converged(t, mat.DenseCopyOf(cost.T()), 0.1).Plan), 1e-12)
+}
+
+func TestHostSinkhornReportsNotConverging(t *testing.T) {
+	res, err := HostSinkhorn(uniformCost(1, 8, 8), nil, nil, SinkhornConfig{Epsilon: 0.01, Sweeps: 3, Tolerance: 1e-9})
+	require.NoError(t, err)
+	require.Equal(t, SweepLimit, res.Report.Status)
+	require.Equal(t, 3, res.Report.Sweeps)
+	columns := 0.0
+	for j := range 8 {
+		columns += math.Abs(floats.Sum(mat.Col(nil, j, res.Plan)) - 1.0/8)
+	}
+	require.InDelta(t, columns, res.Report.MarginalError, 1e-12)
+	require.ErrorContains(t, res.Report.Err(), "epsilon 0.01: raise epsilon or sweeps")
+	require.ErrorContains(t, res.Report.Err(), "3 sweeps")
+}
+
+func TestStructureAgainstBruteForce(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		for m := 1; m <= 6; m++ {
+			a1, a2 := randomAdjacency(uint64(n), n, 0.5), randomAdjacency(uint64(10+m), m, 0.4)
+			plan := converged(t, uniformCost(uint64(n*m), n, m), 0.2).Plan
+			s := &FusedGromovSolver{cfg: DefaultFGW()}
+			s.prepare(new(GromovResult), n, m)
+			s.structureAt(plan, a1, a2)
+			want := bruteStructure(a1, a2, plan)
+			require.Less(t, maxDiff(s.structure, want), 1e-14)
+			require.InDelta(t, mat.Max(want), s.structureMax, 1e-14)
+		}
+	}
+}
+
+func TestFusedGromovIsAFixedPoint(t *testing.T) {
+	for _, normalization := range []Normalization{MaxNormalization, PaperNormalization} {
+		k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
+		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 1, Outer: 1000, Sweeps: 1000, Tolerance: 1e-12}
+		res, err := FusedGromov(k, a1, a2, cfg)
+		require.NoError(t, err)
+		require.Equal(t, Converged, res.Report.Status)
+		s := bruteStructure(a1, a2, res.Plan)
+		require.InDelta(t, mat.Max(s), res.StructureMax, 1e-14)
+		if normalization == MaxNormalization {
+			s.Scale(1/mat.Max(s), s)
+		}
+		target := mat.NewDense(6, 4, nil)
+		target.Apply(func(i, j int, c float64) float64 { return 0.4*c + 0.6*s.At(i, j) }, k)
+		require.Less(t, maxDiff(target, res.Target), 1e-13)
+		require.Less(t, maxDiff(res.Plan, converged(t, target, 0.3).Plan), 1e-10, "the plan solves its own linearisation")
+	}
+}
+
+func TestSigmaWeightsFeatures(t *testing.T) {
+	k, a1, a2 := uniformCost(6, 5, 5), randomAdjacency(3, 5, 0.5), randomAdjacency(4, 5, 0.5)
+	cfg := DefaultFGW()
+	cfg.Sweeps, cfg.Tolerance = 10000, 1e-13
+
+	cfg.Sigma = 1
+	features, err := FusedGromov(k, a1, a2, cfg)
+	require.NoError(t, err)
+	require.Equal(t, 1, features.Report.Outer)
+	require.NoError(t, features.Report.Err())
+	require.Less(t, maxDiff(features.Plan, converged(t, k, cfg.Epsilon).Plan), 1e-12, "sigma 1 is entropic Wasserstein")
+	require.Zero(t, maxDiff(features.Target, k))
+
+	cfg.Sigma, cfg.Outer = 0, 3
+	structure, err := FusedGromov(k, a1, a2, cfg)
+	require.NoError(t, err)
+	other, err := FusedGromov(uniformCost(99, 5, 5), a1, a2, cfg)
+	require.NoError(t, err)
+	require.Zero(t, maxDiff(structure.Plan, other.Plan), "sigma 0 is Gromov: the features don't matter")
+}
+
+func TestFusedGromovPermutation(t *testing.T) {
+	k, a1, a2 := uniformCost(7, 6, 6), randomAdjacency(5, 6, 0.5), randomAdjacency(6, 6, 0.5)
+	perm := []int{5, 2, 0, 1, 4, 3}
+	dense := make([][]int, 6)
+	kp := mat.NewDense(6, 6, nil)
+	for i := range dense {
+		dense[i] = make([]int, 6)
+		for j := range dense {
+			dense[i][j] = int(a1.at(perm[i], perm[j]))
+		}
+		kp.SetRow(i, k.RawRowView(perm[i]))
+	}
+	res, err := FusedGromov(k, a1, a2, DefaultFGW())
+	require.NoError(t, err)
+	permuted, err := FusedGromov(kp, fromDense(dense), a2, DefaultFGW())
+	require.NoError(t, err)
+	want := mat.NewDense(6, 6, nil)
+	for i := range perm {
+		want.SetRow(i, res.Plan.RawRowView(perm[i]))
+	}
+	require.Less(t, maxDiff(want, permuted.Plan), 1e-12)
+}
+
+func TestFusedGromovWithoutEdges(t *testing.T) {
+	k, none := uniformCost(8, 4, 4), Adjacency{Offsets: make([]int64, 5)}
+	res, err := FusedGromov(k, none, none, DefaultFGW())
+	require.NoError(t, err)
+	require.NoError(t, res.Report.Err())
+	require.Zero(t, res.StructureMax)
+	half := mat.NewDense(4, 4, nil)
+	half.Scale(0.5, k)
+	require.Zero(t, maxDiff(half, res.Target))
+	require.Less(t, maxDiff(res.Plan, converged(t, half, 0.2).Plan), 1e-8)
+}
+
+func TestSolverReusesMemoryAndForgets(t *testing.T) {
+	k, a1, a2 := uniformCost(9, 32, 32), randomAdjacency(7, 32, 0.1), randomAdjacency(8, 32, 0.1)
+	fresh, err := FusedGromov(k, a1, a2, DefaultFGW())
+	require.NoError(t, err)
+	s, err := NewFusedGromovSolver(DefaultFGW())
+	require.NoError(t, err)
+	res := new(GromovResult)
+	require.NoError(t, s.Solve(res, uniformCost(10, 32, 32), a2, a1))
+	require.NoError(t, s.Solve(res, k, a1, a2))
+	require.Zero(t, maxDiff(fresh.Plan, res.Plan), "the result doesn't depend on earlier calls")
+	require.Equal(t, fresh.Report, res.Report)
+	const runs = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		require.NoError(t, s.Solve(res, k, a1, a2))
+	}
+	runtime.ReadMemStats(&after)
+	// One n×m matrix would be 8 kB; what is left are vector headers.
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/runs, uint64(4096))
+	require.NoError(t, s.Solve(res, uniformCost(1, 3, 5), randomAdjacency(1, 3, 1), randomAdjacency(1, 5, 1)), "another shape")
+	r, c := res.Plan.Dims()
+	require.Equal(t, [2]int{3, 5}, [2]int{r, c})
+}
+
+func TestHostBadInput(t *testing.T) {
+	good, sink := uniformCost(1, 3, 3), DefaultSinkhorn()
+	nan, inf := mat.DenseCopyOf(good), mat.DenseCopyOf(good)
+	nan.Set(1, 2, math.NaN())
+	inf.Set(0, 1, math.Inf(1))
+	for _, c := range []struct {
+		cost   *mat.Dense
+		mu, nu []float64
+		cfg    SinkhornConfig
+		want   string
+	}{
+		{nil, nil, nil, sink, "cost is empty"},
+		{&mat.Dense{}, nil, nil, sink, "cost is empty"},
+		{nan, nil, nil, sink, "cost[1, 2] is NaN"},
+		{inf, nil, nil, sink, "cost[0, 1] is +Inf"},
+		{good, []float64{1}, nil, sink, "mu has 1 entries and the cost 3"},
+		{good, nil, []float64{1, 1, 1}, sink, "nu has mass 3"},
+		{good, nil, []float64{2, -1, 0}, sink, "nu[1] is -1"},
+		{good, nil, nil, SinkhornConfig{Epsilon: 0, Sweeps: 0, Domain: 7, CostRange: -1, Tolerance: math.NaN()},
+			"epsilon is 0: it must be positive and finite; sweeps is 0: it must be at least 1; domain is Domain(7): use auto, kernel or log; cost_range is -1: it must be finite and not negative; tolerance is NaN"},
+		{good, nil, nil, SinkhornConfig{Epsilon: math.NaN(), Sweeps: 1}, "epsilon is NaN"},
+		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain}, "raise epsilon or use the log domain"},
+	} {
+		_, err := HostSinkhorn(c.cost, c.mu, c.nu, c.cfg)
+		require.ErrorContains(t, err, c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+
+	ring := randomAdjacency(1, 3, 1)
+	bad := DefaultFGW()
+	bad.Epsilon, bad.Sigma, bad.Outer, bad.Factor, bad.Normalization = -1, 1.5, 0, 0, 9
+	for _, c := range []struct {
+		cost   *mat.Dense
+		a1, a2 Adjacency
+		cfg    FGWConfig
+		want   string
+	}{
+		{nan, ring, ring, DefaultFGW(), "feature cost[1, 2] is NaN"},
+		{good, randomAdjacency(1, 4, 1), ring, DefaultFGW(), "adjacency 1 has 4 nodes and the feature cost 3"},
+		{good, ring, Adjacency{}, DefaultFGW(), "adjacency 2 has 0 nodes"},
+		{good, ring, Adjacency{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "adjacency 2: offsets fall after row 1"},
+		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "adjacency 2: neighbor 0 is node 3"},
+		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "adjacency 2: offsets run from 0 to 2"},
+		{good, ring, ring, bad, "epsilon is -1: it must be positive and finite; sigma is 1.5: it must lie in [0, 1]; normalization is Normalization(9): use max or paper; factor is 0: it must be positive and finite; outer is 0"},
+	} {
+		_, err := FusedGromov(c.cost, c.a1, c.a2, c.cfg)
+		require.ErrorContains(t, err, c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestLogDomainAtTinyEpsilon(t *testing.T) {
+	res, err := HostSinkhorn(uniformCost(2, 5, 5), nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 20, Tolerance: 1e-9})
+	require.NoError(t, err)
+	require.Equal(t, LogDomain, res.Report.Domain)
+	require.False(t, math.IsNaN(mat.Sum(res.Plan)))
+	require.InDelta(t, 1, mat.Sum(res.Plan), 1e-12)
+}
+
+func TestEnumsRoundTrip(t *testing.T) {
+	cfg := FGWConfig{Normalization: PaperNormalization, Domain: LogDomain}
+	data, err := json.Marshal(cfg)
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"normalization":"paper"`)
+	require.Contains(t, string(data), `"domain":"log"`)
+	var back FGWConfig
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Equal(t, cfg, back)
+	require.Error(t, json.Unmarshal([]byte(`{"domain":"fast"}`), &back))
+	require.Error(t, json.Unmarshal([]byte(`{"normalization":"mean"}`), &back))
+}
