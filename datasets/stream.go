@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // StreamOptions says how NewStream cuts a dataset into tasks.
@@ -27,17 +27,11 @@ func DefaultStreamOptions() StreamOptions {
 // Validate returns an error that names every field out of range.
 func (o StreamOptions) Validate() error {
 	o = o.withDefaults()
-	var errs []error
-	if o.ClassesPerTask < 1 {
-		errs = append(errs, fmt.Errorf("ClassesPerTask is %d, want at least 1", o.ClassesPerTask))
-	}
-	if !(o.TrainRatio > 0 && o.TestRatio > 0 && o.TrainRatio+o.TestRatio <= 1) {
-		errs = append(errs, fmt.Errorf("TrainRatio %g and TestRatio %g, want both positive and at most 1 together", o.TrainRatio, o.TestRatio))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("datasets: stream: %w", err)
-	}
-	return nil
+	var bad faults
+	bad.unless(o.ClassesPerTask >= 1, "ClassesPerTask is %d, want at least 1", o.ClassesPerTask)
+	bad.unless(o.TrainRatio > 0 && o.TestRatio > 0 && o.TrainRatio+o.TestRatio <= 1,
+		"TrainRatio %g and TestRatio %g, want both positive and at most 1 together", o.TrainRatio, o.TestRatio)
+	return bad.err("stream options")
 }
 
 func (o StreamOptions) withDefaults() StreamOptions {
@@ -202,4 +196,20 @@ func splitHash(tasks []Task) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// faults collects the fields of a configuration that are out of range, for an error of one line.
+type faults []string
+
+func (f *faults) unless(ok bool, format string, args ...any) {
+	if !ok {
+		*f = append(*f, fmt.Sprintf(format, args...))
+	}
+}
+
+func (f faults) err(what string) error {
+	if len(f) == 0 {
+		return nil
+	}
+	return fmt.Errorf("datasets: %s: %s", what, strings.Join(f, "; "))
 }

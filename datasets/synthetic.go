@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -51,25 +50,17 @@ func (o SyntheticOptions) withDefaults() SyntheticOptions {
 // Validate returns an error that names every field out of range.
 func (o SyntheticOptions) Validate() error {
 	o = o.withDefaults()
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(o.Classes >= 1, "Classes is %d, want at least 1", o.Classes)
-	check(o.Nodes >= 10*max(1, o.Classes) && o.Nodes <= math.MaxInt32, "Nodes is %d, want at least 10 a class", o.Nodes)
-	check(o.Imbalance >= 1 && o.Imbalance <= 10, "Imbalance is %g, want 1 to 10", o.Imbalance)
-	check(o.Degree > 0 && o.Degree <= float64(o.Nodes)/float64(8*max(1, o.Classes)), "Degree is %g, want above 0 and at most Nodes/(8·Classes)", o.Degree)
-	check(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
-	check(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
-	check(o.Vocabulary >= 4*topicsPerClass*max(1, o.Classes) && o.Vocabulary <= math.MaxInt32, "Vocabulary is %d, want at least %d a class", o.Vocabulary, 4*topicsPerClass)
-	check(o.Words >= 1 && o.Words <= 10000, "Words is %d, want 1 to 10000", o.Words)
-	check(o.Background > 0 && o.Background < 1, "Background is %g, want between 0 and 1", o.Background)
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("datasets: synthetic: %w", err)
-	}
-	return nil
+	var bad faults
+	bad.unless(o.Classes >= 1, "Classes is %d, want at least 1", o.Classes)
+	bad.unless(o.Nodes >= 10*max(1, o.Classes) && o.Nodes <= math.MaxInt32, "Nodes is %d, want at least 10 a class", o.Nodes)
+	bad.unless(o.Imbalance >= 1 && o.Imbalance <= 10, "Imbalance is %g, want 1 to 10", o.Imbalance)
+	bad.unless(o.Degree > 0 && o.Degree <= float64(o.Nodes)/float64(8*max(1, o.Classes)), "Degree is %g, want above 0 and at most Nodes/(8·Classes)", o.Degree)
+	bad.unless(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
+	bad.unless(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
+	bad.unless(o.Vocabulary >= 4*topicsPerClass*max(1, o.Classes) && o.Vocabulary <= math.MaxInt32, "Vocabulary is %d, want at least %d a class", o.Vocabulary, 4*topicsPerClass)
+	bad.unless(o.Words >= 1 && o.Words <= 10000, "Words is %d, want 1 to 10000", o.Words)
+	bad.unless(o.Background > 0 && o.Background < 1, "Background is %g, want between 0 and 1", o.Background)
+	return bad.err("synthetic options")
 }
 
 // topicsPerClass is how many word topics belong to each class.

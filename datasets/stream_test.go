@@ -1,0 +1,141 @@
+package datasets
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// labelled returns a dataset of a ring of nodes with classes of the given sizes, labels interleaved, one feature a node.
+func labelled(sizes ...int) *Dataset {
+	ds := &Dataset{Name: "ring", NumClasses: len(sizes)}
+	left := slices.Clone(sizes)
+	for added := true; added; {
+		added = false
+		for c := range left {
+			if left[c] > 0 {
+				left[c]--
+				ds.Labels, added = append(ds.Labels, int32(c)), true
+			}
+		}
+	}
+	n := len(ds.Labels)
+	src, dst := make([]int32, n), make([]int32, n)
+	for i := range n {
+		src[i], dst[i] = int32(i), int32((i+1)%n)
+	}
+	a, _ := cleanAdjacency(n, src, dst)
+	ds.Graph = Graph{Adjacency: a, Features: Features{Rows: n, Cols: 1, Dense: make([]float32, n)}}
+	for i := range n {
+		ds.Graph.Features.Dense[i] = float32(i)
+	}
+	return ds
+}
+
+// Expected sizes: 15 and 29 as in CGLB's published split of CoraFull's classes 68 and 69; the others by hand from
+// r = ⌈0.4 n⌉, test = ⌈r/2⌉.
+func TestSplitRounding(t *testing.T) {
+	for _, tc := range []struct{ n, train, valid, test int }{
+		{15, 9, 3, 3}, {29, 17, 6, 6}, {2, 1, 0, 1}, {3, 1, 1, 1}, {4, 2, 1, 1}, {5, 3, 1, 1}, {10, 6, 2, 2}, {11, 6, 2, 3}, {1000, 600, 200, 200},
+	} {
+		nodes := make([]int32, tc.n)
+		for i := range nodes {
+			nodes[i] = int32(i)
+		}
+		train, valid, test := splitClass(nodes, 0, DefaultStreamOptions())
+		require.Equal(t, []int{tc.train, tc.valid, tc.test}, []int{len(train), len(valid), len(test)}, "n = %d", tc.n)
+	}
+}
+
+func TestStreamTasks(t *testing.T) {
+	ds := labelled(10, 1, 20, 0, 15, 7, 9) // classes 1 and 3 go, 6 is left over
+	s, err := NewStream(ds, StreamOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 4, s.NumClasses)
+	require.Len(t, s.Tasks, 2)
+	require.Equal(t, []int32{0, 2}, s.Tasks[0].Classes)
+	require.Equal(t, []int32{4, 5}, s.Tasks[1].Classes)
+	for _, word := range []string{"class 1 was removed", "class 3 was removed", "class 6 (9 nodes) was dropped", "edges join nodes of different tasks"} {
+		require.Contains(t, fmt.Sprint(s.Notes), word)
+	}
+	full := dense(&ds.Graph.Adjacency)
+	for k, task := range s.Tasks {
+		require.Equal(t, k, task.Index)
+		require.True(t, slices.IsSorted(task.Nodes))
+		checkAdjacency(t, &task.Graph.Adjacency)
+		got := dense(&task.Graph.Adjacency)
+		for p, i := range task.Nodes {
+			require.Equal(t, ds.Labels[i], task.Labels[p])
+			require.Contains(t, task.Classes, task.Labels[p])
+			require.Equal(t, float32(i), task.Graph.Features.Dense[p])
+			for q, j := range task.Nodes {
+				require.Equal(t, full[i][j], got[p][q])
+			}
+		}
+		checkPartition(t, &task)
+	}
+}
+
+// checkPartition asserts that the split is three ascending lists that cover every node once.
+func checkPartition(t *testing.T, task *Task) {
+	t.Helper()
+	lists := [][]int32{task.Split.Train, task.Split.Valid, task.Split.Test}
+	for _, l := range lists {
+		require.True(t, slices.IsSorted(l))
+	}
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	require.Len(t, all, len(task.Nodes))
+	for k, i := range all {
+		require.Equal(t, int32(k), i)
+	}
+}
+
+func TestStreamSeeds(t *testing.T) {
+	a, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 1})
+	require.NoError(t, err)
+	b, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 1})
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+	c, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 2})
+	require.NoError(t, err)
+	require.NotEqual(t, a.SplitHash, c.SplitHash)
+	require.Equal(t, a.Tasks[0].Nodes, c.Tasks[0].Nodes)
+	require.NotEqual(t, a.Tasks[0].Split, c.Tasks[0].Split)
+
+	// A class's split does not depend on the tasks around it: cut by four classes a task, the same nodes train.
+	d, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 1, ClassesPerTask: 4})
+	require.NoError(t, err)
+	require.ElementsMatch(t, append(trainNodes(a.Tasks[0]), trainNodes(a.Tasks[1])...), trainNodes(d.Tasks[0]))
+}
+
+func trainNodes(task Task) []int32 {
+	var out []int32
+	for _, k := range task.Split.Train {
+		out = append(out, task.Nodes[k])
+	}
+	return out
+}
+
+func TestStreamErrors(t *testing.T) {
+	for _, tc := range []struct {
+		ds   *Dataset
+		opt  StreamOptions
+		want string
+	}{
+		{labelled(5, 1), StreamOptions{}, "fewer than 2 classes have 2 nodes"},
+		{labelled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
+		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio 0.9 and TestRatio 0.2"},
+		{labelled(5, 5), StreamOptions{TrainRatio: 0.1}, "class 0 has 5 nodes, which leaves 0 for training"},
+		{&Dataset{Name: "odd", Labels: []int32{0}, NumClasses: 1}, StreamOptions{}, "0 nodes but 1 labels"},
+	} {
+		_, err := NewStream(tc.ds, tc.opt)
+		require.ErrorContains(t, err, tc.want)
+	}
+	ds := labelled(5, 5)
+	ds.Labels[3] = 2
+	_, err := NewStream(ds, StreamOptions{})
+	require.ErrorContains(t, err, "label of node 3 is 2")
+}
