@@ -56,7 +56,7 @@ var ErrFetch = errors.New("the package could not be fetched")
 // unpacked; it is checked against a pinned SHA-256 and moved into place in one step. Progress is written as lines.
 //
 // It returns an error where the platform has no pinned library, the package cannot be fetched (ErrFetch), the archive
-// lacks the library, the checksum differs, or the cache cannot be written; nothing is left behind then.
+// lacks the library, the checksum differs, or the cache cannot be written; no file is left behind then.
 func InstallONNX(ctx context.Context, from string, progress io.Writer) (string, error) {
 	dir, err := onnxCache()
 	if err != nil {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -43,6 +44,9 @@ func openONNX(path, options string) (compute.Backend, string, error) {
 	if native.onnxLibrary != "" && native.onnxLibrary != path {
 		return nil, "", fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: use that one, or another process", native.onnxLibrary)
 	}
+	if err := quietONNX(); err != nil {
+		return nil, "", err
+	}
 	backend, err := onnxbackend.New(strings.TrimSuffix("cpu,"+path+","+options, ","))
 	if err != nil {
 		return nil, "", err
@@ -52,6 +56,16 @@ func openONNX(path, options string) (compute.Backend, string, error) {
 		return backend, b.Version(), nil
 	}
 	return backend, "compute-onnx " + moduleVersion("github.com/gomlx/compute-onnx"), nil
+}
+
+// quietONNX keeps ONNX Runtime from reporting its use to its makers, which releases from 1.30 do unless told not to,
+// and from writing the identifier for that into the user's cache. A user who has set the variable is left alone.
+func quietONNX() error {
+	const variable = "ORT_DISABLE_TELEMETRY"
+	if _, set := os.LookupEnv(variable); set {
+		return nil
+	}
+	return os.Setenv(variable, "1")
 }
 
 // openXLA opens the PJRT plugin of the candidate. On CUDA matrix products keep float32's precision unless options ask

@@ -71,6 +71,9 @@ func findONNX() Candidate {
 
 // onnxAt returns the ONNX Runtime at a path; an empty path stands for none.
 func onnxAt(path string) Candidate {
+	if absolute, err := filepath.Abs(path); err == nil && path != "" {
+		path = absolute
+	}
 	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv + " to a libonnxruntime"}
 	return c.check("OrtGetApiBase")
 }

@@ -1,0 +1,184 @@
+package engine_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/engine"
+)
+
+const (
+	backendEnv = "GOMLX_BACKEND"
+	onnxEnv    = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
+	pluginEnv  = "PJRT_PLUGIN_LIBRARY_PATH"
+)
+
+func TestUnknownNamesListTheKnown(t *testing.T) {
+	for _, name := range []string{"tpu", "xla:rocm", "onnx:gpu", "go:fast", ":", "ONNX"} {
+		_, err := engine.Open(name)
+		require.ErrorContains(t, err, "choose one of go, onnx,", name)
+	}
+}
+
+func TestNamedButMissingIsAnError(t *testing.T) {
+	t.Setenv(onnxEnv, filepath.Join(t.TempDir(), "absent.so"))
+	t.Setenv(pluginEnv, t.TempDir())
+	for _, name := range []string{"onnx", "onnx:/absent/libonnxruntime.so", "xla", "xla:cpu", "xla:/absent/plugin.so"} {
+		_, err := engine.Open(name)
+		require.ErrorContains(t, err, "cannot be used", name)
+		require.ErrorContains(t, err, "engine: "+name, name)
+	}
+}
+
+func TestBackendVariable(t *testing.T) {
+	t.Setenv(backendEnv, "go")
+	e, err := engine.Open("")
+	require.NoError(t, err)
+	defer e.Close()
+	require.Equal(t, "go", e.Info().Name)
+	require.Contains(t, e.Info().Reason, backendEnv)
+
+	t.Setenv(backendEnv, "nonsense")
+	_, err = engine.Open("")
+	require.ErrorContains(t, err, "unknown engine")
+	require.ErrorContains(t, err, backendEnv)
+	named, err := engine.Open("go")
+	require.NoError(t, err, "a name beats the variable")
+	named.Close()
+}
+
+func TestSurveyIsInOrderOfChoice(t *testing.T) {
+	var names []string
+	for _, candidate := range engine.Survey() {
+		names = append(names, candidate.Spec)
+		require.NotEmpty(t, candidate.Hint)
+	}
+	require.Equal(t, []string{"xla:cuda", "onnx", "xla:cpu", "go"}, names)
+}
+
+// probe is what a process of its own found when it opened engines in turn.
+type probe struct {
+	Infos  []engine.Info
+	Errors []string
+}
+
+// openElsewhere opens the engines in turn in another process: a library that is loaded cannot be unloaded, and a broken
+// one could kill the process. Nothing installed on this machine is seen there, beyond what env names.
+func openElsewhere(t *testing.T, names []string, env ...string) probe {
+	t.Helper()
+	request, err := json.Marshal(names)
+	require.NoError(t, err)
+	home := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProbe$", "-test.v=false")
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, pluginEnv+"="+home, backendEnv+"=", onnxEnv+"=",
+		"SAOT_ENGINE_PROBE="+string(request))
+	cmd.Env = append(cmd.Env, env...)
+	output, err := cmd.Output()
+	require.NoError(t, err, string(output))
+	var found probe
+	require.NoError(t, json.NewDecoder(bytes.NewReader(output)).Decode(&found), string(output))
+	left, err := os.ReadDir(home)
+	require.NoError(t, err)
+	require.Empty(t, left, "opening an engine must write nothing into the user's folders")
+	return found
+}
+
+// TestProbe is the other process of openElsewhere.
+func TestProbe(t *testing.T) {
+	request, set := os.LookupEnv("SAOT_ENGINE_PROBE")
+	if !set {
+		t.Skip("runs only as the other process of openElsewhere")
+	}
+	var names []string
+	require.NoError(t, json.Unmarshal([]byte(request), &names))
+	var found probe
+	for _, name := range names {
+		e, err := engine.Open(name)
+		if err != nil {
+			found.Infos, found.Errors = append(found.Infos, engine.Info{}), append(found.Errors, err.Error())
+			continue
+		}
+		found.Infos, found.Errors = append(found.Infos, e.Info()), append(found.Errors, "")
+	}
+	require.NoError(t, json.NewEncoder(os.Stdout).Encode(found))
+}
+
+func TestNothingInstalledMeansPureGo(t *testing.T) {
+	if gpu, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(gpu) > 0 {
+		t.Skip("this machine has a GPU")
+	}
+	found := openElsewhere(t, []string{""})
+	require.Equal(t, "go", found.Infos[0].Name, found)
+}
+
+func TestBrokenLibraryFallsBack(t *testing.T) {
+	requireNative(t)
+	for name, library := range brokenLibraries(t) {
+		t.Run(name, func(t *testing.T) {
+			found := openElsewhere(t, []string{"", "onnx"}, onnxEnv+"="+library)
+			require.Equal(t, "go", found.Infos[0].Name, found)
+			require.Contains(t, found.Infos[0].Reason, "ONNX Runtime at "+library+" could not be loaded (")
+			require.Contains(t, found.Infos[0].Reason, "; using pure Go")
+			require.NotContains(t, found.Infos[0].Reason, "\n")
+			require.Contains(t, found.Errors[1], "cannot be used", "a named engine must not fall back")
+		})
+	}
+}
+
+func TestBrokenPluginFallsBack(t *testing.T) {
+	requireNative(t)
+	dir := t.TempDir()
+	plugin := filepath.Join(dir, "pjrt_c_api_cpu_plugin.so")
+	require.NoError(t, os.WriteFile(plugin, []byte("not a library"), 0o644))
+	found := openElsewhere(t, []string{"", "xla", "xla:cpu"}, pluginEnv+"="+dir)
+	require.Equal(t, "go", found.Infos[0].Name, found)
+	require.Contains(t, found.Infos[0].Reason, "XLA on the CPU at "+plugin+" could not be loaded (")
+	require.Contains(t, found.Errors[1], plugin)
+	require.Contains(t, found.Errors[2], plugin)
+}
+
+func TestONNXRuntimeOpens(t *testing.T) {
+	library := onnxLibrary(t)
+	other := filepath.Join(t.TempDir(), "libonnxruntime.so")
+	require.NoError(t, os.Symlink(library, other))
+	found := openElsewhere(t, []string{"", "onnx", "onnx:cpu", "onnx:" + library, "onnx:" + other, "onnx"}, onnxEnv+"="+library)
+	for _, i := range []int{0, 1, 2, 3, 5} {
+		require.Empty(t, found.Errors[i])
+		require.Equal(t, "onnx", found.Infos[i].Name)
+		require.Regexp(t, `^\d+\.\d+\.\d+`, found.Infos[i].Version)
+		require.Equal(t, filepath.Base(library), found.Infos[i].Library)
+	}
+	require.Contains(t, found.Infos[0].Reason, library)
+	require.Contains(t, found.Errors[4], "cannot load a second ONNX Runtime")
+}
+
+func requireNative(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("libraries are checked before loading on Linux only")
+	}
+	for _, candidate := range engine.Survey() {
+		if candidate.Missing == "this binary was built without cgo" {
+			t.Skip(candidate.Missing)
+		}
+	}
+}
+
+// onnxLibrary returns a whole ONNX Runtime, or skips.
+func onnxLibrary(t *testing.T) string {
+	t.Helper()
+	for _, candidate := range engine.Survey() {
+		if candidate.Spec == "onnx" && candidate.Missing == "" {
+			return candidate.Library
+		}
+	}
+	t.Skip("ONNX Runtime is not present: run `saot engines install onnx`")
+	return ""
+}
