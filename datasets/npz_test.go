@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,9 +64,9 @@ func (a arrays) with(key string, entry []byte) arrays {
 func (a arrays) zip() []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for key, entry := range a {
+	for _, key := range slices.Sorted(maps.Keys(a)) {
 		w, _ := z.Create(key + ".npy")
-		_, _ = w.Write(entry)
+		_, _ = w.Write(a[key])
 	}
 	_ = z.Close()
 	return b.Bytes()
