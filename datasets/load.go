@@ -30,7 +30,7 @@ type Options struct {
 func Load(path string, opt Options) (*Dataset, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
+		return nil, fmt.Errorf("datasets: %w; check the path", err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	hash := sha256.New()

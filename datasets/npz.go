@@ -108,7 +108,7 @@ var (
 	npyDescr = regexp.MustCompile(`'descr':\s*'([^']*)'`)
 	npyOrder = regexp.MustCompile(`'fortran_order':\s*(True|False)`)
 	npyShape = regexp.MustCompile(`'shape':\s*\(([^)]*)\)`)
-	npyType  = regexp.MustCompile(`^([<>|=]?)([a-zA-Z])([0-9]*)`)
+	npyType  = regexp.MustCompile(`^([<>|=]?)([a-zA-Z])([0-9]*)$`)
 )
 
 // header reads an npy header (versions 1 to 3) and returns the array without its data and the bytes consumed.
@@ -143,7 +143,7 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 	}
 	a := &npyArray{file: f, key: key, order: binary.LittleEndian}
 	kind := npyType.FindStringSubmatch(descr[1])
-	if kind == nil || !strings.Contains("iufb", kind[2]) || !strings.Contains("1 2 4 8", kind[3]) || kind[3] == "" ||
+	if kind == nil || !strings.Contains("iufb", kind[2]) || !slices.Contains([]string{"1", "2", "4", "8"}, kind[3]) ||
 		(kind[2] == "f" && kind[3] != "4" && kind[3] != "8") || (kind[2] == "b" && kind[3] != "1") {
 		return nil, f.errorf(key, "dtype %q is not read (Python objects never are); save it as int32, int64, float32 or float64", descr[1])
 	}
