@@ -99,10 +99,19 @@ func logSweeps(cost *graph.Node, cfg SinkhornConfig) *graph.Node {
 	f := graph.BroadcastToDims(graph.Scalar(gr, dtype, 0), 1, n)
 	var g *graph.Node
 	for range cfg.Sweeps {
-		g = graph.Reshape(graph.Sub(nu, logSumExp(graph.Add(transposed, f))), 1, m)
-		f = graph.Reshape(graph.Sub(mu, logSumExp(graph.Add(scores, g))), 1, n)
+		g = graph.Reshape(graph.Sub(nu, logSumExp(addToRows(transposed, f, cfg))), 1, m)
+		f = graph.Reshape(graph.Sub(mu, logSumExp(addToRows(scores, g, cfg))), 1, n)
 	}
 	return graph.Exp(graph.Add(graph.Add(scores, graph.Reshape(f, n, 1)), g))
+}
+
+// addToRows adds a row [1, b] to every row of x [a, b]. Where a backward pass will come, the row is spread by a product
+// with ones: its gradient then is a product too, and not a sum over columns, which ONNX Runtime is slow at.
+func addToRows(x, row *graph.Node, cfg SinkhornConfig) *graph.Node {
+	if cfg.Differentiable {
+		row = graph.MatMul(graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), 1), x.Shape().Dimensions[0], 1), row)
+	}
+	return graph.Add(x, row)
 }
 
 // logSumExp reduces the last axis of [a, b] to [a, 1]; subtracting the maximum keeps exp in range.
