@@ -15,10 +15,13 @@ import (
 )
 
 const (
-	convergedGradient   = 1e-5 // largest entry of the gradient at which L-BFGS stops
-	convergedIterations = 1000
+	convergedIterations = 2000
 	convergedMemory     = 15
 )
+
+// convergedGradient returns the largest entry of the gradient at which L-BFGS stops. It falls with λ: the solution is
+// off by ‖gradient‖/λ at most, so that a fixed bound would leave weak penalties where strong ones ended.
+func convergedGradient(strength float64) float64 { return min(1e-5, 1e-3*strength) }
 
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
@@ -30,10 +33,7 @@ func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
 // X standardised with the train samples of the head's tasks and b not penalised. Each head keeps the λ with the best
 // mean validation accuracy over its tasks (the stronger one on a tie) and is scored on test with it.
 func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]float64, []Fit, error) {
-	pr, err := ev.newLogistic(s, d)
-	if err != nil {
-		return nil, nil, err
-	}
+	pr := ev.newLogistic(s, d)
 	defer pr.release()
 	heads := d.heads(s)
 	best := make([]float64, len(heads))
@@ -73,21 +73,14 @@ type logistic struct {
 	err     error
 }
 
-func (ev *evaluator) newLogistic(s Setting, d *design) (*logistic, error) {
-	if ev.objective == nil {
-		f, err := ev.engine.Func("probe-converged", buildLogistic)
-		if err != nil {
-			return nil, err
-		}
-		ev.objective = f
-	}
+func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 	sh, width := ev.shapeFor(d.seen), d.width+1
 	scale := newScaler(s, d)
 	in := newInputs(d, s, sh, scale.apply)
 	return &logistic{ev: ev, design: d, width: width, columns: sh.columns, held: heldRows(d, len(d.held), scale.apply),
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train),
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
-		w: make([]float64, width*sh.columns), grad: make([]float64, width*sh.columns)}, nil
+		w: make([]float64, width*sh.columns), grad: make([]float64, width*sh.columns)}
 }
 
 func (pr *logistic) release() {
@@ -111,7 +104,7 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 			return optimize.NotTerminated, nil
 		},
 	}
-	settings := &optimize.Settings{GradientThreshold: convergedGradient, MajorIterations: convergedIterations, Converger: optimize.NeverTerminate{}}
+	settings := &optimize.Settings{GradientThreshold: convergedGradient(strength), MajorIterations: convergedIterations, Converger: optimize.NeverTerminate{}}
 	found, err := optimize.Minimize(problem, pr.w, settings, &optimize.LBFGS{Store: convergedMemory})
 	if pr.err != nil {
 		return Fit{}, pr.err

@@ -2,6 +2,7 @@ package continual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -53,10 +54,7 @@ func (o *oracle) check(epoch int, row []float64) {
 
 // fitPaper trains the heads of a setting side by side, each with its own stopping rule.
 func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]float64, []Fit, error) {
-	t, err := ev.newPaperTrainer(s, d)
-	if err != nil {
-		return nil, nil, err
-	}
+	t := ev.newPaperTrainer(s, d)
 	defer t.release()
 	heads := d.heads(s)
 	stops := make([]oracle, len(heads))
@@ -103,14 +101,7 @@ type paperTrainer struct {
 	logits  *tensors.Tensor   // of the held-out samples after the last block
 }
 
-func (ev *evaluator) newPaperTrainer(s Setting, d *design) (*paperTrainer, error) {
-	if ev.adamw == nil {
-		f, err := ev.engine.Func("probe-paper", buildAdamW)
-		if err != nil {
-			return nil, err
-		}
-		ev.adamw = f
-	}
+func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 	sh, width := ev.shapeFor(d.seen), d.width+1
 	embed := func(dst []float32, s sample) { copy(dst, d.row(s)) }
 	in := newInputs(d, s, sh, embed)
@@ -119,7 +110,7 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) (*paperTrainer, error
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
 		state: []*tensors.Tensor{tensorOf(ev.initialWeights(s, d, sh.columns), width, sh.columns),
 			tensorOf(make([]float32, width*sh.columns), width, sh.columns), tensorOf(make([]float32, width*sh.columns), width, sh.columns)},
-	}, nil
+	}
 }
 
 // initialWeights draws Xavier-uniform weights, U(−a, a) with a = √(6/(width + classes of the head)), and zero biases.
@@ -159,7 +150,7 @@ func (t *paperTrainer) accuracy() ([]float64, error) {
 	}
 	for _, v := range logits[:len(t.design.held)*t.columns] {
 		if math.IsNaN(float64(v)) {
-			return nil, fmt.Errorf("the paper probe diverged: the embeddings are too large for it")
+			return nil, errors.New("the paper probe diverged: the embeddings are too large for it")
 		}
 	}
 	return accuracy(t.design, t.setting, ProbePaper.scored(), func(i int) []float32 {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -84,9 +85,12 @@ func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
 	if !json.Valid(opt.Manifest.Config) {
 		return nil, errors.New("Options.Manifest.Config is not valid JSON")
 	}
+	ev, err := newEvaluator(opt.Engine, stream.Tasks, opt.Seed)
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	r := &run{stream: stream, learner: l, opt: opt, started: now, clock: now,
-		ev:       &evaluator{engine: opt.Engine, tasks: stream.Tasks, seed: opt.Seed},
+	r := &run{stream: stream, learner: l, opt: opt, started: now, clock: now, ev: ev,
 		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes}}
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
@@ -243,19 +247,42 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows []Row
-	for i := range r.partial.Scores {
-		score, start := &r.partial.Scores[i], time.Now()
-		row, fits, err := r.ev.fit(ctx, score.Probe, score.Setting, d)
-		if err != nil {
-			return nil, nil, err
+	rows, err := r.score(ctx, d, e)
+	return rows, e, err
+}
+
+// score adds a row to every matrix. The settings of a probe are fitted side by side: they are independent, and an engine
+// that runs such small problems on one core leaves the others idle.
+func (r *run) score(ctx context.Context, d *design, e *Evaluation) ([]Row, error) {
+	rows := make([]Row, len(r.partial.Scores))
+	fits := make([][]Fit, len(rows))
+	timings := make([]ProbeTiming, len(rows))
+	errs := make([]error, len(rows))
+	for _, p := range r.opt.Probes {
+		var wait sync.WaitGroup
+		for i, score := range r.partial.Scores {
+			if score.Probe != p {
+				continue
+			}
+			wait.Go(func() {
+				start := time.Now()
+				rows[i] = Row{Setting: score.Setting, Probe: p}
+				rows[i].Accuracy, fits[i], errs[i] = r.ev.fit(ctx, p, score.Setting, d)
+				timings[i] = ProbeTiming{Setting: score.Setting, Probe: p, Seconds: time.Since(start).Seconds()}
+			})
 		}
-		score.Matrix, score.Fits = append(score.Matrix, row), append(score.Fits, fits)
-		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
-		rows = append(rows, Row{Setting: score.Setting, Probe: score.Probe, Accuracy: slices.Clone(row)})
-		e.Probes = append(e.Probes, ProbeTiming{Setting: score.Setting, Probe: score.Probe, Seconds: time.Since(start).Seconds()})
+		wait.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
 	}
-	return rows, e, nil
+	for i := range rows {
+		score := &r.partial.Scores[i]
+		score.Matrix, score.Fits = append(score.Matrix, slices.Clone(rows[i].Accuracy)), append(score.Fits, fits[i])
+		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
+	}
+	e.Probes = timings
+	return rows, nil
 }
 
 // checkpoint records the state after r.done tasks.
