@@ -1,0 +1,112 @@
+package baseline
+
+import (
+	"fmt"
+
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/enum"
+)
+
+// Method is a method by name: SAOT, one of its ablations, or a control.
+type Method int
+
+// The methods, in the order of the tables.
+const (
+	SAOT             Method = iota // the method as its Config says
+	SAOTNoDistill                  // Table 4, "w/o Cross-task Distill.": SAOT without a teacher
+	SAOTCosine                     // Table 4, "w/ Cosine": cosine distillation of each node in place of plans
+	SAOTMSE                        // Table 4, "w/ MSE": squared-error distillation of each node in place of plans
+	SAOTBarlow                     // Table 4, "w/o Optimal Transport": Graph Barlow Twins with the same replay
+	Majority                       // class frequencies alone
+	Features                       // raw features X
+	Propagated                     // Â²X at full width
+	PropagatedRandom               // Â²X on the encoder's width by a random orthogonal projection
+	PropagatedPCA                  // Â²X on the encoder's width by PCA on the current task and a replay buffer
+	Random                         // the encoder before training
+	RandomCalibrated               // the same with BatchNorm's statistics of the tasks seen
+)
+
+var methodNames = []string{"saot", "saot-no-distill", "saot-cosine", "saot-mse", "saot-barlow", "majority", "features",
+	"propagated", "propagated-random", "propagated-pca", "random", "random-calibrated"}
+
+// Methods returns every method, in the order of the tables.
+func Methods() []Method {
+	all := make([]Method, len(methodNames))
+	for i := range all {
+		all[i] = Method(i)
+	}
+	return all
+}
+
+// String returns the name used in flags and files.
+func (m Method) String() string { return enum.Name("Method", methodNames, m) }
+
+// ParseMethod is the inverse of String; its error lists the methods.
+func ParseMethod(name string) (Method, error) {
+	return enum.Parse[Method]("method", methodNames, name)
+}
+
+// MarshalText writes the name.
+func (m Method) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads the name.
+func (m *Method) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseMethod(string(text))
+	return err
+}
+
+// Trains reports whether the method takes gradient steps, Config.Epochs of them a task.
+func (m Method) Trains() bool { return m <= SAOTBarlow }
+
+// Settings returns the configuration under which the method runs: an ablation sets the fields that define it, and all
+// else stays as it is.
+func (m Method) Settings(c saot.Config) saot.Config {
+	switch m {
+	case SAOTNoDistill:
+		c.Distillation = saot.DistillNone
+	case SAOTCosine:
+		c.Distillation = saot.DistillCosine
+	case SAOTMSE:
+		c.Distillation = saot.DistillMSE
+	case SAOTBarlow:
+		c.Objective = saot.BarlowTwins
+	}
+	return c
+}
+
+// New returns the learner of a method, for graphs with the given number of feature columns and the given sizes; see
+// saot.New. All that is random in it follows from seed, and Random starts from SAOT's own initial weights. A control
+// takes from c what it shares with SAOT: the encoder, the buffer and, for the calibration, the number of epochs.
+//
+// It returns an error if c is not valid or does not fit the graphs.
+func New(m Method, e *engine.Engine, c saot.Config, features int, tasks []encoder.Size, seed uint64) (continual.Learner, error) {
+	c = m.Settings(c)
+	if m.Trains() {
+		return saot.New(e, c, features, tasks, seed)
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if features < 1 && m != Majority {
+		return nil, fmt.Errorf("baseline: %s needs node features and the graphs have none: use majority, or a dataset with features", m)
+	}
+	switch m {
+	case Majority:
+		return newMajority(), nil
+	case Features:
+		return newFeatures(), nil
+	case Propagated:
+		return newPropagated(), nil
+	case PropagatedRandom:
+		return newProjected(features, c.Encoder.Out, seed), nil
+	case PropagatedPCA:
+		return newPrincipal(features, c, seed), nil
+	case Random, RandomCalibrated:
+		return newRandom(e, c, m == RandomCalibrated, features, tasks, seed)
+	}
+	_, err := ParseMethod(m.String())
+	return nil, err
+}

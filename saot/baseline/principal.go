@@ -1,0 +1,192 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/saot/replay"
+)
+
+// principal embeds nodes by PCA of Â²X, fitted anew at each task on the task's graph joined with the replay buffer: what
+// SAOT sees, without an encoder or a gradient.
+type principal struct {
+	width, features int
+	seed            uint64
+	buffer          replay.Buffer
+	fit             component
+}
+
+// component is a fitted PCA: the embedding of a row x is (x − Mean)·Basis.
+type component struct {
+	Mean     []float64 // [F]
+	Basis    []float64 // [F, Width], orthonormal columns in order of falling variance
+	Width    int       // at most the width asked for: directions without variance are left out
+	Variance []float64 // [Width], of the fitted rows along each column of Basis
+}
+
+func newPrincipal(features int, c saot.Config, seedValue uint64) continual.Learner {
+	return &principal{width: c.Encoder.Out, features: features, seed: seedValue, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+}
+
+// Learn fits the components and keeps a subgraph of the task. Diagnostics of the report: "components", how many there are,
+// and "variance", what the fitted rows have along them in total.
+func (p *principal) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+	start := time.Now()
+	if g.Features.Cols != p.features {
+		return nil, fmt.Errorf("baseline: task %d has %d feature columns, the learner was made for %d", task+1, g.Features.Cols, p.features)
+	}
+	batched, err := p.buffer.Union(g)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: task %d: join replay: %w", task+1, err)
+	}
+	a := newCentred(batched)
+	if p.fit, err = fitComponents(ctx, a, p.width, seed.Stream(p.seed, "pca", task)); err != nil {
+		return nil, fmt.Errorf("baseline: task %d: %w", task+1, err)
+	}
+	p.buffer.Add(g, seed.Stream(p.seed, "replay", task))
+	return &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Seconds: time.Since(start).Seconds(),
+		Diagnostics: map[string]float64{"components": float64(p.fit.Width), "variance": floats.Sum(p.fit.Variance)}}, nil
+}
+
+// Embed returns (Â²X − 1·meanᵀ)·Basis, padded with columns of zeros to the width.
+func (p *principal) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if p.fit.Width == 0 {
+		return embeddingOf(matrix(g.NumNodes(), p.width), p.width), nil
+	}
+	a := centred{graph: g, mean: p.fit.Mean}
+	return embeddingOf(a.times(mat.NewDense(p.features, p.fit.Width, p.fit.Basis)), p.width), nil
+}
+
+// Save writes the components and the buffer.
+func (p *principal) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	for _, value := range []any{p.fit, p.buffer.Subgraphs} {
+		if err := out.Encode(value); err != nil {
+			return fmt.Errorf("baseline: save: %w", err)
+		}
+	}
+	return nil
+}
+
+// Load restores what Save wrote.
+func (p *principal) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	p.fit, p.buffer.Subgraphs = component{}, nil
+	for _, value := range []any{&p.fit, &p.buffer.Subgraphs} {
+		if err := in.Decode(value); err != nil {
+			return fmt.Errorf("baseline: load: %w", err)
+		}
+	}
+	return nil
+}
+
+// centred is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries.
+type centred struct {
+	graph *datasets.Graph
+	mean  []float64 // [F], of the columns of Â²X
+}
+
+func newCentred(g *datasets.Graph) centred {
+	n := g.NumNodes()
+	ones := matrix(n, 1)
+	for i := range n {
+		ones.RawMatrix().Data[i] = 1 / float64(n)
+	}
+	mean := transposedTimes(&g.Features, propagate(&g.Adjacency, ones)) // XᵀÂ²1/N, Â being symmetric
+	return centred{graph: g, mean: mean.RawMatrix().Data}
+}
+
+// times returns A·B. Shapes: b [F, d]; returns [N, d].
+func (a centred) times(b *mat.Dense) *mat.Dense {
+	out := propagate(&a.graph.Adjacency, times(&a.graph.Features, b))
+	shift := make([]float64, b.RawMatrix().Cols)
+	for c, m := range a.mean {
+		floats.AddScaled(shift, -m, b.RawRowView(c))
+	}
+	for i := range a.graph.NumNodes() {
+		floats.Add(out.RawRowView(i), shift)
+	}
+	return out
+}
+
+// transposedTimes returns Aᵀ·B. Shapes: b [N, d], overwritten; returns [F, d].
+func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
+	sum := make([]float64, b.RawMatrix().Cols)
+	for i := range a.graph.NumNodes() {
+		floats.Add(sum, b.RawRowView(i))
+	}
+	out := transposedTimes(&a.graph.Features, propagate(&a.graph.Adjacency, b))
+	for c, m := range a.mean {
+		floats.AddScaled(out.RawRowView(c), -m, sum)
+	}
+	return out
+}
+
+const (
+	oversampling    = 32    // directions kept beyond the width during the iteration
+	powerIterations = 6     // subspace iterations
+	noVariance      = 1e-12 // share of the largest variance below which a direction counts as having none
+)
+
+// fitComponents finds the leading right singular vectors of A by randomised subspace iteration with a final
+// Rayleigh-Ritz step (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the
+// number of features, and otherwise as close as the spectrum's decay over the oversampling allows.
+func fitComponents(ctx context.Context, a centred, width int, rng *rand.Rand) (component, error) {
+	features := len(a.mean)
+	v := mat.NewDense(features, min(features, width+oversampling), nil)
+	for i := range v.RawMatrix().Data {
+		v.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	v = orthonormal(v)
+	for range powerIterations {
+		if err := ctx.Err(); err != nil {
+			return component{}, err
+		}
+		v = orthonormal(a.transposedTimes(a.times(v)))
+	}
+	projected := a.times(v)
+	var gram mat.SymDense
+	gram.SymOuterK(1, projected.T())
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&gram, true) {
+		return component{}, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(), gram.SymmetricDim())
+	}
+	return a.ritz(v, &eigen, width), nil
+}
+
+// ritz rotates the basis of a subspace to its principal directions and keeps the leading ones.
+func (a centred) ritz(v *mat.Dense, eigen *mat.EigenSym, width int) component {
+	values := eigen.Values(nil) // ascending
+	last := len(values) - 1
+	c := component{Mean: a.mean}
+	for c.Width < min(width, len(values)) && values[last-c.Width] > noVariance*values[last] {
+		c.Variance = append(c.Variance, values[last-c.Width]/float64(max(1, a.graph.NumNodes()-1)))
+		c.Width++
+	}
+	if c.Width == 0 {
+		return c
+	}
+	var vectors, basis mat.Dense
+	eigen.VectorsTo(&vectors)
+	leading := mat.NewDense(len(values), c.Width, nil)
+	for k := range c.Width {
+		leading.SetCol(k, mat.Col(nil, last-k, &vectors))
+	}
+	basis.Mul(v, leading)
+	c.Basis = basis.RawMatrix().Data
+	return c
+}

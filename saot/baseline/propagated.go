@@ -1,0 +1,134 @@
+package baseline
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+const hops = 2 // of propagation, as many as the encoder has layers
+
+// newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019).
+func newPropagated() continual.Learner {
+	return fixed{func(g *datasets.Graph) *continual.Embedding {
+		return embeddingOf(propagate(&g.Adjacency, dense(&g.Features)), 0)
+	}}
+}
+
+// newProjected embeds a node as its row of Â²XP, P [features, width] with orthonormal columns drawn uniformly. Where
+// there are fewer features than width, P is square and the embedding is padded with zeros.
+func newProjected(features, width int, seedValue uint64) continual.Learner {
+	rng := seed.Stream(seedValue, "projection")
+	gaussian := mat.NewDense(features, min(features, width), nil)
+	for i := range gaussian.RawMatrix().Data {
+		gaussian.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	basis := orthonormal(gaussian)
+	return fixed{func(g *datasets.Graph) *continual.Embedding {
+		return embeddingOf(propagate(&g.Adjacency, times(&g.Features, basis)), width)
+	}}
+}
+
+// propagate returns Â²H. Shapes: h [N, d], which it may overwrite; returns [N, d]. O(E·d) time.
+func propagate(a *datasets.Adjacency, h *mat.Dense) *mat.Dense {
+	scale := make([]float64, a.NumNodes())
+	for i := range scale {
+		scale[i] = 1 / math.Sqrt(float64(len(a.Neighborhood(i))+1))
+	}
+	next := mat.NewDense(h.RawMatrix().Rows, h.RawMatrix().Cols, nil)
+	for range hops {
+		for i := range scale {
+			row := next.RawRowView(i)
+			floats.ScaleTo(row, scale[i]*scale[i], h.RawRowView(i))
+			for _, j := range a.Neighborhood(i) {
+				floats.AddScaled(row, scale[i]*scale[j], h.RawRowView(int(j)))
+			}
+		}
+		h, next = next, h
+	}
+	return h
+}
+
+// dense returns X [N, F].
+func dense(f *datasets.Features) *mat.Dense {
+	x := matrix(f.Rows, f.Cols)
+	for i := range f.Rows {
+		each(f, i, func(c int, v float64) { x.RawRowView(i)[c] = v })
+	}
+	return x
+}
+
+// times returns X·B. Shapes: b [F, d]; returns [N, d]. O(nnz(X)·d) time.
+func times(f *datasets.Features, b *mat.Dense) *mat.Dense {
+	out := matrix(f.Rows, b.RawMatrix().Cols)
+	for i := range f.Rows {
+		row := out.RawRowView(i)
+		each(f, i, func(c int, v float64) { floats.AddScaled(row, v, b.RawRowView(c)) })
+	}
+	return out
+}
+
+// transposedTimes returns Xᵀ·B. Shapes: b [N, d]; returns [F, d]. O(nnz(X)·d) time.
+func transposedTimes(f *datasets.Features, b *mat.Dense) *mat.Dense {
+	out := matrix(f.Cols, b.RawMatrix().Cols)
+	for i := range f.Rows {
+		row := b.RawRowView(i)
+		each(f, i, func(c int, v float64) { floats.AddScaled(out.RawRowView(c), v, row) })
+	}
+	return out
+}
+
+// each visits the entries of row i that are not 0.
+func each(f *datasets.Features, i int, visit func(column int, value float64)) {
+	columns, values := f.Row(i)
+	for k, v := range values {
+		switch {
+		case v == 0:
+		case columns == nil:
+			visit(k, float64(v))
+		default:
+			visit(int(columns[k]), float64(v))
+		}
+	}
+}
+
+// matrix returns a zero matrix; unlike mat.NewDense it can be empty.
+func matrix(rows, cols int) *mat.Dense {
+	m := &mat.Dense{}
+	m.SetRawMatrix(blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)})
+	return m
+}
+
+// orthonormal returns Q of the decomposition m = QR. Shapes: m [n, d] with n ≥ d, overwritten; returns [n, d].
+func orthonormal(m *mat.Dense) *mat.Dense {
+	raw := m.RawMatrix()
+	tau := make([]float64, raw.Cols)
+	query := make([]float64, 1)
+	lapack64.Geqrf(raw, tau, query, -1)
+	work := make([]float64, max(int(query[0]), 1))
+	lapack64.Geqrf(raw, tau, work, len(work))
+	lapack64.Orgqr(raw, tau, query, -1)
+	work = make([]float64, max(int(query[0]), 1))
+	lapack64.Orgqr(raw, tau, work, len(work))
+	return m
+}
+
+// embeddingOf returns a matrix as an embedding, padded with columns of zeros to at least the given width.
+func embeddingOf(m *mat.Dense, width int) *continual.Embedding {
+	raw := m.RawMatrix()
+	e := &continual.Embedding{Rows: raw.Rows, Cols: max(raw.Cols, width)}
+	e.Data = make([]float32, e.Rows*e.Cols)
+	for i := range raw.Rows {
+		for c, v := range m.RawRowView(i) {
+			e.Data[i*e.Cols+c] = float32(v)
+		}
+	}
+	return e
+}

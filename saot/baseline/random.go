@@ -1,0 +1,92 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/saot/replay"
+)
+
+// random is SAOT's encoder with its initial weights. Calibrated, BatchNorm's running statistics follow the tasks as they
+// would in training, over the same graphs joined with replay, while the weights stay put.
+type random struct {
+	encoder   *encoder.Encoder
+	calibrate bool
+	seed      uint64
+	buffer    replay.Buffer
+}
+
+func newRandom(e *engine.Engine, c saot.Config, calibrate bool, features int, tasks []encoder.Size, seedValue uint64) (continual.Learner, error) {
+	shape := c.Encoder
+	// Every epoch of training moves the running statistics by the momentum towards those of the same batch. One pass with
+	// this momentum takes them as far.
+	shape.Momentum = 1 - math.Pow(1-shape.Momentum, float64(c.Epochs))
+	enc, err := encoder.New(e, shape, features, encoder.NewBuckets(tasks), seed.Stream(seedValue, "weights"))
+	if err != nil {
+		return nil, err
+	}
+	return &random{encoder: enc, calibrate: calibrate, seed: seedValue, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
+}
+
+// Learn calibrates, if it is to, and keeps a subgraph of the task.
+func (r *random) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+	start := time.Now()
+	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
+	if r.calibrate {
+		batched, err := r.buffer.Union(g)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: task %d: join replay: %w", task+1, err)
+		}
+		if err := r.encoder.Calibrate(batched); err != nil {
+			return nil, fmt.Errorf("baseline: task %d: %w", task+1, err)
+		}
+		r.buffer.Add(g, seed.Stream(r.seed, "replay", task))
+		report.Nodes = batched.NumNodes()
+	}
+	report.Seconds = time.Since(start).Seconds()
+	return report, ctx.Err()
+}
+
+// Embed returns the encoder's embeddings.
+func (r *random) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+	rows, cols, data, err := r.encoder.Embed(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, nil
+}
+
+// Save writes the encoder, whose running statistics may have moved, and the buffer.
+func (r *random) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	if err := r.encoder.Save(out); err != nil {
+		return err
+	}
+	if err := out.Encode(r.buffer.Subgraphs); err != nil {
+		return fmt.Errorf("baseline: save replay buffer: %w", err)
+	}
+	return nil
+}
+
+// Load restores what Save wrote.
+func (r *random) Load(from io.Reader) error {
+	in := gob.NewDecoder(from)
+	if err := r.encoder.Load(in); err != nil {
+		return err
+	}
+	r.buffer.Subgraphs = nil
+	if err := in.Decode(&r.buffer.Subgraphs); err != nil {
+		return fmt.Errorf("baseline: load replay buffer: %w", err)
+	}
+	return nil
+}
