@@ -29,6 +29,9 @@ type Figure struct {
 	paint         func(draw.Canvas) // draws within the canvas, whose rectangle has the figure's size
 }
 
+// Size returns the width and height in points, of which there are 72 to the inch.
+func (f Figure) Size() (width, height float64) { return f.width.Points(), f.height.Points() }
+
 // pngDPI makes a PNG twice as fine as its size on screen, so that it stays sharp on a dense display and in print.
 const pngDPI = 144
 

@@ -192,7 +192,7 @@ func (p *heatMap) DataRange() (xmin, xmax, ymin, ymax float64) {
 func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 	c.DrawImage(c.Rectangle, p.image())
 	x, y := plt.Transforms(&c)
-	line := draw.LineStyle{Color: faint, Width: hairline}
+	line := draw.LineStyle{Color: ink, Width: hairline}
 	for _, i := range p.rowCuts {
 		if i > 0 && i < p.n {
 			c.StrokeLine2(line, c.Min.X, y(float64(i)-0.5), c.Max.X, y(float64(i)-0.5))
@@ -228,10 +228,10 @@ func indexTicks(n int) plot.ConstantTicks {
 	if n == 1 {
 		return plot.ConstantTicks{{Value: 0, Label: "0"}}
 	}
-	var ticks []plot.Tick
-	for _, v := range niceTicks(0, float64(n-1), 5) {
-		if v == math.Trunc(v) {
-			ticks = append(ticks, plot.Tick{Value: v, Label: formatTick(v)})
+	var ticks plot.ConstantTicks
+	for _, tick := range niceMarks(0, float64(n-1)) {
+		if tick.Value == math.Trunc(tick.Value) {
+			ticks = append(ticks, tick)
 		}
 	}
 	return ticks

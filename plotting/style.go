@@ -97,6 +97,7 @@ func newPlot(title, xLabel, yLabel string) *plot.Plot {
 		a.Color, a.Width = ink, hairline
 		a.Tick.Color, a.Tick.Width = ink, hairline
 		a.Tick.Length = 3
+		a.Tick.Marker = plot.TickerFunc(niceMarks)
 	}
 	return p
 }
@@ -191,6 +192,15 @@ func niceTicks(lo, hi float64, count int) []float64 {
 	var ticks []float64
 	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+step*1e-9; k++ {
 		ticks = append(ticks, k*step+0) // + 0 turns −0 into 0
+	}
+	return ticks
+}
+
+// niceMarks labels every nice tick of an axis.
+func niceMarks(lo, hi float64) []plot.Tick {
+	var ticks []plot.Tick
+	for _, v := range niceTicks(lo, hi, 6) {
+		ticks = append(ticks, plot.Tick{Value: v, Label: formatTick(v)})
 	}
 	return ticks
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/saot-go/saot/plotting"
 )
@@ -14,7 +15,7 @@ import (
 var ErrNoNotebook = errors.New("nb: the program does not run in a GoNB notebook: use Figure.Save instead")
 
 // Show displays a figure below the running cell and returns when the notebook has received it. The picture is a PNG,
-// which every viewer, the exported page included, shows alike. Outside a notebook it writes nothing and returns
+// which every viewer, the exported page included, shows alike, at 96 pixels to the inch with the double in reserve. Outside a notebook it writes nothing and returns
 // ErrNoNotebook; an empty figure is an error everywhere.
 func Show(f plotting.Figure) error {
 	png, err := f.PNG()
@@ -24,7 +25,11 @@ func Show(f plotting.Figure) error {
 	if !gonbui.IsNotebook {
 		return ErrNoNotebook
 	}
-	gonbui.DisplayPng(png)
+	width, _ := f.Size()
+	gonbui.SendData(&protocol.DisplayData{
+		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: png},
+		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": int(width * 96 / 72)}},
+	})
 	gonbui.Sync()
 	if err := gonbui.Error(); err != nil {
 		return fmt.Errorf("nb: the notebook's pipe is broken: restart the kernel: %w", err)
