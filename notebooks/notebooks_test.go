@@ -1,0 +1,254 @@
+// Package notebooks_test holds the notebooks to their word: they run from top to bottom without a screen, and what is
+// committed is what they print.
+package notebooks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	// What the cells call: without these imports a cached pass would outlive a change of the packages.
+	_ "github.com/saot-go/saot/plotting/nb"
+	_ "github.com/saot-go/saot/saot"
+)
+
+// leastPictures is how many pictures each notebook must show.
+var leastPictures = map[string]int{"00_quickstart.ipynb": 5}
+
+// notebook is the part of the .ipynb format, version 4, that the tests read.
+type notebook struct {
+	Cells []cell `json:"cells"`
+}
+
+type cell struct {
+	Kind           string   `json:"cell_type"`
+	ExecutionCount *int     `json:"execution_count"`
+	Source         text     `json:"source"`
+	Outputs        []output `json:"outputs"`
+}
+
+type output struct {
+	Kind      string          `json:"output_type"` // stream, display_data, execute_result or error
+	Name      string          `json:"name"`        // stdout or stderr, of a stream
+	Text      text            `json:"text"`        // of a stream
+	Data      map[string]text `json:"data"`        // by MIME type
+	Error     string          `json:"evalue"`
+	Traceback []string        `json:"traceback"`
+}
+
+// text is a string that the format may also split into lines.
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	var lines []string
+	if json.Unmarshal(data, &lines) == nil {
+		*t = text(strings.Join(lines, ""))
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(t))
+}
+
+// printed is what a cell wrote to a stream.
+func (c cell) printed(name string) string {
+	var all strings.Builder
+	for _, o := range c.Outputs {
+		if o.Kind == "stream" && o.Name == name {
+			all.WriteString(string(o.Text))
+		}
+	}
+	return all.String()
+}
+
+// pictures counts the cell's pictures, and returns an error for a PNG that cannot be read.
+func (c cell) pictures() (int, error) {
+	count := 0
+	for _, o := range c.Outputs {
+		if _, ok := o.Data["image/svg+xml"]; ok {
+			count++
+		}
+		encoded, ok := o.Data["image/png"]
+		if !ok {
+			continue
+		}
+		data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(encoded), "\n", ""))
+		if err != nil {
+			return 0, err
+		}
+		if _, err := png.Decode(bytes.NewReader(data)); err != nil {
+			return 0, err
+		}
+		count++
+	}
+	return count, nil
+}
+
+// check says what went wrong in an executed notebook, if anything. A shell line that fails doesn't fail its cell: it
+// only tells its exit status on stderr.
+func (n *notebook) check(leastPictures int) error {
+	pictures := 0
+	for i, c := range n.Cells {
+		if c.Kind != "code" {
+			continue
+		}
+		if c.ExecutionCount == nil {
+			return fmt.Errorf("cell %d has not been executed", i)
+		}
+		for _, o := range c.Outputs {
+			if o.Kind == "error" {
+				return fmt.Errorf("cell %d failed: %s\n%s\nstderr:\n%s", i, o.Error, strings.Join(o.Traceback, "\n"), c.printed("stderr"))
+			}
+		}
+		if stderr := c.printed("stderr"); strings.Contains(stderr, "exit status") {
+			return fmt.Errorf("cell %d: a shell line failed:\n%s", i, stderr)
+		}
+		shown, err := c.pictures()
+		if err != nil {
+			return fmt.Errorf("cell %d: a picture cannot be read: %w", i, err)
+		}
+		pictures += shown
+	}
+	if pictures < leastPictures {
+		return fmt.Errorf("%d pictures, want at least %d", pictures, leastPictures)
+	}
+	return nil
+}
+
+func read(t *testing.T, path string) *notebook {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	n := new(notebook)
+	require.NoError(t, json.Unmarshal(data, n), path)
+	require.NotEmpty(t, n.Cells, path)
+	return n
+}
+
+func all(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("*.ipynb")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	return paths
+}
+
+func TestCommittedOutputs(t *testing.T) {
+	for _, path := range all(t) {
+		require.NoError(t, read(t, path).check(leastPictures[path]), path)
+	}
+}
+
+func TestCheckFindsFailures(t *testing.T) {
+	for want, cells := range map[string]string{
+		"cell 0 has not been executed":    `{"cell_type": "code", "execution_count": null, "outputs": []}`,
+		"cell 0 failed: boom":             `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "error", "evalue": "boom", "traceback": ["at"]}]}`,
+		"cell 1: a shell line failed":     `{"cell_type": "markdown", "source": []}, {"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "stream", "name": "stderr", "text": ["exit ", "status 1"]}]}`,
+		"cell 0: a picture cannot be":     `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}}]}`,
+		"1 pictures, want at least 2":     `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "display_data", "data": {"image/svg+xml": ["<svg/>"]}}]}`,
+		"0 pictures, want at least 2":     `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "stream", "name": "stdout", "text": "exit status 1"}]}`,
+		"cell 0: a picture cannot be rea": `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "display_data", "data": {"image/png": "%"}}]}`,
+	} {
+		n := new(notebook)
+		require.NoError(t, json.Unmarshal([]byte(`{"cells": [`+cells+`]}`), n))
+		require.ErrorContains(t, n.check(2), want)
+	}
+}
+
+func TestNotebooksRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("executing notebooks takes a minute: skipped with -short")
+	}
+	jupyter := findJupyter(t)
+	env := kernel(t)
+	for _, path := range all(t) {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			executed := execute(t, jupyter, env, path)
+			require.NoError(t, executed.check(leastPictures[path]))
+			requireSameOutputs(t, read(t, path), executed)
+		})
+	}
+}
+
+// requireSameOutputs holds the committed text, and the number of pictures of each cell, to those of this run.
+func requireSameOutputs(t *testing.T, committed, executed *notebook) {
+	t.Helper()
+	require.Len(t, executed.Cells, len(committed.Cells))
+	for i, c := range committed.Cells {
+		require.Equal(t, c.printed("stdout"), executed.Cells[i].printed("stdout"), "cell %d: execute the notebook again and commit it", i)
+		want, err := c.pictures()
+		require.NoError(t, err)
+		got, err := executed.Cells[i].pictures()
+		require.NoError(t, err)
+		require.Equal(t, want, got, "pictures of cell %d", i)
+	}
+}
+
+// findJupyter returns the jupyter command, or skips the test.
+func findJupyter(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("SAOT_JUPYTER"); path != "" {
+		require.FileExists(t, path, "SAOT_JUPYTER must be the path of the jupyter command")
+		return path
+	}
+	path, err := exec.LookPath("jupyter")
+	if err != nil {
+		t.Skip("no jupyter on PATH and SAOT_JUPYTER is not set: notebooks are not executed")
+	}
+	return path
+}
+
+// kernel builds the GoNB of go.mod, installs it into a folder of this test, and returns the environment in which Jupyter
+// finds it.
+func kernel(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	run(t, nil, "go", "build", "-o", bin+string(filepath.Separator), "github.com/janpfeifer/gonb")
+	if _, err := exec.LookPath("goimports"); err != nil {
+		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "golang.org/x/tools/cmd/goimports")
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Skipf("GoNB needs goimports, which is not on PATH and cannot be built (go install golang.org/x/tools/cmd/goimports@v0.44.0): %s", output)
+		}
+	}
+	env := append(os.Environ(),
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"JUPYTER_DATA_DIR="+filepath.Join(dir, "jupyter"),
+		"GOFLAGS=", "GOWORK=", // the kernel's own go.work decides
+		"GOMLX_NO_AUTO_INSTALL=1",
+	)
+	run(t, env, filepath.Join(bin, "gonb"), "--install", "--raw_error", "--force_deps", "--force_copy")
+	return env
+}
+
+// execute runs a notebook from top to bottom and returns it with its new outputs.
+func execute(t *testing.T, jupyter string, env []string, path string) *notebook {
+	t.Helper()
+	dir := t.TempDir()
+	run(t, env, jupyter, "nbconvert", "--to", "notebook", "--execute", "--allow-errors",
+		"--ExecutePreprocessor.timeout=240", "--output-dir", dir, path)
+	return read(t, filepath.Join(dir, path))
+}
+
+// run fails the test if a command does, or takes ten minutes.
+func run(t *testing.T, env []string, name string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, name, args...)
+	command.Env = env
+	command.WaitDelay = 10 * time.Second
+	output, err := command.CombinedOutput()
+	require.NoError(t, errors.Join(err, ctx.Err()), "%s %s\n%s", name, strings.Join(args, " "), output)
+}
