@@ -1,16 +1,88 @@
-// Command saot runs self-supervised continual graph learning with optimal transport.
+// Command saot runs self-supervised continual graph learning with optimal transport: "saot run" takes a method through a
+// stream of graph tasks, "saot table" makes a table of many runs, "saot engines" shows what computes them.
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
+// Exit statuses.
+const (
+	exitFailure     = 1
+	exitUsage       = 2   // a flag or an argument is wrong
+	exitInterrupted = 130 // as shells report a process ended by Ctrl-C
+)
+
 func main() {
-	root := &cobra.Command{Use: "saot", Short: "self-supervised continual graph learning with optimal transport", SilenceUsage: true}
-	root.AddCommand(newEnginesCommand())
-	if root.Execute() != nil {
-		os.Exit(1)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	err := newRootCommand().ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "saot: "+oneLine(err))
 	}
+	os.Exit(exitStatus(ctx, err))
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "saot",
+		Short:         "self-supervised continual graph learning with optimal transport",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRunCommand(), newTableCommand(), newEnginesCommand(), newVersionCommand())
+	markUsage(root)
+	return root
+}
+
+// usageError is an error in what was typed rather than in what it led to.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// markUsage makes wrong arguments of a command and of all below it usage errors.
+func markUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, child := range cmd.Commands() {
+		markUsage(child)
+	}
+}
+
+func exitStatus(ctx context.Context, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// oneLine joins the lines of an error, such as one that lists several bad fields.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

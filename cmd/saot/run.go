@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/saot-go/saot/plotting"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+const matrixFile = "matrix.png" // the performance matrices of a run folder as a picture
+
+// runOptions is what the flags of "saot run" hold.
+type runOptions struct {
+	record
+	out, resume string
+	log         logMode
+	probes      []string
+}
+
+// newRunCommand builds "saot run".
+func newRunCommand() *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "train a method on a stream of tasks and score it",
+		Long:  runHelp(),
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, or path of an .npz file")
+	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
+	f.Var(text{&o.Method}, "method", "what learns: "+methodList())
+	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
+	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
+	f.Uint64Var(&o.SplitSeed, "split-seed", 1, "of the division into train, valid and test nodes")
+	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
+	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
+	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
+	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
+	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
+	o.Learner = saot.DefaultConfig()
+	addConfigFlags(f, &o.Learner)
+	return cmd
+}
+
+func methodList() string {
+	names := make([]string, len(baseline.Methods()))
+	for i, m := range baseline.Methods() {
+		names[i] = m.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// runHelp is the long help, with the defaults that depend on the dataset.
+func runHelp() string {
+	d := defaultsFor("synthetic")
+	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without labels, and after each all tasks
+seen so far are embedded and scored by linear probes. The performance matrices, their average performance (AP) and average
+forgetting (AF) go to the run folder as result.json and matrix.png; config.json there holds the settings.
+
+The dataset synthetic needs no file and has defaults of its own, small enough for the pure-Go engine:
+--encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d.
+
+Ctrl-C loses at most the current task: saot run --resume DIR continues.`,
+		d.Encoder.Hidden, d.Encoder.Out, d.Points, d.Epochs, d.Buffer)
+}
+
+// run is the command: settings, data, engine, learner, run folder, protocol, summary.
+func (o *runOptions) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	r, err := o.settle(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	stream, err := r.stream(r.Data)
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(r.Engine)
+	if err != nil && r.Engine != "" {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if r.Engine == "" {
+		r.Engine = e.Info().Name
+	}
+	features := stream.Tasks[0].Graph.Features.Cols
+	learner, err := baseline.New(r.Method, e, r.Learner, features, saot.SizesOf(stream), r.Seed)
+	if err != nil {
+		return err
+	}
+	show := newShow(cmd.ErrOrStderr(), o.log, r)
+	show.start(stream, e.Info())
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("interrupted before the first task: %w", err)
+	}
+	dir, result, err := o.protocol(ctx, r, stream, e, learner, show)
+	show.stop()
+	if err != nil {
+		return err
+	}
+	show.result(result, dir)
+	if err := draw(result, filepath.Join(dir, matrixFile)); err != nil {
+		return err
+	}
+	return summarise(cmd.OutOrStdout(), result, r, dir)
+}
+
+// settle returns the settings of the run: those given by flags, over the dataset's defaults, or those of the folder to
+// be resumed.
+func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
+	if o.resume != "" {
+		return o.settleResumed(flags)
+	}
+	r := o.record
+	r.Learner = defaultsFor(r.Dataset)
+	if err := overlay(flags, &r.Learner); err != nil {
+		return nil, usageError{err}
+	}
+	r.Learner = r.Method.Settings(r.Learner)
+	r.Probes = nil
+	for _, name := range o.probes {
+		p, err := continual.ParseProbe(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		r.Probes = append(r.Probes, p)
+	}
+	if len(r.Probes) == 0 {
+		return nil, usagef("--probe names no probe: choose paper, converged or both")
+	}
+	if err := r.validate(); err != nil {
+		return nil, usageError{err}
+	}
+	if r.Data != "" {
+		abs, err := filepath.Abs(r.Data)
+		if err != nil {
+			return nil, err
+		}
+		r.Data = abs // so that --resume works from any folder
+	}
+	return &r, nil
+}
+
+// settleResumed reads the settings of the folder. Only flags that change no figure may stand beside --resume.
+func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*record, error) {
+	r, err := readRecord(o.resume)
+	if err != nil {
+		return nil, err
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "resume", "log":
+		case "data":
+			r.Data = o.Data
+		case "engine":
+			r.Engine = o.Engine
+		default:
+			err = usagef("--resume takes its settings from %s: drop --%s", filepath.Join(o.resume, configFile), f.Name)
+		}
+	})
+	return r, err
+}
+
+// protocol runs the stream in the run folder, which it makes or takes up. A failed start leaves no folder behind.
+func (o *runOptions) protocol(ctx context.Context, r *record, stream *stream, e *engine.Engine, learner continual.Learner, show *show) (string, *continual.Result, error) {
+	dir := &folder{path: o.resume}
+	if o.resume == "" {
+		path := o.out
+		if path == "" {
+			path = freshName(&r.settings, time.Now())
+		}
+		var err error
+		if dir, err = newFolder(path, r); err != nil {
+			return "", nil, err
+		}
+	}
+	config, err := json.Marshal(&r.settings)
+	if err != nil {
+		return "", nil, err
+	}
+	result, err := continual.Run(ctx, stream, learner, continual.Options{
+		Engine: e, Probes: r.Probes, Seed: r.Seed, Dir: dir.path, Resume: o.resume != "",
+		Manifest: continual.Manifest{Method: r.Method.String(), Config: config},
+		Observe:  show.observe, Log: show.log,
+	})
+	switch {
+	case err == nil:
+	case !dir.started():
+		if o.resume == "" {
+			dir.remove()
+		}
+	case errors.Is(err, context.Canceled):
+		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.path)}
+	default:
+		err = fmt.Errorf("%w (the state before that task is kept: saot run --resume %s)", err, dir.path)
+	}
+	return dir.path, result, err
+}
+
+// interrupted is a cancellation with a line that says how to go on.
+type interrupted struct {
+	error
+	line string
+}
+
+func (e interrupted) Error() string { return e.line }
+func (e interrupted) Unwrap() error { return e.error }
+
+// draw writes the performance matrices as a picture.
+func draw(r *continual.Result, path string) error {
+	figure, err := plotting.Result(r, plotting.MatrixOptions{})
+	if err != nil {
+		return err
+	}
+	return figure.Save(path)
+}
+
+// largestPrinted is the number of tasks up to which a performance matrix fits a terminal.
+const largestPrinted = 12
+
+// summarise prints a run's figures.
+func summarise(out io.Writer, r *continual.Result, rec *record, dir string) error {
+	var b strings.Builder
+	kind := ""
+	if r.Dataset.Synthetic {
+		kind = ", generated data"
+	}
+	fmt.Fprintf(&b, "%s on %s (%d tasks, %d classes%s), seed %d, engine %s, %.0f s\n\n",
+		r.Method, r.Dataset.Name, r.Dataset.Tasks, r.Dataset.Classes, kind, r.Seed, r.Engine.Name, r.Seconds)
+	b.WriteString("             ")
+	for _, p := range rec.Probes {
+		fmt.Fprintf(&b, "%18s", p.String()+" probe")
+	}
+	b.WriteString("\n             ")
+	for range rec.Probes {
+		fmt.Fprintf(&b, "%10s%8s", "AP", "AF")
+	}
+	for _, s := range continual.Settings() {
+		fmt.Fprintf(&b, "\n%-13s", s)
+		for _, p := range rec.Probes {
+			if score, ok := r.Score(s, p); ok {
+				fmt.Fprintf(&b, "%10.1f%+8.1f", score.AP, score.AF)
+			}
+		}
+	}
+	b.WriteString("\n")
+	last := rec.Probes[len(rec.Probes)-1]
+	if score, ok := r.Score(continual.ClassIL, last); ok && len(score.Matrix) <= largestPrinted {
+		fmt.Fprintf(&b, "\nclass-il, %s probe: accuracy (%%) on each task, after each task\n", last)
+		for i, row := range score.Matrix {
+			fmt.Fprintf(&b, "after %2d ", i+1)
+			for _, v := range row {
+				fmt.Fprintf(&b, "%6.1f", v)
+			}
+			b.WriteString("\n")
+		}
+	}
+	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
+	_, err := io.WriteString(out, b.String())
+	return err
+}

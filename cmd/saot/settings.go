@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// configFile is the name of the settings' file in a run folder.
+const configFile = "config.json"
+
+// settings is all that determines a run's figures. It is the config of the Result.
+type settings struct {
+	Dataset   string            `json:"dataset"`
+	Features  string            `json:"features"` // a datasets.Normalization
+	SplitSeed uint64            `json:"split_seed"`
+	Method    baseline.Method   `json:"method"`
+	Seed      uint64            `json:"seed"`
+	Probes    []continual.Probe `json:"probes"`
+	Learner   saot.Config       `json:"learner"`
+}
+
+// place is where and on what a run computes.
+type place struct {
+	Data   string `json:"data,omitempty"` // folder of the dataset's file
+	Engine string `json:"engine"`         // as engine.Open takes it
+}
+
+// record is the content of a run folder's config.json: what it takes to resume.
+type record struct {
+	settings
+	place
+}
+
+// defaultsFor returns the method's settings for a dataset: those of saot.DefaultConfig but for the generated stream,
+// which is small enough for the pure-Go engine.
+func defaultsFor(dataset string) saot.Config {
+	c := saot.DefaultConfig()
+	if dataset == "synthetic" {
+		c.Encoder.Hidden, c.Encoder.Out = 128, 64
+		c.Points = 64
+		c.Buffer = 50
+	}
+	return c
+}
+
+// validate finds wrong settings before anything is opened.
+func (s *settings) validate() error {
+	if _, err := datasets.ParseNormalization(s.Features); err != nil {
+		return err
+	}
+	known := slices.ContainsFunc(datasets.Catalog(), func(e datasets.Entry) bool { return e.Name == s.Dataset })
+	if !known && !strings.HasSuffix(s.Dataset, ".npz") {
+		_, err := datasets.Open(s.Dataset, "", datasets.Options{})
+		return err
+	}
+	return s.Learner.Validate()
+}
+
+// stream reads the dataset and cuts it into tasks.
+func (s *settings) stream(dataDir string) (*datasets.Stream, error) {
+	normalization, err := datasets.ParseNormalization(s.Features)
+	if err != nil {
+		return nil, err
+	}
+	ds, err := datasets.Open(s.Dataset, dataDir, datasets.Options{Normalization: normalization})
+	if err != nil {
+		return nil, err
+	}
+	o := datasets.DefaultStreamOptions()
+	o.SplitSeed = s.SplitSeed
+	return datasets.NewStream(ds, o)
+}
+
+// readRecord reads the settings of the run in a folder.
+func readRecord(dir string) (*record, error) {
+	path := filepath.Join(dir, configFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no run that could be resumed (there is no %s in it): name the folder of an interrupted run", dir, configFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r record
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%s: %w: start the run anew in an empty folder", path, err)
+	}
+	if err := r.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &r, nil
+}

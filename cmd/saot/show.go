@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+type stream = datasets.Stream
+
+// logMode is what a run says while it works.
+type logMode int
+
+const (
+	logProgress logMode = iota // a progress bar on a terminal, nothing elsewhere
+	logText                    // slog's text lines
+	logJSON                    // slog's JSON lines
+)
+
+var logModes = []string{"progress", "text", "json"}
+
+func (m logMode) String() string { return logModes[m] }
+
+// UnmarshalText reads the name.
+func (m *logMode) UnmarshalText(text []byte) error {
+	for i, name := range logModes {
+		if name == string(text) {
+			*m = logMode(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown log %q: choose progress, text or json", text)
+}
+
+// show tells on stderr how a run goes.
+type show struct {
+	out      io.Writer
+	terminal bool
+	log      *slog.Logger
+	steps    int // training steps a task
+	bar      *progressbar.ProgressBar
+	line     string // of the bar: the last training step
+}
+
+func newShow(out io.Writer, mode logMode, r *record) *show {
+	s := &show{out: out, log: slog.New(slog.DiscardHandler)}
+	if r.Method.Trains() {
+		s.steps = r.Learner.Epochs
+	}
+	switch mode {
+	case logText:
+		s.log = slog.New(slog.NewTextHandler(out, nil))
+	case logJSON:
+		s.log = slog.New(slog.NewJSONHandler(out, nil))
+	default:
+		f, ok := out.(*os.File)
+		s.terminal = ok && term.IsTerminal(int(f.Fd()))
+		if !s.terminal {
+			return s
+		}
+	}
+	return s
+}
+
+// start says what computes and what was repaired or dropped in the data.
+func (s *show) start(st *stream, info engine.Info) {
+	if s.log.Enabled(nil, slog.LevelInfo) { //nolint:staticcheck // no context is needed to ask
+		s.log.Info("engine", "name", info.Name, "version", info.Version, "device", info.Device, "reason", info.Reason)
+		for _, note := range st.Notes {
+			s.log.Info("dataset", "name", st.Dataset, "note", note)
+		}
+		return
+	}
+	s.say("engine: %s\n", info)
+	if !s.terminal {
+		return
+	}
+	s.say("dataset: %s, %d tasks, %d classes\n", st.Dataset, len(st.Tasks), st.NumClasses)
+	for _, note := range st.Notes {
+		s.say("dataset: %s\n", note)
+	}
+	s.bar = progressbar.NewOptions(len(st.Tasks)*(s.steps+1), progressbar.OptionSetWriter(s.out), progressbar.OptionSetWidth(16),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(),
+		progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetRenderBlankState(true))
+}
+
+// observe moves the progress bar. A task counts for its training steps and one more, its evaluation.
+func (s *show) observe(event continual.Event) {
+	if s.bar == nil {
+		return
+	}
+	switch e := event.(type) {
+	case continual.Resumed:
+		s.at(e.Done*(s.steps+1), fmt.Sprintf("%d of %d tasks were done", e.Done, e.Tasks))
+	case continual.StepEvent:
+		s.line = stepLine(e)
+		s.at(e.Task*(s.steps+1)+e.Epoch+1, s.line)
+	case continual.EvaluationStarted:
+		s.at((e.Task+1)*(s.steps+1)-1, fmt.Sprintf("task %d/%d: scoring %d tasks", e.Task+1, e.Tasks, e.Task+1))
+	case continual.EvaluationFinished:
+		s.at((e.Task+1)*(s.steps+1), s.line)
+	}
+}
+
+// stepLine is, for example, "task 2/9 epoch 12/30: total 0.412 matching 0.2, marginal error 2e-08".
+func stepLine(e continual.StepEvent) string {
+	line := fmt.Sprintf("task %d/%d epoch %d/%d:", e.Task+1, e.Tasks, e.Epoch+1, e.Epochs)
+	for _, t := range e.Terms {
+		line += fmt.Sprintf(" %s %.3g", t.Name, t.Value)
+	}
+	return line + fmt.Sprintf(", marginal error %.0e", e.MarginalError)
+}
+
+func (s *show) at(step int, line string) {
+	s.bar.Describe(line)
+	_ = s.bar.Set(step) // a picture that cannot be drawn does not matter
+}
+
+// stop takes the progress bar away.
+func (s *show) stop() {
+	if s.bar != nil {
+		_ = s.bar.Clear()
+	}
+}
+
+// result logs the figures of the finished run.
+func (s *show) result(r *continual.Result, dir string) {
+	for _, score := range r.Scores {
+		s.log.Info("result", "setting", score.Setting, "probe", score.Probe, "ap", score.AP, "af", score.AF)
+	}
+	s.log.Info("finished", "seconds", r.Seconds, "dir", dir)
+}
+
+func (s *show) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }
