@@ -91,9 +91,6 @@ func samplesOf(task *datasets.Task, offset int) (train, held []sample, err error
 		name  string
 		nodes []int32
 	}{{partTrain, "train", task.Split.Train}, {partValid, "valid", task.Split.Valid}, {partTest, "test", task.Split.Test}} {
-		if len(p.nodes) == 0 {
-			return nil, nil, fmt.Errorf("task %d: its split has no %s nodes: give each class at least 5 nodes, or drop the task", task.Index, p.name)
-		}
 		for _, node := range p.nodes {
 			if node < 0 || int(node) >= len(task.Labels) {
 				return nil, nil, fmt.Errorf("task %d: %s node %d is out of range: the task has %d labels", task.Index, p.name, node, len(task.Labels))

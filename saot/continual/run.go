@@ -67,11 +67,11 @@ type run struct {
 }
 
 func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
-	if err := checkStream(stream); err != nil {
-		return nil, err
-	}
 	if len(opt.Probes) == 0 {
 		opt.Probes = Probes()
+	}
+	if err := checkStream(stream, opt.Probes); err != nil {
+		return nil, err
 	}
 	if opt.Observe == nil {
 		opt.Observe = func(Event) {}
@@ -104,7 +104,7 @@ func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
 }
 
 // checkStream finds what would otherwise fail after hours: every task must be embeddable and probeable.
-func checkStream(stream *datasets.Stream) error {
+func checkStream(stream *datasets.Stream, probes []Probe) error {
 	if stream == nil || len(stream.Tasks) == 0 {
 		return errors.New("the stream has no tasks")
 	}
@@ -116,10 +116,16 @@ func checkStream(stream *datasets.Stream) error {
 			return fmt.Errorf("task %d of the stream has index %d", i, t.Index)
 		case t.Graph == nil || len(t.Labels) == 0:
 			return fmt.Errorf("task %d has no nodes", i)
-		case len(t.Classes) < 2:
-			return fmt.Errorf("task %d has %d classes: a task needs at least 2", i, len(t.Classes))
+		case len(t.Classes) == 0:
+			return fmt.Errorf("task %d has no classes", i)
 		case t.Graph.NumNodes() != len(t.Labels):
 			return fmt.Errorf("task %d has %d nodes and %d labels", i, t.Graph.NumNodes(), len(t.Labels))
+		case len(t.Split.Train) == 0 || len(t.Split.Test) == 0:
+			return fmt.Errorf("task %d has %d train and %d test nodes: it needs both; give each class at least 5 nodes, or drop the task",
+				i, len(t.Split.Train), len(t.Split.Test))
+		case len(t.Split.Valid) == 0 && slices.Contains(probes, ProbeConverged):
+			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the split, or run the probe %v alone",
+				i, ProbeConverged, ProbePaper)
 		}
 		if _, _, err := samplesOf(t, l.offset[i]); err != nil {
 			return err

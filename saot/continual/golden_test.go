@@ -1,0 +1,67 @@
+package continual
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/stretchr/testify/require"
+)
+
+// A constant embedding makes every head the majority predictor m, whose figures follow from class counts alone: M[i][j] is
+// the share of m among task j's held-out nodes. These were counted from the public labels; the paper prints nearly the same for RieGrace on Arxiv (75.4; 4.9 / −18.0) and Products (73.1; 4.1 / −4.9).
+func TestMajorityOnPublicLabels(t *testing.T) {
+	for _, tc := range []struct {
+		name, file               string
+		taskAP, classAP, classAF float64
+		tasks                    int
+		load                     func(path string) (*datasets.Dataset, error)
+		large                    bool
+	}{
+		{"arxiv", "ogbn_arxiv/raw/node-label.csv.gz", 75.39, 4.91, -17.85, 20, datasets.LoadOGBLabels, false},
+		{"products", "ogbn_products/raw/node-label.csv.gz", 73.1, 4.10, -4.89, 23, datasets.LoadOGBLabels, true},
+		{"cora-full", "cora_full_topology.npz", 69.1, 2.12, -10.7, 35, func(path string) (*datasets.Dataset, error) {
+			return datasets.Load(path, datasets.Options{TopologyOnly: true})
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.large && testing.Short() {
+				t.Skip("2.4 million labels: not in -short")
+			}
+			ds, err := tc.load(realFile(t, tc.file))
+			require.NoError(t, err)
+			stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+			require.NoError(t, err)
+			require.Len(t, stream.Tasks, tc.tasks)
+			r, err := Run(context.Background(), stream, &toyLearner{}, Options{Probes: []Probe{ProbePaper}})
+			require.NoError(t, err)
+			class, ok := r.Score(ClassIL, ProbePaper)
+			require.True(t, ok)
+			task, ok := r.Score(TaskIL, ProbePaper)
+			require.True(t, ok)
+			t.Logf("task-il AP %.2f, class-il AP %.2f AF %.2f", task.AP, class.AP, class.AF)
+			require.InDelta(t, tc.taskAP, task.AP, 0.3)
+			require.InDelta(t, 0, task.AF, 1e-12)
+			require.InDelta(t, tc.classAP, class.AP, 0.3)
+			require.InDelta(t, tc.classAF, class.AF, 0.3)
+		})
+	}
+}
+
+// realFile returns the path of a real data file, or skips the test.
+func realFile(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv("SAOT_DATA")
+	if dir == "" {
+		t.Skip("SAOT_DATA is not set: real data is not at hand")
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("%s is not in SAOT_DATA", name)
+	}
+	return path
+}

@@ -1,0 +1,42 @@
+package continual
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// By hand: AP = (80+60+70)/3; AF = ((80−90) + (60−50))/2 = 0.
+func TestMatrixFiguresByHand(t *testing.T) {
+	m := Matrix{{90}, {85, 50}, {80, 60, 70}}
+	require.InDelta(t, 70, m.AveragePerformance(), 1e-12)
+	require.InDelta(t, 0, m.AverageForgetting(), 1e-12)
+
+	m = Matrix{{100}, {40, 75}}
+	require.InDelta(t, 57.5, m.AveragePerformance(), 1e-12)
+	require.InDelta(t, -60, m.AverageForgetting(), 1e-12)
+
+	require.Zero(t, Matrix{{42}}.AverageForgetting())
+	require.InDelta(t, 42, Matrix{{42}}.AveragePerformance(), 0)
+	require.Zero(t, Matrix(nil).AveragePerformance())
+}
+
+func TestNamesRoundTrip(t *testing.T) {
+	for _, s := range Settings() {
+		back, err := ParseSetting(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, back)
+	}
+	for _, p := range Probes() {
+		back, err := ParseProbe(p.String())
+		require.NoError(t, err)
+		require.Equal(t, p, back)
+	}
+	_, err := ParseProbe("oracle")
+	require.ErrorContains(t, err, `unknown probe "oracle": use one of ["paper" "converged"]`)
+
+	text, err := json.Marshal(Score{Setting: TaskIL, Probe: ProbeConverged})
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"setting":"task-il","probe":"converged"`)
+}

@@ -1,0 +1,331 @@
+package continual
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+func smallStream() *datasets.Stream { return toyStream(3, 3, func(int) int { return 20 }, 1) }
+
+func manifest(config string) Manifest {
+	return Manifest{Method: "toy", Config: json.RawMessage(config)}
+}
+
+func TestResumedRunIsTheSameRun(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		opt := Options{Engine: e, Seed: 4, Probes: []Probe{ProbeConverged}, Manifest: manifest(`{"epochs":5}`)}
+		whole, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
+		require.NoError(t, err)
+
+		opt.Dir = filepath.Join(t.TempDir(), "run")
+		for task := range 3 { // cancelled once in every task
+			ctx, cancel := context.WithCancel(context.Background())
+			opt.Resume = task > 0
+			_, err = Run(ctx, smallStream(), &toyLearner{width: 3, cancel: cancel, failAt: task}, opt)
+			require.ErrorIs(t, err, context.Canceled)
+			id, done, err := ReadIdentity(opt.Dir)
+			require.NoError(t, err)
+			require.Equal(t, task, done)
+			require.Equal(t, "toy", id.Manifest.Method)
+		}
+		var events []Event
+		opt.Observe = func(ev Event) { events = append(events, ev) }
+		parts, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
+		require.NoError(t, err)
+		require.Equal(t, Resumed{Done: 2, Tasks: 3}, events[0])
+		require.Equal(t, whole.Scores, parts.Scores)
+		require.Equal(t, whole.Tasks, parts.Tasks)
+		require.Equal(t, 3, parts.Resumed)
+		require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
+
+		// A finished run is not run again.
+		again, err := Run(context.Background(), smallStream(), nil, opt)
+		require.NoError(t, err)
+		require.Equal(t, parts.Scores, again.Scores)
+		require.True(t, parts.Finished.Equal(again.Finished))
+	})
+}
+
+func filesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// interrupted leaves a run folder with one of three tasks done.
+func interrupted(t *testing.T, opt Options) string {
+	t.Helper()
+	opt.Dir = t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1}, opt)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "continual: task 1 of 3: ")
+	return opt.Dir
+}
+
+func TestResumeNamesWhatDiffers(t *testing.T) {
+	base := func() Options { return Options{Seed: 1, Manifest: manifest(`{"epochs": 5, "name": "a<b"}`)} }
+	dir := interrupted(t, base())
+	for want, change := range map[string]func(*Options, *datasets.Stream){
+		"seed was 1 and is now 2":                         func(o *Options, _ *datasets.Stream) { o.Seed = 2 },
+		"method was toy and is now saot":                  func(o *Options, _ *datasets.Stream) { o.Manifest.Method = "saot" },
+		`configuration field "epochs" (5, now 6)`:         func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":6}`) },
+		`configuration field "new" (absent, now 1)`:       func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":5,"new":1}`) },
+		"dataset checksum was toy-sum and is now other":   func(_ *Options, s *datasets.Stream) { s.Checksum = "other" },
+		"split hash was toy-split and is now other":       func(_ *Options, s *datasets.Stream) { s.SplitHash = "other" },
+		"number of tasks was 3 and is now 2":              func(_ *Options, s *datasets.Stream) { s.Tasks = s.Tasks[:2] },
+		"probes was [paper converged] and is now [paper]": func(o *Options, _ *datasets.Stream) { o.Probes = []Probe{ProbePaper} },
+		"dataset name was toy and is now something else":  func(_ *Options, s *datasets.Stream) { s.Dataset = "something else" },
+	} {
+		opt, s := base(), smallStream()
+		opt.Dir, opt.Resume = dir, true
+		change(&opt, s)
+		_, err := Run(context.Background(), s, &toyLearner{}, opt)
+		require.ErrorContains(t, err, "cannot resume: "+want)
+	}
+	opt := base()
+	opt.Dir, opt.Resume, opt.Manifest.Config = dir, true, []byte(`{"name":"a<b","epochs":5}`) // same, spelt otherwise
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.NoError(t, err)
+}
+
+func TestEngineIsPartOfTheIdentity(t *testing.T) {
+	dir := interrupted(t, Options{})
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Engine: e})
+	require.ErrorContains(t, err, "engine was  and is now go")
+}
+
+func TestDamagedCheckpoint(t *testing.T) {
+	dir := interrupted(t, Options{})
+	path := filepath.Join(dir, CheckpointFile)
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	resume := func(data []byte) error {
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true})
+		return err
+	}
+	for _, n := range []int{0, 1, len(checkpointMagic), len(good) / 2, len(good) - 1} {
+		require.ErrorContains(t, resume(good[:n]), "start the run anew in an empty folder", "cut to %d bytes", n)
+	}
+	for _, i := range []int{len(checkpointMagic), len(good) / 2, len(good) - 1} {
+		bad := slices.Clone(good)
+		bad[i] ^= 1
+		require.ErrorContains(t, resume(bad), "is damaged", "bit flipped in byte %d", i)
+	}
+	// A crash may leave a half-written file beside the checkpoint: it is not looked at, and goes.
+	require.NoError(t, os.WriteFile(path+".tmp", good[:10], 0o600))
+	require.NoError(t, resume(good))
+	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}
+
+func TestResumeWithoutCheckpointStartsAnew(t *testing.T) {
+	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: t.TempDir(), Resume: true})
+	require.NoError(t, err)
+	require.Zero(t, r.Resumed)
+}
+
+func TestRunFolder(t *testing.T) {
+	dir := interrupted(t, Options{})
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir})
+	require.ErrorContains(t, err, "already holds the file checkpoint of another run")
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	l := &toyLearner{}
+	_, err = Run(context.Background(), smallStream(), l, Options{Dir: filepath.Join(file, "run")})
+	require.ErrorContains(t, err, "continual: run folder: ")
+	require.Zero(t, l.steps, "found before training")
+}
+
+func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
+	for want, l := range map[string]*toyLearner{
+		`continual: task 1 of 3: loss term "L_mat" is NaN at epoch 2`:                  {nanTerm: "L_mat"},
+		"continual: task 1 of 3: task 0: the embedding of node 1 has +Inf in column 1": {nanEmbed: true, width: 3},
+	} {
+		e, err := engine.Open("go")
+		require.NoError(t, err)
+		dir := t.TempDir()
+		_, err = Run(context.Background(), smallStream(), l, Options{Dir: dir, Engine: e, Probes: []Probe{ProbeConverged}})
+		require.ErrorContains(t, err, want)
+		_, done, err := ReadIdentity(dir)
+		require.NoError(t, err)
+		require.Equal(t, 1, done)
+		require.Equal(t, []string{CheckpointFile}, filesIn(t, dir))
+		e.Close()
+	}
+}
+
+func TestBadStreams(t *testing.T) {
+	for want, change := range map[string]func(*datasets.Stream){
+		"the stream has no tasks":                  func(s *datasets.Stream) { s.Tasks = nil },
+		"task 1 has no nodes":                      func(s *datasets.Stream) { s.Tasks[1].Labels = nil },
+		"task 1 has no classes":                    func(s *datasets.Stream) { s.Tasks[1].Classes = nil },
+		"task 0 has 40 nodes and 39 labels":        func(s *datasets.Stream) { s.Tasks[0].Labels = s.Tasks[0].Labels[1:] },
+		"task 2 has 0 train and 8 test nodes":      func(s *datasets.Stream) { s.Tasks[2].Split.Train = nil },
+		"task 2 has no valid nodes":                func(s *datasets.Stream) { s.Tasks[2].Split.Valid = nil },
+		"task 2: test node 99 is out of range":     func(s *datasets.Stream) { s.Tasks[2].Split.Test[0] = 99 },
+		"task 2: node 0 has label 7, which is not": func(s *datasets.Stream) { s.Tasks[2].Labels[0] = 7 },
+		"task 1 of the stream has index 0":         func(s *datasets.Stream) { s.Tasks[1].Index = 0 },
+	} {
+		s := smallStream()
+		change(s)
+		_, err := Run(context.Background(), s, &toyLearner{}, Options{})
+		require.ErrorContains(t, err, "continual: "+want)
+	}
+	_, err := Run(context.Background(), smallStream(), &toyLearner{width: 2}, Options{})
+	require.ErrorContains(t, err, "needs Options.Engine")
+	s := smallStream() // the paper probe can do without valid nodes
+	s.Tasks[2].Split.Valid = nil
+	_, err = Run(context.Background(), s, &toyLearner{}, Options{Probes: []Probe{ProbePaper}})
+	require.NoError(t, err)
+}
+
+// What the learner receives and returns must not depend on a single label.
+func TestLabelsCannotReachTheLearner(t *testing.T) {
+	run := func(poison bool) *toyLearner {
+		s := smallStream()
+		if poison {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for i := range s.Tasks {
+				l := s.Tasks[i].Labels
+				rng.Shuffle(len(l), func(a, b int) { l[a], l[b] = l[b], l[a] })
+			}
+		}
+		e, err := engine.Open("go")
+		require.NoError(t, err)
+		defer e.Close()
+		l := &toyLearner{width: 3}
+		_, err = Run(context.Background(), s, l, Options{Engine: e, Probes: []Probe{ProbeConverged}})
+		require.NoError(t, err)
+		return l
+	}
+	clean, poisoned := run(false), run(true)
+	require.Equal(t, clean.seen, poisoned.seen)
+	require.Equal(t, clean.embedded, poisoned.embedded)
+	require.Len(t, clean.embedded, 1+2+3)
+
+	telling := regexp.MustCompile(`(?i)label|class|split|train|valid|test`)
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			require.NotRegexp(t, telling, f.Name)
+			if f.Type.Kind() == reflect.Struct {
+				walk(f.Type)
+			}
+		}
+	}
+	walk(reflect.TypeFor[datasets.Graph]())
+}
+
+func TestEvents(t *testing.T) {
+	var kinds []string
+	var rows []Row
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Observe: func(ev Event) {
+		kinds = append(kinds, reflect.TypeOf(ev).Name())
+		if f, ok := ev.(EvaluationFinished); ok {
+			rows = append(rows, f.Rows...)
+		}
+	}})
+	require.NoError(t, err)
+	step := slices.Repeat([]string{"StepEvent"}, 5)
+	task := append(step, "TaskEvent", "EvaluationStarted", "EvaluationFinished")
+	require.Equal(t, slices.Repeat(task, 3), kinds)
+	require.Len(t, rows, 3*4)
+	require.Len(t, rows[11].Accuracy, 3)
+}
+
+func TestResultFile(t *testing.T) {
+	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Seed: 9, Manifest: manifest(`{"epochs":5}`)})
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "result.json")
+	require.NoError(t, r.WriteFile(path))
+	back, err := ReadResult(path)
+	require.NoError(t, err)
+	require.Equal(t, r.Scores, back.Scores)
+	require.Equal(t, r.Dataset, back.Dataset)
+	require.JSONEq(t, string(r.Config), string(back.Config))
+	require.Equal(t, []string{"result.json"}, filesIn(t, filepath.Dir(path)))
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, data[:len(data)/2], 0o600))
+	_, err = ReadResult(path)
+	require.ErrorContains(t, err, "is not a result file")
+	require.NoError(t, os.WriteFile(path, []byte(`{"schema":99}`), 0o600))
+	_, err = ReadResult(path)
+	require.ErrorContains(t, err, "schema 99 is not supported")
+	_, err = ReadResult(path + "-absent")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, r.WriteFile(filepath.Join(path, "x")), "continual: write ")
+}
+
+const killedDirEnv = "SAOT_TEST_KILLED_DIR"
+
+// A process is killed outright, again and again, wherever it happens to be; the run must end as if nothing had happened.
+func TestKilledProcess(t *testing.T) {
+	if dir := os.Getenv(killedDirEnv); dir != "" {
+		runUntilKilled(t, dir)
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts processes: not in -short")
+	}
+	want, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{})
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "run")
+	for kill := range 6 {
+		child := exec.Command(os.Args[0], "-test.run=^TestKilledProcess$")
+		child.Env = append(os.Environ(), killedDirEnv+"="+dir)
+		steps, err := child.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, child.Start())
+		_, err = io.ReadFull(steps, make([]byte, 1+3*kill%7)) // a byte a step
+		require.NoError(t, err)
+		require.NoError(t, child.Process.Kill())
+		require.Error(t, child.Wait())
+	}
+	got, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true})
+	require.NoError(t, err)
+	require.Equal(t, want.Scores, got.Scores)
+	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}
+
+// runUntilKilled goes through the stream for ever, a byte on stdout at every step, and never finishes its last task.
+func runUntilKilled(t *testing.T, dir string) {
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Observe: func(ev Event) {
+		if step, ok := ev.(StepEvent); ok {
+			_, _ = os.Stdout.Write([]byte{'.'})
+			for step.Task == 2 && step.Epoch == 4 {
+				_, _ = os.Stdout.Write([]byte{'.'})
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}})
+	require.NoError(t, err)
+}
