@@ -44,9 +44,11 @@ func (f Figure) PNG() ([]byte, error) {
 
 // SVG renders the figure as an SVG that carries its fonts.
 func (f Figure) SVG() ([]byte, error) {
-	return f.render(func() writerCanvas {
+	data, err := f.render(func() writerCanvas {
 		return vgsvg.NewWith(vgsvg.UseWH(f.width, f.height), vgsvg.EmbedFonts(true))
 	})
+	// gonum encodes images as PNG but calls them JPEG, and strict viewers leave those out.
+	return bytes.ReplaceAll(data, []byte("data:image/jpg;base64,"), []byte("data:image/png;base64,")), err
 }
 
 // PDF renders the figure as a one-page PDF that carries its fonts.
@@ -54,7 +56,7 @@ func (f Figure) PDF() ([]byte, error) {
 	return f.render(func() writerCanvas {
 		c := vgpdf.New(f.width, f.height)
 		c.EmbedFonts(true)
-		return c
+		return pdfCanvas{c}
 	})
 }
 

@@ -161,6 +161,8 @@ func TestSVGIsWellFormedAndCarriesItsFonts(t *testing.T) {
 	}
 	require.Contains(t, string(data), "@font-face")
 	require.Contains(t, string(data), "a &lt; b &amp; π")
+	require.Contains(t, string(data), "data:image/png;base64,iVBORw0KGgo", "the heat map is a PNG and says so")
+	require.NotContains(t, string(data), "image/jpg")
 	for _, request := range []string{`href="http`, "url(http", "<script"} {
 		require.False(t, strings.Contains(string(data), request), request)
 	}
