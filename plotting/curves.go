@@ -51,13 +51,16 @@ func Curves(series []Series, o CurveOptions) (Figure, error) {
 	if len(series) == 0 {
 		return Figure{}, fmt.Errorf("plotting: curves %q: no series", o.Title)
 	}
-	scaleY(p, o.LogY)
+	scaleAxes(p, o.LogY)
 	f := plotFigure(p, 340, 210)
 	if names == 0 {
 		return f, nil
 	}
 	return withLegend(f, p, legend, widest+legend.ThumbnailWidth+12), nil
 }
+
+// largest is the greatest magnitude of a coordinate: the width of an axis must still be a number.
+const largest = 1e300
 
 // points pairs the coordinates of a series and checks them.
 func (s Series) points(o CurveOptions) (plotter.XYs, error) {
@@ -73,8 +76,8 @@ func (s Series) points(o CurveOptions) (plotter.XYs, error) {
 		if o.LogY && o.Floor > 0 {
 			y = max(y, o.Floor)
 		}
-		if math.IsNaN(x-y) || math.IsInf(x, 0) || math.IsInf(y, 0) {
-			return nil, fmt.Errorf("point %d is (%g, %g): want finite values", k, x, y)
+		if !(math.Abs(x) <= largest) || !(math.Abs(y) <= largest) {
+			return nil, fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", k, x, y, largest)
 		}
 		if o.LogY && y <= 0 {
 			return nil, fmt.Errorf("point %d is %g, which has no logarithm: set Floor or draw without LogY", k, y)
@@ -94,9 +97,11 @@ func withLegend(f Figure, p *plot.Plot, legend plot.Legend, width vg.Length) Fig
 	}}
 }
 
-// scaleY leaves room above and below the curves, or ends a logarithmic axis at whole decades.
-func scaleY(p *plot.Plot, log bool) {
+// scaleAxes leaves room above and below the curves, or ends a logarithmic axis at whole decades.
+func scaleAxes(p *plot.Plot, log bool) {
+	spread(&p.X)
 	if !log {
+		spread(&p.Y)
 		pad := 0.04 * (p.Y.Max - p.Y.Min)
 		p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
 		return
@@ -106,6 +111,13 @@ func scaleY(p *plot.Plot, log bool) {
 	p.Y.Min, p.Y.Max = math.Pow(10, float64(low)), math.Pow(10, float64(high))
 	p.Y.Scale = plot.LogScale{}
 	p.Y.Tick.Marker = decadeTicks(low, high)
+}
+
+// spread widens an axis whose ends are the same but for rounding, so that they can be told apart.
+func spread(a *plot.Axis) {
+	if size := max(math.Abs(a.Min), math.Abs(a.Max)); a.Max-a.Min <= 1e-9*size {
+		a.Min, a.Max = a.Min-0.1*size, a.Max+0.1*size
+	}
 }
 
 // decadeTicks labels about six powers of ten.

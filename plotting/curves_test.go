@@ -33,8 +33,10 @@ func TestCurvesDrawEverySeries(t *testing.T) {
 
 func TestCurvesConstantAndSinglePoint(t *testing.T) {
 	for _, log := range []bool{false, true} {
-		for _, y := range [][]float64{{1}, {5, 5, 5}, {1e-300, 1e300}} {
+		for _, y := range [][]float64{{1}, {5, 5, 5}, {1e-300, 1e300}, {1e300}, {1e16, 1e16 + 2}, {3e-310, 3e-310}} {
 			f, err := Curves([]Series{{Name: "s", Y: y}}, CurveOptions{LogY: log})
+			picture(t, f, err)
+			f, err = Curves([]Series{{Name: "s", X: y, Y: y}}, CurveOptions{LogY: log})
 			picture(t, f, err)
 		}
 	}
@@ -61,6 +63,7 @@ func TestCurvesErrors(t *testing.T) {
 	}{
 		"series 1 (empty)":        {Series{Name: "empty"}, CurveOptions{}},
 		"2 values of X for 1":     {Series{X: []float64{1, 2}, Y: []float64{1}}, CurveOptions{}},
+		"point 0 is (1, 1e+301)":  {Series{Y: []float64{1e301}}, CurveOptions{}},
 		"point 1 is (2, NaN)":     {Series{Y: []float64{1, math.NaN()}}, CurveOptions{}},
 		"point 0 is (+Inf, 1)":    {Series{X: []float64{math.Inf(1)}, Y: []float64{1}}, CurveOptions{}},
 		"point 1 is 0, which has": {Series{Y: []float64{1, 0}}, CurveOptions{LogY: true}},

@@ -199,6 +199,7 @@ func TestRampsDarkenSteadily(t *testing.T) {
 func TestNiceTicks(t *testing.T) {
 	require.InDeltaSlice(t, []float64{0, 20, 40, 60, 80, 100}, niceTicks(0, 100, 6), 1e-9)
 	require.InDeltaSlice(t, []float64{0.2, 0.4, 0.6}, niceTicks(0.15, 0.71, 4), 1e-9)
+	require.NotEmpty(t, niceTicks(1e16, 1e16+2, 5), "and it ends")
 	require.Equal(t, "0", formatTick(niceTicks(0, 1, 5)[0]))
 	require.Equal(t, "0.3", formatTick(niceTicks(0, 0.35, 4)[3]))
 }

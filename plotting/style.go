@@ -190,8 +190,13 @@ func niceTicks(lo, hi float64, count int) []float64 {
 		}
 	}
 	var ticks []float64
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+step*1e-9; k++ {
-		ticks = append(ticks, k*step+0) // + 0 turns −0 into 0
+	first := math.Ceil(lo/step - 1e-9)
+	for i := range 2 * count { // a bound of its own: where step is lost beside lo, adding it would never reach hi
+		v := (first+float64(i))*step + 0 // + 0 turns −0 into 0
+		if v > hi+step*1e-9 {
+			break
+		}
+		ticks = append(ticks, v)
 	}
 	return ticks
 }
