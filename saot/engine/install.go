@@ -139,9 +139,10 @@ func (i installer) fetch(ctx context.Context, p pin, temp string) (string, error
 	var args []string
 	switch p.client {
 	case "npm":
-		args = []string{"npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir, "onnxruntime-node@" + onnxVersion}
+		args = []string{"npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir,
+			"--fetch-retries=1", "--fetch-retry-mintimeout=2000", "onnxruntime-node@" + onnxVersion}
 	default:
-		args = []string{"python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+		args = []string{"python3", "-m", "pip", "download", "-qq", "--disable-pip-version-check", "--retries=1", "--no-deps", "--only-binary=:all:",
 			"--implementation", "cp", "--python-version", "3.12", "--platform", p.tag, "--dest", dir, "onnxruntime==" + onnxVersion}
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
@@ -151,7 +152,7 @@ func (i installer) fetch(ctx context.Context, p pin, temp string) (string, error
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", p.client, err, lastLine(output))
+		return "", fmt.Errorf("%s: %w: %s", p.client, err, complaintOf(output))
 	}
 	archives, _ := filepath.Glob(filepath.Join(dir, "*.[tw]*")) // .tgz or .whl; the only error is a bad pattern
 	if len(archives) != 1 {
@@ -285,8 +286,13 @@ func sumFile(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// lastLine returns the last line of a client's output that says anything.
-func lastLine(output []byte) string {
+// complaintOf returns the line of a client's output that says what went wrong: the first that speaks of an error, else
+// the last.
+func complaintOf(output []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	complaint := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(strings.ToLower(line), "error") })
+	if complaint < 0 {
+		complaint = len(lines) - 1
+	}
+	return strings.TrimSpace(lines[complaint])
 }
