@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,14 +81,26 @@ func (c Config) batchedSizes(tasks []encoder.Size) []encoder.Size {
 	out := make([]encoder.Size, len(tasks))
 	var replayed encoder.Size
 	for t, s := range tasks {
-		out[t] = encoder.Size{Nodes: s.Nodes + replayed.Nodes, Entries: s.Entries + replayed.Entries}
+		out[t] = encoder.Size{Nodes: s.Nodes + replayed.Nodes, Chunks: addScaled(s.Chunks, replayed.Chunks, 1)}
 		kept := min(c.Buffer, s.Nodes)
 		replayed.Nodes += kept
 		if s.Nodes > 0 {
-			replayed.Entries += s.Entries * kept / s.Nodes
+			replayed.Chunks = addScaled(replayed.Chunks, s.Chunks, float64(kept)/float64(s.Nodes))
 		}
 	}
 	return out
+}
+
+// addScaled returns a + scale·b, rounded up, for counts by level.
+func addScaled(a, b []int, scale float64) []int {
+	sum := slices.Clone(a)
+	for level, n := range b {
+		if level == len(sum) {
+			sum = append(sum, 0)
+		}
+		sum[level] += int(math.Ceil(scale * float64(n)))
+	}
+	return sum
 }
 
 func smallest(sizes []encoder.Size) int {
@@ -139,7 +152,7 @@ func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, re
 	if err := l.resetOptimizer(); err != nil {
 		return err
 	}
-	in := stepInputs[*tensors.Tensor]{featuresT: b.FeaturesT, mask: b.Mask}
+	in := stepInputs[*tensors.Tensor]{featuresT: b.FeaturesT, mask: b.Mask, topology: b.Topology()}
 	if l.config.distils() {
 		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
 		projected, z, err := l.encoder.Forward(b)

@@ -31,8 +31,9 @@ type prepared struct {
 
 // into sets the inputs of a step.
 func (p *prepared) into(in *stepInputs[*tensors.Tensor]) {
-	copy(in.operators[:3], p.operators[0].Tensors())
-	copy(in.operators[3:], p.operators[1].Tensors())
+	for i, operator := range p.operators {
+		copy(in.operators[i][:], operator.Tensors())
+	}
 	in.masked, in.points, in.graphPlan, in.target = p.masked, p.points, p.graphPlan, p.target
 }
 
@@ -82,7 +83,7 @@ func (l *Learner) prepare(solver *transport.FusedGromovSolver, b *encoder.Batch,
 	p := &prepared{}
 	v1, v2 := view.Pair(b.Graph, l.config.view(), rng)
 	for i, v := range []view.View{v1, v2} {
-		op, err := encoder.NewOperator(&v.Adjacency, b.Size.Entries)
+		op, err := b.Operator(&v.Adjacency)
 		if err != nil {
 			return nil, err
 		}

@@ -27,19 +27,22 @@ var lossNames = [...]string{outTotal: "total", outMatching: "matching", outStruc
 // stepInputs are the tensors of one training step in the order in which the graph takes them. Those that the settings
 // have no use for are absent.
 type stepInputs[T any] struct {
-	featuresT, mask    T    // Xᵀ [F, N] and the real nodes [N, 1]
-	operators          [6]T // Â of both views
-	masked             [2]T // feature columns that each view masks [k]
-	points             T    // the M aligned nodes [M, 1]
-	graphPlan, target  T    // π_G* and C* [M, M]
-	projected, weights T    // the teacher's X·W₁ [N, hidden]; β, or 0 while there is no teacher
+	featuresT, mask    T                             // Xᵀ [F, N] and the real nodes [N, 1]
+	operators          [2][encoder.OperatorTensors]T // Â of both views
+	masked             [2]T                          // feature columns that each view masks [k]
+	points             T                             // the M aligned nodes [M, 1]
+	graphPlan, target  T                             // π_G* and C* [M, M]
+	projected, weights T                             // the teacher's X·W₁ [N, hidden]; β, or 0 while there is no teacher
+	topology           []T                           // of the batch, shared by the views
 }
 
 // fields lists the inputs that a step with these settings has.
 func (in *stepInputs[T]) fields(c Config, features int) []*T {
 	list := []*T{&in.featuresT, &in.mask}
-	for i := range in.operators {
-		list = append(list, &in.operators[i])
+	for view := range in.operators {
+		for i := range in.operators[view] {
+			list = append(list, &in.operators[view][i])
+		}
 	}
 	if c.view().MaskedColumns(features) > 0 {
 		list = append(list, &in.masked[0], &in.masked[1])
@@ -49,6 +52,9 @@ func (in *stepInputs[T]) fields(c Config, features int) []*T {
 	}
 	if c.distils() {
 		list = append(list, &in.projected, &in.weights)
+	}
+	for i := range in.topology {
+		list = append(list, &in.topology[i])
 	}
 	return list
 }
@@ -65,7 +71,8 @@ func flatten(in *stepInputs[*tensors.Tensor], c Config, features int) []*tensors
 // step builds one training step (Eq. 13): both views through the encoder, the losses, and Adam's update. It returns one
 // vector of numOutputs figures.
 func (l *Learner) step(_ *model.Scope, nodes []*Node) []*Node {
-	var in stepInputs[*Node]
+	in := stepInputs[*Node]{}
+	in.topology = make([]*Node, len(nodes)-len(in.fields(l.config, l.encoder.Features))) // its depth depends on the graph
 	for i, field := range in.fields(l.config, l.encoder.Features) {
 		*field = nodes[i]
 	}
@@ -94,7 +101,7 @@ func (l *Learner) encodeView(scopePath string, projected *Node, in *stepInputs[*
 	if in.masked[view] != nil {
 		projected = encoder.MaskColumns(scope, projected, in.featuresT, in.masked[view])
 	}
-	return l.config.Encoder.Encode(scope, projected, encoder.PropagationOf(in.operators[3*view:]), in.mask, mode)
+	return l.config.Encoder.Encode(scope, projected, encoder.NewPropagation(in.topology, in.operators[view][:]), in.mask, mode)
 }
 
 // transportLosses fills in L_total = L_mat + α·L_str + β·L_skd and its parts.

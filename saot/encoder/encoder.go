@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -58,16 +59,12 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 	return enc, errors.Join(err1, err2)
 }
 
-// forward encodes a clean graph: inputs are Xᵀ, mask and the operator; outputs are X·W₁ and Z.
+// forward encodes a clean graph: inputs are Xᵀ, mask, the operator and the topology; outputs are X·W₁ and Z.
 func (enc *Encoder) forward(in []*Node, mode Mode) []*Node {
 	scope := enc.store.Scope(Scope)
 	projected := Project(scope, in[0])
-	return []*Node{projected, enc.Config.Encode(scope, projected, PropagationOf(in[2:]), in[1], mode)}
-}
-
-// PropagationOf reads the graph inputs that Operator.Tensors supplies.
-func PropagationOf(in []*Node) Propagation {
-	return Propagation{Source: in[0], Target: in[1], Weight: in[2]}
+	propagation := NewPropagation(in[2+OperatorTensors:], in[2:2+OperatorTensors])
+	return []*Node{projected, enc.Config.Encode(scope, projected, propagation, in[1], mode)}
 }
 
 // Store returns the variables, for a training step that updates them.
@@ -103,12 +100,12 @@ func (enc *Encoder) Calibrate(g *datasets.Graph) error {
 }
 
 func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
-	op, err := NewOperator(&b.Graph.Adjacency, b.Size.Entries)
+	op, err := b.Operator(&b.Graph.Adjacency)
 	if err != nil {
 		return nil, err
 	}
 	defer op.Finalize()
-	out, err := f.Call(append([]*tensors.Tensor{b.FeaturesT, b.Mask}, op.Tensors()...)...)
+	out, err := f.Call(slices.Concat([]*tensors.Tensor{b.FeaturesT, b.Mask}, op.Tensors(), b.Topology())...)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: forward pass over %d nodes: %w", b.Graph.NumNodes(), err)
 	}

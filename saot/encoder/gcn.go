@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -143,7 +141,7 @@ const (
 //	Z = Â · PReLU(BatchNorm(Â·X·W₁)) · W₂ + b₂,   Â = D^{−1/2}(A+I)D^{−1/2}.
 //
 // Shapes: projected [N, hidden] is X·W₁, mask [N, 1] is 1 on real nodes and 0 on padding; returns [N, out], whose padded
-// rows mean nothing. Gradients flow to the variables and to projected. O(E·(hidden+out) + N·hidden·out) time.
+// rows mean nothing. Gradients flow to the variables and to projected. O((E+N)·(hidden+out) + N·hidden·out) time.
 func (c Config) Encode(scope *model.Scope, projected *Node, p Propagation, mask *Node, mode Mode) *Node {
 	g := projected.Graph()
 	h := p.Apply(projected)
@@ -176,17 +174,4 @@ func (c Config) batchNorm(scope *model.Scope, h, mask *Node, mode Mode) *Node {
 func (c Config) average(scope *model.Scope, name string, old, batch *Node) {
 	updated := Add(MulScalar(old, 1-c.Momentum), MulScalar(StopGradient(batch), c.Momentum))
 	scope.GetVariable(name).SetNodeValue(updated)
-}
-
-// Propagation is Â of a padded batch as a list of entries: row Target, column Source, Weight; padding has weight 0.
-type Propagation struct {
-	Source, Target *Node // [E, 1] int32
-	Weight         *Node // [E, 1] float32
-}
-
-// Apply returns Â·h. Shapes: h [N, d]; returns [N, d]. The gradient flows to h. O(E·d) time and memory.
-func (p Propagation) Apply(h *Node) *Node {
-	messages := Mul(Gather(h, p.Source), p.Weight)
-	zeros := Zeros(h.Graph(), shapes.Make(dtypes.Float32, h.Shape().Dimensions...))
-	return ScatterSum(zeros, p.Target, messages, true, false)
 }
