@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -42,9 +40,7 @@ func newInstallONNXCommand() *cobra.Command {
 into the user's cache, where every saot command finds it. No script of a package is run. With --from nothing is fetched.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			path, err := engine.InstallONNX(ctx, from, cmd.ErrOrStderr())
+			path, err := engine.InstallONNX(cmd.Context(), from, cmd.ErrOrStderr())
 			if errors.Is(err, engine.ErrFetch) {
 				return fmt.Errorf("%w; install npm or Python's pip, or pass --from the package's .tgz or .whl", err)
 			}

@@ -15,8 +15,8 @@ import (
 )
 
 // Open opens the engine that spec names, or chooses one where spec is empty (the order is in the package doc). It
-// returns an error for an unknown name, listing the known ones, and for a named engine that cannot be used, saying why
-// and how to get it.
+// returns ErrUnknown for an unknown name, listing the known ones, and an error for a named engine that cannot be used,
+// saying why and how to get it.
 func Open(spec string) (*Engine, error) {
 	if spec != "" {
 		return openNamed(spec, "named by the user")

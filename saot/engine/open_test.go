@@ -23,6 +23,7 @@ const (
 func TestUnknownNamesListTheKnown(t *testing.T) {
 	for _, name := range []string{"tpu", "xla:rocm", "onnx:gpu", "go:fast", ":", "ONNX"} {
 		_, err := engine.Open(name)
+		require.ErrorIs(t, err, engine.ErrUnknown, name)
 		require.ErrorContains(t, err, "choose one of go, onnx,", name)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,9 @@ const (
 
 const knownSpecs = "go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so"
 
+// ErrUnknown marks an engine name that Open does not know: a slip of the pen rather than a missing library.
+var ErrUnknown = errors.New("unknown engine")
+
 // spec is a parsed engine name: family[:target][,options]. Options are GoMLX's and are passed on as they stand.
 type spec struct {
 	family  string // go, onnx or xla
@@ -24,12 +28,12 @@ type spec struct {
 	options string // what follows the first comma
 }
 
-// parseSpec reads an engine name. It returns an error that lists the known names.
+// parseSpec reads an engine name. It returns ErrUnknown with a list of the known names.
 func parseSpec(text string) (spec, error) {
 	family, rest, _ := strings.Cut(text, ":")
 	target, options, _ := strings.Cut(rest, ",")
 	s := spec{family: family, target: target, options: options}
-	unknown := fmt.Errorf("engine: unknown engine %q: choose one of %s", text, knownSpecs)
+	unknown := fmt.Errorf("engine: %w %q: choose one of %s", ErrUnknown, text, knownSpecs)
 	switch {
 	case family == "go" && rest == "", family == "xla" && (target == "" || target == "cpu" || target == "cuda"):
 		return s, nil
