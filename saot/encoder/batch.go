@@ -40,14 +40,17 @@ func NewBuckets(sizes []Size) *Buckets {
 		b.sizes = append(b.sizes, Size{Nodes: n})
 	}
 	for _, s := range sizes {
-		b.Fit(s)
+		b.fit(s, 0)
 	}
 	return b
 }
 
 // Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and one
 // with more edges widens its bucket by a quarter at least, so surprises cost few compilations.
-func (b *Buckets) Fit(s Size) Size {
+func (b *Buckets) Fit(s Size) Size { return b.fit(s, 0.25) }
+
+// fit widens the graph's bucket where it must, by the share slack at least.
+func (b *Buckets) fit(s Size, slack float64) Size {
 	i, _ := slices.BinarySearchFunc(b.sizes, s.Nodes, func(x Size, n int) int { return x.Nodes - n })
 	if i == len(b.sizes) {
 		b.sizes = append(b.sizes, Size{Nodes: s.Nodes})
@@ -58,7 +61,7 @@ func (b *Buckets) Fit(s Size) Size {
 		if level == len(room) {
 			room = append(room, need)
 		} else if need > room[level] {
-			room[level] = max(need, room[level]+room[level]/4)
+			room[level] = max(need, room[level]+int(slack*float64(room[level])))
 		}
 	}
 	b.sizes[i].Chunks = room

@@ -194,7 +194,7 @@ func (enc *Encoder) Load(r *gob.Decoder) error {
 			return fmt.Errorf("encoder: read %s from the checkpoint: %w", name, err)
 		}
 		v := enc.store.Scope(Scope).GetVariable(name)
-		if want := v.Shape(); s.Name != name || len(s.Data) != want.Size() {
+		if want := v.Shape(); s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || len(s.Data) != want.Size() {
 			return fmt.Errorf("encoder: the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name, want.Dimensions)
 		}
 		if err := v.SetValue(tensors.FromFlatDataAndDimensions(s.Data, s.Shape...)); err != nil {

@@ -88,7 +88,6 @@ func chunkCounts(a *datasets.Adjacency) []int {
 type topology struct {
 	tensors []*tensors.Tensor // sources, levels…, roots
 	first   []int32           // first chunk of each node at level 0
-	size    Size
 }
 
 // newTopology lays a graph out in the padded size. The last chunk of every level is padding, a row of zeros that stands
@@ -104,7 +103,7 @@ func newTopology(a *datasets.Adjacency, size Size) (*topology, error) {
 			return nil, fmt.Errorf("encoder: level %d has %d chunks, the batch has room for %d", level, c, size.Chunks[level]-1)
 		}
 	}
-	t := &topology{size: size, first: make([]int32, n)}
+	t := &topology{first: make([]int32, n)}
 	index := make([][]int32, len(size.Chunks)) // slot k of chunk c at k·C + c
 	offset := make([]int32, len(size.Chunks))  // of the level among all levels
 	used := make([]int32, len(size.Chunks))

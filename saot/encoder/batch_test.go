@@ -1,0 +1,133 @@
+package encoder
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// requireFits holds a bucket against a size: all nodes, and one chunk more than needed at every level, the padding.
+func requireFits(t *testing.T, s, bucket Size) {
+	t.Helper()
+	require.GreaterOrEqual(t, bucket.Nodes, s.Nodes)
+	require.GreaterOrEqual(t, len(bucket.Chunks), len(s.Chunks))
+	for level, c := range s.Chunks {
+		require.Greater(t, bucket.Chunks[level], c, "level %d", level)
+	}
+}
+
+func randomSize(rng *rand.Rand) Size {
+	s := Size{Nodes: 1 + rng.IntN(500)}
+	for chunks := rng.IntN(2000); len(s.Chunks) < 1+rng.IntN(3); chunks /= 8 {
+		s.Chunks = append(s.Chunks, chunks)
+	}
+	return s
+}
+
+func TestBucketsHoldWhatWasAnnounced(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		sizes := make([]Size, 1+rng.IntN(10))
+		need := map[int]int{} // most level-0 chunks by bucket
+		for i := range sizes {
+			sizes[i] = randomSize(rng)
+		}
+		b := NewBuckets(sizes)
+		shapes := map[string]bool{}
+		for _, s := range sizes {
+			bucket := b.Fit(s)
+			requireFits(t, s, bucket)
+			shapes[fmt.Sprint(bucket)] = true
+			need[bucket.Nodes] = max(need[bucket.Nodes], s.Chunks[0])
+		}
+		require.LessOrEqual(t, len(shapes), 3)
+		for _, s := range sizes {
+			bucket := b.Fit(s)
+			require.True(t, shapes[fmt.Sprint(bucket)], "an announced size changed its shape")
+			require.Equal(t, need[bucket.Nodes]+1, bucket.Chunks[0], "no more room than announced")
+		}
+	}
+}
+
+func TestBucketsGrowOnSurprise(t *testing.T) {
+	b := NewBuckets([]Size{{Nodes: 100, Chunks: []int{399}}})
+	require.Equal(t, Size{100, []int{400}}, b.Fit(Size{50, []int{10}}))
+	require.Equal(t, Size{100, []int{500}}, b.Fit(Size{50, []int{400}}), "by a quarter")
+	require.Equal(t, Size{100, []int{901}}, b.Fit(Size{50, []int{900}}), "or as much as is needed")
+	require.Equal(t, Size{100, []int{901, 8}}, b.Fit(Size{50, []int{1, 7}}), "a level of its own")
+	require.Equal(t, Size{200, []int{21}}, b.Fit(Size{200, []int{20}}), "a shape of its own")
+	require.Equal(t, Size{200, []int{21}}, b.Fit(Size{101, []int{0}}))
+	require.Equal(t, Size{7, []int{4}}, NewBuckets(nil).Fit(Size{7, []int{3}}), "nothing announced")
+}
+
+// By hand: a star of 70 leaves has 9 chunks for the hub and one a leaf, then ⌈9/8⌉ = 2, then 1.
+func TestSizeOfStar(t *testing.T) {
+	hub, leaf := make([]int32, 70), make([]int32, 70)
+	for i := range leaf {
+		leaf[i] = int32(i + 1)
+	}
+	a, err := datasets.NewAdjacency(72, hub, leaf)
+	require.NoError(t, err)
+	require.Equal(t, Size{Nodes: 72, Chunks: []int{79, 2, 1}}, SizeOf(&datasets.Graph{Adjacency: a}))
+}
+
+func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {
+	for _, seed := range []uint64{1, 2} { // sparse and dense
+		g := randomGraph(t, 10, 4, seed)
+		size := NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g))
+		size.Nodes += 3
+		b, err := NewBatch(g, size)
+		require.NoError(t, err)
+		x, mask := tensors.MustCopyFlatData[float32](b.FeaturesT), tensors.MustCopyFlatData[float32](b.Mask)
+		row := make([]float32, 4)
+		for i := range size.Nodes {
+			clear(row)
+			if i < 10 {
+				g.Features.CopyRow(i, row)
+			}
+			for c, v := range row {
+				require.Equal(t, v, x[c*size.Nodes+i])
+			}
+			require.Equal(t, i < 10, mask[i] == 1)
+		}
+	}
+}
+
+func TestNewBatchRefuses(t *testing.T) {
+	g := randomGraph(t, 20, 2, 1)
+	fits := NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g))
+	_, err := NewBatch(&datasets.Graph{}, fits)
+	require.ErrorContains(t, err, "no nodes")
+
+	short := *g
+	short.Features.Rows = 19
+	_, err = NewBatch(&short, fits)
+	require.ErrorContains(t, err, "20 nodes but 19 feature rows")
+
+	for name, size := range map[string]Size{
+		"nodes":  {Nodes: 19, Chunks: fits.Chunks},
+		"levels": {Nodes: 20, Chunks: fits.Chunks[:1]},
+		"chunks": {Nodes: 20, Chunks: []int{fits.Chunks[0] - 1, fits.Chunks[1]}},
+	} {
+		_, err = NewBatch(g, size)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestOperatorRefuses(t *testing.T) {
+	g := randomGraph(t, 20, 2, 1)
+	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
+	require.NoError(t, err)
+	_, err = b.Operator(&randomGraph(t, 19, 2, 1).Adjacency)
+	require.ErrorContains(t, err, "19 nodes, the batch 20")
+
+	more, err := datasets.NewAdjacency(20, []int32{18}, []int32{19}) // the isolated nodes
+	require.NoError(t, err)
+	_, err = b.Operator(&more)
+	require.ErrorContains(t, err, "edge from node 18 to node 19")
+}

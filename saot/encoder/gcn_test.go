@@ -1,0 +1,235 @@
+package encoder
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+func TestEmbedAgainstDenseFloat64(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, seed := range []uint64{1, 2} {
+			g := randomGraph(t, 40, 5, seed)
+			enc := small(t, e, 5, SizeOf(g))
+			want := read(t, enc).forward(denseOperator(&g.Adjacency), denseFeatures(&g.Features), Inference)
+			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
+		}
+	})
+}
+
+// Two passes in training mode: the embeddings use the batch's statistics, and the running ones follow PyTorch's rule.
+func TestTrainingModeAgainstDenseFloat64(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := randomGraph(t, 30, 5, 1)
+		enc := small(t, e, 5, SizeOf(g))
+		ref := read(t, enc)
+		a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
+		for range 2 {
+			want := ref.forward(a, x, Training)
+			got := run(t, e, enc, g, func(in []*Node) []*Node { return enc.forward(in, Training)[1:] })
+			requireClose(t, want.RawMatrix().Data, got[0][:len(want.RawMatrix().Data)], 1e-5)
+		}
+		now := read(t, enc)
+		requireClose(t, ref.mean, now.mean, 1e-6)
+		requireClose(t, ref.variance, now.variance, 1e-6)
+		require.Equal(t, ref.gamma, now.gamma, "only the running averages move")
+		require.Equal(t, ref.w1, now.w1)
+	})
+}
+
+func TestCalibrateMovesOnlyTheAverages(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := randomGraph(t, 30, 5, 2)
+		enc := small(t, e, 5, SizeOf(g))
+		ref := read(t, enc)
+		require.NoError(t, enc.Calibrate(g))
+		ref.forward(denseOperator(&g.Adjacency), denseFeatures(&g.Features), Training)
+		now := read(t, enc)
+		requireClose(t, ref.mean, now.mean, 1e-6)
+		requireClose(t, ref.variance, now.variance, 1e-6)
+		ref.mean, ref.variance, now.mean, now.variance = nil, nil, nil, nil
+		require.Equal(t, ref, now)
+	})
+}
+
+// Room for more nodes, more chunks and more levels than the graph needs changes nothing.
+func TestPaddingChangesNothing(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := randomGraph(t, 30, 5, 1)
+		tight := small(t, e, 5, SizeOf(g))
+		wideSize := SizeOf(randomGraph(t, 200, 5, 1))
+		padded := small(t, e, 5, wideSize)
+		require.Greater(t, len(wideSize.Chunks), len(SizeOf(g).Chunks), "the larger graph should be deeper")
+		requireClose(t, wide(embed(t, tight, g)), wide(embed(t, padded, g)), 1e-6)
+		require.NoError(t, tight.Calibrate(g))
+		require.NoError(t, padded.Calibrate(g))
+		a, b := read(t, tight), read(t, padded)
+		requireClose(t, a.mean, b.mean, 1e-6)
+		requireClose(t, a.variance, b.variance, 1e-6)
+		requireClose(t, wide(embed(t, tight, g)), wide(embed(t, padded, g)), 1e-6)
+	})
+}
+
+func TestMaskColumnsIsMaskingTheFeatures(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := randomGraph(t, 20, 5, 2)
+		enc := small(t, e, 5, SizeOf(g))
+		for _, masked := range [][]int32{{3}, {0, 2, 4}, {0, 1, 2, 3, 4}} {
+			x := denseFeatures(&g.Features)
+			for _, c := range masked {
+				x.SetCol(int(c), make([]float64, g.NumNodes()))
+			}
+			var want mat.Dense
+			want.Mul(x, read(t, enc).w1)
+			got := run(t, e, enc, g, func(in []*Node) []*Node {
+				scope, columns := enc.store.Scope(Scope), Const(in[0].Graph(), masked)
+				return []*Node{MaskColumns(scope, Project(scope, in[0]), in[0], columns)}
+			})
+			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5, "masked %v", masked)
+		}
+	})
+}
+
+// The gradient of Σ C⊙Z, C some weights, in training mode with masked columns, against central differences.
+func TestGradientsAgainstCentralDifferences(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := randomGraph(t, 30, 5, 2)
+		enc := small(t, e, 5, SizeOf(g))
+		weight := make([]float32, enc.Buckets.Fit(SizeOf(g)).Nodes*enc.Config.Out)
+		for i := range weight {
+			weight[i] = float32(i%7) - 3
+		}
+		masked := []int32{1, 4}
+		names := []string{inputWeight, outputWeight, normScale, normOffset, slope, outputBias}
+		got := run(t, e, enc, g, func(in []*Node) []*Node {
+			scope, graph := enc.store.Scope(Scope), in[0].Graph()
+			projected := MaskColumns(scope, Project(scope, in[0]), in[0], Const(graph, masked))
+			z := enc.Config.Encode(scope, projected, NewPropagation(in[2+OperatorTensors:], in[2:2+OperatorTensors]), in[1], Training)
+			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)), in[1])
+			variables := make([]*Node, len(names))
+			for i, name := range names {
+				variables[i] = variable(scope, graph, name)
+			}
+			return Gradient(ReduceAllSum(Mul(cotangent, z)), variables...)
+		})
+
+		ref := read(t, small(t, e, 5, SizeOf(g))) // as it was before the pass
+		a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
+		for _, c := range masked {
+			x.SetCol(int(c), make([]float64, g.NumNodes()))
+		}
+		loss := func() (sum float64) {
+			for i, v := range ref.forward(a, x, Training).RawMatrix().Data {
+				sum += v * float64(weight[i])
+			}
+			return sum
+		}
+		for i, values := range [][]float64{ref.w1.RawMatrix().Data, ref.w2.RawMatrix().Data, ref.gamma, ref.beta, ref.slope, ref.bias} {
+			want := centralDifferences(values, loss)
+			requireClose(t, want, got[i], 2e-4, names[i])
+		}
+	})
+}
+
+// Â of a view against the dense one: entry by entry, its rows and columns alike, and its gradient the transpose.
+func TestPropagationAgainstDense(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, n := range []int{10, 30, 150} { // 1, 2 and 3 levels: the hub has n/2 neighbours
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				g := randomGraph(t, n, 2, 1)
+				kept, dropped := halved(t, &g.Adjacency)
+				for name, a := range map[string]*datasets.Adjacency{"clean": &g.Adjacency, "view": kept, "rest": dropped} {
+					got, gradient := operatorMatrix(t, e, g, a)
+					want := denseOperator(a)
+					requireClose(t, want.RawMatrix().Data, got.RawMatrix().Data, 1e-6, name)
+					requireClose(t, want.RawMatrix().Data, gradient.RawMatrix().Data, 1e-6, name)
+				}
+			})
+		}
+	})
+}
+
+// halved splits the edges in two.
+func halved(t *testing.T, a *datasets.Adjacency) (even, odd *datasets.Adjacency) {
+	t.Helper()
+	var src, dst [2][]int32
+	for i := range int32(a.NumNodes()) {
+		for _, j := range a.Neighborhood(int(i)) {
+			src[(i+j)%2], dst[(i+j)%2] = append(src[(i+j)%2], i), append(dst[(i+j)%2], j)
+		}
+	}
+	first, err := datasets.NewAdjacency(a.NumNodes(), src[0], dst[0])
+	require.NoError(t, err)
+	second, err := datasets.NewAdjacency(a.NumNodes(), src[1], dst[1])
+	require.NoError(t, err)
+	return &first, &second
+}
+
+// operatorMatrix applies a view's Â to the identity, and returns that with the matrix of its gradient: entry (i, j) of the
+// latter is ∂(Â·h)_i/∂h_j, read from the gradient of Σ_ic h'_ic (Â·h)_ic with h' the identity.
+func operatorMatrix(t *testing.T, e *engine.Engine, g *datasets.Graph, view *datasets.Adjacency) (value, gradient *mat.Dense) {
+	t.Helper()
+	n := g.NumNodes()
+	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
+	require.NoError(t, err)
+	operator, err := b.Operator(view)
+	require.NoError(t, err)
+	f, err := e.Func(t.Name(), func(in []*Node) []*Node {
+		p := NewPropagation(in[1+OperatorTensors:], in[1:1+OperatorTensors])
+		y := p.Apply(in[0])
+		return []*Node{y, Gradient(ReduceAllSum(Mul(StopGradient(in[0]), y)), in[0])[0]}
+	})
+	require.NoError(t, err)
+	identity := make([]float32, n*n)
+	for i := range n {
+		identity[i*n+i] = 1
+	}
+	out, err := f.Call(slices.Concat([]*tensors.Tensor{tensors.FromFlatDataAndDimensions(identity, n, n)}, operator.Tensors(), b.Topology())...)
+	require.NoError(t, err)
+	dense := func(x *tensors.Tensor) *mat.Dense {
+		return mat.NewDense(n, n, wide(tensors.MustCopyFlatData[float32](x)))
+	}
+	gradient = mat.DenseCopyOf(dense(out[1]).T())
+	return dense(out[0]), gradient
+}
+
+// run calls a graph function over the encoder's variables with the inputs of a clean graph, once.
+func run(t *testing.T, e *engine.Engine, enc *Encoder, g *datasets.Graph, build func(in []*Node) []*Node) [][]float64 {
+	t.Helper()
+	f, err := e.ModelFunc(t.Name(), enc.store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
+	require.NoError(t, err)
+	b, err := enc.Batch(g)
+	require.NoError(t, err)
+	defer b.Finalize()
+	out, err := enc.run(f, b)
+	require.NoError(t, err)
+	flat := make([][]float64, len(out))
+	for i, x := range out {
+		flat[i] = wide(tensors.MustCopyFlatData[float32](x))
+	}
+	return flat
+}
+
+// centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.
+func centralDifferences(x []float64, f func() float64) []float64 {
+	const h = 1e-5
+	gradient := make([]float64, len(x))
+	for i, at := range x {
+		x[i] = at + h
+		up := f()
+		x[i] = at - h
+		gradient[i] = (up - f()) / (2 * h)
+		x[i] = at
+	}
+	return gradient
+}
