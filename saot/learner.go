@@ -26,6 +26,7 @@ import (
 // Learner is the method: an encoder trained task by task to align transport plans, with a teacher and a replay buffer.
 // It implements continual.Learner. It is not safe for concurrent use.
 type Learner struct {
+	engine  *engine.Engine
 	config  Config
 	seed    uint64
 	encoder *encoder.Encoder
@@ -58,7 +59,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 	if err := enc.Freeze(); err != nil {
 		return nil, err
 	}
-	l := &Learner{config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+	l := &Learner{engine: e, config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
 	var err1, err2 error
 	l.train, err1 = e.ModelFunc("train", enc.Store(), l.step)
 	l.cost, err2 = e.Func("feature cost", func(in []*Node) []*Node {

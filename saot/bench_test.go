@@ -1,0 +1,190 @@
+package saot
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/saot/transport"
+)
+
+// BenchmarkStep takes a training step apart on the second task of a real stream, replay and teacher included (M = 256,
+// full batch), on the engine that engine.Open chooses. All figures come from one run, in milliseconds:
+//
+//	prepare   the host's part: views, sampling, K on the engine, π_G (runs while the engine takes the previous step)
+//	forward   both views through the encoder
+//	teacher   the frozen encoder on the same views
+//	transport π_Z, the teacher's plan and the losses
+//	backward  all gradients
+//	adam      the update
+//	step      the whole step
+//	floor     the encoder's matrix products at the rate of this engine's matrix product of the same shape
+//
+// and encoder/floor = (forward + teacher + backward)/floor, outside% = the share of the loop spent outside the engine.
+func BenchmarkStep(b *testing.B) {
+	for _, name := range []string{"uai", "coauthor-cs"} {
+		b.Run(name, func(b *testing.B) {
+			l, batch := secondTask(b, name)
+			solver, err := transport.NewFusedGromovSolver(l.config.gromov())
+			require.NoError(b, err)
+			in := stepInputs[*tensors.Tensor]{featuresT: batch.FeaturesT, mask: batch.Mask, topology: batch.Topology(), weights: tensors.FromScalar(float32(l.config.Beta))}
+			in.projected, _, err = l.encoder.Forward(batch)
+			require.NoError(b, err)
+			var p *prepared
+			prepare := best(b, func() {
+				if p, err = l.prepare(solver, batch, seed.Stream(1)); err != nil {
+					b.Fatal(err)
+				}
+			})
+			p.into(&in)
+			upTo := make([]time.Duration, stages)
+			for stage := range upTo {
+				f, err := l.partialStep(stage)
+				require.NoError(b, err)
+				inputs := flatten(&in, l.config, l.encoder.Features)
+				upTo[stage] = best(b, func() { call(b, f, inputs...) })
+			}
+			floor := float64(l.encoderFlops(batch)) / matmulRate(b, l.engine, l.encoder.Features, batch.Size.Nodes, l.config.Encoder.Hidden)
+			ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+			encoderTime := upTo[teacherStage] + upTo[backwardStage] - upTo[transportStage]
+			b.ReportMetric(ms(prepare), "prepare-ms")
+			b.ReportMetric(ms(upTo[forwardStage]), "forward-ms")
+			b.ReportMetric(ms(upTo[teacherStage]-upTo[forwardStage]), "teacher-ms")
+			b.ReportMetric(ms(upTo[transportStage]-upTo[teacherStage]), "transport-ms")
+			b.ReportMetric(ms(upTo[backwardStage]-upTo[transportStage]), "backward-ms")
+			b.ReportMetric(ms(upTo[adamStage]-upTo[backwardStage]), "adam-ms")
+			b.ReportMetric(ms(upTo[adamStage]), "step-ms")
+			b.ReportMetric(1e3*floor, "floor-ms")
+			b.ReportMetric(encoderTime.Seconds()/floor, "encoder/floor")
+			b.ReportMetric(100*l.outside(b, batch), "outside%")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// The stages of a step, each including those before it.
+const (
+	forwardStage = iota
+	teacherStage
+	transportStage
+	backwardStage
+	adamStage
+	stages
+)
+
+// secondTask learns the first task briefly and returns the batch of the second.
+func secondTask(b *testing.B, name string) (*Learner, *encoder.Batch) {
+	dir := os.Getenv("SAOT_DATA")
+	if dir == "" {
+		b.Skip("SAOT_DATA is not set: no real stream to measure on")
+	}
+	ds, err := datasets.Open(name, dir, datasets.Options{})
+	require.NoError(b, err)
+	stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+	require.NoError(b, err)
+	e, err := engine.Open("")
+	require.NoError(b, err)
+	c := DefaultConfig()
+	c.Epochs = 1
+	l, err := New(e, c, ds.Graph.Features.Cols, SizesOf(stream), 1)
+	require.NoError(b, err)
+	_, err = l.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
+	require.NoError(b, err)
+	union, err := l.buffer.Union(stream.Tasks[1].Graph)
+	require.NoError(b, err)
+	batch, err := l.encoder.Batch(union)
+	require.NoError(b, err)
+	b.Logf("engine %s, %d nodes (padded %d), %d features, %d undirected edges", e.Info().Name, union.NumNodes(), batch.Size.Nodes, ds.Graph.Features.Cols, union.Adjacency.NumEdges())
+	return l, batch
+}
+
+// partialStep is a step cut short after a stage; what it has made so far is summed, so that nothing is optimised away.
+func (l *Learner) partialStep(stage int) (*engine.Func, error) {
+	if stage == adamStage {
+		return l.train, nil
+	}
+	return l.engine.ModelFunc("partial step", l.encoder.Store(), func(_ *model.Scope, nodes []*Node) []*Node {
+		in := stepInputs[*Node]{topology: make([]*Node, len(nodes)-len((&stepInputs[*Node]{}).fields(l.config, l.encoder.Features)))}
+		for i, field := range in.fields(l.config, l.encoder.Features) {
+			*field = nodes[i]
+		}
+		projected := encoder.Project(l.encoder.Store().Scope(encoder.Scope), in.featuresT)
+		z1 := l.encodeView(encoder.Scope, projected, &in, 0, encoder.Training)
+		z2 := l.encodeView(encoder.Scope, projected, &in, 1, encoder.Training)
+		sum := Add(ReduceAllSum(z1), ReduceAllSum(z2))
+		switch {
+		case stage == teacherStage:
+			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, &in, 0, encoder.Inference)))
+			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, &in, 1, encoder.Inference)))
+		case stage >= transportStage:
+			out := make([]*Node, numOutputs)
+			l.transportLosses(out, z1, z2, &in)
+			sum = out[outTotal]
+			if stage == backwardStage {
+				for _, gradient := range l.encoder.Store().RootScope().BuildTrainableVariablesGradientsGraph(out[outTotal]) {
+					sum = Add(sum, ReduceAllSum(gradient))
+				}
+			}
+		}
+		return []*Node{sum}
+	})
+}
+
+// encoderFlops counts the multiplications and additions of a step's matrix products in the encoder: the shared X·W₁ and
+// its gradient, each view's masked columns (forward, backward, teacher) and the second layer (forward, two gradients,
+// teacher) for two views.
+func (l *Learner) encoderFlops(b *encoder.Batch) int {
+	n, f := b.Size.Nodes, l.encoder.Features
+	h, d, k := l.config.Encoder.Hidden, l.config.Encoder.Out, l.config.view().MaskedColumns(l.encoder.Features)
+	return 2 * (2*n*f*h + 2*3*n*k*h + 2*4*n*h*d)
+}
+
+// matmulRate measures the engine's rate on Xᵀ·W in operations a second.
+func matmulRate(b *testing.B, e *engine.Engine, f, n, h int) float64 {
+	product, err := e.Func("product", func(in []*Node) []*Node {
+		return []*Node{Dot(in[0], in[1]).General([]int{0}, nil, []int{0}, nil)}
+	})
+	require.NoError(b, err)
+	x, w := tensors.FromScalarAndDimensions(float32(0.5), f, n), tensors.FromScalarAndDimensions(float32(0.5), f, h)
+	return float64(2*n*f*h) / best(b, func() { call(b, product, x, w) }).Seconds()
+}
+
+// outside runs the loop of a task and returns the share of its time in which no training step was on the engine.
+func (l *Learner) outside(b *testing.B, batch *encoder.Batch) float64 {
+	l.config.Epochs = 20
+	start := time.Now()
+	report, err := l.Learn(context.Background(), 1, batch.Graph, nil)
+	require.NoError(b, err)
+	return 1 - report.Diagnostics["engine_seconds"]/time.Since(start).Seconds()
+}
+
+func call(b *testing.B, f *engine.Func, inputs ...*tensors.Tensor) {
+	out, err := f.Call(inputs...)
+	require.NoError(b, err)
+	for _, t := range out {
+		_ = t.FinalizeAll()
+	}
+}
+
+// best returns the shortest of several runs after a warm-up that compiles: on a shared machine, the one least disturbed.
+func best(b *testing.B, f func()) time.Duration {
+	b.Helper()
+	f()
+	shortest := time.Duration(1<<63 - 1)
+	for range 10 {
+		start := time.Now()
+		f()
+		shortest = min(shortest, time.Since(start))
+	}
+	return shortest
+}
