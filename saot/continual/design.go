@@ -46,17 +46,18 @@ func (p Probe) scored() part {
 	return partTest
 }
 
-// sample is one labelled node of a seen task.
+// sample is one labelled node. Its task is a position in the design.
 type sample struct {
 	task, node, column int
 	part               part
 }
 
-// design holds the labelled nodes of the seen tasks, in order of task, and their embeddings. Labels exist nowhere else
-// in the protocol.
+// design holds the labelled nodes of the tasks that are fitted together, in order of task, and their embeddings: all seen
+// tasks in class-il, some of them in task-il. Labels exist nowhere else in the protocol.
 type design struct {
 	layout  layout
-	seen    int
+	origin  origin
+	seen    int // tasks of the design
 	width   int // of an embedding
 	embed   []*Embedding
 	train   []sample
@@ -64,15 +65,17 @@ type design struct {
 	trainOf []int    // train nodes of each task
 }
 
-// newDesign collects the nodes of the first `seen` tasks. It fails where a task cannot be probed.
-func newDesign(tasks []datasets.Task, embed []*Embedding) (*design, error) {
-	seen := len(embed)
-	d := &design{layout: newLayout(tasks), seen: seen, width: embed[0].Cols, embed: embed, trainOf: make([]int, seen)}
-	for j := range embed {
-		if embed[j].Cols != d.width {
-			return nil, fmt.Errorf("task %d: its embeddings have %d columns, those of task 0 have %d", j, embed[j].Cols, d.width)
-		}
-		train, held, err := samplesOf(&tasks[j], d.layout.offset[j])
+// origin places a design in its stream.
+type origin struct {
+	step  int // tasks seen by the learner
+	first int // index of the design's first task
+}
+
+// newDesign collects the nodes of tasks that the split and the labels have been checked of.
+func newDesign(tasks []datasets.Task, embed []*Embedding, at origin) (*design, error) {
+	d := &design{layout: newLayout(tasks), origin: at, seen: len(tasks), width: embed[0].Cols, embed: embed, trainOf: make([]int, len(tasks))}
+	for j := range tasks {
+		train, held, err := samplesOf(&tasks[j], j, d.layout.offset[j])
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +84,9 @@ func newDesign(tasks []datasets.Task, embed []*Embedding) (*design, error) {
 	return d, nil
 }
 
-func samplesOf(task *datasets.Task, offset int) (train, held []sample, err error) {
+// samplesOf returns a task's nodes; position and offset are its place and its first column in a design. It fails where
+// split or labels point out of the task.
+func samplesOf(task *datasets.Task, position, offset int) (train, held []sample, err error) {
 	column := make(map[int32]int, len(task.Classes))
 	for c, class := range task.Classes {
 		column[class] = offset + c
@@ -99,7 +104,7 @@ func samplesOf(task *datasets.Task, offset int) (train, held []sample, err error
 			if !ok {
 				return nil, nil, fmt.Errorf("task %d: node %d has label %d, which is not one of the task's classes %v", task.Index, node, task.Labels[node], task.Classes)
 			}
-			s := sample{task: task.Index, node: int(node), column: c, part: p.part}
+			s := sample{task: position, node: int(node), column: c, part: p.part}
 			if p.part == partTrain {
 				train = append(train, s)
 			} else {

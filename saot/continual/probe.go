@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -15,8 +17,7 @@ import (
 // last row the bias, in which every train sample may reach only the columns of its head. The heads of task-il are then
 // independent blocks of columns, fitted side by side.
 //
-// Rows and columns are padded to two fixed shapes for the whole stream, one for its first half, so that each probe
-// compiles two graphs at most.
+// Rows and columns are padded to one of two shapes for the whole run, so that each probe compiles two graphs at most.
 type evaluator struct {
 	engine *engine.Engine
 	tasks  []datasets.Task
@@ -45,14 +46,14 @@ type shape struct {
 	train, held, columns int
 }
 
-// shapeFor returns the padded shape for a number of seen tasks.
-func (ev *evaluator) shapeFor(seen int) shape {
-	upTo := (len(ev.tasks) + 1) / 2
-	if seen > upTo {
-		upTo = len(ev.tasks)
-	}
+// vectorWidth is what wider heads are padded to: matrix products with 18 columns took twice as long as with 32 on
+// ONNX Runtime.
+const vectorWidth = 16
+
+// shapeOf returns the size of tasks first … end−1.
+func (ev *evaluator) shapeOf(first, end int) shape {
 	var s shape
-	for j := range upTo {
+	for j := first; j < end; j++ {
 		split := &ev.tasks[j].Split
 		s.train += len(split.Train)
 		s.held += len(split.Valid) + len(split.Test)
@@ -64,12 +65,54 @@ func (ev *evaluator) shapeFor(seen int) shape {
 	return s
 }
 
-// vectorWidth is what wider heads are padded to: matrix products with 18 columns took twice as long as with 32 on
-// ONNX Runtime.
-const vectorWidth = 16
+// half and whole are the two padded shapes of a run: the first half of the stream, the middle task included, and all.
+func (ev *evaluator) half() shape  { return ev.shapeOf(0, (len(ev.tasks)+1)/2) }
+func (ev *evaluator) whole() shape { return ev.shapeOf(0, len(ev.tasks)) }
+
+// padded returns the smaller of the two shapes that a design fits into.
+func (ev *evaluator) padded(d *design) shape {
+	if half := ev.half(); ev.shapeOf(d.origin.first, d.origin.first+d.seen).fits(half) {
+		return half
+	}
+	return ev.whole()
+}
+
+func (s shape) fits(in shape) bool {
+	return s.train <= in.train && s.held <= in.held && s.columns <= in.columns
+}
+
+// groups cuts the seen tasks into runs [first, end) whose heads are fitted together. In task-il a run fills the small
+// shape and no more: in one matrix product every row pays for the columns of every head.
+func (ev *evaluator) groups(s Setting, seen int) [][2]int {
+	if s == ClassIL {
+		return [][2]int{{0, seen}}
+	}
+	var groups [][2]int
+	for first, end := 0, 1; first < seen; end++ {
+		if end == seen || !ev.shapeOf(first, end+1).fits(ev.half()) {
+			groups = append(groups, [2]int{first, end})
+			first = end
+		}
+	}
+	return groups
+}
 
 // fit returns one row of a performance matrix in percent, and how its heads were fitted.
-func (ev *evaluator) fit(ctx context.Context, p Probe, s Setting, d *design) ([]float64, []Fit, error) {
+func (ev *evaluator) fit(ctx context.Context, p Probe, s Setting, embed []*Embedding) ([]float64, []Fit, error) {
+	groups := ev.groups(s, len(embed))
+	rows, fits := make([][]float64, len(groups)), make([][]Fit, len(groups))
+	err := parallel(len(groups), func(i int) error {
+		first, end := groups[i][0], groups[i][1]
+		d, err := newDesign(ev.tasks[first:end], embed[first:end], origin{step: len(embed), first: first})
+		if err == nil {
+			rows[i], fits[i], err = ev.fitDesign(ctx, p, s, d)
+		}
+		return err
+	})
+	return slices.Concat(rows...), slices.Concat(fits...), err
+}
+
+func (ev *evaluator) fitDesign(ctx context.Context, p Probe, s Setting, d *design) ([]float64, []Fit, error) {
 	switch {
 	case d.width == 0:
 		return d.majority(s, p), make([]Fit, len(d.heads(s))), nil
@@ -81,6 +124,22 @@ func (ev *evaluator) fit(ctx context.Context, p Probe, s Setting, d *design) ([]
 		return ev.fitConverged(ctx, s, d)
 	}
 	return nil, nil, fmt.Errorf("unknown probe %v", p)
+}
+
+// parallel calls f for 0 … n−1 at once and returns the first error by index.
+func parallel(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() { errs[i] = f(i) })
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // float is the number type of a probe: float32 for paper, float64 for converged.

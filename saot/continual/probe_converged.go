@@ -76,7 +76,7 @@ type logistic struct {
 }
 
 func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
-	sh, width := ev.shapeFor(d.seen), d.width+1
+	sh, width := ev.padded(d), d.width+1
 	scale := newScaler(s, d)
 	in := newInputs(d, s, sh, scale.apply)
 	return &logistic{ev: ev, design: d, width: width, columns: sh.columns, held: heldRows(d, len(d.held), scale.apply),

@@ -102,7 +102,7 @@ type paperTrainer struct {
 }
 
 func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
-	sh, width := ev.shapeFor(d.seen), d.width+1
+	sh, width := ev.padded(d), d.width+1
 	embed := func(dst []float32, s sample) { copy(dst, d.row(s)) }
 	in := newInputs(d, s, sh, embed)
 	return &paperTrainer{ev: ev, design: d, setting: s, columns: sh.columns,
@@ -119,7 +119,7 @@ func (ev *evaluator) initialWeights(s Setting, d *design, columns int) []float32
 	for h, tasks := range d.heads(s) {
 		first, end := d.layout.columns(s, tasks[0], d.seen)
 		bound := math.Sqrt(6 / float64(d.width+end-first))
-		rng := seed.Stream(ev.seed, "probe", s, d.seen, h)
+		rng := seed.Stream(ev.seed, "probe", s, d.origin.step, d.origin.first+h)
 		for k := range d.width {
 			for c := first; c < end; c++ {
 				w[k*columns+c] = float32(bound * (2*rng.Float64() - 1))

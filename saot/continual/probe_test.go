@@ -23,7 +23,7 @@ func embedded(t *testing.T, s *datasets.Stream, seen int) *design {
 		x := &s.Tasks[j].Graph.Features
 		embed = append(embed, &Embedding{Rows: x.Rows, Cols: x.Cols, Data: x.Dense})
 	}
-	d, err := newDesign(s.Tasks, embed)
+	d, err := newDesign(s.Tasks[:seen], embed, origin{step: seen})
 	require.NoError(t, err)
 	return d
 }
@@ -312,15 +312,54 @@ func TestPaddingChangesNothing(t *testing.T) {
 	})
 }
 
-func TestShapesAreTwo(t *testing.T) {
+func TestShapesAndGroups(t *testing.T) {
 	s := toyStream(9, 2, func(int) int { return 10 }, 1)
 	ev := newTestEvaluator(t, nil, s)
-	shapes := map[shape]int{}
-	for seen := 1; seen <= 9; seen++ {
-		shapes[ev.shapeFor(seen)]++
-	}
 	// Per task 12 train and 8 held-out nodes; 18 columns are padded to 32.
-	require.Equal(t, map[shape]int{{60, 40, 10}: 5, {108, 72, 32}: 4}, shapes)
+	half, whole := shape{60, 40, 10}, shape{108, 72, 32}
+	for seen := 1; seen <= 9; seen++ {
+		want := half
+		if seen > 5 {
+			want = whole
+		}
+		require.Equal(t, want, ev.padded(embedded(t, s, seen)))
+		require.Equal(t, [][2]int{{0, seen}}, ev.groups(ClassIL, seen))
+	}
+	require.Equal(t, [][2]int{{0, 1}}, ev.groups(TaskIL, 1))
+	require.Equal(t, [][2]int{{0, 5}}, ev.groups(TaskIL, 5))
+	require.Equal(t, [][2]int{{0, 5}, {5, 9}}, ev.groups(TaskIL, 9))
+
+	// A task too large for the small shape stands alone, in the large one.
+	s = toyStream(4, 2, func(class int) int { return 10 + 90*(class/6) }, 1)
+	ev = newTestEvaluator(t, nil, s)
+	require.Equal(t, [][2]int{{0, 2}, {2, 3}, {3, 4}}, ev.groups(TaskIL, 4))
+	for _, g := range ev.groups(TaskIL, 4) {
+		d := &design{seen: g[1] - g[0], origin: origin{step: 4, first: g[0]}}
+		require.Equal(t, g[0] == 3, ev.padded(d) == ev.whole())
+	}
+}
+
+// Fitted in groups or all together, a head of task-il is the same: same start, same data, same rule.
+func TestGroupsChangeNothing(t *testing.T) {
+	s := toyStream(5, 6, func(int) int { return 30 }, 2.5)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		ev, all := newTestEvaluator(t, e, s), embedded(t, s, 5)
+		require.Len(t, ev.groups(TaskIL, 5), 2)
+		want, wantFits, err := ev.fitDesign(context.Background(), ProbeConverged, TaskIL, all)
+		require.NoError(t, err)
+		row, fits, err := ev.fit(context.Background(), ProbeConverged, TaskIL, all.embed)
+		require.NoError(t, err)
+		require.Equal(t, want, row)
+		for j := range fits {
+			require.InDelta(t, wantFits[j].Strength, fits[j].Strength, 0)
+		}
+		columns := ev.padded(all).columns
+		together := ev.initialWeights(TaskIL, all, columns)
+		last, err := newDesign(s.Tasks[3:], all.embed[3:], origin{step: 5, first: 3})
+		require.NoError(t, err)
+		alone := ev.initialWeights(TaskIL, last, 4)
+		require.Equal(t, block(together, columns, 6, 4), block(alone, 4, 0, 4))
+	})
 }
 
 func TestScalerByHand(t *testing.T) {

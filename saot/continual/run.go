@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -108,7 +107,6 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 	if stream == nil || len(stream.Tasks) == 0 {
 		return errors.New("the stream has no tasks")
 	}
-	l := newLayout(stream.Tasks)
 	for i := range stream.Tasks {
 		t := &stream.Tasks[i]
 		switch {
@@ -127,7 +125,7 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the split, or run the probe %v alone",
 				i, ProbeConverged, ProbePaper)
 		}
-		if _, _, err := samplesOf(t, l.offset[i]); err != nil {
+		if _, _, err := samplesOf(t, i, 0); err != nil {
 			return err
 		}
 	}
@@ -247,38 +245,33 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 		if err := checkEmbedding(j, embed[j], len(task.Labels)); err != nil {
 			return nil, nil, err
 		}
+		if embed[j].Cols != embed[0].Cols {
+			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 0 has %d", j, embed[j].Cols, embed[0].Cols)
+		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()
-	d, err := newDesign(r.stream.Tasks, embed)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows, err := r.score(ctx, d, e)
+	rows, err := r.score(ctx, embed, e)
 	return rows, e, err
 }
 
 // score adds a row to every matrix. The settings of a probe are fitted side by side: they are independent, and an engine
 // that runs such small problems on one core leaves the others idle.
-func (r *run) score(ctx context.Context, d *design, e *Evaluation) ([]Row, error) {
+func (r *run) score(ctx context.Context, embed []*Embedding, e *Evaluation) ([]Row, error) {
 	rows := make([]Row, len(r.partial.Scores))
 	fits := make([][]Fit, len(rows))
-	timings := make([]ProbeTiming, len(rows))
-	errs := make([]error, len(rows))
+	e.Probes = make([]ProbeTiming, len(rows))
 	for _, p := range r.opt.Probes {
-		var wait sync.WaitGroup
-		for i, score := range r.partial.Scores {
-			if score.Probe != p {
-				continue
+		err := parallel(len(rows), func(i int) (err error) {
+			if r.partial.Scores[i].Probe != p {
+				return nil
 			}
-			wait.Go(func() {
-				start := time.Now()
-				rows[i] = Row{Setting: score.Setting, Probe: p}
-				rows[i].Accuracy, fits[i], errs[i] = r.ev.fit(ctx, p, score.Setting, d)
-				timings[i] = ProbeTiming{Setting: score.Setting, Probe: p, Seconds: time.Since(start).Seconds()}
-			})
-		}
-		wait.Wait()
-		if err := errors.Join(errs...); err != nil {
+			s, start := r.partial.Scores[i].Setting, time.Now()
+			rows[i] = Row{Setting: s, Probe: p}
+			rows[i].Accuracy, fits[i], err = r.ev.fit(ctx, p, s, embed)
+			e.Probes[i] = ProbeTiming{Setting: s, Probe: p, Seconds: time.Since(start).Seconds()}
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -287,7 +280,6 @@ func (r *run) score(ctx context.Context, d *design, e *Evaluation) ([]Row, error
 		score.Matrix, score.Fits = append(score.Matrix, slices.Clone(rows[i].Accuracy)), append(score.Fits, fits[i])
 		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
 	}
-	e.Probes = timings
 	return rows, nil
 }
 
