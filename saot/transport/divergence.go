@@ -9,7 +9,7 @@ import (
 
 // KLPlanLoss returns the divergence between a target plan and the entropic plan of a cost, with its exact gradient,
 //
-//	ℓ = KL(π_T ‖ π) = Σ_ij π_T,ij log(π_T,ij / π_ij),        ∂ℓ/∂C = (π_T − π)/ε        (SAOT Eqs. 8 and 10, Θ = KL)
+//	ℓ = KL(π_T ‖ π) = Σ_ij π_T,ij log(π_T,ij / π_ij),        ∂ℓ/∂C = (π_T − π)/ε        (SAOT Eqs. 9 and 12, Θ = KL)
 //
 // where π is Sinkhorn's converged plan of C at ε and both plans have the same marginals: then
 // ℓ = ⟨C, π_T⟩/ε − OT_ε(C)/ε + const and ∂OT_ε/∂C = π, so no sweep has to be differentiated. Where π has not converged
@@ -33,7 +33,7 @@ func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 
 // FrobeniusPlanLoss returns the squared Frobenius distance of two plans, each scaled so that its mean entry is 1 / √(nm),
 //
-//	ℓ = nm ‖π_T − π‖²_F        (SAOT Eqs. 8 and 10, Θ = Frobenius)
+//	ℓ = nm ‖π_T − π‖²_F        (SAOT Eqs. 9 and 12, Θ = Frobenius)
 //
 // For n = m = M this is ‖M π_T − M π‖²_F, between matrices whose rows sum to 1: without the factor the loss falls as
 // 1/M². It is 0 for equal plans and 2M for two disjoint permutations.

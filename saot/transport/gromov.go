@@ -141,7 +141,7 @@ func (c FGWConfig) sinkhorn() SinkhornConfig {
 type GromovResult struct {
 	Result
 	// Target is the fused cost at the final plan, C* = σK + (1−σ) S/max S [n, m], or σK + (1−σ) S under
-	// PaperNormalization, with S = L⊗π: what L_str (Eq. 9) holds the embeddings' cost to.
+	// PaperNormalization, with S = L⊗π: what L_str (Eq. 10) holds the embeddings' cost to.
 	Target *mat.Dense
 	// StructureMax is max S at the final plan; 0 where neither sample has an edge.
 	StructureMax float64
