@@ -80,7 +80,7 @@ type Evaluation struct {
 	Probes       []ProbeTiming `json:"probes"`
 }
 
-// ProbeTiming is the cost of one row.
+// ProbeTiming is the wall time of one row. The two settings of a probe are fitted side by side: their times overlap.
 type ProbeTiming struct {
 	Setting Setting `json:"setting"`
 	Probe   Probe   `json:"probe"`
