@@ -3,6 +3,8 @@ package saot
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/enum"
@@ -158,19 +160,27 @@ func (c Config) Validate() error {
 	if err := c.Encoder.Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := c.view().Validate(); err != nil {
-		errs = append(errs, err)
-	}
 	check(c.LearningRate > 0 && c.LearningRate < 1, "learning_rate", c.LearningRate, "a value in (0, 1), such as 0.001")
 	check(c.Epochs >= 1, "epochs", c.Epochs, "1 or more")
+	check(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge_drop", c.EdgeDrop, "a value in [0, 1)")
+	check(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature_mask", c.FeatureMask, "a value in [0, 1)")
 	check(c.Points >= 2, "points", c.Points, "2 or more")
 	check(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a positive value, such as 0.2")
 	check(c.Sweeps >= 1, "sweeps", c.Sweeps, "1 or more")
 	check(c.Sigma >= 0 && c.Sigma <= 1, "sigma", c.Sigma, "a value in [0, 1]")
 	check(c.GromovOuter >= 1, "gromov_outer", c.GromovOuter, "1 or more")
 	check(c.GromovSweeps >= 1, "gromov_sweeps", c.GromovSweeps, "1 or more")
-	check(c.Alpha >= 0, "alpha", c.Alpha, "0 or more")
-	check(c.Beta >= 0, "beta", c.Beta, "0 or more")
+	_, err := transport.ParseNormalization(c.StructureUnit.String())
+	check(err == nil, "structure_unit", c.StructureUnit, "max or paper")
+	choose := func(value int, field string, names []string) {
+		check(value >= 0 && value < len(names), field, value, "one of "+strings.Join(names, ", "))
+	}
+	choose(int(c.Objective), "objective", objectives)
+	choose(int(c.Divergence), "divergence", divergences)
+	choose(int(c.Scaling), "scaling", scalings)
+	choose(int(c.Distillation), "distillation", distillations)
+	check(c.Alpha >= 0 && !math.IsInf(c.Alpha, 0), "alpha", c.Alpha, "0 or more")
+	check(c.Beta >= 0 && !math.IsInf(c.Beta, 0), "beta", c.Beta, "0 or more")
 	check(c.Buffer >= 0, "buffer", c.Buffer, "0 or more")
 	for hop, f := range c.FanOut {
 		check(f >= 1, fmt.Sprintf("fan_out[%d]", hop), f, "1 or more")

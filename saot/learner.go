@@ -128,6 +128,9 @@ func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 	if err != nil {
 		return nil, fmt.Errorf("saot: task %d: join replay: %w", task+1, err)
 	}
+	if n := batched.NumNodes(); l.config.Objective == Transport && n < l.config.Points {
+		return nil, fmt.Errorf("saot: points is %d, but task %d has only %d nodes, replay included: lower points to %d or less", l.config.Points, task+1, n, n)
+	}
 	report := &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Epochs: l.config.Epochs, Diagnostics: map[string]float64{}}
 	if err := l.fit(ctx, task, batched, report, observe); err != nil {
 		return nil, err
@@ -170,8 +173,12 @@ func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, re
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	next := l.prepareAll(ctx, task, b)
+	defer func() {
+		cancel()
+		for range next { // until the preparation, which uses the batch and the engine, has ended
+		}
+	}()
 	for epoch := range l.config.Epochs {
 		waiting := time.Now()
 		p, ok := <-next
@@ -188,6 +195,9 @@ func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, re
 			return fmt.Errorf("saot: task %d, step %d: %w", task+1, epoch+1, err)
 		}
 		p.finalize()
+		if l.tasks == 0 {
+			out[outDistillation] = 0 // it has no weight, and its teacher is the untrained encoder
+		}
 		record(report, p, out, working.Sub(waiting), time.Since(working))
 		step := continual.Step{Task: task, Epoch: epoch, Epochs: l.config.Epochs, Terms: lossTerms(out), MarginalError: out[outMarginalError]}
 		if err := checkFinite(step); err != nil {
@@ -228,13 +238,19 @@ func lossTerms(out []float64) []continual.Term {
 	return terms
 }
 
+// checkFinite names every term that is not finite.
 func checkFinite(s continual.Step) error {
-	for i := len(s.Terms) - 1; i >= 0; i-- { // the total comes first and is the last to blame
-		if v := s.Terms[i].Value; math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("saot: task %d, step %d: the %s loss is %v: lower learning_rate or raise epsilon", s.Task+1, s.Epoch+1, s.Terms[i].Name, v)
+	var bad []string
+	for _, term := range s.Terms {
+		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
+			bad = append(bad, fmt.Sprintf("%s is %v", term.Name, term.Value))
 		}
 	}
-	return nil
+	if len(bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("saot: task %d, step %d: the loss is not finite (%s): lower learning_rate, raise epsilon, or look for bad features",
+		s.Task+1, s.Epoch+1, strings.Join(bad, ", "))
 }
 
 func record(r *continual.TaskReport, p *prepared, out []float64, wait, work time.Duration) {

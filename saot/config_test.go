@@ -1,0 +1,64 @@
+package saot
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/transport"
+)
+
+func TestDefaultConfigIsValid(t *testing.T) {
+	require.NoError(t, DefaultConfig().Validate())
+}
+
+func TestValidateListsEveryBadField(t *testing.T) {
+	bad := Config{
+		Encoder: encoder.Config{Hidden: -1}, LearningRate: math.NaN(), Epochs: 0, EdgeDrop: 1, FeatureMask: -0.1,
+		Points: 1, Epsilon: -1, Sweeps: 0, Sigma: 1.5, GromovOuter: 0, GromovSweeps: -3, StructureUnit: 9,
+		Objective: 7, Divergence: 7, Scaling: 7, Alpha: math.Inf(1), Distillation: -1, Beta: math.NaN(),
+		Buffer: -2, FanOut: []int{1, 0},
+	}
+	err := bad.Validate()
+	for _, field := range []string{
+		"hidden", "output width", "momentum", "learning_rate", "epochs", "edge_drop", "feature_mask", "points", "epsilon", "sweeps",
+		"sigma", "gromov_outer", "gromov_sweeps", "structure_unit", "objective", "divergence", "scaling", "alpha", "distillation",
+		"beta", "buffer", "fan_out[1]",
+	} {
+		require.ErrorContains(t, err, field)
+	}
+	require.NotContains(t, err.Error(), "fan_out[0]")
+}
+
+func TestConfigSurvivesJSON(t *testing.T) {
+	varied := DefaultConfig()
+	varied.Objective, varied.Divergence, varied.Scaling, varied.Distillation = BarlowTwins, Frobenius, Literal, DistillMSE
+	varied.StructureUnit, varied.FanOut = transport.PaperNormalization, []int{5}
+	for _, want := range []Config{DefaultConfig(), varied} {
+		text, err := json.Marshal(want)
+		require.NoError(t, err)
+		var got Config
+		require.NoError(t, json.Unmarshal(text, &got))
+		require.Equal(t, want, got)
+	}
+	text, err := json.Marshal(varied)
+	require.NoError(t, err)
+	for _, name := range []string{`"barlow-twins"`, `"frobenius"`, `"literal"`, `"mse"`, `"paper"`} {
+		require.Contains(t, string(text), name)
+	}
+}
+
+func TestUnknownEnumListsTheChoices(t *testing.T) {
+	for text, choices := range map[string]string{
+		`{"objective": "x"}`:    "transport, barlow-twins",
+		`{"divergence": "x"}`:   "kl, frobenius",
+		`{"scaling": "x"}`:      "balanced, literal",
+		`{"distillation": "x"}`: "plan, none, cosine, mse",
+	} {
+		require.ErrorContains(t, json.Unmarshal([]byte(text), new(Config)), choices)
+	}
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"structure_unit": "x"}`), new(Config)), "max")
+}

@@ -1,0 +1,186 @@
+package saot
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// tinyStream is two tasks of 50 to 70 nodes with 32 words.
+func tinyStream(t testing.TB) *datasets.Stream {
+	t.Helper()
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Seed: 3, Nodes: 120, Classes: 4, Degree: 3, Vocabulary: 32, Words: 8})
+	require.NoError(t, err)
+	stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+	require.NoError(t, err)
+	require.Len(t, stream.Tasks, 2)
+	return stream
+}
+
+// tinyConfig takes four quick steps a task.
+func tinyConfig() Config {
+	c := DefaultConfig()
+	c.Encoder = encoder.Config{Hidden: 16, Out: 8, Momentum: 0.1}
+	c.Epochs, c.Points, c.Sweeps, c.GromovSweeps, c.Buffer, c.FanOut = 4, 20, 15, 10, 12, []int{3, 3}
+	return c
+}
+
+// newTiny returns a learner of the tiny stream.
+func newTiny(t testing.TB, e *engine.Engine, c Config, seed uint64) *Learner {
+	t.Helper()
+	stream := tinyStream(t)
+	l, err := New(e, c, stream.Tasks[0].Graph.Features.Cols, SizesOf(stream), seed)
+	require.NoError(t, err)
+	return l
+}
+
+// learn trains on tasks of the tiny stream, from the first-th to before the last-th, and returns every step.
+func learn(t testing.TB, l *Learner, first, last int) (steps []continual.Step) {
+	t.Helper()
+	for i, task := range tinyStream(t).Tasks[first:last] {
+		_, err := l.Learn(context.Background(), first+i, task.Graph, func(s continual.Step) { steps = append(steps, s) })
+		require.NoError(t, err)
+	}
+	return steps
+}
+
+// embeddings returns those of both tasks' nodes.
+func embeddings(t testing.TB, l *Learner) (all []float32) {
+	t.Helper()
+	for _, task := range tinyStream(t).Tasks {
+		z, err := l.Embed(context.Background(), task.Graph)
+		require.NoError(t, err)
+		require.Equal(t, task.Graph.NumNodes(), z.Rows)
+		all = append(all, z.Data...)
+	}
+	return all
+}
+
+// trained returns the embeddings after both tasks with the given settings.
+func trained(t testing.TB, e *engine.Engine, seed uint64, change func(*Config)) []float32 {
+	t.Helper()
+	c := tinyConfig()
+	change(&c)
+	l := newTiny(t, e, c, seed)
+	learn(t, l, 0, 2)
+	return embeddings(t, l)
+}
+
+// pure opens the engine that is always there, for what no engine computes.
+func pure(t *testing.T) *engine.Engine {
+	t.Helper()
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// evaluate runs a graph function once and returns each output as float64, row major.
+func evaluate(t testing.TB, e *engine.Engine, build func(in []*Node) []*Node, inputs ...*mat.Dense) [][]float64 {
+	t.Helper()
+	f, err := e.Func(t.Name(), build)
+	require.NoError(t, err)
+	args := make([]*tensors.Tensor, len(inputs))
+	for i, x := range inputs {
+		args[i] = matrixTensor(x)
+	}
+	out, err := f.Call(args...)
+	require.NoError(t, err)
+	flat := make([][]float64, len(out))
+	for i, x := range out {
+		for _, v := range tensors.MustCopyFlatData[float32](x) {
+			flat[i] = append(flat[i], float64(v))
+		}
+	}
+	return flat
+}
+
+// withGradients returns a scalar function's value and its gradient with respect to every input.
+func withGradients(f func(in []*Node) *Node) func(in []*Node) []*Node {
+	return func(in []*Node) []*Node {
+		loss := f(in)
+		return append([]*Node{loss}, Gradient(loss, in...)...)
+	}
+}
+
+// gaussian draws a matrix; its numbers are rounded to float32, so that host and graph see the same.
+func gaussian(rng *rand.Rand, rows, cols int) *mat.Dense {
+	x := mat.NewDense(rows, cols, nil)
+	x.Apply(func(int, int, float64) float64 { return float64(float32(rng.NormFloat64())) }, x)
+	return x
+}
+
+// uniform draws a matrix of costs in [0, 1).
+func uniform(rng *rand.Rand, rows, cols int) *mat.Dense {
+	x := mat.NewDense(rows, cols, nil)
+	x.Apply(func(int, int, float64) float64 { return float64(rng.Float32()) }, x)
+	return x
+}
+
+// sinkhorn is the plan of a cost between uniform marginals, in float64 and without tricks.
+func sinkhorn(cost *mat.Dense, epsilon float64, sweeps int) *mat.Dense {
+	n, m := cost.Dims()
+	plan := mat.NewDense(n, m, nil)
+	plan.Apply(func(_, _ int, c float64) float64 { return math.Exp(-c / epsilon) }, cost)
+	for range sweeps {
+		for j := range m {
+			column := mat.Sum(plan.ColView(j)) * float64(m)
+			for i := range n {
+				plan.Set(i, j, plan.At(i, j)/column)
+			}
+		}
+		for i := range n {
+			row := mat.Sum(plan.RowView(i)) * float64(n)
+			for j := range m {
+				plan.Set(i, j, plan.At(i, j)/row)
+			}
+		}
+	}
+	return plan
+}
+
+// centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.
+func centralDifferences(x *mat.Dense, f func() float64) []float64 {
+	const h = 1e-5
+	values := x.RawMatrix().Data
+	gradient := make([]float64, len(values))
+	for i, at := range values {
+		values[i] = at + h
+		up := f()
+		values[i] = at - h
+		gradient[i] = (up - f()) / (2 * h)
+		values[i] = at
+	}
+	return gradient
+}
+
+// requireClose compares entry by entry; tol is relative to the largest wanted entry.
+func requireClose(t testing.TB, want, got []float64, tol float64, msg ...any) {
+	t.Helper()
+	require.Len(t, got, len(want), msg...)
+	var largest float64
+	for _, v := range want {
+		largest = max(largest, math.Abs(v))
+	}
+	for i := range want {
+		require.InDelta(t, want[i], got[i], tol*largest, msg...)
+	}
+}
+
+func requireZero(t testing.TB, got []float64, msg ...any) {
+	t.Helper()
+	for _, v := range got {
+		require.Zero(t, v, msg...)
+	}
+}

@@ -1,0 +1,257 @@
+package saot
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+func TestEqualSeedsGiveEqualBits(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		same := func(*Config) {}
+		first := trained(t, e, 1, same)
+		require.Equal(t, first, trained(t, e, 1, same))
+		require.NotEqual(t, first, trained(t, e, 2, same))
+	})
+}
+
+func TestSaveAndLoadContinueBitForBit(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		whole := newTiny(t, e, tinyConfig(), 1)
+		learn(t, whole, 0, 1)
+		var file bytes.Buffer
+		require.NoError(t, whole.Save(&file))
+		checkpoint := file.Bytes()
+		want := learn(t, whole, 1, 2)
+
+		resumed := newTiny(t, e, tinyConfig(), 1)
+		require.NoError(t, resumed.Load(&file))
+		require.Equal(t, want, learn(t, resumed, 1, 2))
+		require.Equal(t, embeddings(t, whole), embeddings(t, resumed))
+
+		// Going back in the same learner leaves nothing of what came after.
+		require.NoError(t, whole.Load(bytes.NewReader(checkpoint)))
+		require.Equal(t, want, learn(t, whole, 1, 2))
+	})
+}
+
+func TestLoadRefusesATruncatedFile(t *testing.T) {
+	e := pure(t)
+	l := newTiny(t, e, tinyConfig(), 1)
+	learn(t, l, 0, 1)
+	var file bytes.Buffer
+	require.NoError(t, l.Save(&file))
+	for _, length := range []int{0, 2, file.Len() / 2, file.Len() - 1} {
+		require.Error(t, newTiny(t, e, tinyConfig(), 1).Load(bytes.NewReader(file.Bytes()[:length])), "cut to %d bytes", length)
+	}
+}
+
+// Every reported step adds up to Eq. 13; the first task has no teacher.
+func TestTotalIsTheSumOfItsTerms(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, kind := range []Distillation{DistillPlan, DistillNone, DistillCosine, DistillMSE} {
+			c := tinyConfig()
+			c.Distillation, c.Alpha, c.Beta = kind, 0.7, 3
+			steps := learn(t, newTiny(t, e, c, 1), 0, 2)
+			require.Len(t, steps, 2*c.Epochs)
+			for _, s := range steps {
+				term := map[string]float64{}
+				for _, x := range s.Terms {
+					term[x.Name] = x.Value
+				}
+				require.Equal(t, "total", s.Terms[0].Name)
+				require.InEpsilon(t, term["matching"]+0.7*term["structure"]+3*term["distillation"], term["total"], 1e-5)
+				require.Equal(t, s.Task == 1 && kind != DistillNone, term["distillation"] > 0, "%v, task %d", kind, s.Task)
+				require.Less(t, s.MarginalError, 0.01)
+			}
+		}
+	})
+}
+
+func TestSettingsThatMustNotMatter(t *testing.T) {
+	e := pure(t)
+	none := trained(t, e, 1, func(c *Config) { c.Distillation = DistillNone })
+	require.Equal(t, none, trained(t, e, 1, func(c *Config) { c.Beta = 0 }))
+	require.Equal(t, none, trained(t, e, 1, func(c *Config) { c.Distillation, c.Beta = DistillCosine, 0 }))
+
+	// Without transport there is nothing to align: neither M, ε nor the teacher takes part.
+	barlow := trained(t, e, 1, func(c *Config) { c.Objective = BarlowTwins })
+	require.Equal(t, barlow, trained(t, e, 1, func(c *Config) {
+		c.Objective, c.Points, c.Epsilon, c.Alpha, c.Beta = BarlowTwins, 100000, 9, 9, 9
+	}))
+}
+
+func TestSettingsThatMustMatter(t *testing.T) {
+	e := pure(t)
+	seen := map[string][]float32{"default": trained(t, e, 1, func(*Config) {})}
+	for name, change := range map[string]func(*Config){
+		"alpha":         func(c *Config) { c.Alpha = 0 },
+		"beta":          func(c *Config) { c.Beta = 0 },
+		"cosine":        func(c *Config) { c.Distillation = DistillCosine },
+		"mse":           func(c *Config) { c.Distillation = DistillMSE },
+		"frobenius":     func(c *Config) { c.Divergence = Frobenius },
+		"literal":       func(c *Config) { c.Scaling = Literal },
+		"barlow twins":  func(c *Config) { c.Objective = BarlowTwins },
+		"sigma":         func(c *Config) { c.Sigma = 1 },
+		"epsilon":       func(c *Config) { c.Epsilon = 0.5 },
+		"sweeps":        func(c *Config) { c.Sweeps = 1 },
+		"edge drop":     func(c *Config) { c.EdgeDrop = 0 },
+		"feature mask":  func(c *Config) { c.FeatureMask = 0 },
+		"no replay":     func(c *Config) { c.Buffer = 0 },
+		"learning rate": func(c *Config) { c.LearningRate = 0.01 },
+	} {
+		z := trained(t, e, 1, change)
+		for _, v := range z {
+			require.False(t, math.IsNaN(float64(v)), name)
+		}
+		for other, before := range seen {
+			require.NotEqual(t, before, z, "%s and %s", name, other)
+		}
+		seen[name] = z
+	}
+}
+
+// With α = 0, and before there is a teacher, the plans alone are learned: the target cost C* may be anything.
+func TestAlphaZeroIsMatchingAlone(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		c := tinyConfig()
+		c.Alpha = 0
+		for _, s := range learn(t, newTiny(t, e, c, 1), 0, 1) {
+			require.Equal(t, s.Terms[1].Value, s.Terms[0].Value)
+			require.Positive(t, s.Terms[2].Value, "L_str is reported all the same")
+		}
+	})
+}
+
+func TestLossFalls(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, objective := range []Objective{Transport, BarlowTwins} {
+			c := tinyConfig()
+			c.Objective, c.Epochs = objective, 30
+			steps := learn(t, newTiny(t, e, c, 1), 0, 1)
+			mean := func(steps []continual.Step) (sum float64) {
+				for _, s := range steps {
+					sum += s.Terms[0].Value / float64(len(steps))
+				}
+				return sum
+			}
+			require.Less(t, mean(steps[25:]), 0.8*mean(steps[:5]), objective)
+		}
+	})
+}
+
+func TestReport(t *testing.T) {
+	l, stream := newTiny(t, pure(t), tinyConfig(), 1), tinyStream(t)
+	replayed := 0
+	for i, task := range stream.Tasks {
+		var steps []continual.Step
+		report, err := l.Learn(context.Background(), i, task.Graph, func(s continual.Step) { steps = append(steps, s) })
+		require.NoError(t, err)
+		require.Equal(t, i, report.Task)
+		require.Equal(t, 4, report.Epochs)
+		require.Equal(t, task.Graph.NumNodes()+replayed, report.Nodes)
+		require.Equal(t, steps[0].Terms, report.FirstLoss)
+		require.Equal(t, steps[3].Terms, report.LastLoss)
+		for i, s := range steps {
+			require.Equal(t, []int{report.Task, i, 4}, []int{s.Task, s.Epoch, s.Epochs})
+		}
+		for _, share := range []string{"diagonal_mass", "graph_diagonal_mass", "entropy"} {
+			require.Greater(t, report.Diagnostics[share], 0.0, share)
+			require.LessOrEqual(t, report.Diagnostics[share], 1.0, share)
+		}
+		for _, small := range []string{"marginal_error", "graph_marginal_error"} {
+			require.Less(t, report.Diagnostics[small], 0.01, small)
+		}
+		replayed += 12
+	}
+}
+
+func TestPointsBeyondTheTask(t *testing.T) {
+	e, stream := pure(t), tinyStream(t)
+	least := min(stream.Tasks[0].Graph.NumNodes(), stream.Tasks[1].Graph.NumNodes()+12)
+	c := tinyConfig()
+	c.Points = 1000
+	cols := stream.Tasks[0].Graph.Features.Cols
+	_, err := New(e, c, cols, SizesOf(stream), 1)
+	require.ErrorContains(t, err, "points is 1000")
+	require.ErrorContains(t, err, "lower points to "+strconv.Itoa(least))
+
+	// The same where the graph was not announced.
+	l, err := New(e, c, cols, nil, 1)
+	require.NoError(t, err)
+	_, err = l.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
+	require.ErrorContains(t, err, "points is 1000")
+	require.ErrorContains(t, err, strconv.Itoa(stream.Tasks[0].Graph.NumNodes())+" nodes")
+}
+
+func TestNewRefusesABadConfig(t *testing.T) {
+	c := tinyConfig()
+	c.Epsilon, c.Epochs = 0, 0
+	_, err := New(pure(t), c, 5, []encoder.Size{{Nodes: 100, Chunks: []int{100}}}, 1)
+	require.ErrorContains(t, err, "epsilon")
+	require.ErrorContains(t, err, "epochs")
+}
+
+func TestCancellation(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		c := tinyConfig()
+		c.Epochs = 1000
+		l := newTiny(t, e, c, 1)
+		graph := tinyStream(t).Tasks[0].Graph
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(context.Background())
+		taken := 0
+		_, err := l.Learn(ctx, 0, graph, func(continual.Step) {
+			if taken++; taken == 3 {
+				cancel()
+			}
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 3, taken, "no step after the cancellation")
+		for range 1000 { // the engine's own workers end a little later
+			if runtime.NumGoroutine() <= before {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		require.LessOrEqual(t, runtime.NumGoroutine(), before)
+
+		_, err = l.Learn(ctx, 0, graph, nil)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// One NaN among the features spoils the batch's statistics, or the feature cost where its node is aligned.
+func TestNaNNamesTaskStepAndTerm(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for objective, term := range map[Objective]string{Transport: "(graph plan|structure is NaN)", BarlowTwins: "total is NaN"} {
+			c := tinyConfig()
+			c.Objective, c.FeatureMask = objective, 0
+			l := newTiny(t, e, c, 1)
+			learn(t, l, 0, 1)
+			_, err := l.Learn(context.Background(), 1, spoiled(tinyStream(t).Tasks[1].Graph, 17), nil)
+			require.Error(t, err)
+			require.Regexp(t, "task 2, step 1: .*"+term, err.Error())
+		}
+	})
+}
+
+// spoiled copies a graph with sparse features and makes the first of a node NaN.
+func spoiled(g *datasets.Graph, node int) *datasets.Graph {
+	bad := *g
+	bad.Features.Values = append([]float32(nil), g.Features.Values...)
+	bad.Features.Values[g.Features.Offsets[node]] = float32(math.NaN())
+	return &bad
+}

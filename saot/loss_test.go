@@ -1,0 +1,170 @@
+package saot
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport"
+)
+
+// L_mat through the plan of a cost, for both Θ and both scalings: the value by its definition in float64, the gradient
+// of the whole way from cost to loss by central differences.
+func TestMatchingLoss(t *testing.T) {
+	const m, sweeps = 6, 100
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, c := range []Config{
+			{Divergence: KL, Scaling: Balanced, Epsilon: 0.3},
+			{Divergence: KL, Scaling: Literal, Epsilon: 0.3},
+			{Divergence: Frobenius, Scaling: Balanced, Epsilon: 0.3},
+			{Divergence: Frobenius, Scaling: Literal, Epsilon: 0.3},
+		} {
+			t.Run(fmt.Sprint(c.Divergence, c.Scaling), func(t *testing.T) {
+				c.Sweeps = sweeps
+				rng := rand.New(rand.NewPCG(1, 1))
+				target, cost := sinkhorn(uniform(rng, m, m), 0.2, sweeps), uniform(rng, m, m)
+				reference := func() (sum float64) {
+					plan := sinkhorn(cost, c.Epsilon, sweeps)
+					for i, want := range target.RawMatrix().Data {
+						got := plan.RawMatrix().Data[i]
+						if c.Divergence == KL {
+							sum += want * math.Log(want/got)
+						} else {
+							sum += m * m * (want - got) * (want - got)
+						}
+					}
+					switch {
+					case c.Scaling == Literal:
+						return sum
+					case c.Divergence == KL:
+						return sum * c.Epsilon
+					}
+					return sum / m
+				}
+				got := evaluate(t, e, withGradients(func(in []*Node) *Node {
+					plan, _ := transport.Sinkhorn(in[1], c.sinkhorn())
+					return c.MatchingLoss(in[0], plan, in[1])
+				}), target, cost)
+				requireClose(t, []float64{reference()}, got[0], 1e-4)
+				requireZero(t, got[1], "the target gets no gradient")
+				requireClose(t, centralDifferences(cost, reference), got[2], 2e-3)
+			})
+		}
+	})
+}
+
+func TestStructureLoss(t *testing.T) {
+	const m = 5
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for scaling, unit := range map[Scaling]float64{Balanced: 1.0 / m, Literal: 1.0 / (m * m)} {
+			rng := rand.New(rand.NewPCG(2, 2))
+			target, cost := uniform(rng, m, m), uniform(rng, m, m)
+			reference := func() float64 {
+				var d mat.Dense
+				d.Sub(target, cost)
+				return unit * math.Pow(mat.Norm(&d, 2), 2) // the 2-norm of a mat.Matrix is Frobenius'
+			}
+			got := evaluate(t, e, withGradients(func(in []*Node) *Node { return Config{Scaling: scaling}.StructureLoss(in[0], in[1]) }), target, cost)
+			requireClose(t, []float64{reference()}, got[0], 1e-5)
+			requireZero(t, got[1], "the target gets no gradient")
+			requireClose(t, centralDifferences(cost, reference), got[2], 1e-4)
+		}
+	})
+}
+
+func TestPointDistillation(t *testing.T) {
+	const m, d = 5, 3
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, kind := range []Distillation{DistillCosine, DistillMSE} {
+			rng := rand.New(rand.NewPCG(3, 3))
+			z, teacher := gaussian(rng, m, d), gaussian(rng, m, d)
+			reference := func() (sum float64) {
+				for i := range m {
+					a, b := mat.DenseCopyOf(z).RowView(i), teacher.RowView(i)
+					if kind == DistillCosine {
+						sum += 1 - mat.Dot(a, b)/(mat.Norm(a, 2)*mat.Norm(b, 2))
+						continue
+					}
+					var diff mat.VecDense
+					diff.SubVec(a, b)
+					sum += mat.Dot(&diff, &diff) / d
+				}
+				return sum / m
+			}
+			got := evaluate(t, e, withGradients(func(in []*Node) *Node { return Config{Distillation: kind}.PointDistillation(in[0], in[1]) }), z, teacher)
+			requireClose(t, []float64{reference()}, got[0], 1e-5, kind)
+			requireClose(t, centralDifferences(z, reference), got[1], 1e-4, kind)
+			requireZero(t, got[2], "the teacher gets no gradient")
+		}
+	})
+}
+
+// Two padded rows hold large numbers, which the mask must keep out of value and gradient.
+func TestBarlowTwinsLoss(t *testing.T) {
+	const n, d = 7, 3
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		rng := rand.New(rand.NewPCG(4, 4))
+		z1, z2, mask := gaussian(rng, n+2, d), gaussian(rng, n+2, d), mat.NewDense(n+2, 1, nil)
+		for i := range n + 2 {
+			if i < n {
+				mask.Set(i, 0, 1)
+				continue
+			}
+			z1.Set(i, 0, 1000)
+			z2.Set(i, 1, -1000)
+		}
+		reference := func() (sum float64) {
+			for i := range d {
+				for j := range d {
+					c := covariance(z1, i, z2, j, n) / math.Sqrt(covariance(z1, i, z1, i, n)*covariance(z2, j, z2, j, n)) * (n - 1) / n
+					if i == j {
+						sum += (1 - c) * (1 - c)
+					} else {
+						sum += c * c / d
+					}
+				}
+			}
+			return sum
+		}
+		got := evaluate(t, e, func(in []*Node) []*Node {
+			loss := BarlowTwinsLoss(in[0], in[1], in[2])
+			return append([]*Node{loss}, Gradient(loss, in[0], in[1])...)
+		}, z1, z2, mask)
+		requireClose(t, []float64{reference()}, got[0], 1e-4)
+		requireClose(t, centralDifferences(z1, reference), got[1], 1e-3)
+		requireClose(t, centralDifferences(z2, reference), got[2], 1e-3)
+	})
+}
+
+// covariance is the unbiased one of column i of a and column j of b over the first n rows.
+func covariance(a *mat.Dense, i int, b *mat.Dense, j, n int) (sum float64) {
+	var meanA, meanB float64
+	for k := range n {
+		meanA += a.At(k, i) / float64(n)
+		meanB += b.At(k, j) / float64(n)
+	}
+	for k := range n {
+		sum += (a.At(k, i) - meanA) * (b.At(k, j) - meanB) / float64(n-1)
+	}
+	return sum
+}
+
+// A zero embedding has no direction: the losses stay finite there.
+func TestPointDistillationAtZero(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		got := evaluate(t, e, withGradients(func(in []*Node) *Node {
+			return Config{Distillation: DistillCosine}.PointDistillation(in[0], in[1])
+		}), mat.NewDense(2, 2, nil), mat.NewDense(2, 2, []float64{1, 2, 3, 4}))
+		require.InDelta(t, 1, got[0][0], 1e-6)
+		for _, g := range got[1] {
+			require.False(t, math.IsNaN(g) || math.IsInf(g, 0))
+		}
+	})
+}
