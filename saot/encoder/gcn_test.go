@@ -159,6 +159,38 @@ func TestPropagationAgainstDense(t *testing.T) {
 	})
 }
 
+// At a size that engines share out among threads, value and gradient repeat bit for bit. ONNX Runtime's scatter, which
+// this takes the place of, lost updates in about one of seven calls at 5000 edges and width 512.
+func TestPropagationRepeatsBitForBit(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		const n, width = 1000, 128
+		g := randomGraph(t, n, width, 2)
+		b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
+		require.NoError(t, err)
+		operator, err := b.Operator(&g.Adjacency)
+		require.NoError(t, err)
+		f, err := e.Func(t.Name(), func(in []*Node) []*Node {
+			y := NewPropagation(in[1+OperatorTensors:], in[1:1+OperatorTensors]).Apply(in[0])
+			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in[0])[0]}
+		})
+		require.NoError(t, err)
+		h := tensors.FromFlatDataAndDimensions(g.Features.Dense, n, width)
+		inputs := slices.Concat([]*tensors.Tensor{h}, operator.Tensors(), b.Topology())
+		var first [2][]float32
+		for call := range 20 {
+			out, err := f.Call(inputs...)
+			require.NoError(t, err)
+			for i, x := range out {
+				flat := tensors.MustCopyFlatData[float32](x)
+				if call == 0 {
+					first[i] = flat
+				}
+				require.True(t, slices.Equal(first[i], flat), "call %d, output %d", call, i)
+			}
+		}
+	})
+}
+
 // halved splits the edges in two.
 func halved(t *testing.T, a *datasets.Adjacency) (even, odd *datasets.Adjacency) {
 	t.Helper()
