@@ -93,7 +93,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	e, err := engine.Open(r.Engine)
-	if err != nil && r.Engine != "" {
+	if errors.Is(err, engine.ErrUnknown) {
 		return usageError{err}
 	}
 	if err != nil {
