@@ -48,8 +48,8 @@ type record struct {
 func defaultsFor(dataset string) saot.Config {
 	c := saot.DefaultConfig()
 	if dataset == "synthetic" {
-		c.Encoder.Hidden, c.Encoder.Out = 128, 64
-		c.Points = 64
+		c.Encoder.Hidden, c.Encoder.Out = 256, 128
+		c.Points = 80
 		c.Buffer = 50
 	}
 	return c
