@@ -37,7 +37,7 @@ func BenchmarkStep(b *testing.B) {
 			l, batch := secondTask(b, name)
 			solver, err := transport.NewFusedGromovSolver(l.config.gromov())
 			require.NoError(b, err)
-			in := stepInputs[*tensors.Tensor]{featuresT: batch.FeaturesT, mask: batch.Mask, topology: batch.Topology(), weights: tensors.FromScalar(float32(l.config.Beta))}
+			in := stepInputs[*tensors.Tensor]{featuresT: batch.FeaturesT, mask: batch.Mask, weights: tensors.FromScalar(float32(l.config.Beta))}
 			in.projected, _, err = l.encoder.Forward(batch)
 			require.NoError(b, err)
 			var p *prepared
@@ -114,21 +114,18 @@ func (l *Learner) partialStep(stage int) (*engine.Func, error) {
 		return l.train, nil
 	}
 	return l.engine.ModelFunc("partial step", l.encoder.Store(), func(_ *model.Scope, nodes []*Node) []*Node {
-		in := stepInputs[*Node]{topology: make([]*Node, len(nodes)-len((&stepInputs[*Node]{}).fields(l.config, l.encoder.Features)))}
-		for i, field := range in.fields(l.config, l.encoder.Features) {
-			*field = nodes[i]
-		}
+		in := l.stepInputs(nodes)
 		projected := encoder.Project(l.encoder.Store().Scope(encoder.Scope), in.featuresT)
-		z1 := l.encodeView(encoder.Scope, projected, &in, 0, encoder.Training)
-		z2 := l.encodeView(encoder.Scope, projected, &in, 1, encoder.Training)
+		z1 := l.encodeView(encoder.Scope, projected, in, 0, encoder.Training)
+		z2 := l.encodeView(encoder.Scope, projected, in, 1, encoder.Training)
 		sum := Add(ReduceAllSum(z1), ReduceAllSum(z2))
 		switch {
 		case stage == teacherStage:
-			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, &in, 0, encoder.Inference)))
-			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, &in, 1, encoder.Inference)))
+			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, in, 0, encoder.Inference)))
+			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, in, 1, encoder.Inference)))
 		case stage >= transportStage:
 			out := make([]*Node, numOutputs)
-			l.transportLosses(out, z1, z2, &in)
+			l.transportLosses(out, z1, z2, in)
 			sum = out[outTotal]
 			if stage == backwardStage {
 				for _, gradient := range l.encoder.Store().RootScope().BuildTrainableVariablesGradientsGraph(out[outTotal]) {

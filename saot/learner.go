@@ -156,7 +156,7 @@ func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, re
 	if err := l.resetOptimizer(); err != nil {
 		return err
 	}
-	in := stepInputs[*tensors.Tensor]{featuresT: b.FeaturesT, mask: b.Mask, topology: b.Topology()}
+	in := stepInputs[*tensors.Tensor]{featuresT: b.FeaturesT, mask: b.Mask}
 	if l.config.distils() {
 		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
 		projected, z, err := l.encoder.Forward(b)

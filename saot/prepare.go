@@ -32,7 +32,7 @@ type prepared struct {
 // into sets the inputs of a step.
 func (p *prepared) into(in *stepInputs[*tensors.Tensor]) {
 	for i, operator := range p.operators {
-		copy(in.operators[i][:], operator.Tensors())
+		in.operators[i] = operator.Tensors()
 	}
 	in.masked, in.points, in.graphPlan, in.target = p.masked, p.points, p.graphPlan, p.target
 }
@@ -83,7 +83,7 @@ func (l *Learner) prepare(solver *transport.FusedGromovSolver, b *encoder.Batch,
 	p := &prepared{}
 	v1, v2 := view.Pair(b.Graph, l.config.view(), rng)
 	for i, v := range []view.View{v1, v2} {
-		op, err := b.Operator(&v.Adjacency)
+		op, err := encoder.NewOperator(&v.Adjacency, b.Size)
 		if err != nil {
 			return nil, err
 		}

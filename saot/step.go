@@ -27,13 +27,12 @@ var lossNames = [...]string{outTotal: "total", outMatching: "matching", outStruc
 // stepInputs are the tensors of one training step in the order in which the graph takes them. Those that the settings
 // have no use for are absent.
 type stepInputs[T any] struct {
-	featuresT, mask    T                             // Xᵀ [F, N] and the real nodes [N, 1]
-	operators          [2][encoder.OperatorTensors]T // Â of both views
-	masked             [2]T                          // feature columns that each view masks [k]
-	points             T                             // the M aligned nodes [M, 1]
-	graphPlan, target  T                             // π_G* and C* [M, M]
-	projected, weights T                             // the teacher's X·W₁ [N, hidden]; β, or 0 while there is no teacher
-	topology           []T                           // of the batch, shared by the views
+	featuresT, mask    T      // Xᵀ [F, N] and the real nodes [N, 1]
+	operators          [2][]T // Â of both views; their length grows with the largest degree
+	masked             [2]T   // feature columns that each view masks [k]
+	points             T      // the M aligned nodes [M, 1]
+	graphPlan, target  T      // π_G* and C* [M, M]
+	projected, weights T      // the teacher's X·W₁ [N, hidden]; β, or 0 while there is no teacher
 }
 
 // fields lists the inputs that a step with these settings has.
@@ -53,9 +52,6 @@ func (in *stepInputs[T]) fields(c Config, features int) []*T {
 	if c.distils() {
 		list = append(list, &in.projected, &in.weights)
 	}
-	for i := range in.topology {
-		list = append(list, &in.topology[i])
-	}
 	return list
 }
 
@@ -68,18 +64,25 @@ func flatten(in *stepInputs[*tensors.Tensor], c Config, features int) []*tensors
 	return out
 }
 
-// step builds one training step (Eq. 13): both views through the encoder, the losses, and Adam's update. It returns one
-// vector of numOutputs figures.
-func (l *Learner) step(_ *model.Scope, nodes []*Node) []*Node {
-	in := stepInputs[*Node]{}
-	in.topology = make([]*Node, len(nodes)-len(in.fields(l.config, l.encoder.Features))) // its depth depends on the graph
+// stepInputs names the nodes of a training step's graph. All that the operators don't take has a fixed number.
+func (l *Learner) stepInputs(nodes []*Node) *stepInputs[*Node] {
+	in := new(stepInputs[*Node])
+	depth := (len(nodes) - len(in.fields(l.config, l.encoder.Features))) / 2
+	in.operators = [2][]*Node{make([]*Node, depth), make([]*Node, depth)}
 	for i, field := range in.fields(l.config, l.encoder.Features) {
 		*field = nodes[i]
 	}
+	return in
+}
+
+// step builds one training step (Eq. 13): both views through the encoder, the losses, and Adam's update. It returns one
+// vector of numOutputs figures.
+func (l *Learner) step(_ *model.Scope, nodes []*Node) []*Node {
+	in := l.stepInputs(nodes)
 	scope := l.encoder.Store().Scope(encoder.Scope)
 	projected := encoder.Project(scope, in.featuresT)
-	z1 := l.encodeView(encoder.Scope, projected, &in, 0, encoder.Training)
-	z2 := l.encodeView(encoder.Scope, projected, &in, 1, encoder.Training)
+	z1 := l.encodeView(encoder.Scope, projected, in, 0, encoder.Training)
+	z2 := l.encodeView(encoder.Scope, projected, in, 1, encoder.Training)
 
 	out := make([]*Node, numOutputs)
 	for i := range out {
@@ -88,7 +91,7 @@ func (l *Learner) step(_ *model.Scope, nodes []*Node) []*Node {
 	if l.config.Objective == BarlowTwins {
 		out[outTotal] = BarlowTwinsLoss(z1, z2, in.mask)
 	} else {
-		l.transportLosses(out, z1, z2, &in)
+		l.transportLosses(out, z1, z2, in)
 	}
 	optimizer.Adam().LearningRate(l.config.LearningRate).Epsilon(1e-8).Done().
 		UpdateGraph(l.encoder.Store().RootScope(), projected.Graph(), out[outTotal])
@@ -101,7 +104,7 @@ func (l *Learner) encodeView(scopePath string, projected *Node, in *stepInputs[*
 	if in.masked[view] != nil {
 		projected = encoder.MaskColumns(scope, projected, in.featuresT, in.masked[view])
 	}
-	return l.config.Encoder.Encode(scope, projected, encoder.NewPropagation(in.topology, in.operators[view][:]), in.mask, mode)
+	return l.config.Encoder.Encode(scope, projected, encoder.NewPropagation(in.operators[view]), in.mask, mode)
 }
 
 // transportLosses fills in L_total = L_mat + α·L_str + β·L_skd and its parts.

@@ -33,7 +33,7 @@ const maxBuckets = 3
 func NewBuckets(sizes []Size) *Buckets {
 	nodes := make([]int, len(sizes))
 	for i, s := range sizes {
-		nodes[i] = s.Nodes
+		nodes[i] = s.Nodes + 1
 	}
 	b := &Buckets{}
 	for _, n := range engine.Budgets(nodes, maxBuckets) {
@@ -51,13 +51,14 @@ func (b *Buckets) Fit(s Size) Size { return b.fit(s, 0.25) }
 
 // fit widens the graph's bucket where it must, by the share slack at least.
 func (b *Buckets) fit(s Size, slack float64) Size {
-	i, _ := slices.BinarySearchFunc(b.sizes, s.Nodes, func(x Size, n int) int { return x.Nodes - n })
+	nodes := s.Nodes + 1 // the last node and the last chunk of every level are padding: see NewOperator
+	i, _ := slices.BinarySearchFunc(b.sizes, nodes, func(x Size, n int) int { return x.Nodes - n })
 	if i == len(b.sizes) {
-		b.sizes = append(b.sizes, Size{Nodes: s.Nodes})
+		b.sizes = append(b.sizes, Size{Nodes: nodes})
 	}
 	room := slices.Clone(b.sizes[i].Chunks)
 	for level, need := range s.Chunks {
-		need++ // every level ends in a padding chunk
+		need++
 		if level == len(room) {
 			room = append(room, need)
 		} else if need > room[level] {
@@ -75,7 +76,6 @@ type Batch struct {
 	Size      Size            // padded
 	FeaturesT *tensors.Tensor // [F, N] float32
 	Mask      *tensors.Tensor // [N, 1] float32, 1 on real nodes
-	topology  *topology
 }
 
 // NewBatch uploads the features of a graph.
@@ -86,8 +86,7 @@ func NewBatch(g *datasets.Graph, size Size) (*Batch, error) {
 	if g.Features.Rows != g.NumNodes() {
 		return nil, fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
 	}
-	topology, err := newTopology(&g.Adjacency, size)
-	if err != nil {
+	if err := size.holds(g.NumNodes(), chunkCounts(&g.Adjacency)); err != nil {
 		return nil, err
 	}
 	mask := make([]float32, size.Nodes)
@@ -95,18 +94,15 @@ func NewBatch(g *datasets.Graph, size Size) (*Batch, error) {
 		mask[i] = 1
 	}
 	return &Batch{
-		Graph: g, Size: size, topology: topology,
+		Graph: g, Size: size,
 		FeaturesT: transposedFeatures(&g.Features, size.Nodes),
 		Mask:      tensors.FromFlatDataAndDimensions(mask, size.Nodes, 1),
 	}, nil
 }
 
-// Topology returns the tensors that NewPropagation takes for every view of the batch.
-func (b *Batch) Topology() []*tensors.Tensor { return b.topology.tensors }
-
 // Finalize frees the tensors now rather than at the next garbage collection.
 func (b *Batch) Finalize() {
-	for _, t := range append([]*tensors.Tensor{b.FeaturesT, b.Mask}, b.topology.tensors...) {
+	for _, t := range []*tensors.Tensor{b.FeaturesT, b.Mask} {
 		_ = t.FinalizeAll()
 	}
 }

@@ -56,13 +56,13 @@ func TestBucketsHoldWhatWasAnnounced(t *testing.T) {
 
 func TestBucketsGrowOnSurprise(t *testing.T) {
 	b := NewBuckets([]Size{{Nodes: 100, Chunks: []int{399}}})
-	require.Equal(t, Size{100, []int{400}}, b.Fit(Size{50, []int{10}}))
-	require.Equal(t, Size{100, []int{500}}, b.Fit(Size{50, []int{400}}), "by a quarter")
-	require.Equal(t, Size{100, []int{901}}, b.Fit(Size{50, []int{900}}), "or as much as is needed")
-	require.Equal(t, Size{100, []int{901, 8}}, b.Fit(Size{50, []int{1, 7}}), "a level of its own")
-	require.Equal(t, Size{200, []int{21}}, b.Fit(Size{200, []int{20}}), "a shape of its own")
-	require.Equal(t, Size{200, []int{21}}, b.Fit(Size{101, []int{0}}))
-	require.Equal(t, Size{7, []int{4}}, NewBuckets(nil).Fit(Size{7, []int{3}}), "nothing announced")
+	require.Equal(t, Size{101, []int{400}}, b.Fit(Size{50, []int{10}}))
+	require.Equal(t, Size{101, []int{500}}, b.Fit(Size{50, []int{400}}), "by a quarter")
+	require.Equal(t, Size{101, []int{901}}, b.Fit(Size{50, []int{900}}), "or as much as is needed")
+	require.Equal(t, Size{101, []int{901, 8}}, b.Fit(Size{50, []int{1, 7}}), "a level of its own")
+	require.Equal(t, Size{201, []int{21}}, b.Fit(Size{200, []int{20}}), "a shape of its own")
+	require.Equal(t, Size{201, []int{21}}, b.Fit(Size{101, []int{0}}))
+	require.Equal(t, Size{8, []int{4}}, NewBuckets(nil).Fit(Size{7, []int{3}}), "nothing announced")
 }
 
 // By hand: a star of 70 leaves has 9 chunks for the hub and one a leaf, then ⌈9/8⌉ = 2, then 1.
@@ -110,9 +110,9 @@ func TestNewBatchRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "20 nodes but 19 feature rows")
 
 	for name, size := range map[string]Size{
-		"nodes":  {Nodes: 19, Chunks: fits.Chunks},
-		"levels": {Nodes: 20, Chunks: fits.Chunks[:1]},
-		"chunks": {Nodes: 20, Chunks: []int{fits.Chunks[0] - 1, fits.Chunks[1]}},
+		"nodes":  {Nodes: 20, Chunks: fits.Chunks},
+		"levels": {Nodes: 21, Chunks: fits.Chunks[:1]},
+		"chunks": {Nodes: 21, Chunks: []int{fits.Chunks[0] - 1, fits.Chunks[1]}},
 	} {
 		_, err = NewBatch(g, size)
 		require.ErrorContains(t, err, name)
@@ -120,14 +120,9 @@ func TestNewBatchRefuses(t *testing.T) {
 }
 
 func TestOperatorRefuses(t *testing.T) {
-	g := randomGraph(t, 20, 2, 1)
-	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
-	require.NoError(t, err)
-	_, err = b.Operator(&randomGraph(t, 19, 2, 1).Adjacency)
-	require.ErrorContains(t, err, "19 nodes, the batch 20")
-
-	more, err := datasets.NewAdjacency(20, []int32{18}, []int32{19}) // the isolated nodes
-	require.NoError(t, err)
-	_, err = b.Operator(&more)
-	require.ErrorContains(t, err, "edge from node 18 to node 19")
+	size := SizeOf(randomGraph(t, 20, 2, 1))
+	fits := NewBuckets([]Size{size}).Fit(size)
+	larger := randomGraph(t, 21, 2, 1)
+	_, err := NewOperator(&larger.Adjacency, fits)
+	require.ErrorContains(t, err, "21 nodes")
 }

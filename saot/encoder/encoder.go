@@ -59,12 +59,11 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 	return enc, errors.Join(err1, err2)
 }
 
-// forward encodes a clean graph: inputs are Xᵀ, mask, the operator and the topology; outputs are X·W₁ and Z.
+// forward encodes a clean graph: inputs are Xᵀ, mask and the operator; outputs are X·W₁ and Z.
 func (enc *Encoder) forward(in []*Node, mode Mode) []*Node {
 	scope := enc.store.Scope(Scope)
 	projected := Project(scope, in[0])
-	propagation := NewPropagation(in[2+OperatorTensors:], in[2:2+OperatorTensors])
-	return []*Node{projected, enc.Config.Encode(scope, projected, propagation, in[1], mode)}
+	return []*Node{projected, enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], mode)}
 }
 
 // Store returns the variables, for a training step that updates them.
@@ -100,12 +99,12 @@ func (enc *Encoder) Calibrate(g *datasets.Graph) error {
 }
 
 func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
-	op, err := b.Operator(&b.Graph.Adjacency)
+	op, err := NewOperator(&b.Graph.Adjacency, b.Size)
 	if err != nil {
 		return nil, err
 	}
 	defer op.Finalize()
-	out, err := f.Call(slices.Concat([]*tensors.Tensor{b.FeaturesT, b.Mask}, op.Tensors(), b.Topology())...)
+	out, err := f.Call(slices.Concat([]*tensors.Tensor{b.FeaturesT, b.Mask}, op.Tensors())...)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: forward pass over %d nodes: %w", b.Graph.NumNodes(), err)
 	}

@@ -114,7 +114,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		got := run(t, e, enc, g, func(in []*Node) []*Node {
 			scope, graph := enc.store.Scope(Scope), in[0].Graph()
 			projected := MaskColumns(scope, Project(scope, in[0]), in[0], Const(graph, masked))
-			z := enc.Config.Encode(scope, projected, NewPropagation(in[2+OperatorTensors:], in[2:2+OperatorTensors]), in[1], Training)
+			z := enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], Training)
 			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)), in[1])
 			variables := make([]*Node, len(names))
 			for i, name := range names {
@@ -167,15 +167,15 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 		g := randomGraph(t, n, width, 2)
 		b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 		require.NoError(t, err)
-		operator, err := b.Operator(&g.Adjacency)
+		operator, err := NewOperator(&g.Adjacency, b.Size)
 		require.NoError(t, err)
 		f, err := e.Func(t.Name(), func(in []*Node) []*Node {
-			y := NewPropagation(in[1+OperatorTensors:], in[1:1+OperatorTensors]).Apply(in[0])
+			y := NewPropagation(in[1:]).Apply(in[0])
 			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in[0])[0]}
 		})
 		require.NoError(t, err)
-		h := tensors.FromFlatDataAndDimensions(g.Features.Dense, n, width)
-		inputs := slices.Concat([]*tensors.Tensor{h}, operator.Tensors(), b.Topology())
+		h := tensors.FromFlatDataAndDimensions(append(slices.Clone(g.Features.Dense), make([]float32, width)...), n+1, width)
+		inputs := slices.Concat([]*tensors.Tensor{h}, operator.Tensors())
 		var first [2][]float32
 		for call := range 20 {
 			out, err := f.Call(inputs...)
@@ -214,22 +214,22 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *datasets.Graph, view *dat
 	n := g.NumNodes()
 	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 	require.NoError(t, err)
-	operator, err := b.Operator(view)
+	operator, err := NewOperator(view, b.Size)
 	require.NoError(t, err)
 	f, err := e.Func(t.Name(), func(in []*Node) []*Node {
-		p := NewPropagation(in[1+OperatorTensors:], in[1:1+OperatorTensors])
+		p := NewPropagation(in[1:])
 		y := p.Apply(in[0])
 		return []*Node{y, Gradient(ReduceAllSum(Mul(StopGradient(in[0]), y)), in[0])[0]}
 	})
 	require.NoError(t, err)
-	identity := make([]float32, n*n)
+	identity := make([]float32, (n+1)*n) // its last row belongs to the padding node
 	for i := range n {
 		identity[i*n+i] = 1
 	}
-	out, err := f.Call(slices.Concat([]*tensors.Tensor{tensors.FromFlatDataAndDimensions(identity, n, n)}, operator.Tensors(), b.Topology())...)
+	out, err := f.Call(slices.Concat([]*tensors.Tensor{tensors.FromFlatDataAndDimensions(identity, n+1, n)}, operator.Tensors())...)
 	require.NoError(t, err)
 	dense := func(x *tensors.Tensor) *mat.Dense {
-		return mat.NewDense(n, n, wide(tensors.MustCopyFlatData[float32](x)))
+		return mat.NewDense(n, n, wide(tensors.MustCopyFlatData[float32](x)[:n*n]))
 	}
 	gradient = mat.DenseCopyOf(dense(out[1]).T())
 	return dense(out[0]), gradient
