@@ -1,0 +1,359 @@
+package baseline_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// tinyConfig is small enough for the pure-Go engine to run every method in a moment.
+func tinyConfig() saot.Config {
+	c := saot.DefaultConfig()
+	c.Encoder.Hidden, c.Encoder.Out, c.Points, c.Epochs, c.Buffer = 8, 4, 16, 2, 10
+	return c
+}
+
+// tinyStream is two tasks of the generated dataset.
+func tinyStream(t *testing.T) *datasets.Stream {
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48, Words: 12})
+	require.NoError(t, err)
+	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+	require.NoError(t, err)
+	return s
+}
+
+// randomGraph is a graph with a node of no edges and features that fall off from column to column.
+func randomGraph(t *testing.T, n, features int) *datasets.Graph {
+	rng := seed.Stream(3, "graph", n, features)
+	var src, dst []int32
+	for range 2 * n {
+		src, dst = append(src, int32(rng.IntN(n-1))), append(dst, int32(rng.IntN(n-1)))
+	}
+	a, err := datasets.NewAdjacency(n, src, dst)
+	require.NoError(t, err)
+	x := make([]float32, n*features)
+	for i := range x {
+		x[i] = float32((rng.NormFloat64() + 1) * math.Exp(-0.2*float64(i%features)))
+	}
+	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: features, Dense: x}}
+}
+
+// twoHops is Â²X by dense matrices, Â from its definition.
+func twoHops(g *datasets.Graph) *mat.Dense {
+	n := g.NumNodes()
+	a, d := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	for i := range n {
+		a.Set(i, i, 1)
+		for _, j := range g.Adjacency.Neighborhood(i) {
+			a.Set(i, int(j), 1)
+		}
+		d.Set(i, i, 1/math.Sqrt(mat.Sum(a.RowView(i))))
+	}
+	x := mat.NewDense(n, g.Features.Cols, nil)
+	row := make([]float32, g.Features.Cols)
+	for i := range n {
+		g.Features.CopyRow(i, row)
+		for c, v := range row {
+			x.Set(i, c, float64(v))
+		}
+	}
+	var hat, out mat.Dense
+	hat.Product(d, a, d)
+	out.Product(&hat, &hat, x)
+	return &out
+}
+
+func learner(t *testing.T, m baseline.Method, e *engine.Engine, c saot.Config, g ...*datasets.Graph) continual.Learner {
+	var sizes []encoder.Size
+	for _, graph := range g {
+		sizes = append(sizes, encoder.SizeOf(graph))
+	}
+	l, err := baseline.New(m, e, c, g[0].Features.Cols, sizes, 7)
+	require.NoError(t, err)
+	return l
+}
+
+func embed(t *testing.T, l continual.Learner, g *datasets.Graph) *mat.Dense {
+	e, err := l.Embed(context.Background(), g)
+	require.NoError(t, err)
+	require.Equal(t, g.NumNodes(), e.Rows)
+	out := mat.NewDense(e.Rows, e.Cols, nil)
+	for i, v := range e.Data {
+		out.RawMatrix().Data[i] = float64(v)
+	}
+	return out
+}
+
+func learn(t *testing.T, l continual.Learner, task int, g *datasets.Graph) {
+	_, err := l.Learn(context.Background(), task, g, nil)
+	require.NoError(t, err)
+}
+
+func TestNamesParseBack(t *testing.T) {
+	for _, m := range baseline.Methods() {
+		parsed, err := baseline.ParseMethod(m.String())
+		require.NoError(t, err)
+		require.Equal(t, m, parsed)
+	}
+	_, err := baseline.ParseMethod("sao")
+	require.ErrorContains(t, err, `unknown method "sao"`)
+	require.ErrorContains(t, err, "propagated-pca")
+}
+
+func TestAblationsSetOneField(t *testing.T) {
+	d := saot.DefaultConfig()
+	require.Equal(t, d, baseline.SAOT.Settings(d))
+	for m, change := range map[baseline.Method]func(*saot.Config){
+		baseline.SAOTNoDistill: func(c *saot.Config) { c.Distillation = saot.DistillNone },
+		baseline.SAOTCosine:    func(c *saot.Config) { c.Distillation = saot.DistillCosine },
+		baseline.SAOTMSE:       func(c *saot.Config) { c.Distillation = saot.DistillMSE },
+		baseline.SAOTBarlow:    func(c *saot.Config) { c.Objective = saot.BarlowTwins },
+	} {
+		want := saot.DefaultConfig()
+		change(&want)
+		require.Equal(t, want, m.Settings(d), m)
+	}
+}
+
+func TestNewRefusesGraphsWithoutFeatures(t *testing.T) {
+	for _, m := range baseline.Methods()[baseline.Features:] {
+		_, err := baseline.New(m, nil, tinyConfig(), 0, nil, 1)
+		require.ErrorContains(t, err, "no", m)
+		require.ErrorContains(t, err, "feature", m)
+	}
+}
+
+// By hand: task 1 has classes 0 (6 train nodes) and 1 (3), task 2 has 2 (9) and 3 (3); the
+// held-out nodes are 2 and 1, and 3 and 1. After task 1 class 0 wins everywhere: 2 of 3 right. After task 2 class 2 has
+// the most train nodes of all, so Class-IL gives task 1 nothing and task 2 3 of 4; Task-IL keeps 2/3 and 3/4.
+func TestMajorityByHand(t *testing.T) {
+	counts := [][2][2]int{{{6, 2}, {3, 1}}, {{9, 3}, {3, 1}}} // task, class: train nodes, and as many of valid as of test
+	s := &datasets.Stream{Dataset: "hand", NumClasses: 4}
+	for k, classes := range counts {
+		task := datasets.Task{Index: k, Classes: []int32{int32(2 * k), int32(2*k + 1)}}
+		for c, count := range classes {
+			for i := range count[0] + 2*count[1] {
+				node := int32(len(task.Labels))
+				task.Labels, task.Nodes = append(task.Labels, int32(2*k+c)), append(task.Nodes, node)
+				switch {
+				case i < count[0]:
+					task.Split.Train = append(task.Split.Train, node)
+				case i < count[0]+count[1]:
+					task.Split.Valid = append(task.Split.Valid, node)
+				default:
+					task.Split.Test = append(task.Split.Test, node)
+				}
+			}
+		}
+		n := len(task.Labels)
+		task.Graph = &datasets.Graph{Adjacency: datasets.Adjacency{Offsets: make([]int64, n+1)}, Features: datasets.Features{Rows: n}}
+		s.Tasks = append(s.Tasks, task)
+	}
+	l, err := baseline.New(baseline.Majority, nil, saot.DefaultConfig(), 0, saot.SizesOf(s), 1)
+	require.NoError(t, err)
+	result, err := continual.Run(context.Background(), s, l, continual.Options{})
+	require.NoError(t, err)
+	for _, p := range continual.Probes() {
+		class, ok := result.Score(continual.ClassIL, p)
+		require.True(t, ok)
+		require.InDelta(t, (0+75)/2., class.AP, 1e-9)
+		require.InDelta(t, -200/3., class.AF, 1e-9)
+		task, ok := result.Score(continual.TaskIL, p)
+		require.True(t, ok)
+		require.InDelta(t, (200/3.+75)/2, task.AP, 1e-9)
+		require.InDelta(t, 0, task.AF, 1e-9)
+	}
+}
+
+func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
+	for _, g := range []*datasets.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph} { // dense and sparse features
+		x := embed(t, learner(t, baseline.Features, nil, tinyConfig(), g), g)
+		row := make([]float32, g.Features.Cols)
+		for i := range g.NumNodes() {
+			g.Features.CopyRow(i, row)
+			for c, v := range row {
+				require.Equal(t, float64(v), x.At(i, c))
+			}
+		}
+		got := embed(t, learner(t, baseline.Propagated, nil, tinyConfig(), g), g)
+		require.True(t, mat.EqualApprox(twoHops(g), got, 1e-6))
+	}
+}
+
+// With no more features than the width the projection is a rotation, so that all inner products stay; the rest is zeros.
+func TestProjectionRotatesAndPads(t *testing.T) {
+	g := randomGraph(t, 12, 5)
+	c := tinyConfig()
+	c.Encoder.Out = 7
+	z := embed(t, learner(t, baseline.PropagatedRandom, nil, c, g), g)
+	require.Equal(t, 7, z.RawMatrix().Cols)
+	var want, got mat.Dense
+	want.Mul(twoHops(g), twoHops(g).T())
+	got.Mul(z, z.T())
+	require.True(t, mat.EqualApprox(&want, &got, 1e-5))
+	require.Zero(t, mat.Norm(z.Slice(0, 12, 5, 7), 1))
+
+	c.Encoder.Out = 3
+	require.Equal(t, 3, embed(t, learner(t, baseline.PropagatedRandom, nil, c, g), g).RawMatrix().Cols)
+}
+
+// The first components against gonum's, which takes the singular vectors of the dense matrix; the sign of each is free.
+// 60 features are more than 4 + 32, so that the iteration is put to use.
+func TestPCAAgainstGonum(t *testing.T) {
+	for _, features := range []int{10, 60} {
+		g := randomGraph(t, 40, features)
+		c := tinyConfig()
+		l := learner(t, baseline.PropagatedPCA, nil, c, g)
+		learn(t, l, 0, g)
+		z := embed(t, l, g)
+
+		x := twoHops(g)
+		var pc stat.PC
+		require.True(t, pc.PrincipalComponents(x, nil))
+		var vectors, want mat.Dense
+		pc.VectorsTo(&vectors)
+		for j := range features {
+			mean := stat.Mean(mat.Col(nil, j, x), nil)
+			for i := range 40 {
+				x.Set(i, j, x.At(i, j)-mean)
+			}
+		}
+		want.Mul(x, vectors.Slice(0, features, 0, c.Encoder.Out))
+		for k := range c.Encoder.Out {
+			a, b := mat.Col(nil, k, &want), mat.Col(nil, k, z)
+			if a[0]*b[0] < 0 {
+				for i := range b {
+					b[i] = -b[i]
+				}
+			}
+			require.InDeltaSlice(t, a, b, 1e-5, "component %d of %d features", k, features)
+		}
+	}
+}
+
+// Four equal rows have no variance: nothing is left to embed, and the width is kept.
+func TestPCAOfConstantFeatures(t *testing.T) {
+	g := randomGraph(t, 4, 3)
+	g.Adjacency = datasets.Adjacency{Offsets: make([]int64, 5)}
+	for i := range g.Features.Dense {
+		g.Features.Dense[i] = 1
+	}
+	l := learner(t, baseline.PropagatedPCA, nil, tinyConfig(), g)
+	learn(t, l, 0, g)
+	z := embed(t, l, g)
+	require.Equal(t, 4, z.RawMatrix().Cols)
+	require.InDelta(t, 0, mat.Norm(z, 1), 1e-6)
+}
+
+// All that a control knows after a task goes through Save and Load.
+func TestControlsResume(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		s := tinyStream(t)
+		first, second := s.Tasks[0].Graph, s.Tasks[1].Graph
+		for _, m := range []baseline.Method{baseline.Majority, baseline.PropagatedRandom, baseline.PropagatedPCA, baseline.RandomCalibrated} {
+			through, resumed := learner(t, m, e, tinyConfig(), first, second), learner(t, m, e, tinyConfig(), first, second)
+			learn(t, through, 0, first)
+			var state bytes.Buffer
+			require.NoError(t, through.Save(&state), m)
+			require.NoError(t, resumed.Load(&state), m)
+			learn(t, through, 1, second)
+			learn(t, resumed, 1, second)
+			a, err := through.Embed(context.Background(), first)
+			require.NoError(t, err)
+			b, err := resumed.Embed(context.Background(), first)
+			require.NoError(t, err)
+			require.Equal(t, a, b, m)
+		}
+	})
+}
+
+func TestLoadRefusesDamagedState(t *testing.T) {
+	g := randomGraph(t, 12, 5)
+	err := learner(t, baseline.PropagatedPCA, nil, tinyConfig(), g).Load(bytes.NewReader([]byte("no state")))
+	require.ErrorContains(t, err, "baseline: load")
+}
+
+func TestRandomIsWhereSAOTStarts(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := tinyStream(t).Tasks[0].Graph
+		random, untrained := learner(t, baseline.Random, e, tinyConfig(), g), learner(t, baseline.SAOT, e, tinyConfig(), g)
+		learn(t, random, 0, g)
+		require.Equal(t, embed(t, untrained, g), embed(t, random, g))
+	})
+}
+
+// The one pass of the calibration goes as far as a pass for each epoch.
+func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := tinyStream(t).Tasks[0].Graph
+		c := tinyConfig()
+		c.Epochs = 5
+		l := learner(t, baseline.RandomCalibrated, e, c, g)
+		before := embed(t, l, g)
+		learn(t, l, 0, g)
+		enc, err := encoder.New(e, c.Encoder, g.Features.Cols, encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)}), seed.Stream(7, "weights"))
+		require.NoError(t, err)
+		for range c.Epochs {
+			require.NoError(t, enc.Calibrate(g))
+		}
+		_, _, want, err := enc.Embed(context.Background(), g)
+		require.NoError(t, err)
+		after, err := l.Embed(context.Background(), g)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, after.Data, 1e-4)
+		require.False(t, mat.EqualApprox(before, embed(t, l, g), 1e-2))
+	})
+}
+
+// recorder keeps every embedding that a run asks for.
+type recorder struct {
+	continual.Learner
+	seen []*continual.Embedding
+}
+
+func (r *recorder) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+	e, err := r.Learner.Embed(ctx, g)
+	r.seen = append(r.seen, e)
+	return e, err
+}
+
+// No label reaches a learner: with poisoned labels every method gives the same embeddings, while the scores change.
+func TestLabelsDoNotReachTheLearners(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	run := func(m baseline.Method, s *datasets.Stream) ([]*continual.Embedding, string) {
+		l, err := baseline.New(m, e, tinyConfig(), s.Tasks[0].Graph.Features.Cols, saot.SizesOf(s), 5)
+		require.NoError(t, err)
+		r := &recorder{Learner: l}
+		result, err := continual.Run(context.Background(), s, r, continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
+		require.NoError(t, err, m)
+		return r.seen, fmt.Sprint(result.Scores[0].Matrix, result.Scores[1].Matrix)
+	}
+	for _, m := range baseline.Methods() {
+		clean, scores := run(m, tinyStream(t))
+		poisoned := tinyStream(t)
+		for k := range poisoned.Tasks {
+			labels := poisoned.Tasks[k].Labels
+			seed.Stream(1, "poison", k).Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
+		}
+		wrong, wrongScores := run(m, poisoned)
+		require.Equal(t, clean, wrong, m)
+		require.NotEqual(t, scores, wrongScores, m)
+	}
+}
