@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -24,11 +25,20 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := newRootCommand().ExecuteContext(ctx)
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs one command and returns the exit status. An error is one line on stderr.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "saot: "+oneLine(err))
+		_, _ = fmt.Fprintln(stderr, "saot: "+oneLine(err))
 	}
-	os.Exit(exitStatus(ctx, err))
+	return exitStatus(ctx, err)
 }
 
 func newRootCommand() *cobra.Command {

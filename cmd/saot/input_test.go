@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// small are flags of a run that takes the pure-Go engine a second.
+func small(more ...string) []string {
+	return append([]string{"run", "--engine", "go", "--encoder-hidden", "16", "--encoder-out", "8", "--points", "32", "--epochs", "2"}, more...)
+}
+
+// call runs a command in this process.
+func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = execute(t.Context(), args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func write(t *testing.T, path, text string) {
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+func TestBadInput(t *testing.T) {
+	t.Setenv("SAOT_DATA", "")
+	t.Setenv("GOMLX_BACKEND", "")
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	write(t, in("data/uai.npz"), "PK\x03\x04 no archive")
+	write(t, in("file"), "in the way")
+	write(t, in("other/checkpoint"), "of another run")
+	write(t, in("damaged/config.json"), `{"dataset": "synthetic"`)
+	write(t, in("foreign/config.json"), `{"dataset": "synthetic", "colour": 1}`)
+
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		words  []string // in the line on stderr
+	}{
+		{"unknown command", []string{"walk"}, 2, []string{`"walk"`}},
+		{"unknown flag", small("--points-of", "3"), 2, []string{"--points-of"}},
+		{"argument", small("synthetic"), 2, []string{"synthetic"}},
+		{"unknown dataset", small("--dataset", "corra"), 2, []string{`"corra"`, "cora-ml"}},
+		{"unknown method", small("--method", "soat"), 2, []string{`"soat"`, "saot-no-distill"}},
+		{"unknown engine", []string{"run", "--engine", "abacus"}, 2, []string{`"abacus"`, "onnx"}},
+		{"unknown probe", small("--probe", "deep"), 2, []string{`"deep"`, "converged"}},
+		{"no probe", small("--probe", ""), 2, []string{"probe"}},
+		{"unknown log", small("--log", "xml"), 2, []string{`"xml"`, "json"}},
+		{"unknown features", small("--features", "l3"), 2, []string{`"l3"`, "rowsum"}},
+		{"unknown divergence", small("--divergence", "tv"), 2, []string{`"tv"`, "frobenius"}},
+		{"epsilon 0", small("--epsilon", "0"), 2, []string{"epsilon is 0", "0.2"}},
+		{"several fields", small("--epsilon", "-1", "--epochs", "0"), 2, []string{"epsilon is -1", "epochs is 0"}},
+		{"not a number", small("--sigma", "half"), 2, []string{"--sigma"}},
+		{"fan-out", small("--fan-out", "10,x"), 2, []string{"--fan-out", `"x"`}},
+		{"too many points", small("--points", "5000"), 1, []string{"points is 5000", "lower points to"}},
+		{"no data folder", small("--dataset", "uai"), 1, []string{"uai.npz", "SAOT_DATA", "--data"}},
+		{"missing file", small("--dataset", "cora-ml", "--data", dir), 1, []string{"cora_ml.npz", dir}},
+		{"damaged file", small("--dataset", "uai", "--data", in("data")), 1, []string{"uai.npz"}},
+		{"missing npz", small("--dataset", in("none.npz")), 1, []string{"none.npz"}},
+		{"file in the way", small("--out", in("file/run")), 1, []string{in("file/run"), "--out"}},
+		{"folder of another run", small("--out", in("other")), 1, []string{in("other"), "--resume", "--out"}},
+		{"resume nothing", []string{"run", "--resume", dir}, 1, []string{dir, "config.json"}},
+		{"resume damaged", []string{"run", "--resume", in("damaged")}, 1, []string{in("damaged"), "anew"}},
+		{"resume foreign", []string{"run", "--resume", in("foreign")}, 1, []string{in("foreign"), `"colour"`}},
+		{"table without folder", []string{"table"}, 2, []string{"arg"}},
+		{"table of nothing", []string{"table", in("data")}, 1, []string{"result.json", in("data")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			status, stdout, stderr := call(t, c.args...)
+			lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+			last := lines[len(lines)-1]
+			require.Equal(t, c.status, status, stderr)
+			require.True(t, strings.HasPrefix(last, "saot: "), stderr)
+			require.LessOrEqual(t, len(lines), 2, "one line, after that of the engine: %s", stderr)
+			for _, word := range c.words {
+				require.Contains(t, last, word)
+			}
+			require.Empty(t, stdout)
+			left, err := os.ReadDir(".")
+			require.NoError(t, err)
+			require.Empty(t, left, "a failed start leaves nothing behind")
+		})
+	}
+	data, err := os.ReadFile(in("file"))
+	require.NoError(t, err)
+	require.Equal(t, "in the way", string(data))
+}
+
+// A failed start removes what it made, parents included, and nothing else.
+func TestFailedStartRemovesItsFolders(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "kept", "note"), "mine")
+	r := &record{settings: settings{Dataset: "synthetic", Learner: saot.DefaultConfig()}}
+	for _, path := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "kept"), filepath.Join(dir, "kept", "run")} {
+		f, err := newFolder(path, r)
+		require.NoError(t, err)
+		require.FileExists(t, filepath.Join(path, configFile))
+		require.False(t, f.started())
+		f.remove()
+		require.NoFileExists(t, filepath.Join(path, configFile))
+	}
+	require.NoDirExists(t, filepath.Join(dir, "a"))
+	require.NoDirExists(t, filepath.Join(dir, "kept", "run"))
+	require.FileExists(t, filepath.Join(dir, "kept", "note"))
+}
+
+// Every field of the configuration has a flag, named like its JSON name, and a given flag wins over the dataset's default.
+func TestEveryFieldHasAFlag(t *testing.T) {
+	data, err := json.Marshal(saot.DefaultConfig())
+	require.NoError(t, err)
+	fields := map[string]string{}
+	require.NoError(t, flatten(fields, "", data))
+	cmd := newRunCommand()
+	for name := range fields {
+		flag := strings.NewReplacer("_", "-", ".", "-").Replace(name)
+		require.NotNil(t, cmd.Flags().Lookup(flag), flag)
+	}
+	require.NoError(t, cmd.ParseFlags([]string{"--points", "7", "--fan-out", "3,2,1", "--distillation", "mse", "--encoder-momentum", "0.25", "--structure-unit", "paper"}))
+	want := defaultsFor("synthetic")
+	got := want
+	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
+	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
+	require.NoError(t, overlay(cmd.Flags(), &got))
+	require.Equal(t, want, got)
+	require.NoError(t, cmd.ParseFlags([]string{"--fan-out", ""}))
+	require.NoError(t, overlay(cmd.Flags(), &got))
+	require.Empty(t, got.FanOut)
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	for _, e := range datasets.Catalog() {
+		require.NoError(t, defaultsFor(e.Name).Validate(), e.Name)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	status, stdout, _ := call(t, "version")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "saot")
+}
+
+// score makes a result with one score under the converged probe, and none under the other.
+func writeResult(t *testing.T, path, method string, seed uint64, config string, ap, af float64) {
+	r := continual.Result{Schema: continual.ResultSchema, Method: method, Seed: seed, Config: json.RawMessage(config),
+		Dataset: continual.DatasetInfo{Name: "toy", Tasks: 2, Classes: 4},
+		Scores:  []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: ap, AF: af}}}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, r.WriteFile(path))
+}
+
+// By hand: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; −1, −2, −3 have mean −2 and deviation 1.
+func TestTable(t *testing.T) {
+	dir := t.TempDir()
+	for seed, ap := range []float64{80, 82, 87} {
+		writeResult(t, filepath.Join(dir, "a", string(rune('0'+seed)), "result.json"), "saot", uint64(seed),
+			`{"seed": `+string(rune('0'+seed))+`, "learner": {"alpha": 1}}`, ap, -float64(seed)-1)
+	}
+	writeResult(t, filepath.Join(dir, "b", "result.json"), "majority", 0, `{"seed": 0, "learner": {"alpha": 1}}`, 10.04, 0)
+	status, stdout, stderr := call(t, "table", dir)
+	require.Zero(t, status, stderr)
+	lines := strings.Split(stdout, "\n")
+	require.Equal(t, "### toy (2 tasks, 4 classes)", lines[0])
+	require.Equal(t, "| saot | 3 | – | – | 83.0 ± 3.6 | −2.0 ± 1.0 | – | – | – | – |", lines[4])
+	require.Equal(t, "| majority | 1 | – | – | 10.0 | 0.0 | – | – | – | – |", lines[5])
+
+	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "learner": {"alpha": 0}}`, 50, 0)
+	_, stdout, _ = call(t, "table", dir)
+	require.Contains(t, stdout, "| saot, learner.alpha 0 | 1 | – | – | 50.0 |")
+	require.Contains(t, stdout, "| saot, learner.alpha 1 | 3 |")
+
+	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "learner": {"alpha": 1}}`, 60, 0)
+	status, _, stderr = call(t, "table", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "same run")
+}
+
+// A small run end to end in this process: files, figures, and a second look at the finished run.
+func TestRunEndToEnd(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "")
+	out := filepath.Join(t.TempDir(), "new", "run")
+	status, stdout, stderr := call(t, small("--method", baseline.Majority.String(), "--out", out, "--log", "json")...)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, out)
+	require.Contains(t, stdout, "class-il")
+	for _, name := range []string{configFile, continual.ResultFile, matrixFile} {
+		require.FileExists(t, filepath.Join(out, name))
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(stderr), "\n") {
+		require.True(t, json.Valid([]byte(line)), line)
+	}
+	status, again, stderr := call(t, "run", "--resume", out)
+	require.Zero(t, status, stderr)
+	require.Equal(t, stdout, again)
+	status, _, stderr = call(t, "run", "--resume", out, "--epochs", "3")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "--epochs")
+}
+
+// Cancelled before the first task, a run leaves no folder and says so.
+func TestInterruptedStart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitInterrupted, execute(ctx, small(), &out, &errs))
+	require.Contains(t, errs.String(), "interrupted")
+	left, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

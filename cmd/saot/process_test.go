@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// build compiles the command; tests of processes are left out of -short.
+func build(t *testing.T) string {
+	if testing.Short() {
+		t.Skip("-short: builds the command and runs it as a process")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("signals cannot be sent to a process on windows")
+	}
+	binary := filepath.Join(t.TempDir(), "saot")
+	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
+// runArguments are long enough a run that a signal finds it at work.
+func runArguments(out string) []string {
+	return small("--epochs", "40", "--log", "json", "--seed", "5", "--out", out)
+}
+
+// stop starts a run, sends the signal as soon as the log says that a task was learned, or, with scored, that it was also
+// evaluated and saved, and returns the exit status and what was written to stderr.
+func stop(t *testing.T, binary, out string, task int, scored bool, signal os.Signal) (status int, stderr string) {
+	cmd := exec.CommandContext(t.Context(), binary, runArguments(out)...)
+	pipe, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var seen bytes.Buffer
+	rows := 0
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		seen.Write(append(lines.Bytes(), '\n'))
+		var entry struct {
+			Message string `json:"msg"`
+			Task    int    `json:"task"`
+		}
+		if json.Unmarshal(lines.Bytes(), &entry) != nil || entry.Task != task {
+			continue
+		}
+		if entry.Message == "evaluated" {
+			rows++
+		}
+		if (!scored && entry.Message == "task learned") || (scored && rows == 4) {
+			rows = -1 << 30 // once
+			if scored {
+				waitForCheckpoint(t, out, task+1)
+			}
+			require.NoError(t, cmd.Process.Signal(signal))
+		}
+	}
+	_ = cmd.Wait() // killed processes end with an error
+	return cmd.ProcessState.ExitCode(), seen.String()
+}
+
+// waitForCheckpoint returns once the folder's checkpoint holds the given number of tasks, so that the next is at work.
+func waitForCheckpoint(t *testing.T, dir string, done int) {
+	require.Eventually(t, func() bool {
+		_, n, err := continual.ReadIdentity(dir)
+		return err == nil && n >= done
+	}, time.Minute, time.Millisecond)
+}
+
+func scores(t *testing.T, dir string) *continual.Result {
+	r, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
+	require.NoError(t, err)
+	return r
+}
+
+func TestKilledRunsResumeToTheSameMatrices(t *testing.T) {
+	binary := build(t)
+	dir := t.TempDir()
+	whole := filepath.Join(dir, "whole")
+	out, err := exec.Command(binary, runArguments(whole)...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	want := scores(t, whole)
+	require.Zero(t, want.Resumed)
+
+	for _, c := range []struct {
+		name   string
+		task   int
+		scored bool
+		signal os.Signal
+		status int
+	}{
+		{"kill while the third task trains", 1, true, os.Kill, -1},
+		{"kill while the second task is scored", 1, false, os.Kill, -1},
+		{"interrupt while the second task trains", 0, true, os.Interrupt, exitInterrupted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := filepath.Join(t.TempDir(), "run")
+			status, stderr := stop(t, binary, run, c.task, c.scored, c.signal)
+			require.Equal(t, c.status, status, stderr)
+			require.NoFileExists(t, filepath.Join(run, continual.ResultFile), "the run had ended before the signal")
+			if c.signal == os.Interrupt {
+				lines := strings.Split(strings.TrimSpace(stderr), "\n")
+				require.Equal(t, "saot: interrupted: continue with saot run --resume "+run, lines[len(lines)-1])
+			}
+			out, err := exec.Command(binary, "run", "--resume", run).CombinedOutput()
+			require.NoError(t, err, string(out))
+			got := scores(t, run)
+			require.Equal(t, 1, got.Resumed)
+			require.Equal(t, want.Scores, got.Scores)
+			require.NoFileExists(t, filepath.Join(run, continual.CheckpointFile))
+		})
+	}
+}
+
+// Piped, a run says one line on stderr, about the engine, and its summary on stdout.
+func TestQuietWhenPiped(t *testing.T) {
+	binary := build(t)
+	cmd := exec.Command(binary, small("--out", filepath.Join(t.TempDir(), "run"))...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run(), stderr.String())
+	require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+	require.True(t, strings.HasPrefix(stderr.String(), "engine: go "), stderr.String())
+	require.Contains(t, stdout.String(), "class-il")
+}
