@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -212,20 +213,24 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 	require.Equal(t, 3, embed(t, learner(t, baseline.PropagatedRandom, nil, c, g), g).RawMatrix().Cols)
 }
 
-// The first components against gonum's, which takes the singular vectors of the dense matrix; the sign of each is free.
-// 60 features are more than 4 + 32, so that the iteration is put to use.
+// The leading components against gonum's, which takes the singular vectors of the dense matrix. The coordinates are
+// turned, so inner products are compared: those of the leading four components, and no others. 60 features are more than
+// 4 + 32, so that the iteration is put to use.
 func TestPCAAgainstGonum(t *testing.T) {
 	for _, features := range []int{10, 60} {
 		g := randomGraph(t, 40, features)
 		c := tinyConfig()
 		l := learner(t, baseline.PropagatedPCA, nil, c, g)
-		learn(t, l, 0, g)
+		report, err := l.Learn(context.Background(), 0, g, nil)
+		require.NoError(t, err)
 		z := embed(t, l, g)
+		require.Equal(t, c.Encoder.Out, z.RawMatrix().Cols)
 
 		x := twoHops(g)
 		var pc stat.PC
 		require.True(t, pc.PrincipalComponents(x, nil))
-		var vectors, want mat.Dense
+		require.InDelta(t, floats.Sum(pc.VarsTo(nil)[:c.Encoder.Out]), report.Diagnostics["variance"], 1e-6)
+		var vectors, scores, want, got mat.Dense
 		pc.VectorsTo(&vectors)
 		for j := range features {
 			mean := stat.Mean(mat.Col(nil, j, x), nil)
@@ -233,16 +238,10 @@ func TestPCAAgainstGonum(t *testing.T) {
 				x.Set(i, j, x.At(i, j)-mean)
 			}
 		}
-		want.Mul(x, vectors.Slice(0, features, 0, c.Encoder.Out))
-		for k := range c.Encoder.Out {
-			a, b := mat.Col(nil, k, &want), mat.Col(nil, k, z)
-			if a[0]*b[0] < 0 {
-				for i := range b {
-					b[i] = -b[i]
-				}
-			}
-			require.InDeltaSlice(t, a, b, 1e-5, "component %d of %d features", k, features)
-		}
+		scores.Mul(x, vectors.Slice(0, features, 0, c.Encoder.Out))
+		want.Mul(&scores, scores.T())
+		got.Mul(z, z.T())
+		require.True(t, mat.EqualApprox(&want, &got, 1e-4), features)
 	}
 }
 
@@ -254,6 +253,8 @@ func TestPCAOfConstantFeatures(t *testing.T) {
 		g.Features.Dense[i] = 1
 	}
 	l := learner(t, baseline.PropagatedPCA, nil, tinyConfig(), g)
+	_, err := l.Embed(context.Background(), g)
+	require.ErrorContains(t, err, "learned no task")
 	learn(t, l, 0, g)
 	z := embed(t, l, g)
 	require.Equal(t, 4, z.RawMatrix().Cols)

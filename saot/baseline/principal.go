@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +21,11 @@ import (
 
 // principal embeds nodes by PCA of Â²X, fitted anew at each task on the task's graph joined with the replay buffer: what
 // SAOT sees, without an encoder or a gradient.
+//
+// The coordinates within the principal subspace are turned at random. Along the principal axes a probe that standardises
+// its input would whiten it, and where a task has no more nodes than the embedding has columns, whitened train nodes are
+// all equally far apart: nothing would be left to learn from. Turned, the columns have about equal variance already, and
+// distances between nodes stay as PCA leaves them.
 type principal struct {
 	width, features int
 	seed            uint64
@@ -30,9 +36,8 @@ type principal struct {
 // component is a fitted PCA: the embedding of a row x is (x − Mean)·Basis.
 type component struct {
 	Mean     []float64 // [F]
-	Basis    []float64 // [F, Width], orthonormal columns in order of falling variance
-	Width    int       // at most the width asked for: directions without variance are left out
-	Variance []float64 // [Width], of the fitted rows along each column of Basis
+	Basis    []float64 // [F, width] = V·R: orthonormal principal axes V [F, k], and orthonormal rows R [k, width]
+	Variance []float64 // [k], of the fitted rows along each axis; k ≤ width, as axes without variance are left out
 }
 
 func newPrincipal(features int, c saot.Config, seedValue uint64) continual.Learner {
@@ -56,19 +61,19 @@ func (p *principal) Learn(ctx context.Context, task int, g *datasets.Graph, _ fu
 	}
 	p.buffer.Add(g, seed.Stream(p.seed, "replay", task))
 	return &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Seconds: time.Since(start).Seconds(),
-		Diagnostics: map[string]float64{"components": float64(p.fit.Width), "variance": floats.Sum(p.fit.Variance)}}, nil
+		Diagnostics: map[string]float64{"components": float64(len(p.fit.Variance)), "variance": floats.Sum(p.fit.Variance)}}, nil
 }
 
-// Embed returns (Â²X − 1·meanᵀ)·Basis, padded with columns of zeros to the width.
+// Embed returns (Â²X − 1·meanᵀ)·Basis.
 func (p *principal) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if p.fit.Width == 0 {
-		return embeddingOf(matrix(g.NumNodes(), p.width), p.width), nil
+	if len(p.fit.Basis) == 0 {
+		return nil, errors.New("baseline: propagated-pca has learned no task yet")
 	}
 	a := centred{graph: g, mean: p.fit.Mean}
-	return embeddingOf(a.times(mat.NewDense(p.features, p.fit.Width, p.fit.Basis)), p.width), nil
+	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
 }
 
 // Save writes the components and the buffer.
@@ -147,11 +152,7 @@ const (
 // number of features, and otherwise as close as the spectrum's decay over the oversampling allows.
 func fitComponents(ctx context.Context, a centred, width int, rng *rand.Rand) (component, error) {
 	features := len(a.mean)
-	v := mat.NewDense(features, min(features, width+oversampling), nil)
-	for i := range v.RawMatrix().Data {
-		v.RawMatrix().Data[i] = rng.NormFloat64()
-	}
-	v = orthonormal(v)
+	v := orthonormal(gaussian(features, min(features, width+oversampling), rng))
 	for range powerIterations {
 		if err := ctx.Err(); err != nil {
 			return component{}, err
@@ -165,28 +166,27 @@ func fitComponents(ctx context.Context, a centred, width int, rng *rand.Rand) (c
 	if !eigen.Factorize(&gram, true) {
 		return component{}, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(), gram.SymmetricDim())
 	}
-	return a.ritz(v, &eigen, width), nil
+	return a.turned(v, &eigen, width, rng), nil
 }
 
-// ritz rotates the basis of a subspace to its principal directions and keeps the leading ones.
-func (a centred) ritz(v *mat.Dense, eigen *mat.EigenSym, width int) component {
+// turned turns the basis of a subspace to its principal axes, keeps the leading ones, and turns those at random.
+func (a centred) turned(v *mat.Dense, eigen *mat.EigenSym, width int, rng *rand.Rand) component {
 	values := eigen.Values(nil) // ascending
 	last := len(values) - 1
 	c := component{Mean: a.mean}
-	for c.Width < min(width, len(values)) && values[last-c.Width] > noVariance*values[last] {
-		c.Variance = append(c.Variance, values[last-c.Width]/float64(max(1, a.graph.NumNodes()-1)))
-		c.Width++
+	for k := range min(width, len(values)) {
+		if values[last-k] > noVariance*values[last] {
+			c.Variance = append(c.Variance, values[last-k]/float64(max(1, a.graph.NumNodes()-1)))
+		}
 	}
-	if c.Width == 0 {
-		return c
-	}
-	var vectors, basis mat.Dense
+	axes := matrix(len(values), width) // the leading eigenvectors, and zeros
+	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	leading := mat.NewDense(len(values), c.Width, nil)
-	for k := range c.Width {
-		leading.SetCol(k, mat.Col(nil, last-k, &vectors))
+	for k := range c.Variance {
+		axes.SetCol(k, mat.Col(nil, last-k, &vectors))
 	}
-	basis.Mul(v, leading)
+	var basis mat.Dense
+	basis.Product(v, axes, orthonormal(gaussian(width, width, rng)))
 	c.Basis = basis.RawMatrix().Data
 	return c
 }

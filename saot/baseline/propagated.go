@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -25,12 +26,7 @@ func newPropagated() continual.Learner {
 // newProjected embeds a node as its row of Â²XP, P [features, width] with orthonormal columns drawn uniformly. Where
 // there are fewer features than width, P is square and the embedding is padded with zeros.
 func newProjected(features, width int, seedValue uint64) continual.Learner {
-	rng := seed.Stream(seedValue, "projection")
-	gaussian := mat.NewDense(features, min(features, width), nil)
-	for i := range gaussian.RawMatrix().Data {
-		gaussian.RawMatrix().Data[i] = rng.NormFloat64()
-	}
-	basis := orthonormal(gaussian)
+	basis := orthonormal(gaussian(features, min(features, width), seed.Stream(seedValue, "projection")))
 	return fixed{func(g *datasets.Graph) *continual.Embedding {
 		return embeddingOf(propagate(&g.Adjacency, times(&g.Features, basis)), width)
 	}}
@@ -42,7 +38,7 @@ func propagate(a *datasets.Adjacency, h *mat.Dense) *mat.Dense {
 	for i := range scale {
 		scale[i] = 1 / math.Sqrt(float64(len(a.Neighborhood(i))+1))
 	}
-	next := mat.NewDense(h.RawMatrix().Rows, h.RawMatrix().Cols, nil)
+	next := matrix(h.RawMatrix().Rows, h.RawMatrix().Cols)
 	for range hops {
 		for i := range scale {
 			row := next.RawRowView(i)
@@ -103,6 +99,15 @@ func each(f *datasets.Features, i int, visit func(column int, value float64)) {
 func matrix(rows, cols int) *mat.Dense {
 	m := &mat.Dense{}
 	m.SetRawMatrix(blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)})
+	return m
+}
+
+// gaussian returns a matrix of independent standard normal entries.
+func gaussian(rows, cols int, rng *rand.Rand) *mat.Dense {
+	m := matrix(rows, cols)
+	for i := range m.RawMatrix().Data {
+		m.RawMatrix().Data[i] = rng.NormFloat64()
+	}
 	return m
 }
 
