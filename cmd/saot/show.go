@@ -110,16 +110,25 @@ func (s *show) observe(event continual.Event) {
 	}
 }
 
-// stepLine is, for example, "task 2/9 epoch 12/30: total 0.412 matching 0.2, marginal error 2e-08".
+// stepLine is, for example, "task 2/9 epoch 12/30, marginal error 2e-08, total 0.412 matching 0.2".
 func stepLine(e continual.StepEvent) string {
-	line := fmt.Sprintf("task %d/%d epoch %d/%d:", e.Task+1, e.Tasks, e.Epoch+1, e.Epochs)
+	line := fmt.Sprintf("task %d/%d epoch %d/%d, marginal error %.0e,", e.Task+1, e.Tasks, e.Epoch+1, e.Epochs, e.MarginalError)
 	for _, t := range e.Terms {
 		line += fmt.Sprintf(" %s %.3g", t.Name, t.Value)
 	}
-	return line + fmt.Sprintf(", marginal error %.0e", e.MarginalError)
+	return line
 }
 
+// barWidth is the room that the progress bar takes before its description.
+const barWidth = 45
+
+// at moves the bar, its description cut to what the terminal has room for.
 func (s *show) at(step int, line string) {
+	if f, ok := s.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			line = line[:min(len(line), max(0, width-barWidth))]
+		}
+	}
 	s.bar.Describe(line)
 	_ = s.bar.Set(step) // a picture that cannot be drawn does not matter
 }
