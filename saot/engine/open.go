@@ -77,7 +77,9 @@ func (c Candidate) open(options string) (*Engine, error) {
 	var err error
 	caught := exceptions.TryCatch[error](func() {
 		if c.Spec == nameGo {
-			backend, err = gobackend.New("")
+			// One operation at a time, each on all cores. The backend's default, several operations at once, can wait for
+			// ever: a goroutine that waits to start one swallows the signal meant for another that splits one up.
+			backend, err = gobackend.New("ops_sequential")
 			version = moduleVersion("github.com/gomlx/compute")
 			return
 		}
