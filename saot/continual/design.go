@@ -98,11 +98,11 @@ func samplesOf(task *datasets.Task, position, offset int) (train, held []sample,
 	}{{partTrain, "train", task.Split.Train}, {partValid, "valid", task.Split.Valid}, {partTest, "test", task.Split.Test}} {
 		for _, node := range p.nodes {
 			if node < 0 || int(node) >= len(task.Labels) {
-				return nil, nil, fmt.Errorf("task %d: %s node %d is out of range: the task has %d labels", task.Index, p.name, node, len(task.Labels))
+				return nil, nil, fmt.Errorf("task %d: %s node %d is out of range: the task has %d labels", task.Index+1, p.name, node, len(task.Labels))
 			}
 			c, ok := column[task.Labels[node]]
 			if !ok {
-				return nil, nil, fmt.Errorf("task %d: node %d has label %d, which is not one of the task's classes %v", task.Index, node, task.Labels[node], task.Classes)
+				return nil, nil, fmt.Errorf("task %d: node %d has label %d, which is not one of the task's classes %v", task.Index+1, node, task.Labels[node], task.Classes)
 			}
 			s := sample{task: position, node: int(node), column: c, part: p.part}
 			if p.part == partTrain {
@@ -185,13 +185,13 @@ func (d *design) heads(s Setting) [][]int {
 func checkEmbedding(task int, e *Embedding, nodes int) error {
 	switch {
 	case e == nil:
-		return fmt.Errorf("task %d: the learner returned no embedding", task)
+		return fmt.Errorf("task %d: the learner returned no embedding", task+1)
 	case e.Rows != nodes || e.Cols < 0 || len(e.Data) != e.Rows*e.Cols:
-		return fmt.Errorf("task %d: the embedding is [%d, %d] with %d values, for a graph of %d nodes", task, e.Rows, e.Cols, len(e.Data), nodes)
+		return fmt.Errorf("task %d: the embedding is [%d, %d] with %d values, for a graph of %d nodes", task+1, e.Rows, e.Cols, len(e.Data), nodes)
 	}
 	for i, v := range e.Data {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("task %d: the embedding of node %d has %v in column %d: training diverged; lower the learning rate", task, i/e.Cols, v, i%e.Cols)
+			return fmt.Errorf("task %d: the embedding of node %d has %v in column %d: training diverged; lower the learning rate", task+1, i/e.Cols, v, i%e.Cols)
 		}
 	}
 	return nil

@@ -111,19 +111,19 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 		t := &stream.Tasks[i]
 		switch {
 		case t.Index != i:
-			return fmt.Errorf("task %d of the stream has index %d", i, t.Index)
+			return fmt.Errorf("task %d of the stream has index %d, want %d", i+1, t.Index, i)
 		case t.Graph == nil || len(t.Labels) == 0:
-			return fmt.Errorf("task %d has no nodes", i)
+			return fmt.Errorf("task %d has no nodes", i+1)
 		case len(t.Classes) == 0:
-			return fmt.Errorf("task %d has no classes", i)
+			return fmt.Errorf("task %d has no classes", i+1)
 		case t.Graph.NumNodes() != len(t.Labels):
-			return fmt.Errorf("task %d has %d nodes and %d labels", i, t.Graph.NumNodes(), len(t.Labels))
+			return fmt.Errorf("task %d has %d nodes and %d labels", i+1, t.Graph.NumNodes(), len(t.Labels))
 		case len(t.Split.Train) == 0 || len(t.Split.Test) == 0:
 			return fmt.Errorf("task %d has %d train and %d test nodes: it needs both; give each class at least 5 nodes, or drop the task",
-				i, len(t.Split.Train), len(t.Split.Test))
+				i+1, len(t.Split.Train), len(t.Split.Test))
 		case len(t.Split.Valid) == 0 && slices.Contains(probes, ProbeConverged):
 			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the split, or run the probe %v alone",
-				i, ProbeConverged, ProbePaper)
+				i+1, ProbeConverged, ProbePaper)
 		}
 		if _, _, err := samplesOf(t, i, 0); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	}
 	for t := r.done; t < len(r.stream.Tasks); t++ {
 		if err := r.task(ctx, t); err != nil {
-			return nil, fmt.Errorf("task %d of %d: %w", t, len(r.stream.Tasks), err)
+			return nil, fmt.Errorf("task %d of %d: %w", t+1, len(r.stream.Tasks), err)
 		}
 	}
 	return r.finish()
@@ -240,13 +240,13 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 		task := &r.stream.Tasks[j]
 		var err error
 		if embed[j], err = r.learner.Embed(ctx, task.Graph); err != nil {
-			return nil, nil, fmt.Errorf("embed task %d: %w", j, err)
+			return nil, nil, fmt.Errorf("embed task %d: %w", j+1, err)
 		}
 		if err := checkEmbedding(j, embed[j], len(task.Labels)); err != nil {
 			return nil, nil, err
 		}
 		if embed[j].Cols != embed[0].Cols {
-			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 0 has %d", j, embed[j].Cols, embed[0].Cols)
+			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1, embed[j].Cols, embed[0].Cols)
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()

@@ -80,7 +80,7 @@ func interrupted(t *testing.T, opt Options) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1}, opt)
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "continual: task 1 of 3: ")
+	require.ErrorContains(t, err, "continual: task 2 of 3: ")
 	return opt.Dir
 }
 
@@ -164,8 +164,8 @@ func TestRunFolder(t *testing.T) {
 
 func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
 	for want, l := range map[string]*toyLearner{
-		`continual: task 1 of 3: loss term "L_mat" is NaN at epoch 2`:                  {nanTerm: "L_mat"},
-		"continual: task 1 of 3: task 0: the embedding of node 1 has +Inf in column 1": {nanEmbed: true, width: 3},
+		`continual: task 2 of 3: loss term "L_mat" is NaN at epoch 2`:                  {nanTerm: "L_mat"},
+		"continual: task 2 of 3: task 1: the embedding of node 1 has +Inf in column 1": {nanEmbed: true, width: 3},
 	} {
 		e, err := engine.Open("go")
 		require.NoError(t, err)
@@ -183,14 +183,14 @@ func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
 func TestBadStreams(t *testing.T) {
 	for want, change := range map[string]func(*datasets.Stream){
 		"the stream has no tasks":                  func(s *datasets.Stream) { s.Tasks = nil },
-		"task 1 has no nodes":                      func(s *datasets.Stream) { s.Tasks[1].Labels = nil },
-		"task 1 has no classes":                    func(s *datasets.Stream) { s.Tasks[1].Classes = nil },
-		"task 0 has 40 nodes and 39 labels":        func(s *datasets.Stream) { s.Tasks[0].Labels = s.Tasks[0].Labels[1:] },
-		"task 2 has 0 train and 8 test nodes":      func(s *datasets.Stream) { s.Tasks[2].Split.Train = nil },
-		"task 2 has no valid nodes":                func(s *datasets.Stream) { s.Tasks[2].Split.Valid = nil },
-		"task 2: test node 99 is out of range":     func(s *datasets.Stream) { s.Tasks[2].Split.Test[0] = 99 },
-		"task 2: node 0 has label 7, which is not": func(s *datasets.Stream) { s.Tasks[2].Labels[0] = 7 },
-		"task 1 of the stream has index 0":         func(s *datasets.Stream) { s.Tasks[1].Index = 0 },
+		"task 2 has no nodes":                      func(s *datasets.Stream) { s.Tasks[1].Labels = nil },
+		"task 2 has no classes":                    func(s *datasets.Stream) { s.Tasks[1].Classes = nil },
+		"task 1 has 40 nodes and 39 labels":        func(s *datasets.Stream) { s.Tasks[0].Labels = s.Tasks[0].Labels[1:] },
+		"task 3 has 0 train and 8 test nodes":      func(s *datasets.Stream) { s.Tasks[2].Split.Train = nil },
+		"task 3 has no valid nodes":                func(s *datasets.Stream) { s.Tasks[2].Split.Valid = nil },
+		"task 3: test node 99 is out of range":     func(s *datasets.Stream) { s.Tasks[2].Split.Test[0] = 99 },
+		"task 3: node 0 has label 7, which is not": func(s *datasets.Stream) { s.Tasks[2].Labels[0] = 7 },
+		"task 2 of the stream has index 0":         func(s *datasets.Stream) { s.Tasks[1].Index = 0 },
 	} {
 		s := smallStream()
 		change(s)
