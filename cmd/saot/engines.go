@@ -38,6 +38,8 @@ func newInstallONNXCommand() *cobra.Command {
 		Short: "install ONNX Runtime into the user's cache",
 		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned SHA-256 and put it
 into the user's cache, where every saot command finds it. No script of a package is run. With --from nothing is fetched.`,
+		Example: `  saot engines install onnx
+  saot engines install onnx --from onnxruntime-node-1.30.0.tgz   on a machine without network`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := engine.InstallONNX(cmd.Context(), from, cmd.ErrOrStderr())

@@ -38,8 +38,13 @@ func newRunCommand() *cobra.Command {
 		Use:   "run",
 		Short: "train a method on a stream of tasks and score it",
 		Long:  runHelp(),
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Example: `  saot run                                         the generated stream, on the fastest engine present
+  saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
+  saot run --dataset uai --method random --seed 2  a control
+  saot run --dataset uai --sigma 0.75 --points 512 other settings
+  saot run --resume runs/uai-saot-s0-20261121-0915 what was interrupted`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

@@ -26,6 +26,8 @@ func newTableCommand() *cobra.Command {
 		Long: `Find every result.json under the folders and print a Markdown table for each dataset: a row for each method, the mean and
 the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under each probe. Runs of one method with
 different settings stand in rows of their own, which name the settings that differ.`,
+		Example: `  saot table runs
+  saot table runs/uai-saot-s0 runs/uai-random-s0 > table.md`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			groups, err := collect(dirs)
