@@ -46,7 +46,7 @@ func NewBuckets(sizes []Size) *Buckets {
 }
 
 // Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and one
-// with more edges widens its bucket by a quarter at least, so surprises cost few compilations.
+// that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations.
 func (b *Buckets) Fit(s Size) Size { return b.fit(s, 0.25) }
 
 // fit widens the graph's bucket where it must, by the share slack at least.
@@ -56,14 +56,18 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 	if i == len(b.sizes) {
 		b.sizes = append(b.sizes, Size{Nodes: nodes})
 	}
+	if b.sizes[i].holds(s.Nodes, s.Chunks) == nil {
+		return b.sizes[i]
+	}
 	room := slices.Clone(b.sizes[i].Chunks)
+	for level := range room {
+		room[level] += int(slack * float64(room[level]))
+	}
 	for level, need := range s.Chunks {
-		need++
 		if level == len(room) {
-			room = append(room, need)
-		} else if need > room[level] {
-			room[level] = max(need, room[level]+int(slack*float64(room[level])))
+			room = append(room, 0)
 		}
+		room[level] = max(room[level], need+1)
 	}
 	b.sizes[i].Chunks = room
 	return b.sizes[i]
