@@ -34,7 +34,7 @@ func TestNamesRoundTrip(t *testing.T) {
 		require.Equal(t, p, back)
 	}
 	_, err := ParseProbe("oracle")
-	require.ErrorContains(t, err, `unknown probe "oracle": use one of ["paper" "converged"]`)
+	require.ErrorContains(t, err, `unknown probe "oracle": choose one of paper, converged`)
 
 	text, err := json.Marshal(Score{Setting: TaskIL, Probe: ProbeConverged})
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
 package continual
 
-import "fmt"
+import "github.com/saot-go/saot/saot/internal/enum"
 
 // Setting says what the head of a probe must tell apart.
 type Setting int
@@ -16,12 +16,11 @@ const (
 func Settings() []Setting { return []Setting{ClassIL, TaskIL} }
 
 // String returns "class-il" or "task-il".
-func (s Setting) String() string { return nameOf(int(s), settingNames(), "Setting") }
+func (s Setting) String() string { return enum.Name("Setting", settingNames, s) }
 
 // ParseSetting is the inverse of String.
 func ParseSetting(text string) (Setting, error) {
-	i, err := indexOf(text, settingNames(), "setting")
-	return Setting(i), err
+	return enum.Parse[Setting]("setting", settingNames, text)
 }
 
 // MarshalText writes the name.
@@ -49,12 +48,11 @@ const (
 func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
 
 // String returns "paper" or "converged".
-func (p Probe) String() string { return nameOf(int(p), probeNames(), "Probe") }
+func (p Probe) String() string { return enum.Name("Probe", probeNames, p) }
 
 // ParseProbe is the inverse of String.
 func ParseProbe(text string) (Probe, error) {
-	i, err := indexOf(text, probeNames(), "probe")
-	return Probe(i), err
+	return enum.Parse[Probe]("probe", probeNames, text)
 }
 
 // MarshalText writes the name.
@@ -66,21 +64,7 @@ func (p *Probe) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-func settingNames() []string { return []string{"class-il", "task-il"} }
-func probeNames() []string   { return []string{"paper", "converged"} }
-
-func nameOf(i int, names []string, kind string) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("%s(%d)", kind, i)
-	}
-	return names[i]
-}
-
-func indexOf(text string, names []string, kind string) (int, error) {
-	for i, name := range names {
-		if name == text {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("continual: unknown %s %q: use one of %q", kind, text, names)
-}
+var (
+	settingNames = []string{"class-il", "task-il"}
+	probeNames   = []string{"paper", "converged"}
+)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/saot-go/saot/saot/internal/enum"
 )
 
 // Domain says in which form Sinkhorn's sweeps are done.
@@ -18,25 +20,13 @@ const (
 	LogDomain
 )
 
-var domainNames = [...]string{AutoDomain: "auto", KernelDomain: "kernel", LogDomain: "log"}
+var domainNames = []string{AutoDomain: "auto", KernelDomain: "kernel", LogDomain: "log"}
 
 // String returns "auto", "kernel" or "log".
-func (d Domain) String() string {
-	if d < 0 || int(d) >= len(domainNames) {
-		return fmt.Sprintf("Domain(%d)", int(d))
-	}
-	return domainNames[d]
-}
+func (d Domain) String() string { return enum.Name("Domain", domainNames, d) }
 
 // ParseDomain is the inverse of String.
-func ParseDomain(s string) (Domain, error) {
-	for i, name := range domainNames {
-		if s == name {
-			return Domain(i), nil
-		}
-	}
-	return 0, fmt.Errorf("transport: unknown domain %q: use auto, kernel or log", s)
-}
+func ParseDomain(s string) (Domain, error) { return enum.Parse[Domain]("domain", domainNames, s) }
 
 // MarshalText writes the name.
 func (d Domain) MarshalText() ([]byte, error) {

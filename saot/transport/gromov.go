@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/saot-go/saot/saot/internal/enum"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -53,24 +54,14 @@ const (
 	PaperNormalization
 )
 
-var normalizationNames = [...]string{MaxNormalization: "max", PaperNormalization: "paper"}
+var normalizationNames = []string{MaxNormalization: "max", PaperNormalization: "paper"}
 
 // String returns "max" or "paper".
-func (n Normalization) String() string {
-	if n < 0 || int(n) >= len(normalizationNames) {
-		return fmt.Sprintf("Normalization(%d)", int(n))
-	}
-	return normalizationNames[n]
-}
+func (n Normalization) String() string { return enum.Name("Normalization", normalizationNames, n) }
 
 // ParseNormalization is the inverse of String.
 func ParseNormalization(s string) (Normalization, error) {
-	for i, name := range normalizationNames {
-		if s == name {
-			return Normalization(i), nil
-		}
-	}
-	return 0, fmt.Errorf("transport: unknown normalization %q: use max or paper", s)
+	return enum.Parse[Normalization]("normalization", normalizationNames, s)
 }
 
 // MarshalText writes the name.

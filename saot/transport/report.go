@@ -1,6 +1,10 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/saot-go/saot/saot/internal/enum"
+)
 
 // Status says how a host solver ended.
 type Status int
@@ -15,15 +19,10 @@ const (
 	OuterLimit
 )
 
-var statusNames = [...]string{Converged: "converged", SweepLimit: "sweep limit", OuterLimit: "outer limit"}
+var statusNames = []string{Converged: "converged", SweepLimit: "sweep limit", OuterLimit: "outer limit"}
 
 // String returns the status in words.
-func (s Status) String() string {
-	if s < 0 || int(s) >= len(statusNames) {
-		return fmt.Sprintf("Status(%d)", int(s))
-	}
-	return statusNames[s]
-}
+func (s Status) String() string { return enum.Name("Status", statusNames, s) }
 
 // MarshalText writes the words.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
