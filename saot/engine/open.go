@@ -103,7 +103,7 @@ func (c Candidate) complaint(err error) string {
 	return fmt.Sprintf("%s could not be loaded (%s)", c.where(), strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// reason says in one line why the candidate was chosen.
+// reason says in one line why the candidate was chosen. It goes into results, which are shared: it holds no path.
 func (c Candidate) reason(passedOver []string) string {
 	if len(passedOver) > 0 {
 		return strings.Join(passedOver, "; ") + "; using " + c.label()
@@ -115,9 +115,9 @@ func (c Candidate) reason(passedOver []string) string {
 		}
 		return "no faster engine is installed; `saot engines` says how to get one"
 	case nameCUDA:
-		return "an NVIDIA GPU and the plugin " + c.Library + " were found"
+		return "an NVIDIA GPU and a plugin for it were found"
 	default:
-		return c.label() + " was found at " + c.Library
+		return c.label() + " is installed; `saot engines` says where"
 	}
 }
 
