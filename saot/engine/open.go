@@ -103,7 +103,7 @@ func (c Candidate) complaint(err error) string {
 	return fmt.Sprintf("%s could not be loaded (%s)", c.where(), strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// reason says in one line why the candidate was chosen. It goes into results, which are shared: it holds no path.
+// reason says in one line why the candidate was chosen. It goes into results, which are shared: no path of what works stands in it.
 func (c Candidate) reason(passedOver []string) string {
 	if len(passedOver) > 0 {
 		return strings.Join(passedOver, "; ") + "; using " + c.label()
