@@ -1,5 +1,5 @@
 // Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and PReLU
-// over padded sparse batches of few fixed shapes (SAOT §5, Table "implementation details"; the architecture is that of
+// over padded sparse batches of few fixed shapes (SAOT §5, "Implementation Details"; the architecture is that of
 // Graph Barlow Twins).
 package encoder
 
