@@ -241,8 +241,8 @@ func (d *design) moments(member []bool) (mean, scale []float64) {
 	return mean, scale
 }
 
-func transposed(x []float64, rows, cols int) []float64 {
-	t := make([]float64, len(x))
+func transposed[T float](x []T, rows, cols int) []T {
+	t := make([]T, len(x))
 	for i := range rows {
 		for k := range cols {
 			t[k*rows+i] = x[i*cols+k]
