@@ -206,9 +206,12 @@ func (c Config) gromov() transport.FGWConfig {
 	return f
 }
 
-// sinkhorn returns the settings of π_Z. Only the Frobenius divergence needs gradients through the sweeps.
+// sinkhorn returns the settings of π_Z. The KL divergence has its gradient in closed form; Frobenius goes through the plan.
 func (c Config) sinkhorn() transport.SinkhornConfig {
 	s := transport.DefaultSinkhorn()
-	s.Epsilon, s.Sweeps, s.Differentiable = c.Epsilon, c.Sweeps, c.Divergence == Frobenius
+	s.Epsilon, s.Sweeps = c.Epsilon, c.Sweeps
+	if c.Divergence == Frobenius {
+		s.Gradient = transport.Implicit
+	}
 	return s
 }

@@ -125,7 +125,7 @@ func (l *Learner) graphPlan(solver *transport.FusedGromovSolver, features *datas
 	}
 	var result transport.GromovResult
 	a1, a2 := v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)
-	if err := solver.Solve(&result, k, transport.Adjacency(a1), transport.Adjacency(a2)); err != nil {
+	if err := solver.Solve(&result, transport.GromovProblem{Feature: k, Structure1: transport.Adjacency(a1), Structure2: transport.Adjacency(a2)}); err != nil {
 		return nil, fmt.Errorf("graph plan: %w", err)
 	}
 	return &result, nil

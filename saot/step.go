@@ -136,7 +136,7 @@ func (l *Learner) distillation(z1, z2, t1, t2, plan, cost *Node) *Node {
 		return MulScalar(Add(c.PointDistillation(z1, t1), c.PointDistillation(z2, t2)), 0.5)
 	}
 	settings := c.sinkhorn()
-	settings.Differentiable = false
+	settings.Gradient = transport.Detached
 	teacherPlan, _ := transport.Sinkhorn(transport.CosineCost(StopGradient(t1), StopGradient(t2)), settings)
 	return c.MatchingLoss(teacherPlan, plan, cost)
 }

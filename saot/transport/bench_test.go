@@ -38,7 +38,7 @@ func BenchmarkPlanAndGradient(b *testing.B) {
 		}, cost, target)
 		unrolled := compile(b, e, func(in []*graph.Node) *graph.Node {
 			cfg := DefaultSinkhorn()
-			cfg.Domain, cfg.Differentiable = LogDomain, true
+			cfg.Domain, cfg.Gradient = LogDomain, Unrolled
 			plan, _ := Sinkhorn(in[0], cfg)
 			loss := graph.Neg(graph.ReduceAllSum(graph.Mul(in[1], graph.Log(plan))))
 			return graph.Gradient(loss, in[0])[0]
@@ -103,10 +103,10 @@ func BenchmarkFusedGromov(b *testing.B) {
 			s, err := NewFusedGromovSolver(cfg)
 			require.NoError(b, err)
 			res := new(GromovResult)
-			require.NoError(b, s.Solve(res, k, a1, a2)) // takes the memory
+			require.NoError(b, s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2})) // takes the memory
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Solve(res, k, a1, a2); err != nil {
+				if err := s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -42,6 +42,81 @@ func (d *Domain) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// EpsilonUnit says what SinkhornConfig.Epsilon is a multiple of.
+type EpsilonUnit int
+
+const (
+	// Absolute takes epsilon in the unit of the cost.
+	Absolute EpsilonUnit = iota
+	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive: the plan is then the same
+	// in whatever unit the cost is measured.
+	MeanCost
+)
+
+var epsilonUnitNames = []string{Absolute: "absolute", MeanCost: "mean cost"}
+
+// String returns "absolute" or "mean cost".
+func (u EpsilonUnit) String() string { return enum.Name("EpsilonUnit", epsilonUnitNames, u) }
+
+// ParseEpsilonUnit is the inverse of String.
+func ParseEpsilonUnit(s string) (EpsilonUnit, error) {
+	return enum.Parse[EpsilonUnit]("epsilon unit", epsilonUnitNames, s)
+}
+
+// MarshalText writes the name.
+func (u EpsilonUnit) MarshalText() ([]byte, error) {
+	if _, err := ParseEpsilonUnit(u.String()); err != nil {
+		return nil, err
+	}
+	return []byte(u.String()), nil
+}
+
+// UnmarshalText reads the name.
+func (u *EpsilonUnit) UnmarshalText(text []byte) (err error) {
+	*u, err = ParseEpsilonUnit(string(text))
+	return err
+}
+
+// GradientMode says how gradients pass through a plan on the graph. See "Gradients" in the package documentation for
+// which is right when, and docs/benchmarks.md for the error and the time of each.
+type GradientMode int
+
+const (
+	// Detached plans are constants: no gradient flows, the backward pass never sees the sweeps. KLPlanLoss and TransportValue are exact
+	// with it, because their gradients are known in closed form; so is everything that has no gradient to pass, like a teacher.
+	Detached GradientMode = iota
+	// Implicit differentiates the equations that the converged plan solves: any function of the plan, one linear system in
+	// the potentials on the way back, nothing kept of the sweeps. Off by about the marginal error where they have not converged.
+	Implicit
+	// Unrolled differentiates the sweeps that were done, each of which is kept: the exact gradient of an unconverged plan,
+	// at several times the time and with memory that grows with the sweeps. The only mode with gradients to the marginals.
+	Unrolled
+)
+
+var gradientModeNames = []string{Detached: "detached", Implicit: "implicit", Unrolled: "unrolled"}
+
+// String returns "detached", "implicit" or "unrolled".
+func (m GradientMode) String() string { return enum.Name("GradientMode", gradientModeNames, m) }
+
+// ParseGradientMode is the inverse of String.
+func ParseGradientMode(s string) (GradientMode, error) {
+	return enum.Parse[GradientMode]("gradient mode", gradientModeNames, s)
+}
+
+// MarshalText writes the name.
+func (m GradientMode) MarshalText() ([]byte, error) {
+	if _, err := ParseGradientMode(m.String()); err != nil {
+		return nil, err
+	}
+	return []byte(m.String()), nil
+}
+
+// UnmarshalText reads the name.
+func (m *GradientMode) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseGradientMode(string(text))
+	return err
+}
+
 // Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε), so the bound keeps products of
 // two of them within the exponent of the number format: e^60 ≈ 1e26 of float32's 1e38, e^200 ≈ 1e87 of float64's 1e308.
 const (
@@ -49,23 +124,36 @@ const (
 	kernelBound64 = 200
 )
 
-// SinkhornConfig sets an entropic optimal-transport problem and its solver, on the graph and on the host.
+// Adaptive, as SinkhornConfig.OverRelaxation, measures how fast plain sweeps converge and over-relaxes where they are slow.
+const Adaptive = -1
+
+// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine and
+// in a graph.
 type SinkhornConfig struct {
-	// Epsilon is the weight of the entropy, in the unit of the cost. Default 0.2, for cosine costs.
+	// Epsilon is the weight of the entropy, in EpsilonUnit. Default 0.2, for cosine costs.
 	Epsilon float64 `json:"epsilon"`
-	// Sweeps is the number of update pairs: exactly that many on the graph, at most that many on the host. Default 50.
+	// EpsilonUnit is the unit of Epsilon. Default Absolute, the unit of the cost.
+	EpsilonUnit EpsilonUnit `json:"epsilon_unit"`
+	// Sweeps is the number of update pairs: exactly that many in a graph, at most that many elsewhere. Default 50.
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C; on the graph, where C is not known yet, AutoDomain goes by it. Default 2, the range of a
-	// cosine cost; 0 means unknown, and AutoDomain then takes LogDomain. The host measures the range and ignores this.
+	// CostRange bounds max C − min C, in EpsilonUnit; in a graph, where C is not known yet, AutoDomain goes by it. Default 2,
+	// the range of a cosine cost; 0 means unknown, and AutoDomain then takes LogDomain. Solve and Solver measure it instead.
 	CostRange float64 `json:"cost_range"`
-	// Differentiable lets gradients flow through every sweep. Default false: no gradient flows into the cost, and the
-	// backward pass never visits the loop. Only the graph form reads it.
-	Differentiable bool `json:"differentiable"`
-	// Tolerance ends the host solver early once the L1 marginal error is at most this. Default 1e-9.
-	// The graph form has no branches and does not read it.
+	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
+	Gradient GradientMode `json:"gradient"`
+	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9.
+	// A graph has no branches and does not read it.
 	Tolerance float64 `json:"tolerance"`
+	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021): 1 or 0, the default, are
+	// plain sweeps, values in (1, 2) pay where plain ones converge slowly (small ε), and Adaptive chooses one.
+	// A graph takes plain sweeps and does not read it.
+	OverRelaxation float64 `json:"over_relaxation"`
+	// AnnealFrom, if above Epsilon, is the first of a series of falling ε, each a quarter of the one before, whose
+	// potentials warm-start the next: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none.
+	// A graph does not read it.
+	AnnealFrom float64 `json:"anneal_from"`
 }
 
 // DefaultSinkhorn returns the documented defaults.
@@ -79,22 +167,35 @@ func (c SinkhornConfig) Validate() error { return invalid("sinkhorn", c.faults()
 // faults says what is wrong with each bad field.
 func (c SinkhornConfig) faults() []string {
 	var bad []string
-	if !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 0) {
-		bad = append(bad, fmt.Sprintf("epsilon is %v: it must be positive and finite", c.Epsilon))
+	fault := func(ok bool, format string, args ...any) {
+		if !ok {
+			bad = append(bad, fmt.Sprintf(format, args...))
+		}
 	}
-	if c.Sweeps < 1 {
-		bad = append(bad, fmt.Sprintf("sweeps is %d: it must be at least 1", c.Sweeps))
-	}
-	if _, err := ParseDomain(c.Domain.String()); err != nil {
-		bad = append(bad, fmt.Sprintf("domain is %v: use auto, kernel or log", c.Domain))
-	}
-	if !(c.CostRange >= 0) || math.IsInf(c.CostRange, 0) {
-		bad = append(bad, fmt.Sprintf("cost_range is %v: it must be finite and not negative", c.CostRange))
-	}
-	if !(c.Tolerance >= 0) {
-		bad = append(bad, fmt.Sprintf("tolerance is %v: it must not be negative", c.Tolerance))
-	}
+	fault(c.Epsilon > 0 && !math.IsInf(c.Epsilon, 0), "epsilon is %v: it must be positive and finite", c.Epsilon)
+	fault(known(epsilonUnitNames, c.EpsilonUnit), "epsilon_unit is %v: use absolute or mean cost", c.EpsilonUnit)
+	fault(c.Sweeps >= 1, "sweeps is %d: it must be at least 1", c.Sweeps)
+	fault(known(domainNames, c.Domain), "domain is %v: use auto, kernel or log", c.Domain)
+	fault(c.CostRange >= 0 && !math.IsInf(c.CostRange, 0), "cost_range is %v: it must be finite and not negative", c.CostRange)
+	fault(known(gradientModeNames, c.Gradient), "gradient is %v: use detached, implicit or unrolled", c.Gradient)
+	fault(c.Tolerance >= 0, "tolerance is %v: it must not be negative", c.Tolerance)
+	w := c.OverRelaxation
+	fault(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation is %v: use 1, a value in (1, 2), or Adaptive", w)
+	fault(c.AnnealFrom >= 0 && !math.IsInf(c.AnnealFrom, 0), "anneal_from is %v: it must be finite and not negative", c.AnnealFrom)
 	return bad
+}
+
+// known says whether an enum has the value.
+func known[E ~int](names []string, value E) bool { return value >= 0 && int(value) < len(names) }
+
+// annealing returns the ε to solve at, in turn, the last being epsilon. Both are in the unit of the cost.
+func annealing(from, epsilon float64) []float64 {
+	const factor = 0.25
+	var series []float64
+	for e := from; e > epsilon*(1+1e-12); e *= factor {
+		series = append(series, e)
+	}
+	return append(series, epsilon)
 }
 
 // invalid makes one error, on one line, of the faults of a config.
@@ -103,11 +204,6 @@ func invalid(config string, faults []string) error {
 		return nil
 	}
 	return fmt.Errorf("transport: %s config: %s", config, strings.Join(faults, "; "))
-}
-
-// graphDomain resolves AutoDomain for the graph form.
-func (c SinkhornConfig) graphDomain() Domain {
-	return resolve(c.Domain, c.CostRange, c.Epsilon, kernelBound32, c.CostRange > 0)
 }
 
 // resolve picks a form for AutoDomain.

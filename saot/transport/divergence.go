@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+	"gonum.org/v1/gonum/mat"
 )
 
 // KLPlanLoss returns the divergence between a target plan and the entropic plan of a cost, with its exact gradient,
@@ -21,9 +23,7 @@ import (
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	assertSameMatrix("KLPlanLoss", target, plan)
 	assertSameMatrix("KLPlanLoss", plan, cost)
-	if !(epsilon > 0) || math.IsInf(epsilon, 0) {
-		exceptions.Panicf("transport: KLPlanLoss: epsilon is %v: it must be positive and finite", epsilon)
-	}
+	assertEpsilon("KLPlanLoss", epsilon)
 	target, plan = graph.StopGradient(target), graph.StopGradient(plan)
 	value := graph.ReduceAllSum(graph.Mul(target, graph.Sub(safeLog(target), safeLog(plan))))
 	surrogate := graph.DivScalar(graph.ReduceAllSum(graph.Mul(cost, graph.Sub(target, plan))), epsilon)
@@ -39,10 +39,96 @@ func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 // 1/M². It is 0 for equal plans and 2M for two disjoint permutations.
 //
 // Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows to plan alone; to reach a cost, make the plan
-// with SinkhornConfig.Differentiable. Panics if shapes disagree.
+// in GradientMode Implicit or Unrolled. Panics if shapes disagree.
 func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 	assertSameMatrix("FrobeniusPlanLoss", target, plan)
 	return graph.MulScalar(graph.ReduceAllSum(graph.Square(graph.Sub(graph.StopGradient(target), plan))), float64(plan.Shape().Size()))
+}
+
+// TransportValue returns the value of an entropic transport problem at its plan, with its exact gradient,
+//
+//	OT_ε(C) = ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1),        ∂OT_ε/∂C = π
+//
+// by the envelope theorem (Danskin 1966): the plan minimises, so its own change counts nothing to first order. Where π has
+// not converged the gradient is off by about the marginal error.
+//
+// Shapes: cost, plan [n, m] or [B, n, m], epsilon in the unit of the cost; returns a scalar or [B], in that unit. The
+// gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
+func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
+	assertSameBatch("TransportValue", cost, plan)
+	assertEpsilon("TransportValue", epsilon)
+	plan = graph.StopGradient(plan)
+	entropy := graph.Mul(plan, graph.AddScalar(safeLog(plan), -1))
+	return graph.Add(graph.ReduceSum(graph.Mul(cost, plan), -2, -1), graph.MulScalar(graph.ReduceSum(entropy, -2, -1), epsilon))
+}
+
+// SinkhornDivergence returns the debiased entropic transport cost between two point clouds with uniform marginals,
+//
+//	S_ε(x, y) = OT_ε(x, y) − ½ OT_ε(x, x) − ½ OT_ε(y, y)        (Genevay, Peyré, Cuturi 2018; Feydy et al. 2019)
+//
+// which is 0 for equal clouds, and positive otherwise for the Euclidean costs. Gradients flow to x and y, exactly, by the envelope theorem;
+// cfg.Gradient is not read. EpsilonUnit MeanCost takes the mean of the cost between x and y for all three terms.
+//
+// Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost.
+// Three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
+func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *graph.Node {
+	between := CostNode(kind, x, y)
+	unit := costUnit(between, cfg.EpsilonUnit)
+	cfg.EpsilonUnit, cfg.Gradient = Absolute, Detached
+	value := func(cost *graph.Node) *graph.Node {
+		cost = graph.Div(cost, unit)
+		plan, _ := Sinkhorn(cost, cfg)
+		return TransportValue(cost, plan, cfg.Epsilon)
+	}
+	itself := graph.Add(value(CostNode(kind, x, x)), value(CostNode(kind, y, y)))
+	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)), graph.Reshape(unit, itself.Shape().Dimensions...))
+}
+
+// HostSinkhornDivergence is SinkhornDivergence on the host in float64, for any marginals mu [n] and nu [m] of mass 1 (nil means
+// uniform), solved to cfg.Tolerance.
+//
+// It returns an error as Cost and Solve do, and if one of the three problems stays above the tolerance: a difference of
+// values is worth nothing then.
+func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cfg SinkhornConfig) (float64, error) {
+	between, err := Cost(kind, x, y)
+	if err != nil {
+		return 0, err
+	}
+	unit, err := epsilonUnit(between, cfg.EpsilonUnit)
+	if err != nil {
+		return 0, err
+	}
+	cfg.Epsilon, cfg.AnnealFrom, cfg.EpsilonUnit = cfg.Epsilon*unit, cfg.AnnealFrom*unit, Absolute
+	sum := 0.0
+	for _, term := range []struct {
+		weight float64
+		x, y   *mat.Dense
+		mu, nu []float64
+	}{{1, x, y, mu, nu}, {-0.5, x, x, mu, mu}, {-0.5, y, y, nu, nu}} {
+		cost, err := Cost(kind, term.x, term.y)
+		if err != nil {
+			return 0, err
+		}
+		res, err := Solve(Problem{Cost: cost, Mu: term.mu, Nu: term.nu}, cfg)
+		if err == nil {
+			err = res.Report.Err()
+		}
+		if err != nil {
+			return 0, fmt.Errorf("sinkhorn divergence: %w", err)
+		}
+		sum += term.weight * res.Value.Dual
+	}
+	return sum, nil
+}
+
+// Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in a
+// graph. Shapes: plan [n, m], y [m, d], or both with a batch axis in front; returns [n, d] or [B, n, d]. Rows without mass
+// become 0. Gradients flow to plan and y. Panics if shapes disagree.
+func Barycentric(plan, y *graph.Node) *graph.Node {
+	if plan.Rank() != y.Rank() || (plan.Rank() != 2 && plan.Rank() != 3) || plan.Shape().Dim(-1) != y.Shape().Dim(-2) {
+		exceptions.Panicf("transport: Barycentric wants a plan [n, m] and points [m, d], got %s and %s", plan.Shape(), y.Shape())
+	}
+	return safeDivide(graph.MatMul(plan, y), graph.ReduceAndKeep(plan, graph.ReduceSum, -1))
 }
 
 // DiagonalMass returns the mass on the diagonal of a square plan, Σ_i π_ii: 1 for the identity plan, 1/n for the uniform
@@ -76,5 +162,18 @@ func safeLog(x *graph.Node) *graph.Node { return graph.Log(graph.MaxScalar(x, sm
 func assertSameMatrix(name string, a, b *graph.Node) {
 	if a.Rank() != 2 || !a.DType().IsFloat() || !a.Shape().Equal(b.Shape()) {
 		exceptions.Panicf("transport: %s wants float matrices of one shape [n, m], got %s and %s", name, a.Shape(), b.Shape())
+	}
+}
+
+// assertSameBatch panics unless both are float matrices, or batches of them, of one shape.
+func assertSameBatch(name string, a, b *graph.Node) {
+	if (a.Rank() != 2 && a.Rank() != 3) || !a.DType().IsFloat() || !a.Shape().Equal(b.Shape()) {
+		exceptions.Panicf("transport: %s wants float matrices of one shape [n, m] or [B, n, m], got %s and %s", name, a.Shape(), b.Shape())
+	}
+}
+
+func assertEpsilon(name string, epsilon float64) {
+	if !(epsilon > 0) || math.IsInf(epsilon, 0) {
+		exceptions.Panicf("transport: %s: epsilon is %v: it must be positive and finite", name, epsilon)
 	}
 }

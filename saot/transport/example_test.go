@@ -9,11 +9,11 @@ import (
 )
 
 // Two points each: the first is nearer to the second, and the other way round.
-func ExampleHostSinkhorn() {
+func ExampleSolve() {
 	cost := mat.NewDense(2, 2, []float64{1, 0, 0, 1})
 	cfg := transport.DefaultSinkhorn()
 	cfg.Epsilon = 0.5
-	res, err := transport.HostSinkhorn(cost, nil, nil, cfg)
+	res, err := transport.Solve(transport.Problem{Cost: cost}, cfg)
 	if err != nil {
 		fmt.Println(err)
 		return

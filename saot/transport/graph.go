@@ -1,121 +1,175 @@
 package transport
 
 import (
-	"math"
-
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// zeroNorm is the squared norm at and below which a row counts as zero: its reciprocal square root and the cube of that
-// still fit float32.
-const zeroNorm = 1e-24
-
-// smallestPlan stands in for plan entries that underflowed, inside logarithms. It is a normal number in float32.
+// smallestPlan stands in for plan entries and masses that are 0, inside logarithms. It is a normal number in float32.
 const smallestPlan = 1e-37
-
-// CosineCost returns the cosine cost between the rows of two matrices (SAOT §4.1, the cost K of Eq. 7 and R of Eq. 8),
-//
-//	C_ij = 1 − ⟨a_i, b_j⟩ / (‖a_i‖‖b_j‖)
-//
-// Shapes: a [n, d], b [m, d]; returns [n, m]. Unit: cost, in [0, 2] up to rounding. A zero row has cosine 0, hence cost
-// 1, to every row, and receives no gradient. Gradients flow to a and b. O(nmd) time. Panics if shapes disagree.
-func CosineCost(a, b *graph.Node) *graph.Node {
-	if a.Rank() != 2 || b.Rank() != 2 || a.Shape().Dimensions[1] != b.Shape().Dimensions[1] {
-		exceptions.Panicf("transport: CosineCost wants [n, d] and [m, d], got %s and %s", a.Shape(), b.Shape())
-	}
-	return graph.OneMinus(graph.Einsum("id,jd->ij", unitRows(a), unitRows(b)))
-}
-
-// unitRows divides each row by its norm, and leaves zero rows zero with a zero gradient.
-func unitRows(x *graph.Node) *graph.Node {
-	square := graph.L2NormSquare(x, -1)
-	g, dtype := x.Graph(), x.DType()
-	isZero := graph.LessOrEqual(square, graph.Scalar(g, dtype, zeroNorm))
-	safe := graph.Where(isZero, graph.OnesLike(square), square)
-	return graph.Mul(x, graph.Where(isZero, graph.ZerosLike(square), graph.Reciprocal(graph.Sqrt(safe))))
-}
 
 // Sinkhorn returns the entropic transport plan between uniform marginals μ = 1/n and ν = 1/m,
 //
 //	π = argmin_{π1 = μ, πᵀ1 = ν} ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)        (SAOT Eq. 8 with entropy; Cuturi 2013)
 //
-// by cfg.Sweeps unrolled sweeps: columns are scaled first, rows last, so the row marginal is exact and marginalError is
-// the L1 error of the column marginal, Σ_j |Σ_i π_ij − 1/m|, in [0, 2].
+// by cfg.Sweeps unrolled sweeps, and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
 //
-// Shapes: cost [n, m]; returns plan [n, m] (mass 1) and a scalar. Without cfg.Differentiable no gradient flows;
-// with it, gradients flow from the plan to the cost through every sweep, at the price of keeping each one.
-// Time: 2·Sweeps matrix-vector products with the [n, m] kernel, or 2·Sweeps log-sum-exps over it (see Domain).
-// The kernel form underflows where range(C)/ε exceeds about 60 in float32. Uses no control flow: it runs on every engine.
-// Panics if cost is not a float matrix or cfg is not valid.
+// Shapes: cost [n, m] or [B, n, m]; returns plan, of the same shape and mass 1, and a scalar or [B].
 func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.Node) {
-	if cost.Rank() != 2 || !cost.DType().IsFloat() {
-		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m], got %s", cost.Shape())
-	}
+	s := GraphProblem{Cost: cost}.Sinkhorn(cfg)
+	return s.Plan, s.MarginalError
+}
+
+// GraphProblem is Problem in a graph: what to transport, as nodes, in float32 or float64.
+type GraphProblem struct {
+	// Cost is C [n, m], or a batch of them [B, n, m].
+	Cost *graph.Node
+	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are taken as they
+	// are: equal masses, none negative, are the caller's duty. Entries of 0 count as 1e-37, so their plan entries are 0 in
+	// effect: pad a ragged batch with them.
+	Mu, Nu *graph.Node
+	// RhoMu and RhoNu relax the marginals as in Problem; 0 means exact.
+	RhoMu, RhoNu float64
+}
+
+// GraphSolution is a plan in a graph.
+type GraphSolution struct {
+	Plan *graph.Node // [n, m] or [B, n, m]
+	// F [n] or [B, n] and G [m] or [B, m] are the potentials, in the unit of the cost: π_ij = exp((F_i + G_j − C_ij)/ε).
+	// No gradient flows through them, but in mode Unrolled.
+	F, G *graph.Node
+	// MarginalError is the L1 distance of the column marginal from the optimum's, scalar or [B]; the rows are exact. It is
+	// NaN or infinite whenever the plan is not finite: check it. No gradient flows.
+	MarginalError *graph.Node
+}
+
+// Sinkhorn returns the entropic plan
+//
+//	π = argmin ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)    over π1 = μ, πᵀ1 = ν        (Cuturi 2013)
+//
+// by cfg.Sweeps unrolled sweeps: columns are scaled first, rows last. With EpsilonUnit MeanCost each cost of a batch is
+// divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
+//
+// Gradients flow from the plan to the cost as cfg.Gradient says; see GradientMode. Time: 2·Sweeps matrix-vector products
+// with the kernel, or 2·Sweeps log-sum-exps over it (see Domain). Memory: cost, kernel and plan, and in the log domain a
+// transposed kernel and one temporary; Unrolled keeps every sweep. The kernel form underflows where range(C)/ε exceeds about 60 in
+// float32. Uses no control flow: it runs on every engine. Panics if shapes disagree or cfg is not valid.
+func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
+	p.assert()
 	if err := cfg.Validate(); err != nil {
 		panic(err)
 	}
-	if !cfg.Differentiable {
-		cost = graph.StopGradient(cost)
+	given := p.Cost
+	if cfg.Gradient != Unrolled {
+		p = p.detached()
 	}
-	if cfg.graphDomain() == KernelDomain {
-		plan = kernelSweeps(cost, cfg)
-	} else {
-		plan = logSweeps(cost, cfg)
-	}
-	if !cfg.Differentiable {
-		plan = graph.StopGradient(plan)
-	}
-	m := float64(cost.Shape().Dimensions[1])
-	columns := graph.ReduceSum(graph.StopGradient(plan), 0)
-	return plan, graph.ReduceAllSum(graph.Abs(graph.AddScalar(columns, -1/m)))
-}
-
-// kernelSweeps alternates v ← ν/(Kᵀu), u ← μ/(Kv) with K = exp(−(C − min C)/ε); π = u K v.
-func kernelSweeps(cost *graph.Node, cfg SinkhornConfig) *graph.Node {
-	n, m := cost.Shape().Dimensions[0], cost.Shape().Dimensions[1]
-	// The plan doesn't change when a constant is added to the cost, so the minimum needs no gradient.
-	shift := graph.StopGradient(graph.ReduceAllMin(cost))
-	kernel := graph.Exp(graph.MulScalar(graph.Sub(cost, shift), -1/cfg.Epsilon))
-	g, dtype := cost.Graph(), cost.DType()
-	mu, nu := graph.Scalar(g, dtype, 1/float64(n)), graph.Scalar(g, dtype, 1/float64(m))
+	epsilon := graph.MulScalar(costUnit(p.Cost, cfg.EpsilonUnit), cfg.Epsilon)
+	s := newGraphSweeps(p, epsilon, cfg)
+	u := s.start()
 	var v *graph.Node
-	u := graph.BroadcastToDims(graph.Scalar(g, dtype, 1), 1, n)
 	for range cfg.Sweeps {
-		v = graph.Div(nu, graph.MatMul(u, kernel))                                           // [1, m]
-		u = graph.Reshape(graph.Div(mu, graph.MatMul(kernel, graph.Reshape(v, m, 1))), 1, n) // [1, n]
+		v = s.columns(u)
+		u = s.rows(v)
 	}
-	return graph.Mul(graph.Mul(kernel, graph.Reshape(u, n, 1)), v)
+	solution := s.solution(p, epsilon, u, v)
+	switch cfg.Gradient {
+	case Detached:
+		solution.detach()
+	case Implicit:
+		solution.detach()
+		solution.Plan = implicitPlan(given, solution.Plan, epsilon, p, cfg)
+	}
+	return solution
 }
 
-// logSweeps alternates g ← log ν − LSE_i(f − C/ε), f ← log μ − LSE_j(g − C/ε); π = exp(f + g − C/ε).
-// A transposed copy keeps both reductions over the last axis, which is several times faster on ONNX Runtime.
-func logSweeps(cost *graph.Node, cfg SinkhornConfig) *graph.Node {
-	n, m := cost.Shape().Dimensions[0], cost.Shape().Dimensions[1]
-	scores := graph.MulScalar(cost, -1/cfg.Epsilon)
-	transposed := graph.Transpose(scores, 0, 1)
-	gr, dtype := cost.Graph(), cost.DType()
-	mu, nu := graph.Scalar(gr, dtype, -math.Log(float64(n))), graph.Scalar(gr, dtype, -math.Log(float64(m)))
-	f := graph.BroadcastToDims(graph.Scalar(gr, dtype, 0), 1, n)
-	var g *graph.Node
-	for range cfg.Sweeps {
-		g = graph.Reshape(graph.Sub(nu, logSumExp(addToRows(transposed, f, cfg))), 1, m)
-		f = graph.Reshape(graph.Sub(mu, logSumExp(addToRows(scores, g, cfg))), 1, n)
+// solution makes the plan, the potentials and the marginal error of the last states.
+func (s *graphSweeps) solution(p GraphProblem, epsilon, u, v *graph.Node) GraphSolution {
+	plan := s.plan(u, v)
+	f, g := u, v
+	if s.domain == KernelDomain {
+		f, g = safeLog(u), safeLog(v)
 	}
-	return graph.Exp(graph.Add(graph.Add(scores, graph.Reshape(f, n, 1)), g))
+	f, g = graph.Mul(f, epsilon), graph.Mul(g, epsilon)
+	if s.domain == KernelDomain && !p.relaxed() {
+		g = graph.Add(g, kernelShift(p.Cost))
+	}
+	want := s.nu
+	if s.domain == LogDomain {
+		want = graph.Exp(want)
+	}
+	if p.RhoNu > 0 {
+		want = graph.Mul(want, graph.Exp(graph.DivScalar(graph.Neg(g), p.RhoNu)))
+	}
+	columns := graph.ReduceAndKeep(graph.StopGradient(plan), graph.ReduceSum, -2)
+	miss := graph.ReduceSum(graph.Abs(graph.Sub(columns, graph.StopGradient(want))), -2, -1)
+	return GraphSolution{Plan: plan, F: graph.Squeeze(f, -2), G: graph.Squeeze(g, -2), MarginalError: miss}
 }
 
-// addToRows adds a row [1, b] to every row of x [a, b]. Where a backward pass will come, the row is spread by a product
-// with ones: its gradient then is a product too, and not a sum over columns, which ONNX Runtime is slow at.
-func addToRows(x, row *graph.Node, cfg SinkhornConfig) *graph.Node {
-	if cfg.Differentiable {
-		row = graph.MatMul(graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), 1), x.Shape().Dimensions[0], 1), row)
+// assert panics unless the nodes fit together.
+func (p GraphProblem) assert() {
+	cost := p.Cost
+	if (cost.Rank() != 2 && cost.Rank() != 3) || !cost.DType().IsFloat() {
+		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m] or [B, n, m], got %s", cost.Shape())
 	}
-	return graph.Add(x, row)
+	for name, mass := range map[string]*graph.Node{"mu": p.Mu, "nu": p.Nu} {
+		if mass == nil {
+			continue
+		}
+		want := massDims(cost, name == "mu")
+		if mass.DType() != cost.DType() || mass.Rank() != len(want) || !sameDims(mass.Shape().Dimensions, want) {
+			exceptions.Panicf("transport: Sinkhorn: %s is %s and the cost %s: it must be %v of the same type", name, mass.Shape(), cost.Shape(), want)
+		}
+	}
+	if !(p.RhoMu >= 0) || !(p.RhoNu >= 0) {
+		exceptions.Panicf("transport: Sinkhorn: rho is %v and %v: positive, or 0 for an exact marginal", p.RhoMu, p.RhoNu)
+	}
 }
 
-// logSumExp reduces the last axis of [a, b] to [a, 1]; subtracting the maximum keeps exp in range.
-func logSumExp(x *graph.Node) *graph.Node {
-	top := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
-	return graph.Add(top, graph.Log(graph.ReduceAndKeep(graph.Exp(graph.Sub(x, top)), graph.ReduceSum, -1)))
+// massDims is the shape of a marginal: the cost's without the other axis.
+func massDims(cost *graph.Node, rows bool) []int {
+	dims := cost.Shape().Dimensions
+	k := len(dims)
+	last := dims[k-1]
+	if rows {
+		last = dims[k-2]
+	}
+	return append(append([]int{}, dims[:k-2]...), last)
+}
+
+func sameDims(a, b []int) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// detached returns the problem with no gradient into its nodes.
+func (p GraphProblem) detached() GraphProblem {
+	p.Cost = graph.StopGradient(p.Cost)
+	if p.Mu != nil {
+		p.Mu = graph.StopGradient(p.Mu)
+	}
+	if p.Nu != nil {
+		p.Nu = graph.StopGradient(p.Nu)
+	}
+	return p
+}
+
+func (s *GraphSolution) detach() {
+	s.Plan, s.F, s.G = graph.StopGradient(s.Plan), graph.StopGradient(s.F), graph.StopGradient(s.G)
+	s.MarginalError = graph.StopGradient(s.MarginalError)
+}
+
+// relaxed says whether a marginal is.
+func (p GraphProblem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
+
+// costUnit returns what epsilon is a multiple of, a scalar or [B, 1, 1].
+func costUnit(cost *graph.Node, unit EpsilonUnit) *graph.Node {
+	if unit == Absolute {
+		return graph.Scalar(cost.Graph(), cost.DType(), 1)
+	}
+	mean := graph.StopGradient(graph.ReduceAndKeep(cost, graph.ReduceMean, -2, -1))
+	return graph.Where(graph.GreaterThan(mean, graph.ZerosLike(mean)), mean, graph.OnesLike(mean))
 }

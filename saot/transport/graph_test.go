@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
@@ -109,7 +110,7 @@ func TestSinkhornAgainstHost(t *testing.T) {
 						plan, miss := Sinkhorn(in[0], cfg)
 						return []*graph.Node{plan, miss}
 					}, cost)
-					host, err := HostSinkhorn(cost, nil, nil, cfg)
+					host, err := Solve(Problem{Cost: cost}, cfg)
 					require.NoError(t, err)
 					requireClose(t, host.Plan.RawMatrix().Data, out[0], 2e-6/float64(c.n*c.m)*10)
 					require.InDelta(t, host.Report.MarginalError, out[1][0], 5e-6, "the marginal error of unconverged plans too")
@@ -131,7 +132,7 @@ func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
 		{0.001, 2, KernelDomain, KernelDomain},
 		{1, 2, LogDomain, LogDomain},
 	} {
-		got := SinkhornConfig{Epsilon: c.epsilon, CostRange: c.costRange, Domain: c.domain}.graphDomain()
+		got := SinkhornConfig{Epsilon: c.epsilon, CostRange: c.costRange, Domain: c.domain}.graphDomain(dtypes.Float32)
 		require.Equal(t, c.want, got, "%+v", c)
 	}
 }
@@ -211,7 +212,7 @@ func TestKLPlanLossGradient(t *testing.T) {
 			exact := KLPlanLoss(target, plan, cost, epsilon)
 			outputs := []*graph.Node{exact, graph.Gradient(exact, cost)[0]}
 			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
-				cfg.Differentiable = true
+				cfg.Gradient = Unrolled
 				unrolled, _ := Sinkhorn(cost, cfg)
 				loss := graph.ReduceAllSum(graph.Mul(target, graph.Log(graph.Div(target, unrolled))))
 				outputs = append(outputs, loss, graph.Gradient(loss, cost)[0])
@@ -257,15 +258,17 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 	}
 	value, numeric := loss(cost), centralDifferences(mat.DenseCopyOf(cost), 1e-4, loss)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, domain := range []Domain{KernelDomain, LogDomain} {
-			cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Differentiable: true}
-			out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
-				plan, _ := Sinkhorn(in[1], cfg)
-				loss := FrobeniusPlanLoss(in[0], plan)
-				return []*graph.Node{loss, graph.Gradient(loss, in[1])[0]}
-			}, target, cost)
-			require.InDelta(t, value, out[0][0], 1e-5)
-			requireClose(t, numeric, out[1], 1e-4)
+		for _, gradient := range []GradientMode{Implicit, Unrolled} {
+			for _, domain := range []Domain{KernelDomain, LogDomain} {
+				cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Gradient: gradient}
+				out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+					plan, _ := Sinkhorn(in[1], cfg)
+					loss := FrobeniusPlanLoss(in[0], plan)
+					return []*graph.Node{loss, graph.Gradient(loss, in[1])[0]}
+				}, target, cost)
+				require.InDelta(t, value, out[0][0], 1e-5)
+				requireClose(t, numeric, out[1], 1e-4, gradient.String(), domain.String())
+			}
 		}
 	})
 }

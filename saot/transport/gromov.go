@@ -9,40 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Adjacency is a 0/1 adjacency matrix in compressed sparse rows: the neighbours of node i are
-// Neighbors[Offsets[i]:Offsets[i+1]], without duplicates. It has the fields of datasets.Adjacency and converts from it.
-type Adjacency struct {
-	Offsets   []int64
-	Neighbors []int32
-}
-
-// NumNodes returns the number of rows.
-func (a Adjacency) NumNodes() int { return max(0, len(a.Offsets)-1) }
-
-// neighbors returns the neighbours of node i.
-func (a Adjacency) neighbors(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
-
-// check refuses offsets and neighbours that don't fit.
-func (a Adjacency) check(name string, nodes int) error {
-	if a.NumNodes() != nodes {
-		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, a.NumNodes(), nodes)
-	}
-	if a.Offsets[0] != 0 || a.Offsets[nodes] != int64(len(a.Neighbors)) {
-		return fmt.Errorf("transport: %s: offsets run from %d to %d, want 0 to %d", name, a.Offsets[0], a.Offsets[nodes], len(a.Neighbors))
-	}
-	for i := range nodes {
-		if a.Offsets[i+1] < a.Offsets[i] {
-			return fmt.Errorf("transport: %s: offsets fall after row %d", name, i)
-		}
-	}
-	for k, j := range a.Neighbors {
-		if j < 0 || int(j) >= nodes {
-			return fmt.Errorf("transport: %s: neighbor %d is node %d, outside [0, %d)", name, k, j, nodes)
-		}
-	}
-	return nil
-}
-
 // Normalization says how the structure term of a fused Gromov problem is scaled.
 type Normalization int
 
@@ -78,6 +44,42 @@ func (n *Normalization) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// OuterLoop says how a Gromov problem is made a sequence of linear ones.
+type OuterLoop int
+
+const (
+	// ProjectedGradient solves each linearisation with entropy (Peyré, Cuturi, Solomon 2016): the plan minimises the
+	// objective of Eq. 7, entropy included.
+	ProjectedGradient OuterLoop = iota
+	// ProximalPoint solves each with ε·KL(π‖previous plan) in place of the entropy (Xu, Luo, Zha, Carin 2019): the
+	// entropy fades as steps go on, the plan sharpens, and ε is the length of a step only.
+	ProximalPoint
+)
+
+var outerLoopNames = []string{ProjectedGradient: "projected gradient", ProximalPoint: "proximal point"}
+
+// String returns "projected gradient" or "proximal point".
+func (l OuterLoop) String() string { return enum.Name("OuterLoop", outerLoopNames, l) }
+
+// ParseOuterLoop is the inverse of String.
+func ParseOuterLoop(s string) (OuterLoop, error) {
+	return enum.Parse[OuterLoop]("outer loop", outerLoopNames, s)
+}
+
+// MarshalText writes the name.
+func (l OuterLoop) MarshalText() ([]byte, error) {
+	if _, err := ParseOuterLoop(l.String()); err != nil {
+		return nil, err
+	}
+	return []byte(l.String()), nil
+}
+
+// UnmarshalText reads the name.
+func (l *OuterLoop) UnmarshalText(text []byte) (err error) {
+	*l, err = ParseOuterLoop(string(text))
+	return err
+}
+
 // FGWConfig sets a fused Gromov-Wasserstein problem and its solver.
 type FGWConfig struct {
 	// Epsilon is the weight of the entropy, in the unit of the fused cost. Default 0.2.
@@ -89,6 +91,8 @@ type FGWConfig struct {
 	// Factor multiplies the structure term in the cost of each linear problem. 1, the default, linearises the objective
 	// as Eq. 7 is written; 2 is the gradient of the quadratic term and what POT takes. The target cost never has it.
 	Factor float64 `json:"factor"`
+	// Loop makes the linear problems. Default ProjectedGradient.
+	Loop OuterLoop `json:"loop"`
 	// Outer is the largest number of linear problems solved. Default 2.
 	Outer int `json:"outer"`
 	// Sweeps is the largest number of Sinkhorn sweeps in each of them. Default 30.
@@ -111,11 +115,14 @@ func (c FGWConfig) Validate() error {
 	if !(c.Sigma >= 0 && c.Sigma <= 1) {
 		bad = append(bad, fmt.Sprintf("sigma is %v: it must lie in [0, 1]", c.Sigma))
 	}
-	if _, err := ParseNormalization(c.Normalization.String()); err != nil {
+	if !known(normalizationNames, c.Normalization) {
 		bad = append(bad, fmt.Sprintf("normalization is %v: use max or paper", c.Normalization))
 	}
 	if !(c.Factor > 0) || math.IsInf(c.Factor, 0) {
 		bad = append(bad, fmt.Sprintf("factor is %v: it must be positive and finite", c.Factor))
+	}
+	if !known(outerLoopNames, c.Loop) {
+		bad = append(bad, fmt.Sprintf("loop is %v: use projected gradient or proximal point", c.Loop))
 	}
 	if c.Outer < 1 {
 		bad = append(bad, fmt.Sprintf("outer is %d: it must be at least 1", c.Outer))
@@ -123,12 +130,23 @@ func (c FGWConfig) Validate() error {
 	return invalid("fused gromov", bad)
 }
 
-// sinkhorn returns the setting of the linear problems.
+// sinkhorn returns the settings shared with linear problems, for Validate.
 func (c FGWConfig) sinkhorn() SinkhornConfig {
 	return SinkhornConfig{Epsilon: c.Epsilon, Sweeps: c.Sweeps, Domain: c.Domain, Tolerance: c.Tolerance}
 }
 
-// GromovResult is the solution of a fused Gromov problem.
+// GromovProblem is what to match: two structures, and what their nodes cost each other.
+type GromovProblem struct {
+	// Feature is the feature cost K [n, m], finite. It may be nil where Sigma is 0, which is Gromov-Wasserstein proper.
+	Feature *mat.Dense
+	// Structure1 [n, n] and Structure2 [m, m] are Adjacency or Dense.
+	Structure1, Structure2 Structure
+	// Mu [n] and Nu [m] are the masses of the nodes, of mass 1; nil means uniform.
+	Mu, Nu []float64
+}
+
+// GromovResult is the solution of a fused Gromov problem. Its Value has the structure scaled as the config says: Linear and
+// Quadratic add up to ⟨Target, π⟩. Entropic is 0 under ProximalPoint, whose objective has no entropy.
 type GromovResult struct {
 	Result
 	// Target is the fused cost at the final plan, C* = σK + (1−σ) S/max S [n, m], or σK + (1−σ) S under
@@ -140,23 +158,23 @@ type GromovResult struct {
 
 // FusedGromov returns the entropic fused Gromov-Wasserstein plan between two graphs with uniform marginals,
 //
-//	π_G = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl |A₁,ik − A₂,jl| π_ij π_kl − ε H(π)        (SAOT Eq. 7)
+//	π_G = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl L(A₁,ik, A₂,jl) π_ij π_kl − ε H(π)        (SAOT Eq. 7)
 //
-// by projected gradient: from π = μνᵀ, each outer step solves the linear problem whose cost is
-// σK + (1−σ)·Factor·S(π)/norm (Peyré, Cuturi, Solomon 2016, Prop. 2), warm-started from the last one's potentials.
+// with L(a, b) = (a − b)², which is |a − b| for 0/1 adjacency. From π = μνᵀ, each outer step solves the linear problem whose
+// cost is σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), warm-started from the
+// last one's potentials. FusedGromovSolver takes marginals, and reuses memory.
 //
-// Shapes: feature cost K [n, m], adjacency1 [n, n], adjacency2 [m, m], 0/1. O(|E₁|m + |E₂|n + nm·sweeps) time a step.
-// It returns an error for a config that is not valid, an empty or non-finite feature cost, adjacencies that don't fit it,
+// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time a step: O(|E₁|m + |E₂|n) for adjacencies,
+// O(n²m + nm²) for dense structures, and O(nm·sweeps). Memory: four [n, m] matrices in all, K and the result's two included.
+// It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that don't fit it,
 // and a plan that is not finite. Not converging is no error: see Report.
-//
-// To solve many problems of one size, keep a FusedGromovSolver.
-func FusedGromov(feature *mat.Dense, adjacency1, adjacency2 Adjacency, cfg FGWConfig) (*GromovResult, error) {
+func FusedGromov(feature *mat.Dense, structure1, structure2 Structure, cfg FGWConfig) (*GromovResult, error) {
 	s, err := NewFusedGromovSolver(cfg)
 	if err != nil {
 		return nil, err
 	}
 	res := new(GromovResult)
-	if err := s.Solve(res, feature, adjacency1, adjacency2); err != nil {
+	if err := s.Solve(res, GromovProblem{Feature: feature, Structure1: structure1, Structure2: structure2}); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -164,15 +182,13 @@ func FusedGromov(feature *mat.Dense, adjacency1, adjacency2 Adjacency, cfg FGWCo
 
 // FusedGromovSolver solves fused Gromov problems one after another in the same memory. It is not safe for concurrent use.
 type FusedGromovSolver struct {
-	cfg             FGWConfig
-	n, m            int
-	sweeper         *sweeper
-	cost, structure *mat.Dense // [n, m]
-	previous        *mat.Dense // [n, m]
-	product         []float64  // [m], a row of A₁π
-	mu, nu          []float64  // marginals of a plan, [n] and [m]
-	rows, columns   []float64  // A₁μ [n] and A₂ν [m]
-	structureMax    float64
+	cfg           FGWConfig
+	n, m          int
+	sweeper       *sweeper
+	previous      *mat.Dense // the plan before the last step; scratch for A₁π meanwhile
+	mu, nu        []float64  // marginals of a plan, [n] and [m]
+	rows, columns []float64  // (A₁∘A₁)μ [n] and (A₂∘A₂)ν [m]
+	structureMax  float64
 }
 
 // NewFusedGromovSolver returns a solver, or an error for a config that is not valid.
@@ -185,56 +201,105 @@ func NewFusedGromovSolver(cfg FGWConfig) (*FusedGromovSolver, error) {
 
 // Solve does as FusedGromov and writes into res, whose memory it reuses where the shapes fit. The result doesn't depend
 // on earlier calls. On an error res is in an undefined state.
-func (s *FusedGromovSolver) Solve(res *GromovResult, feature *mat.Dense, adjacency1, adjacency2 Adjacency) error {
-	if err := checkCost("feature cost", feature); err != nil {
+func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
+	if err := s.check(p); err != nil {
 		return err
 	}
-	n, m := feature.Dims()
-	if err := adjacency1.check("adjacency 1", n); err != nil {
+	s.prepare(res, p.Structure1.NumNodes(), p.Structure2.NumNodes())
+	if err := setMarginal("mu", s.sweeper.mu, p.Mu, true); err != nil {
 		return err
 	}
-	if err := adjacency2.check("adjacency 2", m); err != nil {
+	if err := setMarginal("nu", s.sweeper.nu, p.Nu, true); err != nil {
 		return err
 	}
-	s.prepare(res, n, m)
-	report := Report{Epsilon: s.cfg.Epsilon, Tolerance: s.cfg.Tolerance, Status: OuterLimit}
-	fill(res.Plan.RawMatrix().Data, 1/float64(n*m))
-	for report.Outer < s.cfg.Outer && report.Status == OuterLimit {
-		s.structureAt(res.Plan, adjacency1, adjacency2)
-		s.fuse(s.cost, feature, s.cfg.Factor)
-		s.previous.Copy(res.Plan)
-		done, err := s.sweeper.solve(res.Plan, s.cost, s.cfg.sinkhorn())
-		if err != nil {
+	for i, mu := range s.sweeper.mu {
+		floats.ScaleTo(res.Plan.RawRowView(i), mu, s.sweeper.nu)
+	}
+	res.Report = Report{Epsilon: s.cfg.Epsilon, Tolerance: s.cfg.Tolerance, Trace: res.Report.Trace[:0]}
+	for settled := false; !settled && res.Report.Outer < s.cfg.Outer; {
+		var err error
+		if settled, err = s.step(res, p); err != nil {
 			return err
 		}
-		report.Outer++
-		report.Sweeps += done.sweeps
-		report.Domain, report.MarginalError = done.domain, done.marginalError
-		report.PlanChange = floats.Distance(res.Plan.RawMatrix().Data, s.previous.RawMatrix().Data, 1)
-		// With features alone the linear problem doesn't depend on the plan: the first solution is the last.
-		if report.PlanChange <= s.cfg.Tolerance || s.cfg.Sigma == 1 {
-			report.Status = Converged
+	}
+	if res.Report.Status == Converged && res.Report.PlanChange > s.cfg.Tolerance && !s.linear() {
+		res.Report.Status = OuterLimit
+	}
+	s.sweeper.potentials(res.F, res.G, s.cfg.Epsilon)
+	s.finish(res, p)
+	return nil
+}
+
+// check refuses structures that are missing or don't fit the feature cost.
+func (s *FusedGromovSolver) check(p GromovProblem) error {
+	if p.Structure1 == nil || p.Structure2 == nil {
+		return fmt.Errorf("transport: a gromov problem needs two structures, each an Adjacency or Dense")
+	}
+	n, m := p.Structure1.NumNodes(), p.Structure2.NumNodes()
+	switch {
+	case p.Feature != nil:
+		if err := checkCost("feature cost", p.Feature); err != nil {
+			return err
+		}
+		n, m = p.Feature.Dims()
+	case s.cfg.Sigma != 0:
+		return fmt.Errorf("transport: the feature cost is missing: it may be only where sigma is 0, and sigma is %v", s.cfg.Sigma)
+	case n == 0 || m == 0:
+		return fmt.Errorf("transport: the structures have %d and %d nodes: each needs at least one", n, m)
+	}
+	if err := p.Structure1.check("structure 1", n); err != nil {
+		return err
+	}
+	return p.Structure2.check("structure 2", m)
+}
+
+// linear says whether the first linear problem is the whole one: with features alone its cost doesn't depend on the plan.
+func (s *FusedGromovSolver) linear() bool { return s.cfg.Sigma == 1 && s.cfg.Loop == ProjectedGradient }
+
+// step solves the linear problem at res.Plan and says whether the plan has settled. res.Target holds the cost meanwhile.
+func (s *FusedGromovSolver) step(res *GromovResult, p GromovProblem) (settled bool, err error) {
+	s.structureAt(res.Target, res.Plan, p)
+	s.fuse(res.Target, p.Feature, s.cfg.Factor)
+	s.previous.Copy(res.Plan)
+	var prior *mat.Dense
+	if s.cfg.Loop == ProximalPoint {
+		prior = s.previous
+	}
+	at := solveSettings{epsilon: s.cfg.Epsilon, sweeps: s.cfg.Sweeps, domain: s.cfg.Domain, tolerance: s.cfg.Tolerance, relaxation: 1}
+	if err := s.sweeper.solve(res.Plan, res.Target, prior, at, &res.Report); err != nil {
+		return false, err
+	}
+	res.Report.Outer++
+	res.Report.PlanChange = floats.Distance(res.Plan.RawMatrix().Data, s.previous.RawMatrix().Data, 1)
+	return res.Report.PlanChange <= s.cfg.Tolerance || s.linear(), nil
+}
+
+// finish writes the target and the value at the final plan.
+func (s *FusedGromovSolver) finish(res *GromovResult, p GromovProblem) {
+	// The entropy follows from the last linear problem, whose cost is still there.
+	res.Value = Value{Entropic: s.sweeper.value(res.Target, res.Plan, s.cfg.Epsilon).Entropic, Dual: math.NaN()}
+	if s.cfg.Loop == ProximalPoint {
+		res.Value.Entropic = 0
+	}
+	s.structureAt(res.Target, res.Plan, p)
+	s.fuse(res.Target, p.Feature, 1)
+	res.StructureMax = s.structureMax
+	plan := res.Plan.RawMatrix().Data
+	if p.Feature != nil {
+		for i := range s.n {
+			res.Value.Linear += s.cfg.Sigma * floats.Dot(p.Feature.RawRowView(i), res.Plan.RawRowView(i))
 		}
 	}
-	if report.MarginalError > s.cfg.Tolerance {
-		report.Status = SweepLimit
-	}
-	s.structureAt(res.Plan, adjacency1, adjacency2)
-	res.StructureMax = s.structureMax
-	s.fuse(res.Target, feature, 1)
-	s.sweeper.potentials(res.F, res.G, s.cfg.Epsilon)
-	res.Report = report
-	return nil
+	res.Value.Quadratic = floats.Dot(res.Target.RawMatrix().Data, plan) - res.Value.Linear
 }
 
 // prepare sizes the memory and forgets the last solution.
 func (s *FusedGromovSolver) prepare(res *GromovResult, n, m int) {
 	if s.n != n || s.m != m {
 		s.n, s.m = n, m
-		s.sweeper = newSweeper(n, m)
-		s.cost, s.structure, s.previous = mat.NewDense(n, m, nil), mat.NewDense(n, m, nil), mat.NewDense(n, m, nil)
+		s.sweeper, s.previous = newSweeper(n, m), mat.NewDense(n, m, nil)
 		s.mu, s.rows = make([]float64, n), make([]float64, n)
-		s.nu, s.columns, s.product = make([]float64, m), make([]float64, m), make([]float64, m)
+		s.nu, s.columns = make([]float64, m), make([]float64, m)
 	}
 	fill(s.sweeper.f, 0)
 	res.Plan, res.Target = reuse(res.Plan, n, m), reuse(res.Target, n, m)
@@ -253,55 +318,35 @@ func reuse(x *mat.Dense, n, m int) *mat.Dense {
 	return mat.NewDense(n, m, nil)
 }
 
-// structureAt sets s.structure to S = L⊗π and s.structureMax to its maximum. For 0/1 adjacency |a − b| = a + b − 2ab, so
+// structureAt sets dst to S = L⊗π and s.structureMax to its maximum. For L(a, b) = (a − b)² = a² + b² − 2ab,
 //
-//	S = (A₁μ)1ᵀ + 1(A₂ν)ᵀ − 2 A₁πA₂ᵀ        with μ = π1, ν = πᵀ1
+//	S = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2 A₁πA₂ᵀ        with μ = π1, ν = πᵀ1        (Peyré, Cuturi, Solomon 2016, Prop. 1)
 //
-// by sparse products. The marginals are the plan's own, which makes S exact for a plan that missed them a little.
-func (s *FusedGromovSolver) structureAt(plan *mat.Dense, a1, a2 Adjacency) {
+// and A∘A = A for 0/1. The marginals are the plan's own, which makes S exact for a plan that missed them a little.
+func (s *FusedGromovSolver) structureAt(dst, plan *mat.Dense, p GromovProblem) {
 	fill(s.nu, 0)
 	for i := range s.n {
 		s.mu[i] = floats.Sum(plan.RawRowView(i))
 		floats.Add(s.nu, plan.RawRowView(i))
 	}
-	a1.times(s.rows, s.mu)
-	a2.times(s.columns, s.nu)
+	p.Structure1.squareTimes(s.rows, s.mu)
+	p.Structure2.squareTimes(s.columns, s.nu)
 	for i := range s.n {
-		line := s.structure.RawRowView(i)
+		line := dst.RawRowView(i)
 		copy(line, s.columns)
 		floats.AddConst(s.rows[i], line)
-		if len(a1.neighbors(i)) == 0 {
-			continue
-		}
-		fill(s.product, 0)
-		for _, k := range a1.neighbors(i) {
-			floats.Add(s.product, plan.RawRowView(int(k)))
-		}
-		for j := range line {
-			for _, l := range a2.neighbors(j) {
-				line[j] -= 2 * s.product[l]
-			}
-		}
 	}
-	s.structureMax = floats.Max(s.structure.RawMatrix().Data)
-	// What rounding leaves of a + b − 2ab must not be blown up to 1.
+	p.Structure1.leftOf(s.previous, plan)
+	p.Structure2.subtractTwice(dst, s.previous)
+	s.structureMax = floats.Max(dst.RawMatrix().Data)
+	// What rounding leaves of a² + b² − 2ab must not be blown up to 1.
 	if s.structureMax <= 1e-12*(floats.Max(s.rows)+floats.Max(s.columns)) {
 		s.structureMax = 0
 	}
 }
 
-// times sets dst to A x.
-func (a Adjacency) times(dst, x []float64) {
-	for i := range dst {
-		dst[i] = 0
-		for _, j := range a.neighbors(i) {
-			dst[i] += x[j]
-		}
-	}
-}
-
-// fuse sets dst to σK + (1−σ)·factor·S/norm.
-func (s *FusedGromovSolver) fuse(dst, feature *mat.Dense, factor float64) {
+// fuse turns S into σK + (1−σ)·factor·S/norm.
+func (s *FusedGromovSolver) fuse(structure, feature *mat.Dense, factor float64) {
 	weight := (1 - s.cfg.Sigma) * factor
 	if s.cfg.Normalization == MaxNormalization {
 		if s.structureMax > 0 {
@@ -310,10 +355,11 @@ func (s *FusedGromovSolver) fuse(dst, feature *mat.Dense, factor float64) {
 			weight = 0
 		}
 	}
+	floats.Scale(weight, structure.RawMatrix().Data)
+	if feature == nil {
+		return
+	}
 	for i := range s.n {
-		line, k := dst.RawRowView(i), feature.RawRowView(i)
-		for j, structure := range s.structure.RawRowView(i) {
-			line[j] = s.cfg.Sigma*k[j] + weight*structure
-		}
+		floats.AddScaled(structure.RawRowView(i), s.cfg.Sigma, feature.RawRowView(i))
 	}
 }

@@ -76,7 +76,7 @@ func bruteStructure(a1, a2 Adjacency, plan *mat.Dense) *mat.Dense {
 // converged solves to a marginal error far below every tolerance used here.
 func converged(t testing.TB, cost *mat.Dense, epsilon float64) *Result {
 	t.Helper()
-	res, err := HostSinkhorn(cost, nil, nil, SinkhornConfig{Epsilon: epsilon, Sweeps: 200000, Tolerance: 1e-13})
+	res, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: epsilon, Sweeps: 200000, Tolerance: 1e-13})
 	require.NoError(t, err)
 	require.NoError(t, res.Report.Err())
 	return res
@@ -138,7 +138,7 @@ func TestGoldenPOT(t *testing.T) {
 	for _, domain := range []Domain{KernelDomain, LogDomain} {
 		for _, c := range golden.Linear {
 			cfg := SinkhornConfig{Epsilon: c.Epsilon, Sweeps: 100000, Tolerance: 1e-13, Domain: domain}
-			res, err := HostSinkhorn(fromRows(c.Cost), c.Mu, c.Nu, cfg)
+			res, err := Solve(Problem{Cost: fromRows(c.Cost), Mu: c.Mu, Nu: c.Nu}, cfg)
 			require.NoError(t, err)
 			require.Less(t, maxDiff(res.Plan, fromRows(c.Plan)), 1e-9)
 		}
@@ -160,7 +160,7 @@ func TestHostSinkhornSolvesTheProblem(t *testing.T) {
 	var plans []*mat.Dense
 	for _, domain := range []Domain{KernelDomain, LogDomain} {
 		cfg := SinkhornConfig{Epsilon: 0.1, Sweeps: 10000, Tolerance: 1e-13, Domain: domain}
-		res, err := HostSinkhorn(cost, mu, nu, cfg)
+		res, err := Solve(Problem{Cost: cost, Mu: mu, Nu: nu}, cfg)
 		require.NoError(t, err)
 		require.Equal(t, Converged, res.Report.Status)
 		require.Equal(t, domain, res.Report.Domain)
@@ -198,7 +198,7 @@ func TestHostSinkhornLimits(t *testing.T) {
 				copy(best, p)
 			}
 		})
-		sharp, err := HostSinkhorn(cost, nil, nil, SinkhornConfig{Epsilon: 0.002, Sweeps: 20000, Tolerance: 1e-4})
+		sharp, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: 0.002, Sweeps: 20000, Tolerance: 1e-4})
 		require.NoError(t, err)
 		require.NoError(t, sharp.Report.Err())
 		for i := range n {
@@ -229,7 +229,7 @@ func TestHostSinkhornInvariances(t *testing.T) {
 }
 
 func TestHostSinkhornReportsNotConverging(t *testing.T) {
-	res, err := HostSinkhorn(uniformCost(1, 8, 8), nil, nil, SinkhornConfig{Epsilon: 0.01, Sweeps: 3, Tolerance: 1e-9})
+	res, err := Solve(Problem{Cost: uniformCost(1, 8, 8)}, SinkhornConfig{Epsilon: 0.01, Sweeps: 3, Tolerance: 1e-9})
 	require.NoError(t, err)
 	require.Equal(t, SweepLimit, res.Report.Status)
 	require.Equal(t, 3, res.Report.Sweeps)
@@ -249,9 +249,10 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 			plan := converged(t, uniformCost(uint64(n*m), n, m), 0.2).Plan
 			s := &FusedGromovSolver{cfg: DefaultFGW()}
 			s.prepare(new(GromovResult), n, m)
-			s.structureAt(plan, a1, a2)
+			structure := mat.NewDense(n, m, nil)
+			s.structureAt(structure, plan, GromovProblem{Structure1: a1, Structure2: a2})
 			want := bruteStructure(a1, a2, plan)
-			require.Less(t, maxDiff(s.structure, want), 1e-14)
+			require.Less(t, maxDiff(structure, want), 1e-14)
 			require.InDelta(t, mat.Max(want), s.structureMax, 1e-14)
 		}
 	}
@@ -339,20 +340,20 @@ func TestSolverReusesMemoryAndForgets(t *testing.T) {
 	s, err := NewFusedGromovSolver(DefaultFGW())
 	require.NoError(t, err)
 	res := new(GromovResult)
-	require.NoError(t, s.Solve(res, uniformCost(10, 32, 32), a2, a1))
-	require.NoError(t, s.Solve(res, k, a1, a2))
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(10, 32, 32), Structure1: a2, Structure2: a1}))
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2}))
 	require.Zero(t, maxDiff(fresh.Plan, res.Plan), "the result doesn't depend on earlier calls")
 	require.Equal(t, fresh.Report, res.Report)
 	const runs = 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range runs {
-		require.NoError(t, s.Solve(res, k, a1, a2))
+		require.NoError(t, s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2}))
 	}
 	runtime.ReadMemStats(&after)
 	// One n×m matrix would be 8 kB; what is left are vector headers.
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/runs, uint64(4096))
-	require.NoError(t, s.Solve(res, uniformCost(1, 3, 5), randomAdjacency(1, 3, 1), randomAdjacency(1, 5, 1)), "another shape")
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(1, 3, 5), Structure1: randomAdjacency(1, 3, 1), Structure2: randomAdjacency(1, 5, 1)}), "another shape")
 	r, c := res.Plan.Dims()
 	require.Equal(t, [2]int{3, 5}, [2]int{r, c})
 }
@@ -380,7 +381,7 @@ func TestHostBadInput(t *testing.T) {
 		{good, nil, nil, SinkhornConfig{Epsilon: math.NaN(), Sweeps: 1}, "epsilon is NaN"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain}, "raise epsilon or use the log domain"},
 	} {
-		_, err := HostSinkhorn(c.cost, c.mu, c.nu, c.cfg)
+		_, err := Solve(Problem{Cost: c.cost, Mu: c.mu, Nu: c.nu}, c.cfg)
 		require.ErrorContains(t, err, c.want)
 		require.NotContains(t, err.Error(), "\n")
 	}
@@ -395,11 +396,11 @@ func TestHostBadInput(t *testing.T) {
 		want   string
 	}{
 		{nan, ring, ring, DefaultFGW(), "feature cost[1, 2] is NaN"},
-		{good, randomAdjacency(1, 4, 1), ring, DefaultFGW(), "adjacency 1 has 4 nodes and the feature cost 3"},
-		{good, ring, Adjacency{}, DefaultFGW(), "adjacency 2 has 0 nodes"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "adjacency 2: offsets fall after row 1"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "adjacency 2: neighbor 0 is node 3"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "adjacency 2: offsets run from 0 to 2"},
+		{good, randomAdjacency(1, 4, 1), ring, DefaultFGW(), "structure 1 has 4 nodes and the feature cost 3"},
+		{good, ring, Adjacency{}, DefaultFGW(), "structure 2 has 0 nodes"},
+		{good, ring, Adjacency{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "structure 2: offsets fall after row 1"},
+		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "structure 2: neighbor 0 is node 3"},
+		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "structure 2: offsets run from 0 to 2"},
 		{good, ring, ring, bad, "epsilon is -1: it must be positive and finite; sigma is 1.5: it must lie in [0, 1]; normalization is Normalization(9): use max or paper; factor is 0: it must be positive and finite; outer is 0"},
 	} {
 		_, err := FusedGromov(c.cost, c.a1, c.a2, c.cfg)
@@ -409,7 +410,7 @@ func TestHostBadInput(t *testing.T) {
 }
 
 func TestLogDomainAtTinyEpsilon(t *testing.T) {
-	res, err := HostSinkhorn(uniformCost(2, 5, 5), nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 20, Tolerance: 1e-9})
+	res, err := Solve(Problem{Cost: uniformCost(2, 5, 5)}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 20, Tolerance: 1e-9})
 	require.NoError(t, err)
 	require.Equal(t, LogDomain, res.Report.Domain)
 	require.False(t, math.IsNaN(mat.Sum(res.Plan)))

@@ -30,13 +30,23 @@ func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Report says what a host solver did. Not converging is data: the plan is returned all the same.
 type Report struct {
 	Status        Status  `json:"status"`
-	Domain        Domain  `json:"domain"`         // form of the last sweeps, KernelDomain or LogDomain
+	Domain        Domain  `json:"domain"`         // the form of the last sweeps that was chosen: KernelDomain or LogDomain
 	Outer         int     `json:"outer"`          // outer steps taken; 1 for linear problems
 	Sweeps        int     `json:"sweeps"`         // Sinkhorn sweeps, all outer steps together
-	MarginalError float64 `json:"marginal_error"` // L1 error of the column marginal, in [0, 2]; rows are exact
+	MarginalError float64 `json:"marginal_error"` // L1 distance of the column marginal from the optimum's, in [0, 2] for mass 1; rows are exact
 	PlanChange    float64 `json:"plan_change"`    // L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems
-	Epsilon       float64 `json:"epsilon"`
+	Epsilon       float64 `json:"epsilon"`        // in the unit of the cost
 	Tolerance     float64 `json:"tolerance"`
+
+	// Trace holds the marginal error at every check: after each sweep on the host, after each block of sweeps on an engine.
+	Trace []TracePoint `json:"trace,omitempty"`
+}
+
+// TracePoint is the marginal error after a number of sweeps, all outer steps together.
+type TracePoint struct {
+	Sweeps        int     `json:"sweeps"`
+	Epsilon       float64 `json:"epsilon"` // of the annealed stage
+	MarginalError float64 `json:"marginal_error"`
 }
 
 // Err returns nil unless the marginals were missed; then it names ε and the sweeps, and what to change.
@@ -44,6 +54,6 @@ func (r Report) Err() error {
 	if r.Status != SweepLimit {
 		return nil
 	}
-	return fmt.Errorf("transport: marginal error %.2g is above the tolerance %.2g after %d sweeps at epsilon %g: raise epsilon or sweeps",
+	return fmt.Errorf("transport: marginal error %.2g is above the tolerance %.2g after %d sweeps at epsilon %g: raise epsilon or sweeps, or anneal",
 		r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
 }

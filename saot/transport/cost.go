@@ -1,0 +1,176 @@
+package transport
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/support/exceptions"
+	"github.com/saot-go/saot/saot/internal/enum"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// CostKind is how the cost between two points follows from their coordinates.
+type CostKind int
+
+const (
+	// Cosine is 1 − ⟨x, y⟩/(‖x‖‖y‖), in [0, 2]; a zero row costs 1 to every row.
+	Cosine CostKind = iota
+	// SquaredEuclidean is ‖x − y‖².
+	SquaredEuclidean
+	// Euclidean is ‖x − y‖.
+	Euclidean
+)
+
+var costKindNames = []string{Cosine: "cosine", SquaredEuclidean: "squared euclidean", Euclidean: "euclidean"}
+
+// String returns "cosine", "squared euclidean" or "euclidean".
+func (k CostKind) String() string { return enum.Name("CostKind", costKindNames, k) }
+
+// ParseCostKind is the inverse of String.
+func ParseCostKind(s string) (CostKind, error) { return enum.Parse[CostKind]("cost", costKindNames, s) }
+
+// MarshalText writes the name.
+func (k CostKind) MarshalText() ([]byte, error) {
+	if _, err := ParseCostKind(k.String()); err != nil {
+		return nil, err
+	}
+	return []byte(k.String()), nil
+}
+
+// UnmarshalText reads the name.
+func (k *CostKind) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseCostKind(string(text))
+	return err
+}
+
+// zeroNorm is the squared norm at and below which a row counts as zero: its reciprocal square root and the cube of that
+// still fit float32.
+const zeroNorm = 1e-24
+
+// Cost returns the cost matrix between the rows of x and y, on the host.
+//
+// Shapes: x [n, d], y [m, d]; returns [n, m]. O(nmd) time. It returns an error for empty or non-finite points, for widths
+// that disagree and for an unknown kind.
+func Cost(kind CostKind, x, y *mat.Dense) (*mat.Dense, error) {
+	if err := checkCost("x", x); err != nil {
+		return nil, err
+	}
+	if err := checkCost("y", y); err != nil {
+		return nil, err
+	}
+	n, d := x.Dims()
+	m, dy := y.Dims()
+	if d != dy {
+		return nil, fmt.Errorf("transport: x has %d columns and y %d: they must agree", d, dy)
+	}
+	cost := mat.NewDense(n, m, nil)
+	switch kind {
+	case Cosine:
+		cost.Mul(unitRowsOf(x), unitRowsOf(y).T())
+		cost.Apply(func(_, _ int, cos float64) float64 { return 1 - cos }, cost)
+	case SquaredEuclidean, Euclidean:
+		cost.Apply(func(i, j int, _ float64) float64 { return floats.Distance(x.RawRowView(i), y.RawRowView(j), 2) }, cost)
+		if kind == SquaredEuclidean {
+			cost.MulElem(cost, cost)
+		}
+	default:
+		return nil, fmt.Errorf("transport: unknown cost %v: use cosine, squared euclidean or euclidean", kind)
+	}
+	return cost, nil
+}
+
+// unitRowsOf divides each row by its norm, and leaves zero rows zero.
+func unitRowsOf(x *mat.Dense) *mat.Dense {
+	unit := mat.DenseCopyOf(x)
+	n, _ := x.Dims()
+	for i := range n {
+		if norm := floats.Norm(unit.RawRowView(i), 2); norm*norm > zeroNorm {
+			floats.Scale(1/norm, unit.RawRowView(i))
+		} else {
+			fill(unit.RawRowView(i), 0)
+		}
+	}
+	return unit
+}
+
+// CostNode returns the cost matrix between the rows of x and y, in a graph: CosineCost, SquaredEuclideanCost or
+// EuclideanCost by kind. It panics for an unknown kind.
+func CostNode(kind CostKind, x, y *graph.Node) *graph.Node {
+	switch kind {
+	case Cosine:
+		return CosineCost(x, y)
+	case SquaredEuclidean:
+		return SquaredEuclideanCost(x, y)
+	case Euclidean:
+		return EuclideanCost(x, y)
+	}
+	exceptions.Panicf("transport: unknown cost %v: use cosine, squared euclidean or euclidean", kind)
+	return nil
+}
+
+// CosineCost returns the cosine cost between the rows of two matrices (SAOT §4.1, the cost K of Eq. 7 and R of Eq. 8),
+//
+//	C_ij = 1 − ⟨a_i, b_j⟩ / (‖a_i‖‖b_j‖)
+//
+// Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Unit: cost, in [0, 2] up to rounding. A zero row has cosine 0, hence cost
+// 1, to every row, and receives no gradient. Gradients flow to a and b. O(nmd) time. Panics if shapes disagree.
+func CosineCost(a, b *graph.Node) *graph.Node {
+	assertPoints("CosineCost", a, b)
+	return graph.OneMinus(inner(unitRows(a), unitRows(b)))
+}
+
+// SquaredEuclideanCost returns C_ij = ‖a_i − b_j‖² = ‖a_i‖² + ‖b_j‖² − 2⟨a_i, b_j⟩, not less than 0.
+//
+// Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Gradients flow to a and b,
+// but where rounding made the sum negative. In float32 the difference of large norms loses digits: centre the points
+// first. O(nmd) time. Panics if shapes disagree.
+func SquaredEuclideanCost(a, b *graph.Node) *graph.Node {
+	assertPoints("SquaredEuclideanCost", a, b)
+	rows := graph.ReduceAndKeep(graph.Square(a), graph.ReduceSum, -1)
+	columns := graph.TransposeAllAxes(graph.ReduceAndKeep(graph.Square(b), graph.ReduceSum, -1), lastSwapped(b.Rank())...)
+	return graph.MaxScalar(graph.Sub(graph.Add(rows, columns), graph.MulScalar(inner(a, b), 2)), 0)
+}
+
+// EuclideanCost returns C_ij = ‖a_i − b_j‖, the root of SquaredEuclideanCost. Points that coincide (a squared distance of at
+// most 1e-24) cost 0 and receive no gradient, which the distance does not have there.
+func EuclideanCost(a, b *graph.Node) *graph.Node {
+	square := SquaredEuclideanCost(a, b)
+	same := graph.LessOrEqual(square, graph.Scalar(square.Graph(), square.DType(), zeroNorm))
+	root := graph.Sqrt(graph.Where(same, graph.OnesLike(square), square))
+	return graph.Where(same, graph.ZerosLike(square), root)
+}
+
+// assertPoints panics unless a and b are float matrices of one width, or batches of them.
+func assertPoints(name string, a, b *graph.Node) {
+	ok := a.Rank() == b.Rank() && (a.Rank() == 2 || a.Rank() == 3) && a.DType().IsFloat() && a.DType() == b.DType()
+	ok = ok && a.Shape().Dim(-1) == b.Shape().Dim(-1) && (a.Rank() == 2 || a.Shape().Dim(0) == b.Shape().Dim(0))
+	if !ok {
+		exceptions.Panicf("transport: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], got %s and %s", name, a.Shape(), b.Shape())
+	}
+}
+
+// inner returns ⟨a_i, b_j⟩, in each batch.
+func inner(a, b *graph.Node) *graph.Node {
+	if a.Rank() == 2 {
+		return graph.Einsum("id,jd->ij", a, b)
+	}
+	return graph.Einsum("zid,zjd->zij", a, b)
+}
+
+// lastSwapped is the permutation that swaps the last two axes.
+func lastSwapped(rank int) []int {
+	if rank == 2 {
+		return []int{1, 0}
+	}
+	return []int{0, 2, 1}
+}
+
+// unitRows divides each row by its norm, and leaves zero rows zero with a zero gradient.
+func unitRows(x *graph.Node) *graph.Node {
+	square := graph.L2NormSquare(x, -1)
+	g, dtype := x.Graph(), x.DType()
+	isZero := graph.LessOrEqual(square, graph.Scalar(g, dtype, zeroNorm))
+	safe := graph.Where(isZero, graph.OnesLike(square), square)
+	return graph.Mul(x, graph.Where(isZero, graph.ZerosLike(square), graph.Reciprocal(graph.Sqrt(safe))))
+}

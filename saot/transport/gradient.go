@@ -1,0 +1,264 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Implicit differentiation. The converged plan is π = exp((f ⊕ g − C)/ε), with f and g such that π1 = μ exp(−f/ρ_μ) and
+// πᵀ1 = ν exp(−g/ρ_ν) (μ and ν themselves where ρ = ∞). Let G = ∂ℓ/∂π and H = G ⊙ π. Differentiating the two conditions
+// gives a linear system in the potentials, whose adjoint is
+//
+//	[ D_r  π  ] [x]   [H1 ]
+//	[ πᵀ  D_c ] [y] = [Hᵀ1]        D_r = diag(π1)(1 + ε/ρ_μ),  D_c = diag(πᵀ1)(1 + ε/ρ_ν)
+//
+// and then ∂ℓ/∂C = (π ⊙ (x ⊕ y) − H)/ε. With x eliminated, y solves (D_c − πᵀD_r⁻¹π) y = Hᵀ1 − πᵀD_r⁻¹H1: symmetric,
+// positive semi-definite, and singular for exact marginals along y = 1 (f and g are known up to a constant), which
+// leaves ∂ℓ/∂C alone.
+
+// directLimit is the number of columns up to which ImplicitGradient factorises the system; above, it iterates.
+const directLimit = 512
+
+// ImplicitGradient returns ∂ℓ/∂C of any function ℓ of a plan, given ∂ℓ/∂π at it, by implicit differentiation: a linear
+// system in the potentials, solved by Cholesky factors up to 512 columns and by conjugate gradients above.
+//
+// Shapes: gradient [n, m]; returns [n, m]. Unit: that of ℓ over that of the cost. Exact for the converged plan; off by about
+// the marginal error elsewhere. O(nm·min(m, iterations)) time. In a Gromov problem it is the gradient in the cost of the
+// last linear problem (ProjectedGradient only). It returns an error if shapes disagree, for results without
+// entropy (Exact), and if the iteration fails.
+func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
+	if err := sameShape(r.Plan, gradient); err != nil {
+		return nil, err
+	}
+	if !(r.Report.Epsilon > 0) {
+		return nil, errors.New("transport: implicit gradient: the plan has no entropy, so it is not differentiable in the cost: use Solve")
+	}
+	s := newAdjoint(r, gradient)
+	solve := s.direct
+	if len(s.columns) > directLimit {
+		solve = s.iterate
+	}
+	y, err := solve()
+	if err != nil {
+		return nil, err
+	}
+	return s.costGradient(y), nil
+}
+
+// adjoint is the system on the host.
+type adjoint struct {
+	plan, h       *mat.Dense
+	rows, columns []float64 // diagonals of D_r and D_c
+	a, b          []float64 // H1 and Hᵀ1
+	epsilon       float64
+	singular      bool
+}
+
+func newAdjoint(r *Result, gradient *mat.Dense) *adjoint {
+	n, m := r.Plan.Dims()
+	s := &adjoint{plan: r.Plan, h: mat.NewDense(n, m, nil), rows: make([]float64, n), columns: make([]float64, m),
+		a: make([]float64, n), b: make([]float64, m), epsilon: r.Report.Epsilon, singular: r.rhoMu == 0 && r.rhoNu == 0}
+	s.h.MulElem(gradient, r.Plan)
+	for i := range n {
+		s.rows[i], s.a[i] = floats.Sum(r.Plan.RawRowView(i)), floats.Sum(s.h.RawRowView(i))
+		floats.Add(s.columns, r.Plan.RawRowView(i))
+		floats.Add(s.b, s.h.RawRowView(i))
+	}
+	for _, side := range []struct {
+		rho  float64
+		diag []float64
+	}{{r.rhoMu, s.rows}, {r.rhoNu, s.columns}} {
+		if side.rho > 0 && !math.IsInf(side.rho, 1) {
+			floats.Scale(1+s.epsilon/side.rho, side.diag)
+		}
+	}
+	return s
+}
+
+// right returns Hᵀ1 − πᵀD_r⁻¹H1.
+func (s *adjoint) right() []float64 {
+	x := make([]float64, len(s.a))
+	divide(x, s.a, s.rows)
+	out := mat.NewVecDense(len(s.b), nil)
+	out.MulVec(s.plan.T(), mat.NewVecDense(len(x), x))
+	floats.SubTo(out.RawVector().Data, s.b, out.RawVector().Data)
+	return out.RawVector().Data
+}
+
+// divide sets dst to a/b, and to 0 where b is 0: a row or column without mass has no potential.
+func divide(dst, a, b []float64) {
+	for i := range dst {
+		dst[i] = 0
+		if b[i] > 0 {
+			dst[i] = a[i] / b[i]
+		}
+	}
+}
+
+// direct factorises the system. Along its null space, which no right side has a part in, a rank-one term makes it regular.
+func (s *adjoint) direct() ([]float64, error) {
+	n, m := s.plan.Dims()
+	scaled := mat.NewDense(n, m, nil) // D_r^(−1/2) π
+	for i, d := range s.rows {
+		if d > 0 {
+			floats.ScaleTo(scaled.RawRowView(i), 1/math.Sqrt(d), s.plan.RawRowView(i))
+		}
+	}
+	var system mat.SymDense
+	system.SymOuterK(-1, scaled.T())
+	for j, d := range s.columns {
+		if d == 0 {
+			d = 1 // without mass: y_j = 0
+		}
+		system.SetSym(j, j, system.At(j, j)+d)
+	}
+	if s.singular {
+		weights := mat.NewVecDense(m, s.columns)
+		system.SymRankOne(&system, 1/floats.Sum(s.columns), weights)
+	}
+	var factors mat.Cholesky
+	if !factors.Factorize(&system) {
+		return nil, errors.New("transport: implicit gradient: the system is singular: the plan falls apart into blocks, raise epsilon")
+	}
+	y := mat.NewVecDense(m, nil)
+	if err := factors.SolveVecTo(y, mat.NewVecDense(m, s.right())); err != nil {
+		return nil, fmt.Errorf("transport: implicit gradient: raise epsilon: %w", err)
+	}
+	return y.RawVector().Data, nil
+}
+
+// iterate solves by conjugate gradients, in variables scaled by D_c^(1/2), in which the spectrum lies in [0, 1].
+func (s *adjoint) iterate() ([]float64, error) {
+	m := len(s.columns)
+	scale := make([]float64, m)
+	for j, d := range s.columns {
+		if d > 0 {
+			scale[j] = 1 / math.Sqrt(d)
+		}
+	}
+	residual := s.right()
+	floats.Mul(residual, scale)
+	z, direction := make([]float64, m), append([]float64{}, residual...)
+	square := floats.Dot(residual, residual)
+	goal := 1e-24 * square
+	applied, left := make([]float64, m), mat.NewVecDense(len(s.rows), nil)
+	for range 10 * m {
+		if square <= goal {
+			break
+		}
+		floats.MulTo(applied, direction, scale)
+		left.MulVec(s.plan, mat.NewVecDense(m, applied))
+		divide(left.RawVector().Data, left.RawVector().Data, s.rows)
+		mat.NewVecDense(m, applied).MulVec(s.plan.T(), left)
+		floats.Mul(applied, scale)
+		floats.SubTo(applied, direction, applied)
+		step := square / floats.Dot(direction, applied)
+		floats.AddScaled(z, step, direction)
+		floats.AddScaled(residual, -step, applied)
+		next := floats.Dot(residual, residual)
+		floats.AddScaledTo(direction, residual, next/square, direction)
+		square = next
+	}
+	if !(square <= 1e6*goal) {
+		return nil, fmt.Errorf("transport: implicit gradient: conjugate gradients stopped at a relative residual of %.1g: raise epsilon", 1e-12*math.Sqrt(square/goal))
+	}
+	floats.Mul(z, scale)
+	return z, nil
+}
+
+// costGradient is (π ⊙ (x ⊕ y) − H)/ε.
+func (s *adjoint) costGradient(y []float64) *mat.Dense {
+	n, m := s.plan.Dims()
+	x := mat.NewVecDense(n, nil)
+	x.MulVec(s.plan, mat.NewVecDense(m, y))
+	floats.SubTo(x.RawVector().Data, s.a, x.RawVector().Data)
+	divide(x.RawVector().Data, x.RawVector().Data, s.rows)
+	out := mat.NewDense(n, m, nil)
+	out.Apply(func(i, j int, pi float64) float64 { return (pi*(x.AtVec(i)+y[j]) - s.h.At(i, j)) / s.epsilon }, s.plan)
+	return out
+}
+
+// implicitPlan returns the plan, with the implicit gradient from it to the cost.
+func implicitPlan(cost, plan, epsilon *graph.Node, p GraphProblem, cfg SinkhornConfig) *graph.Node {
+	// Conjugate gradients contract per step at least as a sweep does, and much faster where sweeps are slow.
+	steps := max(10, cfg.Sweeps/2)
+	carrier := graph.IdentityWithCustomGradient(cost, func(_, gradient *graph.Node) *graph.Node {
+		return implicitGradient(plan, gradient, epsilon, p, steps)
+	})
+	return graph.Add(plan, graph.Sub(carrier, graph.StopGradient(cost)))
+}
+
+// implicitGradient is ImplicitGradient in a graph, with a fixed number of conjugate-gradient steps.
+func implicitGradient(plan, gradient, epsilon *graph.Node, p GraphProblem, steps int) *graph.Node {
+	h := graph.Mul(gradient, plan)
+	rows := relaxedDiagonal(asRow(graph.ReduceAndKeep(plan, graph.ReduceSum, -1)), p.RhoMu, epsilon)
+	columns := relaxedDiagonal(graph.ReduceAndKeep(plan, graph.ReduceSum, -2), p.RhoNu, epsilon)
+	a, b := asRow(graph.ReduceAndKeep(h, graph.ReduceSum, -1)), graph.ReduceAndKeep(h, graph.ReduceSum, -2)
+
+	scale := safeDivide(graph.OnesLike(columns), graph.Sqrt(columns))
+	transposeTimes := func(x *graph.Node) *graph.Node { return graph.MatMul(x, plan) }
+	times := func(y *graph.Node) *graph.Node { return asRow(graph.MatMul(plan, asColumn(y))) }
+	apply := func(z *graph.Node) *graph.Node { // (I − D_c^(−1/2) πᵀ D_r⁻¹ π D_c^(−1/2)) z
+		return graph.Sub(z, graph.Mul(scale, transposeTimes(safeDivide(times(graph.Mul(scale, z)), rows))))
+	}
+	// The right side has no part in the null space D_c^(1/2)1, but rounding has, which would grow from step to step.
+	project := func(z *graph.Node) *graph.Node { return z }
+	if p.RhoMu == 0 && p.RhoNu == 0 {
+		null := graph.Sqrt(columns)
+		project = func(z *graph.Node) *graph.Node {
+			return graph.Sub(z, graph.Mul(null, safeDivide(rowDot(null, z), rowDot(null, null))))
+		}
+	}
+	right := project(graph.Mul(scale, graph.Sub(b, transposeTimes(safeDivide(a, rows)))))
+	y := graph.Mul(scale, conjugateGradients(func(z *graph.Node) *graph.Node { return project(apply(z)) }, right, steps))
+	x := safeDivide(graph.Sub(a, times(y)), rows)
+	return graph.Div(graph.Sub(graph.Mul(plan, graph.Add(asColumn(x), y)), h), epsilon)
+}
+
+// relaxedDiagonal multiplies a diagonal by 1 + ε/ρ.
+func relaxedDiagonal(diagonal *graph.Node, rho float64, epsilon *graph.Node) *graph.Node {
+	if rho == 0 || math.IsInf(rho, 1) {
+		return diagonal
+	}
+	return graph.Mul(diagonal, graph.OnePlus(graph.DivScalar(epsilon, rho)))
+}
+
+// conjugateGradients takes a fixed number of steps; those after the residual has come down to rounding change nothing.
+func conjugateGradients(apply func(*graph.Node) *graph.Node, right *graph.Node, steps int) *graph.Node {
+	rounding := 1e-13 // of a squared residual
+	if right.DType() == dtypes.Float64 {
+		rounding = 1e-28
+	}
+	z, residual, direction := graph.ZerosLike(right), right, right
+	square := rowDot(residual, residual)
+	floor := graph.MulScalar(square, rounding)
+	for range steps {
+		applied := apply(direction)
+		step := safeDivide(square, rowDot(direction, applied))
+		step = graph.Where(graph.GreaterThan(square, floor), step, graph.ZerosLike(step))
+		z = graph.Add(z, graph.Mul(step, direction))
+		residual = graph.Sub(residual, graph.Mul(step, applied))
+		next := rowDot(residual, residual)
+		direction = graph.Add(residual, graph.Mul(safeDivide(next, square), direction))
+		square = next
+	}
+	return z
+}
+
+// rowDot is the inner product of rows, [.., 1, 1].
+func rowDot(a, b *graph.Node) *graph.Node {
+	return graph.ReduceAndKeep(graph.Mul(a, b), graph.ReduceSum, -1)
+}
+
+// safeDivide is a/b, and 0 where b is not above 1e-37.
+func safeDivide(a, b *graph.Node) *graph.Node {
+	b = graph.BroadcastToShape(b, a.Shape())
+	ok := graph.GreaterThan(b, graph.Scalar(b.Graph(), b.DType(), smallestPlan))
+	return graph.Where(ok, graph.Div(a, graph.Where(ok, b, graph.OnesLike(b))), graph.ZerosLike(a))
+}

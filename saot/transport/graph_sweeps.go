@@ -1,0 +1,169 @@
+package transport
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms.
+//
+// Kernel form: matrix is K = exp(−(C − min C)/ε), the state are the scalings u = exp(f/ε) and v, and a sweep is
+// v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: matrix is −C/ε, the state are f/ε and g/ε, and a sweep is
+// g ← λ(log ν − LSE_i(f − C/ε)), f ← λ(log μ − LSE_j(g − C/ε)). λ = ρ/(ρ+ε), 1 for exact marginals.
+//
+// State vectors are rows, [.., 1, n] and [.., 1, m].
+type graphSweeps struct {
+	domain     Domain
+	matrix     *graph.Node
+	transposed *graph.Node // of matrix, log form only: both reductions then run along the last axis, which is several times faster on ONNX Runtime
+	mu, nu     *graph.Node // masses, or their logarithms in log form; scalars where uniform
+
+	lambdaMu, lambdaNu *graph.Node // nil for exact marginals
+	unrolled           bool
+}
+
+// newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
+func newGraphSweeps(p GraphProblem, epsilon *graph.Node, cfg SinkhornConfig) *graphSweeps {
+	s := &graphSweeps{domain: cfg.graphDomain(p.Cost.DType()), unrolled: cfg.Gradient == Unrolled}
+	s.prepare(p.Cost, epsilon, p.relaxed())
+	s.setMarginals(p)
+	s.lambdaMu, s.lambdaNu = lambdaNode(p.RhoMu, epsilon), lambdaNode(p.RhoNu, epsilon)
+	return s
+}
+
+// graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to the
+// cost matters, so the kernel is not shifted, and the promise must hold for |C|: costs of points do, being positive.
+func (c SinkhornConfig) graphDomain(dtype dtypes.DType) Domain {
+	return resolve(c.Domain, c.CostRange, c.Epsilon, kernelBound(dtype), c.CostRange > 0)
+}
+
+func kernelBound(dtype dtypes.DType) float64 {
+	if dtype == dtypes.Float64 {
+		return kernelBound64
+	}
+	return kernelBound32
+}
+
+// prepare makes the matrix. The plan doesn't change when a constant is added to the cost, so the minimum that is subtracted
+// needs no gradient.
+func (s *graphSweeps) prepare(cost, epsilon *graph.Node, relaxed bool) {
+	if s.domain == LogDomain {
+		s.matrix = graph.Neg(graph.Div(cost, epsilon))
+		s.transposed = graph.TransposeAllAxes(s.matrix, lastSwapped(cost.Rank())...)
+		return
+	}
+	if !relaxed {
+		cost = graph.Sub(cost, kernelShift(cost))
+	}
+	s.matrix = graph.Exp(graph.Neg(graph.Div(cost, epsilon)))
+}
+
+// kernelShift is the minimum of each cost, [.., 1, 1].
+func kernelShift(cost *graph.Node) *graph.Node {
+	return graph.StopGradient(graph.ReduceAndKeep(cost, graph.ReduceMin, -2, -1))
+}
+
+// setMarginals takes the masses, in logarithms for the log form.
+func (s *graphSweeps) setMarginals(p GraphProblem) {
+	dims := p.Cost.Shape().Dimensions
+	mass := func(given *graph.Node, count int) *graph.Node {
+		if given == nil {
+			uniform := 1 / float64(count)
+			if s.domain == LogDomain {
+				uniform = math.Log(uniform)
+			}
+			return graph.Scalar(p.Cost.Graph(), p.Cost.DType(), uniform)
+		}
+		row := graph.InsertAxes(given, -2)
+		if s.domain == LogDomain {
+			row = safeLog(row)
+		}
+		return row
+	}
+	s.mu, s.nu = mass(p.Mu, dims[len(dims)-2]), mass(p.Nu, dims[len(dims)-1])
+}
+
+// lambdaNode is ρ/(ρ+ε), or nil for an exact marginal.
+func lambdaNode(rho float64, epsilon *graph.Node) *graph.Node {
+	if rho == 0 || math.IsInf(rho, 1) {
+		return nil
+	}
+	return graph.Div(graph.Scalar(epsilon.Graph(), epsilon.DType(), rho), graph.AddScalar(epsilon, rho))
+}
+
+// start is the row state of zero potentials.
+func (s *graphSweeps) start() *graph.Node {
+	shape := s.matrix.Shape().Clone()
+	k := shape.Rank()
+	shape.Dimensions[k-2], shape.Dimensions[k-1] = 1, shape.Dimensions[k-2]
+	if s.domain == LogDomain {
+		return graph.Zeros(s.matrix.Graph(), shape)
+	}
+	return graph.Ones(s.matrix.Graph(), shape)
+}
+
+// columns returns the column state that fits ν to the row state.
+func (s *graphSweeps) columns(u *graph.Node) *graph.Node {
+	if s.domain == LogDomain {
+		return scaled(graph.Sub(s.nu, asRow(s.logSumExp(s.transposed, u))), s.lambdaNu)
+	}
+	return powered(graph.Div(s.nu, graph.MatMul(u, s.matrix)), s.lambdaNu)
+}
+
+// rows returns the row state that fits μ to the column state.
+func (s *graphSweeps) rows(v *graph.Node) *graph.Node {
+	if s.domain == LogDomain {
+		return scaled(graph.Sub(s.mu, asRow(s.logSumExp(s.matrix, v))), s.lambdaMu)
+	}
+	return powered(graph.Div(s.mu, asRow(graph.MatMul(s.matrix, asColumn(v)))), s.lambdaMu)
+}
+
+// scaled multiplies potentials by λ.
+func scaled(x, lambda *graph.Node) *graph.Node {
+	if lambda == nil {
+		return x
+	}
+	return graph.Mul(x, lambda)
+}
+
+// powered raises scalings to λ. A base of 0, without mass, stays 0.
+func powered(x, lambda *graph.Node) *graph.Node {
+	if lambda == nil {
+		return x
+	}
+	return graph.Pow(x, graph.BroadcastToShape(lambda, x.Shape()))
+}
+
+// plan returns π of the last states.
+func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
+	if s.domain == LogDomain {
+		return graph.Exp(graph.Add(graph.Add(s.matrix, asColumn(u)), v))
+	}
+	return graph.Mul(graph.Mul(s.matrix, asColumn(u)), v)
+}
+
+// logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in range.
+// Where a backward pass will come, the row is spread by a product with ones: its gradient then is a product too, and not
+// a sum over columns, which ONNX Runtime is slow at.
+func (s *graphSweeps) logSumExp(matrix, row *graph.Node) *graph.Node {
+	if s.unrolled && matrix.Rank() == 2 {
+		row = graph.MatMul(graph.BroadcastToDims(graph.Scalar(matrix.Graph(), matrix.DType(), 1), matrix.Shape().Dim(0), 1), row)
+	}
+	x := graph.Add(matrix, row)
+	top := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
+	return graph.Add(top, graph.Log(graph.ReduceAndKeep(graph.Exp(graph.Sub(x, top)), graph.ReduceSum, -1)))
+}
+
+// asColumn turns [.., 1, k] into [.., k, 1], asRow the other way round.
+func asColumn(row *graph.Node) *graph.Node { return swapped(row) }
+func asRow(column *graph.Node) *graph.Node { return swapped(column) }
+
+// swapped swaps the last two dimensions, one of which is 1.
+func swapped(x *graph.Node) *graph.Node {
+	dims := append([]int{}, x.Shape().Dimensions...)
+	k := len(dims)
+	dims[k-2], dims[k-1] = dims[k-1], dims[k-2]
+	return graph.Reshape(x, dims...)
+}

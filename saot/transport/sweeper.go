@@ -1,0 +1,315 @@
+package transport
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// sweeper holds the state of Sinkhorn's sweeps for one shape: potentials over ε, which warm-start the next solve.
+//
+// A sweep is, with λ = ρ/(ρ+ε), which is 1 for exact marginals,
+//
+//	g_j ← λ (log ν_j − log Σ_i exp(f_i − C_ij/ε)),        f_i ← λ (log μ_i − log Σ_j exp(g_j − C_ij/ε))
+//
+// The vectors are in logarithms always. What differs between the domains is how the sums over the matrix are made.
+type sweeper struct {
+	mu, nu       []float64 // marginals
+	rhoMu, rhoNu float64   // 0: exact
+	f, g         []float64 // potentials over ε
+	row, col     []float64 // log Σ_j exp(g_j − C_ij/ε) and log Σ_i exp(f_i − C_ij/ε)
+	u, v         []float64 // exp(f) and exp(g) up to a factor; in the log domain v is scratch
+	low          float64   // min C / ε where it is taken out of the scores, and with that out of g
+}
+
+// newSweeper starts from zero potentials and uniform marginals.
+func newSweeper(n, m int) *sweeper {
+	vec := func(k int) []float64 { return make([]float64, k) }
+	s := &sweeper{mu: vec(n), nu: vec(m), f: vec(n), g: vec(m), row: vec(n), col: vec(m), u: vec(n), v: vec(m)}
+	fill(s.mu, 1/float64(n))
+	fill(s.nu, 1/float64(m))
+	return s
+}
+
+// solveSettings are those of one linear problem.
+type solveSettings struct {
+	epsilon    float64 // in the unit of the cost
+	sweeps     int
+	domain     Domain
+	tolerance  float64
+	relaxation float64
+}
+
+// solve writes the plan of a finite cost, starting from the row potentials of the last solve, and adds to the report.
+// With a prior it solves for ε·KL(π‖prior) in place of the entropy. The plan's memory holds the kernel meanwhile.
+func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *Report) error {
+	raw := cost.RawMatrix()
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range raw.Rows {
+		line := cost.RawRowView(i)
+		low, high = min(low, floats.Min(line)), max(high, floats.Max(line))
+	}
+	// A constant added to the cost changes nothing, unless a marginal is relaxed.
+	if s.rhoMu > 0 || s.rhoNu > 0 {
+		low, high = min(low, 0), max(high, 0)
+		s.low = 0
+	} else {
+		s.low = low / at.epsilon
+	}
+	report.Domain = resolve(at.domain, high-low, at.epsilon, kernelBound64, true)
+	sums := s.logSums
+	s.fillScores(plan, cost, prior, at.epsilon)
+	if report.Domain == KernelDomain {
+		sums = s.kernelSums
+		expAll(plan)
+	}
+	first := report.Sweeps
+	s.sweep(plan, sums, at, report)
+	s.writePlan(plan, report.Domain)
+	// What overflows or is undefined ends in the marginal error.
+	if math.IsNaN(report.MarginalError) || math.IsInf(report.MarginalError, 0) {
+		return fmt.Errorf("transport: the plan is not finite after %d sweeps at epsilon %g (%s form): raise epsilon or use the log domain",
+			report.Sweeps-first, at.epsilon, report.Domain)
+	}
+	report.Status = Converged
+	if report.MarginalError > at.tolerance {
+		report.Status = SweepLimit
+	}
+	return nil
+}
+
+// sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the column
+// marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed. Rows have been fitted last.
+func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSettings, report *Report) {
+	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.epsilon), relaxedScale(s.rhoNu, at.epsilon)
+	pace, missed := newPace(at.relaxation), 0.0
+	for done := 0; ; done++ {
+		sums(plan, false)
+		if done > 0 {
+			report.MarginalError = s.columnError(at.epsilon) + missed
+			report.Trace = append(report.Trace, TracePoint{Sweeps: report.Sweeps, Epsilon: at.epsilon, MarginalError: report.MarginalError})
+			// Over-relaxed sweeps leave the rows a little off: a plain one comes last.
+			if done == at.sweeps || (!(report.MarginalError > at.tolerance) && missed == 0) {
+				return
+			}
+		}
+		omega := pace.next(report.MarginalError, done)
+		if done == at.sweeps-1 || (done > 0 && report.MarginalError <= at.tolerance) {
+			omega = 1
+		}
+		update(s.g, s.nu, s.col, scaleNu, omega)
+		sums(plan, true)
+		update(s.f, s.mu, s.row, scaleMu, omega)
+		if missed = 0; omega != 1 {
+			missed = s.rowError(at.epsilon)
+		}
+		report.Sweeps++
+	}
+}
+
+// relaxedScale is λ = ρ/(ρ+ε).
+func relaxedScale(rho, epsilon float64) float64 {
+	if rho == 0 || math.IsInf(rho, 1) {
+		return 1
+	}
+	return rho / (rho + epsilon)
+}
+
+// update moves potentials by omega times the step of a plain sweep. Without mass they are −Inf.
+func update(potential, mass, logSum []float64, scale, omega float64) {
+	for i, m := range mass {
+		if m == 0 {
+			potential[i] = math.Inf(-1)
+			continue
+		}
+		to := scale * (math.Log(m) - logSum[i])
+		if omega != 1 && !math.IsInf(potential[i], -1) {
+			to = potential[i] + omega*(to-potential[i])
+		}
+		potential[i] = to
+	}
+}
+
+func (s *sweeper) columnError(epsilon float64) float64 {
+	return missing(s.g, s.col, s.nu, s.rhoNu, epsilon)
+}
+func (s *sweeper) rowError(epsilon float64) float64 {
+	return missing(s.f, s.row, s.mu, s.rhoMu, epsilon)
+}
+
+// missing is Σ |marginal of the plan − what the optimum has with these potentials|.
+func missing(potential, logSum, mass []float64, rho, epsilon float64) float64 {
+	sum := 0.0
+	for i, m := range mass {
+		if m == 0 {
+			continue
+		}
+		want := m
+		if rho > 0 {
+			want *= math.Exp(-potential[i] * epsilon / rho)
+		}
+		sum += math.Abs(math.Exp(potential[i]+logSum[i]) - want)
+	}
+	return sum
+}
+
+// fillScores writes low − C/ε, plus the logarithm of a prior.
+func (s *sweeper) fillScores(scores, cost, prior *mat.Dense, epsilon float64) {
+	n, _ := cost.Dims()
+	for i := range n {
+		line := scores.RawRowView(i)
+		floats.ScaleTo(line, -1/epsilon, cost.RawRowView(i))
+		floats.AddConst(s.low, line)
+		if prior != nil {
+			for j, p := range prior.RawRowView(i) {
+				line[j] += math.Log(p)
+			}
+		}
+	}
+}
+
+func expAll(x *mat.Dense) {
+	n, _ := x.Dims()
+	for i := range n {
+		line := x.RawRowView(i)
+		for j, v := range line {
+			line[j] = math.Exp(v)
+		}
+	}
+}
+
+// kernelSums sets s.row (or s.col) by a matrix-vector product with K = exp(low − C/ε), which fills the plan's memory.
+func (s *sweeper) kernelSums(kernel *mat.Dense, rows bool) {
+	from, scaled, to, trans := s.f, s.u, s.col, blas.Trans
+	if rows {
+		from, scaled, to, trans = s.g, s.v, s.row, blas.NoTrans
+	}
+	top := expShifted(scaled, from)
+	blas64.Gemv(trans, 1, kernel.RawMatrix(), blas64.Vector{N: len(scaled), Data: scaled, Inc: 1}, 0, blas64.Vector{N: len(to), Data: to, Inc: 1})
+	for i, sum := range to {
+		to[i] = math.Log(sum) + top
+	}
+}
+
+// expShifted sets dst to exp(x − max x) and returns max x, so that nothing overflows.
+func expShifted(dst, x []float64) (top float64) {
+	top = floats.Max(x)
+	for i, v := range x {
+		dst[i] = math.Exp(v - top)
+	}
+	return top
+}
+
+// logSums sets s.row (or s.col) by log-sum-exps over the scores low − C/ε, walking row by row.
+func (s *sweeper) logSums(scores *mat.Dense, rows bool) {
+	if rows {
+		for i := range s.row {
+			s.row[i] = shiftedLSE(scores.RawRowView(i), s.g)
+		}
+		return
+	}
+	fill(s.v, math.Inf(-1)) // column maxima
+	for i, f := range s.f {
+		for j, score := range scores.RawRowView(i) {
+			s.v[j] = max(s.v[j], score+f)
+		}
+	}
+	fill(s.col, 0)
+	for i, f := range s.f {
+		if math.IsInf(f, -1) {
+			continue
+		}
+		for j, score := range scores.RawRowView(i) {
+			s.col[j] += math.Exp(score + f - s.v[j])
+		}
+	}
+	for j, sum := range s.col {
+		s.col[j] = s.v[j] + math.Log(sum)
+	}
+}
+
+// shiftedLSE returns log Σ_j exp(scores_j + g_j).
+func shiftedLSE(scores, g []float64) float64 {
+	top := math.Inf(-1)
+	for j, score := range scores {
+		top = max(top, score+g[j])
+	}
+	sum := 0.0
+	for j, score := range scores {
+		sum += math.Exp(score + g[j] - top)
+	}
+	return top + math.Log(sum)
+}
+
+// writePlan turns the kernel, or the scores, into the plan exp(f + g − C/ε).
+func (s *sweeper) writePlan(plan *mat.Dense, domain Domain) {
+	if domain == KernelDomain {
+		// The factors are split evenly between rows and columns, so that neither overflows before the plan does.
+		rows, columns := expShifted(s.u, s.f), expShifted(s.v, s.g)
+		floats.Scale(math.Exp(rows+columns), s.u)
+		for i, u := range s.u {
+			line := plan.RawRowView(i)
+			floats.Scale(u, line)
+			floats.Mul(line, s.v)
+		}
+		return
+	}
+	for i, f := range s.f {
+		line := plan.RawRowView(i)
+		for j, score := range line {
+			line[j] = math.Exp(score + f + s.g[j])
+		}
+	}
+}
+
+// potentials writes the potentials in the unit of the cost.
+func (s *sweeper) potentials(f, g []float64, epsilon float64) {
+	floats.ScaleTo(f, epsilon, s.f)
+	floats.ScaleTo(g, epsilon, s.g)
+	floats.AddConst(epsilon*s.low, g)
+}
+
+// pace chooses ω. Plain sweeps near the solution contract the error by a factor θ each; over-relaxed ones do best at
+// ω = 2/(1 + √(1−θ)), where they contract by ω − 1 (Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022).
+type pace struct {
+	omega, best float64
+	previous    float64
+	adaptive    bool
+}
+
+const (
+	paceFrom  = 10   // plain sweeps before the rate is measured
+	paceEvery = 2    // sweeps between which it is
+	paceLeast = 0.5  // the rate up to which plain sweeps are fast enough
+	paceMost  = 1.95 // the largest ω chosen
+)
+
+func newPace(omega float64) pace {
+	if omega == Adaptive {
+		return pace{omega: 1, best: math.Inf(1), adaptive: true}
+	}
+	return pace{omega: max(1, omega)}
+}
+
+// next returns the ω of the coming sweep.
+func (p *pace) next(marginalError float64, done int) float64 {
+	if !p.adaptive || done < paceFrom-paceEvery {
+		return p.omega
+	}
+	switch {
+	case p.omega > 1 && marginalError > 2*p.best: // it does not do as the theory near the solution says: back to plain
+		p.omega, p.adaptive = 1, false
+	case p.omega == 1 && done == paceFrom-paceEvery:
+		p.previous = marginalError
+	case p.omega == 1 && done == paceFrom:
+		if rate := math.Pow(marginalError/p.previous, 1.0/paceEvery); rate > paceLeast && rate < 1 {
+			p.omega = min(paceMost, 2/(1+math.Sqrt(1-rate)))
+		}
+	}
+	p.best = min(p.best, marginalError)
+	return p.omega
+}
