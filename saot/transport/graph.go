@@ -84,25 +84,8 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 
 // solution makes the plan, the potentials and the marginal error of the last states.
 func (s *graphSweeps) solution(p GraphProblem, epsilon, u, v *graph.Node) GraphSolution {
-	plan := s.plan(u, v)
-	f, g := u, v
-	if s.domain == KernelDomain {
-		f, g = safeLog(u), safeLog(v)
-	}
-	f, g = graph.Mul(f, epsilon), graph.Mul(g, epsilon)
-	if s.domain == KernelDomain && !p.relaxed() {
-		g = graph.Add(g, kernelShift(p.Cost))
-	}
-	want := s.nu
-	if s.domain == LogDomain {
-		want = graph.Exp(want)
-	}
-	if p.RhoNu > 0 {
-		want = graph.Mul(want, graph.Exp(graph.DivScalar(graph.Neg(g), p.RhoNu)))
-	}
-	columns := graph.ReduceAndKeep(graph.StopGradient(plan), graph.ReduceSum, -2)
-	miss := graph.ReduceSum(graph.Abs(graph.Sub(columns, graph.StopGradient(want))), -2, -1)
-	return GraphSolution{Plan: plan, F: graph.Squeeze(f, -2), G: graph.Squeeze(g, -2), MarginalError: miss}
+	f, g := s.potentials(p, epsilon, u, v)
+	return GraphSolution{Plan: s.plan(u, v), F: f, G: g, MarginalError: s.columnError(u, v, p.RhoNu, epsilon)}
 }
 
 // assert panics unless the nodes fit together.
@@ -115,8 +98,8 @@ func (p GraphProblem) assert() {
 		if mass == nil {
 			continue
 		}
-		want := massDims(cost, name == "mu")
-		if mass.DType() != cost.DType() || mass.Rank() != len(want) || !sameDims(mass.Shape().Dimensions, want) {
+		want := withoutAxis(cost.Shape().Dimensions, name == "mu")
+		if mass.DType() != cost.DType() || mass.Shape().CheckDims(want...) != nil {
 			exceptions.Panicf("transport: Sinkhorn: %s is %s and the cost %s: it must be %v of the same type", name, mass.Shape(), cost.Shape(), want)
 		}
 	}
@@ -125,24 +108,14 @@ func (p GraphProblem) assert() {
 	}
 }
 
-// massDims is the shape of a marginal: the cost's without the other axis.
-func massDims(cost *graph.Node, rows bool) []int {
-	dims := cost.Shape().Dimensions
-	k := len(dims)
-	last := dims[k-1]
+// withoutAxis is the shape of the rows' (or columns') marginal: the cost's without the other axis.
+func withoutAxis(cost []int, rows bool) []int {
+	k := len(cost)
+	last := cost[k-1]
 	if rows {
-		last = dims[k-2]
+		last = cost[k-2]
 	}
-	return append(append([]int{}, dims[:k-2]...), last)
-}
-
-func sameDims(a, b []int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+	return append(append([]int{}, cost[:k-2]...), last)
 }
 
 // detached returns the problem with no gradient into its nodes.

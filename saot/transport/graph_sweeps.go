@@ -144,6 +144,52 @@ func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
 	return graph.Mul(graph.Mul(s.matrix, asColumn(u)), v)
 }
 
+// potentials returns those of the last states in the unit of the cost, [.., n] and [.., m].
+func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, g *graph.Node) {
+	f, g = u, v
+	if s.domain == KernelDomain {
+		f, g = safeLog(u), safeLog(v)
+	}
+	f, g = graph.Mul(f, epsilon), graph.Mul(g, epsilon)
+	if s.domain == KernelDomain && !p.relaxed() {
+		g = graph.Add(g, kernelShift(p.Cost))
+	}
+	return graph.Squeeze(f, -2), graph.Squeeze(g, -2)
+}
+
+// columnError is the L1 distance of the column marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed,
+// scalar or [B].
+func (s *graphSweeps) columnError(u, v *graph.Node, rho float64, epsilon *graph.Node) *graph.Node {
+	var have, want *graph.Node
+	share := func(exponent *graph.Node) *graph.Node { // ε/ρ of the potential over ε
+		return graph.Mul(exponent, graph.DivScalar(epsilon, -rho))
+	}
+	if s.domain == LogDomain {
+		have = graph.Exp(graph.Add(v, asRow(s.logSumExp(s.transposed, u))))
+		want = s.nu
+		if rho > 0 && !math.IsInf(rho, 1) {
+			want = graph.Add(want, share(v))
+		}
+		want = graph.Exp(want)
+	} else {
+		have = graph.Mul(v, graph.MatMul(u, s.matrix))
+		want = s.nu
+		if rho > 0 && !math.IsInf(rho, 1) {
+			want = graph.Mul(want, graph.Exp(share(safeLog(v))))
+		}
+	}
+	return graph.StopGradient(graph.ReduceSum(graph.Abs(graph.Sub(have, want)), -2, -1))
+}
+
+// overshoot moves a state from one value to omega times as far as another. Entries without mass stay at 0.
+func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
+	if s.domain == LogDomain {
+		return graph.Add(from, graph.Mul(graph.Sub(to, from), omega))
+	}
+	ratio := safeDivide(to, from)
+	return graph.Mul(from, graph.Pow(ratio, graph.BroadcastToShape(omega, ratio.Shape())))
+}
+
 // logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in range.
 // Where a backward pass will come, the row is spread by a product with ones: its gradient then is a product too, and not
 // a sum over columns, which ONNX Runtime is slow at.
