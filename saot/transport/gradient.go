@@ -74,7 +74,7 @@ func newAdjoint(r *Result, gradient *mat.Dense) *adjoint {
 		rho  float64
 		diag []float64
 	}{{r.rhoMu, s.rows}, {r.rhoNu, s.columns}} {
-		if side.rho > 0 && !math.IsInf(side.rho, 1) {
+		if side.rho > 0 {
 			floats.Scale(1+s.epsilon/side.rho, side.diag)
 		}
 	}
@@ -91,12 +91,13 @@ func (s *adjoint) right() []float64 {
 	return out.RawVector().Data
 }
 
-// divide sets dst to a/b, and to 0 where b is 0: a row or column without mass has no potential.
+// divide sets dst, which may be a, to a/b, and to 0 where b is 0: a row or column without mass has no potential.
 func divide(dst, a, b []float64) {
 	for i := range dst {
-		dst[i] = 0
 		if b[i] > 0 {
 			dst[i] = a[i] / b[i]
+		} else {
+			dst[i] = 0
 		}
 	}
 }
@@ -223,7 +224,7 @@ func implicitGradient(plan, gradient, epsilon *graph.Node, p GraphProblem, steps
 
 // relaxedDiagonal multiplies a diagonal by 1 + ε/ρ.
 func relaxedDiagonal(diagonal *graph.Node, rho float64, epsilon *graph.Node) *graph.Node {
-	if rho == 0 || math.IsInf(rho, 1) {
+	if rho == 0 {
 		return diagonal
 	}
 	return graph.Mul(diagonal, graph.OnePlus(graph.DivScalar(epsilon, rho)))

@@ -56,6 +56,7 @@ type GraphSolution struct {
 // float32. Uses no control flow: it runs on every engine. Panics if shapes disagree or cfg is not valid.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
+	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
 	if err := cfg.Validate(); err != nil {
 		panic(err)
 	}
@@ -65,11 +66,10 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	}
 	epsilon := graph.MulScalar(costUnit(p.Cost, cfg.EpsilonUnit), cfg.Epsilon)
 	s := newGraphSweeps(p, epsilon, cfg)
-	u := s.start()
+	u := s.start(p.Mu)
 	var v *graph.Node
 	for range cfg.Sweeps {
-		v = s.columns(u)
-		u = s.rows(v)
+		u, v = s.sweep(u, v)
 	}
 	solution := s.solution(p, epsilon, u, v)
 	switch cfg.Gradient {
@@ -85,7 +85,7 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 // solution makes the plan, the potentials and the marginal error of the last states.
 func (s *graphSweeps) solution(p GraphProblem, epsilon, u, v *graph.Node) GraphSolution {
 	f, g := s.potentials(p, epsilon, u, v)
-	return GraphSolution{Plan: s.plan(u, v), F: f, G: g, MarginalError: s.columnError(u, v, p.RhoNu, epsilon)}
+	return GraphSolution{Plan: s.plan(u, v), F: f, G: g, MarginalError: s.columnError(u, v)}
 }
 
 // assert panics unless the nodes fit together.

@@ -20,7 +20,9 @@ type graphSweeps struct {
 	transposed *graph.Node // of matrix, log form only: both reductions then run along the last axis, which is several times faster on ONNX Runtime
 	mu, nu     *graph.Node // masses, or their logarithms in log form; scalars where uniform
 
-	lambdaMu, lambdaNu *graph.Node // nil for exact marginals
+	rhoMu, rhoNu       float64     // 0: exact
+	epsilon            *graph.Node // [.., 1, 1] or a scalar
+	lambdaMu, lambdaNu *graph.Node // ρ/(ρ+ε), nil for exact marginals
 	unrolled           bool
 }
 
@@ -28,8 +30,7 @@ type graphSweeps struct {
 func newGraphSweeps(p GraphProblem, epsilon *graph.Node, cfg SinkhornConfig) *graphSweeps {
 	s := &graphSweeps{domain: cfg.graphDomain(p.Cost.DType()), unrolled: cfg.Gradient == Unrolled}
 	s.prepare(p.Cost, epsilon, p.relaxed())
-	s.setMarginals(p)
-	s.lambdaMu, s.lambdaNu = lambdaNode(p.RhoMu, epsilon), lambdaNode(p.RhoNu, epsilon)
+	s.setMarginals(p, epsilon)
 	return s
 }
 
@@ -65,8 +66,10 @@ func kernelShift(cost *graph.Node) *graph.Node {
 	return graph.StopGradient(graph.ReduceAndKeep(cost, graph.ReduceMin, -2, -1))
 }
 
-// setMarginals takes the masses, in logarithms for the log form.
-func (s *graphSweeps) setMarginals(p GraphProblem) {
+// setMarginals takes the masses, in logarithms for the log form, and how tightly they are held.
+func (s *graphSweeps) setMarginals(p GraphProblem, epsilon *graph.Node) {
+	s.epsilon, s.rhoMu, s.rhoNu = epsilon, p.RhoMu, p.RhoNu
+	s.lambdaMu, s.lambdaNu = lambdaNode(p.RhoMu, epsilon), lambdaNode(p.RhoNu, epsilon)
 	dims := p.Cost.Shape().Dimensions
 	mass := func(given *graph.Node, count int) *graph.Node {
 		if given == nil {
@@ -87,21 +90,27 @@ func (s *graphSweeps) setMarginals(p GraphProblem) {
 
 // lambdaNode is ρ/(ρ+ε), or nil for an exact marginal.
 func lambdaNode(rho float64, epsilon *graph.Node) *graph.Node {
-	if rho == 0 || math.IsInf(rho, 1) {
+	if rho == 0 {
 		return nil
 	}
 	return graph.Div(graph.Scalar(epsilon.Graph(), epsilon.DType(), rho), graph.AddScalar(epsilon, rho))
 }
 
-// start is the row state of zero potentials.
-func (s *graphSweeps) start() *graph.Node {
+// start is the row state of zero potentials. Rows without mass start, as they stay, without a scaling.
+func (s *graphSweeps) start(mu *graph.Node) *graph.Node {
 	shape := s.matrix.Shape().Clone()
 	k := shape.Rank()
 	shape.Dimensions[k-2], shape.Dimensions[k-1] = 1, shape.Dimensions[k-2]
+	g := s.matrix.Graph()
+	some, none := graph.Ones(g, shape), graph.Zeros(g, shape)
 	if s.domain == LogDomain {
-		return graph.Zeros(s.matrix.Graph(), shape)
+		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, math.Log(smallestPlan)), shape)
 	}
-	return graph.Ones(s.matrix.Graph(), shape)
+	if mu == nil {
+		return some
+	}
+	row := graph.InsertAxes(mu, -2)
+	return graph.Where(graph.GreaterThan(row, graph.ZerosLike(row)), some, none)
 }
 
 // columns returns the column state that fits ν to the row state.
@@ -120,6 +129,32 @@ func (s *graphSweeps) rows(v *graph.Node) *graph.Node {
 	return powered(graph.Div(s.mu, asRow(graph.MatMul(s.matrix, asColumn(v)))), s.lambdaMu)
 }
 
+// sweep returns the states after one sweep. v may be nil, before the first.
+func (s *graphSweeps) sweep(u, v *graph.Node) (nextU, nextV *graph.Node) {
+	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
+		u = s.translate(u, v)
+	}
+	nextV = s.columns(u)
+	return s.rows(nextV), nextV
+}
+
+// translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
+func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
+	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
+		if s.domain == KernelDomain {
+			state, mass = safeLog(state), safeLog(mass)
+		}
+		tilt := graph.Sub(mass, graph.Mul(state, graph.DivScalar(s.epsilon, unbounded(rho))))
+		return graph.Log(graph.ReduceAndKeep(graph.Exp(graph.BroadcastToShape(tilt, state.Shape())), graph.ReduceSum, -1))
+	}
+	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
+	t := graph.Div(graph.MulScalar(graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu)), weight), s.epsilon)
+	if s.domain == KernelDomain {
+		return graph.Mul(u, graph.Exp(t))
+	}
+	return graph.Add(u, t)
+}
+
 // scaled multiplies potentials by λ.
 func scaled(x, lambda *graph.Node) *graph.Node {
 	if lambda == nil {
@@ -128,12 +163,12 @@ func scaled(x, lambda *graph.Node) *graph.Node {
 	return graph.Mul(x, lambda)
 }
 
-// powered raises scalings to λ. A base of 0, without mass, stays 0.
+// powered raises scalings to λ.
 func powered(x, lambda *graph.Node) *graph.Node {
 	if lambda == nil {
 		return x
 	}
-	return graph.Pow(x, graph.BroadcastToShape(lambda, x.Shape()))
+	return graph.Exp(graph.Mul(safeLog(x), lambda)) // a power of 0 would have no gradient
 }
 
 // plan returns π of the last states.
@@ -159,22 +194,23 @@ func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, 
 
 // columnError is the L1 distance of the column marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed,
 // scalar or [B].
-func (s *graphSweeps) columnError(u, v *graph.Node, rho float64, epsilon *graph.Node) *graph.Node {
+func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
+	rho := s.rhoNu
 	var have, want *graph.Node
 	share := func(exponent *graph.Node) *graph.Node { // ε/ρ of the potential over ε
-		return graph.Mul(exponent, graph.DivScalar(epsilon, -rho))
+		return graph.Mul(exponent, graph.DivScalar(s.epsilon, -rho))
 	}
 	if s.domain == LogDomain {
 		have = graph.Exp(graph.Add(v, asRow(s.logSumExp(s.transposed, u))))
 		want = s.nu
-		if rho > 0 && !math.IsInf(rho, 1) {
+		if rho > 0 {
 			want = graph.Add(want, share(v))
 		}
 		want = graph.Exp(want)
 	} else {
 		have = graph.Mul(v, graph.MatMul(u, s.matrix))
 		want = s.nu
-		if rho > 0 && !math.IsInf(rho, 1) {
+		if rho > 0 {
 			want = graph.Mul(want, graph.Exp(share(safeLog(v))))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
 
@@ -114,44 +113,6 @@ func permutations(n int, f func([]int)) {
 		}
 	}
 	place(0, 0)
-}
-
-func TestGoldenPOT(t *testing.T) {
-	data, err := os.ReadFile("testdata/golden.json") // made by testdata/golden.py, which names POT's version
-	require.NoError(t, err)
-	var golden struct {
-		Linear []struct {
-			Epsilon    float64
-			Mu, Nu     []float64
-			Cost, Plan [][]float64
-		}
-		Fused []struct {
-			Epsilon, Sigma         float64
-			Outer                  int
-			Feature, Plan          [][]float64
-			Adjacency1, Adjacency2 [][]int
-		}
-	}
-	require.NoError(t, json.Unmarshal(data, &golden))
-	require.NotEmpty(t, golden.Linear)
-	require.NotEmpty(t, golden.Fused)
-	for _, domain := range []Domain{KernelDomain, LogDomain} {
-		for _, c := range golden.Linear {
-			cfg := SinkhornConfig{Epsilon: c.Epsilon, Sweeps: 100000, Tolerance: 1e-13, Domain: domain}
-			res, err := Solve(Problem{Cost: fromRows(c.Cost), Mu: c.Mu, Nu: c.Nu}, cfg)
-			require.NoError(t, err)
-			require.Less(t, maxDiff(res.Plan, fromRows(c.Plan)), 1e-9)
-		}
-		for _, c := range golden.Fused {
-			cfg := FGWConfig{
-				Epsilon: c.Epsilon, Sigma: c.Sigma, Normalization: PaperNormalization, Factor: 2,
-				Outer: c.Outer, Sweeps: 100000, Tolerance: 1e-13, Domain: domain,
-			}
-			res, err := FusedGromov(fromRows(c.Feature), fromDense(c.Adjacency1), fromDense(c.Adjacency2), cfg)
-			require.NoError(t, err)
-			require.Less(t, maxDiff(res.Plan, fromRows(c.Plan)), 1e-9, "sigma %v outer %d", c.Sigma, c.Outer)
-		}
-	}
 }
 
 func TestHostSinkhornSolvesTheProblem(t *testing.T) {

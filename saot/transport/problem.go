@@ -19,7 +19,7 @@ type Problem struct {
 	// 1), unless a marginal is relaxed: then any positive mass goes.
 	Mu, Nu []float64
 	// RhoMu and RhoNu relax the marginals: in place of π1 = μ the objective has ρ·KL(π1‖μ), with
-	// KL(p‖q) = Σ p log(p/q) − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 means exact.
+	// KL(p‖q) = Σ p log(p/q) − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0, like +Inf, means exact.
 	RhoMu, RhoNu float64
 	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby. nil
 	// means 0; entries of −Inf, which rows without mass have, are left out.
@@ -28,6 +28,14 @@ type Problem struct {
 
 // relaxed says whether a marginal is.
 func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
+
+// finite returns ρ, or 0 for an infinite one: both mean an exact marginal.
+func finite(rho float64) float64 {
+	if math.IsInf(rho, 1) {
+		return 0
+	}
+	return rho
+}
 
 // check returns the marginals, rescaled or filled in.
 func (p *Problem) check() (mu, nu []float64, err error) {
@@ -70,6 +78,7 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
 	mu, nu, err := p.check()
 	if err != nil {
 		return nil, err
@@ -122,6 +131,7 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 //
 // It returns an error as Solve does, for relaxed marginals, and when ctx ends. Start is not read.
 func Exact(ctx context.Context, p Problem) (*Result, error) {
+	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
 	if p.relaxed() {
 		return nil, errors.New("transport: Exact takes exact marginals only: set rho_mu and rho_nu to 0, or use Solve")
 	}

@@ -75,7 +75,7 @@ func (s *sweeper) value(cost, plan *mat.Dense, epsilon float64) Value {
 
 // relaxedKL is ρ·KL(p‖q), 0 for an exact marginal.
 func relaxedKL(rho float64, p, q []float64) float64 {
-	if rho == 0 || math.IsInf(rho, 1) {
+	if rho == 0 {
 		return 0
 	}
 	sum := 0.0
@@ -94,7 +94,7 @@ func dualTerm(potential, mass []float64, rho, epsilon float64) float64 {
 	for i, m := range mass {
 		switch {
 		case m == 0:
-		case rho == 0 || math.IsInf(rho, 1):
+		case rho == 0:
 			sum += epsilon * potential[i] * m
 		default:
 			sum -= rho * math.Expm1(-epsilon*potential[i]/rho) * m

@@ -135,6 +135,7 @@ func (s *Solver) newRun(p TensorProblem) (*solverRun, error) {
 	if !(p.RhoMu >= 0) || !(p.RhoNu >= 0) {
 		return nil, fmt.Errorf("transport: solver: rho is %v and %v: it must be positive, or 0 for an exact marginal", p.RhoMu, p.RhoNu)
 	}
+	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
 	for name, side := range map[string]struct {
 		x    *tensors.Tensor
 		rows bool
@@ -225,13 +226,20 @@ func (r *solverRun) prepare(domain Domain, epsilon float64, units []float64) (er
 	inputs, step := []*tensors.Tensor{r.p.Cost, r.epsilon}, "prepare"
 	if r.f != nil {
 		inputs, step = append(inputs, r.f), "prepare-warm"
+	} else if r.p.Mu != nil {
+		inputs = append(inputs, r.p.Mu)
 	}
 	out, err := r.call(step, func(in []*graph.Node) []*graph.Node {
 		s := &graphSweeps{domain: domain}
 		s.prepare(in[0], in[1], r.relaxed())
-		u := s.start()
+		var u, third *graph.Node
 		if len(in) == 3 {
-			u = graph.Div(graph.InsertAxes(in[2], -2), in[1])
+			third = in[2]
+		}
+		if step == "prepare" {
+			u = s.start(third)
+		} else {
+			u = graph.Div(graph.InsertAxes(third, -2), in[1])
 			if domain == KernelDomain { // a constant only moves between the potentials of exact marginals
 				if !r.relaxed() {
 					u = graph.Sub(u, graph.ReduceAndKeep(u, graph.ReduceMax, -1))
@@ -269,7 +277,7 @@ func (r *solverRun) sweep(ctx context.Context, limit int, tolerance float64) err
 			return err
 		}
 		final := r.sweeps+solverBlock >= limit
-		worst, err := r.block(omega, final)
+		worst, err := r.block(omega)
 		if err != nil {
 			return err
 		}
@@ -284,11 +292,7 @@ func (r *solverRun) sweep(ctx context.Context, limit int, tolerance float64) err
 }
 
 // block runs one block and returns the largest marginal error.
-func (r *solverRun) block(omega float64, final bool) (worst float64, err error) {
-	step := "block"
-	if final {
-		step = "last block"
-	}
+func (r *solverRun) block(omega float64) (worst float64, err error) {
 	omegaTensor, err := tensor64(r.dtype, []float64{omega})
 	if err != nil {
 		return 0, err
@@ -299,7 +303,7 @@ func (r *solverRun) block(omega float64, final bool) (worst float64, err error) 
 			inputs = append(inputs, mass)
 		}
 	}
-	out, err := r.call(step, func(in []*graph.Node) []*graph.Node { return r.buildBlock(in) }, inputs...)
+	out, err := r.call("block", r.buildBlock, inputs...)
 	if err != nil {
 		return 0, err
 	}
@@ -325,8 +329,8 @@ func (r *solverRun) block(omega float64, final bool) (worst float64, err error) 
 	return worst, nil
 }
 
-// buildBlock builds the sweeps of a block: inputs are u, epsilon, omega, the matrix and the masses given. The sweep that
-// ends a block is a plain one, so that the rows are exact. Returns u, v and the marginal errors, a scalar or [B].
+// buildBlock builds the sweeps of a block: inputs are u, epsilon, omega, the matrix and the masses given. The sweeps
+// that begin and end a block are plain ones, so that the rows are exact. Returns u, v and the marginal errors, a scalar or [B].
 func (r *solverRun) buildBlock(in []*graph.Node) []*graph.Node {
 	u, epsilon, omega, in := in[0], in[1], in[2], in[3:]
 	s := &graphSweeps{domain: r.domain, matrix: in[0]}
@@ -341,24 +345,18 @@ func (r *solverRun) buildBlock(in []*graph.Node) []*graph.Node {
 	if r.p.Nu != nil {
 		p.Nu = in[0]
 	}
-	s.setMarginals(p)
-	s.lambdaMu, s.lambdaNu = lambdaNode(p.RhoMu, epsilon), lambdaNode(p.RhoNu, epsilon)
-	overshoot := func(from, to *graph.Node) *graph.Node { return to }
-	if r.cfg.OverRelaxation > 1 {
-		overshoot = func(from, to *graph.Node) *graph.Node { return s.overshoot(from, to, omega) }
-	}
-	v := s.columns(u)
-	u = s.rows(v)
-	for k := 1; k < solverBlock; k++ {
-		if k == solverBlock-1 {
-			v = s.columns(u)
-			u = s.rows(v)
-			break
+	s.setMarginals(p, epsilon)
+	u, v := s.sweep(u, nil)
+	for range solverBlock - 2 {
+		if r.cfg.OverRelaxation > 1 {
+			v = s.overshoot(v, s.columns(u), omega)
+			u = s.overshoot(u, s.rows(v), omega)
+		} else {
+			u, v = s.sweep(u, v)
 		}
-		v = overshoot(v, s.columns(u))
-		u = overshoot(u, s.rows(v))
 	}
-	return []*graph.Node{u, v, s.columnError(u, v, p.RhoNu, epsilon)}
+	u, v = s.sweep(u, v)
+	return []*graph.Node{u, v, s.columnError(u, v)}
 }
 
 // finish turns the states into potentials, and after the last stage into the plan.

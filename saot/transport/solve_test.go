@@ -1,0 +1,511 @@
+package transport
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/saot/transport/plain"
+)
+
+// points draws n points of d standard normal coordinates.
+func points(seed uint64, n, d int) *mat.Dense {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	x := mat.NewDense(n, d, nil)
+	x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
+	return x
+}
+
+func rowsOf(x *mat.Dense) [][]float64 {
+	n, _ := x.Dims()
+	rows := make([][]float64, n)
+	for i := range rows {
+		rows[i] = x.RawRowView(i)
+	}
+	return rows
+}
+
+// tight solves a problem to rounding.
+func tight(t testing.TB, p Problem, epsilon float64) *Result {
+	t.Helper()
+	res, err := Solve(p, SinkhornConfig{Epsilon: epsilon, Sweeps: 200000, Tolerance: 1e-13})
+	require.NoError(t, err)
+	require.NoError(t, res.Report.Err())
+	return res
+}
+
+// The teaching version and the real one do the same.
+func TestPlainVersionAgrees(t *testing.T) {
+	x, y := points(1, 5, 3), points(2, 4, 3)
+	cost, err := Cost(Cosine, x, y)
+	require.NoError(t, err)
+	require.Less(t, maxDiff(cost, fromRows(plain.CosineCost(rowsOf(x), rowsOf(y)))), 1e-14)
+
+	mu, nu := []float64{.1, .2, .3, .15, .25}, []float64{.4, .1, .3, .2}
+	const epsilon, sweeps = 0.15, 7
+	res, err := Solve(Problem{Cost: cost, Mu: mu, Nu: nu}, SinkhornConfig{Epsilon: epsilon, Sweeps: sweeps})
+	require.NoError(t, err)
+	require.Equal(t, sweeps, res.Report.Sweeps)
+	require.Less(t, maxDiff(res.Plan, fromRows(plain.Sinkhorn(rowsOf(cost), mu, nu, epsilon, sweeps))), 1e-13)
+
+	a, b := randomAdjacency(1, 5, 0.5), randomAdjacency(2, 4, 0.5)
+	dense := func(a Adjacency) [][]float64 {
+		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
+		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
+		return rowsOf(d)
+	}
+	cfg := DefaultFGW()
+	cfg.Outer, cfg.Sweeps, cfg.Tolerance, cfg.Epsilon = 3, 3000, 1e-14, epsilon
+	solver, err := NewFusedGromovSolver(cfg)
+	require.NoError(t, err)
+	var fused GromovResult
+	require.NoError(t, solver.Solve(&fused, GromovProblem{Feature: cost, Structure1: a, Structure2: b, Mu: mu, Nu: nu}))
+	want := plain.FusedGromov(rowsOf(cost), dense(a), dense(b), mu, nu, cfg.Sigma, epsilon, 3, 3000)
+	require.Less(t, maxDiff(fused.Plan, fromRows(want)), 1e-12)
+
+	target := tight(t, Problem{Cost: uniformCost(5, 5, 4), Mu: mu, Nu: nu}, epsilon).Plan
+	kl, err := PlanKL(target, res.Plan)
+	require.NoError(t, err)
+	require.InDelta(t, plain.KL(rowsOf(target), rowsOf(res.Plan)), kl, 1e-12)
+}
+
+func TestCostsByHand(t *testing.T) {
+	x := mat.NewDense(3, 2, []float64{3, 4, 0, 0, -1, 0})
+	y := mat.NewDense(2, 2, []float64{1, 0, 0, 2})
+	for kind, want := range map[CostKind][]float64{
+		Cosine:           {1 - 0.6, 1 - 0.8, 1, 1, 2, 1},
+		SquaredEuclidean: {4 + 16, 9 + 4, 1, 4, 4, 1 + 4},
+		Euclidean:        {math.Sqrt(20), math.Sqrt(13), 1, 2, 2, math.Sqrt(5)},
+	} {
+		got, err := Cost(kind, x, y)
+		require.NoError(t, err)
+		requireClose(t, want, got.RawMatrix().Data, 1e-14, kind.String())
+	}
+}
+
+// Between N(m₁, s₁²) and N(m₂, s₂²) on a line, with cost (x−y)², the entropic plan is Gaussian: its covariance c minimises
+// −2c − ε/2·log(1 − c²/(s₁s₂)²), so 2c² + εc − 2(s₁s₂)² = 0, by hand. Its cost is (m₁−m₂)² + s₁² + s₂² − 2c.
+func TestGaussianClosedForm(t *testing.T) {
+	const n, s1, s2, m1, m2 = 241, 1.0, 0.6, -0.3, 0.5
+	grid, mu, nu := mat.NewDense(n, 1, nil), make([]float64, n), make([]float64, n)
+	for i := range n {
+		x := -6 + 12*float64(i)/(n-1)
+		grid.Set(i, 0, x)
+		mu[i] = math.Exp(-(x - m1) * (x - m1) / (2 * s1 * s1))
+		nu[i] = math.Exp(-(x - m2) * (x - m2) / (2 * s2 * s2))
+	}
+	floats.Scale(1/floats.Sum(mu), mu)
+	floats.Scale(1/floats.Sum(nu), nu)
+	cost, err := Cost(SquaredEuclidean, grid, grid)
+	require.NoError(t, err)
+	for _, epsilon := range []float64{0.5, 2, 10} {
+		res, err := Solve(Problem{Cost: cost, Mu: mu, Nu: nu}, SinkhornConfig{Epsilon: epsilon, Sweeps: 1000, Tolerance: 1e-11})
+		require.NoError(t, err)
+		require.NoError(t, res.Report.Err())
+		c := (-epsilon + math.Sqrt(epsilon*epsilon+16*s1*s1*s2*s2)) / 4
+		want := (m1-m2)*(m1-m2) + s1*s1 + s2*s2 - 2*c
+		require.InDelta(t, want, res.Value.Linear, 1e-6, "epsilon %v", epsilon)
+	}
+}
+
+func TestScaleAndUnit(t *testing.T) {
+	cost := uniformCost(1, 6, 5)
+	scaled := mat.NewDense(6, 5, nil)
+	scaled.Scale(250, cost)
+	plan := tight(t, Problem{Cost: cost}, 0.2).Plan
+	require.Less(t, maxDiff(plan, tight(t, Problem{Cost: scaled}, 50).Plan), 1e-12)
+
+	relative := SinkhornConfig{Epsilon: 0.3, EpsilonUnit: MeanCost, Sweeps: 10000, Tolerance: 1e-13}
+	a, err := Solve(Problem{Cost: cost}, relative)
+	require.NoError(t, err)
+	b, err := Solve(Problem{Cost: scaled}, relative)
+	require.NoError(t, err)
+	require.Less(t, maxDiff(a.Plan, b.Plan), 1e-12)
+	require.InDelta(t, 0.3*mat.Sum(cost)/30, a.Report.Epsilon, 1e-14)
+	_, err = Solve(Problem{Cost: mat.NewDense(2, 2, nil)}, relative)
+	require.ErrorContains(t, err, "the mean of the cost is 0")
+}
+
+func TestAnnealingReachesSmallEpsilon(t *testing.T) {
+	x, y := points(3, 40, 2), points(4, 40, 2)
+	cost, err := Cost(SquaredEuclidean, x, y)
+	require.NoError(t, err)
+	cfg := SinkhornConfig{Epsilon: 2e-3, EpsilonUnit: MeanCost, Sweeps: 1500, Tolerance: 1e-4}
+	cold, err := Solve(Problem{Cost: cost}, cfg)
+	require.NoError(t, err)
+	cfg.AnnealFrom = 1
+	annealed, err := Solve(Problem{Cost: cost}, cfg)
+	require.NoError(t, err)
+	require.Less(t, annealed.Report.MarginalError, cold.Report.MarginalError/3)
+	require.LessOrEqual(t, annealed.Report.Sweeps, cfg.Sweeps)
+	last := annealed.Report.Trace[0].Epsilon
+	for _, point := range annealed.Report.Trace {
+		require.LessOrEqual(t, point.Epsilon, last)
+		last = point.Epsilon
+	}
+	require.InDelta(t, annealed.Report.Epsilon, last, 1e-15)
+	exact, err := Exact(context.Background(), Problem{Cost: cost})
+	require.NoError(t, err)
+	require.InDelta(t, exact.Value.Linear, annealed.Value.Linear, 0.02*exact.Value.Linear, "near the plan without entropy")
+	require.GreaterOrEqual(t, annealed.Value.Linear, exact.Value.Linear*(1-1e-3))
+}
+
+func TestOverRelaxationGetsThereSooner(t *testing.T) {
+	x, y := points(5, 30, 2), points(6, 25, 2)
+	cost, err := Cost(SquaredEuclidean, x, y)
+	require.NoError(t, err)
+	for _, domain := range []Domain{KernelDomain, LogDomain} {
+		cfg := SinkhornConfig{Epsilon: 0.05, EpsilonUnit: MeanCost, Sweeps: 20000, Tolerance: 1e-10, Domain: domain}
+		plainly, err := Solve(Problem{Cost: cost}, cfg)
+		require.NoError(t, err)
+		require.NoError(t, plainly.Report.Err())
+		for _, cfg.OverRelaxation = range []float64{1.5, Adaptive} {
+			relaxed, err := Solve(Problem{Cost: cost}, cfg)
+			require.NoError(t, err)
+			require.NoError(t, relaxed.Report.Err())
+			require.Less(t, maxDiff(plainly.Plan, relaxed.Plan), 1e-9)
+			require.Less(t, 2*relaxed.Report.Sweeps, plainly.Report.Sweeps, "ω = %v: %d sweeps", cfg.OverRelaxation, relaxed.Report.Sweeps)
+			for i := range 30 {
+				require.InDelta(t, 1.0/30, floats.Sum(relaxed.Plan.RawRowView(i)), 1e-14, "rows are exact")
+			}
+		}
+	}
+}
+
+// Where plain sweeps are fast, adapting changes nothing but rounding.
+func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
+	cost := uniformCost(7, 20, 20)
+	cfg := SinkhornConfig{Epsilon: 1, Sweeps: 1000, Tolerance: 1e-12}
+	plainly, err := Solve(Problem{Cost: cost}, cfg)
+	require.NoError(t, err)
+	cfg.OverRelaxation = Adaptive
+	adaptive, err := Solve(Problem{Cost: cost}, cfg)
+	require.NoError(t, err)
+	require.Equal(t, plainly.Report.Sweeps, adaptive.Report.Sweeps)
+}
+
+func TestWarmStart(t *testing.T) {
+	p := Problem{Cost: uniformCost(8, 20, 15), Mu: weights(rand.New(rand.NewPCG(1, 1)), 20, 5)}
+	cold := tight(t, p, 0.05)
+	p.Start = cold.F
+	warm := tight(t, p, 0.05)
+	require.LessOrEqual(t, warm.Report.Sweeps, 2)
+	require.Greater(t, cold.Report.Sweeps, 20)
+	require.Less(t, maxDiff(cold.Plan, warm.Plan), 1e-13)
+}
+
+func TestValueAndGap(t *testing.T) {
+	mu := []float64{.3, 0, .2, .5}
+	p := Problem{Cost: uniformCost(9, 4, 6), Mu: mu}
+	res := tight(t, p, 0.1)
+	linear, entropic := 0.0, 0.0
+	for i, row := range rowsOf(res.Plan) {
+		for j, pi := range row {
+			linear += pi * p.Cost.At(i, j)
+			if pi > 0 {
+				entropic += 0.1 * pi * (math.Log(pi) - 1)
+			}
+		}
+	}
+	require.InDelta(t, linear, res.Value.Linear, 1e-13)
+	require.InDelta(t, entropic, res.Value.Entropic, 1e-12)
+	require.InDelta(t, 0, res.Value.Gap(), 1e-12)
+	// The dual bounds the optimum from below, however far from it the potentials are.
+	early, err := Solve(p, SinkhornConfig{Epsilon: 0.1, Sweeps: 2})
+	require.NoError(t, err)
+	require.Less(t, early.Value.Dual, res.Value.Dual)
+	require.Len(t, early.Report.Trace, 2)
+	require.Equal(t, early.Report.MarginalError, early.Report.Trace[1].MarginalError)
+}
+
+// A relaxed marginal is held the tighter the larger ρ is, and is exact in the limit.
+func TestRelaxedLimits(t *testing.T) {
+	p := Problem{Cost: uniformCost(10, 5, 4)}
+	balanced := tight(t, p, 0.2)
+	p.RhoMu, p.RhoNu = 1e7, 1e7
+	require.Less(t, maxDiff(balanced.Plan, tight(t, p, 0.2).Plan), 1e-6)
+	p.RhoMu, p.RhoNu = 1e-3, 1e-3
+	require.NotEqual(t, 0.0, p.RhoMu)
+	loose := tight(t, p, 0.2)
+	require.Greater(t, math.Abs(mat.Sum(loose.Plan)-1), 0.1, "mass is no longer kept")
+	// By hand: one point each, mass 1 and 1, cost c: π solves c + ε log π + 2ρ log π = 0.
+	one := tight(t, Problem{Cost: mat.NewDense(1, 1, []float64{0.7}), RhoMu: 0.5, RhoNu: 0.5}, 0.2)
+	require.InDelta(t, math.Exp(-0.7/1.2), one.Plan.At(0, 0), 1e-12)
+	require.InDelta(t, 0, one.Value.Gap(), 1e-12)
+}
+
+func TestDegenerateProblems(t *testing.T) {
+	mu, nu := []float64{.2, .3, .5}, []float64{.6, .4}
+	for _, c := range []struct {
+		name string
+		p    Problem
+		want func(i, j int) float64
+	}{
+		{"constant cost", Problem{Cost: mat.NewDense(3, 2, []float64{3, 3, 3, 3, 3, 3}), Mu: mu, Nu: nu}, func(i, j int) float64 { return mu[i] * nu[j] }},
+		{"one row", Problem{Cost: uniformCost(1, 1, 2), Nu: nu}, func(_, j int) float64 { return nu[j] }},
+		{"one column", Problem{Cost: uniformCost(1, 3, 1), Mu: mu}, func(i, _ int) float64 { return mu[i] }},
+		{"one by one", Problem{Cost: uniformCost(1, 1, 1)}, func(int, int) float64 { return 1 }},
+		{"all mass on one row", Problem{Cost: uniformCost(1, 3, 2), Mu: []float64{0, 1, 0}, Nu: nu}, func(i, j int) float64 {
+			if i == 1 {
+				return nu[j]
+			}
+			return 0
+		}},
+	} {
+		for _, domain := range []Domain{KernelDomain, LogDomain} {
+			res, err := Solve(c.p, SinkhornConfig{Epsilon: 0.1, Sweeps: 100, Tolerance: 1e-12, Domain: domain})
+			require.NoError(t, err, c.name)
+			require.NoError(t, res.Report.Err(), c.name)
+			res.Plan.Apply(func(i, j int, got float64) float64 {
+				require.InDelta(t, c.want(i, j), got, 1e-12, c.name)
+				return got
+			}, res.Plan)
+		}
+	}
+}
+
+func TestBarycentric(t *testing.T) {
+	res := &Result{Plan: mat.NewDense(3, 2, []float64{.25, .25, 0, .5, 0, 0})}
+	y := mat.NewDense(2, 2, []float64{0, 4, 8, 0})
+	got, err := res.Barycentric(y)
+	require.NoError(t, err)
+	requireClose(t, []float64{4, 2, 8, 0, 0, 0}, got.RawMatrix().Data, 1e-15)
+	_, err = res.Barycentric(mat.NewDense(3, 1, nil))
+	require.ErrorContains(t, err, "y has 3 rows and the plan 2 columns")
+}
+
+// Derivatives of the value, by the envelope theorem: π in the cost, F and G in the masses (along directions that keep the
+// mass, F being known up to a constant).
+func TestEnvelope(t *testing.T) {
+	mu := []float64{.3, .25, .2, .25}
+	p := Problem{Cost: uniformCost(11, 4, 3), Mu: mu}
+	res := tight(t, p, 0.3)
+	numeric := centralDifferences(mat.DenseCopyOf(p.Cost), 1e-4, func(c *mat.Dense) float64 {
+		return tight(t, Problem{Cost: c, Mu: mu}, 0.3).Value.Primal()
+	})
+	requireClose(t, numeric, res.Plan.RawMatrix().Data, 1e-8)
+	at := func(h float64) float64 {
+		moved := []float64{.3 + h, .25, .2 - h, .25}
+		return tight(t, Problem{Cost: p.Cost, Mu: moved}, 0.3).Value.Primal()
+	}
+	require.InDelta(t, (at(1e-4)-at(-1e-4))/2e-4, res.F[0]-res.F[2], 1e-7)
+}
+
+// The implicit gradient of Σ W ⊙ log-like functions of the plan against central differences, for exact, relaxed and missing mass.
+func TestImplicitGradient(t *testing.T) {
+	w := uniformCost(12, 5, 4)
+	loss := func(plan *mat.Dense) (sum float64) {
+		for i, row := range rowsOf(plan) {
+			for j, x := range row {
+				sum += w.At(i, j) * math.Sin(20*x)
+			}
+		}
+		return sum
+	}
+	for name, p := range map[string]Problem{
+		"uniform":   {},
+		"weighted":  {Mu: []float64{.1, .2, .3, .15, .25}, Nu: []float64{.4, .1, .3, .2}},
+		"no mass":   {Mu: []float64{.1, 0, .4, .25, .25}, Nu: []float64{.4, .3, .3, 0}},
+		"relaxed":   {RhoMu: 0.5, RhoNu: 2},
+		"one exact": {RhoNu: 0.3},
+	} {
+		p.Cost = uniformCost(13, 5, 4)
+		res := tight(t, p, 0.2)
+		gradient := mat.NewDense(5, 4, nil)
+		gradient.Apply(func(i, j int, x float64) float64 { return w.At(i, j) * 20 * math.Cos(20*x) }, res.Plan)
+		got, err := res.ImplicitGradient(gradient)
+		require.NoError(t, err, name)
+		numeric := centralDifferences(mat.DenseCopyOf(p.Cost), 1e-4, func(c *mat.Dense) float64 {
+			q := p
+			q.Cost = c
+			return loss(tight(t, q, 0.2).Plan)
+		})
+		requireClose(t, numeric, got.RawMatrix().Data, 2e-6, name)
+
+		adjoint := newAdjoint(res, gradient)
+		y, err := adjoint.iterate()
+		require.NoError(t, err, name)
+		requireClose(t, got.RawMatrix().Data, adjoint.costGradient(y).RawMatrix().Data, 1e-10, name)
+	}
+}
+
+func TestImplicitGradientAboveTheDirectLimit(t *testing.T) {
+	const n, m = 40, directLimit + 20
+	res := tight(t, Problem{Cost: uniformCost(14, n, m)}, 0.1)
+	gradient := uniformCost(15, n, m)
+	got, err := res.ImplicitGradient(gradient)
+	require.NoError(t, err)
+	adjoint := newAdjoint(res, gradient)
+	y, err := adjoint.direct()
+	require.NoError(t, err)
+	requireClose(t, adjoint.costGradient(y).RawMatrix().Data, got.RawMatrix().Data, 1e-12)
+
+	_, err = res.ImplicitGradient(mat.NewDense(2, 2, nil))
+	require.ErrorContains(t, err, "one shape")
+	exact, err := Exact(context.Background(), Problem{Cost: uniformCost(1, 2, 2)})
+	require.NoError(t, err)
+	_, err = exact.ImplicitGradient(mat.NewDense(2, 2, nil))
+	require.ErrorContains(t, err, "no entropy")
+}
+
+// Brute force over the 4-D tensor, for general structures.
+func TestDenseStructureAgainstBruteForce(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		m := 7 - n
+		a1, err := Cost(Euclidean, points(uint64(n), n, 2), points(uint64(n), n, 2))
+		require.NoError(t, err)
+		a2, err := Cost(Euclidean, points(uint64(20+n), m, 2), points(uint64(20+n), m, 2))
+		require.NoError(t, err)
+		plan := tight(t, Problem{Cost: uniformCost(uint64(n), n, m)}, 0.2).Plan
+		s := &FusedGromovSolver{cfg: DefaultFGW()}
+		s.prepare(new(GromovResult), n, m)
+		got, want := mat.NewDense(n, m, nil), mat.NewDense(n, m, nil)
+		s.structureAt(got, plan, GromovProblem{Structure1: Dense{a1}, Structure2: Dense{a2}})
+		want.Apply(func(i, j int, _ float64) (sum float64) {
+			for k := range n {
+				for l := range m {
+					d := a1.At(i, k) - a2.At(j, l)
+					sum += d * d * plan.At(k, l)
+				}
+			}
+			return sum
+		}, want)
+		require.Less(t, maxDiff(got, want), 1e-12)
+	}
+}
+
+func TestDenseAndSparseStructuresAgree(t *testing.T) {
+	k, a1, a2 := uniformCost(16, 6, 5), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 5, 0.5)
+	dense := func(a Adjacency) Dense {
+		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
+		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
+		return Dense{d}
+	}
+	sparse, err := FusedGromov(k, a1, a2, DefaultFGW())
+	require.NoError(t, err)
+	for _, pair := range [][2]Structure{{dense(a1), dense(a2)}, {a1, dense(a2)}, {dense(a1), a2}} {
+		other, err := FusedGromov(k, pair[0], pair[1], DefaultFGW())
+		require.NoError(t, err)
+		require.Less(t, maxDiff(sparse.Plan, other.Plan), 1e-14)
+		require.InDelta(t, sparse.Value.Primal(), other.Value.Primal(), 1e-14)
+	}
+}
+
+// With features alone the proximal point loop solves the problem without entropy.
+func TestProximalPointLosesTheEntropy(t *testing.T) {
+	k, none := uniformCost(17, 6, 6), Adjacency{Offsets: make([]int64, 7)}
+	cfg := FGWConfig{Epsilon: 0.2, Sigma: 1, Factor: 1, Loop: ProximalPoint, Outer: 400, Sweeps: 200, Tolerance: 1e-10}
+	for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
+		res, err := FusedGromov(k, none, none, cfg)
+		require.NoError(t, err)
+		exact, err := Exact(context.Background(), Problem{Cost: k})
+		require.NoError(t, err)
+		require.Less(t, maxDiff(exact.Plan, res.Plan), 1e-6)
+		require.InDelta(t, exact.Value.Linear, res.Value.Primal(), 1e-6)
+	}
+}
+
+// Two copies of one point cloud, turned: Gromov finds which point is which from the distances alone.
+func TestGromovFindsAnIsometry(t *testing.T) {
+	x := points(18, 8, 2)
+	turned := mat.NewDense(8, 2, nil)
+	turn := mat.NewDense(2, 2, []float64{0.6, -0.8, 0.8, 0.6})
+	perm := []int{3, 1, 7, 0, 5, 6, 2, 4}
+	for i, p := range perm {
+		turned.SetRow(i, x.RawRowView(p))
+	}
+	turned.Mul(turned, turn)
+	d1, err := Cost(Euclidean, x, x)
+	require.NoError(t, err)
+	d2, err := Cost(Euclidean, turned, turned)
+	require.NoError(t, err)
+	cfg := FGWConfig{Epsilon: 0.02, Sigma: 0, Factor: 2, Loop: ProximalPoint, Outer: 500, Sweeps: 500, Tolerance: 1e-9, Normalization: MaxNormalization}
+	solver, err := NewFusedGromovSolver(cfg)
+	require.NoError(t, err)
+	var res GromovResult
+	require.NoError(t, solver.Solve(&res, GromovProblem{Structure1: Dense{d1}, Structure2: Dense{d2}}))
+	for i, p := range perm {
+		require.InDelta(t, 1.0/8, res.Plan.At(p, i), 1e-4)
+	}
+}
+
+// At most four n×m matrices live at once: the cost that is given, and of these solvers' own the plan, or plan, target and
+// one more.
+func TestMemory(t *testing.T) {
+	const n = 512
+	cost, a1, a2 := uniformCost(19, n, n), randomAdjacency(1, n, 4.0/n), randomAdjacency(2, n, 4.0/n)
+	allocated := func(f func()) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / (8 * n * n)
+	}
+	for _, domain := range []Domain{KernelDomain, LogDomain} {
+		require.InDelta(t, 1, allocated(func() {
+			_, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: 0.2, Sweeps: 3, Domain: domain})
+			require.NoError(t, err)
+		}), 0.1, "Solve, %v", domain)
+		for _, loop := range []OuterLoop{ProjectedGradient, ProximalPoint} {
+			cfg := DefaultFGW()
+			cfg.Sweeps, cfg.Domain, cfg.Loop = 3, domain, loop
+			require.InDelta(t, 3, allocated(func() {
+				_, err := FusedGromov(cost, a1, a2, cfg)
+				require.NoError(t, err)
+			}), 0.1, "FusedGromov, %v, %v", domain, loop)
+		}
+	}
+}
+
+func TestProblemBadInput(t *testing.T) {
+	good, cfg := uniformCost(1, 3, 3), DefaultSinkhorn()
+	for want, p := range map[string]Problem{
+		"rho_mu is -1":           {Cost: good, RhoMu: -1},
+		"rho_nu is NaN":          {Cost: good, RhoNu: math.NaN()},
+		"start has 2 entries":    {Cost: good, Start: []float64{1, 2}},
+		"start[1] is NaN":        {Cost: good, Start: []float64{1, math.NaN(), 2}},
+		"mu has no mass":         {Cost: good, Mu: make([]float64, 3)},
+		"or relax the marginals": {Cost: good, Mu: []float64{1, 1, 1}},
+	} {
+		_, err := Solve(p, cfg)
+		require.ErrorContains(t, err, want)
+	}
+	bad := cfg
+	bad.EpsilonUnit, bad.Gradient, bad.OverRelaxation, bad.AnnealFrom = 9, 9, 2.5, -1
+	_, err := Solve(Problem{Cost: good}, bad)
+	for _, want := range []string{"epsilon_unit is EpsilonUnit(9)", "gradient is GradientMode(9)", "over_relaxation is 2.5", "anneal_from is -1"} {
+		require.ErrorContains(t, err, want)
+	}
+	_, err = Exact(context.Background(), Problem{Cost: good, RhoMu: 1})
+	require.ErrorContains(t, err, "exact marginals only")
+	_, err = Cost(Cosine, good, uniformCost(1, 3, 2))
+	require.ErrorContains(t, err, "x has 3 columns and y 2")
+	_, err = Cost(7, good, good)
+	require.ErrorContains(t, err, "unknown cost CostKind(7)")
+
+	ring := randomAdjacency(1, 3, 1)
+	fgw := DefaultFGW()
+	solve := func(cfg FGWConfig, p GromovProblem) error {
+		s, err := NewFusedGromovSolver(cfg)
+		if err != nil {
+			return err
+		}
+		return s.Solve(new(GromovResult), p)
+	}
+	fgw.Loop = 5
+	require.ErrorContains(t, solve(fgw, GromovProblem{}), "loop is OuterLoop(5)")
+	fgw.Loop = ProximalPoint
+	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring}), "needs two structures")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring, Structure2: ring}), "the feature cost is missing")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: Dense{good}}), "must be symmetric")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: Dense{mat.NewDense(3, 2, nil)}}), "must be square")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: ring, Mu: []float64{1}}), "mu has 1 entries")
+	fgw.Sigma = 0
+	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: Dense{}, Structure2: ring}), "each needs at least one")
+}

@@ -1,0 +1,363 @@
+package transport
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+// stack makes a tensor of a batch of matrices, or of one vector each, of a type.
+func stack(t testing.TB, dtype dtypes.DType, dims []int, parts ...[]float64) *tensors.Tensor {
+	t.Helper()
+	var all []float64
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	x, err := tensor64(dtype, all, dims...)
+	require.NoError(t, err)
+	return x
+}
+
+// evaluate64 runs a graph function on tensors and returns each output as float64.
+func evaluate64(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) [][]float64 {
+	t.Helper()
+	f, err := e.Func(t.Name(), build)
+	require.NoError(t, err)
+	out, err := f.Call(inputs...)
+	require.NoError(t, err)
+	flat := make([][]float64, len(out))
+	for i, x := range out {
+		flat[i], err = flat64(x)
+		require.NoError(t, err)
+	}
+	return flat
+}
+
+// batchOfThree is what the tests of batches solve: three costs, and marginals with a row and a column without mass.
+func batchOfThree() (problems []Problem, mu, nu [][]float64) {
+	mu = [][]float64{{.1, .2, .3, .15, .25}, {.2, .2, .2, .2, .2}, {.5, 0, .1, .2, .2}}
+	nu = [][]float64{{.4, .1, .3, .2}, {.25, .25, .25, .25}, {.3, .3, 0, .4}}
+	for b := range 3 {
+		problems = append(problems, Problem{Cost: uniformCost(uint64(30+b), 5, 4), Mu: mu[b], Nu: nu[b]})
+	}
+	return problems, mu, nu
+}
+
+func raw(ps []Problem) (flat [][]float64) {
+	for _, p := range ps {
+		flat = append(flat, p.Cost.RawMatrix().Data)
+	}
+	return flat
+}
+
+// A batch with marginals, exact and relaxed, in both domains, both types and both units of ε, is what the host makes of its
+// problems one by one.
+func TestGraphBatchAgainstHost(t *testing.T) {
+	problems, mu, nu := batchOfThree()
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
+			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...), stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
+			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}} {
+				for _, domain := range []Domain{KernelDomain, LogDomain} {
+					for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
+						cfg := SinkhornConfig{Epsilon: 0.15, EpsilonUnit: unit, Sweeps: 12, Domain: domain}
+						out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+							s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
+							return []*graph.Node{s.Plan, s.MarginalError, s.F, s.G}
+						}, cost, rows, columns)
+						for b, p := range problems {
+							p.RhoMu, p.RhoNu = rho[0], rho[1]
+							host, err := Solve(p, cfg)
+							require.NoError(t, err)
+							tol := 1e-12
+							if dtype == dtypes.Float32 {
+								tol = 3e-6
+							}
+							msg := []any{"%v rho %v %v %v problem %d", dtype, rho, domain, unit, b}
+							requireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
+							require.InDelta(t, host.Report.MarginalError, out[1][b], 10*tol, msg...)
+							for i, f := range host.F {
+								if !math.IsInf(f, -1) {
+									j := 3 // a column with mass
+									require.InDelta(t, f+host.G[j], out[2][b*5+i]+out[3][b*4+j], 10*tol, msg...)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// Implicit and unrolled gradients of a function of a batch of plans, against the host's implicit gradient, which is held to
+// central differences elsewhere.
+func TestGraphGradientsAgainstHost(t *testing.T) {
+	problems, mu, nu := batchOfThree()
+	w := uniformCost(40, 15, 4)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
+		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
+		weights := stack(t, dtypes.Float64, []int{3, 5, 4}, w.RawMatrix().Data)
+		for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}} {
+			for _, mode := range []GradientMode{Implicit, Unrolled} {
+				for _, domain := range []Domain{KernelDomain, LogDomain} {
+					cfg := SinkhornConfig{Epsilon: 0.3, Sweeps: 60, Domain: domain, Gradient: mode}
+					out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+						s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
+						loss := graph.ReduceAllSum(graph.Mul(in[3], graph.Sin(graph.MulScalar(s.Plan, 20))))
+						return []*graph.Node{graph.Gradient(loss, in[0])[0]}
+					}, cost, rows, columns, weights)
+					for b, p := range problems {
+						p.RhoMu, p.RhoNu = rho[0], rho[1]
+						res := tight(t, p, 0.3)
+						gradient := mat.NewDense(5, 4, nil)
+						gradient.Apply(func(i, j int, x float64) float64 { return w.At(b*5+i, j) * 20 * math.Cos(20*x) }, res.Plan)
+						want, err := res.ImplicitGradient(gradient)
+						require.NoError(t, err)
+						requireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8, "%v rho %v %v problem %d", mode, rho, domain, b)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTransportValueAndDivergence(t *testing.T) {
+	x, y := points(41, 6, 3), points(42, 4, 3)
+	cfg := SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60, Tolerance: 1e-13}
+	cost := uniformCost(43, 5, 4)
+	value := tight(t, Problem{Cost: cost}, 0.2)
+	divergence := func(kind CostKind, x *mat.Dense) float64 {
+		cfg := cfg
+		cfg.Sweeps = 100000
+		d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
+		require.NoError(t, err)
+		return d
+	}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+			plan, _ := Sinkhorn(in[0], SinkhornConfig{Epsilon: 0.2, Sweeps: 100})
+			v := TransportValue(in[0], plan, 0.2)
+			return []*graph.Node{v, graph.Gradient(v, in[0])[0]}
+		}, stack(t, dtypes.Float64, []int{5, 4}, cost.RawMatrix().Data))
+		require.InDelta(t, value.Value.Primal(), out[0][0], 1e-11)
+		requireClose(t, value.Plan.RawMatrix().Data, out[1], 1e-11, "∂OT/∂C = π")
+
+		for _, kind := range []CostKind{Cosine, SquaredEuclidean, Euclidean} {
+			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+				cfg := cfg
+				cfg.EpsilonUnit, cfg.Epsilon = Absolute, 2 // ε that does not move with the points
+				d := SinkhornDivergence(kind, in[0], in[1], cfg)
+				return []*graph.Node{SinkhornDivergence(kind, in[0], in[1], SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60}),
+					graph.Gradient(d, in[0])[0]}
+			}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{4, 3}, y.RawMatrix().Data))
+			require.InDelta(t, divergence(kind, x), out[0][0], 1e-8, kind.String())
+			cfg := SinkhornConfig{Epsilon: 2, Sweeps: 100000, Tolerance: 1e-13}
+			numeric := centralDifferences(mat.DenseCopyOf(x), 1e-4, func(x *mat.Dense) float64 {
+				d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
+				require.NoError(t, err)
+				return d
+			})
+			requireClose(t, numeric, out[1], 1e-6, kind.String())
+		}
+	})
+}
+
+func TestGraphCostsAgainstHost(t *testing.T) {
+	x, y := points(44, 6, 3), points(45, 6, 3) // two of three points, or one of six
+	x.SetRow(0, []float64{0, 0, 0})
+	y.SetRow(1, x.RawRowView(1))
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, kind := range []CostKind{Cosine, SquaredEuclidean, Euclidean} {
+			build := func(in []*graph.Node) []*graph.Node {
+				c := CostNode(kind, in[0], in[1])
+				return []*graph.Node{c, graph.Gradient(graph.ReduceAllSum(c), in[0])[0]}
+			}
+			want, err := Cost(kind, x, y)
+			require.NoError(t, err)
+			out := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{6, 3}, y.RawMatrix().Data))
+			requireClose(t, want.RawMatrix().Data, out[0], 1e-7, kind.String())
+			for _, g := range out[1] {
+				require.False(t, math.IsNaN(g) || math.IsInf(g, 0), "%v: a gradient is %v", kind, g)
+			}
+			batch := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{2, 3, 3}, y.RawMatrix().Data))
+			for b := range 2 {
+				part, err := Cost(kind, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)), mat.DenseCopyOf(y.Slice(3*b, 3*b+3, 0, 3)))
+				require.NoError(t, err)
+				requireClose(t, part.RawMatrix().Data, batch[0][b*9:(b+1)*9], 1e-7, kind.String())
+			}
+		}
+	})
+}
+
+func TestGraphBarycentric(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node { return Barycentric(in[0], in[1]) }),
+			mat.NewDense(3, 2, []float64{.25, .25, 0, .5, 0, 0}), mat.NewDense(2, 2, []float64{0, 4, 8, 0}))
+		requireClose(t, []float64{4, 2, 8, 0, 0, 0}, out[0], 1e-6)
+	})
+}
+
+// What goes wrong in float32 is seen in the marginal error, never silent: ε far too small for the kernel form, and a cost
+// with a NaN or an infinity. The log form takes any ε.
+func TestFloat32Extremes(t *testing.T) {
+	cost := uniformCost(46, 6, 5)
+	nan, inf := mat.DenseCopyOf(cost), mat.DenseCopyOf(cost)
+	nan.Set(2, 2, math.NaN())
+	inf.Set(2, 2, math.Inf(1))
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		run := func(cost *mat.Dense, cfg SinkhornConfig) (plan []float64, miss float64) {
+			out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+				plan, miss := Sinkhorn(in[0], cfg)
+				return []*graph.Node{plan, miss}
+			}, cost)
+			return out[0], out[1][0]
+		}
+		finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+		plan, miss := run(cost, SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: LogDomain})
+		require.True(t, finite(miss))
+		require.InDelta(t, 1, floats.Sum(plan), 1e-2, "float32 has two digits left of f/ε near 1e5")
+		_, miss = run(cost, SinkhornConfig{Epsilon: 1e-5, Sweeps: 5, Domain: KernelDomain})
+		require.False(t, finite(miss), "the kernel underflowed and the error says so")
+		for _, bad := range []*mat.Dense{nan, inf} {
+			plan, miss = run(bad, SinkhornConfig{Epsilon: 0.2, Sweeps: 5, Domain: LogDomain})
+			for _, x := range plan {
+				require.True(t, finite(x) || !finite(miss), "a plan with %v has marginal error %v", x, miss)
+			}
+		}
+	})
+}
+
+func TestSolverAgainstHost(t *testing.T) {
+	problems, mu, nu := batchOfThree()
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
+			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}} {
+				for _, domain := range []Domain{KernelDomain, LogDomain} {
+					for _, cfg := range []SinkhornConfig{
+						{Epsilon: 0.1},
+						{Epsilon: 0.1, OverRelaxation: 1.3},
+						{Epsilon: 0.1, AnnealFrom: 1},
+						{Epsilon: 0.1, EpsilonUnit: MeanCost},
+					} {
+						cfg.Sweeps, cfg.Domain, cfg.Tolerance = 3000, domain, 1e-12
+						s, err := NewSolver(e, cfg)
+						require.NoError(t, err)
+						got, err := s.Solve(context.Background(), TensorProblem{Cost: stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
+							Mu: stack(t, dtype, []int{3, 5}, mu...), Nu: stack(t, dtype, []int{3, 4}, nu...), RhoMu: rho[0], RhoNu: rho[1]})
+						require.NoError(t, err)
+						require.NoError(t, got.Err())
+						plan, err := flat64(got.Plan)
+						require.NoError(t, err)
+						cfg.Sweeps, cfg.AnnealFrom, cfg.OverRelaxation = 100000, 0, 0
+						for b, p := range problems {
+							p.RhoMu, p.RhoNu = rho[0], rho[1]
+							host, err := Solve(p, cfg)
+							require.NoError(t, err)
+							tol := 1e-10
+							if dtype == dtypes.Float32 {
+								tol = 1e-5
+							}
+							requireClose(t, host.Plan.RawMatrix().Data, plan[b*20:(b+1)*20], tol, "%v %v %v %+v", dtype, rho, domain, cfg)
+							require.Equal(t, domain, got.Reports[b].Domain)
+							require.InDelta(t, host.Report.Epsilon, got.Reports[b].Epsilon, 1e-7)
+							require.Equal(t, got.Reports[b].Sweeps, 10*len(got.Reports[b].Trace))
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestSolverStopsAndStartsWarm(t *testing.T) {
+	cost := uniformCost(47, 40, 30)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10}
+		s, err := NewSolver(e, cfg)
+		require.NoError(t, err)
+		x := stack(t, dtypes.Float64, []int{40, 30}, cost.RawMatrix().Data)
+		cold, err := s.Solve(context.Background(), TensorProblem{Cost: x})
+		require.NoError(t, err)
+		require.NoError(t, cold.Err())
+		require.Equal(t, KernelDomain, cold.Reports[0].Domain, "range(C)/ε is about 40")
+		require.Greater(t, cold.Reports[0].Sweeps, 20)
+		require.Less(t, cold.Reports[0].Sweeps, 5000)
+		warm, err := s.Solve(context.Background(), TensorProblem{Cost: x, Start: cold.F})
+		require.NoError(t, err)
+		require.Equal(t, 10, warm.Reports[0].Sweeps)
+		compiled := e.Compiled()
+		_, err = s.Solve(context.Background(), TensorProblem{Cost: x, Start: cold.F})
+		require.NoError(t, err)
+		require.Equal(t, compiled, e.Compiled(), "nothing is compiled twice")
+
+		host := tight(t, Problem{Cost: cost}, 0.05)
+		f, err := flat64(cold.F)
+		require.NoError(t, err)
+		g, err := flat64(cold.G)
+		require.NoError(t, err)
+		for i := range f {
+			require.InDelta(t, host.F[i]+host.G[3], f[i]+g[3], 1e-8)
+		}
+
+		cfg.Epsilon, cfg.Sweeps = 1e-3, 15
+		s, err = NewSolver(e, cfg)
+		require.NoError(t, err)
+		short, err := s.Solve(context.Background(), TensorProblem{Cost: x})
+		require.NoError(t, err)
+		require.Equal(t, LogDomain, short.Reports[0].Domain)
+		require.Equal(t, 20, short.Reports[0].Sweeps, "whole blocks")
+		require.ErrorContains(t, short.Err(), "raise epsilon or sweeps")
+
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = s.Solve(ctx, TensorProblem{Cost: x})
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+func TestSolverBadInput(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		good := stack(t, dtypes.Float32, []int{2, 2}, []float64{1, 0, 0, 1})
+		for _, c := range []struct {
+			p    TensorProblem
+			cfg  SinkhornConfig
+			want string
+		}{
+			{TensorProblem{}, DefaultSinkhorn(), "must be a float tensor"},
+			{TensorProblem{Cost: tensors.FromFlatDataAndDimensions([]int32{1, 2}, 1, 2)}, DefaultSinkhorn(), "must be a float tensor"},
+			{TensorProblem{Cost: good, Mu: good}, DefaultSinkhorn(), "mu is"},
+			{TensorProblem{Cost: good, Start: stack(t, dtypes.Float64, []int{2}, []float64{0, 0})}, DefaultSinkhorn(), "start is"},
+			{TensorProblem{Cost: good, RhoMu: -1}, DefaultSinkhorn(), "rho is -1"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.NaN(), 0, 1})}, DefaultSinkhorn(), "entries that are not finite"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.Inf(1), 0, 1})}, DefaultSinkhorn(), "entries that are not finite"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 1, 1})}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, ""},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 0, 1})}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, "raise epsilon or use the log domain"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, make([]float64, 4))}, SinkhornConfig{Epsilon: 1, EpsilonUnit: MeanCost, Sweeps: 10}, "the mean of cost 1 of 1 is 0"},
+		} {
+			s, err := NewSolver(e, c.cfg)
+			require.NoError(t, err)
+			_, err = s.Solve(context.Background(), c.p)
+			if c.want != "" {
+				require.ErrorContains(t, err, c.want)
+				require.NotContains(t, err.Error(), "\n")
+			}
+		}
+		_, err := NewSolver(e, SinkhornConfig{})
+		require.ErrorContains(t, err, "epsilon is 0")
+		_, err = NewSolver(e, SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive})
+		require.ErrorContains(t, err, "only Solve adapts it")
+	})
+}
