@@ -97,7 +97,7 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSe
 		if done > 0 {
 			report.MarginalError = s.columnError(at.epsilon) + missed
 			report.Trace = append(report.Trace, TracePoint{Sweeps: report.Sweeps, Epsilon: at.epsilon, MarginalError: report.MarginalError})
-			// Over-relaxed sweeps leave the rows a little off: a plain one comes last.
+			// Only a plain sweep leaves the rows exact.
 			if done == at.sweeps || (!(report.MarginalError > at.tolerance) && missed == 0) {
 				return
 			}
@@ -105,8 +105,8 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSe
 		if done > 0 {
 			s.translate(at.epsilon)
 		}
-		omega := pace.next(report.MarginalError, done)
-		if done == at.sweeps-1 || (done > 0 && report.MarginalError <= at.tolerance) {
+		omega := pace.next(done, report.MarginalError)
+		if done == at.sweeps-1 {
 			omega = 1
 		}
 		update(s.g, s.nu, s.col, scaleNu, omega)
@@ -313,43 +313,65 @@ func (s *sweeper) potentials(f, g []float64, epsilon float64) {
 	floats.AddConst(epsilon*s.low, g)
 }
 
-// pace chooses ω. Plain sweeps near the solution contract the error by a factor θ each; over-relaxed ones do best at
-// ω = 2/(1 + √(1−θ)), where they contract by ω − 1 (Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022).
+// pace chooses ω. Plain sweeps near the solution contract the error by a factor θ each, and ones with ω up to
+// ω* = 2/(1 + √(1−θ)), the best, by the λ that solves (λ + ω − 1)² = θω²λ, as for successive over-relaxation (Young 1954;
+// Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022). So λ, which is seen, tells θ, and θ the ω to take. Far from
+// the solution an ω may be too much: then the error grows, and ω steps back.
+//
+// Over-relaxed errors swing. So the last sweep of a window is a plain one, and only after it a solution is recognised.
 type pace struct {
-	omega, best float64
-	previous    float64
+	omega, most float64
+	settled     float64 // the error when half a window was over
+	start       float64 // the error when the window began
 	adaptive    bool
 }
 
 const (
-	paceFrom  = 10   // plain sweeps before the rate is measured
-	paceEvery = 2    // sweeps between which it is
-	paceLeast = 0.5  // the rate up to which plain sweeps are fast enough
-	paceMost  = 1.95 // the largest ω chosen
+	paceWindow = 20   // sweeps of one ω, the last being plain
+	paceMost   = 1.99 // the largest ω taken
+	paceFast   = 0.3  // the θ up to which plain sweeps are left alone
+	paceGrowth = 2    // growth of the error over a window that is too much
 )
 
 func newPace(omega float64) pace {
 	if omega == Adaptive {
-		return pace{omega: 1, best: math.Inf(1), adaptive: true}
+		return pace{omega: 1, most: paceMost, adaptive: true, start: math.Inf(1)}
 	}
 	return pace{omega: max(1, omega)}
 }
 
-// next returns the ω of the coming sweep.
-func (p *pace) next(marginalError float64, done int) float64 {
-	if !p.adaptive || done < paceFrom-paceEvery {
-		return p.omega
-	}
-	switch {
-	case p.omega > 1 && marginalError > 2*p.best: // it does not do as the theory near the solution says: back to plain
-		p.omega, p.adaptive = 1, false
-	case p.omega == 1 && done == paceFrom-paceEvery:
-		p.previous = marginalError
-	case p.omega == 1 && done == paceFrom:
-		if rate := math.Pow(marginalError/p.previous, 1.0/paceEvery); rate > paceLeast && rate < 1 {
-			p.omega = min(paceMost, 2/(1+math.Sqrt(1-rate)))
+// next returns the ω of the coming sweep, given the number of sweeps done and the error after the last of them.
+func (p *pace) next(done int, marginalError float64) float64 {
+	last := done%paceWindow == paceWindow-1
+	if p.adaptive && done > 0 {
+		switch {
+		case done%paceWindow == paceWindow/2-1:
+			p.settled = marginalError
+		case last:
+			p.choose(marginalError)
+		case done%paceWindow == 0:
+			p.stepBack(marginalError)
 		}
 	}
-	p.best = min(p.best, marginalError)
+	if last {
+		return 1
+	}
 	return p.omega
+}
+
+// choose sets the ω of the next window from the rate seen in the second half of this one.
+func (p *pace) choose(marginalError float64) {
+	lambda := math.Pow(marginalError/p.settled, 2.0/paceWindow)
+	theta := (lambda + p.omega - 1) * (lambda + p.omega - 1) / (p.omega * p.omega * lambda)
+	if lambda > p.omega-1 && lambda < 1 && theta > paceFast && theta < 1 {
+		p.omega = min(p.most, 2/(1+math.Sqrt(1-theta)))
+	}
+}
+
+// stepBack returns to plain sweeps, and allows half as much later, if the error grew over the window.
+func (p *pace) stepBack(marginalError float64) {
+	if marginalError > paceGrowth*p.start {
+		p.omega, p.most = 1, 1+(p.omega-1)/2
+	}
+	p.start = marginalError
 }
