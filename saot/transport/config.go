@@ -16,7 +16,7 @@ const (
 	AutoDomain Domain = iota
 	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products a sweep, but exp underflows where C/ε is large.
 	KernelDomain
-	// LogDomain works on potentials with log-sum-exp: two exponentials per entry a sweep, and it never underflows.
+	// LogDomain works on potentials with log-sum-exp, one or two exponentials per entry a sweep, and it never underflows.
 	LogDomain
 )
 

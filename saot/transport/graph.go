@@ -51,8 +51,8 @@ type GraphSolution struct {
 // divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
 // Gradients flow from the plan to the cost as cfg.Gradient says; see GradientMode. Time: 2·Sweeps matrix-vector products
-// with the kernel, or 2·Sweeps log-sum-exps over it (see Domain). Memory: cost, kernel and plan, and in the log domain a
-// transposed kernel and one temporary; Unrolled keeps every sweep. The kernel form underflows where range(C)/ε exceeds about 60 in
+// with the kernel, and in the log domain Sweeps exponentials of it besides (see Domain). Memory: cost, kernel and plan, and in
+// the log domain one temporary; Unrolled keeps every sweep. The kernel form underflows where range(C)/ε exceeds about 60 in
 // float32. Uses no control flow: it runs on every engine. Panics if shapes disagree or cfg is not valid.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
@@ -69,7 +69,7 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	u := s.start(p.Mu)
 	var v *graph.Node
 	for range cfg.Sweeps {
-		u, v = s.sweep(u, v)
+		u, v = s.sweep(u, v, nil)
 	}
 	solution := s.solution(p, epsilon, u, v)
 	switch cfg.Gradient {

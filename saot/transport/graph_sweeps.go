@@ -10,25 +10,23 @@ import (
 // graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms.
 //
 // Kernel form: matrix is K = exp(−(C − min C)/ε), the state are the scalings u = exp(f/ε) and v, and a sweep is
-// v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: matrix is −C/ε, the state are f/ε and g/ε, and a sweep is
-// g ← λ(log ν − LSE_i(f − C/ε)), f ← λ(log μ − LSE_j(g − C/ε)). λ = ρ/(ρ+ε), 1 for exact marginals.
+// v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: matrix is −C/ε, the state are u = f/ε and v = g/ε, and a sweep is
+// v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)). λ = ρ/(ρ+ε), 1 for exact marginals.
 //
 // State vectors are rows, [.., 1, n] and [.., 1, m].
 type graphSweeps struct {
-	domain     Domain
-	matrix     *graph.Node
-	transposed *graph.Node // of matrix, log form only: both reductions then run along the last axis, which is several times faster on ONNX Runtime
-	mu, nu     *graph.Node // masses, or their logarithms in log form; scalars where uniform
+	domain Domain
+	matrix *graph.Node
+	mu, nu *graph.Node // masses, or their logarithms in log form; scalars where uniform
 
 	rhoMu, rhoNu       float64     // 0: exact
 	epsilon            *graph.Node // [.., 1, 1] or a scalar
 	lambdaMu, lambdaNu *graph.Node // ρ/(ρ+ε), nil for exact marginals
-	unrolled           bool
 }
 
 // newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
 func newGraphSweeps(p GraphProblem, epsilon *graph.Node, cfg SinkhornConfig) *graphSweeps {
-	s := &graphSweeps{domain: cfg.graphDomain(p.Cost.DType()), unrolled: cfg.Gradient == Unrolled}
+	s := &graphSweeps{domain: cfg.graphDomain(p.Cost.DType())}
 	s.prepare(p.Cost, epsilon, p.relaxed())
 	s.setMarginals(p, epsilon)
 	return s
@@ -52,7 +50,6 @@ func kernelBound(dtype dtypes.DType) float64 {
 func (s *graphSweeps) prepare(cost, epsilon *graph.Node, relaxed bool) {
 	if s.domain == LogDomain {
 		s.matrix = graph.Neg(graph.Div(cost, epsilon))
-		s.transposed = graph.TransposeAllAxes(s.matrix, lastSwapped(cost.Rank())...)
 		return
 	}
 	if !relaxed {
@@ -113,29 +110,37 @@ func (s *graphSweeps) start(mu *graph.Node) *graph.Node {
 	return graph.Where(graph.GreaterThan(row, graph.ZerosLike(row)), some, none)
 }
 
-// columns returns the column state that fits ν to the row state.
-func (s *graphSweeps) columns(u *graph.Node) *graph.Node {
-	if s.domain == LogDomain {
-		return scaled(graph.Sub(s.nu, asRow(s.logSumExp(s.transposed, u))), s.lambdaNu)
-	}
-	return powered(graph.Div(s.nu, graph.MatMul(u, s.matrix)), s.lambdaNu)
-}
-
-// rows returns the row state that fits μ to the column state.
-func (s *graphSweeps) rows(v *graph.Node) *graph.Node {
-	if s.domain == LogDomain {
-		return scaled(graph.Sub(s.mu, asRow(s.logSumExp(s.matrix, v))), s.lambdaMu)
-	}
-	return powered(graph.Div(s.mu, asRow(graph.MatMul(s.matrix, asColumn(v)))), s.lambdaMu)
-}
-
-// sweep returns the states after one sweep. v may be nil, before the first.
-func (s *graphSweeps) sweep(u, v *graph.Node) (nextU, nextV *graph.Node) {
+// sweep returns the states after one sweep. v is nil before the first. With omega, which may be nil, the states overshoot.
+func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
 	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
 		u = s.translate(u, v)
 	}
-	nextV = s.columns(u)
-	return s.rows(nextV), nextV
+	if s.domain == LogDomain {
+		return s.logSweep(u, v, omega)
+	}
+	nextV = s.overshoot(v, powered(graph.Div(s.nu, graph.MatMul(u, s.matrix)), s.lambdaNu), omega)
+	nextU = powered(graph.Div(s.mu, asRow(graph.MatMul(s.matrix, asColumn(nextV)))), s.lambdaMu)
+	return s.overshoot(u, nextU, omega), nextV
+}
+
+// logSweep takes its log-sum-exps from the plan P = exp(u ⊕ v − C/ε) of the states before it,
+//
+//	LSE_i(u' − C/ε) = log Σ_i exp(u'_i − u_i) P_ij − v_j        and for the rows in like manner
+//
+// so that a sweep has one exponential per entry and two matrix-vector products, a fifth of the passes over memory that two
+// log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and its columns to
+// between ν_j·min μ and 1. No gradient has to flow through the states in P, because P depends on C alone otherwise.
+func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
+	if v == nil {
+		nextV = scaled(graph.Sub(s.nu, asRow(logSumExp(graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...), u))), s.lambdaNu)
+		return scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu), nextV
+	}
+	fixedU, fixedV := graph.StopGradient(u), graph.StopGradient(v)
+	plan := s.plan(fixedU, fixedV)
+	columns := graph.Sub(safeLog(graph.MatMul(graph.Exp(graph.Sub(u, fixedU)), plan)), fixedV)
+	nextV = s.overshoot(v, scaled(graph.Sub(s.nu, columns), s.lambdaNu), omega)
+	rows := graph.Sub(safeLog(asRow(graph.MatMul(plan, asColumn(graph.Exp(graph.Sub(nextV, fixedV)))))), fixedU)
+	return s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega), nextV
 }
 
 // translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
@@ -195,31 +200,26 @@ func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, 
 // columnError is the L1 distance of the column marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed,
 // scalar or [B].
 func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
-	rho := s.rhoNu
 	var have, want *graph.Node
-	share := func(exponent *graph.Node) *graph.Node { // ε/ρ of the potential over ε
-		return graph.Mul(exponent, graph.DivScalar(s.epsilon, -rho))
-	}
 	if s.domain == LogDomain {
-		have = graph.Exp(graph.Add(v, asRow(s.logSumExp(s.transposed, u))))
-		want = s.nu
-		if rho > 0 {
-			want = graph.Add(want, share(v))
-		}
-		want = graph.Exp(want)
+		have, want = graph.ReduceAndKeep(s.plan(u, v), graph.ReduceSum, -2), graph.Exp(s.nu)
 	} else {
-		have = graph.Mul(v, graph.MatMul(u, s.matrix))
-		want = s.nu
-		if rho > 0 {
-			want = graph.Mul(want, graph.Exp(share(safeLog(v))))
-		}
+		have, want = graph.Mul(v, graph.MatMul(u, s.matrix)), s.nu
+		v = safeLog(v)
+	}
+	if s.rhoNu > 0 {
+		want = graph.Mul(want, graph.Exp(graph.Mul(v, graph.DivScalar(s.epsilon, -s.rhoNu))))
 	}
 	return graph.StopGradient(graph.ReduceSum(graph.Abs(graph.Sub(have, want)), -2, -1))
 }
 
-// overshoot moves a state from one value to omega times as far as another. Entries without mass stay at 0.
+// overshoot moves a state from one value to omega times as far as another; with no omega or no value before, just there.
+// Entries without mass stay at 0.
 func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
-	if s.domain == LogDomain {
+	switch {
+	case omega == nil || from == nil:
+		return to
+	case s.domain == LogDomain:
 		return graph.Add(from, graph.Mul(graph.Sub(to, from), omega))
 	}
 	ratio := safeDivide(to, from)
@@ -227,12 +227,7 @@ func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 }
 
 // logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in range.
-// Where a backward pass will come, the row is spread by a product with ones: its gradient then is a product too, and not
-// a sum over columns, which ONNX Runtime is slow at.
-func (s *graphSweeps) logSumExp(matrix, row *graph.Node) *graph.Node {
-	if s.unrolled && matrix.Rank() == 2 {
-		row = graph.MatMul(graph.BroadcastToDims(graph.Scalar(matrix.Graph(), matrix.DType(), 1), matrix.Shape().Dim(0), 1), row)
-	}
+func logSumExp(matrix, row *graph.Node) *graph.Node {
 	x := graph.Add(matrix, row)
 	top := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
 	return graph.Add(top, graph.Log(graph.ReduceAndKeep(graph.Exp(graph.Sub(x, top)), graph.ReduceSum, -1)))

@@ -119,10 +119,10 @@ type solverRun struct {
 	tolerance float64
 
 	domain  Domain
-	epsilon *tensors.Tensor   // [.., 1, 1], in the unit of the cost
-	matrix  []*tensors.Tensor // the kernel; or the scores and their transposed
-	u, v    *tensors.Tensor   // states, see graphSweeps
-	f, g    *tensors.Tensor   // potentials after a stage
+	epsilon *tensors.Tensor // [.., 1, 1], in the unit of the cost
+	matrix  *tensors.Tensor // the kernel, or −C/ε in the log form
+	u, v    *tensors.Tensor // states, see graphSweeps
+	f, g    *tensors.Tensor // potentials after a stage
 	plan    *tensors.Tensor
 	sweeps  int
 	reports []Report
@@ -247,21 +247,18 @@ func (r *solverRun) prepare(domain Domain, epsilon float64, units []float64) (er
 				u = graph.Exp(u)
 			}
 		}
-		if domain == LogDomain {
-			return []*graph.Node{u, s.matrix, s.transposed}
-		}
 		return []*graph.Node{u, s.matrix}
 	}, inputs...)
 	if err == nil {
 		r.free()
-		r.u, r.matrix = out[0], out[1:]
+		r.u, r.matrix = out[0], out[1]
 	}
 	return err
 }
 
 // free gives the memory of a stage back.
 func (r *solverRun) free() {
-	for _, t := range append(r.matrix, r.u, r.v) {
+	for _, t := range []*tensors.Tensor{r.matrix, r.u, r.v} {
 		if t != nil {
 			_ = t.FinalizeAll()
 		}
@@ -297,13 +294,16 @@ func (r *solverRun) block(omega float64) (worst float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	inputs := append([]*tensors.Tensor{r.u, r.epsilon, omegaTensor}, r.matrix...)
+	step, inputs := "first block", []*tensors.Tensor{r.matrix, r.epsilon, omegaTensor, r.u}
+	if r.v != nil {
+		step, inputs = "block", append(inputs, r.v)
+	}
 	for _, mass := range []*tensors.Tensor{r.p.Mu, r.p.Nu} {
 		if mass != nil {
 			inputs = append(inputs, mass)
 		}
 	}
-	out, err := r.call("block", r.buildBlock, inputs...)
+	out, err := r.call(step, func(in []*graph.Node) []*graph.Node { return r.buildBlock(in, step == "first block") }, inputs...)
 	if err != nil {
 		return 0, err
 	}
@@ -313,49 +313,43 @@ func (r *solverRun) block(omega float64) (worst float64, err error) {
 		}
 	}
 	r.u, r.v, r.sweeps = out[0], out[1], r.sweeps+solverBlock
-	errors, err := flat64(out[2])
+	missed, err := flat64(out[2])
 	if err != nil {
 		return 0, err
 	}
-	for b, e := range errors {
+	for b, e := range missed {
 		report := &r.reports[b]
 		report.Sweeps, report.MarginalError = r.sweeps, e
 		report.Trace = append(report.Trace, TracePoint{Sweeps: r.sweeps, Epsilon: report.Epsilon, MarginalError: e})
-		worst = max(worst, e)
-		if math.IsNaN(e) {
-			return e, nil
-		}
+		worst = math.Max(worst, e) // NaN if one is
 	}
 	return worst, nil
 }
 
-// buildBlock builds the sweeps of a block: inputs are u, epsilon, omega, the matrix and the masses given. The sweeps
-// that begin and end a block are plain ones, so that the rows are exact. Returns u, v and the marginal errors, a scalar or [B].
-func (r *solverRun) buildBlock(in []*graph.Node) []*graph.Node {
-	u, epsilon, omega, in := in[0], in[1], in[2], in[3:]
+// buildBlock builds the sweeps of a block: inputs are the matrix, epsilon, omega, the states, of which the first block has
+// u alone, and the masses given. The sweeps that begin and end a block are plain ones, so that the rows are exact.
+// Returns u, v and the marginal errors, a scalar or [B].
+func (r *solverRun) buildBlock(in []*graph.Node, first bool) []*graph.Node {
 	s := &graphSweeps{domain: r.domain, matrix: in[0]}
-	in = in[1:]
-	if r.domain == LogDomain {
-		s.transposed, in = in[0], in[1:]
+	epsilon, omega, u, in := in[1], in[2], in[3], in[4:]
+	take := func(there bool) (x *graph.Node) {
+		if there {
+			x, in = in[0], in[1:]
+		}
+		return x
 	}
-	p := GraphProblem{Cost: s.matrix, RhoMu: r.p.RhoMu, RhoNu: r.p.RhoNu}
-	if r.p.Mu != nil {
-		p.Mu, in = in[0], in[1:]
+	v := take(!first)
+	s.setMarginals(GraphProblem{Cost: s.matrix, Mu: take(r.p.Mu != nil), Nu: take(r.p.Nu != nil), RhoMu: r.p.RhoMu, RhoNu: r.p.RhoNu}, epsilon)
+	if r.cfg.OverRelaxation <= 1 {
+		omega = nil
 	}
-	if r.p.Nu != nil {
-		p.Nu = in[0]
-	}
-	s.setMarginals(p, epsilon)
-	u, v := s.sweep(u, nil)
-	for range solverBlock - 2 {
-		if r.cfg.OverRelaxation > 1 {
-			v = s.overshoot(v, s.columns(u), omega)
-			u = s.overshoot(u, s.rows(v), omega)
+	for k := range solverBlock {
+		if k == 0 || k == solverBlock-1 {
+			u, v = s.sweep(u, v, nil)
 		} else {
-			u, v = s.sweep(u, v)
+			u, v = s.sweep(u, v, omega)
 		}
 	}
-	u, v = s.sweep(u, v)
 	return []*graph.Node{u, v, s.columnError(u, v)}
 }
 
@@ -376,7 +370,7 @@ func (r *solverRun) finish(last bool) error {
 	out, err = r.call("plan", func(in []*graph.Node) []*graph.Node {
 		s := &graphSweeps{domain: r.domain, matrix: in[2]}
 		return []*graph.Node{s.plan(in[0], in[1])}
-	}, r.u, r.v, r.matrix[0])
+	}, r.u, r.v, r.matrix)
 	if err == nil {
 		r.plan = out[0]
 		r.free()

@@ -101,8 +101,6 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSe
 			if done == at.sweeps || (!(report.MarginalError > at.tolerance) && missed == 0) {
 				return
 			}
-		}
-		if done > 0 {
 			s.translate(at.epsilon)
 		}
 		omega := pace.next(done, report.MarginalError)
