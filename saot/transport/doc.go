@@ -46,8 +46,9 @@
 //     F and G in μ and ν). Nothing to compute.
 //   - Of KL(π_T‖π(C)), plans of equal marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε − OT_ε(C)/ε + const
 //     (KLPlanLoss). Nothing to compute. SAOT trains by it.
-//   - Of any function of a converged plan: GradientMode Implicit, and Result.ImplicitGradient on the host. One linear system.
-//   - Of a plan that has not converged, sweep by sweep: GradientMode Unrolled. Slow, and large.
+//   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. One linear system. For KL it is the
+//     better one where the plan has not quite converged: the system brings the marginals back by a Newton step.
+//   - Of the very sweeps that were done: GradientMode Unrolled. Slow, and large.
 //
 // # Why it may not converge, and what to do
 //
