@@ -217,3 +217,52 @@ func ExampleSolver() {
 	// Output:
 	// converged log
 }
+
+// Cosine costs run from 0, the same direction, to 2, the opposite one.
+func ExampleCost() {
+	x := mat.NewDense(2, 2, []float64{1, 0, 3, 4})
+	y := mat.NewDense(3, 2, []float64{2, 0, 0, 1, -6, -8})
+	fmt.Printf("%.1f\n", mat.Formatted(must(transport.Cost(transport.Cosine, x, y))))
+
+	// Output:
+	// ⎡0.0  1.0  1.6⎤
+	// ⎣0.4  0.2  2.0⎦
+}
+
+// The derivative of a transport cost is the plan.
+func ExampleTransportValue() {
+	e := must(engine.Open("go"))
+	defer e.Close()
+	f := must(e.Func("value", func(in []*graph.Node) []*graph.Node {
+		plan, _ := transport.Sinkhorn(in[0], transport.SinkhornConfig{Epsilon: 0.1, Sweeps: 50})
+		value := transport.TransportValue(in[0], plan, 0.1)
+		return []*graph.Node{graph.Gradient(value, in[0])[0]}
+	}))
+	out := must(f.Call(tensors.FromValue([][]float32{{0, 1}, {1, 0}})))
+	fmt.Printf("%.2f\n", out[0].Value())
+
+	// Output:
+	// [[0.50 0.00] [0.00 0.50]]
+}
+
+// A point cloud flows to another along the divergence's gradient.
+func ExampleSinkhornDivergence() {
+	e := must(engine.Open("go"))
+	defer e.Close()
+	f := must(e.Func("flow", func(in []*graph.Node) []*graph.Node {
+		cfg := transport.SinkhornConfig{Epsilon: 1, Sweeps: 30}
+		d := transport.SinkhornDivergence(transport.SquaredEuclidean, in[0], in[1], cfg)
+		step := graph.MulScalar(graph.Gradient(d, in[0])[0], 0.5)
+		return []*graph.Node{d, graph.Sub(in[0], step)}
+	}))
+	x, y := tensors.FromValue([][]float32{{0}, {1}}), tensors.FromValue([][]float32{{3}, {4}})
+	for range 3 {
+		out := must(f.Call(x, y))
+		fmt.Printf("%.2f ", out[0].Value())
+		x = out[1]
+	}
+	fmt.Printf("%.1f\n", x.Value())
+
+	// Output:
+	// 9.00 2.25 0.56 [[2.6] [3.6]]
+}
