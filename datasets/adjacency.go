@@ -9,7 +9,7 @@ import (
 
 // NewAdjacency builds the adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both directions;
 // duplicates and self-loops are dropped. It returns an error if the lengths differ or an entry lies outside [0, n).
-// O(n + E log d) time for E entries and largest degree d.
+// O(n + E log d) time for E entries and largest degree d, on all cores.
 func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 	if n < 0 || n > math.MaxInt32 {
 		return Adjacency{}, fmt.Errorf("datasets: adjacency: %d nodes, want 0 to %d", n, math.MaxInt32)
@@ -22,7 +22,7 @@ func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 			return Adjacency{}, fmt.Errorf("datasets: adjacency: entry %d is (%d, %d), outside the %d nodes", k, src[k], dst[k], n)
 		}
 	}
-	a, _ := cleanAdjacency(n, src, dst)
+	a, _ := cleanAdjacency(n, coordinates{src, dst})
 	return a, nil
 }
 
@@ -81,59 +81,4 @@ func DisjointUnion(graphs ...*Graph) (*Graph, error) {
 	}
 	out.Features = features
 	return out, nil
-}
-
-// repairs counts what cleanAdjacency changed.
-type repairs struct {
-	SelfLoops  int // entries (i, i), dropped
-	Duplicates int // entries that repeat another in the same direction, dropped
-	OneWay     int // edges that stood in one direction only, mirrored
-}
-
-// cleanAdjacency is NewAdjacency for entries already checked. A neighbour stands as 2j while it is sorted, or 2j+1 for
-// the mirror of an entry, so that one sort shows both what an edge's direction was and whether it repeats.
-func cleanAdjacency(n int, src, dst []int32) (Adjacency, repairs) {
-	var fixed repairs
-	start := make([]int64, n+1)
-	for k, i := range src {
-		if i != dst[k] {
-			start[i+1]++
-			start[dst[k]+1]++
-		}
-	}
-	for i := range n {
-		start[i+1] += start[i]
-	}
-	entries := make([]uint32, start[n])
-	next := slices.Clone(start[:n])
-	for k, i := range src {
-		j := dst[k]
-		if i == j {
-			fixed.SelfLoops++
-			continue
-		}
-		entries[next[i]] = uint32(j) << 1
-		next[i]++
-		entries[next[j]] = uint32(i)<<1 | 1
-		next[j]++
-	}
-
-	a := Adjacency{Offsets: make([]int64, n+1), Neighbors: make([]int32, 0, len(entries)/2)}
-	directed := 0
-	for i := range n {
-		row := entries[start[i]:start[i+1]]
-		slices.Sort(row)
-		for k, e := range row {
-			if e&1 == 0 && (k == 0 || row[k-1] != e) {
-				directed++
-			}
-			if k == 0 || row[k-1]>>1 != e>>1 {
-				a.Neighbors = append(a.Neighbors, int32(e>>1))
-			}
-		}
-		a.Offsets[i+1] = int64(len(a.Neighbors))
-	}
-	fixed.Duplicates = len(src) - fixed.SelfLoops - directed
-	fixed.OneWay = 2*a.NumEdges() - directed
-	return a, fixed
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,16 +36,79 @@ func TestOpen(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Open("citeseer", dir, Options{})
-	require.ErrorContains(t, err, `unknown dataset "citeseer": choose synthetic, cora-ml, uai, amazon-computers, coauthor-cs, cora-full, cora`)
+	t.Setenv("SAOT_DATA", "")
+	t.Setenv("XDG_CACHE_HOME", dir)
+	t.Setenv("HOME", dir)
+	_, err := Open("corra", dir, Options{})
+	require.ErrorContains(t, err, `unknown dataset "corra": choose synthetic, cora-full, cora, ogbn-arxiv`)
 	_, err = Open("uai", "", Options{})
-	require.ErrorContains(t, err, "SAOT_DATA or --data")
-	_, err = Open("uai", dir, Options{})
+	require.ErrorContains(t, err, "SAOT_DATA or --data", "the folder in the user's cache is empty")
+	_, err = Open("cora-ml", dir, Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorContains(t, err, "uai.npz, which is not in the folder "+dir)
+	require.ErrorContains(t, err, "cora_ml.npz, which is not in the folder "+dir)
+	require.ErrorContains(t, err, "saot data get cora-ml")
 	require.ErrorContains(t, err, "SAOT_DATA or --data")
 	_, err = Open("synthetic", "", Options{Normalization: 9})
 	require.ErrorContains(t, err, "normalization")
+}
+
+// The catalogue is sound: names, files and checksums are well formed and unique, figures are there and agree.
+func TestCatalog(t *testing.T) {
+	names, files := map[string]bool{}, map[string]bool{}
+	for _, e := range Catalog() {
+		require.Regexp(t, `^[a-z0-9-]+$`, e.Name)
+		require.False(t, names[e.Name], "%s comes twice", e.Name)
+		names[e.Name] = true
+		require.NotEmpty(t, e.Title, e.Name)
+		require.NotEmpty(t, e.Licence, e.Name)
+		require.NotContains(t, e.Layout.String(), "(", e.Name)
+		if e.Layout == LayoutGenerated {
+			require.Empty(t, e.Files)
+			continue
+		}
+		require.NotEmpty(t, e.Citation, e.Name)
+		require.Positive(t, e.True.Nodes, e.Name)
+		require.True(t, e.True.Edges > 0 || e.True.Entries > 0, e.Name)
+		require.GreaterOrEqual(t, e.True.Classes/2, e.True.Tasks, e.Name)
+		for _, f := range e.Files {
+			require.True(t, fs.ValidPath(f.Name), f.Name)
+			require.False(t, files[f.Name] && e.StandIn == "", "%s comes twice", f.Name)
+			files[f.Name] = true
+			require.Regexp(t, `^([0-9a-f]{64})?$`, f.SHA256)
+			require.Regexp(t, `^([0-9a-f]{40})?$`, f.GitBlob)
+			for i, raw := range f.URLs {
+				u, err := url.Parse(raw)
+				require.NoError(t, err)
+				require.Contains(t, []string{"http", "https"}, u.Scheme)
+				require.True(t, u.Scheme == "https" || i > 0 && f.pinned(), "%s: plain http is for pinned files, as a last resort", raw)
+			}
+		}
+	}
+	_, err := Lookup("reddit")
+	require.NoError(t, err)
+}
+
+// The copies at hand are those that the catalogue knows, and hold what it says of them.
+func TestCatalogKnowsRealFiles(t *testing.T) {
+	s := Store{Dir: filepath.Dir(realFile(t, "cora_ml.npz"))}
+	for _, name := range []string{"cora-ml", "coauthor-cs", "amazon-computers", "uai"} {
+		e, err := Lookup(name)
+		require.NoError(t, err)
+		require.Equal(t, KnownCopy, s.verify(t, e).State, name)
+		ds, err := Open(name, s.Dir, Options{TopologyOnly: true})
+		require.NoError(t, err)
+		require.Equal(t, []int64{e.True.Nodes, e.True.Edges, int64(e.True.Classes)},
+			[]int64{int64(ds.Graph.NumNodes()), int64(ds.Graph.Adjacency.NumEdges()), int64(ds.NumClasses)}, name)
+	}
+	arxiv, err := Lookup("ogbn-arxiv")
+	require.NoError(t, err)
+	if files, folder := s.Present(arxiv); files == 0 && !folder {
+		t.Skip("ogbn_arxiv is not in SAOT_DATA")
+	}
+	ds, err := Open("ogbn-arxiv", s.Dir, Options{TopologyOnly: true})
+	require.NoError(t, err)
+	require.Equal(t, "ogbn-arxiv-topology", ds.Name)
+	require.EqualValues(t, arxiv.True.Edges, ds.Graph.Adjacency.NumEdges())
 }
 
 func TestOGBLabelErrors(t *testing.T) {

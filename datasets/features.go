@@ -120,30 +120,37 @@ func (f *Features) Normalize(n Normalization) error {
 	if n < 0 || int(n) >= len(normalizationNames) {
 		return fmt.Errorf("datasets: unknown feature normalization %d: choose %s", int(n), strings.Join(normalizationNames[:], ", "))
 	}
-	for i := range f.Rows {
-		_, vals := f.Row(i)
-		switch n {
-		case Binary:
-			for k, v := range vals {
-				if v != 0 {
-					vals[k] = 1
-				}
-			}
-		case RowSum:
-			var sum float64
-			for _, v := range vals {
-				sum += float64(v)
-			}
-			divide(vals, sum)
-		case L2:
-			var sum float64
-			for _, v := range vals {
-				sum += float64(v) * float64(v)
-			}
-			divide(vals, math.Sqrt(sum))
+	parallelRows(f.Rows, max(len(f.Dense), len(f.Values)), func(first, end int) {
+		for i := first; i < end; i++ {
+			_, vals := f.Row(i)
+			n.scale(vals)
 		}
-	}
+	})
 	return nil
+}
+
+// scale scales one row.
+func (n Normalization) scale(vals []float32) {
+	switch n {
+	case Binary:
+		for k, v := range vals {
+			if v != 0 {
+				vals[k] = 1
+			}
+		}
+	case RowSum:
+		var sum float64
+		for _, v := range vals {
+			sum += float64(v)
+		}
+		divide(vals, sum)
+	case L2:
+		var sum float64
+		for _, v := range vals {
+			sum += float64(v) * float64(v)
+		}
+		divide(vals, math.Sqrt(sum))
+	}
 }
 
 // divide divides a row by d, or clears it where d is 0.

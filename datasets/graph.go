@@ -58,23 +58,24 @@ type Split struct {
 	Train, Valid, Test []int32
 }
 
-// Task is one step of a stream: the subgraph that two classes induce. Only the evaluator reads Labels and Split.
+// Task is one step of a stream: the subgraph that a few classes induce. Only the evaluator reads Labels and Split.
 type Task struct {
 	Index   int // position in the stream, from 0
 	Classes []int32
 	Graph   *Graph
 	Nodes   []int32 // the task's nodes as ids of the whole dataset
-	Labels  []int32 // class ids of the whole dataset, one a node
+	Labels  []int32 // class ids of the whole dataset, one a node; −1 for a node of an earlier task (KeepEdges)
 	Split   Split
 }
 
-// Stream is a sequence of tasks in label order.
+// Stream is a sequence of tasks.
 type Stream struct {
 	Dataset    string
 	Checksum   string
 	Synthetic  bool
-	NumClasses int // classes used by the tasks
+	Options    StreamOptions // how it was cut, complete; of a split from a file: what the file says
+	NumClasses int           // classes used by the tasks
 	Tasks      []Task
-	SplitHash  string   // SHA-256 over every task's node ids and split
+	SplitHash  string   // SHA-256 over every task's node ids and split, and the order of the classes
 	Notes      []string // what was dropped or repaired, a line each
 }

@@ -77,8 +77,8 @@ func TestNewAdjacencyAgainstMatrix(t *testing.T) {
 
 func TestCleanAdjacencyCounts(t *testing.T) {
 	// 0→1 twice, 1→0, 1→2 alone, a loop at 2 twice: by hand, 2 edges, 1 of them one-way, 1 duplicate, 2 loops.
-	a, fixed := cleanAdjacency(4, []int32{0, 0, 1, 1, 2, 2}, []int32{1, 1, 0, 2, 2, 2})
-	require.Equal(t, repairs{SelfLoops: 2, Duplicates: 1, OneWay: 1}, fixed)
+	a, fixed := cleanAdjacency(4, coordinates{[]int32{0, 0, 1, 1, 2, 2}, []int32{1, 1, 0, 2, 2, 2}})
+	require.Equal(t, repairs{Stored: 6, SelfLoops: 2, Duplicates: 1, OneWay: 1}, fixed)
 	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 3, 4, 4}, Neighbors: []int32{1, 0, 2, 1}}, a)
 }
 

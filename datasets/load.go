@@ -1,13 +1,8 @@
 package datasets
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -27,32 +22,20 @@ type Options struct {
 //
 // Errors name the file, the key and what to do: a missing, truncated or damaged file, a missing key, a wrong dtype or shape,
 // indices out of range, negative labels, values that are not finite.
-func Load(path string, opt Options) (*Dataset, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w; check the path", err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	hash := sha256.New()
-	size, err := io.Copy(hash, f)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", path, err)
-	}
-	ds, err := parse(f, size, path, opt)
-	if err != nil {
-		return nil, err
-	}
-	ds.Checksum = hex.EncodeToString(hash.Sum(nil))
-	return ds, nil
+func Load(path string, opt Options) (*Dataset, error) { return LayoutNPZ.load(path, opt) }
+
+// readGNNBenchmark is the reader of Load.
+func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
+	err = b.readNPZ(b.only, func(f *npzFile) error {
+		ds, err = parse(f, strings.TrimSuffix(b.only, ".npz"), opt)
+		return err
+	})
+	return ds, err
 }
 
 // parse is Load without the file system.
-func parse(r io.ReaderAt, size int64, path string, opt Options) (*Dataset, error) {
-	f, err := openNPZ(r, size, path)
-	if err != nil {
-		return nil, err
-	}
-	ds := &Dataset{Name: strings.TrimSuffix(filepath.Base(path), ".npz")}
+func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
+	ds := &Dataset{Name: name}
 	if err := readAdjacency(f, ds); err != nil {
 		return nil, err
 	}
@@ -60,91 +43,86 @@ func parse(r io.ReaderAt, size int64, path string, opt Options) (*Dataset, error
 	if err := readLabels(f, n, ds); err != nil {
 		return nil, err
 	}
+	return ds.withFeatures(opt, func() error { return readFeatures(f, n, ds) })
+}
+
+// withFeatures completes a dataset: its features are read and scaled, or left out and the name says so.
+func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error) {
 	if opt.TopologyOnly {
 		ds.Name += "-topology"
-		ds.Graph.Features = Features{Rows: n}
+		ds.Graph.Features = Features{Rows: ds.Graph.NumNodes()}
 		return ds, nil
 	}
-	if err := readFeatures(f, n, ds); err != nil {
+	if err := read(); err != nil {
 		return nil, err
 	}
 	return ds, ds.Graph.Features.Normalize(opt.Normalization)
 }
 
 func readAdjacency(f *npzFile, ds *Dataset) error {
-	m, err := readCSR(f, "adj")
+	m, err := readPattern(f, "adj_")
 	if err != nil {
 		return err
 	}
-	n := m.rows
-	if m.cols != n {
-		return f.errorf("adj_shape", "[%d, %d], want a square matrix", n, m.cols)
-	}
-	if n == 0 {
-		return f.errorf("adj_shape", "[0, 0]: the graph has no nodes")
-	}
-	src := make([]int32, 0, len(m.columns))
-	dst := make([]int32, 0, len(m.columns))
-	for i := range n {
-		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
-			if m.values[k] != 0 {
-				src, dst = append(src, int32(i)), append(dst, m.columns[k])
-			}
-		}
-	}
-	a, fixed := cleanAdjacency(n, src, dst)
-	ds.Graph.Adjacency = a
-	stored := len(m.columns)
-	for _, repair := range []struct {
-		count int
-		what  string
-	}{
-		{fixed.OneWay, "edges stored in one direction only were mirrored"},
-		{fixed.Duplicates, "duplicate edge entries were dropped"},
-		{fixed.SelfLoops, "self-loops were dropped"},
-		{stored - len(src), "edge entries of value zero were dropped"},
-	} {
-		if repair.count > 0 {
-			ds.Notes = append(ds.Notes, fmt.Sprintf("%d of %d stored adjacency entries: %s", repair.count, stored, repair.what))
-		}
-	}
+	ds.setEdges(m.rows, m)
 	return nil
 }
 
+// setEdges builds the adjacency of n nodes and notes what was repaired.
+func (ds *Dataset) setEdges(n int, list edgeList) {
+	a, fixed := cleanAdjacency(n, list)
+	release(4 * fixed.Stored) // what it held beside the result
+	ds.Graph.Adjacency = a
+	ds.Notes = append(ds.Notes, fixed.notes()...)
+}
+
 func readLabels(f *npzFile, n int, ds *Dataset) error {
-	a, err := f.read("labels", 1)
+	a, err := f.open("labels", 1)
 	if err != nil {
 		return err
 	}
-	if a.len() != n {
-		return f.errorf("labels", "%d labels for %d nodes", a.len(), n)
+	return a.classes(n, ds)
+}
+
+// classes reads the array as the labels of n nodes.
+func (a *npyArray) classes(n int, ds *Dataset) error {
+	if a.len() != n || n == 0 {
+		return a.errorf("%d labels for %d nodes", a.len(), n)
 	}
-	// A class id is below the number of nodes, or the array holds something else than classes.
-	ds.Labels, err = a.indices(0, int64(n)-1)
+	labels, err := a.indices(0, int64(n)-1) // as classes too are below the number of nodes
 	if err != nil {
 		return err
 	}
-	ds.NumClasses = int(slices.Max(ds.Labels)) + 1
+	ds.setLabels(labels)
 	return nil
+}
+
+func (ds *Dataset) setLabels(labels []int32) {
+	ds.Labels = labels
+	ds.NumClasses = int(slices.Max(labels)) + 1
 }
 
 func readFeatures(f *npzFile, n int, ds *Dataset) error {
 	if f.has("attr_matrix") && !f.has("attr_data") {
-		return readDense(f, n, ds)
+		return readDense(f, "attr_matrix", n, ds)
 	}
 	if !f.has("attr_data") {
 		return f.errorf("attr_data", "missing: the file has no node features; choose a file that has them, or read the topology alone")
 	}
-	m, err := readCSR(f, "attr")
+	return readSparse(f, "attr_", n, ds)
+}
+
+func readSparse(f *npzFile, prefix string, n int, ds *Dataset) error {
+	m, err := readCSR(f, prefix)
 	if err != nil {
 		return err
 	}
 	if m.rows != n || m.cols == 0 {
-		return f.errorf("attr_shape", "[%d, %d], want %d rows, one a node, and at least 1 column", m.rows, m.cols, n)
+		return f.errorf(prefix+"shape", "[%d, %d], want %d rows, one a node, and at least 1 column", m.rows, m.cols, n)
 	}
 	duplicates, err := m.tidy()
 	if err != nil {
-		return f.errorf("attr_data", "%w", err)
+		return f.errorf(prefix+"data", "%w", err)
 	}
 	if duplicates > 0 {
 		ds.Notes = append(ds.Notes, fmt.Sprintf("%d duplicate feature entries were summed", duplicates))
@@ -153,13 +131,18 @@ func readFeatures(f *npzFile, n int, ds *Dataset) error {
 	return nil
 }
 
-func readDense(f *npzFile, n int, ds *Dataset) error {
-	a, err := f.read("attr_matrix", 2)
+func readDense(f *npzFile, key string, n int, ds *Dataset) error {
+	a, err := f.open(key, 2)
 	if err != nil {
 		return err
 	}
+	return a.dense(n, ds)
+}
+
+// dense reads the array as the features of n nodes.
+func (a *npyArray) dense(n int, ds *Dataset) error {
 	if a.shape[0] != n || a.shape[1] == 0 {
-		return f.errorf("attr_matrix", "shape %v, want %d rows, one a node, and at least 1 column", a.shape, n)
+		return a.errorf("shape %v, want %d rows, one a node, and at least 1 column", a.shape, n)
 	}
 	values, err := a.floats()
 	if err != nil {
@@ -169,7 +152,8 @@ func readDense(f *npzFile, n int, ds *Dataset) error {
 	return nil
 }
 
-// csr is a sparse matrix as it stands in a file: columns in any order, perhaps repeated.
+// csr is a sparse matrix as it stands in a file: columns in any order, perhaps repeated. As an adjacency it has no values, and a
+// column of -1 is no entry.
 type csr struct {
 	rows, cols int
 	offsets    []int64
@@ -177,52 +161,84 @@ type csr struct {
 	values     []float32
 }
 
-// readCSR reads and checks the four arrays of a matrix.
+// readCSR reads and checks the four arrays of a matrix: shape, indptr, indices and data, each key with the prefix.
 func readCSR(f *npzFile, prefix string) (*csr, error) {
-	arrays := make(map[string]*npyArray, 4)
-	for _, part := range []string{"_shape", "_indptr", "_indices", "_data"} {
-		a, err := f.read(prefix+part, 1)
-		if err != nil {
-			return nil, err
-		}
-		arrays[part] = a
-	}
-	shape, err := arrays["_shape"].ints(0, math.MaxInt32)
+	m, data, err := openCSR(f, prefix)
 	if err != nil {
 		return nil, err
 	}
-	if len(shape) != 2 {
-		return nil, f.errorf(prefix+"_shape", "%d numbers, want 2", len(shape))
+	if data.len() != len(m.columns) {
+		return nil, data.errorf("%d values for %d indices", data.len(), len(m.columns))
 	}
-	m := &csr{rows: int(shape[0]), cols: int(shape[1])}
-	entries := arrays["_indices"].len()
-	if m.offsets, err = readOffsets(arrays["_indptr"], m.rows, entries); err != nil {
-		return nil, err
-	}
-	if m.columns, err = arrays["_indices"].indices(0, shape[1]-1); err != nil {
-		return nil, err
-	}
-	if arrays["_data"].len() != entries {
-		return nil, f.errorf(prefix+"_data", "%d values for %d indices", arrays["_data"].len(), entries)
-	}
-	m.values, err = arrays["_data"].floats()
+	m.values, err = data.floats()
 	return m, err
+}
+
+// readPattern is readCSR for an adjacency: it must be square, and no values are kept, but the columns of stored zeros become -1.
+func readPattern(f *npzFile, prefix string) (*csr, error) {
+	m, data, err := openCSR(f, prefix)
+	if err != nil {
+		return nil, err
+	}
+	if m.cols != m.rows {
+		return nil, f.errorf(prefix+"shape", "[%d, %d], want a square matrix", m.rows, m.cols)
+	}
+	if m.rows == 0 {
+		return nil, f.errorf(prefix+"shape", "[0, 0]: the graph has no nodes")
+	}
+	return m, data.blank(m.columns)
+}
+
+// openCSR reads all but the data.
+func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
+	rows, cols, err := readShape(f, prefix+"shape")
+	if err != nil {
+		return nil, nil, err
+	}
+	arrays := make(map[string]*npyArray, 3)
+	for _, part := range []string{"indptr", "indices", "data"} {
+		if arrays[part], err = f.open(prefix+part, 1); err != nil {
+			return nil, nil, err
+		}
+	}
+	m := &csr{rows: rows, cols: cols}
+	if m.offsets, err = readOffsets(arrays["indptr"], rows, arrays["indices"].len()); err != nil {
+		return nil, nil, err
+	}
+	m.columns, err = arrays["indices"].indices(0, int64(cols)-1)
+	return m, arrays["data"], err
+}
+
+// readShape reads the shape of a sparse matrix.
+func readShape(f *npzFile, key string) (rows, cols int, err error) {
+	a, err := f.open(key, 1)
+	if err != nil {
+		return 0, 0, err
+	}
+	shape, err := a.ints(0, math.MaxInt32)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(shape) != 2 {
+		return 0, 0, a.errorf("%d numbers, want 2", len(shape))
+	}
+	return int(shape[0]), int(shape[1]), nil
 }
 
 func readOffsets(a *npyArray, rows, entries int) ([]int64, error) {
 	if a.len() != rows+1 {
-		return nil, a.file.errorf(a.key, "%d numbers, want rows + 1 = %d", a.len(), rows+1)
+		return nil, a.errorf("%d numbers, want rows + 1 = %d", a.len(), rows+1)
 	}
 	offsets, err := a.ints(0, int64(entries))
 	if err != nil {
 		return nil, err
 	}
 	if offsets[0] != 0 || offsets[rows] != int64(entries) {
-		return nil, a.file.errorf(a.key, "runs from %d to %d, want 0 to %d, the number of indices", offsets[0], offsets[rows], entries)
+		return nil, a.errorf("runs from %d to %d, want 0 to %d, the number of indices", offsets[0], offsets[rows], entries)
 	}
 	for i := range rows {
 		if offsets[i+1] < offsets[i] {
-			return nil, a.file.errorf(a.key, "falls from %d to %d at row %d; the file is damaged", offsets[i], offsets[i+1], i)
+			return nil, a.errorf("falls from %d to %d at row %d; the file is damaged", offsets[i], offsets[i+1], i)
 		}
 	}
 	return offsets, nil

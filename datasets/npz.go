@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/flate" // inflates about twice as fast as the standard library's
 )
 
 // npzFile reads NumPy arrays by key from an archive. An entry is opened only when asked for, and its sizes are checked
@@ -26,6 +28,7 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: not a complete npz archive: %w; download it again", path, err)
 	}
+	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	f := &npzFile{path: path, size: size, entries: make(map[string]*zip.File, len(z.File))}
 	for _, e := range z.File {
 		if key, ok := strings.CutSuffix(e.Name, ".npy"); ok {
@@ -37,12 +40,15 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 
 func (f *npzFile) has(key string) bool { return f.entries[key] != nil }
 
-// errorf returns an error that names the file and the key.
+// errorf returns an error that names the file and the key, if it is a file with keys.
 func (f *npzFile) errorf(key, format string, args ...any) error {
+	if key == "" {
+		return fmt.Errorf("datasets: %s: "+format, append([]any{f.path}, args...)...)
+	}
 	return fmt.Errorf("datasets: %s: key %q: "+format, append([]any{f.path, key}, args...)...)
 }
 
-// npyArray is one array as it stands in the file.
+// npyArray is one array of a file, its header read and its elements not yet: ints, indices or floats read them, once.
 type npyArray struct {
 	file  *npzFile
 	key   string
@@ -50,27 +56,39 @@ type npyArray struct {
 	width int  // bytes an element
 	order binary.ByteOrder
 	shape []int
-	raw   []byte
+	body  io.ReadCloser // the elements' bytes
+	bytes uint64        // how many
 }
 
 // maxHeader bounds a header's length; NumPy's own are 128 bytes for these arrays.
 const maxHeader = 1 << 16
 
-// read returns the array of a key, which must have the given number of dimensions.
-func (f *npzFile) read(key string, dims int) (*npyArray, error) {
+// open returns the array of a key, which must have the given number of dimensions.
+func (f *npzFile) open(key string, dims int) (*npyArray, error) {
 	entry := f.entries[key]
 	if entry == nil {
-		return nil, f.errorf(key, "missing; the gnn-benchmark layout is needed, and the file has %s", f.keys())
+		return nil, f.errorf(key, "missing; the file has %s", f.keys())
 	}
-	// No deflate stream expands more than 1032-fold, so a larger claim is false.
-	if entry.CompressedSize64 > uint64(f.size) || entry.UncompressedSize64/1032 > entry.CompressedSize64 {
-		return nil, f.errorf(key, "the archive claims %d bytes, more than it can hold; download it again", entry.UncompressedSize64)
+	if err := credible(entry, f.size); err != nil {
+		return nil, f.errorf(key, "%w; download it again", err)
 	}
 	r, err := entry.Open()
 	if err != nil {
 		return nil, f.errorf(key, "cannot be opened: %w; download it again", err)
 	}
-	defer func() { _ = r.Close() }() // nothing was written; a bad checksum has already shown in Read
+	a, err := f.openArray(key, r, entry.UncompressedSize64, dims)
+	if err != nil {
+		_ = r.Close() // only read, and the error stands
+	}
+	return a, err
+}
+
+// openNPY is open for a file that is one array, of so many bytes.
+func openNPY(r io.ReadCloser, size int64, path string, dims int) (*npyArray, error) {
+	return (&npzFile{path: path, size: size}).openArray("", r, uint64(size), dims)
+}
+
+func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) (*npyArray, error) {
 	a, used, err := f.header(key, r)
 	if err != nil {
 		return nil, err
@@ -78,18 +96,43 @@ func (f *npzFile) read(key string, dims int) (*npyArray, error) {
 	if len(a.shape) != dims {
 		return nil, f.errorf(key, "shape %v, want %d dimensions", a.shape, dims)
 	}
-	body := entry.UncompressedSize64 - min(entry.UncompressedSize64, uint64(used))
-	if !a.fills(body) {
-		return nil, f.errorf(key, "shape %v does not match the %d bytes stored; download it again", a.shape, body)
-	}
-	a.raw = make([]byte, body)
-	if _, err := io.ReadFull(r, a.raw); err != nil {
-		return nil, f.errorf(key, "cannot be read: %w; download it again", err)
-	}
-	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the checksum is verified at the end
-		return nil, f.errorf(key, "damaged (%v); download it again", err)
+	a.body, a.bytes = r, size-min(size, uint64(used))
+	if !a.fills(a.bytes) {
+		return nil, f.errorf(key, "shape %v does not match the %d bytes stored; download it again", a.shape, a.bytes)
 	}
 	return a, nil
+}
+
+// credible returns an error if an entry of an archive of so many bytes claims a size that it cannot have: no deflate stream expands
+// more than 1032-fold.
+func credible(entry *zip.File, size int64) error {
+	if entry.CompressedSize64 > uint64(size) || entry.UncompressedSize64/1032 > entry.CompressedSize64 {
+		return fmt.Errorf("the archive claims %d bytes, more than it can hold", entry.UncompressedSize64)
+	}
+	return nil
+}
+
+// each reads the elements in blocks and hands them over with the index of the block's first.
+func (a *npyArray) each(visit func(first int, raw []byte) error) error {
+	defer func() { _ = a.body.Close() }() // only read; a bad checksum shows in the last Read
+	block := make([]byte, min(a.bytes, 1<<18))
+	for at := uint64(0); at < a.bytes; at += uint64(len(block)) {
+		block = block[:min(uint64(len(block)), a.bytes-at)]
+		if _, err := io.ReadFull(a.body, block); err != nil {
+			return a.errorf("cannot be read: %w; download it again", err)
+		}
+		if err := visit(int(at/uint64(a.width)), block); err != nil {
+			return err
+		}
+	}
+	if n, err := a.body.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the checksum is verified at the end
+		return a.errorf("damaged (%v); download it again", err)
+	}
+	return nil
+}
+
+func (a *npyArray) errorf(format string, args ...any) error {
+	return a.file.errorf(a.key, format, args...)
 }
 
 // fills reports whether the shape takes exactly so many bytes, without overflow.
@@ -184,37 +227,51 @@ func (f *npzFile) keys() string {
 	return strings.Join(keys, ", ")
 }
 
-func (a *npyArray) len() int { return len(a.raw) / a.width }
+func (a *npyArray) len() int { return int(a.bytes / uint64(a.width)) }
 
-// ints returns the elements, which must be integers in [low, high].
-func (a *npyArray) ints(low, high int64) ([]int64, error) {
-	if a.dtype != 'i' && a.dtype != 'u' {
-		return nil, a.file.errorf(a.key, "dtype %c%d, want integers", a.dtype, a.width)
-	}
-	out := make([]int64, a.len())
-	for k := range out {
-		v, ok := a.integer(k)
-		if !ok || v < low || v > high {
-			return nil, a.file.errorf(a.key, "entry %d is %d, outside [%d, %d]; the file is damaged or not 0-based", k, v, low, high)
+// trusted bounds what is allocated on a header's word. Beyond it an array grows with the bytes that really come.
+const trusted = 4 << 30
+
+// elements reads an array through convert, which turns one element's bytes into a value or says what is wrong with it.
+func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (T, error)) ([]T, error) {
+	out := make([]T, 0, min(a.len(), trusted/8))
+	err := a.each(func(first int, raw []byte) error {
+		for at := 0; at < len(raw); at += a.width {
+			v, err := convert(raw[at : at+a.width])
+			if err != nil {
+				return a.errorf("entry %d is %w", first+at/a.width, err)
+			}
+			out = append(out, v)
 		}
-		out[k] = v
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
+// ints returns the elements, which must be integers in [low, high].
+func (a *npyArray) ints(low, high int64) ([]int64, error) { return integers[int64](a, low, high) }
+
 // indices is ints for values that fit 32 bits.
-func (a *npyArray) indices(low, high int64) ([]int32, error) {
-	wide, err := a.ints(low, high)
-	out := make([]int32, len(wide))
-	for k, v := range wide {
-		out[k] = int32(v)
+func (a *npyArray) indices(low, high int64) ([]int32, error) { return integers[int32](a, low, high) }
+
+func integers[T int32 | int64](a *npyArray, low, high int64) ([]T, error) {
+	if a.dtype != 'i' && a.dtype != 'u' {
+		return nil, a.errorf("dtype %c%d, want integers", a.dtype, a.width)
 	}
-	return out, err
+	return elements(a, func(raw []byte) (T, error) {
+		v, ok := a.integer(raw)
+		if !ok || v < low || v > high {
+			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", v, low, high)
+		}
+		return T(v), nil
+	})
 }
 
-// integer returns element k of an integer array and whether it fits an int64.
-func (a *npyArray) integer(k int) (int64, bool) {
-	b := a.raw[k*a.width:]
+// integer returns an element of an integer array and whether it fits an int64.
+func (a *npyArray) integer(b []byte) (int64, bool) {
 	signed := a.dtype == 'i'
 	switch a.width {
 	case 1:
@@ -240,27 +297,48 @@ func (a *npyArray) integer(k int) (int64, bool) {
 
 // floats returns the elements as float32. All must be finite.
 func (a *npyArray) floats() ([]float32, error) {
-	out := make([]float32, a.len())
-	for k := range out {
-		v := a.float(k)
-		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, a.file.errorf(a.key, "entry %d is %v in float32; replace values that are not finite", k, v)
-		}
-		out[k] = v
-	}
-	return out, nil
+	return elements(a, func(raw []byte) (float32, error) { return finite(a.float(raw)) })
 }
 
-func (a *npyArray) float(k int) float32 {
+// finite returns v, or an error that starts with what v is.
+func finite(v float32) (float32, error) {
+	if v-v != 0 { // NaN for infinities and NaN
+		return 0, fmt.Errorf("%v in float32; replace values that are not finite", v)
+	}
+	return v, nil
+}
+
+// blank reads an adjacency's values, one for each of ids, and sets the ids of zeros to -1: a stored zero is no edge. The values themselves
+// are of no use, and are not kept.
+func (a *npyArray) blank(ids []int32) error {
+	if a.len() != len(ids) {
+		return a.errorf("%d values for %d indices", a.len(), len(ids))
+	}
+	return a.each(func(first int, raw []byte) error {
+		for at := 0; at < len(raw); at += a.width {
+			k := first + at/a.width
+			v, err := finite(a.float(raw[at : at+a.width]))
+			if err != nil {
+				return a.errorf("entry %d is %w", k, err)
+			}
+			if v == 0 {
+				ids[k] = -1
+			}
+		}
+		return nil
+	})
+}
+
+func (a *npyArray) float(b []byte) float32 {
 	switch {
 	case a.dtype == 'b':
-		return float32(min(a.raw[k], 1))
+		return float32(min(b[0], 1))
 	case a.dtype == 'f' && a.width == 4:
-		return math.Float32frombits(a.order.Uint32(a.raw[4*k:]))
+		return math.Float32frombits(a.order.Uint32(b))
 	case a.dtype == 'f':
-		return float32(math.Float64frombits(a.order.Uint64(a.raw[8*k:])))
+		return float32(math.Float64frombits(a.order.Uint64(b)))
 	default:
-		v, _ := a.integer(k)
+		v, _ := a.integer(b)
 		return float32(v)
 	}
 }

@@ -45,6 +45,8 @@ type DatasetInfo struct {
 	Tasks     int      `json:"tasks"`
 	Classes   int      `json:"classes"`
 	Notes     []string `json:"notes,omitempty"`
+
+	Options datasets.StreamOptions `json:"options,omitzero"` // how the stream was cut; results before there were options have none
 }
 
 // Versions names the software of a run.
@@ -168,7 +170,7 @@ func syncDir(dir string) {
 
 func datasetInfo(s *datasets.Stream) DatasetInfo {
 	return DatasetInfo{Name: s.Dataset, Checksum: s.Checksum, SplitHash: s.SplitHash, Synthetic: s.Synthetic,
-		Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes}
+		Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes, Options: s.Options}
 }
 
 func versions() Versions {

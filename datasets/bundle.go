@@ -1,0 +1,274 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+)
+
+// bundle is the files of a dataset: a folder, a zip archive that is read without unpacking it, or a single file.
+type bundle struct {
+	path string // as the user named it
+	fsys fs.FS
+	zip  *zip.ReadCloser // nil for a folder
+	root string          // the folder within fsys that holds the files
+	only string          // the one file, if path names it
+}
+
+// openBundle opens path and looks in it for the first of a format's files, at the top or up to two folders down; the others are beside
+// it. A path that is no folder is the file itself for a format of one file, unless it is called .zip, and an archive for others.
+func openBundle(path string, f format) (*bundle, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w; check the path", err)
+	}
+	single := len(f.files) == 1
+	b := &bundle{path: path, root: "."}
+	switch {
+	case info.IsDir():
+		b.fsys = os.DirFS(path)
+	case single && filepath.Ext(path) != ".zip":
+		return fileBundle(path), nil
+	default:
+		if b.zip, err = zip.OpenReader(path); err != nil {
+			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w; download it again", path, err)
+		}
+		b.zip.RegisterDecompressor(zip.Deflate, flate.NewReader)
+		b.fsys = b.zip
+	}
+	found, err := b.locate(f.files[0])
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if single {
+		b.only = found
+	}
+	return b, nil
+}
+
+// fileBundle is a bundle of one file.
+func fileBundle(path string) *bundle {
+	dir := filepath.Dir(path)
+	return &bundle{path: dir, fsys: os.DirFS(dir), root: ".", only: filepath.Base(path)}
+}
+
+// locate sets the root to where a file is, and returns the file's name.
+func (b *bundle) locate(anchor string) (name string, err error) {
+	var found []string
+	for _, pattern := range []string{anchor, "*/" + anchor, "*/*/" + anchor} {
+		at, err := fs.Glob(b.fsys, pattern)
+		if err != nil {
+			return "", fmt.Errorf("datasets: %s: %w", b.path, err)
+		}
+		found = append(found, at...)
+		if len(found) > 0 {
+			break
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w", b.path, anchor, fs.ErrNotExist)
+	case 1:
+		b.root = path.Dir(found[0])
+		return path.Base(found[0]), nil
+	}
+	return "", fmt.Errorf("datasets: %s: both %s and %s are there; name the folder of one", b.path, found[0], found[1])
+}
+
+func (b *bundle) close() error {
+	if b.zip == nil {
+		return nil
+	}
+	return b.zip.Close()
+}
+
+// name is the dataset's: that of the folder or archive that holds its files.
+func (b *bundle) name() string {
+	at := b.path
+	if b.zip != nil {
+		at = strings.TrimSuffix(at, filepath.Ext(at))
+	}
+	at = filepath.Join(at, filepath.FromSlash(b.root))
+	if filepath.Base(at) == "raw" {
+		at = filepath.Dir(at)
+	}
+	if full, err := filepath.Abs(at); err == nil { // "." has a name too
+		at = full
+	}
+	return strings.ReplaceAll(filepath.Base(at), "_", "-")
+}
+
+// where is a file's path for errors.
+func (b *bundle) where(name string) string { return filepath.Join(b.path, b.root, name) }
+
+func (b *bundle) errorf(name, format string, args ...any) error {
+	return fmt.Errorf("datasets: %s: "+format, append([]any{b.where(name)}, args...)...)
+}
+
+func (b *bundle) has(name string) bool {
+	_, err := fs.Stat(b.fsys, path.Join(b.root, name))
+	return err == nil
+}
+
+// member is an open file of a bundle.
+type member struct {
+	fs.File
+	size int64
+	read atomic.Int64 // bytes read
+}
+
+func (m *member) Read(p []byte) (int, error) {
+	n, err := m.File.Read(p)
+	m.read.Add(int64(n))
+	return n, err
+}
+
+func (b *bundle) open(name string) (*member, error) {
+	f, err := b.fsys.Open(path.Join(b.root, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, b.errorf(name, "missing; check that the dataset is complete: %w", fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, b.errorf(name, "%w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(b.errorf(name, "%w", err), f.Close())
+	}
+	return &member{File: f, size: info.Size()}, nil
+}
+
+// read opens a file, hands it to parse and closes it.
+func (b *bundle) read(name string, parse func(m *member) error) error {
+	m, err := b.open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = m.Close() }() // only read
+	return parse(m)
+}
+
+// readText reads a table that is compressed if its name ends with .gz.
+func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, cols int, err error) {
+	err = b.read(name, func(m *member) error {
+		in := text{Reader: m, progress: func() (int64, int64) { return m.read.Load(), m.size }}
+		if strings.HasSuffix(name, ".gz") {
+			z, err := gzip.NewReader(bufio.NewReaderSize(m, 1<<16))
+			if err != nil {
+				return b.errorf(name, "not a gzip file: %w; download it again", err)
+			}
+			in.Reader = z
+		}
+		if data, cols, err = readTable(in, spec); err != nil {
+			return b.errorf(name, "%w", err)
+		}
+		return nil
+	})
+	return data, cols, err
+}
+
+// readNPZ reads from an npz file of the bundle. One that is compressed within a zip archive cannot be read in the order of its arrays: it is
+// unpacked into a temporary file first.
+func (b *bundle) readNPZ(name string, parse func(f *npzFile) error) error {
+	return b.read(name, func(m *member) error {
+		at, ok := m.File.(io.ReaderAt)
+		if !ok {
+			unpacked, err := b.unpack(name, m)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = errors.Join(unpacked.Close(), os.Remove(unpacked.Name())) }() // a temporary file
+			at = unpacked
+		}
+		f, err := openNPZ(at, m.size, b.where(name))
+		if err != nil {
+			return err
+		}
+		return parse(f)
+	})
+}
+
+func (b *bundle) unpack(name string, m *member) (*os.File, error) {
+	for _, entry := range b.zip.File {
+		if entry.Name == path.Join(b.root, name) {
+			if err := credible(entry, 1<<62); err != nil {
+				return nil, b.errorf(name, "%w; download it again", err)
+			}
+		}
+	}
+	f, err := os.CreateTemp("", "saot-*.npz")
+	if err != nil {
+		return nil, b.errorf(name, "unpacking: %w", err)
+	}
+	if _, err := io.Copy(f, io.LimitReader(m, m.size)); err != nil {
+		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+// readNPY reads a file that is one array.
+func (b *bundle) readNPY(name string, dims int, parse func(a *npyArray) error) error {
+	return b.read(name, func(m *member) error {
+		a, err := openNPY(io.NopCloser(m), m.size, b.where(name), dims)
+		if err != nil {
+			return err
+		}
+		return parse(a)
+	})
+}
+
+// sources lists the files on disk that a dataset is read from: the archive, or those of the names that the folder has.
+func (b *bundle) sources(names []string) []string {
+	if b.zip != nil {
+		return []string{b.path}
+	}
+	if b.only != "" {
+		return []string{b.where(b.only)}
+	}
+	var out []string
+	for _, name := range names {
+		if b.has(name) {
+			out = append(out, b.where(name))
+		}
+	}
+	return out
+}
+
+// combine makes the checksum of a dataset from its files': one file's own, or the SHA-256 of the list that sha256sum prints for several.
+func combine(files, sums []string) string {
+	if len(sums) == 1 {
+		return sums[0]
+	}
+	hash := sha256.New()
+	for k, sum := range sums {
+		_, _ = fmt.Fprintf(hash, "%s  %s\n", sum, filepath.Base(files[k])) // a hash does not fail
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// fileSHA256 returns the SHA-256 of a file.
+func fileSHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("datasets: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", fmt.Errorf("datasets: %s: %w", path, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}

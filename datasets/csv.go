@@ -1,0 +1,72 @@
+package datasets
+
+import "slices"
+
+// csvFiles lists the names that LoadCSV knows.
+func csvFiles() []string {
+	return slices.Concat(csvNames("edges"), csvNames("labels"), csvNames("features"), []string{"features.npz", "features.npy"})
+}
+
+func csvNames(table string) []string { return []string{table + ".csv", table + ".csv.gz"} }
+
+// LoadCSV reads a graph of one's own: a folder or a zip archive that holds
+//
+//	edges.csv     two node ids a line, from 0, separated by a comma
+//	labels.csv    a class id from 0 for each node, a line each, in the order of the ids
+//	features.csv  as many numbers for each node, separated by commas; or
+//	features.npy  the same as an array [nodes, features]; or
+//	features.npz  the same as its only array, or a sparse matrix as scipy.sparse.save_npz writes it (CSR)
+//
+// Every .csv may start with a line of names, and may be compressed (.csv.gz). The graph is made undirected, without duplicates and
+// self-loops; Notes say what was repaired.
+//
+// Errors name the file and the line or key: a missing file, what is not a number, ids out of range, lines of different lengths, another
+// number of lines than nodes.
+func LoadCSV(path string, opt Options) (*Dataset, error) { return LayoutCSV.load(path, opt) }
+
+func readCSV(b *bundle, opt Options) (*Dataset, error) {
+	ds := &Dataset{Name: b.name()}
+	labels, err := readClasses(b, b.choose(csvNames("labels")), tableSpec[int32]{rows: -1, header: true})
+	if err != nil {
+		return nil, err
+	}
+	ds.setLabels(labels)
+	if err := readPairs(b, b.choose(csvNames("edges")), ds, tableSpec[int32]{rows: -1, header: true}); err != nil {
+		return nil, err
+	}
+	return ds.withFeatures(opt, func() error { return readOwnFeatures(b, ds) })
+}
+
+// choose returns the first of some names that is there, or the first of all, which a reader will then miss.
+func (b *bundle) choose(names []string) string {
+	for _, name := range names {
+		if b.has(name) {
+			return name
+		}
+	}
+	return names[0]
+}
+
+func readOwnFeatures(b *bundle, ds *Dataset) error {
+	n := ds.Graph.NumNodes()
+	switch {
+	case b.has("features.npz"):
+		return b.readNPZ("features.npz", func(f *npzFile) error { return readAnyFeatures(f, n, ds) })
+	case b.has("features.npy"):
+		return b.readNPY("features.npy", 2, func(a *npyArray) error { return a.dense(n, ds) })
+	}
+	return readMatrix(b, b.choose(csvNames("features")), ds, tableSpec[float32]{header: true})
+}
+
+// readAnyFeatures reads SciPy's sparse matrix, Load's features, or the only array.
+func readAnyFeatures(f *npzFile, n int, ds *Dataset) error {
+	if f.has("indptr") {
+		return readSparse(f, "", n, ds)
+	}
+	if len(f.entries) == 1 {
+		for key := range f.entries {
+			return readDense(f, key, n, ds)
+		}
+	}
+	return readFeatures(f, n, ds)
+}

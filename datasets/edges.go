@@ -1,0 +1,212 @@
+package datasets
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+)
+
+// edgeList is a list of directed entries (i, j), to be read more than once and in parts by several goroutines.
+type edgeList interface {
+	size() int                                 // entries as stored, those that visit passes over included
+	visit(part, parts int, f func(i, j int32)) // the entries of one part, in order
+}
+
+// coordinates are entries (src[k], dst[k]); a negative src[k] stands for an entry to pass over.
+type coordinates struct{ src, dst []int32 }
+
+func (e coordinates) size() int { return len(e.src) }
+
+func (e coordinates) visit(part, parts int, f func(i, j int32)) {
+	for k := shareOf(len(e.src), part, parts); k < shareOf(len(e.src), part+1, parts); k++ {
+		if e.src[k] >= 0 {
+			f(e.src[k], e.dst[k])
+		}
+	}
+}
+
+// pairList is entries one after another: src, dst, src, dst, ….
+type pairList []int32
+
+func (e pairList) size() int { return len(e) / 2 }
+
+func (e pairList) visit(part, parts int, f func(i, j int32)) {
+	for k := 2 * shareOf(len(e)/2, part, parts); k < 2*shareOf(len(e)/2, part+1, parts); k += 2 {
+		f(e[k], e[k+1])
+	}
+}
+
+func (m *csr) size() int { return len(m.columns) }
+
+func (m *csr) visit(part, parts int, f func(i, j int32)) {
+	for i := rowShare(m.offsets, part, parts); i < rowShare(m.offsets, part+1, parts); i++ {
+		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
+			if m.columns[k] >= 0 {
+				f(int32(i), m.columns[k])
+			}
+		}
+	}
+}
+
+// repairs counts what cleanAdjacency changed.
+type repairs struct {
+	Stored     int // entries in the list
+	Zeros      int // entries passed over
+	SelfLoops  int // entries (i, i), dropped
+	Duplicates int // entries that repeat another in the same direction, dropped
+	OneWay     int // edges that stood in one direction only, mirrored
+}
+
+// notes says what was repaired, a line each.
+func (r repairs) notes() []string {
+	var out []string
+	for _, repair := range []struct {
+		count int
+		what  string
+	}{
+		{r.OneWay, "edges stored in one direction only were mirrored"},
+		{r.Duplicates, "duplicate edge entries were dropped"},
+		{r.SelfLoops, "self-loops were dropped"},
+		{r.Zeros, "edge entries of value zero were dropped"},
+	} {
+		if repair.count > 0 {
+			out = append(out, fmt.Sprintf("%d of %d stored adjacency entries: %s", repair.count, r.Stored, repair.what))
+		}
+	}
+	return out
+}
+
+// cleanAdjacency makes entries, all within [0, n), into a symmetric adjacency without duplicates and self-loops.
+//
+// It works on the upper half alone, so that a list that stores both directions needs no more memory than one that stores
+// one: entries are grouped by their lower end in linear time, each group is sorted and its repeats dropped, and a second
+// grouping, by the upper end, mirrors what is left. Groups come out ascending because the second pass is stable. Beside
+// the list it holds 4 bytes an entry, then, when the caller has let go of the list, 4 bytes an entry and the result.
+func cleanAdjacency(n int, list edgeList) (Adjacency, repairs) {
+	fixed := repairs{Stored: list.size()}
+	parts := sortParts(n, list.size())
+	start, half := upperHalf(n, parts, list, &fixed)
+	list = nil // the next phase needs its memory
+	release(8 * fixed.Stored)
+	kept, directed := dropRepeats(start, half)
+	a := mirror(n, start, half, kept)
+	fixed.Duplicates = fixed.Stored - fixed.Zeros - fixed.SelfLoops - directed
+	fixed.OneWay = 2*a.NumEdges() - directed
+	return a, fixed
+}
+
+// sortParts chooses the goroutines of a counting sort, each of which needs a counter for every key: those together may
+// not outweigh the entries.
+func sortParts(keys, entries int) int {
+	return max(1, min(runtime.GOMAXPROCS(0), entries/(4*(keys+1)), entries>>14))
+}
+
+// upperHalf groups the entries by their lower end. A member is 2j for the entry (i, j) with i < j and 2j+1 for (j, i), so
+// that one sort shows both which edges repeat and in which directions they stood.
+func upperHalf(n, parts int, list edgeList, fixed *repairs) (start []int64, half []uint32) {
+	loops, seen := make([]int, parts), make([]int, parts)
+	start, half = group(n, parts, nil, func(part int, f func(key int32, value uint32)) {
+		loop, all := 0, 0
+		list.visit(part, parts, func(i, j int32) {
+			all++
+			switch {
+			case i < j:
+				f(i, uint32(j)<<1)
+			case i > j:
+				f(j, uint32(i)<<1|1)
+			default:
+				loop++
+			}
+		})
+		loops[part], seen[part] = loop, all
+	})
+	fixed.Zeros = fixed.Stored
+	for p := range parts {
+		fixed.SelfLoops += loops[p]
+		fixed.Zeros -= seen[p]
+	}
+	return start, half
+}
+
+// dropRepeats sorts each group and leaves at its front its different neighbours, ascending, as plain ids; kept says how
+// many. It returns also how many different directed entries there were.
+func dropRepeats(start []int64, half []uint32) (kept []int32, directed int) {
+	kept = make([]int32, len(start)-1)
+	parts := max(1, min(runtime.GOMAXPROCS(0), len(half)>>14))
+	count := make([]int, parts)
+	parallel(parts, func(p int) {
+		for i := rowShare(start, p, parts); i < rowShare(start, p+1, parts); i++ {
+			row := half[start[i]:start[i+1]]
+			slices.Sort(row)
+			row = slices.Compact(row)
+			count[p] += len(row)
+			k := int32(0)
+			for _, e := range row { // both directions of an edge stand side by side
+				if j := e >> 1; k == 0 || row[k-1] != j {
+					row[k] = j
+					k++
+				}
+			}
+			kept[i] = k
+		}
+	})
+	for _, c := range count {
+		directed += c
+	}
+	return kept, directed
+}
+
+// mirror returns the adjacency whose upper half is the first kept[i] members of each group.
+func mirror(n int, start []int64, half []uint32, kept []int32) Adjacency {
+	parts := sortParts(n, len(half))
+	offsets, neighbors := group(n, parts, kept, func(part int, f func(key int32, value int32)) {
+		for i := rowShare(start, part, parts); i < rowShare(start, part+1, parts); i++ {
+			for _, j := range half[start[i] : start[i]+int64(kept[i])] {
+				f(int32(j), int32(i))
+			}
+		}
+	})
+	parallelRows(n, len(half), func(first, end int) {
+		for i := first; i < end; i++ {
+			to := neighbors[offsets[i+1]-int64(kept[i]) : offsets[i+1]]
+			for k, j := range half[start[i] : start[i]+int64(kept[i])] {
+				to[k] = int32(j)
+			}
+		}
+	})
+	return Adjacency{Offsets: offsets, Neighbors: neighbors}
+}
+
+// group is a stable counting sort in parallel: visit hands f the items of one part in order, and is called twice a part.
+// The values of key i come to stand at values[start[i]:], followed by room[i] free slots if room is given.
+func group[T int32 | uint32](n, parts int, room []int32, visit func(part int, f func(key int32, value T))) (start []int64, values []T) {
+	next := make([][]int64, parts) // first counts, then where the next value of a key goes
+	parallel(parts, func(p int) {
+		count := make([]int64, n)
+		visit(p, func(key int32, _ T) { count[key]++ })
+		next[p] = count
+	})
+	start = make([]int64, n+1)
+	at := int64(0)
+	for i := range n {
+		start[i] = at
+		for p := range next {
+			count := next[p][i]
+			next[p][i] = at
+			at += count
+		}
+		if room != nil {
+			at += int64(room[i])
+		}
+	}
+	start[n] = at
+	values = make([]T, at)
+	parallel(parts, func(p int) {
+		to := next[p]
+		visit(p, func(key int32, value T) {
+			values[to[key]] = value
+			to[key]++
+		})
+	})
+	return start, values
+}

@@ -1,0 +1,408 @@
+package fetch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// download takes one file from one mirror.
+type download struct {
+	*Request
+	url     string
+	part    string
+	resumed bool // bytes of more than one connection are in the part
+}
+
+// bookmark is what the sidecar of a part says about the file it is a part of.
+type bookmark struct {
+	URL          string `json:"url"`
+	ETag         string `json:"etag,omitempty"` // a strong one
+	LastModified string `json:"last_modified,omitempty"`
+	Total        int64  `json:"total"` // -1: unknown
+}
+
+// validator is what If-Range takes to make sure that a file is still the same, or "".
+func (b bookmark) validator() string {
+	if b.ETag != "" {
+		return b.ETag
+	}
+	return b.LastModified
+}
+
+func (d *download) sidecar() string { return d.part + ".json" }
+
+// run brings the file to its path.
+func (d *download) run(ctx context.Context) (Sums, error) {
+	for {
+		if err := d.complete(ctx); err != nil {
+			return Sums{}, err
+		}
+		sums, err := d.verify()
+		if err == nil {
+			return sums, d.finish()
+		}
+		d.drop()
+		// Parts of two versions of a file make a third. A download in one piece can't go wrong in this way.
+		if !d.resumed || errors.Is(err, errLocal) {
+			return Sums{}, err
+		}
+		d.resumed = false
+	}
+}
+
+// complete brings all bytes to the part, in as many attempts as it takes.
+func (d *download) complete(ctx context.Context) error {
+	idle := 0 // attempts in a row that brought nothing
+	for attempt := 1; ; attempt++ {
+		before := d.have()
+		err := d.attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w (%d bytes are kept: the next attempt resumes)", ctx.Err(), d.have())
+		}
+		if hopeless(err) || attempt == maxAttempts {
+			return err
+		}
+		idle++
+		if d.have() > before {
+			idle = 0
+		}
+		if idle >= d.Retries {
+			return fmt.Errorf("%w (%d attempts)", err, attempt)
+		}
+		if err := pause(ctx, d.Backoff<<min(idle, 6)); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, or returns the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// have returns the number of bytes in the part.
+func (d *download) have() int64 {
+	info, err := os.Stat(d.part)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// attempt makes one request and writes what it brings. It returns nil when the part is complete.
+func (d *download) attempt(ctx context.Context) error {
+	known, offset := d.resumable()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watch := newWatchdog(d.Stall, cancel)
+	defer watch.stop()
+
+	response, err := d.ask(ctx, known, offset)
+	if err != nil {
+		return watch.explain(err)
+	}
+	defer func() { _ = response.Body.Close() }() // what it says no longer matters
+	switch response.StatusCode {
+	case http.StatusPartialContent:
+		if known, err = d.continues(response, known, offset); err != nil {
+			d.drop()
+			return err
+		}
+		d.resumed = d.resumed || offset > 0
+	case http.StatusOK: // the server ignores Range, the file has changed, or we asked for all of it
+		offset = 0
+		known = bookmark{URL: d.url, ETag: strongTag(response.Header), LastModified: response.Header.Get("Last-Modified"), Total: response.ContentLength}
+	case http.StatusRequestedRangeNotSatisfiable:
+		if contentRange(response.Header).total == offset && offset > 0 {
+			return nil // all of it is here already
+		}
+		d.drop()
+		return fmt.Errorf("the server answered %s for byte %d: starting over", response.Status, offset)
+	default:
+		return refusal(response)
+	}
+	if err := d.acceptable(response, known); err != nil {
+		return err
+	}
+	return watch.explain(d.write(response.Body, watch, known, offset))
+}
+
+// ask sends the request, for the bytes from the offset on where that is not 0.
+func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
+	if err != nil {
+		return nil, marked{err, errPermanent}
+	}
+	request.Header.Set("User-Agent", "saot")
+	request.Header.Set("Accept-Encoding", "identity") // the bytes as they lie on the server: offsets and checksums are theirs
+	if offset > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+		if v := known.validator(); v != "" && known.URL == d.url {
+			request.Header.Set("If-Range", v)
+		}
+	}
+	return d.Client.Do(request)
+}
+
+// resumable returns what is known about the part and its length, or a fresh bookmark and 0 where it cannot be resumed: it
+// takes a server that can tell whether its file is still the same, or a checksum that will tell.
+func (d *download) resumable() (bookmark, int64) {
+	fresh := bookmark{URL: d.url, Total: -1}
+	data, err := os.ReadFile(d.sidecar())
+	if err != nil {
+		return fresh, 0
+	}
+	var known bookmark
+	if json.Unmarshal(data, &known) != nil {
+		return fresh, 0
+	}
+	if safe := known.URL == d.url && known.validator() != ""; !safe && !d.pinned() {
+		return fresh, 0
+	}
+	return known, d.have()
+}
+
+// strongTag returns the ETag unless it is a weak one, which does not promise equal bytes.
+func strongTag(h http.Header) string {
+	if tag := h.Get("ETag"); !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return ""
+}
+
+// span is a Content-Range header: "bytes first-last/total", with -1 for what it does not say.
+type span struct{ first, total int64 }
+
+func contentRange(h http.Header) span {
+	s := span{-1, -1}
+	place, total, ok := strings.Cut(strings.TrimPrefix(h.Get("Content-Range"), "bytes "), "/")
+	if !ok {
+		return s
+	}
+	if n, err := strconv.ParseInt(total, 10, 64); err == nil {
+		s.total = n
+	}
+	first, _, _ := strings.Cut(place, "-")
+	if n, err := strconv.ParseInt(first, 10, 64); err == nil {
+		s.first = n
+	}
+	return s
+}
+
+// continues checks that a partial answer goes on where the part stops and belongs to the same file. Another mirror's
+// validators are not ours: they take the place of the old ones.
+func (d *download) continues(response *http.Response, known bookmark, offset int64) (bookmark, error) {
+	got := contentRange(response.Header)
+	if got.first != offset {
+		return known, fmt.Errorf("the server sent %q for byte %d: starting over", response.Header.Get("Content-Range"), offset)
+	}
+	if known.Total >= 0 && got.total >= 0 && got.total != known.Total {
+		return known, fmt.Errorf("the file is now %d bytes long, not %d: starting over", got.total, known.Total)
+	}
+	tag, date := strongTag(response.Header), response.Header.Get("Last-Modified")
+	if known.URL == d.url && (tag != "" && known.ETag != "" && tag != known.ETag) {
+		return known, errors.New("the file has changed: starting over")
+	}
+	if known.URL != d.url {
+		known.URL, known.ETag, known.LastModified = d.url, tag, date
+	}
+	known.Total = max(known.Total, got.total)
+	return known, nil
+}
+
+// refusal is the error of a status that brings no file.
+func refusal(response *http.Response) error {
+	err := fmt.Errorf("the server answered %s", response.Status)
+	switch code := response.StatusCode; {
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code == http.StatusTooEarly:
+		return err
+	}
+	return marked{err, errPermanent}
+}
+
+// acceptable refuses a file that is too large by its own account, and a web page in place of a file, which is how login
+// pages and quotas answer.
+func (d *download) acceptable(response *http.Response, known bookmark) error {
+	if known.Total > d.MaxBytes {
+		return permanent("the file has %d bytes, above the limit of %d", known.Total, d.MaxBytes)
+	}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
+		return permanent("the server sent a web page in place of the file")
+	}
+	return nil
+}
+
+// write appends the body to the part from the offset on.
+func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset int64) error {
+	if err := d.bookmark(known); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return local(err)
+	}
+	done, err := d.copy(f, body, watch, known.Total, offset)
+	if closed := f.Close(); err == nil && closed != nil {
+		return local(closed)
+	}
+	if err == nil && known.Total >= 0 && done != known.Total {
+		return fmt.Errorf("the connection ended after %d of %d bytes", done, known.Total)
+	}
+	return err
+}
+
+// copy writes the body to the file from the offset on and returns the file's length.
+func (d *download) copy(f *os.File, body io.Reader, watch *watchdog, total, offset int64) (int64, error) {
+	if err := f.Truncate(offset); err != nil {
+		return offset, local(err)
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return offset, local(err)
+	}
+	buffer := make([]byte, 256<<10)
+	for {
+		n, readErr := body.Read(buffer)
+		watch.feed()
+		if offset+int64(n) > d.MaxBytes {
+			d.drop()
+			return offset, permanent("the file has more than the limit of %d bytes", d.MaxBytes)
+		}
+		if _, err := f.Write(buffer[:n]); err != nil {
+			return offset, local(err)
+		}
+		offset += int64(n)
+		if d.Progress != nil && n > 0 {
+			d.Progress(offset, total)
+		}
+		if readErr == io.EOF {
+			return offset, nil
+		}
+		if readErr != nil {
+			return offset, readErr
+		}
+	}
+}
+
+func local(err error) error {
+	return marked{fmt.Errorf("%w: make room, or choose a folder that can be written", err), errLocal}
+}
+
+// bookmark writes the sidecar before any byte that it describes.
+func (d *download) bookmark(b bookmark) error {
+	data, err := json.Marshal(b)
+	if err == nil {
+		err = os.WriteFile(d.sidecar(), data, 0o644)
+	}
+	if err != nil {
+		return local(err)
+	}
+	return nil
+}
+
+// verify reads the part as it lies on the disk.
+func (d *download) verify() (Sums, error) {
+	sums, err := SumFile(d.part)
+	if err != nil {
+		return sums, local(err)
+	}
+	if err := check(filepath.Base(d.Path), sums, d.SHA256, d.GitBlob); err != nil {
+		return sums, fmt.Errorf("wrong bytes, which were removed: %w", err)
+	}
+	return sums, nil
+}
+
+// finish gives the part its name.
+func (d *download) finish() error {
+	if err := Commit(d.part, d.Path); err != nil {
+		return local(err)
+	}
+	_ = os.Remove(d.sidecar()) // one left over is never read without its part
+	return nil
+}
+
+// drop removes the part, so that the next attempt starts over.
+func (d *download) drop() {
+	for _, path := range []string{d.part, d.sidecar()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			_ = os.Truncate(path, 0) // a sidecar that says nothing is not resumed from either
+		}
+	}
+}
+
+// Commit makes a file that was written under a temporary name durable and gives it its name in one step.
+func Commit(temporary, path string) error {
+	f, err := os.OpenFile(temporary, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = dir.Sync() // not every system can; the file itself is safe
+		_ = dir.Close()
+	}
+	return nil
+}
+
+// watchdog cancels a request that brings nothing for a while.
+type watchdog struct {
+	patience time.Duration
+	timer    *time.Timer
+	barked   chan struct{}
+}
+
+func newWatchdog(patience time.Duration, cancel func()) *watchdog {
+	w := &watchdog{patience: patience, barked: make(chan struct{})}
+	w.timer = time.AfterFunc(patience, func() {
+		close(w.barked)
+		cancel()
+	})
+	return w
+}
+
+// feed says that bytes came.
+func (w *watchdog) feed() {
+	if w.timer.Stop() { // one that went off stays off: the request is being cancelled
+		w.timer.Reset(w.patience)
+	}
+}
+
+func (w *watchdog) stop() { w.timer.Stop() }
+
+// explain puts the stall in the place of the cancellation that it caused.
+func (w *watchdog) explain(err error) error {
+	select {
+	case <-w.barked:
+		if err != nil {
+			return fmt.Errorf("the connection brought nothing for %v", w.patience)
+		}
+	default:
+	}
+	return err
+}

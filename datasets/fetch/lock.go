@@ -1,0 +1,52 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+)
+
+// Lock keeps other processes from a file while one changes it.
+type Lock struct {
+	file *os.File
+	path string
+}
+
+// lockPoll is how often a process asks for a lock that another holds.
+const lockPoll = 50 * time.Millisecond
+
+// Acquire takes the lock of the file at path, which is path + ".lock" beside it, and waits while another process has it.
+// The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which then says where
+// the lock lies: on systems without flock one may be left over from a process that was killed.
+func Acquire(ctx context.Context, path string) (*Lock, error) {
+	path += ".lock"
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("fetch: another process holds %s: %w", path, err)
+		}
+		l, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
+		}
+		if l != nil {
+			return l, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// Release gives the lock back and removes its file.
+func (l *Lock) Release() {
+	if runtime.GOOS == "windows" { // an open file cannot be removed there
+		_ = l.file.Close()
+		_ = os.Remove(l.path)
+		return
+	}
+	_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks anew
+	_ = l.file.Close()
+}

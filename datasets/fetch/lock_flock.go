@@ -1,0 +1,35 @@
+//go:build darwin || linux || freebsd || netbsd || openbsd || dragonfly
+
+package fetch
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// tryLock takes the lock of a path if nobody holds it, and returns nil where somebody does. The kernel gives the lock back
+// when its process ends, however it ends, so that a lock is never stale.
+func tryLock(path string) (*Lock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, f.Close()
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	// The holder before us removes the file as it lets go: what we locked may no longer be what the name stands for.
+	mine, err := f.Stat()
+	if err == nil {
+		var named os.FileInfo
+		if named, err = os.Stat(path); err == nil && os.SameFile(mine, named) {
+			return &Lock{file: f, path: path}, nil
+		}
+	}
+	return nil, f.Close()
+}

@@ -1,0 +1,518 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// files is a dataset to be written: bytes by path.
+type files map[string][]byte
+
+func (f files) with(name string, content []byte) files {
+	out := maps.Clone(f)
+	out[name] = content
+	if content == nil {
+		delete(out, name)
+	}
+	return out
+}
+
+func (f files) folder(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	for at, content := range f {
+		at = filepath.Join(dir, at)
+		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		require.NoError(t, os.WriteFile(at, content, 0o600))
+	}
+	return dir
+}
+
+func (f files) archive(t testing.TB, name string, method uint16) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, at := range slices.Sorted(maps.Keys(f)) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: at, Method: method})
+		require.NoError(t, err)
+		_, err = w.Write(f[at])
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	return path
+}
+
+func zipped(text string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(text))
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// The graph of tiny in every layout: a triangle 0-1-2 and a node 3; (2, 0) is not stored, (0, 1) stands twice, (3, 3) is a loop.
+
+func tinyOGB() files {
+	return files{
+		"raw/edge.csv.gz":          zipped("0,1\n0,1\n0,2\n1,0\n1,2\n3,3\n"),
+		"raw/node-feat.csv.gz":     zipped("2,0,1\n0,0.0,0\n0,3,0\n0,4e0,0\n"),
+		"raw/node-label.csv.gz":    zipped("0\n0\n1\n1\n"),
+		"raw/num-node-list.csv.gz": zipped("4\n"),
+		"raw/num-edge-list.csv.gz": zipped("6\n"),
+	}
+}
+
+func tinyCSV() files {
+	return files{
+		"edges.csv":    []byte("src,dst\n0,1\n0,1\r\n0, 2\n1,0\n1,2\n3,3\n\n"),
+		"features.csv": []byte("a,b,c\n2,0,1\n0,0.0,0\n0,3,0\n0,4e0,0"),
+		"labels.csv":   []byte("\ufefflabel\n0\n0\n1\n1\n"),
+	}
+}
+
+var tinyRows, tinyCols = []int32{0, 0, 0, 1, 1, 3}, []int32{1, 1, 2, 0, 2, 3}
+
+func tinyFeatures(descr string) []byte {
+	if descr == "<f8" {
+		return npy(descr, "(4, 3)", []float64{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0})
+	}
+	return npy(descr, "(4, 3)", []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0})
+}
+
+func tinyCOO() arrays {
+	return arrays{
+		"row": npy("<i4", "(6,)", tinyRows), "col": npy("<i4", "(6,)", tinyCols), "data": npy("<f8", "(6,)", []float64{1, 1, 1, 1, 1, 1}),
+		"shape": npy("<i8", "(2,)", []int64{4, 4}), "format": npy("|S3", "()", []byte("coo")),
+	}
+}
+
+func tinyReddit() files {
+	return files{
+		redditGraph: tinyCOO().zip(),
+		redditData: arrays{
+			"feature": tinyFeatures("<f8"), "label": npy("<i4", "(4,)", []int32{0, 0, 1, 1}),
+			"node_ids": npy("<i8", "(4,)", []int64{0, 1, 2, 3}), "node_types": npy("<i4", "(4,)", []int32{1, 1, 2, 3}),
+		}.zip(),
+	}
+}
+
+// scipyCSR is the triangle's adjacency as scipy.sparse.save_npz writes it.
+func scipyCSR() arrays {
+	return arrays{
+		"data": npy("<f4", "(6,)", []float32{1, 1, 1, 1, 1, 1}), "indices": npy("<i4", "(6,)", tinyCols),
+		"indptr": npy("<i4", "(5,)", []int32{0, 3, 5, 5, 6}), "shape": npy("<i8", "(2,)", []int64{4, 4}), "format": npy("|S3", "()", []byte("csr")),
+	}
+}
+
+func tinySAINT() files {
+	return files{
+		saintGraph: scipyCSR().zip(), saintFeatures: tinyFeatures("<f8"),
+		saintClasses: []byte(`{"3": 1, "0": 0, "1": 0, "2": 1}`), saintRoles: []byte(`{"tr": [0, 1], "va": [2], "te": [3], "more": {}}`),
+	}
+}
+
+func tinyWikiCS() files {
+	return files{"data.json": []byte(`{"more": [{"a": [1]}], "links": [[1, 1, 2], [0, 2], [], [3]], "features": [[2, 0, 1], [0, 0.0, 0], [0, 3, 0], [0, 4e0, 0]],
+		"labels": [0, 0, 1, 1], "train_masks": [[true]], "val_masks": [[false]]}`)}
+}
+
+var tinyLayouts = []struct {
+	layout Layout
+	files  files
+	load   func(path string, opt Options) (*Dataset, error)
+}{
+	{LayoutOGB, tinyOGB(), LoadOGB}, {LayoutReddit, tinyReddit(), LoadReddit}, {LayoutSAINT, tinySAINT(), LoadSAINT},
+	{LayoutWikiCS, tinyWikiCS(), LoadWikiCS}, {LayoutCSV, tinyCSV(), LoadCSV},
+	{LayoutNPZ, files{"tiny.npz": tiny().with("attr_data", nil).with("attr_matrix", tinyFeatures("<f4")).zip()}, Load},
+}
+
+func requireTiny(t *testing.T, ds *Dataset) {
+	t.Helper()
+	require.Equal(t, Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
+	require.Equal(t, Features{Rows: 4, Cols: 3, Dense: []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}}, ds.Graph.Features)
+	require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
+	require.Equal(t, 2, ds.NumClasses)
+	require.Len(t, ds.Checksum, 64)
+	require.Equal(t, []string{
+		"2 of 6 stored adjacency entries: edges stored in one direction only were mirrored",
+		"1 of 6 stored adjacency entries: duplicate edge entries were dropped",
+		"1 of 6 stored adjacency entries: self-loops were dropped",
+	}, ds.Notes[:3])
+}
+
+// Every layout, as a folder, as archives stored and compressed, and deeper in an archive, is the same graph.
+func TestLayouts(t *testing.T) {
+	for _, tc := range tinyLayouts {
+		t.Run(tc.layout.String(), func(t *testing.T) {
+			deep := files{}
+			for at, content := range tc.files {
+				deep["tiny_graph/"+at] = content
+			}
+			for _, path := range []string{
+				tc.files.folder(t, "tiny_graph"), tc.files.archive(t, "tiny_graph.zip", zip.Store),
+				tc.files.archive(t, "tiny_graph.zip", zip.Deflate), deep.archive(t, "other.zip", zip.Deflate),
+			} {
+				ds, err := tc.load(path, Options{Normalization: Raw})
+				require.NoError(t, err)
+				requireTiny(t, ds)
+				if want := map[Layout]string{LayoutReddit: "reddit", LayoutWikiCS: "wikics", LayoutNPZ: "tiny"}[tc.layout]; want != "" {
+					require.Equal(t, want, ds.Name)
+				} else {
+					require.Equal(t, "tiny-graph", ds.Name)
+				}
+			}
+			ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
+			require.NoError(t, err)
+			require.Equal(t, Features{Rows: 4}, ds.Graph.Features)
+			require.True(t, strings.HasSuffix(ds.Name, "-topology"))
+
+			_, err = tc.load(filepath.Join(t.TempDir(), "absent"), Options{})
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			_, err = tc.load(files{"other.txt": nil}.folder(t, "x"), Options{})
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			broken := filepath.Join(t.TempDir(), "broken.zip")
+			require.NoError(t, os.WriteFile(broken, []byte("PK"), 0o600))
+			_, err = tc.load(broken, Options{})
+			require.ErrorContains(t, err, "broken.zip: neither a folder nor a complete zip archive")
+		})
+	}
+	_, err := LayoutGenerated.load("x", Options{})
+	require.ErrorContains(t, err, "not read from files")
+}
+
+func TestLayoutNotes(t *testing.T) {
+	for _, tc := range []struct {
+		ds   func() (*Dataset, error)
+		want string
+	}{
+		{func() (*Dataset, error) { return LoadSAINT(tinySAINT().folder(t, "x"), Options{}) }, "2 training, 1 validation and 1 test nodes (role.json) is not used"},
+		{func() (*Dataset, error) { return LoadReddit(tinyReddit().folder(t, "x"), Options{}) }, "node_types"},
+		{func() (*Dataset, error) { return LoadWikiCS(tinyWikiCS().folder(t, "x"), Options{}) }, "masks"},
+		{func() (*Dataset, error) {
+			zero := tinyCOO().with("data", npy("<i1", "(6,)", []int8{1, 1, 0, 1, 1, 1})).zip()
+			return LoadReddit(tinyReddit().with(redditGraph, zero).folder(t, "x"), Options{})
+		}, "1 of 6 stored adjacency entries: edge entries of value zero were dropped"},
+	} {
+		ds, err := tc.ds()
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(ds.Notes, "\n"), tc.want)
+	}
+}
+
+// The features of one's own graph may be an array, a sparse matrix or Load's keys.
+func TestCSVFeatures(t *testing.T) {
+	base := tinyCSV().with("features.csv", nil)
+	sparse := arrays{
+		"data": tiny()["attr_data"], "indices": tiny()["attr_indices"], "indptr": tiny()["attr_indptr"], "shape": tiny()["attr_shape"],
+	}
+	load := tiny()
+	maps.DeleteFunc(load, func(key string, _ []byte) bool { return !strings.HasPrefix(key, "attr") })
+	for name, f := range map[string]files{
+		"npy":        base.with("features.npy", tinyFeatures("<f8")),
+		"npz":        base.with("features.npz", arrays{"x": tinyFeatures("<f4")}.zip()),
+		"sparse":     base.with("features.npz", sparse.zip()),
+		"attr":       base.with("features.npz", load.zip()),
+		"compressed": base.with("features.csv.gz", zipped("2,0,1\n0,0,0\n0,3,0\n0,4,0\n")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ds, err := LoadCSV(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: Raw})
+			require.NoError(t, err)
+			require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, toDense(&ds.Graph.Features))
+		})
+	}
+}
+
+func TestLayoutErrors(t *testing.T) {
+	ogb, csv, saint, reddit, wiki := tinyOGB(), tinyCSV(), tinySAINT(), tinyReddit(), tinyWikiCS()
+	table := func(name, text string) files { return ogb.with("raw/"+name, zipped(text)) }
+	own := func(name, text string) files { return csv.with(name, []byte(text)) }
+	json := func(text string) files { return wiki.with("data.json", []byte(text)) }
+	for name, tc := range map[string]struct {
+		layout Layout
+		files  files
+		want   string
+	}{
+		"edge of 3":         {LayoutOGB, table("edge.csv.gz", "0,1\n1,2,3\n"), "raw/edge.csv.gz: line 2 has 3 columns, want 2"},
+		"edge of 1":         {LayoutOGB, table("edge.csv.gz", "0,1\n1\n"), "raw/edge.csv.gz: line 2 has 1 columns, want 2"},
+		"edge of words":     {LayoutOGB, table("edge.csv.gz", "0,1\n1,x\n"), `raw/edge.csv.gz: line 2, column 2 is "x", want a node from 0 to 3`},
+		"edge beyond":       {LayoutOGB, table("edge.csv.gz", "0,1\n4,0\n"), `raw/edge.csv.gz: line 2, column 1 is "4", want a node from 0 to 3`},
+		"header in OGB":     {LayoutOGB, table("edge.csv.gz", "src,dst\n0,1\n"), `raw/edge.csv.gz: line 1, column 1 is "src"`},
+		"too few edges":     {LayoutOGB, table("edge.csv.gz", "0,1\n"), "raw/edge.csv.gz: 1 lines, want 6, as num-edge-list.csv.gz says"},
+		"too many edges":    {LayoutOGB, table("edge.csv.gz", strings.Repeat("0,1\n", 7)), "raw/edge.csv.gz: more than 6 lines, as num-edge-list.csv.gz says"},
+		"two graphs":        {LayoutOGB, table("num-node-list.csv.gz", "4\n4\n"), "raw/num-node-list.csv.gz: more than 1 lines, for one graph"},
+		"too few labels":    {LayoutOGB, table("node-label.csv.gz", "0\n0\n1\n"), "raw/node-label.csv.gz: 3 lines, want 4, as num-node-list.csv.gz says"},
+		"several labels":    {LayoutOGB, table("node-label.csv.gz", "0,1\n0,1\n1,1\n1,1\n"), "raw/node-label.csv.gz: line 1 has 2 columns, want 1"},
+		"NaN label":         {LayoutOGB, table("node-label.csv.gz", "0\nnan\n1\n1\n"), `raw/node-label.csv.gz: line 2 is "nan", want a class id`},
+		"class beyond":      {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"), "class id 9 in 4 lines"},
+		"no features":       {LayoutOGB, ogb.with("raw/node-feat.csv.gz", nil), "raw/node-feat.csv.gz: missing: the dataset has no node features; add the file, or read the topology alone"},
+		"NaN feature":       {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,nan\n1,2\n1,2\n"), `raw/node-feat.csv.gz: line 2, column 2 is "nan", want a finite number`},
+		"giant feature":     {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1e40,2\n1,2\n"), `line 3, column 1 is "1e40", want a number within float32`},
+		"empty feature":     {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1,\n1,2\n"), `line 3, column 2 is "", want a finite number`},
+		"ragged features":   {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1\n1,2\n"), "line 3 has 1 columns, want 2"},
+		"feature rows":      {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n"), "raw/node-feat.csv.gz: 2 lines, want 4, one a node"},
+		"not gzip":          {LayoutOGB, ogb.with("raw/edge.csv.gz", []byte("0,1\n")), "raw/edge.csv.gz: not a gzip file"},
+		"gzip cut":          {LayoutOGB, ogb.with("raw/edge.csv.gz", zipped("0,1\n0,2\n")[:20]), "unexpected EOF"},
+		"gzip flipped":      {LayoutOGB, ogb.with("raw/edge.csv.gz", flip(zipped("0,1\n0,1\n0,2\n1,0\n1,2\n3,3\n"), -6)), "gzip: invalid checksum"},
+		"no labels file":    {LayoutOGB, ogb.with("raw/node-label.csv.gz", nil), "raw/node-label.csv.gz: missing"},
+		"two datasets":      {LayoutOGB, files{"a/raw/edge.csv.gz": nil, "b/raw/edge.csv.gz": nil}, "both a/raw/edge.csv.gz and b/raw/edge.csv.gz are there; name the folder of one"},
+		"blank line":        {LayoutCSV, own("edges.csv", "src,dst\n0,1\n\n1,2\n"), "edges.csv: line 3 has 1 columns, want 2"},
+		"negative node":     {LayoutCSV, own("edges.csv", "src,dst\n0,1\n1,-2\n"), `edges.csv: line 3, column 2 is "-2", want a node from 0 to 3`},
+		"fraction":          {LayoutCSV, own("edges.csv", "0,1.5\n"), `edges.csv: line 1, column 2 is "1.5"`},
+		"weights":           {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2"},
+		"word in a line":    {LayoutCSV, own("edges.csv", "O,1\n0,1\n"), `edges.csv: line 1, column 1 is "O"`},
+		"words in labels":   {LayoutCSV, own("labels.csv", "label\n0\ncat\n"), `labels.csv: line 3 is "cat", want a class id`},
+		"header alone":      {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
+		"empty labels":      {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
+		"no features.csv":   {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},
+		"empty features":    {LayoutCSV, own("features.csv", "\n \n"), "features.csv: 0 lines, want 4, one a node"},
+		"npy rows":          {LayoutCSV, csv.with("features.npy", npy("<f4", "(3, 2)", make([]float32, 6))), "features.npy: shape [3 2], want 4 rows"},
+		"npy cut":           {LayoutCSV, csv.with("features.npy", tinyFeatures("<f4")[:150]), "features.npy: shape [4 3] does not match"},
+		"npy of text":       {LayoutCSV, csv.with("features.npy", []byte("1,2")), "features.npy: not a NumPy array"},
+		"node without id":   {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "x": 1}`)), `class_map.json: at byte 20: key "x", want a node from 0 to 3`},
+		"node beyond":       {LayoutSAINT, saint.with(saintClasses, []byte(`{"4": 0}`)), `key "4", want a node from 0 to 3`},
+		"node twice":        {LayoutSAINT, saint.with(saintClasses, []byte(`{"1": 0, "1": 0}`)), "node 1 stands twice"},
+		"node left out":     {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "3": 1}`)), "class_map.json: node 2 of 4 has no class"},
+		"list of classes":   {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": [0, 1]}`)), "several labels each, which is not supported"},
+		"class past nodes":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0 has class 4 of 4 nodes"},
+		"map cut":           {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0,`)), "class_map.json: at byte 8: unexpected EOF"},
+		"more than a map":   {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "2": 0, "3": 1} {}`)), "more after the end"},
+		"roles of words":    {LayoutSAINT, saint.with(saintRoles, []byte(`{"tr": 1}`)), "role.json: at byte 8: 1, want ["},
+		"oblong":            {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("shape", npy("<i8", "(2,)", []int64{4, 5})).zip()), `adj_full.npz: key "shape": [4, 5], want a square`},
+		"no data":           {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("data", nil).zip()), `adj_full.npz: key "data": missing`},
+		"NaN in data":       {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("data", npy("<f4", "(6,)", []float32{1, float32(math.NaN()), 1, 1, 1, 1})).zip()), `"data": entry 1 is NaN`},
+		"row past shape":    {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("row", npy("<i4", "(6,)", []int32{0, 4, 0, 1, 1, 3})).zip()), `reddit_graph.npz: key "row": entry 1 is 4`},
+		"short col":         {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("col", npy("<i4", "(5,)", make([]int32, 5))).zip()), `key "col": 5 indices, but row has 6`},
+		"short data":        {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("data", npy("<i4", "(5,)", make([]int32, 5))).zip()), `key "data": 5 values for 6`},
+		"empty shape":       {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("shape", npy("<i8", "(2,)", []int64{0, 0})).zip()), `key "shape": [0, 0] for 4 labels`},
+		"no data file":      {LayoutReddit, reddit.with(redditData, nil), "reddit_data.npz: missing"},
+		"graph is no npz":   {LayoutReddit, reddit.with(redditGraph, []byte("PK")), "reddit_graph.npz: not a complete npz archive"},
+		"no links":          {LayoutWikiCS, json(`{"labels": [0], "features": [[1]]}`), `data.json: field "links" is missing`},
+		"links twice":       {LayoutWikiCS, json(`{"links": [[]], "links": [[]]}`), `field "links" stands twice`},
+		"too many links":    {LayoutWikiCS, json(`{"labels": [0], "features": [[1]], "links": [[], []]}`), `field "links" has 2 lists for 1 labels`},
+		"rows of features":  {LayoutWikiCS, json(`{"labels": [0, 0], "features": [[1]], "links": [[], []]}`), `field "features" has 1 rows for 2 labels`},
+		"ragged rows":       {LayoutWikiCS, json(`{"features": [[1, 2], [1]]}`), `field "features": at byte 25: row 1 has 1 numbers, want 2`},
+		"empty rows":        {LayoutWikiCS, json(`{"features": [[], []]}`), "row 0 has 0 numbers, want 1"},
+		"feature of words":  {LayoutWikiCS, json(`{"features": [["x"]]}`), `data.json: field "features": at byte 18: x, want a number`},
+		"float32 exceeded":  {LayoutWikiCS, json(`{"features": [[1e40]]}`), "1e40, want a number within float32"},
+		"label of words":    {LayoutWikiCS, json(`{"labels": ["x"]}`), `field "labels": at byte 15: x, want a class id`},
+		"label of fraction": {LayoutWikiCS, json(`{"labels": [0.5]}`), "0.5, want a class id"},
+		"link beyond":       {LayoutWikiCS, json(`{"labels": [0], "features": [[1]], "links": [[1]]}`), `field "links": node 0 is linked to 1 of 1 nodes`},
+		"label past nodes":  {LayoutWikiCS, json(`{"labels": [1], "features": [[1]], "links": [[]]}`), "node 0 has class 1 of 1 nodes"},
+		"no nodes":          {LayoutWikiCS, json(`{"labels": [], "features": [], "links": []}`), `field "labels" is empty`},
+		"a list":            {LayoutWikiCS, json(`[]`), "data.json: at byte 1: [, want {"},
+		"JSON cut":          {LayoutWikiCS, json(`{"labels": [0, 1`), "unexpected EOF; download it again"},
+		"JSON broken":       {LayoutWikiCS, json(`{"labels": [0} `), "invalid character"},
+		"JSON cut in skip":  {LayoutWikiCS, json(`{"x": [0, 1`), "unexpected EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.layout.load(tc.files.folder(t, "bad"), Options{})
+			require.ErrorContains(t, err, tc.want)
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+// flip changes one bit, counted from the end if at is negative.
+func flip(content []byte, at int) []byte {
+	content = slices.Clone(content)
+	content[(at+len(content))%len(content)] ^= 1
+	return content
+}
+
+// A table that spans many blocks, with every kind of line, comes out in order.
+func TestTableInOrder(t *testing.T) {
+	var b bytes.Buffer
+	var want []float32
+	b.WriteString("x,y,z\n")
+	for i := 0; b.Len() < 5*blockBytes; i++ {
+		v := float32(i) / 8
+		end := "\n"
+		if i%7 == 0 {
+			end = "\r\n"
+		}
+		fmt.Fprintf(&b, "%v, %v ,%ve-0%s", v, -v, i, end)
+		want = append(want, v, -v, float32(i))
+	}
+	for _, rows := range []int{-1, len(want) / 3} {
+		for _, read := range []int64{int64(b.Len()) / 20, int64(b.Len()), 2 * int64(b.Len())} { // however far the file seems to be
+			in := text{bytes.NewReader(b.Bytes()), func() (int64, int64) { return read, int64(b.Len()) }}
+			got, cols, err := readTable(in, tableSpec[float32]{cell: feature(), rows: rows, header: true})
+			require.NoError(t, err)
+			require.Equal(t, 3, cols)
+			require.True(t, slices.Equal(want, got))
+		}
+	}
+	// The lowest of many wrong lines is named, whichever worker is first.
+	broken := bytes.ReplaceAll(b.Bytes(), []byte("5e-0"), []byte("5f-0"))
+	in := text{bytes.NewReader(broken), func() (int64, int64) { return 1, 1 }}
+	_, _, err := readTable(in, tableSpec[float32]{cell: feature(), rows: -1, header: true})
+	require.ErrorContains(t, err, `line 7, column 3 is "5f-0"`)
+}
+
+// What a small file claims must not be allocated: a number of nodes or columns far beyond its size.
+func TestClaimsAreNotBelieved(t *testing.T) {
+	many := tinyOGB().with("raw/num-node-list.csv.gz", zipped("2147483646\n")).with("raw/num-edge-list.csv.gz", zipped("2147483646\n"))
+	path := many.folder(t, "many")
+	requireFrugal(t, 64<<20, func() {
+		_, err := LoadOGB(path, Options{})
+		require.ErrorContains(t, err, "want 2147483646")
+	})
+	wide := tinyCSV().with("features.csv", []byte(strings.Repeat("1,", 200_000)+"1\n"+strings.Repeat("1\n", 200_000)))
+	path = wide.folder(t, "wide")
+	requireFrugal(t, 64<<20, func() {
+		_, err := LoadCSV(path, Options{})
+		require.ErrorContains(t, err, "features.csv: ")
+	})
+	blank := tinyCSV().with("labels.csv.gz", zipped(strings.Repeat("\n", maxBlank+4<<20))).with("labels.csv", nil)
+	path = blank.folder(t, "blank")
+	requireFrugal(t, 128<<20, func() {
+		_, err := LoadCSV(path, Options{})
+		require.ErrorContains(t, err, "blank characters")
+	})
+}
+
+// requireFrugal asserts that a call allocates at most so many bytes in all.
+func requireFrugal(t *testing.T, bytes uint64, call func()) {
+	t.Helper()
+	before := allocated()
+	call()
+	require.Less(t, allocated()-before, bytes)
+}
+
+// The real graph and labels of ogbn-arxiv; it has no features.
+func TestOGBArxivTopology(t *testing.T) {
+	path := realFile(t, "ogbn_arxiv")
+	_, err := LoadOGB(path, Options{})
+	require.ErrorContains(t, err, "node-feat.csv.gz: missing")
+	ds, err := LoadOGB(path, Options{TopologyOnly: true})
+	require.NoError(t, err)
+	require.Equal(t, "ogbn-arxiv-topology", ds.Name)
+	// Nodes and stored edges as OGB publishes them; 1,157,799 undirected edges as PyTorch Geometric's to_undirected counts.
+	require.Equal(t, []int{169343, 1157799, 40}, []int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(), ds.NumClasses})
+	require.Contains(t, strings.Join(ds.Notes, "\n"), "of 1166243 stored adjacency entries")
+	require.True(t, ordered(ds.Graph.Adjacency.Offsets, ds.Graph.Adjacency.Neighbors, 169343))
+	labels, err := LoadOGBLabels(filepath.Join(path, "raw", ogbLabels))
+	require.NoError(t, err)
+	require.Equal(t, labels.Labels, ds.Labels)
+}
+
+func FuzzTable(f *testing.F) {
+	for _, s := range []string{"0,1\n1,2\n", "src,dst\n0,1", "1\n\n2\n", "0,1\r\n 1 , 2 \n\n", ",,,\n,,,\n", "1e5,nan\n", "\n\n\n", "1,2\n1\n"} {
+		f.Add([]byte(s), true)
+		f.Add([]byte(s), false)
+	}
+	f.Fuzz(func(t *testing.T, content []byte, header bool) {
+		in := text{bytes.NewReader(content), func() (int64, int64) { return int64(len(content)), int64(len(content)) }}
+		got, cols, err := readTable(in, tableSpec[float32]{cell: feature(), rows: -1, header: header})
+		want, ok := plainTable(content, header)
+		require.Equal(t, ok, err == nil, "%v", err)
+		if err != nil {
+			return
+		}
+		require.Len(t, got, len(want))
+		for k := range want {
+			require.Equal(t, math.Float32bits(want[k]), math.Float32bits(got[k]))
+		}
+		if len(got) > 0 {
+			require.Zero(t, len(got)%cols)
+		}
+	})
+}
+
+// plainTable is readTable, simple and slow.
+func plainTable(content []byte, header bool) (out []float32, ok bool) {
+	body := strings.TrimRight(string(content), " \t\r\n")
+	if body == "" {
+		return nil, true
+	}
+	lines := strings.Split(body, "\n")
+	lines[0] = strings.TrimPrefix(lines[0], "\ufeff")
+	first := strings.Split(lines[0], ",")
+	names := true
+	for _, field := range first {
+		_, err := parseFloat(strings.TrimSpace(field))
+		names = names && err != nil
+	}
+	if header && names {
+		lines = lines[1:]
+	}
+	for _, line := range lines {
+		fields := strings.Split(line, ",")
+		if len(fields) != len(first) {
+			return nil, false
+		}
+		for _, field := range fields {
+			v, err := strconv.ParseFloat(strings.TrimSpace(field), 32)
+			if err != nil || v-v != 0 || strings.ContainsAny(field, "xX_pPnN") {
+				return nil, false
+			}
+			out = append(out, float32(v))
+		}
+	}
+	return out, true
+}
+
+func FuzzWikiCS(f *testing.F) {
+	f.Add(tinyWikiCS()["data.json"])
+	f.Add([]byte(`{"labels": [0, 0], "features": [[1], [2]], "links": [[1], []]}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		ds, err := parseWikiCS(newJSONReader(bytes.NewReader(content)), Options{})
+		if err == nil {
+			checkAdjacency(t, &ds.Graph.Adjacency)
+			require.NoError(t, ds.fits())
+		}
+	})
+}
+
+func FuzzClassMap(f *testing.F) {
+	f.Add(tinySAINT()[saintClasses], tinySAINT()[saintRoles])
+	f.Fuzz(func(t *testing.T, classes, roles []byte) {
+		if labels, err := parseClassMap(newJSONReader(bytes.NewReader(classes)), 4); err == nil {
+			require.Len(t, labels, 4)
+			require.GreaterOrEqual(t, slices.Min(labels), int32(0))
+		}
+		_, _ = parseRoles(newJSONReader(bytes.NewReader(roles)))
+	})
+}
+
+// FuzzSciPy alters one array of a COO and of a CSR file.
+func FuzzSciPy(f *testing.F) {
+	for key, entry := range tinyCOO() {
+		f.Add(key, entry)
+	}
+	for key, entry := range scipyCSR() {
+		f.Add(key, entry)
+	}
+	f.Fuzz(func(t *testing.T, key string, entry []byte) {
+		file := tinyCOO().with(key, entry).zip()
+		in, err := openNPZ(bytes.NewReader(file), int64(len(file)), "fuzz.npz")
+		require.NoError(t, err)
+		ds := new(Dataset)
+		if readCOO(in, 4, ds) == nil {
+			checkAdjacency(t, &ds.Graph.Adjacency)
+		}
+		file = scipyCSR().with(key, entry).zip()
+		in, err = openNPZ(bytes.NewReader(file), int64(len(file)), "fuzz.npz")
+		require.NoError(t, err)
+		if m, err := readPattern(in, ""); err == nil {
+			ds.setEdges(m.rows, m)
+			checkAdjacency(t, &ds.Graph.Adjacency)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package datasets
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	saintGraph    = "adj_full.npz"   // SciPy's CSR matrix: data, indices, indptr, shape
+	saintFeatures = "feats.npy"      // [nodes, features]
+	saintClasses  = "class_map.json" // {"node": class}
+	saintRoles    = "role.json"      // {"tr": [nodes], "va": [nodes], "te": [nodes]}
+)
+
+// LoadSAINT reads a dataset in GraphSAINT's layout (Flickr and others): a folder or a zip archive with adj_full.npz, feats.npy and
+// class_map.json; role.json, the published split, is only counted in a note. The graph is made undirected, without duplicates and
+// self-loops; Notes say what was repaired.
+//
+// Errors name the file, the key or byte, and what to do, as Load's; several labels a node (Yelp, Amazon, PPI) are one.
+func LoadSAINT(path string, opt Options) (*Dataset, error) { return LayoutSAINT.load(path, opt) }
+
+func readSAINT(b *bundle, opt Options) (*Dataset, error) {
+	ds := &Dataset{Name: strings.ToLower(b.name())}
+	if err := b.readNPZ(saintGraph, func(f *npzFile) error {
+		m, err := readPattern(f, "")
+		if err != nil {
+			return err
+		}
+		ds.setEdges(m.rows, m)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	n := ds.Graph.NumNodes()
+	labels, err := readJSON(b, saintClasses, func(in jsonReader) ([]int32, error) { return parseClassMap(in, n) })
+	if err != nil {
+		return nil, err
+	}
+	ds.setLabels(labels)
+	if b.has(saintRoles) {
+		note, err := readJSON(b, saintRoles, parseRoles)
+		if err != nil {
+			return nil, err
+		}
+		ds.Notes = append(ds.Notes, note)
+	}
+	return ds.withFeatures(opt, func() error {
+		return b.readNPY(saintFeatures, 2, func(a *npyArray) error { return a.dense(n, ds) })
+	})
+}
+
+// readJSON reads a file that is one JSON value.
+func readJSON[T any](b *bundle, name string, parse func(in jsonReader) (T, error)) (out T, err error) {
+	err = b.read(name, func(m *member) error {
+		in := newJSONReader(bufio.NewReaderSize(m, 1<<16))
+		if out, err = parse(in); err == nil {
+			err = in.end()
+		}
+		if err != nil {
+			return b.errorf(name, "%w", err)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// parseClassMap reads the class of each of n nodes.
+func parseClassMap(in jsonReader, n int) ([]int32, error) {
+	labels := slices.Repeat([]int32{-1}, n)
+	err := in.object(func(key string) error {
+		i, err := parseInt(key)
+		if err != nil || int(i) >= n {
+			return in.errorf("key %.40q, want a node from 0 to %d", key, n-1)
+		}
+		if labels[i] >= 0 {
+			return in.errorf("node %d stands twice", i)
+		}
+		labels[i], err = in.id("a class id")
+		if err != nil {
+			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not supported: choose a dataset with one class a node)", i, err)
+		}
+		if int(labels[i]) >= n {
+			return in.errorf("node %d has class %d of %d nodes; the file is damaged", i, labels[i], n)
+		}
+		return nil
+	})
+	if i := slices.Index(labels, -1); err == nil && i >= 0 {
+		return nil, fmt.Errorf("node %d of %d has no class", i, n)
+	}
+	return labels, err
+}
+
+// parseRoles counts the nodes of the published split.
+func parseRoles(in jsonReader) (note string, err error) {
+	counts := make(map[string]int)
+	err = in.object(func(key string) error {
+		if !slices.Contains([]string{"tr", "va", "te"}, key) {
+			return in.skip()
+		}
+		return in.array(func() error {
+			counts[key]++
+			return in.skip()
+		})
+	})
+	return fmt.Sprintf("the published split of %d training, %d validation and %d test nodes (%s) is not used: the stream draws its own",
+		counts["tr"], counts["va"], counts["te"], saintRoles), err
+}

@@ -1,0 +1,392 @@
+package datasets
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its default.
+// As a dataset's name it is "synthetic:NODES", with ",degree=50,classes=46" and so on behind: see ParseScaled.
+type ScaledOptions struct {
+	Nodes     int
+	Seed      uint64  // default 0
+	Classes   int     // default 20, or fewer so that there are 100 nodes a class
+	Degree    float64 // mean degree, from which repeated draws are missing; default 10
+	Imbalance float64 // size of the largest class over the smallest, at least 1; default 10
+	Homophily float64 // share of edges within a class, in (0, 1]; default 0.8
+	Spread    float64 // standard deviation of the log of a node's attractiveness; default 0.8
+	Columns   int     // dense features; default 64
+	Signal    float64 // distance of a class's centre from the origin, in standard deviations of a node about it; default 1.2
+}
+
+// setting is a field that may follow the size in a name: an *int, *uint64 or *float64.
+type setting struct {
+	name  string
+	field any
+}
+
+func (o *ScaledOptions) settings() []setting {
+	return []setting{{"seed", &o.Seed}, {"classes", &o.Classes}, {"degree", &o.Degree}, {"imbalance", &o.Imbalance},
+		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
+}
+
+// set reads a field's value.
+func (s setting) set(text string) (err error) {
+	switch v := s.field.(type) {
+	case *int:
+		*v, err = strconv.Atoi(text)
+	case *uint64:
+		*v, err = strconv.ParseUint(text, 10, 64)
+	case *float64:
+		*v, err = strconv.ParseFloat(text, 64)
+	}
+	return err
+}
+
+// String returns a field as set reads it.
+func (s setting) String() string {
+	switch v := s.field.(type) {
+	case *int:
+		return fmt.Sprintf("%s=%d", s.name, *v)
+	case *uint64:
+		return fmt.Sprintf("%s=%d", s.name, *v)
+	case *float64:
+		return fmt.Sprintf("%s=%g", s.name, *v)
+	}
+	return s.name
+}
+
+func (o ScaledOptions) withDefaults() ScaledOptions {
+	return ScaledOptions{
+		Nodes:     o.Nodes,
+		Seed:      o.Seed,
+		Classes:   cmp.Or(o.Classes, max(2, min(20, o.Nodes/100))),
+		Degree:    cmp.Or(o.Degree, 10),
+		Imbalance: cmp.Or(o.Imbalance, 10),
+		Homophily: cmp.Or(o.Homophily, 0.8),
+		Spread:    cmp.Or(o.Spread, 0.8),
+		Columns:   cmp.Or(o.Columns, 64),
+		Signal:    cmp.Or(o.Signal, 1.2),
+	}
+}
+
+// Validate returns an error that names every field out of range.
+func (o ScaledOptions) Validate() error {
+	o = o.withDefaults()
+	var bad faults
+	bad.unless(o.Nodes >= 1 && o.Nodes <= math.MaxInt32, "Nodes is %d, want 1 to %d", o.Nodes, math.MaxInt32)
+	bad.unless(o.Classes >= 1 && o.Classes <= 1<<16, "Classes is %d, want 1 to %d", o.Classes, 1<<16)
+	bad.unless(o.Imbalance >= 1 && o.Imbalance <= 1e5, "Imbalance is %g, want 1 to 100000", o.Imbalance)
+	bad.unless(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
+	bad.unless(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
+	bad.unless(o.Columns >= 1 && o.Columns <= 1<<16, "Columns is %d, want 1 to %d", o.Columns, 1<<16)
+	bad.unless(o.Signal > 0 && o.Signal <= 100, "Signal is %g, want above 0 and at most 100", o.Signal)
+	bad.unless(o.Degree > 0 && o.Degree <= float64(o.Nodes), "Degree is %g, want above 0 and at most Nodes", o.Degree)
+	if len(bad) == 0 {
+		smallest := slices.Min(o.sizes())
+		bad.unless(smallest >= 5, "Nodes is %d, which gives the smallest of %d classes only %d with Imbalance %g, want 5", o.Nodes, o.Classes, smallest, o.Imbalance)
+		bad.unless(smallest < 5 || o.Degree <= float64(smallest)/2, "Degree is %g, want at most half the nodes of the smallest class, which has %d", o.Degree, smallest)
+	}
+	return bad.err("scaled synthetic options")
+}
+
+// scaledPrefix begins the names of scaled datasets.
+const scaledPrefix = "synthetic:"
+
+// ParseScaled reads a name such as "synthetic:100000" or "synthetic:2449029,degree=50.5,classes=46,imbalance=1000". Behind the
+// number of nodes come the other fields of ScaledOptions, in lower case and any order. Its error says what is wrong with the name; whether
+// the values are in range is left to Validate.
+func ParseScaled(name string) (ScaledOptions, error) {
+	var o ScaledOptions
+	rest, ok := strings.CutPrefix(name, scaledPrefix)
+	if !ok {
+		return o, fmt.Errorf("datasets: %q does not begin with %s", name, scaledPrefix)
+	}
+	parts := strings.Split(rest, ",")
+	var err error
+	if o.Nodes, err = strconv.Atoi(parts[0]); err != nil || o.Nodes < 1 {
+		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write, for example, %s100000", name, parts[0], scaledPrefix)
+	}
+	left := o.settings()
+	for _, part := range parts[1:] {
+		key, value, _ := strings.Cut(part, "=")
+		k := slices.IndexFunc(left, func(s setting) bool { return s.name == key })
+		if k < 0 {
+			return o, fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
+		}
+		if err := left[k].set(value); err != nil {
+			return o, fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)
+		}
+		left = slices.Delete(left, k, k+1)
+	}
+	return o, nil
+}
+
+// scaledEntry describes a scaled dataset.
+func scaledEntry(name string) (Entry, error) {
+	opt, err := ParseScaled(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	full := opt.withDefaults()
+	return Entry{
+		Name: opt.Name(), Title: "generated graph", Licence: "none needed",
+		True: Stats{Nodes: int64(full.Nodes), Columns: full.Columns, Classes: full.Classes, Tasks: full.Classes / 2},
+	}, opt.Validate()
+}
+
+// openScaled generates the dataset of a name.
+func openScaled(name string, opt Options) (*Dataset, error) {
+	scaled, err := ParseScaled(name)
+	if err != nil {
+		return nil, err
+	}
+	ds, err := Scaled(scaled)
+	if err != nil {
+		return nil, err
+	}
+	return ds, ds.Graph.Features.Normalize(opt.Normalization)
+}
+
+// Name returns the name that ParseScaled reads: the size, and the fields that differ from their defaults.
+func (o ScaledOptions) Name() string {
+	full, plain := o.withDefaults(), ScaledOptions{Nodes: o.Nodes}.withDefaults()
+	name := scaledPrefix + strconv.Itoa(o.Nodes)
+	defaults := plain.settings()
+	for k, s := range full.settings() {
+		if s.String() != defaults[k].String() {
+			name += "," + s.String()
+		}
+	}
+	return name
+}
+
+// sizes returns the classes' sizes, smallest first: a geometric progression from 1 to Imbalance.
+func (o ScaledOptions) sizes() []int {
+	weight := make([]float64, o.Classes)
+	for rank := range weight {
+		weight[rank] = math.Pow(o.Imbalance, float64(rank)/float64(max(1, o.Classes-1)))
+	}
+	sizes := make([]int, o.Classes)
+	before := 0
+	for rank, share := range cumulate(weight) {
+		end := int(math.Round(share * float64(o.Nodes)))
+		sizes[rank], before = end-before, end
+	}
+	return sizes
+}
+
+// Scaled generates a graph of any size: planted classes of unequal size in random order; Nodes·Degree/2 draws of edges, one end by
+// attractiveness (log-normal), the other by attractiveness within the same class with probability Homophily, else within the class before
+// or after it, repeats and self-loops being dropped; and dense features, a random centre of length Signal for each class and a standard
+// normal for each node about it. Equal options give equal graphs on any number of cores.
+//
+// O(Nodes·Columns + edges) time, and memory of the result and 8 bytes an edge: every draw takes constant time, by alias tables
+// (Walker 1977), and edges are sorted by counting.
+//
+// It returns an error if an option is out of range.
+func Scaled(opt ScaledOptions) (*Dataset, error) {
+	if err := opt.Validate(); err != nil {
+		return nil, err
+	}
+	opt = opt.withDefaults()
+	labels := scaledLabels(opt)
+	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-scaled 1 %+v", opt))
+	ds := &Dataset{
+		Name:       opt.Name(),
+		Labels:     labels,
+		NumClasses: opt.Classes,
+		Checksum:   hex.EncodeToString(sum[:]),
+		Synthetic:  true,
+	}
+	ds.Graph.Adjacency = newBlockModel(opt, labels).edges(func(chunk int) *rand.Rand {
+		return stream(opt.Seed, fmt.Sprintf("scaled/edges/%d", chunk))
+	})
+	ds.Graph.Features = gaussianFeatures(labels, opt)
+	return ds, nil
+}
+
+func scaledLabels(opt ScaledOptions) []int32 {
+	rng := stream(opt.Seed, "scaled/labels")
+	class := rng.Perm(opt.Classes)
+	labels := make([]int32, 0, opt.Nodes)
+	for rank, size := range opt.sizes() {
+		labels = append(labels, slices.Repeat([]int32{int32(class[rank])}, size)...)
+	}
+	rng.Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
+	return labels
+}
+
+// blockModel draws the ends of edges.
+type blockModel struct {
+	opt     ScaledOptions
+	members []int32 // nodes, class by class
+	start   []int   // of each class among the members
+	within  []alias // by attractiveness, among a class's members
+	class   alias   // by the attractiveness of its members together
+}
+
+func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
+	m := &blockModel{opt: opt, members: make([]int32, len(labels)), start: make([]int, opt.Classes+1), within: make([]alias, opt.Classes)}
+	for _, c := range labels {
+		m.start[c+1]++
+	}
+	for c := range opt.Classes {
+		m.start[c+1] += m.start[c]
+	}
+	next := slices.Clone(m.start)
+	for i, c := range labels {
+		m.members[next[c]] = int32(i)
+		next[c]++
+	}
+	rng := stream(opt.Seed, "scaled/attractiveness")
+	together := make([]float64, opt.Classes)
+	for c := range opt.Classes {
+		weight := make([]float64, m.start[c+1]-m.start[c])
+		for k := range weight {
+			weight[k] = math.Exp(opt.Spread * rng.NormFloat64())
+			together[c] += weight[k]
+		}
+		m.within[c] = newAlias(weight)
+	}
+	m.class = newAlias(together)
+	return m
+}
+
+// chunkEdges are drawn from one random stream, so that the graph does not depend on the number of cores.
+const chunkEdges = 1 << 15
+
+// edges draws all edges, chunks of them in parallel.
+func (m *blockModel) edges(rng func(chunk int) *rand.Rand) Adjacency {
+	want := int(math.Round(float64(m.opt.Nodes) * m.opt.Degree / 2))
+	pairs := make(pairList, 2*want)
+	parallelChunks(want, chunkEdges, func(chunk, first, end int) {
+		r := rng(chunk)
+		for k := first; k < end; k++ {
+			pairs[2*k], pairs[2*k+1] = m.draw(r)
+		}
+	})
+	a, _ := cleanAdjacency(m.opt.Nodes, pairs)
+	return a
+}
+
+// draw draws an edge.
+func (m *blockModel) draw(rng *rand.Rand) (i, j int32) {
+	c := m.class.draw(rng)
+	other := c
+	if classes := m.opt.Classes; classes > 1 && rng.Float64() >= m.opt.Homophily {
+		other = (c + 1 + rng.IntN(2)*(classes-2)) % classes // the class after or before
+	}
+	return m.member(c, rng), m.member(other, rng)
+}
+
+func (m *blockModel) member(class int, rng *rand.Rand) int32 {
+	return m.members[m.start[class]+m.within[class].draw(rng)]
+}
+
+// alias is a discrete distribution that is drawn from in constant time: item k is kept with probability keep[k], else replaced by
+// other[k] (Walker 1977; the tables are built in linear time as Vose 1991).
+type alias struct {
+	keep  []float32
+	other []int32
+}
+
+func newAlias(weight []float64) alias {
+	n := len(weight)
+	a := alias{keep: make([]float32, n), other: make([]int32, n)}
+	sum := 0.0
+	for _, w := range weight {
+		sum += w
+	}
+	scaled := make([]float64, n) // mean 1
+	queue := make([]int32, n)    // items below the mean grow from the front, others from the back
+	low, high := 0, n
+	for k, w := range weight {
+		scaled[k] = w * float64(n) / sum
+		if scaled[k] < 1 {
+			queue[low] = int32(k)
+			low++
+		} else {
+			high--
+			queue[high] = int32(k)
+		}
+	}
+	for low > 0 && high < n {
+		poor, rich := queue[low-1], queue[high]
+		a.keep[poor], a.other[poor] = float32(scaled[poor]), rich
+		low--
+		if scaled[rich] -= 1 - scaled[poor]; scaled[rich] < 1 { // now it is poor itself
+			high++
+			queue[low] = rich
+			low++
+		}
+	}
+	for _, k := range slices.Concat(queue[:low], queue[high:]) { // what rounding left over
+		a.keep[k], a.other[k] = 1, k
+	}
+	return a
+}
+
+// draw takes one random number: its product with n has the item above the point and the toss below it.
+func (a alias) draw(rng *rand.Rand) int {
+	item, toss := bits.Mul64(rng.Uint64(), uint64(len(a.keep)))
+	if float32(toss>>40)/(1<<24) < a.keep[item] {
+		return int(item)
+	}
+	return int(a.other[item])
+}
+
+// chunkRows are drawn from one random stream.
+const chunkRows = 1 << 10
+
+// gaussianFeatures draws each node's features about its class's centre.
+func gaussianFeatures(labels []int32, opt ScaledOptions) Features {
+	centre := centres(opt.Classes, opt.Columns, opt.Signal, stream(opt.Seed, "scaled/centres"))
+	out := Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
+	parallelChunks(len(labels), chunkRows, func(chunk, first, end int) {
+		rng := stream(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
+		for i := first; i < end; i++ {
+			_, row := out.Row(i)
+			for k, mean := range centre[labels[i]] {
+				row[k] = mean + float32(rng.NormFloat64())
+			}
+		}
+	})
+	return out
+}
+
+// centres draws points of a given distance from the origin, in random directions.
+func centres(n, columns int, distance float64, rng *rand.Rand) [][]float32 {
+	out := make([][]float32, n)
+	for c := range out {
+		out[c] = make([]float32, columns)
+		square := 0.0
+		for k := range out[c] {
+			v := rng.NormFloat64()
+			out[c][k] = float32(v)
+			square += v * v
+		}
+		for k := range out[c] {
+			out[c][k] *= float32(distance / math.Sqrt(square))
+		}
+	}
+	return out
+}
+
+// parallelChunks cuts n items into chunks of equal size, the last perhaps smaller, and deals them out to all cores.
+func parallelChunks(n, size int, work func(chunk, first, end int)) {
+	chunks := (n + size - 1) / size
+	parallelRows(chunks, n*64, func(first, end int) {
+		for c := first; c < end; c++ {
+			work(c, c*size, min(n, (c+1)*size))
+		}
+	})
+}

@@ -1,0 +1,323 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/fetch"
+)
+
+// shelf is a server with files that a test may change, and an entry of one npz file that it gives out.
+type shelf struct {
+	mu    sync.Mutex
+	files map[string][]byte
+}
+
+func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok := s.files[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write(content)
+}
+
+func (s *shelf) put(path string, content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[path] = content
+}
+
+// newShelf returns a server that has tiny().zip() as /tiny.npz, its entry without any checksum, and an empty data folder.
+func newShelf(t *testing.T) (*shelf, Entry, Store) {
+	s := &shelf{files: map[string][]byte{"/tiny.npz": tiny().zip()}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	ds, err := Load(save(t, tiny().zip()), Options{})
+	require.NoError(t, err)
+	e := Entry{Name: "tiny", Layout: LayoutNPZ, Files: []File{{Name: "tiny.npz", URLs: []string{server.URL + "/tiny.npz"}}},
+		True: Stats{Nodes: int64(ds.Graph.NumNodes()), Classes: ds.NumClasses}}
+	return s, e, Store{Dir: filepath.Join(t.TempDir(), "data")}
+}
+
+func save(t *testing.T, content []byte) string {
+	path := filepath.Join(t.TempDir(), "by-hand.npz")
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	return path
+}
+
+func sum(content []byte) string {
+	h := sha256.Sum256(content)
+	return hex.EncodeToString(h[:])
+}
+
+// left lists the data folder.
+func (s Store) left(t *testing.T) []string {
+	entries, err := os.ReadDir(s.Dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// The first fetch is trusted and recorded; after that nothing else is.
+func TestTrustOnFirstUse(t *testing.T) {
+	shelf, e, s := newShelf(t)
+	var seen []string
+	s.Progress = func(file string, _, _ int64) { seen = append(seen, file) }
+	got, err := s.Get(t.Context(), e)
+	require.NoError(t, err)
+	content := tiny().zip()
+	require.Equal(t, []FileStatus{{Dataset: "tiny", File: "tiny.npz", State: Unrecorded, SHA256: sum(content), Bytes: int64(len(content)), Detail: got[0].Detail}}, got)
+	require.Contains(t, seen, "tiny.npz")
+	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
+	records, err := s.records()
+	require.NoError(t, err)
+	require.Equal(t, Record{SHA256: sum(content), Bytes: int64(len(content)), Source: e.Files[0].URLs[0]}, records["tiny.npz"])
+	require.Equal(t, Recorded, s.verify(t, e).State)
+	_, err = s.open(e, Options{})
+	require.NoError(t, err)
+
+	changed := append(tiny().zip(), 0) // a zip may be followed by bytes: it still reads
+	require.NoError(t, os.WriteFile(s.Path(e.Files[0]), changed, 0o600))
+	status := s.verify(t, e)
+	require.Equal(t, Wrong, status.State)
+	_, fromOpen := s.open(e, Options{})
+	_, fromGet := s.Get(t.Context(), e)
+	for _, text := range []string{status.Detail, fromOpen.Error(), fromGet.Error()} {
+		require.Contains(t, text, sum(content))
+		require.Contains(t, text, sum(changed))
+	}
+
+	require.NoError(t, os.Remove(s.Path(e.Files[0])))
+	shelf.put("/tiny.npz", changed)
+	_, err = s.Get(t.Context(), e)
+	var wrong *fetch.ChecksumError
+	require.ErrorAs(t, err, &wrong, "the publisher changed it")
+	require.ErrorContains(t, err, "saot data import tiny FILE")
+	require.Equal(t, []string{recordsFile}, s.left(t))
+}
+
+// verify returns the state of the entry's first file.
+func (s Store) verify(t *testing.T, e Entry) FileStatus {
+	all, err := s.Verify(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	return all[0]
+}
+
+// A first fetch that brings another dataset or none is not recorded.
+func TestFirstFetchIsRead(t *testing.T) {
+	shelf, e, s := newShelf(t)
+	shelf.put("/tiny.npz", []byte("Quota exceeded"))
+	_, err := s.Get(t.Context(), e)
+	require.ErrorContains(t, err, "npz")
+	require.ErrorContains(t, err, "removed")
+	require.Empty(t, s.left(t))
+	shelf.put("/tiny.npz", tiny().zip())
+	e.True.Nodes++
+	_, err = s.Get(t.Context(), e)
+	require.ErrorContains(t, err, "another dataset")
+	require.Empty(t, s.left(t))
+}
+
+func TestPinned(t *testing.T) {
+	shelf, e, s := newShelf(t)
+	content, other := tiny().zip(), append(tiny().zip(), 0)
+	sums, err := fetch.SumFile(save(t, content))
+	require.NoError(t, err)
+	for name, f := range map[string]File{"SHA-256": {SHA256: sums.SHA256}, "git blob": {GitBlob: sums.GitBlob}} {
+		t.Run(name, func(t *testing.T) {
+			f.Name, f.URLs = "tiny.npz", e.Files[0].URLs
+			e, s := e, Store{Dir: t.TempDir()}
+			e.Files = []File{f}
+			shelf.put("/tiny.npz", other)
+			_, err := s.Get(t.Context(), e)
+			require.ErrorContains(t, err, name)
+			require.Empty(t, s.left(t))
+			shelf.put("/tiny.npz", content)
+			got, err := s.Get(t.Context(), e)
+			require.NoError(t, err)
+			require.Equal(t, Published, got[0].State)
+			require.Equal(t, Published, s.verify(t, e).State)
+
+			require.NoError(t, os.Remove(filepath.Join(s.Dir, recordsFile)))
+			require.NoError(t, os.WriteFile(s.Path(f), other, 0o600))
+			status := s.verify(t, e)
+			require.Equal(t, Wrong, status.State)
+			require.Contains(t, status.Detail, "not the published file")
+			ds, err := s.open(e, Options{})
+			require.NoError(t, err, "a file of one's own under this name may be used")
+			if f.SHA256 != "" {
+				require.Contains(t, ds.Notes[len(ds.Notes)-1], "not the published file")
+			}
+			e.Files[0].Copies = []Copy{{SHA256: sum(other), Origin: "somebody"}}
+			require.Equal(t, KnownCopy, s.verify(t, e).State)
+			got, err = s.Get(t.Context(), e)
+			require.NoError(t, err)
+			require.Equal(t, KnownCopy, got[0].State, "what is there is kept")
+		})
+	}
+	require.NoDirExists(t, s.Dir)
+}
+
+func TestImport(t *testing.T) {
+	_, e, s := newShelf(t)
+	content := tiny().zip()
+	path := save(t, content)
+	require.NoError(t, os.MkdirAll(s.Dir, 0o755))
+	require.NoError(t, os.WriteFile(s.Path(e.Files[0])+".part", []byte("of a broken download"), 0o600))
+	got, err := s.Import(t.Context(), e, path, false)
+	require.NoError(t, err)
+	require.Equal(t, sum(content), got[0].SHA256)
+	require.FileExists(t, path)
+	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
+	require.Equal(t, Recorded, s.verify(t, e).State)
+
+	for name, damage := range map[string]struct {
+		content []byte
+		message string
+	}{"no archive": {[]byte("PK no"), "npz"}, "other graph": {nil, "another dataset"}} {
+		t.Run(name, func(t *testing.T) {
+			e, path := e, path
+			if damage.content != nil {
+				path = save(t, damage.content)
+			} else {
+				e.True.Classes = 99
+			}
+			s := Store{Dir: t.TempDir()}
+			_, err := s.Import(t.Context(), e, path, false)
+			require.ErrorContains(t, err, damage.message)
+			require.Empty(t, s.left(t))
+		})
+	}
+
+	e.Files[0].SHA256 = sum(nil)
+	s = Store{Dir: t.TempDir()}
+	_, err = s.Import(t.Context(), e, path, false)
+	for _, words := range []string{path, sum(nil), sum(content), "--trust"} {
+		require.ErrorContains(t, err, words)
+	}
+	require.Empty(t, s.left(t))
+	_, err = s.Import(t.Context(), e, path, true)
+	require.NoError(t, err)
+	require.Equal(t, Recorded, s.verify(t, e).State)
+	_, err = s.Import(t.Context(), e, save(t, []byte("PK no")), true)
+	require.ErrorContains(t, err, "npz", "trust is in a file that reads")
+
+	_, err = s.Import(t.Context(), e, filepath.Join(s.Dir, "absent"), false)
+	require.ErrorContains(t, err, "check the path")
+	_, err = s.Import(t.Context(), Catalog()[0], path, false)
+	require.ErrorContains(t, err, "generated")
+}
+
+// A dataset of several files is imported from its folder, or file by file under their names.
+func TestImportSeveral(t *testing.T) {
+	e := Entry{Name: "own", Layout: LayoutCSV, Folder: "own", True: Stats{Nodes: 2, Classes: 2},
+		Files: []File{{Name: "own/edges.csv"}, {Name: "own/labels.csv"}, {Name: "own/features.csv"}}}
+	from := t.TempDir()
+	for name, text := range map[string]string{"edges.csv": "0,1\n", "labels.csv": "0\n1\n", "features.csv": "1,0\n0,1\n", "c": "c"} {
+		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(text), 0o600))
+	}
+	s := Store{Dir: t.TempDir()}
+	got, err := s.Import(t.Context(), e, from, false)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	files, folder := s.Present(e)
+	require.Equal(t, 3, files)
+	require.False(t, folder)
+	ds, err := s.open(e, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []int32{0, 1}, ds.Labels)
+
+	s = Store{Dir: t.TempDir()}
+	got, err = s.Import(t.Context(), e, filepath.Join(from, "labels.csv"), false)
+	require.NoError(t, err)
+	require.Equal(t, "own/labels.csv", got[0].File)
+	_, err = s.Import(t.Context(), e, filepath.Join(from, "c"), false)
+	require.ErrorContains(t, err, "import edges.csv, labels.csv")
+
+	require.NoError(t, os.WriteFile(filepath.Join(from, "labels.csv"), []byte("0\n1\n0\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "features.csv"), []byte("1,0\n0,1\n1,1\n"), 0o600))
+	_, err = s.Import(t.Context(), e, from, false)
+	require.ErrorContains(t, err, "has 3 nodes and 2 classes, own has 2 and 2")
+
+	e.Layout = Layout(99)
+	_, err = Store{Dir: t.TempDir()}.Import(t.Context(), e, from, true)
+	require.ErrorContains(t, err, "unknown layout Layout(99)")
+}
+
+// An archive of another layout goes the same way: fetched, read, recorded, opened, and from its unpacked folder too.
+func TestGetArchive(t *testing.T) {
+	shelf, e, s := newShelf(t)
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	folder := filepath.Join(t.TempDir(), "ogbn_toy")
+	for name, text := range map[string]string{"edge": "0,1\n1,2\n", "node-label": "0\n1\n1\n", "node-feat": "1,2\n3,4\n5,6\n", "num-node-list": "3\n", "num-edge-list": "2\n"} {
+		var packed bytes.Buffer
+		g := gzip.NewWriter(&packed)
+		_, err := g.Write([]byte(text))
+		require.NoError(t, errors.Join(err, g.Close()))
+		w, err := z.Create("toy/raw/" + name + ".csv.gz")
+		require.NoError(t, err)
+		_, err = w.Write(packed.Bytes())
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "raw"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "raw", name+".csv.gz"), packed.Bytes(), 0o600))
+	}
+	require.NoError(t, z.Close())
+	shelf.put("/toy.zip", archive.Bytes())
+	e.Name, e.Layout, e.Folder, e.True = "ogbn-toy", LayoutOGB, "ogbn_toy", Stats{Nodes: 3, Classes: 2}
+	e.Files = []File{{Name: "toy.zip", URLs: []string{strings.Replace(e.Files[0].URLs[0], "tiny.npz", "toy.zip", 1)}}}
+	_, err := s.Get(t.Context(), e)
+	require.NoError(t, err)
+	for _, store := range []Store{s, {Dir: filepath.Dir(folder)}} {
+		ds, err := store.open(e, Options{Normalization: Raw})
+		require.NoError(t, err)
+		require.Equal(t, "ogbn-toy", ds.Name)
+		require.Equal(t, 2, ds.Graph.Adjacency.NumEdges())
+	}
+	require.NoError(t, os.WriteFile(s.Path(e.Files[0]), append(archive.Bytes(), 0), 0o600))
+	_, err = s.open(e, Options{})
+	require.Error(t, err, "it has changed")
+}
+
+func TestRecords(t *testing.T) {
+	_, e, s := newShelf(t)
+	require.NoError(t, os.MkdirAll(s.Dir, 0o755))
+	for _, text := range []string{"{", `{"version": 2}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, recordsFile), []byte(text), 0o600))
+		_, err := s.Get(t.Context(), e)
+		require.ErrorContains(t, err, recordsFile)
+		require.ErrorContains(t, err, "remove it")
+	}
+	require.NoError(t, os.Remove(filepath.Join(s.Dir, recordsFile)))
+	var group sync.WaitGroup
+	for i := range 8 { // none is lost
+		group.Go(func() {
+			f := File{Name: string(rune('a' + i))}
+			require.NoError(t, s.record(t.Context(), f, FileStatus{SHA256: sum([]byte(f.Name))}, "test"))
+		})
+	}
+	group.Wait()
+	records, err := s.records()
+	require.NoError(t, err)
+	require.Len(t, records, 8)
+	require.NotContains(t, s.left(t), recordsFile+".lock")
+}

@@ -1,0 +1,147 @@
+package datasets
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+)
+
+// LoadWikiCS reads Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row of numbers, a
+// class id and a list of neighbours. It takes the file, or a folder or zip archive that holds it, and reads it as a stream. The graph is
+// made undirected, without duplicates and self-loops; Notes say what was repaired. The published masks are passed over.
+//
+// Errors name the file, the byte or the field, and what to do: a truncated or damaged file, a missing field, rows of different lengths,
+// ids out of range.
+func LoadWikiCS(path string, opt Options) (*Dataset, error) { return LayoutWikiCS.load(path, opt) }
+
+func readWikiCS(b *bundle, opt Options) (ds *Dataset, err error) {
+	err = b.read(b.only, func(m *member) error {
+		if ds, err = parseWikiCS(newJSONReader(bufio.NewReaderSize(m, 1<<18)), opt); err != nil {
+			return b.errorf(b.only, "%w", err)
+		}
+		return nil
+	})
+	return ds, err
+}
+
+// wikiCS is what has been read of a file, whose fields come in any order.
+type wikiCS struct {
+	labels   []int32
+	src, dst []int32
+	lists    int // of neighbours
+	features []float32
+	rows     int
+	cols     int
+	seen     map[string]bool
+}
+
+func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
+	w := wikiCS{seen: make(map[string]bool)}
+	if err := in.object(func(key string) error { return w.field(in, key, opt) }); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(in.end(), w.check(opt)); err != nil {
+		return nil, err
+	}
+	ds := &Dataset{Name: "wikics"}
+	ds.setLabels(w.labels)
+	ds.setEdges(len(w.labels), coordinates{w.src, w.dst})
+	if w.seen["train_masks"] {
+		ds.Notes = append(ds.Notes, "the published split (masks) is not used: the stream draws its own")
+	}
+	return ds.withFeatures(opt, func() error {
+		ds.Graph.Features = Features{Rows: w.rows, Cols: w.cols, Dense: w.features}
+		return nil
+	})
+}
+
+// field reads one field.
+func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
+	known := key == "features" || key == "labels" || key == "links"
+	if known && w.seen[key] {
+		return in.errorf("field %q stands twice", key)
+	}
+	if known || key == "train_masks" { // and not all the others, which may be many
+		w.seen[key] = true
+	}
+	var err error
+	switch {
+	case key == "labels":
+		err = in.array(func() error { return appendID(in, &w.labels, "a class id") })
+	case key == "links":
+		err = in.array(func() error { return w.neighbors(in) })
+	case key == "features" && !opt.TopologyOnly:
+		err = in.array(func() error { return w.row(in) })
+	default:
+		err = in.skip()
+	}
+	if err != nil {
+		return fmt.Errorf("field %.40q: %w", key, err)
+	}
+	return nil
+}
+
+func appendID(in jsonReader, to *[]int32, what string) error {
+	v, err := in.id(what)
+	*to = append(*to, v)
+	return err
+}
+
+func (w *wikiCS) neighbors(in jsonReader) error {
+	i := int32(w.lists)
+	w.lists++
+	return in.array(func() error {
+		w.src = append(w.src, i)
+		return appendID(in, &w.dst, "a node")
+	})
+}
+
+func (w *wikiCS) row(in jsonReader) error {
+	before := len(w.features)
+	err := in.array(func() error {
+		v, err := in.float()
+		w.features = append(w.features, v)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	cols := len(w.features) - before
+	if w.rows == 0 {
+		w.cols = cols
+	}
+	if cols != w.cols || cols == 0 {
+		return in.errorf("row %d has %d numbers, want %d", w.rows, cols, max(1, w.cols))
+	}
+	w.rows++
+	return nil
+}
+
+// check holds the fields against each other.
+func (w *wikiCS) check(opt Options) error {
+	for _, field := range []string{"labels", "links", "features"} {
+		if !w.seen[field] {
+			return fmt.Errorf("field %q is missing; check that it is Wiki-CS's data.json", field)
+		}
+	}
+	n := len(w.labels)
+	switch {
+	case n == 0:
+		return errors.New(`field "labels" is empty`)
+	case w.lists != n:
+		return fmt.Errorf("field \"links\" has %d lists for %d labels", w.lists, n)
+	case w.rows != n && !opt.TopologyOnly:
+		return fmt.Errorf("field \"features\" has %d rows for %d labels", w.rows, n)
+	}
+	for i, c := range w.labels {
+		if int(c) >= n {
+			return fmt.Errorf("field \"labels\": node %d has class %d of %d nodes; the file is damaged", i, c, n)
+		}
+	}
+	for k, j := range w.dst {
+		if int(j) >= n {
+			return fmt.Errorf("field \"links\": node %d is linked to %d of %d nodes; the file is damaged", w.src[k], j, n)
+		}
+	}
+	return nil
+}
