@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot"
 )
 
@@ -40,6 +41,75 @@ func addConfigFlags(f *pflag.FlagSet, c *saot.Config) {
 	f.IntVar(&c.Buffer, "buffer", c.Buffer, "nodes kept of each past task")
 	f.Var((*list)(&c.FanOut), "fan-out", "neighbours drawn per hop when the buffer is filled, with commas between")
 }
+
+// addStreamFlags binds flags to how a dataset is cut into tasks; the present values are the defaults shown.
+func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
+	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask, "classes of a task; what is left over at the end is dropped")
+	f.Var(classOrder{o}, "class-order", "label, random, or the classes themselves with commas between")
+	f.Uint64Var(&o.OrderSeed, "order-seed", o.OrderSeed, "of --class-order random")
+	f.Var(text{&o.SplitBy}, "split-by", "what the ratios are taken of: each class, or the task as a whole")
+	f.Uint64Var(&o.SplitSeed, "split-seed", o.SplitSeed, "of the division into train, valid and test nodes")
+	f.Float64Var(&o.TrainRatio, "train-ratio", o.TrainRatio, "share of train nodes")
+	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest is valid")
+	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid, "count the valid nodes to the test nodes; only the paper probe does without them")
+	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: then a task's graph holds the nodes of all tasks so far")
+}
+
+// checkStream finds options of a stream that are wrong, and those that the package would take for a default that is not meant.
+func checkStream(given *pflag.FlagSet, o datasets.StreamOptions) error {
+	for _, name := range []string{"classes-per-task", "train-ratio", "test-ratio"} {
+		if f := given.Lookup(name); f.Changed && f.Value.String() == "0" {
+			return usagef("--%s is 0, want more", name)
+		}
+	}
+	if err := o.Validate(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// refuseStreamFlags returns an error if a flag of addStreamFlags was given, where something else says how the stream is cut.
+func refuseStreamFlags(given *pflag.FlagSet, instead string) (err error) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addStreamFlags(all, new(datasets.StreamOptions))
+	given.Visit(func(f *pflag.Flag) {
+		if all.Lookup(f.Name) != nil && err == nil {
+			err = usagef("%s says how the stream is cut: drop --%s", instead, f.Name)
+		}
+	})
+	return err
+}
+
+// classOrder makes a flag of the order of classes.
+type classOrder struct{ o *datasets.StreamOptions }
+
+func (c classOrder) String() string {
+	switch {
+	case c.o == nil:
+		return "" // pflag asks a zero value
+	case c.o.Order == datasets.OrderGiven:
+		return strings.Trim(strings.ReplaceAll(fmt.Sprint(c.o.Classes), " ", ","), "[]")
+	}
+	return c.o.Order.String()
+}
+
+func (c classOrder) Set(s string) error {
+	c.o.Classes = nil
+	if s == datasets.OrderLabel.String() || s == datasets.OrderRandom.String() {
+		return c.o.Order.UnmarshalText([]byte(s))
+	}
+	c.o.Order = datasets.OrderGiven
+	for word := range strings.SplitSeq(s, ",") {
+		class, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
+		if err != nil {
+			return fmt.Errorf("%q is no class: write label, random, or, for example, 4,0,2,1", word)
+		}
+		c.o.Classes = append(c.o.Classes, int32(class))
+	}
+	return nil
+}
+
+func (c classOrder) Type() string { return "order" }
 
 // overlay sets the fields of c whose flags were given.
 func overlay(given *pflag.FlagSet, c *saot.Config) error {

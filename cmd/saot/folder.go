@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/saot-go/saot/saot/continual"
@@ -20,7 +21,7 @@ type folder struct {
 
 // freshName names the folder of a run that the user did not name.
 func freshName(s *settings, now time.Time) string {
-	dataset := filepath.Base(s.Dataset)
+	dataset := strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(filepath.Base(s.Dataset)) // of synthetic:1000,degree=5
 	return filepath.Join("runs", fmt.Sprintf("%s-%s-s%d-%s", dataset, s.Method, s.Seed, now.Format("20060102-150405.000")))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
@@ -26,6 +27,8 @@ const matrixFile = "matrix.png" // the performance matrices of a run folder as a
 // runOptions is what the flags of "saot run" hold.
 type runOptions struct {
 	record
+	cut         datasets.StreamOptions
+	split       string
 	out, resume string
 	log         logMode
 	probes      []string
@@ -42,23 +45,28 @@ func newRunCommand() *cobra.Command {
   saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
   saot run --dataset uai --method random --seed 2  a control
   saot run --dataset uai --sigma 0.75 --points 512 other settings
+  saot run --dataset corafull-topology             real edges and labels, generated features
+  saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
+  saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
   saot run --resume runs/uai-saot-s0-20261121-0915 what was interrupted`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, or path of an .npz file")
+	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, path of an .npz file, or synthetic:NODES")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.Var(text{&o.Method}, "method", "what learns: "+methodList())
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
-	f.Uint64Var(&o.SplitSeed, "split-seed", 1, "of the division into train, valid and test nodes")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
 	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
+	o.cut = datasets.DefaultStreamOptions()
+	addStreamFlags(f, &o.cut)
+	f.StringVar(&o.split, "split", "", "file of saot data split --export that holds the tasks and their nodes, in place of the flags above")
 	o.Learner = saot.DefaultConfig()
 	addConfigFlags(f, &o.Learner)
 	return cmd
@@ -93,7 +101,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	stream, err := r.stream(r.Data)
+	stream, err := r.stream()
 	if err != nil {
 		return err
 	}
@@ -153,6 +161,9 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 	if len(r.Probes) == 0 {
 		return nil, usagef("--probe names no probe: choose paper, converged or both")
 	}
+	if err := o.settleCut(flags, &r); err != nil {
+		return nil, err
+	}
 	if err := r.validate(); err != nil {
 		return nil, usageError{err}
 	}
@@ -166,6 +177,26 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 	return &r, nil
 }
 
+// settleCut records how the stream is cut: by the flags, or by a file.
+func (o *runOptions) settleCut(flags *pflag.FlagSet, r *record) (err error) {
+	if o.split == "" {
+		r.setCut(o.cut)
+		return checkStream(flags, o.cut)
+	}
+	if err := refuseStreamFlags(flags, "--split "+o.split); err != nil {
+		return err
+	}
+	if r.Split, err = filepath.Abs(o.split); err != nil { // so that --resume works from any folder
+		return err
+	}
+	file, err := datasets.ReadSplitFile(r.Split)
+	if err != nil {
+		return err
+	}
+	r.SplitSeed = file.Options.SplitSeed
+	return nil
+}
+
 // settleResumed reads the settings of the folder. Only flags that change no figure may stand beside --resume.
 func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*record, error) {
 	r, err := readRecord(o.resume)
@@ -177,6 +208,8 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*record, error) {
 		case "resume", "log":
 		case "data":
 			r.Data = o.Data
+		case "split":
+			r.Split = o.split
 		case "engine":
 			r.Engine = o.Engine
 		default:

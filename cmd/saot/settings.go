@@ -8,8 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"reflect"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot"
@@ -29,12 +28,33 @@ type settings struct {
 	Seed      uint64            `json:"seed"`
 	Probes    []continual.Probe `json:"probes"`
 	Learner   saot.Config       `json:"learner"`
+
+	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent where all are the defaults or a file has them
+	SplitHash string                 `json:"split_hash,omitempty"` // of the split where it comes from a file
+}
+
+// setCut records how the stream is cut. Defaults leave no trace, so that runs from before there were options stay comparable.
+func (s *settings) setCut(o datasets.StreamOptions) {
+	s.SplitSeed, s.Stream = o.SplitSeed, datasets.StreamOptions{}
+	d := datasets.DefaultStreamOptions()
+	o.SplitSeed, d.SplitSeed = 0, 0
+	if !reflect.DeepEqual(o, d) {
+		s.Stream = o
+	}
+}
+
+// cut is the inverse of setCut.
+func (s *settings) cut() datasets.StreamOptions {
+	o := s.Stream
+	o.SplitSeed = s.SplitSeed
+	return o
 }
 
 // place is where and on what a run computes.
 type place struct {
-	Data   string `json:"data,omitempty"` // folder of the dataset's file
-	Engine string `json:"engine"`         // as engine.Open takes it
+	Data   string `json:"data,omitempty"`  // folder of the dataset's file
+	Split  string `json:"split,omitempty"` // file that the split is read from; "" where it is drawn
+	Engine string `json:"engine"`          // as engine.Open takes it
 }
 
 // record is the content of a run folder's config.json: what it takes to resume.
@@ -60,27 +80,40 @@ func (s *settings) validate() error {
 	if _, err := datasets.ParseNormalization(s.Features); err != nil {
 		return err
 	}
-	known := slices.ContainsFunc(datasets.Catalog(), func(e datasets.Entry) bool { return e.Name == s.Dataset })
-	if !known && !strings.HasSuffix(s.Dataset, ".npz") {
-		_, err := datasets.Open(s.Dataset, "", datasets.Options{})
+	if !datasets.IsPath(s.Dataset) {
+		if _, err := datasets.Lookup(s.Dataset); err != nil {
+			return err
+		}
+	}
+	if err := s.cut().Validate(); err != nil {
 		return err
 	}
 	return s.Learner.Validate()
 }
 
-// stream reads the dataset and cuts it into tasks.
-func (s *settings) stream(dataDir string) (*datasets.Stream, error) {
-	normalization, err := datasets.ParseNormalization(s.Features)
+// stream reads the dataset and cuts it into tasks, by the options or by a file, whose hash it records.
+func (r *record) stream() (*datasets.Stream, error) {
+	normalization, err := datasets.ParseNormalization(r.Features)
 	if err != nil {
 		return nil, err
 	}
-	ds, err := datasets.Open(s.Dataset, dataDir, datasets.Options{Normalization: normalization})
+	ds, err := datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: normalization})
 	if err != nil {
 		return nil, err
 	}
-	o := datasets.DefaultStreamOptions()
-	o.SplitSeed = s.SplitSeed
-	return datasets.NewStream(ds, o)
+	if r.Split == "" {
+		return datasets.NewStream(ds, r.cut())
+	}
+	file, err := datasets.ReadSplitFile(r.Split)
+	if err != nil {
+		return nil, err
+	}
+	s, err := file.Stream(ds)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Split, err)
+	}
+	r.SplitHash = s.SplitHash
+	return s, nil
 }
 
 // readRecord reads the settings of the run in a folder.

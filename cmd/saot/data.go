@@ -1,0 +1,361 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// newDataCommand builds "saot data", which fetches, describes and checks datasets.
+func newDataCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "fetch, describe and check the datasets",
+		Long: `Fetch public datasets into the data folder, where saot run finds them; describe them; check that their files are still
+what they were. Without network, download a file with a browser and import it.
+
+Every file is checked by its published checksum. Where none was ever published, the checksum of the first fetch is
+recorded in checksums.json in the data folder and checked from then on.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&dir, "data", "", "data folder; default $SAOT_DATA, else saot/data in the user's cache")
+	cmd.AddCommand(newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir), newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
+	return cmd
+}
+
+// openStore returns the data folder that the flag names.
+func openStore(dir string) (datasets.Store, error) {
+	var err error
+	if dir == "" {
+		dir, err = datasets.DefaultDir()
+	}
+	return datasets.Store{Dir: dir}, err
+}
+
+// lookup returns the entries of names, or all without any.
+func lookup(names []string) ([]datasets.Entry, error) {
+	if len(names) == 0 {
+		return datasets.Catalog(), nil
+	}
+	var entries []datasets.Entry
+	for _, name := range names {
+		e, err := datasets.Lookup(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func newDataListCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "list the datasets, one a line",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := openStore(*dir)
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			_, _ = fmt.Fprintln(table, "NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT") // Flush reports the error
+			for _, e := range datasets.Catalog() {
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, figure(e.True.Nodes), figure(e.True.Classes), figure(e.True.Tasks), presence(store, e), e.Title)
+			}
+			return table.Flush()
+		},
+	}
+}
+
+// presence says in a word or two whether a dataset's files are there.
+func presence(store datasets.Store, e datasets.Entry) string {
+	files, folder := store.Present(e)
+	switch {
+	case len(e.Files) == 0:
+		return "generated"
+	case folder:
+		return "as a folder"
+	case files == len(e.Files):
+		return "yes"
+	case files > 0:
+		return fmt.Sprintf("%d of %d files", files, len(e.Files))
+	}
+	return "no"
+}
+
+// figure writes a number with commas, and 0 as a dash.
+func figure[T int | int64](n T) string {
+	if n == 0 {
+		return "-"
+	}
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// size writes a number of bytes.
+func size(n int64) string {
+	switch {
+	case n <= 0:
+		return "of unknown size"
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}
+
+func newDataInfoCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "info NAME",
+		Short:   "describe a dataset: its figures in the paper and in truth, files, licence",
+		Example: "  saot data info cora-full",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entries, err := lookup(args)
+			if err != nil {
+				return err
+			}
+			store, err := openStore(*dir)
+			if err != nil {
+				return err
+			}
+			return describe(cmd.OutOrStdout(), store, entries[0])
+		},
+	}
+}
+
+// describe prints what the catalogue knows of a dataset.
+func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) } // Flush reports the error
+	say("%s: %s\n", e.Name, e.Title)
+	say("\tpaper, Table 1\tpaper, appendix\treal files")
+	row := func(name string, of func(datasets.Stats) string) {
+		say("%s\t%s\t%s\t%s", name, of(e.Paper), of(e.Appendix), of(e.True))
+	}
+	row("nodes", func(s datasets.Stats) string { return figure(s.Nodes) })
+	row("edges", func(s datasets.Stats) string { return figure(s.Edges) })
+	row("as stored", func(s datasets.Stats) string { return figure(s.Entries) })
+	row("features", func(s datasets.Stats) string { return figure(s.Columns) })
+	row("classes", func(s datasets.Stats) string { return figure(s.Classes) })
+	row("tasks", func(s datasets.Stats) string { return figure(s.Tasks) })
+	say("(edges of the real files: undirected, without duplicates and self-loops)\n")
+	if e.Note != "" {
+		say("note: %s", e.Note)
+	}
+	say("licence: %s", e.Licence)
+	if e.Citation != "" {
+		say("cite: %s", e.Citation)
+	}
+	say("layout: %s", e.Layout)
+	say("present: %s, in %s", presence(store, e), store.Dir)
+	for _, f := range e.Files {
+		say("file: %s, %s, %s", f.Name, size(f.Bytes), identity(f))
+		for _, address := range f.URLs {
+			say("  from %s", address)
+		}
+	}
+	return table.Flush()
+}
+
+// identity says how a file is recognised.
+func identity(f datasets.File) string {
+	switch {
+	case f.SHA256 != "":
+		return "SHA-256 " + f.SHA256
+	case f.GitBlob != "":
+		return "git blob " + f.GitBlob
+	case len(f.URLs) == 0:
+		return "not published in this form"
+	}
+	return "checksum recorded at the first fetch"
+}
+
+func newDataGetCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get NAME...",
+		Short: "fetch datasets into the data folder and check them",
+		Long: `Fetch the files of datasets that are not there yet, from the first mirror that has them. A download that breaks off is
+resumed, now or by the next get; a file gets its name only after its checksum was right.`,
+		Example: `  saot data get cora-full
+  saot data get ogbn-arxiv reddit --data ~/graphs`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entries, err := lookup(args)
+			if err != nil {
+				return err
+			}
+			store, err := openStore(*dir)
+			if err != nil {
+				return err
+			}
+			bar := newTransfer(cmd.ErrOrStderr())
+			store.Progress = bar.follow
+			for _, e := range entries {
+				if len(e.Files) > 0 {
+					_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; licence: %s; cite: %s\n", e.Name, total(e), e.Licence, e.Citation)
+				}
+				all, err := store.Get(cmd.Context(), e)
+				bar.stop()
+				if err != nil {
+					return err
+				}
+				if err := report(cmd.OutOrStdout(), store, all); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// total is the size of a dataset's files, where it is known.
+func total(e datasets.Entry) string {
+	var sum int64
+	for _, f := range e.Files {
+		if f.Bytes == 0 {
+			return size(0)
+		}
+		sum += f.Bytes
+	}
+	return size(sum)
+}
+
+// report prints a line for each file: its state, place and checksum.
+func report(out io.Writer, store datasets.Store, all []datasets.FileStatus) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		detail := s.Detail
+		if s.SHA256 != "" {
+			detail = strings.TrimPrefix(detail+"; SHA-256 "+s.SHA256, "; ")
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Dataset, s.State, store.Path(datasets.File{Name: s.File}), detail) // Flush reports the error
+	}
+	return table.Flush()
+}
+
+func newDataImportCommand(dir *string) *cobra.Command {
+	trust := false
+	cmd := &cobra.Command{
+		Use:   "import NAME PATH",
+		Short: "take a file that was downloaded by hand into the data folder",
+		Long: `Copy a file of a dataset, or a folder that holds its files, into the data folder under the right name. The copy is checked
+by its checksum, or, where none is known, by reading it; the original is left alone. saot data info NAME says where to
+download it.`,
+		Example: `  saot data import ogbn-arxiv ~/Downloads/arxiv.zip
+  saot data import flickr ~/Downloads/flickr         a folder with adj_full.npz, feats.npy, class_map.json, role.json
+  saot data import cora-ml mine.npz --trust          not the published file, but one that can be read`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entries, err := lookup(args[:1])
+			if err != nil {
+				return err
+			}
+			store, err := openStore(*dir)
+			if err != nil {
+				return err
+			}
+			all, err := store.Import(cmd.Context(), entries[0], args[1], trust)
+			if err != nil {
+				return err
+			}
+			return report(cmd.OutOrStdout(), store, all)
+		},
+	}
+	cmd.Flags().BoolVar(&trust, "trust", false, "take a file that is not the published one if it can be read")
+	return cmd
+}
+
+func newDataVerifyCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [NAME...]",
+		Short: "read the files that are there and check them; exit status 1 if one is wrong",
+		Long: `Read every file of the named datasets, or of all, and say what it is: published (the publisher's bytes), known copy,
+recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong, missing.`,
+		Example: "  saot data verify\n  saot data verify cora-ml uai",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entries, err := lookup(args)
+			if err != nil {
+				return err
+			}
+			store, err := openStore(*dir)
+			if err != nil {
+				return err
+			}
+			all, err := store.Verify(cmd.Context(), entries)
+			if err != nil {
+				return err
+			}
+			if err := report(cmd.OutOrStdout(), store, all); err != nil {
+				return err
+			}
+			return wrong(all)
+		},
+	}
+}
+
+// wrong is an error that names the wrong files.
+func wrong(all []datasets.FileStatus) error {
+	var names []string
+	for _, s := range all {
+		if s.State == datasets.Wrong {
+			names = append(names, s.File)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("wrong files: %s: move them away and run saot data get, or take them as they are with saot data import NAME FILE --trust", strings.Join(names, ", "))
+}
+
+// transfer is the progress bar of downloads, on a terminal only.
+type transfer struct {
+	out  io.Writer // nil where nothing is shown
+	bar  *progressbar.ProgressBar
+	file string
+	max  int64
+}
+
+func newTransfer(out io.Writer) *transfer {
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return &transfer{out: out}
+	}
+	return &transfer{}
+}
+
+// follow moves the bar, and begins a new one with each file.
+func (t *transfer) follow(file string, done, total int64) {
+	if t.out == nil {
+		return
+	}
+	if t.bar == nil || t.file != file || t.max != total {
+		t.stop()
+		t.file, t.max = file, total
+		t.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(t.out), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(24),
+			progressbar.OptionSetDescription(file), progressbar.OptionClearOnFinish())
+	}
+	_ = t.bar.Set64(done) // a picture that cannot be drawn does not matter
+}
+
+// stop takes the bar away.
+func (t *transfer) stop() {
+	if t.bar != nil {
+		_ = t.bar.Clear()
+		t.bar = nil
+	}
+}

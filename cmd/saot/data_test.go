@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+func TestDataList(t *testing.T) {
+	status, stdout, stderr := call(t, "data", "list", "--data", t.TempDir())
+	require.Zero(t, status, stderr)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Len(t, lines, len(datasets.Catalog())+1)
+	require.Regexp(t, `(?m)^ogbn-products +2,449,029 +47 +23 +no `, stdout)
+	require.Regexp(t, `(?m)^synthetic +- +- +- +generated `, stdout)
+}
+
+// The paper's figures stand beside the true ones.
+func TestDataInfo(t *testing.T) {
+	status, stdout, stderr := call(t, "data", "info", "cora-full", "--data", t.TempDir())
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^edges +130,622 +126,842 +63,421$`, stdout)
+	for _, words := range []string{"licence: MIT", "ICLR 2018", "layout: npz", "git blob", "https://github.com/shchur", "present: no"} {
+		require.Contains(t, stdout, words)
+	}
+	for _, e := range datasets.Catalog() {
+		status, _, stderr := call(t, "data", "info", e.Name)
+		require.Zero(t, status, stderr)
+	}
+}
+
+func TestDataBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	write(t, file, "no dataset")
+	write(t, filepath.Join(dir, "damaged", "checksums.json"), "{")
+	write(t, filepath.Join(dir, "damaged", "cora_ml.npz"), "PK")
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+		words  []string
+	}{
+		{"unknown dataset", []string{"get", "corra"}, 2, []string{`"corra"`, "cora-full"}},
+		{"no name", []string{"get"}, 2, []string{"arg"}},
+		{"unknown command", []string{"fetch", "uai"}, 2, []string{"fetch"}},
+		{"two names", []string{"info", "cora", "uai"}, 2, []string{"arg"}},
+		{"import without a path", []string{"import", "uai"}, 2, []string{"arg"}},
+		{"generated", []string{"get", "synthetic"}, 1, []string{"needs no file"}},
+		{"not published", []string{"get", "uai"}, 1, []string{"uai.npz", "saot data import uai FILE"}},
+		{"import of nothing", []string{"import", "uai", filepath.Join(dir, "none")}, 1, []string{"none", "check the path"}},
+		{"import of another file", []string{"import", "cora-ml", file}, 1, []string{file, "git blob", "--trust"}},
+		{"import that does not read", []string{"import", "cora-ml", file, "--trust"}, 1, []string{"npz"}},
+		{"damaged records", []string{"verify", "cora-ml", "--data", filepath.Join(dir, "damaged")}, 1, []string{"checksums.json", "remove it"}},
+		{"folder in the way", []string{"import", "uai", file, "--data", file}, 1, []string{file, "--data"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := filepath.Join(t.TempDir(), "data")
+			args := append([]string{"data"}, c.args...)
+			if !strings.Contains(strings.Join(args, " "), "--data") {
+				args = append(args, "--data", data)
+			}
+			status, _, stderr := call(t, args...)
+			require.Equal(t, c.status, status, stderr)
+			for _, word := range c.words {
+				require.Contains(t, stderr, word)
+			}
+			left, _ := os.ReadDir(data)
+			require.Empty(t, left)
+		})
+	}
+}
+
+func TestDataGetInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitInterrupted, execute(ctx, []string{"data", "get", "cora-ml", "--data", t.TempDir()}, &out, &errs))
+	require.Contains(t, errs.String(), "licence: MIT")
+}
+
+// import, verify and get of a file that is there, with real data.
+func TestDataRound(t *testing.T) {
+	source := filepath.Join(os.Getenv("SAOT_DATA"), "uai.npz")
+	if _, err := os.Stat(source); err != nil {
+		t.Skip("SAOT_DATA has no uai.npz: real data is not at hand")
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	status, stdout, stderr := call(t, "data", "import", "uai", source, "--data", dir)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "known copy")
+	require.Contains(t, stdout, filepath.Join(dir, "uai.npz"))
+	status, stdout, stderr = call(t, "data", "get", "uai", "--data", dir)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "known copy")
+	status, stdout, stderr = call(t, "data", "verify", "--data", dir)
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^uai +known copy .*c58c5fe6`, stdout)
+	require.Regexp(t, `(?m)^cora-ml +missing `, stdout)
+
+	f, err := os.OpenFile(filepath.Join(dir, "uai.npz"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString("!")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	status, stdout, stderr = call(t, "data", "verify", "uai", "--data", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, "it has changed")
+	require.Contains(t, stderr, "wrong files: uai.npz")
+}

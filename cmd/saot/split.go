@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// splitOptions is what the flags of "saot data split" hold.
+type splitOptions struct {
+	dir                *string
+	dataset            string
+	cut                datasets.StreamOptions
+	exportTo, importOf string
+}
+
+// newDataSplitCommand builds "saot data split".
+func newDataSplitCommand(dir *string) *cobra.Command {
+	o := &splitOptions{dir: dir, cut: datasets.DefaultStreamOptions()}
+	cmd := &cobra.Command{
+		Use:   "split",
+		Short: "show how a dataset is cut into tasks; write that to a file or check one",
+		Long: `Cut a dataset into tasks and print them, a line each, with the hash of the split. With --export the split is written to a
+file: one JSON object with the dataset's checksum, the options, and for each task its classes and its train, valid and test
+nodes as ids of the whole dataset. With --import a file is held against the dataset instead: checksum, ids, classes, hash.
+saot run --split FILE runs on it.
+
+Without flags the split is the published protocol's: two classes a task in label order, edges between tasks cut, 60/20/20
+per class, seed 1.`,
+		Example: `  saot data split --dataset cora-ml
+  saot data split --dataset cora-ml --class-order random --order-seed 3 --export split.json
+  saot data split --dataset cora-ml --split-by task --train-ratio 0.5 --fold-valid
+  saot data split --dataset cora-ml --import split.json
+  saot run --dataset cora-ml --split split.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return o.run(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.dataset, "dataset", "synthetic", "name of a dataset, path of an .npz file, or synthetic:NODES")
+	addStreamFlags(f, &o.cut)
+	f.StringVar(&o.exportTo, "export", "", "write the split to this file")
+	f.StringVar(&o.importOf, "import", "", "check the split in this file, in place of drawing one")
+	return cmd
+}
+
+// check finds wrong flags before anything is opened.
+func (o *splitOptions) check(given *pflag.FlagSet) error {
+	if !datasets.IsPath(o.dataset) {
+		if _, err := datasets.Lookup(o.dataset); err != nil {
+			return usageError{err}
+		}
+	}
+	switch {
+	case o.importOf == "":
+		return checkStream(given, o.cut)
+	case o.exportTo != "":
+		return usagef("--export writes a split and --import checks one: choose one of them")
+	}
+	return refuseStreamFlags(given, "--import "+o.importOf)
+}
+
+func (o *splitOptions) run(out io.Writer) error {
+	ds, err := datasets.Open(o.dataset, *o.dir, datasets.Options{})
+	if err != nil {
+		return err
+	}
+	s, err := o.stream(ds)
+	if err != nil {
+		return err
+	}
+	if o.exportTo != "" {
+		if err := datasets.NewSplitFile(ds, s).WriteFile(o.exportTo); err != nil {
+			return err
+		}
+	}
+	return printSplit(out, s, o.exportTo, o.importOf)
+}
+
+// stream draws the split, or takes it from the file.
+func (o *splitOptions) stream(ds *datasets.Dataset) (*datasets.Stream, error) {
+	if o.importOf == "" {
+		return datasets.NewStream(ds, o.cut)
+	}
+	file, err := datasets.ReadSplitFile(o.importOf)
+	if err != nil {
+		return nil, err
+	}
+	s, err := file.Stream(ds)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.importOf, err)
+	}
+	return s, nil
+}
+
+func printSplit(out io.Writer, s *datasets.Stream, written, checked string) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
+	say("task\ttrain\tvalid\ttest\tnodes\tedges\t  classes\n")
+	for _, t := range s.Tasks {
+		say("%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", t.Index+1, len(t.Split.Train), len(t.Split.Valid), len(t.Split.Test),
+			len(t.Nodes), t.Graph.Adjacency.NumEdges(), fmt.Sprint(t.Classes))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, note := range s.Notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
+	}
+	fmt.Fprintf(&b, "split hash: %s\n", s.SplitHash)
+	switch {
+	case written != "":
+		fmt.Fprintf(&b, "written to %s\n", written)
+	case checked != "":
+		fmt.Fprintf(&b, "%s fits %s\n", checked, s.Dataset)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
