@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// NewAdjacency builds the adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both directions;
+// NewAdjacency builds the undirected adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both directions;
 // duplicates and self-loops are dropped. It returns an error if the lengths differ or an entry lies outside [0, n).
 // O(n + E log d) time for E entries and largest degree d, on all cores.
 func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
@@ -22,8 +22,55 @@ func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 			return Adjacency{}, fmt.Errorf("datasets: adjacency: entry %d is (%d, %d), outside the %d nodes", k, src[k], dst[k], n)
 		}
 	}
-	a, _ := cleanAdjacency(n, coordinates{src, dst})
+	a, _ := cleanAdjacency(n, coordinates{src, dst}, Undirected)
 	return a, nil
+}
+
+// Transposed returns the adjacency with every edge turned round; an undirected one is its own transpose and is returned as it
+// is, sharing its arrays. A counting sort: O(NumNodes + NumEdges) time.
+func (a *Adjacency) Transposed() Adjacency {
+	if !a.Directed {
+		return *a
+	}
+	parts := sortParts(a.NumNodes(), len(a.Neighbors))
+	offsets, neighbors := group(a.NumNodes(), parts, nil, func(part int, f func(key, value int32)) {
+		for i := rowShare(a.Offsets, part, parts); i < rowShare(a.Offsets, part+1, parts); i++ {
+			for _, j := range a.Neighborhood(i) {
+				f(j, int32(i)) // rows come in order and the sort is stable, so that the new ones ascend
+			}
+		}
+	})
+	return Adjacency{Offsets: offsets, Neighbors: neighbors, Directed: true}
+}
+
+// Undirected returns the adjacency without directions: nodes are neighbours where an edge joins them either way. An undirected
+// one is returned as it is, sharing its arrays. O(NumNodes + NumEdges) time.
+func (a *Adjacency) Undirected() Adjacency {
+	if !a.Directed {
+		return *a
+	}
+	back := a.Transposed()
+	out := Adjacency{Offsets: make([]int64, len(a.Offsets)), Neighbors: make([]int32, 0, 2*len(a.Neighbors))}
+	for i := range a.NumNodes() {
+		out.Neighbors = appendUnion(out.Neighbors, a.Neighborhood(i), back.Neighborhood(i))
+		out.Offsets[i+1] = int64(len(out.Neighbors))
+	}
+	return out
+}
+
+// appendUnion appends what stands in either of two ascending lists, ascending.
+func appendUnion(to, a, b []int32) []int32 {
+	for len(a) > 0 && len(b) > 0 {
+		v := min(a[0], b[0])
+		if a[0] == v {
+			a = a[1:]
+		}
+		if b[0] == v {
+			b = b[1:]
+		}
+		to = append(to, v)
+	}
+	return append(append(to, a...), b...)
 }
 
 // Induced returns the adjacency that the nodes induce, relabelled: row k belongs to nodes[k]. The nodes must be distinct.
@@ -33,7 +80,7 @@ func (a *Adjacency) Induced(nodes []int32) Adjacency {
 	for k, i := range nodes {
 		position[i] = int32(k) + 1
 	}
-	out := Adjacency{Offsets: make([]int64, len(nodes)+1)}
+	out := Adjacency{Offsets: make([]int64, len(nodes)+1), Directed: a.Directed}
 	for k, i := range nodes {
 		for _, j := range a.Neighborhood(int(i)) {
 			if p := position[j]; p > 0 {
@@ -54,14 +101,17 @@ func (g *Graph) Induced(nodes []int32) *Graph {
 
 // DisjointUnion stacks graphs into one without edges between them: a block-diagonal adjacency and stacked features, node
 // i of the k-th graph being node i + the number of nodes before. It returns an error if there is no graph or if the
-// features differ in width or storage.
+// features differ in width or storage, or if some of the graphs are directed and others are not.
 func DisjointUnion(graphs ...*Graph) (*Graph, error) {
 	if len(graphs) == 0 {
 		return nil, errors.New("datasets: disjoint union of no graphs")
 	}
-	out := &Graph{Adjacency: Adjacency{Offsets: []int64{0}}}
+	out := &Graph{Adjacency: Adjacency{Offsets: []int64{0}, Directed: graphs[0].Adjacency.Directed}}
 	parts := make([]*Features, len(graphs))
 	for k, g := range graphs {
+		if g.Adjacency.Directed != out.Adjacency.Directed {
+			return nil, errors.New("datasets: disjoint union of directed and undirected graphs: read all of them with the same Options.Direction")
+		}
 		parts[k] = &g.Features
 		first := out.NumNodes()
 		if first+g.NumNodes() > math.MaxInt32 {

@@ -39,7 +39,7 @@ func cachedFile(t testing.TB, c Cache) string {
 
 func TestCacheKeepsEverything(t *testing.T) {
 	for _, tc := range tinyLayouts {
-		for _, opt := range []Options{{}, {Normalization: Raw}, {TopologyOnly: true}} {
+		for _, opt := range []Options{{}, {Normalization: Raw}, {TopologyOnly: true}, {Direction: Directed}} {
 			c, lines := testCache(t)
 			path := tc.files.archive(t, "tiny_graph.zip", zip.Store)
 			want, err := tc.load(path, opt)
@@ -77,6 +77,7 @@ func TestCacheNoticesChanges(t *testing.T) {
 	// Other options have a file of their own.
 	require.InDelta(t, 0.894427, open(Options{}).Graph.Features.Dense[0], 1e-6)
 	require.Equal(t, float32(2), open(Options{Normalization: Raw}).Graph.Features.Dense[0])
+	require.Equal(t, 4, open(Options{Direction: Directed}).Graph.Adjacency.NumEdges())
 	require.Empty(t, *lines)
 
 	// The same size and times of modification, at once: the file is too fresh for them to be believed.
@@ -224,7 +225,7 @@ func TestCacheDamage(t *testing.T) {
 	require.ErrorContains(t, err, "the source has changed")
 	next := reseal(bytes.Clone(content), func(b []byte) { b[8]++ })
 	_, err = decodeCache(bytes.NewReader(next), int64(len(next)), key)
-	require.ErrorContains(t, err, "cache version 2, not 1")
+	require.ErrorContains(t, err, "cache version 3, not 2")
 }
 
 // reseal changes a file and makes its sums right again.

@@ -30,7 +30,7 @@ import (
 // A section's sum is the CRC-32C of the CRC-32Cs of its blocks of sumBlock bytes, so that all cores can take it.
 const (
 	cacheMagic   = "SAOTgrph"
-	cacheVersion = 1
+	cacheVersion = 2
 	headerBytes  = 64
 	entryBytes   = 24
 	sectionAlign = 64
@@ -71,14 +71,19 @@ func raw[T int32 | int64 | float32](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
+// withoutArrays returns what the arrays do not say of a dataset.
+func (ds *Dataset) withoutArrays() Dataset {
+	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
+	meta.Labels, meta.Graph = nil, Graph{Adjacency: Adjacency{Directed: a.Directed}, Features: Features{Rows: x.Rows, Cols: x.Cols}}
+	return meta
+}
+
 // writeCache writes a dataset.
 func writeCache(file string, key [32]byte, ds *Dataset) error {
 	if !littleEndian {
 		return errEndian
 	}
-	meta := *ds
-	meta.Labels, meta.Graph = nil, Graph{Features: Features{Rows: ds.Graph.Features.Rows, Cols: ds.Graph.Features.Cols}}
-	text, err := json.Marshal(meta)
+	text, err := json.Marshal(ds.withoutArrays())
 	if err != nil {
 		return err
 	}
@@ -176,7 +181,7 @@ func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 }
 
 // decodeCache checks everything before it is used: the sizes against the file before memory is taken, the sums, and that the arrays fit each
-// other. That an adjacency is symmetric is left to its sum.
+// other. That an undirected adjacency is symmetric is left to its sum.
 func decodeCache(r io.ReaderAt, size int64, key [32]byte) (*Dataset, error) {
 	if !littleEndian {
 		return nil, errEndian
@@ -199,8 +204,7 @@ func decodeCache(r io.ReaderAt, size int64, key [32]byte) (*Dataset, error) {
 	if err := json.Unmarshal(meta, ds); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	// The JSON of this program has no arrays; that of another may.
-	ds.Labels, ds.Graph = nil, Graph{Features: Features{Rows: ds.Graph.Features.Rows, Cols: ds.Graph.Features.Cols}}
+	*ds = ds.withoutArrays() // the JSON of this program has none; that of another may
 	a, x := &ds.Graph.Adjacency, &ds.Graph.Features
 	for _, s := range table {
 		switch s.kind {

@@ -112,12 +112,17 @@ func Lookup(name string) (Entry, error) {
 
 // Open returns a dataset by its catalogue name, read from dataDir; or from a path: that of an .npz file (Load), or one with a
 // slash in it, of a folder or zip of one's own (LoadCSV). An empty dataDir stands for DefaultDir; the names "synthetic" and
-// "synthetic:100000", of a generated graph of that size (ParseScaled), need no folder. A file whose checksum was recorded when it was fetched or imported
-// must still have it; a Note says so where a file is not the published one.
+// "synthetic:100000", of a generated graph of that size (ParseScaled), need no folder and have no directions. A file whose
+// checksum was recorded when it was fetched or imported must still have it; a Note says so where a file is not the published one.
 //
 // It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is missing,
-// one that names both checksums if the file has changed, and those of the layout's reader.
+// one that names both checksums if the file has changed, one if a generated graph is asked for as Directed, and those of the
+// layout's reader.
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
+	generated := name == "synthetic" || strings.HasPrefix(name, scaledPrefix)
+	if generated && opt.Direction != Undirected {
+		return nil, fmt.Errorf("datasets: %s is generated without directions, and Direction is %s: read it undirected, or choose a dataset from files", name, opt.Direction)
+	}
 	if name == "synthetic" {
 		ds, err := Synthetic(opt.Synthetic)
 		if err != nil {

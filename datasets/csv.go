@@ -11,14 +11,14 @@ func csvNames(table string) []string { return []string{table + ".csv", table + "
 
 // LoadCSV reads a graph of one's own: a folder or a zip archive that holds
 //
-//	edges.csv     two node ids a line, from 0, separated by a comma
+//	edges.csv     two node ids a line, from 0, separated by a comma: from the first to the second, where directions are kept
 //	labels.csv    a class id from 0 for each node, a line each, in the order of the ids
 //	features.csv  as many numbers for each node, separated by commas; or
 //	features.npy  the same as an array [nodes, features]; or
 //	features.npz  the same as its only array, or a sparse matrix as scipy.sparse.save_npz writes it (CSR)
 //
-// Every .csv may start with a line of names, and may be compressed (.csv.gz). The graph is made undirected, without duplicates and
-// self-loops; Notes say what was repaired.
+// Every .csv may start with a line of names, and may be compressed (.csv.gz). The graph is read without duplicates and self-loops,
+// undirected unless opt.Direction says otherwise; Notes say what was repaired.
 //
 // Errors name the file and the line or key: a missing file, what is not a number, ids out of range, lines of different lengths, another
 // number of lines than nodes.
@@ -31,7 +31,7 @@ func readCSV(b *bundle, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	ds.setLabels(labels)
-	if err := readPairs(b, b.choose(csvNames("edges")), ds, tableSpec[int32]{rows: -1, header: true}); err != nil {
+	if err := readPairs(b, b.choose(csvNames("edges")), ds, opt.Direction, tableSpec[int32]{rows: -1, header: true}); err != nil {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error { return readOwnFeatures(b, ds) })

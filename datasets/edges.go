@@ -54,7 +54,7 @@ type repairs struct {
 	Zeros      int // entries passed over
 	SelfLoops  int // entries (i, i), dropped
 	Duplicates int // entries that repeat another in the same direction, dropped
-	OneWay     int // edges that stood in one direction only, mirrored
+	OneWay     int // edges that stood in one direction only, mirrored; 0 where directions are kept
 }
 
 // notes says what was repaired, a line each.
@@ -76,13 +76,79 @@ func (r repairs) notes() []string {
 	return out
 }
 
-// cleanAdjacency makes entries, all within [0, n), into a symmetric adjacency without duplicates and self-loops.
+// count enters how many entries and, among them, self-loops each part of a list turned out to have.
+func (r *repairs) count(seen, loops []int) {
+	r.Zeros = r.Stored
+	for p := range seen {
+		r.SelfLoops += loops[p]
+		r.Zeros -= seen[p]
+	}
+}
+
+// cleanAdjacency makes entries (i, j), all within [0, n), into an adjacency without duplicates and self-loops. Undirected, it is
+// symmetric; directed, i stands in the row of j.
+func cleanAdjacency(n int, list edgeList, direction Direction) (Adjacency, repairs) {
+	if direction == Directed {
+		return cleanDirected(n, list)
+	}
+	return cleanUndirected(n, list)
+}
+
+// cleanDirected groups the entries by the node that they point at, sorts each group and drops its repeats. Beside the list it
+// holds 4 bytes an entry, which the result keeps.
+func cleanDirected(n int, list edgeList) (Adjacency, repairs) {
+	fixed := repairs{Stored: list.size()}
+	start, sources := inward(n, sortParts(n, list.size()), list, &fixed)
+	kept := distinctRows(start, sources)
+	a := Adjacency{Offsets: make([]int64, n+1), Directed: true}
+	for i := range n {
+		a.Offsets[i+1] = a.Offsets[i] + int64(kept[i])
+		copy(sources[a.Offsets[i]:], sources[start[i]:start[i]+int64(kept[i])]) // a row only ever moves towards the front
+	}
+	a.Neighbors = slices.Clip(sources[:a.Offsets[n]])
+	fixed.Duplicates = fixed.Stored - fixed.Zeros - fixed.SelfLoops - a.NumEdges()
+	return a, fixed
+}
+
+// inward groups the sources of the entries by their destination.
+func inward(n, parts int, list edgeList, fixed *repairs) (start []int64, sources []int32) {
+	loops, seen := make([]int, parts), make([]int, parts)
+	start, sources = group(n, parts, nil, func(part int, f func(key, value int32)) {
+		loop, all := 0, 0
+		list.visit(part, parts, func(i, j int32) {
+			all++
+			if i == j {
+				loop++
+				return
+			}
+			f(j, i)
+		})
+		loops[part], seen[part] = loop, all
+	})
+	fixed.count(seen, loops)
+	return start, sources
+}
+
+// distinctRows sorts each group and leaves at its front its different members, ascending; kept says how many.
+func distinctRows(start []int64, members []int32) (kept []int32) {
+	kept = make([]int32, len(start)-1)
+	parallelRows(len(kept), len(members), func(first, end int) {
+		for i := first; i < end; i++ {
+			row := members[start[i]:start[i+1]]
+			slices.Sort(row)
+			kept[i] = int32(len(slices.Compact(row)))
+		}
+	})
+	return kept
+}
+
+// cleanUndirected mirrors what stands in one direction only.
 //
 // It works on the upper half alone, so that a list that stores both directions needs no more memory than one that stores
 // one: entries are grouped by their lower end in linear time, each group is sorted and its repeats dropped, and a second
 // grouping, by the upper end, mirrors what is left. Groups come out ascending because the second pass is stable. Beside
 // the list it holds 4 bytes an entry, then, when the caller has let go of the list, 4 bytes an entry and the result.
-func cleanAdjacency(n int, list edgeList) (Adjacency, repairs) {
+func cleanUndirected(n int, list edgeList) (Adjacency, repairs) {
 	fixed := repairs{Stored: list.size()}
 	parts := sortParts(n, list.size())
 	start, half := upperHalf(n, parts, list, &fixed)
@@ -120,11 +186,7 @@ func upperHalf(n, parts int, list edgeList, fixed *repairs) (start []int64, half
 		})
 		loops[part], seen[part] = loop, all
 	})
-	fixed.Zeros = fixed.Stored
-	for p := range parts {
-		fixed.SelfLoops += loops[p]
-		fixed.Zeros -= seen[p]
-	}
+	fixed.count(seen, loops)
 	return start, half
 }
 

@@ -17,6 +17,9 @@ func checkAdjacency(t *testing.T, a *Adjacency) {
 		for k, j := range row {
 			require.NotEqual(t, int32(i), j, "self-loop")
 			require.True(t, k == 0 || row[k-1] < j, "row %d ascends without duplicates", i)
+			if a.Directed {
+				continue
+			}
 			_, mirrored := slices.BinarySearch(a.Neighborhood(int(j)), int32(i))
 			require.True(t, mirrored, "(%d, %d) is mirrored", i, j)
 		}
@@ -77,7 +80,7 @@ func TestNewAdjacencyAgainstMatrix(t *testing.T) {
 
 func TestCleanAdjacencyCounts(t *testing.T) {
 	// 0→1 twice, 1→0, 1→2 alone, a loop at 2 twice: by hand, 2 edges, 1 of them one-way, 1 duplicate, 2 loops.
-	a, fixed := cleanAdjacency(4, coordinates{[]int32{0, 0, 1, 1, 2, 2}, []int32{1, 1, 0, 2, 2, 2}})
+	a, fixed := cleanAdjacency(4, coordinates{[]int32{0, 0, 1, 1, 2, 2}, []int32{1, 1, 0, 2, 2, 2}}, Undirected)
 	require.Equal(t, repairs{Stored: 6, SelfLoops: 2, Duplicates: 1, OneWay: 1}, fixed)
 	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 3, 4, 4}, Neighbors: []int32{1, 0, 2, 1}}, a)
 }

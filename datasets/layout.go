@@ -3,6 +3,7 @@ package datasets
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // format is how a layout is read.
@@ -84,6 +85,9 @@ func (src *source) sum(sum func(file string) (string, error)) error {
 
 // read reads the dataset, and makes sure that it is the one whose checksum was taken.
 func (src *source) read(opt Options) (*Dataset, error) {
+	if !isName(directionNames, opt.Direction) {
+		return nil, fmt.Errorf("datasets: options: Direction is %s, want %s", opt.Direction, strings.Join(directionNames, ", "))
+	}
 	ds, err := src.format.read(src.bundle, opt)
 	if err != nil {
 		return nil, err

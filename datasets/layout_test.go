@@ -407,6 +407,11 @@ func TestOGBArxivTopology(t *testing.T) {
 	require.Equal(t, []int{169343, 1157799, 40}, []int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(), ds.NumClasses})
 	require.Contains(t, strings.Join(ds.Notes, "\n"), "of 1166243 stored adjacency entries")
 	require.True(t, ordered(ds.Graph.Adjacency.Offsets, ds.Graph.Adjacency.Neighbors, 169343))
+	// Directed, every stored edge is there, as none is a self-loop or stands twice: OGB's count is of distinct citations.
+	cited, err := LoadOGB(path, Options{TopologyOnly: true, Direction: Directed})
+	require.NoError(t, err)
+	require.Equal(t, 1166243, cited.Graph.Adjacency.NumEdges())
+	require.Equal(t, ds.Graph.Adjacency, cited.Graph.Adjacency.Undirected())
 	labels, err := LoadOGBLabels(filepath.Join(path, "raw", ogbLabels))
 	require.NoError(t, err)
 	require.Equal(t, labels.Labels, ds.Labels)
@@ -504,15 +509,17 @@ func FuzzSciPy(f *testing.F) {
 		in, err := openNPZ(bytes.NewReader(file), int64(len(file)), "fuzz.npz")
 		require.NoError(t, err)
 		ds := new(Dataset)
-		if readCOO(in, 4, ds) == nil {
+		if readCOO(in, 4, ds, Undirected) == nil {
 			checkAdjacency(t, &ds.Graph.Adjacency)
 		}
 		file = scipyCSR().with(key, entry).zip()
 		in, err = openNPZ(bytes.NewReader(file), int64(len(file)), "fuzz.npz")
 		require.NoError(t, err)
 		if m, err := readPattern(in, ""); err == nil {
-			ds.setEdges(m.rows, m)
-			checkAdjacency(t, &ds.Graph.Adjacency)
+			for _, direction := range []Direction{Undirected, Directed} {
+				ds.setEdges(m.rows, m, direction)
+				checkAdjacency(t, &ds.Graph.Adjacency)
+			}
 		}
 	})
 }

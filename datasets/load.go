@@ -11,14 +11,16 @@ import (
 // Options says how Open and Load read a dataset. The zero value is the default.
 type Options struct {
 	Normalization Normalization    // feature scaling; default L2
+	Direction     Direction        // what becomes of the directions of stored edges; default Undirected
 	TopologyOnly  bool             // leave the features out (width 0) and name the dataset "…-topology"; default false
 	Synthetic     SyntheticOptions // of the generated dataset; zero fields take their defaults
 }
 
 // Load reads a graph in the npz layout of gnn-benchmark and graph2gauss: the sparse matrices adj_ and attr_ (each _data,
 // _indices, _indptr and _shape; rows compressed, 0-based), or a dense attr_matrix [nodes, features], and labels [nodes].
-// Other arrays, such as those of Python objects in cora_full.npz, are passed over. The adjacency is made undirected,
-// without duplicates and self-loops, its values ignored except that a stored zero is no edge; Notes say what was repaired.
+// Other arrays, such as those of Python objects in cora_full.npz, are passed over. The adjacency is read
+// without duplicates and self-loops, undirected unless opt.Direction says otherwise (an entry in row u and column v is an edge
+// from u to v); its values are ignored except that a stored zero is no edge. Notes say what was repaired.
 //
 // Errors name the file, the key and what to do: a missing, truncated or damaged file, a missing key, a wrong dtype or shape,
 // indices out of range, negative labels, values that are not finite.
@@ -36,7 +38,7 @@ func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
 // parse is Load without the file system.
 func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: name}
-	if err := readAdjacency(f, ds); err != nil {
+	if err := readAdjacency(f, ds, opt.Direction); err != nil {
 		return nil, err
 	}
 	n := ds.Graph.NumNodes()
@@ -59,20 +61,23 @@ func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error
 	return ds, ds.Graph.Features.Normalize(opt.Normalization)
 }
 
-func readAdjacency(f *npzFile, ds *Dataset) error {
+func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 	m, err := readPattern(f, "adj_")
 	if err != nil {
 		return err
 	}
-	ds.setEdges(m.rows, m)
+	ds.setEdges(m.rows, m, direction)
 	return nil
 }
 
-// setEdges builds the adjacency of n nodes and notes what was repaired.
-func (ds *Dataset) setEdges(n int, list edgeList) {
-	a, fixed := cleanAdjacency(n, list)
+// setEdges builds the adjacency of n nodes and notes what was repaired. An entry (i, j) is an edge from i to j.
+func (ds *Dataset) setEdges(n int, list edgeList, direction Direction) {
+	a, fixed := cleanAdjacency(n, list, direction)
 	release(4 * fixed.Stored) // what it held beside the result
 	ds.Graph.Adjacency = a
+	if a.Directed {
+		ds.Notes = append(ds.Notes, "edges are directed: a node receives from those that point at it")
+	}
 	ds.Notes = append(ds.Notes, fixed.notes()...)
 }
 

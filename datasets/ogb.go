@@ -19,8 +19,8 @@ const (
 
 // LoadOGB reads a node-classification dataset of the Open Graph Benchmark: the zip archive as it is downloaded, without unpacking it, or
 // a folder, in which the files edge.csv.gz, node-feat.csv.gz, node-label.csv.gz, num-node-list.csv.gz and num-edge-list.csv.gz lie in a
-// folder raw. The two lists may be absent. The text is parsed on all cores. The edges are made undirected, without duplicates and
-// self-loops; Notes say what was repaired. The published split is not read: NewStream draws its own.
+// folder raw. The two lists may be absent. The text is parsed on all cores. The edges are read without duplicates and self-loops,
+// undirected unless opt.Direction says otherwise; Notes say what was repaired. The published split is not read: NewStream draws its own.
 //
 // It holds no more than the arrays of the result and, while it builds the adjacency, 12 bytes for each stored edge.
 //
@@ -43,7 +43,7 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readPairs(b, ogbEdges, ds, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount + " says"}); err != nil {
+	if err := readPairs(b, ogbEdges, ds, opt.Direction, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount + " says"}); err != nil {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error {
@@ -83,13 +83,13 @@ func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error)
 }
 
 // readPairs reads edges between the nodes that have labels, and builds the adjacency.
-func readPairs(b *bundle, name string, ds *Dataset, spec tableSpec[int32]) error {
+func readPairs(b *bundle, name string, ds *Dataset, direction Direction, spec tableSpec[int32]) error {
 	spec.cell, spec.cols = below(len(ds.Labels), "a node"), 2
 	pairs, _, err := readText(b, name, spec)
 	if err != nil {
 		return err
 	}
-	ds.setEdges(len(ds.Labels), pairList(pairs))
+	ds.setEdges(len(ds.Labels), pairList(pairs), direction)
 	return nil
 }
 

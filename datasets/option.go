@@ -91,6 +91,34 @@ func (i *InterTask) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// Direction says what becomes of the directions of stored edges. The zero value is Undirected, the default.
+type Direction int
+
+// The directions.
+const (
+	Undirected Direction = iota // nodes are neighbours where an edge is stored either way, as TRACE, CaT and PUMA read a graph
+	Directed                    // a node receives from those whose edges point at it, as in CGLB
+)
+
+var directionNames = []string{"undirected", "directed"}
+
+// String returns "undirected" or "directed".
+func (d Direction) String() string { return nameOf("Direction", directionNames, d) }
+
+// ParseDirection is the inverse of String.
+func ParseDirection(text string) (Direction, error) {
+	return parseName[Direction]("direction", directionNames, text)
+}
+
+// MarshalText writes the name.
+func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads the name.
+func (d *Direction) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDirection(string(text))
+	return err
+}
+
 // isName reports whether a value has a name.
 func isName[T ~int](names []string, v T) bool { return v >= 0 && int(v) < len(names) }
 

@@ -7,7 +7,7 @@ const (
 
 // LoadReddit reads Reddit as DGL publishes it: reddit.zip, or a folder with reddit_graph.npz and reddit_data.npz. Within the
 // archive the two are compressed a second time; they are unpacked into the system's temporary folder while they are read. The
-// graph is made undirected, without duplicates and self-loops; Notes say what was repaired.
+// graph is read without duplicates and self-loops, undirected unless opt.Direction says otherwise; Notes say what was repaired.
 //
 // Errors name the file, the key and what to do, as Load's.
 func LoadReddit(path string, opt Options) (*Dataset, error) { return LayoutReddit.load(path, opt) }
@@ -23,7 +23,7 @@ func readReddit(b *bundle, opt Options) (*Dataset, error) {
 		if err := labels.classes(n, ds); err != nil {
 			return err
 		}
-		if err := b.readNPZ(redditGraph, func(f *npzFile) error { return readCOO(f, n, ds) }); err != nil {
+		if err := b.readNPZ(redditGraph, func(f *npzFile) error { return readCOO(f, n, ds, opt.Direction) }); err != nil {
 			return err
 		}
 		if f.has("node_types") {
@@ -36,7 +36,7 @@ func readReddit(b *bundle, opt Options) (*Dataset, error) {
 }
 
 // readCOO reads an adjacency of n nodes in SciPy's coordinate layout.
-func readCOO(f *npzFile, n int, ds *Dataset) error {
+func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	rows, cols, err := readShape(f, "shape")
 	if err != nil {
 		return err
@@ -64,6 +64,6 @@ func readCOO(f *npzFile, n int, ds *Dataset) error {
 	if err := data.blank(ends[0]); err != nil {
 		return err
 	}
-	ds.setEdges(n, coordinates{ends[0], ends[1]})
+	ds.setEdges(n, coordinates{ends[0], ends[1]}, direction)
 	return nil
 }

@@ -15,8 +15,8 @@ const (
 )
 
 // LoadSAINT reads a dataset in GraphSAINT's layout (Flickr and others): a folder or a zip archive with adj_full.npz, feats.npy and
-// class_map.json; role.json, the published split, is only counted in a note. The graph is made undirected, without duplicates and
-// self-loops; Notes say what was repaired.
+// class_map.json; role.json, the published split, is only counted in a note. The graph is read without duplicates and self-loops,
+// undirected unless opt.Direction says otherwise (an entry in row u and column v is an edge from u to v); Notes say what was repaired.
 //
 // Errors name the file, the key or byte, and what to do, as Load's; several labels a node (Yelp, Amazon, PPI) are one.
 func LoadSAINT(path string, opt Options) (*Dataset, error) { return LayoutSAINT.load(path, opt) }
@@ -28,7 +28,7 @@ func readSAINT(b *bundle, opt Options) (*Dataset, error) {
 		if err != nil {
 			return err
 		}
-		ds.setEdges(m.rows, m)
+		ds.setEdges(m.rows, m, opt.Direction)
 		return nil
 	}); err != nil {
 		return nil, err

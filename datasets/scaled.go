@@ -274,7 +274,7 @@ func (m *blockModel) edges(rng func(chunk int) *rand.Rand) Adjacency {
 			pairs[2*k], pairs[2*k+1] = m.draw(r)
 		}
 	})
-	a, _ := cleanAdjacency(m.opt.Nodes, pairs)
+	a, _ := cleanAdjacency(m.opt.Nodes, pairs, Undirected)
 	return a
 }
 

@@ -40,7 +40,7 @@ func standIns(benchmarks []Entry) []Entry {
 
 // openStandIn reads the graph and the labels that a stand-in takes over, and generates its features.
 func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
-	ds, err := s.topology(e)
+	ds, err := s.topology(e, opt.Direction)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +51,16 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 	if opt.TopologyOnly {
 		return ds, nil
 	}
-	if ds.Graph.Features, err = e.standInFeatures(ds, opt.Synthetic.Seed); err != nil {
+	undirected := *ds // the features are the same whichever way the edges are read
+	undirected.Graph.Adjacency = ds.Graph.Adjacency.Undirected()
+	if ds.Graph.Features, err = e.standInFeatures(&undirected, opt.Synthetic.Seed); err != nil {
 		return nil, err
 	}
 	return ds, ds.Graph.Features.Normalize(opt.Normalization)
 }
 
 // topology reads a stand-in's own files, or else those of the dataset that it stands for.
-func (s Store) topology(e Entry) (*Dataset, error) {
+func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 	path, err := s.locate(e)
 	if errors.Is(err, fs.ErrNotExist) {
 		if e, err = Lookup(e.StandIn); err != nil {
@@ -69,7 +71,7 @@ func (s Store) topology(e Entry) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	ds, err := e.Layout.reader()(path, Options{TopologyOnly: true})
+	ds, err := e.Layout.reader()(path, Options{TopologyOnly: true, Direction: direction})
 	if err != nil {
 		return nil, err
 	}

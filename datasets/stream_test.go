@@ -26,7 +26,7 @@ func labelled(sizes ...int) *Dataset {
 	for i := range n {
 		src[i], dst[i] = int32(i), int32((i+1)%n)
 	}
-	a, _ := cleanAdjacency(n, coordinates{src, dst})
+	a, _ := cleanAdjacency(n, coordinates{src, dst}, Undirected)
 	ds.Graph = Graph{Adjacency: a, Features: Features{Rows: n, Cols: 1, Dense: make([]float32, n)}}
 	for i := range n {
 		ds.Graph.Features.Dense[i] = float32(i)

@@ -145,7 +145,7 @@ func syntheticEdges(opt SyntheticOptions, labels []int32) Adjacency {
 			src, dst = append(src, i), append(dst, j)
 		}
 	}
-	a, _ := cleanAdjacency(opt.Nodes, coordinates{src, dst})
+	a, _ := cleanAdjacency(opt.Nodes, coordinates{src, dst}, Undirected)
 	return a
 }
 

@@ -8,7 +8,7 @@ import (
 
 // LoadWikiCS reads Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row of numbers, a
 // class id and a list of neighbours. It takes the file, or a folder or zip archive that holds it, and reads it as a stream. The graph is
-// made undirected, without duplicates and self-loops; Notes say what was repaired. The published masks are passed over.
+// read without duplicates and self-loops, undirected unless opt.Direction says otherwise (a node's links point from it); Notes say what was repaired. The published masks are passed over.
 //
 // Errors name the file, the byte or the field, and what to do: a truncated or damaged file, a missing field, rows of different lengths,
 // ids out of range.
@@ -45,7 +45,7 @@ func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
 	}
 	ds := &Dataset{Name: "wikics"}
 	ds.setLabels(w.labels)
-	ds.setEdges(len(w.labels), coordinates{w.src, w.dst})
+	ds.setEdges(len(w.labels), coordinates{w.src, w.dst}, opt.Direction)
 	if w.seen["train_masks"] {
 		ds.Notes = append(ds.Notes, "the published split (masks) is not used: the stream draws its own")
 	}

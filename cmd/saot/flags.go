@@ -9,17 +9,23 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/encoder"
 )
 
 // addConfigFlags binds a flag to every field of a configuration; its present values are the defaults shown. A flag is
 // named like the field's JSON name, encoder.hidden as --encoder-hidden.
 func addConfigFlags(f *pflag.FlagSet, c *saot.Config) {
-	f.IntVar(&c.Encoder.Hidden, "encoder-hidden", c.Encoder.Hidden, "width of the encoder's hidden layer")
+	f.Var(text{&c.Encoder.Kind}, "encoder-kind", "gcn or gat; a gat has defaults of its own for the other --encoder flags")
+	f.IntVar(&c.Encoder.Hidden, "encoder-hidden", c.Encoder.Hidden, "width of the encoder's hidden layer; of each head of a gat")
 	f.IntVar(&c.Encoder.Out, "encoder-out", c.Encoder.Out, "width of the embeddings, of reduced controls too")
+	f.IntVar(&c.Encoder.Layers, "encoder-layers", c.Encoder.Layers, "of a gat; a gcn has two")
+	f.IntVar(&c.Encoder.Heads, "encoder-heads", c.Encoder.Heads, "of a gat")
 	f.Float64Var(&c.Encoder.Momentum, "encoder-momentum", c.Encoder.Momentum, "weight of a new batch in BatchNorm's running averages")
+	f.IntVar(&c.Encoder.WholeGraph, "encoder-whole-graph", c.Encoder.WholeGraph, "largest graph, in nodes, that a step takes whole; of a larger one it takes samples; 0 is no limit")
+	f.Var((*list)(&c.Encoder.SampleFanOut), "encoder-sample-fan-out", "neighbours drawn per layer in a sample, output layer first; 0 is all")
 
 	f.Float64Var(&c.LearningRate, "learning-rate", c.LearningRate, "of Adam")
-	f.IntVar(&c.Epochs, "epochs", c.Epochs, "full-batch training steps a task")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "training epochs a task: a step each on a whole graph, many on a sampled one")
 	f.Float64Var(&c.EdgeDrop, "edge-drop", c.EdgeDrop, "share of edges dropped in a view")
 	f.Float64Var(&c.FeatureMask, "feature-mask", c.FeatureMask, "share of feature columns masked in a view")
 
@@ -113,6 +119,9 @@ func (c classOrder) Type() string { return "order" }
 
 // overlay sets the fields of c whose flags were given.
 func overlay(given *pflag.FlagSet, c *saot.Config) error {
+	if kind := given.Lookup("encoder-kind"); kind.Changed && kind.Value.String() == encoder.GAT.String() {
+		c.Encoder = encoder.DefaultGAT()
+	}
 	target := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addConfigFlags(target, c)
 	var failed error

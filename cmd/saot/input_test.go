@@ -15,6 +15,7 @@ import (
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 )
 
 // small are flags of a run that takes the pure-Go engine a second.
@@ -60,8 +61,11 @@ func TestBadInput(t *testing.T) {
 		{"unknown engine", []string{"run", "--engine", "abacus"}, 2, []string{`"abacus"`, "onnx"}},
 		{"unknown probe", small("--probe", "deep"), 2, []string{`"deep"`, "converged"}},
 		{"no probe", small("--probe", ""), 2, []string{"probe"}},
+		{"negative probe rows", small("--probe-rows", "-1"), 2, []string{"--probe-rows is -1"}},
 		{"unknown log", small("--log", "xml"), 2, []string{`"xml"`, "json"}},
 		{"unknown features", small("--features", "l3"), 2, []string{`"l3"`, "rowsum"}},
+		{"unknown direction", small("--direction", "both"), 2, []string{`"both"`, "undirected, directed"}},
+		{"generated graph with directions", small("--direction", "directed"), 1, []string{"synthetic is generated without directions"}},
 		{"unknown divergence", small("--divergence", "tv"), 2, []string{`"tv"`, "frobenius"}},
 		{"epsilon 0", small("--epsilon", "0"), 2, []string{"epsilon is 0", "0.2"}},
 		{"several fields", small("--epsilon", "-1", "--epochs", "0"), 2, []string{"epsilon is -1", "epochs is 0"}},
@@ -136,6 +140,14 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 	got := want
 	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
 	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
+	require.NoError(t, overlay(cmd.Flags(), &got))
+	require.Equal(t, want, got)
+
+	cmd = newRunCommand()
+	require.NoError(t, cmd.ParseFlags([]string{"--encoder-kind", "gat", "--encoder-heads", "2"}))
+	got, want = defaultsFor("synthetic"), defaultsFor("synthetic")
+	want.Encoder = encoder.DefaultGAT()
+	want.Encoder.Heads = 2
 	require.NoError(t, overlay(cmd.Flags(), &got))
 	require.Equal(t, want, got)
 	require.NoError(t, cmd.ParseFlags([]string{"--fan-out", ""}))

@@ -62,8 +62,10 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
+	f.IntVar(&o.ProbeRows, "probe-rows", 100_000, "train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
 	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
+	f.Var(text{&o.Direction}, "direction", "what becomes of the directions of stored edges: undirected or directed; generated graphs have none")
 	o.cut = datasets.DefaultStreamOptions()
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.split, "split", "", "file of saot data split --export that holds the tasks and their nodes, in place of the flags above")
@@ -161,6 +163,9 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 	if len(r.Probes) == 0 {
 		return nil, usagef("--probe names no probe: choose paper, converged or both")
 	}
+	if r.ProbeRows < 0 {
+		return nil, usagef("--probe-rows is %d, want 0 (all) or more", r.ProbeRows)
+	}
 	if err := o.settleCut(flags, &r); err != nil {
 		return nil, err
 	}
@@ -237,7 +242,7 @@ func (o *runOptions) protocol(ctx context.Context, r *record, stream *stream, e 
 		return "", nil, err
 	}
 	result, err := continual.Run(ctx, stream, learner, continual.Options{
-		Engine: e, Probes: r.Probes, Seed: r.Seed, Dir: dir.path, Resume: o.resume != "",
+		Engine: e, Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed, Dir: dir.path, Resume: o.resume != "",
 		Manifest: continual.Manifest{Method: r.Method.String(), Config: config},
 		Observe:  show.observe, Log: show.log,
 	})

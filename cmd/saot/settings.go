@@ -27,10 +27,12 @@ type settings struct {
 	Method    baseline.Method   `json:"method"`
 	Seed      uint64            `json:"seed"`
 	Probes    []continual.Probe `json:"probes"`
+	ProbeRows int               `json:"probe_rows,omitempty"`
 	Learner   saot.Config       `json:"learner"`
 
 	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent where all are the defaults or a file has them
 	SplitHash string                 `json:"split_hash,omitempty"` // of the split where it comes from a file
+	Direction datasets.Direction     `json:"direction,omitempty"`  // absent where edges are read undirected, as before there was a choice
 }
 
 // setCut records how the stream is cut. Defaults leave no trace, so that runs from before there were options stay comparable.
@@ -97,7 +99,7 @@ func (r *record) stream() (*datasets.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	ds, err := datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: normalization})
+	ds, err := datasets.Open(r.Dataset, r.Data, datasets.Options{Normalization: normalization, Direction: r.Direction})
 	if err != nil {
 		return nil, err
 	}

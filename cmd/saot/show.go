@@ -45,7 +45,7 @@ type show struct {
 	out      io.Writer
 	terminal bool
 	log      *slog.Logger
-	steps    int // training steps a task
+	steps    int // of the bar for a task's training
 	bar      *progressbar.ProgressBar
 	line     string // of the bar: the last training step
 }
@@ -102,7 +102,7 @@ func (s *show) observe(event continual.Event) {
 		s.at(e.Done*(s.steps+1), fmt.Sprintf("%d of %d tasks were done", e.Done, e.Tasks))
 	case continual.StepEvent:
 		s.line = stepLine(e)
-		s.at(e.Task*(s.steps+1)+e.Epoch+1, s.line)
+		s.at(e.Task*(s.steps+1)+s.steps*e.Done/e.Steps, s.line)
 	case continual.EvaluationStarted:
 		s.at((e.Task+1)*(s.steps+1)-1, fmt.Sprintf("task %d/%d: scoring %d tasks", e.Task+1, e.Tasks, e.Task+1))
 	case continual.EvaluationFinished:
@@ -110,9 +110,9 @@ func (s *show) observe(event continual.Event) {
 	}
 }
 
-// stepLine is, for example, "task 2/9 epoch 12/30, marginal error 2e-08, total 0.412 matching 0.2".
+// stepLine is, for example, "task 2/9 step 12/30, marginal error 2e-08, total 0.412 matching 0.2".
 func stepLine(e continual.StepEvent) string {
-	line := fmt.Sprintf("task %d/%d epoch %d/%d, marginal error %.0e,", e.Task+1, e.Tasks, e.Epoch+1, e.Epochs, e.MarginalError)
+	line := fmt.Sprintf("task %d/%d step %d/%d, marginal error %.0e,", e.Task+1, e.Tasks, e.Done, e.Steps, e.MarginalError)
 	for _, t := range e.Terms {
 		line += fmt.Sprintf(" %s %.3g", t.Name, t.Value)
 	}

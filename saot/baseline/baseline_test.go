@@ -54,7 +54,25 @@ func randomGraph(t *testing.T, n, features int) *datasets.Graph {
 	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: features, Dense: x}}
 }
 
-// twoHops is Â²X by dense matrices, Â from its definition.
+// directedGraph is randomGraph with two of three entries left and read as directed.
+func directedGraph(t *testing.T, n, features int) *datasets.Graph {
+	g := randomGraph(t, n, features)
+	rng := seed.Stream(4, "directions", n, features)
+	a := datasets.Adjacency{Offsets: []int64{0}, Directed: true}
+	for i := range n {
+		for _, j := range g.Adjacency.Neighborhood(i) {
+			if rng.IntN(3) > 0 {
+				a.Neighbors = append(a.Neighbors, j)
+			}
+		}
+		a.Offsets = append(a.Offsets, int64(len(a.Neighbors)))
+	}
+	require.NotEqual(t, a, a.Transposed())
+	g.Adjacency = a
+	return g
+}
+
+// twoHops is Â²X by dense matrices, Â from its definition: D holds the row sums of A+I.
 func twoHops(g *datasets.Graph) *mat.Dense {
 	n := g.NumNodes()
 	a, d := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
@@ -182,7 +200,7 @@ func TestMajorityByHand(t *testing.T) {
 }
 
 func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
-	for _, g := range []*datasets.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph} { // dense and sparse features
+	for _, g := range []*datasets.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph, directedGraph(t, 12, 5)} { // dense and sparse features
 		x := embed(t, learner(t, baseline.Features, nil, tinyConfig(), g), g)
 		row := make([]float32, g.Features.Cols)
 		for i := range g.NumNodes() {
@@ -217,8 +235,8 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 // turned, so inner products are compared: those of the leading four components, and no others. 60 features are more than
 // 4 + 32, so that the iteration is put to use.
 func TestPCAAgainstGonum(t *testing.T) {
-	for _, features := range []int{10, 60} {
-		g := randomGraph(t, 40, features)
+	for _, g := range []*datasets.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 60), directedGraph(t, 40, 10), directedGraph(t, 40, 60)} {
+		features := g.Features.Cols
 		c := tinyConfig()
 		l := learner(t, baseline.PropagatedPCA, nil, c, g)
 		report, err := l.Learn(context.Background(), 0, g, nil)

@@ -111,7 +111,7 @@ func newCentred(g *datasets.Graph) centred {
 	for i := range n {
 		ones.RawMatrix().Data[i] = 1 / float64(n)
 	}
-	mean := transposedTimes(&g.Features, propagate(&g.Adjacency, ones)) // XᵀÂ²1/N, Â being symmetric
+	mean := transposedTimes(&g.Features, propagateBack(&g.Adjacency, ones)) // Xᵀ(Â²)ᵀ1/N
 	return centred{graph: g, mean: mean.RawMatrix().Data}
 }
 
@@ -134,7 +134,7 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	for i := range a.graph.NumNodes() {
 		floats.Add(sum, b.RawRowView(i))
 	}
-	out := transposedTimes(&a.graph.Features, propagate(&a.graph.Adjacency, b))
+	out := transposedTimes(&a.graph.Features, propagateBack(&a.graph.Adjacency, b))
 	for c, m := range a.mean {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
 	}

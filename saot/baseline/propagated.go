@@ -16,7 +16,8 @@ import (
 
 const hops = 2 // of propagation, as many as the encoder has layers
 
-// newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019).
+// newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019). D holds
+// the row sums of A+I: on a directed graph 1 + the edges that point at a node, as in PyTorch Geometric's gcn_norm.
 func newPropagated() continual.Learner {
 	return fixed{func(g *datasets.Graph) *continual.Embedding {
 		return embeddingOf(propagate(&g.Adjacency, dense(&g.Features)), 0)
@@ -34,10 +35,26 @@ func newProjected(features, width int, seedValue uint64) continual.Learner {
 
 // propagate returns Â²H. Shapes: h [N, d], which it may overwrite; returns [N, d]. O(E·d) time.
 func propagate(a *datasets.Adjacency, h *mat.Dense) *mat.Dense {
+	return propagateAlong(a, degreeScale(a), h)
+}
+
+// propagateBack returns (Â²)ᵀH, which is Â²H but on directed graphs. Shapes and time: those of propagate.
+func propagateBack(a *datasets.Adjacency, h *mat.Dense) *mat.Dense {
+	back := a.Transposed()
+	return propagateAlong(&back, degreeScale(a), h) // the degrees stay those of Â
+}
+
+// degreeScale returns the diagonal of D^{−1/2}.
+func degreeScale(a *datasets.Adjacency) []float64 {
 	scale := make([]float64, a.NumNodes())
 	for i := range scale {
 		scale[i] = 1 / math.Sqrt(float64(len(a.Neighborhood(i))+1))
 	}
+	return scale
+}
+
+// propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns [N, d].
+func propagateAlong(a *datasets.Adjacency, scale []float64, h *mat.Dense) *mat.Dense {
 	next := matrix(h.RawMatrix().Rows, h.RawMatrix().Cols)
 	for range hops {
 		for i := range scale {

@@ -13,7 +13,7 @@ import (
 // Buffer keeps one subgraph per past task.
 type Buffer struct {
 	Budget    int   // nodes kept of each task; 0 keeps nothing
-	FanOut    []int // neighbours drawn per node at each hop from a seed
+	FanOut    []int // neighbours drawn per node at each hop from a seed; on a directed graph those that point at it
 	Subgraphs []*datasets.Graph
 }
 
@@ -30,7 +30,8 @@ func (b *Buffer) Validate() error {
 	return nil
 }
 
-// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them.
+// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, and their
+// directions if g has them.
 func (b *Buffer) Add(g *datasets.Graph, rng *rand.Rand) {
 	if b.Budget == 0 {
 		return

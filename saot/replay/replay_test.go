@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"bytes"
+	"encoding/gob"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -67,6 +69,45 @@ func requireInduced(t *testing.T, g, sub *datasets.Graph) {
 			require.Equal(t, want, slices.Contains(sub.Adjacency.Neighborhood(i), int32(j)), "edge %d–%d", u, v)
 		}
 	}
+}
+
+// A directed graph stays one through sampling, joining and a checkpoint, with each edge as it points.
+func TestDirectionsAreKept(t *testing.T) {
+	g := numbered(t, 60, 150, random(1))
+	g.Adjacency = oneWay(&g.Adjacency)
+	b := Buffer{Budget: 20, FanOut: []int{2, 2}}
+	b.Add(g, random(2))
+	sub := b.Subgraphs[0]
+	require.True(t, sub.Adjacency.Directed)
+	require.NotZero(t, sub.Adjacency.NumEdges())
+	requireInduced(t, g, sub)
+
+	var saved bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&saved).Encode(b.Subgraphs))
+	var loaded []*datasets.Graph
+	require.NoError(t, gob.NewDecoder(&saved).Decode(&loaded))
+	require.Equal(t, b.Subgraphs, loaded)
+
+	union, err := b.Union(g)
+	require.NoError(t, err)
+	require.True(t, union.Adjacency.Directed)
+	require.Equal(t, g.Adjacency.NumEdges()+sub.Adjacency.NumEdges(), union.Adjacency.NumEdges())
+	_, err = b.Union(numbered(t, 5, 5, random(3)))
+	require.ErrorContains(t, err, "directed and undirected")
+}
+
+// oneWay points every edge from its lower to its higher end.
+func oneWay(a *datasets.Adjacency) datasets.Adjacency {
+	out := datasets.Adjacency{Offsets: []int64{0}, Directed: true}
+	for i := range a.NumNodes() {
+		for _, j := range a.Neighborhood(i) {
+			if int(j) < i {
+				out.Neighbors = append(out.Neighbors, j)
+			}
+		}
+		out.Offsets = append(out.Offsets, int64(len(out.Neighbors)))
+	}
+	return out
 }
 
 func TestNoBudgetKeepsNothing(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // Config says how strongly a view is augmented.
 type Config struct {
-	EdgeDrop    float64 // share of undirected edges dropped, each independently; in [0, 1)
+	EdgeDrop    float64 // share of edges dropped, each independently; in [0, 1)
 	FeatureMask float64 // share of feature columns set to zero for all nodes alike; in [0, 1)
 }
 
@@ -38,8 +38,9 @@ type View struct {
 // random, so that the shapes of a training step do not change; a Bernoulli mask has the same mean.
 func (c Config) MaskedColumns(cols int) int { return int(math.Round(c.FeatureMask * float64(cols))) }
 
-// Pair draws two independent views of g from rng. Edges are dropped as undirected pairs, so both adjacencies stay
-// symmetric. O(edges + columns).
+// Pair draws two independent views of g from rng. The edges of an undirected graph are dropped in both directions at once, so
+// that both adjacencies stay symmetric; those of a directed one each by itself, so that of two nodes that point at each other
+// one may still do so. O(edges + columns).
 func Pair(g *datasets.Graph, c Config, rng *rand.Rand) (a, b View) {
 	draw := func() View {
 		return View{Adjacency: dropEdges(&g.Adjacency, c.EdgeDrop, rng), Masked: chooseColumns(g.Features.Cols, c.MaskedColumns(g.Features.Cols), rng)}
@@ -47,12 +48,35 @@ func Pair(g *datasets.Graph, c Config, rng *rand.Rand) (a, b View) {
 	return draw(), draw()
 }
 
-// dropEdges keeps each undirected edge with probability 1 − rate. It decides at the edge's first appearance (i < j) and
-// writes both directions; since rows are visited in order, every row stays ascending.
+// dropEdges keeps each edge with probability 1 − rate.
 func dropEdges(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
-	if rate == 0 {
+	switch {
+	case rate == 0:
 		return *a
+	case a.Directed:
+		return dropDirected(a, rate, rng)
 	}
+	return dropUndirected(a, rate, rng)
+}
+
+// dropDirected decides for every entry by itself.
+func dropDirected(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
+	n := a.NumNodes()
+	out := datasets.Adjacency{Offsets: make([]int64, n+1), Neighbors: make([]int32, 0, len(a.Neighbors)), Directed: true}
+	for i := range n {
+		for _, j := range a.Neighborhood(i) {
+			if rng.Float64() >= rate {
+				out.Neighbors = append(out.Neighbors, j)
+			}
+		}
+		out.Offsets[i+1] = int64(len(out.Neighbors))
+	}
+	return out
+}
+
+// dropUndirected decides at an edge's first appearance (i < j) and writes both directions; since rows are visited in order,
+// every row stays ascending.
+func dropUndirected(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
 	n := a.NumNodes()
 	kept := make([]int32, len(a.Neighbors)) // row i may use kept[Offsets[i]:Offsets[i+1]]
 	length := make([]int64, n)

@@ -3,6 +3,7 @@ package view
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,6 +85,75 @@ func TestRates(t *testing.T) {
 	for c, m := range masked {
 		require.InDelta(t, mask, m/draws, 5*math.Sqrt(mask*(1-mask)/draws), "column %d", c)
 	}
+}
+
+// directedGraph returns a graph in which each ordered pair is an edge with probability p.
+func directedGraph(n int, p float64, rng *rand.Rand) *datasets.Graph {
+	g := &datasets.Graph{Features: datasets.Features{Rows: n}, Adjacency: datasets.Adjacency{Offsets: []int64{0}, Directed: true}}
+	for i := range n {
+		for j := range n {
+			if i != j && rng.Float64() < p {
+				g.Adjacency.Neighbors = append(g.Adjacency.Neighbors, int32(j))
+			}
+		}
+		g.Adjacency.Offsets = append(g.Adjacency.Offsets, int64(len(g.Adjacency.Neighbors)))
+	}
+	return g
+}
+
+// Of two nodes that point at each other, both edges stay with probability (1 − rate)², one with 2·rate·(1 − rate): were they
+// dropped together, one alone would never stay. Held to five standard errors.
+func TestDirectedEdgesAreDroppedOneByOne(t *testing.T) {
+	g := directedGraph(60, 0.5, rand.New(rand.NewPCG(1, 2)))
+	rng := rand.New(rand.NewPCG(7, 8))
+	const draws, drop = 100, 0.3
+	var stayed [3]float64 // pairs of opposite edges, by how many of the two stayed
+	for range draws {
+		a, b := Pair(g, Config{EdgeDrop: drop}, rng)
+		require.True(t, a.Adjacency.Directed && b.Adjacency.Directed)
+		require.NotEqual(t, a.Adjacency.Neighbors, b.Adjacency.Neighbors)
+		for i := range int32(60) {
+			row := a.Adjacency.Neighborhood(int(i))
+			require.IsIncreasing(t, append([]int32{-1}, row...))
+			for _, j := range row {
+				require.True(t, has(&g.Adjacency, i, j), "edge %d → %d was not in the graph", j, i)
+			}
+			for j := range i {
+				if has(&g.Adjacency, i, j) && has(&g.Adjacency, j, i) {
+					stayed[count(has(&a.Adjacency, i, j), has(&a.Adjacency, j, i))]++
+				}
+			}
+		}
+	}
+	pairs := stayed[0] + stayed[1] + stayed[2]
+	require.Greater(t, pairs, 1000.0)
+	for k, want := range []float64{drop * drop, 2 * drop * (1 - drop), (1 - drop) * (1 - drop)} {
+		require.InDelta(t, want, stayed[k]/pairs, 5*math.Sqrt(want*(1-want)/pairs), "%d of two stay", k)
+	}
+	same, _ := Pair(g, Config{}, rng)
+	require.Equal(t, g.Adjacency, same.Adjacency)
+}
+
+func has(a *datasets.Adjacency, i, j int32) bool {
+	_, found := slices.BinarySearch(a.Neighborhood(int(i)), j)
+	return found
+}
+
+func count(all ...bool) (n int) {
+	for _, v := range all {
+		if v {
+			n++
+		}
+	}
+	return n
+}
+
+// The choice of undirected edges by a seed, from before there were directed ones: results of old seeds stay.
+func TestUndirectedDrawsStay(t *testing.T) {
+	g := randomGraph(8, 4, 0.5, rand.New(rand.NewPCG(1, 2)))
+	a, b := Pair(g, Config{EdgeDrop: 0.4}, rand.New(rand.NewPCG(3, 4)))
+	require.Equal(t, []int32{2, 3, 4, 0, 3, 7, 0, 2, 1, 2}, a.Adjacency.Neighbors)
+	require.Equal(t, []int32{2, 3, 0, 3, 0, 2}, b.Adjacency.Neighbors)
 }
 
 func TestZeroRatesLeaveTheGraph(t *testing.T) {

@@ -1,0 +1,208 @@
+package datasets
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// directedOf returns the directed adjacency of entries u → v, and the same as a matrix in which [v][u] says that v receives from u.
+func directedOf(n int, src, dst []int32) (Adjacency, [][]bool) {
+	a, _ := cleanAdjacency(n, coordinates{src, dst}, Directed)
+	receives := make([][]bool, n)
+	for i := range receives {
+		receives[i] = make([]bool, n)
+	}
+	for k := range src {
+		if src[k] != dst[k] {
+			receives[dst[k]][src[k]] = true
+		}
+	}
+	return a, receives
+}
+
+// Random graphs, the last so large that several goroutines build it, against matrices; entries repeat and loop.
+func TestDirectedAgainstMatrix(t *testing.T) {
+	for _, size := range []struct{ nodes, entries int }{{1, 3}, {7, 0}, {40, 400}, {300, 1000}, {500, 1 << 17}} {
+		src, dst := randomEntries(size.nodes, size.entries)
+		a, want := directedOf(size.nodes, src, dst)
+		require.True(t, a.Directed)
+		checkAdjacency(t, &a)
+		require.Equal(t, want, dense(&a))
+		require.Equal(t, len(a.Neighbors), a.NumEdges())
+
+		back := a.Transposed()
+		require.True(t, back.Directed)
+		checkAdjacency(t, &back)
+		either := a.Undirected()
+		require.False(t, either.Directed)
+		checkAdjacency(t, &either)
+		turned, joined := dense(&back), dense(&either)
+		for i := range want {
+			for j := range want {
+				require.Equal(t, want[j][i], turned[i][j])
+				require.Equal(t, want[i][j] || want[j][i], joined[i][j])
+			}
+		}
+		require.Equal(t, a, back.Transposed())
+		undirected, err := NewAdjacency(size.nodes, src, dst)
+		require.NoError(t, err)
+		require.Equal(t, undirected, either)
+		require.Equal(t, undirected, undirected.Transposed())
+		require.Equal(t, undirected, undirected.Undirected())
+	}
+	var none Adjacency
+	none.Directed = true
+	require.Zero(t, none.NumEdges())
+	for _, a := range []Adjacency{none.Transposed(), none.Undirected()} {
+		require.Zero(t, a.NumNodes())
+	}
+}
+
+func TestCleanDirectedCounts(t *testing.T) {
+	// 0→1 twice, 1→0, 1→2, a loop at 2 twice and an entry to pass over: by hand, 3 edges, 1 duplicate, 2 loops; none is mirrored.
+	a, fixed := cleanAdjacency(4, coordinates{[]int32{0, 0, 1, 1, 2, 2, -1}, []int32{1, 1, 0, 2, 2, 2, 3}}, Directed)
+	require.Equal(t, repairs{Stored: 7, Zeros: 1, SelfLoops: 2, Duplicates: 1}, fixed)
+	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 3, 3}, Neighbors: []int32{1, 0, 1}, Directed: true}, a)
+}
+
+func TestDirectedInducedAndUnion(t *testing.T) {
+	src, dst := randomEntries(30, 150)
+	a, want := directedOf(30, src, dst)
+	nodes := []int32{29, 0, 14, 3, 9, 8, 21}
+	sub := a.Induced(nodes)
+	require.True(t, sub.Directed)
+	checkAdjacency(t, &sub)
+	got := dense(&sub)
+	for p, i := range nodes {
+		for q, j := range nodes {
+			require.Equal(t, want[i][j], got[p][q])
+		}
+	}
+
+	one, _ := directedOf(2, []int32{0}, []int32{1})
+	two, _ := directedOf(2, []int32{1}, []int32{0})
+	both, err := DisjointUnion(&Graph{one, Features{Rows: 2}}, &Graph{two, Features{Rows: 2}})
+	require.NoError(t, err)
+	require.Equal(t, Adjacency{Offsets: []int64{0, 0, 1, 2, 2}, Neighbors: []int32{0, 3}, Directed: true}, both.Adjacency)
+	_, err = DisjointUnion(&Graph{one, Features{Rows: 2}}, &Graph{one.Undirected(), Features{Rows: 2}})
+	require.ErrorContains(t, err, "directed and undirected")
+}
+
+// A path 0 → 1 → 2 ← 3 with an edge back from 1 to 0, written down twice, in a user's own files: by hand.
+func TestOwnGraphBothWays(t *testing.T) {
+	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"), "features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
+	ds, err := LoadCSV(dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}}, ds.Graph.Adjacency)
+	require.Equal(t, []string{
+		"2 of 5 stored adjacency entries: edges stored in one direction only were mirrored",
+		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
+	}, ds.Notes)
+
+	directed, err := LoadCSV(dir, Options{Direction: Directed})
+	require.NoError(t, err)
+	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true}, directed.Graph.Adjacency)
+	require.Equal(t, []string{
+		"edges are directed: a node receives from those that point at it",
+		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
+	}, directed.Notes)
+	require.Equal(t, ds.Checksum, directed.Checksum)
+
+	// The cut is of nodes alone, and so the same; the edge 1 → 2 joins two tasks.
+	opt := StreamOptions{ClassesPerTask: 1, SplitSeed: 1, TrainRatio: 0.5, TestRatio: 0.5}
+	undirectedStream, err := NewStream(ds, opt)
+	require.NoError(t, err)
+	s, err := NewStream(directed, opt)
+	require.NoError(t, err)
+	require.Equal(t, undirectedStream.SplitHash, s.SplitHash)
+	require.Contains(t, s.Notes, "1 of 4 edges join nodes of different tasks or of dropped classes and were dropped")
+	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true}, s.Tasks[0].Graph.Adjacency)
+	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true}, s.Tasks[1].Graph.Adjacency)
+}
+
+// The triangle of every layout, directed: 0 → 1, 1 → 0, 0 → 2, 1 → 2.
+func TestLayoutsDirected(t *testing.T) {
+	for _, tc := range tinyLayouts {
+		ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: Raw, Direction: Directed})
+		require.NoError(t, err, tc.layout)
+		require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1}, Directed: true}, ds.Graph.Adjacency, tc.layout)
+		require.NotContains(t, strings.Join(ds.Notes, "\n"), "mirrored")
+		_, err = tc.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
+		require.ErrorContains(t, err, "Direction is Direction(2), want undirected, directed")
+	}
+}
+
+func TestGeneratedGraphsHaveNoDirections(t *testing.T) {
+	for _, name := range []string{"synthetic", "synthetic:1000"} {
+		_, err := Open(name, "", Options{Direction: Directed})
+		require.ErrorContains(t, err, name+" is generated without directions")
+	}
+}
+
+func TestParseDirection(t *testing.T) {
+	for _, d := range []Direction{Undirected, Directed} {
+		parsed, err := ParseDirection(d.String())
+		require.NoError(t, err)
+		require.Equal(t, d, parsed)
+	}
+	_, err := ParseDirection("both")
+	require.ErrorContains(t, err, `unknown direction "both": choose undirected, directed`)
+}
+
+// storedPairs counts the different entries of a real file off the diagonal, without the code under test's sorting.
+func storedPairs(t *testing.T, path string) int {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	info, err := file.Stat()
+	require.NoError(t, err)
+	in, err := openNPZ(file, info.Size(), path)
+	require.NoError(t, err)
+	m, err := readPattern(in, "adj_")
+	require.NoError(t, err)
+	pairs := map[[2]int32]bool{}
+	for i := range m.rows {
+		for _, j := range m.columns[m.offsets[i]:m.offsets[i+1]] {
+			if j >= 0 && int(j) != i {
+				pairs[[2]int32{int32(i), j}] = true
+			}
+		}
+	}
+	return len(pairs)
+}
+
+func TestRealGraphBothWays(t *testing.T) {
+	path := realFile(t, "cora_ml.npz")
+	undirected, err := Open("cora-ml", filepath.Dir(path), Options{})
+	require.NoError(t, err)
+	directed, err := Open("cora-ml", filepath.Dir(path), Options{Direction: Directed})
+	require.NoError(t, err)
+	checkAdjacency(t, &directed.Graph.Adjacency)
+	require.Equal(t, storedPairs(t, path), directed.Graph.Adjacency.NumEdges())
+	require.Less(t, directed.Graph.Adjacency.NumEdges(), 2*undirected.Graph.Adjacency.NumEdges())
+	require.Equal(t, undirected.Graph.Adjacency, directed.Graph.Adjacency.Undirected())
+	require.Equal(t, undirected.Graph.Features, directed.Graph.Features)
+	require.Equal(t, undirected.Checksum, directed.Checksum)
+}
+
+// A stand-in has the same features whichever way its edges are read; the other's stored edges are symmetric and would not tell.
+func TestStandInBothWays(t *testing.T) {
+	realFile(t, "ogbn_arxiv/raw/edge.csv.gz")
+	if testing.Short() {
+		t.Skip("generates the features of a large graph: not in short mode")
+	}
+	dir := os.Getenv("SAOT_DATA")
+	undirected, err := Open("arxiv-topology", dir, Options{})
+	require.NoError(t, err)
+	directed, err := Open("arxiv-topology", dir, Options{Direction: Directed})
+	require.NoError(t, err)
+	require.Equal(t, 1166243, directed.Graph.Adjacency.NumEdges())
+	require.True(t, slices.Equal(undirected.Graph.Features.Dense, directed.Graph.Features.Dense))
+	require.Equal(t, undirected.Graph.Adjacency, directed.Graph.Adjacency.Undirected())
+}
