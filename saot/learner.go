@@ -33,8 +33,9 @@ type Learner struct {
 	buffer  replay.Buffer
 	tasks   int // tasks learned so far
 
-	train *engine.Func
-	cost  *engine.Func // K(X₁, X₂) of the aligned nodes
+	train   *engine.Func
+	sampled *engine.Func // a training step on sampled neighbourhoods
+	cost    *engine.Func // K(X₁, X₂) of the aligned nodes
 }
 
 var _ continual.Learner = (*Learner)(nil)
@@ -52,7 +53,8 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 				c.Points, t+1, s.Nodes, smallest(batched))
 		}
 	}
-	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(append(batched, tasks...)), seed.Stream(seedValue, "weights"))
+	whole := slices.DeleteFunc(append(batched, tasks...), func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
+	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(whole), seed.Stream(seedValue, "weights"))
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +62,13 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 		return nil, err
 	}
 	l := &Learner{engine: e, config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
-	var err1, err2 error
+	var err1, err2, err3 error
 	l.train, err1 = e.ModelFunc("train", enc.Store(), l.step)
-	l.cost, err2 = e.Func("feature cost", func(in []*Node) []*Node {
+	l.sampled, err2 = e.ModelFunc("train on samples", enc.Store(), l.sampledStep)
+	l.cost, err3 = e.Func("feature cost", func(in []*Node) []*Node {
 		return []*Node{transport.CosineCost(Mul(in[0], in[1]), Mul(in[0], in[2]))}
 	})
-	return l, errors.Join(err1, err2)
+	return l, errors.Join(err1, err2, err3)
 }
 
 // SizesOf returns the sizes of a stream's task graphs.
@@ -114,7 +117,9 @@ func smallest(sizes []encoder.Size) int {
 }
 
 // Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
-// keeps a subgraph of the task. Diagnostics of the report:
+// keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
+// Encoder.WholeGraph, as many steps on sampled neighbourhoods as it takes to align every node once. Diagnostics of the
+// report:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 the identity
@@ -133,7 +138,11 @@ func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 		return nil, fmt.Errorf("saot: points is %d, but task %d has only %d nodes, replay included: lower points to %d or less", l.config.Points, task+1, n, n)
 	}
 	report := &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Epochs: l.config.Epochs, Diagnostics: map[string]float64{}}
-	if err := l.fit(ctx, task, batched, report, observe); err != nil {
+	fit := l.fit
+	if l.config.Encoder.Samples(batched.NumNodes()) {
+		fit = l.fitSampled
+	}
+	if err := fit(ctx, task, batched, report, observe); err != nil {
 		return nil, err
 	}
 	if err := l.encoder.Freeze(); err != nil {
@@ -147,78 +156,106 @@ func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 	return report, nil
 }
 
-// fit runs the epochs of a task. While the engine takes one step, prepare makes the inputs of the next.
+// fit runs the epochs of a task on its whole graph, a step each.
 func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
 	b, err := l.encoder.Batch(batched)
 	if err != nil {
 		return fmt.Errorf("saot: task %d: %w", task+1, err)
 	}
 	defer b.Finalize()
-	if err := l.resetOptimizer(); err != nil {
-		return err
-	}
 	in := stepInputs[*tensors.Tensor]{featuresT: b.FeaturesT, mask: b.Mask}
 	if l.config.distils() {
 		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
-		projected, z, err := l.encoder.Forward(b)
+		z, projected, err := l.encoder.Forward(b)
 		if err != nil {
 			return fmt.Errorf("saot: task %d: teacher: %w", task+1, err)
 		}
-		defer func() { _ = projected.FinalizeAll() }()
+		defer finalize(projected...)
 		_ = z.FinalizeAll()
-		beta := l.config.Beta
-		if l.tasks == 0 {
-			beta = 0 // nothing has been learned that could be distilled
-		}
-		in.projected, in.weights = projected, tensors.FromScalar(float32(beta))
+		in.projected, in.weights = projected, l.beta()
 	}
+	solver, err := transport.NewFusedGromovSolver(l.config.gromov())
+	if err != nil {
+		return err
+	}
+	return l.descend(ctx, task, report, observe, training{
+		steps: l.config.Epochs,
+		prepare: func(step int) (*prepared, error) {
+			return l.prepare(solver, b, seed.Stream(l.seed, "augment", task, step))
+		},
+		step: func(p *prepared) ([]float64, error) {
+			p.into(&in)
+			return l.run(l.train, flatten(&in, l.config, l.encoder.Features))
+		},
+	})
+}
 
+// beta returns β, or 0 while nothing has been learned that could be distilled.
+func (l *Learner) beta() *tensors.Tensor {
+	if l.tasks == 0 {
+		return tensors.FromScalar(float32(0))
+	}
+	return tensors.FromScalar(float32(l.config.Beta))
+}
+
+// training is how a task's steps are made ready on the host and taken on the engine.
+type training struct {
+	steps   int
+	prepare func(step int) (*prepared, error)
+	step    func(p *prepared) ([]float64, error)
+}
+
+// descend takes the steps of a task. While the engine takes one, the host prepares the next.
+func (l *Learner) descend(ctx context.Context, task int, report *continual.TaskReport, observe func(continual.Step), t training) error {
+	if err := l.resetOptimizer(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	next := l.prepareAll(ctx, task, b)
+	next := t.prepareAll(ctx)
 	defer func() {
 		cancel()
 		for range next { // until the preparation, which uses the batch and the engine, has ended
 		}
 	}()
-	for epoch := range l.config.Epochs {
+	for step := range t.steps {
 		waiting := time.Now()
 		p, ok := <-next
 		if !ok || ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if p.err != nil {
-			return fmt.Errorf("saot: task %d, step %d: %w", task+1, epoch+1, p.err)
+			return fmt.Errorf("saot: task %d, step %d: %w", task+1, step+1, p.err)
 		}
-		p.into(&in)
 		working := time.Now()
-		out, err := l.run(&in)
+		out, err := t.step(p)
 		if err != nil {
-			return fmt.Errorf("saot: task %d, step %d: %w", task+1, epoch+1, err)
+			return fmt.Errorf("saot: task %d, step %d: %w", task+1, step+1, err)
 		}
 		p.finalize()
 		if l.tasks == 0 {
 			out[outDistillation] = 0 // it has no weight, and its teacher is the untrained encoder
 		}
 		record(report, p, out, working.Sub(waiting), time.Since(working))
-		step := continual.Step{Task: task, Epoch: epoch, Epochs: l.config.Epochs, Terms: lossTerms(out), MarginalError: out[outMarginalError]}
-		if err := checkFinite(step); err != nil {
+		s := continual.Step{Task: task, Done: step + 1, Steps: t.steps, Terms: lossTerms(out), MarginalError: out[outMarginalError]}
+		if err := checkFinite(s); err != nil {
 			return err
 		}
-		if epoch == 0 {
-			report.FirstLoss = step.Terms
+		if step == 0 {
+			report.FirstLoss = s.Terms
 		}
-		report.LastLoss = step.Terms
+		report.LastLoss = s.Terms
 		if observe != nil {
-			observe(step)
+			observe(s)
 		}
 	}
-	report.Diagnostics["graph_diagonal_mass"] /= float64(l.config.Epochs)
+	report.Steps = t.steps
+	report.Diagnostics["graph_diagonal_mass"] /= float64(t.steps)
 	return nil
 }
 
 // run takes one training step on the engine.
-func (l *Learner) run(in *stepInputs[*tensors.Tensor]) ([]float64, error) {
-	result, err := l.train.Call(flatten(in, l.config, l.encoder.Features)...)
+func (l *Learner) run(train *engine.Func, inputs []*tensors.Tensor) ([]float64, error) {
+	result, err := train.Call(inputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +288,7 @@ func checkFinite(s continual.Step) error {
 		return nil
 	}
 	return fmt.Errorf("saot: task %d, step %d: the loss is not finite (%s): lower learning_rate, raise epsilon, or look for bad features",
-		s.Task+1, s.Epoch+1, strings.Join(bad, ", "))
+		s.Task+1, s.Done, strings.Join(bad, ", "))
 }
 
 func record(r *continual.TaskReport, p *prepared, out []float64, wait, work time.Duration) {
@@ -318,4 +355,13 @@ func (l *Learner) Load(r io.Reader) error {
 		return fmt.Errorf("saot: load replay buffer: %w", err)
 	}
 	return l.encoder.Freeze()
+}
+
+// finalize frees tensors now rather than at the next garbage collection; nil ones are passed over.
+func finalize(all ...*tensors.Tensor) {
+	for _, t := range all {
+		if t != nil {
+			_ = t.FinalizeAll()
+		}
+	}
 }

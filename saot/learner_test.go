@@ -169,12 +169,12 @@ func TestReport(t *testing.T) {
 		report, err := l.Learn(context.Background(), i, task.Graph, func(s continual.Step) { steps = append(steps, s) })
 		require.NoError(t, err)
 		require.Equal(t, i, report.Task)
-		require.Equal(t, 4, report.Epochs)
+		require.Equal(t, []int{4, 4}, []int{report.Epochs, report.Steps})
 		require.Equal(t, task.Graph.NumNodes()+replayed, report.Nodes)
 		require.Equal(t, steps[0].Terms, report.FirstLoss)
 		require.Equal(t, steps[3].Terms, report.LastLoss)
 		for i, s := range steps {
-			require.Equal(t, []int{report.Task, i, 4}, []int{s.Task, s.Epoch, s.Epochs})
+			require.Equal(t, []int{report.Task, i + 1, 4}, []int{s.Task, s.Done, s.Steps})
 		}
 		for _, share := range []string{"diagonal_mass", "graph_diagonal_mass", "entropy"} {
 			require.Greater(t, report.Diagnostics[share], 0.0, share)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/transport"
 	"github.com/saot-go/saot/saot/view"
 )
@@ -20,6 +19,7 @@ import (
 // prepared is what the host makes for one training step: two views, the aligned nodes, and π_G with its cost.
 type prepared struct {
 	operators         [2]*encoder.Operator
+	samples           [2]encoder.Sample[*tensors.Tensor] // of a graph that is not encoded whole
 	masked            [2]*tensors.Tensor
 	points            *tensors.Tensor
 	graphPlan, target *tensors.Tensor
@@ -40,27 +40,24 @@ func (p *prepared) into(in *stepInputs[*tensors.Tensor]) {
 // finalize frees the tensors.
 func (p *prepared) finalize() {
 	for _, o := range p.operators {
-		o.Finalize()
-	}
-	for _, t := range []*tensors.Tensor{p.masked[0], p.masked[1], p.points, p.graphPlan, p.target} {
-		if t != nil {
-			_ = t.FinalizeAll()
+		if o != nil {
+			o.Finalize()
 		}
 	}
+	for _, s := range p.samples {
+		finalize(encoder.Tensors(s)...)
+	}
+	finalize(p.masked[0], p.masked[1], p.points, p.graphPlan, p.target)
 }
 
 // prepareAll makes the inputs of a task's steps one ahead of their use. The channel closes after the last one, after an
 // error, and when ctx ends.
-func (l *Learner) prepareAll(ctx context.Context, task int, b *encoder.Batch) <-chan *prepared {
+func (t training) prepareAll(ctx context.Context) <-chan *prepared {
 	out := make(chan *prepared, 1)
 	go func() {
 		defer close(out)
-		solver, err := transport.NewFusedGromovSolver(l.config.gromov())
-		for epoch := 0; epoch < l.config.Epochs; epoch++ {
-			var p *prepared
-			if err == nil {
-				p, err = l.prepare(solver, b, seed.Stream(l.seed, "augment", task, epoch))
-			}
+		for step := range t.steps {
+			p, err := t.prepare(step)
 			if err != nil {
 				p = &prepared{err: err}
 			}
@@ -83,7 +80,7 @@ func (l *Learner) prepare(solver *transport.FusedGromovSolver, b *encoder.Batch,
 	p := &prepared{}
 	v1, v2 := view.Pair(b.Graph, l.config.view(), rng)
 	for i, v := range []view.View{v1, v2} {
-		op, err := encoder.NewOperator(&v.Adjacency, b.Size)
+		op, err := l.config.Encoder.NewOperator(&v.Adjacency, b.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -95,12 +92,10 @@ func (l *Learner) prepare(solver *transport.FusedGromovSolver, b *encoder.Batch,
 	if l.config.Objective == Transport {
 		points := samplePoints(b.Graph.NumNodes(), l.config.Points, rng)
 		p.points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
-		plan, err := l.graphPlan(solver, &b.Graph.Features, v1, v2, points)
-		if err != nil {
+		induced := [2]datasets.Adjacency{v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)}
+		if err := l.graphPlan(p, solver, &b.Graph.Features, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
 			return nil, err
 		}
-		p.graphPlan, p.target = matrixTensor(plan.Plan), matrixTensor(plan.Target)
-		p.marginalError, p.diagonalMass = plan.Report.MarginalError, mat.Trace(plan.Plan)
 	}
 	p.seconds = time.Since(start).Seconds()
 	return p, nil
@@ -116,19 +111,26 @@ func samplePoints(n, m int, rng *rand.Rand) []int32 {
 	return points
 }
 
-// graphPlan solves Eq. 7 between the two views restricted to the sampled nodes. The engine makes the feature cost K, the
-// host the plan; no gradient is needed.
-func (l *Learner) graphPlan(solver *transport.FusedGromovSolver, features *datasets.Features, v1, v2 view.View, points []int32) (*transport.GromovResult, error) {
-	k, err := l.featureCost(features, v1.Masked, v2.Masked, points)
+// graphPlan solves Eq. 7 between the two views restricted to the sampled nodes, given the edges among these and the masked
+// columns. The engine makes the feature cost K, the host the plan; no gradient is needed.
+func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, features *datasets.Features, induced [2]datasets.Adjacency, masked [2][]int32, points []int32) error {
+	k, err := l.featureCost(features, masked[0], masked[1], points)
 	if err != nil {
-		return nil, fmt.Errorf("feature cost: %w", err)
+		return fmt.Errorf("feature cost: %w", err)
 	}
 	var result transport.GromovResult
-	a1, a2 := v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)
-	if err := solver.Solve(&result, transport.GromovProblem{Feature: k, Structure1: transport.Adjacency(a1), Structure2: transport.Adjacency(a2)}); err != nil {
-		return nil, fmt.Errorf("graph plan: %w", err)
+	if err := solver.Solve(&result, transport.GromovProblem{Feature: k, Structure1: structure(induced[0]), Structure2: structure(induced[1])}); err != nil {
+		return fmt.Errorf("graph plan: %w", err)
 	}
-	return &result, nil
+	p.graphPlan, p.target = matrixTensor(result.Plan), matrixTensor(result.Target)
+	p.marginalError, p.diagonalMass = result.Report.MarginalError, mat.Trace(result.Plan)
+	return nil
+}
+
+// structure is the adjacency as transport takes it: symmetric.
+func structure(a datasets.Adjacency) transport.Adjacency {
+	u := a.Undirected()
+	return transport.Adjacency{Offsets: u.Offsets, Neighbors: u.Neighbors}
 }
 
 // featureCost returns K(X₁, X₂)_ij = 1 − cos(x¹_i, x²_j) between the masked rows of the sampled nodes.

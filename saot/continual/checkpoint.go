@@ -34,6 +34,8 @@ type Identity struct {
 	Seed     uint64      `json:"seed"`
 	Engine   string      `json:"engine"`
 	Probes   []Probe     `json:"probes"`
+
+	ProbeRows int `json:"probe_rows,omitempty"`
 }
 
 // checkpoint is a run after some of its tasks. The file that holds it is
@@ -127,6 +129,7 @@ func (id *Identity) matches(now *Identity) error {
 		{"seed", id.Seed, now.Seed},
 		{"engine", id.Engine, now.Engine},
 		{"probes", fmt.Sprint(id.Probes), fmt.Sprint(now.Probes)},
+		{"probe rows", fmt.Sprint(id.ProbeRows), fmt.Sprint(now.ProbeRows)},
 	}
 	for _, f := range fields {
 		if f.was != f.now {

@@ -37,16 +37,18 @@ type Term struct {
 
 // Step is what a learner tells an observer after a training step.
 type Step struct {
-	Task, Epoch, Epochs int
-	Terms               []Term  // loss terms in a fixed order, the total first
-	MarginalError       float64 // of the Sinkhorn plan between embeddings; 0 where none is solved
+	Task          int     // from 0
+	Done, Steps   int     // steps of the task taken, this one included, and all of them
+	Terms         []Term  // loss terms in a fixed order, the total first
+	MarginalError float64 // of the Sinkhorn plan between embeddings; 0 where none is solved
 }
 
 // TaskReport is what a learner records about one task; it goes into the Result as it is.
 type TaskReport struct {
 	Task        int                `json:"task"`
-	Nodes       int                `json:"nodes"`       // nodes of the batched graph, replay included
-	Epochs      int                `json:"epochs"`      // training steps taken
+	Nodes       int                `json:"nodes"` // nodes of the batched graph, replay included
+	Epochs      int                `json:"epochs"`
+	Steps       int                `json:"steps"`       // training steps taken; 0 in results of before it was recorded
 	Seconds     float64            `json:"seconds"`     // wall time of Learn
 	FirstLoss   []Term             `json:"first_loss"`  // terms of the first step
 	LastLoss    []Term             `json:"last_loss"`   // terms of the last step

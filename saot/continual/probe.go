@@ -180,14 +180,13 @@ func newInputs[T float](d *design, s Setting, sh shape, embed func(dst []T, s sa
 	return in
 }
 
-// heldRows returns the embeddings of the held-out samples with a column of ones, [rows, width+1].
-func heldRows[T float](d *design, rows int, embed func(dst []T, s sample)) []T {
-	width := d.width + 1
-	x := make([]T, rows*width)
-	for i, sample := range d.held {
-		row := x[i*width : (i+1)*width]
-		embed(row[:d.width], sample)
-		row[d.width] = 1
+// rowsOf returns the embeddings of samples, of so many columns, and a column of ones, padded: [rows, width+1].
+func rowsOf[T float](samples []sample, rows, width int, embed func(dst []T, s sample)) []T {
+	x := make([]T, rows*(width+1))
+	for i, sample := range samples {
+		row := x[i*(width+1) : (i+1)*(width+1)]
+		embed(row[:width], sample)
+		row[width] = 1
 	}
 	return x
 }

@@ -63,8 +63,8 @@ func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]
 type logistic struct {
 	ev             *evaluator
 	design         *design
-	width, columns int // of W, the bias row included
-	held           []float64
+	scale          *scaler
+	width, columns int               // of W, the bias row included
 	fixed          []*tensors.Tensor // x, xᵀ, target, closed, weight
 	w              []float64         // the solution so far
 
@@ -79,7 +79,7 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 	sh, width := ev.padded(d), d.width+1
 	scale := newScaler(s, d)
 	in := newInputs(d, s, sh, scale.apply)
-	return &logistic{ev: ev, design: d, width: width, columns: sh.columns, held: heldRows(d, len(d.held), scale.apply),
+	return &logistic{ev: ev, design: d, width: width, columns: sh.columns, scale: scale,
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train),
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
 		w: make([]float64, width*sh.columns), grad: make([]float64, width*sh.columns)}
@@ -159,11 +159,17 @@ func (pr *logistic) evaluate(w []float64) {
 
 // heldLogits scores the held-out samples with the solution so far.
 func (pr *logistic) heldLogits() func(i int) []float64 {
-	rows := len(pr.design.held)
-	out := blas64.General{Rows: rows, Cols: pr.columns, Stride: pr.columns, Data: make([]float64, rows*pr.columns)}
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, blas64.General{Rows: rows, Cols: pr.width, Stride: pr.width, Data: pr.held},
-		blas64.General{Rows: pr.width, Cols: pr.columns, Stride: pr.columns, Data: pr.w}, 0, out)
-	return func(i int) []float64 { return out.Data[i*pr.columns : (i+1)*pr.columns] }
+	held := pr.design.held
+	logits := make([]float64, len(held)*pr.columns)
+	w := blas64.General{Rows: pr.width, Cols: pr.columns, Stride: pr.columns, Data: pr.w}
+	const block = 4096 // as many standardised rows as are held at once
+	for first := 0; first < len(held); first += block {
+		rows := min(block, len(held)-first)
+		x := rowsOf(held[first:first+rows], rows, pr.design.width, pr.scale.apply)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, blas64.General{Rows: rows, Cols: pr.width, Stride: pr.width, Data: x}, w,
+			0, blas64.General{Rows: rows, Cols: pr.columns, Stride: pr.columns, Data: logits[first*pr.columns : (first+rows)*pr.columns]})
+	}
+	return func(i int) []float64 { return logits[i*pr.columns : (i+1)*pr.columns] }
 }
 
 // buildLogistic computes Σ weight·CE(XW) + ½Σ penalty·W² and its gradient Xᵀ((softmax(XW) − Y) ⊙ weight) + penalty ⊙ W.

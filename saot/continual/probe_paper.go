@@ -107,7 +107,7 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 	in := newInputs(d, s, sh, embed)
 	return &paperTrainer{ev: ev, design: d, setting: s, columns: sh.columns,
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train),
-			tensorOf(heldRows(d, sh.held, embed), sh.held, width), tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
+			tensorOf(rowsOf(d.held, sh.held, d.width, embed), sh.held, width), tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
 		state: []*tensors.Tensor{tensorOf(ev.initialWeights(s, d, sh.columns), width, sh.columns),
 			tensorOf(make([]float32, width*sh.columns), width, sh.columns), tensorOf(make([]float32, width*sh.columns), width, sh.columns)},
 	}

@@ -31,6 +31,7 @@ type Result struct {
 	Resumed  int             `json:"resumed"`         // times that the run was taken up again
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
+	ProbeRows   int          `json:"probe_rows,omitempty"` // bound of the train nodes of probes; 0 is none
 	Scores      []Score      `json:"scores"`
 	Tasks       []TaskReport `json:"tasks"`
 	Evaluations []Evaluation `json:"evaluations"`

@@ -20,14 +20,17 @@ import (
 
 // Options says how Run evaluates and records. The zero value runs in memory under both probes.
 type Options struct {
-	Engine   *engine.Engine // fits the probes; may be nil where embeddings have no columns
-	Probes   []Probe        // none means all
-	Seed     uint64         // of the probes' initial weights; the learner has its own
-	Dir      string         // run folder for checkpoints and the result; "" writes no files
-	Resume   bool           // go on after the last checkpoint in Dir; without one, start at the first task
-	Manifest Manifest
-	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
-	Log      *slog.Logger
+	Engine *engine.Engine // fits the probes; may be nil where embeddings have no columns
+	Probes []Probe        // none means all
+	// ProbeRows bounds the train nodes that probes are fitted to, all tasks together; 0 is no bound. Where there are more,
+	// every class of every task keeps its share of them, and 10 at least. Held-out nodes are always all scored.
+	ProbeRows int
+	Seed      uint64 // of the probes' initial weights; the learner has its own
+	Dir       string // run folder for checkpoints and the result; "" writes no files
+	Resume    bool   // go on after the last checkpoint in Dir; without one, start at the first task
+	Manifest  Manifest
+	Observe   func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
+	Log       *slog.Logger
 }
 
 // Run takes a learner through a stream: it learns each task without labels, embeds every task seen so far with the
@@ -84,13 +87,13 @@ func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
 	if !json.Valid(opt.Manifest.Config) {
 		return nil, errors.New("Options.Manifest.Config is not valid JSON")
 	}
-	ev, err := newEvaluator(opt.Engine, stream.Tasks, opt.Seed)
+	ev, err := newEvaluator(opt.Engine, thinned(stream.Tasks, opt.ProbeRows), opt.Seed)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	r := &run{stream: stream, learner: l, opt: opt, started: now, clock: now, ev: ev,
-		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes}}
+		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes, ProbeRows: opt.ProbeRows}}
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
 	}
@@ -163,7 +166,7 @@ func (r *run) task(ctx context.Context, t int) error {
 	tasks := len(r.stream.Tasks)
 	r.partial.Tasks = append(r.partial.Tasks, *report)
 	r.opt.Observe(TaskEvent{Report: *report, Tasks: tasks})
-	r.opt.Log.Info("task learned", "task", t, "nodes", report.Nodes, "epochs", report.Epochs, "seconds", report.Seconds)
+	r.opt.Log.Info("task learned", "task", t, "nodes", report.Nodes, "steps", report.Steps, "seconds", report.Seconds)
 
 	r.opt.Observe(EvaluationStarted{Task: t, Tasks: tasks})
 	rows, evaluation, err := r.evaluate(ctx, t+1)
@@ -188,7 +191,7 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 		if diverged != nil {
 			return
 		}
-		if diverged = checkTerms(s.Terms, fmt.Sprintf("epoch %d", s.Epoch)); diverged != nil {
+		if diverged = checkTerms(s.Terms, fmt.Sprintf("step %d", s.Done)); diverged != nil {
 			cancel(diverged)
 			return
 		}
@@ -341,7 +344,7 @@ func (r *run) finished() (*Result, error) {
 		return nil, err
 	}
 	was := Identity{Manifest: Manifest{Method: result.Method, Config: result.Config}, Dataset: result.Dataset,
-		Seed: result.Seed, Engine: result.Engine.Name}
+		Seed: result.Seed, Engine: result.Engine.Name, ProbeRows: result.ProbeRows}
 	for _, s := range result.Scores {
 		if !slices.Contains(was.Probes, s.Probe) {
 			was.Probes = append(was.Probes, s.Probe)
@@ -357,7 +360,7 @@ func (r *run) finished() (*Result, error) {
 // finish makes the Result, writes it, and removes the checkpoint, which is of no more use.
 func (r *run) finish() (*Result, error) {
 	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config,
-		Seed: r.opt.Seed, Versions: versions(), Started: r.started, Finished: time.Now(),
+		Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
 		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed,
 		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
 	if r.opt.Engine != nil {

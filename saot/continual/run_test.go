@@ -164,7 +164,7 @@ func TestRunFolder(t *testing.T) {
 
 func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
 	for want, l := range map[string]*toyLearner{
-		`continual: task 2 of 3: loss term "L_mat" is NaN at epoch 2`:                  {nanTerm: "L_mat"},
+		`continual: task 2 of 3: loss term "L_mat" is NaN at step 3`:                   {nanTerm: "L_mat"},
 		"continual: task 2 of 3: task 1: the embedding of node 1 has +Inf in column 1": {nanEmbed: true, width: 3},
 	} {
 		e, err := engine.Open("go")
@@ -321,7 +321,7 @@ func runUntilKilled(t *testing.T, dir string) {
 	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Observe: func(ev Event) {
 		if step, ok := ev.(StepEvent); ok {
 			_, _ = os.Stdout.Write([]byte{'.'})
-			for step.Task == 2 && step.Epoch == 4 {
+			for step.Task == 2 && step.Done == 5 {
 				_, _ = os.Stdout.Write([]byte{'.'})
 				time.Sleep(time.Millisecond)
 			}

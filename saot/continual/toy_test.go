@@ -73,7 +73,7 @@ func (l *toyLearner) Learn(ctx context.Context, task int, g *datasets.Graph, obs
 		if l.nanTerm != "" && task == 1 && epoch == 2 {
 			terms = append(terms, Term{l.nanTerm, math.NaN()})
 		}
-		observe(Step{Task: task, Epoch: epoch, Epochs: 5, Terms: terms})
+		observe(Step{Task: task, Done: epoch + 1, Steps: 5, Terms: terms})
 		if l.cancel != nil && task == l.failAt && epoch == 3 {
 			l.cancel()
 		}

@@ -18,7 +18,7 @@ type Size struct {
 
 // SizeOf returns the room that a graph needs.
 func SizeOf(g *datasets.Graph) Size {
-	return Size{Nodes: g.NumNodes(), Chunks: chunkCounts(&g.Adjacency)}
+	return Size{Nodes: g.NumNodes(), Chunks: chunksOf(&g.Adjacency)}
 }
 
 // Buckets is the small set of padded shapes into which all graphs of a run are fitted, since engines compile per shape.
@@ -90,7 +90,7 @@ func NewBatch(g *datasets.Graph, size Size) (*Batch, error) {
 	if g.Features.Rows != g.NumNodes() {
 		return nil, fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
 	}
-	if err := size.holds(g.NumNodes(), chunkCounts(&g.Adjacency)); err != nil {
+	if err := size.holds(g.NumNodes(), chunksOf(&g.Adjacency)); err != nil {
 		return nil, err
 	}
 	mask := make([]float32, size.Nodes)

@@ -123,6 +123,6 @@ func TestOperatorRefuses(t *testing.T) {
 	size := SizeOf(randomGraph(t, 20, 2, 1))
 	fits := NewBuckets([]Size{size}).Fit(size)
 	larger := randomGraph(t, 21, 2, 1)
-	_, err := NewOperator(&larger.Adjacency, fits)
+	_, err := Config{}.NewOperator(&larger.Adjacency, fits)
 	require.ErrorContains(t, err, "21 nodes")
 }

@@ -1,6 +1,7 @@
-// Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and PReLU
-// over padded sparse batches of few fixed shapes (SAOT §5, "Implementation Details"; the architecture is that of
-// Graph Barlow Twins).
+// Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and PReLU, or
+// a GAT (SAOT §5, "Implementation Details"; the architectures are those of Graph Barlow Twins). A graph is encoded whole, as
+// a padded sparse batch of one of few fixed shapes, or, where it is too large, by sampled neighbourhoods in training and layer
+// by layer in inference.
 package encoder
 
 import (
@@ -20,15 +21,17 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Encoder is a GCN with its variables, ready to embed graphs on an engine.
+// Encoder is a network with its variables, ready to embed graphs on an engine.
 type Encoder struct {
 	Config   Config
 	Features int // width of the input
 	Buckets  *Buckets
 
+	names     []string // of the variables
 	store     *model.Store
 	embed     *engine.Func
 	calibrate *engine.Func
+	dense     []*engine.Func // the dense parts of layer-wise inference
 }
 
 // Paths in the store.
@@ -46,24 +49,54 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 		return nil, fmt.Errorf("encoder: the graph has %d feature columns, want 1 or more", features)
 	}
 	enc := &Encoder{Config: c, Features: features, Buckets: buckets, store: model.NewStore()}
-	if err := c.initialise(enc.store.Scope(Scope), features, rng); err != nil {
+	if err := enc.initialise(rng); err != nil {
 		return nil, err
 	}
 	var err1, err2 error
 	enc.embed, err1 = e.ModelFunc("embed", enc.store, func(_ *model.Scope, in []*Node) []*Node {
-		return enc.forward(in, Inference)
+		z, projected := enc.forward(in, Inference)
+		return append([]*Node{z}, projected...)
 	})
 	enc.calibrate, err2 = e.ModelFunc("calibrate", enc.store, func(_ *model.Scope, in []*Node) []*Node {
-		return enc.forward(in, Training)[1:]
+		z, _ := enc.forward(in, Training)
+		return []*Node{z}
 	})
-	return enc, errors.Join(err1, err2)
+	return enc, errors.Join(err1, err2, enc.prepareLayerwise(e))
 }
 
-// forward encodes a clean graph: inputs are Xᵀ, mask and the operator; outputs are X·W₁ and Z.
-func (enc *Encoder) forward(in []*Node, mode Mode) []*Node {
+// prepareLayerwise makes the functions of layer-wise inference.
+func (enc *Encoder) prepareLayerwise(e *engine.Engine) error {
+	arch := enc.Config.architecture()
+	for part := range arch.denseParts() {
+		f, err := e.ModelFunc("embed a chunk", enc.store, func(_ *model.Scope, in []*Node) []*Node {
+			return arch.dense(enc.store.Scope(Scope), part, in)
+		})
+		if err != nil {
+			return err
+		}
+		enc.dense = append(enc.dense, f)
+	}
+	return nil
+}
+
+// initialise creates the variables.
+func (enc *Encoder) initialise(rng *rand.Rand) error {
+	for _, v := range enc.Config.architecture().variables(enc.Features, rng) {
+		created, err := enc.store.Scope(Scope).CreateVariable(v.name, v.value)
+		if err != nil {
+			return fmt.Errorf("encoder: create %s: %w", v.name, err)
+		}
+		created.SetTrainable(v.trainable)
+		enc.names = append(enc.names, v.name)
+	}
+	return nil
+}
+
+// forward encodes a clean graph: inputs are Xᵀ, mask and the operator; results are Z and the products of Project.
+func (enc *Encoder) forward(in []*Node, mode Mode) (z *Node, projected []*Node) {
 	scope := enc.store.Scope(Scope)
-	projected := Project(scope, in[0])
-	return []*Node{projected, enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], mode)}
+	projected = enc.Config.Project(scope, in[0])
+	return enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], mode), projected
 }
 
 // Store returns the variables, for a training step that updates them.
@@ -71,19 +104,30 @@ func (enc *Encoder) Store() *model.Store { return enc.store }
 
 // Batch uploads a graph padded to one of the encoder's buckets.
 func (enc *Encoder) Batch(g *datasets.Graph) (*Batch, error) {
-	if g.Features.Cols != enc.Features {
-		return nil, fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, enc.Features)
+	if err := enc.accepts(g); err != nil {
+		return nil, err
 	}
 	return NewBatch(g, enc.Buckets.Fit(SizeOf(g)))
 }
 
-// Forward runs the frozen encoder over a batch and returns X·W₁ [N, hidden] and Z [N, out], padding included.
-func (enc *Encoder) Forward(b *Batch) (projected, z *tensors.Tensor, err error) {
+// accepts returns an error if the graph's features are not those that the encoder was made for.
+func (enc *Encoder) accepts(g *datasets.Graph) error {
+	if g.Features.Cols != enc.Features {
+		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, enc.Features)
+	}
+	if g.Features.Rows != g.NumNodes() {
+		return fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
+	}
+	return nil
+}
+
+// Forward runs the frozen encoder over a batch and returns Z [N, out] and the products of Project, padding included.
+func (enc *Encoder) Forward(b *Batch) (z *tensors.Tensor, projected []*tensors.Tensor, err error) {
 	out, err := enc.run(enc.embed, b)
 	if err != nil {
 		return nil, nil, err
 	}
-	return out[0], out[1], nil
+	return out[0], out[1:], nil
 }
 
 // Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages towards
@@ -99,7 +143,7 @@ func (enc *Encoder) Calibrate(g *datasets.Graph) error {
 }
 
 func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
-	op, err := NewOperator(&b.Graph.Adjacency, b.Size)
+	op, err := enc.Config.NewOperator(&b.Graph.Adjacency, b.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -111,28 +155,48 @@ func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
 	return out, nil
 }
 
-// Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major.
+// Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major. A graph larger than
+// Config.WholeGraph is embedded layer by layer, with the same result but for rounding.
 func (enc *Encoder) Embed(ctx context.Context, g *datasets.Graph) (rows, cols int, data []float32, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, nil, err
+	}
+	rows, cols = g.NumNodes(), enc.Config.Out
+	if enc.Config.Samples(rows) {
+		if err := enc.accepts(g); err != nil {
+			return 0, 0, nil, err
+		}
+		data, err = enc.Config.architecture().embedLayerwise(ctx, enc, g)
+		return rows, cols, data, err
 	}
 	b, err := enc.Batch(g)
 	if err != nil {
 		return 0, 0, nil, err
 	}
 	defer b.Finalize()
-	_, z, err := enc.Forward(b)
+	z, projected, err := enc.Forward(b)
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	rows, cols = g.NumNodes(), enc.Config.Out
 	err = tensors.ConstFlatData(z, func(flat []float32) { data = append(data, flat[:rows*cols]...) })
+	for _, t := range append(projected, z) {
+		_ = t.FinalizeAll()
+	}
 	return rows, cols, data, err
+}
+
+// value returns a copy of one of the encoder's variables.
+func (enc *Encoder) value(name string) ([]float32, error) {
+	t, err := enc.store.Scope(Scope).GetVariable(name).Value()
+	if err != nil {
+		return nil, fmt.Errorf("encoder: read %s: %w", name, err)
+	}
+	return tensors.CopyFlatData[float32](t)
 }
 
 // Freeze copies the encoder's variables to TeacherScope, where nothing trains them.
 func (enc *Encoder) Freeze() error {
-	for _, name := range names {
+	for _, name := range enc.names {
 		value, err := enc.store.Scope(Scope).GetVariable(name).Value()
 		if err != nil {
 			return fmt.Errorf("encoder: freeze %s: %w", name, err)
@@ -162,11 +226,9 @@ type savedVariable struct {
 	Data  []float32
 }
 
-var names = [...]string{inputWeight, normScale, normOffset, normMean, normVariance, slope, outputWeight, outputBias}
-
 // Save writes the encoder's variables.
 func (enc *Encoder) Save(w *gob.Encoder) error {
-	for _, name := range names {
+	for _, name := range enc.names {
 		t, err := enc.store.Scope(Scope).GetVariable(name).Value()
 		if err != nil {
 			return fmt.Errorf("encoder: read %s: %w", name, err)
@@ -184,7 +246,7 @@ func (enc *Encoder) Save(w *gob.Encoder) error {
 
 // Load restores variables written by Save into an encoder of the same shape.
 func (enc *Encoder) Load(r *gob.Decoder) error {
-	for _, name := range names {
+	for _, name := range enc.names {
 		var s savedVariable
 		if err := r.Decode(&s); err != nil {
 			if errors.Is(err, io.EOF) {

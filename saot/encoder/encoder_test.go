@@ -75,7 +75,7 @@ func TestFreezeCopies(t *testing.T) {
 		g := randomGraph(t, 30, 5, 1)
 		enc := small(t, e, 5, SizeOf(g))
 		teacher := func() (all [][]float32) {
-			for _, name := range names {
+			for _, name := range enc.names {
 				value, err := enc.store.Scope(TeacherScope).GetVariable(name).Value()
 				require.NoError(t, err)
 				all = append(all, tensors.MustCopyFlatData[float32](value))
@@ -89,7 +89,7 @@ func TestFreezeCopies(t *testing.T) {
 		require.Equal(t, before, teacher(), "the teacher must not follow")
 		require.NoError(t, enc.Freeze())
 		require.NotEqual(t, before, teacher(), "until it is frozen again")
-		for _, name := range names {
+		for _, name := range enc.names {
 			require.False(t, enc.store.Scope(TeacherScope).GetVariable(name).Trainable, name)
 		}
 	})

@@ -36,7 +36,10 @@ func TestTrainingModeAgainstDenseFloat64(t *testing.T) {
 		a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
 		for range 2 {
 			want := ref.forward(a, x, Training)
-			got := run(t, e, enc, g, func(in []*Node) []*Node { return enc.forward(in, Training)[1:] })
+			got := run(t, e, enc, g, func(in []*Node) []*Node {
+				z, _ := enc.forward(in, Training)
+				return []*Node{z}
+			})
 			requireClose(t, want.RawMatrix().Data, got[0][:len(want.RawMatrix().Data)], 1e-5)
 		}
 		now := read(t, enc)
@@ -93,7 +96,7 @@ func TestMaskColumnsIsMaskingTheFeatures(t *testing.T) {
 			want.Mul(x, read(t, enc).w1)
 			got := run(t, e, enc, g, func(in []*Node) []*Node {
 				scope, columns := enc.store.Scope(Scope), Const(in[0].Graph(), masked)
-				return []*Node{MaskColumns(scope, Project(scope, in[0]), in[0], columns)}
+				return enc.Config.MaskColumns(scope, enc.Config.Project(scope, in[0]), in[0], columns)
 			})
 			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5, "masked %v", masked)
 		}
@@ -113,12 +116,12 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		names := []string{inputWeight, outputWeight, normScale, normOffset, slope, outputBias}
 		got := run(t, e, enc, g, func(in []*Node) []*Node {
 			scope, graph := enc.store.Scope(Scope), in[0].Graph()
-			projected := MaskColumns(scope, Project(scope, in[0]), in[0], Const(graph, masked))
+			projected := enc.Config.MaskColumns(scope, enc.Config.Project(scope, in[0]), in[0], Const(graph, masked))
 			z := enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], Training)
 			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)), in[1])
 			variables := make([]*Node, len(names))
 			for i, name := range names {
-				variables[i] = variable(scope, graph, name)
+				variables[i] = valueOf(scope, graph, name)
 			}
 			return Gradient(ReduceAllSum(Mul(cotangent, z)), variables...)
 		})
@@ -167,7 +170,7 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 		g := randomGraph(t, n, width, 2)
 		b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 		require.NoError(t, err)
-		operator, err := NewOperator(&g.Adjacency, b.Size)
+		operator, err := Config{}.NewOperator(&g.Adjacency, b.Size)
 		require.NoError(t, err)
 		f, err := e.Func(t.Name(), func(in []*Node) []*Node {
 			y := NewPropagation(in[1:]).Apply(in[0])
@@ -214,7 +217,7 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *datasets.Graph, view *dat
 	n := g.NumNodes()
 	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 	require.NoError(t, err)
-	operator, err := NewOperator(view, b.Size)
+	operator, err := Config{}.NewOperator(view, b.Size)
 	require.NoError(t, err)
 	f, err := e.Func(t.Name(), func(in []*Node) []*Node {
 		p := NewPropagation(in[1:])

@@ -39,10 +39,13 @@ func read(t testing.TB, enc *Encoder) *reference {
 
 // forward returns Â·PReLU(BatchNorm(Â·X·W₁))·W₂ + b₂; training mode takes the batch's statistics and moves the running
 // ones as PyTorch does: mean and unbiased variance, weighted with the momentum.
-func (r *reference) forward(a, x *mat.Dense, mode Mode) *mat.Dense {
+func (r *reference) forward(a, x *mat.Dense, mode Mode) *mat.Dense { return r.layered(a, a, x, mode) }
+
+// layered is forward with a propagation of its own for each layer.
+func (r *reference) layered(a1, a2, x *mat.Dense, mode Mode) *mat.Dense {
 	var xw, h, hw, z mat.Dense
 	xw.Mul(x, r.w1)
-	h.Mul(a, &xw)
+	h.Mul(a1, &xw)
 	n, hidden := h.Dims()
 	for c := range hidden {
 		column := mat.Col(nil, c, &h)
@@ -69,7 +72,7 @@ func (r *reference) forward(a, x *mat.Dense, mode Mode) *mat.Dense {
 		}
 	}
 	hw.Mul(&h, r.w2)
-	z.Mul(a, &hw)
+	z.Mul(a2, &hw)
 	z.Apply(func(_, j int, v float64) float64 { return v + r.bias[j] }, &z)
 	return &z
 }

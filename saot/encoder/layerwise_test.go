@@ -1,0 +1,56 @@
+package encoder
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+// Layer by layer the embeddings are the same, whether all nodes are one chunk or there are several with a rest.
+func TestLayerwiseIsTheWholeGraph(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, tc := range []struct{ nodes, cols int }{{100, 5}, {100, 6}, {300, 1 << 16}} { // 300 nodes of 65,536 columns go in chunks of 64
+			for _, seed := range []uint64{1, 2} {
+				if tc.cols > 10 && seed == 2 {
+					continue // 80 MB of dense features
+				}
+				g := tall(t, tc.nodes, tc.cols, seed)
+				enc := small(t, e, tc.cols, SizeOf(g))
+				want := embed(t, enc, g)
+				enc.Config.WholeGraph = tc.nodes - 1
+				enc.Config.SampleFanOut = []int{0, 0}
+				requireClose(t, wide(want), wide(embed(t, enc, g)), 1e-5)
+			}
+		}
+	})
+}
+
+// tall is a random graph whose features are few in each row.
+func tall(t *testing.T, nodes, cols int, seed uint64) *datasets.Graph {
+	g := randomGraph(t, nodes, min(cols, 50), seed)
+	g.Features.Cols = cols
+	if g.Features.IsDense() {
+		g.Features.Cols = min(cols, 50)
+	}
+	return g
+}
+
+func TestLayerwiseRefusesAndStops(t *testing.T) {
+	enc := small(t, pure(t), 5)
+	enc.Config.WholeGraph, enc.Config.SampleFanOut = 10, []int{0, 0}
+	_, _, _, err := enc.Embed(context.Background(), randomGraph(t, 50, 4, 1))
+	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	err = inChunks(ctx, enc.dense[0], 500, 5, func([]float32, int, int) {}, func([][]float32, int, int) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+
+	narrow := small(t, pure(t), 4)
+	err = inChunks(context.Background(), narrow.dense[0], 500, 5, func([]float32, int, int) {}, nil)
+	require.ErrorContains(t, err, "nodes 0 to 499")
+}

@@ -1,0 +1,161 @@
+package encoder
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// Sampler draws neighbourhoods of a few nodes from a large graph (Hamilton, Ying and Leskovec 2017): the targets, some
+// neighbours of each, some neighbours of all these, and so on. What it costs depends on the fan-outs and the degrees, not
+// on the size of the graph. It is not safe for concurrent use.
+type Sampler struct {
+	graph    *datasets.Graph
+	fanOut   []int
+	all      []int   // chunks of the whole graph's tree, where a fan-out is unlimited
+	position []int32 // of each node in the neighbourhood, from 1, while one is drawn; 0 is absent
+}
+
+// NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the targets
+// outwards, without replacement; 0 takes all.
+func NewSampler(g *datasets.Graph, fanOut []int) *Sampler {
+	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes())}
+	if slices.Contains(fanOut, 0) {
+		s.all = listsOf(&g.Adjacency).chunkCounts(chunkWidth)
+	}
+	return s
+}
+
+// Neighborhood is what a Sampler draws.
+type Neighborhood struct {
+	Nodes []int32 // ids in the graph: the targets, then what each hop adds
+	hops  []hop
+	// degree is the number of neighbours of each node in the view, of which hops may hold fewer.
+	degree []int32
+}
+
+// hop lists the neighbours that were drawn, as positions in Nodes, for the nodes of the hops before.
+type hop struct {
+	drawn lists
+	nodes int // length of Nodes with this hop's
+}
+
+// Draw returns a neighbourhood of distinct targets in the view of the graph that keeps an edge from one node to another if
+// keeps says so; nil keeps all. The same seed gives the same neighbourhood on any number of cores.
+func (s *Sampler) Draw(targets []int32, keeps func(from, to int32) bool, seedValue uint64) *Neighborhood {
+	n := &Neighborhood{Nodes: slices.Clone(targets)}
+	for i, v := range targets {
+		s.position[v] = int32(i) + 1
+	}
+	for k, f := range s.fanOut {
+		if f == 0 {
+			f = math.MaxInt
+		}
+		var drawn lists
+		drawn, n.degree = s.neighbors(n.Nodes, f, keeps, seed.Mix(seedValue, uint64(k)))
+		for at, v := range drawn.rows {
+			if s.position[v] == 0 {
+				n.Nodes = append(n.Nodes, v)
+				s.position[v] = int32(len(n.Nodes))
+			}
+			drawn.rows[at] = s.position[v] - 1
+		}
+		n.hops = append(n.hops, hop{drawn, len(n.Nodes)})
+	}
+	for _, v := range n.Nodes {
+		s.position[v] = 0
+	}
+	_, outer := s.neighbors(n.Nodes[len(n.degree):], 0, keeps, 0) // the last hop's nodes are only counted at
+	n.degree = append(n.degree, outer...)
+	return n
+}
+
+// neighbors draws up to f neighbours of each node, and counts all that the view keeps.
+func (s *Sampler) neighbors(nodes []int32, f int, keeps func(from, to int32) bool, seedValue uint64) (lists, []int32) {
+	parts := make([]lists, min(runtime.GOMAXPROCS(0), 1+len(nodes)/256))
+	degree := make([]int32, len(nodes))
+	inParallel(len(nodes), len(parts), func(part, first, end int) {
+		var pcg rand.PCG
+		var kept []int32
+		rng, out := rand.New(&pcg), &parts[part]
+		for i := first; i < end; i++ {
+			v := nodes[i]
+			near := s.graph.Adjacency.Neighborhood(int(v))
+			if keeps != nil {
+				kept = kept[:0]
+				for _, u := range near {
+					if keeps(u, v) {
+						kept = append(kept, u)
+					}
+				}
+				near = kept
+			}
+			degree[i] = int32(len(near))
+			if f > 0 {
+				pcg.Seed(seedValue, seed.Mix(seedValue, uint64(v)))
+				out.rows = appendSome(out.rows, near, f, rng)
+			}
+			out.offsets = append(out.offsets, int64(len(out.rows)))
+		}
+	})
+	joined := lists{offsets: make([]int64, 1, len(nodes)+1)}
+	for _, p := range parts {
+		before := int64(len(joined.rows))
+		joined.rows = append(joined.rows, p.rows...)
+		for _, end := range p.offsets {
+			joined.offsets = append(joined.offsets, before+end)
+		}
+	}
+	return joined, degree
+}
+
+// appendSome appends k of the nodes, drawn without replacement (Floyd's algorithm), or all where there are no more.
+func appendSome(out, nodes []int32, k int, rng *rand.Rand) []int32 {
+	if len(nodes) <= k {
+		return append(out, nodes...)
+	}
+	start := len(out)
+	for j := len(nodes) - k; j < len(nodes); j++ {
+		v := nodes[rng.IntN(j+1)]
+		if slices.Contains(out[start:], v) {
+			v = nodes[j]
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// scale returns s_i = 1/√(degree+1) of all nodes.
+func (n *Neighborhood) scale() []float32 {
+	out := make([]float32, len(n.degree))
+	for i, d := range n.degree {
+		out[i] = float32(1 / math.Sqrt(float64(d)+1))
+	}
+	return out
+}
+
+// gain returns the neighbours over the neighbours drawn of a hop's target; 1 where there are none.
+func (n *Neighborhood) gain(h hop, target int) float32 {
+	if drawn := len(h.drawn.of(target)); drawn > 0 {
+		return float32(n.degree[target]) / float32(drawn)
+	}
+	return 1
+}
+
+// inParallel deals n items out to so many goroutines.
+func inParallel(n, parts int, work func(part, first, end int)) {
+	if parts <= 1 {
+		work(0, 0, n)
+		return
+	}
+	var group sync.WaitGroup
+	for p := range parts {
+		group.Go(func() { work(p, n*p/parts, n*(p+1)/parts) })
+	}
+	group.Wait()
+}

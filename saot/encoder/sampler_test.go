@@ -1,0 +1,132 @@
+package encoder
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// keepsThird drops every third edge.
+func keepsThird(from, to int32) bool { return (from+to)%3 != 0 }
+
+// Every hop holds for each of its targets as many different neighbours in the view as there are, up to the fan-out.
+func TestSamplerDrawsWithoutReplacement(t *testing.T) {
+	g := randomGraph(t, 300, 1, 1)
+	for _, keeps := range []func(from, to int32) bool{nil, keepsThird} {
+		for _, fanOut := range [][]int{{3}, {4, 2}, {2, 0, 3}} {
+			s := NewSampler(g, fanOut)
+			targets := []int32{7, 0, 299, 41}
+			n := s.Draw(targets, keeps, 5)
+			require.Equal(t, targets, n.Nodes[:4])
+			require.Len(t, slices.Compact(slices.Sorted(slices.Values(n.Nodes))), len(n.Nodes), "a node stands twice")
+			before := len(targets)
+			for k, h := range n.hops {
+				require.Equal(t, before, h.drawn.targets())
+				for i := range before {
+					near := kept(g, n.Nodes[i], keeps)
+					require.Equal(t, len(near), int(n.degree[i]))
+					drawn := h.drawn.of(i)
+					want := len(near)
+					if fanOut[k] > 0 {
+						want = min(want, fanOut[k])
+					}
+					require.Len(t, slices.Compact(slices.Sorted(slices.Values(drawn))), want)
+					for _, j := range drawn {
+						require.Contains(t, near, n.Nodes[j])
+						require.Less(t, int(j), h.nodes)
+					}
+				}
+				before = h.nodes
+			}
+			require.Equal(t, before, len(n.Nodes), "no node but those drawn")
+			for i, v := range n.Nodes {
+				require.Len(t, kept(g, v, keeps), int(n.degree[i]))
+			}
+		}
+	}
+}
+
+func kept(g *datasets.Graph, v int32, keeps func(from, to int32) bool) (out []int32) {
+	for _, u := range g.Adjacency.Neighborhood(int(v)) {
+		if keeps == nil || keeps(u, v) {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+func TestSamplerRepeatsOnAnyNumberOfCores(t *testing.T) {
+	g := randomGraph(t, 4000, 1, 1)
+	targets := make([]int32, 1500) // enough for several goroutines
+	for i := range targets {
+		targets[i] = int32(2 * i)
+	}
+	s := NewSampler(g, []int{2, 2})
+	first := s.Draw(targets, keepsThird, 1)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	require.Equal(t, first, s.Draw(targets, keepsThird, 1))
+	require.Equal(t, first, NewSampler(g, []int{2, 2}).Draw(targets, keepsThird, 1))
+	require.NotEqual(t, first, s.Draw(targets, keepsThird, 2))
+}
+
+// Of 6 nodes, 2 are drawn: each of the 15 pairs equally often. χ² with 14 degrees of freedom exceeds 36.1 once in 1000.
+func TestAppendSomeIsUniform(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const draws = 15000
+	count := map[[2]int32]int{}
+	for range draws {
+		pair := appendSome(nil, []int32{0, 1, 2, 3, 4, 5}, 2, rng)
+		slices.Sort(pair)
+		count[[2]int32{pair[0], pair[1]}]++
+	}
+	var chi2 float64
+	for _, c := range count {
+		chi2 += float64(c-draws/15) * float64(c-draws/15) / (draws / 15)
+	}
+	require.Len(t, count, 15)
+	require.Less(t, chi2, 36.1)
+}
+
+// The room of a sample holds the worst that can be drawn: graphs of hubs, on which every draw hits the same nodes, and graphs
+// of so many nodes that no node is hit twice.
+func TestSampleRoomHolds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, nodes := range []int{40, 300, 5000} {
+		var src, dst []int32
+		for range 20 * nodes {
+			hub := rng.IntN(1 + rng.IntN(nodes))
+			src, dst = append(src, int32(hub)), append(dst, int32(rng.IntN(nodes)))
+		}
+		a, err := datasets.NewAdjacency(nodes, src, dst)
+		require.NoError(t, err)
+		g := &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: nodes}}
+		for _, fanOut := range [][]int{{1, 1}, {3, 5}, {20, 7, 2}, {17, 0}, {0, 0}} {
+			s := NewSampler(g, fanOut)
+			for _, m := range []int{1, 2, 30} {
+				targets := make([]int32, 0, m)
+				for _, v := range rng.Perm(nodes)[:m] {
+					targets = append(targets, int32(v))
+				}
+				n := s.Draw(targets, nil, rng.Uint64())
+				room := s.roomFor(n, m)
+				for k, h := range n.hops {
+					require.Less(t, h.nodes, room.nodes[k+1], "one node of padding")
+					require.NoError(t, holds(room.forward[k], h.drawn.chunkCounts(forwardWidth(fanOut[k]))))
+					require.NoError(t, holds(room.backward[k], h.drawn.transposed(h.nodes).chunkCounts(backwardWidth)))
+				}
+			}
+		}
+	}
+}
+
+func TestTransposedLists(t *testing.T) {
+	l := lists{offsets: []int64{0, 2, 2, 5}, rows: []int32{3, 0, 0, 1, 3}}
+	got := l.transposed(4)
+	require.Equal(t, lists{offsets: []int64{0, 2, 3, 3, 5}, rows: []int32{0, 2, 2, 0, 2}}, got)
+	require.Equal(t, lists{offsets: []int64{0, 2, 2, 5}, rows: []int32{0, 3, 0, 1, 3}}, got.transposed(3), "rows now ascend")
+}

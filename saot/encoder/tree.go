@@ -1,0 +1,172 @@
+package encoder
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime adds
+// colliding scatter updates from several threads at once and loses some; on a GPU their order, and so the rounding, changes
+// from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its chunks in chunks again,
+// and so on: levels that shrink by that factor, with a fixed order of additions on every engine.
+type tree struct {
+	levels []*Node // [width, C_ℓ, 1] int32: listed rows by chunk (ℓ = 0), chunks of the level below (ℓ ≥ 1)
+	roots  *Node   // [T, 1] int32: where in all levels, one after another, a target's sum stands
+	owners *Node   // [C_0, 1] int32: the target of each chunk of level 0; nil where no weight depends on it
+}
+
+// chunkWidth is how many rows one chunk sums: the mean degree of citation graphs, so that most nodes need one chunk.
+const chunkWidth = 8
+
+// sum returns the sums [T, d] of rows of h [n, d], built from operations whose own gradients are never asked for.
+func (t tree) sum(h *Node) *Node { return t.climb(gatherSum(h, t.levels[0]), gatherSum) }
+
+// climb returns what stands at the targets' roots, given level 0 and how a chunk is made of those of the level below.
+func (t tree) climb(level *Node, gather func(h, index *Node) *Node) *Node {
+	all := []*Node{level}
+	for _, chunks := range t.levels[1:] {
+		level = gather(level, chunks)
+		all = append(all, level)
+	}
+	if len(all) > 1 {
+		level = Concatenate(all, 0)
+	}
+	return Gather(level, t.roots)
+}
+
+// gatherSum returns Σ_k h[index_k]. Shapes: h [n, d], index [width, C, 1]; returns [C, d]. The new term stands first in
+// each sum because ONNX Runtime orders operations by their last operand: so it adds each slice as soon as it is gathered,
+// and holds two of them instead of all.
+func gatherSum(h, index *Node) *Node {
+	sum := Gather(h, Squeeze(Slice(index, AxisElem(0)), 0))
+	for k := 1; k < index.Shape().Dim(0); k++ {
+		sum = Add(Gather(h, Squeeze(Slice(index, AxisElem(k)), 0)), sum)
+	}
+	return sum
+}
+
+// takeTree reads a tree from the head of the inputs that Config.layOut made, and returns the rest.
+func takeTree(in []*Node) (tree, []*Node) {
+	depth := slices.IndexFunc(in, func(n *Node) bool { return n.Rank() != 3 })
+	t, rest := tree{levels: in[:depth], roots: in[depth]}, in[depth+1:]
+	if len(rest) > 0 && rest[0].Rank() == 2 && rest[0].DType() == dtypes.Int32 {
+		t.owners, rest = rest[0], rest[1:]
+	}
+	return t, rest
+}
+
+// lists holds, in compressed rows, the rows to be summed for each target.
+type lists struct {
+	offsets []int64
+	rows    []int32
+}
+
+func listsOf(a *datasets.Adjacency) lists { return lists{a.Offsets, a.Neighbors} }
+
+func (l lists) targets() int { return max(0, len(l.offsets)-1) }
+
+func (l lists) of(target int) []int32 { return l.rows[l.offsets[target]:l.offsets[target+1]] }
+
+// chunkCounts returns how many chunks each level of the lists' tree needs, the deepest level last.
+func (l lists) chunkCounts(width int) []int {
+	counts := []int{0}
+	for i := range l.targets() {
+		chunks := len(l.of(i))
+		for level := 0; ; level++ {
+			chunks = (chunks + width - 1) / width
+			if level == len(counts) {
+				counts = append(counts, 0)
+			}
+			counts[level] += chunks
+			if chunks <= 1 {
+				break
+			}
+		}
+	}
+	return counts
+}
+
+// holds returns an error unless a tree of so many chunks fits into the room of each level, padding included.
+func holds(room, chunks []int) error {
+	if len(chunks) > len(room) {
+		return fmt.Errorf("encoder: a graph of %d levels does not fit a batch with room for %d levels", len(chunks), len(room))
+	}
+	for level, c := range chunks {
+		if c >= room[level] {
+			return fmt.Errorf("encoder: level %d has %d chunks, the batch has room for %d", level, c, room[level]-1)
+		}
+	}
+	return nil
+}
+
+// layOut returns the tensors of the lists' tree as an encoder of the kind takes them: a GAT needs the owners too.
+func (c Config) layOut(l lists, targets int, room []int, width int, absent int32) []*tensors.Tensor {
+	out := l.layOut(targets, room, width, absent)
+	if c.Kind == GAT {
+		out = append(out, l.owners(room[0], width))
+	}
+	return out
+}
+
+// owners returns the target of each chunk of level 0, in the order in which layOut deals them out; 0 for padding.
+func (l lists) owners(room, width int) *tensors.Tensor {
+	owner, chunk := make([]int32, room), 0
+	for i := range l.targets() {
+		for end := chunk + (len(l.of(i))+width-1)/width; chunk < end; chunk++ {
+			owner[chunk] = int32(i)
+		}
+	}
+	return tensors.FromFlatDataAndDimensions(owner, room, 1)
+}
+
+// layOut returns the tensors of the lists' tree: the levels, each padded to its room, and the roots of so many targets,
+// padding included. absent is a row of zeros in the matrix to be summed, which stands in for missing rows; the last chunk
+// of every level is a sum of such rows, for missing chunks and for targets without rows. O(rows + room).
+func (l lists) layOut(targets int, room []int, width int, absent int32) []*tensors.Tensor {
+	index := make([][]int32, len(room)) // slot k of chunk c at k·C + c
+	offset := make([]int32, len(room))  // of the level among all levels
+	used := make([]int32, len(room))
+	for level, c := range room {
+		padding := absent
+		if level > 0 {
+			offset[level] = offset[level-1] + int32(room[level-1])
+			padding = int32(room[level-1] - 1)
+		}
+		index[level] = slices.Repeat([]int32{padding}, width*c)
+	}
+	roots := slices.Repeat([]int32{int32(room[0] - 1)}, targets)
+	for i := range l.targets() {
+		children := l.of(i)
+		for level := 0; len(children) > 0; level++ {
+			start := used[level]
+			for j, child := range children {
+				index[level][j%width*room[level]+int(start)+j/width] = child
+			}
+			used[level] += int32((len(children) + width - 1) / width)
+			if used[level]-start == 1 {
+				roots[i] = offset[level] + start
+				break
+			}
+			children = consecutive(start, used[level])
+		}
+	}
+	var out []*tensors.Tensor
+	for level, c := range room {
+		out = append(out, tensors.FromFlatDataAndDimensions(index[level], width, c, 1))
+	}
+	return append(out, tensors.FromFlatDataAndDimensions(roots, targets, 1))
+}
+
+func consecutive(from, to int32) []int32 {
+	out := make([]int32, to-from)
+	for i := range out {
+		out[i] = from + int32(i)
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package view
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFilterIsOneDecisionAnEdge(t *testing.T) {
+	f := Filter{Rate: 0.3, Seed: 7}
+	kept := 0
+	const n = 400
+	for i := range int32(n) {
+		for j := range i {
+			require.Equal(t, f.Keeps(i, j), f.Keeps(j, i))
+			require.True(t, Filter{Seed: 7}.Keeps(i, j))
+			if f.Keeps(i, j) {
+				kept++
+			}
+		}
+	}
+	// A binomial of n(n−1)/2 = 79,800 pairs has a standard deviation of 0.0016 in its share.
+	require.InDelta(t, 0.7, float64(kept)/(n*(n-1)/2), 0.008)
+
+	other, directed, differ, apart := Filter{Rate: 0.3, Seed: 8}, Filter{Rate: 0.3, Seed: 7, Directed: true}, 0, 0
+	for i := range int32(n) {
+		for j := range i {
+			if f.Keeps(i, j) != other.Keeps(i, j) {
+				differ++
+			}
+			if directed.Keeps(i, j) != directed.Keeps(j, i) {
+				apart++
+			}
+		}
+	}
+	// Two independent decisions differ with probability 2·0.3·0.7.
+	require.InDelta(t, 0.42, float64(differ)/(n*(n-1)/2), 0.01)
+	require.InDelta(t, 0.42, float64(apart)/(n*(n-1)/2), 0.01)
+}
+
+func TestFilterInduced(t *testing.T) {
+	g := randomGraph(50, 10, 0.3, rand.New(rand.NewPCG(1, 2)))
+	a, b := LazyPair(10, false, Config{EdgeDrop: 0.4, FeatureMask: 0.2}, rand.New(rand.NewPCG(3, 4)))
+	require.Len(t, a.Masked, 2)
+	require.NotEqual(t, a.Edges.Seed, b.Edges.Seed)
+	nodes := []int32{40, 3, 17, 22, 9, 31, 0, 49}
+	got := a.Edges.Induced(&g.Adjacency, nodes)
+	whole := g.Adjacency.Induced(nodes)
+	require.Less(t, len(got.Neighbors), len(whole.Neighbors))
+	for i, u := range nodes {
+		var want []int32
+		for _, j := range whole.Neighborhood(i) {
+			if a.Edges.Keeps(nodes[j], u) {
+				want = append(want, j)
+			}
+		}
+		require.ElementsMatch(t, want, got.Neighborhood(i))
+	}
+}
