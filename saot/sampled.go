@@ -88,12 +88,8 @@ func (l *Learner) prepareSample(solver *transport.FusedGromovSolver, sampler *en
 	v1, v2 := view.LazyPair(g.Features.Cols, g.Adjacency.Directed, l.config.view(), rng)
 	var induced [2]datasets.Adjacency
 	for i, v := range []view.Lazy{v1, v2} {
-		keeps := v.Edges.Keeps
-		if v.Edges.Rate == 0 {
-			keeps = nil
-		}
 		var err error
-		if p.samples[i], err = sampler.Sample(l.config.Encoder, sampler.Draw(points, keeps, rng.Uint64())); err != nil {
+		if p.samples[i], err = sampler.Sample(l.config.Encoder, sampler.Draw(points, v.Edges, rng.Uint64())); err != nil {
 			return nil, err
 		}
 		if len(v.Masked) > 0 {

@@ -63,7 +63,7 @@ func DefaultConfig() Config {
 
 // DefaultGAT is the paper's encoder for Reddit: three layers of four heads, 256 wide each, BatchNorm as in TRACE.
 func DefaultGAT() Config {
-	return Config{Kind: GAT, Hidden: 256, Out: 256, Layers: 3, Heads: 4, Momentum: 0.01, WholeGraph: 20_000, SampleFanOut: []int{10, 10, 10}}
+	return Config{Kind: GAT, Hidden: 256, Out: 256, Layers: 3, Heads: 4, Momentum: 0.01, WholeGraph: 5_000, SampleFanOut: []int{5, 5, 5}}
 }
 
 // Depth returns the number of layers.

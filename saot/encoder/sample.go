@@ -61,23 +61,20 @@ type sampleRoom struct {
 	forward, backward [][]int // chunks by hop and level
 }
 
-// roomFor returns the smallest of four shapes into which a neighbourhood fits: quarters of the most that its fan-outs can
-// bring. The shapes depend on nothing else, so that tasks of all sizes share them.
+// roomFor returns the smaller of two shapes into which a neighbourhood fits: all that its fan-outs can bring, or half of it.
+// The shapes depend on nothing else, so that tasks of all sizes share them.
 func (s *Sampler) roomFor(n *Neighborhood, targets int) sampleRoom {
-	for quarters := 1; ; quarters++ {
-		room := s.room(targets, quarters)
-		fits := true
-		for k, h := range n.hops {
-			fits = fits && h.nodes < room.nodes[k+1]
-		}
-		if fits || quarters == 4 {
-			return room
+	half := s.room(targets, 1)
+	for k, h := range n.hops {
+		if h.nodes >= half.nodes[k+1] {
+			return s.room(targets, 2)
 		}
 	}
+	return half
 }
 
-// room bounds a neighbourhood of so many targets whose hops have quarters/4 of the nodes that they could have.
-func (s *Sampler) room(targets, quarters int) sampleRoom {
+// room bounds a neighbourhood of so many targets whose hops have halves/2 of the nodes that they could have.
+func (s *Sampler) room(targets, halves int) sampleRoom {
 	r := sampleRoom{nodes: []int{targets}}
 	most := targets
 	for k, f := range s.fanOut {
@@ -87,7 +84,7 @@ func (s *Sampler) room(targets, quarters int) sampleRoom {
 			r.nodes = append(r.nodes, most+1)
 		} else {
 			most += most * f
-			r.nodes = append(r.nodes, most*quarters/4+1)
+			r.nodes = append(r.nodes, most*halves/2+1)
 		}
 		r.forward = append(r.forward, s.forwardRoom(f, r.nodes[k]))
 		r.backward = append(r.backward, backwardRoom(r.nodes[k+1], edges, r.nodes[k]))

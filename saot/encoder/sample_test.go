@@ -90,7 +90,7 @@ func TestSampleAgainstDenseFloat64(t *testing.T) {
 		g := randomGraph(t, 200, 5, 2)
 		enc := small(t, e, 5, SizeOf(g))
 		enc.Config.SampleFanOut = []int{2, 3}
-		n := NewSampler(g, enc.Config.SampleFanOut).Draw([]int32{0, 5, 100, 3, 199}, keepsThird, 9)
+		n := NewSampler(g, enc.Config.SampleFanOut).Draw([]int32{0, 5, 100, 3, 199}, twoThirds{}, 9)
 		a2, a1 := n.dense(0), n.dense(1)
 		x := mat.NewDense(len(n.Nodes), 5, nil)
 		row := make([]float32, 5)

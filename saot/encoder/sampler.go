@@ -35,8 +35,9 @@ func NewSampler(g *datasets.Graph, fanOut []int) *Sampler {
 type Neighborhood struct {
 	Nodes []int32 // ids in the graph: the targets, then what each hop adds
 	hops  []hop
-	// degree is the number of neighbours of each node in the view, of which hops may hold fewer.
-	degree []int32
+	// degree is the number of neighbours of each node in the view, of which hops may hold fewer. Of the last hop's nodes, which
+	// are most of all, it is the mean over views: to count would be to go through all their edges.
+	degree []float32
 }
 
 // hop lists the neighbours that were drawn, as positions in Nodes, for the nodes of the hops before.
@@ -45,9 +46,17 @@ type hop struct {
 	nodes int // length of Nodes with this hop's
 }
 
-// Draw returns a neighbourhood of distinct targets in the view of the graph that keeps an edge from one node to another if
-// keeps says so; nil keeps all. The same seed gives the same neighbourhood on any number of cores.
-func (s *Sampler) Draw(targets []int32, keeps func(from, to int32) bool, seedValue uint64) *Neighborhood {
+// Filter is what a view keeps of a graph's edges.
+type Filter interface {
+	// Keep appends to kept those of a node's neighbours whose edges to it are kept.
+	Keep(kept []int32, node int32, neighbors []int32) []int32
+	// Share returns the share of edges that is kept on average.
+	Share() float64
+}
+
+// Draw returns a neighbourhood of distinct targets in the view of the graph that the filter leaves; nil leaves all edges. The
+// same seed gives the same neighbourhood on any number of cores.
+func (s *Sampler) Draw(targets []int32, filter Filter, seedValue uint64) *Neighborhood {
 	n := &Neighborhood{Nodes: slices.Clone(targets)}
 	for i, v := range targets {
 		s.position[v] = int32(i) + 1
@@ -57,7 +66,7 @@ func (s *Sampler) Draw(targets []int32, keeps func(from, to int32) bool, seedVal
 			f = math.MaxInt
 		}
 		var drawn lists
-		drawn, n.degree = s.neighbors(n.Nodes, f, keeps, seed.Mix(seedValue, uint64(k)))
+		drawn, n.degree = s.neighbors(n.Nodes, f, filter, seed.Mix(seedValue, uint64(k)))
 		for at, v := range drawn.rows {
 			if s.position[v] == 0 {
 				n.Nodes = append(n.Nodes, v)
@@ -70,15 +79,20 @@ func (s *Sampler) Draw(targets []int32, keeps func(from, to int32) bool, seedVal
 	for _, v := range n.Nodes {
 		s.position[v] = 0
 	}
-	_, outer := s.neighbors(n.Nodes[len(n.degree):], 0, keeps, 0) // the last hop's nodes are only counted at
-	n.degree = append(n.degree, outer...)
+	share := float32(1)
+	if filter != nil {
+		share = float32(filter.Share())
+	}
+	for _, v := range n.Nodes[len(n.degree):] {
+		n.degree = append(n.degree, share*float32(len(s.graph.Adjacency.Neighborhood(int(v)))))
+	}
 	return n
 }
 
 // neighbors draws up to f neighbours of each node, and counts all that the view keeps.
-func (s *Sampler) neighbors(nodes []int32, f int, keeps func(from, to int32) bool, seedValue uint64) (lists, []int32) {
+func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint64) (lists, []float32) {
 	parts := make([]lists, min(runtime.GOMAXPROCS(0), 1+len(nodes)/256))
-	degree := make([]int32, len(nodes))
+	degree := make([]float32, len(nodes))
 	inParallel(len(nodes), len(parts), func(part, first, end int) {
 		var pcg rand.PCG
 		var kept []int32
@@ -86,20 +100,13 @@ func (s *Sampler) neighbors(nodes []int32, f int, keeps func(from, to int32) boo
 		for i := first; i < end; i++ {
 			v := nodes[i]
 			near := s.graph.Adjacency.Neighborhood(int(v))
-			if keeps != nil {
-				kept = kept[:0]
-				for _, u := range near {
-					if keeps(u, v) {
-						kept = append(kept, u)
-					}
-				}
+			if filter != nil {
+				kept = filter.Keep(kept[:0], v, near)
 				near = kept
 			}
-			degree[i] = int32(len(near))
-			if f > 0 {
-				pcg.Seed(seedValue, seed.Mix(seedValue, uint64(v)))
-				out.rows = appendSome(out.rows, near, f, rng)
-			}
+			degree[i] = float32(len(near))
+			pcg.Seed(seedValue, seed.Mix(seedValue, uint64(v)))
+			out.rows = appendSome(out.rows, near, f, rng)
 			out.offsets = append(out.offsets, int64(len(out.rows)))
 		}
 	})
@@ -142,7 +149,7 @@ func (n *Neighborhood) scale() []float32 {
 // gain returns the neighbours over the neighbours drawn of a hop's target; 1 where there are none.
 func (n *Neighborhood) gain(h hop, target int) float32 {
 	if drawn := len(h.drawn.of(target)); drawn > 0 {
-		return float32(n.degree[target]) / float32(drawn)
+		return n.degree[target] / float32(drawn)
 	}
 	return 1
 }

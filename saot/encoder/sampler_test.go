@@ -11,24 +11,35 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// keepsThird drops every third edge.
-func keepsThird(from, to int32) bool { return (from+to)%3 != 0 }
+// twoThirds drops every third edge.
+type twoThirds struct{}
+
+func (twoThirds) Share() float64 { return 2. / 3 }
+
+func (twoThirds) Keep(kept []int32, node int32, neighbors []int32) []int32 {
+	for _, u := range neighbors {
+		if (u+node)%3 != 0 {
+			kept = append(kept, u)
+		}
+	}
+	return kept
+}
 
 // Every hop holds for each of its targets as many different neighbours in the view as there are, up to the fan-out.
 func TestSamplerDrawsWithoutReplacement(t *testing.T) {
 	g := randomGraph(t, 300, 1, 1)
-	for _, keeps := range []func(from, to int32) bool{nil, keepsThird} {
+	for _, filter := range []Filter{nil, twoThirds{}} {
 		for _, fanOut := range [][]int{{3}, {4, 2}, {2, 0, 3}} {
 			s := NewSampler(g, fanOut)
 			targets := []int32{7, 0, 299, 41}
-			n := s.Draw(targets, keeps, 5)
+			n := s.Draw(targets, filter, 5)
 			require.Equal(t, targets, n.Nodes[:4])
 			require.Len(t, slices.Compact(slices.Sorted(slices.Values(n.Nodes))), len(n.Nodes), "a node stands twice")
 			before := len(targets)
 			for k, h := range n.hops {
 				require.Equal(t, before, h.drawn.targets())
 				for i := range before {
-					near := kept(g, n.Nodes[i], keeps)
+					near := kept(g, n.Nodes[i], filter)
 					require.Equal(t, len(near), int(n.degree[i]))
 					drawn := h.drawn.of(i)
 					want := len(near)
@@ -44,20 +55,24 @@ func TestSamplerDrawsWithoutReplacement(t *testing.T) {
 				before = h.nodes
 			}
 			require.Equal(t, before, len(n.Nodes), "no node but those drawn")
-			for i, v := range n.Nodes {
-				require.Len(t, kept(g, v, keeps), int(n.degree[i]))
+			last := n.hops[len(n.hops)-1].drawn.targets()
+			for i, v := range n.Nodes[last:] {
+				near := float64(len(g.Adjacency.Neighborhood(int(v))))
+				if filter != nil {
+					near *= filter.Share()
+				}
+				require.InDelta(t, near, n.degree[last+i], 1e-5)
 			}
 		}
 	}
 }
 
-func kept(g *datasets.Graph, v int32, keeps func(from, to int32) bool) (out []int32) {
-	for _, u := range g.Adjacency.Neighborhood(int(v)) {
-		if keeps == nil || keeps(u, v) {
-			out = append(out, u)
-		}
+func kept(g *datasets.Graph, v int32, filter Filter) []int32 {
+	near := g.Adjacency.Neighborhood(int(v))
+	if filter == nil {
+		return near
 	}
-	return out
+	return filter.Keep(nil, v, near)
 }
 
 func TestSamplerRepeatsOnAnyNumberOfCores(t *testing.T) {
@@ -67,11 +82,11 @@ func TestSamplerRepeatsOnAnyNumberOfCores(t *testing.T) {
 		targets[i] = int32(2 * i)
 	}
 	s := NewSampler(g, []int{2, 2})
-	first := s.Draw(targets, keepsThird, 1)
+	first := s.Draw(targets, twoThirds{}, 1)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	require.Equal(t, first, s.Draw(targets, keepsThird, 1))
-	require.Equal(t, first, NewSampler(g, []int{2, 2}).Draw(targets, keepsThird, 1))
-	require.NotEqual(t, first, s.Draw(targets, keepsThird, 2))
+	require.Equal(t, first, s.Draw(targets, twoThirds{}, 1))
+	require.Equal(t, first, NewSampler(g, []int{2, 2}).Draw(targets, twoThirds{}, 1))
+	require.NotEqual(t, first, s.Draw(targets, twoThirds{}, 2))
 }
 
 // Of 6 nodes, 2 are drawn: each of the 15 pairs equally often. χ² with 14 degrees of freedom exceeds 36.1 once in 1000.

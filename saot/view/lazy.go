@@ -3,6 +3,7 @@ package view
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/internal/seed"
@@ -44,21 +45,38 @@ func (f Filter) Keeps(from, to int32) bool {
 	return seed.Mix(f.Seed, uint64(from)<<32|uint64(to)) >= uint64(f.Rate*math.MaxUint64)
 }
 
-// Induced returns what the filter keeps of the adjacency that the nodes induce, as Adjacency.Induced numbers it.
+// Share returns the share of edges that is kept on average.
+func (f Filter) Share() float64 { return 1 - f.Rate }
+
+// Keep appends to kept those of a node's neighbours whose edges to it the filter keeps.
+func (f Filter) Keep(kept []int32, node int32, neighbors []int32) []int32 {
+	if f.Rate == 0 {
+		return append(kept, neighbors...)
+	}
+	for _, u := range neighbors {
+		if f.Keeps(u, node) {
+			kept = append(kept, u)
+		}
+	}
+	return kept
+}
+
+// Induced returns what the filter keeps of the adjacency that the nodes induce, as Adjacency.Induced numbers it, without going
+// through the whole graph: O(degrees of the nodes).
 func (f Filter) Induced(a *datasets.Adjacency, nodes []int32) datasets.Adjacency {
-	out := a.Induced(nodes)
-	kept := out.Neighbors[:0]
-	first := int64(0)
-	for i, to := range nodes {
-		row := out.Neighbors[first:out.Offsets[i+1]]
-		first = out.Offsets[i+1]
-		for _, j := range row {
-			if f.Keeps(nodes[j], to) {
-				kept = append(kept, j)
+	position := make(map[int32]int32, len(nodes))
+	for k, v := range nodes {
+		position[v] = int32(k)
+	}
+	out := datasets.Adjacency{Offsets: make([]int64, len(nodes)+1), Directed: a.Directed}
+	for k, v := range nodes {
+		for _, u := range a.Neighborhood(int(v)) {
+			if p, ok := position[u]; ok && f.Keeps(u, v) {
+				out.Neighbors = append(out.Neighbors, p)
 			}
 		}
-		out.Offsets[i+1] = int64(len(kept))
+		out.Offsets[k+1] = int64(len(out.Neighbors))
+		slices.Sort(out.Neighbors[out.Offsets[k]:])
 	}
-	out.Neighbors = kept
 	return out
 }
