@@ -31,7 +31,9 @@ type Encoder struct {
 	store     *model.Store
 	embed     *engine.Func
 	calibrate *engine.Func
-	dense     []*engine.Func // the dense parts of layer-wise inference
+
+	dense       []*engine.Func // the dense parts of layer-wise inference
+	calibrateOn *engine.Func   // calibrate on a sample
 }
 
 // Paths in the store.
@@ -52,7 +54,7 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 	if err := enc.initialise(rng); err != nil {
 		return nil, err
 	}
-	var err1, err2 error
+	var err1, err2, err3 error
 	enc.embed, err1 = e.ModelFunc("embed", enc.store, func(_ *model.Scope, in []*Node) []*Node {
 		z, projected := enc.forward(in, Inference)
 		return append([]*Node{z}, projected...)
@@ -61,7 +63,11 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 		z, _ := enc.forward(in, Training)
 		return []*Node{z}
 	})
-	return enc, errors.Join(err1, err2, enc.prepareLayerwise(e))
+	enc.calibrateOn, err3 = e.ModelFunc("calibrate on a sample", enc.store, func(_ *model.Scope, in []*Node) []*Node {
+		sample, _ := c.TakeSample(in)
+		return []*Node{c.EncodeSample(enc.store.Scope(Scope), sample, Training)}
+	})
+	return enc, errors.Join(err1, err2, err3, enc.prepareLayerwise(e))
 }
 
 // prepareLayerwise makes the functions of layer-wise inference.
@@ -130,9 +136,15 @@ func (enc *Encoder) Forward(b *Batch) (z *tensors.Tensor, projected []*tensors.T
 	return out[0], out[1:], nil
 }
 
+// calibrationTargets is how many nodes of a large graph Calibrate draws neighbourhoods of.
+const calibrationTargets = 1024
+
 // Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages towards
-// the graph's statistics and changes nothing else.
+// the graph's statistics and changes nothing else. Of a graph larger than Config.WholeGraph it passes a sample of nodes.
 func (enc *Encoder) Calibrate(g *datasets.Graph) error {
+	if enc.Config.Samples(g.NumNodes()) {
+		return enc.calibrateSample(g)
+	}
 	b, err := enc.Batch(g)
 	if err != nil {
 		return err
@@ -140,6 +152,31 @@ func (enc *Encoder) Calibrate(g *datasets.Graph) error {
 	defer b.Finalize()
 	_, err = enc.run(enc.calibrate, b)
 	return err
+}
+
+// calibrateSample calibrates on the neighbourhoods of nodes at even distances, always the same.
+func (enc *Encoder) calibrateSample(g *datasets.Graph) error {
+	if err := enc.accepts(g); err != nil {
+		return err
+	}
+	targets := make([]int32, min(calibrationTargets, g.NumNodes()))
+	for i := range targets {
+		targets[i] = int32(i * g.NumNodes() / len(targets))
+	}
+	s := NewSampler(g, enc.Config.SampleFanOut)
+	sample, err := s.Sample(enc.Config, s.Draw(targets, nil, 1))
+	if err != nil {
+		return err
+	}
+	in := Tensors(sample)
+	out, err := enc.calibrateOn.Call(in...)
+	for _, t := range append(in, out...) {
+		_ = t.FinalizeAll()
+	}
+	if err != nil {
+		return fmt.Errorf("encoder: forward pass over the neighbourhoods of %d nodes: %w", len(targets), err)
+	}
+	return nil
 }
 
 func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {

@@ -54,3 +54,18 @@ func TestLayerwiseRefusesAndStops(t *testing.T) {
 	err = inChunks(context.Background(), narrow.dense[0], 500, 5, func([]float32, int, int) {}, nil)
 	require.ErrorContains(t, err, "nodes 0 to 499")
 }
+
+// With all nodes for targets and all their neighbours drawn, calibrating on a sample is calibrating on the graph.
+func TestCalibrateOnASample(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := randomGraph(t, 60, 5, 1)
+		whole, sampled := small(t, e, 5, SizeOf(g)), small(t, e, 5, SizeOf(g))
+		sampled.Config.WholeGraph, sampled.Config.SampleFanOut = 59, []int{0, 0}
+		require.NoError(t, whole.Calibrate(g))
+		require.NoError(t, sampled.Calibrate(g))
+		want, got := read(t, whole), read(t, sampled)
+		requireClose(t, want.mean, got.mean, 1e-5)
+		requireClose(t, want.variance, got.variance, 1e-5)
+		require.Equal(t, want.w1, got.w1)
+	})
+}
