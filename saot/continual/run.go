@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -42,10 +43,19 @@ type Options struct {
 // another run, or cannot be written, and when what is resumed is not the same run. A resumed run ends with the same
 // matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.
 func Run(ctx context.Context, stream *datasets.Stream, l Learner, opt Options) (*Result, error) {
-	r, err := newRun(stream, l, opt)
+	if slices.Contains(opt.Probes, ProbeHead) {
+		return nil, fmt.Errorf("continual: the probe %v belongs to supervised learners: choose %v or %v", ProbeHead, ProbePaper, ProbeConverged)
+	}
+	return start(ctx, stream, opt, func(r *run) subject { return &selfSupervised{r: r, learner: l} })
+}
+
+// start runs a learner that is made the subject of a run.
+func start(ctx context.Context, stream *datasets.Stream, opt Options, of func(r *run) subject) (*Result, error) {
+	r, err := newRun(stream, opt)
 	if err != nil {
 		return nil, fmt.Errorf("continual: %w", err)
 	}
+	r.subject = of(r)
 	result, err := r.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("continual: %w", err)
@@ -53,10 +63,19 @@ func Run(ctx context.Context, stream *datasets.Stream, l Learner, opt Options) (
 	return result, nil
 }
 
+// subject is what a run takes through its stream: a learner, and how it is scored.
+type subject interface {
+	learn(ctx context.Context, task int, observe func(Step)) (*TaskReport, error)
+	// rows scores the seen tasks: a row for each score of the run.
+	rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error)
+	Save(w io.Writer) error
+	Load(r io.Reader) error
+}
+
 // run is a Run in progress.
 type run struct {
 	stream   *datasets.Stream
-	learner  Learner
+	subject  subject
 	opt      Options
 	identity Identity
 	ev       *evaluator
@@ -68,7 +87,7 @@ type run struct {
 	partial partial
 }
 
-func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
+func newRun(stream *datasets.Stream, opt Options) (*run, error) {
 	if len(opt.Probes) == 0 {
 		opt.Probes = Probes()
 	}
@@ -92,7 +111,7 @@ func newRun(stream *datasets.Stream, l Learner, opt Options) (*run, error) {
 		return nil, err
 	}
 	now := time.Now()
-	r := &run{stream: stream, learner: l, opt: opt, started: now, clock: now, ev: ev,
+	r := &run{stream: stream, opt: opt, started: now, clock: now, ev: ev,
 		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes, ProbeRows: opt.ProbeRows}}
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
@@ -187,7 +206,7 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var diverged error
-	report, err := r.learner.Learn(ctx, t, r.stream.Tasks[t].Graph, func(s Step) {
+	report, err := r.subject.learn(ctx, t, func(s Step) {
 		if diverged != nil {
 			return
 		}
@@ -234,15 +253,42 @@ func checkTerms(terms []Term, when string) error {
 	return nil
 }
 
-// evaluate embeds the seen tasks and adds a row to every matrix.
+// evaluate scores the seen tasks and adds a row to every matrix.
 func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error) {
 	e := &Evaluation{Task: seen - 1}
+	rows, fits, err := r.subject.rows(ctx, seen, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range rows {
+		score := &r.partial.Scores[i]
+		score.Matrix, score.Fits = append(score.Matrix, slices.Clone(rows[i].Accuracy)), append(score.Fits, fits[i])
+		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
+	}
+	return rows, e, nil
+}
+
+// selfSupervised is the subject of Run.
+type selfSupervised struct {
+	r       *run
+	learner Learner
+}
+
+func (s *selfSupervised) Save(w io.Writer) error { return s.learner.Save(w) }
+func (s *selfSupervised) Load(r io.Reader) error { return s.learner.Load(r) }
+
+func (s *selfSupervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
+	return s.learner.Learn(ctx, t, s.r.stream.Tasks[t].Graph, observe)
+}
+
+// rows embeds the seen tasks and fits the probes.
+func (s *selfSupervised) rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error) {
 	start := time.Now()
 	embed := make([]*Embedding, seen)
 	for j := range embed {
-		task := &r.stream.Tasks[j]
+		task := &s.r.stream.Tasks[j]
 		var err error
-		if embed[j], err = r.learner.Embed(ctx, task.Graph); err != nil {
+		if embed[j], err = s.learner.Embed(ctx, task.Graph); err != nil {
 			return nil, nil, fmt.Errorf("embed task %d: %w", j+1, err)
 		}
 		if err := checkEmbedding(j, embed[j], len(task.Labels)); err != nil {
@@ -253,13 +299,12 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()
-	rows, err := r.score(ctx, embed, e)
-	return rows, e, err
+	return s.r.probe(ctx, embed, e)
 }
 
-// score adds a row to every matrix. The settings of a probe are fitted side by side: they are independent, and an engine
-// that runs such small problems on one core leaves the others idle.
-func (r *run) score(ctx context.Context, embed []*Embedding, e *Evaluation) ([]Row, error) {
+// probe fits the probes. The settings of one are fitted side by side: they are independent, and an engine that runs such
+// small problems on one core leaves the others idle.
+func (r *run) probe(ctx context.Context, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit, error) {
 	rows := make([]Row, len(r.partial.Scores))
 	fits := make([][]Fit, len(rows))
 	e.Probes = make([]ProbeTiming, len(rows))
@@ -275,15 +320,10 @@ func (r *run) score(ctx context.Context, embed []*Embedding, e *Evaluation) ([]R
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	for i := range rows {
-		score := &r.partial.Scores[i]
-		score.Matrix, score.Fits = append(score.Matrix, slices.Clone(rows[i].Accuracy)), append(score.Fits, fits[i])
-		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
-	}
-	return rows, nil
+	return rows, fits, nil
 }
 
 // checkpoint records the state after r.done tasks.
@@ -297,7 +337,7 @@ func (r *run) checkpoint() error {
 	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Partial: r.partial}}
 	if r.done > 0 {
 		var state bytes.Buffer
-		if err := r.learner.Save(&state); err != nil {
+		if err := r.subject.Save(&state); err != nil {
 			return fmt.Errorf("save the learner: %w", err)
 		}
 		c.state = state.Bytes()
@@ -323,7 +363,7 @@ func (r *run) restore() error {
 		return err
 	}
 	if c.header.Done > 0 {
-		if err := r.learner.Load(bytes.NewReader(c.state)); err != nil {
+		if err := r.subject.Load(bytes.NewReader(c.state)); err != nil {
 			return fmt.Errorf("resume: load the learner: %w", err)
 		}
 	}

@@ -42,12 +42,14 @@ const (
 	// ProbeConverged is multinomial logistic regression on standardised embeddings, solved to convergence, its strength
 	// chosen on valid, scored on test alone.
 	ProbeConverged
+	// ProbeHead is no probe of embeddings but a supervised learner's own classifier, scored on test alone.
+	ProbeHead
 )
 
-// Probes returns every probe, in the order of the tables.
+// Probes returns the probes of embeddings, in the order of the tables.
 func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
 
-// String returns "paper" or "converged".
+// String returns "paper", "converged" or "head".
 func (p Probe) String() string { return enum.Name("Probe", probeNames, p) }
 
 // ParseProbe is the inverse of String.
@@ -66,5 +68,5 @@ func (p *Probe) UnmarshalText(text []byte) (err error) {
 
 var (
 	settingNames = []string{"class-il", "task-il"}
-	probeNames   = []string{"paper", "converged"}
+	probeNames   = []string{"paper", "converged", "head"}
 )

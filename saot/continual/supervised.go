@@ -1,0 +1,118 @@
+package continual
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// Supervised is a method of continual learning that trains on labels and classifies by itself. RunSupervised calls Learn once
+// per task, in order, and Logits for every task seen so far after each, once for each setting.
+type Supervised interface {
+	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when cancelled;
+	// the learner is then in an undefined state and must be restored with Load.
+	Learn(ctx context.Context, task int, t *Labeled, observe func(Step)) (*TaskReport, error)
+	// Logits returns a score of each node of g for each class seen so far, [nodes, End of the last task]. The evaluator
+	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a
+	// network for each setting.
+	Logits(ctx context.Context, s Setting, g *datasets.Graph) (*Embedding, error)
+	// Save writes all that Learn and Logits of later tasks depend on; Load restores it exactly.
+	Save(w io.Writer) error
+	Load(r io.Reader) error
+}
+
+// Labeled is a task as a supervised learner sees it: the whole graph, and the labels of its train and valid nodes.
+type Labeled struct {
+	Graph        *datasets.Graph
+	Train, Valid []int32 // nodes
+	// Columns is the column of each node's class: classes are numbered through the stream as they come. It is −1 for all
+	// nodes but those of Train and Valid.
+	Columns    []int32
+	First, End int // the task's own columns
+}
+
+// labeled hides what the learner must not see.
+func labeled(task *datasets.Task, first int) *Labeled {
+	l := &Labeled{Graph: task.Graph, Train: task.Split.Train, Valid: task.Split.Valid,
+		Columns: make([]int32, len(task.Labels)), First: first, End: first + len(task.Classes)}
+	column := make(map[int32]int32, len(task.Classes))
+	for c, class := range task.Classes {
+		column[class] = int32(first + c)
+	}
+	for i := range l.Columns {
+		l.Columns[i] = -1
+	}
+	for _, part := range [][]int32{l.Train, l.Valid} {
+		for _, node := range part {
+			l.Columns[node] = column[task.Labels[node]]
+		}
+	}
+	return l
+}
+
+// RunSupervised is Run for a learner that is its own classifier. Its scores are those of ProbeHead in both settings;
+// Options.Probes and ProbeRows are not used.
+func RunSupervised(ctx context.Context, stream *datasets.Stream, l Supervised, opt Options) (*Result, error) {
+	opt.Probes, opt.ProbeRows = []Probe{ProbeHead}, 0
+	return start(ctx, stream, opt, func(r *run) subject { return &supervised{r: r, learner: l, layout: newLayout(stream.Tasks)} })
+}
+
+// supervised is the subject of RunSupervised.
+type supervised struct {
+	r       *run
+	learner Supervised
+	layout  layout
+}
+
+func (s *supervised) Save(w io.Writer) error { return s.learner.Save(w) }
+func (s *supervised) Load(r io.Reader) error { return s.learner.Load(r) }
+
+func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
+	return s.learner.Learn(ctx, t, labeled(&s.r.stream.Tasks[t], s.layout.offset[t]), observe)
+}
+
+// rows scores the seen tasks on their test nodes by the learner's own logits.
+func (s *supervised) rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error) {
+	var rows []Row
+	for _, setting := range Settings() {
+		start := time.Now()
+		row := Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}
+		for j := range seen {
+			task := &s.r.stream.Tasks[j]
+			logits, err := s.learner.Logits(ctx, setting, task.Graph)
+			if err != nil {
+				return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
+			}
+			if row.Accuracy[j], err = s.layout.score(setting, task, logits, seen); err != nil {
+				return nil, nil, err
+			}
+		}
+		rows = append(rows, row)
+		e.Probes = append(e.Probes, ProbeTiming{Setting: setting, Probe: ProbeHead, Seconds: time.Since(start).Seconds()})
+	}
+	return rows, make([][]Fit, len(rows)), nil
+}
+
+// score returns the micro accuracy in percent of logits on a task's test nodes.
+func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen int) (float64, error) {
+	if err := checkEmbedding(task.Index, logits, len(task.Labels)); err != nil {
+		return math.NaN(), err
+	}
+	if want := l.offset[seen]; logits.Cols != want {
+		return math.NaN(), fmt.Errorf("task %d: the logits have %d columns, but %d classes have been seen", task.Index+1, logits.Cols, want)
+	}
+	own := l.offset[task.Index : task.Index+2]
+	_, held, err := samplesOf(task, 0, own[0])
+	if err != nil {
+		return math.NaN(), err
+	}
+	d := &design{layout: layout{offset: own}, seen: 1, width: logits.Cols, embed: []*Embedding{logits}, held: held}
+	if s == ClassIL {
+		d.layout.offset = []int{0, logits.Cols} // the one head of all classes
+	}
+	return accuracy(d, s, ProbeHead.scored(), func(i int) []float32 { return d.row(d.held[i]) })[0], nil
+}

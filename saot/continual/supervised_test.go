@@ -1,0 +1,175 @@
+package continual
+
+import (
+	"context"
+	"encoding/gob"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// nearestMean classifies a node by the nearest mean of the train nodes of each class.
+type nearestMean struct {
+	Means [][]float32
+	seen  []*Labeled
+}
+
+func (l *nearestMean) Learn(ctx context.Context, task int, t *Labeled, observe func(Step)) (*TaskReport, error) {
+	l.seen = append(l.seen, t)
+	x := &t.Graph.Features
+	for column := t.First; column < t.End; column++ {
+		mean, n := make([]float32, x.Cols), float32(0)
+		for _, i := range t.Train {
+			if int(t.Columns[i]) == column {
+				n++
+				for k := range mean {
+					mean[k] += x.Dense[int(i)*x.Cols+k]
+				}
+			}
+		}
+		for k := range mean {
+			mean[k] /= n
+		}
+		l.Means = append(l.Means, mean)
+	}
+	observe(Step{Task: task, Done: 1, Steps: 1, Terms: []Term{{"total", 1}}})
+	return &TaskReport{Task: task}, ctx.Err()
+}
+
+func (l *nearestMean) Logits(_ context.Context, _ Setting, g *datasets.Graph) (*Embedding, error) {
+	x := &g.Features
+	e := &Embedding{Rows: x.Rows, Cols: len(l.Means), Data: make([]float32, x.Rows*len(l.Means))}
+	for i := range x.Rows {
+		for c := range l.Means {
+			e.Data[i*e.Cols+c] = -l.distance(x, i, c)
+		}
+	}
+	return e, nil
+}
+
+func (l *nearestMean) distance(x *datasets.Features, i, c int) (d float32) {
+	for k, m := range l.Means[c] {
+		v := x.Dense[i*x.Cols+k] - m
+		d += v * v
+	}
+	return d
+}
+
+func (l *nearestMean) Save(w io.Writer) error { return gob.NewEncoder(w).Encode(l.Means) }
+func (l *nearestMean) Load(r io.Reader) error { return gob.NewDecoder(r).Decode(&l.Means) }
+
+// The matrices against accuracies counted here: class-il over all classes seen, task-il over the task's own.
+func TestSupervisedRun(t *testing.T) {
+	stream := toyStream(3, 4, func(c int) int { return 40 + c }, 1.2)
+	l := &nearestMean{}
+	got, err := RunSupervised(context.Background(), stream, l, Options{})
+	require.NoError(t, err)
+	require.Len(t, got.Scores, 2)
+	for _, s := range Settings() {
+		score, ok := got.Score(s, ProbeHead)
+		require.True(t, ok)
+		for i, row := range score.Matrix {
+			require.Len(t, row, i+1)
+			for j, accuracy := range row {
+				task, right := stream.Tasks[j], 0
+				first, end := 0, 2*i+2
+				if s == TaskIL {
+					first, end = 2*j, 2*j+2
+				}
+				for _, node := range task.Split.Test {
+					best := first
+					for c := first; c < end; c++ {
+						if l.distance(&task.Graph.Features, int(node), c) < l.distance(&task.Graph.Features, int(node), best) {
+							best = c
+						}
+					}
+					if best == int(task.Labels[node]) { // the toy's classes are their columns
+						right++
+					}
+				}
+				require.InDelta(t, 100*float64(right)/float64(len(task.Split.Test)), accuracy, 1e-9)
+			}
+		}
+	}
+	classIL, _ := got.Score(ClassIL, ProbeHead)
+	taskIL, _ := got.Score(TaskIL, ProbeHead)
+	require.Less(t, classIL.AP, taskIL.AP)
+	require.Less(t, taskIL.AP, 100.)
+}
+
+// A learner sees the labels of train and valid nodes, numbered as they come, and no others.
+func TestSupervisedSeesTrainAndValidLabelsAlone(t *testing.T) {
+	seen := func(poison bool) []*Labeled {
+		stream := smallStream()
+		stream.Tasks[1].Classes = []int32{3, 2} // columns follow the order of the stream, not the class
+		if poison {
+			for _, task := range stream.Tasks {
+				for _, node := range task.Split.Test {
+					task.Labels[node] = task.Classes[0]
+				}
+			}
+		}
+		l := &nearestMean{}
+		_, err := RunSupervised(context.Background(), stream, l, Options{})
+		require.NoError(t, err)
+		return l.seen
+	}
+	clean := seen(false)
+	require.Equal(t, clean, seen(true))
+	task := clean[1]
+	require.Equal(t, []int{2, 4}, []int{task.First, task.End})
+	hidden := map[int32]bool{}
+	for _, node := range smallStream().Tasks[1].Split.Test {
+		hidden[node] = true
+	}
+	for node, column := range task.Columns {
+		switch {
+		case hidden[int32(node)]:
+			require.EqualValues(t, -1, column)
+		case node < 20: // of class 2
+			require.EqualValues(t, 3, column)
+		default:
+			require.EqualValues(t, 2, column)
+		}
+	}
+}
+
+func TestSupervisedResumes(t *testing.T) {
+	want, err := RunSupervised(context.Background(), smallStream(), &nearestMean{}, Options{})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = RunSupervised(ctx, smallStream(), &nearestMean{}, Options{Dir: dir, Observe: func(e Event) {
+		if step, ok := e.(StepEvent); ok && step.Task == 2 {
+			cancel()
+		}
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	got, err := RunSupervised(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
+	require.NoError(t, err)
+	require.Equal(t, 1, got.Resumed)
+	for i := range want.Scores {
+		require.Equal(t, want.Scores[i].Matrix, got.Scores[i].Matrix)
+	}
+	again, err := RunSupervised(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
+	require.NoError(t, err)
+	require.Equal(t, got.Scores, again.Scores, "a finished run is read, not run again")
+}
+
+// forgetful has no column for the classes of the last task.
+type forgetful struct{ nearestMean }
+
+func (l *forgetful) Logits(ctx context.Context, s Setting, g *datasets.Graph) (*Embedding, error) {
+	e, err := l.nearestMean.Logits(ctx, s, g)
+	return &Embedding{Rows: e.Rows, Cols: 2, Data: e.Data[:2*e.Rows]}, err
+}
+
+func TestSupervisedRefuses(t *testing.T) {
+	_, err := RunSupervised(context.Background(), smallStream(), &forgetful{}, Options{})
+	require.ErrorContains(t, err, "the logits have 2 columns, but 4 classes have been seen")
+	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Probes: []Probe{ProbeHead}})
+	require.ErrorContains(t, err, "head belongs to supervised learners")
+}
