@@ -20,7 +20,7 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 	rows := 0
 	for _, setting := range continual.Settings() {
 		before := len(panels)
-		for _, probe := range continual.Probes() {
+		for _, probe := range append(continual.Probes(), continual.ProbeHead) {
 			if s, ok := r.Score(setting, probe); ok {
 				panels = append(panels, Panel{Title: scoreTitle(s), Matrix: s.Matrix})
 			}
@@ -38,5 +38,9 @@ func scoreTitle(s *continual.Score) string {
 	name := map[continual.Setting]string{continual.ClassIL: "Class-IL", continual.TaskIL: "Task-IL"}[s.Setting]
 	// Rounding first, plus 0, keeps a tiny loss from reading "−0.0".
 	line := fmt.Sprintf("AP %.1f, AF %+.1f", s.AP, math.Round(s.AF*10)/10+0)
-	return fmt.Sprintf("%s, %s probe\n%s", name, s.Probe, strings.ReplaceAll(line, "-", "−"))
+	by := s.Probe.String() + " probe"
+	if s.Probe == continual.ProbeHead {
+		by = "own classifier"
+	}
+	return fmt.Sprintf("%s, %s\n%s", name, by, strings.ReplaceAll(line, "-", "−"))
 }

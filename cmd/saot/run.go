@@ -32,6 +32,8 @@ type runOptions struct {
 	out, resume string
 	log         logMode
 	probes      []string
+	preset      baseline.Preset
+	set         []string
 }
 
 // newRunCommand builds "saot run".
@@ -71,6 +73,8 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.split, "split", "", "file of saot data split --export that holds the tasks and their nodes, in place of the flags above")
 	o.Learner = saot.DefaultConfig()
 	addConfigFlags(f, &o.Learner)
+	f.Var(text{&o.preset}, "preset", "defaults of a method that SAOT is compared with: paper, or fast for a first look")
+	f.StringArrayVar(&o.set, "set", nil, "change a setting of such a method, as name=value; a wrong name lists them")
 	return cmd
 }
 
@@ -118,8 +122,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if r.Engine == "" {
 		r.Engine = e.Info().Name
 	}
-	features := stream.Tasks[0].Graph.Features.Cols
-	learner, err := baseline.New(r.Method, e, r.Learner, features, saot.SizesOf(stream), r.Seed)
+	run, err := r.runner(e, stream)
 	if err != nil {
 		return err
 	}
@@ -128,7 +131,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("interrupted before the first task: %w", err)
 	}
-	dir, result, err := o.protocol(ctx, r, stream, e, learner, show)
+	dir, result, err := o.protocol(ctx, r, stream, e, run, show)
 	show.stop()
 	if err != nil {
 		return err
@@ -147,24 +150,11 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 		return o.settleResumed(flags)
 	}
 	r := o.record
-	r.Learner = defaultsFor(r.Dataset)
-	if err := overlay(flags, &r.Learner); err != nil {
-		return nil, usageError{err}
+	if err := o.settleMethod(flags, &r); err != nil {
+		return nil, err
 	}
-	r.Learner = r.Method.Settings(r.Learner)
-	r.Probes = nil
-	for _, name := range o.probes {
-		p, err := continual.ParseProbe(name)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		r.Probes = append(r.Probes, p)
-	}
-	if len(r.Probes) == 0 {
-		return nil, usagef("--probe names no probe: choose paper, converged or both")
-	}
-	if r.ProbeRows < 0 {
-		return nil, usagef("--probe-rows is %d, want 0 (all) or more", r.ProbeRows)
+	if err := o.settleProbes(&r); err != nil {
+		return nil, err
 	}
 	if err := o.settleCut(flags, &r); err != nil {
 		return nil, err
@@ -180,6 +170,31 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 		r.Data = abs // so that --resume works from any folder
 	}
 	return &r, nil
+}
+
+// settleProbes records how the method is scored.
+func (o *runOptions) settleProbes(r *record) error {
+	r.Probes = nil
+	for _, name := range o.probes {
+		p, err := continual.ParseProbe(name)
+		if err == nil && p == continual.ProbeHead {
+			err = fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: choose paper, converged or both", p)
+		}
+		if err != nil {
+			return usageError{err}
+		}
+		r.Probes = append(r.Probes, p)
+	}
+	if len(r.Probes) == 0 {
+		return usagef("--probe names no probe: choose paper, converged or both")
+	}
+	if r.ProbeRows < 0 {
+		return usagef("--probe-rows is %d, want 0 (all) or more", r.ProbeRows)
+	}
+	if r.Method.Supervised() {
+		r.Probes, r.ProbeRows = []continual.Probe{continual.ProbeHead}, 0
+	}
+	return nil
 }
 
 // settleCut records how the stream is cut: by the flags, or by a file.
@@ -225,7 +240,7 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*record, error) {
 }
 
 // protocol runs the stream in the run folder, which it makes or takes up. A failed start leaves no folder behind.
-func (o *runOptions) protocol(ctx context.Context, r *record, stream *stream, e *engine.Engine, learner continual.Learner, show *show) (string, *continual.Result, error) {
+func (o *runOptions) protocol(ctx context.Context, r *record, stream *stream, e *engine.Engine, run runner, show *show) (string, *continual.Result, error) {
 	dir := &folder{path: o.resume}
 	if o.resume == "" {
 		path := o.out
@@ -241,7 +256,7 @@ func (o *runOptions) protocol(ctx context.Context, r *record, stream *stream, e 
 	if err != nil {
 		return "", nil, err
 	}
-	result, err := continual.Run(ctx, stream, learner, continual.Options{
+	result, err := run(ctx, stream, continual.Options{
 		Engine: e, Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed, Dir: dir.path, Resume: o.resume != "",
 		Manifest: continual.Manifest{Method: r.Method.String(), Config: config},
 		Observe:  show.observe, Log: show.log,
@@ -278,6 +293,14 @@ func draw(r *continual.Result, path string) error {
 	return figure.Save(path)
 }
 
+// scoredBy names a probe in a summary.
+func scoredBy(p continual.Probe) string {
+	if p == continual.ProbeHead {
+		return "own classifier"
+	}
+	return p.String() + " probe"
+}
+
 // largestPrinted is the number of tasks up to which a performance matrix fits a terminal.
 const largestPrinted = 12
 
@@ -292,7 +315,7 @@ func summarise(out io.Writer, r *continual.Result, rec *record, dir string) erro
 		r.Method, r.Dataset.Name, r.Dataset.Tasks, r.Dataset.Classes, kind, r.Seed, r.Engine.Name, r.Seconds)
 	b.WriteString("             ")
 	for _, p := range rec.Probes {
-		fmt.Fprintf(&b, "%18s", p.String()+" probe")
+		fmt.Fprintf(&b, "%18s", scoredBy(p))
 	}
 	b.WriteString("\n             ")
 	for range rec.Probes {
@@ -309,7 +332,7 @@ func summarise(out io.Writer, r *continual.Result, rec *record, dir string) erro
 	b.WriteString("\n")
 	last := rec.Probes[len(rec.Probes)-1]
 	if score, ok := r.Score(continual.ClassIL, last); ok && len(score.Matrix) <= largestPrinted {
-		fmt.Fprintf(&b, "\nclass-il, %s probe: accuracy (%%) on each task, after each task\n", last)
+		fmt.Fprintf(&b, "\nclass-il, %s: accuracy (%%) on each task, after each task\n", scoredBy(last))
 		for i, row := range score.Matrix {
 			fmt.Fprintf(&b, "after %2d ", i+1)
 			for _, v := range row {

@@ -28,7 +28,10 @@ type settings struct {
 	Seed      uint64            `json:"seed"`
 	Probes    []continual.Probe `json:"probes"`
 	ProbeRows int               `json:"probe_rows,omitempty"`
-	Learner   saot.Config       `json:"learner"`
+	Learner   saot.Config       `json:"learner,omitzero"` // of SAOT, its ablations and controls
+
+	Preset   string          `json:"preset,omitempty"`   // that Compared began with
+	Compared json.RawMessage `json:"compared,omitempty"` // settings of a method that SAOT is compared with
 
 	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent where all are the defaults or a file has them
 	SplitHash string                 `json:"split_hash,omitempty"` // of the split where it comes from a file
@@ -89,6 +92,9 @@ func (s *settings) validate() error {
 	}
 	if err := s.cut().Validate(); err != nil {
 		return err
+	}
+	if s.Method.Compared() {
+		return nil // settleMethod has looked
 	}
 	return s.Learner.Validate()
 }

@@ -53,7 +53,7 @@ type show struct {
 func newShow(out io.Writer, mode logMode, r *record) *show {
 	s := &show{out: out, log: slog.New(slog.DiscardHandler)}
 	if r.Method.Trains() {
-		s.steps = r.Learner.Epochs
+		s.steps = 100 // a per cent each: how many steps a task takes is the learner's affair
 	}
 	switch mode {
 	case logText:

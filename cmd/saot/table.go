@@ -140,14 +140,16 @@ func (g *group) label(all []*group) string {
 func writeTables(out io.Writer, groups []*group) error {
 	var b strings.Builder
 	dataset := ""
+	var probes []continual.Probe
 	for _, g := range groups {
 		if g.dataset != dataset {
 			dataset = g.dataset
-			writeHead(&b, g)
+			probes = probesOf(groups, dataset)
+			writeHead(&b, g, probes)
 		}
 		fmt.Fprintf(&b, "| %s | %d |", g.label(groups), len(g.runs))
 		for _, s := range continual.Settings() {
-			for _, p := range continual.Probes() {
+			for _, p := range probes {
 				fmt.Fprintf(&b, " %s | %s |", g.figure(s, p, func(s *continual.Score) float64 { return s.AP }),
 					g.figure(s, p, func(s *continual.Score) float64 { return s.AF }))
 			}
@@ -159,7 +161,21 @@ func writeTables(out io.Writer, groups []*group) error {
 	return err
 }
 
-func writeHead(b *strings.Builder, g *group) {
+// probesOf returns the probes of a dataset's columns: those of embeddings, and supervised methods' own classifiers where there
+// are any.
+func probesOf(groups []*group, dataset string) []continual.Probe {
+	probes := continual.Probes()
+	for _, g := range groups {
+		for _, r := range g.runs {
+			if _, ok := r.Score(continual.ClassIL, continual.ProbeHead); ok && g.dataset == dataset {
+				return append(probes, continual.ProbeHead)
+			}
+		}
+	}
+	return probes
+}
+
+func writeHead(b *strings.Builder, g *group, probes []continual.Probe) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
@@ -171,7 +187,7 @@ func writeHead(b *strings.Builder, g *group) {
 	fmt.Fprintf(b, "### %s (%d tasks, %d classes%s)\n\n| method | n |", info.Name, info.Tasks, info.Classes, kind)
 	rule := "|---|---|"
 	for _, s := range continual.Settings() {
-		for _, p := range continual.Probes() {
+		for _, p := range probes {
 			fmt.Fprintf(b, " %s AP, %s | AF |", s, p)
 			rule += "---|---|"
 		}

@@ -27,16 +27,36 @@ const (
 	PropagatedPCA                  // Â²X on the encoder's width by PCA on the current task and a replay buffer
 	Random                         // the encoder before training
 	RandomCalibrated               // the same with BatchNorm's statistics of the tasks seen
+
+	GAE      // graph auto-encoder (Kipf and Welling 2016)
+	DGI      // Deep Graph Infomax (Veličković et al. 2019)
+	GBT      // Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022)
+	GCNClu   // SS-GCNs' clustering pretext (You et al. 2020)
+	GCNPar   // SS-GCNs' partitioning pretext
+	GCNComp  // SS-GCNs' completion pretext
+	RieGrace // RieGrace (Sun et al. 2023)
+	TRACE    // TRACE (KDD 2025)
+
+	Joint // one network for all tasks seen, trained anew on all of them
+	TWP   // topology-aware weight preserving (Liu, Yang and Wang 2021)
+	ERGNN // experience replay (Zhou and Cao 2021)
+	CaT   // condense and train (Liu, Qiu and Huang 2023)
+	TACO  // topology-aware coarsening (Han, Feng and Ning 2024)
+	PUMA  // pseudo-label guided memory bank (Liu, Qiu and Huang 2024)
 )
 
 var methodNames = []string{"saot", "saot-no-distill", "saot-cosine", "saot-mse", "saot-barlow", "majority", "features",
-	"propagated", "propagated-random", "propagated-pca", "random", "random-calibrated"}
+	"propagated", "propagated-random", "propagated-pca", "random", "random-calibrated",
+	"gae", "dgi", "gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace",
+	"joint", "twp", "er-gnn", "cat", "taco", "puma"}
 
 // Methods returns every method, in the order of the tables.
 func Methods() []Method {
-	all := make([]Method, len(methodNames))
-	for i := range all {
-		all[i] = Method(i)
+	var all []Method
+	for i := range methodNames {
+		if m := Method(i); m <= RandomCalibrated || m.Compared() {
+			all = append(all, m)
+		}
 	}
 	return all
 }
@@ -58,8 +78,8 @@ func (m *Method) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Trains reports whether the method takes gradient steps, Config.Epochs of them a task.
-func (m Method) Trains() bool { return m <= SAOTBarlow }
+// Trains reports whether the method takes gradient steps.
+func (m Method) Trains() bool { return m <= SAOTBarlow || m.Compared() }
 
 // Settings returns the configuration under which the method runs: an ablation sets the fields that define it, and all
 // else stays as it is.
@@ -77,14 +97,14 @@ func (m Method) Settings(c saot.Config) saot.Config {
 	return c
 }
 
-// New returns the learner of a method, for graphs with the given number of feature columns and the given sizes; see
+// New returns the learner of SAOT, an ablation or a control, for graphs with the given number of feature columns and the given sizes; see
 // saot.New. All that is random in it follows from seed, and Random starts from SAOT's own initial weights. A control
 // takes from c what it shares with SAOT: the encoder, the buffer and, for the calibration, the number of epochs.
 //
 // It returns an error if c is not valid or does not fit the graphs.
 func New(m Method, e *engine.Engine, c saot.Config, features int, tasks []encoder.Size, seed uint64) (continual.Learner, error) {
 	c = m.Settings(c)
-	if m.Trains() {
+	if m <= SAOTBarlow {
 		return saot.New(e, c, features, tasks, seed)
 	}
 	if err := c.Validate(); err != nil {
@@ -106,6 +126,9 @@ func New(m Method, e *engine.Engine, c saot.Config, features int, tasks []encode
 		return newPrincipal(features, c, seed), nil
 	case Random, RandomCalibrated:
 		return newRandom(e, c, m == RandomCalibrated, features, tasks, seed)
+	}
+	if m.Compared() {
+		return nil, fmt.Errorf("baseline: %s has settings of its own: use NewCompared or NewSupervised", m)
 	}
 	_, err := ParseMethod(m.String())
 	return nil, err

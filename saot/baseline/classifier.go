@@ -1,0 +1,120 @@
+package baseline
+
+import (
+	"encoding/gob"
+	"fmt"
+	"math/rand/v2"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+)
+
+// classifier is a graph convolutional network (Kipf and Welling 2017) that scores nodes for all classes of a stream,
+//
+//	logits = Â·ReLU(… Â·ReLU(Â·X·W₁ + b₁)·W₂ …)·W_L + b_L.
+type classifier struct {
+	*nn.Net
+	graphs *nn.Graphs
+	widths []int // of the input, the hidden layers and the output
+	score  *engine.Func
+}
+
+// newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so on.
+func newClassifier(b Build, hidden []int, rng *rand.Rand) (*classifier, error) {
+	c := &classifier{Net: nn.New(b.Engine), graphs: nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)}
+	c.widths = append(append([]int{b.Stream.Features}, hidden...), b.Stream.Classes)
+	for l := 1; l < len(c.widths); l++ {
+		if err := c.AddAll(nn.Named{Name: weightName(l), Value: nn.Glorot(c.widths[l-1], c.widths[l], rng)},
+			nn.Named{Name: biasName(l), Value: nn.Filled(0, c.widths[l])}); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	c.score, err = c.Func("classify", func(in []*Node) []*Node { return []*Node{c.logits(nn.Take(in))} })
+	return c, err
+}
+
+func weightName(layer int) string { return fmt.Sprintf("weight%d", layer) }
+func biasName(layer int) string   { return fmt.Sprintf("bias%d", layer) }
+
+// redraw gives the network fresh weights.
+func (c *classifier) redraw(rng *rand.Rand) error {
+	for l := 1; l < len(c.widths); l++ {
+		w, err := tensors.CopyFlatData[float32](nn.Glorot(c.widths[l-1], c.widths[l], rng))
+		if err == nil {
+			err = c.SetValue(weightName(l), w)
+		}
+		if err == nil {
+			err = c.SetValue(biasName(l), make([]float32, c.widths[l]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logits returns the scores [N, classes].
+func (c *classifier) logits(in nn.Nodes) *Node {
+	g := in.FeaturesT.Graph()
+	h := in.Times(c.Node(g, weightName(1)))
+	for l := 1; ; l++ {
+		h = Add(in.Hat.Apply(h), InsertAxes(c.Node(g, biasName(l)), 0))
+		if l == len(c.widths)-1 {
+			return h
+		}
+		h = MatMul(nn.ReLU(h), c.Node(g, weightName(l+1)))
+	}
+}
+
+// scores returns the logits of a graph's nodes for the classes seen so far.
+func (c *classifier) scores(g *datasets.Graph, seen int) (*continual.Embedding, error) {
+	in, err := c.graphs.Upload(g, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Release()
+	data, cols, err := nn.Rows(c.score, in)
+	if err != nil {
+		return nil, err
+	}
+	return firstColumns(data, cols, seen), nil
+}
+
+// firstColumns cuts rows of so many columns down to the first ones.
+func firstColumns(data []float32, cols, first int) *continual.Embedding {
+	rows := len(data) / cols
+	e := &continual.Embedding{Rows: rows, Cols: first, Data: make([]float32, 0, rows*first)}
+	for i := range rows {
+		e.Data = append(e.Data, data[i*cols:i*cols+first]...)
+	}
+	return e
+}
+
+// bySetting holds a network for each setting.
+type bySetting[T any] [2]T
+
+// saveAll writes networks.
+func saveAll(w *gob.Encoder, all ...*classifier) error {
+	for _, c := range all {
+		if err := c.Save(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadAll restores them.
+func loadAll(r *gob.Decoder, all ...*classifier) error {
+	for _, c := range all {
+		if err := c.Load(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package baseline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/enum"
+)
+
+// Settings are those of a method that SAOT is compared with: a pointer to a struct whose JSON names are the settings' names.
+type Settings interface {
+	// Validate lists every field out of range.
+	Validate() error
+}
+
+// Preset chooses among the defaults of a method.
+type Preset int
+
+// The presets.
+const (
+	PaperPreset Preset = iota // the constants of the method's paper or reference code, for the stream at hand
+	FastPreset                // fewer steps: for a first look, not for a table
+)
+
+var presets = []string{"paper", "fast"}
+
+// String returns "paper" or "fast".
+func (p Preset) String() string { return enum.Name("Preset", presets, p) }
+
+// MarshalText writes the name.
+func (p Preset) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads the name.
+func (p *Preset) UnmarshalText(text []byte) (err error) {
+	*p, err = enum.Parse[Preset]("preset", presets, string(text))
+	return err
+}
+
+// Stream is what a learner must know of the stream to come.
+type Stream struct {
+	Dataset  string         // its name, for defaults that depend on it
+	Features int            // feature columns
+	Classes  int            // of all tasks
+	Sizes    []encoder.Size // of the tasks' graphs; see saot.SizesOf
+}
+
+// Build is what a method's learner is made of.
+type Build struct {
+	Engine   *engine.Engine
+	Stream   Stream
+	Settings Settings // as Method.Defaults returns them, with changes
+	Seed     uint64   // of all that is random in it
+}
+
+// definition is a compared method: its defaults, and its learner of one of two kinds.
+type definition struct {
+	defaults   func(dataset string, p Preset) Settings
+	learner    func(b Build) (continual.Learner, error)
+	supervised func(b Build) (continual.Supervised, error)
+}
+
+// compared lists the methods that SAOT is compared with; each is defined in a file of its own.
+func compared() map[Method]definition {
+	return map[Method]definition{
+		GBT:   {defaults: gbtDefaults, learner: newGBT},
+		Joint: {defaults: jointDefaults, supervised: newJoint},
+	}
+}
+
+// Compared reports whether SAOT is compared with the method, which then has settings of its own.
+func (m Method) Compared() bool { _, ok := compared()[m]; return ok }
+
+// Supervised reports whether the method trains on labels: its learner is then NewSupervised's.
+func (m Method) Supervised() bool { return compared()[m].supervised != nil }
+
+// Defaults returns the settings of a compared method for a dataset, to be changed and handed to NewCompared or NewSupervised; nil for
+// other methods.
+func (m Method) Defaults(dataset string, p Preset) Settings {
+	d, ok := compared()[m]
+	if !ok {
+		return nil
+	}
+	return d.defaults(dataset, p)
+}
+
+// NewCompared returns the learner of a self-supervised method that SAOT is compared with. It returns an error that lists the
+// settings out of range, or says that the method is none of these.
+func NewCompared(m Method, b Build) (continual.Learner, error) {
+	d := compared()[m]
+	if d.learner == nil {
+		return nil, fmt.Errorf("baseline: %v is not a self-supervised method that SAOT is compared with", m)
+	}
+	if err := b.check(m); err != nil {
+		return nil, err
+	}
+	return d.learner(b)
+}
+
+// NewSupervised returns the learner of a supervised method. It returns an error that lists the settings out of range, or says
+// that the method is none of these.
+func NewSupervised(m Method, b Build) (continual.Supervised, error) {
+	d := compared()[m]
+	if d.supervised == nil {
+		return nil, fmt.Errorf("baseline: %v is not a supervised method", m)
+	}
+	if err := b.check(m); err != nil {
+		return nil, err
+	}
+	return d.supervised(b)
+}
+
+func (b Build) check(m Method) error {
+	if b.Settings == nil {
+		return fmt.Errorf("baseline: %v needs settings: take those of its Defaults", m)
+	}
+	if b.Stream.Features < 1 {
+		return fmt.Errorf("baseline: %v needs node features and the graphs have none", m)
+	}
+	return b.Settings.Validate()
+}
+
+// Set changes a setting by its JSON name, from text such as "0.01" or "[10,10]". Its error lists the names.
+func Set(s Settings, name, text string) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
+	if _, ok := fields[name]; !ok {
+		return fmt.Errorf("baseline: there is no setting %q: choose one of %s", name, strings.Join(names(data), ", "))
+	}
+	value := json.RawMessage(text)
+	if !json.Valid(value) {
+		value, _ = json.Marshal(text) // a word
+	}
+	fields[name] = value
+	if data, err = json.Marshal(fields); err == nil {
+		err = json.Unmarshal(data, s)
+	}
+	if err != nil {
+		return fmt.Errorf("baseline: setting %s cannot be %q: %w", name, text, err)
+	}
+	return nil
+}
+
+// names lists the keys of a JSON object in their order.
+func names(object []byte) (all []string) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	_, _ = d.Token() // {
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return all
+		}
+		if name, ok := key.(string); ok {
+			all = append(all, name)
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return all
+		}
+	}
+	return all
+}
+
+// ranges collects the settings out of range.
+type ranges struct {
+	method string
+	bad    []error
+}
+
+// check notes a setting unless it is well.
+func (r *ranges) check(ok bool, name string, value any, want string) {
+	if !ok {
+		r.bad = append(r.bad, fmt.Errorf("baseline: %s: %s is %v, want %s", r.method, name, value, want))
+	}
+}
+
+// common checks what nearly all methods have.
+func (r *ranges) common(learningRate float64, epochs int) {
+	r.check(learningRate > 0 && learningRate < 1, "learning_rate", learningRate, "a value in (0, 1), such as 0.001")
+	r.check(epochs >= 1, "epochs", epochs, "1 or more")
+}
+
+func (r *ranges) err() error { return errors.Join(r.bad...) }

@@ -1,0 +1,147 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/saot/view"
+)
+
+// GBTSettings are those of Graph Barlow Twins.
+type GBTSettings struct {
+	Hidden       int     `json:"hidden"`        // reference: twice the output
+	Out          int     `json:"out"`           // reference: 256
+	LearningRate float64 `json:"learning_rate"` // the peak; TRACE's stream value: 3e-4
+	Decay        float64 `json:"decay"`         // of AdamW; reference: 1e-5
+	Epochs       int     `json:"epochs"`        // full-batch steps per task; TRACE: 300
+	WarmUp       int     `json:"warm_up"`       // steps up to the peak; TRACE: 20
+	FeatureMask  float64 `json:"feature_mask"`  // p_x; TRACE: 0.1
+	EdgeDrop     float64 `json:"edge_drop"`     // p_e; TRACE: 0.2
+	Momentum     float64 `json:"momentum"`      // of BatchNorm's running averages; reference: 0.01
+}
+
+func gbtDefaults(_ string, p Preset) Settings {
+	s := &GBTSettings{Hidden: 512, Out: 256, LearningRate: 3e-4, Decay: 1e-5, Epochs: 300, WarmUp: 20, FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01}
+	if p == FastPreset {
+		s.Epochs, s.WarmUp, s.LearningRate, s.Momentum = 30, 3, 1e-3, 0.1
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *GBTSettings) Validate() error {
+	r := ranges{method: "gbt"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Decay >= 0, "decay", s.Decay, "0 or more")
+	r.check(s.WarmUp >= 0 && s.WarmUp <= s.Epochs, "warm_up", s.WarmUp, "0 to epochs")
+	r.bad = append(r.bad, view.Config{EdgeDrop: s.EdgeDrop, FeatureMask: s.FeatureMask}.Validate(), s.encoder().Validate())
+	return r.err()
+}
+
+func (s *GBTSettings) encoder() encoder.Config {
+	return encoder.Config{Hidden: s.Hidden, Out: s.Out, Momentum: s.Momentum}
+}
+
+// gbt is Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022), one task after the other, with nothing against forgetting:
+// the encoder goes on where the last task left it. The loss is saot.BarlowTwinsLoss (its Eqs. 1 and 2) between two views of the
+// whole graph. Departures: the number of masked columns is fixed at its mean (see package view), and PReLU's slope is decayed
+// like everything else.
+type gbt struct {
+	GBTSettings
+	seed    uint64
+	encoder *encoder.Encoder
+	trainer *nn.Trainer
+}
+
+func newGBT(b Build) (continual.Learner, error) {
+	l := &gbt{GBTSettings: *b.Settings.(*GBTSettings), seed: b.Seed}
+	var err error
+	l.encoder, err = encoder.New(b.Engine, l.GBTSettings.encoder(), b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
+	if err != nil {
+		return nil, err
+	}
+	o := nn.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
+	l.trainer, err = nn.NewTrainer(b.Engine, l.encoder.Store(), "gbt", o, []string{"total"}, l.loss)
+	return l, err
+}
+
+// loss takes the masked columns of both views, unless there are none, Xᵀ, mask, and Â of both views.
+func (l *gbt) loss(in []*Node) []*Node {
+	var masked [2]*Node
+	if l.view().MaskedColumns(l.encoder.Features) > 0 {
+		masked, in = [2]*Node{in[0], in[1]}, in[2:]
+	}
+	featuresT, mask, operators := in[0], in[1], in[2:]
+	scope, c := l.encoder.Store().Scope(encoder.Scope), l.encoder.Config
+	projected := c.Project(scope, featuresT)
+	var z [2]*Node
+	for i := range z {
+		x := projected
+		if masked[i] != nil {
+			x = c.MaskColumns(scope, projected, featuresT, masked[i])
+		}
+		half := len(operators) / 2
+		z[i] = c.Encode(scope, x, encoder.NewPropagation(operators[i*half:(i+1)*half]), mask, encoder.Training)
+	}
+	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], mask)}
+}
+
+func (l *gbt) view() view.Config {
+	return view.Config{EdgeDrop: l.EdgeDrop, FeatureMask: l.FeatureMask}
+}
+
+// Learn trains the encoder on.
+func (l *gbt) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+	b, err := l.encoder.Batch(g)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: gbt: task %d: %w", task+1, err)
+	}
+	defer b.Finalize()
+	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
+	err = l.trainer.Train(ctx, nn.Plan{
+		Task: task, Steps: l.Epochs, Rate: nn.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs), Report: report, Seen: observe,
+		Inputs: func(step int) (in, release []*tensors.Tensor, err error) {
+			v1, v2 := view.Pair(g, l.view(), seed.Stream(l.seed, "augment", task, step))
+			var operators []*tensors.Tensor
+			for _, v := range []view.View{v1, v2} {
+				if len(v.Masked) > 0 {
+					release = append(release, tensors.FromFlatDataAndDimensions(v.Masked, len(v.Masked)))
+				}
+				op, err := l.encoder.Config.NewOperator(&v.Adjacency, b.Size)
+				if err != nil {
+					return nil, release, err
+				}
+				operators = append(operators, op.Tensors()...)
+			}
+			in = append(append(append(in, release...), b.FeaturesT, b.Mask), operators...)
+			return in, append(release, operators...), nil
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("baseline: gbt: task %d: %w", task+1, err)
+	}
+	return report, nil
+}
+
+// Embed returns the encoder's embeddings.
+func (l *gbt) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+	rows, cols, data, err := l.encoder.Embed(ctx, g)
+	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
+}
+
+// Save writes the encoder.
+func (l *gbt) Save(w io.Writer) error { return l.encoder.Save(gob.NewEncoder(w)) }
+
+// Load restores it.
+func (l *gbt) Load(r io.Reader) error { return l.encoder.Load(gob.NewDecoder(r)) }

@@ -1,0 +1,173 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// JointSettings are those of joint training, CGLB's.
+type JointSettings struct {
+	Hidden       int     `json:"hidden"`        // 256
+	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
+	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
+	Epochs       int     `json:"epochs"`        // full-batch steps after each task; 200
+	Balanced     bool    `json:"balanced"`      // every class counts alike in the loss; true
+}
+
+func jointDefaults(_ string, p Preset) Settings {
+	s := &JointSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true}
+	if p == FastPreset {
+		s.Epochs = 50
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *JointSettings) Validate() error {
+	r := ranges{method: "joint"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
+	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	return r.err()
+}
+
+// joint keeps every task and trains a fresh network on all of them: what a method that may not keep them can hope for. Loss
+// (CGLB, joint baseline): the mean cross-entropy over the train nodes of all tasks seen,
+//
+//	L = Σ_{τ≤t} Σ_{i∈train_τ} w_i · CE(softmax(logits_i), y_i),
+//
+// with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each. Departures from
+// CGLB: whole graphs in place of batches of 2,000 with sampled neighbours, and Kipf and Welling's normalised propagation with
+// a bias in place of an unnormalised sum.
+type joint struct {
+	JointSettings
+	classes  int
+	seed     uint64
+	networks bySetting[*classifier]
+	trainers bySetting[*nn.Trainer]
+	tasks    []*continual.Labeled
+}
+
+func newJoint(b Build) (continual.Supervised, error) {
+	l := &joint{JointSettings: *b.Settings.(*JointSettings), classes: b.Stream.Classes, seed: b.Seed}
+	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, unions(b.Stream.Sizes))
+	for _, s := range continual.Settings() {
+		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
+		if err != nil {
+			return nil, err
+		}
+		l.networks[s] = c
+		l.trainers[s], err = c.Trainer("joint", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
+			return []*Node{crossEntropy(c.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// unions returns the sizes of the first tasks joined.
+func unions(sizes []encoder.Size) (all []encoder.Size) {
+	var union encoder.Size
+	for _, s := range sizes {
+		union.Nodes += s.Nodes
+		union.Chunks = slices.Clone(union.Chunks)
+		for level, n := range s.Chunks {
+			if level == len(union.Chunks) {
+				union.Chunks = append(union.Chunks, 0)
+			}
+			union.Chunks[level] += n
+		}
+		all = append(all, union)
+	}
+	return all
+}
+
+// Learn keeps the task and trains both networks anew on all tasks.
+func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+	l.tasks = append(l.tasks, t)
+	graphs := make([]*datasets.Graph, len(l.tasks))
+	for i := range l.tasks {
+		graphs[i] = l.tasks[i].Graph
+	}
+	all, err := datasets.DisjointUnion(graphs...)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: joint: task %d: %w", task+1, err)
+	}
+	report := &continual.TaskReport{Task: task, Nodes: all.NumNodes()}
+	for _, s := range continual.Settings() {
+		if err := l.train(ctx, task, s, all, report, observe); err != nil {
+			return nil, fmt.Errorf("baseline: joint: task %d: %w", task+1, err)
+		}
+	}
+	return report, nil
+}
+
+// train fits the network of a setting.
+func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+	c := l.networks[s]
+	if err := c.redraw(seed.Stream(l.seed, "weights", s, task)); err != nil {
+		return err
+	}
+	in, err := c.graphs.Upload(all, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	var rows []labelled
+	offset := 0
+	for _, t := range l.tasks {
+		rows = append(rows, trainRows(t, offset, l.seen(), s)...)
+		offset += t.Graph.NumNodes()
+	}
+	if l.Balanced {
+		balance(rows)
+	}
+	labels := newSupervision(rows, in.Rows, l.classes)
+	defer nn.Release(labels.tensors()...)
+	inputs := slices.Concat(labels.tensors(), in.Tensors())
+	return l.trainers[s].Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe,
+		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+}
+
+func (l *joint) seen() int { return l.tasks[len(l.tasks)-1].End }
+
+// Logits scores nodes by the network of the setting.
+func (l *joint) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.networks[s].scores(g, l.seen())
+}
+
+// Save writes the networks and all tasks.
+func (l *joint) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	if err := saveAll(out, l.networks[:]...); err != nil {
+		return fmt.Errorf("baseline: joint: %w", err)
+	}
+	return out.Encode(l.tasks)
+}
+
+// Load restores them.
+func (l *joint) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	if err := loadAll(in, l.networks[:]...); err != nil {
+		return fmt.Errorf("baseline: joint: %w", err)
+	}
+	l.tasks = nil
+	return in.Decode(&l.tasks)
+}

@@ -1,0 +1,83 @@
+package baseline
+
+import (
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// supervision is what a classifier is trained towards, for rows of a graph of which some have labels.
+type supervision struct {
+	target *tensors.Tensor // [N, classes], one-hot; 0 in rows without a label
+	open   *tensors.Tensor // [N, classes], added to the logits: 0 for classes that a row may be given, else closedLogit
+	weight *tensors.Tensor // [N, 1], the share of a row in the loss; they sum to 1
+}
+
+// closedLogit takes a class out of a softmax.
+const closedLogit = -1e9
+
+// labelled is a row with a label: its class's column, and the columns that it may be given.
+type labelled struct {
+	row, column, first, end int
+	weight                  float64 // relative to those of other rows
+}
+
+// trainRows returns the train nodes of a task as rows of a graph in which the task begins at an offset. In class-il a row may be
+// given all columns up to seen, in task-il those of its task.
+func trainRows(t *continual.Labeled, offset, seen int, s continual.Setting) []labelled {
+	rows := make([]labelled, len(t.Train))
+	for i, node := range t.Train {
+		rows[i] = labelled{row: offset + int(node), column: int(t.Columns[node]), end: seen, weight: 1}
+		if s == continual.TaskIL {
+			rows[i].first, rows[i].end = t.First, t.End
+		}
+	}
+	return rows
+}
+
+// balance weighs the rows of every class so that all classes count alike (CGLB's weights 1/n_c).
+func balance(rows []labelled) {
+	count := map[int]int{}
+	for _, r := range rows {
+		count[r.column]++
+	}
+	for i := range rows {
+		rows[i].weight /= float64(count[rows[i].column])
+	}
+}
+
+// newSupervision lays labelled rows out for a graph of n rows, padding included, and so many classes.
+func newSupervision(rows []labelled, n, classes int) supervision {
+	target, open, weight := make([]float32, n*classes), make([]float32, n*classes), make([]float32, n)
+	total := 0.0
+	for _, r := range rows {
+		total += r.weight
+	}
+	for _, r := range rows {
+		target[r.row*classes+r.column] = 1
+		weight[r.row] = float32(r.weight / total)
+		for c := range classes {
+			if c < r.first || c >= r.end {
+				open[r.row*classes+c] = closedLogit
+			}
+		}
+	}
+	return supervision{
+		target: tensors.FromFlatDataAndDimensions(target, n, classes),
+		open:   tensors.FromFlatDataAndDimensions(open, n, classes),
+		weight: tensors.FromFlatDataAndDimensions(weight, n, 1),
+	}
+}
+
+func (s supervision) tensors() []*tensors.Tensor {
+	return []*tensors.Tensor{s.target, s.open, s.weight}
+}
+
+// crossEntropy returns Σ_i w_i·CE(softmax(logits_i + open_i), target_i).
+//
+// Shapes: logits, target, open [N, C], weight [N, 1]; returns a scalar in nats. The gradient flows to logits.
+func crossEntropy(logits, target, open, weight *Node) *Node {
+	logp := LogSoftmax(Add(logits, open), -1)
+	return Neg(ReduceAllSum(Mul(Mul(target, logp), weight)))
+}

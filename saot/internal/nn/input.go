@@ -1,0 +1,106 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// Graphs uploads whole graphs in one of few padded shapes.
+type Graphs struct {
+	features int
+	buckets  *encoder.Buckets
+}
+
+// NewGraphs prepares for graphs of so many feature columns and of the given sizes.
+func NewGraphs(features int, sizes []encoder.Size) *Graphs {
+	return &Graphs{features: features, buckets: encoder.NewBuckets(sizes)}
+}
+
+// Input is a graph on the engine.
+type Input struct {
+	Graph    *datasets.Graph
+	Rows     int // nodes, padding included
+	batch    *encoder.Batch
+	operator *encoder.Operator
+}
+
+// Upload lays a graph out: its features, and Â of a view of it, or of its own adjacency where the view is nil.
+func (gs *Graphs) Upload(g *datasets.Graph, view *datasets.Adjacency) (*Input, error) {
+	if g.Features.Cols != gs.features {
+		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, gs.features)
+	}
+	b, err := encoder.NewBatch(g, gs.buckets.Fit(encoder.SizeOf(g)))
+	if err != nil {
+		return nil, err
+	}
+	if view == nil {
+		view = &g.Adjacency
+	}
+	op, err := encoder.Config{}.NewOperator(view, b.Size)
+	if err != nil {
+		b.Finalize()
+		return nil, err
+	}
+	return &Input{Graph: g, Rows: b.Size.Nodes, batch: b, operator: op}, nil
+}
+
+// Operator lays Â of a view of an uploaded graph out. The caller finalizes it.
+func (in *Input) Operator(view *datasets.Adjacency) (*encoder.Operator, error) {
+	return encoder.Config{}.NewOperator(view, in.batch.Size)
+}
+
+// Tensors returns what Take reads: features, mask, and Â of the input's view or of another operator. Their number varies with
+// the graph: they come last among a function's inputs.
+func (in *Input) Tensors() []*tensors.Tensor { return in.With(in.operator) }
+
+// With is Tensors with another operator of the same graph.
+func (in *Input) With(op *encoder.Operator) []*tensors.Tensor {
+	return slices.Concat([]*tensors.Tensor{in.batch.FeaturesT, in.batch.Mask}, op.Tensors())
+}
+
+// Release frees the tensors.
+func (in *Input) Release() {
+	in.batch.Finalize()
+	in.operator.Finalize()
+}
+
+// Nodes is a graph among a function's inputs.
+type Nodes struct {
+	FeaturesT *Node // Xᵀ [F, N], padding included
+	Mask      *Node // [N, 1], 1 on real nodes
+	Hat       encoder.Propagation
+}
+
+// Take reads a graph from inputs that Input.Tensors supplies.
+func Take(in []*Node) Nodes {
+	return Nodes{FeaturesT: in[0], Mask: in[1], Hat: encoder.NewPropagation(in[2:])}
+}
+
+// Times returns X·W [N, d] for a weight W [F, d].
+func (n Nodes) Times(weight *Node) *Node {
+	return Dot(n.FeaturesT, weight).General([]int{0}, nil, []int{0}, nil)
+}
+
+// ReLU is max(x, 0).
+func ReLU(x *Node) *Node { return Max(x, ZerosLike(x)) }
+
+// Rows runs a function of one output [N, d] over an uploaded graph, after other inputs of its own, and returns the first rows
+// of it, those of real nodes, row major, and d.
+func Rows(f *engine.Func, in *Input, first ...*tensors.Tensor) (data []float32, cols int, err error) {
+	out, err := f.Call(slices.Concat(first, in.Tensors())...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer Release(out...)
+	cols = out[0].Shape().Dim(1)
+	rows := in.Graph.NumNodes()
+	err = tensors.ConstFlatData(out[0], func(flat []float32) { data = slices.Clone(flat[:rows*cols]) })
+	return data, cols, err
+}
