@@ -71,13 +71,13 @@ type Plan struct {
 	// next are made.
 	Inputs func(step int) (in, release []*tensors.Tensor, err error)
 	Rate   func(step int) float64                // the learning rate, if it changes
-	After  func(step int, terms []float64) error // sees each step's terms; may end the training early with Stop
+	After  func(step int, terms []float64) error // sees each step's terms; may end the training early with ErrStop
 	Report *continual.TaskReport
 	Seen   func(continual.Step) // may be nil
 }
 
-// Stop, returned by Plan.After, ends a task's training without an error.
-var Stop = errors.New("stop")
+// ErrStop, returned by Plan.After, ends a task's training without an error.
+var ErrStop = errors.New("stop")
 
 // Train takes the steps of a plan and fills in its report. The optimiser starts afresh: nothing of it is carried from task to
 // task, nor saved. It returns ctx.Err() when cancelled, and an error that names the term when one is not finite.
@@ -101,7 +101,7 @@ func (t *Trainer) Train(ctx context.Context, p Plan) error {
 			return ctx.Err()
 		}
 		terms, err := t.take(&p, step, in)
-		if err != nil && !errors.Is(err, Stop) {
+		if err != nil && !errors.Is(err, ErrStop) {
 			return fmt.Errorf("step %d: %w", step+1, err)
 		}
 		p.record(step, t.names, terms)
