@@ -45,7 +45,7 @@ func BenchmarkStep(b *testing.B) {
 			require.NoError(b, err)
 			var p *prepared
 			prepare := best(b, func() {
-				if p, err = l.prepare(solver, batch, seed.Stream(1)); err != nil {
+				if p, err = l.prepare(solver, l.config.costSource(batch.Graph), batch, seed.Stream(1)); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -230,7 +230,7 @@ func (l *Learner) apart(b *testing.B, g *datasets.Graph) (host, device time.Dura
 	var hosts, devices []time.Duration
 	for step := range sampledSteps {
 		start := time.Now()
-		p, err := l.prepareSample(solver, sampler, g, patches.next(l.config.Points), seed.Stream(1, step))
+		p, err := l.prepareSample(solver, l.config.costSource(g), sampler, g, patches.next(l.config.Points), seed.Stream(1, step))
 		require.NoError(b, err)
 		ready := time.Now()
 		_, err = l.run(l.sampled, l.sampledInputs(p, beta))

@@ -110,6 +110,29 @@ func (s *Scaling) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// FeatureCost is what K in Eq. 7 compares.
+type FeatureCost int
+
+// The feature costs.
+const (
+	ViewFeatures       FeatureCost = iota // the masked features of the two views, as in the paper
+	PropagatedFeatures                    // Â²X of the clean graph in both views: not in the paper
+)
+
+var featureCosts = []string{"views", "propagated"}
+
+// String returns the name used in flags and files.
+func (f FeatureCost) String() string { return enum.Name("FeatureCost", featureCosts, f) }
+
+// MarshalText writes the name.
+func (f FeatureCost) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads the name.
+func (f *FeatureCost) UnmarshalText(text []byte) (err error) {
+	*f, err = enum.Parse[FeatureCost]("feature cost", featureCosts, string(text))
+	return err
+}
+
 // Config holds every setting of the method. The same struct is flags, files and the Result's record.
 type Config struct {
 	Encoder encoder.Config `json:"encoder"`
@@ -126,11 +149,13 @@ type Config struct {
 	GromovOuter   int                     `json:"gromov_outer"`   // outer steps for π_G
 	GromovSweeps  int                     `json:"gromov_sweeps"`  // Sinkhorn sweeps per outer step
 	StructureUnit transport.Normalization `json:"structure_unit"` // "max" divides L⊗π by its maximum, "paper" leaves the raw scale
+	FeatureCost   FeatureCost             `json:"feature_cost"`   // K: of the views' features, or of clean propagated ones
 
 	Objective    Objective    `json:"objective"`
 	Divergence   Divergence   `json:"divergence"`   // Θ
 	Scaling      Scaling      `json:"scaling"`      // units of the terms
 	Alpha        float64      `json:"alpha"`        // α, weight of L_str
+	Centred      bool         `json:"centred"`      // L_str compares double-centred costs, blind to what rows and columns add: not in the paper
 	Distillation Distillation `json:"distillation"` // what the teacher hands on
 	Beta         float64      `json:"beta"`         // β, its weight
 
@@ -175,6 +200,7 @@ func (c Config) Validate() error {
 	choose := func(value int, field string, names []string) {
 		check(value >= 0 && value < len(names), field, value, "one of "+strings.Join(names, ", "))
 	}
+	choose(int(c.FeatureCost), "feature_cost", featureCosts)
 	choose(int(c.Objective), "objective", objectives)
 	choose(int(c.Divergence), "divergence", divergences)
 	choose(int(c.Scaling), "scaling", scalings)

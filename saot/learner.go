@@ -178,10 +178,11 @@ func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, re
 	if err != nil {
 		return err
 	}
+	source := l.config.costSource(batched)
 	return l.descend(ctx, task, report, observe, training{
 		steps: l.config.Epochs,
 		prepare: func(step int) (*prepared, error) {
-			return l.prepare(solver, b, seed.Stream(l.seed, "augment", task, step))
+			return l.prepare(solver, source, b, seed.Stream(l.seed, "augment", task, step))
 		},
 		step: func(p *prepared) ([]float64, error) {
 			p.into(&in)

@@ -34,11 +34,16 @@ func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
 //	L_str = Θ(σK + (1−σ)·L⊗π_G*, R)        (SAOT Eq. 10)
 //
 // with Θ the squared Frobenius distance, since KL is not defined between costs: (1/M)‖C* − R‖²_F balanced, and the mean
-// over entries literally.
+// over entries literally. Centred, it is that of J(C* − R)J, J = I − 11ᵀ/M: what a plan sees of a cost.
 //
 // Shapes: target C*, cost R [M, M]; returns a scalar in squared cost. The gradient flows to cost. O(M²).
 func (c Config) StructureLoss(target, cost *Node) *Node {
-	mean := ReduceAllMean(Square(Sub(StopGradient(target), cost)))
+	difference := Sub(StopGradient(target), cost)
+	if c.Centred {
+		difference = Sub(difference, ReduceAndKeep(difference, ReduceMean, 0))
+		difference = Sub(difference, ReduceAndKeep(difference, ReduceMean, 1))
+	}
+	mean := ReduceAllMean(Square(difference))
 	if c.Scaling == Balanced {
 		return MulScalar(mean, float64(cost.Shape().Dim(0)))
 	}

@@ -66,6 +66,14 @@ func TestStructureLoss(t *testing.T) {
 		for scaling, unit := range map[Scaling]float64{Balanced: 1.0 / m, Literal: 1.0 / (m * m)} {
 			rng := rand.New(rand.NewPCG(2, 2))
 			target, cost := uniform(rng, m, m), uniform(rng, m, m)
+			centre := mat.NewDense(m, m, nil) // J = I − 11ᵀ/M
+			centre.Apply(func(i, j int, _ float64) float64 { return map[bool]float64{true: 1}[i == j] - 1.0/m }, centre)
+			centred := func() float64 {
+				var d mat.Dense
+				d.Sub(target, cost)
+				d.Product(centre, &d, centre)
+				return unit * math.Pow(mat.Norm(&d, 2), 2)
+			}
 			reference := func() float64 {
 				var d mat.Dense
 				d.Sub(target, cost)
@@ -75,6 +83,10 @@ func TestStructureLoss(t *testing.T) {
 			requireClose(t, []float64{reference()}, got[0], 1e-5)
 			requireZero(t, got[1], "the target gets no gradient")
 			requireClose(t, centralDifferences(cost, reference), got[2], 1e-4)
+
+			got = evaluate(t, e, withGradients(func(in []*Node) *Node { return Config{Scaling: scaling, Centred: true}.StructureLoss(in[0], in[1]) }), target, cost)
+			requireClose(t, []float64{centred()}, got[0], 1e-5)
+			requireClose(t, centralDifferences(cost, centred), got[2], 1e-4)
 		}
 	})
 }

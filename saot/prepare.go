@@ -75,7 +75,7 @@ func (t training) prepareAll(ctx context.Context) <-chan *prepared {
 }
 
 // prepare draws two views and, for the transport objective, M nodes of the batched graph, and solves π_G between them.
-func (l *Learner) prepare(solver *transport.FusedGromovSolver, b *encoder.Batch, rng *rand.Rand) (*prepared, error) {
+func (l *Learner) prepare(solver *transport.FusedGromovSolver, source costSource, b *encoder.Batch, rng *rand.Rand) (*prepared, error) {
 	start := time.Now()
 	p := &prepared{}
 	v1, v2 := view.Pair(b.Graph, l.config.view(), rng)
@@ -93,7 +93,7 @@ func (l *Learner) prepare(solver *transport.FusedGromovSolver, b *encoder.Batch,
 		points := samplePoints(b.Graph.NumNodes(), l.config.Points, rng)
 		p.points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
 		induced := [2]datasets.Adjacency{v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)}
-		if err := l.graphPlan(p, solver, &b.Graph.Features, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
+		if err := l.graphPlan(p, solver, source, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
 			return nil, err
 		}
 	}
@@ -113,8 +113,11 @@ func samplePoints(n, m int, rng *rand.Rand) []int32 {
 
 // graphPlan solves Eq. 7 between the two views restricted to the sampled nodes, given the edges among these and the masked
 // columns. The engine makes the feature cost K, the host the plan; no gradient is needed.
-func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, features *datasets.Features, induced [2]datasets.Adjacency, masked [2][]int32, points []int32) error {
-	k, err := l.featureCost(features, masked[0], masked[1], points)
+func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, source costSource, induced [2]datasets.Adjacency, masked [2][]int32, points []int32) error {
+	if source.clean {
+		masked = [2][]int32{}
+	}
+	k, err := l.featureCost(source.Features, masked[0], masked[1], points)
 	if err != nil {
 		return fmt.Errorf("feature cost: %w", err)
 	}
@@ -131,6 +134,19 @@ func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, fe
 func structure(a datasets.Adjacency) transport.Adjacency {
 	u := a.Undirected()
 	return transport.Adjacency{Offsets: u.Offsets, Neighbors: u.Neighbors}
+}
+
+// costSource is what K is made of: features of a task's batched graph.
+type costSource struct {
+	*datasets.Features
+	clean bool // no columns are masked
+}
+
+func (c Config) costSource(g *datasets.Graph) costSource {
+	if c.FeatureCost == PropagatedFeatures && c.Objective == Transport {
+		return costSource{encoder.Propagated(g), true}
+	}
+	return costSource{Features: &g.Features}
 }
 
 // featureCost returns K(X₁, X₂)_ij = 1 − cos(x¹_i, x²_j) between the masked rows of the sampled nodes.

@@ -32,7 +32,7 @@ func (l *Learner) fitSampled(ctx context.Context, task int, batched *datasets.Gr
 	sampler := encoder.NewSampler(batched, l.config.Encoder.SampleFanOut)
 	perEpoch := max(1, batched.NumNodes()/l.config.Points)
 	var patches *patches
-	beta := l.beta()
+	beta, source := l.beta(), l.config.costSource(batched)
 	return l.descend(ctx, task, report, observe, training{
 		steps: l.config.Epochs * perEpoch,
 		prepare: func(step int) (*prepared, error) {
@@ -40,7 +40,7 @@ func (l *Learner) fitSampled(ctx context.Context, task int, batched *datasets.Gr
 				patches = newPatches(&batched.Adjacency, seed.Stream(l.seed, "order", task, step/perEpoch))
 			}
 			rng := seed.Stream(l.seed, "augment", task, step)
-			return l.prepareSample(solver, sampler, batched, patches.next(l.config.Points), rng)
+			return l.prepareSample(solver, source, sampler, batched, patches.next(l.config.Points), rng)
 		},
 		step: func(p *prepared) ([]float64, error) {
 			return l.run(l.sampled, l.sampledInputs(p, beta))
@@ -82,7 +82,7 @@ func (p *patches) next(m int) []int32 {
 }
 
 // prepareSample draws two views of the neighbourhood of some nodes, and, for the transport objective, solves π_G between these.
-func (l *Learner) prepareSample(solver *transport.FusedGromovSolver, sampler *encoder.Sampler, g *datasets.Graph, points []int32, rng *rand.Rand) (*prepared, error) {
+func (l *Learner) prepareSample(solver *transport.FusedGromovSolver, source costSource, sampler *encoder.Sampler, g *datasets.Graph, points []int32, rng *rand.Rand) (*prepared, error) {
 	start := time.Now()
 	p := &prepared{}
 	v1, v2 := view.LazyPair(g.Features.Cols, g.Adjacency.Directed, l.config.view(), rng)
@@ -98,7 +98,7 @@ func (l *Learner) prepareSample(solver *transport.FusedGromovSolver, sampler *en
 		induced[i] = v.Edges.Induced(&g.Adjacency, points)
 	}
 	if l.config.Objective == Transport {
-		if err := l.graphPlan(p, solver, &g.Features, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
+		if err := l.graphPlan(p, solver, source, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
 			return nil, err
 		}
 	}

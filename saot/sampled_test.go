@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -41,6 +42,9 @@ func TestSampledSettingsMatter(t *testing.T) {
 		"buffer":       func(c *Config) { c.Buffer = 0 },
 		"barlow":       func(c *Config) { c.Objective = BarlowTwins },
 		"sigma":        func(c *Config) { c.Sigma = 1 },
+		"propagated":   func(c *Config) { c.FeatureCost = PropagatedFeatures },
+		"centred":      func(c *Config) { c.Centred = true },
+		"linear":       func(c *Config) { c.Encoder.Kind = encoder.Linear },
 	} {
 		require.NotEqual(t, base, trained(t, e, 1, func(c *Config) { sampling(c); change(c) }), name)
 	}

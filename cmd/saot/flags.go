@@ -15,7 +15,7 @@ import (
 // addConfigFlags binds a flag to every field of a configuration; its present values are the defaults shown. A flag is
 // named like the field's JSON name, encoder.hidden as --encoder-hidden.
 func addConfigFlags(f *pflag.FlagSet, c *saot.Config) {
-	f.Var(text{&c.Encoder.Kind}, "encoder-kind", "gcn or gat; a gat has defaults of its own for the other --encoder flags")
+	f.Var(text{&c.Encoder.Kind}, "encoder-kind", "gcn, gat or linear; a gat has defaults of its own for the other --encoder flags")
 	f.IntVar(&c.Encoder.Hidden, "encoder-hidden", c.Encoder.Hidden, "width of the encoder's hidden layer; of each head of a gat")
 	f.IntVar(&c.Encoder.Out, "encoder-out", c.Encoder.Out, "width of the embeddings, of reduced controls too")
 	f.IntVar(&c.Encoder.Layers, "encoder-layers", c.Encoder.Layers, "of a gat; a gcn has two")
@@ -37,10 +37,13 @@ func addConfigFlags(f *pflag.FlagSet, c *saot.Config) {
 	f.IntVar(&c.GromovSweeps, "gromov-sweeps", c.GromovSweeps, "Sinkhorn sweeps per outer step")
 	f.Var(text{&c.StructureUnit}, "structure-unit", "scale of the structure cost: max or paper")
 
+	f.Var(text{&c.FeatureCost}, "feature-cost", "features compared in the graph plan: views, or propagated (clean, two hops)")
+
 	f.Var(text{&c.Objective}, "objective", "within a task: transport or barlow-twins")
 	f.Var(text{&c.Divergence}, "divergence", "Θ between plans: kl or frobenius")
 	f.Var(text{&c.Scaling}, "scaling", "units of the loss terms: balanced or literal")
 	f.Float64Var(&c.Alpha, "alpha", c.Alpha, "α, weight of the structure loss")
+	f.BoolVar(&c.Centred, "centred", c.Centred, "the structure loss compares double-centred costs")
 	f.Var(text{&c.Distillation}, "distillation", "what the teacher hands on: plan, none, cosine or mse")
 	f.Float64Var(&c.Beta, "beta", c.Beta, "β, weight of the distillation")
 

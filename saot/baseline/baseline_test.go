@@ -153,6 +153,10 @@ func TestAblationsSetOneField(t *testing.T) {
 		change(&want)
 		require.Equal(t, want, m.Settings(d), m)
 	}
+	l := baseline.SAOTLinear.Settings(d)
+	require.NoError(t, l.Validate())
+	require.Equal(t, encoder.Linear, l.Encoder.Kind)
+	require.Equal(t, l, baseline.SAOTLinear.Settings(l))
 }
 
 func TestNewRefusesGraphsWithoutFeatures(t *testing.T) {

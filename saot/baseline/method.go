@@ -20,6 +20,7 @@ const (
 	SAOTCosine                     // Table 4, "w/ Cosine": cosine distillation of each node in place of plans
 	SAOTMSE                        // Table 4, "w/ MSE": squared-error distillation of each node in place of plans
 	SAOTBarlow                     // Table 4, "w/o Optimal Transport": Graph Barlow Twins with the same replay
+	SAOTLinear                     // SAOT with a linear encoder, costs of propagated features, centred L_str and no teacher: not in the paper
 	Majority                       // class frequencies alone
 	Features                       // raw features X
 	Propagated                     // Â²X at full width
@@ -45,7 +46,7 @@ const (
 	PUMA  // pseudo-label guided memory bank (Liu, Qiu and Huang 2024)
 )
 
-var methodNames = []string{"saot", "saot-no-distill", "saot-cosine", "saot-mse", "saot-barlow", "majority", "features",
+var methodNames = []string{"saot", "saot-no-distill", "saot-cosine", "saot-mse", "saot-barlow", "saot-l", "majority", "features",
 	"propagated", "propagated-random", "propagated-pca", "random", "random-calibrated",
 	"gae", "dgi", "gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace",
 	"joint", "twp", "er-gnn", "cat", "taco", "puma"}
@@ -79,7 +80,7 @@ func (m *Method) UnmarshalText(text []byte) (err error) {
 }
 
 // Trains reports whether the method takes gradient steps.
-func (m Method) Trains() bool { return m <= SAOTBarlow || m.Compared() }
+func (m Method) Trains() bool { return m <= SAOTLinear || m.Compared() }
 
 // Settings returns the configuration under which the method runs: an ablation sets the fields that define it, and all
 // else stays as it is.
@@ -93,6 +94,9 @@ func (m Method) Settings(c saot.Config) saot.Config {
 		c.Distillation = saot.DistillMSE
 	case SAOTBarlow:
 		c.Objective = saot.BarlowTwins
+	case SAOTLinear:
+		c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
+		c.FeatureCost, c.Centred, c.Distillation = saot.PropagatedFeatures, true, saot.DistillNone
 	}
 	return c
 }
@@ -104,7 +108,7 @@ func (m Method) Settings(c saot.Config) saot.Config {
 // It returns an error if c is not valid or does not fit the graphs.
 func New(m Method, e *engine.Engine, c saot.Config, features int, tasks []encoder.Size, seed uint64) (continual.Learner, error) {
 	c = m.Settings(c)
-	if m <= SAOTBarlow {
+	if m <= SAOTLinear {
 		return saot.New(e, c, features, tasks, seed)
 	}
 	if err := c.Validate(); err != nil {

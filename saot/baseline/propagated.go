@@ -6,11 +6,11 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/internal/linalg"
 	"github.com/saot-go/saot/saot/internal/seed"
 )
 
@@ -119,7 +119,7 @@ func matrix(rows, cols int) *mat.Dense {
 	return m
 }
 
-// gaussian returns a matrix of independent standard normal entries.
+// gaussian returns a matrix of independent standard normal entries; unlike linalg's it can be empty.
 func gaussian(rows, cols int, rng *rand.Rand) *mat.Dense {
 	m := matrix(rows, cols)
 	for i := range m.RawMatrix().Data {
@@ -128,19 +128,8 @@ func gaussian(rows, cols int, rng *rand.Rand) *mat.Dense {
 	return m
 }
 
-// orthonormal returns Q of the decomposition m = QR. Shapes: m [n, d] with n ≥ d, overwritten; returns [n, d].
-func orthonormal(m *mat.Dense) *mat.Dense {
-	raw := m.RawMatrix()
-	tau := make([]float64, raw.Cols)
-	query := make([]float64, 1)
-	lapack64.Geqrf(raw, tau, query, -1)
-	work := make([]float64, max(int(query[0]), 1))
-	lapack64.Geqrf(raw, tau, work, len(work))
-	lapack64.Orgqr(raw, tau, query, -1)
-	work = make([]float64, max(int(query[0]), 1))
-	lapack64.Orgqr(raw, tau, work, len(work))
-	return m
-}
+// orthonormal is linalg.Orthonormal, for matrices that may be empty.
+func orthonormal(m *mat.Dense) *mat.Dense { return linalg.Orthonormal(m) }
 
 // embeddingOf returns a matrix as an embedding, padded with columns of zeros to at least the given width.
 func embeddingOf(m *mat.Dense, width int) *continual.Embedding {

@@ -21,11 +21,12 @@ type Kind int
 
 // The architectures of the paper.
 const (
-	GCN Kind = iota // two graph convolutions with BatchNorm and PReLU between them
-	GAT             // graph attention with several heads, linear skips, BatchNorm and ELU between the layers
+	GCN    Kind = iota // two graph convolutions with BatchNorm and PReLU between them
+	GAT                // graph attention with several heads, linear skips, BatchNorm and ELU between the layers
+	Linear             // two hops of propagation and one product, no non-linearity: not in the paper
 )
 
-var kinds = []string{"gcn", "gat"}
+var kinds = []string{"gcn", "gat", "linear"}
 
 // String returns the name used in flags and files.
 func (k Kind) String() string { return enum.Name("Kind", kinds, k) }
@@ -100,8 +101,8 @@ func (c Config) Validate() error {
 		check(c.Layers >= 1, "layers is %d, want 1 or more", c.Layers)
 		check(c.Heads >= 1, "heads is %d, want 1 or more", c.Heads)
 	} else {
-		check(c.Layers == 0 || c.Layers == 2, "layers is %d, but a gcn has two: leave it 0", c.Layers)
-		check(c.Heads == 0, "heads is %d, but a gcn has none: leave it 0", c.Heads)
+		check(c.Layers == 0 || c.Layers == 2, "layers is %d, but a %v has two: leave it 0", c.Layers, c.Kind)
+		check(c.Heads == 0, "heads is %d, but a %v has none: leave it 0", c.Heads, c.Kind)
 	}
 	check(c.Momentum > 0 && c.Momentum <= 1, "momentum is %g, want a value in (0, 1]", c.Momentum)
 	check(c.WholeGraph >= 0, "whole_graph is %d nodes, want 0 or more", c.WholeGraph)
@@ -132,8 +133,11 @@ type architecture interface {
 }
 
 func (c Config) architecture() architecture {
-	if c.Kind == GAT {
+	switch c.Kind {
+	case GAT:
 		return gat{c}
+	case Linear:
+		return linear{c}
 	}
 	return gcn{c}
 }

@@ -45,30 +45,45 @@ func propagateRows(dst []float32, a *datasets.Adjacency, h *datasets.Features, s
 	})
 }
 
+// Propagated returns Â²X of a graph, dense. O(E·F) time, on all cores.
+func Propagated(g *datasets.Graph) *datasets.Features {
+	scale, n, cols := inverseRoots(&g.Adjacency), g.NumNodes(), g.Features.Cols
+	once := datasets.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
+	propagateRows(once.Dense, &g.Adjacency, &g.Features, scale, 0, n)
+	twice := &datasets.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
+	propagateRows(twice.Dense, &g.Adjacency, &once, scale, 0, n)
+	return twice
+}
+
 // embedLayerwise returns the embeddings [N, out] of a large graph.
 func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph) ([]float32, error) {
-	scale, n := inverseRoots(&g.Adjacency), g.NumNodes()
-	hidden := datasets.Features{Rows: n, Cols: c.Out, Dense: make([]float32, n*c.Out)} // PReLU(BatchNorm(Â·X·W₁))·W₂
-	err := inChunks(ctx, enc.dense[0], n, g.Features.Cols, func(dst []float32, first, end int) {
-		propagateRows(dst, &g.Adjacency, &g.Features, scale, first, end)
-	}, func(out [][]float32, first, end int) {
-		copy(hidden.Dense[first*c.Out:end*c.Out], out[0])
-	})
-	if err != nil {
-		return nil, err
-	}
 	bias, err := enc.value(outputBias)
 	if err != nil {
 		return nil, err
 	}
-	z := make([]float32, n*c.Out)
-	step := chunkRows(c.Out)
+	return propagateTwice(ctx, enc, g, bias)
+}
+
+// propagateTwice returns Â·f(Â·X) + b [N, out], f the dense part of an encoder of two layers.
+func propagateTwice(ctx context.Context, enc *Encoder, g *datasets.Graph, bias []float32) ([]float32, error) {
+	scale, n, out := inverseRoots(&g.Adjacency), g.NumNodes(), len(bias)
+	hidden := datasets.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)} // f(Â·X)
+	err := inChunks(ctx, enc.dense[0], n, g.Features.Cols, func(dst []float32, first, end int) {
+		propagateRows(dst, &g.Adjacency, &g.Features, scale, first, end)
+	}, func(rows [][]float32, first, end int) {
+		copy(hidden.Dense[first*out:end*out], rows[0])
+	})
+	if err != nil {
+		return nil, err
+	}
+	z := make([]float32, n*out)
+	step := chunkRows(out)
 	for first := 0; first < n && ctx.Err() == nil; first += step {
 		end := min(n, first+step)
-		rows := z[first*c.Out : end*c.Out]
+		rows := z[first*out : end*out]
 		propagateRows(rows, &g.Adjacency, &hidden, scale, first, end)
 		for i := range rows {
-			rows[i] += bias[i%c.Out]
+			rows[i] += bias[i%out]
 		}
 	}
 	return z, ctx.Err()

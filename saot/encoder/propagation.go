@@ -89,7 +89,7 @@ func (c Config) NewOperator(a *datasets.Adjacency, size Size) (*Operator, error)
 		from := a.Transposed()
 		o.tensors = append(o.tensors, c.layOut(listsOf(&from), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))...)
 	}
-	if c.Kind == GCN {
+	if c.Kind != GAT {
 		scale := make([]float32, size.Nodes)
 		copy(scale, inverseRoots(a))
 		o.tensors = append(o.tensors, tensors.FromFlatDataAndDimensions(scale, size.Nodes, 1))

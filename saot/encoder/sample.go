@@ -35,7 +35,7 @@ func (c Config) TakeSample(in []*Node) (Sample[*Node], []*Node) {
 		_, rest := takeTree(in)
 		_, rest = takeTree(rest)
 		length := len(in) - len(rest)
-		if c.Kind == GCN {
+		if c.Kind != GAT {
 			length += 2 // scale and gain
 		}
 		s.Layers = append(s.Layers, in[:length])

@@ -1,0 +1,33 @@
+// Package linalg is what gonum/mat does not offer in the form that is needed here.
+package linalg
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Gaussian returns a matrix of independent standard normal entries.
+func Gaussian(rows, cols int, rng *rand.Rand) *mat.Dense {
+	m := mat.NewDense(rows, cols, nil)
+	for i := range m.RawMatrix().Data {
+		m.RawMatrix().Data[i] = rng.NormFloat64()
+	}
+	return m
+}
+
+// Orthonormal returns the thin Q of the decomposition m = QR, which mat.QR gives only as a square matrix. Shapes: m [n, d] with
+// n ≥ d ≥ 1, overwritten; returns [n, d].
+func Orthonormal(m *mat.Dense) *mat.Dense {
+	raw := m.RawMatrix()
+	tau := make([]float64, raw.Cols)
+	query := make([]float64, 1)
+	lapack64.Geqrf(raw, tau, query, -1)
+	work := make([]float64, max(int(query[0]), 1))
+	lapack64.Geqrf(raw, tau, work, len(work))
+	lapack64.Orgqr(raw, tau, query, -1)
+	work = make([]float64, max(int(query[0]), 1))
+	lapack64.Orgqr(raw, tau, work, len(work))
+	return m
+}
