@@ -3,6 +3,7 @@ package datasets
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,11 +13,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/saot-go/saot/datasets/fetch"
 )
 
 // bundle is the files of a dataset: a folder, a zip archive that is read without unpacking it, or a single file.
@@ -24,19 +28,22 @@ type bundle struct {
 	path string // as the user named it
 	fsys fs.FS
 	zip  *zip.ReadCloser // nil for a folder
+	size int64           // of the archive
 	root string          // the folder within fsys that holds the files
 	only string          // the one file, if path names it
+
+	anchor string // the file that told the layout
 }
 
-// openBundle opens path and looks in it for the first of a format's files, at the top or up to two folders down; the others are beside
-// it. A path that is no folder is the file itself for a format of one file, unless it is called .zip, and an archive for others.
+// openBundle opens path and looks in it for one of a format's anchors, at the top or up to two folders down; the other files are
+// beside it. A path that is no folder is the file itself for a format of one file, unless it is called .zip, and an archive for others.
 func openBundle(path string, f format) (*bundle, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w; check the path", err)
 	}
 	single := len(f.files) == 1
-	b := &bundle{path: path, root: "."}
+	b := &bundle{path: path, size: info.Size(), root: "."}
 	switch {
 	case info.IsDir():
 		b.fsys = os.DirFS(path)
@@ -49,12 +56,11 @@ func openBundle(path string, f format) (*bundle, error) {
 		b.zip.RegisterDecompressor(zip.Deflate, flate.NewReader)
 		b.fsys = b.zip
 	}
-	found, err := b.locate(f.files[0])
-	if err != nil {
+	if b.anchor, err = b.locate(f.anchors); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	if single {
-		b.only = found
+		b.only = b.anchor
 	}
 	return b, nil
 }
@@ -65,27 +71,36 @@ func fileBundle(path string) *bundle {
 	return &bundle{path: dir, fsys: os.DirFS(dir), root: ".", only: filepath.Base(path)}
 }
 
-// locate sets the root to where a file is, and returns the file's name.
-func (b *bundle) locate(anchor string) (name string, err error) {
+// locate sets the root to where one of the anchors is, and returns its name. Of several side by side it is the first.
+func (b *bundle) locate(anchors []string) (name string, err error) {
 	var found []string
-	for _, pattern := range []string{anchor, "*/" + anchor, "*/*/" + anchor} {
-		at, err := fs.Glob(b.fsys, pattern)
-		if err != nil {
-			return "", fmt.Errorf("datasets: %s: %w", b.path, err)
+	for _, below := range []string{"", "*/", "*/*/"} {
+		for _, anchor := range anchors {
+			at, err := fs.Glob(b.fsys, below+anchor)
+			if err != nil {
+				return "", fmt.Errorf("datasets: %s: %w", b.path, err)
+			}
+			before := found
+			for _, file := range at {
+				if !slices.ContainsFunc(before, func(other string) bool { return path.Dir(other) == path.Dir(file) }) {
+					found = append(found, file)
+				}
+			}
 		}
-		found = append(found, at...)
 		if len(found) > 0 {
 			break
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w", b.path, anchor, fs.ErrNotExist)
+		return "", fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
+			b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
 	case 1:
 		b.root = path.Dir(found[0])
 		return path.Base(found[0]), nil
 	}
-	return "", fmt.Errorf("datasets: %s: both %s and %s are there; name the folder of one", b.path, found[0], found[1])
+	return "", fmt.Errorf("datasets: %s: both %s and %s are there; name the folder of one",
+		b.path, fetch.Printable(found[0]), fetch.Printable(found[1]))
 }
 
 func (b *bundle) close() error {
@@ -111,11 +126,16 @@ func (b *bundle) name() string {
 	return strings.ReplaceAll(filepath.Base(at), "_", "-")
 }
 
-// where is a file's path for errors.
+// where is a file's path.
 func (b *bundle) where(name string) string { return filepath.Join(b.path, b.root, name) }
 
 func (b *bundle) errorf(name, format string, args ...any) error {
-	return fmt.Errorf("datasets: %s: "+format, append([]any{b.where(name)}, args...)...)
+	return fmt.Errorf("datasets: %s: "+format, append([]any{b.shown(name)}, args...)...)
+}
+
+// shown is where for errors: the names within an archive are not the user's.
+func (b *bundle) shown(name string) string {
+	return filepath.Join(b.path, fetch.Printable(b.root), fetch.Printable(name))
 }
 
 func (b *bundle) has(name string) bool {
@@ -126,14 +146,43 @@ func (b *bundle) has(name string) bool {
 // member is an open file of a bundle.
 type member struct {
 	fs.File
-	size int64
-	read atomic.Int64 // bytes read
+	size   int64        // as an archive claims it, within the bounds of unpacked
+	packed int64        // bytes that it takes on the disk
+	read   atomic.Int64 // bytes read
 }
 
 func (m *member) Read(p []byte) (int, error) {
 	n, err := m.File.Read(p)
-	m.read.Add(int64(n))
-	return n, err
+	return n, cmp.Or(unpacked(m.read.Add(int64(n)), m.packed), err)
+}
+
+// What is compressed may unpack to anything up to modest, and beyond that to no more than maxExpansion times its size: text and arrays
+// take a third to a twentieth, a bomb a thousandth, or far less where one compression is within another.
+const (
+	maxExpansion = 200
+	modest       = 64 << 20
+)
+
+// unpacked returns an error if so many bytes are too many for what they were packed in. It is asked about claims, before memory is taken,
+// and about what comes.
+func unpacked(bytes, packed int64) error {
+	if bytes <= modest || bytes/maxExpansion <= packed {
+		return nil
+	}
+	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it uncompressed",
+		packed, maxExpansion)
+}
+
+// inflated is a stream that comes out of so many packed bytes.
+type inflated struct {
+	io.Reader
+	packed, read int64
+}
+
+func (r *inflated) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.read += int64(n)
+	return n, cmp.Or(unpacked(r.read, r.packed), err)
 }
 
 func (b *bundle) open(name string) (*member, error) {
@@ -148,7 +197,18 @@ func (b *bundle) open(name string) (*member, error) {
 	if err != nil {
 		return nil, errors.Join(b.errorf(name, "%w", err), f.Close())
 	}
-	return &member{File: f, size: info.Size()}, nil
+	m := &member{File: f, size: info.Size(), packed: info.Size()}
+	if header, ok := info.Sys().(*zip.FileHeader); ok && b.zip != nil {
+		m.packed = int64(min(header.CompressedSize64, uint64(b.size)))
+		err = unpacked(m.size, m.packed)
+		if m.size < 0 || header.Method == zip.Store && m.size > m.packed {
+			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again", header.UncompressedSize64)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(b.errorf(name, "%w", err), f.Close())
+	}
+	return m, nil
 }
 
 // read opens a file, hands it to parse and closes it.
@@ -170,7 +230,7 @@ func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, co
 			if err != nil {
 				return b.errorf(name, "not a gzip file: %w; download it again", err)
 			}
-			in.Reader = z
+			in.Reader = &inflated{Reader: z, packed: m.packed}
 		}
 		if data, cols, err = readTable(in, spec); err != nil {
 			return b.errorf(name, "%w", err)
@@ -193,22 +253,16 @@ func (b *bundle) readNPZ(name string, parse func(f *npzFile) error) error {
 			defer func() { _ = errors.Join(unpacked.Close(), os.Remove(unpacked.Name())) }() // a temporary file
 			at = unpacked
 		}
-		f, err := openNPZ(at, m.size, b.where(name))
+		f, err := openNPZ(at, m.size, b.shown(name))
 		if err != nil {
 			return err
 		}
+		f.packed = m.packed
 		return parse(f)
 	})
 }
 
 func (b *bundle) unpack(name string, m *member) (*os.File, error) {
-	for _, entry := range b.zip.File {
-		if entry.Name == path.Join(b.root, name) {
-			if err := credible(entry, 1<<62); err != nil {
-				return nil, b.errorf(name, "%w; download it again", err)
-			}
-		}
-	}
 	f, err := os.CreateTemp("", "saot-*.npz")
 	if err != nil {
 		return nil, b.errorf(name, "unpacking: %w", err)
@@ -222,7 +276,7 @@ func (b *bundle) unpack(name string, m *member) (*os.File, error) {
 // readNPY reads a file that is one array.
 func (b *bundle) readNPY(name string, dims int, parse func(a *npyArray) error) error {
 	return b.read(name, func(m *member) error {
-		a, err := openNPY(io.NopCloser(m), m.size, b.where(name), dims)
+		a, err := openNPY(io.NopCloser(m), m.size, m.packed, b.shown(name), dims)
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -189,6 +191,55 @@ func TestCacheRace(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// TestCacheChild opens a dataset again and again, and meddles with the cache, for TestCacheRaceOfProcesses.
+func TestCacheChild(t *testing.T) {
+	what := strings.Split(os.Getenv("SAOT_CACHE_CHILD"), "|")
+	if len(what) != 3 {
+		t.Skip("run by TestCacheRaceOfProcesses")
+	}
+	c := Cache{Dir: what[1], Log: func(string, ...any) {}}
+	for round := range 40 {
+		ds, err := c.Open(LayoutCSV, what[0], Options{Normalization: Raw})
+		require.NoError(t, err)
+		requireTiny(t, ds)
+		found, err := filepath.Glob(filepath.Join(c.Dir, "*.graph"))
+		require.NoError(t, err)
+		for _, file := range found {
+			switch what[2] + strconv.Itoa(round%4) {
+			case "00":
+				_ = os.Remove(file)
+			case "11":
+				_ = os.Truncate(file, 300)
+			case "22":
+				_ = os.RemoveAll(c.Dir)
+			}
+		}
+	}
+}
+
+// Processes that build, read, damage and remove the same cached file all get the whole dataset, and leave nothing unfinished.
+func TestCacheRaceOfProcesses(t *testing.T) {
+	dir := tinyCSV().folder(t, "own")
+	c, _ := testCache(t)
+	var group sync.WaitGroup
+	for k := range 4 {
+		group.Go(func() {
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestCacheChild$")
+			cmd.Env = append(os.Environ(), fmt.Sprintf("SAOT_CACHE_CHILD=%s|%s|%d", dir, c.Dir, k))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("process %d: %v\n%s", k, err, out)
+			}
+		})
+	}
+	group.Wait()
+	_, err := c.Open(LayoutCSV, dir, Options{Normalization: Raw})
+	require.NoError(t, err)
+	cachedFile(t, c)
+	left, err := filepath.Glob(filepath.Join(c.Dir, unfinished))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // tinyCache returns the bytes of a cached dataset and its key.
 func tinyCache(t testing.TB, npz arrays) (content []byte, key [32]byte) {
 	t.Helper()
@@ -286,14 +337,15 @@ func btoi(b bool) int {
 	return 0
 }
 
-// FuzzCache repairs the sums of what it alters, so that it gets past them.
+// FuzzCache repairs the version and the sums of what it alters, so that it gets past them.
 func FuzzCache(f *testing.F) {
 	sparse, key := tinyCache(f, tiny())
 	dense, _ := tinyCache(f, tiny().with("attr_data", nil).with("attr_matrix", tinyFeatures("<f4")))
 	f.Add(sparse)
 	f.Add(dense)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, bad := range [][]byte{content, reseal(bytes.Clone(content), func([]byte) {})} {
+		current := func(b []byte) { copy(b[min(len(b), 8):], binary.LittleEndian.AppendUint32(nil, cacheVersion)) } // a seed may be of an older one
+		for _, bad := range [][]byte{content, reseal(bytes.Clone(content), current)} {
 			ds, err := decodeCache(bytes.NewReader(bad), int64(len(bad)), key)
 			if err != nil {
 				continue

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -63,11 +64,12 @@ const (
 	LayoutReddit                  // DGL's zip of reddit_data.npz and reddit_graph.npz, or the folder that it unpacks to
 	LayoutWikiCS                  // Wiki-CS's data.json
 	LayoutSAINT                   // GraphSAINT's folder of adj_full.npz, feats.npy, class_map.json and role.json
-	LayoutCSV                     // a folder or zip of a user's own: LoadCSV
+	LayoutCSV                     // a folder or zip of one's own: LoadCSV
 )
 
 var layoutNames = [...]string{"generated", "npz", "OGB", "Reddit", "WikiCS", "GraphSAINT", "CSV"}
 
+// String returns the name of the format.
 func (l Layout) String() string {
 	if l < 0 || int(l) >= len(layoutNames) {
 		return fmt.Sprintf("Layout(%d)", int(l))
@@ -107,11 +109,12 @@ func Lookup(name string) (Entry, error) {
 		}
 		known = append(known, e.Name)
 	}
-	return Entry{}, fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's own (with a / in it)", name, strings.Join(known, ", "))
+	return Entry{}, fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's own, such as ./graph", name, strings.Join(known, ", "))
 }
 
 // Open returns a dataset by its catalogue name, read from dataDir; or from a path: that of an .npz file (Load), or one with a
-// slash in it, of a folder or zip of one's own (LoadCSV). An empty dataDir stands for DefaultDir; the names "synthetic" and
+// slash in it, of a folder or zip that holds the files of a layout (LoadCSV for a graph of one's own, LoadSAINT, LoadOGB, LoadReddit,
+// LoadWikiCS). An empty dataDir stands for DefaultDir; the names "synthetic" and
 // "synthetic:100000", of a generated graph of that size (ParseScaled), need no folder and have no directions. A file whose
 // checksum was recorded when it was fetched or imported must still have it; a Note says so where a file is not the published one.
 //
@@ -136,7 +139,11 @@ func Open(name, dataDir string, opt Options) (*Dataset, error) {
 	case strings.HasSuffix(name, ".npz"):
 		return Load(name, opt)
 	case IsPath(name):
-		return LoadCSV(name, opt)
+		l, err := layoutOf(name)
+		if err != nil {
+			return nil, err
+		}
+		return l.openCached(name, opt)
 	}
 	e, err := Lookup(name)
 	if err != nil {
@@ -200,19 +207,27 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 	return l.reader()(path, opt)
 }
 
-// locate returns the path that an entry's reader takes: its one file, or the folder of several.
-func (s Store) locate(e Entry) (string, error) {
+// find returns the path that an entry's reader takes, its one file or the folder of several, or "" where neither is there.
+func (s Store) find(e Entry) string {
 	if len(e.Files) == 1 {
 		path := s.Path(e.Files[0])
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return path, nil // whatever is wrong with it, the reader says
+			return path // whatever is wrong with it, the reader says
 		}
 	}
 	if e.Folder != "" {
 		folder := filepath.Join(s.Dir, e.Folder)
 		if info, err := os.Stat(folder); err == nil && info.IsDir() {
-			return folder, nil
+			return folder
 		}
+	}
+	return ""
+}
+
+// locate is find with an error that says how to get the files.
+func (s Store) locate(e Entry) (string, error) {
+	if path := s.find(e); path != "" {
+		return path, nil
 	}
 	how := "fetch it with saot data get " + e.Name
 	if len(e.Files[0].URLs) == 0 {
@@ -222,16 +237,18 @@ func (s Store) locate(e Entry) (string, error) {
 		e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
 }
 
-// compare holds the checksum that the reader of a plain file took anyway against the recorded and the known ones.
+// compare holds the checksum that the reader took anyway against the recorded and the known ones.
 func (s Store) compare(e Entry, path string, ds *Dataset) error {
-	if len(e.Files) != 1 || path != s.Path(e.Files[0]) {
+	records, err := s.records()
+	switch {
+	case err != nil:
+		return err
+	case len(e.Files) > 1:
+		return s.compareSeveral(e, ds, records)
+	case path != s.Path(e.Files[0]): // but the folder that it unpacks to
 		return nil
 	}
 	f := e.Files[0]
-	records, err := s.records()
-	if err != nil {
-		return err
-	}
 	recorded, ok := records[f.Name]
 	switch {
 	case ds.Checksum == "" || ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
@@ -240,6 +257,36 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
 	case f.SHA256 != "":
 		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
+	}
+	return nil
+}
+
+// compareSeveral does so for several files, whose checksum is one of all. Only where that differs are they read again, to name the one.
+func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) error {
+	format, err := e.Layout.format()
+	if err != nil {
+		return err
+	}
+	var paths, sums []string
+	for _, name := range format.files {
+		for _, f := range e.Files {
+			if _, err := os.Stat(s.Path(f)); err == nil && filepath.Base(f.Name) == name {
+				paths, sums = append(paths, s.Path(f)), append(sums, records[f.Name].SHA256)
+			}
+		}
+	}
+	if slices.Contains(sums, "") || combine(paths, sums) == ds.Checksum { // there is nothing to compare with, or it is the same
+		return nil
+	}
+	for _, f := range e.Files {
+		status, err := s.status(e, f)
+		if err != nil {
+			return err
+		}
+		if status.State == Wrong {
+			return fmt.Errorf("datasets: %s: %s: move it away and run saot data get %s, or run saot data import %s FOLDER if the change is meant",
+				s.Path(f), status.Detail, e.Name, e.Name)
+		}
 	}
 	return nil
 }

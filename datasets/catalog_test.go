@@ -76,6 +76,7 @@ func TestCatalog(t *testing.T) {
 			files[f.Name] = true
 			require.Regexp(t, `^([0-9a-f]{64})?$`, f.SHA256)
 			require.Regexp(t, `^([0-9a-f]{40})?$`, f.GitBlob)
+			require.NotEqual(t, 1, len(f.URLs), "%s has no mirror", f.Name)
 			for i, raw := range f.URLs {
 				u, err := url.Parse(raw)
 				require.NoError(t, err)

@@ -4,15 +4,21 @@ import "slices"
 
 // csvFiles lists the names that LoadCSV knows.
 func csvFiles() []string {
-	return slices.Concat(csvNames("edges"), csvNames("labels"), csvNames("features"), []string{"features.npz", "features.npy"})
+	return slices.Concat(csvEdges(), csvLabels(), csvNames("features"), []string{"features.npz", "features.npy"})
 }
+
+func csvEdges() []string { return append(csvNames("edges"), "edges.npz") }
+
+func csvLabels() []string { return append(csvNames("labels"), "labels.npy") }
 
 func csvNames(table string) []string { return []string{table + ".csv", table + ".csv.gz"} }
 
 // LoadCSV reads a graph of one's own: a folder or a zip archive that holds
 //
-//	edges.csv     two node ids a line, from 0, separated by a comma: from the first to the second, where directions are kept
-//	labels.csv    a class id from 0 for each node, a line each, in the order of the ids
+//	edges.csv     two node ids a line, from 0, separated by a comma: from the first to the second, where directions are kept; or
+//	edges.npz     an array edge_index or edges (Load), or a sparse matrix as scipy.sparse.save_npz writes it (CSR or COO)
+//	labels.csv    a class id from 0 for each node, a line each, in the order of the ids; or
+//	labels.npy    the same as an array [nodes]
 //	features.csv  as many numbers for each node, separated by commas; or
 //	features.npy  the same as an array [nodes, features]; or
 //	features.npz  the same as its only array, or a sparse matrix as scipy.sparse.save_npz writes it (CSR)
@@ -26,15 +32,50 @@ func LoadCSV(path string, opt Options) (*Dataset, error) { return LayoutCSV.load
 
 func readCSV(b *bundle, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: b.name()}
-	labels, err := readClasses(b, b.choose(csvNames("labels")), tableSpec[int32]{rows: -1, header: true})
-	if err != nil {
+	if err := readOwnLabels(b, ds); err != nil {
 		return nil, err
 	}
-	ds.setLabels(labels)
-	if err := readPairs(b, b.choose(csvNames("edges")), ds, opt.Direction, tableSpec[int32]{rows: -1, header: true}); err != nil {
+	if err := readOwnEdges(b, ds, opt.Direction); err != nil {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error { return readOwnFeatures(b, ds) })
+}
+
+func readOwnLabels(b *bundle, ds *Dataset) error {
+	name := b.choose(csvLabels())
+	if name == "labels.npy" {
+		return b.readNPY(name, 1, func(a *npyArray) error { return a.classes(a.len(), ds) })
+	}
+	labels, err := readClasses(b, name, tableSpec[int32]{rows: -1, header: true})
+	if err != nil {
+		return err
+	}
+	ds.setLabels(labels)
+	return nil
+}
+
+func readOwnEdges(b *bundle, ds *Dataset, direction Direction) error {
+	name, n := b.choose(csvEdges()), len(ds.Labels)
+	if name != "edges.npz" {
+		return readPairs(b, name, ds, direction, tableSpec[int32]{rows: -1, header: true})
+	}
+	return b.readNPZ(name, func(f *npzFile) error {
+		switch {
+		case f.has("indptr"):
+			m, err := readPattern(f, "")
+			if err != nil {
+				return err
+			}
+			if m.rows != n {
+				return f.errorf("shape", "[%d, %d] for %d labels", m.rows, m.cols, n)
+			}
+			ds.setEdges(n, m, direction)
+			return nil
+		case f.has("row"):
+			return readCOO(f, n, ds, direction)
+		}
+		return readEdgeArray(f, n, ds, direction)
+	})
 }
 
 // choose returns the first of some names that is there, or the first of all, which a reader will then miss.

@@ -3,32 +3,80 @@ package datasets
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
 // format is how a layout is read.
 type format struct {
-	files []string // that may be read, without folders; the first must be there
-	read  func(b *bundle, opt Options) (*Dataset, error)
+	anchors []string // files that tell the layout, without folders: one must be there
+	files   []string // that may be read
+	read    func(b *bundle, opt Options) (*Dataset, error)
 }
 
 // format returns how the layout is read.
 func (l Layout) format() (format, error) {
 	switch l {
 	case LayoutNPZ:
-		return format{[]string{"*.npz"}, readGNNBenchmark}, nil
+		return one("*.npz", readGNNBenchmark), nil
 	case LayoutOGB:
-		return format{[]string{ogbEdges, ogbLabels, ogbFeatures, ogbNodeCount, ogbEdgeCount}, readOGB}, nil
+		return format{[]string{ogbEdges}, []string{ogbEdges, ogbLabels, ogbFeatures, ogbNodeCount, ogbEdgeCount}, readOGB}, nil
 	case LayoutReddit:
-		return format{[]string{redditGraph, redditData}, readReddit}, nil
+		return format{[]string{redditGraph}, []string{redditGraph, redditData}, readReddit}, nil
 	case LayoutWikiCS:
-		return format{[]string{"data.json"}, readWikiCS}, nil
+		return one("data.json", readWikiCS), nil
 	case LayoutSAINT:
-		return format{[]string{saintGraph, saintClasses, saintFeatures, saintRoles}, readSAINT}, nil
+		return format{[]string{saintGraph}, []string{saintGraph, saintClasses, saintFeatures, saintRoles}, readSAINT}, nil
 	case LayoutCSV:
-		return format{csvFiles(), readCSV}, nil
+		return format{csvEdges(), csvFiles(), readCSV}, nil
 	}
 	return format{}, fmt.Errorf("datasets: the layout %s is not read from files: choose npz, OGB, Reddit, WikiCS, GraphSAINT or CSV", l)
+}
+
+// one is a layout of one file, whose name is a pattern.
+func one(name string, read func(b *bundle, opt Options) (*Dataset, error)) format {
+	return format{[]string{name}, []string{name}, read}
+}
+
+// layoutOf tells the layout of a folder or zip archive by the files in it.
+func layoutOf(path string) (Layout, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("datasets: %w; check the path", err)
+	}
+	switch {
+	case !info.IsDir() && filepath.Ext(path) == ".json":
+		return LayoutWikiCS, nil
+	case !info.IsDir() && filepath.Ext(path) != ".zip":
+		return LayoutCSV, nil // whose reader says what is wrong
+	}
+	var found []Layout
+	var told, known []string
+	for _, l := range []Layout{LayoutCSV, LayoutSAINT, LayoutOGB, LayoutReddit, LayoutWikiCS} {
+		f, err := l.format()
+		if err != nil {
+			return 0, err
+		}
+		known = append(known, fmt.Sprintf("%s (%s)", strings.Join(f.anchors, " or "), l))
+		b, err := openBundle(path, f)
+		switch {
+		case err == nil:
+			found, told = append(found, l), append(told, fmt.Sprintf("%s (%s)", b.shown(b.anchor), l))
+			_ = b.close() // only looked into
+		case !errors.Is(err, fs.ErrNotExist):
+			return 0, err
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, fmt.Errorf("datasets: %s: no dataset in it, nor up to two folders down: looked for %s: %w",
+			path, strings.Join(known, ", "), fs.ErrNotExist)
+	case 1:
+		return found[0], nil
+	}
+	return 0, fmt.Errorf("datasets: %s: there are %s; name the folder of one", path, strings.Join(told, " and "))
 }
 
 // load reads the dataset at path.

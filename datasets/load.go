@@ -22,6 +22,9 @@ type Options struct {
 // without duplicates and self-loops, undirected unless opt.Direction says otherwise (an entry in row u and column v is an edge
 // from u to v); its values are ignored except that a stored zero is no edge. Notes say what was repaired.
 //
+// A file of one's own may have simpler keys: edge_index [2, edges], as PyTorch Geometric has it, or edges [edges, 2], both from the
+// first to the second; x or features [nodes, features]; y or label [nodes].
+//
 // Errors name the file, the key and what to do: a missing, truncated or damaged file, a missing key, a wrong dtype or shape,
 // indices out of range, negative labels, values that are not finite.
 func Load(path string, opt Options) (*Dataset, error) { return LayoutNPZ.load(path, opt) }
@@ -38,14 +41,14 @@ func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
 // parse is Load without the file system.
 func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: name}
-	if err := readAdjacency(f, ds, opt.Direction); err != nil {
+	read := readAdjacency
+	if f.has("edge_index") || f.has("edges") {
+		read = readOwnGraph
+	}
+	if err := read(f, ds, opt.Direction); err != nil {
 		return nil, err
 	}
-	n := ds.Graph.NumNodes()
-	if err := readLabels(f, n, ds); err != nil {
-		return nil, err
-	}
-	return ds.withFeatures(opt, func() error { return readFeatures(f, n, ds) })
+	return ds.withFeatures(opt, func() error { return readFeatures(f, ds.Graph.NumNodes(), ds) })
 }
 
 // withFeatures completes a dataset: its features are read and scaled, or left out and the name says so.
@@ -61,12 +64,59 @@ func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error
 	return ds, ds.Graph.Features.Normalize(opt.Normalization)
 }
 
+// readAdjacency reads gnn-benchmark's adj_ and the labels.
 func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
+	if f.has("indptr") && f.has("indices") {
+		return f.errorf("indptr", "a matrix of SciPy's alone is no dataset: "+
+			"put it as edges.npz into a folder, beside labels.csv and features.npz, and name the folder")
+	}
 	m, err := readPattern(f, "adj_")
 	if err != nil {
 		return err
 	}
 	ds.setEdges(m.rows, m, direction)
+	labels, err := f.open(f.first("labels", "label", "y"), 1)
+	if err != nil {
+		return err
+	}
+	return labels.classes(m.rows, ds)
+}
+
+// readOwnGraph reads the labels, which say how many nodes there are, and the edges as a list.
+func readOwnGraph(f *npzFile, ds *Dataset, direction Direction) error {
+	labels, err := f.open(f.first("labels", "label", "y"), 1)
+	if err != nil {
+		return err
+	}
+	if err := labels.classes(labels.len(), ds); err != nil {
+		return err
+	}
+	return readEdgeArray(f, len(ds.Labels), ds, direction)
+}
+
+// readEdgeArray reads edge_index, all sources before all targets, or edges, a pair after the other.
+func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
+	key := f.first("edge_index", "edges")
+	a, err := f.open(key, 2)
+	if err != nil {
+		return err
+	}
+	pairs, two := key == "edges", a.shape[0]
+	if pairs {
+		two = a.shape[1]
+	}
+	if two != 2 {
+		return a.errorf("shape %v, want [2, edges] of edge_index and [edges, 2] of edges", a.shape)
+	}
+	ends, err := a.indices(0, int64(n)-1)
+	if err != nil {
+		return err
+	}
+	var list edgeList = pairList(ends)
+	if !pairs {
+		list = coordinates{ends[:len(ends)/2], ends[len(ends)/2:]}
+	}
+	ds.setEdges(n, list, direction)
 	return nil
 }
 
@@ -79,14 +129,6 @@ func (ds *Dataset) setEdges(n int, list edgeList, direction Direction) {
 		ds.Notes = append(ds.Notes, "edges are directed: a node receives from those that point at it")
 	}
 	ds.Notes = append(ds.Notes, fixed.notes()...)
-}
-
-func readLabels(f *npzFile, n int, ds *Dataset) error {
-	a, err := f.open("labels", 1)
-	if err != nil {
-		return err
-	}
-	return a.classes(n, ds)
 }
 
 // classes reads the array as the labels of n nodes.
@@ -108,8 +150,8 @@ func (ds *Dataset) setLabels(labels []int32) {
 }
 
 func readFeatures(f *npzFile, n int, ds *Dataset) error {
-	if f.has("attr_matrix") && !f.has("attr_data") {
-		return readDense(f, "attr_matrix", n, ds)
+	if dense := f.first("attr_matrix", "x", "features"); f.has(dense) && !f.has("attr_data") {
+		return readDense(f, dense, n, ds)
 	}
 	if !f.has("attr_data") {
 		return f.errorf("attr_data", "missing: the file has no node features; choose a file that has them, or read the topology alone")

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/flate" // inflates about twice as fast as the standard library's
+
+	"github.com/saot-go/saot/datasets/fetch"
 )
 
 // npzFile reads NumPy arrays by key from an archive. An entry is opened only when asked for, and its sizes are checked
@@ -20,6 +22,7 @@ import (
 type npzFile struct {
 	path    string // as the user named it, for errors
 	size    int64  // bytes of the whole archive
+	packed  int64  // bytes that it takes on the disk, less where it is a member of another archive
 	entries map[string]*zip.File
 }
 
@@ -29,7 +32,7 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 		return nil, fmt.Errorf("datasets: %s: not a complete npz archive: %w; download it again", path, err)
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
-	f := &npzFile{path: path, size: size, entries: make(map[string]*zip.File, len(z.File))}
+	f := &npzFile{path: path, size: size, packed: size, entries: make(map[string]*zip.File, len(z.File))}
 	for _, e := range z.File {
 		if key, ok := strings.CutSuffix(e.Name, ".npy"); ok {
 			f.entries[key] = e
@@ -39,6 +42,16 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 }
 
 func (f *npzFile) has(key string) bool { return f.entries[key] != nil }
+
+// first returns the first of some keys that is there, or the first of all, which open will then miss.
+func (f *npzFile) first(keys ...string) string {
+	for _, key := range keys {
+		if f.has(key) {
+			return key
+		}
+	}
+	return keys[0]
+}
 
 // errorf returns an error that names the file and the key, if it is a file with keys.
 func (f *npzFile) errorf(key, format string, args ...any) error {
@@ -83,9 +96,9 @@ func (f *npzFile) open(key string, dims int) (*npyArray, error) {
 	return a, err
 }
 
-// openNPY is open for a file that is one array, of so many bytes.
-func openNPY(r io.ReadCloser, size int64, path string, dims int) (*npyArray, error) {
-	return (&npzFile{path: path, size: size}).openArray("", r, uint64(size), dims)
+// openNPY is open for a file that is one array, of so many bytes, which take so many on the disk.
+func openNPY(r io.ReadCloser, size, packed int64, path string, dims int) (*npyArray, error) {
+	return (&npzFile{path: path, size: size, packed: packed}).openArray("", r, uint64(size), dims)
 }
 
 func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) (*npyArray, error) {
@@ -215,7 +228,7 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 func (f *npzFile) keys() string {
 	var keys []string
 	for k := range f.entries {
-		keys = append(keys, k)
+		keys = append(keys, fetch.Printable(k))
 	}
 	if len(keys) == 0 {
 		return "no arrays"
@@ -232,8 +245,12 @@ func (a *npyArray) len() int { return int(a.bytes / uint64(a.width)) }
 // trusted bounds what is allocated on a header's word. Beyond it an array grows with the bytes that really come.
 const trusted = 4 << 30
 
-// elements reads an array through convert, which turns one element's bytes into a value or says what is wrong with it.
+// elements reads an array through convert, which turns one element's bytes into a value or says what is wrong with it. It keeps them, so
+// that they must not be too many for the whole file: the row numbers of a sorted graph alone may well unpack to 300 times their size.
 func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (T, error)) ([]T, error) {
+	if err := unpacked(int64(a.bytes), a.file.packed); err != nil {
+		return nil, a.errorf("%w", err)
+	}
 	out := make([]T, 0, min(a.len(), trusted/8))
 	err := a.each(func(first int, raw []byte) error {
 		for at := 0; at < len(raw); at += a.width {

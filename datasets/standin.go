@@ -3,12 +3,12 @@ package datasets
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // A stand-in has the real edges and labels of a benchmark whose features cannot be had, and generated features in their place. It is
@@ -61,21 +61,33 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 
 // topology reads a stand-in's own files, or else those of the dataset that it stands for.
 func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
-	path, err := s.locate(e)
-	if errors.Is(err, fs.ErrNotExist) {
-		if e, err = Lookup(e.StandIn); err != nil {
+	path := s.find(e)
+	if path == "" {
+		of, err := Lookup(e.StandIn)
+		if err != nil {
 			return nil, err
 		}
-		path, err = s.locate(e)
-	}
-	if err != nil {
-		return nil, err
+		if path = s.find(of); path == "" {
+			return nil, fmt.Errorf("datasets: %s needs %s, of which none is in the folder %s: fetch %s with saot data get %s, "+
+				"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
+				e.Name, alternatives(e, of), s.Dir, of.Files[0].Name, of.Name, fs.ErrNotExist)
+		}
+		e = of
 	}
 	ds, err := e.Layout.reader()(path, Options{TopologyOnly: true, Direction: direction})
 	if err != nil {
 		return nil, err
 	}
 	return ds, s.compare(e, path, ds)
+}
+
+// alternatives lists the files that a stand-in can be read from.
+func alternatives(e, of Entry) string {
+	words := []string{e.Files[0].Name, of.Files[0].Name}
+	if of.Folder != "" {
+		words = append(words, "the folder "+of.Folder)
+	}
+	return strings.Join(slices.Compact(words), " or ")
 }
 
 func (e Entry) standInFeatures(ds *Dataset, seed uint64) (Features, error) {

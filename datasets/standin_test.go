@@ -2,7 +2,9 @@ package datasets
 
 import (
 	"io/fs"
+	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +24,54 @@ func TestDocumentsResembleCoraFull(t *testing.T) {
 	checkDocuments(t, &x)
 	require.Equal(t, x, documents(ds, stream(1, "test")))
 	require.NotEqual(t, x, documents(ds, stream(2, "test")))
+}
+
+// The figures above, counted from the known rows, and that they have the bounds that the model draws within.
+func TestKnownRowsOfCoraFull(t *testing.T) {
+	f, err := os.Open(realFile(t, "cora_full_features_44.npz"))
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	require.NoError(t, err)
+	in, err := openNPZ(f, info.Size(), f.Name())
+	require.NoError(t, err)
+	known := new(Dataset)
+	require.NoError(t, readSparse(in, "feat_", 44, known))
+	x := &known.Graph.Features
+	require.Equal(t, documentColumns, x.Cols)
+	lengths, logs, spread := make([]int, x.Rows), []float64{}, []float64{}
+	for i := range x.Rows {
+		_, row := x.Row(i)
+		sum := 0.0
+		for _, v := range row {
+			sum += float64(v)
+		}
+		lengths[i] = len(row)
+		logs = append(logs, math.Log(float64(len(row))))
+		spread = append(spread, sum/math.Sqrt(float64(len(row))))
+	}
+	require.Equal(t, []int{leastWords, mostWords, 2585}, []int{slices.Min(lengths), slices.Max(lengths), len(x.Values)})
+	mean, deviation := meanAndDeviation(logs)
+	require.InDelta(t, logWords, mean, 0.005)
+	require.InDelta(t, logWordsSpread, deviation, 0.01)
+	average, _ := meanAndDeviation(spread)
+	require.InDeltaSlice(t, []float64{0.58, 0.96, 0.83}, []float64{slices.Min(spread), slices.Max(spread), average}, 0.005)
+	count := map[int32]int{}
+	for _, c := range x.Columns {
+		count[c]++
+	}
+	require.Len(t, count, 1332)
+	require.Equal(t, 22, slices.Max(slices.Collect(maps.Values(count))))
+}
+
+func meanAndDeviation(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean) / float64(len(x))
+	}
+	return mean, math.Sqrt(deviation)
 }
 
 // checkDocuments holds features against the known rows.
@@ -73,12 +123,21 @@ func TestMixedFeatures(t *testing.T) {
 
 func TestStandInErrors(t *testing.T) {
 	dir := t.TempDir()
-	for name, want := range map[string]string{"corafull-topology": "saot data get cora-full,", "arxiv-topology": "saot data get ogbn-arxiv,"} {
+	for name, want := range map[string][]string{
+		"corafull-topology": {"corafull-topology needs cora_full_topology.npz or cora_full.npz, of which none is in", "saot data get cora-full,", dir},
+		"arxiv-topology":    {"arxiv-topology needs arxiv.zip or the folder ogbn_arxiv, of which none is in", "saot data get ogbn-arxiv,", dir},
+	} {
 		_, err := Open(name, dir, Options{})
 		require.ErrorIs(t, err, fs.ErrNotExist)
-		require.ErrorContains(t, err, want)
+		for _, words := range want {
+			require.ErrorContains(t, err, words)
+		}
 	}
-	_, err := Entry{Name: "other"}.standInFeatures(&Dataset{}, 0)
+	e, err := Lookup("corafull-topology")
+	require.NoError(t, err)
+	_, err = Store{Dir: dir}.Get(t.Context(), e)
+	require.ErrorContains(t, err, "run saot data get cora-full, or")
+	_, err = Entry{Name: "other"}.standInFeatures(&Dataset{}, 0)
 	require.ErrorContains(t, err, "other has no features to generate")
 }
 

@@ -51,6 +51,7 @@ const (
 
 var stateNames = [...]string{"missing", "published", "known copy", "recorded", "unrecorded", "wrong"}
 
+// String returns the state in a word or two.
 func (s State) String() string {
 	if s < 0 || int(s) >= len(stateNames) {
 		return fmt.Sprintf("State(%d)", int(s))
@@ -137,6 +138,9 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 		return "", fmt.Errorf("datasets: %s: %s", s.Path(f), status.Detail)
 	case status.State != Missing:
 		return "", nil
+	case len(f.URLs) == 0 && e.StandIn != "":
+		return "", fmt.Errorf("datasets: nobody publishes %s, and %s is read from the files of %s as well: "+
+			"run saot data get %s, or saot data import %s FILE with a file of your own", f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
 	case len(f.URLs) == 0:
 		return "", fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a file of your own", f.Name, e.Note, e.Name)
 	}

@@ -245,6 +245,14 @@ func TestImportSeveral(t *testing.T) {
 	ds, err := s.open(e, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []int32{0, 1}, ds.Labels)
+	features := s.Path(e.Files[2]) // one of several that changes is noticed too, and named
+	require.NoError(t, os.WriteFile(features, []byte("1,0\n0,2\n"), 0o600))
+	_, err = s.open(e, Options{})
+	require.ErrorContains(t, err, features+": it has changed")
+	_, err = s.Import(t.Context(), e, filepath.Dir(features), false)
+	require.NoError(t, err)
+	_, err = s.open(e, Options{})
+	require.NoError(t, err)
 
 	s = Store{Dir: t.TempDir()}
 	got, err = s.Import(t.Context(), e, filepath.Join(from, "labels.csv"), false)

@@ -56,7 +56,7 @@ func newRunCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, path of an .npz file, or synthetic:NODES")
+	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, synthetic:NODES, or path of your own: an .npz, a folder or a zip")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.Var(text{&o.Method}, "method", "what learns: "+methodList())
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
@@ -162,14 +162,18 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 	if err := r.validate(); err != nil {
 		return nil, usageError{err}
 	}
+	return &r, r.absolute()
+}
+
+// absolute makes paths absolute, so that --resume works from any folder.
+func (r *record) absolute() (err error) {
 	if r.Data != "" {
-		abs, err := filepath.Abs(r.Data)
-		if err != nil {
-			return nil, err
-		}
-		r.Data = abs // so that --resume works from any folder
+		r.Data, err = filepath.Abs(r.Data)
 	}
-	return &r, nil
+	if err == nil && datasets.IsPath(r.Dataset) {
+		r.Dataset, err = filepath.Abs(r.Dataset)
+	}
+	return err
 }
 
 // settleProbes records how the method is scored.

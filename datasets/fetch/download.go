@@ -82,7 +82,7 @@ func (d *download) complete(ctx context.Context) error {
 		if idle >= d.Retries {
 			return fmt.Errorf("%w (%d attempts)", err, attempt)
 		}
-		if err := pause(ctx, d.Backoff<<min(idle, 6)); err != nil {
+		if err := pause(ctx, d.Backoff<<min(max(idle-1, 0), 6)); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Package fetch brings public files to this machine: downloads that survive broken connections and are checked before use,
-// and archives read with bounds.
+// Package fetch brings public files to this machine: downloads that survive broken connections and are checked before use.
+// Archives stay packed: the readers of package datasets take what they need out of them, within bounds.
 package fetch
 
 import (

@@ -91,7 +91,7 @@ func serve(t *testing.T, handler http.Handler) Request {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return Request{URLs: []string{server.URL + "/file.bin"}, Path: filepath.Join(t.TempDir(), "data", "file.bin"),
-		Backoff: time.Millisecond, Stall: 100 * time.Millisecond}
+		Backoff: time.Millisecond, Stall: 10 * time.Second} // longer than a busy machine takes
 }
 
 // holds checks that the file is there, whole, and alone in its folder.
@@ -213,6 +213,7 @@ func TestStall(t *testing.T) {
 		return true
 	}
 	r := serve(t, m)
+	r.Stall = 300 * time.Millisecond
 	_, err := Fetch(t.Context(), r)
 	require.NoError(t, err)
 	holds(t, r.Path, content)

@@ -53,6 +53,7 @@ type ChecksumError struct {
 	Want, Got string
 }
 
+// Error names the file and both sums.
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("%s has %s %s, want %s", e.Path, e.Kind, e.Got, e.Want)
 }
