@@ -68,8 +68,20 @@ type definition struct {
 // compared lists the methods that SAOT is compared with; each is defined in a file of its own.
 func compared() map[Method]definition {
 	return map[Method]definition{
-		GBT:   {defaults: gbtDefaults, learner: newGBT},
-		Joint: {defaults: jointDefaults, supervised: newJoint},
+		GAE:      {defaults: gaeDefaults, learner: newGAE},
+		DGI:      {defaults: dgiDefaults, learner: newDGI},
+		GBT:      {defaults: gbtDefaults, learner: newGBT},
+		GCNClu:   {defaults: cluDefaults, learner: newClu},
+		GCNPar:   {defaults: parDefaults, learner: newPar},
+		GCNComp:  {defaults: compDefaults, learner: newComp},
+		RieGrace: {defaults: rieGraceDefaults, learner: newRieGrace},
+		TRACE:    {defaults: traceDefaults, learner: newTRACE},
+		Joint:    {defaults: jointDefaults, supervised: newJoint},
+		TWP:      {defaults: twpDefaults, supervised: newTWP},
+		ERGNN:    {defaults: ergnnDefaults, supervised: newERGNN},
+		CaT:      {defaults: catDefaults, supervised: newCaT},
+		TACO:     {defaults: tacoDefaults, supervised: newTACO},
+		PUMA:     {defaults: pumaDefaults, supervised: newPUMA},
 	}
 }
 

@@ -45,7 +45,7 @@ func adam(o Optimizer, rate func(step int) float64, steps int) (w [2]float64) {
 	for step := range steps {
 		for i := range w {
 			x := [2]float64{0.1 * float64(step), 0}[i]
-			g := 4*math.Pow(w[i]-x, 3) + o.L2*w[i]
+			g := 4*(w[i]-x)*(w[i]-x)*(w[i]-x) + o.L2*w[i]
 			w[i] -= rate(step) * o.Decay * w[i]
 			m[i] = 0.9*m[i] + 0.1*g
 			v[i] = 0.999*v[i] + 0.001*g*g

@@ -1,0 +1,118 @@
+package baseline
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// smallCaT is CaT's fast settings, smaller still.
+func smallCaT() *CaTSettings {
+	s := catDefaults("synthetic", FastPreset).(*CaTSettings)
+	s.Hidden, s.Epochs, s.Encoders, s.Width, s.Budget = 16, 100, 20, 32, 8
+	return s
+}
+
+// fineTuning trains CaT's network on one task's graph after the other and does nothing against forgetting.
+type fineTuning struct {
+	CaTSettings
+	network *classifier
+	trainer *nn.Trainer
+	seen    int
+	continual.Supervised
+}
+
+func newFineTuning(t *testing.T, b Build) *fineTuning {
+	l := &fineTuning{CaTSettings: *b.Settings.(*CaTSettings)}
+	var err error
+	l.network, err = newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights"))
+	require.NoError(t, err)
+	l.trainer, err = l.network.Trainer("fine-tuning", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
+		return []*Node{crossEntropy(l.network.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
+	})
+	require.NoError(t, err)
+	return l
+}
+
+func (l *fineTuning) Learn(ctx context.Context, task int, t *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport, error) {
+	l.seen = t.End
+	in, err := l.network.graphs.Upload(t.Graph, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Release()
+	labels := newSupervision(trainRows(t, 0, t.End, continual.ClassIL), in.Rows, l.network.widths[2])
+	inputs := slices.Concat(labels.tensors(), in.Tensors())
+	report := &continual.TaskReport{Task: task}
+	return report, l.trainer.Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report,
+		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+}
+
+func (l *fineTuning) Logits(_ context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	return l.network.scores(g, l.seen)
+}
+
+func scoreOf(t *testing.T, stream *datasets.Stream, l continual.Supervised) *continual.Score {
+	result, err := continual.RunSupervised(context.Background(), stream, l, continual.Options{})
+	require.NoError(t, err)
+	score, ok := result.Score(continual.ClassIL, continual.ProbeHead)
+	require.True(t, ok)
+	return score
+}
+
+// The memory's claim: the same network, trained for as long, forgets the first task without it and keeps it with it.
+func TestCaTForgetsLessThanFineTuning(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream := smallStream(t)
+	b := smallBuild(e, stream, smallCaT())
+	l, err := newCaT(b)
+	require.NoError(t, err)
+	cat, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, b))
+	t.Logf("AP and AF: CaT %.1f, %.1f; fine-tuning %.1f, %.1f", cat.AP, cat.AF, plain.AP, plain.AF)
+	require.Greater(t, cat.AF, plain.AF+20)
+	require.Greater(t, cat.AP, plain.AP+10)
+}
+
+func TestCaTReadsNoHiddenLabels(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream, s := smallStream(t), smallCaT()
+	s.Encoders, s.Epochs = 2, 2
+	requireBlindToHiddenLabels(t, func() continual.Supervised {
+		l, err := newCaT(smallBuild(e, stream, s))
+		require.NoError(t, err)
+		return l
+	}, shownTasks(t, stream))
+}
+
+// The memory has no edges and one label for every row, and holds the current task.
+func TestMemoryGraph(t *testing.T) {
+	bank := memoryBank{{Features: []float32{1, 2, 3, 4}, Columns: []int32{0, 1}}, {Features: []float32{5, 6}, Columns: []int32{3}}}
+	g, rows := bank.graph(2, 4)
+	require.Equal(t, 3, g.NumNodes())
+	require.Zero(t, g.Adjacency.NumEdges())
+	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, g.Features.Dense)
+	require.Equal(t, []labelled{{row: 0, column: 0, end: 4, weight: 1}, {row: 1, column: 1, end: 4, weight: 1}, {row: 2, column: 3, end: 4, weight: 1}}, rows)
+}
+
+func TestCaTDefaultsOfStreams(t *testing.T) {
+	for dataset, want := range map[string][2]int{"cora-full": {4, 5000}, "corafull-topology": {4, 5000}, "arxiv-topology": {29, 3000},
+		"reddit": {40, 3000}, "ogbn-products": {318, 3000}, "uai": {0, 3000}} {
+		s := catDefaults(dataset, PaperPreset).(*CaTSettings)
+		require.Equal(t, want, [2]int{s.Budget, s.Encoders}, dataset)
+	}
+	require.NoError(t, Set(catDefaults("uai", FastPreset), "encoder_width", "64"), "the shared settings are flat")
+}

@@ -1,0 +1,156 @@
+package baseline
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// connectedGraph is a ring of n nodes with chords, and after it so many nodes without edges.
+func connectedGraph(t *testing.T, n, isolated int) *datasets.Graph {
+	rng := seed.Stream(5, "ring", n)
+	var src, dst []int32
+	for i := range n {
+		src, dst = append(src, int32(i), int32(i)), append(dst, int32((i+1)%n), int32(rng.IntN(n)))
+	}
+	a, err := datasets.NewAdjacency(n+isolated, src, dst)
+	require.NoError(t, err)
+	x := make([]float32, (n+isolated)*6)
+	for i := range x {
+		x[i] = max(0, float32(rng.NormFloat64()))
+	}
+	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n + isolated, Cols: 6, Dense: x}}
+}
+
+// featureCosine is a similarity to merge by.
+func featureCosine(f *datasets.Features) func(i, j int32) float64 {
+	return func(i, j int32) float64 {
+		x, y := f.Dense[int(i)*f.Cols:int(i+1)*f.Cols], f.Dense[int(j)*f.Cols:int(j+1)*f.Cols]
+		return innerProduct(x, y) / math.Max(1e-12, math.Sqrt(innerProduct(x, x)*innerProduct(y, y)))
+	}
+}
+
+func unprotected(g *datasets.Graph) []bool { return make([]bool, g.NumNodes()) }
+
+func TestCoarseningHalvesAConnectedGraph(t *testing.T) {
+	g := connectedGraph(t, 60, 0)
+	for reduction, want := range map[float64]int{0: 60, 0.25: 45, 0.5: 30, 0.99: 1} {
+		p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), reduction)
+		require.Equal(t, want, p.clusters, reduction)
+	}
+	odd := connectedGraph(t, 61, 0)
+	require.Equal(t, 30, coarsened(&odd.Adjacency, featureCosine(&odd.Features), unprotected(odd), 0.5).clusters, "n ≤ 30.5")
+}
+
+// 20 joined nodes and 40 alone: half of 60 cannot be reached, and coarsening stops where edges end.
+func TestCoarseningStopsWhereEdgesEnd(t *testing.T) {
+	g := connectedGraph(t, 20, 40)
+	p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), 0.5)
+	require.Equal(t, 41, p.clusters)
+	a, err := p.adjacency(&g.Adjacency)
+	require.NoError(t, err)
+	require.Zero(t, a.NumEdges())
+	for _, v := range p.projection(&g.Adjacency)[20:] {
+		require.Equal(t, 1.0, v)
+	}
+}
+
+// C·Cᵀ = I, and the rows of C̄ sum to 1.
+func TestProjectionHasOrthonormalRows(t *testing.T) {
+	g := connectedGraph(t, 50, 5)
+	p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), 0.5)
+	c, entries := mat.NewDense(p.clusters, 55, nil), p.projection(&g.Adjacency)
+	sum := make([]float64, p.clusters)
+	for v, share := range p.shares(&g.Adjacency) {
+		c.Set(int(p.cluster[v]), v, entries[v])
+		sum[p.cluster[v]] += share
+	}
+	var gram mat.Dense
+	gram.Mul(c, c.T())
+	identity := mat.NewDiagDense(p.clusters, slices.Repeat([]float64{1}, p.clusters))
+	require.True(t, mat.EqualApprox(identity, &gram, 1e-12))
+	require.InDeltaSlice(t, slices.Repeat([]float64{1}, p.clusters), sum, 1e-12)
+}
+
+// The coarse adjacency is [CACᵀ ≠ 0] without its diagonal, by dense matrices.
+func TestCoarseAdjacencyMatchesItsDefinition(t *testing.T) {
+	g := connectedGraph(t, 40, 3)
+	p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), 0.5)
+	n := g.NumNodes()
+	c, a := mat.NewDense(p.clusters, n, nil), mat.NewDense(n, n, nil)
+	for v, entry := range p.projection(&g.Adjacency) {
+		c.Set(int(p.cluster[v]), v, entry)
+		for _, j := range g.Adjacency.Neighborhood(v) {
+			a.Set(v, int(j), 1)
+		}
+	}
+	var want mat.Dense
+	want.Product(c, a, c.T())
+	got, err := p.adjacency(&g.Adjacency)
+	require.NoError(t, err)
+	require.Equal(t, p.clusters, got.NumNodes())
+	for i := range p.clusters {
+		require.True(t, slices.IsSorted(got.Neighborhood(i)))
+		for j := range p.clusters {
+			_, joined := slices.BinarySearch(got.Neighborhood(i), int32(j))
+			require.Equal(t, i != j && want.At(i, j) > 0, joined)
+			_, back := slices.BinarySearch(got.Neighborhood(j), int32(i))
+			require.Equal(t, joined, back)
+		}
+	}
+}
+
+// On a path 0–1–2–3–4 the most similar ends merge first, but protected ones last, however similar they are.
+func TestProtectedNodesMergeLast(t *testing.T) {
+	a, err := datasets.NewAdjacency(5, []int32{0, 1, 2, 3}, []int32{1, 2, 3, 4})
+	require.NoError(t, err)
+	similarity := func(i, j int32) float64 { return []float64{1, 0.5, -0.5, 0.9}[min(i, j)] }
+	free, guarded := make([]bool, 5), []bool{true, false, false, false, true}
+	require.Equal(t, []int32{0, 0, 1, 2, 2}, coarsened(&a, similarity, free, 0.4).cluster)
+	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsened(&a, similarity, guarded, 0.4).cluster)
+	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsened(&a, similarity, guarded, 0.6).cluster, "then the most similar of them")
+}
+
+// A buffer's nodes keep clusters to themselves as long as other edges are left.
+func TestBufferSurvivesCoarsening(t *testing.T) {
+	g := connectedGraph(t, 80, 0)
+	guarded := unprotected(g)
+	for v := 0; v < 80; v += 10 {
+		guarded[v] = true
+	}
+	p := coarsened(&g.Adjacency, featureCosine(&g.Features), guarded, 0.5)
+	for _, nodes := range p.members() {
+		if slices.ContainsFunc(nodes, func(v int32) bool { return guarded[v] }) {
+			require.Len(t, nodes, 1)
+		}
+	}
+}
+
+// Features are weighted means, the same for both storages; votes are summed with the same weights.
+func TestCoarseFeaturesAndVotesByHand(t *testing.T) {
+	// a path 0–1–2 and node 3 alone; 0, 1 and 2 merge: C ∝ √1, √2, √1
+	a, err := datasets.NewAdjacency(4, []int32{0, 1}, []int32{1, 2})
+	require.NoError(t, err)
+	p := &coarsening{cluster: []int32{0, 0, 0, 1}, clusters: 2}
+	share := p.shares(&a)
+	w := 1 / (2 + math.Sqrt2)
+	require.InDeltaSlice(t, []float64{w, math.Sqrt2 * w, w, 1}, share, 1e-12)
+	x := datasets.Features{Rows: 4, Cols: 3, Dense: []float32{1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 5}}
+	sparse := datasets.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 1, 2, 3, 4}, Columns: []int32{0, 1, 0, 2}, Values: []float32{1, 2, 1, 5}}
+	want := []float32{float32(2 * w), float32(2 * math.Sqrt2 * w), 0, 0, 0, 5}
+	dense := p.features(&x, share)
+	require.InDeltaSlice(t, want, dense.Dense, 1e-6)
+	thin := p.features(&sparse, share)
+	require.Equal(t, []int64{0, 2, 3}, thin.Offsets)
+	require.Equal(t, []int32{0, 1, 2}, thin.Columns)
+	require.InDeltaSlice(t, []float32{want[0], want[1], want[5]}, thin.Values, 1e-6)
+	votes := p.votes([][]float32{{1, 0}, nil, {0, 1}, nil}, share)
+	require.InDeltaSlice(t, []float32{float32(w), float32(w)}, votes[0], 1e-6)
+	require.Empty(t, votes[1])
+}

@@ -1,0 +1,143 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+)
+
+// CompSettings are those of graph completion, SS-GCNs' third pretext task.
+type CompSettings struct {
+	PretextSettings
+	Components int `json:"components"` // of the features, to regress; 48 on Cora, else the reference's default of 32
+}
+
+func compDefaults(dataset string, p Preset) Settings {
+	s := &CompSettings{PretextSettings: pretextDefaults(dataset, 500, p), Components: 32}
+	if strings.HasPrefix(dataset, "cora") {
+		s.Components = 48
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *CompSettings) Validate() error {
+	r := s.validate("gcn-comp")
+	r.check(s.Components >= 1, "components", s.Components, "1 or more")
+	return r.err()
+}
+
+// newComp is the learner that completes a node's features from its neighbourhood (You et al. 2020, "graph
+// completion"); see completion. The embedding is of the whole neighbourhood, the node itself included, by the same W. Diagnostic
+// of the report: "components", how many there are.
+func newComp(b Build) (continual.Learner, error) {
+	s := *b.Settings.(*CompSettings)
+	return newPretext(b, "gcn-comp", s.PretextSettings, completion{components: s.Components})
+}
+
+// completion is the puzzle of telling a node's reduced features from those of other nodes. With the singular value decomposition
+// X = U·Σ·Vᵀ and K components,
+//
+//	L_ss = (100/(N·K)) Σ_ik |prediction_ik − U_ik|,
+//
+// the prediction being propagated by Ã = D^{−1/2}·A·D^{−1/2} without self-loops, D the degrees in A. So H_i does not hold X_i.
+// As the reference has two propagations, X_i does come back to the prediction of i through a neighbour, weighed by Ã_ij·Ã_ji: the
+// paper's features are masked, the reference's are hidden from the first hop alone, and the reference is followed.
+//
+// Departures: components without variance are left out, and a node to which no edge points counts as one of degree 1, which matters
+// on directed graphs alone.
+type completion struct{ components int }
+
+const completionScale = 100 // of the loss, in the reference
+
+func (c completion) width() int  { return c.components }
+func (c completion) inputs() int { return 4 }
+
+// targets are U and the share of each entry in the loss [N, K], and what takes the self-loops off Â: own and gain [N, 1].
+func (c completion) targets(ctx context.Context, g *datasets.Graph, rows int, rng *rand.Rand) ([]*tensors.Tensor, map[string]float64, error) {
+	u, err := leftSingular(ctx, &g.Features, c.components, rng)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, found := u.Dims()
+	target, share := make([]float32, rows*c.components), make([]float32, rows*c.components)
+	for i := range nodes {
+		for k, v := range u.RawRowView(i) {
+			target[i*c.components+k] = float32(v)
+			share[i*c.components+k] = completionScale / float32(nodes*found)
+		}
+	}
+	own, gain := withoutSelf(&g.Adjacency, rows)
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(target, rows, c.components),
+		tensors.FromFlatDataAndDimensions(share, rows, c.components),
+		tensors.FromFlatDataAndDimensions(own, rows, 1),
+		tensors.FromFlatDataAndDimensions(gain, rows, 1),
+	}, map[string]float64{"components": float64(found)}, nil
+}
+
+// withoutSelf returns what turns Â into Ã; see propagate. Both are 0 on padding.
+func withoutSelf(a *datasets.Adjacency, rows int) (own, gain []float32) {
+	own, gain = make([]float32, rows), make([]float32, rows)
+	for i := range a.NumNodes() {
+		d := float64(len(a.Neighborhood(i)))
+		scale := float32(1 / math.Sqrt(d+1)) // squared as Â has it, so that the difference leaves as little as it can
+		own[i] = scale * scale
+		gain[i] = float32(math.Sqrt((d + 1) / max(d, 1)))
+	}
+	return own, gain
+}
+
+// propagate returns Ã·h = G(Â·G·h − S²·G·h) for Â = S(A+I)S, S = (D+I)^{−1/2} and the gain G = (D+I)^{1/2}·D^{−1/2}.
+func (c completion) propagate(t []*Node, hat encoder.Propagation, h *Node) *Node {
+	own, gain := t[2], t[3]
+	scaled := Mul(h, gain)
+	return Mul(Sub(hat.Apply(scaled), Mul(scaled, own)), gain)
+}
+
+func (c completion) loss(prediction *Node, t []*Node) *Node {
+	return ReduceAllSum(Mul(Abs(Sub(prediction, t[0])), t[1]))
+}
+
+// leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values; fewer where X
+// has not so many. They are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1), with
+// the precision that fitComponents has; the signs follow from rng.
+func leftSingular(ctx context.Context, x *datasets.Features, components int, rng *rand.Rand) (*mat.Dense, error) {
+	width := min(components+oversampling, x.Rows, x.Cols)
+	if width == 0 {
+		return matrix(x.Rows, 0), nil
+	}
+	q := orthonormal(times(x, gaussian(x.Cols, width, rng)))
+	for range powerIterations {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		q = orthonormal(times(x, orthonormal(transposedTimes(x, q))))
+	}
+	var svd mat.SVD // (QᵀX)ᵀ = V·Σ·Wᵀ, so that X ≈ (Q·W)·Σ·Vᵀ
+	if !svd.Factorize(transposedTimes(x, q), mat.SVDThin) {
+		return nil, fmt.Errorf("the singular values of a %d×%d matrix did not converge", x.Cols, width)
+	}
+	values := svd.Values(nil)
+	found := 0
+	for found < min(components, width) && values[found] > 0 && values[found]*values[found] > noVariance*values[0]*values[0] {
+		found++
+	}
+	var w mat.Dense
+	svd.VTo(&w)
+	u := matrix(x.Rows, found)
+	if found > 0 {
+		u.Mul(q, w.Slice(0, width, 0, found))
+	}
+	return u, nil
+}

@@ -1,0 +1,425 @@
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+)
+
+// CondensationSettings say how a task is condensed; CaT's and PUMA's differ.
+type CondensationSettings struct {
+	Budget      int     `json:"budget"`        // condensed nodes a task, at least one a class; 0 is 0.5 % of the train nodes
+	Encoders    int     `json:"encoders"`      // random encoders drawn for a task
+	Width       int     `json:"encoder_width"` // of the random encoders' output
+	FeatureRate float64 `json:"feature_rate"`  // Adam's learning rate for the condensed features; both references: 1e-3
+}
+
+// condensedBudget is the references' budget for a stream, or 0.
+func condensedBudget(dataset string) int {
+	switch dataset {
+	case "cora-full", "corafull-topology":
+		return 4
+	case "ogbn-arxiv", "arxiv-topology":
+		return 29
+	case "reddit":
+		return 40
+	case "ogbn-products":
+		return 318
+	}
+	return 0
+}
+
+// check notes fields out of range.
+func (s CondensationSettings) check(r *ranges) {
+	r.check(s.Budget >= 0, "budget", s.Budget, "0 or more")
+	r.check(s.Encoders >= 1, "encoders", s.Encoders, "1 or more")
+	r.check(s.Width >= 1, "encoder_width", s.Width, "1 or more")
+	r.check(s.FeatureRate > 0 && s.FeatureRate < 1, "feature_rate", s.FeatureRate, "a value in (0, 1), such as 0.001")
+}
+
+// condenser makes a few labelled nodes without edges that stand for a task's graph, by matching the class means of random
+// embeddings (CaT, Liu, Qiu and Huang 2023, distribution matching):
+//
+//	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
+//
+// W is drawn anew for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
+type condenser struct {
+	CondensationSettings
+	engine *engine.Engine
+	inner  int   // steps for each encoder, Adam afresh; 0 is one step an encoder, and Adam goes on
+	block  int   // real nodes embedded at once
+	rows   []int // padded sizes of blocks
+	real   *engine.Func
+	nets   map[int]*condensedNet // by room for condensed nodes
+}
+
+// realBlock bounds the memory that embeddings of real nodes take: they are up to 4,096 wide.
+const realBlock = 1 << 16
+
+// newCondenser prepares for tasks of which at most a share of the nodes takes part in the means.
+func newCondenser(b Build, s CondensationSettings, inner int, share float64) (*condenser, error) {
+	c := &condenser{CondensationSettings: s, engine: b.Engine, inner: inner, block: realBlock, nets: map[int]*condensedNet{}}
+	var rows []int
+	for _, size := range b.Stream.Sizes {
+		rows = append(rows, min(c.block, int(math.Ceil(share*float64(size.Nodes)))))
+	}
+	c.rows = engine.Budgets(rows, 3)
+	var err error
+	c.real, err = b.Engine.Func("class means", func(in []*Node) []*Node {
+		return []*Node{Add(in[0], embeddedMeans(in[1], in[2], in[3]))}
+	})
+	return c, err
+}
+
+// embeddedMeans returns M·f_W(H), the class means of a random encoder's embeddings.
+//
+// Shapes: mean M [C, N], rows that sum to 1, or shares of such; rows H [N, F], weight W [F, d]; returns [C, d]. The gradient flows
+// to H.
+func embeddedMeans(mean, rows, weight *Node) *Node {
+	return MatMul(mean, unitRows(nn.ReLU(MatMul(rows, weight))))
+}
+
+// unitRows divides each row by its Euclidean norm, or by 1e-12 where that is more, as PyTorch's normalize does.
+func unitRows(h *Node) *Node {
+	return Div(h, Sqrt(MaxScalar(ReduceAndKeep(Square(h), ReduceSum, -1), 1e-24)))
+}
+
+// condensedNet learns the features of condensed nodes, of which there may be fewer than it has room for.
+type condensedNet struct {
+	*nn.Net
+	trainer *nn.Trainer
+}
+
+// net returns a net with room for so many condensed nodes; rooms are powers of two, since engines compile for each.
+func (c *condenser) net(nodes, features int) (*condensedNet, int, error) {
+	room := 1 << bits.Len(uint(nodes-1))
+	if n := c.nets[room]; n != nil {
+		return n, room, nil
+	}
+	n := &condensedNet{Net: nn.New(c.engine)}
+	if err := n.Add("features", nn.Filled(0, room, features)); err != nil {
+		return nil, 0, err
+	}
+	var err error
+	n.trainer, err = n.Trainer("condense", nn.Optimizer{LearningRate: c.FeatureRate}, []string{"discrepancy"}, func(in []*Node) []*Node {
+		real, mean, weight := in[0], in[1], in[2]
+		return []*Node{ReduceAllSum(Square(Sub(real, embeddedMeans(mean, n.Node(real.Graph(), "features"), weight))))}
+	})
+	c.nets[room] = n
+	return n, room, err
+}
+
+// condensed is what is kept of a task: labelled nodes without edges.
+type condensed struct {
+	Features []float32 // [len(Columns), F], row major
+	Columns  []int32   // of the nodes' classes
+}
+
+// condensation is one task to be condensed.
+type condensation struct {
+	task    int
+	labeled *continual.Labeled
+	members [][]int32 // the nodes in the mean of each class of the task; those drawn to begin with are train nodes
+	stream  func(name ...any) *rand.Rand
+	observe func(continual.Step)
+}
+
+// condense condenses a task. What it reports goes into diagnostics under a prefix: "discrepancy_first" and "discrepancy_last", the
+// objective at the first and the last encoder, and "condensation_seconds".
+func (c *condenser) condense(ctx context.Context, p condensation, prefix string, diagnostics map[string]float64) (*condensed, error) {
+	set := c.drawn(p.labeled, p.stream("nodes"))
+	features := p.labeled.Graph.Features.Cols
+	net, room, err := c.net(len(set.Columns), features)
+	if err != nil {
+		return nil, err
+	}
+	x := make([]float32, room*features)
+	copy(x, set.Features)
+	if err := net.SetValue("features", x); err != nil {
+		return nil, err
+	}
+	real := c.upload(p.labeled.Graph, p.members)
+	defer real.release()
+	mean := meansOf(set.groups(p.labeled), room)
+	defer nn.Release(mean)
+	report := &continual.TaskReport{}
+	if err := c.match(ctx, p, net.trainer, real, mean, report); err != nil {
+		return nil, fmt.Errorf("condense: %w", err)
+	}
+	diagnostics[prefix+"discrepancy_first"] = report.FirstLoss[0].Value
+	diagnostics[prefix+"discrepancy_last"] = report.LastLoss[0].Value
+	diagnostics[prefix+"condensation_seconds"] = report.Seconds
+	if x, err = net.Value("features"); err == nil {
+		set.Features = slices.Clone(x[:len(set.Features)])
+	}
+	return set, err
+}
+
+// match takes the training steps.
+func (c *condenser) match(ctx context.Context, p condensation, t *nn.Trainer, real *realRows, mean *tensors.Tensor, report *continual.TaskReport) error {
+	draw := func(e int) (in, release []*tensors.Tensor, err error) {
+		weight := randomEncoder(real.features, c.Width, p.stream("encoder", e))
+		means, err := c.means(real, weight)
+		return []*tensors.Tensor{means, mean, weight}, []*tensors.Tensor{means, weight}, err
+	}
+	if c.inner == 0 {
+		return t.Train(ctx, nn.Plan{Task: p.task, Steps: c.Encoders, Report: report, Seen: p.observe, Inputs: draw})
+	}
+	for e := range c.Encoders {
+		in, release, err := draw(e)
+		if err == nil {
+			err = t.Train(ctx, nn.Plan{Task: p.task, Steps: c.inner, Report: report, Seen: shifted(p.observe, e*c.inner, c.Encoders*c.inner),
+				Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return in, nil, nil }})
+		}
+		nn.Release(release...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shifted tells an observer of steps that are a part of so many.
+func shifted(observe func(continual.Step), done, steps int) func(continual.Step) {
+	if observe == nil {
+		return nil
+	}
+	return func(s continual.Step) {
+		s.Done, s.Steps = s.Done+done, steps
+		observe(s)
+	}
+}
+
+// realRows are rows of ÂX on the engine, in blocks.
+type realRows struct {
+	features, classes int
+	rows, mean        []*tensors.Tensor // [n, F] and [C, n] of each block; the means' shares sum to 1 over all blocks
+}
+
+func (r *realRows) release() {
+	nn.Release(r.rows...)
+	nn.Release(r.mean...)
+}
+
+// upload makes the rows of ÂX that belong to nodes of some class.
+func (c *condenser) upload(g *datasets.Graph, members [][]int32) *realRows {
+	r := &realRows{features: g.Features.Cols, classes: len(members)}
+	var nodes []int32
+	groups := make([][]int32, len(members)) // members by position
+	for class, of := range members {
+		for _, v := range of {
+			groups[class] = append(groups[class], int32(len(nodes)))
+			nodes = append(nodes, v)
+		}
+	}
+	for first := 0; first < len(nodes); first += c.block {
+		end := min(first+c.block, len(nodes))
+		room := engine.Fit(c.rows, end-first)
+		r.rows = append(r.rows, tensors.FromFlatDataAndDimensions(propagatedRows(g, nodes[first:end], room), room, r.features))
+		r.mean = append(r.mean, meansBetween(groups, first, room))
+	}
+	return r
+}
+
+// propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room, F], row major.
+func propagatedRows(g *datasets.Graph, nodes []int32, room int) []float32 {
+	scale := degreeScale(&g.Adjacency)
+	out := make([]float32, room*g.Features.Cols)
+	for k, i := range nodes {
+		row := out[k*g.Features.Cols : (k+1)*g.Features.Cols]
+		add := func(j int32) {
+			each(&g.Features, int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
+		}
+		add(i)
+		for _, j := range g.Adjacency.Neighborhood(int(i)) {
+			add(j)
+		}
+	}
+	return out
+}
+
+// meansOf returns the matrix that takes the mean of each group of rows. Shapes: returns [groups, rows].
+func meansOf(groups [][]int32, rows int) *tensors.Tensor { return meansBetween(groups, 0, rows) }
+
+// meansBetween returns the columns of that matrix from first on, so many.
+func meansBetween(groups [][]int32, first, columns int) *tensors.Tensor {
+	m := make([]float32, len(groups)*columns)
+	for class, group := range groups {
+		for _, i := range group {
+			if k := int(i) - first; k >= 0 && k < columns {
+				m[class*columns+k] = 1 / float32(len(group))
+			}
+		}
+	}
+	return tensors.FromFlatDataAndDimensions(m, len(groups), columns)
+}
+
+// means returns the real class means of a random encoder.
+func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tensor, error) {
+	sum := nn.Filled(0, real.classes, c.Width)
+	for i := range real.rows {
+		out, err := c.real.Call(sum, real.mean[i], real.rows[i], weight)
+		nn.Release(sum)
+		if err != nil {
+			return nil, err
+		}
+		sum = out[0]
+	}
+	return sum, nil
+}
+
+// encoderBlock is how many weights one goroutine draws at a time.
+const encoderBlock = 1 << 16
+
+// randomEncoder draws W [in, out] as nn.Glorot does, on all cores: there are tens of millions of weights at worst, and a new
+// encoder every few steps. The weights are the same on any number of cores.
+func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
+	w, base := make([]float32, in*out), rng.Uint64()
+	bound := float32(math.Sqrt(6 / float64(in+out)))
+	var group sync.WaitGroup
+	for block := range slices.Chunk(w, encoderBlock) {
+		source := rand.New(rand.NewPCG(base, rng.Uint64()))
+		group.Go(func() {
+			for i := range block {
+				block[i] = (2*source.Float32() - 1) * bound
+			}
+		})
+	}
+	group.Wait()
+	return tensors.FromFlatDataAndDimensions(w, in, out)
+}
+
+// drawn returns the condensed nodes to begin with: the features of train nodes of each class, drawn with replacement.
+func (c *condenser) drawn(t *continual.Labeled, rng *rand.Rand) *condensed {
+	set, train := &condensed{}, trainByClass(t)
+	row := make([]float32, t.Graph.Features.Cols)
+	for class, n := range c.shares(train) {
+		for range n {
+			t.Graph.Features.CopyRow(int(train[class][rng.IntN(len(train[class]))]), row)
+			set.Features = append(set.Features, row...)
+			set.Columns = append(set.Columns, int32(t.First+class))
+		}
+	}
+	return set
+}
+
+// trainByClass returns the train nodes of each class of a task.
+func trainByClass(t *continual.Labeled) [][]int32 {
+	all := make([][]int32, t.End-t.First)
+	for _, node := range t.Train {
+		class := int(t.Columns[node]) - t.First
+		all[class] = append(all[class], node)
+	}
+	return all
+}
+
+// shares divides the budget among classes in proportion to their train nodes, rounded down but to one at least, and gives what is
+// left to the first classes, one each in turn. A class without train nodes gets none. So small a budget that there is not a
+// node for every class is exceeded.
+func (c *condenser) shares(train [][]int32) []int {
+	total := 0
+	for _, nodes := range train {
+		total += len(nodes)
+	}
+	budget := c.Budget
+	if budget == 0 {
+		budget = int(math.Round(0.005 * float64(total)))
+	}
+	shares, left := make([]int, len(train)), budget
+	for class, nodes := range train {
+		if len(nodes) > 0 {
+			shares[class] = max(1, budget*len(nodes)/total)
+			left -= shares[class]
+		}
+	}
+	for class := 0; left > 0 && total > 0; class = (class + 1) % len(train) {
+		if shares[class] > 0 {
+			shares[class]++
+			left--
+		}
+	}
+	return shares
+}
+
+// groups returns the positions of the nodes of each class of a task.
+func (s *condensed) groups(t *continual.Labeled) [][]int32 {
+	all := make([][]int32, t.End-t.First)
+	for i, column := range s.Columns {
+		all[int(column)-t.First] = append(all[int(column)-t.First], int32(i))
+	}
+	return all
+}
+
+// memoryBank is the condensed sets of all tasks seen.
+type memoryBank []*condensed
+
+// memorySizes are those of a memory's graph after each task, as far as they can be foreseen.
+func (s CondensationSettings) memorySizes(b Build) (all []encoder.Size) {
+	nodes := 0
+	for _, size := range b.Stream.Sizes {
+		budget := s.Budget
+		if budget == 0 {
+			budget = int(0.005 * float64(size.Nodes))
+		}
+		nodes += max(2, budget) // a task has two classes as a rule
+		all = append(all, encoder.Size{Nodes: nodes})
+	}
+	return all
+}
+
+// graph returns the memory as a graph without edges, of which every row has a label.
+func (m memoryBank) graph(features, seen int) (*datasets.Graph, []labelled) {
+	g := &datasets.Graph{Features: datasets.Features{Cols: features, Dense: []float32{}}}
+	var rows []labelled
+	for _, set := range m {
+		for _, column := range set.Columns {
+			rows = append(rows, labelled{row: len(rows), column: int(column), end: seen, weight: 1})
+		}
+		g.Features.Dense = append(g.Features.Dense, set.Features...)
+	}
+	g.Features.Rows = len(rows)
+	g.Adjacency.Offsets = make([]int64, len(rows)+1)
+	return g, rows
+}
+
+// memoryTrainer trains a classifier on a memory: training in memory, as CaT has it, current task included, so that every task
+// counts about alike.
+type memoryTrainer struct {
+	*classifier
+	trainer *nn.Trainer
+	memory  *nn.Graphs
+	epochs  int
+}
+
+// train takes the steps after a task.
+func (m *memoryTrainer) train(ctx context.Context, task int, bank memoryBank, seen int, report *continual.TaskReport, observe func(continual.Step)) error {
+	g, rows := bank.graph(m.widths[0], seen)
+	if len(rows) == 0 {
+		return errors.New("no task has a train node")
+	}
+	in, err := m.memory.Upload(g, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	labels := newSupervision(rows, in.Rows, m.widths[len(m.widths)-1])
+	defer nn.Release(labels.tensors()...)
+	inputs := slices.Concat(labels.tensors(), in.Tensors())
+	report.Nodes = len(rows)
+	return m.trainer.Train(ctx, nn.Plan{Task: task, Steps: m.epochs, Report: report, Seen: observe,
+		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+}

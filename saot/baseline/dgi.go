@@ -1,0 +1,227 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// DGISettings are those of Deep Graph Infomax; the constants are its reference code's for Cora.
+type DGISettings struct {
+	Out          int     `json:"out"`           // 512
+	LearningRate float64 `json:"learning_rate"` // of Adam, without decay; 0.001
+	Epochs       int     `json:"epochs"`        // full-batch steps per task at most; 10,000
+	Patience     int     `json:"patience"`      // steps without a loss below the best so far, after which a task ends; 20
+}
+
+func dgiDefaults(_ string, p Preset) Settings {
+	s := &DGISettings{Out: 512, LearningRate: 0.001, Epochs: 10_000, Patience: 20}
+	if p == FastPreset {
+		s.Epochs = 50
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *DGISettings) Validate() error {
+	r := ranges{method: "dgi"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Out >= 1, "out", s.Out, "1 or more")
+	r.check(s.Patience >= 1, "patience", s.Patience, "1 or more")
+	return r.err()
+}
+
+// dgi is Deep Graph Infomax (Veličković et al. 2019), one task after the other, with nothing against forgetting: encoder and
+// discriminator go on where the last task left them. A discriminator tells the nodes of a graph from those of a corrupted one, whose
+// features are dealt out to the nodes anew, by a summary of the graph,
+//
+//	H = PReLU(Â·X·Θ + b),   H̃ = PReLU(Â·(PX)·Θ + b),   P a permutation          (Eq. 3 and §4.2),
+//	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (Eqs. 4 and 5; their code has c),
+//	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
+//
+// A task ends when the loss has not fallen for so many steps, with the weights that had the lowest. X is what the dataset says: the
+// reference divides its rows by their sums. Departure: P is drawn without a bound on the size of the graph, which is encoded whole.
+type dgi struct {
+	DGISettings
+	seed    uint64
+	net     *nn.Net
+	graphs  *nn.Graphs
+	embed   *engine.Func
+	trainer *nn.Trainer
+}
+
+// The variables of dgi.
+const (
+	dgiWeight        = "weight"        // Θ [F, out]
+	dgiBias          = "bias"          // b [out]
+	dgiSlope         = "slope"         // PReLU's, shared [1]
+	dgiDiscriminator = "discriminator" // W [out, out]
+	dgiOffset        = "offset"        // c [1]
+)
+
+// newDGI draws initial weights as PyTorch does for the reference: Glorot's, for W with the fan of a tensor [1, out, out].
+func newDGI(b Build) (continual.Learner, error) {
+	l := &dgi{DGISettings: *b.Settings.(*DGISettings), seed: b.Seed, net: nn.New(b.Engine)}
+	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
+	rng := seed.Stream(b.Seed, "weights")
+	bilinear := math.Sqrt(6 / float64(l.Out*l.Out+l.Out))
+	err := l.net.AddAll(
+		nn.Named{Name: dgiWeight, Value: nn.Glorot(b.Stream.Features, l.Out, rng)},
+		nn.Named{Name: dgiBias, Value: nn.Filled(0, l.Out)},
+		nn.Named{Name: dgiSlope, Value: nn.Filled(0.25, 1)},
+		nn.Named{Name: dgiDiscriminator, Value: nn.Uniform(bilinear, rng, l.Out, l.Out)},
+		nn.Named{Name: dgiOffset, Value: nn.Filled(0, 1)})
+	if err != nil {
+		return nil, err
+	}
+	var err1, err2 error
+	l.embed, err1 = l.net.Func("embed", func(in []*Node) []*Node {
+		nodes := nn.Take(in)
+		return []*Node{l.encode(nodes, l.project(nodes))}
+	})
+	l.trainer, err2 = l.net.Trainer("dgi", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total"}, l.loss)
+	return l, errors.Join(err1, err2)
+}
+
+// project returns X·Θ.
+func (l *dgi) project(in nn.Nodes) *Node {
+	return in.Times(l.net.Node(in.FeaturesT.Graph(), dgiWeight))
+}
+
+// encode returns PReLU(Â·projected + b) [N, out]. Padded rows mean nothing.
+func (l *dgi) encode(in nn.Nodes, projected *Node) *Node {
+	g := projected.Graph()
+	h := Add(in.Hat.Apply(projected), InsertAxes(l.net.Node(g, dgiBias), 0))
+	return Add(nn.ReLU(h), Mul(InsertAxes(l.net.Node(g, dgiSlope), 0), Min(h, ZerosLike(h))))
+}
+
+// loss takes a permutation and its inverse, and the graph.
+func (l *dgi) loss(in []*Node) []*Node {
+	nodes := nn.Take(in[2:])
+	projected := l.project(nodes)
+	h := l.encode(nodes, projected)
+	corrupted := l.encode(nodes, permuted(projected, in[0], in[1])) // (PX)·Θ = P·(X·Θ): one product does for both
+	count := ReduceAllSum(nodes.Mask)
+	summary := Sigmoid(Div(ReduceSum(Mul(h, nodes.Mask), 0), count))
+	weight := DivScalar(Div(nodes.Mask, count), 2)
+	return []*Node{Add(logisticLoss(l.discriminate(h, summary), weight), logisticLoss(l.discriminate(corrupted, summary), Neg(weight)))}
+}
+
+// discriminate returns D(h_i, s) [N, 1] for h [N, out] and s [out].
+func (l *dgi) discriminate(h, summary *Node) *Node {
+	g := h.Graph()
+	direction := MatMul(l.net.Node(g, dgiDiscriminator), InsertAxes(summary, -1))
+	return Add(MatMul(h, direction), InsertAxes(l.net.Node(g, dgiOffset), 0))
+}
+
+// permuted returns the rows of h in another order: row i is h's row order_i.
+//
+// Shapes: h [N, d], order and its inverse [N, 1] int32; returns [N, d]. The gradient is put back in order by the inverse, since that
+// of a gather would be a scatter.
+func permuted(h, order, inverse *Node) *Node {
+	through := IdentityWithCustomGradient(h, func(_, v *Node) *Node { return Gather(v, inverse) })
+	// The difference is exactly 0: it carries the gradient, and the gather carries the value.
+	return Add(Gather(StopGradient(h), order), Sub(through, StopGradient(h)))
+}
+
+// corruption draws an order of the first n of so many rows, and returns it with its inverse, [rows, 1] both. Padding stays in place.
+func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
+	to, from := make([]int32, rows), make([]int32, rows)
+	for i := range rows {
+		to[i] = int32(i)
+	}
+	rng.Shuffle(n, func(i, j int) { to[i], to[j] = to[j], to[i] })
+	for i, row := range to {
+		from[row] = int32(i)
+	}
+	return tensors.FromFlatDataAndDimensions(to, rows, 1), tensors.FromFlatDataAndDimensions(from, rows, 1)
+}
+
+// Learn trains encoder and discriminator on until the loss stops falling. The report's diagnostics are best_step, from 1, and
+// best_loss: those of the weights that are kept.
+func (l *dgi) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
+	if err := l.train(ctx, g, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
+		return nil, fmt.Errorf("baseline: dgi: task %d: %w", task+1, err)
+	}
+	return report, nil
+}
+
+// train carries a plan out.
+func (l *dgi) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+	in, err := l.graphs.Upload(g, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	best, err := newBestWeights(l.net, l.Patience)
+	if err != nil {
+		return err
+	}
+	p.After = func(step int, terms []float64) error { return best.after(step, terms[0]) }
+	p.Inputs = func(step int) (all, drawn []*tensors.Tensor, err error) {
+		order, inverse := corruption(g.NumNodes(), in.Rows, seed.Stream(l.seed, "corruption", p.Task, step))
+		drawn = []*tensors.Tensor{order, inverse}
+		return slices.Concat(drawn, in.Tensors()), drawn, nil
+	}
+	if err := l.trainer.Train(ctx, p); err != nil {
+		return err
+	}
+	p.Report.Diagnostics = map[string]float64{"best_step": float64(best.step + 1), "best_loss": best.loss}
+	return l.net.Restore(best.weights)
+}
+
+// bestWeights remembers the weights of a net that had the lowest loss of a training.
+type bestWeights struct {
+	net      *nn.Net
+	patience int                  // steps without a lower loss, after which the training ends
+	current  map[string][]float32 // the weights that the next step begins with
+	weights  map[string][]float32 // those of the lowest loss
+	loss     float64
+	step     int
+}
+
+func newBestWeights(net *nn.Net, patience int) (*bestWeights, error) {
+	current, err := net.Snapshot()
+	return &bestWeights{net: net, patience: patience, current: current, loss: math.Inf(1)}, err
+}
+
+// after sees the loss of each step. A step's loss is that of the weights which it began with, before the optimiser moved them.
+func (b *bestWeights) after(step int, loss float64) (err error) {
+	if loss < b.loss {
+		b.loss, b.step, b.weights = loss, step, b.current
+	} else if step-b.step >= b.patience {
+		return nn.ErrStop
+	}
+	b.current, err = b.net.Snapshot()
+	return err
+}
+
+// Embed returns H.
+func (l *dgi) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+	e, err := embedWhole(ctx, l.graphs, l.embed, g)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: dgi: %w", err)
+	}
+	return e, nil
+}
+
+// Save writes encoder and discriminator.
+func (l *dgi) Save(w io.Writer) error { return l.net.Save(gob.NewEncoder(w)) }
+
+// Load restores them.
+func (l *dgi) Load(r io.Reader) error { return l.net.Load(gob.NewDecoder(r)) }

@@ -1,0 +1,417 @@
+package baseline
+
+import (
+	"cmp"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// NodeSelection says which train nodes ER-GNN keeps.
+type NodeSelection int
+
+// The paper's selections that need no gradient.
+const (
+	CoverageMaximization NodeSelection = iota // those with the fewest nodes of other classes near by
+	MeanFeature                               // those nearest to the mean of their class
+)
+
+var selectionNames = []string{"cm", "mf"}
+
+// String returns "cm" or "mf".
+func (s NodeSelection) String() string { return enum.Name("NodeSelection", selectionNames, s) }
+
+// MarshalText writes the name.
+func (s NodeSelection) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads the name.
+func (s *NodeSelection) UnmarshalText(text []byte) (err error) {
+	*s, err = enum.Parse[NodeSelection]("selection", selectionNames, string(text))
+	return err
+}
+
+// ERGNNSettings are those of experience replay, CGLB's.
+type ERGNNSettings struct {
+	Hidden       int           `json:"hidden"`        // 256
+	LearningRate float64       `json:"learning_rate"` // of Adam; 0.005
+	L2           float64       `json:"l2"`            // coupled weight decay; 5e-4
+	Epochs       int           `json:"epochs"`        // full-batch steps per task; 200
+	Balanced     bool          `json:"balanced"`      // every class counts alike in the loss; true
+	Budget       int           `json:"budget"`        // nodes kept of each class; CGLB chooses 100 or 1000 on valid
+	Selection    NodeSelection `json:"selection"`     // of the nodes kept; cm
+	Distance     float64       `json:"distance"`      // within which a node is near by, for cm; 0.5
+}
+
+// ergnnDefaults keeps 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000 elsewhere.
+func ergnnDefaults(dataset string, p Preset) Settings {
+	s := &ERGNNSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Budget: 100, Distance: 0.5}
+	switch {
+	case p == FastPreset:
+		s.Epochs = 50
+	case slices.Contains([]string{"ogbn-arxiv", "reddit", "ogbn-products"}, dataset):
+		s.Budget = 1000
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *ERGNNSettings) Validate() error {
+	r := ranges{method: "er-gnn"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
+	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	r.check(s.Budget >= 1, "budget", s.Budget, "1 or more")
+	r.check(s.Selection >= CoverageMaximization && s.Selection <= MeanFeature, "selection", s.Selection, "cm or mf")
+	r.check(s.Distance > 0, "distance", s.Distance, "a value above 0, such as 0.5")
+	return r.err()
+}
+
+// ergnn is experience replay (Zhou and Cao 2021): some train nodes of every class are kept, without edges, and replayed beside
+// the train nodes of the current task. The loss (the paper's, as CGLB runs it) is
+//
+//	L = β·CE_cur + (1−β)·CE_buf,   β = |B| / (|B| + n_cur),
+//
+// with CE the mean cross-entropy, n_cur the train nodes of the task and |B| the nodes kept, those of the task included, as they
+// are chosen before it is trained. The first task has no replay. There is a network for each setting: in class-il CE_buf is
+// taken over the whole buffer, with the softmax over all classes seen; in task-il over one past task after the other, with the
+// softmax over its own classes, and the combination is nested, L ← β·L + (1−β)·CE_τ for τ = 1, …, t−1.
+//
+// Departures from CGLB's code: what coverage maximisation samples of a large class is drawn without replacement, and the nodes
+// it ranks are those it keeps, where CGLB mistakes their ranks for ids; equals keep their order; mean feature keeps the nodes
+// nearest to the mean, as the paper has it, where CGLB keeps those least like it; β counts the task's own nodes from its first
+// step, not from its second. The network is that of joint, Adam starts afresh with every task, and graphs are whole.
+type ergnn struct {
+	ERGNNSettings
+	classes, seen int
+	seed          uint64
+	networks      bySetting[*classifier]
+	trainers      bySetting[*nn.Trainer]
+	graphs        *nn.Graphs // tasks joined with the buffer
+	buffer        []experience
+}
+
+func newERGNN(b Build) (continual.Supervised, error) {
+	l := &ergnn{ERGNNSettings: *b.Settings.(*ERGNNSettings), classes: b.Stream.Classes, seed: b.Seed}
+	l.graphs = nn.NewGraphs(b.Stream.Features, replayedSizes(b.Stream, l.Budget))
+	for _, s := range continual.Settings() {
+		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
+		if err != nil {
+			return nil, err
+		}
+		o := nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
+		l.networks[s] = c
+		l.trainers[s], err = c.Trainer("er-gnn", o, []string{"total", "current", "replay"}, func(in []*Node) []*Node {
+			target, open, weight, replay := in[0], in[1], in[2], in[3]
+			logits := c.logits(nn.Take(in[4:]))
+			cur := crossEntropy(logits, target, open, Mul(weight, OneMinus(replay)))
+			buf := crossEntropy(logits, target, open, Mul(weight, replay))
+			return []*Node{Add(cur, buf), cur, buf} // the shares of L, β and 1−β included
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without edges need no
+// chunks.
+func replayedSizes(s Stream, budget int) (all []encoder.Size) {
+	nodes := 0
+	for k, size := range s.Sizes {
+		nodes += size.Nodes
+		perTask := (s.Classes + len(s.Sizes) - 1) / len(s.Sizes)
+		all = append(all, encoder.Size{Nodes: size.Nodes + min(nodes, budget*perTask*(k+1)), Chunks: size.Chunks})
+	}
+	return all
+}
+
+// Learn chooses what to keep of the task and trains both networks on.
+func (l *ergnn) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+	l.seen = t.End
+	l.buffer = append(l.buffer, l.choose(t, seed.Stream(l.seed, "experience", task)))
+	report := &continual.TaskReport{Task: task}
+	if err := l.train(ctx, t, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
+		return nil, fmt.Errorf("baseline: er-gnn: task %d: %w", task+1, err)
+	}
+	return report, nil
+}
+
+// train trains both networks on the task and the buffer.
+func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) error {
+	g, err := l.union(t.Graph)
+	if err != nil {
+		return err
+	}
+	p.Report.Nodes = g.NumNodes()
+	in, err := l.graphs.Upload(g, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	replay := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows)
+	defer nn.Release(replay)
+	for _, s := range continual.Settings() {
+		labels := newSupervision(l.rows(t, s), in.Rows, l.classes)
+		inputs := slices.Concat(labels.tensors(), []*tensors.Tensor{replay}, in.Tensors())
+		p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+		err := l.trainers[s].Train(ctx, p)
+		nn.Release(labels.tensors()...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indicator is 1 in rows first to end of n [n, 1].
+func indicator(first, end, n int) *tensors.Tensor {
+	x := make([]float32, n)
+	for i := first; i < end; i++ {
+		x[i] = 1
+	}
+	return tensors.FromFlatDataAndDimensions(x, n, 1)
+}
+
+// union returns the task's graph, then all nodes kept, without edges.
+func (l *ergnn) union(g *datasets.Graph) (*datasets.Graph, error) {
+	all := []*datasets.Graph{g}
+	for _, x := range l.buffer {
+		if x.Features.Rows > 0 {
+			lone := datasets.Adjacency{Offsets: make([]int64, x.Features.Rows+1), Directed: g.Adjacency.Directed}
+			all = append(all, &datasets.Graph{Adjacency: lone, Features: x.Features})
+		}
+	}
+	return datasets.DisjointUnion(all...)
+}
+
+// rows returns the labelled rows of the union, their weights summing to 1: L as a weighted sum of single cross-entropies.
+func (l *ergnn) rows(t *continual.Labeled, s continual.Setting) []labelled {
+	rows := l.mean(trainRows(t, 0, l.seen, s))
+	past := len(l.buffer) - 1
+	if past == 0 {
+		return rows
+	}
+	kept, offset := 0, t.Graph.NumNodes()
+	parts := make([][]labelled, len(l.buffer)) // by task
+	for k, x := range l.buffer {
+		parts[k] = x.rows(offset+kept, l.seen, s)
+		kept += len(x.Columns)
+	}
+	if s == continual.ClassIL {
+		parts = [][]labelled{slices.Concat(parts...)}
+	} else {
+		parts = parts[:past]
+	}
+	beta := float64(kept) / float64(kept+len(t.Train))
+	for _, part := range parts {
+		rows = append(shareWeight(rows, beta), shareWeight(l.mean(part), 1-beta)...)
+	}
+	return rows
+}
+
+// mean weighs rows as CE does, with a sum of 1.
+func (l *ergnn) mean(rows []labelled) []labelled {
+	if l.Balanced {
+		balance(rows)
+	}
+	return shareWeight(rows, 1)
+}
+
+// shareWeight scales the weights of rows to a sum.
+func shareWeight(rows []labelled, sum float64) []labelled {
+	total := 0.0
+	for _, r := range rows {
+		total += r.weight
+	}
+	for i := range rows {
+		rows[i].weight *= sum / total
+	}
+	return rows
+}
+
+// Logits scores nodes by the network of the setting.
+func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.networks[s].scores(g, l.seen)
+}
+
+// Save writes the networks and the buffer.
+func (l *ergnn) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	if err := saveAll(out, l.networks[:]...); err != nil {
+		return fmt.Errorf("baseline: er-gnn: %w", err)
+	}
+	if err := out.Encode(l.buffer); err != nil {
+		return fmt.Errorf("baseline: er-gnn: %w", err)
+	}
+	return out.Encode(l.seen)
+}
+
+// Load restores them.
+func (l *ergnn) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	if err := loadAll(in, l.networks[:]...); err != nil {
+		return fmt.Errorf("baseline: er-gnn: %w", err)
+	}
+	l.buffer = nil
+	if err := in.Decode(&l.buffer); err != nil {
+		return fmt.Errorf("baseline: er-gnn: %w", err)
+	}
+	return in.Decode(&l.seen)
+}
+
+// experience is what is kept of a task: the features of some train nodes, and the columns of their classes.
+type experience struct {
+	Features   datasets.Features
+	Columns    []int32
+	First, End int // the task's own columns
+}
+
+// rows returns the nodes kept as rows of a graph in which they begin at an offset; see trainRows.
+func (x *experience) rows(offset, seen int, s continual.Setting) []labelled {
+	t := continual.Labeled{Columns: x.Columns, First: x.First, End: x.End, Train: make([]int32, len(x.Columns))}
+	for i := range t.Train {
+		t.Train[i] = int32(i)
+	}
+	return trainRows(&t, offset, seen, s)
+}
+
+// choose returns the budget of train nodes of each class.
+func (l *ergnn) choose(t *continual.Labeled, rng *rand.Rand) experience {
+	classes := make([][]int32, t.End-t.First)
+	for _, node := range t.Train {
+		c := int(t.Columns[node]) - t.First
+		classes[c] = append(classes[c], node)
+	}
+	x := experience{First: t.First, End: t.End}
+	var all []int32
+	for c := range classes {
+		for _, node := range l.pick(&t.Graph.Features, classes, c, rng) {
+			all, x.Columns = append(all, node), append(x.Columns, t.Columns[node])
+		}
+	}
+	x.Features = t.Graph.Features.Select(all)
+	return x
+}
+
+// coverageSample is the largest number of nodes of a class that coverage maximisation looks at, CGLB's.
+const coverageSample = 1000
+
+// pick returns the budget of nodes of class c, given the train nodes of the task's classes.
+func (l *ergnn) pick(f *datasets.Features, classes [][]int32, c int, rng *rand.Rand) []int32 {
+	if l.Selection == MeanFeature {
+		return lowestNodes(classes[c], distancesToMean(f, classes[c]), l.Budget)
+	}
+	candidates := sampleNodes(classes[c], max(coverageSample, l.Budget), rng)
+	var others []int32
+	for k, nodes := range classes {
+		if k != c {
+			others = append(others, sampleNodes(nodes, coverageSample, rng)...)
+		}
+	}
+	return lowestNodes(candidates, countsNear(f, candidates, others, l.Distance), l.Budget)
+}
+
+// sampleNodes returns all nodes, or n of them in their order.
+func sampleNodes(nodes []int32, n int, rng *rand.Rand) []int32 {
+	if len(nodes) <= n {
+		return nodes
+	}
+	chosen := rng.Perm(len(nodes))[:n]
+	slices.Sort(chosen)
+	out := make([]int32, n)
+	for i, k := range chosen {
+		out[i] = nodes[k]
+	}
+	return out
+}
+
+// lowestNodes returns the n nodes of the lowest scores; equals keep their order.
+func lowestNodes(nodes []int32, score []float64, n int) []int32 {
+	order := make([]int, len(nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(score[a], score[b]) })
+	var out []int32
+	for _, i := range order[:min(n, len(order))] {
+		out = append(out, nodes[i])
+	}
+	return out
+}
+
+// countsNear returns how many of the others lie closer to each candidate than d, by their features. O(candidates·others·F) time,
+// or their stored entries' where features are sparse.
+func countsNear(f *datasets.Features, candidates, others []int32, d float64) []float64 {
+	squares := make([]float64, len(others))
+	for k, o := range others {
+		squares[k] = featureSquare(f, o)
+	}
+	counts, row := make([]float64, len(candidates)), make([]float32, f.Cols)
+	for i, c := range candidates {
+		f.CopyRow(int(c), row)
+		own := featureSquare(f, c)
+		for k, o := range others {
+			if own+squares[k]-2*featureDot(f, o, row) < d*d {
+				counts[i]++
+			}
+		}
+	}
+	return counts
+}
+
+// distancesToMean returns ‖x_i − x̄‖² − ‖x̄‖² of nodes, x̄ their mean feature.
+func distancesToMean(f *datasets.Features, nodes []int32) []float64 {
+	mean, row := make([]float32, f.Cols), make([]float32, f.Cols)
+	for _, node := range nodes {
+		f.CopyRow(int(node), row)
+		for k, v := range row {
+			mean[k] += v / float32(len(nodes))
+		}
+	}
+	out := make([]float64, len(nodes))
+	for i, node := range nodes {
+		out[i] = featureSquare(f, node) - 2*featureDot(f, node, mean)
+	}
+	return out
+}
+
+// featureDot returns the product of a node's features with a vector.
+func featureDot(f *datasets.Features, node int32, vector []float32) (sum float64) {
+	cols, vals := f.Row(int(node))
+	if cols == nil {
+		for k, v := range vals {
+			sum += float64(v) * float64(vector[k])
+		}
+		return sum
+	}
+	for k, c := range cols {
+		sum += float64(vals[k]) * float64(vector[c])
+	}
+	return sum
+}
+
+// featureSquare returns the squared norm of a node's features.
+func featureSquare(f *datasets.Features, node int32) (sum float64) {
+	_, vals := f.Row(int(node))
+	for _, v := range vals {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}

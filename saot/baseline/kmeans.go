@@ -1,0 +1,147 @@
+package baseline
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// kmeansRounds bounds Lloyd's rounds.
+const kmeansRounds = 100
+
+// kmeans divides the rows of x [N, F] into k clusters with a small sum of squares
+//
+//	Σ_i ‖x_i − centre_{assign(i)}‖²,
+//
+// by Lloyd's rounds (Lloyd 1982) from a k-means++ start (Arthur and Vassilvitskii 2007), until no row changes its cluster or
+// for 100 rounds. It returns each row's cluster and the clusters' means [k, F]. No cluster is empty: k is cut to the number of
+// rows, and a cluster that loses its last row takes the row farthest from its centre. The result is a local optimum, and
+// follows from x and rng alone. O(N·k·F) time a round.
+//
+// It is written out here because no Go library was found that is kept, takes a generator and comes without more.
+func kmeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Dense) {
+	raw := x.RawMatrix()
+	n := raw.Rows
+	k = min(k, n)
+	assign = make([]int, n)
+	if k < 1 {
+		return assign, matrix(0, raw.Cols)
+	}
+	centres = kmeansStart(x, k, rng)
+	for range kmeansRounds {
+		distance, changed := kmeansAssign(x, centres, assign)
+		if fillEmpty(assign, distance, k) {
+			changed = true
+		}
+		clusterMeans(x, assign, centres)
+		if !changed {
+			break
+		}
+	}
+	return assign, centres
+}
+
+// kmeansStart draws rows as first centres, each with a probability in proportion to its squared distance from the nearest centre
+// drawn before it.
+func kmeansStart(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+	raw := x.RawMatrix()
+	centres := matrix(k, raw.Cols)
+	distance := make([]float64, raw.Rows) // squared, from the nearest centre
+	for c := range k {
+		next := rng.IntN(raw.Rows) // also where all rows coincide with centres
+		if total := floats.Sum(distance); total > 0 {
+			next = draw(distance, rng.Float64()*total)
+		}
+		copy(centres.RawRowView(c), x.RawRowView(next))
+		for i := range distance {
+			if d := squaredDistance(x.RawRowView(i), centres.RawRowView(c)); c == 0 || d < distance[i] {
+				distance[i] = d
+			}
+		}
+	}
+	return centres
+}
+
+// draw returns the index at which the running sum of weights passes a value, and never one without weight.
+func draw(weights []float64, value float64) int {
+	last := 0
+	for i, w := range weights {
+		if w == 0 {
+			continue
+		}
+		last = i
+		if value -= w; value < 0 {
+			break
+		}
+	}
+	return last
+}
+
+func squaredDistance(a, b []float64) (d float64) {
+	for i, v := range a {
+		d += (v - b[i]) * (v - b[i])
+	}
+	return d
+}
+
+// kmeansAssign moves every row to its nearest centre, if that is nearer than the row's own. It returns the rows' squared distances
+// from their centres, and whether a row moved.
+func kmeansAssign(x, centres *mat.Dense, assign []int) (distance []float64, changed bool) {
+	product := matrix(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
+	product.Mul(x, centres.T())
+	norms := make([]float64, centres.RawMatrix().Rows)
+	for c := range norms {
+		norms[c] = floats.Dot(centres.RawRowView(c), centres.RawRowView(c))
+	}
+	distance = make([]float64, len(assign))
+	for i, own := range assign {
+		row := product.RawRowView(i)
+		best := own
+		for c, norm := range norms {
+			if norm-2*row[c] < norms[best]-2*row[best] {
+				best = c
+			}
+		}
+		changed = changed || best != own
+		assign[i] = best
+		distance[i] = floats.Dot(x.RawRowView(i), x.RawRowView(i)) + norms[best] - 2*row[best]
+	}
+	return distance, changed
+}
+
+// fillEmpty gives every empty cluster the row farthest from its centre among those that are not alone in theirs, and reports
+// whether there was one.
+func fillEmpty(assign []int, distance []float64, k int) (filled bool) {
+	count := make([]int, k)
+	for _, c := range assign {
+		count[c]++
+	}
+	for c := range k {
+		if count[c] > 0 {
+			continue
+		}
+		far := -1
+		for i, own := range assign {
+			if count[own] > 1 && (far < 0 || distance[i] > distance[far]) {
+				far = i
+			}
+		}
+		count[assign[far]]--
+		assign[far], count[c], distance[far], filled = c, 1, 0, true
+	}
+	return filled
+}
+
+// clusterMeans sets the centres to the means of their rows.
+func clusterMeans(x *mat.Dense, assign []int, centres *mat.Dense) {
+	centres.Zero()
+	count := make([]float64, centres.RawMatrix().Rows)
+	for i, c := range assign {
+		floats.Add(centres.RawRowView(c), x.RawRowView(i))
+		count[c]++
+	}
+	for c, n := range count {
+		floats.Scale(1/n, centres.RawRowView(c))
+	}
+}

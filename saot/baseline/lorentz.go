@@ -1,0 +1,200 @@
+package baseline
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/encoder"
+)
+
+// lorentz is the Lorentz model of the hyperbolic space with curvature κ = −k (RieGrace, Sun et al. 2023, preliminaries),
+//
+//	L^{d,κ} = {x ∈ R^{d+1} : ⟨x,x⟩ = 1/κ, x₀ > 0},   ⟨x,y⟩ = −x₀y₀ + Σ_i x_i y_i,   origin o = (1/√k, 0, …, 0).
+//
+// A point is carried by its space coordinates x = (x₁ … x_d) alone: time follows as x₀ = √(1/k + ‖x‖²), so that no rounding
+// takes a point off the model. Every map is written as a smooth function of k‖·‖², for two reasons: neither the origin nor
+// coinciding points divide by 0, and where k → 0, the Euclidean limit, no large 1/k cancels.
+//
+// κ > 0, the sphere, is left out: there, points have no global log map and its arccosine has no gradient at antipodes.
+type lorentz struct {
+	k *Node // −κ > 0, a scalar
+}
+
+// maxRadius bounds √k‖v‖ of tangent vectors. At 6 space coordinates are up to sinh 6 = 202 times 1/√k, and float32 tells points
+// there apart that are 0.2/√k away from each other.
+const maxRadius = 6
+
+// within shortens tangent vectors at the origin, [N, d], to the radius maxRadius.
+func (l lorentz) within(v *Node) *Node {
+	over := MulScalar(l.bend(v), 1.0/(maxRadius*maxRadius))
+	return Div(v, Sqrt(Max(over, OnesLike(over))))
+}
+
+// exp is the exponential map at the origin, x = sinh(r)/r · v with r = √k‖v‖.
+//
+// Shapes: v [N, d], no longer than within allows; returns points [N, d]. Gradients flow to v and k.
+func (l lorentz) exp(v *Node) *Node { return Mul(v, sinhOverRoot(l.bend(v))) }
+
+// log is the logarithmic map at the origin and inverts exp, v = arsinh(s)/s · x with s = √k‖x‖.
+//
+// Shapes: x [N, d] points; returns tangent vectors [N, d], whose length is the distance to the origin. Gradients flow to x and k.
+func (l lorentz) log(x *Node) *Node { return Mul(x, arsinhOverRoot(l.bend(x))) }
+
+// coordinates returns points with their time coordinate first, [N, 1+d].
+func (l lorentz) coordinates(x *Node) *Node {
+	return Concatenate([]*Node{Div(l.factor(x), Sqrt(l.k)), x}, -1)
+}
+
+// squaredDistances returns d²(x_i, y_j) = arcosh²(1 + u)/k with u = k⟨x_i, y_j⟩·(−1) − 1. With γ = √(1 + k‖·‖²),
+//
+//	w = u/k = (‖x‖² + ‖y‖² + k‖x‖²‖y‖²)/(γ_x γ_y + 1) − x·y,   d² = w · arcosh²(1 + kw)/(kw),
+//
+// in which nothing cancels as k → 0: w is then ½‖x − y‖². Rounding may take w below 0, the argument of arcosh below 1: there
+// the distance is 0 with the gradient 0.
+//
+// Shapes: x [N, d], y [M, d] points; returns [N, M]. Gradients flow to x, y and k. O(N·M·d).
+func (l lorentz) squaredDistances(x, y *Node) *Node {
+	p, q := squaredNorms(x), Transpose(squaredNorms(y), 0, 1)
+	both := Add(Add(p, q), Mul(l.k, Mul(p, q)))
+	w := Sub(Div(both, AddScalar(Mul(l.factor(x), Transpose(l.factor(y), 0, 1)), 1)), MatMul(x, Transpose(y, 0, 1)))
+	w = Max(w, ZerosLike(w))
+	return Mul(w, squaredArcoshOver(Mul(l.k, w)))
+}
+
+// centroid returns the Lorentz centroid of each node and its neighbours, weighted by attention,
+//
+//	c_i = s_i / (√k·√(−⟨s_i, s_i⟩)),   s_i = Σ_j α_ij x_j,
+//
+// (RieGrace, attentive aggregation; the centre of mass of Law et al. 2019). With the times √k·x₀ = γ the root is one
+// of γ_s² − k‖s‖², which is 1 or more as the weights sum to 1, and is kept so where rounding says less.
+//
+// Shapes: x [N, d] points, target and source [N, 1] the attention scores (see encoder.Propagation.Attend); returns points [N, d].
+// Gradients flow to x, the scores and k.
+func (l lorentz) centroid(near encoder.Propagation, x, target, source *Node) *Node {
+	rows := InsertAxes(Concatenate([]*Node{l.factor(x), x}, -1), 1)
+	sums := Squeeze(near.Attend(rows, target, source), 1)
+	time, space := SliceAxis(sums, -1, AxisRange(0, 1)), SliceAxis(sums, -1, AxisRange(1))
+	square := Sub(Square(time), l.bend(space))
+	return Div(space, Sqrt(Max(square, OnesLike(square))))
+}
+
+// bend is k‖x‖², [N, 1].
+func (l lorentz) bend(x *Node) *Node { return Mul(l.k, squaredNorms(x)) }
+
+// factor is γ = √(1 + k‖x‖²) = √k·x₀, [N, 1].
+func (l lorentz) factor(x *Node) *Node { return Sqrt(AddScalar(l.bend(x), 1)) }
+
+// squaredNorms returns those of rows, [N, 1].
+func squaredNorms(x *Node) *Node { return InsertAxes(ReduceSum(Square(x), -1), -1) }
+
+// sinhOverRoot is sinh(√q)/√q for q ≥ 0, by its Taylor series below 1, where the difference of exponentials cancels.
+func sinhOverRoot(q *Node) *Node {
+	return series(q, 1, []float64{1, 1. / 6, 1. / 120, 1. / 5040, 1. / 362880, 1. / 39916800}, func(q *Node) *Node {
+		r := Sqrt(q)
+		return Div(MulScalar(Sub(Exp(r), Exp(Neg(r))), 0.5), r)
+	})
+}
+
+// arsinhOverRoot is arsinh(√q)/√q for q ≥ 0.
+func arsinhOverRoot(q *Node) *Node {
+	return series(q, 1./16, []float64{1, -1. / 6, 3. / 40, -5. / 112, 35. / 1152, -63. / 2816}, func(q *Node) *Node {
+		r := Sqrt(q)
+		return Div(Log(Add(r, Sqrt(AddScalar(q, 1)))), r)
+	})
+}
+
+// squaredArcoshOver is arcosh²(1+u)/u for u ≥ 0, 2 at 0. From arcsin² x = ½·Σ (2x)^{2n}/(n²·C(2n,n)) and
+// arcosh(1+u) = 2·arsinh √(u/2), its series is 2·Σ (−1)^{n+1} 2ⁿu^{n−1}/(n²·C(2n,n)).
+func squaredArcoshOver(u *Node) *Node {
+	return series(u, 1./8, []float64{2, -1. / 3, 4. / 45, -1. / 35, 16. / 1575, -8. / 2079}, func(u *Node) *Node {
+		return Div(Square(Log(Add(AddScalar(u, 1), Sqrt(Mul(u, AddScalar(u, 2)))))), u)
+	})
+}
+
+// series is a power series in q below a bound and a closed form from it on. Each is only handed numbers of its own range, so
+// that the gradient of the other is never NaN.
+func series(q *Node, bound float64, coefficients []float64, closed func(q *Node) *Node) *Node {
+	edge := Scalar(q.Graph(), q.DType(), bound)
+	small, sum := Min(q, edge), Scalar(q.Graph(), q.DType(), 0)
+	for _, c := range slices.Backward(coefficients) {
+		sum = AddScalar(Mul(sum, small), c)
+	}
+	return Where(LessThan(q, edge), sum, closed(Max(q, edge)))
+}
+
+// trianglesPerReference is how many triangles share a reference node, and with it the search for its distances.
+const trianglesPerReference = 64
+
+// observedCurvature estimates the curvature of a graph by how far its triangles miss the parallelogram law (Gu et al. 2019;
+// RieGrace's observed curvature). For a node m, two of its neighbours b and c, and a reference node a,
+//
+//	ξ(m; b, c; a) = [ d²(a,m) + d²(b,c)/4 − (d²(a,b) + d²(a,c))/2 ] / (2·d(a,m)),
+//
+// in hops: 0 on a line, −1 where a tree branches, 1/8 in a clique. It returns the mean over triangles drawn at random, of
+// nodes in one component, and 0 for a graph without any. Directions of edges don't count. O(triangles/64 · (nodes + edges)).
+func observedCurvature(a *datasets.Adjacency, triangles int, rng *rand.Rand) float64 {
+	undirected := a.Undirected()
+	if undirected.NumNodes() == 0 {
+		return 0
+	}
+	sum, count := 0.0, 0
+	for drawn := 0; drawn < triangles; drawn += trianglesPerReference {
+		reference := int32(rng.IntN(undirected.NumNodes()))
+		hops, reached := hopsFrom(&undirected, reference)
+		for range min(trianglesPerReference, triangles-drawn) {
+			m := reached[rng.IntN(len(reached))]
+			b, c, ok := twoOf(undirected.Neighborhood(int(m)), rng)
+			if !ok || m == reference || b == reference || c == reference {
+				continue
+			}
+			sum += deviation(hops[m], hops[b], hops[c], apart(&undirected, b, c))
+			count++
+		}
+	}
+	return sum / float64(max(1, count))
+}
+
+// deviation is ξ from the distances of a to m, b and c, and of b to c.
+func deviation(am, ab, ac, bc int32) float64 {
+	square := func(x int32) float64 { return float64(x) * float64(x) }
+	return (square(am) + square(bc)/4 - (square(ab)+square(ac))/2) / (2 * float64(am))
+}
+
+// apart is the distance of two nodes that have a neighbour in common.
+func apart(a *datasets.Adjacency, b, c int32) int32 {
+	if _, adjacent := slices.BinarySearch(a.Neighborhood(int(b)), c); adjacent {
+		return 1
+	}
+	return 2
+}
+
+// twoOf draws two of the neighbours, unless there are fewer.
+func twoOf(neighbors []int32, rng *rand.Rand) (b, c int32, ok bool) {
+	if len(neighbors) < 2 {
+		return 0, 0, false
+	}
+	i, j := rng.IntN(len(neighbors)), rng.IntN(len(neighbors)-1)
+	if j >= i {
+		j++
+	}
+	return neighbors[i], neighbors[j], true
+}
+
+// hopsFrom returns the distance of each node from one of them, breadth first, and the nodes within reach.
+func hopsFrom(a *datasets.Adjacency, from int32) (hops, reached []int32) {
+	hops, reached = slices.Repeat([]int32{-1}, a.NumNodes()), []int32{from}
+	hops[from] = 0
+	for next := 0; next < len(reached); next++ {
+		i := reached[next]
+		for _, j := range a.Neighborhood(int(i)) {
+			if hops[j] < 0 {
+				hops[j] = hops[i] + 1
+				reached = append(reached, j)
+			}
+		}
+	}
+	return hops, reached
+}

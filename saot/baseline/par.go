@@ -1,0 +1,45 @@
+package baseline
+
+import (
+	"math/rand/v2"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// ParSettings are those of graph partitioning, SS-GCNs' second pretext task.
+type ParSettings struct {
+	PretextSettings
+	Parts int `json:"parts"` // 14, the most frequent of the reference's recipes; it searches 8 to 16
+}
+
+func parDefaults(dataset string, p Preset) Settings {
+	return &ParSettings{PretextSettings: pretextDefaults(dataset, 1000, p), Parts: 14}
+}
+
+// Validate lists every field out of range.
+func (s *ParSettings) Validate() error {
+	r := s.validate("gcn-par")
+	r.check(s.Parts >= 2, "parts", s.Parts, "2 or more")
+	return r.err()
+}
+
+// newPar is the learner that tells the parts of a balanced partition of the graph apart (You et al. 2020, "graph
+// partitioning"). Departure: the partition is ours in place of METIS's, with a cut of the same size; see partition. Diagnostic
+// of the report: "cut", the share of edges between parts.
+func newPar(b Build) (continual.Learner, error) {
+	s := *b.Settings.(*ParSettings)
+	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,
+		sort: func(g *datasets.Graph, rng *rand.Rand) ([]int, map[string]float64) {
+			part := partition(&g.Adjacency, s.Parts, rng)
+			cut := 0.0
+			for i := range part {
+				for _, j := range g.Adjacency.Neighborhood(i) {
+					if part[i] != part[j] {
+						cut += 1 / float64(len(g.Adjacency.Neighbors))
+					}
+				}
+			}
+			return part, map[string]float64{"cut": cut}
+		}})
+}

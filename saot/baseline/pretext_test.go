@@ -1,0 +1,239 @@
+package baseline
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// pretextMethods are the three.
+var pretextMethods = []Method{GCNClu, GCNPar, GCNComp}
+
+// pretextGraph has three dense parts, whose features differ, and a node without edges.
+func pretextGraph(t *testing.T, n int, name uint64) *datasets.Graph {
+	a := drawnGraph(t, n, name, func(i, j int) float64 { // j < i
+		switch {
+		case i == n-1:
+			return 0
+		case i%3 == j%3:
+			return 0.6
+		}
+		return 0.05
+	})
+	x := gaussian(n, 6, seed.Stream(name, "features"))
+	g := &datasets.Graph{Adjacency: *a, Features: datasets.Features{Rows: n, Cols: 6}}
+	for i := range n {
+		x.RawRowView(i)[i%3] += 3
+		for _, v := range x.RawRowView(i) {
+			g.Features.Dense = append(g.Features.Dense, float32(v))
+		}
+	}
+	return g
+}
+
+// pretextLearner makes a small learner for a graph.
+func pretextLearner(t *testing.T, e *engine.Engine, m Method, g *datasets.Graph, change map[string]string) *pretext {
+	s := m.Defaults("synthetic", FastPreset)
+	for _, pair := range [][2]string{{"hidden", "5"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"}} {
+		_ = Set(s, pair[0], pair[1]) // not every method has each
+	}
+	for name, value := range change {
+		require.NoError(t, Set(s, name, value))
+	}
+	l, err := NewCompared(m, Build{Engine: e, Seed: 7, Settings: s,
+		Stream: Stream{Features: g.Features.Cols, Sizes: []encoder.Size{encoder.SizeOf(g)}}})
+	require.NoError(t, err)
+	return l.(*pretext)
+}
+
+// evaluate runs a graph function over what a training step is given, and returns its first output.
+func (l *pretext) evaluate(t *testing.T, g *datasets.Graph, f func(in []*Node) *Node) ([]float32, []*tensors.Tensor) {
+	in, err := l.graphs.Upload(g, nil)
+	require.NoError(t, err)
+	defer in.Release()
+	targets, _, err := l.targets(context.Background(), g, in.Rows, seed.Stream(l.seed, "targets", 0))
+	require.NoError(t, err)
+	require.Len(t, targets, l.inputs())
+	kept := dropoutMask(g.NumNodes(), in.Rows, l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", 0, 0))
+	run, err := l.net.Func("test", func(in []*Node) []*Node { return []*Node{f(in)} })
+	require.NoError(t, err)
+	out, err := run.Call(slices.Concat(targets, []*tensors.Tensor{kept}, in.Tensors())...)
+	require.NoError(t, err)
+	data, err := tensors.CopyFlatData[float32](out[0])
+	require.NoError(t, err)
+	return data, append(targets, kept)
+}
+
+// matrixOf is a tensor's first rows.
+func matrixOf(data []float32, rows, cols int) *mat.Dense {
+	m := matrix(rows, cols)
+	for i := range m.RawMatrix().Data {
+		m.RawMatrix().Data[i] = float64(data[i])
+	}
+	return m
+}
+
+// operatorOf is Â = D^{−1/2}(A+I)D^{−1/2}, or the same of A alone, in float64.
+func operatorOf(a *datasets.Adjacency, selfLoops bool) *mat.Dense {
+	n := a.NumNodes()
+	m, loop := matrix(n, n), 0.0
+	if selfLoops {
+		loop = 1
+	}
+	degree := func(i int) float64 { return max(1, float64(len(a.Neighborhood(i)))+loop) }
+	for i := range n {
+		m.Set(i, i, loop/degree(i))
+		for _, j := range a.Neighborhood(i) {
+			m.Set(i, int(j), 1/math.Sqrt(degree(i)*degree(int(j))))
+		}
+	}
+	return m
+}
+
+// lossOf is a method's loss in float64, from the formulas of its type.
+func lossOf(m Method, prediction, target *mat.Dense, parts int) (loss float64) {
+	n, k := prediction.Dims()
+	for i := range n {
+		normaliser := 0.0
+		for c := range parts {
+			normaliser += math.Exp(prediction.At(i, c))
+		}
+		for c := range k {
+			if m == GCNComp {
+				loss += 100 * math.Abs(prediction.At(i, c)-target.At(i, c)) / float64(n*k)
+			} else if target.At(i, c) == 1 {
+				loss -= math.Log(math.Exp(prediction.At(i, c))/normaliser) / float64(n)
+			}
+		}
+	}
+	return loss
+}
+
+func TestPretextLossAgainstFloat64(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := pretextGraph(t, 22, 1)
+		for _, m := range pretextMethods {
+			l := pretextLearner(t, e, m, g, nil)
+			require.NoError(t, l.newHead(0))
+			value := func(name string, rows, cols int) *mat.Dense {
+				data, err := l.net.Value(name)
+				require.NoError(t, err)
+				return matrixOf(data, rows, cols)
+			}
+			got, inputs := l.evaluate(t, g, func(in []*Node) *Node { return l.loss(l.predict(in), in[:l.inputs()]) })
+			flat := func(k, cols int) *mat.Dense {
+				data, err := tensors.CopyFlatData[float32](inputs[k])
+				require.NoError(t, err)
+				return matrixOf(data, 22, cols)
+			}
+			a := operatorOf(&g.Adjacency, m != GCNComp)
+			var h, prediction mat.Dense
+			h.Product(a, dense(&g.Features), value(pretextWeight, 6, l.Hidden))
+			h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)
+			embedding, err := l.Embed(context.Background(), g)
+			require.NoError(t, err)
+			if m != GCNComp { // the embedding is propagated by Â in all three
+				require.True(t, mat.EqualApprox(&h, matrixOf(embedding.Data, 22, l.Hidden), 1e-5))
+			}
+			h.MulElem(&h, flat(len(inputs)-1, l.Hidden)) // dropout
+			prediction.Product(a, &h, value(pretextHead, l.Hidden, l.width()))
+			require.InDelta(t, lossOf(m, &prediction, flat(0, l.width()), 3), float64(got[0]), 1e-4, m)
+		}
+	})
+}
+
+// The targets are the whole of what the loss is about: every node counts alike, and groups that do not occur are closed.
+func TestPretextTargetsOfSmallGraphs(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	g := pretextGraph(t, 9, 1)
+	for _, m := range pretextMethods {
+		many := map[Method]string{GCNClu: "clusters", GCNPar: "parts", GCNComp: "components"}[m]
+		l := pretextLearner(t, e, m, g, map[string]string{many: "20", "dropout": "0"})
+		report, err := l.Learn(context.Background(), 0, g, nil)
+		require.NoError(t, err)
+		require.Less(t, report.LastLoss[0].Value, report.FirstLoss[0].Value, m)
+		if m != GCNComp {
+			require.Less(t, report.FirstLoss[0].Value, math.Log(20)-0.4, "nine groups are open, not twenty")
+		}
+	}
+}
+
+// What a method is trained to tell, it learns to tell.
+func TestPretextLearnsItsPuzzle(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := pretextGraph(t, 60, 2)
+		for _, m := range pretextMethods {
+			l := pretextLearner(t, e, m, g, map[string]string{"epochs": "60", "hidden": "16"})
+			report, err := l.Learn(context.Background(), 0, g, nil)
+			require.NoError(t, err)
+			first, last := report.FirstLoss[0].Value, report.LastLoss[0].Value
+			t.Logf("%v: loss %.3f to %.3f, %v", m, first, last, report.Diagnostics)
+			require.Less(t, last, map[Method]float64{GCNClu: 0.4, GCNPar: 0.4, GCNComp: 0.9}[m]*first, m)
+			require.NotEmpty(t, report.Diagnostics)
+		}
+	})
+}
+
+func TestPretextHeadIsNewForEachTask(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	g := pretextGraph(t, 22, 1)
+	for _, m := range pretextMethods {
+		trained, headless := pretextLearner(t, e, m, g, nil), pretextLearner(t, e, m, g, nil)
+		first, err := trained.Learn(context.Background(), 0, g, nil)
+		require.NoError(t, err)
+		var file bytes.Buffer
+		require.NoError(t, trained.Save(&file))
+		require.NoError(t, headless.Load(&file))
+		require.NoError(t, headless.net.SetValue(pretextHead, make([]float32, headless.Hidden*headless.width())))
+		a, err := trained.Learn(context.Background(), 1, g, nil)
+		require.NoError(t, err)
+		b, err := headless.Learn(context.Background(), 1, g, nil)
+		require.NoError(t, err)
+		require.Equal(t, a.FirstLoss, b.FirstLoss, "nothing of the first task's head is left")
+		require.Equal(t, a.LastLoss, b.LastLoss)
+		require.Greater(t, a.FirstLoss[0].Value, first.LastLoss[0].Value)
+
+		require.NoError(t, trained.newHead(0))
+		one, err := trained.net.Value(pretextHead)
+		require.NoError(t, err)
+		require.NoError(t, trained.newHead(1))
+		two, err := trained.net.Value(pretextHead)
+		require.NoError(t, err)
+		require.NotEqual(t, one, two)
+	}
+}
+
+func TestDropoutMask(t *testing.T) {
+	mask, err := tensors.CopyFlatData[float32](dropoutMask(400, 410, 50, 0.25, seed.Stream(1)))
+	require.NoError(t, err)
+	kept := 0
+	for _, v := range mask[:400*50] {
+		if v != 0 {
+			require.Equal(t, float32(4.0/3), v)
+			kept++
+		}
+	}
+	require.InDelta(t, 0.75, float64(kept)/(400*50), 0.02)
+	require.Equal(t, make([]float32, 10*50), mask[400*50:])
+	none := dropoutMask(3, 3, 2, 0, seed.Stream(1))
+	defer nn.Release(none)
+	require.True(t, none.Equal(nn.Filled(1, 3, 2)))
+}

@@ -1,0 +1,212 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// PUMASettings are those of PUMA, its reference's.
+type PUMASettings struct {
+	Hidden       int     `json:"hidden"`        // of both hidden layers; 512
+	LearningRate float64 `json:"learning_rate"` // of Adam; 1e-3
+	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
+	Epochs       int     `json:"epochs"`        // steps on the memory, twice a task; 500
+	Threshold    float64 `json:"threshold"`     // least probability of a pseudo-label that is used; 0
+	InnerSteps   int     `json:"inner_steps"`   // steps for each encoder, with Adam afresh; 10
+	// CaT's budgets; 100 encoders, 4,096 wide.
+	CondensationSettings
+}
+
+func pumaDefaults(dataset string, p Preset) Settings {
+	s := &PUMASettings{Hidden: 512, LearningRate: 1e-3, L2: 5e-4, Epochs: 500, InnerSteps: 10, CondensationSettings: CondensationSettings{
+		Budget: condensedBudget(dataset), Encoders: 100, Width: 4096, FeatureRate: 1e-3}}
+	if p == FastPreset { // a fifth of the steps, each longer
+		s.Epochs, s.Encoders, s.FeatureRate = 100, 20, 0.01
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *PUMASettings) Validate() error {
+	r := ranges{method: "puma"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
+	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	r.check(s.Threshold >= 0 && s.Threshold <= 1, "threshold", s.Threshold, "a value in [0, 1]")
+	r.check(s.InnerSteps >= 1, "inner_steps", s.InnerSteps, "1 or more")
+	s.CondensationSettings.check(&r)
+	return r.err()
+}
+
+// puma is PUMA, the pseudo-label guided memory bank (Liu, Qiu and Huang 2024): CaT with three changes. A task is condensed
+// twice: first as CaT does it; then a network trained on the memories so made says what the nodes without a label are, and those
+// that it takes to be of class c join the train nodes of c in the mean that the second condensation matches,
+//
+//	c = { i ∈ train : y_i = c } ∪ { i ∉ train ∪ valid : argmax p_i = c and max p_i ≥ threshold }.
+//
+// The random encoders are few and wide, with several steps for each and X propagated once. And the network, a GCN of three layers,
+// begins anew after every task and is trained as if it had neither edges nor biases,
+//
+//	logits = ReLU(ReLU(X̃·W₁)·W₂)·W₃,
+//
+// which is exact on memories; tasks are classified with their edges. In task-il the same scores are compared within a task. Departures
+// from the reference: pseudo-labels are those of class-il in both settings, and each task's follow when it comes, not after a first
+// pass over the stream, with the same outcome.
+type puma struct {
+	PUMASettings
+	seed        uint64
+	condenser   *condenser
+	network     *memoryTrainer
+	plain, bank memoryBank // condensed by train nodes alone, and with pseudo-labels
+	seen        int
+}
+
+func newPUMA(b Build) (continual.Supervised, error) {
+	l := &puma{PUMASettings: *b.Settings.(*PUMASettings), seed: b.Seed}
+	var err error
+	if l.condenser, err = newCondenser(b, l.CondensationSettings, l.InnerSteps, 0.8); err != nil {
+		return nil, err
+	}
+	c, err := newClassifier(b, []int{l.Hidden, l.Hidden}, seed.Stream(b.Seed, "weights"))
+	if err != nil {
+		return nil, err
+	}
+	l.network = &memoryTrainer{classifier: c, epochs: l.Epochs, memory: nn.NewGraphs(b.Stream.Features, l.memorySizes(b))}
+	l.network.trainer, err = c.Trainer("puma", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
+		return []*Node{crossEntropy(edgeFreeLogits(c, nn.Take(in[3:])), in[0], in[1], in[2])}
+	})
+	return l, err
+}
+
+// edgeFreeLogits returns a classifier's scores without its propagation and its biases, which then stay 0.
+func edgeFreeLogits(c *classifier, in nn.Nodes) *Node {
+	g := in.FeaturesT.Graph()
+	h := in.Times(c.Node(g, weightName(1)))
+	for layer := 2; layer < len(c.widths); layer++ {
+		h = MatMul(nn.ReLU(h), c.Node(g, weightName(layer)))
+	}
+	return h
+}
+
+// Learn condenses the task, labels its nodes, condenses it again and trains on the memory. Diagnostics of the report: those of
+// condenser.condense, of the first condensation with "plain_" before them, and "pseudo_labels", how many nodes were given one.
+func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+	l.seen = t.End
+	report := &continual.TaskReport{Task: task, Diagnostics: map[string]float64{}}
+	members := trainByClass(t)
+	err := l.pass(ctx, task, t, &l.plain, members, "plain_", &continual.TaskReport{Diagnostics: report.Diagnostics}, observe)
+	if err == nil {
+		members, err = l.withPseudoLabels(t, members, report.Diagnostics)
+	}
+	if err == nil {
+		err = l.pass(ctx, task, t, &l.bank, members, "", report, observe)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("baseline: puma: task %d: %w", task+1, err)
+	}
+	report.Seconds += report.Diagnostics["plain_condensation_seconds"] + report.Diagnostics["condensation_seconds"]
+	return report, nil
+}
+
+// pass condenses a task into a bank and trains the network anew on it.
+func (l *puma) pass(ctx context.Context, task int, t *continual.Labeled, bank *memoryBank, members [][]int32, name string, report *continual.TaskReport, observe func(continual.Step)) error {
+	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: members, observe: observe,
+		stream: func(part ...any) *rand.Rand {
+			return seed.Stream(l.seed, slices.Concat([]any{"condense", name, task}, part)...)
+		}}, name, report.Diagnostics)
+	if err != nil {
+		return err
+	}
+	*bank = append(*bank, set)
+	if err := l.network.redraw(seed.Stream(l.seed, "weights", name, task)); err != nil {
+		return err
+	}
+	return l.network.train(ctx, task, *bank, l.seen, report, observe)
+}
+
+// withPseudoLabels adds to the train nodes of each class of a task the nodes that the network takes to be of it.
+func (l *puma) withPseudoLabels(t *continual.Labeled, train [][]int32, diagnostics map[string]float64) ([][]int32, error) {
+	logits, err := l.network.scores(t.Graph, t.End)
+	if err != nil {
+		return nil, fmt.Errorf("pseudo-labels: %w", err)
+	}
+	pseudo := pseudoLabels(t, logits, l.Threshold)
+	members := make([][]int32, len(train))
+	for class := range train {
+		members[class] = slices.Concat(train[class], pseudo[class])
+		diagnostics["pseudo_labels"] += float64(len(pseudo[class]))
+	}
+	return members, nil
+}
+
+// pseudoLabels returns the nodes that logits take to be of each class of a task, with a probability of at least the threshold; train
+// and valid nodes are left out, and nodes taken to be of an earlier task's class count for none.
+func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold float64) [][]int32 {
+	all := make([][]int32, t.End-t.First)
+	labelled := make([]bool, logits.Rows)
+	for _, node := range slices.Concat(t.Train, t.Valid) {
+		labelled[node] = true
+	}
+	for i := range logits.Rows {
+		row := logits.Data[i*logits.Cols : (i+1)*logits.Cols]
+		best, sum := winner(row), 0.0
+		for _, v := range row {
+			sum += math.Exp(float64(v - row[best]))
+		}
+		if !labelled[i] && best >= t.First && 1/sum >= threshold {
+			all[best-t.First] = append(all[best-t.First], int32(i))
+		}
+	}
+	return all
+}
+
+// Logits scores nodes with all edges of their graph.
+func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.network.scores(g, l.seen)
+}
+
+// Save writes the network and both memories.
+func (l *puma) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	err := l.network.Save(out)
+	for _, part := range []any{l.plain, l.bank, l.seen} {
+		if err == nil {
+			err = out.Encode(part)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("baseline: puma: %w", err)
+	}
+	return nil
+}
+
+// Load restores them.
+func (l *puma) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	err := l.network.Load(in)
+	l.plain, l.bank = nil, nil
+	for _, part := range []any{&l.plain, &l.bank, &l.seen} {
+		if err == nil {
+			err = in.Decode(part)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("baseline: puma: %w", err)
+	}
+	return nil
+}

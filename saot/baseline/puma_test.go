@@ -1,0 +1,123 @@
+package baseline
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+)
+
+// smallPUMA is PUMA's fast settings, smaller still.
+func smallPUMA() *PUMASettings {
+	s := pumaDefaults("synthetic", FastPreset).(*PUMASettings)
+	s.Hidden, s.Epochs, s.Encoders, s.InnerSteps, s.Width, s.Budget = 16, 100, 3, 5, 32, 8
+	return s
+}
+
+// By hand: of seven nodes, 0 is train and 1 valid; the task's classes are columns 2 and 3.
+func TestPseudoLabelsByHand(t *testing.T) {
+	task := &continual.Labeled{Train: []int32{0}, Valid: []int32{1}, First: 2, End: 4}
+	logits := &continual.Embedding{Rows: 7, Cols: 4, Data: []float32{
+		0, 0, 9, 0, // train
+		0, 0, 9, 0, // valid
+		0, 0, 9, 0, // class 2, nearly sure
+		0, 0, 1, 9, // class 3, nearly sure
+		9, 0, 1, 2, // an earlier task's
+		0, 0, 1, 0, // class 2 with e/(e+3) = 0.475
+		0, 0, 0, 0, // nothing to tell: the first column, an earlier task's
+	}}
+	require.Equal(t, [][]int32{{2, 5}, {3}}, pseudoLabels(task, logits, 0))
+	require.Equal(t, [][]int32{{2, 5}, {3}}, pseudoLabels(task, logits, 0.47))
+	require.Equal(t, [][]int32{{2}, {3}}, pseudoLabels(task, logits, 0.48))
+}
+
+// What joins the condensation is the train nodes with their labels and nodes without one, never a valid node.
+func TestPseudoLabelsJoinTheTrainNodes(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream := smallStream(t)
+	task := shownTasks(t, stream)[0]
+	b := smallBuild(e, stream, smallPUMA())
+	made, err := newPUMA(b)
+	require.NoError(t, err)
+	l := made.(*puma)
+	report, err := l.Learn(context.Background(), 0, task, nil)
+	require.NoError(t, err)
+	train, diagnostics := trainByClass(task), map[string]float64{}
+	members, err := l.withPseudoLabels(task, train, diagnostics)
+	require.NoError(t, err)
+	hidden := task.Graph.NumNodes() - len(task.Train) - len(task.Valid)
+	require.Equal(t, float64(hidden), diagnostics["pseudo_labels"], "threshold 0 and no earlier task: every node without a label")
+	require.Equal(t, float64(hidden), report.Diagnostics["pseudo_labels"])
+	for class := range members {
+		require.Equal(t, train[class], members[class][:len(train[class])])
+		for _, node := range members[class][len(train[class]):] {
+			require.Equal(t, int32(-1), task.Columns[node])
+		}
+	}
+	require.NotEqual(t, l.plain[0].Features, l.bank[0].Features)
+}
+
+func TestPUMAReadsNoHiddenLabels(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream, s := smallStream(t), smallPUMA()
+	s.Encoders, s.Epochs = 2, 2
+	requireBlindToHiddenLabels(t, func() continual.Supervised {
+		l, err := newPUMA(smallBuild(e, stream, s))
+		require.NoError(t, err)
+		return l
+	}, shownTasks(t, stream))
+}
+
+// Without edges and with biases of 0 the network that is trained is the one that classifies, and training leaves the biases at 0.
+func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream := smallStream(t)
+	made, err := newPUMA(smallBuild(e, stream, smallPUMA()))
+	require.NoError(t, err)
+	l := made.(*puma)
+	for k, task := range shownTasks(t, stream) {
+		_, err := l.Learn(context.Background(), k, task, nil)
+		require.NoError(t, err)
+	}
+	c := l.network.classifier
+	for layer := 1; layer <= 3; layer++ {
+		bias, err := c.Value(biasName(layer))
+		require.NoError(t, err)
+		require.Equal(t, make([]float32, len(bias)), bias)
+	}
+	memory, rows := l.bank.graph(c.widths[0], l.seen)
+	in, err := c.graphs.Upload(memory, nil)
+	require.NoError(t, err)
+	defer in.Release()
+	f, err := c.Func("edge-free", func(in []*Node) []*Node { return []*Node{edgeFreeLogits(c, nn.Take(in))} })
+	require.NoError(t, err)
+	got, _, err := nn.Rows(f, in)
+	require.NoError(t, err)
+	want, _, err := nn.Rows(c.score, in)
+	require.NoError(t, err)
+	require.InDeltaSlice(t, want, got, 1e-5)
+	require.Len(t, rows, 16)
+}
+
+func TestPUMAForgetsLessThanFineTuning(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream := smallStream(t)
+	l, err := newPUMA(smallBuild(e, stream, smallPUMA()))
+	require.NoError(t, err)
+	puma, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))
+	t.Logf("AP and AF: PUMA %.1f, %.1f; fine-tuning %.1f, %.1f", puma.AP, puma.AF, plain.AP, plain.AF)
+	require.Greater(t, puma.AF, plain.AF+20)
+}

@@ -1,0 +1,314 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// TACOSettings are those of TACO, its reference's.
+type TACOSettings struct {
+	Hidden       int     `json:"hidden"`        // 48
+	LearningRate float64 `json:"learning_rate"` // of Adam; 0.01
+	Epochs       int     `json:"epochs"`        // full-batch steps per task; 50
+	Buffer       int     `json:"buffer"`        // train nodes of all tasks that are merged last; 200
+	Reduction    float64 `json:"reduction"`     // r, the share of nodes that coarsening takes away; 0.5
+}
+
+func tacoDefaults(_ string, p Preset) Settings {
+	s := &TACOSettings{Hidden: 48, LearningRate: 0.01, Epochs: 50, Buffer: 200, Reduction: 0.5}
+	if p == FastPreset {
+		s.Epochs = 20
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *TACOSettings) Validate() error {
+	r := ranges{method: "taco"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
+	r.check(s.Buffer >= 0, "buffer", s.Buffer, "0 or more")
+	r.check(s.Reduction >= 0 && s.Reduction < 1, "reduction", s.Reduction, "a value in [0, 1)")
+	return r.err()
+}
+
+// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network goes on training on the union of the task's
+// graph and a coarsened graph of all that came before, which is then coarsened in turn,
+//
+//	G_t = G^r_{t−1} ∪ task t,   A^r = [CACᵀ ≠ 0] without its diagonal,   X^r = C̄X,   y^r = argmax C̄Y,
+//
+// C being the projection of a coarsening (see coarsening.projection), C̄ the same with rows that sum to 1, and Y the one-hot labels
+// of train and valid nodes. The coarsening merges nodes that the first layer embeds alike, and nodes of a reservoir of train nodes
+// last. A random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean cross-entropy over the train
+// nodes of G_t with the softmax over all classes of the stream, as in the reference; in task-il the scores are compared within a task.
+//
+// Where a graph has many components the target of (1−r)·N nodes cannot be met, since only edges merge: coarsening then stops where
+// edges end. Departures from the reference: its C is cast to integers, which wipes out the features of merged nodes; it
+// weighs a merged node's features by the rows of C, which do not sum to 1; its biases start at random; and it lets Adam go on from
+// task to task. Like it in effect, though not in intention, the last epoch's weights are kept. Directions of edges are not used in
+// training.
+type taco struct {
+	TACOSettings
+	classes int
+	seed    uint64
+	network *classifier
+	trainer *nn.Trainer
+	hidden  *engine.Func
+	memory  coarseMemory
+	seen    int
+}
+
+func newTACO(b Build) (continual.Supervised, error) {
+	l := &taco{TACOSettings: *b.Settings.(*TACOSettings), classes: b.Stream.Classes, seed: b.Seed}
+	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, l.joinedSizes(b.Stream.Sizes))
+	var err error
+	if l.network, err = newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights")); err != nil {
+		return nil, err
+	}
+	for layer := 1; layer <= 2; layer++ { // ReLU's gain √2 (He et al. 2015)
+		w, err := l.network.Value(weightName(layer))
+		if err != nil {
+			return nil, err
+		}
+		for i := range w {
+			w[i] *= math.Sqrt2
+		}
+		if err := l.network.SetValue(weightName(layer), w); err != nil {
+			return nil, err
+		}
+	}
+	l.trainer, err = l.network.Trainer("taco", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total"}, func(in []*Node) []*Node {
+		return []*Node{crossEntropy(l.network.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.hidden, err = l.network.Func("hidden", func(in []*Node) []*Node {
+		g, n := in[0].Graph(), nn.Take(in)
+		h := Add(n.Hat.Apply(n.Times(l.network.Node(g, weightName(1)))), InsertAxes(l.network.Node(g, biasName(1)), 0))
+		return []*Node{unitRows(nn.ReLU(h))}
+	})
+	return l, err
+}
+
+// joinedSizes foresees the sizes of the graphs G_t, if all coarsening meets its target.
+func (s *TACOSettings) joinedSizes(tasks []encoder.Size) (all []encoder.Size) {
+	var joined encoder.Size
+	for _, size := range tasks {
+		kept := encoder.Size{Nodes: int((1 - s.Reduction) * float64(joined.Nodes))}
+		for _, n := range joined.Chunks {
+			kept.Chunks = append(kept.Chunks, int((1-s.Reduction)*float64(n)))
+		}
+		joined = unions([]encoder.Size{kept, size})[1]
+		all = append(all, joined)
+	}
+	return all
+}
+
+// Learn trains on the task joined with the coarsened graph and coarsens the two. Diagnostics of the report: "coarse_nodes" and
+// "coarse_edges", of the coarsened graph.
+func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+	joined, err := l.memory.join(t, l.classes, l.Buffer, seed.Stream(l.seed, "reservoir", task))
+	if err != nil {
+		return nil, fmt.Errorf("baseline: taco: task %d: %w", task+1, err)
+	}
+	l.seen = t.End
+	report := &continual.TaskReport{Task: task, Nodes: joined.Graph.NumNodes()}
+	embedded, err := l.train(ctx, task, joined, report, observe)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = l.memory.coarsen(joined, embedded, l.Reduction, seed.Stream(l.seed, "split", task))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("baseline: taco: task %d: %w", task+1, err)
+	}
+	report.Diagnostics = map[string]float64{"coarse_nodes": float64(l.memory.Graph.NumNodes()), "coarse_edges": float64(l.memory.Graph.Adjacency.NumEdges())}
+	return report, nil
+}
+
+// train trains the network on a graph and returns the first layer's embeddings of it, of norm 1, row major.
+func (l *taco) train(ctx context.Context, task int, m *coarseMemory, report *continual.TaskReport, observe func(continual.Step)) ([]float32, error) {
+	in, err := l.network.graphs.Upload(m.Graph, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Release()
+	var rows []labelled
+	for v, train := range m.Train {
+		if train {
+			rows = append(rows, labelled{row: v, column: winner(m.Votes[v]), end: l.classes, weight: 1})
+		}
+	}
+	labels := newSupervision(rows, in.Rows, l.classes)
+	defer nn.Release(labels.tensors()...)
+	inputs := slices.Concat(labels.tensors(), in.Tensors())
+	err = l.trainer.Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe,
+		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+	if err != nil {
+		return nil, err
+	}
+	embedded, _, err := nn.Rows(l.hidden, in)
+	return embedded, err
+}
+
+// winner returns the first class with the most votes.
+func winner(votes []float32) int {
+	best := 0
+	for c, v := range votes {
+		if v > votes[best] {
+			best = c
+		}
+	}
+	return best
+}
+
+// coarseMemory is what TACO keeps of the tasks seen, or that joined with another task.
+type coarseMemory struct {
+	Graph  *datasets.Graph // nil before the first task
+	Votes  [][]float32     // of each node, for each class; none where no member has a label
+	Train  []bool          // of each node
+	Buffer []int32         // the reservoir: where its nodes are now
+	Passed int             // train nodes that have gone past the reservoir
+}
+
+// join returns the memory and a task as one, the memory's nodes first.
+func (m *coarseMemory) join(t *continual.Labeled, classes, buffer int, rng *rand.Rand) (*coarseMemory, error) {
+	graphs, offset := []*datasets.Graph{{Adjacency: t.Graph.Adjacency.Undirected(), Features: t.Graph.Features}}, 0
+	if m.Graph != nil {
+		graphs, offset = append([]*datasets.Graph{m.Graph}, graphs...), m.Graph.NumNodes()
+	}
+	union, err := datasets.DisjointUnion(graphs...)
+	if err != nil {
+		return nil, err
+	}
+	n := t.Graph.NumNodes()
+	out := &coarseMemory{Graph: union, Votes: slices.Concat(m.Votes, make([][]float32, n)), Train: slices.Concat(m.Train, make([]bool, n)),
+		Buffer: slices.Clone(m.Buffer), Passed: m.Passed}
+	for _, node := range slices.Concat(t.Train, t.Valid) {
+		vote := make([]float32, classes)
+		vote[t.Columns[node]] = 1
+		out.Votes[offset+int(node)] = vote
+	}
+	for _, node := range t.Train {
+		out.Train[offset+int(node)] = true
+		out.reserve(int32(offset)+node, buffer, rng)
+	}
+	return out, nil
+}
+
+// reserve offers a node to the reservoir, which keeps all that were offered with equal probability (Vitter 1985, Algorithm R).
+func (m *coarseMemory) reserve(node int32, buffer int, rng *rand.Rand) {
+	m.Passed++
+	if len(m.Buffer) < buffer {
+		m.Buffer = append(m.Buffer, node)
+		return
+	}
+	if i := rng.IntN(m.Passed); i < buffer {
+		m.Buffer[i] = node
+	}
+}
+
+// trainShare is the share of nodes with votes that train the network after coarsening; the rest are the reference's valid nodes.
+const trainShare = 0.6
+
+// coarsen makes the memory the coarsened form of a joined one, whose nodes have embeddings of norm 1, row major.
+func (m *coarseMemory) coarsen(joined *coarseMemory, embedded []float32, reduction float64, rng *rand.Rand) error {
+	a := &joined.Graph.Adjacency
+	width := len(embedded) / a.NumNodes()
+	protected := make([]bool, a.NumNodes())
+	for _, node := range joined.Buffer {
+		protected[node] = true
+	}
+	p := coarsened(a, func(i, j int32) float64 {
+		return innerProduct(embedded[int(i)*width:int(i+1)*width], embedded[int(j)*width:int(j+1)*width])
+	}, protected, reduction)
+	adjacency, err := p.adjacency(a)
+	if err != nil {
+		return err
+	}
+	share := p.shares(a)
+	*m = coarseMemory{Graph: &datasets.Graph{Adjacency: adjacency, Features: p.features(&joined.Graph.Features, share)},
+		Votes: p.votes(joined.Votes, share), Train: make([]bool, p.clusters), Passed: joined.Passed}
+	for _, node := range joined.Buffer {
+		m.Buffer = append(m.Buffer, p.cluster[node])
+	}
+	m.draw(rng)
+	return nil
+}
+
+// draw chooses the nodes with votes that train the network.
+func (m *coarseMemory) draw(rng *rand.Rand) {
+	var voted []int
+	for v, votes := range m.Votes {
+		if len(votes) > 0 {
+			voted = append(voted, v)
+		}
+	}
+	rng.Shuffle(len(voted), func(i, j int) { voted[i], voted[j] = voted[j], voted[i] })
+	for _, v := range voted[:int(trainShare*float64(len(voted)))] {
+		m.Train[v] = true
+	}
+}
+
+func innerProduct(x, y []float32) (sum float64) {
+	for i, v := range x {
+		sum += float64(v) * float64(y[i])
+	}
+	return sum
+}
+
+// Logits scores nodes of a real graph.
+func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.network.scores(g, l.seen)
+}
+
+// Save writes the network and the coarsened graph.
+func (l *taco) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	err := l.network.Save(out)
+	for _, part := range []any{l.memory, l.seen} {
+		if err == nil {
+			err = out.Encode(part)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("baseline: taco: %w", err)
+	}
+	return nil
+}
+
+// Load restores them.
+func (l *taco) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	err := l.network.Load(in)
+	l.memory = coarseMemory{}
+	for _, part := range []any{&l.memory, &l.seen} {
+		if err == nil {
+			err = in.Decode(part)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("baseline: taco: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package baseline
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// smallTACO is TACO's settings, smaller.
+func smallTACO() *TACOSettings {
+	s := tacoDefaults("synthetic", PaperPreset).(*TACOSettings)
+	s.Hidden, s.Buffer = 16, 10
+	return s
+}
+
+// After every task the memory is a consistent graph of about half the nodes, buffer included, and most of its votes are right.
+func TestTACOMemoryStaysConsistent(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream := smallStream(t)
+	made, err := newTACO(smallBuild(e, stream, smallTACO()))
+	require.NoError(t, err)
+	l, train, before := made.(*taco), 0, 0
+	for k, task := range shownTasks(t, stream) {
+		report, err := l.Learn(context.Background(), k, task, nil)
+		require.NoError(t, err)
+		m := &l.memory
+		require.Equal(t, before+task.Graph.NumNodes(), report.Nodes)
+		before = m.Graph.NumNodes()
+		require.GreaterOrEqual(t, before, report.Nodes/2)
+		require.Less(t, before, report.Nodes*6/10, "few nodes of the toy have no edges")
+		require.Equal(t, float64(before), report.Diagnostics["coarse_nodes"])
+		require.Equal(t, before, m.Graph.Features.Rows)
+		require.Len(t, m.Votes, before)
+		require.Len(t, m.Train, before)
+		train += len(task.Train)
+		require.Equal(t, train, m.Passed)
+		require.Len(t, m.Buffer, 10)
+		voted, trained := 0, 0
+		for v := range m.Votes {
+			if len(m.Votes[v]) > 0 {
+				voted++
+				require.Less(t, winner(m.Votes[v]), task.End)
+			}
+			if m.Train[v] {
+				trained++
+				require.NotEmpty(t, m.Votes[v])
+			}
+		}
+		require.Equal(t, int(0.6*float64(voted)), trained)
+	}
+}
+
+// The old tasks' share of the memory shrinks, and the buffer's nodes are not merged while other edges are left.
+func TestTACOBufferKeepsItsNodes(t *testing.T) {
+	stream := smallStream(t)
+	task := shownTasks(t, stream)[0]
+	joined, err := (&coarseMemory{}).join(task, 4, 5, seed.Stream(1))
+	require.NoError(t, err)
+	embedded := make([]float32, joined.Graph.NumNodes()) // all alike, of width 1
+	for i := range embedded {
+		embedded[i] = 1
+	}
+	var m coarseMemory
+	require.NoError(t, m.coarsen(joined, embedded, 0.3, seed.Stream(2)))
+	row, want := make([]float32, joined.Graph.Features.Cols), make([]float32, joined.Graph.Features.Cols)
+	for i, node := range m.Buffer {
+		m.Graph.Features.CopyRow(int(node), row)
+		joined.Graph.Features.CopyRow(int(joined.Buffer[i]), want)
+		require.InDeltaSlice(t, want, row, 1e-6)
+		require.Equal(t, joined.Votes[joined.Buffer[i]], m.Votes[node])
+	}
+}
+
+// Every train node is as likely to stay in the reservoir as any other: 5 of 20, over 4,000 draws.
+func TestReservoirIsUniform(t *testing.T) {
+	count := make([]float64, 20)
+	for draw := range 4000 {
+		var m coarseMemory
+		rng := seed.Stream(8, draw)
+		for node := range int32(20) {
+			m.reserve(node, 5, rng)
+		}
+		require.Len(t, m.Buffer, 5)
+		for _, node := range m.Buffer {
+			count[node]++
+		}
+	}
+	for _, c := range count {
+		require.InDelta(t, 1000, c, 5*27.4) // five standard deviations of 4,000 draws at 1/4
+	}
+	var none coarseMemory
+	none.reserve(3, 0, seed.Stream(8))
+	require.Empty(t, none.Buffer)
+}
+
+func TestTACOReadsNoHiddenLabels(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream, s := smallStream(t), smallTACO()
+	s.Epochs = 3
+	requireBlindToHiddenLabels(t, func() continual.Supervised {
+		l, err := newTACO(smallBuild(e, stream, s))
+		require.NoError(t, err)
+		return l
+	}, shownTasks(t, stream))
+}
+
+// The coarsened graph's claim: the first task is forgotten less than by going on without it.
+func TestTACOForgetsLessThanFineTuning(t *testing.T) {
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	defer e.Close()
+	stream := smallStream(t)
+	l, err := newTACO(smallBuild(e, stream, smallTACO()))
+	require.NoError(t, err)
+	taco, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))
+	t.Logf("AP and AF: TACO %.1f, %.1f; fine-tuning %.1f, %.1f", taco.AP, taco.AF, plain.AP, plain.AF)
+	require.Greater(t, taco.AF, plain.AF+20)
+}

@@ -1,0 +1,258 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// traceMemory is what TRACE keeps of a task.
+type traceMemory struct {
+	Graph      *datasets.Graph // the proxies, which stand first, and the nodes around them
+	Proxies    int
+	Similarity float64       // mean cosine similarity of the proxies right after the task was learned
+	Encoder    frozenEncoder // the slow encoder then; nil where it is not kept, and of the task learned last
+}
+
+// keep chooses a task's proxies by the fast encoder's embeddings and returns what is stored of it.
+func (l *trace) keep(task int, g *datasets.Graph, z *continual.Embedding) *traceMemory {
+	wide := make([]float64, len(z.Data))
+	for i, v := range z.Data {
+		wide[i] = float64(v)
+	}
+	proxies := l.progressive(mat.NewDense(z.Rows, z.Cols, wide), seed.Stream(l.seed, "proxies", task))
+	nodes := around(&g.Adjacency, proxies, l.slow.Config.Depth(), l.Buffer, seed.Stream(l.seed, "subgraph", task))
+	return &traceMemory{Graph: g.Induced(nodes), Proxies: len(proxies)}
+}
+
+// smallShare is the share of all nodes below which a cluster is not halved (TRACE's public code).
+const smallShare = 0.2
+
+// progressive chooses node proxies by progressive clustering: k-means of all nodes into K clusters, whose compactness is the mean
+// distance of its nodes to its centre. If the variance of the compactness is below the threshold, the node nearest to each centre
+// is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c of the N nodes is clustered in
+// turn, into
+//
+//	K' = max(2, round(K·n_c/N)),
+//
+// unless K' is 2 and n_c/N below 0.2. Departures from the code: it goes breadth first, and a cluster stays whole if its parts would
+// make more than Proxies.
+func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int32) {
+	type part struct {
+		nodes []int32
+		k     int
+	}
+	n, _ := z.Dims()
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	queue := []part{{all, min(s.Clusters, s.Proxies, n)}}
+	for total := queue[0].k; len(queue) > 0; queue = queue[1:] {
+		p := queue[0]
+		clusters, loose := divide(z, p.nodes, p.k, s.Variance, rng)
+		for i, c := range clusters {
+			share := float64(len(c.nodes)) / float64(n)
+			k := max(2, int(math.RoundToEven(float64(p.k)*share)))
+			if !loose[i] || k == 2 && share < smallShare || total+k-1 > s.Proxies {
+				proxies = append(proxies, c.proxy)
+				continue
+			}
+			queue = append(queue, part{c.nodes, k})
+			total += k - 1
+		}
+	}
+	return proxies
+}
+
+// nodeCluster is a cluster of nodes.
+type nodeCluster struct {
+	nodes []int32
+	proxy int32 // the node nearest to the centre
+}
+
+// divide clusters some rows of the embeddings, and says which clusters are loose: none if the variance of the compactness is below
+// the threshold, otherwise those above its mean.
+func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Rand) (clusters []nodeCluster, loose []bool) {
+	_, cols := z.Dims()
+	rows := mat.NewDense(len(nodes), cols, nil)
+	for i, v := range nodes {
+		rows.SetRow(i, z.RawRowView(int(v)))
+	}
+	assign, centres := kmeans(rows, k, rng)
+	clusters = make([]nodeCluster, k)
+	nearest, compactness := slices.Repeat([]float64{math.Inf(1)}, k), make([]float64, k)
+	for i, c := range assign {
+		d := floats.Distance(rows.RawRowView(i), centres.RawRowView(c), 2)
+		clusters[c].nodes = append(clusters[c].nodes, nodes[i])
+		compactness[c] += d
+		if d < nearest[c] {
+			clusters[c].proxy, nearest[c] = nodes[i], d
+		}
+	}
+	for c := range clusters {
+		compactness[c] /= float64(len(clusters[c].nodes))
+	}
+	mean, variance := stat.PopMeanVariance(compactness, nil)
+	for _, c := range compactness {
+		loose = append(loose, variance >= threshold && c > mean)
+	}
+	return clusters, loose
+}
+
+// around returns the nodes within so many hops of the proxies: the proxies first, then hop by hop. Of a hop that exceeds the limit, so
+// many as fit are drawn at random. On a directed graph hops lead against the edges, as messages come.
+func around(a *datasets.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand) []int32 {
+	nodes, taken := slices.Clone(proxies), map[int32]bool{}
+	for _, v := range proxies {
+		taken[v] = true
+	}
+	for front := nodes; hops > 0; hops-- {
+		var next []int32
+		for _, v := range front {
+			for _, u := range a.Neighborhood(int(v)) {
+				if !taken[u] {
+					taken[u] = true
+					next = append(next, u)
+				}
+			}
+		}
+		if room := limit - len(nodes); len(next) > room {
+			rng.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+			return append(nodes, next[:room]...)
+		}
+		nodes, front = append(nodes, next...), next
+	}
+	return nodes
+}
+
+// room returns the padded size of all stored subgraphs: powers of two, so that few shapes occur in a run, and a function of the
+// subgraphs alone, so that a resumed run has the same.
+func (l *trace) room() (size encoder.Size) {
+	size.Nodes = l.Proxies
+	for _, m := range l.memories {
+		s := encoder.SizeOf(m.Graph)
+		size.Nodes = max(size.Nodes, s.Nodes)
+		for level, c := range s.Chunks {
+			if level == len(size.Chunks) {
+				size.Chunks = append(size.Chunks, 0)
+			}
+			size.Chunks[level] = max(size.Chunks[level], c)
+		}
+	}
+	above := func(x int) int { return 1 << bits.Len(uint(x)) } // the least power of two greater than x: one for padding
+	size.Nodes = above(size.Nodes)
+	for level, c := range size.Chunks {
+		size.Chunks[level] = above(c)
+	}
+	return size
+}
+
+// upload lays a stored subgraph out.
+func (l *trace) upload(m *traceMemory, size encoder.Size) (*tracedGraph, error) {
+	b, err := encoder.NewBatch(m.Graph, size)
+	if err != nil {
+		return nil, err
+	}
+	share := make([]float32, l.Proxies)
+	for i := range m.Proxies {
+		share[i] = 1 / float32(m.Proxies)
+	}
+	return &tracedGraph{Batch: b, share: tensors.FromFlatDataAndDimensions(share, len(share), 1)}, nil
+}
+
+// similarity returns the mean cosine similarity of a task's proxies by the slow encoder, on the clean subgraph.
+func (l *trace) similarity(m *traceMemory) (float64, error) {
+	p, err := l.upload(m, l.room())
+	if err != nil {
+		return 0, err
+	}
+	defer p.release()
+	z, projected, err := l.slow.Forward(p.Batch)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		for _, t := range append(projected, z) {
+			_ = t.FinalizeAll()
+		}
+	}()
+	var mean float64
+	err = tensors.ConstFlatData(z, func(flat []float32) { mean = meanSimilarity(flat[:m.Proxies*l.Out], l.Out) })
+	return mean, err
+}
+
+// meanSimilarity returns (1/n²)·Σ_ij cos(z_i, z_j), i = j included, of n rows of so many columns, which is the squared length of the
+// mean of the normalised rows. A task's retention R_τ is this figure of its proxies over that right after the task was learned.
+func meanSimilarity(z []float32, cols int) float64 {
+	mean, n := make([]float64, cols), len(z)/cols
+	for i := range n {
+		row := z[i*cols : (i+1)*cols]
+		norm := 1e-12
+		for _, v := range row {
+			norm += float64(v) * float64(v)
+		}
+		for c, v := range row {
+			mean[c] += float64(v) / math.Sqrt(norm) / float64(n)
+		}
+	}
+	return floats.Dot(mean, mean)
+}
+
+// frozenEncoder holds an encoder's variables.
+type frozenEncoder []frozenVariable
+
+type frozenVariable struct {
+	Name string
+	Dims []int
+	Data []float32
+}
+
+// snapshotEncoder copies an encoder's variables.
+func snapshotEncoder(e *encoder.Encoder) (all frozenEncoder, err error) {
+	for v := range e.Store().IterVariables() {
+		if v.Scope() != encoder.Scope {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", v.Path(), err)
+		}
+		data, err := tensors.CopyFlatData[float32](value)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", v.Path(), err)
+		}
+		all = append(all, frozenVariable{v.Name(), slices.Clone(v.Shape().Dimensions), data})
+	}
+	return all, nil
+}
+
+// restore copies them to a scope of an encoder's store: its own, or another, where nothing trains them.
+func (f frozenEncoder) restore(e *encoder.Encoder, scopePath string) error {
+	scope := e.Store().Scope(scopePath)
+	for _, x := range f {
+		value := tensors.FromFlatDataAndDimensions(slices.Clone(x.Data), x.Dims...)
+		v, err := scope.GetVariable(x.Name), error(nil)
+		if v != nil {
+			err = v.SetValue(value)
+		} else if v, err = scope.CreateVariable(x.Name, value); err == nil {
+			v.SetTrainable(false)
+		}
+		if err != nil {
+			return fmt.Errorf("restore %s to %s: %w", x.Name, scopePath, err)
+		}
+	}
+	return nil
+}

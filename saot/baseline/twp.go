@@ -1,0 +1,410 @@
+package baseline
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// TWPSettings are those of topology-aware weight preserving, CGLB's.
+type TWPSettings struct {
+	Hidden       int     `json:"hidden"`        // 256
+	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
+	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
+	Epochs       int     `json:"epochs"`        // full-batch steps per task; 200
+	Balanced     bool    `json:"balanced"`      // every class counts alike in the loss; true
+	LambdaL      float64 `json:"lambda_l"`      // λ_l, of what matters to the loss; 1e4
+	LambdaT      float64 `json:"lambda_t"`      // λ_t, of what matters to the topology; 1e4
+}
+
+func twpDefaults(_ string, p Preset) Settings {
+	s := &TWPSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, LambdaL: 1e4, LambdaT: 1e4}
+	if p == FastPreset {
+		s.Epochs = 50
+	}
+	return s
+}
+
+// Validate lists every field out of range.
+func (s *TWPSettings) Validate() error {
+	r := ranges{method: "twp"}
+	r.common(s.LearningRate, s.Epochs)
+	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
+	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	r.check(s.LambdaL >= 0, "lambda_l", s.LambdaL, "0 or more")
+	r.check(s.LambdaT >= 0, "lambda_t", s.LambdaT, "0 or more")
+	return r.err()
+}
+
+// twp is topology-aware weight preserving (Liu, Yang and Wang 2021): the weights that mattered to past tasks, to their loss or
+// to the attention among their nodes, are held where they were. The loss of task t (the paper's, as CGLB runs it) is
+//
+//	L_t = CE_t + Σ_{τ<t} Σ_p Ω_τp·(p − p*_τ)²,   Ω_τ = λ_l·(∂CE_τ/∂p)² + λ_t·(∂‖e_τ‖₂/∂p)²   at p*_τ,
+//
+// where CE_t is the mean over the train nodes, with the softmax over all classes seen in class-il and over the task's own in
+// task-il, a network for each, p*_τ are the weights after task τ, and e_τ holds the attention coefficients of the first layer
+// on the edges and self-loops of the task's graph (see attentionNorm).
+//
+// Departures from CGLB's code: the gradients of CE and ‖e‖₂ are kept apart, where it squares their sum for the second; CE's
+// gradient counts once, where a second backward pass doubles it. The paper's β‖Ω_t‖₁ is left out: CGLB adds ‖∇CE‖₁ as a
+// constant without a gradient, which changes nothing. The network is that of joint, Adam starts afresh with every task, and
+// graphs are whole.
+type twp struct {
+	TWPSettings
+	classes, seen int
+	networks      bySetting[*anchored]
+}
+
+func newTWP(b Build) (continual.Supervised, error) {
+	l := &twp{TWPSettings: *b.Settings.(*TWPSettings), classes: b.Stream.Classes}
+	for _, s := range continual.Settings() {
+		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
+		if err == nil {
+			l.networks[s], err = newAnchored(c, nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Learn trains both networks on, and then notes what mattered.
+func (l *twp) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+	report := &continual.TaskReport{Task: task, Nodes: t.Graph.NumNodes()}
+	l.seen = t.End
+	for _, s := range continual.Settings() {
+		if err := l.learn(ctx, s, t, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
+			return nil, fmt.Errorf("baseline: twp: task %d: %w", task+1, err)
+		}
+	}
+	return report, nil
+}
+
+// learn is Learn for the network of a setting.
+func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Labeled, p nn.Plan) error {
+	c := l.networks[s]
+	in, err := c.graphs.Upload(t.Graph, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	rows := trainRows(t, 0, l.seen, s)
+	if l.Balanced {
+		balance(rows)
+	}
+	labels := newSupervision(rows, in.Rows, l.classes)
+	held := c.anchor.tensors(c.Names(), c.dims)
+	defer nn.Release(append(labels.tensors(), held...)...)
+	inputs := slices.Concat(labels.tensors(), held, in.Tensors())
+	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+	if err := c.trainer.Train(ctx, p); err != nil {
+		return err
+	}
+	importance, err := c.importance(in, labels, l.LambdaL, l.LambdaT)
+	if err != nil {
+		return err
+	}
+	at, err := c.Snapshot()
+	if err != nil {
+		return err
+	}
+	c.anchor.add(importance, at)
+	return nil
+}
+
+// Logits scores nodes by the network of the setting.
+func (l *twp) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.networks[s].scores(g, l.seen)
+}
+
+// Save writes the networks and their anchors.
+func (l *twp) Save(w io.Writer) error {
+	out := gob.NewEncoder(w)
+	for _, c := range l.networks {
+		if err := errors.Join(c.Save(out), out.Encode(c.anchor)); err != nil {
+			return fmt.Errorf("baseline: twp: %w", err)
+		}
+	}
+	return out.Encode(l.seen)
+}
+
+// Load restores them.
+func (l *twp) Load(r io.Reader) error {
+	in := gob.NewDecoder(r)
+	for _, c := range l.networks {
+		if err := c.Load(in); err != nil {
+			return fmt.Errorf("baseline: twp: %w", err)
+		}
+		c.anchor = anchor{}
+		if err := in.Decode(&c.anchor); err != nil {
+			return fmt.Errorf("baseline: twp: %w", err)
+		}
+	}
+	return in.Decode(&l.seen)
+}
+
+// anchored is a classifier held by an anchor.
+type anchored struct {
+	*classifier
+	anchor  anchor
+	trainer *nn.Trainer
+	loss    *engine.Func // ∂CE/∂p of every variable
+	first   *engine.Func // h [N, hidden]; see firstLayer
+	through *engine.Func // ∂(Σ g⊙h)/∂p of the first layer's variables, for some g [N, hidden]
+}
+
+func newAnchored(c *classifier, o nn.Optimizer) (*anchored, error) {
+	a := &anchored{classifier: c}
+	var err [4]error
+	a.trainer, err[0] = c.Trainer("twp", o, []string{"total", "cross-entropy", "penalty"}, a.terms)
+	a.loss, err[1] = c.Func("twp/loss", func(in []*Node) []*Node {
+		ce := crossEntropy(c.logits(nn.Take(in[3:])), in[0], in[1], in[2])
+		return Gradient(ce, a.variables(ce.Graph(), c.Names())...)
+	})
+	a.first, err[2] = c.Func("twp/first", func(in []*Node) []*Node { return []*Node{a.firstLayer(nn.Take(in))} })
+	a.through, err[3] = c.Func("twp/through", func(in []*Node) []*Node {
+		sum := ReduceAllSum(Mul(in[0], a.firstLayer(nn.Take(in[1:]))))
+		return Gradient(sum, a.variables(sum.Graph(), firstVariables())...)
+	})
+	return a, errors.Join(err[:]...)
+}
+
+// terms takes what a supervision and an anchor supply, and a graph.
+func (a *anchored) terms(in []*Node) []*Node {
+	held := 3 + 1 + 2*len(a.Names())
+	ce := crossEntropy(a.logits(nn.Take(in[held:])), in[0], in[1], in[2])
+	penalty := a.penalty(in[3:held])
+	return []*Node{Add(ce, penalty), ce, penalty}
+}
+
+// penalty returns Σ_p Λ_p·(p − p̄_p)² + c, which is Σ_τ Σ_p Ω_τp·(p − p*_τ)² (see anchor), from anchor.tensors.
+func (a *anchored) penalty(in []*Node) *Node {
+	sum, in := in[0], in[1:]
+	for i, p := range a.variables(sum.Graph(), a.Names()) {
+		weight, centre := in[2*i], in[2*i+1]
+		sum = Add(sum, ReduceAllSum(Mul(weight, Square(Sub(p, centre)))))
+	}
+	return sum
+}
+
+func (a *anchored) variables(g *Graph, names []string) []*Node {
+	all := make([]*Node, len(names))
+	for i, name := range names {
+		all[i] = a.Node(g, name)
+	}
+	return all
+}
+
+func firstVariables() []string { return []string{weightName(1), biasName(1)} }
+
+// dims returns a variable's dimensions.
+func (a *anchored) dims(name string) []int {
+	for l := 1; l < len(a.widths); l++ {
+		if name == weightName(l) {
+			return a.widths[l-1 : l+1]
+		}
+		if name == biasName(l) {
+			return a.widths[l : l+1]
+		}
+	}
+	return nil
+}
+
+// firstLayer returns h = Â·X·W₁ + b₁ [N, hidden].
+func (a *anchored) firstLayer(in nn.Nodes) *Node {
+	g := in.FeaturesT.Graph()
+	return Add(in.Hat.Apply(in.Times(a.Node(g, weightName(1)))), InsertAxes(a.Node(g, biasName(1)), 0))
+}
+
+// importance returns Ω by variable: λ_l·(∂CE/∂p)² + λ_t·(∂‖e‖₂/∂p)². ∂‖e‖₂/∂h is found on the host and taken through the first
+// layer on the engine; later layers have no part in e.
+func (a *anchored) importance(in *nn.Input, labels supervision, lambdaL, lambdaT float64) (map[string][]float64, error) {
+	omega := map[string][]float64{}
+	if err := addSquares(omega, a.Names(), lambdaL, a.loss, slices.Concat(labels.tensors(), in.Tensors())); err != nil {
+		return nil, err
+	}
+	h, d, err := nn.Rows(a.first, in)
+	if err != nil {
+		return nil, err
+	}
+	_, gradient := attentionNorm(&in.Graph.Adjacency, h, d)
+	padded := make([]float32, in.Rows*d)
+	for i, v := range gradient {
+		padded[i] = float32(v)
+	}
+	upstream := tensors.FromFlatDataAndDimensions(padded, in.Rows, d)
+	defer nn.Release(upstream)
+	return omega, addSquares(omega, firstVariables(), lambdaT, a.through, slices.Concat([]*tensors.Tensor{upstream}, in.Tensors()))
+}
+
+// addSquares adds λ times the squares of the gradients that a function returns, one for each name.
+func addSquares(omega map[string][]float64, names []string, lambda float64, f *engine.Func, in []*tensors.Tensor) error {
+	out, err := f.Call(in...)
+	if err != nil {
+		return err
+	}
+	defer nn.Release(out...)
+	for i, name := range names {
+		gradient, err := tensors.CopyFlatData[float32](out[i])
+		if err != nil {
+			return err
+		}
+		if omega[name] == nil {
+			omega[name] = make([]float64, len(gradient))
+		}
+		for k, v := range gradient {
+			omega[name][k] += lambda * float64(v) * float64(v)
+		}
+	}
+	return nil
+}
+
+// anchor is the penalty of all past tasks as one, so that it does not grow with their number:
+//
+//	Σ_τ Ω_τ·(p − p*_τ)² = Λ·(p − p̄)² + c,   Λ = Σ_τ Ω_τ,   p̄ = Σ_τ Ω_τ·p*_τ / Λ,   c = Σ_τ Ω_τ·(p*_τ − p̄)²,
+//
+// for each weight p; c is summed over all. Its zero value holds nothing.
+type anchor struct {
+	Weight, Centre map[string][]float64 // Λ and p̄ by variable
+	Constant       float64              // c
+}
+
+// add adds a task's penalty, as a weighted mean and its variance take one value more (Chan, Golub and LeVeque 1983), which
+// loses no digits where p*_τ lie close together.
+func (a *anchor) add(omega map[string][]float64, at map[string][]float32) {
+	if a.Weight == nil {
+		a.Weight, a.Centre = map[string][]float64{}, map[string][]float64{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(at)) { // in one order, for c's last bit
+		values := at[name]
+		if a.Weight[name] == nil {
+			a.Weight[name], a.Centre[name] = make([]float64, len(values)), make([]float64, len(values))
+		}
+		weight, centre := a.Weight[name], a.Centre[name]
+		for k, p := range values {
+			before, off := weight[k], float64(p)-centre[k]
+			weight[k] += omega[name][k]
+			if weight[k] > 0 {
+				share := omega[name][k] / weight[k]
+				centre[k] += share * off
+				a.Constant += before * share * off * off
+			}
+		}
+	}
+}
+
+// tensors returns c [], and Λ and p̄ of each variable in turn.
+func (a *anchor) tensors(names []string, dims func(name string) []int) []*tensors.Tensor {
+	all := []*tensors.Tensor{tensors.FromScalar(float32(a.Constant))}
+	for _, name := range names {
+		for _, values := range [][]float64{a.Weight[name], a.Centre[name]} {
+			t := nn.Filled(0, dims(name)...)
+			if values != nil {
+				narrow := make([]float32, len(values))
+				for i, v := range values {
+					narrow[i] = float32(v)
+				}
+				t = tensors.FromFlatDataAndDimensions(narrow, dims(name)...)
+			}
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// attentionNorm returns ‖e‖₂ over all edges and self-loops, and its gradient in the rows h_v of d columns each. TWP's attention
+// for networks that have none of their own (the paper's, with CGLB's LeakyReLU of slope 0.2) is
+//
+//	e_uv = exp(z_uv) / Σ_{w ∈ N(v)∪{v}} exp(z_wv),   z_uv = LeakyReLU(Σ_k h_uk·tanh(h_vk)),   u ∈ N(v)∪{v}.
+//
+// It is exact for graphs of any size, in double precision on the host, as it is needed once a task. O((E+N)·d) time.
+func attentionNorm(a *datasets.Adjacency, h []float32, d int) (norm float64, gradient []float64) {
+	at := attentionSum{h: h, d: d, gradient: make([]float64, len(h)), tanh: make([]float64, d)}
+	for v := range a.NumNodes() {
+		at.attended = append(append(at.attended[:0], a.Neighborhood(v)...), int32(v))
+		at.attend(v)
+	}
+	norm = math.Sqrt(at.square)
+	for i := range at.gradient {
+		at.gradient[i] /= norm // ∂‖e‖₂ = ∂(½‖e‖₂²) / ‖e‖₂
+	}
+	return norm, at.gradient
+}
+
+// attentionSum sums ‖e‖₂² and the gradient of its half, node by node.
+type attentionSum struct {
+	h        []float32
+	d        int
+	square   float64
+	gradient []float64
+
+	attended  []int32   // N(v) ∪ {v} of the node at hand
+	tanh      []float64 // tanh(h_v)
+	e, slopes []float64 // of the nodes attended to
+}
+
+// attend adds the coefficients with which v attends.
+func (at *attentionSum) attend(v int) {
+	for k, x := range at.row(v) {
+		at.tanh[k] = math.Tanh(float64(x))
+	}
+	at.softmax()
+	var square float64
+	for _, e := range at.e {
+		square += e * e
+	}
+	at.square += square
+	own := at.gradient[v*at.d:][:at.d]
+	for i, u := range at.attended {
+		dot := at.slopes[i] * at.e[i] * (at.e[i] - square) // ∂(½‖e‖₂²) / ∂(Σ_k h_uk·tanh(h_vk))
+		other := at.gradient[int(u)*at.d:][:at.d]
+		for k, x := range at.row(int(u)) {
+			other[k] += dot * at.tanh[k]
+			own[k] += dot * float64(x) * (1 - at.tanh[k]*at.tanh[k])
+		}
+	}
+}
+
+// softmax sets e_uv and the slopes of LeakyReLU for all u that v attends to.
+func (at *attentionSum) softmax() {
+	at.e, at.slopes = at.e[:0], at.slopes[:0]
+	for _, u := range at.attended {
+		var dot float64
+		for k, x := range at.row(int(u)) {
+			dot += float64(x) * at.tanh[k]
+		}
+		slope := 1.0
+		if dot < 0 {
+			slope = 0.2
+		}
+		at.e, at.slopes = append(at.e, slope*dot), append(at.slopes, slope)
+	}
+	highest, sum := slices.Max(at.e), 0.0
+	for i, z := range at.e {
+		at.e[i] = math.Exp(z - highest)
+		sum += at.e[i]
+	}
+	for i := range at.e {
+		at.e[i] /= sum
+	}
+}
+
+func (at *attentionSum) row(u int) []float32 { return at.h[u*at.d:][:at.d] }
