@@ -118,8 +118,8 @@ func (s *TRACESettings) view() view.Config {
 // the slow encoder is trained on the first task too, by L_G-BT, where the code evaluates it untrained; AdamW and the learning
 // rate's schedule start afresh with every task; replayed tasks are compared with their own encoders, where the code fails to
 // load them; whole graphs stand in place of batches of 2,048 with 10 sampled neighbours a layer, and a GCN of two layers in
-// place of three on Arxiv; views and weight decay are as gbt has them; R_τ is not rounded to two decimals; the memory is bounded, and where an encoder must go, it is that
-// of the task retained best, which is not replayed from then on.
+// place of three on Arxiv; views and weight decay are as gbt has them; R_τ is not rounded to two decimals; the memory is bounded,
+// and where an encoder must go, it is that of the task retained best, which is not replayed from then on.
 type trace struct {
 	TRACESettings
 	engine      *engine.Engine
