@@ -45,7 +45,7 @@ func (s *CaTSettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
 	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	s.CondensationSettings.check(&r)
+	s.check(&r)
 	return r.err()
 }
 

@@ -170,7 +170,8 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 }
 
 // match takes the training steps.
-func (c *condenser) match(ctx context.Context, p condensation, t *nn.Trainer, real *realRows, mean *tensors.Tensor, report *continual.TaskReport) error {
+func (c *condenser) match(ctx context.Context, p condensation, t *nn.Trainer, real *realRows, mean *tensors.Tensor,
+	report *continual.TaskReport) error {
 	draw := func(e int) (in, release []*tensors.Tensor, err error) {
 		weight := randomEncoder(real.features, c.Width, p.stream("encoder", e))
 		means, err := c.means(real, weight)
@@ -406,7 +407,8 @@ type memoryTrainer struct {
 }
 
 // train takes the steps after a task.
-func (m *memoryTrainer) train(ctx context.Context, task int, bank memoryBank, seen int, report *continual.TaskReport, observe func(continual.Step)) error {
+func (m *memoryTrainer) train(ctx context.Context, task int, bank memoryBank, seen int,
+	report *continual.TaskReport, observe func(continual.Step)) error {
 	g, rows := bank.graph(m.widths[0], seen)
 	if len(rows) == 0 {
 		return errors.New("no task has a train node")

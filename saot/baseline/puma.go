@@ -46,7 +46,7 @@ func (s *PUMASettings) Validate() error {
 	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
 	r.check(s.Threshold >= 0 && s.Threshold <= 1, "threshold", s.Threshold, "a value in [0, 1]")
 	r.check(s.InnerSteps >= 1, "inner_steps", s.InnerSteps, "1 or more")
-	s.CondensationSettings.check(&r)
+	s.check(&r)
 	return r.err()
 }
 
@@ -105,8 +105,9 @@ func edgeFreeLogits(c *classifier, in nn.Nodes) *Node {
 func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.seen = t.End
 	report := &continual.TaskReport{Task: task, Diagnostics: map[string]float64{}}
+	plain := &continual.TaskReport{Diagnostics: report.Diagnostics}
 	members := trainByClass(t)
-	err := l.pass(ctx, task, t, &l.plain, members, "plain_", &continual.TaskReport{Diagnostics: report.Diagnostics}, observe)
+	err := l.pass(ctx, task, t, &l.plain, members, "plain_", plain, observe)
 	if err == nil {
 		members, err = l.withPseudoLabels(t, members, report.Diagnostics)
 	}
@@ -116,12 +117,13 @@ func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observ
 	if err != nil {
 		return nil, fmt.Errorf("baseline: puma: task %d: %w", task+1, err)
 	}
-	report.Seconds += report.Diagnostics["plain_condensation_seconds"] + report.Diagnostics["condensation_seconds"]
+	report.Seconds += plain.Seconds + report.Diagnostics["plain_condensation_seconds"] + report.Diagnostics["condensation_seconds"]
 	return report, nil
 }
 
 // pass condenses a task into a bank and trains the network anew on it.
-func (l *puma) pass(ctx context.Context, task int, t *continual.Labeled, bank *memoryBank, members [][]int32, name string, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *puma) pass(ctx context.Context, task int, t *continual.Labeled, bank *memoryBank, members [][]int32, name string,
+	report *continual.TaskReport, observe func(continual.Step)) error {
 	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: members, observe: observe,
 		stream: func(part ...any) *rand.Rand {
 			return seed.Stream(l.seed, slices.Concat([]any{"condense", name, task}, part)...)
