@@ -172,11 +172,15 @@ func writeResult(t *testing.T, path, method string, seed uint64, config string, 
 	r := continual.Result{Schema: continual.ResultSchema, Method: method, Seed: seed, Config: json.RawMessage(config),
 		Dataset: continual.DatasetInfo{Name: "toy", Tasks: 2, Classes: 4},
 		Scores:  []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: ap, AF: af}}}
+	if seed > 0 { // as a run on Linux has them
+		r.Tasks, r.PeakBytes = []continual.TaskReport{{Seconds: 1}, {Seconds: 2 * float64(seed)}}, int64(seed)*3e9
+	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, r.WriteFile(path))
 }
 
-// By hand: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; −1, −2, −3 have mean −2 and deviation 1.
+// By hand: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; −1, −2, −3 have mean −2 and deviation 1. Of the two
+// runs that have times, (1, 2) and (1, 4) seconds on two tasks, the mean is 2.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	for seed, ap := range []float64{80, 82, 87} {
@@ -188,10 +192,11 @@ func TestTable(t *testing.T) {
 	require.Zero(t, status, stderr)
 	lines := strings.Split(stdout, "\n")
 	require.Equal(t, "### toy (2 tasks, 4 classes)", lines[0])
-	require.Equal(t, "| saot | 3 | – | – | 83.0 ± 3.6 | −2.0 ± 1.0 | – | – | – | – |", lines[4])
-	require.Equal(t, "| majority | 1 | – | – | 10.0 | 0.0 | – | – | – | – |", lines[5])
+	require.Equal(t, "| saot | 3 | – | – | 83.0 ± 3.6 | −2.0 ± 1.0 | – | – | – | – | 2.0 | 4.5 |", lines[4])
+	require.Equal(t, "| majority | 1 | – | – | 10.0 | 0.0 | – | – | – | – | – | – |", lines[5])
 
 	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "learner": {"alpha": 0}}`, 50, 0)
+	require.Contains(t, lines[2], "| s a task | peak, GB |")
 	_, stdout, _ = call(t, "table", dir)
 	require.Contains(t, stdout, "| saot, learner.alpha 0 | 1 | – | – | 50.0 |")
 	require.Contains(t, stdout, "| saot, learner.alpha 1 | 3 |")

@@ -24,7 +24,8 @@ func newTableCommand() *cobra.Command {
 		Use:   "table DIR...",
 		Short: "make Markdown tables of the finished runs in folders",
 		Long: `Find every result.json under the folders and print a Markdown table for each dataset: a row for each method, the mean and
-the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under each probe. Runs of one method with
+the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under each probe, the time of training on a task
+and the peak of memory. Runs of one method with
 different settings stand in rows of their own, which name the settings that differ.`,
 		Example: `  saot table runs
   saot table runs/uai-saot-s0 runs/uai-random-s0 > table.md`,
@@ -154,9 +155,9 @@ func writeTables(out io.Writer, groups []*group) error {
 					g.figure(s, p, func(s *continual.Score) float64 { return s.AF }))
 			}
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, " %s | %s |\n", g.mean("%.1f", secondsPerTask), g.mean("%.1f", peakGigabytes))
 	}
-	b.WriteString("\nMean ± sample standard deviation (n − 1) over n seeds, per cent.\n")
+	b.WriteString("\nMean ± sample standard deviation (n − 1) over n seeds, per cent; training time a task and the process's largest memory, means.\n")
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -192,7 +193,34 @@ func writeHead(b *strings.Builder, g *group, probes []continual.Probe) {
 			rule += "---|---|"
 		}
 	}
-	b.WriteString("\n" + rule + "\n")
+	b.WriteString(" s a task | peak, GB |\n" + rule + "---|---|\n")
+}
+
+// secondsPerTask is the mean time that a run trained on a task.
+func secondsPerTask(r *continual.Result) float64 {
+	sum := 0.0
+	for _, t := range r.Tasks {
+		sum += t.Seconds
+	}
+	return sum / float64(max(1, len(r.Tasks)))
+}
+
+func peakGigabytes(r *continual.Result) float64 { return float64(r.PeakBytes) / 1e9 }
+
+// mean formats the mean of a figure over the runs that have it, an en dash where none has.
+func (g *group) mean(format string, of func(*continual.Result) float64) string {
+	var values []float64
+	for _, r := range g.runs {
+		if v := of(r); v > 0 {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return "–"
+	}
+	slices.Sort(values) // so that the sum does not depend on the map's order
+	mean, _ := meanDeviation(values)
+	return fmt.Sprintf(format, mean)
 }
 
 // figure formats one cell, an en dash where no run has the score.

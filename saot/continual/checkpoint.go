@@ -57,6 +57,7 @@ type header struct {
 type partial struct {
 	Seconds     float64      `json:"seconds"`
 	Resumed     int          `json:"resumed"`
+	PeakBytes   int64        `json:"peak_bytes,omitempty"`
 	Scores      []Score      `json:"scores"`
 	Tasks       []TaskReport `json:"tasks"`
 	Evaluations []Evaluation `json:"evaluations"`

@@ -31,6 +31,8 @@ type Result struct {
 	Resumed  int             `json:"resumed"`         // times that the run was taken up again
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
+	PeakBytes int64 `json:"peak_bytes,omitempty"` // largest resident set of the process so far; 0 where the system doesn't tell
+
 	ProbeRows   int          `json:"probe_rows,omitempty"` // bound of the train nodes of probes; 0 is none
 	Scores      []Score      `json:"scores"`
 	Tasks       []TaskReport `json:"tasks"`

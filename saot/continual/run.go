@@ -331,6 +331,7 @@ func (r *run) checkpoint() error {
 	now := time.Now()
 	r.partial.Seconds += now.Sub(r.clock).Seconds()
 	r.clock = now
+	r.partial.PeakBytes = max(r.partial.PeakBytes, peakBytes())
 	if r.opt.Dir == "" {
 		return nil
 	}
@@ -401,7 +402,7 @@ func (r *run) finished() (*Result, error) {
 func (r *run) finish() (*Result, error) {
 	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config,
 		Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
-		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed,
+		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed, PeakBytes: r.partial.PeakBytes,
 		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
 	if r.opt.Engine != nil {
 		result.Engine, result.Compiled = r.opt.Engine.Info(), r.opt.Engine.Compiled()-r.compiled
