@@ -51,6 +51,38 @@ var methodNames = []string{"saot", "saot-no-distill", "saot-cosine", "saot-mse",
 	"gae", "dgi", "gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace",
 	"joint", "twp", "er-gnn", "cat", "taco", "puma"}
 
+var descriptions = []string{"self-supervised continual graph learning by optimal transport, as its settings say",
+	"saot without a teacher (Table 4, w/o Cross-task Distill.)",
+	"saot with cosine distillation of each node in place of plans (Table 4)",
+	"saot with squared-error distillation of each node in place of plans (Table 4)",
+	"Graph Barlow Twins with saot's replay (Table 4, w/o Optimal Transport)",
+	"saot with a linear encoder, costs of propagated features and centred structure loss (not in the paper)",
+	"control: class frequencies alone",
+	"control: raw features X",
+	"control: features after two hops of propagation, full width",
+	"control: the same, on the encoder's width by a random projection",
+	"control: the same, on the encoder's width by PCA of the current task and a buffer",
+	"control: saot's encoder before training",
+	"control: the same with BatchNorm's statistics of the tasks seen",
+	"graph auto-encoder (Kipf and Welling 2016)",
+	"Deep Graph Infomax (Veličković et al. 2019)",
+	"Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022)",
+	"SS-GCNs' node clustering pretext (You et al. 2020)",
+	"SS-GCNs' graph partitioning pretext (You et al. 2020)",
+	"SS-GCNs' graph completion pretext (You et al. 2020)",
+	"hyperbolic embeddings with Lorentz distillation (Sun et al. 2023)",
+	"fast and slow encoders with proxies of past tasks (TRACE, KDD 2025)",
+	"one network trained anew on all tasks seen: what a method that may not keep them can hope for",
+	"topology-aware weight preserving (Liu, Yang and Wang 2021)",
+	"experience replay of single nodes (Zhou and Cao 2021)",
+	"condense each task to a few nodes and train in that memory (Liu, Qiu and Huang 2023)",
+	"topology-aware coarsening of past graphs (Han, Feng and Ning 2024)",
+	"cat with wide random encoders and pseudo-labels (Liu, Qiu and Huang 2024)",
+}
+
+// Description returns what the method is, in a line.
+func (m Method) Description() string { return enum.Name("Method", descriptions, m) }
+
 // Methods returns every method, in the order of the tables.
 func Methods() []Method {
 	var all []Method
