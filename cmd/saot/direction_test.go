@@ -12,6 +12,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 // ownGraph writes a graph of two tasks, whose edges point from a class's earlier nodes to its later ones.
@@ -52,10 +53,10 @@ func TestDirectionIsRecorded(t *testing.T) {
 	require.Equal(t, plain.Scores, undirected.Scores)
 	require.Equal(t, plain.Dataset.SplitHash, directed.Dataset.SplitHash)
 
-	r, err := readRecord(out)
+	r, err := experiment.ReadRun(out)
 	require.NoError(t, err)
 	require.Equal(t, datasets.Directed, r.Direction)
-	s, err := r.stream()
+	s, err := r.OpenStream()
 	require.NoError(t, err)
 	require.True(t, s.Tasks[0].Graph.Adjacency.Directed)
 	require.NoError(t, os.Remove(filepath.Join(out, continual.ResultFile))) // so that all is done again

@@ -16,6 +16,7 @@ import (
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 // small are flags of a run that takes the pure-Go engine a second.
@@ -110,14 +111,14 @@ func TestBadInput(t *testing.T) {
 func TestFailedStartRemovesItsFolders(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "kept", "note"), "mine")
-	r := &record{settings: settings{Dataset: "synthetic", Learner: saot.DefaultConfig()}}
+	r := &experiment.Run{Settings: experiment.Settings{Dataset: "synthetic", Learner: saot.DefaultConfig()}}
 	for _, path := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "kept"), filepath.Join(dir, "kept", "run")} {
-		f, err := newFolder(path, r)
+		f, err := experiment.NewFolder(path, r)
 		require.NoError(t, err)
-		require.FileExists(t, filepath.Join(path, configFile))
-		require.False(t, f.started())
-		f.remove()
-		require.NoFileExists(t, filepath.Join(path, configFile))
+		require.FileExists(t, filepath.Join(path, experiment.ConfigFile))
+		require.False(t, f.Started())
+		f.Remove()
+		require.NoFileExists(t, filepath.Join(path, experiment.ConfigFile))
 	}
 	require.NoDirExists(t, filepath.Join(dir, "a"))
 	require.NoDirExists(t, filepath.Join(dir, "kept", "run"))
@@ -136,7 +137,7 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 		require.NotNil(t, cmd.Flags().Lookup(flag), flag)
 	}
 	require.NoError(t, cmd.ParseFlags([]string{"--points", "7", "--fan-out", "3,2,1", "--distillation", "mse", "--encoder-momentum", "0.25", "--structure-unit", "paper"}))
-	want := defaultsFor("synthetic")
+	want := experiment.LearnerDefaults("synthetic")
 	got := want
 	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
 	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
@@ -145,7 +146,7 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 
 	cmd = newRunCommand()
 	require.NoError(t, cmd.ParseFlags([]string{"--encoder-kind", "gat", "--encoder-heads", "2"}))
-	got, want = defaultsFor("synthetic"), defaultsFor("synthetic")
+	got, want = experiment.LearnerDefaults("synthetic"), experiment.LearnerDefaults("synthetic")
 	want.Encoder = encoder.DefaultGAT()
 	want.Encoder.Heads = 2
 	require.NoError(t, overlay(cmd.Flags(), &got))
@@ -157,7 +158,7 @@ func TestEveryFieldHasAFlag(t *testing.T) {
 
 func TestDefaultsAreValid(t *testing.T) {
 	for _, e := range datasets.Catalog() {
-		require.NoError(t, defaultsFor(e.Name).Validate(), e.Name)
+		require.NoError(t, experiment.LearnerDefaults(e.Name).Validate(), e.Name)
 	}
 }
 
@@ -215,7 +216,7 @@ func TestRunEndToEnd(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, out)
 	require.Contains(t, stdout, "class-il")
-	for _, name := range []string{configFile, continual.ResultFile, matrixFile} {
+	for _, name := range []string{experiment.ConfigFile, continual.ResultFile, matrixFile} {
 		require.FileExists(t, filepath.Join(out, name))
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(stderr), "\n") {

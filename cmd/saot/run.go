@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,13 +19,14 @@ import (
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 const matrixFile = "matrix.png" // the performance matrices of a run folder as a picture
 
 // runOptions is what the flags of "saot run" hold.
 type runOptions struct {
-	record
+	experiment.Run
 	cut         datasets.StreamOptions
 	split       string
 	out, resume string
@@ -64,7 +64,7 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
-	f.IntVar(&o.ProbeRows, "probe-rows", 100_000, "train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
+	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows, "train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
 	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
 	f.Var(text{&o.Direction}, "direction", "what becomes of the directions of stored edges: undirected or directed; generated graphs have none")
@@ -88,7 +88,7 @@ func methodList() string {
 
 // runHelp is the long help, with the defaults that depend on the dataset.
 func runHelp() string {
-	d := defaultsFor("synthetic")
+	d := experiment.LearnerDefaults("synthetic")
 	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without labels, and after each all tasks
 seen so far are embedded and scored by linear probes. The performance matrices, their average performance (AP) and average
 forgetting (AF) go to the run folder as result.json and matrix.png; config.json there holds the settings.
@@ -107,7 +107,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	stream, err := r.stream()
+	stream, err := r.OpenStream()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if r.Engine == "" {
 		r.Engine = e.Info().Name
 	}
-	run, err := r.runner(e, stream)
+	run, err := r.Runner(e, stream)
 	if err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 
 // settle returns the settings of the run: those given by flags, over the dataset's defaults, or those of the folder to
 // be resumed.
-func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
+func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 	if o.resume != "" {
 		return o.settleResumed(flags)
 	}
-	r := o.record
+	r := o.Run
 	if err := o.settleMethod(flags, &r); err != nil {
 		return nil, err
 	}
@@ -159,25 +159,14 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*record, error) {
 	if err := o.settleCut(flags, &r); err != nil {
 		return nil, err
 	}
-	if err := r.validate(); err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, usageError{err}
 	}
-	return &r, r.absolute()
-}
-
-// absolute makes paths absolute, so that --resume works from any folder.
-func (r *record) absolute() (err error) {
-	if r.Data != "" {
-		r.Data, err = filepath.Abs(r.Data)
-	}
-	if err == nil && datasets.IsPath(r.Dataset) {
-		r.Dataset, err = filepath.Abs(r.Dataset)
-	}
-	return err
+	return &r, r.Absolute()
 }
 
 // settleProbes records how the method is scored.
-func (o *runOptions) settleProbes(r *record) error {
+func (o *runOptions) settleProbes(r *experiment.Run) error {
 	r.Probes = nil
 	for _, name := range o.probes {
 		p, err := continual.ParseProbe(name)
@@ -202,9 +191,9 @@ func (o *runOptions) settleProbes(r *record) error {
 }
 
 // settleCut records how the stream is cut: by the flags, or by a file.
-func (o *runOptions) settleCut(flags *pflag.FlagSet, r *record) (err error) {
+func (o *runOptions) settleCut(flags *pflag.FlagSet, r *experiment.Run) (err error) {
 	if o.split == "" {
-		r.setCut(o.cut)
+		r.SetCut(o.cut)
 		return checkStream(flags, o.cut)
 	}
 	if err := refuseStreamFlags(flags, "--split "+o.split); err != nil {
@@ -222,8 +211,8 @@ func (o *runOptions) settleCut(flags *pflag.FlagSet, r *record) (err error) {
 }
 
 // settleResumed reads the settings of the folder. Only flags that change no figure may stand beside --resume.
-func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*record, error) {
-	r, err := readRecord(o.resume)
+func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error) {
+	r, err := experiment.ReadRun(o.resume)
 	if err != nil {
 		return nil, err
 	}
@@ -237,46 +226,43 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*record, error) {
 		case "engine":
 			r.Engine = o.Engine
 		default:
-			err = usagef("--resume takes its settings from %s: drop --%s", filepath.Join(o.resume, configFile), f.Name)
+			err = usagef("--resume takes its settings from %s: drop --%s", filepath.Join(o.resume, experiment.ConfigFile), f.Name)
 		}
 	})
 	return r, err
 }
 
 // protocol runs the stream in the run folder, which it makes or takes up. A failed start leaves no folder behind.
-func (o *runOptions) protocol(ctx context.Context, r *record, stream *stream, e *engine.Engine, run runner, show *show) (string, *continual.Result, error) {
-	dir := &folder{path: o.resume}
+func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *stream, e *engine.Engine, run experiment.Runner, show *show) (string, *continual.Result, error) {
+	dir := &experiment.Folder{Path: o.resume}
 	if o.resume == "" {
 		path := o.out
 		if path == "" {
-			path = freshName(&r.settings, time.Now())
+			path = experiment.FreshName(&r.Settings, time.Now())
 		}
 		var err error
-		if dir, err = newFolder(path, r); err != nil {
+		if dir, err = experiment.NewFolder(path, r); err != nil {
 			return "", nil, err
 		}
 	}
-	config, err := json.Marshal(&r.settings)
+	opt, err := r.Options()
 	if err != nil {
 		return "", nil, err
 	}
-	result, err := run(ctx, stream, continual.Options{
-		Engine: e, Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed, Dir: dir.path, Resume: o.resume != "",
-		Manifest: continual.Manifest{Method: r.Method.String(), Config: config},
-		Observe:  show.observe, Log: show.log,
-	})
+	opt.Engine, opt.Dir, opt.Resume, opt.Observe, opt.Log = e, dir.Path, o.resume != "", show.observe, show.log
+	result, err := run(ctx, stream, opt)
 	switch {
 	case err == nil:
-	case !dir.started():
+	case !dir.Started():
 		if o.resume == "" {
-			dir.remove()
+			dir.Remove()
 		}
 	case errors.Is(err, context.Canceled):
-		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.path)}
+		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.Path)}
 	default:
-		err = fmt.Errorf("%w (the state before that task is kept: saot run --resume %s)", err, dir.path)
+		err = fmt.Errorf("%w (the state before that task is kept: saot run --resume %s)", err, dir.Path)
 	}
-	return dir.path, result, err
+	return dir.Path, result, err
 }
 
 // interrupted is a cancellation with a line that says how to go on.
@@ -309,7 +295,7 @@ func scoredBy(p continual.Probe) string {
 const largestPrinted = 12
 
 // summarise prints a run's figures.
-func summarise(out io.Writer, r *continual.Result, rec *record, dir string) error {
+func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir string) error {
 	var b strings.Builder
 	kind := ""
 	if r.Dataset.Synthetic {

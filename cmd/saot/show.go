@@ -12,6 +12,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 type stream = datasets.Stream
@@ -50,7 +51,7 @@ type show struct {
 	line     string // of the bar: the last training step
 }
 
-func newShow(out io.Writer, mode logMode, r *record) *show {
+func newShow(out io.Writer, mode logMode, r *experiment.Run) *show {
 	s := &show{out: out, log: slog.New(slog.DiscardHandler)}
 	if r.Method.Trains() {
 		s.steps = 100 // a per cent each: how many steps a task takes is the learner's affair

@@ -12,6 +12,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 // A split goes out to a file, is checked, and a run on the file is the run on the flags.
@@ -124,13 +125,13 @@ func TestSplitBadInput(t *testing.T) {
 func TestCutSettings(t *testing.T) {
 	o := datasets.DefaultStreamOptions()
 	o.SplitSeed = 7
-	var s settings
-	s.setCut(o)
+	var s experiment.Settings
+	s.SetCut(o)
 	require.Zero(t, s.Stream)
 	require.Equal(t, uint64(7), s.SplitSeed)
 	o.FoldValid = true
-	s.setCut(o)
-	require.Equal(t, o, s.cut())
-	name := freshName(&settings{Dataset: "synthetic:1000,degree=5"}, time.Time{})
+	s.SetCut(o)
+	require.Equal(t, o, s.Cut())
+	name := experiment.FreshName(&experiment.Settings{Dataset: "synthetic:1000,degree=5"}, time.Time{})
 	require.NotContains(t, filepath.Base(name), ":")
 }

@@ -50,6 +50,7 @@ func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]
 		for h, tasks := range heads {
 			if m := mean(pick(valid, tasks)); k == 0 || m > best[h] {
 				best[h], fits[h] = m, fit
+				fits[h].Valid = m
 				for _, j := range tasks {
 					row[j] = test[j]
 				}

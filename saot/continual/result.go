@@ -76,6 +76,20 @@ type Fit struct {
 	Strength   float64 `json:"strength,omitempty"`   // converged: λ that was chosen
 	Iterations int     `json:"iterations,omitempty"` // converged: L-BFGS iterations at λ
 	Gradient   float64 `json:"gradient,omitempty"`   // converged: largest entry of the gradient at the solution for λ
+	Valid      float64 `json:"valid,omitempty"`      // converged and head: accuracy in percent on valid, the mean over the head's tasks
+}
+
+// ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen; false
+// where the probe does not keep valid apart from test, and in results from before it was recorded.
+func (s *Score) ValidAP() (float64, bool) {
+	if len(s.Fits) == 0 || s.Probe == ProbePaper {
+		return 0, false
+	}
+	sum, heads := 0.0, s.Fits[len(s.Fits)-1]
+	for _, head := range heads {
+		sum += head.Valid
+	}
+	return sum / float64(max(1, len(heads))), sum > 0
 }
 
 // Evaluation is the cost of one evaluation.

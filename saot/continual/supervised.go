@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -78,41 +77,59 @@ func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*Tas
 // rows scores the seen tasks on their test nodes by the learner's own logits.
 func (s *supervised) rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error) {
 	var rows []Row
+	var fits [][]Fit
 	for _, setting := range Settings() {
 		start := time.Now()
-		row := Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}
+		row, valid := Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}, make([]float64, seen)
 		for j := range seen {
 			task := &s.r.stream.Tasks[j]
 			logits, err := s.learner.Logits(ctx, setting, task.Graph)
 			if err != nil {
 				return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
 			}
-			if row.Accuracy[j], err = s.layout.score(setting, task, logits, seen); err != nil {
+			if row.Accuracy[j], valid[j], err = s.layout.score(setting, task, logits, seen); err != nil {
 				return nil, nil, err
 			}
 		}
-		rows = append(rows, row)
+		rows, fits = append(rows, row), append(fits, headFits(setting, valid))
 		e.Probes = append(e.Probes, ProbeTiming{Setting: setting, Probe: ProbeHead, Seconds: time.Since(start).Seconds()})
 	}
-	return rows, make([][]Fit, len(rows)), nil
+	return rows, fits, nil
 }
 
-// score returns the micro accuracy in percent of logits on a task's test nodes.
-func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen int) (float64, error) {
+// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il.
+func headFits(s Setting, valid []float64) []Fit {
+	if s == ClassIL {
+		return []Fit{{Valid: mean(valid)}}
+	}
+	fits := make([]Fit, len(valid))
+	for j, v := range valid {
+		fits[j].Valid = v
+	}
+	return fits
+}
+
+// score returns the micro accuracies in percent of logits on a task's test and valid nodes; that of no valid nodes is 0.
+func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen int) (test, valid float64, err error) {
 	if err := checkEmbedding(task.Index, logits, len(task.Labels)); err != nil {
-		return math.NaN(), err
+		return 0, 0, err
 	}
 	if want := l.offset[seen]; logits.Cols != want {
-		return math.NaN(), fmt.Errorf("task %d: the logits have %d columns, but %d classes have been seen", task.Index+1, logits.Cols, want)
+		return 0, 0, fmt.Errorf("task %d: the logits have %d columns, but %d classes have been seen", task.Index+1, logits.Cols, want)
 	}
 	own := l.offset[task.Index : task.Index+2]
 	_, held, err := samplesOf(task, 0, own[0])
 	if err != nil {
-		return math.NaN(), err
+		return 0, 0, err
 	}
 	d := &design{layout: layout{offset: own}, seen: 1, width: logits.Cols, embed: []*Embedding{logits}, held: held}
 	if s == ClassIL {
 		d.layout.offset = []int{0, logits.Cols} // the one head of all classes
 	}
-	return accuracy(d, s, ProbeHead.scored(), func(i int) []float32 { return d.row(d.held[i]) })[0], nil
+	row := func(i int) []float32 { return d.row(d.held[i]) }
+	test = accuracy(d, s, ProbeHead.scored(), row)[0]
+	if len(task.Split.Valid) > 0 {
+		valid = accuracy(d, s, partValid, row)[0]
+	}
+	return test, valid, nil
 }
