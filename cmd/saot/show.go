@@ -123,14 +123,19 @@ func stepLine(e continual.StepEvent) string {
 // barWidth is the room that the progress bar takes before its description.
 const barWidth = 45
 
-// at moves the bar, its description cut to what the terminal has room for.
-func (s *show) at(step int, line string) {
-	if f, ok := s.out.(*os.File); ok {
+// clip cuts a bar's description to what the terminal has room for.
+func clip(line string, out io.Writer) string {
+	if f, ok := out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			line = line[:min(len(line), max(0, width-barWidth))]
 		}
 	}
-	s.bar.Describe(line)
+	return line
+}
+
+// at moves the bar.
+func (s *show) at(step int, line string) {
+	s.bar.Describe(clip(line, s.out))
 	_ = s.bar.Set(step) // a picture that cannot be drawn does not matter
 }
 

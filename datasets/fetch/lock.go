@@ -50,3 +50,16 @@ func (l *Lock) Release() {
 	_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks anew
 	_ = l.file.Close()
 }
+
+// Try takes the lock of the file at path as Acquire does, but returns nil at once where another process has it.
+func Try(path string) (*Lock, error) {
+	l, err := tryLock(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
+	}
+	return l, nil
+}
+
+// File returns the lock's open file. A process that inherits it holds the lock too, so that the lock outlives its taker where
+// the kernel keeps it.
+func (l *Lock) File() *os.File { return l.file }

@@ -1,16 +1,15 @@
 package baseline
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/saot/internal/fields"
 )
 
 // Settings are those of a method that SAOT is compared with: a pointer to a struct whose JSON names are the settings' names.
@@ -139,49 +138,14 @@ func (b Build) check(m Method) error {
 
 // Set changes a setting by its JSON name, from text such as "0.01" or "[10,10]". Its error lists the names.
 func Set(s Settings, name, text string) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("baseline: %w", err)
-	}
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return fmt.Errorf("baseline: %w", err)
-	}
-	if _, ok := fields[name]; !ok {
-		return fmt.Errorf("baseline: there is no setting %q: choose one of %s", name, strings.Join(names(data), ", "))
-	}
 	value := json.RawMessage(text)
 	if !json.Valid(value) {
 		value, _ = json.Marshal(text) // a word
 	}
-	fields[name] = value
-	if data, err = json.Marshal(fields); err == nil {
-		err = json.Unmarshal(data, s)
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: setting %s cannot be %q: %w", name, text, err)
+	if err := fields.Set(s, name, value); err != nil {
+		return fmt.Errorf("baseline: %w", err)
 	}
 	return nil
-}
-
-// names lists the keys of a JSON object in their order.
-func names(object []byte) (all []string) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	_, _ = d.Token() // {
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return all
-		}
-		if name, ok := key.(string); ok {
-			all = append(all, name)
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return all
-		}
-	}
-	return all
 }
 
 // ranges collects the settings out of range.

@@ -68,12 +68,32 @@ func writeJSON(path string, value any) error {
 	return writeFile(path, append(data, '\n'))
 }
 
-// writeFile replaces a file by way of one beside it.
+// readJSON reads what writeJSON wrote.
+func readJSON(path string, value any) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, value)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeFile replaces a file by way of one beside it, whose name no other process uses.
 func writeFile(path string, data []byte) error {
-	if err := os.WriteFile(path+".tmp", data, 0o644); err != nil {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
 		return err
 	}
-	return os.Rename(path+".tmp", path)
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
 }
 
 // Started reports whether the folder holds more than the settings.
@@ -88,7 +108,6 @@ func exists(dir, name string) bool {
 
 // Remove takes away what NewFolder made: the settings, and the folders that did not exist before if they are empty now.
 func (f *Folder) Remove() {
-	_ = os.Remove(filepath.Join(f.Path, ConfigFile+".tmp"))
 	_ = os.Remove(filepath.Join(f.Path, ConfigFile))
 	if f.created == "" {
 		return

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// sweepOptions is what the flags of "saot sweep" hold.
+type sweepOptions struct {
+	out, data, engine string
+	dry, retry        bool
+	workers           int
+	memory            float64 // GB
+	only              []int
+}
+
+// newSweepCommand builds "saot sweep".
+func newSweepCommand() *cobra.Command {
+	o := &sweepOptions{}
+	cmd := &cobra.Command{
+		Use:   "sweep SPEC ...",
+		Short: "do the runs that a spec names",
+		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings, each in a folder of its own that is named
+after its settings. What is done is passed over and what was interrupted goes on at its last finished task, so that a sweep may
+be stopped and started at any time. Any number of sweeps may work in one folder at once, and no run is done twice. A run that
+fails leaves its error in failed.json and its log in log.txt and does not stop the others.
+
+Specs that come with the program: %s.`, strings.Join(experiment.Specs(), ", ")),
+		Example: `  saot sweep quick/table2 --dry-run           what would run, with estimates
+  saot sweep quick/table2 --out runs/table2
+  saot sweep mine.yaml --out runs/mine --workers 2
+  saot status runs/table2
+  saot table runs/table2`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, specs []string) error { return o.sweep(cmd, specs) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.out, "out", "", "folder of the sweep; default runs/ and the name of the spec")
+	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
+	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
+	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
+	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
+	f.IntVar(&o.workers, "workers", 1, "runs at a time")
+	f.Float64Var(&o.memory, "memory", 0, "GB that runs may take together, by estimate; default what is free")
+	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
+	return cmd
+}
+
+func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
+	runs, err := o.open(specs)
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		return o.list(cmd.OutOrStdout(), runs)
+	}
+	s, err := experiment.NewSweep(o.out, runs)
+	if err != nil {
+		return err
+	}
+	if len(o.only) > 0 {
+		if err := s.Select(o.only); err != nil {
+			return usageError{err}
+		}
+	}
+	watch := newWatch(cmd.ErrOrStderr(), s)
+	err = s.Work(cmd.Context(), experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: runCommand, Observe: watch.observe})
+	watch.stop()
+	if count, counted := s.Count(); counted == nil {
+		_, _ = fmt.Fprintln(cmd.OutOrStdout(), summary(count, len(s.Runs)), "in", o.out)
+	}
+	if cmd.Context().Err() != nil {
+		return interrupted{cmd.Context().Err(), "interrupted: the same command goes on"}
+	}
+	return err
+}
+
+// open reads the specs and says where their runs compute.
+func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
+	if o.out == "" {
+		name := strings.TrimSuffix(filepath.Base(names[0]), filepath.Ext(names[0]))
+		o.out = filepath.Join("runs", name)
+	}
+	if o.workers < 1 || o.memory < 0 {
+		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 (what is free) or more", o.workers, o.memory)
+	}
+	name := o.engine
+	if name == "" && !o.dry {
+		if name, err = fastest(); err != nil {
+			return nil, err
+		}
+	}
+	known := map[string]bool{}
+	for _, spec := range names {
+		s, err := experiment.OpenSpec(spec)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		for _, r := range s.Runs {
+			if hash := r.Hash(); !known[hash] {
+				known[hash] = true
+				r.Place = experiment.Place{Data: o.data, Engine: name}
+				runs = append(runs, r)
+			}
+		}
+	}
+	return runs, nil
+}
+
+// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run goes on only on
+// the engine it began on.
+func fastest() (string, error) {
+	e, err := engine.Open("")
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	return e.Info().Name, nil
+}
+
+// runCommand is the process of a run: this program.
+func runCommand(ctx context.Context, dir string) *exec.Cmd {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return exec.CommandContext(ctx, self, "run", "--resume", dir, "--log", "text")
+}
+
+// list prints the runs.
+func (o *sweepOptions) list(out io.Writer, runs []experiment.Run) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
+	say("run\tdataset\tmethod\tseed\tfolder\n")
+	for i, r := range runs {
+		say("%d\t%s\t%s\t%d\t%s\n", i, r.Dataset, r.Method, r.Seed, r.Name())
+	}
+	return table.Flush()
+}
+
+// summary is, for example, "12 of 48 runs done, 1 failed, 2 running".
+func summary(count map[experiment.State]int, all int) string {
+	text := fmt.Sprintf("%d of %d runs done", count[experiment.Done], all)
+	for _, s := range []experiment.State{experiment.Failed, experiment.Running, experiment.Halted, experiment.Waiting} {
+		if count[s] > 0 {
+			text += fmt.Sprintf(", %d %s", count[s], s)
+		}
+	}
+	return text
+}
+
+// watch shows a sweep at work: a bar on a terminal, a line for each run that begins or ends elsewhere.
+type watch struct {
+	out   io.Writer
+	sweep *experiment.Sweep
+	bar   *progressbar.ProgressBar
+}
+
+func newWatch(out io.Writer, s *experiment.Sweep) *watch {
+	w := &watch{out: out, sweep: s}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		w.bar = progressbar.NewOptions(len(s.Runs), progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(16),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(),
+			progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetRenderBlankState(true))
+	}
+	return w
+}
+
+// observe is told what happens to run i.
+func (w *watch) observe(i int, state experiment.State, line string) {
+	name := w.sweep.Runs[i].Name()
+	if w.bar == nil {
+		if state != experiment.Running || line == "" {
+			_, _ = fmt.Fprintf(w.out, "%s: %s %s\n", name, state, line)
+		}
+		return
+	}
+	_, message, _ := strings.Cut(line, "msg=")
+	w.bar.Describe(clip(name+" "+message, w.out))
+	if state == experiment.Done || state == experiment.Failed {
+		_ = w.bar.Add(1)
+	}
+}
+
+func (w *watch) stop() {
+	if w.bar != nil {
+		_ = w.bar.Clear()
+	}
+}

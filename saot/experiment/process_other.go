@@ -1,0 +1,11 @@
+//go:build !(darwin || linux || freebsd || netbsd || openbsd || dragonfly)
+
+package experiment
+
+import (
+	"os"
+	"os/exec"
+)
+
+// tieToParent does nothing: there are neither inherited locks nor groups of processes here.
+func tieToParent(*exec.Cmd, *os.File) {}
