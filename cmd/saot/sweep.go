@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ Specs that come with the program: %s.`, strings.Join(experiment.Specs(), ", ")),
 	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
-	f.Float64Var(&o.memory, "memory", 0, "GB that runs may take together, by estimate; default what is free")
+	f.Float64Var(&o.memory, "memory", 0, "GB that runs may take together, by estimate; default what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
 	return cmd
 }
@@ -66,7 +67,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		return err
 	}
 	if o.dry {
-		return o.list(cmd.OutOrStdout(), runs)
+		return o.list(cmd.OutOrStdout(), &experiment.Sweep{Dir: o.out, Runs: runs})
 	}
 	s, err := experiment.NewSweep(o.out, runs)
 	if err != nil {
@@ -78,7 +79,13 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		}
 	}
 	watch := newWatch(cmd.ErrOrStderr(), s)
-	err = s.Work(cmd.Context(), experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: runCommand, Observe: watch.observe})
+	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: runCommand, Observe: watch.observe}
+	if work.Memory = o.bytes(); work.Memory > 0 {
+		for _, e := range s.Estimates() {
+			work.Bytes = append(work.Bytes, e.Bytes)
+		}
+	}
+	err = s.Work(cmd.Context(), work)
 	watch.stop()
 	if count, counted := s.Count(); counted == nil {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), summary(count, len(s.Runs)), "in", o.out)
@@ -121,6 +128,15 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 	return runs, nil
 }
 
+// bytes returns what runs may take together: what the flag says, or, where several are done at a time, what is free. 0 is no
+// bound: one run at a time is tried whatever the estimate says.
+func (o *sweepOptions) bytes() int64 {
+	if o.memory > 0 || o.workers == 1 {
+		return int64(o.memory * 1e9)
+	}
+	return experiment.FreeMemory()
+}
+
 // fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run goes on only on
 // the engine it began on.
 func fastest() (string, error) {
@@ -141,15 +157,37 @@ func runCommand(ctx context.Context, dir string) *exec.Cmd {
 	return exec.CommandContext(ctx, self, "run", "--resume", dir, "--log", "text")
 }
 
-// list prints the runs.
-func (o *sweepOptions) list(out io.Writer, runs []experiment.Run) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// list prints the runs that are not done.
+func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	say("run\tdataset\tmethod\tseed\tfolder\n")
-	for i, r := range runs {
-		say("%d\t%s\t%s\t%d\t%s\n", i, r.Dataset, r.Method, r.Seed, r.Name())
+	say("run\ttime\tmemory\t\t\n")
+	left, seconds := 0, 0.0
+	for i, e := range s.Estimates() {
+		state, err := s.State(i)
+		if err != nil {
+			return err
+		}
+		if state == experiment.Done {
+			continue
+		}
+		left, seconds = left+1, seconds+e.Seconds
+		say("%d\t%s\t%.1f GB\t  %s\t  %s\n", i, duration(e.Seconds), float64(e.Bytes)/1e9, s.Runs[i].Name(), e.Basis)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%d of %d runs to do, %s one after the other\n", left, len(s.Runs), duration(seconds))
+	return err
+}
+
+// duration is a time that is not known closely.
+func duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d >= time.Hour {
+		return d.Round(time.Minute).String()
+	}
+	return d.Round(time.Second).String()
 }
 
 // summary is, for example, "12 of 48 runs done, 1 failed, 2 running".

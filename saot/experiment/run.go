@@ -62,6 +62,7 @@ const DefaultProbeRows = 100_000
 // DefaultSettings returns the settings under which "saot run" takes a method through a dataset.
 func DefaultSettings(dataset string, m baseline.Method, p baseline.Preset) (Settings, error) {
 	s := Settings{Dataset: dataset, Features: "l2", Method: m, Probes: continual.Probes(), ProbeRows: DefaultProbeRows}
+	s.SetCut(datasets.DefaultStreamOptions())
 	if m.Supervised() {
 		s.Probes, s.ProbeRows = []continual.Probe{continual.ProbeHead}, 0
 	}

@@ -1,23 +1,151 @@
 package experiment
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
 )
 
-func TestTry(t *testing.T) {
-	s, err := OpenSpec("quick/lr-grid")
-	require.NoError(t, err)
-	for _, r := range s.Runs {
-		t.Log(r.Name(), string(r.Compared), r.Learner.LearningRate, r.Learner.Epochs)
+// Every spec that comes with the program names valid runs; there is a quick and a full one for each table and figure.
+func TestSpecs(t *testing.T) {
+	names := Specs()
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		s, err := OpenSpec(name)
+		require.NoError(t, err)
+		require.NotEmpty(t, s.About, name)
+		require.NotEmpty(t, s.Runs, name)
+		for i := range s.Runs {
+			require.NoError(t, s.Runs[i].Validate(), name)
+		}
 	}
-	_, err = ParseSpec("x.yaml", []byte("about: a\nruns:\n- datasets: [uai,\n   nope]\n  methods: [saot, bad]\n  seeds: [0]\n  foo: 1\n"))
-	t.Log(err)
-	_, err = ParseSpec("x.yaml", []byte("about: a\nruns:\n- datasets: [uai,\n   nope]\n  methods: [saot, bad]\n  seeds: [0]\n  set: {alhpa: 1}\n"))
-	t.Log(err)
-	_, err = ParseSpec("x.yaml", []byte("about: a\nruns:\n- datasets: [uai]\n  methods: [saot, joint, gbt]\n  seeds: [0]\n  set:\n    alhpa: 1\n    encoder: {hidden: 3}\n  grid:\n    epochs: 3\n  stream: {split_seed: x}\n"))
-	t.Log(err)
-	_, err = ParseSpec("x.yaml", []byte("about: a\nruns:\n- datasets: [uai]\n  methods: [saot, joint, gbt]\n  seeds: [0]\n  set:\n    alhpa: 1\n  grid: {epochs: [-1]}\n"))
-	t.Log(err)
+}
+
+func TestSpecProduct(t *testing.T) {
+	s, err := ParseSpec("dir/mine.yaml", []byte(`
+about: a product
+runs:
+- datasets: [uai, cora-ml]
+  methods: [saot, gbt, joint]
+  seeds: [3, 1]
+  preset: fast
+  probes: [converged]
+  probe_rows: 500
+  features: binary
+  direction: directed
+  stream: {split_seed: 7, class_order: random}
+  set: {epochs: 5}
+  grid: {learning_rate: [0.002, 0.004]}
+- datasets: [uai]
+  methods: [saot]
+  seeds: [0]
+  set:
+    encoder: {hidden: 64}
+    fan_out: [3, 4]
+`))
+	require.NoError(t, err)
+	require.Equal(t, "mine", s.Name)
+	require.Len(t, s.Runs, 2*3*2*2+1)
+
+	first, last := s.Runs[0], s.Runs[len(s.Runs)-1]
+	require.Equal(t, uint64(3), first.Seed)
+	require.Equal(t, uint64(1), s.Runs[12].Seed, "seeds are the outermost loop")
+	require.Equal(t, 0.002, first.Learner.LearningRate)
+	require.Equal(t, 0.004, s.Runs[1].Learner.LearningRate, "the grid is the innermost")
+	require.Equal(t, 5, first.Learner.Epochs)
+	require.Equal(t, []continual.Probe{continual.ProbeConverged}, first.Probes)
+	require.Equal(t, 500, first.ProbeRows)
+	require.Equal(t, "binary", first.Features)
+	require.Equal(t, datasets.Directed, first.Direction)
+	require.Equal(t, uint64(7), first.Cut().SplitSeed)
+	require.Equal(t, datasets.OrderRandom, first.Cut().Order)
+	require.Equal(t, baseline.GBT, s.Runs[2].Method)
+	require.JSONEq(t, `0.002`, jsonField(t, s.Runs[2].Compared, "learning_rate"))
+	require.Equal(t, []continual.Probe{continual.ProbeHead}, s.Runs[4].Probes, "probes are for methods that are scored by them")
+	require.Equal(t, 64, last.Learner.Encoder.Hidden)
+	require.Equal(t, []int{3, 4}, last.Learner.FanOut)
+
+	// What is not said is as saot run has it, and a run that two entries name is there once.
+	plain, err := DefaultSettings("uai", baseline.SAOT, baseline.PaperPreset)
+	require.NoError(t, err)
+	s, err = ParseSpec("a.yaml", []byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n- {datasets: [uai], methods: [saot, saot-mse], seeds: [0]}\n"))
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 2)
+	require.Equal(t, plain, s.Runs[0].Settings)
+}
+
+func TestSpecFaults(t *testing.T) {
+	head := "runs:\n- datasets: [uai]\n  methods: [saot, gbt]\n  seeds: [0]\n"
+	for text, want := range map[string]string{
+		"":                    "names no run",
+		"runs: []":            "names no run",
+		"runs: 3":             "x.yaml: [1:7]",
+		"abuot: x\n" + head:   `x.yaml: [1:1] unknown field "abuot"`,
+		head + "  probs: []":  `x.yaml: [5:3] unknown field "probs"`,
+		head + "  seeds: [0]": "x.yaml: [5:3] mapping key \"seeds\" already defined",
+		"runs:\n- datasets: [uai,\n    nope]\n  methods: [saot]\n  seeds: [0]": `x.yaml:3: datasets: unknown dataset "nope"`,
+		"runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]":            `x.yaml:3: unknown method "soat"`,
+		"runs:\n- datasets: [uai]\n  methods: [saot]":                          "x.yaml:2: the entry has no seeds",
+		"runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [-1]":           "x.yaml: [4:11]",
+		head + "  preset: fats":                `x.yaml:5: unknown preset "fats"`,
+		head + "  probes: [paper, exact]":      `x.yaml:5: unknown probe "exact"`,
+		head + "  features: l3":                "x.yaml:5: ",
+		head + "  direction: up":               "x.yaml:5: ",
+		head + "  stream: {split: 3}":          `x.yaml:5: there is no setting "split": choose one of classes_per_task`,
+		head + "  stream:\n    train_ratio: 3": "x.yaml:6: ",
+		head + "  set: {alhpa: 1}":             `x.yaml:5: saot: there is no setting "alhpa": choose one of encoder, learning_rate`,
+		head + "  set: {epochs: many}":         `x.yaml:5: saot: setting epochs cannot be "many"`,
+		head + "  set: [epochs]":               "[5] want fields with a value each",
+		head + "  grid: {epochs: 3}":           "x.yaml:5: grid: epochs is 3, want a list of values",
+		head + "  grid: {epochs: [3, 0]}":      "epochs is 0, want 1 or more",
+		head + "  probe_rows: -1":              "probe_rows is -1",
+	} {
+		_, err := ParseSpec("x.yaml", []byte(text))
+		require.ErrorContains(t, err, want, text)
+	}
+	// All faults are told at once.
+	_, err := ParseSpec("x.yaml", []byte("runs:\n- datasets: [nope]\n  methods: [soat]\n  seeds: [0]"))
+	require.ErrorContains(t, err, "x.yaml:2")
+	require.ErrorContains(t, err, "x.yaml:3")
+
+	_, err = OpenSpec(filepath.Join(t.TempDir(), "none.yaml"))
+	require.ErrorContains(t, err, "quick/")
+}
+
+func TestOpenSpecFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai], methods: [majority], seeds: [0]}\n"), 0o644))
+	s, err := OpenSpec(path)
+	require.NoError(t, err)
+	require.Equal(t, "own", s.Name)
+	require.Len(t, s.Runs, 1)
+}
+
+// Hashes tell settings apart, and nothing else.
+func TestHash(t *testing.T) {
+	a, err := DefaultSettings("uai", baseline.SAOT, baseline.PaperPreset)
+	require.NoError(t, err)
+	b := a
+	require.Equal(t, a.Hash(), b.Hash())
+	b.Learner.Alpha += 1e-9
+	require.NotEqual(t, a.Hash(), b.Hash())
+	require.NotEqual(t, a.Name(), b.Name())
+	require.Equal(t, "uai-saot-s0-"+a.Hash()[:10], a.Name())
+}
+
+func FuzzParseSpec(f *testing.F) {
+	f.Add([]byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0], set: {encoder: {hidden: 3}}, grid: {alpha: [0, 1]}}\n"))
+	f.Add([]byte("runs:\n- &a {datasets: [uai]}\n- *a\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ParseSpec("x.yaml", data)
+		if err == nil && len(s.Runs) == 0 {
+			t.Fatal("a spec without runs is no spec")
+		}
+	})
 }

@@ -1,0 +1,202 @@
+package experiment
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+)
+
+// Estimate is what a run is expected to take. Both figures are 0 where nothing is known of its dataset.
+type Estimate struct {
+	Seconds float64
+	Bytes   int64  // largest resident set
+	Basis   string // what the figures come from
+}
+
+// Estimates says what each run of the sweep is expected to take: as long as those of its folder that are like it have taken, or
+// what a model says where there is none.
+func (s *Sweep) Estimates() []Estimate {
+	e := &estimator{shapes: map[string]*shape{}}
+	for i := range s.Runs {
+		if r, err := continual.ReadResult(filepath.Join(s.Folder(i), continual.ResultFile)); err == nil {
+			e.finished = append(e.finished, past{s.Runs[i].alike(), s.Runs[i].effort(), r})
+		}
+	}
+	all := make([]Estimate, len(s.Runs))
+	for i := range s.Runs {
+		all[i] = e.estimate(&s.Runs[i])
+	}
+	return all
+}
+
+// estimator knows what runs have taken and how large datasets are.
+type estimator struct {
+	finished []past
+	shapes   map[string]*shape
+}
+
+// past is a finished run: what it was, and how much work.
+type past struct {
+	alike  string
+	effort float64
+	result *continual.Result
+}
+
+// alike is the same for runs whose times differ by nothing but their epochs.
+func (r *Run) alike() string {
+	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut())
+}
+
+// effort is the number of epochs, or 1 where a method has none.
+func (r *Run) effort() float64 {
+	var c struct {
+		Epochs int `json:"epochs"`
+	}
+	if c.Epochs = r.Learner.Epochs; len(r.Compared) > 0 {
+		_ = json.Unmarshal(r.Compared, &c)
+	}
+	return float64(max(1, c.Epochs))
+}
+
+func (e *estimator) estimate(r *Run) Estimate {
+	var est Estimate
+	n := 0.0
+	for _, p := range e.finished {
+		if p.alike != r.alike() {
+			continue
+		}
+		trained := 0.0
+		for _, t := range p.result.Tasks {
+			trained += t.Seconds
+		}
+		est.Seconds += p.result.Seconds + trained*(r.effort()/p.effort-1)
+		est.Bytes = max(est.Bytes, p.result.PeakBytes)
+		n++
+	}
+	if n > 0 {
+		est.Seconds /= n
+		est.Basis = fmt.Sprintf("%.0f finished runs like it", n)
+		return est
+	}
+	key := fmt.Sprint(r.Dataset, r.Features, r.Direction, r.Cut(), r.Split)
+	if e.shapes[key] == nil {
+		e.shapes[key] = shapeOf(r)
+	}
+	return e.shapes[key].estimate(r)
+}
+
+// shape is what the model knows of a stream.
+type shape struct {
+	err     error
+	nodes   []int // of each task
+	classes []int
+	train   []int
+	bytes   int64 // of its arrays
+}
+
+func shapeOf(r *Run) *shape {
+	stream, err := r.OpenStream()
+	if err != nil {
+		return &shape{err: err}
+	}
+	s := &shape{}
+	for _, t := range stream.Tasks {
+		s.nodes = append(s.nodes, len(t.Labels))
+		s.classes = append(s.classes, len(t.Classes))
+		s.train = append(s.train, len(t.Split.Train))
+		s.bytes += bytesOf(t.Graph)
+	}
+	return s
+}
+
+func bytesOf(g *datasets.Graph) int64 {
+	f := &g.Features
+	return 4*int64(len(g.Adjacency.Neighbors)+len(f.Dense)+len(f.Columns)+len(f.Values)) + 8*int64(len(g.Adjacency.Offsets)+len(f.Offsets))
+}
+
+// The model's constants, fitted by eye to the runs in docs/results on two cores with ONNX Runtime; it is right within a factor of
+// three there, for SAOT. What other methods take is found out by the first run of each.
+const (
+	stepSeconds     = 0.03    // a training step
+	nodeSeconds     = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
+	sampleSeconds   = 0.075   // a step on samples of a large graph
+	paperSeconds    = 3e-3    // a train node in an evaluation by the paper probe
+	converged       = 1.5e-4  // a train node and a class in an evaluation by the converged probe
+	baseBytes       = 400e6   // the program, its engine and compiled graphs
+	nodeBytes       = 90_000  // a node of the largest batch: activations, gradients and their copies, at those widths
+	probeBytes      = 8 * 512 // a train node of all tasks
+	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
+	defaultWidths   = 512 * 256
+	defaultWidthSum = 512 + 256
+)
+
+func (s *shape) estimate(r *Run) Estimate {
+	if s.err != nil {
+		return Estimate{Basis: s.err.Error()}
+	}
+	widths, sum, whole, buffer, points := r.widths()
+	est := Estimate{Basis: "model"}
+	largest, rows, classes := 0, 0, 0
+	for t, n := range s.nodes {
+		batch := n + t*buffer
+		if whole > 0 && batch > whole {
+			est.Seconds += r.effort() * math.Ceil(float64(batch)/float64(points)) * sampleSeconds
+			batch = whole
+		} else {
+			est.Seconds += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
+		}
+		largest = max(largest, batch)
+		rows, classes = rows+s.train[t], classes+s.classes[t]
+		seen := float64(rows)
+		if r.ProbeRows > 0 {
+			seen = min(seen, float64(r.ProbeRows))
+		}
+		if slices.Contains(r.Probes, continual.ProbePaper) {
+			est.Seconds += paperSeconds * seen
+		}
+		if slices.Contains(r.Probes, continual.ProbeConverged) {
+			est.Seconds += converged * seen * float64(classes)
+		}
+	}
+	est.Bytes = int64(baseBytes + datasetCopies*float64(s.bytes) + nodeBytes*float64(largest)*sum/defaultWidthSum + probeBytes*float64(rows))
+	return est
+}
+
+// widths returns what the model asks of the settings.
+func (r *Run) widths() (product, sum float64, whole, buffer, points int) {
+	if !r.Method.Trains() {
+		return 0, defaultWidthSum / 4, 0, 0, 1
+	}
+	hidden, out := 512, 256
+	if !r.Method.Compared() {
+		c := r.Learner
+		hidden, out, whole, buffer, points = c.Encoder.Hidden, c.Encoder.Out, c.Encoder.WholeGraph, c.Buffer, c.Points
+		if c.Encoder.Kind == encoder.Linear {
+			hidden = out
+		}
+	}
+	return float64(hidden * out), float64(hidden + out), whole, buffer, cmp.Or(points, 256)
+}
+
+// FreeMemory returns the bytes that programs may take without swapping, as Linux tells it, and 0 elsewhere.
+func FreeMemory() int64 {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(info), "MemAvailable:")
+	var kilobytes int64
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return 0
+	}
+	return kilobytes << 10
+}

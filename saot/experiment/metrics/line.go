@@ -1,0 +1,122 @@
+package metrics
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/internal/enum"
+)
+
+// LinesFile is the name of the file of JSON lines.
+const LinesFile = "metrics.jsonl"
+
+// Kind says what a Line is about.
+type Kind int
+
+// What a Line tells.
+const (
+	StepLine       Kind = iota // a training step
+	TaskLine                   // a task was learned
+	EvaluationLine             // the tasks seen so far were scored
+)
+
+var kindNames = []string{"step", "task", "evaluation"}
+
+// String returns "step", "task" or "evaluation".
+func (k Kind) String() string { return enum.Name("Kind", kindNames, k) }
+
+// ParseKind is the inverse of String.
+func ParseKind(text string) (Kind, error) { return enum.Parse[Kind]("kind of line", kindNames, text) }
+
+// MarshalText writes the name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the name.
+func (k *Kind) UnmarshalText(text []byte) (err error) {
+	*k, err = ParseKind(string(text))
+	return err
+}
+
+// Line is one line of metrics.jsonl.
+type Line struct {
+	Kind  Kind      `json:"kind"`
+	Time  time.Time `json:"time"` // wall time, UTC, RFC 3339
+	Step  int64     `json:"step"` // global step: see the package's doc
+	Task  int       `json:"task"` // from 0
+	Tasks int       `json:"tasks"`
+
+	// Of a step.
+	TaskStep  int                `json:"task_step,omitempty"`  // steps of the task taken, this one included
+	TaskSteps int                `json:"task_steps,omitempty"` // all steps of the task
+	Terms     map[string]float64 `json:"terms,omitempty"`      // loss terms by name
+	// MarginalError is that of the Sinkhorn plan between embeddings; absent where none is solved, and where it is 0.
+	MarginalError float64 `json:"marginal_error,omitempty"`
+
+	// Of a task: nodes, epochs, steps, seconds, first and last loss, diagnostics.
+	Report *continual.TaskReport `json:"report,omitempty"`
+
+	// Of an evaluation.
+	Scores     []Score               `json:"scores,omitempty"`     // one a setting and probe
+	Evaluation *continual.Evaluation `json:"evaluation,omitempty"` // its cost
+}
+
+// Score is a row that an evaluation added to a performance matrix, and what the matrix comes to so far.
+type Score struct {
+	Setting  continual.Setting `json:"setting"`
+	Probe    continual.Probe   `json:"probe"`
+	AP       float64           `json:"ap"`           // average performance in percent
+	AF       *float64          `json:"af,omitempty"` // average forgetting in percent points; absent where earlier rows are unknown
+	Accuracy []float64         `json:"accuracy"`     // percent, one a seen task
+}
+
+// readLines calls each for every line of a file, with the place where it ends. It passes over a last line that is not ended.
+func readLines(path string, each func(l *Line, end int64)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	in := bufio.NewReader(f)
+	end := int64(0)
+	for n := 1; ; n++ {
+		text, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line := &Line{}
+		if err := json.Unmarshal(text, line); err != nil {
+			return fmt.Errorf("%s:%d: not a line of metrics: %w: mend it or move the file away", path, n, err)
+		}
+		end += int64(len(text))
+		each(line, end)
+	}
+}
+
+// past is what a start of the run needs to know of a line that an earlier one wrote.
+type past struct {
+	task   int
+	step   int64
+	end    int64 // in the file
+	scores []Score
+}
+
+func readPast(path string) ([]past, error) {
+	var lines []past
+	err := readLines(path, func(l *Line, end int64) {
+		lines = append(lines, past{task: l.Task, step: l.Step, end: end, scores: l.Scores})
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return lines, err
+}

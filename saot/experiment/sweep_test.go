@@ -1,0 +1,240 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+func jsonField(t *testing.T, object []byte, name string) string {
+	var fields map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(object, &fields))
+	return string(fields[name])
+}
+
+// childVariable makes a process of this test binary stand for a run.
+const childVariable = "SAOT_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(childVariable); mode != "" {
+		os.Exit(child(mode, os.Args[len(os.Args)-1]))
+	}
+	os.Exit(m.Run())
+}
+
+// child does what its mode says in the folder of a run.
+func child(mode, dir string) int {
+	begun, _ := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	_, _ = begun.WriteString("x")
+	switch {
+	case mode == "fail" && strings.Contains(dir, "-s1-"):
+		fmt.Fprintln(os.Stderr, "first line\nsaot: no such thing")
+		return 1
+	case mode == "hang":
+		time.Sleep(time.Hour)
+	case mode == "interrupted":
+		return interruptedStatus
+	}
+	time.Sleep(20 * time.Millisecond)
+	if err := (&continual.Result{Schema: continual.ResultSchema, Seconds: 3, PeakBytes: 7}).WriteFile(filepath.Join(dir, continual.ResultFile)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func command(mode string) func(ctx context.Context, dir string) *exec.Cmd {
+	return func(ctx context.Context, dir string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, os.Args[0], dir)
+		cmd.Env = append(os.Environ(), childVariable+"="+mode)
+		return cmd
+	}
+}
+
+// seeds returns runs that differ by their seeds.
+func seeds(t *testing.T, n int) (runs []Run) {
+	for seed := range n {
+		s, err := DefaultSettings("synthetic", baseline.Majority, baseline.PaperPreset)
+		require.NoError(t, err)
+		s.Seed = uint64(seed)
+		runs = append(runs, Run{Settings: s})
+	}
+	return runs
+}
+
+// Several workers in several processes' stead, each with a Sweep of its own, do every run once.
+func TestWorkTogether(t *testing.T) {
+	dir := t.TempDir()
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			s, err := NewSweep(dir, seeds(t, 8))
+			if err == nil {
+				err = s.Work(t.Context(), WorkOptions{Workers: 2, Command: command("work")})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	s, err := OpenSweep(dir)
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 8)
+	for i := range s.Runs {
+		state, err := s.State(i)
+		require.NoError(t, err)
+		require.Equal(t, Done, state)
+		begun, err := os.ReadFile(filepath.Join(s.Folder(i), "begun"))
+		require.NoError(t, err)
+		require.Equal(t, "x", string(begun), "run %d was begun more than once", i)
+	}
+	for _, e := range s.Estimates() {
+		require.Equal(t, Estimate{Seconds: 3, Bytes: 7, Basis: "8 finished runs like it"}, e)
+	}
+}
+
+// A failed run keeps its error and is left alone until it is to be tried again; the others are done.
+func TestFailure(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 3))
+	require.NoError(t, err)
+	err = s.Work(t.Context(), WorkOptions{Command: command("fail")})
+	require.ErrorContains(t, err, "-s1-")
+	require.ErrorContains(t, err, "saot: no such thing")
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 2, Failed: 1}, count)
+	f, err := s.Failure(1)
+	require.NoError(t, err)
+	require.Equal(t, "saot: no such thing", f.Error)
+	log, err := os.ReadFile(filepath.Join(s.Folder(1), LogFile))
+	require.NoError(t, err)
+	require.Equal(t, "first line\nsaot: no such thing\n", string(log))
+
+	require.NoError(t, s.Work(t.Context(), WorkOptions{Command: command("work")}))
+	count, err = s.Count()
+	require.NoError(t, err)
+	require.Equal(t, 1, count[Failed], "not tried again")
+	require.NoError(t, s.Work(t.Context(), WorkOptions{Command: command("work"), RetryFailed: true}))
+	count, err = s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 3}, count)
+}
+
+// A sweep that is told to stop stops its processes; what they held is free again.
+func TestInterrupt(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var states []State
+	o := WorkOptions{Command: command("hang"), Observe: func(i int, state State, line string) {
+		states = append(states, state)
+		if state == Running {
+			now, err := s.State(i)
+			require.NoError(t, err)
+			require.Equal(t, Running, now)
+			cancel()
+		}
+	}}
+	require.ErrorIs(t, s.Work(ctx, o), context.Canceled)
+	require.Equal(t, []State{Running, Halted}, states)
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Waiting: 2}, count)
+
+	// A run that somebody else told to stop is neither failed nor tried again at once.
+	require.NoError(t, s.Work(t.Context(), WorkOptions{Command: command("interrupted")}))
+	count, err = s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Waiting: 2}, count)
+}
+
+// While a process of a run lives, nobody else works on the run, even if the process that claimed it let go of the claim.
+func TestClaimIsInherited(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 1))
+	require.NoError(t, err)
+	lock, err := s.claim(0, false)
+	require.NoError(t, err)
+	require.NotNil(t, lock)
+	again, err := s.claim(0, false)
+	require.NoError(t, err)
+	require.Nil(t, again)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := command("hang")(ctx, s.Folder(0))
+	tieToParent(cmd, lock.File())
+	if len(cmd.ExtraFiles) == 0 {
+		t.Skip("locks are not inherited on this system")
+	}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, lock.File().Close()) // as the end of this process would
+	again, err = s.claim(0, false)
+	require.NoError(t, err)
+	require.Nil(t, again)
+	state, err := s.State(0)
+	require.NoError(t, err)
+	require.Equal(t, Running, state)
+	cancel()
+	_ = cmd.Wait()
+	again, err = s.claim(0, false)
+	require.NoError(t, err)
+	require.NotNil(t, again)
+	again.Release()
+}
+
+// Runs wait while memory is short, and one that would never fit is refused.
+func TestMemory(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 6))
+	require.NoError(t, err)
+	running, most := 0, 0
+	o := WorkOptions{Workers: 6, Memory: 100, Bytes: []int64{40, 40, 40, 40, 40, 40}, Command: command("work"),
+		Observe: func(_ int, state State, line string) {
+			if state == Running && line == "" {
+				running++
+			}
+			most = max(most, running)
+			if state == Done {
+				running--
+			}
+		}}
+	require.NoError(t, s.Work(t.Context(), o))
+	require.LessOrEqual(t, most, 2)
+	o.Memory = 30
+	require.ErrorContains(t, s.Work(t.Context(), o), "run 0 is expected to take")
+}
+
+func TestSelect(t *testing.T) {
+	s := &Sweep{Runs: seeds(t, 3)}
+	require.ErrorContains(t, s.Select([]int{3}), "runs 0 to 2")
+	require.NoError(t, s.Select([]int{2, 0}))
+	require.Equal(t, []uint64{2, 0}, []uint64{s.Runs[0].Seed, s.Runs[1].Seed})
+}
+
+// The model knows every stream, and says why where it does not.
+func TestEstimateModel(t *testing.T) {
+	s := &Sweep{Dir: t.TempDir(), Runs: seeds(t, 1)}
+	r := &s.Runs[0]
+	r.Method = baseline.SAOT
+	short := s.Estimates()[0]
+	require.Positive(t, short.Seconds)
+	require.Positive(t, short.Bytes)
+	r.Learner.Epochs *= 10
+	long := s.Estimates()[0]
+	require.Greater(t, long.Seconds, short.Seconds)
+	r.Dataset, r.Data = "ogbn-arxiv", t.TempDir()
+	missing := s.Estimates()[0]
+	require.Zero(t, missing.Seconds)
+	require.NotEmpty(t, missing.Basis)
+}
