@@ -2,7 +2,10 @@ package plotting
 
 import (
 	"fmt"
+	"image/color"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -12,120 +15,312 @@ import (
 
 // Series is one curve.
 type Series struct {
-	Name string    // in the legend; empty leaves it out
-	X    []float64 // as long as Y, or nil for 1, 2, 3, …
-	Y    []float64
+	Name   string    // in the legend; empty leaves it out
+	X      []float64 // as long as Y, or nil for 1, 2, 3, …
+	Y      []float64
+	Spread []float64 // as long as Y, not negative: the curve is drawn with a band from Y−Spread to Y+Spread; nil for none
 }
 
 // CurveOptions change how curves look. The zero value works.
 type CurveOptions struct {
 	Title, XLabel, YLabel string
-	LogY                  bool
+	LogX, LogY            bool
 	Floor                 float64 // with LogY: values at or below Floor are drawn at it; 0 means that they are an error
+	Bars                  bool    // draw Spread as error bars instead of bands
 }
 
 // Curves draws series of figures over steps, such as loss terms of a run or the marginal error of Sinkhorn's sweeps.
-// Gaps are not drawn: every value must be finite. It returns an error that names the series and the index for a value
-// that is not finite, one that has no logarithm (see Floor), lengths that differ, and for no values at all.
-func Curves(series []Series, o CurveOptions) (Figure, error) {
+// Curves differ in colour, dashes and markers, so that they can be told apart in grey. Gaps are not drawn: every value
+// must be finite. It returns an error that names the series and the index for a value that is not finite, one that has no
+// logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
+func Curves(series []Series, o CurveOptions) (Figure, error) { return curves(series, o, 340, 210) }
+
+// curves draws series in a data area of w by h.
+func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	p.Add(quietGrid())
-	legend := plot.NewLegend()
-	restyle(&legend.TextStyle, tickSize)
-	legend.Top, legend.Left, legend.Padding = true, true, 3
-	var names int
-	var widest vg.Length
+	legend, names := newLegend(26), 0
+	whole := true
 	for i, s := range series {
-		points, err := s.points(o)
+		c, err := newCurve(i, s, o)
 		if err != nil {
 			return Figure{}, fmt.Errorf("plotting: series %d (%s): %w", i+1, s.Name, err)
 		}
-		line := &plotter.Line{XYs: points, LineStyle: seriesStyle(i)}
-		p.Add(line)
+		p.Add(c)
+		whole = whole && c.wholeX()
 		if s.Name != "" {
-			legend.Add(s.Name, line)
+			legend.Add(s.Name, c)
 			names++
-			widest = max(widest, legend.TextStyle.Width(s.Name))
 		}
 	}
 	if len(series) == 0 {
 		return Figure{}, fmt.Errorf("plotting: curves %q: no series", o.Title)
 	}
-	scaleAxes(p, o.LogY)
-	f := plotFigure(p, 340, 210)
+	scaleAxes(p, o, whole)
+	f := plotFigure(p, w, h)
 	if names == 0 {
 		return f, nil
 	}
-	return withLegend(f, p, legend, widest+legend.ThumbnailWidth+12), nil
+	return withLegend(f, p, legend), nil
 }
 
 // largest is the greatest magnitude of a coordinate: the width of an axis must still be a number.
 const largest = 1e300
 
-// points pairs the coordinates of a series and checks them.
-func (s Series) points(o CurveOptions) (plotter.XYs, error) {
+// curve plots one series.
+type curve struct {
+	points    plotter.XYs
+	low, high []float64 // ends of the spread; nil for none
+	line      draw.LineStyle
+	marker    draw.GlyphStyle
+	nth       int // of the series: its markers stand beside those of others
+	bars      bool
+}
+
+// newCurve checks a series and gives it the style of the i-th.
+func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	if len(s.Y) == 0 || (s.X != nil && len(s.X) != len(s.Y)) {
 		return nil, fmt.Errorf("%d values of X for %d of Y: want as many, at least one", len(s.X), len(s.Y))
 	}
-	points := make(plotter.XYs, len(s.Y))
-	for k, y := range s.Y {
+	if s.Spread != nil && len(s.Spread) != len(s.Y) {
+		return nil, fmt.Errorf("%d values of Spread for %d of Y: want as many, or none", len(s.Spread), len(s.Y))
+	}
+	c := &curve{points: make(plotter.XYs, len(s.Y)), line: seriesStyle(i), marker: marker(i), nth: i, bars: o.Bars}
+	for k := range s.Y {
 		x := float64(k + 1)
 		if s.X != nil {
 			x = s.X[k]
 		}
-		if o.LogY && o.Floor > 0 {
-			y = max(y, o.Floor)
+		at, err := o.place(k, x, s.Y[k])
+		if err != nil {
+			return nil, err
 		}
-		if !(math.Abs(x) <= largest) || !(math.Abs(y) <= largest) {
-			return nil, fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", k, x, y, largest)
+		c.points[k] = at
+		if s.Spread == nil {
+			continue
 		}
-		if o.LogY && y <= 0 {
-			return nil, fmt.Errorf("point %d is %g, which has no logarithm: set Floor or draw without LogY", k, y)
+		if !(s.Spread[k] >= 0) {
+			return nil, fmt.Errorf("spread of point %d is %g: want 0 or more", k, s.Spread[k])
 		}
-		points[k] = plotter.XY{X: x, Y: y}
+		low, err := o.place(k, x, s.Y[k]-s.Spread[k])
+		if err != nil {
+			return nil, fmt.Errorf("lower end of the spread: %w", err)
+		}
+		high, err := o.place(k, x, s.Y[k]+s.Spread[k])
+		if err != nil {
+			return nil, fmt.Errorf("upper end of the spread: %w", err)
+		}
+		c.low, c.high = append(c.low, low.Y), append(c.high, high.Y)
 	}
-	return points, nil
+	return c, nil
 }
 
-// withLegend adds a legend of the given width to the right of a figure, level with the top of the data.
-func withLegend(f Figure, p *plot.Plot, legend plot.Legend, width vg.Length) Figure {
-	return Figure{width: f.width + width, height: f.height, paint: func(c draw.Canvas) {
-		inner := subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height)
-		f.paint(inner)
-		top := p.DataCanvas(draw.Crop(inner, margin, -margin, margin, -margin)).Max.Y
-		legend.Draw(subCanvas(c, c.Min.X+f.width, c.Min.Y, width, top-c.Min.Y))
+// place checks the k-th point of a series, raises its y to the floor, and takes logarithms. Axes are always linear: gonum
+// leaves room for the label of a logarithmic one at its arithmetic middle, which is far from where it stands.
+func (o CurveOptions) place(k int, x, y float64) (at plotter.XY, err error) {
+	if o.LogY && o.Floor > 0 {
+		y = max(y, o.Floor)
+	}
+	switch {
+	case !(math.Abs(x) <= largest) || !(math.Abs(y) <= largest):
+		return at, fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", k, x, y, largest)
+	case o.LogY && y <= 0:
+		return at, fmt.Errorf("point %d is %g, which has no logarithm: set Floor or draw without LogY", k, y)
+	case o.LogX && x <= 0:
+		return at, fmt.Errorf("point %d stands at %g, which has no logarithm: draw without LogX", k, x)
+	}
+	if o.LogX {
+		x = math.Log10(x)
+	}
+	if o.LogY {
+		y = math.Log10(y)
+	}
+	return plotter.XY{X: x, Y: y}, nil
+}
+
+// wholeX tells whether every x is a whole number, such as that of a task.
+func (c *curve) wholeX() bool {
+	for _, at := range c.points {
+		if at.X != math.Trunc(at.X) {
+			return false
+		}
+	}
+	return true
+}
+
+// DataRange implements plot.DataRanger.
+func (c *curve) DataRange() (xmin, xmax, ymin, ymax float64) {
+	xmin, xmax, ymin, ymax = plotter.XYRange(c.points)
+	if c.low != nil {
+		ymin, ymax = slices.Min(c.low), slices.Max(c.high)
+	}
+	return xmin, xmax, ymin, ymax
+}
+
+// Plot implements plot.Plotter.
+func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&canvas)
+	line := make([]vg.Point, len(c.points))
+	for k, at := range c.points {
+		line[k] = vg.Point{X: x(at.X), Y: y(at.Y)}
+	}
+	if c.low != nil && !c.bars {
+		band := make([]vg.Point, 0, 2*len(line))
+		for k, at := range line {
+			band = append(band, vg.Point{X: at.X, Y: y(c.high[k])})
+		}
+		for k := range slices.Backward(line) {
+			band = append(band, vg.Point{X: line[k].X, Y: y(c.low[k])})
+		}
+		canvas.FillPolygon(faded(c.line.Color, 0x30), band)
+	}
+	canvas.StrokeLines(c.line, line)
+	if c.low != nil && c.bars {
+		for k, at := range line {
+			errorBar(canvas, c.line.Color, vg.Point{X: at.X, Y: y(c.low[k])}, vg.Point{X: at.X, Y: y(c.high[k])})
+		}
+	}
+	for _, k := range c.marked() {
+		canvas.DrawGlyph(c.marker, line[k])
+	}
+}
+
+// marked returns the points that carry a marker: all of a few, or about eight of many, at other places for each series.
+func (c *curve) marked() []int {
+	n, every, first := len(c.points), 1, 0
+	if n > 24 {
+		every = n / 8
+		first = every / 7 * (c.nth % 7)
+	}
+	var at []int
+	for k := first; k < n; k += every {
+		at = append(at, k)
+	}
+	return at
+}
+
+// Thumbnail implements plot.Thumbnailer.
+func (c *curve) Thumbnail(canvas *draw.Canvas) {
+	middle := canvas.Center()
+	canvas.StrokeLine2(c.line, canvas.Min.X, middle.Y, canvas.Max.X-2, middle.Y)
+	middle.X--
+	canvas.DrawGlyph(c.marker, middle)
+}
+
+// errorBar draws a bar with caps between two points above or beside each other.
+func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
+	style := draw.LineStyle{Color: col, Width: 0.8}
+	c.StrokeLine2(style, from.X, from.Y, to.X, to.Y)
+	const half = vg.Length(2.5)
+	for _, end := range []vg.Point{from, to} {
+		if from.X == to.X {
+			c.StrokeLine2(style, end.X-half, end.Y, end.X+half, end.Y)
+		} else {
+			c.StrokeLine2(style, end.X, end.Y-half, end.X, end.Y+half)
+		}
+	}
+}
+
+// newLegend returns an empty legend in the house style.
+func newLegend(thumbnail vg.Length) plot.Legend {
+	legend := plot.NewLegend()
+	restyle(&legend.TextStyle, tickSize)
+	legend.Top, legend.Left, legend.Padding, legend.ThumbnailWidth = true, true, 3, thumbnail
+	return legend
+}
+
+// withLegend adds a legend to the right of a figure, level with the top of the data. The figure grows downwards if the
+// legend is longer.
+func withLegend(f Figure, p *plot.Plot, legend plot.Legend) Figure {
+	size := legend.Rectangle(draw.Canvas{}).Size()
+	data := p.DataCanvas(draw.Canvas{Rectangle: rect(margin, margin, f.width-2*margin, f.height-2*margin)})
+	more := max(0, size.Y+2*margin-data.Max.Y)
+	width := size.X + 12
+	return Figure{width: f.width + width, height: f.height + more, paint: func(c draw.Canvas) {
+		f.paint(subCanvas(c, c.Min.X, c.Min.Y+more, f.width, f.height))
+		legend.Draw(subCanvas(c, c.Min.X+f.width, c.Min.Y, width, more+data.Max.Y))
 	}}
 }
 
-// scaleAxes leaves room above and below the curves, or ends a logarithmic axis at whole decades.
-func scaleAxes(p *plot.Plot, log bool) {
+// scaleAxes leaves room around the curves, or ends a logarithmic y axis at whole decades.
+func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 	spread(&p.X)
-	if !log {
+	padded(&p.X, 0.02)
+	switch {
+	case o.LogX:
+		p.X.Tick.Marker = plot.TickerFunc(logMarks)
+	case whole:
+		p.X.Tick.Marker = plot.TickerFunc(wholeMarks)
+	}
+	if !o.LogY {
 		spread(&p.Y)
-		pad := 0.04 * (p.Y.Max - p.Y.Min)
-		p.Y.Min, p.Y.Max = p.Y.Min-pad, p.Y.Max+pad
+		padded(&p.Y, 0.04)
 		return
 	}
-	low, high := int(math.Floor(math.Log10(p.Y.Min))), int(math.Ceil(math.Log10(p.Y.Max)))
+	low, high := int(math.Floor(p.Y.Min+1e-9)), int(math.Ceil(p.Y.Max-1e-9))
 	high = max(high, low+1)
-	p.Y.Min, p.Y.Max = math.Pow(10, float64(low)), math.Pow(10, float64(high))
-	p.Y.Scale = plot.LogScale{}
+	p.Y.Min, p.Y.Max = float64(low), float64(high)
 	p.Y.Tick.Marker = decadeTicks(low, high)
+}
+
+// padded leaves a share of an axis free at both ends.
+func padded(a *plot.Axis, share float64) {
+	pad := share * (a.Max - a.Min)
+	a.Min, a.Max = a.Min-pad, a.Max+pad
+}
+
+// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms. All of them are labelled within two decades;
+// beyond, about six powers.
+func logMarks(lo, hi float64) []plot.Tick {
+	low, high := int(math.Floor(lo)), int(math.Ceil(hi))
+	if high-low > 6 {
+		ticks := decadeTicks(low, high)
+		return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Value < lo || t.Value > hi })
+	}
+	var ticks []plot.Tick
+	for e := low; e <= high; e++ {
+		for _, m := range []float64{1, 2, 5} {
+			v, err := strconv.ParseFloat(fmt.Sprintf("%ge%d", m, e), 64) // exact, unlike m·10^e
+			tick := plot.Tick{Value: math.Log10(v)}
+			if err != nil || tick.Value < lo || tick.Value > hi {
+				continue
+			}
+			if m == 1 || hi-lo <= 2.2 {
+				tick.Label = formatTick(v)
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
+}
+
+// wholeMarks labels nice ticks that are whole numbers.
+func wholeMarks(lo, hi float64) []plot.Tick {
+	ticks := niceMarks(lo, hi)
+	whole := slices.DeleteFunc(slices.Clone(ticks), func(t plot.Tick) bool { return t.Value != math.Trunc(t.Value) })
+	if len(whole) == 0 {
+		return ticks
+	}
+	return whole
 }
 
 // spread widens an axis whose ends are the same but for rounding, so that they can be told apart.
 func spread(a *plot.Axis) {
-	if size := max(math.Abs(a.Min), math.Abs(a.Max)); a.Max-a.Min <= 1e-9*size {
+	size := max(math.Abs(a.Min), math.Abs(a.Max))
+	if a.Max-a.Min <= 1e-9*size {
 		a.Min, a.Max = a.Min-0.1*size, a.Max+0.1*size
+	}
+	if size == 0 {
+		a.Min, a.Max = -1, 1
 	}
 }
 
-// decadeTicks labels about six powers of ten.
+// decadeTicks labels about six powers of ten on an axis of logarithms.
 func decadeTicks(low, high int) plot.ConstantTicks {
 	every := (high - low + 5) / 6
 	var ticks []plot.Tick
 	for e := low; e <= high; e++ {
-		tick := plot.Tick{Value: math.Pow(10, float64(e))}
+		tick := plot.Tick{Value: float64(e)}
 		if (e-low)%every == 0 {
 			tick.Label = powerOfTen(e)
 		}
@@ -134,13 +329,11 @@ func decadeTicks(low, high int) plot.ConstantTicks {
 	return ticks
 }
 
-// seriesStyle distinguishes curves by colour first, and by dashes once the colours have been used up.
+// seriesStyle distinguishes curves by colour and by dashes. There is one pattern less than there are colours: the pair
+// repeats only after all combinations.
 func seriesStyle(i int) draw.LineStyle {
-	style := draw.LineStyle{Color: okabeIto[i%len(okabeIto)], Width: 1.4}
-	if round := i / len(okabeIto); round > 0 {
-		style.Dashes = []vg.Length{vg.Length(2 + 2*round), 2}
-	}
-	return style
+	patterns := [][]vg.Length{nil, {6, 2}, {2, 2}, {7, 2, 2, 2}, {10, 3}, {4, 2, 1, 2, 1, 2}}
+	return draw.LineStyle{Color: okabeIto[i%len(okabeIto)], Width: 1.4, Dashes: patterns[i%len(patterns)]}
 }
 
 func quietGrid() *plotter.Grid {

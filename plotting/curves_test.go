@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"testing"
@@ -44,8 +45,43 @@ func TestCurvesConstantAndSinglePoint(t *testing.T) {
 
 func TestCurvesManySeriesDiffer(t *testing.T) {
 	require.Empty(t, seriesStyle(0).Dashes)
-	require.Equal(t, seriesStyle(0).Color, seriesStyle(7).Color)
-	require.NotEqual(t, seriesStyle(7).Dashes, seriesStyle(14).Dashes)
+	type look struct{ colour, dashes, shape any }
+	pairs, grey := map[look]bool{}, map[look]bool{}
+	for i := range 42 {
+		dashes, shape := fmt.Sprint(seriesStyle(i).Dashes), fmt.Sprintf("%T", marker(i).Shape)
+		pairs[look{seriesStyle(i).Color, dashes, nil}] = true
+		if i < 24 {
+			grey[look{nil, dashes, shape}] = true
+		}
+		require.Equal(t, seriesStyle(i).Color, marker(i).Color)
+	}
+	require.Len(t, pairs, 42)
+	require.Len(t, grey, 24, "told apart without colour")
+}
+
+func TestMarkersAreFew(t *testing.T) {
+	for n, most := range map[int]int{1: 1, 24: 24, 25: 10, 100: 10, 100000: 10} {
+		for i := range 8 {
+			c, err := newCurve(i, Series{Y: make([]float64, n)}, CurveOptions{})
+			require.NoError(t, err)
+			require.NotEmpty(t, c.marked())
+			require.LessOrEqual(t, len(c.marked()), most)
+		}
+	}
+}
+
+func TestLogMarks(t *testing.T) {
+	labels := func(lo, hi float64) (all []string) {
+		for _, tick := range logMarks(math.Log10(lo), math.Log10(hi)) {
+			if tick.Label != "" {
+				all = append(all, tick.Label)
+			}
+		}
+		return all
+	}
+	require.Equal(t, []string{"5", "10", "20", "50"}, labels(4, 60))
+	require.Equal(t, []string{"0.01", "0.1", "1", "10"}, labels(0.009, 11))
+	require.Equal(t, []string{"1e-9", "1e-6", "1e-3", "1e0", "1e3", "1e6"}, labels(1e-9, 1e6))
 }
 
 func TestDecadeTicks(t *testing.T) {
@@ -67,6 +103,12 @@ func TestCurvesErrors(t *testing.T) {
 		"point 1 is (2, NaN)":     {Series{Y: []float64{1, math.NaN()}}, CurveOptions{}},
 		"point 0 is (+Inf, 1)":    {Series{X: []float64{math.Inf(1)}, Y: []float64{1}}, CurveOptions{}},
 		"point 1 is 0, which has": {Series{Y: []float64{1, 0}}, CurveOptions{LogY: true}},
+		"point 0 stands at 0":     {Series{X: []float64{0}, Y: []float64{1}}, CurveOptions{LogX: true}},
+		"1 values of Spread":      {Series{Y: []float64{1, 0}, Spread: []float64{1}}, CurveOptions{}},
+		"spread of point 0 is -1": {Series{Y: []float64{1}, Spread: []float64{-1}}, CurveOptions{}},
+		"spread of point 0 is Na": {Series{Y: []float64{1}, Spread: []float64{math.NaN()}}, CurveOptions{}},
+		"lower end of the spread": {Series{Y: []float64{1}, Spread: []float64{2}}, CurveOptions{LogY: true}},
+		"upper end of the spread": {Series{Y: []float64{1e300}, Spread: []float64{1e300}}, CurveOptions{}},
 	} {
 		_, err := Curves([]Series{c.s}, c.o)
 		require.ErrorContains(t, err, want)
@@ -76,4 +118,17 @@ func TestCurvesErrors(t *testing.T) {
 
 	f, err := Curves([]Series{{Y: []float64{1, 0}}}, CurveOptions{LogY: true, Floor: 1e-12})
 	picture(t, f, err)
+}
+
+func TestLongLegendIsNotClipped(t *testing.T) {
+	series := make([]Series, 40)
+	for i := range series {
+		series[i] = Series{Name: "a curve of its own", Y: []float64{1, 2}}
+	}
+	f, err := Curves(series, CurveOptions{Title: "forty"})
+	img := picture(t, f, err)
+	requireWhiteBorder(t, img)
+	short, err := Curves(series[:3], CurveOptions{Title: "forty"})
+	require.NoError(t, err)
+	require.Greater(t, f.height, short.height+100)
 }

@@ -1,9 +1,16 @@
-// Package plotting draws what a run of the toolkit leaves behind: performance matrices, transport plans and curves.
+// Package plotting draws what a run of the toolkit leaves behind.
+//
+//   - Transport: Plan, Cost, CostAndPlan, Flow, GraphFlow, Potentials, SinkhornErrors.
+//   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks and TradeOff of several methods over
+//     seeds; Sensitivity and BufferSizes of a setting.
+//   - Embeddings: Embedding, with its drift if wanted; DistanceDrift and PlanDrift measure the change of structure, Drift
+//     draws it; EffectiveRank and EffectiveRanks tell of collapse.
+//   - Training: LossTerms, and Curves for any series.
 //
 // Every function takes plain numbers and options whose zero value works, and returns a Figure or an error that names
 // the offending row, series or field; none panics. A Figure is rendered as PNG, SVG with embedded fonts, or PDF.
 // Pictures share one style: a sans-serif face, a ramp that stays ordered for colour-blind readers and in grey, and the
-// categorical colours of Okabe and Ito (2008).
+// categorical colours of Okabe and Ito (2008), never without a marker or dashes that differ as well.
 package plotting
 
 import (
@@ -96,7 +103,7 @@ type writerCanvas interface {
 // render paints on a white canvas and encodes it; a panic of the drawing library comes back as an error.
 func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	if f.paint == nil {
-		return nil, errors.New("plotting: the figure is empty: make one with Matrix, Plan or Curves")
+		return nil, errors.New("plotting: the figure is empty: make one with a function of this package, such as Curves")
 	}
 	defer func() {
 		if r := recover(); r != nil {

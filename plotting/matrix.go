@@ -57,7 +57,7 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	if err != nil {
 		return Figure{}, err
 	}
-	return withColorBar(grid, o), nil
+	return withColorBar(grid, viridis, o.Low, o.High, "accuracy (%)"), nil
 }
 
 // checkMatrix says what is wrong with a performance matrix, if anything.
@@ -80,22 +80,26 @@ func checkMatrix(m [][]float64) error {
 
 // panelFigure draws one matrix with its axes and without a colour bar.
 func panelFigure(panel Panel, o MatrixOptions) Figure {
-	n := len(panel.Matrix)
-	side := min(max(vg.Length(n)*32, 160), 380)
-	p := newPlot(panel.Title, "accuracy on task", "after learning task")
-	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
-	p.X.Tick.Marker, p.Y.Tick.Marker = taskTicks(n), taskTicks(n)
-	p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High})
+	p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task", "after learning task")
+	p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis, decimals: 1, unit: 1})
 	return plotFigure(p, side, side)
 }
 
-// withColorBar adds the scale of accuracies to the right of a figure.
-func withColorBar(f Figure, o MatrixOptions) Figure {
+// trianglePlot returns an empty plot for a lower triangle of n tasks, and its side.
+func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
+	p := newPlot(title, xLabel, yLabel)
+	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
+	p.X.Tick.Marker, p.Y.Tick.Marker = taskTicks(n), taskTicks(n)
+	return p, min(max(vg.Length(n)*32, 160), 380)
+}
+
+// withColorBar adds a colour scale to the right of a figure.
+func withColorBar(f Figure, r ramp, low, high float64, label string) Figure {
 	return Figure{width: f.width + barFrame, height: f.height, paint: func(c draw.Canvas) {
 		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
 		h := min(f.height*0.7, 320)
 		area := rect(c.Min.X+f.width+4, c.Min.Y+(f.height-h)/2, barWidth, h)
-		drawColorBar(c, area, viridis, o.Low, o.High, "accuracy (%)")
+		drawColorBar(c, area, r, low, high, label)
 	}}
 }
 
@@ -118,6 +122,9 @@ func taskTicks(n int) plot.ConstantTicks {
 type cells struct {
 	m         [][]float64
 	low, high float64
+	ramp      ramp
+	decimals  int     // of a value where there is room
+	unit      float64 // values are written as multiples of it
 }
 
 // DataRange implements plot.DataRanger.
@@ -133,26 +140,30 @@ func (p *cells) Plot(c draw.Canvas, plt *plot.Plot) {
 	gap := min(side*0.03, 0.75)
 	for i, row := range p.m {
 		for j, v := range row[:i+1] {
-			fill := viridis.at((v - p.low) / (p.high - p.low))
+			fill := p.ramp.at((v - p.low) / (p.high - p.low))
 			c.SetColor(fill)
 			c.Fill(rect(x(float64(j)-0.5)+gap/2, y(float64(i)+0.5)+gap/2, side-gap, side-gap).Path())
-			if label, size := cellText(v, side); label != "" {
+			if label, size := cellText(v/p.unit, side, p.decimals); label != "" {
 				c.FillText(textStyle(size, contrast(fill)), vg.Point{X: x(float64(j)), Y: y(float64(i))}, label)
 			}
 		}
 	}
 }
 
-// cellText returns the text of a cell and its size in points, as fine as the side of the cell allows: tenths, whole
-// per cents, or nothing.
-func cellText(v float64, side vg.Length) (label string, size float64) {
+// cellText returns the text of a cell and its size in points, as fine as the side of the cell allows: with decimals,
+// without, or nothing.
+func cellText(v float64, side vg.Length, decimals int) (label string, size float64) {
+	whole := 0
+	if decimals > 1 {
+		whole = 1 // small figures say nothing without one
+	}
 	switch {
 	case side >= 24 && v < 99.95:
-		return strconv.FormatFloat(v, 'f', 1, 64), 8
+		return strconv.FormatFloat(v, 'f', decimals, 64), 8
 	case side >= 18:
-		return strconv.FormatFloat(v, 'f', 0, 64), 8
+		return strconv.FormatFloat(v, 'f', whole, 64), 8
 	case side >= 14:
-		return strconv.FormatFloat(v, 'f', 0, 64), 6.5
+		return strconv.FormatFloat(v, 'f', whole, 64), 6.5
 	}
 	return "", 0
 }

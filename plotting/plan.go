@@ -51,7 +51,7 @@ func Plan(plan []float64, n, m int, o PlanOptions) (Figure, error) {
 		return Figure{}, fmt.Errorf("plotting: plan %q: colour scale from Low %g to High %g: want Low < High", o.Title, o.Low, o.High)
 	}
 	rows, cols := marginals(plan, n, m)
-	return planFigure(pooled, rows, cols, o), nil
+	return heatFigure(pooled, mass, "mass", rows, cols, o), nil
 }
 
 // checkPlan says what is wrong with a plan, if anything.
@@ -72,12 +72,13 @@ func checkPlan(plan []float64, n, m int) error {
 	return nil
 }
 
-// planFigure lays out heat map, marginals and colour bar.
-func planFigure(g *grid, rowMass, colMass []float64, o PlanOptions) Figure {
+// heatFigure lays out heat map, colour bar and, unless they are nil, marginals. Without them their room above stays free:
+// a cost drawn beside a plan stands level with it.
+func heatFigure(g *grid, r ramp, unit string, rowMass, colMass []float64, o PlanOptions) Figure {
 	p := newPlot("", orDefault(o.ColLabel, "node of view 2"), orDefault(o.RowLabel, "node of view 1"))
 	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
 	p.X.Tick.Marker, p.Y.Tick.Marker = indexTicks(g.m), indexTicks(g.n)
-	heat := &heatMap{grid: g, low: o.Low, high: o.High, rowCuts: o.RowCuts, colCuts: o.ColCuts}
+	heat := &heatMap{grid: g, ramp: r, low: o.Low, high: o.High, rowCuts: o.RowCuts, colCuts: o.ColCuts}
 	p.Add(heat)
 
 	longest := vg.Length(max(g.n, g.m))
@@ -91,8 +92,12 @@ func planFigure(g *grid, rowMass, colMass []float64, o PlanOptions) Figure {
 		head = title.Height(o.Title) + 6
 	}
 	side := marginGap + marginDepth
+	beside := side
+	if rowMass == nil {
+		beside = 0
+	}
 	f := Figure{
-		width:  w + dw + side + 8 + barFrame + 2*margin,
+		width:  w + dw + beside + 8 + barFrame + 2*margin,
 		height: h + dh + side + head + 2*margin,
 		paint: func(c draw.Canvas) {
 			plotArea := subCanvas(c, c.Min.X+margin, c.Min.Y+margin, w+dw, h+dh)
@@ -102,12 +107,14 @@ func planFigure(g *grid, rowMass, colMass []float64, o PlanOptions) Figure {
 			if o.Title != "" {
 				c.FillText(title, vg.Point{X: c.Center().X, Y: c.Max.Y - margin}, o.Title)
 			}
-			drawMarginal(c, rect(data.Min.X, data.Max.Y+marginGap, data.Size().X, marginDepth), colMass, false)
-			drawMarginal(c, rect(data.Max.X+marginGap, data.Min.Y, marginDepth, data.Size().Y), rowMass, true)
-			bar := rect(data.Max.X+side+8, data.Min.Y, barWidth, data.Size().Y)
-			e, suffix := scientific(o.High)
-			unit := math.Pow(10, float64(e))
-			drawColorBar(c, bar, mass, o.Low/unit, o.High/unit, "mass"+suffix)
+			if rowMass != nil {
+				drawMarginal(c, rect(data.Min.X, data.Max.Y+marginGap, data.Size().X, marginDepth), colMass, false)
+				drawMarginal(c, rect(data.Max.X+marginGap, data.Min.Y, marginDepth, data.Size().Y), rowMass, true)
+			}
+			bar := rect(data.Max.X+beside+8, data.Min.Y, barWidth, data.Size().Y)
+			e, suffix := scientific(max(math.Abs(o.Low), math.Abs(o.High)))
+			ten := math.Pow(10, float64(e))
+			drawColorBar(c, bar, r, o.Low/ten, o.High/ten, unit+suffix)
 		},
 	}
 	return widened(f, title.Width(o.Title))
@@ -179,6 +186,7 @@ func marginals(plan []float64, n, m int) (rows, cols []float64) {
 // heatMap plots a grid as an image, row 0 at the top of an inverted axis.
 type heatMap struct {
 	*grid
+	ramp             ramp
 	low, high        float64
 	rowCuts, colCuts []int
 }
@@ -217,7 +225,7 @@ func (p *heatMap) image() image.Image {
 	for py := range p.n * zoom {
 		row := p.values[py/zoom/p.block*p.cols:]
 		for px := range p.m * zoom {
-			img.SetRGBA(px, py, mass.at((row[px/zoom/p.block]-p.low)/(p.high-p.low)))
+			img.SetRGBA(px, py, p.ramp.at((row[px/zoom/p.block]-p.low)/(p.high-p.low)))
 		}
 	}
 	return img

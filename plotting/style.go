@@ -49,6 +49,21 @@ var okabeIto = []color.RGBA{
 	hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xe69f00), hex(0xcc79a7), hex(0x56b4e9), hex(0x000000),
 }
 
+// marker distinguishes points by shape as well as by colour: two filled shapes differ more than two outlines.
+func marker(i int) draw.GlyphStyle {
+	shapes := []draw.GlyphDrawer{
+		draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{},
+		draw.CrossGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
+	}
+	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: 2.6, Shape: shapes[i%len(shapes)]}
+}
+
+// faded is a colour with an opacity.
+func faded(c color.Color, alpha uint8) color.Color {
+	r, g, b, _ := c.RGBA()
+	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: alpha}
+}
+
 func hex(rgb uint32) color.RGBA {
 	return color.RGBA{R: uint8(rgb >> 16), G: uint8(rgb >> 8), B: uint8(rgb), A: 0xff}
 }
@@ -115,8 +130,9 @@ func frame(p *plot.Plot, w, h vg.Length) (dw, dh vg.Length) {
 	return w + 100 - size.X, h + 100 - size.Y
 }
 
-// plotFigure turns a plot into a figure with a data area of w by h.
+// plotFigure turns a plot into a figure with a data area of w by h, or as much more as the labels of its axes need.
 func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
+	w, h = max(w, p.X.Label.TextStyle.Width(p.X.Label.Text)), max(h, p.Y.Label.TextStyle.Width(p.Y.Label.Text))
 	dw, dh := frame(p, w, h)
 	f := Figure{width: w + dw + 2*margin, height: h + dh + 2*margin, paint: func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, margin, -margin, margin, -margin))

@@ -215,7 +215,7 @@ resumed, now or by the next get; a file gets its name only after its checksum wa
 				if err != nil {
 					return err
 				}
-				if err := report(cmd.OutOrStdout(), store, all); err != nil {
+				if err := writeFiles(cmd.OutOrStdout(), store, all); err != nil {
 					return err
 				}
 			}
@@ -236,8 +236,8 @@ func total(e datasets.Entry) string {
 	return size(sum)
 }
 
-// report prints a line for each file: its state, place and checksum.
-func report(out io.Writer, store datasets.Store, all []datasets.FileStatus) error {
+// writeFiles prints a line for each file: its state, place and checksum.
+func writeFiles(out io.Writer, store datasets.Store, all []datasets.FileStatus) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, s := range all {
 		detail := s.Detail
@@ -274,7 +274,7 @@ download it.`,
 			if err != nil {
 				return err
 			}
-			return report(cmd.OutOrStdout(), store, all)
+			return writeFiles(cmd.OutOrStdout(), store, all)
 		},
 	}
 	cmd.Flags().BoolVar(&trust, "trust", false, "take a file that is not the published one if it can be read")
@@ -301,7 +301,7 @@ recorded (what came at the first fetch or import), unrecorded (nothing to compar
 			if err != nil {
 				return err
 			}
-			if err := report(cmd.OutOrStdout(), store, all); err != nil {
+			if err := writeFiles(cmd.OutOrStdout(), store, all); err != nil {
 				return err
 			}
 			return wrong(all)

@@ -52,8 +52,8 @@ func newRootCommand() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTableCommand(), newMethodsCommand(),
-		newDataCommand(), newEnginesCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(), newFiguresCommand(), newReportCommand(), newAuditCommand(),
+		newMethodsCommand(), newDataCommand(), newEnginesCommand(), newVersionCommand())
 	markUsage(root)
 	return root
 }

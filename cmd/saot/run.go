@@ -20,6 +20,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/experiment/metrics"
 )
 
 const matrixFile = "matrix.png" // the performance matrices of a run folder as a picture
@@ -30,6 +31,7 @@ type runOptions struct {
 	cut         datasets.StreamOptions
 	split       string
 	out, resume string
+	keep        bool
 	log         logMode
 	probes      []string
 	preset      baseline.Preset
@@ -63,6 +65,7 @@ func newRunCommand() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
+	f.BoolVar(&o.keep, "keep-model", false, "keep the learner in the run folder, as the file model, for saot audit; a resumed run goes on to")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows, "train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
@@ -218,7 +221,7 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "resume", "log":
+		case "resume", "log", "keep-model":
 		case "data":
 			r.Data = o.Data
 		case "split":
@@ -249,8 +252,16 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	if err != nil {
 		return "", nil, err
 	}
-	opt.Engine, opt.Dir, opt.Resume, opt.Observe, opt.Log = e, dir.Path, o.resume != "", show.observe, show.log
+	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Observe, opt.Log = e, dir.Path, o.resume != "", o.keep, show.observe, show.log
+	record, err := metrics.New(dir.Path, metrics.Options{})
+	if err != nil {
+		return dir.Path, nil, err
+	}
+	opt.Observe = func(e continual.Event) { show.observe(e); record.Observe(e) }
 	result, err := run(ctx, stream, opt)
+	if failed := record.Close(); failed != nil && err == nil {
+		err = failed
+	}
 	switch {
 	case err == nil:
 	case !dir.Started():

@@ -26,6 +26,7 @@ type sweepOptions struct {
 	workers           int
 	memory            float64 // GB
 	only              []int
+	launchOptions
 }
 
 // newSweepCommand builds "saot sweep".
@@ -39,12 +40,15 @@ after its settings. What is done is passed over and what was interrupted goes on
 be stopped and started at any time. Any number of sweeps may work in one folder at once, and no run is done twice. A run that
 fails leaves its error in failed.json and its log in log.txt and does not stop the others.
 
-Specs that come with the program: %s.`, strings.Join(experiment.Specs(), ", ")),
+%s
+
+Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Specs(), ", ")),
 		Example: `  saot sweep quick/table2 --dry-run           what would run, with estimates
   saot sweep quick/table2 --out runs/table2
   saot sweep mine.yaml --out runs/mine --workers 2
   saot status runs/table2
-  saot table runs/table2`,
+  saot table runs/table2
+` + launchExample,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, specs []string) error { return o.sweep(cmd, specs) },
 	}
@@ -58,13 +62,20 @@ Specs that come with the program: %s.`, strings.Join(experiment.Specs(), ", ")),
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
 	f.Float64Var(&o.memory, "memory", 0, "GB that runs may take together, by estimate; default what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
+	o.addFlags(f)
 	return cmd
 }
 
 func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
+	if err := o.validate(cmd.Flags(), len(o.only)); err != nil {
+		return err
+	}
 	runs, err := o.open(specs)
 	if err != nil {
 		return err
+	}
+	if o.launcher != experiment.Local {
+		return o.launch(cmd, specs, runs)
 	}
 	if o.dry {
 		return o.list(cmd.OutOrStdout(), &experiment.Sweep{Dir: o.out, Runs: runs})
@@ -72,6 +83,9 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	s, err := experiment.NewSweep(o.out, runs)
 	if err != nil {
 		return err
+	}
+	if o.index >= 0 {
+		o.only = o.only[o.index : o.index+1]
 	}
 	if len(o.only) > 0 {
 		if err := s.Select(o.only); err != nil {
@@ -106,7 +120,7 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 (what is free) or more", o.workers, o.memory)
 	}
 	name := o.engine
-	if name == "" && !o.dry {
+	if name == "" && !o.dry && o.launcher == experiment.Local { // a task's node chooses by itself
 		if name, err = fastest(); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,8 @@ import (
 // Names of the files of a run folder.
 const (
 	ResultFile     = "result.json" // of a finished run
-	CheckpointFile = "checkpoint"  // of an unfinished one; removed once the result is written
+	CheckpointFile = "checkpoint"  // of an unfinished one; removed or renamed once the result is written
+	ModelFile      = "model"       // the last checkpoint of a finished run that keeps its learner
 )
 
 // Manifest says which method runs and how; it is recorded in the Result.
@@ -50,6 +51,7 @@ type header struct {
 	Identity Identity  `json:"identity"`
 	Done     int       `json:"done"` // tasks learned and evaluated
 	Started  time.Time `json:"started"`
+	Keep     bool      `json:"keep,omitempty"` // Options.Keep of any stretch: what was asked for once stays asked for
 	Partial  partial   `json:"partial"`
 }
 
@@ -61,6 +63,7 @@ type partial struct {
 	Scores      []Score      `json:"scores"`
 	Tasks       []TaskReport `json:"tasks"`
 	Evaluations []Evaluation `json:"evaluations"`
+	Sketches    []sketch     `json:"sketches,omitempty"` // of each task, when it was learned
 }
 
 const checkpointMagic = "saot-checkpoint 1\n"
@@ -118,6 +121,14 @@ func readCheckpoint(path string) (*checkpoint, error) {
 
 // matches names the first field in which a run differs from the one that was interrupted.
 func (id *Identity) matches(now *Identity) error {
+	if text := id.difference(now); text != "" {
+		return fmt.Errorf("cannot resume: %s: run with the former, or anew in an empty folder", text)
+	}
+	return nil
+}
+
+// difference names the first field in which two runs differ; "" where they are the same.
+func (id *Identity) difference(now *Identity) string {
 	fields := []struct {
 		name     string
 		was, now any
@@ -134,13 +145,13 @@ func (id *Identity) matches(now *Identity) error {
 	}
 	for _, f := range fields {
 		if f.was != f.now {
-			return fmt.Errorf("cannot resume: %s was %v and is now %v: run with the former, or anew in an empty folder", f.name, f.was, f.now)
+			return fmt.Sprintf("%s was %v and is now %v", f.name, f.was, f.now)
 		}
 	}
 	if field, differs := configDifference(id.Manifest.Config, now.Manifest.Config); differs {
-		return fmt.Errorf("cannot resume: %s differs from the interrupted run's: run with the former, or anew in an empty folder", field)
+		return field + " differs"
 	}
-	return nil
+	return ""
 }
 
 // configDifference names the first field, in alphabetical order, in which two JSON configurations differ.
@@ -189,7 +200,7 @@ func prepareDir(dir string, resume bool) error {
 	if resume {
 		return nil
 	}
-	for _, name := range []string{CheckpointFile, ResultFile} {
+	for _, name := range []string{CheckpointFile, ResultFile, ModelFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("run folder %s already holds the file %s of another run: resume that run or name another folder", dir, name)
 		}

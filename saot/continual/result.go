@@ -97,6 +97,7 @@ type Evaluation struct {
 	Task         int           `json:"task"`
 	EmbedSeconds float64       `json:"embed_seconds"`
 	Probes       []ProbeTiming `json:"probes"`
+	Structure    *Structure    `json:"structure,omitempty"` // of the embeddings; results before it was measured have none
 }
 
 // ProbeTiming is the wall time of one row. The two settings of a probe are fitted side by side: their times overlap.

@@ -29,6 +29,7 @@ type Options struct {
 	Seed      uint64 // of the probes' initial weights; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
 	Resume    bool   // go on after the last checkpoint in Dir; without one, start at the first task
+	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
 	Manifest  Manifest
 	Observe   func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
 	Log       *slog.Logger
@@ -99,6 +100,9 @@ func newRun(stream *datasets.Stream, opt Options) (*run, error) {
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Keep && opt.Dir == "" {
+		return nil, errors.New("Options.Keep needs Options.Dir, where the learner is kept")
 	}
 	if len(opt.Manifest.Config) == 0 {
 		opt.Manifest.Config = json.RawMessage("{}")
@@ -299,6 +303,10 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, e *Evaluation) ([]R
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()
+	var err error
+	if e.Structure, err = s.r.partial.structure(embed); err != nil {
+		return nil, nil, err
+	}
 	return s.r.probe(ctx, embed, e)
 }
 
@@ -335,7 +343,7 @@ func (r *run) checkpoint() error {
 	if r.opt.Dir == "" {
 		return nil
 	}
-	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Partial: r.partial}}
+	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Keep: r.opt.Keep, Partial: r.partial}}
 	if r.done > 0 {
 		var state bytes.Buffer
 		if err := r.subject.Save(&state); err != nil {
@@ -368,7 +376,13 @@ func (r *run) restore() error {
 			return fmt.Errorf("resume: load the learner: %w", err)
 		}
 	}
-	r.done, r.started, r.partial = c.header.Done, c.header.Started, c.header.Partial
+	if r.opt.Keep && !c.header.Keep {
+		c.header.Keep = true
+		if err := c.write(filepath.Join(r.opt.Dir, CheckpointFile)); err != nil {
+			return err
+		}
+	}
+	r.done, r.started, r.partial, r.opt.Keep = c.header.Done, c.header.Started, c.header.Partial, c.header.Keep
 	r.partial.Resumed++
 	r.opt.Log.Info("resumed", "done", r.done, "tasks", len(r.stream.Tasks))
 	r.opt.Observe(Resumed{Done: r.done, Tasks: len(r.stream.Tasks)})
@@ -384,21 +398,27 @@ func (r *run) finished() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := Identity{Manifest: Manifest{Method: result.Method, Config: result.Config}, Dataset: result.Dataset,
-		Seed: result.Seed, Engine: result.Engine.Name, ProbeRows: result.ProbeRows}
-	for _, s := range result.Scores {
-		if !slices.Contains(was.Probes, s.Probe) {
-			was.Probes = append(was.Probes, s.Probe)
-		}
-	}
+	was := identityOf(result)
 	if err := was.matches(&r.identity); err != nil {
 		return nil, err
 	}
 	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)
-	return result, r.removeCheckpoint()
+	return result, r.retire()
 }
 
-// finish makes the Result, writes it, and removes the checkpoint, which is of no more use.
+// identityOf returns the identity of the run that a result is of.
+func identityOf(r *Result) Identity {
+	id := Identity{Manifest: Manifest{Method: r.Method, Config: r.Config}, Dataset: r.Dataset,
+		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows}
+	for _, s := range r.Scores {
+		if !slices.Contains(id.Probes, s.Probe) {
+			id.Probes = append(id.Probes, s.Probe)
+		}
+	}
+	return id
+}
+
+// finish makes the Result, writes it, and retires the checkpoint.
 func (r *run) finish() (*Result, error) {
 	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config,
 		Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
@@ -413,13 +433,32 @@ func (r *run) finish() (*Result, error) {
 	if err := result.WriteFile(filepath.Join(r.opt.Dir, ResultFile)); err != nil {
 		return nil, err
 	}
-	return result, r.removeCheckpoint()
+	return result, r.retire()
 }
 
-// removeCheckpoint tidies up after the result is written: a checkpoint is then of no more use.
-func (r *run) removeCheckpoint() error {
-	if err := os.Remove(filepath.Join(r.opt.Dir, CheckpointFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the checkpoint of the finished run: %w", err)
+// retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is removed.
+// A run that is stopped before or within it does it when it is resumed.
+func (r *run) retire() error {
+	path, model := filepath.Join(r.opt.Dir, CheckpointFile), filepath.Join(r.opt.Dir, ModelFile)
+	c, err := readCheckpoint(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(model); err != nil && r.opt.Keep {
+			return fmt.Errorf("the run in %s had ended without keeping its learner: run it anew in an empty folder", r.opt.Dir)
+		}
+		return nil
+	}
+	switch {
+	case err == nil && (r.opt.Keep || c.header.Keep):
+		if err = os.Rename(path, model); err == nil {
+			syncDir(r.opt.Dir)
+		}
+	case r.opt.Keep:
+		return fmt.Errorf("keep the learner: %w", err)
+	default:
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return fmt.Errorf("retire the checkpoint of the finished run: %w", err)
 	}
 	return nil
 }

@@ -223,31 +223,35 @@ type Runner func(ctx context.Context, stream *datasets.Stream, opt continual.Opt
 
 // Runner makes the learner of the settings for a stream. It returns an error if the settings don't fit the stream.
 func (r *Run) Runner(e *engine.Engine, stream *datasets.Stream) (Runner, error) {
-	features, sizes := stream.Tasks[0].Graph.Features.Cols, saot.SizesOf(stream)
-	if !r.Method.Compared() {
-		l, err := baseline.New(r.Method, e, r.Learner, features, sizes, r.Seed)
-		return runnerOf(l), err
-	}
-	s, err := r.compared()
-	if err != nil {
-		return nil, err
-	}
-	b := baseline.Build{Engine: e, Settings: s, Seed: r.Seed,
-		Stream: baseline.Stream{Dataset: r.Dataset, Features: features, Classes: stream.NumClasses, Sizes: sizes}}
-	if !r.Method.Supervised() {
-		l, err := baseline.NewCompared(r.Method, b)
-		return runnerOf(l), err
-	}
-	l, err := baseline.NewSupervised(r.Method, b)
-	return func(ctx context.Context, st *datasets.Stream, opt continual.Options) (*continual.Result, error) {
-		return continual.RunSupervised(ctx, st, l, opt)
+	l, supervised, err := r.NewLearner(e, stream)
+	return func(ctx context.Context, stream *datasets.Stream, opt continual.Options) (*continual.Result, error) {
+		if supervised != nil {
+			return continual.RunSupervised(ctx, stream, supervised, opt)
+		}
+		return continual.Run(ctx, stream, l, opt)
 	}, err
 }
 
-func runnerOf(l continual.Learner) Runner {
-	return func(ctx context.Context, stream *datasets.Stream, opt continual.Options) (*continual.Result, error) {
-		return continual.Run(ctx, stream, l, opt)
+// NewLearner makes the learner of the settings for a stream: one of the two, as the method is self-supervised or supervised; the
+// other is nil. It returns an error if the settings don't fit the stream.
+func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.Learner, continual.Supervised, error) {
+	features, sizes := stream.Tasks[0].Graph.Features.Cols, saot.SizesOf(stream)
+	if !r.Method.Compared() {
+		l, err := baseline.New(r.Method, e, r.Learner, features, sizes, r.Seed)
+		return l, nil, err
 	}
+	s, err := r.compared()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := baseline.Build{Engine: e, Settings: s, Seed: r.Seed,
+		Stream: baseline.Stream{Dataset: r.Dataset, Features: features, Classes: stream.NumClasses, Sizes: sizes}}
+	if r.Method.Supervised() {
+		l, err := baseline.NewSupervised(r.Method, b)
+		return nil, l, err
+	}
+	l, err := baseline.NewCompared(r.Method, b)
+	return l, nil, err
 }
 
 // Options returns those of the protocol for this run. The engine, the folder and the observers are the caller's to fill in.

@@ -215,7 +215,7 @@ func TestMemory(t *testing.T) {
 	require.ErrorContains(t, s.Work(t.Context(), o), "run 0 is expected to take")
 }
 
-func TestSelect(t *testing.T) {
+func TestSweepSelect(t *testing.T) {
 	s := &Sweep{Runs: seeds(t, 3)}
 	require.ErrorContains(t, s.Select([]int{3}), "runs 0 to 2")
 	require.NoError(t, s.Select([]int{2, 0}))

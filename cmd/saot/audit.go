@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// auditOptions is what the flags of "saot audit" hold.
+type auditOptions struct {
+	data, split, engine string
+}
+
+// newAuditCommand builds "saot audit".
+func newAuditCommand() *cobra.Command {
+	o := &auditOptions{}
+	cmd := &cobra.Command{
+		Use:   "audit DIR...",
+		Short: "check results against the learners that their runs kept",
+		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and, where the run was given
+--keep-model, that the file model is undamaged and of this run, and that its learner gives the last row of every matrix when all
+tasks are embedded and scored anew. Earlier rows are of states that are gone: they are held against the record in the model.
+
+Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one scored node.
+
+The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which. It is 1
+if one is not, or cannot be audited.`,
+		Example: `  saot run --keep-model --out runs/uai --dataset uai
+  saot audit runs/uai`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), dirs) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default the run's")
+	f.StringVar(&o.split, "split", "", "file that the split is read from; default the run's")
+	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the run's")
+	return cmd
+}
+
+// run audits every folder, also after one that cannot be.
+func (o *auditOptions) run(ctx context.Context, out io.Writer, dirs []string) error {
+	failed := 0
+	for _, dir := range dirs {
+		report, err := o.audit(ctx, dir)
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted in the audit of %s: %w", dir, ctx.Err())
+		}
+		if errors.Is(err, engine.ErrUnknown) && o.engine != "" {
+			return usageError{err}
+		}
+		if err != nil || report.Verdict() == continual.NotConfirmed {
+			failed++
+		}
+		if err = writeAudit(out, dir, report, err); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d results not confirmed", failed, len(dirs))
+	}
+	return nil
+}
+
+// audit asks the run's learner if it was kept.
+func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditReport, error) {
+	if _, err := os.Stat(filepath.Join(dir, continual.ModelFile)); errors.Is(err, fs.ErrNotExist) {
+		return continual.AuditResult(dir)
+	}
+	r, err := experiment.ReadRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, given := range []struct {
+		flag string
+		to   *string
+	}{{o.data, &r.Data}, {o.split, &r.Split}, {o.engine, &r.Engine}} {
+		if given.flag != "" {
+			*given.to = given.flag
+		}
+	}
+	stream, err := r.OpenStream()
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(r.Engine)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	l, supervised, err := r.NewLearner(e, stream)
+	if err != nil {
+		return nil, err
+	}
+	opt, err := r.Options()
+	if err != nil {
+		return nil, err
+	}
+	opt.Engine, opt.Dir = e, dir
+	if supervised != nil {
+		return continual.AuditSupervised(ctx, stream, supervised, opt)
+	}
+	return continual.Audit(ctx, stream, l, opt)
+}
+
+// writeAudit prints what came of a folder: a line with the verdict, and below it what that rests on.
+func writeAudit(out io.Writer, dir string, a *continual.AuditReport, failure error) error {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	if failure != nil {
+		say("%s: not audited: %s", dir, oneLine(failure))
+		_, err := io.WriteString(out, b.String())
+		return err
+	}
+	say("%s: %s (%s on %s, seed %d)", dir, a.Verdict(), a.Result.Method, a.Result.Dataset.Name, a.Result.Seed)
+	for _, c := range a.Comparisons {
+		say("  %-9s %-10s largest difference %.4g   AP %.1f  AF %+.1f", c.Setting, c.Probe, c.Largest, c.AP, c.AF)
+		for _, j := range c.Differ {
+			say("    task %d: %v recorded, %v found", j+1, c.Recorded[j], c.Found[j])
+		}
+	}
+	for _, problem := range a.Problems {
+		say("  wrong: %s", problem)
+	}
+	for _, note := range a.Notes {
+		say("  note: %s", note)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// runKept does a small run that keeps its learner and returns its folder.
+func runKept(t *testing.T, more ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run")
+	args := []string{"run", "--engine", "go", "--dataset", ownGraph(t), "--keep-model", "--out", out}
+	status, _, stderr := call(t, append(args, more...)...)
+	require.Zero(t, status, stderr)
+	require.FileExists(t, filepath.Join(out, continual.ModelFile))
+	require.NoFileExists(t, filepath.Join(out, continual.CheckpointFile))
+	return out
+}
+
+var tinyLearner = []string{"--encoder-hidden", "16", "--encoder-out", "8", "--points", "8", "--epochs", "2"}
+
+// edit changes a result as a text editor would.
+func edit(t *testing.T, dir string, change func(r *continual.Result)) {
+	t.Helper()
+	r := scores(t, dir)
+	change(r)
+	require.NoError(t, r.WriteFile(filepath.Join(dir, continual.ResultFile)))
+}
+
+func TestAudit(t *testing.T) {
+	first, second := runKept(t, tinyLearner...), runKept(t, "--method", baseline.PropagatedPCA.String())
+	status, stdout, stderr := call(t, "audit", first, second)
+	require.Zero(t, status, stdout+stderr)
+	require.Equal(t, 8, strings.Count(stdout, "largest difference 0 "), stdout)
+	require.Contains(t, stdout, first+": confirmed (saot on own, seed 0)")
+	require.Contains(t, stdout, second+": confirmed (propagated-pca on own, seed 0)")
+
+	good := scores(t, first)
+	edit(t, first, func(r *continual.Result) { r.Scores[0].Matrix[1][0]--; r.Scores[1].AP++ })
+	status, stdout, stderr = call(t, "audit", first, second)
+	require.Equal(t, exitFailure, status)
+	require.Equal(t, "saot: 1 of 2 results not confirmed\n", stderr)
+	require.Contains(t, stdout, first+": not confirmed")
+	require.Contains(t, stdout, "    task 1: ")
+	require.Contains(t, stdout, "wrong: task-il, paper: AP is recorded as ")
+	require.Contains(t, stdout, second+": confirmed", "the rest is audited all the same")
+	require.NoError(t, good.WriteFile(filepath.Join(first, continual.ResultFile)))
+
+	model, err := os.ReadFile(filepath.Join(first, continual.ModelFile))
+	require.NoError(t, err)
+	other, err := os.ReadFile(filepath.Join(second, continual.ModelFile))
+	require.NoError(t, err)
+	for want, data := range map[string][]byte{
+		"method was propagated-pca and is now saot": other,
+		"model is damaged":                          append(model[:len(model)-1:len(model)-1], model[len(model)-1]^1),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(first, continual.ModelFile), data, 0o600))
+		status, stdout, _ = call(t, "audit", first)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stdout, want)
+	}
+
+	require.NoError(t, os.Remove(filepath.Join(first, continual.ModelFile)))
+	status, stdout, _ = call(t, "audit", first)
+	require.Zero(t, status)
+	require.Contains(t, stdout, first+": consistent")
+	require.Contains(t, stdout, "note: there is no kept learner: nothing was embedded anew")
+}
+
+func TestAuditOfASupervisedRun(t *testing.T) {
+	dir := runKept(t, "--method", baseline.ERGNN.String(), "--preset", "fast")
+	status, stdout, stderr := call(t, "audit", dir)
+	require.Zero(t, status, stdout+stderr)
+	require.Equal(t, 2, strings.Count(stdout, "largest difference 0 "), stdout)
+}
+
+func TestAuditRefuses(t *testing.T) {
+	status, _, stderr := call(t, "audit")
+	require.Equal(t, exitUsage, status, stderr)
+	empty := t.TempDir()
+	status, stdout, _ := call(t, "audit", empty)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, empty+": not audited: ")
+	require.Contains(t, stdout, continual.ResultFile)
+
+	dir := runKept(t, "--method", baseline.Majority.String())
+	status, _, stderr = call(t, "audit", "--engine", "abacus", dir)
+	require.Equal(t, exitUsage, status, stderr)
+	require.Contains(t, stderr, `"abacus"`)
+	var config map[string]any // settings that are not those of the result
+	path := filepath.Join(dir, "config.json")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &config))
+	config["seed"] = 7
+	data, err = json.Marshal(config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	status, stdout, _ = call(t, "audit", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, "not audited: ")
+	require.Contains(t, stdout, "seed was 0 and is now 7")
+}
+
+// The flag may stand beside --resume, and is remembered where it does not.
+func TestKeepModelBesideResume(t *testing.T) {
+	binary := build(t)
+	for _, c := range []struct{ start, resume []string }{
+		{[]string{"--keep-model"}, nil},
+		{nil, []string{"--keep-model"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		stopWith(t, binary, dir, c.start)
+		require.NoFileExists(t, filepath.Join(dir, continual.ResultFile), "the run had ended before it was killed")
+		out, err := exec.Command(binary, append([]string{"run", "--resume", dir}, c.resume...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.FileExists(t, filepath.Join(dir, continual.ModelFile))
+		out, err = exec.Command(binary, "audit", dir).CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.Contains(t, string(out), ": confirmed (saot on synthetic")
+	}
+}
+
+// stopWith starts a run and kills it after its first task.
+func stopWith(t *testing.T, binary, dir string, more []string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, append(runArguments(dir), more...)...)
+	require.NoError(t, cmd.Start())
+	waitForCheckpoint(t, dir, 1)
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // killed processes end with an error
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// launchOptions is what the flags of "saot sweep" hold that hand the runs to a cluster.
+type launchOptions struct {
+	launcher           experiment.Launcher
+	output             string
+	time               time.Duration
+	mem                float64 // GB
+	cpus, gpus         int
+	partition, account string
+	sbatch             []string
+	image, claim       string
+	namespace          string
+	index              int // of --only; -1 is all
+}
+
+const launchHelp = `With --launcher the runs that are left to do become an array job of Slurm, or an indexed Job of Kubernetes, a task each. A task
+may take 3 times the time and 1.5 times the memory that the largest run is estimated to take, or what --time and --mem say;
+without --engine it computes on the fastest engine of its node. Interrupted or preempted tasks go on by themselves at their
+last finished task of the stream; the same command again launches what is left. --workers bounds the tasks at a time; there
+is no bound without it.
+  slurm       writes slurm.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
+  kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
+
+const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slurm --partition gpu --gpus 1
+  saot sweep mine.yaml --out /saot/mine --launcher kubernetes --image lab/saot --claim lab:/saot --output job.yaml`
+
+func (o *launchOptions) addFlags(f *pflag.FlagSet) {
+	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this process), slurm or kubernetes")
+	f.StringVar(&o.output, "output", "", "file that the manifest for Kubernetes goes to; - is stdout")
+	f.DurationVar(&o.time, "time", 0, "that a launched task may take, such as 36h; default by estimate, none on Kubernetes")
+	f.Float64Var(&o.mem, "mem", 0, "GB that a launched task may take; default by estimate")
+	f.IntVar(&o.cpus, "cpus", 0, "of a launched task; default the cluster's")
+	f.IntVar(&o.gpus, "gpus", 0, "of a launched task")
+	f.StringVar(&o.partition, "partition", "", "of Slurm")
+	f.StringVar(&o.account, "account", "", "of Slurm")
+	f.StringArrayVar(&o.sbatch, "sbatch", nil, "a further option for sbatch, such as --sbatch=--qos=low; may be repeated")
+	f.StringVar(&o.image, "image", "", "of the containers on Kubernetes, with saot in it")
+	f.StringVar(&o.claim, "claim", "", "PersistentVolumeClaim of the runs and data, and where it is mounted, as NAME:/PATH; default path /saot")
+	f.StringVar(&o.namespace, "namespace", "", "of Kubernetes")
+	f.IntVar(&o.index, "index", -1, "do, of --only, the run at this place, counted from 0: for tasks of launched jobs")
+}
+
+// validate finds flags that don't go together.
+func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
+	takes := map[experiment.Launcher][]string{
+		experiment.Slurm:      {"time", "mem", "cpus", "gpus", "partition", "account", "sbatch"},
+		experiment.Kubernetes: {"time", "mem", "cpus", "gpus", "output", "image", "claim", "namespace"},
+	}
+	for _, name := range slices.Concat(takes[experiment.Slurm], takes[experiment.Kubernetes]) {
+		if given.Changed(name) && !slices.Contains(takes[o.launcher], name) {
+			return usagef("--launcher %s has no use for --%s", o.launcher, name)
+		}
+	}
+	switch {
+	case o.launcher != experiment.Local && (given.Changed("memory") || given.Changed("index")):
+		return usagef("--memory and --index are for --launcher local")
+	case given.Changed("index") && (o.index < 0 || o.index >= only):
+		return usagef("--index is %d: want a place in --only, which has %d, counted from 0", o.index, only)
+	case o.time < 0 || o.mem < 0 || o.cpus < 0 || o.gpus < 0:
+		return usagef("--time, --mem, --cpus and --gpus cannot be negative")
+	}
+	return nil
+}
+
+// launch hands the runs to a cluster.
+func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experiment.Run) error {
+	s := &experiment.Sweep{Dir: o.out, Runs: runs}
+	for i := range s.Runs {
+		if local := os.Getenv("SAOT_DATA"); o.launcher == experiment.Kubernetes && local != "" {
+			s.Runs[i].Data = local // for estimates: --data is the containers'
+		}
+		if err := s.Runs[i].Absolute(); err != nil {
+			return err
+		}
+	}
+	var frozen []experiment.FrozenSpec
+	for _, name := range specs {
+		f, err := experiment.Freeze(name)
+		if err != nil {
+			return err
+		}
+		frozen = append(frozen, f)
+	}
+	left, err := o.left(s)
+	if err != nil {
+		return err
+	}
+	if len(left) == 0 {
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "no run is left to do in %s: see saot status\n", o.out)
+		return nil
+	}
+	job := experiment.Job{Name: filepath.Base(o.out), Numbers: left, CPUs: o.cpus, GPUs: o.gpus}
+	if cmd.Flags().Changed("workers") {
+		job.Workers = o.workers
+	}
+	if o.launcher == experiment.Kubernetes {
+		return o.kubernetes(cmd, job, s, frozen)
+	}
+	return o.slurm(cmd, job, s, frozen)
+}
+
+// left returns the numbers of the runs to launch.
+func (o *sweepOptions) left(s *experiment.Sweep) ([]int, error) {
+	for _, n := range o.only {
+		if n < 0 || n >= len(s.Runs) {
+			return nil, usagef("there is no run %d: the sweep has runs 0 to %d", n, len(s.Runs)-1)
+		}
+	}
+	left, err := s.Left(o.retry)
+	if len(o.only) > 0 {
+		left = slices.DeleteFunc(left, func(n int) bool { return !slices.Contains(o.only, n) })
+	}
+	return left, err
+}
+
+// demand is what a task may take: by the flags, or by the estimates of the runs.
+func (o *sweepOptions) demand(s *experiment.Sweep, numbers []int) experiment.Demand {
+	var d experiment.Demand
+	if o.time == 0 || o.mem == 0 {
+		var estimates []experiment.Estimate
+		all := s.Estimates()
+		for _, n := range numbers {
+			estimates = append(estimates, all[n])
+		}
+		d = experiment.DemandOf(estimates)
+	}
+	if o.time > 0 {
+		d.Time = o.time
+	}
+	if o.mem > 0 {
+		d.Memory = int64(o.mem * 1e9)
+	}
+	return d
+}
+
+// command is a task's, with paths as they are where it runs.
+func (o *sweepOptions) command(program, out string, specs []string) []string {
+	command := append([]string{program, "sweep"}, specs...)
+	command = append(command, "--out", out)
+	if o.data != "" {
+		command = append(command, "--data", o.data)
+	}
+	if o.engine != "" {
+		command = append(command, "--engine", o.engine)
+	}
+	if o.retry {
+		command = append(command, "--retry-failed")
+	}
+	return command
+}
+
+func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep, specs []experiment.FrozenSpec) error {
+	self, err1 := os.Executable()
+	dir, err2 := filepath.Abs(o.out)
+	work, err3 := os.Getwd()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	if o.data != "" {
+		if o.data, err1 = filepath.Abs(o.data); err1 != nil {
+			return err1
+		}
+	}
+	var paths []string
+	for _, f := range specs {
+		paths = append(paths, filepath.Join(dir, f.File))
+	}
+	job.Command, job.Demand = o.command(self, dir, paths), o.demand(s, job.Numbers)
+	script, err := experiment.SlurmScript(job, experiment.SlurmOptions{
+		Dir: dir, WorkDir: work, Partition: o.partition, Account: o.account, Extra: o.sbatch})
+	if err != nil {
+		return usageError{err}
+	}
+	if o.dry {
+		_, err := cmd.OutOrStdout().Write(script)
+		return err
+	}
+	if _, err := experiment.NewSweep(dir, s.Runs); err != nil { // for saot status, from now on
+		return err
+	}
+	for _, f := range specs {
+		if err := experiment.WriteFile(filepath.Join(dir, f.File), f.Text); err != nil {
+			return err
+		}
+	}
+	file := filepath.Join(dir, experiment.SlurmFile)
+	if err := experiment.WriteFile(file, script); err != nil {
+		return err
+	}
+	id, err := experiment.Submit(cmd.Context(), file)
+	if err == nil {
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "submitted job %s: %d runs; saot status %s says how far they are\n", id, len(job.Numbers), o.out)
+	}
+	return err
+}
+
+func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep, specs []experiment.FrozenSpec) error {
+	if o.output == "" && !o.dry {
+		return usagef("--launcher kubernetes wants --output FILE, for the manifest")
+	}
+	claim, mount, found := strings.Cut(o.claim, ":")
+	if !found {
+		mount = "/saot"
+	}
+	if out := path.Clean(o.out) + "/"; !strings.HasPrefix(out, path.Clean(mount)+"/") {
+		return usagef("--out is %s: want a folder below %s, where the containers find the claim", o.out, mount)
+	}
+	if !cmd.Flags().Changed("data") {
+		o.data = "" // $SAOT_DATA is this machine's
+	} else if !path.IsAbs(o.data) {
+		return usagef("--data is %s: want the absolute path that the containers find it at", o.data)
+	}
+	var paths []string
+	for _, f := range specs {
+		paths = append(paths, path.Join(experiment.KubernetesSpecs, f.File))
+	}
+	job.Command, job.Demand = o.command("saot", o.out, paths), o.demand(s, job.Numbers)
+	job.Time = o.time // pods need no limit
+	manifest, err := experiment.KubernetesManifest(job, experiment.KubernetesOptions{
+		Image: o.image, Claim: claim, Mount: mount, Namespace: o.namespace, Specs: specs})
+	if err != nil {
+		return usageError{err}
+	}
+	if o.dry || o.output == "-" {
+		_, err := cmd.OutOrStdout().Write(manifest)
+		return err
+	}
+	if err := experiment.WriteFile(o.output, manifest); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs; kubectl apply -f %s begins them\n", o.output, len(job.Numbers), o.output)
+	return nil
+}

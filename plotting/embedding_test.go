@@ -1,0 +1,213 @@
+package plotting
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+)
+
+func TestPCA(t *testing.T) {
+	// Along (3, 4)/5: the coordinates are the distances, the second component shows nothing.
+	points, share, err := PCA([]float64{0, 0, 3, 4, 6, 8}, 3, 2)
+	require.NoError(t, err)
+	for i, p := range points {
+		require.InDelta(t, 5*float64(i-1), p.X, 1e-12)
+		require.InDelta(t, 0, p.Y, 1e-12)
+	}
+	require.InDelta(t, 1, share[0], 1e-12)
+	require.InDelta(t, 0, share[1], 1e-12)
+}
+
+func TestPCAKeepsDistancesInThePlane(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const n, d = 9, 5
+	a, b := make([]float64, d), make([]float64, d) // a plane in five dimensions
+	for k := range d {
+		a[k], b[k] = r.NormFloat64(), r.NormFloat64()
+	}
+	z := make([]float64, n*d)
+	for i := range n {
+		u, v := r.NormFloat64(), r.NormFloat64()
+		for k := range d {
+			z[i*d+k] = 10 + u*a[k] + v*b[k]
+		}
+	}
+	points, share, err := PCA(z, n, d)
+	require.NoError(t, err)
+	require.InDelta(t, 1, share[0]+share[1], 1e-12)
+	require.GreaterOrEqual(t, share[0], share[1])
+	for i := range n {
+		for j := range n {
+			require.InDelta(t, distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d]), math.Hypot(points[i].X-points[j].X, points[i].Y-points[j].Y), 1e-12)
+		}
+	}
+	mirrored, _, err := PCA(z, n, d)
+	require.NoError(t, err)
+	require.Equal(t, points, mirrored)
+}
+
+func TestEmbeddingExtremes(t *testing.T) {
+	for _, z := range [][]float64{
+		{1, 1, 1, 1}, {0, 0, 0, 0}, {1e100, -1e100, 1e-300, 0}, {1, 2, 1, 2},
+	} {
+		for _, after := range [][]float64{nil, {0, 0, 0, 0}, z} {
+			f, err := Embedding(z, 2, 2, EmbeddingOptions{After: after, Classes: []int{0, 9}})
+			requireWhiteBorder(t, picture(t, f, err))
+			f, err = Embedding(z, 4, 1, EmbeddingOptions{After: after})
+			requireWhiteBorder(t, picture(t, f, err))
+		}
+	}
+	const n = 700
+	z := make([]float64, 2*n)
+	for k := range z {
+		z[k] = math.Sin(float64(k * k))
+	}
+	f, err := Embedding(z, n, 2, EmbeddingOptions{After: z})
+	picture(t, f, err)
+}
+
+func TestEmbeddingErrors(t *testing.T) {
+	z := []float64{1, 2, 3, 4}
+	for want, c := range map[string]struct {
+		z    []float64
+		n, d int
+		o    EmbeddingOptions
+	}{
+		"0 entries for shape [0, 0]":      {nil, 0, 0, EmbeddingOptions{}},
+		"at least 2 rows":                 {z, 1, 4, EmbeddingOptions{}},
+		"row 1, column 0 is NaN":          {[]float64{1, 2, math.NaN(), 4}, 2, 2, EmbeddingOptions{}},
+		"row 0, column 1 is 1e+101":       {[]float64{1, 1e101, 3, 4}, 2, 2, EmbeddingOptions{}},
+		"After: 2 entries":                {z, 2, 2, EmbeddingOptions{After: []float64{1, 2}}},
+		"1 classes for 2 points":          {z, 2, 2, EmbeddingOptions{Classes: []int{0}}},
+		"class of point 1 is -1":          {z, 2, 2, EmbeddingOptions{Classes: []int{0, -1}}},
+		"with a name if there are any (1": {z, 2, 2, EmbeddingOptions{Classes: []int{0, 1}, Names: []string{"a"}}},
+	} {
+		_, err := Embedding(c.z, c.n, c.d, c.o)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestDistanceDriftIsTheFormula(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	const n, d = 7, 3
+	before, after := make([]float64, n*d), make([]float64, n*d)
+	for k := range before {
+		before[k], after[k] = r.NormFloat64(), r.NormFloat64()
+	}
+	distances := func(z []float64) *mat.Dense {
+		m := mat.NewDense(n, n, nil)
+		m.Apply(func(i, j int, _ float64) float64 { return distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d]) }, m)
+		return m
+	}
+	var centring mat.Dense
+	centring.Apply(func(i, j int, _ float64) float64 {
+		if i == j {
+			return 1 - 1.0/n
+		}
+		return -1.0 / n
+	}, mat.NewDense(n, n, nil))
+	norm := func(m mat.Matrix) float64 {
+		var c mat.Dense
+		c.Product(&centring, m, &centring)
+		return mat.Norm(&c, 2)
+	}
+	var change mat.Dense
+	change.Sub(distances(after), distances(before))
+	got, err := DistanceDrift(before, after, n, d)
+	require.NoError(t, err)
+	require.InDelta(t, norm(&change)/norm(distances(before)), got, 1e-12)
+}
+
+func TestDistanceDriftInvariances(t *testing.T) {
+	before := []float64{0, 0, 3, 0, 0, 4, 1, 1}
+	wider := []float64{0, 0, 0, 3, 0, 0, 0, 4, 0, 1, 1, 0} // a column of zeros more
+	scaled := make([]float64, len(before))
+	for k, v := range before {
+		scaled[k] = 2.5 * v
+	}
+	got, err := DistanceDrift(before, wider, 4, 2)
+	require.NoError(t, err)
+	require.InDelta(t, 0, got, 1e-12)
+	got, err = DistanceDrift(before, scaled, 4, 2)
+	require.NoError(t, err)
+	require.InDelta(t, 1.5, got, 1e-12)
+
+	for want, c := range map[string][2][]float64{
+		"before: 7 entries":      {before[:7], before},
+		"after: 7 entries":       {before, before[:7]},
+		"after: 0 entries":       {before, nil},
+		"row 0, column 0 is NaN": {before, {math.NaN(), 0, 0, 0}},
+		"all rows of before":     {make([]float64, 8), before},
+	} {
+		_, err := DistanceDrift(c[0], c[1], 4, 2)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = DistanceDrift(nil, nil, 0, 0)
+	require.Error(t, err)
+}
+
+func TestPlanDrift(t *testing.T) {
+	for _, c := range []struct {
+		before, after []float64
+		want          float64
+	}{
+		{[]float64{1, 0}, []float64{0, 5}, 1},
+		{[]float64{1, 3}, []float64{2, 6}, 0},
+		{[]float64{0.5, 0.5}, []float64{0.25, 0.75}, 0.25},
+	} {
+		got, err := PlanDrift(c.before, c.after)
+		require.NoError(t, err)
+		require.InDelta(t, c.want, got, 1e-12)
+	}
+	for want, c := range map[string][2][]float64{
+		"1 entries before, 2 after": {{1}, {1, 1}},
+		"before: 0 entries":         {nil, {1}},
+		"after: all entries":        {{1}, {0}},
+		"is -1":                     {{-1, 2}, {1, 1}},
+		"infinite":                  {{1e308, 1e308}, {1, 1}},
+	} {
+		_, err := PlanDrift(c[0], c[1])
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestDriftExtremesAndErrors(t *testing.T) {
+	for _, drift := range [][][]float64{{{0}}, {{0}, {0, 0}}, {{0}, {1e-9, 0}}, {{0}, {1e300, 0}}, {{0}, {1234.5, 0}}} {
+		for _, heat := range []bool{false, true} {
+			f, err := Drift(drift, DriftOptions{HeatMap: heat})
+			requireWhiteBorder(t, picture(t, f, err))
+		}
+	}
+	for want, drift := range map[string][][]float64{
+		"no rows":                 nil,
+		"row 1 has 1 columns":     {{0}, {1}},
+		"row 0 has 0 columns":     {{}},
+		"row 1, column 0 is -1":   {{0}, {-1, 0}},
+		"row 1, column 0 is NaN":  {{0}, {math.NaN(), 0}},
+		"row 1, column 0 is +Inf": {{0}, {math.Inf(1), 0}},
+	} {
+		_, err := Drift(drift, DriftOptions{})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestEffectiveRank(t *testing.T) {
+	// Singular values 3 and 1: p = 3/4, 1/4, so exp(−¾ ln ¾ − ¼ ln ¼) = 4/3^¾.
+	got, err := EffectiveRank([]float64{3, 0, 0, 0, 1, 0}, 2, 3)
+	require.NoError(t, err)
+	require.InDelta(t, 4/math.Pow(3, 0.75), got, 1e-12)
+	got, err = EffectiveRank([]float64{0, 3e-50, 1e-50, 0, 0, 0}, 3, 2) // neither scale nor order matter
+	require.NoError(t, err)
+	require.InDelta(t, 4/math.Pow(3, 0.75), got, 1e-12)
+	for want, z := range map[string][]float64{
+		"all entries are zero": {0, 0, 0, 0}, "is NaN": {1, math.NaN(), 0, 0}, "3 entries": {1, 2, 3},
+	} {
+		_, err := EffectiveRank(z, 2, 2)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = EffectiveRank(nil, 0, 0)
+	require.Error(t, err)
+}

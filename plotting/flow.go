@@ -1,0 +1,271 @@
+package plotting
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// FlowOptions change how flow lines look. The zero value works.
+type FlowOptions struct {
+	Title            string
+	FromName, ToName string  // of the two sides; empty means "view 1" and "view 2"
+	Threshold        float64 // entries below this share of the plan's greatest are not drawn; 0 means 0.05; in [0, 1]
+	Arrows           bool    // a head at the end of each line
+	Seed             uint64  // of the layouts that GraphFlow makes
+}
+
+// maxFlows bounds the lines of a figure: those of least mass are left out.
+const maxFlows = 5000
+
+// Flow draws a transport plan as lines between two point clouds that share a plane: the more mass, the wider and the
+// darker the line. Lines below o.Threshold are left out, and all but the 5000 heaviest.
+//
+// plan: [len(from), len(to)], row major; unit: mass, not negative, of any total.
+// It returns an error for a plan that is not valid (see Plan), a point that is not finite, or a threshold outside [0, 1].
+func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
+	lines, err := o.lines(plan, from, to)
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
+	}
+	p := newPlot(o.Title, "", "")
+	f := &flow{lines: lines, arrows: o.Arrows, from: drawn{points: from, nth: 0}, to: drawn{points: to, nth: 1}}
+	p.Add(quietGrid(), f)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		spread(a)
+		padded(a, 0.05)
+	}
+	w, h := equalSides(p, 290)
+	return o.withNames(plotFigure(p, w, h), p, f.width()), nil
+}
+
+// GraphDrawing is a graph to be drawn.
+type GraphDrawing struct {
+	Nodes     int
+	Edges     [][2]int // pairs of nodes in 0 … Nodes−1
+	Positions []Point  // of the nodes, in any unit; nil leaves them to Layout
+}
+
+// GraphFlow draws a transport plan as lines between two graphs that stand side by side, each with its edges. Nodes carry
+// their numbers where there are at most 30 to a graph. Lines are those of Flow.
+//
+// plan: [from.Nodes, to.Nodes], row major; unit: mass, not negative, of any total.
+// It returns an error for a plan that is not valid (see Plan), positions that are not one to a node or not finite, an edge
+// to a node that is not there, a threshold outside [0, 1], and those of Layout.
+func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, error) {
+	left, err := from.place(0, o.Seed)
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: flow %q: first graph: %w", o.Title, err)
+	}
+	right, err := to.place(1.6, o.Seed)
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: flow %q: second graph: %w", o.Title, err)
+	}
+	lines, err := o.lines(plan, left, right)
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
+	}
+	p := newPlot(o.Title, "", "")
+	p.HideAxes()
+	numbered := max(from.Nodes, to.Nodes) <= 30
+	f := &flow{
+		lines: lines, arrows: o.Arrows,
+		from: drawn{points: left, edges: from.Edges, nth: 0, numbered: numbered},
+		to:   drawn{points: right, edges: to.Edges, nth: 1, numbered: numbered},
+	}
+	p.Add(f)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Min, a.Max = a.Min-0.06, a.Max+0.06
+	}
+	unit := 420 / (p.X.Max - p.X.Min) // one scale for both axes, or the layout would be distorted
+	return o.withNames(plotFigure(p, 420, vg.Length(unit*(p.Y.Max-p.Y.Min))), p, f.width()), nil
+}
+
+// place returns the nodes' positions, scaled into a square of side 1 whose left edge is at x.
+func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
+	at := g.Positions
+	if at == nil {
+		var err error
+		if at, err = Layout(g.Nodes, g.Edges, seed); err != nil {
+			return nil, err
+		}
+	}
+	if len(at) != g.Nodes || g.Nodes < 1 {
+		return nil, fmt.Errorf("%d positions for %d nodes: want as many, at least one", len(at), g.Nodes)
+	}
+	if err := checkEdges(g.Nodes, g.Edges); err != nil {
+		return nil, err
+	}
+	if err := checkPoints(at); err != nil {
+		return nil, err
+	}
+	xmin, xmax, ymin, ymax := rangeOf(at)
+	size := max(xmax-xmin, ymax-ymin)
+	if size == 0 {
+		size = 1
+	}
+	scaled := make([]Point, len(at))
+	for i, p := range at {
+		scaled[i] = Point{x + 0.5 + ((p.X-xmin)-(xmax-xmin)/2)/size, 0.5 + ((p.Y-ymin)-(ymax-ymin)/2)/size}
+	}
+	return scaled, nil
+}
+
+// checkPoints returns an error for a point that is not finite.
+func checkPoints(points []Point) error {
+	for i, p := range points {
+		if !(math.Abs(p.X) <= largest) || !(math.Abs(p.Y) <= largest) {
+			return fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", i, p.X, p.Y, largest)
+		}
+	}
+	return nil
+}
+
+// flowLine is an entry of a plan that is drawn.
+type flowLine struct {
+	i, j  int
+	share float64 // of the greatest entry
+}
+
+// lines checks a plan with its points and returns what is drawn of it, the heaviest last and so on top.
+func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error) {
+	n, m := len(from), len(to)
+	if err := checkPlan(plan, n, m); err != nil {
+		return nil, err
+	}
+	for side, points := range [][]Point{from, to} {
+		if err := checkPoints(points); err != nil {
+			return nil, fmt.Errorf("side %d: %w", side+1, err)
+		}
+	}
+	if o.Threshold == 0 {
+		o.Threshold = 0.05
+	}
+	if !(o.Threshold > 0 && o.Threshold <= 1) {
+		return nil, fmt.Errorf("option Threshold is %g: want a share in [0, 1]", o.Threshold)
+	}
+	top := maxOf(plan)
+	var lines []flowLine
+	for k, v := range plan {
+		if share := v / top; v > 0 && share >= o.Threshold {
+			lines = append(lines, flowLine{k / m, k % m, share})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b flowLine) int { return cmp.Compare(a.share, b.share) })
+	return lines[max(0, len(lines)-maxFlows):], nil
+}
+
+// withNames adds a legend that names the two sides.
+func (o FlowOptions) withNames(f Figure, p *plot.Plot, width vg.Length) Figure {
+	legend := newLegend(16)
+	legend.Add(orDefault(o.FromName, "view 1"), thumbnail{marker(0)})
+	legend.Add(orDefault(o.ToName, "view 2"), thumbnail{marker(1)})
+	legend.Add("mass", flowThumbnail{width})
+	return withLegend(f, p, legend)
+}
+
+// drawn is one side of a flow.
+type drawn struct {
+	points   []Point
+	edges    [][2]int
+	nth      int
+	numbered bool
+}
+
+// flow plots two sides and the lines between them.
+type flow struct {
+	from, to drawn
+	lines    []flowLine
+	arrows   bool
+}
+
+// DataRange implements plot.DataRanger.
+func (f *flow) DataRange() (xmin, xmax, ymin, ymax float64) {
+	return rangeOf(f.from.points, f.to.points)
+}
+
+// Plot implements plot.Plotter.
+func (f *flow) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	at := func(p Point) vg.Point { return vg.Point{X: x(p.X), Y: y(p.Y)} }
+	for _, side := range []drawn{f.from, f.to} {
+		for _, e := range side.edges {
+			a, b := at(side.points[e[0]]), at(side.points[e[1]])
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.1}, a.X, a.Y, b.X, b.Y)
+		}
+	}
+	for _, l := range f.lines {
+		style := flowStyle(l.share, f.width())
+		a, b := at(f.from.points[l.i]), at(f.to.points[l.j])
+		if f.arrows {
+			arrow(c, style, a, before(b, a, f.to.radius()), 3+2*style.Width)
+		} else {
+			c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
+		}
+	}
+	f.from.nodes(c, at)
+	f.to.nodes(c, at)
+}
+
+// before is the point on the way to a place from another that is a distance short of it.
+func before(to, from vg.Point, distance vg.Length) vg.Point {
+	length := vg.Length(math.Hypot(float64(to.X-from.X), float64(to.Y-from.Y)))
+	if length <= distance {
+		return from
+	}
+	t := distance / length
+	return vg.Point{X: to.X - t*(to.X-from.X), Y: to.Y - t*(to.Y-from.Y)}
+}
+
+// radius is that of the nodes of a side.
+func (d drawn) radius() vg.Length {
+	switch {
+	case d.numbered:
+		return 6.5
+	case len(d.points) > 200:
+		return 1.6
+	}
+	return 2.8
+}
+
+// nodes draws the points of a side.
+func (d drawn) nodes(c draw.Canvas, at func(Point) vg.Point) {
+	glyph := marker(d.nth)
+	glyph.Radius = d.radius()
+	style := textStyle(6.5, contrast(okabeIto[d.nth]))
+	for i, p := range d.points {
+		c.DrawGlyph(glyph, at(p))
+		if d.numbered {
+			c.FillText(style, at(p), strconv.Itoa(i))
+		}
+	}
+}
+
+// width is that of the heaviest line: many lines are finer than few.
+func (f *flow) width() vg.Length {
+	return vg.Length(min(2.7, max(0.7, 2.7*math.Sqrt(16/float64(len(f.lines))))))
+}
+
+// flowStyle is the line of a share of the greatest mass.
+func flowStyle(share float64, width vg.Length) draw.LineStyle {
+	return draw.LineStyle{Color: mass.at(0.35 + 0.5*share), Width: (0.1 + 0.9*vg.Length(share)) * width}
+}
+
+// flowThumbnail shows a line that grows.
+type flowThumbnail struct{ width vg.Length }
+
+// Thumbnail implements plot.Thumbnailer.
+func (t flowThumbnail) Thumbnail(c *draw.Canvas) {
+	const parts = 4
+	width := c.Size().X / parts
+	for k := range parts {
+		x := c.Min.X + vg.Length(k)*width
+		c.StrokeLine2(flowStyle(float64(k+1)/parts, t.width), x, c.Center().Y, x+width, c.Center().Y)
+	}
+}

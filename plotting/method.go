@@ -1,0 +1,205 @@
+package plotting
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Method is what figures need of a method, or of one of its variants: its runs over seeds. NewMethod makes one from
+// results; one's own figures go in as they are.
+type Method struct {
+	Name     string
+	Matrices []continual.Matrix // one a seed, each of as many tasks; unit: per cent
+	Seconds  []float64          // wall time of learning a task, mean of a run, one a seed; only TradeOff reads it
+}
+
+// NewMethod takes the performance matrices under a setting and a probe, and the seconds per task, from a method's results,
+// one result a seed. It returns an error if there is no result or one lacks that score; the error names its seed.
+func NewMethod(name string, results []*continual.Result, s continual.Setting, p continual.Probe) (Method, error) {
+	m := Method{Name: name}
+	for _, r := range results {
+		if r == nil {
+			return Method{}, fmt.Errorf("plotting: method %q: a result is nil", name)
+		}
+		score, ok := r.Score(s, p)
+		if !ok {
+			return Method{}, fmt.Errorf("plotting: method %q: the result of seed %d has no %s score under probe %s", name, r.Seed, s, p)
+		}
+		m.Matrices = append(m.Matrices, score.Matrix)
+		var seconds float64
+		for _, t := range r.Tasks {
+			seconds += t.Seconds
+		}
+		m.Seconds = append(m.Seconds, seconds/float64(max(1, len(r.Tasks))))
+	}
+	return m, m.check()
+}
+
+// check says what is wrong with a method's matrices, if anything.
+func (m Method) check() error {
+	if len(m.Matrices) == 0 {
+		return fmt.Errorf("plotting: method %q has no performance matrix", m.Name)
+	}
+	for k, matrix := range m.Matrices {
+		if err := checkMatrix(matrix); err != nil {
+			return fmt.Errorf("plotting: method %q, matrix %d: %w", m.Name, k, err)
+		}
+		if len(matrix) != len(m.Matrices[0]) {
+			return fmt.Errorf("plotting: method %q, matrix %d has %d tasks, the first has %d: seeds must share a stream",
+				m.Name, k, len(matrix), len(m.Matrices[0]))
+		}
+	}
+	return nil
+}
+
+// Measure is a figure computed from a performance matrix.
+type Measure int
+
+const (
+	// AP is average performance, in per cent (continual.Matrix.AveragePerformance).
+	AP Measure = iota
+	// AF is average forgetting, in percent points, negative where earlier tasks got worse
+	// (continual.Matrix.AverageForgetting). It needs two tasks.
+	AF
+)
+
+// String returns "AP" or "AF".
+func (m Measure) String() string {
+	switch m {
+	case AP:
+		return "AP"
+	case AF:
+		return "AF"
+	}
+	return fmt.Sprintf("Measure(%d)", int(m))
+}
+
+// label is the measure with its unit.
+func (m Measure) label() string {
+	if m == AF {
+		return "AF (percent points)"
+	}
+	return "AP (%)"
+}
+
+// check returns an error for a measure that is none, or one that so many tasks do not have.
+func (m Measure) check(tasks int) error {
+	switch {
+	case m != AP && m != AF:
+		return fmt.Errorf("%s is neither AP nor AF", m)
+	case m == AF && tasks < 2:
+		return errors.New("AF needs two tasks, there is one")
+	}
+	return nil
+}
+
+// of computes the measure after the first tasks of a run.
+func (m Measure) of(matrix continual.Matrix, tasks int) float64 {
+	rows := make(continual.Matrix, tasks)
+	for i := range rows {
+		rows[i] = matrix[i][:i+1] // rows may carry entries above the diagonal
+	}
+	if m == AF {
+		return rows.AverageForgetting()
+	}
+	return rows.AveragePerformance()
+}
+
+// over returns mean and standard deviation of the measure over runs, after their first tasks.
+func (m Measure) over(runs []continual.Matrix, tasks int) (mean, std float64) {
+	values := make([]float64, len(runs))
+	for k, matrix := range runs {
+		values[k] = m.of(matrix, tasks)
+	}
+	return meanStd(values)
+}
+
+// meanStd returns the mean and the standard deviation of a sample (divisor n−1), which is 0 for a single value.
+func meanStd(values []float64) (mean, std float64) {
+	if len(values) == 1 {
+		return values[0], 0
+	}
+	return stat.MeanStdDev(values, nil)
+}
+
+// OverTasks draws AP or AF of several methods over the tasks learned so far: the mean over seeds, and one standard
+// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. Labels of o that are
+// empty are filled in. It returns an error for a method without matrices or with matrices that are not valid (see Matrix),
+// and those of Curves.
+func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error) {
+	series := make([]Series, len(methods))
+	for i, m := range methods {
+		if err := m.check(); err != nil {
+			return Figure{}, err
+		}
+		tasks := len(m.Matrices[0])
+		if err := measure.check(tasks); err != nil {
+			return Figure{}, fmt.Errorf("plotting: method %q: %w", m.Name, err)
+		}
+		s := Series{Name: m.Name}
+		for t := 1 + int(measure); t <= tasks; t++ {
+			mean, std := measure.over(m.Matrices, t)
+			s.X, s.Y, s.Spread = append(s.X, float64(t)), append(s.Y, mean), append(s.Spread, std)
+		}
+		if len(m.Matrices) == 1 {
+			s.Spread = nil
+		}
+		series[i] = s
+	}
+	o.XLabel, o.YLabel = orDefault(o.XLabel, "tasks learned"), orDefault(o.YLabel, measure.label())
+	return Curves(series, o)
+}
+
+// MethodMatrices draws the performance matrices of several methods side by side on one colour scale, as Figure 2 of the
+// SAOT paper does: the mean over seeds, with AP and AF above each. o.Title is not used. It returns an error for a method
+// without matrices or with matrices that are not valid, and those of Matrices.
+func MethodMatrices(methods []Method, o MatrixOptions) (Figure, error) {
+	panels := make([]Panel, len(methods))
+	for i, m := range methods {
+		if err := m.check(); err != nil {
+			return Figure{}, err
+		}
+		tasks := len(m.Matrices[0])
+		line := []string{AP.String() + " " + withStd(AP, m.Matrices, tasks)}
+		if tasks > 1 {
+			line = append(line, AF.String()+" "+withStd(AF, m.Matrices, tasks))
+		}
+		panels[i] = Panel{Title: m.Name + "\n" + strings.Join(line, ", "), Matrix: meanMatrix(m.Matrices)}
+	}
+	return Matrices(panels, o)
+}
+
+// withStd is, for example, "−0.7 ± 0.2"; of one run it is "−0.7".
+func withStd(measure Measure, runs []continual.Matrix, tasks int) string {
+	mean, std := measure.over(runs, tasks)
+	format := "%.1f"
+	if measure == AF {
+		format = "%+.1f"
+	}
+	text := strings.ReplaceAll(fmt.Sprintf(format, math.Round(mean*10)/10+0), "-", "−")
+	if len(runs) > 1 {
+		text += fmt.Sprintf(" ± %.1f", std)
+	}
+	return text
+}
+
+// meanMatrix averages the lower triangles of matrices of one size.
+func meanMatrix(runs []continual.Matrix) continual.Matrix {
+	mean := make(continual.Matrix, len(runs[0]))
+	for i := range mean {
+		mean[i] = make([]float64, i+1)
+		for j := range mean[i] {
+			for _, r := range runs {
+				mean[i][j] += r[i][j] / float64(len(runs))
+			}
+			mean[i][j] = min(mean[i][j], 100) // rounding may exceed it
+		}
+	}
+	return mean
+}

@@ -1,0 +1,116 @@
+package plotting
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Two seeds of three tasks, by hand. AP after tasks 1, 2, 3: 90, 70, 60 and 80, 80, 70; AF after 2, 3: −30, −30 and 0, −10.
+var twoSeeds = []continual.Matrix{
+	{{90}, {60, 80}, {50, 60, 70}},
+	{{80}, {80, 80}, {70, 70, 70}},
+}
+
+func TestMeasureOver(t *testing.T) {
+	for tasks, want := range map[int][2]float64{1: {85, 50}, 2: {75, 50}, 3: {65, 50}} {
+		mean, std := AP.over(twoSeeds, tasks)
+		require.InDelta(t, want[0], mean, 1e-12)
+		require.InDelta(t, math.Sqrt(want[1]), std, 1e-12) // two values that differ by 10: variance 10²/2
+	}
+	mean, std := AF.over(twoSeeds, 2)
+	require.InDelta(t, -15, mean, 1e-12)
+	require.InDelta(t, 30/math.Sqrt2, std, 1e-12)
+	mean, std = AF.over(twoSeeds, 3) // (−40−20)/2 = −30 and (−10−10)/2 = −10
+	require.InDelta(t, -20, mean, 1e-12)
+	require.InDelta(t, 20/math.Sqrt2, std, 1e-12)
+	_, std = AP.over(twoSeeds[:1], 3)
+	require.Zero(t, std)
+}
+
+func TestMeasureIgnoresWhatWasNeverLearned(t *testing.T) {
+	square := continual.Matrix{{90, math.NaN()}, {60, 80}}
+	require.InDelta(t, 90, AP.of(square, 1), 1e-12)
+	require.InDelta(t, -30, AF.of(square, 2), 1e-12)
+}
+
+func TestMeanMatrixAndTitle(t *testing.T) {
+	require.Equal(t, continual.Matrix{{85}, {70, 80}, {60, 65, 70}}, meanMatrix(twoSeeds))
+	require.Equal(t, "65.0 ± 7.1", withStd(AP, twoSeeds, 3))
+	require.Equal(t, "−20.0 ± 14.1", withStd(AF, twoSeeds, 3))
+	require.Equal(t, "−30.0", withStd(AF, twoSeeds[:1], 3))
+	full := []continual.Matrix{{{100}}, {{100}}, {{100}}}
+	require.LessOrEqual(t, meanMatrix(full)[0][0], 100.0)
+}
+
+func TestNewMethod(t *testing.T) {
+	result := func(m continual.Matrix, seconds ...float64) *continual.Result {
+		score := continual.Score{Setting: continual.TaskIL, Probe: continual.ProbeConverged, Matrix: m}
+		r := &continual.Result{Seed: 7, Scores: []continual.Score{score}}
+		for _, s := range seconds {
+			r.Tasks = append(r.Tasks, continual.TaskReport{Seconds: s})
+		}
+		return r
+	}
+	both := []*continual.Result{result(twoSeeds[0], 1, 2, 6), result(twoSeeds[1], 4, 4, 4)}
+	m, err := NewMethod("saot", both, continual.TaskIL, continual.ProbeConverged)
+	require.NoError(t, err)
+	require.Equal(t, Method{Name: "saot", Matrices: twoSeeds, Seconds: []float64{3, 4}}, m)
+
+	_, err = NewMethod("saot", both, continual.ClassIL, continual.ProbeConverged)
+	require.ErrorContains(t, err, `method "saot": the result of seed 7 has no class-il score under probe converged`)
+	_, err = NewMethod("saot", nil, continual.TaskIL, continual.ProbeConverged)
+	require.ErrorContains(t, err, "no performance matrix")
+	_, err = NewMethod("saot", []*continual.Result{nil}, continual.TaskIL, continual.ProbeConverged)
+	require.ErrorContains(t, err, "nil")
+	_, err = NewMethod("saot", []*continual.Result{both[0], result(continual.Matrix{{1}})}, continual.TaskIL, continual.ProbeConverged)
+	require.ErrorContains(t, err, "1 tasks, the first has 3")
+}
+
+func TestMethodErrors(t *testing.T) {
+	one := Method{Name: "one", Matrices: []continual.Matrix{{{50}}}, Seconds: []float64{1}}
+	bad := Method{Name: "bad", Matrices: []continual.Matrix{{{math.NaN()}}}, Seconds: []float64{1}}
+	f, err := OverTasks([]Method{one}, AP, CurveOptions{})
+	picture(t, f, err)
+	_, err = OverTasks([]Method{one}, AF, CurveOptions{})
+	require.ErrorContains(t, err, "AF needs two tasks")
+	_, err = OverTasks([]Method{one}, Measure(3), CurveOptions{})
+	require.ErrorContains(t, err, "Measure(3)")
+	_, err = OverTasks([]Method{one, bad}, AP, CurveOptions{})
+	require.ErrorContains(t, err, `method "bad", matrix 0: row 0, column 0 is NaN`)
+	_, err = OverTasks(nil, AP, CurveOptions{})
+	require.Error(t, err)
+	f, err = MethodMatrices([]Method{one}, MatrixOptions{})
+	requireWhiteBorder(t, picture(t, f, err))
+	_, err = MethodMatrices([]Method{bad}, MatrixOptions{})
+	require.ErrorContains(t, err, `"bad"`)
+	_, err = MethodMatrices(nil, MatrixOptions{})
+	require.Error(t, err)
+}
+
+func TestSensitivityErrors(t *testing.T) {
+	points := []Setpoint{{Value: 0, Matrices: twoSeeds}, {Value: 100, Matrices: twoSeeds}}
+	f, err := Sensitivity([]Study{{Points: points}}, SensitivityOptions{}) // 0 has no logarithm: linear
+	requireWhiteBorder(t, picture(t, f, err))
+	for want, studies := range map[string][]Study{
+		"no studies":                  nil,
+		"0 values of X for 0":         {{Name: "s"}},
+		`"s, value 2" has no perform`: {{Name: "s", Points: []Setpoint{{Value: 2}}}},
+		"AF needs two tasks":          {{Name: "s", Points: []Setpoint{{Value: 2, Matrices: []continual.Matrix{{{1}}}}}}},
+		"(NaN, 65)":                   {{Name: "s", Points: []Setpoint{{Value: math.NaN(), Matrices: twoSeeds}}}},
+	} {
+		_, err := Sensitivity(studies, SensitivityOptions{})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestWideRange(t *testing.T) {
+	require.True(t, wideRange([]float64{1, 11}))
+	require.False(t, wideRange([]float64{1, 10}))
+	require.False(t, wideRange([]float64{0, 100}))
+	require.False(t, wideRange(nil))
+	require.False(t, wideRange([]float64{math.NaN(), 100}))
+}

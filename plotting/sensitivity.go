@@ -1,0 +1,127 @@
+package plotting
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Setpoint is one value of a setting and the runs made with it.
+type Setpoint struct {
+	Value    float64
+	Matrices []continual.Matrix // one a seed; unit: per cent
+}
+
+// Study is what came of varying a setting of one method on one stream.
+type Study struct {
+	Name   string // in the legend, such as the dataset or the method; empty leaves it out
+	Points []Setpoint
+}
+
+// SensitivityOptions change how a study looks. The zero value works.
+type SensitivityOptions struct {
+	Title string
+	Knob  string // name of the setting; empty means "value"
+}
+
+// Sensitivity draws AP and AF against the value of a setting, such as α or β, in two panels: the mean over seeds, and one
+// standard deviation (divisor n−1) as error bars, as in Figure 3 of the SAOT paper. The axis of values is logarithmic if
+// all are positive and they span more than a decade. It returns an error that names the study and the value for a value
+// without matrices or with matrices that are not valid (see Matrix) or have a single task, and those of Curves.
+func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
+	if len(studies) == 0 {
+		return Figure{}, errors.New("plotting: sensitivity: no studies")
+	}
+	c := CurveOptions{XLabel: orDefault(o.Knob, "value"), LogX: spansDecade(studies), Bars: true}
+	panels := make([]Figure, 2)
+	for _, measure := range []Measure{AP, AF} {
+		var series []Series
+		for _, study := range studies {
+			s, err := study.series(measure)
+			if err != nil {
+				return Figure{}, err
+			}
+			if measure == AP {
+				s.Name = "" // the legend stands beside the right panel, for both
+			}
+			series = append(series, s)
+		}
+		c.YLabel = measure.label()
+		f, err := curves(series, c, 210, 165)
+		if err != nil {
+			return Figure{}, err
+		}
+		panels[measure] = f
+	}
+	f, err := Grid(2, panels...)
+	if err != nil {
+		return Figure{}, err
+	}
+	return titled(f, o.Title), nil
+}
+
+// BufferSizes draws AP and AF against the size of the replay buffer, in nodes, for several methods or settings: a
+// Sensitivity with its axis named. Its errors are those of Sensitivity.
+func BufferSizes(studies []Study, o SensitivityOptions) (Figure, error) {
+	o.Knob = orDefault(o.Knob, "buffer size (nodes)")
+	return Sensitivity(studies, o)
+}
+
+// series is the curve of a measure over the values of a study.
+func (s Study) series(measure Measure) (Series, error) {
+	curve := Series{Name: s.Name}
+	for _, point := range s.Points {
+		m := Method{Name: fmt.Sprintf("%s, value %g", s.Name, point.Value), Matrices: point.Matrices}
+		if err := m.check(); err != nil {
+			return Series{}, err
+		}
+		tasks := len(m.Matrices[0])
+		if err := measure.check(tasks); err != nil {
+			return Series{}, fmt.Errorf("plotting: study %q, value %g: %w", s.Name, point.Value, err)
+		}
+		mean, std := measure.over(m.Matrices, tasks)
+		curve.X, curve.Y, curve.Spread = append(curve.X, point.Value), append(curve.Y, mean), append(curve.Spread, std)
+	}
+	return curve, nil
+}
+
+// spansDecade tells whether all values are positive and the greatest is more than ten times the least.
+func spansDecade(studies []Study) bool {
+	var values []float64
+	for _, s := range studies {
+		for _, p := range s.Points {
+			values = append(values, p.Value)
+		}
+	}
+	return wideRange(values)
+}
+
+// wideRange tells whether all values are positive and the greatest is more than ten times the least.
+func wideRange(values []float64) bool {
+	if len(values) == 0 {
+		return false
+	}
+	low, high := values[0], values[0]
+	for _, v := range values {
+		low, high = min(low, v), max(high, v)
+	}
+	return low > 0 && high/10 > low
+}
+
+// titled adds a title above a figure.
+func titled(f Figure, title string) Figure {
+	if title == "" {
+		return f
+	}
+	style := textStyle(titleSize, ink)
+	style.YAlign = draw.YTop
+	above := Figure{width: f.width, height: f.height + style.Height(title) + 6, paint: func(c draw.Canvas) {
+		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
+		c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y - margin}, title)
+	}}
+	return widened(above, style.Width(title))
+}

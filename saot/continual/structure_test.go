@@ -1,0 +1,70 @@
+package continual
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func randomEmbedding(r *rand.Rand, rows, cols int) *Embedding {
+	e := &Embedding{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
+	for k := range e.Data {
+		e.Data[k] = float32(r.NormFloat64())
+	}
+	return e
+}
+
+// What turns or scales an embedding is no drift; what moves its nodes against one another is.
+func TestStructure(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	first, second := randomEmbedding(r, 150, 6), randomEmbedding(r, 40, 6)
+	var p partial
+	st, err := p.structure([]*Embedding{first})
+	require.NoError(t, err)
+	require.Equal(t, []float64{0}, st.DistanceDrift)
+	require.Equal(t, []float64{0}, st.PlanDrift)
+	require.InDelta(t, 6, st.EffectiveRank, 0.3, "directions are spread evenly")
+
+	// Columns reversed, one of them mirrored, all scaled by 3.
+	turned := &Embedding{Rows: 150, Cols: 6, Data: make([]float32, 150*6)}
+	for i := range 150 {
+		for c := range 6 {
+			turned.Data[i*6+c] = 3 * first.Data[i*6+5-c]
+		}
+		turned.Data[i*6] *= -1
+	}
+	// A checkpoint between the two changes nothing.
+	data, err := json.Marshal(p)
+	require.NoError(t, err)
+	var restored partial
+	require.NoError(t, json.Unmarshal(data, &restored))
+	st, err = restored.structure([]*Embedding{turned, second})
+	require.NoError(t, err)
+	require.InDelta(t, 0, st.DistanceDrift[0], 1e-6)
+	require.InDelta(t, 0, st.PlanDrift[0], 1e-6)
+
+	// Fresh directions have nothing to do with the old ones; unrelated matrices of one norm are √2 apart, less what all distances share.
+	st, err = restored.structure([]*Embedding{randomEmbedding(r, 150, 6), second})
+	require.NoError(t, err)
+	require.Greater(t, st.DistanceDrift[0], 1.0)
+	require.Greater(t, st.PlanDrift[0], 0.3)
+	require.Zero(t, st.DistanceDrift[1])
+
+	// All rows alike: one direction, and nothing that could drift.
+	var flat partial
+	same := &Embedding{Rows: 5, Cols: 2, Data: []float32{1, 2, 1, 2, 1, 2, 1, 2, 1, 2}}
+	st, err = flat.structure([]*Embedding{same})
+	require.NoError(t, err)
+	require.InDelta(t, 1, st.EffectiveRank, 1e-6)
+	require.Equal(t, []float64{0}, st.DistanceDrift)
+
+	// A node without a direction is no fault; an embedding without columns has no structure.
+	st, err = (&partial{}).structure([]*Embedding{{Rows: 3, Cols: 2, Data: []float32{0, 0, 1, 2, 3, 1}}})
+	require.NoError(t, err)
+	require.NotNil(t, st)
+	st, err = (&partial{}).structure([]*Embedding{{Rows: 3}})
+	require.NoError(t, err)
+	require.Nil(t, st)
+}

@@ -1,0 +1,265 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Group is the finished runs that differ in nothing but the seed: a row of a table, a line of a figure.
+type Group struct {
+	Dataset string
+	Method  string
+	Label   string // the method, and the settings by which it differs from the method's other groups on the dataset
+
+	// Settings are the leaves of the results' config by path, learner.epsilon → 0.2, without the seed; and of the results
+	// themselves dataset, method, data (checksum), split (hash), synthetic, engine (name), direction and, where embeddings were
+	// probed, probe_rows.
+	Settings map[string]string
+
+	Runs  map[uint64]*continual.Result // by seed
+	Paths map[uint64]string            // of the results' files, by seed
+
+	byName bool // the dataset is one of the catalogue, not a file of one's own with such a name
+}
+
+// Seeds returns the seeds of the runs, ascending.
+func (g *Group) Seeds() []uint64 { return slices.Sorted(maps.Keys(g.Runs)) }
+
+// Info identifies the data of the runs.
+func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Dataset }
+
+// Collect reads every result.json under the folders and groups the runs, by dataset, then in the order of baseline.Methods,
+// then by settings. In which order the folders are named, and what they are called, changes nothing.
+//
+// It returns an error if a file cannot be read, if two files hold the same run, and if there is no result at all.
+func Collect(dirs []string) ([]*Group, error) {
+	paths, err := resultPaths(dirs)
+	if err != nil {
+		return nil, err
+	}
+	byKey := map[string]*Group{}
+	for _, path := range paths {
+		r, err := continual.ReadResult(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := addRun(byKey, r, path); err != nil {
+			return nil, err
+		}
+	}
+	if len(byKey) == 0 {
+		return nil, fmt.Errorf("experiment: there is no %s under %s: name folders of finished runs",
+			continual.ResultFile, strings.Join(dirs, ", "))
+	}
+	groups := slices.SortedFunc(maps.Values(byKey), func(a, b *Group) int { return strings.Compare(a.order(), b.order()) })
+	labelGroups(groups)
+	return groups, nil
+}
+
+// resultPaths returns the results under the folders, each once, in order.
+func resultPaths(dirs []string) ([]string, error) {
+	var paths []string
+	for _, dir := range dirs {
+		err := filepath.WalkDir(filepath.Clean(dir), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && d.Name() == continual.ResultFile {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("experiment: %w", err)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
+	g := &Group{Dataset: r.Dataset.Name, Method: r.Method, Settings: map[string]string{},
+		Runs: map[uint64]*continual.Result{}, Paths: map[uint64]string{}}
+	if err := flatten(g.Settings, "", r.Config); err != nil {
+		return fmt.Errorf("experiment: %s: field config: %w", path, err)
+	}
+	g.byName = g.Settings["dataset"] == r.Dataset.Name
+	delete(g.Settings, "seed")
+	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Checksum,
+		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name})
+	if g.Settings["direction"] == "" {
+		g.Settings["direction"] = datasets.Undirected.String() // results do not name the default
+	}
+	delete(g.Settings, "probe_rows")
+	if slices.ContainsFunc(r.Scores, func(s continual.Score) bool { return s.Probe != continual.ProbeHead }) {
+		g.Settings["probe_rows"] = strconv.Itoa(r.ProbeRows)
+	}
+	key := g.order()
+	if known, ok := byKey[key]; ok {
+		g = known
+	}
+	byKey[key] = g
+	if before, ok := g.Paths[r.Seed]; ok {
+		return fmt.Errorf("experiment: %s and %s are the same run (seed %d): move one away", before, path, r.Seed)
+	}
+	g.Runs[r.Seed], g.Paths[r.Seed] = r, path
+	return nil
+}
+
+// flatten adds the leaves of a JSON object as path → text.
+func flatten(into map[string]string, prefix string, value json.RawMessage) error {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(value, &object) == nil && object != nil {
+		for name, field := range object {
+			if err := flatten(into, prefix+name+".", field); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var leaf any
+	if err := json.Unmarshal(value, &leaf); err != nil {
+		return err
+	}
+	text, isText := leaf.(string)
+	if !isText {
+		compact, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		text = string(compact)
+	}
+	into[strings.TrimSuffix(prefix, ".")] = text
+	return nil
+}
+
+// order sorts groups: dataset, place of the method, settings. No two groups have the same.
+func (g *Group) order() string {
+	place := 99 // a method of another version
+	if m, err := baseline.ParseMethod(g.Method); err == nil {
+		place = int(m)
+	}
+	return fmt.Sprintf("%s\n%02d %s\n%q", g.Dataset, place, g.Method, g.Settings)
+}
+
+// labelGroups names each group: its method, and what it alone among the groups of the method has.
+func labelGroups(groups []*Group) {
+	for _, g := range groups {
+		words := []string{g.Method}
+		for _, name := range slices.Sorted(maps.Keys(g.Settings)) {
+			if slices.ContainsFunc(groups, func(o *Group) bool {
+				return o.Dataset == g.Dataset && o.Method == g.Method && o.Settings[name] != g.Settings[name]
+			}) {
+				words = append(words, name+" "+g.Settings[name])
+			}
+		}
+		g.Label = strings.Join(words, ", ")
+	}
+}
+
+// Select returns the groups that have the given settings, each written name=value with a name of Group.Settings; data and split
+// may be given by their first digits. Groups of a method that has no such setting stay: epsilon=0.2 leaves the controls in.
+//
+// It returns an error if a setting is not written so, if no group has the name, and if no group is left.
+func Select(groups []*Group, wanted []string) ([]*Group, error) {
+	for _, want := range wanted {
+		name, value, ok := strings.Cut(want, "=")
+		if !ok {
+			return nil, fmt.Errorf("experiment: %q is no setting: write name=value", want)
+		}
+		values, names := map[string]bool{}, map[string]bool{}
+		has := map[string]bool{} // methods that have the setting
+		for _, g := range groups {
+			for n := range g.Settings {
+				names[n] = true
+			}
+			if v, ok := g.Settings[name]; ok {
+				values[v], has[g.Method] = true, true
+			}
+		}
+		if len(values) == 0 {
+			return nil, fmt.Errorf("experiment: %s: no run has a setting %q: choose one of %s",
+				want, name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+		groups = slices.DeleteFunc(slices.Clone(groups), func(g *Group) bool {
+			v, ok := g.Settings[name]
+			cut := (name == "data" || name == "split") && value != "" && strings.HasPrefix(v, value)
+			return has[g.Method] && (!ok || v != value && !cut)
+		})
+		if !slices.ContainsFunc(groups, func(g *Group) bool { return has[g.Method] }) {
+			return nil, fmt.Errorf("experiment: no run has %s: the runs have %s",
+				want, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		}
+	}
+	out := make([]*Group, len(groups))
+	for i, g := range groups { // labels change with what stands beside
+		copied := *g
+		out[i] = &copied
+	}
+	labelGroups(out)
+	return out, nil
+}
+
+// checkComparable returns an error if groups of a dataset cannot stand in one table: their figures would differ by more than
+// method and settings.
+func checkComparable(groups []*Group) error {
+	first := map[string]*Group{} // by dataset and condition
+	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "probe_rows"} {
+		for _, g := range groups {
+			value, ok := g.condition(name)
+			if !ok {
+				continue
+			}
+			key := g.Dataset + "\n" + name
+			before, seen := first[key]
+			if !seen {
+				first[key] = g
+				continue
+			}
+			if was, _ := before.condition(name); was != value {
+				return fmt.Errorf("experiment: %s and %s cannot stand in one table of %s: %s is %s in the one and %s in the other: "+
+					"make a table of each with --only %s=%s and --only %s=%s, or name the folders of one alone", before.path(), g.path(), g.Dataset,
+					name, orNone(was), orNone(value), name, short(before.Settings[name]), name, short(g.Settings[name]))
+			}
+		}
+	}
+	return nil
+}
+
+// condition returns what the figures of one column must have in common; false where the group has nothing to do with it.
+func (g *Group) condition(name string) (string, bool) {
+	value, ok := g.Settings[name]
+	if name != "probe_rows" {
+		return value, true
+	}
+	// A bound that no stream of the dataset reaches is none.
+	rows, _ := strconv.ParseInt(value, 10, 64)
+	if e, err := datasets.Lookup(g.Dataset); err == nil && e.True.Nodes > 0 && rows >= e.True.Nodes {
+		value = "0"
+	}
+	return value, ok
+}
+
+func (g *Group) path() string { return g.Paths[g.Seeds()[0]] }
+
+func orNone(value string) string {
+	if value == "" {
+		return "not recorded"
+	}
+	return short(value)
+}
+
+// short cuts a hash to the digits that tell it from others.
+func short(value string) string {
+	if len(value) == 64 && strings.Trim(value, "0123456789abcdef") == "" {
+		return value[:12]
+	}
+	return value
+}

@@ -1,0 +1,216 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// resultOf is a result with the scores of a method under the converged probe, in both settings.
+func resultOf(method string, seed uint64, ap, af float64) *continual.Result {
+	r := &continual.Result{Schema: continual.ResultSchema, Method: method, Seed: seed, PeakBytes: 2e9,
+		Config:  json.RawMessage(fmt.Sprintf(`{"dataset": "uai", "features": "l2", "method": %q, "seed": %d, "learner": {"alpha": 1}}`, method, seed)),
+		Dataset: continual.DatasetInfo{Name: "uai", Checksum: strings.Repeat("c0", 32), SplitHash: strings.Repeat("5a", 32), Tasks: 9, Classes: 18},
+		Tasks:   []continual.TaskReport{{Seconds: 1}, {Seconds: 2}}}
+	r.Engine.Name = "onnx"
+	for _, s := range continual.Settings() {
+		r.Scores = append(r.Scores, continual.Score{Setting: s, Probe: continual.ProbeConverged, AP: ap + 3*float64(s), AF: af + float64(s)})
+	}
+	return r
+}
+
+// configured sets a field of the config.
+func configured(r *continual.Result, name string, value any) *continual.Result {
+	fields := map[string]any{}
+	if err := json.Unmarshal(r.Config, &fields); err != nil {
+		panic(err)
+	}
+	fields[name] = value
+	r.Config, _ = json.Marshal(fields)
+	return r
+}
+
+// save writes results into folders of their own and returns the parent.
+func save(t *testing.T, results ...*continual.Result) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, r := range results {
+		path := filepath.Join(dir, fmt.Sprintf("run%02d", i), continual.ResultFile)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, r.WriteFile(path))
+	}
+	return dir
+}
+
+func TestCollect(t *testing.T) {
+	dir := save(t, resultOf("majority", 0, 10, 0), resultOf("saot", 1, 80, -2), resultOf("saot", 0, 82, -1),
+		configured(resultOf("saot", 0, 70, -1), "learner", map[string]any{"alpha": 0.5}))
+	groups, err := Collect([]string{dir})
+	require.NoError(t, err)
+	require.Len(t, groups, 3)
+	require.Equal(t, []string{"saot, learner.alpha 0.5", "saot, learner.alpha 1", "majority"},
+		[]string{groups[0].Label, groups[1].Label, groups[2].Label})
+	g := groups[1]
+	require.Equal(t, []uint64{0, 1}, g.Seeds())
+	require.Equal(t, "uai", g.Dataset)
+	require.Equal(t, 18, g.Info().Classes)
+	require.Equal(t, "1", g.Settings["learner.alpha"])
+	require.Equal(t, "onnx", g.Settings["engine"])
+	require.NotContains(t, g.Settings, "seed")
+	require.Equal(t, filepath.Join(dir, "run01", continual.ResultFile), g.Paths[1])
+
+	again, err := Collect([]string{dir, filepath.Join(dir, "run01"), dir + "/"})
+	require.NoError(t, err, "a folder within another is read once")
+	require.Equal(t, groups, again)
+}
+
+// What folders are called, and in which order they are named, changes no table in any format.
+func TestOrderOfFiles(t *testing.T) {
+	results := []*continual.Result{resultOf("saot", 0, 80.1, -2), resultOf("saot", 1, 82.7, -1), resultOf("saot", 2, 79.3, -1.7), resultOf("random", 0, 70, -3),
+		resultOf("random", 1, 69.1, -2.2), resultOf("random", 2, 69.9, -2.8), configured(resultOf("gbt", 0, 75, -1), "preset", "fast"), resultOf("gbt", 0, 74, -1)}
+	var want string
+	for turn := range len(results) {
+		turned := slices.Concat(results[turn:], results[:turn])
+		one, two := save(t, turned[:3]...), save(t, turned[3:]...)
+		for _, dirs := range [][]string{{one, two}, {two, one}} {
+			groups, err := Collect(dirs)
+			require.NoError(t, err)
+			tables, err := Tables(groups)
+			require.NoError(t, err)
+			var out strings.Builder
+			for f := Markdown; f <= HTML; f++ {
+				require.NoError(t, f.Write(&out, tables))
+			}
+			if want == "" {
+				want = out.String()
+			}
+			require.Equal(t, want, out.String())
+		}
+	}
+}
+
+func TestCollectFailures(t *testing.T) {
+	_, err := Collect([]string{t.TempDir()})
+	require.ErrorContains(t, err, "there is no result.json")
+	_, err = Collect([]string{filepath.Join(t.TempDir(), "absent")})
+	require.ErrorContains(t, err, "absent")
+
+	dir := save(t, resultOf("saot", 3, 80, 0), resultOf("saot", 3, 81, 0))
+	_, err = Collect([]string{dir})
+	require.ErrorContains(t, err, filepath.Join(dir, "run00", continual.ResultFile))
+	require.ErrorContains(t, err, filepath.Join(dir, "run01", continual.ResultFile))
+	require.ErrorContains(t, err, "same run (seed 3)")
+
+	path := filepath.Join(dir, "run00", continual.ResultFile)
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
+	_, err = Collect([]string{dir})
+	require.ErrorContains(t, err, path)
+}
+
+// Runs that cannot stand in one table: the error names both files, what differs, and both ways on, each of which then works.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		setting string
+		change  func(r *continual.Result)
+		words   []string
+	}{
+		{"data", func(r *continual.Result) { r.Dataset.Checksum = strings.Repeat("c1", 32) }, []string{"c0c0c0c0c0c0", "c1c1c1c1c1c1"}},
+		{"split", func(r *continual.Result) { r.Dataset.SplitHash = strings.Repeat("5b", 32) }, []string{"5a5a5a5a5a5a", "5b5b5b5b5b5b"}},
+		{"synthetic", func(r *continual.Result) { r.Dataset.Synthetic = true }, []string{"true", "false"}},
+		{"features", func(r *continual.Result) { configured(r, "features", "raw") }, []string{"raw", "l2"}},
+		{"direction", func(r *continual.Result) { configured(r, "direction", datasets.Directed) }, []string{"directed", "undirected"}},
+		{"engine", func(r *continual.Result) { r.Engine.Name = "xla:cuda" }, []string{"onnx", "xla:cuda"}},
+		{"probe_rows", func(r *continual.Result) { r.ProbeRows = 1000 }, []string{"1000", "0"}},
+	} {
+		t.Run(c.setting, func(t *testing.T) {
+			for _, method := range []string{"random", "saot"} { // beside another method, and another seed of the same
+				other := resultOf(method, 1, 70, -2)
+				c.change(other)
+				dir := save(t, resultOf("saot", 0, 80, -1), other)
+				groups, err := Collect([]string{dir})
+				require.NoError(t, err)
+				_, err = Tables(groups)
+				for _, word := range append(c.words, "run00/result.json", "run01/result.json", " of uai", c.setting, "--only "+c.setting+"=") {
+					require.ErrorContains(t, err, word)
+				}
+				for _, value := range []string{groups[0].Settings[c.setting], groups[1].Settings[c.setting]} {
+					chosen, err := Select(groups, []string{c.setting + "=" + short(value)})
+					require.NoError(t, err)
+					require.Len(t, chosen, 1)
+					tables, err := Tables(chosen)
+					require.NoError(t, err)
+					require.Equal(t, chosen[0].Method, tables[0].Rows[0].Label, "nothing is left to differ")
+				}
+			}
+		})
+	}
+}
+
+// A bound of the probes' rows does not tell runs apart that have no probe, or where the whole dataset is below it (UAI2010 has
+// 3,067 nodes).
+func TestProbeRowsThatDoNotMatter(t *testing.T) {
+	head := resultOf("twp", 0, 60, -20)
+	for i := range head.Scores {
+		head.Scores[i].Probe = continual.ProbeHead
+	}
+	bound, large := resultOf("saot", 0, 80, -1), resultOf("random", 0, 70, -1)
+	bound.ProbeRows = 3067
+	large.ProbeRows = 100_000
+	groups, err := Collect([]string{save(t, head, bound, large, resultOf("gbt", 0, 70, -1))})
+	require.NoError(t, err)
+	_, err = Tables(groups)
+	require.NoError(t, err)
+
+	bound.ProbeRows = 3066
+	groups, err = Collect([]string{save(t, head, bound, resultOf("gbt", 0, 70, -1))})
+	require.NoError(t, err)
+	_, err = Tables(groups)
+	require.ErrorContains(t, err, "probe_rows")
+}
+
+// Other datasets may differ in anything.
+func TestTablesOfDatasets(t *testing.T) {
+	other := resultOf("saot", 0, 50, 0)
+	other.Dataset.Name, other.Dataset.SplitHash, other.Engine.Name = "a-graph", "x", "go"
+	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), other)})
+	require.NoError(t, err)
+	tables, err := Tables(groups)
+	require.NoError(t, err)
+	require.Len(t, tables, 2)
+	require.Equal(t, "a-graph (9 tasks, 18 classes)", tables[0].Title)
+}
+
+func TestSelectGroups(t *testing.T) {
+	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1),
+		configured(resultOf("saot", 0, 81, -1), "learner", map[string]any{"alpha": 0, "centred": true}),
+		configured(resultOf("gbt", 0, 70, -1), "learner", nil))})
+	require.NoError(t, err)
+	labels := func(wanted ...string) (out []string) {
+		chosen, err := Select(groups, wanted)
+		require.NoError(t, err)
+		for _, g := range chosen {
+			out = append(out, g.Label)
+		}
+		return out
+	}
+	require.Len(t, labels(), 3)
+	require.Equal(t, []string{"saot", "gbt"}, labels("learner.alpha=0"), "a method without the setting stays")
+	require.Equal(t, []string{"saot", "gbt"}, labels("learner.centred=true"), "the method's runs without it do not")
+	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
+	require.Equal(t, "saot, learner.alpha 0, learner.centred true", groups[0].Label, "what was given is as it was")
+
+	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of data,",
+		"learner.alpha=2": "the runs have 0, 1", "split=": "no run has"} {
+		_, err := Select(groups, []string{wanted})
+		require.ErrorContains(t, err, words)
+	}
+}

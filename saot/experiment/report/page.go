@@ -1,0 +1,115 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+//go:embed page.html
+var pageHTML string
+
+// page is what the template shows.
+type page struct {
+	Title         string
+	Runs, Groups  int
+	Tables, Paper template.HTML
+	Pictures      []shown
+	Rows          []row
+	Spec          string
+}
+
+// shown is a picture on the page.
+type shown struct {
+	Name, Caption string
+	Source        template.URL
+	Width         int // on the screen; the picture is twice as fine
+}
+
+// row is the environment of a group.
+type row struct {
+	Dataset, Label, Seeds, Engine, Go, GoMLX, Split, Finished string
+}
+
+// Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the paper ran,
+// figures, settings, software, and a spec that makes the runs again. It loads nothing from anywhere.
+//
+// It returns an error if the runs cannot stand in one table (see experiment.Tables), and those of Pictures.
+func Page(title string, groups []*experiment.Group) ([]byte, error) {
+	p := page{Title: title, Groups: len(groups)}
+	for _, g := range groups {
+		p.Runs += len(g.Runs)
+		p.Rows = append(p.Rows, environment(g))
+	}
+	tables, err := experiment.Tables(groups)
+	if err != nil {
+		return nil, err
+	}
+	paper, err := experiment.PaperTables(groups)
+	if err != nil {
+		return nil, err
+	}
+	if p.Tables, err = fragment(tables); err != nil {
+		return nil, err
+	}
+	if len(paper) > 0 {
+		if p.Paper, err = fragment(paper); err != nil {
+			return nil, err
+		}
+	}
+	if p.Pictures, err = show(groups); err != nil {
+		return nil, err
+	}
+	spec, err := experiment.SpecOf(title, groups)
+	if err != nil {
+		return nil, err
+	}
+	p.Spec = string(spec)
+	t, err := template.New("page").Parse(pageHTML)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, p); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// fragment returns tables as HTML, which experiment has escaped.
+func fragment(tables []*experiment.Table) (template.HTML, error) {
+	var b strings.Builder
+	err := experiment.HTML.Write(&b, tables)
+	return template.HTML(b.String()), err
+}
+
+// show renders the pictures into the page.
+func show(groups []*experiment.Group) (all []shown, err error) {
+	pictures, err := Pictures(groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pictures {
+		png, err := p.Figure.PNG()
+		if err != nil {
+			return nil, fmt.Errorf("report: %s: %w", p.Name, err)
+		}
+		width, _ := p.Figure.Size()
+		all = append(all, shown{Name: p.Name, Caption: p.Caption, Width: int(width * 96 / 72),
+			Source: template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png))})
+	}
+	return all, nil
+}
+
+// environment says what made a group's runs.
+func environment(g *experiment.Group) row {
+	r := g.Runs[g.Seeds()[0]]
+	split := r.Dataset.SplitHash
+	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"), Engine: r.Engine.Name,
+		Go: r.Versions.Go, GoMLX: r.Versions.GoMLX, Split: split[:min(8, len(split))], Finished: r.Finished.UTC().Format("2006-01-02")}
+}

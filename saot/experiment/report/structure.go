@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/saot-go/saot/plotting"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// curve is a figure of a run over its tasks, from the given task on; false where the run does not have it.
+type curve struct {
+	from int
+	of   func(r *continual.Result, task int) (float64, bool)
+}
+
+// over draws a curve for each group that has it, the mean over seeds.
+func over(groups []*experiment.Group, c curve, o plotting.CurveOptions) (plotting.Figure, bool, error) {
+	var series []plotting.Series
+	for _, g := range groups {
+		if s, ok := c.mean(g); ok && len(series) < mostCurves {
+			series = append(series, s)
+		}
+	}
+	if len(series) == 0 {
+		return plotting.Figure{}, false, nil
+	}
+	f, err := plotting.Curves(series, o)
+	return f, true, err
+}
+
+func (c curve) mean(g *experiment.Group) (s plotting.Series, ok bool) {
+	s.Name = g.Label
+	runs := results(g)
+	for task := c.from; task < runs[0].Dataset.Tasks; task++ {
+		sum := 0.0
+		for _, r := range runs {
+			v, ok := c.of(r, task)
+			if !ok {
+				return s, false
+			}
+			sum += v
+		}
+		s.X, s.Y = append(s.X, float64(task+1)), append(s.Y, sum/float64(len(runs)))
+	}
+	return s, len(s.Y) > 0
+}
+
+// structureOf returns what an evaluation measured.
+func structureOf(r *continual.Result, task int) *continual.Structure {
+	if task >= len(r.Evaluations) {
+		return nil
+	}
+	return r.Evaluations[task].Structure
+}
+
+// drifted is the mean drift of the tasks before the newest.
+func drifted(of func(*continual.Structure) []float64) curve {
+	return curve{from: 1, of: func(r *continual.Result, task int) (float64, bool) {
+		st := structureOf(r, task)
+		if st == nil {
+			return 0, false
+		}
+		sum := 0.0
+		for _, v := range of(st)[:task] {
+			sum += v
+		}
+		return sum / float64(task), true
+	}}
+}
+
+func distanceDrift(groups []*experiment.Group) (Picture, error) {
+	return overTasks(groups, "drift-distance", "Change of the distances between a task's nodes since it was learned, mean over earlier tasks and seeds",
+		drifted(func(s *continual.Structure) []float64 { return s.DistanceDrift }), plotting.CurveOptions{YLabel: "relative change of distances"})
+}
+
+func planDrift(groups []*experiment.Group) (Picture, error) {
+	return overTasks(groups, "drift-plan", "Change of the transport plan between two halves of a task's nodes since it was learned, mean over earlier tasks and seeds",
+		drifted(func(s *continual.Structure) []float64 { return s.PlanDrift }), plotting.CurveOptions{YLabel: "total variation of plans"})
+}
+
+func effectiveRank(groups []*experiment.Group) (Picture, error) {
+	return overTasks(groups, "effective-rank", "Effective rank of the embeddings of all tasks seen, mean over seeds",
+		curve{of: func(r *continual.Result, task int) (float64, bool) {
+			if st := structureOf(r, task); st != nil {
+				return st.EffectiveRank, true
+			}
+			return 0, false
+		}}, plotting.CurveOptions{YLabel: "effective rank"})
+}
+
+func marginalErrors(groups []*experiment.Group) (Picture, error) {
+	return overTasks(groups, "marginal-error", "Largest L1 error of a plan's marginals while a task was learned, mean over seeds",
+		curve{of: func(r *continual.Result, task int) (float64, bool) {
+			if task >= len(r.Tasks) {
+				return 0, false
+			}
+			v, ok := r.Tasks[task].Diagnostics["marginal_error"]
+			return v, ok
+		}}, plotting.CurveOptions{YLabel: "marginal error (L1)", LogY: true, Floor: 1e-16})
+}
+
+func overTasks(groups []*experiment.Group, name, caption string, c curve, o plotting.CurveOptions) (Picture, error) {
+	o.XLabel = "tasks learned"
+	f, ok, err := over(groups, c, o)
+	if !ok || err != nil {
+		return Picture{}, err
+	}
+	dataset := groups[0].Dataset
+	return Picture{name + "-" + dataset, fmt.Sprintf("%s: %s.", dataset, caption), f}, nil
+}
+
+// losses draws the terms of the first method that has several.
+func losses(groups []*experiment.Group) (Picture, error) {
+	for _, g := range groups {
+		r := g.Runs[g.Seeds()[0]]
+		if len(r.Tasks) == 0 || len(r.Tasks[0].LastLoss) < 2 {
+			continue
+		}
+		f, err := plotting.LossTerms(r, plotting.CurveOptions{})
+		return Picture{"loss-" + g.Dataset, fmt.Sprintf("%s: loss terms of %s, seed %d, at the end of each task.", g.Dataset, g.Label, r.Seed), f}, err
+	}
+	return Picture{}, nil
+}

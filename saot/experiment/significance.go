@@ -1,0 +1,96 @@
+package experiment
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	leastPairs  = 3    // common seeds below which nothing is tested
+	significant = 0.05 // p value below which a row is marked
+	equal       = 1e-9 // points of per cent below which a mean difference is rounding
+)
+
+// pairedTTest returns the two-sided p value of the hypothesis that paired values have the same mean (Student 1908):
+//
+//	t = d̄ / (s/√n),  d = a − b, s its sample deviation, n − 1 degrees of freedom
+//
+// Where all differences are the same, s is 0 and p is its limit: 1 if they are 0, else 0. There must be two pairs at least.
+func pairedTTest(a, b []float64) float64 {
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	mean, s := stat.MeanStdDev(d, nil)
+	if math.Abs(mean) < equal {
+		return 1
+	}
+	if s < equal {
+		return 0
+	}
+	n := float64(len(d))
+	t := math.Abs(mean) / (s / math.Sqrt(n))
+	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(t))
+}
+
+// holm returns p values corrected for their number (Holm 1979): the k-th smallest of m, from 0, times m − k, none less than the
+// one before it, none above 1.
+func holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
+	out, last := make([]float64, len(p)), 0.0
+	for k, i := range order {
+		last = max(last, min(1, float64(len(p)-k)*p[i]))
+		out[i] = last
+	}
+	return out
+}
+
+// test compares every row of a column with the best, over the seeds that both have.
+func (t *Table) test(column int) {
+	best := t.best(column)
+	if best == nil {
+		return
+	}
+	var cells []*Cell
+	var ps []float64
+	var worse []bool
+	for r := range t.Rows {
+		c := &t.Rows[r].Cells[column]
+		a, b := common(best, c)
+		if c == best || len(a) < leastPairs {
+			continue
+		}
+		cells, ps, worse = append(cells, c), append(ps, pairedTTest(a, b)), append(worse, stat.Mean(a, nil) > stat.Mean(b, nil))
+	}
+	for i, p := range holm(ps) {
+		cells[i].Tested, cells[i].P, cells[i].Worse = true, p, p < significant && worse[i]
+	}
+}
+
+// best returns the cell of the highest mean, the first of several; nil where the column has none.
+func (t *Table) best(column int) (best *Cell) {
+	for r := range t.Rows {
+		if c := &t.Rows[r].Cells[column]; c.N > 0 && (best == nil || c.Mean > best.Mean) {
+			best = c
+		}
+	}
+	return best
+}
+
+// common returns the values of two cells for the seeds that both have.
+func common(a, b *Cell) (x, y []float64) {
+	for i, seed := range a.Seeds {
+		if j, ok := slices.BinarySearch(b.Seeds, seed); ok {
+			x, y = append(x, a.Values[i]), append(y, b.Values[j])
+		}
+	}
+	return x, y
+}

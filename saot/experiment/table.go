@@ -1,0 +1,356 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Measure is what the figures of a column are.
+type Measure int
+
+// The measures.
+const (
+	AveragePerformance Measure = iota // AP, per cent
+	AverageForgetting                 // AF, points of per cent: negative where earlier tasks got worse
+	SecondsPerTask                    // mean time that a run trained on a task
+	PeakGigabytes                     // largest resident set of the process, 10⁹ bytes
+)
+
+// Column is a column of a Table.
+type Column struct {
+	Title   string // AP, AF, s a task
+	Group   string // what it shares with its neighbour: class-il, converged probe; "" where it stands alone
+	Measure Measure
+	Dataset string
+	Setting continual.Setting // of AP and AF
+	Probe   continual.Probe   // of AP and AF, but where Published
+
+	Published bool // what the paper prints, not what was run
+}
+
+// Ours reports whether the column holds a score of runs. Only those are ranked and tested.
+func (c *Column) Ours() bool { return !c.Published && c.Measure <= AverageForgetting }
+
+// Rank is the place of a cell in its column.
+type Rank int
+
+// The ranks.
+const (
+	Unranked Rank = iota
+	Best
+	Second
+)
+
+// Cell is a figure: of N runs, or of N runs of the paper's authors. There is none where N is 0.
+type Cell struct {
+	Mean, Std float64
+	HasStd    bool // Std, the sample deviation (n − 1), is known: not of one run
+	N         int
+	Seeds     []uint64  // ascending; none where published
+	Values    []float64 // by seed
+
+	Rank   Rank
+	Tested bool    // against the best of the column
+	P      float64 // of the paired t-test, after Holm's correction over the column
+	Worse  bool    // than the best, P below 0.05
+
+	Notes []int // in Table.Notes
+}
+
+// Row is a method, or one of the settings under which it ran.
+type Row struct {
+	Label  string
+	Method string
+	Seeds  []uint64
+	Cells  []Cell // one a column
+}
+
+// Table is the figures of one dataset, or of the paper, before any format.
+type Table struct {
+	Title   string
+	Columns []Column
+	Rows    []Row
+	Notes   []string // that cells refer to
+}
+
+// Tables returns a table for each dataset of the groups: a row a group, and for each setting and probe the columns AP and AF; then
+// the time a task and the memory. Where the stream is one of the paper's, columns of their own hold what the paper prints.
+//
+// In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and supervised
+// methods too. Figures that are printed alike (one decimal) are level and have the same rank; a column of one figure, or whose
+// figures are all level, has no ranks. Rows are tested against the best by the paired t-test over the seeds that both have, where
+// these are three or more; since the best is chosen by the same runs, p is a guide and no proof. The paper's figures are neither
+// ranked nor tested: they mix protocols.
+//
+// It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of features,
+// direction of edges, engine, or bound of the probes' train nodes.
+func Tables(groups []*Group) ([]*Table, error) {
+	if err := checkComparable(groups); err != nil {
+		return nil, err
+	}
+	paper, err := readPaper()
+	if err != nil {
+		return nil, err
+	}
+	byDataset := map[string][]*Group{}
+	var names []string
+	for _, g := range groups {
+		if !slices.Contains(names, g.Dataset) {
+			names = append(names, g.Dataset)
+		}
+		byDataset[g.Dataset] = append(byDataset[g.Dataset], g)
+	}
+	var tables []*Table
+	for _, name := range names {
+		tables = append(tables, newTable(byDataset[name], paper))
+	}
+	return tables, nil
+}
+
+// newTable makes the table of groups of one dataset.
+func newTable(groups []*Group, paper []printed) *Table {
+	info := groups[0].Info()
+	kind := ""
+	if info.Synthetic {
+		kind = ", generated data"
+	}
+	paper = slices.DeleteFunc(slices.Clone(paper), func(p printed) bool {
+		return p.stream != groups[0].paperStream() || !hasMethod(groups, p.method)
+	})
+	t := &Table{Title: fmt.Sprintf("%s (%d tasks, %d classes%s)", info.Name, info.Tasks, info.Classes, kind)}
+	t.Columns = columns(groups, len(paper) > 0)
+	for _, g := range groups {
+		row := Row{Label: g.Label, Method: g.Method, Seeds: g.Seeds()}
+		for _, c := range t.Columns {
+			if c.Published {
+				row.Cells = append(row.Cells, t.publishedCell(paper, g.Method, &c))
+			} else {
+				row.Cells = append(row.Cells, g.cell(&c))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for c := range t.Columns {
+		if t.Columns[c].Ours() {
+			t.rank(c)
+			t.test(c)
+		}
+	}
+	return t
+}
+
+// columns returns the columns of groups of one dataset; those of supervised methods' own classifiers where there are any.
+func columns(groups []*Group, published bool) (out []Column) {
+	probes := continual.Probes()
+	for _, g := range groups {
+		for _, r := range g.Runs {
+			if _, ok := r.Score(continual.ClassIL, continual.ProbeHead); ok && len(probes) == len(continual.Probes()) {
+				probes = append(probes, continual.ProbeHead)
+			}
+		}
+	}
+	pair := func(c Column) {
+		c.Dataset = groups[0].Dataset
+		c.Title, c.Measure = "AP", AveragePerformance
+		out = append(out, c)
+		c.Title, c.Measure = "AF", AverageForgetting
+		out = append(out, c)
+	}
+	for _, s := range continual.Settings() {
+		for _, p := range probes {
+			group := fmt.Sprintf("%s, %s probe", s, p)
+			if p == continual.ProbeHead {
+				group = fmt.Sprintf("%s, own classifier", s)
+			}
+			pair(Column{Group: group, Setting: s, Probe: p})
+		}
+		if published {
+			pair(Column{Group: fmt.Sprintf("%s, published", s), Setting: s, Published: true})
+		}
+	}
+	return append(out, Column{Title: "s a task", Measure: SecondsPerTask, Dataset: groups[0].Dataset},
+		Column{Title: "peak, GB", Measure: PeakGigabytes, Dataset: groups[0].Dataset})
+}
+
+// cell returns the figure of a group in a column of ours.
+func (g *Group) cell(of *Column) Cell {
+	var c Cell
+	for _, seed := range g.Seeds() {
+		if v, ok := figure(g.Runs[seed], of); ok {
+			c.Seeds, c.Values = append(c.Seeds, seed), append(c.Values, v)
+		}
+	}
+	if c.N = len(c.Values); c.N == 0 {
+		return c
+	}
+	if c.Mean = stat.Mean(c.Values, nil); c.N > 1 {
+		c.Std, c.HasStd = stat.StdDev(c.Values, nil), true
+	}
+	return c
+}
+
+// figure returns what a run has for a column. A time or a memory of 0 was not measured.
+func figure(r *continual.Result, of *Column) (float64, bool) {
+	switch of.Measure {
+	case SecondsPerTask:
+		sum := 0.0
+		for _, t := range r.Tasks {
+			sum += t.Seconds
+		}
+		return sum / float64(max(1, len(r.Tasks))), sum > 0
+	case PeakGigabytes:
+		return float64(r.PeakBytes) / 1e9, r.PeakBytes > 0
+	}
+	score, ok := r.Score(of.Setting, of.Probe)
+	switch {
+	case !ok:
+		return 0, false
+	case of.Measure == AverageForgetting:
+		return score.AF, true
+	}
+	return score.AP, true
+}
+
+// rank marks the best and the second of a column, as printed.
+func (t *Table) rank(column int) {
+	var levels []float64
+	for r := range t.Rows {
+		if c := &t.Rows[r].Cells[column]; c.N > 0 {
+			levels = append(levels, rounded(c.Mean))
+		}
+	}
+	slices.Sort(levels)
+	levels = slices.Compact(levels)
+	n := len(levels)
+	for r := range t.Rows {
+		switch c := &t.Rows[r].Cells[column]; {
+		case c.N == 0 || n < 2:
+		case rounded(c.Mean) == levels[n-1]:
+			c.Rank = Best
+		case rounded(c.Mean) == levels[n-2]:
+			c.Rank = Second
+		}
+	}
+}
+
+// rounded is a figure as it is printed.
+func rounded(v float64) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', 1, 64), 64)
+	return v
+}
+
+// note returns the number of a footnote, which it adds if it is new.
+func (t *Table) note(text string) int {
+	if i := slices.Index(t.Notes, text); i >= 0 {
+		return i
+	}
+	t.Notes = append(t.Notes, text)
+	return len(t.Notes) - 1
+}
+
+// text writes a cell: 95.9 ± 0.3, with n where it is not the row's; an en dash where there is no figure.
+func (t *Table) text(row *Row, column int) string {
+	c := &row.Cells[column]
+	if c.N == 0 {
+		return "–"
+	}
+	text := number(c.Mean)
+	if t.Columns[column].Measure > AverageForgetting {
+		return text
+	}
+	if c.HasStd {
+		text += " ± " + number(c.Std)
+	}
+	if t.Columns[column].Ours() && c.N != len(row.Seeds) {
+		text += fmt.Sprintf(" (n = %d)", c.N)
+	}
+	return text
+}
+
+// number writes a figure with one decimal and a minus sign; there is no −0.0.
+func number(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 1, 64)
+	if text == "-0.0" {
+		return "0.0"
+	}
+	return strings.Replace(text, "-", "−", 1)
+}
+
+// letters are the marks of a cell's footnotes: a, b.
+func letters(notes []int) string {
+	marks := make([]string, len(notes))
+	for i, n := range notes {
+		marks[i] = letter(n)
+	}
+	return strings.Join(marks, ", ")
+}
+
+// letter is the mark of a footnote: a … z, then numbers.
+func letter(note int) string {
+	if note < 26 {
+		return string(rune('a' + note))
+	}
+	return strconv.Itoa(note + 1)
+}
+
+// seedList writes seeds, runs of them as 0–4; an en dash where there are none.
+func seedList(seeds []uint64) string {
+	var parts []string
+	for i := 0; i < len(seeds); {
+		end := i
+		for end+1 < len(seeds) && seeds[end+1] == seeds[end]+1 {
+			end++
+		}
+		part := strconv.FormatUint(seeds[i], 10)
+		if end > i+1 {
+			part += "–" + strconv.FormatUint(seeds[end], 10)
+		} else {
+			end = i
+		}
+		parts = append(parts, part)
+		i = end + 1
+	}
+	if len(parts) == 0 {
+		return "–"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// legend says how to read tables, a sentence an item.
+func legend(tables []*Table) []string {
+	var ours, published, tested, worse bool
+	for _, t := range tables {
+		for c := range t.Columns {
+			ours = ours || t.Columns[c].Ours()
+			published = published || t.Columns[c].Published
+			for r := range t.Rows {
+				tested, worse = tested || t.Rows[r].Cells[c].Tested, worse || t.Rows[r].Cells[c].Worse
+			}
+		}
+	}
+	var out []string
+	if ours {
+		out = append(out, "Mean ± sample standard deviation (n − 1) over n seeds, per cent; "+
+			"training time a task and the process's largest memory, means.",
+			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are level.")
+	}
+	switch {
+	case worse:
+		out = append(out, "†: below the highest, p < 0.05 in a paired t-test, two-sided, over the seeds that both have, "+
+			"after Holm's correction over the column; where they share fewer than three, nothing is tested.")
+	case tested:
+		out = append(out, "No row that shares three seeds or more with the highest is below it by a paired t-test "+
+			"(p < 0.05, two-sided, after Holm's correction).")
+	}
+	if published {
+		out = append(out, "Published: what the paper prints, mean ± standard deviation over its five runs; "+
+			"neither ranked nor tested, since its rows mix protocols.")
+	}
+	return out
+}

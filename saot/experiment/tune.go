@@ -1,0 +1,142 @@
+package experiment
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Choice is the settings of a method that did best on validation, among those that were tried on a dataset.
+type Choice struct {
+	Dataset, Method string
+	Points          []Point // every one that was tried, the best first; equal ones in the order of Collect
+}
+
+// Point is one combination of settings.
+type Point struct {
+	Settings map[string]string // those that differ between the points, by the names that a Spec's set takes
+	Valid    float64           // class-il AP on the valid nodes, the mean over Seeds
+	Test     float64           // the same on test; not looked at in the choice
+	Seeds    []uint64
+}
+
+// Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the converged
+// probe, or a supervised method's own classifier. Methods that were tried with one setting alone are left out.
+//
+// It returns an error if a run has no figure on valid, or if the points of a method were not all run with the same seeds.
+func Choose(groups []*Group) ([]Choice, error) {
+	var choices []Choice
+	for _, family := range families(groups) {
+		if len(family) < 2 {
+			continue
+		}
+		c := Choice{Dataset: family[0].Dataset, Method: family[0].Method}
+		for _, g := range family {
+			p, err := g.point(family)
+			if err != nil {
+				return nil, err
+			}
+			c.Points = append(c.Points, p)
+		}
+		for i, p := range c.Points {
+			if !slices.Equal(p.Seeds, c.Points[0].Seeds) {
+				return nil, fmt.Errorf("experiment: %s and %s were run with the seeds %v and %v: finish the sweep first",
+					family[0].path(), family[i].path(), c.Points[0].Seeds, p.Seeds)
+			}
+		}
+		slices.SortStableFunc(c.Points, func(a, b Point) int {
+			switch {
+			case a.Valid > b.Valid:
+				return -1
+			case a.Valid < b.Valid:
+				return 1
+			}
+			return 0
+		})
+		choices = append(choices, c)
+	}
+	if len(choices) == 0 {
+		return nil, fmt.Errorf("experiment: no method was run with more than one setting: there is nothing to choose")
+	}
+	return choices, nil
+}
+
+// families returns the groups of each dataset and method, in the order of the groups.
+func families(groups []*Group) (all [][]*Group) {
+	at := map[string]int{}
+	for _, g := range groups {
+		key := g.Dataset + "\n" + g.Method
+		i, ok := at[key]
+		if !ok {
+			i = len(all)
+			at[key] = i
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], g)
+	}
+	return all
+}
+
+// point reads a group's figures.
+func (g *Group) point(family []*Group) (Point, error) {
+	p := Point{Settings: map[string]string{}, Seeds: g.Seeds()}
+	for name, value := range g.Settings {
+		if slices.ContainsFunc(family, func(o *Group) bool { return o.Settings[name] != value }) {
+			_, short, found := strings.Cut(name, ".") // learner.epochs, compared.epochs
+			if !found {
+				return p, fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is no setting of the method: choose some with --only %s=%s",
+					g.Method, g.Dataset, name, name, value)
+			}
+			p.Settings[short] = value
+		}
+	}
+	for _, seed := range p.Seeds {
+		valid, test, err := validAP(g.Runs[seed])
+		if err != nil {
+			return p, fmt.Errorf("experiment: %s: %w", g.Paths[seed], err)
+		}
+		p.Valid += valid / float64(len(p.Seeds))
+		p.Test += test / float64(len(p.Seeds))
+	}
+	return p, nil
+}
+
+// validAP returns the class-il AP on valid and on test.
+func validAP(r *continual.Result) (valid, test float64, err error) {
+	for _, probe := range []continual.Probe{continual.ProbeConverged, continual.ProbeHead} {
+		if s, ok := r.Score(continual.ClassIL, probe); ok {
+			if valid, ok := s.ValidAP(); ok {
+				return valid, s.AP, nil
+			}
+		}
+	}
+	return 0, 0, fmt.Errorf("the run has no figure on valid: it needs the probe %v, and a program that records it", continual.ProbeConverged)
+}
+
+// WriteChoices prints choices as entries of a Spec, the validation figures as comments.
+func WriteChoices(out io.Writer, choices []Choice) error {
+	var b strings.Builder
+	for _, c := range choices {
+		best := c.Points[0]
+		fmt.Fprintf(&b, "- datasets: [%s]\n  methods: [%s]\n  seeds: %s\n", c.Dataset, c.Method, strings.ReplaceAll(fmt.Sprint(best.Seeds), " ", ", "))
+		fmt.Fprintf(&b, "  set: {%s}\n", best.text())
+		for _, p := range c.Points {
+			fmt.Fprintf(&b, "  # valid %.1f: %s\n", p.Valid, p.text())
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// text is the settings as they stand in a Spec.
+func (p Point) text() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
+		words = append(words, name+": "+p.Settings[name])
+	}
+	return strings.Join(words, ", ")
+}

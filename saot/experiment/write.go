@@ -1,0 +1,72 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/saot-go/saot/datasets"
+)
+
+// SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It returns an
+// error if a group's runs were made by something else than this package.
+func SpecOf(about string, groups []*Group) ([]byte, error) {
+	var entries []yaml.MapSlice
+	for _, g := range groups {
+		var s Settings
+		if err := json.Unmarshal(g.Runs[g.Seeds()[0]].Config, &s); err != nil {
+			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
+		}
+		entry, err := s.entry(g.Seeds())
+		if err != nil {
+			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
+		}
+		entries = append(entries, entry)
+	}
+	data, err := yaml.Marshal(yaml.MapSlice{{Key: "about", Value: about}, {Key: "runs", Value: entries}})
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	return data, nil
+}
+
+// entry is the inverse of reading a Spec.
+func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
+	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method.String()}}, {Key: "seeds", Value: seeds}}
+	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
+	if !s.Method.Supervised() {
+		var probes []string
+		for _, p := range s.Probes {
+			probes = append(probes, p.String())
+		}
+		add("probes", probes)
+		add("probe_rows", s.ProbeRows)
+	}
+	add("features", s.Features)
+	if s.Direction != datasets.Undirected {
+		add("direction", s.Direction.String())
+	}
+	cut, err := object(s.Cut())
+	if err != nil {
+		return nil, err
+	}
+	add("stream", cut)
+	var of any = s.Learner
+	if s.Method.Compared() {
+		add("preset", s.Preset)
+		of = s.Compared
+	}
+	set, err := object(of)
+	add("set", set)
+	return e, err
+}
+
+// object is a struct as its JSON has it.
+func object(of any) (fields map[string]any, err error) {
+	data, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(data, &fields)
+	}
+	return fields, err
+}
