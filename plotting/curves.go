@@ -41,12 +41,16 @@ func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 	p.Add(quietGrid())
 	legend, names := newLegend(26), 0
 	whole := true
+	var all []plot.Plotter
 	for i, s := range series {
 		c, err := newCurve(i, s, o)
 		if err != nil {
 			return Figure{}, fmt.Errorf("plotting: series %d (%s): %w", i+1, s.Name, err)
 		}
-		p.Add(c)
+		if c.low != nil && !c.bars {
+			p.Add(band{c}) // below all lines
+		}
+		all = append(all, c)
 		whole = whole && c.wholeX()
 		if s.Name != "" {
 			legend.Add(s.Name, c)
@@ -56,6 +60,7 @@ func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 	if len(series) == 0 {
 		return Figure{}, fmt.Errorf("plotting: curves %q: no series", o.Title)
 	}
+	p.Add(all...)
 	scaleAxes(p, o, whole)
 	f := plotFigure(p, w, h)
 	if names == 0 {
@@ -164,16 +169,6 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	for k, at := range c.points {
 		line[k] = vg.Point{X: x(at.X), Y: y(at.Y)}
 	}
-	if c.low != nil && !c.bars {
-		band := make([]vg.Point, 0, 2*len(line))
-		for k, at := range line {
-			band = append(band, vg.Point{X: at.X, Y: y(c.high[k])})
-		}
-		for k := range slices.Backward(line) {
-			band = append(band, vg.Point{X: line[k].X, Y: y(c.low[k])})
-		}
-		canvas.FillPolygon(faded(c.line.Color, 0x30), band)
-	}
 	canvas.StrokeLines(c.line, line)
 	if c.low != nil && c.bars {
 		for k, at := range line {
@@ -183,6 +178,22 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	for _, k := range c.marked() {
 		canvas.DrawGlyph(c.marker, line[k])
 	}
+}
+
+// band plots the spread of a curve.
+type band struct{ *curve }
+
+// Plot implements plot.Plotter.
+func (b band) Plot(canvas draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&canvas)
+	border := make([]vg.Point, 0, 2*len(b.points))
+	for k, at := range b.points {
+		border = append(border, vg.Point{X: x(at.X), Y: y(b.high[k])})
+	}
+	for k, at := range slices.Backward(b.points) {
+		border = append(border, vg.Point{X: x(at.X), Y: y(b.low[k])})
+	}
+	canvas.FillPolygon(faded(b.line.Color, 0x2a), border)
 }
 
 // marked returns the points that carry a marker: all of a few, or about eight of many, at other places for each series.

@@ -266,25 +266,6 @@ func ExampleEmbedding() {
 	// as in testdata/embedding.png
 }
 
-func ExampleDistanceDrift() {
-	before := []float64{0, 0, 3, 0, 0, 4} // a triangle
-	turned := []float64{5, 5, 5, 8, 1, 5} // the same, turned and moved
-	larger := []float64{0, 0, 6, 0, 0, 8} // twice the size
-	for _, after := range [][]float64{turned, larger} {
-		drift, err := plotting.DistanceDrift(before, after, 3, 2)
-		fmt.Printf("%.2f %v\n", drift, err)
-	}
-	// Output:
-	// 0.00 <nil>
-	// 1.00 <nil>
-}
-
-func ExamplePlanDrift() {
-	drift, err := plotting.PlanDrift([]float64{0.5, 0, 0, 0.5}, []float64{0.3, 0.2, 0.2, 0.3})
-	fmt.Printf("%.2f %v\n", drift, err)
-	// Output: 0.40 <nil>
-}
-
 func ExampleDrift() {
 	drift := [][]float64{{0}, {0.08, 0}, {0.15, 0.05, 0}, {0.18, 0.12, 0.07, 0}, {0.24, 0.16, 0.11, 0.03, 0}}
 	f, err := plotting.Drift(drift, plotting.DriftOptions{Title: "pairwise distances", Label: "relative change of distances"})
@@ -308,13 +289,6 @@ func ExampleLossTerms() {
 	f, err := plotting.LossTerms(&r, plotting.CurveOptions{Title: "loss terms"})
 	compare("loss-terms", f, err)
 	// Output: as in testdata/loss-terms.png
-}
-
-func ExampleEffectiveRank() {
-	even, _ := plotting.EffectiveRank([]float64{1, 0, 0, 1}, 2, 2)
-	collapsed, _ := plotting.EffectiveRank([]float64{1, 2, 2, 4}, 2, 2)
-	fmt.Printf("%.2f %.2f\n", even, collapsed)
-	// Output: 2.00 1.00
 }
 
 func ExampleEffectiveRanks() {

@@ -3,8 +3,8 @@
 //   - Transport: Plan, Cost, CostAndPlan, Flow, GraphFlow, Potentials, SinkhornErrors.
 //   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks and TradeOff of several methods over
 //     seeds; Sensitivity and BufferSizes of a setting.
-//   - Embeddings: Embedding, with its drift if wanted; DistanceDrift and PlanDrift measure the change of structure, Drift
-//     draws it; EffectiveRank and EffectiveRanks tell of collapse.
+//   - Embeddings: Embedding, with its drift if wanted; Drift draws the change of structure, which package drift measures,
+//     and EffectiveRanks tell of collapse.
 //   - Training: LossTerms, and Curves for any series.
 //
 // Every function takes plain numbers and options whose zero value works, and returns a Figure or an error that names

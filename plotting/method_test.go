@@ -66,7 +66,8 @@ func TestNewMethod(t *testing.T) {
 	require.ErrorContains(t, err, "no performance matrix")
 	_, err = NewMethod("saot", []*continual.Result{nil}, continual.TaskIL, continual.ProbeConverged)
 	require.ErrorContains(t, err, "nil")
-	_, err = NewMethod("saot", []*continual.Result{both[0], result(continual.Matrix{{1}})}, continual.TaskIL, continual.ProbeConverged)
+	both[1] = result(continual.Matrix{{1}})
+	_, err = NewMethod("saot", both, continual.TaskIL, continual.ProbeConverged)
 	require.ErrorContains(t, err, "1 tasks, the first has 3")
 }
 

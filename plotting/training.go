@@ -2,11 +2,7 @@ package plotting
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/continual"
 )
@@ -36,41 +32,7 @@ func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
 	return Curves(series, o)
 }
 
-// EffectiveRank returns the effective rank of an embedding matrix,
-//
-//	exp(−Σ_k p_k ln p_k),   p_k = σ_k / Σ_l σ_l,
-//
-// of its singular values σ (Roy, Vetterli, "The effective rank", EUSIPCO 2007). It lies between 1, when all rows are
-// multiples of one another, and min(n, d). A fall means that the embedding collapses onto few directions.
-//
-// z: [n, d], row major, not centred. O(n d min(n, d)) time.
-// It returns an error for another shape, an entry that is not finite or above 1e100, and for a matrix of zeros.
-func EffectiveRank(z []float64, n, d int) (float64, error) {
-	if err := checkRows(z, n, d); err != nil {
-		return 0, fmt.Errorf("plotting: effective rank: %w", err)
-	}
-	var svd mat.SVD
-	if !svd.Factorize(mat.NewDense(n, d, slices.Clone(z)), mat.SVDNone) {
-		return 0, errors.New("plotting: effective rank: the singular value decomposition did not converge")
-	}
-	values := svd.Values(nil)
-	var total float64
-	for _, v := range values {
-		total += v
-	}
-	if total == 0 {
-		return 0, errors.New("plotting: effective rank: all entries are zero")
-	}
-	var entropy float64
-	for _, v := range values {
-		if p := v / total; p > 0 {
-			entropy -= p * math.Log(p)
-		}
-	}
-	return math.Exp(entropy), nil
-}
-
-// EffectiveRanks draws effective ranks, or other figures of an embedding, over tasks: a curve for each method. It is
+// EffectiveRanks draws effective ranks (drift.EffectiveRank), or other figures of an embedding, over tasks: a curve for each method. It is
 // Curves with its axes named.
 func EffectiveRanks(methods []Series, o CurveOptions) (Figure, error) {
 	o.XLabel, o.YLabel = orDefault(o.XLabel, "tasks learned"), orDefault(o.YLabel, "effective rank")

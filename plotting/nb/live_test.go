@@ -23,12 +23,12 @@ import (
 )
 
 // asCell makes the test binary a cell's program, which a fake kernel starts: gonb decides at start whether it runs in a
-// notebook.
+// notebook. Its value is how long the cell waits for a page.
 const asCell = "PLOTTING_NB_TEST_CELL"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCell) != "" {
-		err := live(context.Background(), 2*time.Second, "ε", []string{"0.1", "0.2", "0.5"}, func(i int) (plotting.Figure, error) {
+	if patience, err := time.ParseDuration(os.Getenv(asCell)); err == nil {
+		err := live(context.Background(), patience, "ε", []string{"0.1", "0.2", "0.5"}, func(i int) (plotting.Figure, error) {
 			fmt.Println("draw", i)
 			return plotting.Matrix([][]float64{{float64(50 + i)}}, plotting.MatrixOptions{})
 		})
@@ -47,7 +47,7 @@ type fakeKernel struct {
 }
 
 // run executes the cell and returns what it printed.
-func (k *fakeKernel) run(t *testing.T, env ...string) string {
+func (k *fakeKernel) run(t *testing.T, patience time.Duration, env ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
@@ -59,10 +59,10 @@ func (k *fakeKernel) run(t *testing.T, env ...string) string {
 	writer, err := os.OpenFile(to, os.O_RDWR, 0)
 	require.NoError(t, err)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cell := exec.CommandContext(ctx, os.Args[0])
-	cell.Env = append(os.Environ(), asCell+"=1", protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
+	cell.Env = append(os.Environ(), asCell+"="+patience.String(), protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
 	cell.Env = append(cell.Env, env...)
 	served := make(chan struct{})
 	go func() {
@@ -101,13 +101,13 @@ func (k *fakeKernel) serve(in *gob.Decoder, out *gob.Encoder) {
 }
 
 func TestLiveGivesUpWithoutABrowser(t *testing.T) {
-	printed := (&fakeKernel{}).run(t)
+	printed := (&fakeKernel{}).run(t, time.Second)
 	require.Equal(t, fmt.Sprintln("live:", ErrHeadless), printed)
 }
 
 func TestLiveGivesUpAtOnceWhenTold(t *testing.T) {
 	k := &fakeKernel{}
-	require.Equal(t, fmt.Sprintln("live:", ErrHeadless), k.run(t, HeadlessEnv+"=1"))
+	require.Equal(t, fmt.Sprintln("live:", ErrHeadless), k.run(t, time.Minute, HeadlessEnv+"=1"))
 	require.Empty(t, k.html, "nothing is sent")
 }
 
@@ -118,7 +118,7 @@ func TestLiveGivesUpOnAPageThatFallsSilent(t *testing.T) {
 		}
 		return nil
 	}}
-	require.Equal(t, fmt.Sprintln("live:", ErrHeadless), k.run(t))
+	require.Equal(t, fmt.Sprintln("live:", ErrHeadless), k.run(t, time.Second))
 }
 
 func TestLiveRedraws(t *testing.T) {
@@ -147,7 +147,7 @@ func TestLiveRedraws(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, "draw 0\ndraw 2\nlive: <nil>\n", k.run(t))
+	require.Equal(t, "draw 0\ndraw 2\nlive: <nil>\n", k.run(t, time.Minute))
 	require.Equal(t, 2, pictures)
 	require.Equal(t, 1, k.images, "the last figure stays")
 }

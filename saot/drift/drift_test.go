@@ -2,54 +2,119 @@ package drift
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
 )
+
+func TestDistanceIsTheFormula(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	const n, d = 7, 3
+	before, after := make([]float64, n*d), make([]float64, n*d)
+	for k := range before {
+		before[k], after[k] = r.NormFloat64(), r.NormFloat64()
+	}
+	distances := func(z []float64) *mat.Dense {
+		m := mat.NewDense(n, n, nil)
+		m.Apply(func(i, j int, _ float64) float64 { return distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d]) }, m)
+		return m
+	}
+	var centring mat.Dense
+	centring.Apply(func(i, j int, _ float64) float64 {
+		if i == j {
+			return 1 - 1.0/n
+		}
+		return -1.0 / n
+	}, mat.NewDense(n, n, nil))
+	norm := func(m mat.Matrix) float64 {
+		var c mat.Dense
+		c.Product(&centring, m, &centring)
+		return mat.Norm(&c, 2)
+	}
+	var change mat.Dense
+	change.Sub(distances(after), distances(before))
+	got, err := Distance(before, after, n, d)
+	require.NoError(t, err)
+	require.InDelta(t, norm(&change)/norm(distances(before)), got, 1e-12)
+}
+
+func TestDistanceInvariances(t *testing.T) {
+	before := []float64{0, 0, 3, 0, 0, 4, 1, 1}
+	wider := []float64{0, 0, 0, 3, 0, 0, 0, 4, 0, 1, 1, 0} // a column of zeros more
+	scaled := make([]float64, len(before))
+	for k, v := range before {
+		scaled[k] = 2.5 * v
+	}
+	got, err := Distance(before, wider, 4, 2)
+	require.NoError(t, err)
+	require.InDelta(t, 0, got, 1e-12)
+	got, err = Distance(before, scaled, 4, 2)
+	require.NoError(t, err)
+	require.InDelta(t, 1.5, got, 1e-12)
+
+	for want, c := range map[string][2][]float64{
+		"before: 7 entries":      {before[:7], before},
+		"after: 7 entries":       {before, before[:7]},
+		"after: 0 entries":       {before, nil},
+		"row 0, column 0 is NaN": {before, {math.NaN(), 0, 0, 0}},
+		"all rows of before":     {make([]float64, 8), before},
+	} {
+		_, err := Distance(c[0], c[1], 4, 2)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = Distance(nil, nil, 0, 0)
+	require.Error(t, err)
+}
+
+func TestPlan(t *testing.T) {
+	for _, c := range []struct {
+		before, after []float64
+		want          float64
+	}{
+		{[]float64{1, 0}, []float64{0, 5}, 1},
+		{[]float64{1, 3}, []float64{2, 6}, 0},
+		{[]float64{0.5, 0.5}, []float64{0.25, 0.75}, 0.25},
+	} {
+		got, err := Plan(c.before, c.after)
+		require.NoError(t, err)
+		require.InDelta(t, c.want, got, 1e-12)
+	}
+	for want, c := range map[string][2][]float64{
+		"1 entries before, 2 after": {{1}, {1, 1}},
+		"before: 0 entries":         {nil, {1}},
+		"after: all entries":        {{1}, {0}},
+		"is -1":                     {{-1, 2}, {1, 1}},
+		"infinite":                  {{1e308, 1e308}, {1, 1}},
+	} {
+		_, err := Plan(c[0], c[1])
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestEffectiveRank(t *testing.T) {
+	// Singular values 3 and 1: p = 3/4, 1/4, so exp(−¾ ln ¾ − ¼ ln ¼) = 4/3^¾.
+	got, err := EffectiveRank([]float64{3, 0, 0, 0, 1, 0}, 2, 3)
+	require.NoError(t, err)
+	require.InDelta(t, 4/math.Pow(3, 0.75), got, 1e-12)
+	got, err = EffectiveRank([]float64{0, 3e-50, 1e-50, 0, 0, 0}, 3, 2) // neither scale nor order matter
+	require.NoError(t, err)
+	require.InDelta(t, 4/math.Pow(3, 0.75), got, 1e-12)
+	for want, z := range map[string][]float64{
+		"all entries are zero": {0, 0, 0, 0}, "is NaN": {1, math.NaN(), 0, 0}, "3 entries": {1, 2, 3},
+	} {
+		_, err := EffectiveRank(z, 2, 2)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = EffectiveRank(nil, 0, 0)
+	require.Error(t, err)
+}
 
 // Three points on a line at 0, 1, 3: D = [0 1 3; 1 0 2; 3 2 0]. Row means 4/3, 1, 5/3, of all 4/3, so
 // JDJ = D − r − c + m has −4/3, 0, 4/3; −2/3, 2/3; −2 on and above its diagonal: squares 16/9 + 4/9 + 4, and twice 0 + 16/9 + 4/9.
-func TestDistanceByHand(t *testing.T) {
-	norm := math.Sqrt((16+4+36)/9.0 + 2*(16+4)/9.0)
-	require.InDelta(t, norm, centredNorm(3, func(i, j int) float64 { return math.Abs([]float64{0, 1, 3}[i] - []float64{0, 1, 3}[j]) }), 1e-12)
-	scaled, err := Distance([]float64{0, 1, 3}, []float64{0, 2, 6}, 3, 1)
-	require.NoError(t, err)
-	require.InDelta(t, 1, scaled, 1e-12)
-	// Into another space, mirrored and moved: no distance changes.
-	kept, err := Distance([]float64{0, 1, 3}, []float64{5, 7, 5, 6, 5, 4}, 3, 1)
-	require.NoError(t, err)
-	require.InDelta(t, 0, kept, 1e-12)
-
-	_, err = Distance([]float64{1, 1}, []float64{1, 2}, 2, 1)
-	require.ErrorContains(t, err, "all rows of before are the same")
-	_, err = Distance([]float64{1, math.NaN()}, []float64{1, 2}, 2, 1)
-	require.ErrorContains(t, err, "row 1, column 0 is NaN")
-	_, err = Distance([]float64{1, 2}, []float64{1, 2, 3}, 2, 1)
-	require.ErrorContains(t, err, "after")
-}
-
-func TestPlanByHand(t *testing.T) {
-	moved, err := Plan([]float64{0.5, 0, 0, 0.5}, []float64{1, 1, 0, 2}) // the second has mass 4: ¼, ¼, 0, ½
-	require.NoError(t, err)
-	require.InDelta(t, 0.25, moved, 1e-12)
-	disjoint, err := Plan([]float64{1, 0}, []float64{0, 7})
-	require.NoError(t, err)
-	require.InDelta(t, 1, disjoint, 1e-12)
-	for _, bad := range [][]float64{{0, 0}, {-1, 2}, {math.Inf(1), 0}, {1}} {
-		_, err = Plan(bad, []float64{1, 0})
-		require.Error(t, err)
-	}
-}
-
-// Equal singular values count in full, one alone counts as one; diag(3, 1) has the shares ¾ and ¼.
-func TestEffectiveRankByHand(t *testing.T) {
-	for want, z := range map[float64][]float64{
-		2: {2, 0, 0, 2}, 1: {1, 2, 2, 4}, math.Exp(-0.75*math.Log(0.75) - 0.25*math.Log(0.25)): {3, 0, 0, 1},
-	} {
-		got, err := EffectiveRank(z, 2, 2)
-		require.NoError(t, err)
-		require.InDelta(t, want, got, 1e-9)
-	}
-	_, err := EffectiveRank([]float64{0, 0}, 1, 2)
-	require.ErrorContains(t, err, "all entries are zero")
+func TestCentredNormByHand(t *testing.T) {
+	points := []float64{0, 1, 3}
+	norm := centredNorm(3, func(i, j int) float64 { return math.Abs(points[i] - points[j]) })
+	require.InDelta(t, math.Sqrt((16+4+36)/9.0+2*(16+4)/9.0), norm, 1e-12)
 }
