@@ -17,6 +17,11 @@ import (
 // Cache is a folder of datasets as they are after reading, so that a large one is read from its text only once. It is safe to remove
 // the folder, or any file in it, at any time.
 //
+// A cached dataset of a megabyte or more is mapped into memory where the system can: processes that have it open share one copy
+// of its arrays, and a write to them ends the program. Nor should other programs write into the file: what they change in place
+// shows in the arrays, and where they cut it short, a reader ends by a fault; on a network file system also where another
+// machine replaces or removes it. This package never changes a file in place.
+//
 // What counts is the content of a source: a cached dataset is used only if the SHA-256 of the source's files is the one that it was made
 // from. Reading gigabytes for that would take longer than loading the dataset, so the SHA-256 of each file is kept beside its
 // size and its times of modification and of change, and taken again whenever one of them differs, and as long as the file is so

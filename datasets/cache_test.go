@@ -255,27 +255,27 @@ func tinyCache(t testing.TB, npz arrays) (content []byte, key [32]byte) {
 // Any bit that differs is noticed, padding aside, and any length.
 func TestCacheDamage(t *testing.T) {
 	content, key := tinyCache(t, tiny())
-	want, err := decodeCache(bytes.NewReader(content), int64(len(content)), key)
+	want, err := decodeCache(content, key)
 	require.NoError(t, err)
 	for k := range content {
 		bad := flip(content, k)
-		got, err := decodeCache(bytes.NewReader(bad), int64(len(bad)), key)
+		got, err := decodeCache(bad, key)
 		if err == nil {
 			require.Equal(t, want, got, "byte %d", k)
 			require.Zero(t, content[k], "byte %d is not padding", k)
 		}
 	}
 	for n := range content {
-		_, err := decodeCache(bytes.NewReader(content[:n]), int64(n), key)
+		_, err := decodeCache(content[:n], key)
 		require.Error(t, err, "%d bytes", n)
 	}
 	longer := append(bytes.Clone(content), 0)
-	_, err = decodeCache(bytes.NewReader(longer), int64(len(longer)), key)
+	_, err = decodeCache(longer, key)
 	require.ErrorIs(t, err, errDamaged)
-	_, err = decodeCache(bytes.NewReader(content), int64(len(content)), [32]byte{1})
+	_, err = decodeCache(content, [32]byte{1})
 	require.ErrorContains(t, err, "the source has changed")
 	next := reseal(bytes.Clone(content), func(b []byte) { b[8]++ })
-	_, err = decodeCache(bytes.NewReader(next), int64(len(next)), key)
+	_, err = decodeCache(next, key)
 	require.ErrorContains(t, err, "cache version 3, not 2")
 }
 
@@ -292,7 +292,8 @@ func reseal(content []byte, change func(b []byte)) []byte {
 		e := table[k*entryBytes:]
 		from, bytes := le.Uint64(e[8:]), le.Uint64(e[16:])
 		if size := uint64(len(content)); from <= size && bytes <= size-from && from >= uint64(headerBytes+len(table)) {
-			le.PutUint32(e[4:], sumOf(content[from:from+bytes]))
+			sum, _ := sumOf(content[from : from+bytes])
+			le.PutUint32(e[4:], sum)
 		}
 	}
 	le.PutUint32(content[56:], crc32.Checksum(table, castagnoli))
@@ -309,9 +310,14 @@ func TestCacheNonsense(t *testing.T) {
 		return b[binary.LittleEndian.Uint64(e[8:]):]
 	}
 	for name, change := range map[string]func(b []byte){
-		"giant section":    func(b []byte) { binary.LittleEndian.PutUint64(b[entry(sectionNeighbors)+16:], 1<<40) },
-		"odd section":      func(b []byte) { b[entry(sectionNeighbors)+16]-- },
-		"short section":    func(b []byte) { b[entry(sectionLabels)+16] -= 4 },
+		"giant section": func(b []byte) { binary.LittleEndian.PutUint64(b[entry(sectionNeighbors)+16:], 1<<40) },
+		"odd section":   func(b []byte) { b[entry(sectionNeighbors)+16]-- },
+		"short section": func(b []byte) { b[entry(sectionLabels)+16] -= 4 },
+		"out of line": func(b []byte) { // a whole array, but not at a multiple of sectionAlign
+			labels := section(b, sectionLabels)
+			copy(labels[4:], labels[:16])
+			b[entry(sectionLabels)+8] += 4
+		},
 		"overlap":          func(b []byte) { b[entry(sectionNeighbors)+8] -= 64 },
 		"kinds out order":  func(b []byte) { b[entry(sectionNeighbors)] = sectionMeta },
 		"too many":         func(b []byte) { b[12] = 200 },
@@ -324,7 +330,7 @@ func TestCacheNonsense(t *testing.T) {
 	} {
 		bad := reseal(bytes.Clone(content), change)
 		requireFrugal(t, 1<<20, func() {
-			_, err := decodeCache(bytes.NewReader(bad), int64(len(bad)), key)
+			_, err := decodeCache(bad, key)
 			require.ErrorIs(t, err, errDamaged, name)
 		})
 	}
@@ -346,7 +352,7 @@ func FuzzCache(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		current := func(b []byte) { copy(b[min(len(b), 8):], binary.LittleEndian.AppendUint32(nil, cacheVersion)) } // a seed may be of an older one
 		for _, bad := range [][]byte{content, reseal(bytes.Clone(content), current)} {
-			ds, err := decodeCache(bytes.NewReader(bad), int64(len(bad)), key)
+			ds, err := decodeCache(bad, key)
 			if err != nil {
 				continue
 			}

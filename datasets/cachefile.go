@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -115,7 +116,11 @@ func writeSections(f *os.File, key [32]byte, meta []byte, ds *Dataset) error {
 		if _, err := f.WriteAt(part.raw, at); err != nil {
 			return err
 		}
-		table = append(table, section{part.kind, sumOf(part.raw), uint64(at), uint64(len(part.raw))})
+		sum, err := sumOf(part.raw)
+		if err != nil {
+			return err
+		}
+		table = append(table, section{part.kind, sum, uint64(at), uint64(len(part.raw))})
 		at += int64(len(part.raw))
 	}
 	_, err := f.WriteAt(appendHeader(nil, key, table, uint64(at)), 0)
@@ -141,32 +146,51 @@ func appendHeader(out []byte, key [32]byte, table []section, bytes uint64) []byt
 	return append(out, entries...)
 }
 
-// sumOf returns the sum of a section's bytes.
-func sumOf(raw []byte) uint32 {
-	sum, err := sumBlocks(len(raw), func(from, to int) ([]byte, error) { return raw[from:to], nil })
-	if err != nil {
-		panic(err) // cutting a slice does not fail
-	}
-	return sum
-}
-
-// sumBlocks combines the sums of all blocks, which get brings, on all cores.
-func sumBlocks(bytes int, get func(from, to int) ([]byte, error)) (uint32, error) {
-	blocks := (bytes + sumBlock - 1) / sumBlock
+// sumOf returns the sum of a section's bytes, taken on all cores, or an error where a mapped file fails under it.
+func sumOf(raw []byte) (uint32, error) {
+	blocks := (len(raw) + sumBlock - 1) / sumBlock
 	sums := make([]byte, 4*blocks)
 	errs := make([]error, max(1, min(runtime.GOMAXPROCS(0), blocks)))
 	var next atomic.Int64
 	parallel(len(errs), func(p int) {
-		for k := int(next.Add(1)) - 1; k < blocks && errs[p] == nil; k = int(next.Add(1)) - 1 {
-			var block []byte
-			block, errs[p] = get(k*sumBlock, min(bytes, (k+1)*sumBlock))
-			binary.LittleEndian.PutUint32(sums[4*k:], crc32.Checksum(block, castagnoli))
-		}
+		errs[p] = guarded(func() error {
+			for k := int(next.Add(1)) - 1; k < blocks; k = int(next.Add(1)) - 1 {
+				block := raw[k*sumBlock : min(len(raw), (k+1)*sumBlock)]
+				binary.LittleEndian.PutUint32(sums[4*k:], crc32.Checksum(block, castagnoli))
+			}
+			return nil
+		})
 	})
 	return crc32.Checksum(sums, castagnoli), errors.Join(errs...)
 }
 
-// readCache reads a dataset from a file that must have the key. Errors wrap fs.ErrNotExist where there is none.
+// guarded calls f, which reads a mapped file, and turns a fault into an error: the disk failed, or the file was cut short.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch fault := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }: // of a fault only
+			err = fmt.Errorf("%w: it cannot be read: %v", errDamaged, fault)
+		default:
+			panic(fault)
+		}
+	}()
+	return f()
+}
+
+// mapBytes is the size from which a cache file is mapped. A smaller one is read: its pages are not worth sharing.
+const mapBytes = 1 << 20
+
+// readCache returns a dataset from a file that must have the key. Errors wrap fs.ErrNotExist where there is none.
+//
+// A large file is mapped: its arrays are the pages that the system keeps of the file, one copy for all processes on the
+// machine. They must not be written. The mapping stays as long as the process, since slices of the arrays, which nothing counts,
+// may be in use after the dataset is not; it costs addresses, and its pages are the system's to drop and to read again.
+//
+// A file that is removed or replaced by another stays whole for whoever has it mapped. One that is written into or cut short in
+// place does not: after the check here, reading beyond its new end is a fault (SIGBUS) and ends the program. We do neither:
+// replaceFile writes each file under a new name, sets its length there, and renames it.
 func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -177,66 +201,98 @@ func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeCache(f, info.Size(), key)
+	if info.Size() > math.MaxInt-8 {
+		return nil, fmt.Errorf("%w: it has %d bytes", errDamaged, info.Size())
+	}
+	size := int(info.Size())
+	if size >= mapBytes {
+		if data, err := mapFile(f, size); err == nil { // a file system may refuse
+			ds, err := decodeCache(data, key)
+			if err != nil {
+				return nil, errors.Join(err, unmap(data))
+			}
+			return ds, nil
+		}
+	}
+	data := raw(make([]int64, (size+7)/8))[:size] // aligned as the arrays are
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, err
+	}
+	return decodeCache(data, key)
 }
 
-// decodeCache checks everything before it is used: the sizes against the file before memory is taken, the sums, and that the arrays fit each
-// other. That an undirected adjacency is symmetric is left to its sum.
-func decodeCache(r io.ReaderAt, size int64, key [32]byte) (*Dataset, error) {
+// decodeCache returns the dataset whose arrays lie in data, the bytes of a cache file, which begin at a multiple of 8. It
+// checks everything before it is used: the places of the sections, the sums, and that the arrays fit each other. That an
+// undirected adjacency is symmetric is left to its sum. No array is copied.
+func decodeCache(data []byte, key [32]byte) (ds *Dataset, err error) {
 	if !littleEndian {
 		return nil, errEndian
 	}
-	table, err := readHeader(r, size, key)
-	if err != nil {
-		return nil, err
-	}
-	var meta []byte
-	ds := new(Dataset)
-	for _, s := range table {
-		if s.kind == sectionMeta {
-			meta = make([]byte, s.bytes)
-			err = s.read(r, meta)
+	err = guarded(func() error {
+		table, err := readHeader(data, key)
+		if err != nil {
+			return err
 		}
-	}
+		if ds, err = decodeSections(data, table); err != nil {
+			return err
+		}
+		return ds.fits()
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(meta, ds); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	*ds = ds.withoutArrays() // the JSON of this program has none; that of another may
-	a, x := &ds.Graph.Adjacency, &ds.Graph.Features
+	return ds, nil
+}
+
+func decodeSections(data []byte, table []section) (*Dataset, error) {
+	var meta []byte
+	var arrays Dataset
+	a, x := &arrays.Graph.Adjacency, &arrays.Graph.Features
 	for _, s := range table {
+		part, err := s.within(data)
+		if err != nil {
+			return nil, err
+		}
 		switch s.kind {
+		case sectionMeta:
+			meta = part
 		case sectionOffsets:
-			a.Offsets, err = readArray[int64](r, s)
+			a.Offsets, err = arrayOf[int64](s, part)
 		case sectionNeighbors:
-			a.Neighbors, err = readArray[int32](r, s)
+			a.Neighbors, err = arrayOf[int32](s, part)
 		case sectionLabels:
-			ds.Labels, err = readArray[int32](r, s)
+			arrays.Labels, err = arrayOf[int32](s, part)
 		case sectionDense:
-			x.Dense, err = readArray[float32](r, s)
+			x.Dense, err = arrayOf[float32](s, part)
 		case sectionRows:
-			x.Offsets, err = readArray[int64](r, s)
+			x.Offsets, err = arrayOf[int64](s, part)
 		case sectionColumns:
-			x.Columns, err = readArray[int32](r, s)
+			x.Columns, err = arrayOf[int32](s, part)
 		case sectionValues:
-			x.Values, err = readArray[float32](r, s)
+			x.Values, err = arrayOf[float32](s, part)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return ds, ds.fits()
+	var ds Dataset
+	if err := json.Unmarshal(meta, &ds); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	// The JSON of this program has no arrays; that of another may.
+	a.Directed, x.Rows, x.Cols = ds.Graph.Adjacency.Directed, ds.Graph.Features.Rows, ds.Graph.Features.Cols
+	ds.Graph, ds.Labels = arrays.Graph, arrays.Labels
+	return &ds, nil
 }
 
 // readHeader returns the table of a file with the right version and key, whose sections lie within the file in the order of their kinds.
-func readHeader(r io.ReaderAt, size int64, key [32]byte) ([]section, error) {
+func readHeader(data []byte, key [32]byte) ([]section, error) {
 	le := binary.LittleEndian
-	head := make([]byte, headerBytes)
-	if _, err := r.ReadAt(head, 0); err != nil || string(head[:8]) != cacheMagic {
+	size := uint64(len(data))
+	if size < headerBytes || string(data[:8]) != cacheMagic {
 		return nil, fmt.Errorf("%w: not a cache file", errDamaged)
 	}
+	head := data[:headerBytes]
 	if v := le.Uint32(head[8:]); v != cacheVersion {
 		return nil, fmt.Errorf("cache version %d, not %d", v, cacheVersion)
 	}
@@ -247,11 +303,11 @@ func readHeader(r io.ReaderAt, size int64, key [32]byte) ([]section, error) {
 		return nil, errors.New("the source has changed")
 	}
 	count := le.Uint32(head[12:])
-	if le.Uint64(head[48:]) != uint64(size) || count > maxSections {
+	if le.Uint64(head[48:]) != size || count > maxSections {
 		return nil, fmt.Errorf("%w: it has %d bytes, want %d", errDamaged, size, le.Uint64(head[48:]))
 	}
-	entries := make([]byte, count*entryBytes)
-	if _, err := r.ReadAt(entries, headerBytes); err != nil || crc32.Checksum(entries, castagnoli) != le.Uint32(head[56:]) {
+	entries := data[headerBytes:min(size, headerBytes+uint64(count)*entryBytes)]
+	if len(entries) != int(count)*entryBytes || crc32.Checksum(entries, castagnoli) != le.Uint32(head[56:]) {
 		return nil, fmt.Errorf("%w: the table's sum is wrong", errDamaged)
 	}
 	table := make([]section, count)
@@ -259,7 +315,7 @@ func readHeader(r io.ReaderAt, size int64, key [32]byte) ([]section, error) {
 	for k := range table {
 		e := entries[k*entryBytes:]
 		s := section{le.Uint32(e), le.Uint32(e[4:]), le.Uint64(e[8:]), le.Uint64(e[16:])}
-		if s.kind <= kind || s.offset < end || s.offset > uint64(size) || s.bytes > uint64(size)-s.offset {
+		if s.kind <= kind || s.offset < end || s.offset > size || s.bytes > size-s.offset || s.offset%sectionAlign != 0 {
 			return nil, fmt.Errorf("%w: section %d is out of place", errDamaged, k)
 		}
 		table[k], kind, end = s, s.kind, s.offset+s.bytes
@@ -267,30 +323,27 @@ func readHeader(r io.ReaderAt, size int64, key [32]byte) ([]section, error) {
 	return table, nil
 }
 
-// readArray reads a section into an array of its own.
-func readArray[T int32 | int64 | float32](r io.ReaderAt, s section) ([]T, error) {
-	var zero T
-	width := uint64(unsafe.Sizeof(zero))
-	if s.bytes%width != 0 {
-		return nil, fmt.Errorf("%w: section of kind %d has %d bytes", errDamaged, s.kind, s.bytes)
-	}
-	out := make([]T, s.bytes/width)
-	return out, s.read(r, raw(out))
-}
-
-// read fills to with the section's bytes, on all cores.
-func (s section) read(r io.ReaderAt, to []byte) error {
-	sum, err := sumBlocks(len(to), func(from, end int) ([]byte, error) {
-		n, err := r.ReadAt(to[from:end], int64(s.offset)+int64(from))
-		if n == end-from {
-			err = nil
-		}
-		return to[from:end], err
-	})
+// within returns the section's bytes, whose sum it checks.
+func (s section) within(data []byte) ([]byte, error) {
+	part := data[s.offset : s.offset+s.bytes]
+	sum, err := sumOf(part)
 	if err == nil && sum != s.sum {
 		err = fmt.Errorf("%w: the sum of section %d is wrong", errDamaged, s.kind)
 	}
-	return err
+	return part, err
+}
+
+// arrayOf returns the array that a section's bytes are, without copying. It has no capacity beyond, so that to append is to copy.
+func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
+	var zero T
+	width := int(unsafe.Sizeof(zero))
+	if len(part)%width != 0 {
+		return nil, fmt.Errorf("%w: section of kind %d has %d bytes", errDamaged, s.kind, s.bytes)
+	}
+	if len(part) == 0 {
+		return []T{}, nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(part))), len(part)/width), nil
 }
 
 // fits checks that the arrays of a dataset hold what their types promise, so that nothing later indexes beyond them.

@@ -115,8 +115,15 @@ func ParseNormalization(s string) (Normalization, error) {
 	return 0, fmt.Errorf("datasets: unknown feature normalization %q: choose %s", s, strings.Join(normalizationNames[:], ", "))
 }
 
-// Normalize scales every row in place. All-zero rows stay zero.
+// Normalize scales every row. All-zero rows stay zero. The values are replaced by others, not written: those of a dataset
+// from a Cache may be read only, and copies of the Features share them.
 func (f *Features) Normalize(n Normalization) error {
+	f.Dense, f.Values = slices.Clone(f.Dense), slices.Clone(f.Values)
+	return f.normalize(n)
+}
+
+// normalize scales every row in place.
+func (f *Features) normalize(n Normalization) error {
 	if n < 0 || int(n) >= len(normalizationNames) {
 		return fmt.Errorf("datasets: unknown feature normalization %d: choose %s", int(n), strings.Join(normalizationNames[:], ", "))
 	}

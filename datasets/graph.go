@@ -51,7 +51,8 @@ type Features struct {
 // IsDense reports whether the matrix is stored densely.
 func (f *Features) IsDense() bool { return f.Dense != nil }
 
-// Dataset is a whole labelled graph before it is cut into tasks.
+// Dataset is a whole labelled graph before it is cut into tasks. Its arrays are to be read only: they may be pages of a file that
+// all processes share (see Cache), where a write ends the program. Whoever wants to change one clones it first.
 type Dataset struct {
 	Name       string
 	Graph      Graph

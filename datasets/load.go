@@ -61,7 +61,7 @@ func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error
 	if err := read(); err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.Normalize(opt.Normalization)
+	return ds, ds.Graph.Features.normalize(opt.Normalization)
 }
 
 // readAdjacency reads gnn-benchmark's adj_ and the labels.

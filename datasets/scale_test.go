@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,7 +59,7 @@ type scaleRun struct {
 	Notes   []string
 }
 
-// TestScaleChild reads a dataset for TestScaleProducts and TestScaleReddit.
+// TestScaleChild reads a dataset for TestScaleProducts, TestScaleReddit and TestCacheIsShared.
 func TestScaleChild(t *testing.T) {
 	what := strings.Split(os.Getenv("SAOT_SCALE_CHILD"), "|")
 	if len(what) != 3 {
@@ -93,7 +95,11 @@ func TestScaleChild(t *testing.T) {
 	}
 	text, err := json.Marshal(run)
 	require.NoError(t, err)
+	debug.FreeOSMemory()
 	fmt.Printf("child %s\n", text)
+	_, err = io.Copy(io.Discard, os.Stdin) // hold it until the parent has looked
+	require.NoError(t, err)
+	runtime.KeepAlive(ds)
 }
 
 func readInChild(t *testing.T, layout Layout, path, cache string) (run scaleRun) {
@@ -108,6 +114,52 @@ func readInChild(t *testing.T, layout Layout, path, cache string) (run scaleRun)
 	require.NoError(t, json.Unmarshal(text, &run))
 	t.Logf("%.2f s, peak %.0f MB for %.0f MB of arrays (%.2f), %d nodes, %d edges, %d features", run.Seconds, run.Peak, run.Arrays, run.Peak/run.Arrays, run.Nodes, run.Edges, run.Cols)
 	return run
+}
+
+// residence is how much memory of a process is its own, and how much other processes have mapped too, in MB.
+type residence struct{ Private, Shared float64 }
+
+// holdTogether has two processes open a cached dataset and hold it at the same time, and returns the memory of each.
+func holdTogether(t *testing.T, layout Layout, path, cache string) (held [2]residence) {
+	t.Helper()
+	var children [2]*exec.Cmd
+	for k := range children {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestScaleChild$")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("SAOT_SCALE_CHILD=%d|%s|%s", layout, path, cache))
+		stdin, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = stdin.Close()
+			_, _ = io.Copy(io.Discard, stdout)
+			require.NoError(t, cmd.Wait())
+		})
+		lines := bufio.NewScanner(stdout)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "child ") {
+		}
+		require.Contains(t, lines.Text(), "child ")
+		children[k] = cmd
+	}
+	for k, cmd := range children {
+		rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", cmd.Process.Pid))
+		require.NoError(t, err)
+		for line := range strings.Lines(string(rollup)) {
+			words := strings.Fields(line)
+			to, isPrivate := &held[k].Shared, strings.HasPrefix(line, "Private_")
+			if isPrivate {
+				to = &held[k].Private
+			}
+			if isPrivate || strings.HasPrefix(line, "Shared_") {
+				kB, err := strconv.ParseFloat(words[1], 64)
+				require.NoError(t, err)
+				*to += kB * 1024 / 1e6
+			}
+		}
+		t.Logf("process %d of two at once: %.0f MB private, %.0f MB shared", k+1, held[k].Private, held[k].Shared)
+	}
+	return held
 }
 
 // measure reads a dataset without a cache, with an empty one and from it, against the time that gzip takes for the same content.
@@ -125,6 +177,9 @@ func measure(t *testing.T, layout Layout, path string, gz []string, full bool) {
 	built := readInChild(t, layout, path, cache)
 	second := readInChild(t, layout, path, cache)
 	t.Logf("first load / gzip: %.2f, with writing the cache %.2f; second load %.2f s", first.Seconds/plain, built.Seconds/plain, second.Seconds)
+	for _, held := range holdTogether(t, layout, path, cache) {
+		require.Less(t, held.Private, 64+0.1*second.Arrays)
+	}
 	require.InDelta(t, first.Sum, second.Sum, 0)
 	require.Equal(t, first.Edges, second.Edges)
 	require.Less(t, first.Seconds, 3*plain)

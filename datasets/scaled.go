@@ -153,7 +153,7 @@ func openScaled(name string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.Normalize(opt.Normalization)
+	return ds, ds.Graph.Features.normalize(opt.Normalization)
 }
 
 // Name returns the name that ParseScaled reads: the size, and the fields that differ from their defaults.

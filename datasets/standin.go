@@ -56,7 +56,7 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 	if ds.Graph.Features, err = e.standInFeatures(&undirected, opt.Synthetic.Seed); err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.Normalize(opt.Normalization)
+	return ds, ds.Graph.Features.normalize(opt.Normalization)
 }
 
 // topology reads a stand-in's own files, or else those of the dataset that it stands for.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 )
 
 func TestPCA(t *testing.T) {
@@ -41,7 +42,7 @@ func TestPCAKeepsDistancesInThePlane(t *testing.T) {
 	for i := range n {
 		for j := range n {
 			flat := math.Hypot(points[i].X-points[j].X, points[i].Y-points[j].Y)
-			require.InDelta(t, distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d]), flat, 1e-12)
+			require.InDelta(t, floats.Distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d], 2), flat, 1e-12)
 		}
 	}
 	again, _, err := PCA(z, n, d)

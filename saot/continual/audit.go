@@ -259,6 +259,9 @@ func (c *checkpoint) contradictions(r *Result) (problems []string) {
 	if !reflect.DeepEqual(c.header.Partial.Tasks, r.Tasks) {
 		problems = append(problems, "the reports on the tasks' training are not those in the model's record")
 	}
+	if !reflect.DeepEqual(c.header.Partial.Evaluations, r.Evaluations) {
+		problems = append(problems, "the reports on the evaluations, with the embeddings' structure, are not those in the model's record")
+	}
 	return problems
 }
 

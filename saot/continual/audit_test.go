@@ -132,6 +132,17 @@ func TestAuditFindsTheTamperedCell(t *testing.T) {
 			}
 		})
 	}
+	for want, change := range map[string]func(*Result){
+		"the dataset is not described as in the model's record": func(r *Result) { r.Dataset.Classes = 9 },
+		"the reports on the tasks' training are not those":      func(r *Result) { r.Tasks[1].Seconds++ },
+		"the reports on the evaluations, with the embeddings'":  func(r *Result) { r.Evaluations[1].Structure.EffectiveRank++ },
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, ResultFile), untouched, 0o600))
+		tamper(t, opt.Dir, change)
+		report := auditToy(t, opt)
+		require.Len(t, report.Problems, 1)
+		require.Contains(t, report.Problems[0], want)
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, ResultFile), untouched, 0o600))
 	require.Equal(t, Confirmed, auditToy(t, opt).Verdict())
 }
