@@ -147,6 +147,9 @@ func checkRows(z []float64, n, d int) error {
 
 // checkPlan says what is wrong with a plan, if anything.
 func checkPlan(plan []float64) error {
+	if len(plan) == 0 {
+		return errors.New("0 entries: there is no plan")
+	}
 	mass := 0.0
 	for k, v := range plan {
 		if !(v >= 0) || math.IsInf(v, 0) {
@@ -155,7 +158,7 @@ func checkPlan(plan []float64) error {
 		mass += v
 	}
 	if mass == 0 {
-		return errors.New("there is no mass")
+		return errors.New("all entries are zero: there is no mass")
 	}
 	return nil
 }
