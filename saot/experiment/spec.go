@@ -162,13 +162,28 @@ func (s *settings) add(prefix string, node ast.Node) error {
 		if err := yaml.NodeToValue(it.Value(), &value); err != nil {
 			return err
 		}
-		data, err := json.Marshal(value)
+		data, err := json.Marshal(numbers(value))
 		if err != nil {
 			return fmt.Errorf("[%d] %s: %w", it.Value().GetToken().Position.Line, name, err)
 		}
 		*s = append(*s, field{name: name, value: data, line: it.Key().GetToken().Position.Line})
 	}
 	return nil
+}
+
+// numbers makes numbers of words like 1e-4: YAML 1.2 calls them so, the library only if they have a point.
+func numbers(value any) any {
+	switch v := value.(type) {
+	case string:
+		if json.Valid([]byte(v)) && strings.ContainsAny(v, "0123456789") && !strings.ContainsAny(v, `"{[`) {
+			return json.Number(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	}
+	return value
 }
 
 // UnmarshalYAML reads an entry and keeps its line.

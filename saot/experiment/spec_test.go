@@ -48,6 +48,7 @@ runs:
   set:
     encoder: {hidden: 64}
     fan_out: [3, 4]
+    learning_rate: 1e-4
 `))
 	require.NoError(t, err)
 	require.Equal(t, "mine", s.Name)
@@ -70,6 +71,7 @@ runs:
 	require.Equal(t, []continual.Probe{continual.ProbeHead}, s.Runs[4].Probes, "probes are for methods that are scored by them")
 	require.Equal(t, 64, last.Learner.Encoder.Hidden)
 	require.Equal(t, []int{3, 4}, last.Learner.FanOut)
+	require.Equal(t, 1e-4, last.Learner.LearningRate)
 
 	// What is not said is as saot run has it, and a run that two entries name is there once.
 	plain, err := DefaultSettings("uai", baseline.SAOT, baseline.PaperPreset)

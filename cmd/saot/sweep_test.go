@@ -1,0 +1,149 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// smallSpec is four runs of a second or two on the pure-Go engine.
+const smallSpec = `about: a test
+runs:
+- datasets: ["synthetic:600"]
+  methods: [saot]
+  seeds: [0, 1]
+  probes: [converged]
+  set: {epochs: 4, points: 64, encoder: {hidden: 64, out: 32}}
+- datasets: ["synthetic:600"]
+  methods: [gbt]
+  seeds: [0, 1]
+  preset: fast
+  probes: [converged]
+  set: {epochs: 4, hidden: 64, out: 32}
+`
+
+func writeSpec(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "small.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+func TestSweepDryRun(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	status, stdout, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "4 of 4 runs to do")
+	require.Contains(t, stdout, "model")
+	require.NoDirExists(t, out)
+	for _, c := range [][]string{{"sweep"}, {"sweep", "nowhere.yaml"}, {"sweep", "quick/table2", "--workers", "0"}, {"sweep", "quick/table2", "--memory", "-1"}} {
+		status, _, stderr := call(t, c...)
+		require.Equal(t, exitUsage, status, stderr)
+	}
+	status, _, stderr = call(t, "sweep", writeSpec(t, "runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]\n"), "--dry-run")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "small.yaml:3: unknown method")
+}
+
+// Sweeps in several processes, of which one is killed and one interrupted in the middle, leave every run done, by one process at a
+// time, with the figures of an undisturbed sweep.
+func TestSweepsTogether(t *testing.T) {
+	binary := build(t)
+	spec := writeSpec(t, smallSpec)
+	out := filepath.Join(t.TempDir(), "sweep")
+	start := func(dir string) *exec.Cmd {
+		cmd := exec.Command(binary, "sweep", spec, "--out", dir, "--engine", "go")
+		require.NoError(t, cmd.Start())
+		return cmd
+	}
+	working := func() bool { // a run has begun its second task
+		s, err := experiment.OpenSweep(out)
+		if err != nil {
+			return false
+		}
+		for i := range s.Runs {
+			if state, err := s.State(i); err == nil && state == experiment.Running {
+				if _, done, err := continual.ReadIdentity(s.Folder(i)); err == nil && done > 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, signal := range []os.Signal{os.Kill, syscall.SIGINT} {
+		cmd := start(out)
+		require.Eventually(t, working, time.Minute, 5*time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(signal))
+		_ = cmd.Wait()
+	}
+	first, second := start(out), start(out)
+	require.NoError(t, first.Wait())
+	require.NoError(t, second.Wait())
+
+	undisturbed := filepath.Join(t.TempDir(), "undisturbed")
+	require.NoError(t, start(undisturbed).Wait())
+	s, err := experiment.OpenSweep(out)
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 4)
+	resumed := 0
+	for i := range s.Runs {
+		name := s.Runs[i].Name()
+		got, err := continual.ReadResult(filepath.Join(out, name, continual.ResultFile))
+		require.NoError(t, err)
+		want, err := continual.ReadResult(filepath.Join(undisturbed, name, continual.ResultFile))
+		require.NoError(t, err)
+		require.Equal(t, want.Scores, got.Scores, name)
+		resumed += got.Resumed
+		log, err := os.ReadFile(filepath.Join(out, name, experiment.LogFile))
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(log), "msg=finished"), "%s was done more than once", name)
+		require.FileExists(t, filepath.Join(out, name, "metrics.jsonl"))
+	}
+	require.Positive(t, resumed, "no run was taken up in the middle: the test has tested nothing")
+
+	status, stdout, stderr := call(t, "status", out)
+	require.Zero(t, status, stderr)
+	require.Equal(t, "4 of 4 runs done\n", stdout)
+	status, stdout, stderr = call(t, "tune", out)
+	require.Equal(t, exitFailure, status, stdout)
+	require.Contains(t, stderr, "nothing to choose")
+}
+
+// A run that fails is shown with its error.
+func TestSweepFailure(t *testing.T) {
+	binary := build(t)
+	spec := writeSpec(t, "runs:\n- datasets: [ogbn-arxiv]\n  methods: [majority]\n  seeds: [0]\n")
+	out := filepath.Join(t.TempDir(), "sweep")
+	cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--data", t.TempDir())
+	text, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(text), "1 failed")
+	status, stdout, stderr := call(t, "status", out)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "failed")
+	require.Contains(t, stdout, "ogbn-arxiv")
+}
+
+// The settings that did best on validation are printed as entries of a spec, which is one.
+func TestTune(t *testing.T) {
+	binary := build(t)
+	spec := writeSpec(t, "runs:\n- datasets: [\"synthetic:600\"]\n  methods: [gbt, joint]\n  seeds: [0]\n  preset: fast\n"+
+		"  probes: [converged]\n  set: {hidden: 64}\n  grid: {learning_rate: [0.00000001, 0.005], epochs: [6]}\n")
+	out := filepath.Join(t.TempDir(), "sweep")
+	text, err := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--workers", "2").CombinedOutput()
+	require.NoError(t, err, string(text))
+	status, stdout, stderr := call(t, "tune", out)
+	require.Zero(t, status, stderr)
+	chosen, err := experiment.ParseSpec("chosen.yaml", []byte("runs:\n"+stdout))
+	require.NoError(t, err, stdout)
+	require.Len(t, chosen.Runs, 2)
+	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  set: {learning_rate: 0.005}", "what does not learn is not chosen")
+}
