@@ -12,6 +12,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/internal/seed"
 )
@@ -83,6 +84,34 @@ func TestCaTForgetsLessThanFineTuning(t *testing.T) {
 	t.Logf("AP and AF: CaT %.1f, %.1f; fine-tuning %.1f, %.1f", cat.AP, cat.AF, plain.AP, plain.AF)
 	require.Greater(t, cat.AF, plain.AF+20)
 	require.Greater(t, cat.AP, plain.AP+10)
+}
+
+// Rows of a memory are several times as long as those of a task, so that nothing may depend on their length: a graph's scores grow
+// with its features. Biases, learned on the memory, would outweigh short rows.
+func TestCaTDoesNotSeeTheLengthOfRows(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		tasks := twoLabelled(t, 15)
+		s := smallCaT()
+		s.Encoders, s.Epochs = 5, 30
+		l, err := newCaT(labelledBuild(e, s, tasks))
+		require.NoError(t, err)
+		mustLearn(t, l, 0, tasks[0])
+		const short = 1. / 16
+		long := *tasks[0].Graph
+		shorter := long
+		shorter.Features.Dense = make([]float32, len(long.Features.Dense))
+		for i, v := range long.Features.Dense {
+			shorter.Features.Dense[i] = short * v
+		}
+		want, err := l.Logits(context.Background(), continual.ClassIL, &long)
+		require.NoError(t, err)
+		got, err := l.Logits(context.Background(), continual.ClassIL, &shorter)
+		require.NoError(t, err)
+		for i, v := range want.Data {
+			require.InDelta(t, short*v, got.Data[i], 1e-5)
+		}
+		require.NotZero(t, want.Data[0])
+	})
 }
 
 func TestCaTReadsNoHiddenLabels(t *testing.T) {

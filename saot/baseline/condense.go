@@ -397,6 +397,16 @@ func (m memoryBank) graph(features, seen int) (*datasets.Graph, []labelled) {
 	return g, rows
 }
 
+// edgeFreeLogits returns a classifier's scores without its propagation and its biases, which then stay 0.
+func edgeFreeLogits(c *classifier, in nn.Nodes) *Node {
+	g := in.FeaturesT.Graph()
+	h := in.Times(c.Node(g, weightName(1)))
+	for layer := 2; layer < len(c.widths); layer++ {
+		h = MatMul(nn.ReLU(h), c.Node(g, weightName(layer)))
+	}
+	return h
+}
+
 // memoryTrainer trains a classifier on a memory: training in memory, as CaT has it, current task included, so that every task
 // counts about alike.
 type memoryTrainer struct {

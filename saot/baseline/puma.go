@@ -90,16 +90,6 @@ func newPUMA(b Build) (continual.Supervised, error) {
 	return l, err
 }
 
-// edgeFreeLogits returns a classifier's scores without its propagation and its biases, which then stay 0.
-func edgeFreeLogits(c *classifier, in nn.Nodes) *Node {
-	g := in.FeaturesT.Graph()
-	h := in.Times(c.Node(g, weightName(1)))
-	for layer := 2; layer < len(c.widths); layer++ {
-		h = MatMul(nn.ReLU(h), c.Node(g, weightName(layer)))
-	}
-	return h
-}
-
 // Learn condenses the task, labels its nodes, condenses it again and trains on the memory. Diagnostics of the report: those of
 // condenser.condense, of the first condensation with "plain_" before them, and "pseudo_labels", how many nodes were given one.
 func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {

@@ -61,8 +61,8 @@ func (s *TWPSettings) Validate() error {
 //
 // Departures from CGLB's code: the gradients of CE and ‖e‖₂ are kept apart, where it squares their sum for the second; CE's
 // gradient counts once, where a second backward pass doubles it. The paper's β‖Ω_t‖₁ is left out: CGLB adds ‖∇CE‖₁ as a
-// constant without a gradient, which changes nothing. The network is that of joint, Adam starts afresh with every task, and
-// graphs are whole.
+// constant without a gradient, which changes nothing. The network is that of joint, graphs are whole, and Adam starts afresh with
+// every task, for which weight decay spares what a task's loss does not depend on (see coupledDecay).
 type twp struct {
 	TWPSettings
 	classes, seen int
@@ -74,7 +74,7 @@ func newTWP(b Build) (continual.Supervised, error) {
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
 		if err == nil {
-			l.networks[s], err = newAnchored(c, nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2})
+			l.networks[s], err = newAnchored(c, l.LearningRate, l.L2)
 		}
 		if err != nil {
 			return nil, err
@@ -164,6 +164,7 @@ func (l *twp) Load(r io.Reader) error {
 // anchored is a classifier held by an anchor.
 type anchored struct {
 	*classifier
+	l2      float64
 	anchor  anchor
 	trainer *nn.Trainer
 	loss    *engine.Func // ∂CE/∂p of every variable
@@ -171,10 +172,10 @@ type anchored struct {
 	through *engine.Func // ∂(Σ g⊙h)/∂p of the first layer's variables, for some g [N, hidden]
 }
 
-func newAnchored(c *classifier, o nn.Optimizer) (*anchored, error) {
-	a := &anchored{classifier: c}
+func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
+	a, o := &anchored{classifier: c, l2: l2}, nn.Optimizer{LearningRate: learningRate}
 	var err [4]error
-	a.trainer, err[0] = c.Trainer("twp", o, []string{"total", "cross-entropy", "penalty"}, a.terms)
+	a.trainer, err[0] = c.Trainer("twp", o, []string{"total", "cross-entropy", "penalty", "decay"}, a.terms)
 	a.loss, err[1] = c.Func("twp/loss", func(in []*Node) []*Node {
 		ce := crossEntropy(c.logits(nn.Take(in[3:])), in[0], in[1], in[2])
 		return Gradient(ce, a.variables(ce.Graph(), c.Names())...)
@@ -190,9 +191,19 @@ func newAnchored(c *classifier, o nn.Optimizer) (*anchored, error) {
 // terms takes what a supervision and an anchor supply, and a graph.
 func (a *anchored) terms(in []*Node) []*Node {
 	held := 3 + 1 + 2*len(a.Names())
-	ce := crossEntropy(a.logits(nn.Take(in[held:])), in[0], in[1], in[2])
-	penalty := a.penalty(in[3:held])
-	return []*Node{Add(ce, penalty), ce, penalty}
+	nodes := nn.Take(in[held:])
+	ce, penalty, decay := crossEntropy(a.logits(nodes), in[0], in[1], in[2]), a.penalty(in[3:held]), a.decay(nodes, in[1], in[2])
+	return []*Node{Add(Add(ce, penalty), decay), ce, penalty, decay}
+}
+
+// decay is the weight decay of what CE_t depends on; see coupledDecay.
+func (a *anchored) decay(in nn.Nodes, open, weight *Node) *Node {
+	g, columns := weight.Graph(), columnsOf(open, weight)
+	return coupledDecay(a.l2,
+		decayed{a.Node(g, weightName(1)), wordsOf(in)},
+		decayed{a.Node(g, biasName(1)), ScalarOne(g, weight.DType())},
+		decayed{a.Node(g, weightName(2)), columns},
+		decayed{a.Node(g, biasName(2)), Squeeze(columns, 0)})
 }
 
 // penalty returns Σ_p Λ_p·(p − p̄_p)² + c, which is Σ_τ Σ_p Ω_τp·(p − p*_τ)² (see anchor), from anchor.tensors.

@@ -277,10 +277,73 @@ func TestTWPPenaltyIsZeroWhereTheLastTaskEnded(t *testing.T) {
 		report := mustLearn(t, l, 1, tasks[1])
 		require.Equal(t, "penalty", report.FirstLoss[2].Name)
 		require.Zero(t, report.FirstLoss[2].Value)
-		require.Equal(t, report.FirstLoss[1].Value, report.FirstLoss[0].Value)
 		require.Positive(t, report.LastLoss[2].Value)
-		require.InDelta(t, report.LastLoss[0].Value, report.LastLoss[1].Value+report.LastLoss[2].Value, 1e-5*report.LastLoss[0].Value)
+		for _, terms := range [][]continual.Term{report.FirstLoss, report.LastLoss} {
+			require.InDelta(t, terms[0].Value, terms[1].Value+terms[2].Value+terms[3].Value, 1e-5*terms[0].Value)
+		}
 	})
+}
+
+// What the second task's loss does not depend on stays as the first left it, to the last bit: weights of words that it has not, and
+// in task-il the first task's classes. Decay on them was all that a fresh Adam saw, which took them to 0.
+func TestTWPDecaySparesWhatATaskDoesNotUse(t *testing.T) {
+	tasks := twoLabelled(t, 15)
+	const absent, features, hidden = 1, 6, 5
+	for i := range tasks[1].Graph.NumNodes() {
+		tasks[1].Graph.Features.Dense[i*features+absent] = 0
+	}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs, s.LambdaL, s.LambdaT = 20, 0, 0 })
+		mustLearn(t, l, 0, tasks[0])
+		var before [2]map[string][]float32
+		for _, s := range continual.Settings() {
+			before[s] = snapshot(t, l.networks[s].Net)
+		}
+		mustLearn(t, l, 1, tasks[1])
+		for _, s := range continual.Settings() {
+			was, is := before[s], snapshot(t, l.networks[s].Net)
+			for word := range features {
+				same := slices.Equal(was["weight1"][word*hidden:][:hidden], is["weight1"][word*hidden:][:hidden])
+				require.Equal(t, word == absent, same, "%v: word %d", s, word)
+			}
+			for class := range 4 {
+				for k := range hidden + 1 {
+					a, b := was["bias2"][class], is["bias2"][class]
+					if k < hidden {
+						a, b = was["weight2"][k*4+class], is["weight2"][k*4+class]
+					}
+					require.Equal(t, s == continual.TaskIL && class < 2, a == b, "%v: class %d, weight %d", s, class, k)
+				}
+			}
+		}
+	})
+}
+
+// Of weights that a task does use, decay is λ/2·Σp².
+func TestTWPDecayOfWhatATaskUses(t *testing.T) {
+	tasks := twoLabelled(t, 15)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 1 })
+		c := l.networks[continual.TaskIL]
+		want, columns := 0.0, 2 // the report's last terms are task-il's: of the second layer, the first task's classes alone
+		for name, values := range snapshot(t, c.Net) {
+			for i, v := range values {
+				if (name == "weight2" || name == "bias2") && i%4 >= columns {
+					continue
+				}
+				want += l.L2 / 2 * float64(v) * float64(v)
+			}
+		}
+		report := mustLearn(t, l, 0, tasks[0])
+		require.Equal(t, "decay", report.LastLoss[3].Name)
+		require.InDelta(t, want, report.LastLoss[3].Value, 1e-5*want)
+	})
+}
+
+func snapshot(t *testing.T, n *nn.Net) map[string][]float32 {
+	all, err := n.Snapshot()
+	require.NoError(t, err)
+	return all
 }
 
 // moved returns Σ_p Ω_p·(p − p*_p)² over all weights of a network.
