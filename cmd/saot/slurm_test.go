@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -7,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"runtime"
@@ -90,6 +93,10 @@ PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	}
 	environment = append(environment, "SLURM_CONF="+in("slurm.conf"))
 
+	// Programs pass on that SIGINT is ignored, as it is in the background of a shell, and bash could not trap it. Notify undoes that.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt)
+	t.Cleanup(func() { signal.Stop(caught) })
 	daemon := func(name string, args ...string) {
 		cmd := exec.Command(programs[name], args...)
 		cmd.Env = environment
@@ -280,4 +287,5 @@ func TestSweepOnSlurm(t *testing.T) {
 	require.Contains(t, state, "3 of 4 runs done")
 	c.wait(c.job(c.do(binary, launch...)))
 	require.Contains(t, c.do(binary, "status", dir), "4 of 4 runs done", c.outputs(dir))
+	t.Log(c.outputs(dir))
 }

@@ -96,7 +96,8 @@ func (o *KubernetesOptions) job(j Job) job {
 		ActiveDeadlineSeconds:         int(j.Time.Seconds()),
 		Containers: []container{{
 			Name: "saot", Image: o.Image, Command: podCommand(j), Resources: resourcesOf(j),
-			VolumeMounts: []volumeMount{{Name: "specs", MountPath: KubernetesSpecs, ReadOnly: true}, {Name: "runs", MountPath: path.Clean(o.Mount)}},
+			VolumeMounts: []volumeMount{
+				{Name: "specs", MountPath: KubernetesSpecs, ReadOnly: true}, {Name: "runs", MountPath: path.Clean(o.Mount)}},
 		}},
 		Volumes: []volume{{Name: "specs", ConfigMap: &configMapVolume{}}, {Name: "runs", Claim: &claimVolume{ClaimName: o.Claim}}},
 	}

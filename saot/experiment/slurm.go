@@ -44,7 +44,8 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 		return nil, fmt.Errorf("experiment: slurm: folders %s and %s: want absolute paths, for nodes to find", o.Dir, o.WorkDir)
 	}
 	if j.Time > 0 && j.Time < slurmLeast {
-		return nil, fmt.Errorf("experiment: slurm: a time of %v: want %v or more, for tasks are told to stop a minute or two before", j.Time, slurmLeast)
+		return nil, fmt.Errorf("experiment: slurm: a time of %v: want %v or more, for tasks are told to stop a minute or two before",
+			j.Time, slurmLeast)
 	}
 	options, err := o.sbatch(j)
 	if err != nil {
@@ -69,12 +70,15 @@ var slurmTemplate = template.Must(template.New("").Parse(`#!/bin/bash
 cd -- {{.WorkDir}} || exit 1
 
 stop=
+work=
 signalled=
-trap 'signalled=1; [ "$stop" ] || stop=time; kill -TERM "$work"' INT
+interrupt() { [ "$stop" != time ] || [ -z "$work" ] || kill -TERM "$work"; }
+trap 'signalled=1; stop=${stop:-time}; interrupt' INT
 trap 'signalled=1; stop=ended' TERM
 
 {{.Command}} --only "$SLURM_ARRAY_TASK_ID" &
 work=$!
+interrupt # if the signal came before work was known
 while true; do
   wait "$work"
   status=$?
@@ -124,7 +128,7 @@ func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	options = append(options, o.Extra...)
 	for _, option := range options {
 		if strings.ContainsAny(option, "\r\n") {
-			return nil, fmt.Errorf("experiment: slurm: the option %q has a line break, which a script of sbatch cannot hold", option)
+			return nil, fmt.Errorf("experiment: slurm: the option %q has a line break, which sbatch cannot read", option)
 		}
 	}
 	if strings.Contains(output, `\`) {

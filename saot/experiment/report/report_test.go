@@ -1,0 +1,123 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// real returns committed runs on Cora-ML.
+func real(t *testing.T, only ...string) []*experiment.Group {
+	groups, err := experiment.Collect([]string{"../../../docs/results"})
+	require.NoError(t, err)
+	groups, err = experiment.Select(groups, append([]string{"dataset=cora-ml"}, only...))
+	require.NoError(t, err)
+	return groups
+}
+
+func names(pictures []Picture) (all []string) {
+	for _, p := range pictures {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+func TestPicturesOfRealRuns(t *testing.T) {
+	pictures, err := Pictures(real(t))
+	require.NoError(t, err)
+	all := names(pictures)
+	for _, want := range []string{"figure2-cora-ml-class-il-paper", "figure2-cora-ml-task-il-converged", "figure4-cora-ml-class-il-converged",
+		"progress-cora-ml-class-il-converged", "loss-cora-ml", "marginal-error-cora-ml"} {
+		require.Contains(t, all, want)
+	}
+	seen := map[string]bool{}
+	for _, name := range all {
+		require.False(t, seen[name], "%s is there twice: a file would be overwritten", name)
+		seen[name] = true
+	}
+}
+
+// made returns runs of settings with invented figures: AP is what the function says.
+func made(t *testing.T, spec string, ap func(r experiment.Run) float64) []*experiment.Group {
+	s, err := experiment.ParseSpec("made.yaml", []byte(spec))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	for _, r := range s.Runs {
+		config, err := json.Marshal(&r.Settings)
+		require.NoError(t, err)
+		v := ap(r)
+		result := &continual.Result{Schema: continual.ResultSchema, Method: r.Method.String(), Config: config, Seed: r.Seed,
+			Dataset: continual.DatasetInfo{Name: r.Dataset, Tasks: 2},
+			Scores:  []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: v, AF: -1, Matrix: continual.Matrix{{v + 1}, {v, v}}}},
+			Tasks:   []continual.TaskReport{{Seconds: 1, LastLoss: []continual.Term{{Name: "total", Value: 1}, {Name: "part", Value: 0.5}}}, {Task: 1, Seconds: 2}},
+			Evaluations: []continual.Evaluation{{Structure: &continual.Structure{EffectiveRank: 9, DistanceDrift: []float64{0}, PlanDrift: []float64{0}}},
+				{Task: 1, Structure: &continual.Structure{EffectiveRank: 8, DistanceDrift: []float64{0.25, 0}, PlanDrift: []float64{0.125, 0}}}}}
+		require.NoError(t, os.MkdirAll(dir+"/"+r.Name(), 0o755))
+		require.NoError(t, result.WriteFile(dir+"/"+r.Name()+"/result.json"))
+	}
+	groups, err := experiment.Collect([]string{dir})
+	require.NoError(t, err)
+	return groups
+}
+
+// Each setting is varied along a line on which all others stay: a grid of two settings gives two figures, and the points of one do
+// not stray into the other.
+func TestSensitivityFollowsOneSetting(t *testing.T) {
+	groups := made(t, `
+runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0, 0.5, 1]}}
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {buffer: [0, 100]}}
+- {datasets: [uai], methods: [majority], seeds: [0, 1]}
+`, func(r experiment.Run) float64 { return 50 + 10*r.Learner.Alpha + float64(r.Seed) })
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	all := names(pictures)
+	require.Contains(t, all, "figure3-alpha-uai-class-il-converged")
+	require.Contains(t, all, "buffer-uai-class-il-converged")
+	for _, name := range []string{"drift-distance-uai", "drift-plan-uai", "effective-rank-uai"} {
+		require.Contains(t, all, name)
+	}
+	require.Len(t, line(families(groups)[0], "learner.alpha"), 3)
+	on := line(families(groups)[0], "learner.buffer")
+	require.Len(t, on, 3, "0, 100 and the default of 200")
+	require.Equal(t, "0", on[0].Settings["learner.buffer"])
+	require.Equal(t, "200", on[2].Settings["learner.buffer"])
+}
+
+func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n", func(experiment.Run) float64 { return 60 })
+	s, ok := drifted(func(st *continual.Structure) []float64 { return st.PlanDrift }).mean(groups[0])
+	require.True(t, ok)
+	require.Equal(t, []float64{2}, s.X)
+	require.Equal(t, []float64{0.125}, s.Y)
+}
+
+func TestNothingToDraw(t *testing.T) {
+	_, err := Pictures(nil)
+	require.ErrorContains(t, err, "nothing to draw")
+}
+
+// The page holds its tables, pictures and a spec, and asks for nothing.
+func TestPage(t *testing.T) {
+	page, err := Page(`<Cora-ML> & "others"`, real(t, "method=saot"))
+	require.NoError(t, err)
+	text := string(page)
+	require.Contains(t, text, "<title>&lt;Cora-ML&gt; &amp; &#34;others&#34;</title>")
+	require.Contains(t, text, `<table class="saot-table">`)
+	require.Contains(t, text, "learning_rate: 0.001")
+	require.Greater(t, strings.Count(text, `src="data:image/png;base64,`), 3)
+	require.NotRegexp(t, regexp.MustCompile(`(?i)(src|href)="?(https?:)?//|<script|@import|url\(`), text)
+	_, spec, found := strings.Cut(text, "<pre>")
+	require.True(t, found)
+	spec, _, _ = strings.Cut(spec, "</pre>")
+	parsed, err := experiment.ParseSpec("report.yaml", []byte(strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(spec)))
+	require.NoError(t, err)
+	require.Len(t, parsed.Runs, 3)
+}
