@@ -163,6 +163,9 @@ func (o *sweepOptions) command(program, out string, specs []string) []string {
 	if o.retry {
 		command = append(command, "--retry-failed")
 	}
+	if o.keep {
+		command = append(command, "--keep-model")
+	}
 	return command
 }
 

@@ -22,7 +22,7 @@ import (
 // sweepOptions is what the flags of "saot sweep" hold.
 type sweepOptions struct {
 	out, data, engine string
-	dry, retry        bool
+	dry, retry, keep  bool
 	workers           int
 	memory            float64 // GB
 	only              []int
@@ -59,6 +59,7 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
+	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit")
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
 	f.Float64Var(&o.memory, "memory", 0, "GB that runs may take together, by estimate; default what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
@@ -93,7 +94,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		}
 	}
 	watch := newWatch(cmd.ErrOrStderr(), s)
-	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: runCommand, Observe: watch.observe}
+	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand, Observe: watch.observe}
 	if work.Memory = o.bytes(); work.Memory > 0 {
 		for _, e := range s.Estimates() {
 			work.Bytes = append(work.Bytes, e.Bytes)
@@ -163,12 +164,16 @@ func fastest() (string, error) {
 }
 
 // runCommand is the process of a run: this program.
-func runCommand(ctx context.Context, dir string) *exec.Cmd {
+func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	return exec.CommandContext(ctx, self, "run", "--resume", dir, "--log", "text")
+	args := []string{"run", "--resume", dir, "--log", "text"}
+	if o.keep {
+		args = append(args, "--keep-model")
+	}
+	return exec.CommandContext(ctx, self, args...)
 }
 
 // list prints the runs that are not done.

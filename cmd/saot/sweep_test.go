@@ -60,7 +60,7 @@ func TestSweepsTogether(t *testing.T) {
 	spec := writeSpec(t, smallSpec)
 	out := filepath.Join(t.TempDir(), "sweep")
 	start := func(dir string) *exec.Cmd {
-		cmd := exec.Command(binary, "sweep", spec, "--out", dir, "--engine", "go")
+		cmd := exec.Command(binary, "sweep", spec, "--out", dir, "--engine", "go", "--keep-model")
 		require.NoError(t, cmd.Start())
 		return cmd
 	}
@@ -112,6 +112,9 @@ func TestSweepsTogether(t *testing.T) {
 	status, stdout, stderr := call(t, "status", out)
 	require.Zero(t, status, stderr)
 	require.Equal(t, "4 of 4 runs done\n", stdout)
+	status, stdout, stderr = call(t, "audit", filepath.Join(out, s.Runs[0].Name()))
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "confirmed")
 	status, stdout, stderr = call(t, "tune", out)
 	require.Equal(t, exitFailure, status, stdout)
 	require.Contains(t, stderr, "nothing to choose")

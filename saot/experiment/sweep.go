@@ -279,6 +279,9 @@ func (w *work) run(ctx context.Context, i int, lock *fetch.Lock) error {
 	defer func() { _ = log.Close() }()
 	w.observe(i, Running, "")
 	cmd := w.o.Command(ctx, dir)
+	if w.o.Memory > 0 { // Go's own memory is collected before it outgrows what the run was admitted with
+		cmd.Env = append(cmd.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", max(w.o.Bytes[i], 256<<20)))
+	}
 	tail := &lastLine{tell: func(line string) { w.observe(i, Running, line) }}
 	cmd.Stderr = io.MultiWriter(log, tail)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
