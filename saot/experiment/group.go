@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -87,7 +88,7 @@ func resultPaths(dirs []string) ([]string, error) {
 func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	g := &Group{Dataset: r.Dataset.Name, Method: r.Method, Settings: map[string]string{},
 		Runs: map[uint64]*continual.Result{}, Paths: map[uint64]string{}}
-	if err := flatten(g.Settings, "", r.Config); err != nil {
+	if err := errors.Join(defaults(g.Settings, r.Config), flatten(g.Settings, "", r.Config)); err != nil {
 		return fmt.Errorf("experiment: %s: field config: %w", path, err)
 	}
 	g.byName = g.Settings["dataset"] == r.Dataset.Name
@@ -111,6 +112,29 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	}
 	g.Runs[r.Seed], g.Paths[r.Seed] = r, path
 	return nil
+}
+
+// defaults adds the leaves that a method's settings have today. A result from before one of them existed ran as its default says;
+// all others are overwritten by what the result records.
+func defaults(into map[string]string, config json.RawMessage) error {
+	var head struct {
+		Dataset           string          `json:"dataset"`
+		Method            baseline.Method `json:"method"`
+		Preset            baseline.Preset `json:"preset"`
+		Learner, Compared json.RawMessage
+	}
+	if json.Unmarshal(config, &head) != nil || (head.Learner == nil && head.Compared == nil) {
+		return nil // made by something else
+	}
+	name, of := "learner.", any(head.Method.Settings(LearnerDefaults(head.Dataset)))
+	if head.Method.Compared() {
+		name, of = "compared.", head.Method.Defaults(head.Dataset, head.Preset)
+	}
+	data, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	return flatten(into, name, data)
 }
 
 // flatten adds the leaves of a JSON object as path → text.

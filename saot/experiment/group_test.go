@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -208,9 +209,28 @@ func TestSelectGroups(t *testing.T) {
 	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
 	require.Equal(t, "saot, learner.alpha 0, learner.centred true", groups[0].Label, "what was given is as it was")
 
-	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of data,",
+	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of compared.decay,",
 		"learner.alpha=2": "the runs have 0, 1", "split=": "no run has"} {
 		_, err := Select(groups, []string{wanted})
 		require.ErrorContains(t, err, words)
+	}
+}
+
+// A result from before a setting existed stands with those that record it, if they have its default.
+func TestOlderResultsAreCompleted(t *testing.T) {
+	for _, m := range []baseline.Method{baseline.SAOT, baseline.GBT} {
+		s, err := DefaultSettings("uai", m, baseline.FastPreset)
+		require.NoError(t, err)
+		now, err := json.Marshal(&s)
+		require.NoError(t, err)
+		older := strings.NewReplacer(`"centred":false,`, "", `"whole_graph":20000,`, "", `"edge_drop":0.2,`, "").Replace(string(now))
+		require.NotEqual(t, string(now), older)
+		changed := strings.Replace(string(now), `"edge_drop":0.2`, `"edge_drop":0.3`, 1)
+		byKey := map[string]*Group{}
+		for seed, config := range []string{string(now), older, changed} {
+			require.NoError(t, addRun(byKey, &continual.Result{Method: m.String(), Seed: uint64(seed), Config: json.RawMessage(config),
+				Dataset: continual.DatasetInfo{Name: "uai"}}, ""))
+		}
+		require.Len(t, byKey, 2, "%s: the older one is as the first, the changed one is not", m)
 	}
 }
