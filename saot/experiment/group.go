@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Datas
 // Collect reads every result.json under the folders and groups the runs, by dataset, then in the order of baseline.Methods,
 // then by settings. In which order the folders are named, and what they are called, changes nothing.
 //
-// It returns an error if a file cannot be read, if two files hold the same run, and if there is no result at all.
+// It returns an error if a file cannot be read, if two files hold the same run with other figures, and if there is no result at all.
 func Collect(dirs []string) ([]*Group, error) {
 	paths, err := resultPaths(dirs)
 	if err != nil {
@@ -108,7 +109,10 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	}
 	byKey[key] = g
 	if before, ok := g.Paths[r.Seed]; ok {
-		return fmt.Errorf("experiment: %s and %s are the same run (seed %d): move one away", before, path, r.Seed)
+		if reflect.DeepEqual(g.Runs[r.Seed].Scores, r.Scores) { // two sweeps had it: it counts once
+			return nil
+		}
+		return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away", before, path, r.Seed)
 	}
 	g.Runs[r.Seed], g.Paths[r.Seed] = r, path
 	return nil
