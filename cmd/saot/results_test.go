@@ -2,24 +2,42 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The tables in docs/results.md are what the results beside it say.
-func TestResultsDocument(t *testing.T) {
-	document, err := os.ReadFile("../../docs/results.md")
+var update = flag.Bool("update", false, "write the tables into the documents")
+
+// Where a document has <!-- saot table … --> and <!-- end -->, what stands between is what the command prints.
+func TestDocuments(t *testing.T) {
+	t.Chdir("../..")
+	documents, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	status, tables, stderr := call(t, "table", "../../docs/results")
-	require.Zero(t, status, stderr)
-	_, rest, ok := strings.Cut(string(document), "<!-- table -->\n")
-	require.True(t, ok)
-	inside, _, ok := strings.Cut(rest, "<!-- end -->")
-	require.True(t, ok)
-	require.Equal(t, tables, inside, "paste what go run ./cmd/saot table docs/results prints between the markers")
+	block := regexp.MustCompile(`(?s)(<!-- saot (table [^>]*) -->\n)(.*?)(<!-- end -->)`)
+	tables := 0
+	for _, path := range documents {
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+		after := block.ReplaceAllStringFunc(string(before), func(text string) string {
+			part := block.FindStringSubmatch(text)
+			status, stdout, stderr := call(t, strings.Fields(part[2])...)
+			require.Zero(t, status, stderr)
+			tables++
+			return part[1] + stdout + part[4]
+		})
+		if *update && after != string(before) {
+			require.NoError(t, os.WriteFile(path, []byte(after), 0o644))
+			continue
+		}
+		require.Equal(t, after, string(before), "%s: go test ./cmd/saot -run TestDocuments -update writes the tables", path)
+	}
+	require.Positive(t, tables)
 }
 
 // The paper's rows need no folder; beside a folder, they are those of its methods, in every format.

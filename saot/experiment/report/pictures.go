@@ -141,13 +141,18 @@ func (v *view) methods(keep func(*experiment.Group) bool) (all []plotting.Method
 		if !keep(g) {
 			continue
 		}
-		m, err := plotting.NewMethod(g.Label, results(g), v.setting, v.probe)
+		m, err := plotting.NewMethod(label(g), results(g), v.setting, v.probe)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// label is short enough for a legend: settings without the words before their last point.
+func label(g *experiment.Group) string {
+	return strings.NewReplacer("learner.", "", "compared.", "", "encoder.", "").Replace(g.Label)
 }
 
 func every(*experiment.Group) bool { return true }

@@ -30,7 +30,7 @@ func over(groups []*experiment.Group, c curve, o plotting.CurveOptions) (plottin
 }
 
 func (c curve) mean(g *experiment.Group) (s plotting.Series, ok bool) {
-	s.Name = g.Label
+	s.Name = label(g)
 	runs := results(g)
 	for task := c.from; task < runs[0].Dataset.Tasks; task++ {
 		sum := 0.0
