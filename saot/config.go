@@ -92,7 +92,7 @@ const (
 	// (1/M)·‖C* − R‖²_F for L_str.
 	Balanced Scaling = iota
 	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. KL then
-	// drowns L_str, so that α in [0, 1] has almost no effect.
+	// drowns L_str, so that α in [0, 1] has little effect on the scores.
 	Literal
 )
 
