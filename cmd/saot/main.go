@@ -53,7 +53,7 @@ func newRootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(), newFiguresCommand(), newReportCommand(), newAuditCommand(),
-		newMethodsCommand(), newDataCommand(), newEnginesCommand(), newVersionCommand())
+		newMethodsCommand(), newDataCommand(), newNotebooksCommand(), newEnginesCommand(), newVersionCommand())
 	markUsage(root)
 	return root
 }

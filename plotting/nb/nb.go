@@ -1,5 +1,6 @@
 // Package nb shows figures inside a GoNB notebook: one (Show), many behind a slider that works in the exported page as
-// well (Frames), and one that is drawn anew as a slider moves, while the notebook is open in a browser (Live).
+// well (Frames), and, while the notebook is open in a browser, one that is drawn anew as its reader moves knobs and presses
+// buttons (Panel, and Live for a single slider).
 package nb
 
 import (

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/notebooks/course"
+)
+
+// newNotebooksCommand builds "saot notebooks".
+func newNotebooksCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notebooks",
+		Short: "the course of notebooks",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newNotebooksBuildCommand())
+	return cmd
+}
+
+func newNotebooksBuildCommand() *cobra.Command {
+	var o course.Options
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "write the notebooks as web pages that need no network",
+		Long: `Write a page for each executed notebook and an index with a picture of each. Sliders of frames work in the pages, formulas
+are MathML, pictures and style are inside: nothing is loaded from the network. It runs jupyter nbconvert, whose Python needs
+latex2mathml too: pip install nbconvert latex2mathml.`,
+		Example: `  saot notebooks build
+  saot notebooks build --out /tmp/course --pictures notebooks/pictures`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Jupyter == "" {
+				o.Jupyter = os.Getenv("SAOT_JUPYTER")
+			}
+			pages, err := course.Build(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d pages: %s\n", len(pages), filepath.Join(o.Out, "index.html"))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&o.Notebooks, "notebooks", "notebooks", "folder of the notebooks")
+	cmd.Flags().StringVar(&o.Out, "out", "docs/course", "folder of the pages")
+	cmd.Flags().StringVar(&o.Pictures, "pictures", "", "folder for a small picture of each notebook; without it none are written")
+	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "", "jupyter command (default $SAOT_JUPYTER, or the one on PATH)")
+	return cmd
+}

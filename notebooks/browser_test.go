@@ -1,0 +1,210 @@
+package notebooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/browsertest"
+)
+
+// liveBound is how soon a picture must follow the reader's hand, by the median of what the test does: a second, or what
+// SAOT_LIVE_BOUND says where other work shares the processors.
+func liveBound(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("SAOT_LIVE_BOUND")
+	if text == "" {
+		return time.Second
+	}
+	bound, err := time.ParseDuration(text)
+	require.NoError(t, err, "SAOT_LIVE_BOUND")
+	return bound
+}
+
+// lab starts JupyterLab on this folder and returns its address without the slash at the end and its token, or skips the test.
+// It saves nothing on its own.
+func lab(t *testing.T, jupyter string, env []string) (address, token string) {
+	t.Helper()
+	if output, err := exec.Command(jupyter, "lab", "--version").CombinedOutput(); err != nil {
+		t.Skipf("jupyter has no JupyterLab: the live notebook is not tried: %s", output)
+	}
+	settings := filepath.Join(t.TempDir(), "settings")
+	plugin := filepath.Join(settings, "@jupyterlab", "docmanager-extension")
+	require.NoError(t, os.MkdirAll(plugin, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(plugin, "plugin.jupyterlab-settings"), []byte(`{"autosave": false}`), 0o600))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	require.NoError(t, listener.Close())
+
+	token = "test-of-the-notebooks"
+	server := exec.Command(jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser", "--ServerApp.ip=127.0.0.1",
+		fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0", "--IdentityProvider.token="+token, "--ServerApp.root_dir=.",
+		"--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
+	server.Env = append(slices.Clone(env), "JUPYTERLAB_SETTINGS_DIR="+settings, "JUPYTER_CONFIG_DIR="+t.TempDir(),
+		"JUPYTER_RUNTIME_DIR="+t.TempDir())
+	server.WaitDelay = 10 * time.Second
+	log := new(strings.Builder)
+	server.Stdout, server.Stderr = log, log
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		// It shuts its kernels down, which end their cells.
+		err := server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+		if t.Failed() {
+			t.Logf("JupyterLab, %v:\n%s", err, log)
+		}
+	})
+	address = fmt.Sprint("http://127.0.0.1:", port)
+	require.Eventually(t, func() bool {
+		response, err := http.Get(address + "/api?token=" + token)
+		if err != nil {
+			return false
+		}
+		return errors.Join(response.Body.Close()) == nil && response.StatusCode == http.StatusOK
+	}, 2*time.Minute, 200*time.Millisecond, "JupyterLab doesn't answer")
+	return address, token
+}
+
+// action is something done in the page.
+type action = chromedp.Action[chromedp.Void]
+
+// script runs JavaScript in the page, whose value doesn't matter.
+func script(js string) action { return chromedp.Evaluate[chromedp.Void](js) }
+
+// watch notes in the page when the reader does something and when the picture follows.
+const watch = `(() => {
+	const picture = () => document.querySelector('img.saot-picture')?.src ?? '';
+	window.saotWatch = {shown: picture(), done: 0, changed: 0};
+	const hand = () => { saotWatch.done = performance.now() };
+	document.addEventListener('input', hand, true);
+	document.addEventListener('change', hand, true);
+	document.addEventListener('click', hand, true);
+	new MutationObserver(() => {
+		const now = picture();
+		if (now && now !== saotWatch.shown) { saotWatch.shown = now; saotWatch.changed = performance.now() }
+	}).observe(document.body, {subtree: true, childList: true, attributes: true, attributeFilter: ['src']});
+	return true;
+})()`
+
+// until polls a condition in the page for as long as a loaded machine may need.
+func until(condition string) action {
+	return chromedp.Poll[chromedp.Void](condition, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(3*time.Minute))
+}
+
+func TestLiveExplorer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("driving a browser takes a minute: skipped with -short")
+	}
+	jupyter := findJupyter(t)
+	tab := browsertest.Start(t)
+	const notebook = live
+	before, err := os.ReadFile(notebook)
+	require.NoError(t, err)
+	address, token := lab(t, jupyter, withoutHeadless(kernel(t)))
+
+	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/lab/tree/"+notebook+"?token="+token)))
+	screenshotOnFailure(tab, t)
+	require.NoError(t, chromedp.Do(tab,
+		until(`window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady === true && jupyterapp.commands.hasCommand('notebook:run-all-cells')`),
+		// Not awaited: the last cell runs until its button is pressed.
+		script(`jupyterapp.commands.execute('notebook:run-all-cells'), true`),
+		until(`document.querySelector('img.saot-picture')?.complete === true`),
+		script(watch),
+	), "open the panel")
+
+	control := func(name string) string { return fmt.Sprintf(`.saot-control[aria-label="%s"]`, name) }
+	button := func(label string) string {
+		return fmt.Sprintf(`//button[contains(@class, "saot-control") and text()="%s"]`, label)
+	}
+	key := func(name, key string) action {
+		return chromedp.Steps(chromedp.Focus(chromedp.CSS(control(name))), chromedp.KeyEvent(key))
+	}
+	var times []time.Duration
+	for _, act := range []struct {
+		name   string
+		action action
+	}{
+		{"ε to the right", key("ε", kb.ArrowRight)},
+		{"ε to the left", key("ε", kb.ArrowLeft)},
+		{"step an epoch", chromedp.Click(button("step an epoch"))},
+		{"σ to the right", key("σ", kb.ArrowRight)},
+		{"α to the left", key("α", kb.ArrowLeft)},
+		{"M to the left", key("M", kb.ArrowLeft)},
+		{"step an epoch", chromedp.Click(button("step an epoch"))},
+		{"step a task", chromedp.Click(button("step a task"))},
+		{"step an epoch", chromedp.Click(button("step an epoch"))},
+		{"step an epoch", chromedp.Click(button("step an epoch"))},
+		{"β to the right", key("β", kb.ArrowRight)},
+		{"another task", key("task", kb.ArrowDown)},
+		{"another dataset", key("dataset", kb.ArrowDown)},
+	} {
+		require.NoError(t, chromedp.Do(tab,
+			script(`saotWatch.done = saotWatch.changed = 0`),
+			act.action,
+			until(`saotWatch.changed > saotWatch.done && saotWatch.done > 0`),
+		), act.name)
+		milliseconds, err := chromedp.Run(tab, chromedp.Evaluate[float64](`saotWatch.changed - saotWatch.done`))
+		require.NoError(t, err)
+		took := time.Duration(milliseconds * float64(time.Millisecond))
+		t.Logf("%-16s %4d ms", act.name, took.Milliseconds())
+		times = append(times, took)
+	}
+	slices.Sort(times)
+	require.LessOrEqual(t, times[len(times)/2], liveBound(t), "median time until the picture changes (SAOT_LIVE_BOUND relaxes it)")
+
+	// The cell ends, and the picture stays as an ordinary output.
+	require.NoError(t, chromedp.Do(tab,
+		chromedp.Click(button("keep this picture")),
+		until(`jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'`),
+		until(`!document.querySelector('.saot-panel')`),
+	))
+	outputs, err := chromedp.Run(tab, chromedp.Evaluate[string](`JSON.stringify(jupyterapp.shell.currentWidget.content.widgets.at(-1).model.outputs.toJSON())`))
+	require.NoError(t, err)
+	var kept cell
+	require.NoError(t, json.Unmarshal([]byte(outputs), &kept.Outputs))
+	pictures, err := kept.pictures()
+	require.NoError(t, err)
+	require.Equal(t, 1, pictures, "%.2000s", outputs)
+	after, err := os.ReadFile(notebook)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "the test has changed the notebook")
+}
+
+// withoutHeadless drops the word that nobody watches.
+func withoutHeadless(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "SAOT_HEADLESS=") })
+}
+
+// screenshotOnFailure leaves a picture of the tab in the folder that SAOT_SCREENSHOTS names, if the test fails.
+func screenshotOnFailure(tab context.Context, t *testing.T) {
+	dir := os.Getenv("SAOT_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		png, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".png"), png, 0o600)
+		}
+		t.Logf("screenshot: %v", err)
+	})
+}

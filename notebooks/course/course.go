@@ -1,0 +1,314 @@
+// Package course builds the HTML edition of the notebooks: pages that need no network, no script of others and no kernel.
+package course
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/image/draw"
+)
+
+//go:embed nbconvert.py page.html style.css
+var files embed.FS
+
+// thumbnailWidth is that of the pictures in the index, in pixels.
+const thumbnailWidth = 480
+
+// convertTime bounds the conversion of one notebook.
+const convertTime = 3 * time.Minute
+
+// Options say what to build from and where to.
+type Options struct {
+	Notebooks string // folder of the notebooks, executed; all its *.ipynb are built
+	Out       string // folder of the pages, which is made if it is missing
+	Pictures  string // folder for a small PNG of each notebook's main figure; "" writes none but those inside the index
+	Jupyter   string // command; "" means jupyter. Its Python needs nbconvert and latex2mathml
+}
+
+// Page is one notebook of the course.
+type Page struct {
+	Name    string // file name without its extension
+	Title   string // its first heading
+	Summary string // the first paragraph below it, without markup
+	picture []byte // PNG of the main figure, small; nil if it shows none
+
+	Body           template.HTML
+	Picture        template.URL
+	Previous, Next string // names of its neighbours
+}
+
+// Build writes a page for each notebook, in the order of their names, and index.html. Formulas become MathML; pictures and
+// style stand inside the pages. The main figure of a notebook, shown in the index, is the picture whose cell has the tag
+// "main-figure", or else its largest.
+//
+// It returns an error if there are no notebooks, if one cannot be read or has not been executed, if Jupyter fails (with what
+// it printed), or a formula cannot be shown.
+func Build(ctx context.Context, o Options) ([]Page, error) {
+	paths, err := filepath.Glob(filepath.Join(o.Notebooks, "*.ipynb"))
+	if err != nil || len(paths) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("course: no notebooks in %s", o.Notebooks))
+	}
+	work, err := os.MkdirTemp("", "saot-course-")
+	if err != nil {
+		return nil, fmt.Errorf("course: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	pages := make([]Page, len(paths))
+	for i, path := range paths {
+		if pages[i], err = readPage(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := convert(ctx, o.Jupyter, work, paths); err != nil {
+		return nil, err
+	}
+	for i := range pages {
+		body, err := os.ReadFile(filepath.Join(work, pages[i].Name+".html"))
+		if err != nil {
+			return nil, fmt.Errorf("course: nbconvert left no page of %s: %w", paths[i], err)
+		}
+		pages[i].Body = template.HTML(tidy(body)) //nolint:gosec // our own notebooks
+		if i > 0 {
+			pages[i].Previous, pages[i-1].Next = pages[i-1].Name, pages[i].Name
+		}
+	}
+	return pages, write(o, pages)
+}
+
+// convert runs nbconvert on all notebooks; the pages are fragments, without head and style.
+func convert(ctx context.Context, jupyter, work string, paths []string) error {
+	if jupyter == "" {
+		jupyter = "jupyter"
+	}
+	settings, err := files.ReadFile("nbconvert.py")
+	if err != nil {
+		return fmt.Errorf("course: %w", err)
+	}
+	config := filepath.Join(work, "nbconvert.py")
+	if err := os.WriteFile(config, settings, 0o600); err != nil {
+		return fmt.Errorf("course: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, convertTime*time.Duration(len(paths)))
+	defer cancel()
+	args := append([]string{"nbconvert", "--config", config, "--to", "html", "--template", "basic", "--output-dir", work}, paths...)
+	command := exec.CommandContext(ctx, jupyter, args...)
+	command.WaitDelay = 10 * time.Second
+	output, err := command.CombinedOutput()
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return fmt.Errorf("course: %s nbconvert: %w; its Python needs the packages nbconvert and latex2mathml: %s", jupyter, err, tail(output))
+	}
+	return nil
+}
+
+// tail is the end of what a command printed.
+func tail(output []byte) string {
+	const most = 1500
+	if len(output) > most {
+		output = output[len(output)-most:]
+	}
+	return strings.TrimSpace(string(output))
+}
+
+var (
+	noAlt     = regexp.MustCompile(`alt="No description has been provided for this image"`)
+	anotherNB = regexp.MustCompile(`href="([0-9A-Za-z_]+)\.ipynb`)
+)
+
+// tidy points links between notebooks at the pages, and gives pictures a plain alternative text.
+func tidy(body []byte) string {
+	body = noAlt.ReplaceAll(body, []byte(`alt="what the cell above shows"`))
+	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))
+}
+
+// notebook is the part of the .ipynb format, version 4, that a page needs beside what nbconvert makes of it.
+type notebook struct {
+	Cells []struct {
+		Kind     string `json:"cell_type"`
+		Source   text   `json:"source"`
+		Metadata struct {
+			Tags []string `json:"tags"`
+		} `json:"metadata"`
+		Outputs []struct {
+			Data map[string]json.RawMessage `json:"data"`
+		} `json:"outputs"`
+	} `json:"cells"`
+}
+
+// text is a string that the format may also split into lines.
+type text string
+
+// UnmarshalJSON reads both forms.
+func (t *text) UnmarshalJSON(data []byte) error {
+	var lines []string
+	if json.Unmarshal(data, &lines) == nil {
+		*t = text(strings.Join(lines, ""))
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(t))
+}
+
+// readPage takes title, summary and main figure from a notebook.
+func readPage(path string) (Page, error) {
+	p := Page{Name: strings.TrimSuffix(filepath.Base(path), ".ipynb")}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return p, fmt.Errorf("course: %w", err)
+	}
+	var n notebook
+	if err := json.Unmarshal(data, &n); err != nil {
+		return p, fmt.Errorf("course: %s: %w", path, err)
+	}
+	p.Title = p.Name
+	for _, c := range n.Cells {
+		if c.Kind == "markdown" {
+			p.Title, p.Summary = introduction(p.Name, string(c.Source))
+			break
+		}
+	}
+	figure, err := n.mainFigure()
+	if err != nil {
+		return p, fmt.Errorf("course: %s: %w", path, err)
+	}
+	if figure != nil {
+		if p.picture, err = thumbnail(figure); err != nil {
+			return p, fmt.Errorf("course: %s: %w", path, err)
+		}
+		p.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(p.picture)) //nolint:gosec // our own picture
+	}
+	return p, nil
+}
+
+// greek are the signs that summaries use.
+var greek = strings.NewReplacer(`\varepsilon`, "ε", `\sigma`, "σ", `\alpha`, "α", `\beta`, "β", `\pi`, "π", `\mu`, "μ", `\nu`, "ν", `\otimes`, " ⊗ ")
+
+var markup = regexp.MustCompile("[*_`$\\\\]|\\]\\([^)]*\\)|\\[")
+
+// introduction splits a first cell into its heading and the first paragraph below it.
+func introduction(name, source string) (title, summary string) {
+	title = name
+	for paragraph := range strings.SplitSeq(source, "\n\n") {
+		paragraph = strings.TrimSpace(paragraph)
+		if heading, ok := strings.CutPrefix(paragraph, "# "); ok {
+			var rest string
+			title, rest, _ = strings.Cut(heading, "\n")
+			paragraph = strings.TrimSpace(rest)
+		}
+		if paragraph != "" {
+			paragraph = strings.TrimRight(paragraph, ",:") // before a formula or a list
+			return title, markup.ReplaceAllString(greek.Replace(strings.ReplaceAll(paragraph, "\n", " ")), "")
+		}
+	}
+	return title, ""
+}
+
+// mainFigure returns the tagged picture, or the one with the most pixels; nil for none.
+func (n *notebook) mainFigure() (image.Image, error) {
+	var main image.Image
+	for _, c := range n.Cells {
+		for _, o := range c.Outputs {
+			raw, ok := o.Data["image/png"]
+			if !ok {
+				continue
+			}
+			var encoded text
+			if err := json.Unmarshal(raw, &encoded); err != nil {
+				return nil, err
+			}
+			data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(encoded), "\n", ""))
+			if err != nil {
+				return nil, fmt.Errorf("picture: %w", err)
+			}
+			figure, err := png.Decode(bytes.NewReader(data))
+			if err != nil {
+				return nil, fmt.Errorf("picture: %w", err)
+			}
+			for _, tag := range c.Metadata.Tags {
+				if tag == "main-figure" {
+					return figure, nil
+				}
+			}
+			if main == nil || area(figure) > area(main) {
+				main = figure
+			}
+		}
+	}
+	return main, nil
+}
+
+func area(i image.Image) int { return i.Bounds().Dx() * i.Bounds().Dy() }
+
+// thumbnail scales a picture to the width of the index, on white.
+func thumbnail(figure image.Image) ([]byte, error) {
+	b := figure.Bounds()
+	small := image.NewRGBA(image.Rect(0, 0, thumbnailWidth, max(1, b.Dy()*thumbnailWidth/b.Dx())))
+	draw.Draw(small, small.Bounds(), image.White, image.Point{}, draw.Src)
+	draw.CatmullRom.Scale(small, small.Bounds(), figure, b, draw.Over, nil)
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&out, small); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// write writes the pages, the index and the small pictures.
+func write(o Options, pages []Page) error {
+	page, err := template.ParseFS(files, "page.html")
+	if err != nil {
+		return fmt.Errorf("course: %w", err)
+	}
+	style, err := files.ReadFile("style.css")
+	if err != nil {
+		return fmt.Errorf("course: %w", err)
+	}
+	for _, dir := range []string{o.Out, o.Pictures} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("course: %w", err)
+		}
+	}
+	type data struct {
+		Style template.CSS
+		Page  *Page
+		Pages []Page // of the index
+	}
+	all := []data{{Style: template.CSS(style), Pages: pages}} //nolint:gosec // our own style
+	for i := range pages {
+		all = append(all, data{Style: all[0].Style, Page: &pages[i]})
+	}
+	for _, d := range all {
+		name := "index"
+		if d.Page != nil {
+			name = d.Page.Name
+		}
+		var out bytes.Buffer
+		if err := page.Execute(&out, d); err != nil {
+			return fmt.Errorf("course: %s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(o.Out, name+".html"), out.Bytes(), 0o644); err != nil { //nolint:gosec // pages are for everyone
+			return fmt.Errorf("course: %w", err)
+		}
+		if d.Page != nil && d.Page.picture != nil && o.Pictures != "" {
+			if err := os.WriteFile(filepath.Join(o.Pictures, name+".png"), d.Page.picture, 0o644); err != nil { //nolint:gosec // so are pictures
+				return fmt.Errorf("course: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package course
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestIntroduction(t *testing.T) {
+	for source, want := range map[string][2]string{
+		"# Sinkhorn by hand\n\n**Goal.** To know $\\varepsilon$,\nand [more](01.ipynb).\n\nNot this.": {"Sinkhorn by hand", "Goal. To know ε, and more."},
+		"# One\nTwo `code`:\n\n- a list": {"One", "Two code"},
+		"no heading":                     {"05_name", "no heading"},
+		"# Alone":                        {"Alone", ""},
+	} {
+		title, summary := introduction("05_name", source)
+		require.Equal(t, want, [2]string{title, summary}, source)
+	}
+}
+
+// encoded is a PNG of one colour, as a notebook holds it.
+func encoded(t *testing.T, width, height int, c color.Color) string {
+	t.Helper()
+	picture := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		picture.Set(i%width, i/width, c)
+	}
+	var out bytes.Buffer
+	require.NoError(t, png.Encode(&out, picture))
+	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+func TestMainFigure(t *testing.T) {
+	cell := func(tag, data string) string {
+		return `{"cell_type": "code", "metadata": {"tags": ["` + tag + `"]}, "outputs": [{"data": {"image/png": ["` + data + `"]}}]}`
+	}
+	small, large := encoded(t, 20, 10, color.White), encoded(t, 960, 320, color.Black)
+	for _, c := range []struct {
+		cells string
+		width int
+	}{
+		{cell("", small) + "," + cell("", large), 960},
+		{cell("main-figure", small) + "," + cell("", large), 20},
+	} {
+		var n notebook
+		require.NoError(t, json.Unmarshal([]byte(`{"cells": [`+c.cells+`]}`), &n))
+		figure, err := n.mainFigure()
+		require.NoError(t, err)
+		require.Equal(t, c.width, figure.Bounds().Dx())
+		data, err := thumbnail(figure)
+		require.NoError(t, err)
+		scaled, err := png.Decode(bytes.NewReader(data))
+		require.NoError(t, err)
+		require.Equal(t, thumbnailWidth, scaled.Bounds().Dx())
+	}
+	var n notebook
+	require.NoError(t, json.Unmarshal([]byte(`{"cells": [`+cell("", "AAAA")+`]}`), &n))
+	_, err := n.mainFigure()
+	require.ErrorContains(t, err, "picture")
+}
+
+func TestTidy(t *testing.T) {
+	require.Equal(t, `<a href="01_sinkhorn.html#x"> <img alt="what the cell above shows">`,
+		tidy([]byte(`<a href="01_sinkhorn.ipynb#x"> <img alt="No description has been provided for this image">`)))
+}
+
+func TestBuildErrors(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Build(t.Context(), Options{Notebooks: dir, Out: dir})
+	require.ErrorContains(t, err, "no notebooks in "+dir)
+
+	path := filepath.Join(dir, "00_bad.ipynb")
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	_, err = Build(t.Context(), Options{Notebooks: dir, Out: dir})
+	require.ErrorContains(t, err, path)
+
+	require.NoError(t, os.WriteFile(path, []byte(`{"cells": []}`), 0o600))
+	_, err = Build(t.Context(), Options{Notebooks: dir, Out: dir, Jupyter: filepath.Join(dir, "absent")})
+	require.ErrorContains(t, err, "absent nbconvert")
+
+	if runtime.GOOS == "windows" {
+		t.Skip("the last case needs a shell script")
+	}
+	jupyter := filepath.Join(dir, "jupyter")
+	require.NoError(t, os.WriteFile(jupyter, []byte("#!/bin/sh\necho this formula cannot be shown >&2\nexit 1\n"), 0o700)) //nolint:gosec // it must run
+	_, err = Build(t.Context(), Options{Notebooks: dir, Out: dir, Jupyter: jupyter})
+	require.ErrorContains(t, err, "this formula cannot be shown")
+}

@@ -1,0 +1,205 @@
+//go:build unix
+
+package nb
+
+import (
+	"context"
+	"encoding/gob"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/plotting"
+)
+
+// asCell makes the test binary a cell's program, which a fake kernel starts: gonb decides at start whether it runs in a
+// notebook. Its value is how long the cell waits for a page.
+const asCell = "PLOTTING_NB_TEST_CELL"
+
+// testPanel is the panel of the fake cell.
+var testPanel = Panel{
+	Knobs: []Knob{
+		{Name: "ε <b>", Values: []string{"0.1", "0.2", "0.5"}},
+		{Name: "dataset", Values: []string{"a", `"b"`}, Menu: true},
+	},
+	Buttons: []string{"step"},
+}
+
+func TestMain(m *testing.M) {
+	if patience, err := time.ParseDuration(os.Getenv(asCell)); err == nil {
+		err := testPanel.run(context.Background(), patience, func(in Input) (plotting.Figure, error) {
+			fmt.Println("draw", in)
+			return plotting.Matrix([][]float64{{float64(50 + in.At[0])}}, plotting.MatrixOptions{})
+		})
+		fmt.Println("panel:", err)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// fakeKernel plays GoNB's part of the pipes, and a page's if there is an answer: it gets each piece of HTML and returns
+// values to send back.
+type fakeKernel struct {
+	answer func(html string) []protocol.CommValue
+	html   []string
+	images int
+}
+
+// run executes the cell and returns what it printed.
+func (k *fakeKernel) run(t *testing.T, patience time.Duration, env ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	require.NoError(t, syscall.Mkfifo(from, 0o600))
+	require.NoError(t, syscall.Mkfifo(to, 0o600))
+	// Opened for both directions, so that opening waits for nobody.
+	reader, err := os.OpenFile(from, os.O_RDWR, 0)
+	require.NoError(t, err)
+	writer, err := os.OpenFile(to, os.O_RDWR, 0)
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cell := exec.CommandContext(ctx, os.Args[0])
+	cell.Env = append(os.Environ(), asCell+"="+patience.String(), protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
+	cell.Env = append(cell.Env, env...)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		k.serve(gob.NewDecoder(reader), gob.NewEncoder(writer))
+	}()
+	printed, err := cell.CombinedOutput()
+	require.NoError(t, errors.Join(err, ctx.Err()), "%s", printed)
+	require.NoError(t, errors.Join(reader.Close(), writer.Close()))
+	<-served
+	return string(printed)
+}
+
+func (k *fakeKernel) serve(in *gob.Decoder, out *gob.Encoder) {
+	for {
+		var data protocol.DisplayData
+		if in.Decode(&data) != nil {
+			return
+		}
+		if v, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue); ok && v.Address == protocol.GonbuiSyncAddress {
+			_ = out.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value})
+		}
+		if _, ok := data.Data[protocol.MIMEImagePNG]; ok {
+			k.images++
+		}
+		if page, ok := data.Data[protocol.MIMETextHTML].(string); ok {
+			k.html = append(k.html, page)
+			if k.answer == nil {
+				continue
+			}
+			for _, v := range k.answer(page) {
+				_ = out.Encode(&v)
+			}
+		}
+	}
+}
+
+func TestPanelGivesUpWithoutABrowser(t *testing.T) {
+	printed := (&fakeKernel{}).run(t, time.Second)
+	require.Equal(t, fmt.Sprintln("panel:", ErrHeadless), printed)
+}
+
+func TestPanelGivesUpAtOnceWhenTold(t *testing.T) {
+	k := &fakeKernel{}
+	require.Equal(t, fmt.Sprintln("panel:", ErrHeadless), k.run(t, time.Minute, HeadlessEnv+"=1"))
+	require.Empty(t, k.html, "nothing is sent")
+}
+
+// page plays a page: it answers the heartbeat, and to the picture of each turn with what the reader does next.
+type page struct {
+	turns   []string // messages, without their order
+	shown   int
+	address string
+}
+
+func (p *page) answer(html string) []protocol.CommValue {
+	find := func(pattern string) string { return regexp.MustCompile(pattern).FindString(html) }
+	if at := find(`/saot/heartbeat/\w+`); at != "" {
+		return []protocol.CommValue{{Address: at, Value: 1}}
+	}
+	if at := find(`/saot/panel/\w+`); at != "" {
+		p.address = at
+	}
+	if !strings.Contains(html, "data:image/png;base64,") || p.shown == len(p.turns) {
+		return nil
+	}
+	p.shown++
+	return []protocol.CommValue{{Address: p.address, Value: fmt.Sprint(p.shown, " ", p.turns[p.shown-1])}}
+}
+
+func TestPanelRedraws(t *testing.T) {
+	// Knob ε, menu, and the presses of "step" and "keep this picture".
+	p := &page{turns: []string{"2 0 0 0", "2 1 0 0", "2 1 1 0", "0 1 2 0", "0 1 2 1"}}
+	k := &fakeKernel{answer: p.answer}
+	printed := k.run(t, time.Minute)
+	require.Equal(t, `draw {[0 0] -1}
+draw {[2 0] -1}
+draw {[2 1] -1}
+draw {[2 1] 0}
+draw {[0 1] -1}
+draw {[0 1] 0}
+panel: <nil>
+`, printed)
+	require.Equal(t, 1, k.images, "the last figure stays")
+}
+
+// What a page must not send, and what comes late, changes nothing.
+func TestPanelReceive(t *testing.T) {
+	p := &livePanel{Panel: testPanel}
+	p.inbox.changed = make(chan struct{}, 1)
+	for _, bad := range []string{"", "1 0 0 0", "1 3 0 0 0", "1 0 -1 0 0", "1 x 0 0 0", "1 0 0 0 0 0"} {
+		p.receive("", bad)
+		require.Zero(t, p.inbox.latest, bad)
+	}
+	p.receive("", "5 2 1 3 0")
+	p.receive("", "4 0 0 2 0")
+	require.Equal(t, message{order: 5, at: []int{2, 1}, presses: []int{3, 0}}, p.inbox.latest)
+}
+
+// Well-formed, and a control for each knob and button, in the order of the message.
+func TestPanelHTML(t *testing.T) {
+	p := &livePanel{Panel: testPanel, address: "/saot/panel/1"}
+	decoder := xml.NewDecoder(strings.NewReader(p.html()))
+	var controls []string
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		element, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		for _, a := range element.Attr {
+			if a.Name.Local == "class" && a.Value == "saot-control" {
+				controls = append(controls, element.Name.Local)
+			}
+		}
+	}
+	require.Equal(t, []string{"input", "select", "button", "button"}, controls)
+	require.NotContains(t, p.html(), "<b>")
+}
+
+func TestPanelErrors(t *testing.T) {
+	require.ErrorContains(t, Live(t.Context(), "ε", nil, nil), "knob 1 (ε) has no values")
+	require.ErrorContains(t, Panel{Knobs: []Knob{{Name: "M", Values: []string{"1"}, At: 1}}}.Run(t.Context(), nil), "starts at index 1, but has 1 values")
+	require.ErrorIs(t, Live(t.Context(), "ε", []string{"1"}, nil), ErrNoNotebook)
+}
