@@ -29,7 +29,7 @@ type CaTSettings struct {
 
 func catDefaults(dataset string, p Preset) Settings {
 	s := &CaTSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 500, CondensationSettings: CondensationSettings{
-		Budget: condensedBudget(dataset), Encoders: 3000, Width: 512, FeatureRate: 1e-3}}
+		Budget: condensedBudget(dataset), Encoders: 3000, Width: 512, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
 	if s.Budget == 4 { // CoraFull's
 		s.Encoders = 5000
 	}
@@ -78,7 +78,7 @@ func newCaT(b Build) (continual.Supervised, error) {
 	if l.condenser, err = newCondenser(b, l.CondensationSettings, 0, 0.6); err != nil {
 		return nil, err
 	}
-	c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights"))
+	c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,7 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled, observe
 
 // Logits scores nodes with all edges of their graph.
 func (l *cat) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return l.network.scores(g, l.seen)
+	return l.network.scores(ctx, g, l.seen)
 }
 
 // Save writes the network and the memory.

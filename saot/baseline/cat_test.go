@@ -36,7 +36,7 @@ type fineTuning struct {
 func newFineTuning(t *testing.T, b Build) *fineTuning {
 	l := &fineTuning{CaTSettings: *b.Settings.(*CaTSettings)}
 	var err error
-	l.network, err = newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights"))
+	l.network, err = newClassifier(b, []int{l.Hidden}, 0, seed.Stream(b.Seed, "weights"))
 	require.NoError(t, err)
 	l.trainer, err = l.network.Trainer("fine-tuning", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
 		return []*Node{crossEntropy(l.network.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
@@ -59,8 +59,8 @@ func (l *fineTuning) Learn(ctx context.Context, task int, t *continual.Labeled, 
 		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
 }
 
-func (l *fineTuning) Logits(_ context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	return l.network.scores(g, l.seen)
+func (l *fineTuning) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	return l.network.scores(ctx, g, l.seen)
 }
 
 func scoreOf(t *testing.T, stream *datasets.Stream, l continual.Supervised) *continual.Score {

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"encoding/gob"
 	"fmt"
 	"math/rand/v2"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
 )
 
@@ -21,12 +21,14 @@ type classifier struct {
 	*nn.Net
 	graphs *nn.Graphs
 	widths []int // of the input, the hidden layers and the output
-	score  *engine.Func
+	layers *nn.Layers
+	whole  int // the largest graph, in nodes, that is scored at once; 0 scores any
 }
 
-// newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so on.
-func newClassifier(b Build, hidden []int, rng *rand.Rand) (*classifier, error) {
-	c := &classifier{Net: nn.New(b.Engine), graphs: nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)}
+// newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so on. A graph
+// of more nodes than whole is scored layer by layer.
+func newClassifier(b Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
+	c := &classifier{whole: whole, Net: nn.New(b.Engine), graphs: nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)}
 	c.widths = append(append([]int{b.Stream.Features}, hidden...), b.Stream.Classes)
 	for l := 1; l < len(c.widths); l++ {
 		if err := c.AddAll(nn.Named{Name: weightName(l), Value: nn.Glorot(c.widths[l-1], c.widths[l], rng)},
@@ -34,8 +36,12 @@ func newClassifier(b Build, hidden []int, rng *rand.Rand) (*classifier, error) {
 			return nil, err
 		}
 	}
+	var after []func(h *Node) *Node
+	for l := 1; l < len(c.widths); l++ {
+		after = append(after, func(h *Node) *Node { return c.after(l, h) })
+	}
 	var err error
-	c.score, err = c.Func("classify", func(in []*Node) []*Node { return []*Node{c.logits(nn.Take(in))} })
+	c.layers, err = c.Layers("classify", weightName(1), after...)
 	return c, err
 }
 
@@ -59,27 +65,22 @@ func (c *classifier) redraw(rng *rand.Rand) error {
 	return nil
 }
 
-// logits returns the scores [N, classes].
-func (c *classifier) logits(in nn.Nodes) *Node {
-	g := in.FeaturesT.Graph()
-	h := in.Times(c.Node(g, weightName(1)))
-	for l := 1; ; l++ {
-		h = Add(in.Hat.Apply(h), InsertAxes(c.Node(g, biasName(l)), 0))
-		if l == len(c.widths)-1 {
-			return h
-		}
-		h = MatMul(nn.ReLU(h), c.Node(g, weightName(l+1)))
+// logits returns the scores [N, classes], of a sample for its targets alone.
+func (c *classifier) logits(in nn.Nodes) *Node { return c.layers.Forward(in) }
+
+// after is what follows the propagation of a layer, up to that of the next.
+func (c *classifier) after(layer int, h *Node) *Node {
+	g := h.Graph()
+	h = Add(h, InsertAxes(c.Node(g, biasName(layer)), 0))
+	if layer == len(c.widths)-1 {
+		return h
 	}
+	return MatMul(nn.ReLU(h), c.Node(g, weightName(layer+1)))
 }
 
 // scores returns the logits of a graph's nodes for the classes seen so far.
-func (c *classifier) scores(g *datasets.Graph, seen int) (*continual.Embedding, error) {
-	in, err := c.graphs.Upload(g, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Release()
-	data, cols, err := nn.Rows(c.score, in)
+func (c *classifier) scores(ctx context.Context, g *datasets.Graph, seen int) (*continual.Embedding, error) {
+	data, cols, err := c.layers.Rows(ctx, c.graphs, g, !beyond(g, c.whole))
 	if err != nil {
 		return nil, err
 	}

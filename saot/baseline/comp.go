@@ -63,34 +63,39 @@ const completionScale = 100 // of the loss, in the reference
 func (c completion) width() int  { return c.components }
 func (c completion) inputs() int { return 4 }
 
-// targets are U and the share of each entry in the loss [N, K], and what takes the self-loops off Â: own and gain [N, 1].
-func (c completion) targets(ctx context.Context, g *datasets.Graph, rows int, rng *rand.Rand) ([]*tensors.Tensor, map[string]float64, error) {
+func (c completion) loops() bool { return false }
+
+// solve finds U. The tensors are U and the share of each entry in the loss [N, K], and what takes the self-loops off Â: own and gain
+// [N, 1].
+func (c completion) solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
 	u, err := leftSingular(ctx, &g.Features, c.components, rng)
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, found := u.Dims()
-	target, share := make([]float32, rows*c.components), make([]float32, rows*c.components)
-	for i := range nodes {
-		for k, v := range u.RawRowView(i) {
-			target[i*c.components+k] = float32(v)
-			share[i*c.components+k] = completionScale / float32(nodes*found)
+	_, found := u.Dims()
+	return func(nodes []int32, rows int) []*tensors.Tensor {
+		target, share := make([]float32, rows*c.components), make([]float32, rows*c.components)
+		for i, v := range nodes {
+			for k, x := range u.RawRowView(int(v)) {
+				target[i*c.components+k] = float32(x)
+				share[i*c.components+k] = completionScale / float32(len(nodes)*found)
+			}
 		}
-	}
-	own, gain := withoutSelf(&g.Adjacency, rows)
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(target, rows, c.components),
-		tensors.FromFlatDataAndDimensions(share, rows, c.components),
-		tensors.FromFlatDataAndDimensions(own, rows, 1),
-		tensors.FromFlatDataAndDimensions(gain, rows, 1),
+		own, gain := withoutSelf(&g.Adjacency, nodes, rows)
+		return []*tensors.Tensor{
+			tensors.FromFlatDataAndDimensions(target, rows, c.components),
+			tensors.FromFlatDataAndDimensions(share, rows, c.components),
+			tensors.FromFlatDataAndDimensions(own, rows, 1),
+			tensors.FromFlatDataAndDimensions(gain, rows, 1),
+		}
 	}, map[string]float64{"components": float64(found)}, nil
 }
 
-// withoutSelf returns what turns Â into Ã; see propagate. Both are 0 on padding.
-func withoutSelf(a *datasets.Adjacency, rows int) (own, gain []float32) {
+// withoutSelf returns what turns Â into Ã for some nodes; see propagate. Both are 0 on padding.
+func withoutSelf(a *datasets.Adjacency, nodes []int32, rows int) (own, gain []float32) {
 	own, gain = make([]float32, rows), make([]float32, rows)
-	for i := range a.NumNodes() {
-		d := float64(len(a.Neighborhood(i)))
+	for i, v := range nodes {
+		d := float64(len(a.Neighborhood(int(v))))
 		scale := float32(1 / math.Sqrt(d+1)) // squared as Â has it, so that the difference leaves as little as it can
 		own[i] = scale * scale
 		gain[i] = float32(math.Sqrt((d + 1) / max(d, 1)))

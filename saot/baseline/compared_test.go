@@ -3,6 +3,7 @@ package baseline_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -15,6 +16,14 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
+
+// onSamples makes a method take every graph for one too large for a step.
+func onSamples(b baseline.Build) baseline.Build {
+	for _, pair := range [][2]string{{"whole_graph", "1"}, {"batch", "8"}, {"fan_out", "[2]"}} {
+		_ = baseline.Set(b.Settings, pair[0], pair[1]) // not every method has each
+	}
+	return b
+}
 
 // tinySettings are a method's fast ones, smaller still.
 func tinySettings(t *testing.T, m baseline.Method) baseline.Settings {
@@ -106,11 +115,16 @@ func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
 // What is saved after a task and loaded into a fresh learner goes on bit for bit.
 func TestComparedResumeBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, m := range compared(false) {
-			t.Run(m.String(), func(t *testing.T) {
+		for k, m := range slices.Concat(compared(false), compared(false)) {
+			sampled := k >= len(compared(false))
+			t.Run(fmt.Sprintf("%v sampled=%v", m, sampled), func(t *testing.T) {
 				stream := tinyStream(t)
 				fresh := func() continual.Learner {
-					l, err := baseline.NewCompared(m, buildOf(t, e, m, stream))
+					b := buildOf(t, e, m, stream)
+					if sampled {
+						b = onSamples(b)
+					}
+					l, err := baseline.NewCompared(m, b)
 					require.NoError(t, err)
 					return l
 				}
@@ -158,10 +172,15 @@ func TestSupervisedResumeBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		stream := tinyStream(t)
 		tasks := shown(t, stream)
-		for _, m := range compared(true) {
-			t.Run(m.String(), func(t *testing.T) {
+		for k, m := range slices.Concat(compared(true), compared(true)) {
+			sampled := k >= len(compared(true))
+			t.Run(fmt.Sprintf("%v sampled=%v", m, sampled), func(t *testing.T) {
 				fresh := func() continual.Supervised {
-					l, err := baseline.NewSupervised(m, buildOf(t, e, m, stream))
+					b := buildOf(t, e, m, stream)
+					if sampled {
+						b = onSamples(b)
+					}
+					l, err := baseline.NewSupervised(m, b)
 					require.NoError(t, err)
 					return l
 				}

@@ -26,6 +26,7 @@ type CondensationSettings struct {
 	Encoders    int     `json:"encoders"`      // random encoders drawn for a task
 	Width       int     `json:"encoder_width"` // of the random encoders' output
 	FeatureRate float64 `json:"feature_rate"`  // Adam's learning rate for the condensed features; both references: 1e-3
+	WholeGraph  int     `json:"whole_graph"`   // the largest graph, in nodes, that is classified at once; 20,000; 0 is any
 }
 
 // condensedBudget is the references' budget for a stream, or 0.
@@ -49,6 +50,7 @@ func (s CondensationSettings) check(r *ranges) {
 	r.check(s.Encoders >= 1, "encoders", s.Encoders, "1 or more")
 	r.check(s.Width >= 1, "encoder_width", s.Width, "1 or more")
 	r.check(s.FeatureRate > 0 && s.FeatureRate < 1, "feature_rate", s.FeatureRate, "a value in (0, 1), such as 0.001")
+	checkWholeGraph(r, s.WholeGraph)
 }
 
 // condenser makes a few labelled nodes without edges that stand for a task's graph, by matching the class means of random
@@ -68,7 +70,7 @@ type condenser struct {
 }
 
 // realBlock bounds the memory that embeddings of real nodes take: they are up to 4,096 wide.
-const realBlock = 1 << 16
+const realBlock = 1 << 14
 
 // newCondenser prepares for tasks of which at most a share of the nodes takes part in the means.
 func newCondenser(b Build, s CondensationSettings, inner int, share float64) (*condenser, error) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/internal/seed"
 )
@@ -24,12 +24,13 @@ import (
 type DGISettings struct {
 	Out          int     `json:"out"`           // 512
 	LearningRate float64 `json:"learning_rate"` // of Adam, without decay; 0.001
-	Epochs       int     `json:"epochs"`        // full-batch steps per task at most; 10,000
-	Patience     int     `json:"patience"`      // steps without a loss below the best so far, after which a task ends; 20
+	Epochs       int     `json:"epochs"`        // per task at most: full-batch steps, or passes over a large graph; 10,000
+	Patience     int     `json:"patience"`      // epochs without a loss below the best so far, after which a task ends; 20
+	Sampling             // batches of 256, the paper's on Reddit, and 10 neighbours, those of its first hop there
 }
 
 func dgiDefaults(_ string, p Preset) Settings {
-	s := &DGISettings{Out: 512, LearningRate: 0.001, Epochs: 10_000, Patience: 20}
+	s := &DGISettings{Out: 512, LearningRate: 0.001, Epochs: 10_000, Patience: 20, Sampling: newSampling(256, 10)}
 	if p == FastPreset {
 		s.Epochs = 50
 	}
@@ -42,6 +43,7 @@ func (s *DGISettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Out >= 1, "out", s.Out, "1 or more")
 	r.check(s.Patience >= 1, "patience", s.Patience, "1 or more")
+	s.check(&r, 1)
 	return r.err()
 }
 
@@ -54,13 +56,16 @@ func (s *DGISettings) Validate() error {
 //	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
 //
 // A task ends when the loss has not fallen for so many steps, with the weights that had the lowest. X is what the dataset says: the
-// reference divides its rows by their sums. Departure: P is drawn without a bound on the size of the graph, which is encoded whole.
+// reference divides its rows by their sums.
+//
+// On a graph too large for a step, nodes, summary and P are those of a batch with sampled neighbours, as in the paper's inductive
+// form (§4.2), and the loss that ends a task is an epoch's mean, taken for that of the weights at its end.
 type dgi struct {
 	DGISettings
 	seed    uint64
 	net     *nn.Net
 	graphs  *nn.Graphs
-	embed   *engine.Func
+	layers  *nn.Layers
 	trainer *nn.Trainer
 }
 
@@ -89,36 +94,34 @@ func newDGI(b Build) (continual.Learner, error) {
 		return nil, err
 	}
 	var err1, err2 error
-	l.embed, err1 = l.net.Func("embed", func(in []*Node) []*Node {
-		nodes := nn.Take(in)
-		return []*Node{l.encode(nodes, l.project(nodes))}
-	})
+	l.layers, err1 = l.net.Layers("embed", dgiWeight, l.activate)
 	l.trainer, err2 = l.net.Trainer("dgi", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total"}, l.loss)
 	return l, errors.Join(err1, err2)
 }
 
-// project returns X·Θ.
-func (l *dgi) project(in nn.Nodes) *Node {
-	return in.Times(l.net.Node(in.FeaturesT.Graph(), dgiWeight))
-}
-
-// encode returns PReLU(Â·projected + b) [N, out]. Padded rows mean nothing.
-func (l *dgi) encode(in nn.Nodes, projected *Node) *Node {
-	g := projected.Graph()
-	h := Add(in.Hat.Apply(projected), InsertAxes(l.net.Node(g, dgiBias), 0))
+// activate returns PReLU(h + b). Padded rows mean nothing.
+func (l *dgi) activate(h *Node) *Node {
+	g := h.Graph()
+	h = Add(h, InsertAxes(l.net.Node(g, dgiBias), 0))
 	return Add(nn.ReLU(h), Mul(InsertAxes(l.net.Node(g, dgiSlope), 0), Min(h, ZerosLike(h))))
 }
 
-// loss takes a permutation and its inverse, and the graph.
+// loss takes a permutation and its inverse, and the graph, or two samples: one and the same, with the features permuted.
 func (l *dgi) loss(in []*Node) []*Node {
 	nodes := nn.Take(in[2:])
-	projected := l.project(nodes)
-	h := l.encode(nodes, projected)
-	corrupted := l.encode(nodes, permuted(projected, in[0], in[1])) // (PX)·Θ = P·(X·Θ): one product does for both
+	var h, corrupted *Node
+	if nodes.Sample != nil {
+		h, corrupted = l.layers.Forward(nodes), l.layers.Forward(nn.Take(in[:2]))
+	} else {
+		projected := nodes.Times(l.net.Node(nodes.Mask.Graph(), dgiWeight))
+		h = l.activate(nodes.Hat.Apply(projected))
+		corrupted = l.activate(nodes.Hat.Apply(permuted(projected, in[0], in[1]))) // (PX)·Θ = P·(X·Θ): one product does for both
+	}
 	count := ReduceAllSum(nodes.Mask)
 	summary := Sigmoid(Div(ReduceSum(Mul(h, nodes.Mask), 0), count))
-	weight := DivScalar(Div(nodes.Mask, count), 2)
-	return []*Node{Add(logisticLoss(l.discriminate(h, summary), weight), logisticLoss(l.discriminate(corrupted, summary), Neg(weight)))}
+	share := DivScalar(Div(nodes.Mask, count), 2)
+	real, made := logisticLoss(l.discriminate(h, summary), share), logisticLoss(l.discriminate(corrupted, summary), Neg(share))
+	return []*Node{Add(real, made)}
 }
 
 // discriminate returns D(h_i, s) [N, 1] for h [N, out] and s [out].
@@ -151,8 +154,8 @@ func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
 	return tensors.FromFlatDataAndDimensions(to, rows, 1), tensors.FromFlatDataAndDimensions(from, rows, 1)
 }
 
-// Learn trains encoder and discriminator on until the loss stops falling. The report's diagnostics are best_step, from 1, and
-// best_loss: those of the weights that are kept.
+// Learn trains encoder and discriminator on until the loss stops falling. The report's diagnostics are best_step, the epoch,
+// from 1, and best_loss: those of the weights that are kept.
 func (l *dgi) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if err := l.train(ctx, g, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
@@ -161,35 +164,75 @@ func (l *dgi) Learn(ctx context.Context, task int, g *datasets.Graph, observe fu
 	return report, nil
 }
 
-// train carries a plan out.
+// train carries a plan out, and leaves the weights of the lowest loss.
 func (l *dgi) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
-	in, err := l.graphs.Upload(g, nil)
-	if err != nil {
-		return err
-	}
-	defer in.Release()
 	best, err := newBestWeights(l.net, l.Patience)
 	if err != nil {
 		return err
 	}
-	p.After = func(step int, terms []float64) error { return best.after(step, terms[0]) }
-	p.Inputs = func(step int) (all, drawn []*tensors.Tensor, err error) {
-		order, inverse := corruption(g.NumNodes(), in.Rows, seed.Stream(l.seed, "corruption", p.Task, step))
-		drawn = []*tensors.Tensor{order, inverse}
-		return slices.Concat(drawn, in.Tensors()), drawn, nil
+	if l.samples(g) {
+		err = l.trainSampled(ctx, g, p, best)
+	} else {
+		err = l.trainWhole(ctx, g, p, best)
 	}
-	if err := l.trainer.Train(ctx, p); err != nil {
+	if err != nil {
 		return err
 	}
 	p.Report.Diagnostics = map[string]float64{"best_step": float64(best.step + 1), "best_loss": best.loss}
 	return l.net.Restore(best.weights)
 }
 
+func (l *dgi) trainWhole(ctx context.Context, g *datasets.Graph, p nn.Plan, best *bestWeights) error {
+	in, err := l.graphs.Upload(g, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	p.After = func(step int, terms []float64) error { return best.after(step, terms[0]) }
+	p.Inputs = func(step int) (all, drawn []*tensors.Tensor, err error) {
+		order, inverse := corruption(g.NumNodes(), in.Rows, seed.Stream(l.seed, "corruption", p.Task, step))
+		drawn = []*tensors.Tensor{order, inverse}
+		return slices.Concat(drawn, in.Tensors()), drawn, nil
+	}
+	return l.trainer.Train(ctx, p)
+}
+
+func (l *dgi) trainSampled(ctx context.Context, g *datasets.Graph, p nn.Plan, best *bestWeights) error {
+	samples, err := l.graphs.Samples(g, encoder.GCN, l.FanOut)
+	if err != nil {
+		return err
+	}
+	deal, sum := l.deal(g.NumNodes(), l.seed, p.Task), 0.0
+	p.After = func(step int, terms []float64) (err error) {
+		sum += terms[0]
+		if (step+1)%deal.PerEpoch() > 0 {
+			return nil
+		}
+		mean := sum / float64(deal.PerEpoch())
+		sum = 0
+		if best.current, err = l.net.Snapshot(); err != nil {
+			return err
+		}
+		return best.after(step/deal.PerEpoch(), mean)
+	}
+	return l.trainer.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (all, drawn []*tensors.Tensor, err error) {
+		rng := seed.Stream(l.seed, "corruption", p.Task, step)
+		n := samples.Draw(batch, rng)
+		corrupted, err := samples.Inputs(n.Shuffled(rng))
+		if err != nil {
+			return nil, nil, err
+		}
+		clean, err := samples.Inputs(n)
+		all = slices.Concat(corrupted, clean)
+		return all, all, err
+	}))
+}
+
 // bestWeights remembers the weights of a net that had the lowest loss of a training.
 type bestWeights struct {
 	net      *nn.Net
-	patience int                  // steps without a lower loss, after which the training ends
-	current  map[string][]float32 // the weights that the next step begins with
+	patience int                  // epochs without a lower loss, after which the training ends
+	current  map[string][]float32 // the weights that the next loss is that of
 	weights  map[string][]float32 // those of the lowest loss
 	loss     float64
 	step     int
@@ -200,7 +243,8 @@ func newBestWeights(net *nn.Net, patience int) (*bestWeights, error) {
 	return &bestWeights{net: net, patience: patience, current: current, loss: math.Inf(1)}, err
 }
 
-// after sees the loss of each step. A step's loss is that of the weights which it began with, before the optimiser moved them.
+// after sees the loss of each epoch, which is that of the current weights: on a whole graph an epoch is a step, and its loss that of
+// the weights which it began with, before the optimiser moved them.
 func (b *bestWeights) after(step int, loss float64) (err error) {
 	if loss < b.loss {
 		b.loss, b.step, b.weights = loss, step, b.current
@@ -213,7 +257,7 @@ func (b *bestWeights) after(step int, loss float64) (err error) {
 
 // Embed returns H.
 func (l *dgi) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
-	e, err := embedWhole(ctx, l.graphs, l.embed, g)
+	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
 	if err != nil {
 		return nil, fmt.Errorf("baseline: dgi: %w", err)
 	}

@@ -48,16 +48,18 @@ type ERGNNSettings struct {
 	Hidden       int           `json:"hidden"`        // 256
 	LearningRate float64       `json:"learning_rate"` // of Adam; 0.005
 	L2           float64       `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int           `json:"epochs"`        // full-batch steps per task; 200
+	Epochs       int           `json:"epochs"`        // per task: full-batch steps, or passes over a large graph's labels; 200
 	Balanced     bool          `json:"balanced"`      // every class counts alike in the loss; true
 	Budget       int           `json:"budget"`        // nodes kept of each class; CGLB chooses 100 or 1000 on valid
 	Selection    NodeSelection `json:"selection"`     // of the nodes kept; cm
 	Distance     float64       `json:"distance"`      // within which a node is near by, for cm; 0.5
+	Sampling                   // of a task and the buffer; as joint's
 }
 
 // ergnnDefaults keeps 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000 elsewhere.
 func ergnnDefaults(dataset string, p Preset) Settings {
-	s := &ERGNNSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Budget: 100, Distance: 0.5}
+	s := &ERGNNSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Budget: 100, Distance: 0.5,
+		Sampling: newSampling(2000, 25, 10)}
 	switch {
 	case p == FastPreset:
 		s.Epochs = 50
@@ -73,6 +75,7 @@ func (s *ERGNNSettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
 	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	s.check(&r, 2)
 	r.check(s.Budget >= 1, "budget", s.Budget, "1 or more")
 	r.check(s.Selection >= CoverageMaximization && s.Selection <= MeanFeature, "selection", s.Selection, "cm or mf")
 	r.check(s.Distance > 0, "distance", s.Distance, "a value above 0, such as 0.5")
@@ -92,7 +95,8 @@ func (s *ERGNNSettings) Validate() error {
 // Departures from CGLB's code: what coverage maximisation samples of a large class is drawn without replacement, and the nodes
 // it ranks are those it keeps, where CGLB mistakes their ranks for ids; equals keep their order; mean feature keeps the nodes
 // nearest to the mean, as the paper has it, where CGLB keeps those least like it; β counts the task's own nodes from its first
-// step, not from its second. The network is that of joint, Adam starts afresh with every task, and graphs are whole.
+// step, not from its second. The network is that of joint, Adam starts afresh with every task, and graphs
+// are whole up to a bound, beyond which a batch is drawn from the task and the buffer together.
 type ergnn struct {
 	ERGNNSettings
 	classes, seen int
@@ -107,7 +111,7 @@ func newERGNN(b Build) (continual.Supervised, error) {
 	l := &ergnn{ERGNNSettings: *b.Settings.(*ERGNNSettings), classes: b.Stream.Classes, seed: b.Seed}
 	l.graphs = nn.NewGraphs(b.Stream.Features, replayedSizes(b.Stream, l.Budget))
 	for _, s := range continual.Settings() {
-		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
+		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
 			return nil, err
 		}
@@ -157,6 +161,9 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) erro
 		return err
 	}
 	p.Report.Nodes = g.NumNodes()
+	if l.samples(g) {
+		return l.trainSampled(ctx, t, g, p)
+	}
 	in, err := l.graphs.Upload(g, nil)
 	if err != nil {
 		return err
@@ -170,6 +177,29 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) erro
 		p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
 		err := l.trainers[s].Train(ctx, p)
 		nn.Release(labels.tensors()...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trainSampled is train for a graph too large for a step.
+func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *datasets.Graph, p nn.Plan) error {
+	kept := func(rows []labelled) []*tensors.Tensor {
+		replay := make([]float32, len(rows))
+		for i, r := range rows {
+			if r.row >= t.Graph.NumNodes() {
+				replay[i] = 1
+			}
+		}
+		return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(replay, len(rows), 1)}
+	}
+	for _, s := range continual.Settings() {
+		p, err := l.networks[s].sampledPlan(l.Sampling, p, l.Epochs, g, l.rows(t, s), l.seed, s, kept)
+		if err == nil {
+			err = l.trainers[s].Train(ctx, p)
+		}
 		if err != nil {
 			return err
 		}
@@ -245,10 +275,7 @@ func shareWeight(rows []labelled, sum float64) []labelled {
 
 // Logits scores nodes by the network of the setting.
 func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return l.networks[s].scores(g, l.seen)
+	return l.networks[s].scores(ctx, g, l.seen)
 }
 
 // Save writes the networks and the buffer.

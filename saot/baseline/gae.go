@@ -15,9 +15,10 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/saot/view"
 )
 
 // GAESettings are those of the graph auto-encoder.
@@ -25,9 +26,10 @@ type GAESettings struct {
 	Hidden       int     `json:"hidden"`        // the original's 32 is too narrow for streams of many classes; 512, as G-BT's
 	Out          int     `json:"out"`           // original: 16; 256, as G-BT's
 	LearningRate float64 `json:"learning_rate"` // of Adam; 0.001, see gaeDefaults; original, for its narrow layers: 0.01
-	Epochs       int     `json:"epochs"`        // full-batch steps per task; original: 200
+	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph; original: 200
 	DenseNodes   int     `json:"dense_nodes"`   // the largest graph of which all pairs of nodes are decoded; 5,000
 	Pairs        int     `json:"pairs"`         // of larger ones: edges drawn for each node and step, and as many non-edges; 8
+	Sampling             // half of a batch of 2,048 are the ends of drawn edges; 10 neighbours a layer
 }
 
 // gaeDefaults have a tenth of the original's learning rate. A step of Adam is of one size for every weight, so that it moves the
@@ -35,7 +37,8 @@ type GAESettings struct {
 // Cora-ML in few directions (effective rank 2.5 of 256; 7 at 0.001), and the loss stays higher for good: 0.42 after 200 steps, and
 // 0.38 at 0.001.
 func gaeDefaults(_ string, p Preset) Settings {
-	s := &GAESettings{Hidden: 512, Out: 256, LearningRate: 0.001, Epochs: 200, DenseNodes: 5_000, Pairs: 8}
+	s := &GAESettings{Hidden: 512, Out: 256, LearningRate: 0.001, Epochs: 200, DenseNodes: 5_000, Pairs: 8,
+		Sampling: newSampling(2048, 10)}
 	if p == FastPreset {
 		s.Epochs = 50
 	}
@@ -50,6 +53,8 @@ func (s *GAESettings) Validate() error {
 	r.check(s.Out >= 1, "out", s.Out, "1 or more")
 	r.check(s.DenseNodes >= 0, "dense_nodes", s.DenseNodes, "0 or more")
 	r.check(s.Pairs >= 1, "pairs", s.Pairs, "1 or more")
+	r.check(s.Batch >= 4, "batch", s.Batch, "4 or more")
+	s.check(&r, 2)
 	return r.err()
 }
 
@@ -63,13 +68,14 @@ func (s *GAESettings) Validate() error {
 // it, see drawPairs.
 //
 // Departures: wider layers, as the settings say; in large graphs the edges and non-edges are drawn node by node, of the same mean.
-// A directed graph is reconstructed without its directions, which an inner product cannot tell.
+// Of a graph too large for a step, batches are decoded, see batchPairs. A directed graph is reconstructed without its directions,
+// which an inner product cannot tell.
 type gae struct {
 	GAESettings
 	seed           uint64
 	net            *nn.Net
 	graphs         *nn.Graphs
-	embed          *engine.Func
+	layers         *nn.Layers
 	dense, sampled *nn.Trainer
 }
 
@@ -84,20 +90,18 @@ func newGAE(b Build) (continual.Learner, error) {
 	}
 	adam := nn.Optimizer{LearningRate: l.LearningRate}
 	var err1, err2, err3 error
-	l.embed, err1 = l.net.Func("embed", func(in []*Node) []*Node { return []*Node{l.encode(nn.Take(in))} })
+	l.layers, err1 = l.net.Layers("embed", weightName(1), func(h *Node) *Node {
+		return MatMul(nn.ReLU(h), l.net.Node(h.Graph(), weightName(2)))
+	}, nil)
 	l.dense, err2 = l.net.Trainer("gae on all pairs", adam, []string{"total"}, l.denseLoss)
 	l.sampled, err3 = l.net.Trainer("gae on sampled pairs", adam, []string{"total"}, l.sampledLoss)
 	return l, errors.Join(err1, err2, err3)
 }
 
-// encode returns Z [N, out]. Padded rows are zeros.
-func (l *gae) encode(in nn.Nodes) *Node {
-	g := in.FeaturesT.Graph()
-	h := nn.ReLU(in.Hat.Apply(in.Times(l.net.Node(g, weightName(1)))))
-	return in.Hat.Apply(MatMul(h, l.net.Node(g, weightName(2))))
-}
+// encode returns Z [N, out]. Padded rows of a whole graph are zeros.
+func (l *gae) encode(in nn.Nodes) *Node { return l.layers.Forward(in) }
 
-// denseLoss takes the weights [N, N] of densePairs, and the graph. O(N²·out) time.
+// denseLoss takes the weights [N, N] of densePairs or batchPairs, and the graph or the sample. O(N²·out) time.
 func (l *gae) denseLoss(in []*Node) []*Node {
 	z := l.encode(nn.Take(in[1:]))
 	scores := Dot(z, z).General([]int{1}, nil, []int{1}, nil)
@@ -190,6 +194,55 @@ func drawPairs(a *datasets.Adjacency, k, rows int, rng *rand.Rand) (partners, we
 	return tensors.FromFlatDataAndDimensions(index, 2*k, rows, 1), tensors.FromFlatDataAndDimensions(weight, rows, 2*k)
 }
 
+// batchPairs draws nodes of a batch and the signed weights of all pairs of them, which make the weighted sum an unbiased estimate of
+// the loss that drawPairs estimates: the nodes of a pool, drawn at random from all, whose non-edges stand for all non-edges, and the
+// ends of edges drawn at random, which stand for all edges. The batch is filled up with any nodes.
+//
+// Shapes: nodes of so many as size, without repetition; weights [size, size].
+func batchPairs(a *datasets.Adjacency, pool []int32, size int, rng *rand.Rand) (nodes []int32, weights *tensors.Tensor) {
+	weight, at := make([]float32, size*size), make(map[int32]int, size)
+	position := func(v int32) int {
+		if _, ok := at[v]; !ok {
+			at[v], nodes = len(nodes), append(nodes, v)
+		}
+		return at[v]
+	}
+	for _, v := range pool {
+		position(v)
+	}
+	near := view.Filter{}.Induced(a, pool)
+	n, k := float64(a.NumNodes()), float64(len(pool))
+	off := float32(-n * (n - 1) / (k * (k - 1)) / (n*(n-1) - float64(len(a.Neighbors)))) // a pair is in the pool that often
+	for i := range pool {
+		row := weight[i*size : i*size+len(pool)]
+		for j := range row {
+			row[j] = off
+		}
+		row[i] = 0
+		for _, j := range near.Neighborhood(i) {
+			row[j] = 0
+		}
+	}
+	if edges := (size - len(pool)) / 2; len(a.Neighbors) > 0 {
+		for range edges {
+			u, v := drawEdge(a, rng)
+			i, j := position(u), position(v)
+			weight[i*size+j] += 1 / float32(edges) // an edge within the pool has the weight 0 so far
+		}
+	}
+	for len(nodes) < size {
+		position(int32(rng.IntN(a.NumNodes())))
+	}
+	return nodes, tensors.FromFlatDataAndDimensions(weight, size, size)
+}
+
+// drawEdge draws one of the adjacency's entries.
+func drawEdge(a *datasets.Adjacency, rng *rand.Rand) (u, v int32) {
+	k := rng.Int64N(int64(len(a.Neighbors)))
+	row := sort.Search(a.NumNodes(), func(i int) bool { return a.Offsets[i+1] > k })
+	return int32(row), a.Neighbors[k]
+}
+
 // distinct draws min(k, n) different numbers below n (Floyd's algorithm: Bentley and Floyd 1987). O(k²) time.
 func distinct(k, n int, rng *rand.Rand) []int {
 	k = min(k, n)
@@ -220,12 +273,15 @@ func (l *gae) Learn(ctx context.Context, task int, g *datasets.Graph, observe fu
 
 // train carries a plan out, on all pairs of nodes or on drawn ones.
 func (l *gae) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+	a := g.Adjacency.Undirected()
+	if l.samples(g) {
+		return l.trainSampled(ctx, g, &a, p)
+	}
 	in, err := l.graphs.Upload(g, nil)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	a := g.Adjacency.Undirected()
 	if g.NumNodes() <= l.DenseNodes {
 		weights := densePairs(&a, in.Rows)
 		defer nn.Release(weights)
@@ -241,26 +297,35 @@ func (l *gae) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
 	return l.sampled.Train(ctx, p)
 }
 
+// trainSampled carries a plan out on a graph too large for a step.
+func (l *gae) trainSampled(ctx context.Context, g *datasets.Graph, a *datasets.Adjacency, p nn.Plan) error {
+	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
+	if err != nil {
+		return err
+	}
+	deal := l.deal(g.NumNodes(), l.seed, p.Task)
+	return l.dense.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
+		rng := seed.Stream(l.seed, "pairs", p.Task, step)
+		nodes, weights := batchPairs(a, batch[:(len(batch)+1)/2], len(batch), rng)
+		in, err = samples.Inputs(samples.Draw(nodes, rng))
+		in = append([]*tensors.Tensor{weights}, in...)
+		return in, in, err
+	}))
+}
+
 // Embed returns Z.
 func (l *gae) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
-	e, err := embedWhole(ctx, l.graphs, l.embed, g)
+	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
 	if err != nil {
 		return nil, fmt.Errorf("baseline: gae: %w", err)
 	}
 	return e, nil
 }
 
-// embedWhole runs a function of a graph that returns a row for each node.
-func embedWhole(ctx context.Context, graphs *nn.Graphs, f *engine.Func, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	in, err := graphs.Upload(g, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Release()
-	data, cols, err := nn.Rows(f, in)
+// embedding returns the output of a network for all nodes of a graph, layer by layer if the graph is a large one.
+func embedding(ctx context.Context, layers *nn.Layers, graphs *nn.Graphs, g *datasets.Graph,
+	large bool) (*continual.Embedding, error) {
+	data, cols, err := layers.Rows(ctx, graphs, g, !large)
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: data}, err
 }
 

@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 
@@ -24,15 +25,17 @@ type GBTSettings struct {
 	Out          int     `json:"out"`           // reference: 256
 	LearningRate float64 `json:"learning_rate"` // the peak; TRACE's stream value: 3e-4
 	Decay        float64 `json:"decay"`         // of AdamW; reference: 1e-5
-	Epochs       int     `json:"epochs"`        // full-batch steps per task; TRACE: 300
-	WarmUp       int     `json:"warm_up"`       // steps up to the peak; TRACE: 20
+	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph; TRACE: 300
+	WarmUp       int     `json:"warm_up"`       // epochs up to the peak; TRACE: 20
 	FeatureMask  float64 `json:"feature_mask"`  // p_x; TRACE: 0.1
 	EdgeDrop     float64 `json:"edge_drop"`     // p_e; TRACE: 0.2
 	Momentum     float64 `json:"momentum"`      // of BatchNorm's running averages; reference: 0.01
+	Sampling             // batches of 512, the reference's on Products, and 10 neighbours a layer, TRACE's
 }
 
 func gbtDefaults(_ string, p Preset) Settings {
-	s := &GBTSettings{Hidden: 512, Out: 256, LearningRate: 3e-4, Decay: 1e-5, Epochs: 300, WarmUp: 20, FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01}
+	s := &GBTSettings{Hidden: 512, Out: 256, LearningRate: 3e-4, Decay: 1e-5, Epochs: 300, WarmUp: 20, FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01,
+		Sampling: newSampling(512, 10)}
 	if p == FastPreset {
 		s.Epochs, s.WarmUp, s.LearningRate, s.Momentum = 30, 3, 1e-3, 0.1
 	}
@@ -45,23 +48,25 @@ func (s *GBTSettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Decay >= 0, "decay", s.Decay, "0 or more")
 	r.check(s.WarmUp >= 0 && s.WarmUp <= s.Epochs, "warm_up", s.WarmUp, "0 to epochs")
+	s.check(&r, 2)
 	r.bad = append(r.bad, view.Config{EdgeDrop: s.EdgeDrop, FeatureMask: s.FeatureMask}.Validate(), s.encoder().Validate())
 	return r.err()
 }
 
 func (s *GBTSettings) encoder() encoder.Config {
-	return encoder.Config{Hidden: s.Hidden, Out: s.Out, Momentum: s.Momentum}
+	return encoder.Config{Hidden: s.Hidden, Out: s.Out, Momentum: s.Momentum,
+		WholeGraph: s.WholeGraph, SampleFanOut: perLayer(s.FanOut, 2)}
 }
 
 // gbt is Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022), one task after the other, with nothing against forgetting:
 // the encoder goes on where the last task left it. The loss is saot.BarlowTwinsLoss (its Eqs. 1 and 2) between two views of the
-// whole graph. Departures: the number of masked columns is fixed at its mean (see package view), and PReLU's slope is decayed
-// like everything else.
+// whole graph, or of sampled neighbourhoods of a batch of a large one's nodes, as the reference has it there. Departures: the number
+// of masked columns is fixed at its mean (see package view), and PReLU's slope is decayed like everything else.
 type gbt struct {
 	GBTSettings
-	seed    uint64
-	encoder *encoder.Encoder
-	trainer *nn.Trainer
+	seed           uint64
+	encoder        *encoder.Encoder
+	whole, sampled *nn.Trainer
 }
 
 func newGBT(b Build) (continual.Learner, error) {
@@ -72,8 +77,10 @@ func newGBT(b Build) (continual.Learner, error) {
 		return nil, err
 	}
 	o := nn.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
-	l.trainer, err = nn.NewTrainer(b.Engine, l.encoder.Store(), "gbt", o, []string{"total"}, l.loss)
-	return l, err
+	var err1, err2 error
+	l.whole, err1 = nn.NewTrainer(b.Engine, l.encoder.Store(), "gbt", o, []string{"total"}, l.loss)
+	l.sampled, err2 = nn.NewTrainer(b.Engine, l.encoder.Store(), "gbt on samples", o, []string{"total"}, l.sampledLoss)
+	return l, errors.Join(err1, err2)
 }
 
 // loss takes the masked columns of both views, unless there are none, Xᵀ, mask, and Â of both views.
@@ -97,41 +104,69 @@ func (l *gbt) loss(in []*Node) []*Node {
 	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], mask)}
 }
 
+// sampledLoss takes what viewSampler draws.
+func (l *gbt) sampledLoss(in []*Node) []*Node {
+	scope, c := l.encoder.Store().Scope(encoder.Scope), l.encoder.Config
+	views, _ := takeSampledViews(c, l.view().MaskedColumns(l.encoder.Features) > 0, in)
+	var z [2]*Node
+	for i := range z {
+		z[i] = c.EncodeSample(scope, views[i], encoder.Training)
+	}
+	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], OnesLike(Slice(z[0], AxisRange(), AxisRange(0, 1))))}
+}
+
 func (l *gbt) view() view.Config {
 	return view.Config{EdgeDrop: l.EdgeDrop, FeatureMask: l.FeatureMask}
 }
 
 // Learn trains the encoder on.
 func (l *gbt) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
-	b, err := l.encoder.Batch(g)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: gbt: task %d: %w", task+1, err)
-	}
-	defer b.Finalize()
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	err = l.trainer.Train(ctx, nn.Plan{
-		Task: task, Steps: l.Epochs, Rate: nn.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs), Report: report, Seen: observe,
-		Inputs: func(step int) (in, release []*tensors.Tensor, err error) {
-			v1, v2 := view.Pair(g, l.view(), seed.Stream(l.seed, "augment", task, step))
-			var operators []*tensors.Tensor
-			for _, v := range []view.View{v1, v2} {
-				if len(v.Masked) > 0 {
-					release = append(release, tensors.FromFlatDataAndDimensions(v.Masked, len(v.Masked)))
-				}
-				op, err := l.encoder.Config.NewOperator(&v.Adjacency, b.Size)
-				if err != nil {
-					return nil, release, err
-				}
-				operators = append(operators, op.Tensors()...)
-			}
-			in = append(append(append(in, release...), b.FeaturesT, b.Mask), operators...)
-			return in, append(release, operators...), nil
-		},
-	})
-	if err != nil {
+	train := l.train
+	if l.samples(g) {
+		train = l.trainSampled
+	}
+	if err := train(ctx, g, nn.Plan{Task: task, Report: report, Seen: observe}); err != nil {
 		return nil, fmt.Errorf("baseline: gbt: task %d: %w", task+1, err)
 	}
 	return report, nil
+}
+
+// train carries a plan out on a whole graph.
+func (l *gbt) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+	b, err := l.encoder.Batch(g)
+	if err != nil {
+		return err
+	}
+	defer b.Finalize()
+	p.Steps, p.Rate = l.Epochs, nn.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs)
+	p.Inputs = func(step int) (in, release []*tensors.Tensor, err error) {
+		v1, v2 := view.Pair(g, l.view(), seed.Stream(l.seed, "augment", p.Task, step))
+		var operators []*tensors.Tensor
+		for _, v := range []view.View{v1, v2} {
+			if len(v.Masked) > 0 {
+				release = append(release, tensors.FromFlatDataAndDimensions(v.Masked, len(v.Masked)))
+			}
+			op, err := l.encoder.Config.NewOperator(&v.Adjacency, b.Size)
+			if err != nil {
+				return nil, release, err
+			}
+			operators = append(operators, op.Tensors()...)
+		}
+		in = append(append(append(in, release...), b.FeaturesT, b.Mask), operators...)
+		return in, append(release, operators...), nil
+	}
+	return l.whole.Train(ctx, p)
+}
+
+// trainSampled carries a plan out on a graph too large for a step.
+func (l *gbt) trainSampled(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+	views, deal := newViewSampler(l.encoder.Config, l.view(), g), l.deal(g.NumNodes(), l.seed, p.Task)
+	p.Rate = nn.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
+	return l.sampled.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
+		in, err = views.draw(batch, seed.Stream(l.seed, "augment", p.Task, step))
+		return in, in, err
+	}))
 }
 
 // Embed returns the encoder's embeddings.

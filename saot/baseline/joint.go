@@ -22,12 +22,13 @@ type JointSettings struct {
 	Hidden       int     `json:"hidden"`        // 256
 	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
 	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int     `json:"epochs"`        // full-batch steps after each task; 200
+	Epochs       int     `json:"epochs"`        // after each task: full-batch steps, or passes over a large graph's labels; 200
 	Balanced     bool    `json:"balanced"`      // every class counts alike in the loss; true
+	Sampling             // of the tasks seen together; CGLB's batches of 2,000, with 25 neighbours and 10 of each
 }
 
 func jointDefaults(_ string, p Preset) Settings {
-	s := &JointSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true}
+	s := &JointSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Sampling: newSampling(2000, 25, 10)}
 	if p == FastPreset {
 		s.Epochs = 50
 	}
@@ -40,6 +41,7 @@ func (s *JointSettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
 	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	s.check(&r, 2)
 	return r.err()
 }
 
@@ -49,7 +51,7 @@ func (s *JointSettings) Validate() error {
 //	L = Σ_{τ≤t} Σ_{i∈train_τ} w_i · CE(softmax(logits_i), y_i),
 //
 // with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each. Departures from
-// CGLB: whole graphs in place of batches of 2,000 with sampled neighbours, and Kipf and Welling's normalised propagation with
+// CGLB: whole graphs up to a bound, where it has batches of 2,000 with sampled neighbours, and Kipf and Welling's normalised propagation with
 // a bias in place of an unnormalised sum.
 type joint struct {
 	JointSettings
@@ -64,7 +66,7 @@ func newJoint(b Build) (continual.Supervised, error) {
 	l := &joint{JointSettings: *b.Settings.(*JointSettings), classes: b.Stream.Classes, seed: b.Seed}
 	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, unions(b.Stream.Sizes))
 	for _, s := range continual.Settings() {
-		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
+		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
 			return nil, err
 		}
@@ -122,11 +124,6 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *d
 	if err := c.redraw(seed.Stream(l.seed, "weights", s, task)); err != nil {
 		return err
 	}
-	in, err := c.graphs.Upload(all, nil)
-	if err != nil {
-		return err
-	}
-	defer in.Release()
 	var rows []labelled
 	offset := 0
 	for _, t := range l.tasks {
@@ -136,21 +133,31 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *d
 	if l.Balanced {
 		balance(rows)
 	}
+	p := nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
+	if l.samples(all) {
+		p, err := c.sampledPlan(l.Sampling, p, l.Epochs, all, rows, l.seed, s, nil)
+		if err != nil {
+			return err
+		}
+		return l.trainers[s].Train(ctx, p)
+	}
+	in, err := c.graphs.Upload(all, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
 	labels := newSupervision(rows, in.Rows, l.classes)
 	defer nn.Release(labels.tensors()...)
 	inputs := slices.Concat(labels.tensors(), in.Tensors())
-	return l.trainers[s].Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe,
-		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+	return l.trainers[s].Train(ctx, p)
 }
 
 func (l *joint) seen() int { return l.tasks[len(l.tasks)-1].End }
 
 // Logits scores nodes by the network of the setting.
 func (l *joint) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return l.networks[s].scores(g, l.seen())
+	return l.networks[s].scores(ctx, g, l.seen())
 }
 
 // Save writes the networks and all tasks.

@@ -74,8 +74,14 @@ func (l lorentz) squaredDistances(x, y *Node) *Node {
 // Shapes: x [N, d] points, target and source [N, 1] the attention scores (see encoder.Propagation.Attend); returns points [N, d].
 // Gradients flow to x, the scores and k.
 func (l lorentz) centroid(near encoder.Propagation, x, target, source *Node) *Node {
-	rows := InsertAxes(Concatenate([]*Node{l.factor(x), x}, -1), 1)
-	sums := Squeeze(near.Attend(rows, target, source), 1)
+	return l.centre(Squeeze(near.Attend(InsertAxes(l.weighable(x), 1), target, source), 1))
+}
+
+// weighable returns points with γ first, [N, 1+d], of which centroids are weighted sums.
+func (l lorentz) weighable(x *Node) *Node { return Concatenate([]*Node{l.factor(x), x}, -1) }
+
+// centre returns the points [N, d] for such sums.
+func (l lorentz) centre(sums *Node) *Node {
 	time, space := SliceAxis(sums, -1, AxisRange(0, 1)), SliceAxis(sums, -1, AxisRange(1))
 	square := Sub(Square(time), l.bend(space))
 	return Div(space, Sqrt(Max(square, OnesLike(square))))

@@ -16,7 +16,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/internal/seed"
 )
@@ -26,12 +25,13 @@ type PretextSettings struct {
 	Hidden       int     `json:"hidden"`        // width of the embedding; 512 as SAOT's hidden layer (reference: 16)
 	LearningRate float64 `json:"learning_rate"` // of Adam; reference: 0.008 on Cora, 0.01 on Citeseer and PubMed
 	L2           float64 `json:"l2"`            // coupled weight decay; reference: 8e-5 on Cora, 5e-4 on the others
-	Epochs       int     `json:"epochs"`        // full-batch steps per task; reference: at most 1000, for completion 500
+	Epochs       int     `json:"epochs"`        // per task: steps on a whole graph or passes over a larger one; reference: 1000, for completion 500
 	Dropout      float64 `json:"dropout"`       // share of the hidden layer dropped in training; reference: 0.5
+	Sampling             // batches of 2,048 and 10 neighbours a layer; the reference has whole graphs alone
 }
 
 func pretextDefaults(dataset string, epochs int, p Preset) PretextSettings {
-	s := PretextSettings{Hidden: 512, LearningRate: 0.01, L2: 5e-4, Epochs: epochs, Dropout: 0.5}
+	s := PretextSettings{Hidden: 512, LearningRate: 0.01, L2: 5e-4, Epochs: epochs, Dropout: 0.5, Sampling: newSampling(2048, 10)}
 	if strings.HasPrefix(dataset, "cora") {
 		s.LearningRate, s.L2 = 0.008, 8e-5
 	}
@@ -47,6 +47,7 @@ func (s *PretextSettings) validate(method string) ranges {
 	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
 	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
 	r.check(s.Dropout >= 0 && s.Dropout < 1, "dropout", s.Dropout, "a value in [0, 1)")
+	s.check(&r, 2)
 	return r
 }
 
@@ -62,7 +63,8 @@ func (s *PretextSettings) validate(method string) ranges {
 //
 // W goes on from task to task; Θ is drawn anew, as the targets of two tasks have nothing to do with each other. Departures: the
 // reference trains beside a labelled loss, whose validation also ends the training early: here all epochs are taken. It also
-// divides the rows of X by their sums, which is left to the stream.
+// divides the rows of X by their sums, which is left to the stream. On a graph too large for a step, the loss is the mean over a
+// batch of nodes with sampled neighbourhoods; what is to be predicted is still made of the whole graph.
 type pretext struct {
 	PretextSettings
 	puzzle
@@ -71,23 +73,27 @@ type pretext struct {
 	net     *nn.Net
 	graphs  *nn.Graphs
 	trainer *nn.Trainer
-	embed   *engine.Func
+	layers  *nn.Layers // to the embedding
 }
 
 // puzzle is a task that a graph sets itself.
 type puzzle interface {
 	// width is that of the head.
 	width() int
-	// targets makes what the loss and propagate read of a graph, in a fixed number of tensors for rows of nodes, padding included,
-	// and figures for the report.
-	targets(ctx context.Context, g *datasets.Graph, rows int, rng *rand.Rand) ([]*tensors.Tensor, map[string]float64, error)
+	// solve makes what is to be predicted of a graph, and figures for the report. The solution lays out what the loss and propagate
+	// read for some nodes, as rows with padding after them, in a fixed number of tensors.
+	solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand) (solution, map[string]float64, error)
 	// inputs is the number of these tensors.
 	inputs() int
-	// propagate returns Ã·h. Shapes: h [N, d]; returns [N, d].
+	// loops reports whether a node itself has a share in its row of Ã·h; Ã is Â if it has.
+	loops() bool
+	// propagate returns Ã·h of a whole graph. Shapes: h [N, d]; returns [N, d].
 	propagate(targets []*Node, hat encoder.Propagation, h *Node) *Node
 	// loss returns a scalar for predictions [N, width].
 	loss(prediction *Node, targets []*Node) *Node
 }
+
+type solution func(nodes []int32, rows int) []*tensors.Tensor
 
 // Names of the variables.
 const (
@@ -103,10 +109,7 @@ func newPretext(b Build, name string, s PretextSettings, p puzzle) (*pretext, er
 	if err != nil {
 		return nil, err
 	}
-	l.embed, err = l.net.Func(name+" embed", func(in []*Node) []*Node {
-		n := nn.Take(in)
-		return []*Node{l.hidden(n, n.Hat.Apply)}
-	})
+	l.layers, err = l.net.Layers(name+" embed", pretextWeight, nn.ReLU)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +125,27 @@ func linear(in, out int, rng *rand.Rand) *tensors.Tensor {
 	return nn.Uniform(1/math.Sqrt(float64(in)), rng, in, out)
 }
 
-// hidden returns H [N, hidden].
+// hidden returns H [N, hidden] of a whole graph.
 func (l *pretext) hidden(n nn.Nodes, propagate func(h *Node) *Node) *Node {
 	return nn.ReLU(propagate(n.Times(l.net.Node(n.Mask.Graph(), pretextWeight))))
 }
 
 // predict returns the head's predictions [N, width]. Inputs are the puzzle's targets, the factors of dropout [N, hidden] and the
-// graph.
+// graph or the sample, in which N is what H has rows.
 func (l *pretext) predict(in []*Node) *Node {
 	targets, dropout, n := in[:l.inputs()], in[l.inputs()], nn.Take(in[l.inputs()+1:])
 	propagate := func(h *Node) *Node { return l.propagate(targets, n.Hat, h) }
-	h := Mul(l.hidden(n, propagate), dropout)
+	var h *Node
+	if n.Sample != nil { // its Â is Ã: see sample
+		h = l.layers.Forward(n)
+		propagate = n.Propagation(2).Apply
+		if !l.loops() {
+			propagate = n.Propagation(2).ApplyNeighbors
+		}
+	} else {
+		h = l.hidden(n, propagate)
+	}
+	h = Mul(h, dropout)
 	return propagate(MatMul(h, l.net.Node(h.Graph(), pretextHead))) // (Ã·H)·Θ, of which the narrower product goes first
 }
 
@@ -149,22 +162,55 @@ func (l *pretext) train(ctx context.Context, g *datasets.Graph, report *continua
 	if err := l.newHead(report.Task); err != nil {
 		return err
 	}
+	find, figures, err := l.solve(ctx, g, seed.Stream(l.seed, "targets", report.Task))
+	if err != nil {
+		return err
+	}
+	report.Diagnostics = figures
+	p := nn.Plan{Task: report.Task, Steps: l.Epochs, Report: report, Seen: observe}
+	if l.samples(g) {
+		return l.trainSampled(ctx, g, find, p)
+	}
 	in, err := l.graphs.Upload(g, nil)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	targets, figures, err := l.targets(ctx, g, in.Rows, seed.Stream(l.seed, "targets", report.Task))
+	targets := find(consecutive(g.NumNodes()), in.Rows)
 	defer nn.Release(targets...)
+	p.Inputs = func(step int) ([]*tensors.Tensor, []*tensors.Tensor, error) {
+		kept := dropoutMask(g.NumNodes(), in.Rows, l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", p.Task, step))
+		return slices.Concat(targets, []*tensors.Tensor{kept}, in.Tensors()), []*tensors.Tensor{kept}, nil
+	}
+	return l.trainer.Train(ctx, p)
+}
+
+// trainSampled carries a plan out on a graph too large for a step.
+func (l *pretext) trainSampled(ctx context.Context, g *datasets.Graph, find solution, p nn.Plan) error {
+	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
 	if err != nil {
 		return err
 	}
-	report.Diagnostics = figures
-	return l.trainer.Train(ctx, nn.Plan{Task: report.Task, Steps: l.Epochs, Report: report, Seen: observe,
-		Inputs: func(step int) ([]*tensors.Tensor, []*tensors.Tensor, error) {
-			kept := dropoutMask(g.NumNodes(), in.Rows, l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", report.Task, step))
-			return slices.Concat(targets, []*tensors.Tensor{kept}, in.Tensors()), []*tensors.Tensor{kept}, nil
-		}})
+	return l.trainer.Train(ctx, l.deal(g.NumNodes(), l.seed, p.Task).Plan(p, l.Epochs,
+		func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
+			return l.sample(samples, batch, find, seed.Stream(l.seed, "dropout", p.Task, step))
+		}))
+}
+
+// sample makes the inputs of a step on sampled neighbourhoods of a batch.
+func (l *pretext) sample(samples *nn.Samples, batch []int32, find solution,
+	rng *rand.Rand) (in, release []*tensors.Tensor, err error) {
+	n := samples.Draw(batch, rng)
+	if !l.loops() {
+		n = n.WithoutLoops()
+	}
+	sample, err := samples.Inputs(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := sample[1].Shape().Dim(0) // of Â·X, and so of H
+	in = slices.Concat(find(batch, len(batch)), []*tensors.Tensor{dropoutMask(rows, rows, l.Hidden, l.Dropout, rng)}, sample)
+	return in, in, nil
 }
 
 // newHead draws the head of a task.
@@ -191,19 +237,11 @@ func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.
 
 // Embed returns the hidden layer, without dropout.
 func (l *pretext) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	in, err := l.graphs.Upload(g, nil)
+	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %s: %w", l.name, err)
 	}
-	defer in.Release()
-	data, cols, err := nn.Rows(l.embed, in)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %s: %w", l.name, err)
-	}
-	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: data}, nil
+	return e, nil
 }
 
 // Save writes the network.
@@ -223,17 +261,21 @@ type sorting struct {
 func (s sorting) width() int  { return s.groups }
 func (s sorting) inputs() int { return 3 }
 
-func (s sorting) targets(ctx context.Context, g *datasets.Graph, rows int, rng *rand.Rand) ([]*tensors.Tensor, map[string]float64, error) {
+func (s sorting) loops() bool { return true }
+
+func (s sorting) solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	group, figures := s.sort(g, rng)
 	end := slices.Max(append(group, 0)) + 1 // a small graph may have fewer groups
-	labels := make([]labelled, len(group))
-	for i, c := range group {
-		labels[i] = labelled{row: i, column: c, end: end, weight: 1}
-	}
-	return newSupervision(labels, rows, s.groups).tensors(), figures, nil
+	return func(nodes []int32, rows int) []*tensors.Tensor {
+		labels := make([]labelled, len(nodes))
+		for i, v := range nodes {
+			labels[i] = labelled{row: i, column: group[v], end: end, weight: 1}
+		}
+		return newSupervision(labels, rows, s.groups).tensors()
+	}, figures, nil
 }
 
 func (s sorting) propagate(_ []*Node, hat encoder.Propagation, h *Node) *Node { return hat.Apply(h) }

@@ -31,7 +31,7 @@ type PUMASettings struct {
 
 func pumaDefaults(dataset string, p Preset) Settings {
 	s := &PUMASettings{Hidden: 512, LearningRate: 1e-3, L2: 5e-4, Epochs: 500, InnerSteps: 10, CondensationSettings: CondensationSettings{
-		Budget: condensedBudget(dataset), Encoders: 100, Width: 4096, FeatureRate: 1e-3}}
+		Budget: condensedBudget(dataset), Encoders: 100, Width: 4096, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
 	if p == FastPreset { // a fifth of the steps, each longer
 		s.Epochs, s.Encoders, s.FeatureRate = 100, 20, 0.01
 	}
@@ -79,7 +79,7 @@ func newPUMA(b Build) (continual.Supervised, error) {
 	if l.condenser, err = newCondenser(b, l.CondensationSettings, l.InnerSteps, 0.8); err != nil {
 		return nil, err
 	}
-	c, err := newClassifier(b, []int{l.Hidden, l.Hidden}, seed.Stream(b.Seed, "weights"))
+	c, err := newClassifier(b, []int{l.Hidden, l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observ
 	members := trainByClass(t)
 	err := l.pass(ctx, task, t, &l.plain, members, "plain_", plain, observe)
 	if err == nil {
-		members, err = l.withPseudoLabels(t, members, report.Diagnostics)
+		members, err = l.withPseudoLabels(ctx, t, members, report.Diagnostics)
 	}
 	if err == nil {
 		err = l.pass(ctx, task, t, &l.bank, members, "", report, observe)
@@ -129,8 +129,9 @@ func (l *puma) pass(ctx context.Context, task int, t *continual.Labeled, bank *m
 }
 
 // withPseudoLabels adds to the train nodes of each class of a task the nodes that the network takes to be of it.
-func (l *puma) withPseudoLabels(t *continual.Labeled, train [][]int32, diagnostics map[string]float64) ([][]int32, error) {
-	logits, err := l.network.scores(t.Graph, t.End)
+func (l *puma) withPseudoLabels(ctx context.Context, t *continual.Labeled, train [][]int32,
+	diagnostics map[string]float64) ([][]int32, error) {
+	logits, err := l.network.scores(ctx, t.Graph, t.End)
 	if err != nil {
 		return nil, fmt.Errorf("pseudo-labels: %w", err)
 	}
@@ -166,10 +167,7 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 
 // Logits scores nodes with all edges of their graph.
 func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return l.network.scores(g, l.seen)
+	return l.network.scores(ctx, g, l.seen)
 }
 
 // Save writes the network and both memories.

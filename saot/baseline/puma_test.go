@@ -50,7 +50,7 @@ func TestPseudoLabelsJoinTheTrainNodes(t *testing.T) {
 	report, err := l.Learn(context.Background(), 0, task, nil)
 	require.NoError(t, err)
 	train, diagnostics := trainByClass(task), map[string]float64{}
-	members, err := l.withPseudoLabels(task, train, diagnostics)
+	members, err := l.withPseudoLabels(context.Background(), task, train, diagnostics)
 	require.NoError(t, err)
 	hidden := task.Graph.NumNodes() - len(task.Train) - len(task.Valid)
 	require.Equal(t, float64(hidden), diagnostics["pseudo_labels"], "threshold 0 and no earlier task: every node without a label")
@@ -104,7 +104,7 @@ func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
 	require.NoError(t, err)
 	got, _, err := nn.Rows(f, in)
 	require.NoError(t, err)
-	want, _, err := nn.Rows(c.score, in)
+	want, _, err := c.layers.Of(in)
 	require.NoError(t, err)
 	require.InDeltaSlice(t, want, got, 1e-5)
 	require.Len(t, rows, 16)

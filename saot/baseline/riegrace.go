@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -49,18 +50,20 @@ type RieGraceSettings struct {
 	Hidden           int         `json:"hidden"`            // d of the first layer, the low level; 32
 	Out              int         `json:"out"`               // d of the second layer, the high level; 32
 	LearningRate     float64     `json:"learning_rate"`     // of Adam; 0.01
-	Epochs           int         `json:"epochs"`            // full-batch steps per task; 200
+	Epochs           int         `json:"epochs"`            // steps per task, of M nodes each; 200
 	Nodes            int         `json:"nodes"`             // M nodes contrasted in a step; 512
 	Temperature      float64     `json:"temperature"`       // τ of InfoNCE; 0.2
 	Distillation     float64     `json:"distillation"`      // λ of J_inter; 1
 	HighestCurvature float64     `json:"highest_curvature"` // κ of a task starts no higher, whatever is observed; −0.1
 	Triangles        int         `json:"triangles"`         // drawn to observe a task's curvature; 4096
 	Coordinates      Coordinates `json:"coordinates"`       // of the embeddings; "lorentz"
+	WholeGraph       int         `json:"whole_graph"`       // the largest graph, in nodes, that a step takes whole; 20,000; 0 takes any
+	FanOut           []int       `json:"fan_out"`           // neighbours drawn in a larger one; see Sampling; 10
 }
 
 func rieGraceDefaults(_ string, p Preset) Settings {
 	s := &RieGraceSettings{Hidden: 32, Out: 32, LearningRate: 0.01, Epochs: 200, Nodes: 512, Temperature: 0.2, Distillation: 1,
-		HighestCurvature: -0.1, Triangles: 4096}
+		HighestCurvature: -0.1, Triangles: 4096, WholeGraph: wholeGraph, FanOut: []int{10}}
 	if p == FastPreset {
 		s.Epochs, s.Nodes = 50, 256
 	}
@@ -79,6 +82,8 @@ func (s *RieGraceSettings) Validate() error {
 	r.check(s.HighestCurvature >= -mostBent && s.HighestCurvature <= -leastBent, "highest_curvature", s.HighestCurvature,
 		fmt.Sprintf("a value in [%v, %v]: positive curvature is not supported", -mostBent, -leastBent))
 	r.check(s.Triangles >= 1, "triangles", s.Triangles, "1 or more")
+	checkWholeGraph(&r, s.WholeGraph)
+	checkFanOut(&r, s.FanOut, 2)
 	r.check(s.Coordinates >= 0 && int(s.Coordinates) < len(coordinates), "coordinates", s.Coordinates, "lorentz or tangent")
 	return r.err()
 }
@@ -107,7 +112,8 @@ const leastBent, mostBent = 0.01, 10.0
 //     curvature itself (observedCurvature) and is trained along with the weights.
 //   - κ stays below 0: graphs whose observed curvature is above HighestCurvature start there (see lorentz).
 //   - There is one κ at a time: that of the last task embeds the graphs of all tasks, as one probe reads them all.
-//   - M nodes drawn afresh for each step stand for all nodes of a graph in J.
+//   - M nodes drawn afresh for each step stand for all nodes of a graph in J. In graphs too large for a step, they attend over
+//     sampled neighbours; an epoch is one step there too.
 type rieGrace struct {
 	RieGraceSettings
 	*nn.Net
@@ -116,6 +122,14 @@ type rieGrace struct {
 	buckets  *encoder.Buckets
 	trainer  *nn.Trainer
 	embed    *engine.Func
+	parts    rieGraceParts
+}
+
+// rieGraceParts are the layers as encoder.AttendLayerwise takes them.
+type rieGraceParts struct {
+	project [2]*engine.Func
+	hidden  *engine.Func    // what ends the first layer
+	out     [2]*engine.Func // what ends the second, by coordinates
 }
 
 // Variables beside weight1 and weight2.
@@ -146,6 +160,9 @@ func newRieGrace(b Build) (continual.Learner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("baseline: riegrace: %w", err)
 	}
+	if err := l.makeParts(); err != nil {
+		return nil, fmt.Errorf("baseline: riegrace: %w", err)
+	}
 	l.trainer, err = l.Trainer("riegrace", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total", "intra", "inter"}, l.loss)
 	return l, err
 }
@@ -171,23 +188,65 @@ func (l *rieGrace) initialise(rng *rand.Rand) error {
 	return l.AddAll(all...)
 }
 
+// makeParts makes the functions of layer-wise inference.
+func (l *rieGrace) makeParts() error {
+	part := func(name string, f func(space lorentz, rows *Node) []*Node) (*engine.Func, error) {
+		return l.Func(name, func(in []*Node) []*Node { return f(l.space(in[0].Graph()), in[0]) })
+	}
+	project := func(layer int, from func(space lorentz, rows *Node) *Node) (*engine.Func, error) {
+		return part("project a chunk", func(space lorentz, rows *Node) []*Node {
+			x, target, source := l.points(space, layer, MatMul(from(space, rows), l.Node(rows.Graph(), weightName(layer))))
+			return []*Node{space.weighable(x), Concatenate([]*Node{target, source}, -1)}
+		})
+	}
+	end := func(as func(space lorentz, x *Node) *Node) (*engine.Func, error) {
+		return part("end a chunk", func(space lorentz, sums *Node) []*Node { return []*Node{as(space, space.centre(sums))} })
+	}
+	same := func(_ lorentz, x *Node) *Node { return x }
+	var err [5]error
+	l.parts.project[0], err[0] = project(1, same)
+	l.parts.project[1], err[1] = project(2, lorentz.log)
+	l.parts.hidden, err[2] = end(same)
+	l.parts.out[LorentzCoordinates], err[3] = end(lorentz.coordinates)
+	l.parts.out[TangentCoordinates], err[4] = end(lorentz.log)
+	return errors.Join(err[:]...)
+}
+
+// space returns the space as it is now.
+func (l *rieGrace) space(g *Graph) lorentz {
+	return lorentz{Exp(ClipScalar(l.Node(g, logBend), math.Log(leastBent), math.Log(mostBent)))}
+}
+
 // encode returns the space and, as points of it, the low level [N, hidden] and the high level [N, out] of a graph, whose
-// features and operator are the inputs.
+// features and operator are the inputs, or of a sample: the low level of all nodes that it is needed of, the targets first.
 func (l *rieGrace) encode(in []*Node) (space lorentz, low, high *Node) {
-	g, near := in[0].Graph(), encoder.NewPropagation(in[1:])
-	space = lorentz{Exp(ClipScalar(l.Node(g, logBend), math.Log(leastBent), math.Log(mostBent)))}
+	g := in[0].Graph()
+	space = l.space(g)
+	if in[0].Shape().Dim(1) == 1 {
+		sample := nn.TakeKind(encoder.GAT, in).Sample
+		low = l.layer(space, 1, MatMul(sample.Rows, l.Node(g, weightName(1))), encoder.NewPropagation(sample.Layers[0]))
+		high = l.layer(space, 2, MatMul(space.log(low), l.Node(g, weightName(2))), encoder.NewPropagation(sample.Layers[1]))
+		return space, low, high
+	}
+	near := encoder.NewPropagation(in[1:])
 	low = l.layer(space, 1, nn.Nodes{FeaturesT: in[0]}.Times(l.Node(g, weightName(1))), near)
 	high = l.layer(space, 2, MatMul(space.log(low), l.Node(g, weightName(2))), near)
 	return space, low, high
 }
 
-// layer returns points from W·log(x) [N, d]. Attention and not Â weighs them, as in the paper; what it is taken of are the log
-// maps of the transformed points, which undo the exponential map just taken.
+// layer returns points from W·log(x) [N, d]. Attention and not Â weighs them, as in the paper.
 func (l *rieGrace) layer(space lorentz, layer int, transformed *Node, near encoder.Propagation) *Node {
+	x, target, source := l.points(space, layer, transformed)
+	return space.centroid(near, x, target, source)
+}
+
+// points returns what centroid weighs, from W·log(x) [N, d]: points [N, d] and the scores [N, 1] of attention, which is taken of the
+// log maps of the transformed points; they undo the exponential map just taken.
+func (l *rieGrace) points(space lorentz, layer int, transformed *Node) (x, target, source *Node) {
 	h := space.within(transformed)
-	target, source := attentionNames(layer)
+	targetName, sourceName := attentionNames(layer)
 	score := func(name string) *Node { return MatMul(h, l.Node(h.Graph(), name)) }
-	return space.centroid(near, space.exp(h), score(target), score(source))
+	return space.exp(h), score(targetName), score(sourceName)
 }
 
 // loss takes the nodes drawn [M, 1], their shares [M, 1], the teacher's points of them [M, out], λ, and what encode takes.
@@ -223,24 +282,19 @@ func (l *rieGrace) Learn(ctx context.Context, task int, g *datasets.Graph, obser
 }
 
 func (l *rieGrace) learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
-	in, err := l.upload(g)
+	inputs, release, err := l.inputs(ctx, task, g)
 	if err != nil {
 		return nil, err
 	}
-	defer nn.Release(in...)
-	draw, err := l.contrasts(task, g.NumNodes(), in)
-	if err != nil {
-		return nil, err
-	}
+	defer release()
 	observed := observedCurvature(&g.Adjacency, l.Triangles, seed.Stream(l.seed, "triangles", task))
 	if err := l.bend(min(observed, l.HighestCurvature)); err != nil {
 		return nil, err
 	}
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{"observed_curvature": observed}}
 	err = l.trainer.Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe,
-		Inputs: func(step int) (all, release []*tensors.Tensor, err error) {
-			release = draw(seed.Stream(l.seed, "contrast", task, step))
-			return slices.Concat(release, in), release, nil
+		Inputs: func(step int) (all, drawn []*tensors.Tensor, err error) {
+			return inputs(seed.Stream(l.seed, "contrast", task, step))
 		}})
 	if err != nil {
 		return nil, err
@@ -267,28 +321,91 @@ func (l *rieGrace) upload(g *datasets.Graph) ([]*tensors.Tensor, error) {
 	return slices.Concat([]*tensors.Tensor{b.FeaturesT}, op.Tensors()), nil
 }
 
-// contrasts returns what draws the nodes of a step: their indices, their shares, the teacher's points of them and λ. A graph of fewer
-// than M nodes is drawn whole; the rest of the indices point at a row of padding with the share 0.
-func (l *rieGrace) contrasts(task, n int, in []*tensors.Tensor) (func(rng *rand.Rand) []*tensors.Tensor, error) {
-	teacher, lambda := make([]float32, n*(1+l.Out)), 0.0
-	if task > 0 {
-		var err error
-		if teacher, _, err = l.points(in, n, LorentzCoordinates); err != nil {
-			return nil, fmt.Errorf("teacher: %w", err)
+// inputs returns what makes the inputs of a step, and what releases those that all steps share.
+func (l *rieGrace) inputs(ctx context.Context, task int, g *datasets.Graph) (
+	draw func(rng *rand.Rand) (in, drawn []*tensors.Tensor, err error), release func(), err error) {
+	n := g.NumNodes()
+	if beyond(g, l.WholeGraph) {
+		c, err := l.contrasts(task, n, 0, func() ([]float32, error) { return l.pointsOfLarge(ctx, g, LorentzCoordinates) })
+		if err != nil {
+			return nil, nil, err
 		}
-		lambda = l.Distillation
+		samples, err := nn.NewGraphs(l.features, nil).Samples(g, encoder.GAT, perLayer(l.FanOut, 2))
+		return func(rng *rand.Rand) (in, drawn []*tensors.Tensor, err error) {
+			nodes := c.nodes(rng)
+			in, err = samples.Inputs(samples.Draw(nodes, rng))
+			in = slices.Concat(c.tensors(nodes, consecutive(len(nodes))), in)
+			return in, in, err
+		}, func() {}, err
 	}
-	padding := int32(in[0].Shape().Dim(1) - 1)
-	return func(rng *rand.Rand) []*tensors.Tensor {
-		drawn, share, points := slices.Repeat([]int32{padding}, l.Nodes), make([]float32, l.Nodes), make([]float32, l.Nodes*l.Out)
-		m := min(l.Nodes, n)
-		for i, node := range rng.Perm(n)[:m] {
-			drawn[i], share[i] = int32(node), 1/float32(m)
-			copy(points[i*l.Out:(i+1)*l.Out], teacher[node*(1+l.Out)+1:])
-		}
-		return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(drawn, l.Nodes, 1), tensors.FromFlatDataAndDimensions(share, l.Nodes, 1),
-			tensors.FromFlatDataAndDimensions(points, l.Nodes, l.Out), tensors.FromScalar(float32(lambda))}
-	}, nil
+	in, err := l.upload(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := l.contrasts(task, n, in[0].Shape().Dim(1)-1, func() ([]float32, error) {
+		data, _, err := l.pointsOf(in, n, LorentzCoordinates)
+		return data, err
+	})
+	return func(rng *rand.Rand) (all, drawn []*tensors.Tensor, err error) {
+		nodes := c.nodes(rng)
+		drawn = c.tensors(nodes, nodes)
+		return slices.Concat(drawn, in), drawn, nil
+	}, func() { nn.Release(in...) }, err
+}
+
+func consecutive(n int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+// contrast draws the nodes of the steps of a task.
+type contrast struct {
+	m, of, n int       // at most m nodes of the n, in lists of m
+	width    int       // of a point
+	padding  int32     // fills the lists
+	teacher  []float32 // the points with their times, [n, 1+width]
+	lambda   float64
+}
+
+// contrasts prepares the contrasts of a task whose graph has n nodes, given the row that fills lists of indices. teach returns the
+// teacher's points, with time first.
+func (l *rieGrace) contrasts(task, n, padding int, teach func() ([]float32, error)) (*contrast, error) {
+	c := &contrast{m: l.Nodes, of: min(l.Nodes, n), n: n, width: l.Out, padding: int32(padding)}
+	if task == 0 {
+		c.teacher = make([]float32, n*(1+l.Out))
+		return c, nil
+	}
+	var err error
+	if c.teacher, err = teach(); err != nil {
+		return nil, fmt.Errorf("teacher: %w", err)
+	}
+	c.lambda = l.Distillation
+	return c, nil
+}
+
+// nodes draws the nodes of a step.
+func (c *contrast) nodes(rng *rand.Rand) []int32 {
+	nodes := make([]int32, c.of)
+	for i, node := range rng.Perm(c.n)[:c.of] {
+		nodes[i] = int32(node)
+	}
+	return nodes
+}
+
+// tensors returns the rows in which the nodes stand, their shares, the teacher's points of them and λ. A graph of fewer than M nodes
+// is drawn whole; the rest of the rows are a row of padding with the share 0.
+func (c *contrast) tensors(nodes, rows []int32) []*tensors.Tensor {
+	drawn, share, points := slices.Repeat([]int32{c.padding}, c.m), make([]float32, c.m), make([]float32, c.m*c.width)
+	copy(drawn, rows)
+	for i, node := range nodes {
+		share[i] = 1 / float32(c.of)
+		copy(points[i*c.width:(i+1)*c.width], c.teacher[int(node)*(1+c.width)+1:])
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(drawn, c.m, 1), tensors.FromFlatDataAndDimensions(share, c.m, 1),
+		tensors.FromFlatDataAndDimensions(points, c.m, c.width), tensors.FromScalar(float32(c.lambda))}
 }
 
 // bend sets κ.
@@ -305,8 +422,8 @@ func (l *rieGrace) curvature() (float64, error) {
 	return -min(max(math.Exp(float64(v[0])), leastBent), mostBent), nil
 }
 
-// points returns the high level of the first n nodes of an uploaded graph, row major, and the number of columns.
-func (l *rieGrace) points(in []*tensors.Tensor, n int, c Coordinates) (data []float32, cols int, err error) {
+// pointsOf returns the high level of the first n nodes of an uploaded graph, row major, and the number of columns.
+func (l *rieGrace) pointsOf(in []*tensors.Tensor, n int, c Coordinates) (data []float32, cols int, err error) {
 	out, err := l.embed.Call(in...)
 	if err != nil {
 		return nil, 0, err
@@ -317,21 +434,53 @@ func (l *rieGrace) points(in []*tensors.Tensor, n int, c Coordinates) (data []fl
 	return data, cols, err
 }
 
+// pointsOfLarge returns the high level of a graph, layer by layer with all neighbours.
+func (l *rieGrace) pointsOfLarge(ctx context.Context, g *datasets.Graph, c Coordinates) ([]float32, error) {
+	if g.Features.Cols != l.features {
+		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, l.features)
+	}
+	low, err := encoder.AttendLayerwise(ctx, &g.Adjacency, &g.Features, 1+l.Hidden, l.Hidden, l.parts.project[0], l.parts.hidden)
+	if err != nil {
+		return nil, err
+	}
+	high, err := encoder.AttendLayerwise(ctx, &g.Adjacency, low, 1+l.Out, l.columns(c), l.parts.project[1], l.parts.out[c])
+	if err != nil {
+		return nil, err
+	}
+	return high.Dense, nil
+}
+
+// columns returns the width of the embeddings.
+func (l *rieGrace) columns(c Coordinates) int {
+	if c == LorentzCoordinates {
+		return 1 + l.Out
+	}
+	return l.Out
+}
+
 // Embed returns the high level in the coordinates of the settings, [N, out+1] or [N, out].
 func (l *rieGrace) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	data, err := l.embedding(ctx, g)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: riegrace: %w", err)
+	}
+	return &continual.Embedding{Rows: g.NumNodes(), Cols: l.columns(l.Coordinates), Data: data}, nil
+}
+
+func (l *rieGrace) embedding(ctx context.Context, g *datasets.Graph) ([]float32, error) {
+	if beyond(g, l.WholeGraph) {
+		return l.pointsOfLarge(ctx, g, l.Coordinates)
+	}
 	in, err := l.upload(g)
 	if err != nil {
-		return nil, fmt.Errorf("baseline: riegrace: %w", err)
+		return nil, err
 	}
 	defer nn.Release(in...)
-	data, cols, err := l.points(in, g.NumNodes(), l.Coordinates)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: riegrace: %w", err)
-	}
-	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: data}, nil
+	data, _, err := l.pointsOf(in, g.NumNodes(), l.Coordinates)
+	return data, err
 }
 
 // Save writes the network. The teacher of the next task is the network itself, and needs no place of its own.

@@ -70,6 +70,9 @@ func newSupervision(rows []labelled, n, classes int) supervision {
 	}
 }
 
+// supervisionTensors is how many tensors a supervision has.
+const supervisionTensors = 3
+
 func (s supervision) tensors() []*tensors.Tensor {
 	return []*tensors.Tensor{s.target, s.open, s.weight}
 }

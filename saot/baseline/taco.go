@@ -15,7 +15,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/internal/seed"
 )
@@ -24,13 +23,14 @@ import (
 type TACOSettings struct {
 	Hidden       int     `json:"hidden"`        // 48
 	LearningRate float64 `json:"learning_rate"` // of Adam; 0.01
-	Epochs       int     `json:"epochs"`        // full-batch steps per task; 50
+	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph's labels; 50
 	Buffer       int     `json:"buffer"`        // train nodes of all tasks that are merged last; 200
 	Reduction    float64 `json:"reduction"`     // r, the share of nodes that coarsening takes away; 0.5
+	Sampling             // of a task and the coarsened graph; as joint's, the reference having whole graphs alone
 }
 
 func tacoDefaults(_ string, p Preset) Settings {
-	s := &TACOSettings{Hidden: 48, LearningRate: 0.01, Epochs: 50, Buffer: 200, Reduction: 0.5}
+	s := &TACOSettings{Hidden: 48, LearningRate: 0.01, Epochs: 50, Buffer: 200, Reduction: 0.5, Sampling: newSampling(2000, 25, 10)}
 	if p == FastPreset {
 		s.Epochs = 20
 	}
@@ -43,6 +43,7 @@ func (s *TACOSettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
 	r.check(s.Buffer >= 0, "buffer", s.Buffer, "0 or more")
+	s.check(&r, 2)
 	r.check(s.Reduction >= 0 && s.Reduction < 1, "reduction", s.Reduction, "a value in [0, 1)")
 	return r.err()
 }
@@ -52,10 +53,11 @@ func (s *TACOSettings) Validate() error {
 //
 //	G_t = G^r_{t−1} ∪ task t,   A^r = [CACᵀ ≠ 0] without its diagonal,   X^r = C̄X,   y^r = argmax C̄Y,
 //
-// C being the projection of a coarsening (see coarsening.projection), C̄ the same with rows that sum to 1, and Y the one-hot labels
-// of train and valid nodes. The coarsening merges nodes that the first layer embeds alike, and nodes of a reservoir of train nodes
-// last. A random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean cross-entropy over the train
-// nodes of G_t with the softmax over all classes of the stream, as in the reference; in task-il the scores are compared within a task.
+// C being the projection of a coarsening (see coarsening.projection), C̄ the same with rows that sum to 1, and Y the one-hot
+// labels of train nodes. (The reference's Y has those of valid nodes too; here settings are chosen on them, so no method trains
+// on them.) The coarsening merges nodes that the first layer embeds alike, and nodes of a reservoir of train nodes last. A
+// random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean cross-entropy over the train nodes of
+// G_t with the softmax over all classes of the stream, as in the reference; in task-il the scores are compared within a task.
 //
 // Where a graph has many components the target of (1−r)·N nodes cannot be met, since only edges merge: coarsening then stops where
 // edges end. Departures from the reference: its C is cast to integers, which wipes out the features of merged nodes; it
@@ -68,7 +70,7 @@ type taco struct {
 	seed    uint64
 	network *classifier
 	trainer *nn.Trainer
-	hidden  *engine.Func
+	hidden  *nn.Layers
 	memory  coarseMemory
 	seen    int
 }
@@ -77,7 +79,7 @@ func newTACO(b Build) (continual.Supervised, error) {
 	l := &taco{TACOSettings: *b.Settings.(*TACOSettings), classes: b.Stream.Classes, seed: b.Seed}
 	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, l.joinedSizes(b.Stream.Sizes))
 	var err error
-	if l.network, err = newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights")); err != nil {
+	if l.network, err = newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights")); err != nil {
 		return nil, err
 	}
 	for layer := 1; layer <= 2; layer++ { // ReLU's gain √2 (He et al. 2015)
@@ -98,10 +100,8 @@ func newTACO(b Build) (continual.Supervised, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.hidden, err = l.network.Func("hidden", func(in []*Node) []*Node {
-		g, n := in[0].Graph(), nn.Take(in)
-		h := Add(n.Hat.Apply(n.Times(l.network.Node(g, weightName(1)))), InsertAxes(l.network.Node(g, biasName(1)), 0))
-		return []*Node{unitRows(nn.ReLU(h))}
+	l.hidden, err = l.network.Layers("hidden", weightName(1), func(h *Node) *Node {
+		return unitRows(nn.ReLU(Add(h, InsertAxes(l.network.Node(h.Graph(), biasName(1)), 0))))
 	})
 	return l, err
 }
@@ -152,26 +152,37 @@ func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled, observ
 // train trains the network on a graph and returns the first layer's embeddings of it, of norm 1, row major.
 func (l *taco) train(ctx context.Context, task int, m *coarseMemory, report *continual.TaskReport,
 	observe func(continual.Step)) ([]float32, error) {
-	in, err := l.network.graphs.Upload(m.Graph, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Release()
 	var rows []labelled
 	for v, train := range m.Train {
 		if train {
 			rows = append(rows, labelled{row: v, column: winner(m.Votes[v]), end: l.classes, weight: 1})
 		}
 	}
-	labels := newSupervision(rows, in.Rows, l.classes)
-	defer nn.Release(labels.tensors()...)
-	inputs := slices.Concat(labels.tensors(), in.Tensors())
-	err = l.trainer.Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe,
-		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+	p := nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
+	if l.samples(m.Graph) {
+		p, err := l.network.sampledPlan(l.Sampling, p, l.Epochs, m.Graph, rows, l.seed, "taco", nil)
+		if err == nil {
+			err = l.trainer.Train(ctx, p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		embedded, _, err := l.hidden.Rows(ctx, l.network.graphs, m.Graph, false)
+		return embedded, err
+	}
+	in, err := l.network.graphs.Upload(m.Graph, nil)
 	if err != nil {
 		return nil, err
 	}
-	embedded, _, err := nn.Rows(l.hidden, in)
+	defer in.Release()
+	labels := newSupervision(rows, in.Rows, l.classes)
+	defer nn.Release(labels.tensors()...)
+	inputs := slices.Concat(labels.tensors(), in.Tensors())
+	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+	if err := l.trainer.Train(ctx, p); err != nil {
+		return nil, err
+	}
+	embedded, _, err := l.hidden.Of(in)
 	return embedded, err
 }
 
@@ -208,12 +219,10 @@ func (m *coarseMemory) join(t *continual.Labeled, classes, buffer int, rng *rand
 	n := t.Graph.NumNodes()
 	out := &coarseMemory{Graph: union, Votes: slices.Concat(m.Votes, make([][]float32, n)), Train: slices.Concat(m.Train, make([]bool, n)),
 		Buffer: slices.Clone(m.Buffer), Passed: m.Passed}
-	for _, node := range slices.Concat(t.Train, t.Valid) {
+	for _, node := range t.Train {
 		vote := make([]float32, classes)
 		vote[t.Columns[node]] = 1
 		out.Votes[offset+int(node)] = vote
-	}
-	for _, node := range t.Train {
 		out.Train[offset+int(node)] = true
 		out.reserve(int32(offset)+node, buffer, rng)
 	}
@@ -283,10 +292,7 @@ func innerProduct(x, y []float32) (sum float64) {
 
 // Logits scores nodes of a real graph.
 func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return l.network.scores(g, l.seen)
+	return l.network.scores(ctx, g, l.seen)
 }
 
 // Save writes the network and the coarsened graph.

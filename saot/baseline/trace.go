@@ -34,9 +34,9 @@ type TRACESettings struct {
 	Heads        int          `json:"heads"`         // of a gat, 4
 	LearningRate float64      `json:"learning_rate"` // the peak, of both systems; 3e-4
 	Decay        float64      `json:"decay"`         // of AdamW; 1e-5
-	FastEpochs   int          `json:"fast_epochs"`   // full-batch steps of the fast encoder per task; 300
-	Epochs       int          `json:"epochs"`        // full-batch steps of the slow encoder per task; 300
-	WarmUp       int          `json:"warm_up"`       // steps up to the peak, of both systems; 20
+	FastEpochs   int          `json:"fast_epochs"`   // of the fast encoder per task: steps on a whole graph, or passes over a larger one; 300
+	Epochs       int          `json:"epochs"`        // of the slow encoder per task, likewise; 300
+	WarmUp       int          `json:"warm_up"`       // epochs up to the peak, of both systems; 20
 	FeatureMask  float64      `json:"feature_mask"`  // p_x; 0.1
 	EdgeDrop     float64      `json:"edge_drop"`     // p_e; 0.2
 	Momentum     float64      `json:"momentum"`      // of BatchNorm's running averages; 0.01
@@ -45,6 +45,8 @@ type TRACESettings struct {
 	Variance     float64      `json:"variance"`      // of the clusters' compactness, below which clustering stops; 0.1
 	Retention    float64      `json:"retention"`     // ρ: a task is replayed where R_τ is outside [ρ, 2−ρ]; 0.8
 
+	Sampling // of large tasks' graphs; batches of 2,048 and 10 neighbours a layer, but see traceDefaults for a gat
+
 	// What bounds the memory; the reference has no such bounds.
 	Proxies  int `json:"proxies"`  // at most so many proxies of a task; 64, several times what clustering from K = 10 yields
 	Buffer   int `json:"buffer"`   // at most so many nodes of a task's stored subgraph, the proxies among them
@@ -52,17 +54,19 @@ type TRACESettings struct {
 }
 
 // traceDefaults follow the public code, which has a GAT on Reddit and Products, and on CoraFull too: there its first layer
-// would take eight times a GCN's operations over 8,710 columns, hours on a CPU, so that the GCN is the default.
+// would take eight times a GCN's operations over 8,710 columns, hours on a CPU, so that the GCN is the default. The GAT's sampled
+// steps are smaller than the reference's, batches of 2,048 with 10 neighbours in each of three layers: these may have 2.7 million rows
+// of width 1,024, and a step in two views holds dozens of such matrices.
 func traceDefaults(dataset string, p Preset) Settings {
 	s := &TRACESettings{
 		Hidden: 256, Out: 128, Layers: 3, Heads: 4, LearningRate: 3e-4, Decay: 1e-5, FastEpochs: 300, Epochs: 300, WarmUp: 20,
 		FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01, Beta: 0.01, Clusters: 10, Variance: 0.1, Retention: 0.8,
-		Proxies: 64, Buffer: 1000, Encoders: 40,
+		Proxies: 64, Buffer: 1000, Encoders: 40, Sampling: newSampling(2048, 10),
 	}
 	if p == FastPreset {
 		s.FastEpochs, s.Epochs, s.WarmUp, s.LearningRate, s.Momentum, s.Buffer, s.Encoders = 30, 30, 3, 1e-3, 0.1, 200, 8
 	} else if dataset == "reddit" || dataset == "ogbn-products" {
-		s.Encoder = encoder.GAT
+		s.Encoder, s.Sampling = encoder.GAT, newSampling(128, 5, 2, 2)
 	}
 	return s
 }
@@ -81,15 +85,18 @@ func (s *TRACESettings) Validate() error {
 	r.check(s.Proxies >= 1, "proxies", s.Proxies, "1 or more")
 	r.check(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
 	r.check(s.Encoders >= 0, "encoders", s.Encoders, "0 or more")
+	s.check(&r, s.encoder().Depth())
 	r.bad = append(r.bad, s.view().Validate(), s.encoder().Validate())
 	return r.err()
 }
 
 func (s *TRACESettings) encoder() encoder.Config {
-	c := encoder.Config{Kind: s.Encoder, Hidden: s.Hidden, Out: s.Out, Momentum: s.Momentum}
+	c := encoder.Config{Kind: s.Encoder, Hidden: s.Hidden, Out: s.Out, Momentum: s.Momentum,
+		WholeGraph: s.WholeGraph}
 	if c.Kind == encoder.GAT {
 		c.Layers, c.Heads = s.Layers, s.Heads
 	}
+	c.SampleFanOut = perLayer(s.FanOut, c.Depth())
 	return c
 }
 
@@ -117,7 +124,7 @@ func (s *TRACESettings) view() view.Config {
 // Departures from the code: weights are those of the last epoch, where the code's running loss, never reset, chooses the first;
 // the slow encoder is trained on the first task too, by L_G-BT, where the code evaluates it untrained; AdamW and the learning
 // rate's schedule start afresh with every task; replayed tasks are compared with their own encoders, where the code fails to
-// load them; whole graphs stand in place of batches of 2,048 with 10 sampled neighbours a layer, and a GCN of two layers in
+// load them; graphs up to a bound are whole, where the code has batches of 2,048 with 10 sampled neighbours; and a GCN of two layers in
 // place of three on Arxiv; views and weight decay are as gbt has them; R_τ is not rounded to two decimals; the memory is bounded,
 // and where an encoder must go, it is that of the task retained best, which is not replayed from then on.
 type trace struct {
@@ -126,10 +133,13 @@ type trace struct {
 	stream      Stream
 	seed        uint64
 	fast, slow  *encoder.Encoder
-	fastTrainer *nn.Trainer
-	slowTrainer *nn.Trainer
+	fastTrainer sizedTrainers
+	slowTrainer sizedTrainers
 	memories    []*traceMemory // of the tasks learned, in order
 }
+
+// sizedTrainers train on whole graphs, and on samples of larger ones.
+type sizedTrainers struct{ whole, sampled *nn.Trainer }
 
 func newTRACE(b Build) (continual.Learner, error) {
 	l := &trace{TRACESettings: *b.Settings.(*TRACESettings), engine: b.Engine, stream: b.Stream, seed: b.Seed}
@@ -139,11 +149,19 @@ func newTRACE(b Build) (continual.Learner, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	o := nn.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
-	l.fastTrainer, err1 = nn.NewTrainer(b.Engine, l.fast.Store(), "trace fast", o, []string{"total"}, l.fastLoss)
+	l.fastTrainer, err1 = l.trainers(l.fast, "trace fast", []string{"total"}, l.fastLoss, l.sampledFastLoss)
 	terms := []string{"total", "barlow", "distillation", "replay"}
-	l.slowTrainer, err2 = nn.NewTrainer(b.Engine, l.slow.Store(), "trace slow", o, terms, l.slowLoss)
+	l.slowTrainer, err2 = l.trainers(l.slow, "trace slow", terms, l.slowLoss, l.sampledSlowLoss)
 	return l, errors.Join(err1, err2)
+}
+
+func (l *trace) trainers(e *encoder.Encoder, name string, terms []string,
+	whole, sampled func(in []*Node) []*Node) (t sizedTrainers, err error) {
+	o := nn.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
+	var err1, err2 error
+	t.whole, err1 = nn.NewTrainer(l.engine, e.Store(), name, o, terms, whole)
+	t.sampled, err2 = nn.NewTrainer(l.engine, e.Store(), name+" on samples", o, terms, sampled)
+	return t, errors.Join(err1, err2)
 }
 
 func (l *trace) newEncoder(rng *rand.Rand) (*encoder.Encoder, error) {
@@ -157,6 +175,22 @@ func (l *trace) fastLoss(in []*Node) []*Node {
 	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], g.mask)}
 }
 
+// sampledFastLoss takes what viewSampler draws.
+func (l *trace) sampledFastLoss(in []*Node) []*Node {
+	barlow, _ := l.sampledBarlow(l.fast, in)
+	return []*Node{barlow}
+}
+
+// sampledBarlow takes what viewSampler draws from the head of the inputs, and returns the rest.
+func (l *trace) sampledBarlow(e *encoder.Encoder, in []*Node) (loss *Node, rest []*Node) {
+	views, rest := takeSampledViews(e.Config, l.view().MaskedColumns(l.stream.Features) > 0, in)
+	var z [2]*Node
+	for v := range z {
+		z[v] = e.Config.EncodeSample(e.Store().Scope(encoder.Scope), views[v], encoder.Training)
+	}
+	return saot.BarlowTwinsLoss(z[0], z[1], OnesLike(Slice(z[0], AxisRange(), AxisRange(0, 1)))), rest
+}
+
 // slowLoss takes graphs in two views: the task's alone on the first task, and later, after the weights β and β·min(1, R_τ) [1+n],
 // the task's, the subgraphs of its proxies and of the last task's, and those of n replayed tasks.
 func (l *trace) slowLoss(in []*Node) []*Node {
@@ -166,15 +200,28 @@ func (l *trace) slowLoss(in []*Node) []*Node {
 	}
 	graphs := l.takeGraphs(in)
 	z := l.embed(l.slow, encoder.Scope, graphs[0], encoder.Training)
-	barlow := saot.BarlowTwinsLoss(z[0], z[1], graphs[0].mask)
+	return l.slowTerms(saot.BarlowTwinsLoss(z[0], z[1], graphs[0].mask), weights, graphs[1:])
+}
+
+// sampledSlowLoss takes what viewSampler draws of the task's graph, and, from the second task on, the weights and the subgraphs.
+func (l *trace) sampledSlowLoss(in []*Node) []*Node {
+	barlow, rest := l.sampledBarlow(l.slow, in)
+	if len(rest) == 0 {
+		return l.slowTerms(barlow, nil, nil)
+	}
+	return l.slowTerms(barlow, rest[0], l.takeStored(rest[1:]))
+}
+
+// slowTerms returns L and its parts, given the stored subgraphs, that of the current task first.
+func (l *trace) slowTerms(barlow, weights *Node, stored []graphViews) []*Node {
 	distillation, replay := Scalar(barlow.Graph(), dtypes.Float32, 0), Scalar(barlow.Graph(), dtypes.Float32, 0)
 	if weights == nil {
 		return []*Node{barlow, barlow, distillation, replay}
 	}
-	current, weight := graphs[1], func(k int) *Node { return Squeeze(SliceAxis(weights, 0, AxisElem(k)), 0) }
+	current, weight := stored[0], func(k int) *Node { return Squeeze(SliceAxis(weights, 0, AxisElem(k)), 0) }
 	now := l.embed(l.slow, encoder.Scope, current, encoder.Training)
 	total := barlow
-	for k, past := range graphs[2:] {
+	for k, past := range stored[1:] {
 		frozen := traceScope(k)
 		d := similarityLoss(
 			proxyViews{now, l.embed(l.slow, encoder.Scope, past, encoder.Training)},
@@ -240,18 +287,30 @@ type graphViews struct {
 	hat                    [2]encoder.Propagation
 }
 
-// takeGraphs reads the inputs that pair makes for several graphs, all but the first stored subgraphs. Each begins with Xᵀ, the
-// only matrix of more than one column.
-func (l *trace) takeGraphs(in []*Node) (all []graphViews) {
+// takeGraphs reads the inputs that pair makes for several graphs, all but the first stored subgraphs.
+func (l *trace) takeGraphs(in []*Node) []graphViews {
+	end := endOfGraph(in)
+	return append([]graphViews{l.takeGraph(in[:end], false)}, l.takeStored(in[end:])...)
+}
+
+// takeStored is takeGraphs for stored subgraphs alone.
+func (l *trace) takeStored(in []*Node) (all []graphViews) {
 	for len(in) > 0 {
-		end := 1
-		for end < len(in) && (in[end].Rank() != 2 || in[end].Shape().Dim(1) == 1) {
-			end++
-		}
-		all = append(all, l.takeGraph(in[:end], len(all) > 0))
+		end := endOfGraph(in)
+		all = append(all, l.takeGraph(in[:end], true))
 		in = in[end:]
 	}
 	return all
+}
+
+// endOfGraph returns the number of inputs that belong to the first graph. Each begins with Xᵀ, the only matrix of more than one
+// column.
+func endOfGraph(in []*Node) int {
+	end := 1
+	for end < len(in) && (in[end].Rank() != 2 || in[end].Shape().Dim(1) == 1) {
+		end++
+	}
+	return end
 }
 
 func (l *trace) takeGraph(in []*Node, stored bool) graphViews {
@@ -337,11 +396,10 @@ func (l *trace) learn(ctx context.Context, g *datasets.Graph, report *continual.
 	if err != nil {
 		return err
 	}
-	b, err := l.slow.Batch(g)
+	on, err := l.taskViews(g)
 	if err != nil {
 		return err
 	}
-	on := &tracedGraph{Batch: b}
 	defer on.release()
 	z, err := l.learnFast(ctx, on, report, observe)
 	if err != nil {
@@ -357,8 +415,58 @@ func (l *trace) learn(ctx context.Context, g *datasets.Graph, report *continual.
 	return err
 }
 
+// taskViews is what draws two views of a task's graph as inputs of a step: of the whole graph, or of a batch of a larger one's nodes.
+type taskViews struct {
+	graph    *datasets.Graph
+	whole    *tracedGraph // nil of a larger graph
+	sampler  *viewSampler
+	perEpoch int // steps
+}
+
+func (l *trace) taskViews(g *datasets.Graph) (*taskViews, error) {
+	if l.samples(g) {
+		return &taskViews{graph: g, sampler: newViewSampler(l.slow.Config, l.view(), g), perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
+	}
+	b, err := l.slow.Batch(g)
+	return &taskViews{graph: g, whole: &tracedGraph{Batch: b}, perEpoch: 1}, err
+}
+
+func (v *taskViews) release() {
+	if v.whole != nil {
+		v.whole.release()
+	}
+}
+
+// train takes the steps of so many epochs on the task's graph and, with weights, stored subgraphs. name is that of the views'
+// randomness.
+func (l *trace) train(ctx context.Context, t sizedTrainers, on *taskViews, weights []*tensors.Tensor, stored []*tracedGraph,
+	name string, epochs int, p nn.Plan) error {
+	p.Rate = nn.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
+	inputs := func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
+		rng := seed.Stream(l.seed, name, p.Task, step)
+		if on.whole != nil {
+			in, release, err = l.pair(on.whole, rng)
+			in = slices.Concat(weights, in)
+		} else {
+			release, err = on.sampler.draw(batch, rng)
+			in = slices.Concat(release, weights)
+		}
+		for i := 0; i < len(stored) && err == nil; i++ {
+			more, made, failed := l.pair(stored[i], rng)
+			in, release, err = append(in, more...), append(release, made...), failed
+		}
+		return in, release, err
+	}
+	if on.whole != nil {
+		p.Steps = epochs
+		p.Inputs = func(step int) (in, release []*tensors.Tensor, err error) { return inputs(step, nil) }
+		return t.whole.Train(ctx, p)
+	}
+	return t.sampled.Train(ctx, l.deal(on.graph.NumNodes(), l.seed, p.Task, name).Plan(p, epochs, inputs))
+}
+
 // learnFast trains a new fast encoder and returns its embeddings.
-func (l *trace) learnFast(ctx context.Context, on *tracedGraph, report *continual.TaskReport,
+func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.TaskReport,
 	observe func(continual.Step)) (*continual.Embedding, error) {
 	task := report.Task
 	drawn, err := l.newEncoder(seed.Stream(l.seed, "fast", task))
@@ -373,37 +481,31 @@ func (l *trace) learnFast(ctx context.Context, on *tracedGraph, report *continua
 		return nil, err
 	}
 	fast := &continual.TaskReport{}
-	err = l.fastTrainer.Train(ctx, nn.Plan{
-		Task: task, Steps: l.FastEpochs, Rate: nn.WarmUpCosine(l.LearningRate, l.WarmUp, l.FastEpochs),
-		Report: fast, Seen: l.counted(observe, 0),
-		Inputs: func(step int) (in, release []*tensors.Tensor, err error) {
-			return l.pair(on, seed.Stream(l.seed, "fast augment", task, step))
-		},
-	})
+	err = l.train(ctx, l.fastTrainer, on, nil, nil, "fast augment", l.FastEpochs,
+		nn.Plan{Task: task, Report: fast, Seen: l.counted(observe, 0, on.perEpoch)})
 	if err != nil {
 		return nil, fmt.Errorf("fast encoder: %w", err)
 	}
 	report.Seconds, report.Diagnostics["fast_loss"] = fast.Seconds, fast.LastLoss[0].Value
-	rows, cols, data, err := l.fast.Embed(ctx, on.Graph)
+	rows, cols, data, err := l.fast.Embed(ctx, on.graph)
 	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
 }
 
-// counted lets an observer count the steps of both encoders, of which so many were taken before.
-func (l *trace) counted(observe func(continual.Step), before int) func(continual.Step) {
+// counted lets an observer count the steps of both encoders, of which those of some epochs were taken before.
+func (l *trace) counted(observe func(continual.Step), before, perEpoch int) func(continual.Step) {
 	if observe == nil {
 		return nil
 	}
 	return func(s continual.Step) {
-		s.Done, s.Steps = before+s.Done, l.FastEpochs+l.Epochs
+		s.Done, s.Steps = before*perEpoch+s.Done, (l.FastEpochs+l.Epochs)*perEpoch
 		observe(s)
 	}
 }
 
 // learnSlow trains the slow encoder on the task, with distillation and replay from the second task on.
-func (l *trace) learnSlow(ctx context.Context, on *tracedGraph, replayed []spaced, report *continual.TaskReport,
+func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced, report *continual.TaskReport,
 	observe func(continual.Step)) error {
-	task := report.Task
-	graphs := []*tracedGraph{on}
+	var stored []*tracedGraph
 	var weights []*tensors.Tensor
 	if n := len(l.memories); n > 1 {
 		past, frozen := []*traceMemory{l.memories[n-1], l.memories[n-2]}, []float32{float32(l.Beta)}
@@ -419,26 +521,11 @@ func (l *trace) learnSlow(ctx context.Context, on *tracedGraph, replayed []space
 				return err
 			}
 			defer p.release()
-			graphs = append(graphs, p)
+			stored = append(stored, p)
 		}
 	}
-	return l.slowTrainer.Train(ctx, nn.Plan{
-		Task: task, Steps: l.Epochs, Rate: nn.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs),
-		Report: report, Seen: l.counted(observe, l.FastEpochs),
-		Inputs: func(step int) (in, release []*tensors.Tensor, err error) {
-			in = slices.Clone(weights)
-			rng := seed.Stream(l.seed, "augment", task, step)
-			for _, g := range graphs {
-				more, made, err := l.pair(g, rng)
-				release = append(release, made...)
-				if err != nil {
-					return nil, release, err
-				}
-				in = append(in, more...)
-			}
-			return in, release, nil
-		},
-	})
+	return l.train(ctx, l.slowTrainer, on, weights, stored, "augment", l.Epochs,
+		nn.Plan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on.perEpoch)})
 }
 
 // Embed returns the slow encoder's embeddings.

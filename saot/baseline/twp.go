@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -15,6 +16,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/internal/seed"
@@ -25,14 +27,16 @@ type TWPSettings struct {
 	Hidden       int     `json:"hidden"`        // 256
 	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
 	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int     `json:"epochs"`        // full-batch steps per task; 200
+	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph's labels; 200
 	Balanced     bool    `json:"balanced"`      // every class counts alike in the loss; true
 	LambdaL      float64 `json:"lambda_l"`      // λ_l, of what matters to the loss; 1e4
 	LambdaT      float64 `json:"lambda_t"`      // λ_t, of what matters to the topology; 1e4
+	Sampling             // as joint's
 }
 
 func twpDefaults(_ string, p Preset) Settings {
-	s := &TWPSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, LambdaL: 1e4, LambdaT: 1e4}
+	s := &TWPSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, LambdaL: 1e4, LambdaT: 1e4,
+		Sampling: newSampling(2000, 25, 10)}
 	if p == FastPreset {
 		s.Epochs = 50
 	}
@@ -45,6 +49,7 @@ func (s *TWPSettings) Validate() error {
 	r.common(s.LearningRate, s.Epochs)
 	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
 	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
+	s.check(&r, 2)
 	r.check(s.LambdaL >= 0, "lambda_l", s.LambdaL, "0 or more")
 	r.check(s.LambdaT >= 0, "lambda_t", s.LambdaT, "0 or more")
 	return r.err()
@@ -61,18 +66,21 @@ func (s *TWPSettings) Validate() error {
 //
 // Departures from CGLB's code: the gradients of CE and ‖e‖₂ are kept apart, where it squares their sum for the second; CE's
 // gradient counts once, where a second backward pass doubles it. The paper's β‖Ω_t‖₁ is left out: CGLB adds ‖∇CE‖₁ as a
-// constant without a gradient, which changes nothing. The network is that of joint, graphs are whole, and Adam starts afresh with
-// every task, for which weight decay spares what a task's loss does not depend on (see coupledDecay).
+// constant without a gradient, which changes nothing. The network is that of joint, graphs are whole up to a bound, and Adam starts
+// afresh with every task, for which weight decay spares what a task's loss does not depend on (see coupledDecay). In a task too large
+// for a step, ∂CE/∂p is the mean over an epoch of batches, and ∂‖e‖₂/∂p is that of the whole graph, where CGLB's variant in batches
+// stores the former in place of the latter.
 type twp struct {
 	TWPSettings
+	seed          uint64
 	classes, seen int
 	networks      bySetting[*anchored]
 }
 
 func newTWP(b Build) (continual.Supervised, error) {
-	l := &twp{TWPSettings: *b.Settings.(*TWPSettings), classes: b.Stream.Classes}
+	l := &twp{TWPSettings: *b.Settings.(*TWPSettings), seed: b.Seed, classes: b.Stream.Classes}
 	for _, s := range continual.Settings() {
-		c, err := newClassifier(b, []int{l.Hidden}, seed.Stream(b.Seed, "weights", s, 0))
+		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err == nil {
 			l.networks[s], err = newAnchored(c, l.LearningRate, l.L2)
 		}
@@ -98,24 +106,15 @@ func (l *twp) Learn(ctx context.Context, task int, t *continual.Labeled, observe
 // learn is Learn for the network of a setting.
 func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Labeled, p nn.Plan) error {
 	c := l.networks[s]
-	in, err := c.graphs.Upload(t.Graph, nil)
-	if err != nil {
-		return err
-	}
-	defer in.Release()
 	rows := trainRows(t, 0, l.seen, s)
 	if l.Balanced {
 		balance(rows)
 	}
-	labels := newSupervision(rows, in.Rows, l.classes)
-	held := c.anchor.tensors(c.Names(), c.dims)
-	defer nn.Release(append(labels.tensors(), held...)...)
-	inputs := slices.Concat(labels.tensors(), held, in.Tensors())
-	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
-	if err := c.trainer.Train(ctx, p); err != nil {
-		return err
+	train := l.train
+	if l.samples(t.Graph) {
+		train = l.trainSampled
 	}
-	importance, err := c.importance(in, labels, l.LambdaL, l.LambdaT)
+	importance, err := train(ctx, s, t, rows, p)
 	if err != nil {
 		return err
 	}
@@ -127,12 +126,54 @@ func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Label
 	return nil
 }
 
-// Logits scores nodes by the network of the setting.
-func (l *twp) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
-	if err := ctx.Err(); err != nil {
+// train carries a plan out on a whole graph and returns the importance of the weights.
+func (l *twp) train(ctx context.Context, s continual.Setting, t *continual.Labeled, rows []labelled,
+	p nn.Plan) (map[string][]float64, error) {
+	c := l.networks[s]
+	in, err := c.graphs.Upload(t.Graph, nil)
+	if err != nil {
 		return nil, err
 	}
-	return l.networks[s].scores(g, l.seen)
+	defer in.Release()
+	labels := newSupervision(rows, in.Rows, l.classes)
+	held := c.anchor.tensors(c.Names(), c.dims)
+	defer nn.Release(append(labels.tensors(), held...)...)
+	inputs := slices.Concat(labels.tensors(), held, in.Tensors())
+	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+	if err := c.trainer.Train(ctx, p); err != nil {
+		return nil, err
+	}
+	return c.importance(in, labels, l.LambdaL, l.LambdaT)
+}
+
+// trainSampled is train for a graph too large for a step.
+func (l *twp) trainSampled(ctx context.Context, s continual.Setting, t *continual.Labeled, rows []labelled,
+	p nn.Plan) (map[string][]float64, error) {
+	c := l.networks[s]
+	held := c.anchor.tensors(c.Names(), c.dims)
+	defer nn.Release(held...)
+	sampled, err := c.sampledPlan(l.Sampling, p, l.Epochs, t.Graph, rows, l.seed, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	batches := sampled.Inputs
+	sampled.Inputs = func(step int) (in, release []*tensors.Tensor, err error) {
+		in, release, err = batches(step)
+		return slices.Concat(in[:supervisionTensors], held, in[supervisionTensors:]), release, err
+	}
+	if err := c.trainer.Train(ctx, sampled); err != nil {
+		return nil, err
+	}
+	more, err := c.sampledPlan(l.Sampling, p, 1, t.Graph, rows, l.seed, [2]any{"importance", s}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.sampledImportance(ctx, t.Graph, more, l.LambdaL, l.LambdaT)
+}
+
+// Logits scores nodes by the network of the setting.
+func (l *twp) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+	return l.networks[s].scores(ctx, g, l.seen)
 }
 
 // Save writes the networks and their anchors.
@@ -168,7 +209,7 @@ type anchored struct {
 	anchor  anchor
 	trainer *nn.Trainer
 	loss    *engine.Func // ∂CE/∂p of every variable
-	first   *engine.Func // h [N, hidden]; see firstLayer
+	first   *nn.Layers   // to h [N, hidden]= Â·X·W₁ + b₁
 	through *engine.Func // ∂(Σ g⊙h)/∂p of the first layer's variables, for some g [N, hidden]
 }
 
@@ -180,9 +221,11 @@ func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
 		ce := crossEntropy(c.logits(nn.Take(in[3:])), in[0], in[1], in[2])
 		return Gradient(ce, a.variables(ce.Graph(), c.Names())...)
 	})
-	a.first, err[2] = c.Func("twp/first", func(in []*Node) []*Node { return []*Node{a.firstLayer(nn.Take(in))} })
+	a.first, err[2] = c.Layers("twp/first", weightName(1), func(h *Node) *Node {
+		return Add(h, InsertAxes(a.Node(h.Graph(), biasName(1)), 0))
+	})
 	a.through, err[3] = c.Func("twp/through", func(in []*Node) []*Node {
-		sum := ReduceAllSum(Mul(in[0], a.firstLayer(nn.Take(in[1:]))))
+		sum := ReduceAllSum(Mul(in[0], a.first.Forward(nn.Take(in[1:]))))
 		return Gradient(sum, a.variables(sum.Graph(), firstVariables())...)
 	})
 	return a, errors.Join(err[:]...)
@@ -190,9 +233,10 @@ func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
 
 // terms takes what a supervision and an anchor supply, and a graph.
 func (a *anchored) terms(in []*Node) []*Node {
-	held := 3 + 1 + 2*len(a.Names())
+	held := supervisionTensors + 1 + 2*len(a.Names())
 	nodes := nn.Take(in[held:])
-	ce, penalty, decay := crossEntropy(a.logits(nodes), in[0], in[1], in[2]), a.penalty(in[3:held]), a.decay(nodes, in[1], in[2])
+	ce := crossEntropy(a.logits(nodes), in[0], in[1], in[2])
+	penalty, decay := a.penalty(in[supervisionTensors:held]), a.decay(nodes, in[1], in[2])
 	return []*Node{Add(Add(ce, penalty), decay), ce, penalty, decay}
 }
 
@@ -239,35 +283,80 @@ func (a *anchored) dims(name string) []int {
 	return nil
 }
 
-// firstLayer returns h = Â·X·W₁ + b₁ [N, hidden].
-func (a *anchored) firstLayer(in nn.Nodes) *Node {
-	g := in.FeaturesT.Graph()
-	return Add(in.Hat.Apply(in.Times(a.Node(g, weightName(1)))), InsertAxes(a.Node(g, biasName(1)), 0))
-}
-
 // importance returns Ω by variable: λ_l·(∂CE/∂p)² + λ_t·(∂‖e‖₂/∂p)². ∂‖e‖₂/∂h is found on the host and taken through the first
 // layer on the engine; later layers have no part in e.
 func (a *anchored) importance(in *nn.Input, labels supervision, lambdaL, lambdaT float64) (map[string][]float64, error) {
-	omega := map[string][]float64{}
-	if err := addSquares(omega, a.Names(), lambdaL, a.loss, slices.Concat(labels.tensors(), in.Tensors())); err != nil {
+	loss, topology := gradients{}, gradients{}
+	if err := loss.add(a.Names(), 1, a.loss, slices.Concat(labels.tensors(), in.Tensors())); err != nil {
 		return nil, err
 	}
-	h, d, err := nn.Rows(a.first, in)
+	h, d, err := a.first.Of(in)
 	if err != nil {
 		return nil, err
 	}
 	_, gradient := attentionNorm(&in.Graph.Adjacency, h, d)
-	padded := make([]float32, in.Rows*d)
-	for i, v := range gradient {
-		padded[i] = float32(v)
-	}
-	upstream := tensors.FromFlatDataAndDimensions(padded, in.Rows, d)
+	upstream := narrowed(gradient, in.Rows, d)
 	defer nn.Release(upstream)
-	return omega, addSquares(omega, firstVariables(), lambdaT, a.through, slices.Concat([]*tensors.Tensor{upstream}, in.Tensors()))
+	if err := topology.add(firstVariables(), 1, a.through, slices.Concat([]*tensors.Tensor{upstream}, in.Tensors())); err != nil {
+		return nil, err
+	}
+	return importanceOf(loss, lambdaL, topology, lambdaT), nil
 }
 
-// addSquares adds λ times the squares of the gradients that a function returns, one for each name.
-func addSquares(omega map[string][]float64, names []string, lambda float64, f *engine.Func, in []*tensors.Tensor) error {
+// throughRows is how many nodes' rows of ∂‖e‖₂/∂h are taken through the first layer at once.
+const throughRows = 1 << 13
+
+// sampledImportance is importance for a graph too large for a step, given an epoch of batches. It holds h and ∂‖e‖₂/∂h of all nodes.
+func (a *anchored) sampledImportance(ctx context.Context, g *datasets.Graph, batches nn.Plan,
+	lambdaL, lambdaT float64) (map[string][]float64, error) {
+	loss, topology := gradients{}, gradients{}
+	for step := range batches.Steps {
+		in, release, err := batches.Inputs(step)
+		if err == nil {
+			err = loss.add(a.Names(), 1/float64(batches.Steps), a.loss, in)
+		}
+		nn.Release(release...)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+	}
+	h, d, err := a.first.Rows(ctx, a.graphs, g, false)
+	if err != nil {
+		return nil, err
+	}
+	_, gradient := attentionNorm(&g.Adjacency, h, d)
+	samples, err := a.graphs.Samples(g, encoder.GCN, []int{0})
+	if err != nil {
+		return nil, err
+	}
+	for nodes := range slices.Chunk(consecutive(g.NumNodes()), throughRows) {
+		in, err := samples.Inputs(samples.Draw(nodes, rand.New(rand.NewPCG(0, 0)))) // all neighbours, whatever the source
+		if err == nil {
+			in = append([]*tensors.Tensor{narrowed(gradient[int(nodes[0])*d:][:len(nodes)*d], len(nodes), d)}, in...)
+			err = topology.add(firstVariables(), 1, a.through, in)
+		}
+		nn.Release(in...)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+	}
+	return importanceOf(loss, lambdaL, topology, lambdaT), nil
+}
+
+// narrowed returns rows of d columns as a tensor [rows, d], with zeros after them.
+func narrowed(values []float64, rows, d int) *tensors.Tensor {
+	padded := make([]float32, rows*d)
+	for i, v := range values {
+		padded[i] = float32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(padded, rows, d)
+}
+
+// gradients are sums of gradients by variable.
+type gradients map[string][]float64
+
+// add adds a share of the gradients that a function returns, one for each name.
+func (s gradients) add(names []string, share float64, f *engine.Func, in []*tensors.Tensor) error {
 	out, err := f.Call(in...)
 	if err != nil {
 		return err
@@ -278,14 +367,31 @@ func addSquares(omega map[string][]float64, names []string, lambda float64, f *e
 		if err != nil {
 			return err
 		}
-		if omega[name] == nil {
-			omega[name] = make([]float64, len(gradient))
+		if s[name] == nil {
+			s[name] = make([]float64, len(gradient))
 		}
 		for k, v := range gradient {
-			omega[name][k] += lambda * float64(v) * float64(v)
+			s[name][k] += share * float64(v)
 		}
 	}
 	return nil
+}
+
+// importanceOf returns λ_l·l² + λ_t·t² of the gradients by variable.
+func importanceOf(l gradients, lambdaL float64, t gradients, lambdaT float64) map[string][]float64 {
+	omega := map[string][]float64{}
+	for name, values := range l {
+		omega[name] = make([]float64, len(values))
+		for k, v := range values {
+			omega[name][k] = lambdaL * v * v
+		}
+	}
+	for name, values := range t {
+		for k, v := range values {
+			omega[name][k] += lambdaT * v * v
+		}
+	}
+	return omega
 }
 
 // anchor is the penalty of all past tasks as one, so that it does not grow with their number:

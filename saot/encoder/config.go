@@ -67,9 +67,10 @@ func DefaultGAT() Config {
 	return Config{Kind: GAT, Hidden: 256, Out: 256, Layers: 3, Heads: 4, Momentum: 0.01, WholeGraph: 5_000, SampleFanOut: []int{5, 5, 5}}
 }
 
-// Depth returns the number of layers.
+// Depth returns the number of layers. A graph convolutional network of Layers layers is not an encoder, but can be sampled for
+// like one.
 func (c Config) Depth() int {
-	if c.Kind == GAT {
+	if c.Kind == GAT || c.Layers > 0 {
 		return c.Layers
 	}
 	return 2

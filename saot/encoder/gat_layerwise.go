@@ -20,6 +20,21 @@ type attendedLayer struct {
 	ends      []float32 // s and t, [N, 2·heads]
 }
 
+// AttendLayerwise returns what a layer of one attention head makes of all rows of x, [N, out]. project turns rows of x into
+// H [C, width] and the scores s and t side by side [C, 2] (see Propagation.Attend); finish turns rows of the weighted means of H into
+// rows of the output.
+func AttendLayerwise(ctx context.Context, a *datasets.Adjacency, x *datasets.Features, width, out int,
+	project, finish *engine.Func) (*datasets.Features, error) {
+	n := x.Rows
+	l := attendedLayer{gat: gat{Config{Kind: GAT, Hidden: width, Layers: 2, Heads: 1}}, adjacency: a,
+		h: make([]float32, n*width), ends: make([]float32, 2*n)}
+	if err := l.project(ctx, project, x); err != nil {
+		return nil, err
+	}
+	y := &datasets.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)}
+	return y, l.finish(ctx, finish, &datasets.Features{Rows: n, Dense: []float32{}}, y)
+}
+
 // project fills in X·W, s and t.
 func (l *attendedLayer) project(ctx context.Context, f *engine.Func, x *datasets.Features) error {
 	wide, ends := l.Heads*l.headWidth(l.layer), 2*l.Heads

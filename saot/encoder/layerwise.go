@@ -55,6 +55,31 @@ func Propagated(g *datasets.Graph) *datasets.Features {
 	return twice
 }
 
+// Layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows that give as
+// many rows; nil is the identity.
+func Layerwise(ctx context.Context, g *datasets.Graph, parts ...*engine.Func) (data []float32, cols int, err error) {
+	scale, n, h := inverseRoots(&g.Adjacency), g.NumNodes(), &g.Features
+	for _, f := range parts {
+		next := &datasets.Features{Rows: n, Cols: h.Cols}
+		if f == nil {
+			next.Dense = make([]float32, n*h.Cols)
+			propagateRows(next.Dense, &g.Adjacency, h, scale, 0, n)
+		} else if err := inChunks(ctx, f, n, h.Cols, func(dst []float32, first, end int) {
+			propagateRows(dst, &g.Adjacency, h, scale, first, end)
+		}, func(rows [][]float32, first, end int) {
+			if next.Dense == nil {
+				next.Cols = len(rows[0]) / (end - first)
+				next.Dense = make([]float32, n*next.Cols)
+			}
+			copy(next.Dense[first*next.Cols:end*next.Cols], rows[0])
+		}); err != nil {
+			return nil, 0, err
+		}
+		h = next
+	}
+	return h.Dense, h.Cols, ctx.Err()
+}
+
 // embedLayerwise returns the embeddings [N, out] of a large graph.
 func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph) ([]float32, error) {
 	bias, err := enc.value(outputBias)

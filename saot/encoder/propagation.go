@@ -30,6 +30,12 @@ func (p Propagation) Apply(h *Node) *Node {
 	return Add(StopGradient(p.sum(h)), head(Sub(through, StopGradient(h)), t))
 }
 
+// ApplyNeighbors is Apply without a node's own share, S·A·S·h. Shapes and gradient are Apply's.
+func (p Propagation) ApplyNeighbors(h *Node) *Node {
+	t := p.targets()
+	return Sub(p.Apply(h), Mul(Square(head(p.scale, t)), head(h, t)))
+}
+
 func (p Propagation) targets() int { return p.forward.roots.Shape().Dim(0) }
 
 // sum is Â·h. Padded nodes become rows of zeros, or, in a sampled layer, rows that mean nothing.

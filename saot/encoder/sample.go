@@ -64,13 +64,18 @@ type sampleRoom struct {
 // roomFor returns the smaller of two shapes into which a neighbourhood fits: all that its fan-outs can bring, or half of it.
 // The shapes depend on nothing else, so that tasks of all sizes share them.
 func (s *Sampler) roomFor(n *Neighborhood, targets int) sampleRoom {
+	return s.room(targets, s.halvesFor(n, targets))
+}
+
+// halvesFor returns 1 if half of what the fan-outs can bring has room for a neighbourhood, else 2.
+func (s *Sampler) halvesFor(n *Neighborhood, targets int) int {
 	half := s.room(targets, 1)
 	for k, h := range n.hops {
 		if h.nodes >= half.nodes[k+1] {
-			return s.room(targets, 2)
+			return 2
 		}
 	}
-	return half
+	return 1
 }
 
 // room bounds a neighbourhood of so many targets whose hops have halves/2 of the nodes that they could have.
@@ -131,8 +136,30 @@ func backwardRoom(nodes, edges, targets int) (room []int) {
 
 // Sample lays a neighbourhood out for an encoder. The caller finalizes its tensors.
 func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], error) {
-	targets := n.hops[0].drawn.targets()
-	room, scale := s.roomFor(n, targets), n.scale()
+	return s.layOut(c, n, s.roomFor(n, n.Targets()))
+}
+
+// SampleAlike is Sample for neighbourhoods of as many targets each, in one padded shape, the larger if any of them or any before needs
+// it. An engine holds memory for every combination of shapes that it has seen: here there are two, however many neighbourhoods a
+// step takes.
+func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors.Tensor], error) {
+	for _, n := range all {
+		s.halves = max(s.halves, s.halvesFor(n, n.Targets()))
+	}
+	var out []Sample[*tensors.Tensor]
+	for _, n := range all {
+		sample, err := s.layOut(c, n, s.room(n.Targets(), s.halves))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sample)
+	}
+	return out, nil
+}
+
+// layOut lays a neighbourhood out in a room.
+func (s *Sampler) layOut(c Config, n *Neighborhood, room sampleRoom) (Sample[*tensors.Tensor], error) {
+	scale := n.scale()
 	var out Sample[*tensors.Tensor]
 	for k := c.engineLayers() - 1; k >= 0; k-- {
 		layer, err := n.layer(c, k, s.fanOut[k], room, scale)
@@ -208,7 +235,9 @@ func (s *Sampler) aggregatedRows(n *Neighborhood, k, padded int, scale []float32
 			for _, j := range h.drawn.of(i) {
 				addRow(dst, f, n.Nodes[j], weight*scale[j])
 			}
-			addRow(dst, f, n.Nodes[i], scale[i]*scale[i])
+			if !n.loopsLeft {
+				addRow(dst, f, n.Nodes[i], scale[i]*scale[i])
+			}
 		}
 	})
 	return tensors.FromFlatDataAndDimensions(rows, padded, f.Cols)

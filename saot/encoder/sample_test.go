@@ -187,3 +187,41 @@ func TestSampleShapesAreFew(t *testing.T) {
 		require.LessOrEqual(t, len(shapes), 4)
 	})
 }
+
+// Neighbourhoods laid out alike have one shape, which never shrinks, and the same contents as by themselves.
+func TestSampleAlike(t *testing.T) {
+	g := randomGraph(t, 200, 5, 2)
+	c := Config{Hidden: 4, Out: 3, Momentum: 0.1, SampleFanOut: []int{2, 3}}
+	lone, crowded := int32(-1), int32(0)
+	for v := range int32(200) {
+		switch near := g.Adjacency.Neighborhood(int(v)); {
+		case len(near) == 0:
+			lone = v
+		case len(near) > len(g.Adjacency.Neighborhood(int(crowded))):
+			crowded = v
+		}
+	}
+	require.GreaterOrEqual(t, lone, int32(0))
+	s := NewSampler(g, c.SampleFanOut)
+	draw := func(v int32) *Neighborhood { return s.Draw([]int32{v}, nil, 1) }
+	rows := func(all ...*Neighborhood) (n []int) {
+		samples, err := s.SampleAlike(c, all...)
+		require.NoError(t, err)
+		for _, x := range samples {
+			n = append(n, x.Rows.Shape().Dim(0))
+		}
+		return n
+	}
+	small := rows(draw(lone), draw(lone))
+	require.Equal(t, small[0], small[1])
+	large := rows(draw(lone), draw(crowded))
+	require.Equal(t, large[0], large[1])
+	require.Greater(t, large[0], small[0])
+	require.Equal(t, large, rows(draw(lone), draw(lone)), "as large as before")
+
+	alike, err := s.SampleAlike(c, draw(crowded))
+	require.NoError(t, err)
+	alone, err := s.Sample(c, draw(crowded))
+	require.NoError(t, err)
+	require.True(t, alone.Rows.Equal(alike[0].Rows))
+}

@@ -19,6 +19,7 @@ type Sampler struct {
 	fanOut   []int
 	all      []int   // chunks of the whole graph's tree, where a fan-out is unlimited
 	position []int32 // of each node in the neighbourhood, from 1, while one is drawn; 0 is absent
+	halves   int     // of the room that SampleAlike has needed so far
 }
 
 // NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the targets
@@ -37,7 +38,27 @@ type Neighborhood struct {
 	hops  []hop
 	// degree is the number of neighbours of each node in the view, of which hops may hold fewer. Of the last hop's nodes, which
 	// are most of all, it is the mean over views: to count would be to go through all their edges.
-	degree []float32
+	degree    []float32
+	loopsLeft bool // out of Â
+}
+
+// Targets returns the number of nodes whose neighbourhood it is.
+func (n *Neighborhood) Targets() int { return n.hops[0].drawn.targets() }
+
+// WithoutLoops turns Â into D^{−1/2}·A·D^{−1/2} for what is laid out from the neighbourhood, a node without neighbours counting as
+// one of degree 1. In the layers that the engine propagates that is Propagation.ApplyNeighbors.
+func (n *Neighborhood) WithoutLoops() *Neighborhood {
+	out := *n
+	out.loopsLeft = true
+	return &out
+}
+
+// Shuffled returns the neighbourhood with the features of its nodes dealt out to them anew.
+func (n *Neighborhood) Shuffled(rng *rand.Rand) *Neighborhood {
+	out := *n
+	out.Nodes = slices.Clone(n.Nodes)
+	rng.Shuffle(len(out.Nodes), func(i, j int) { out.Nodes[i], out.Nodes[j] = out.Nodes[j], out.Nodes[i] })
+	return &out
 }
 
 // hop lists the neighbours that were drawn, as positions in Nodes, for the nodes of the hops before.
@@ -137,10 +158,13 @@ func appendSome(out, nodes []int32, k int, rng *rand.Rand) []int32 {
 	return out
 }
 
-// scale returns s_i = 1/√(degree+1) of all nodes.
+// scale returns s_i = 1/√(degree+1) of all nodes, or 1/√degree without loops.
 func (n *Neighborhood) scale() []float32 {
 	out := make([]float32, len(n.degree))
 	for i, d := range n.degree {
+		if n.loopsLeft {
+			d = max(d, 1) - 1
+		}
 		out[i] = float32(1 / math.Sqrt(float64(d)+1))
 	}
 	return out

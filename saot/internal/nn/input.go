@@ -33,8 +33,8 @@ type Input struct {
 
 // Upload lays a graph out: its features, and Â of a view of it, or of its own adjacency where the view is nil.
 func (gs *Graphs) Upload(g *datasets.Graph, view *datasets.Adjacency) (*Input, error) {
-	if g.Features.Cols != gs.features {
-		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, gs.features)
+	if err := gs.accept(g); err != nil {
+		return nil, err
 	}
 	b, err := encoder.NewBatch(g, gs.buckets.Fit(encoder.SizeOf(g)))
 	if err != nil {
@@ -49,6 +49,17 @@ func (gs *Graphs) Upload(g *datasets.Graph, view *datasets.Adjacency) (*Input, e
 		return nil, err
 	}
 	return &Input{Graph: g, Rows: b.Size.Nodes, batch: b, operator: op}, nil
+}
+
+// accept returns an error unless the graph has the features that the learner was made for, of each node.
+func (gs *Graphs) accept(g *datasets.Graph) error {
+	if g.Features.Cols != gs.features {
+		return fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, gs.features)
+	}
+	if g.Features.Rows != g.NumNodes() {
+		return fmt.Errorf("the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
+	}
+	return nil
 }
 
 // Operator lays Â of a view of an uploaded graph out. The caller finalizes it.
@@ -71,19 +82,53 @@ func (in *Input) Release() {
 	in.operator.Finalize()
 }
 
-// Nodes is a graph among a function's inputs.
+// Nodes is a graph among a function's inputs: a whole one, or sampled neighbourhoods of some of its nodes, the targets.
 type Nodes struct {
+	Mask *Node // [N, 1], 1 on real nodes; of a sample, 1 on all its targets [T, 1]
+
+	// Of a whole graph alone.
 	FeaturesT *Node // Xᵀ [F, N], padding included
-	Mask      *Node // [N, 1], 1 on real nodes
 	Hat       encoder.Propagation
+
+	Sample *encoder.Sample[*Node] // nil of a whole graph
 }
 
-// Take reads a graph from inputs that Input.Tensors supplies.
-func Take(in []*Node) Nodes {
-	return Nodes{FeaturesT: in[0], Mask: in[1], Hat: encoder.NewPropagation(in[2:])}
+// Take reads a graph from inputs that Input.Tensors or, for a network of graph convolutions, Samples.Inputs supplies.
+func Take(in []*Node) Nodes { return TakeKind(encoder.GCN, in) }
+
+// TakeKind is Take for samples of a kind.
+func TakeKind(kind encoder.Kind, in []*Node) Nodes {
+	if in[0].Shape().Dim(1) > 1 { // Xᵀ, which has a column of padding
+		return Nodes{FeaturesT: in[0], Mask: in[1], Hat: encoder.NewPropagation(in[2:])}
+	}
+	rest, depth := in[1:], 1
+	for depth < len(rest) && rest[depth].Rank() == 2 { // rows, and the real targets of every layer but the last
+		depth++
+	}
+	sample, _ := encoder.Config{Kind: kind, Layers: depth}.TakeSample(rest)
+	return Nodes{Mask: in[0], Sample: &sample}
 }
 
-// Times returns X·W [N, d] for a weight W [F, d].
+// First returns Â·X·W, what a network's first layer begins with, for a weight W [F, d].
+func (n Nodes) First(weight *Node) *Node {
+	if n.Sample != nil {
+		return MatMul(n.Sample.Rows, weight)
+	}
+	return n.Hat.Apply(n.Times(weight))
+}
+
+// Next returns Â·h, what layer 2 and further ones begin with.
+func (n Nodes) Next(layer int, h *Node) *Node { return n.Propagation(layer).Apply(h) }
+
+// Propagation returns Â of layer 2 and further ones.
+func (n Nodes) Propagation(layer int) encoder.Propagation {
+	if n.Sample != nil {
+		return encoder.NewPropagation(n.Sample.Layers[layer-2])
+	}
+	return n.Hat
+}
+
+// Times returns X·W [N, d] of a whole graph for a weight W [F, d].
 func (n Nodes) Times(weight *Node) *Node {
 	return Dot(n.FeaturesT, weight).General([]int{0}, nil, []int{0}, nil)
 }

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,7 @@ func NewTrainer(e *engine.Engine, store *model.Store, name string, o Optimizer, 
 // Plan is the training of one task.
 type Plan struct {
 	Task, Steps int
+	Epochs      int // in which the steps are taken, for the report; 0 is one a step
 	// Inputs returns the inputs of a step and what to release after it. While the engine takes a step, the inputs of the
 	// next are made.
 	Inputs func(step int) (in, release []*tensors.Tensor, err error)
@@ -94,7 +96,7 @@ func (t *Trainer) Train(ctx context.Context, p Plan) error {
 			Release(in.release...)
 		}
 	}()
-	p.Report.Epochs = p.Steps
+	p.Report.Epochs = cmp.Or(p.Epochs, p.Steps)
 	for step := range p.Steps {
 		in, ok := <-next
 		if !ok || ctx.Err() != nil {

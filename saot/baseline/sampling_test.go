@@ -1,0 +1,246 @@
+package baseline
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/internal/seed"
+)
+
+// sampledStream is two tasks of about 40 nodes each.
+func sampledStream(t *testing.T) *datasets.Stream {
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48, Words: 12})
+	require.NoError(t, err)
+	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+	require.NoError(t, err)
+	return s
+}
+
+// small changes those settings of a method that it has.
+func small(t *testing.T, m Method, change ...string) Settings {
+	s := m.Defaults("synthetic", FastPreset)
+	all := append([]string{"epochs", "3", "fast_epochs", "3", "warm_up", "1", "hidden", "8", "out", "4", "clusters", "3", "parts", "3", "components", "4",
+		"proxies", "4", "buffer", "10", "budget", "4", "encoders", "2", "encoder_width", "16", "nodes", "64"}, change...)
+	for i := 0; i < len(all); i += 2 {
+		_ = Set(s, all[i], all[i+1])
+	}
+	require.NoError(t, s.Validate())
+	return s
+}
+
+// methodsOf returns the self-supervised or the supervised methods that SAOT is compared with.
+func methodsOf(supervised bool) (all []Method) {
+	for _, m := range Methods() {
+		if m.Compared() && m.Supervised() == supervised {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// A step on a batch of all nodes with all their neighbours is the step on the whole graph, over several steps and tasks. Views and
+// dropout, whose randomness differs, are left out, and with them DGI, which is nothing else, and GAE, whose pairs differ; see below.
+func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
+	whole := []string{"edge_drop", "0", "feature_mask", "0", "dropout", "0", "whole_graph", "0"}
+	sampled := append(whole[:6:6], "whole_graph", "1", "batch", "1000", "fan_out", "[0]")
+	stream := sampledStream(t)
+	tasks := shownTasks(t, stream)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, m := range []Method{GBT, GCNClu, GCNPar, GCNComp, RieGrace, TRACE, Joint, TWP, ERGNN, TACO} {
+			t.Run(m.String(), func(t *testing.T) {
+				var learners [2]func(task int) (*continual.TaskReport, error)
+				for i, change := range [][]string{whole, sampled} {
+					b := smallBuild(e, stream, small(t, m, change...))
+					if m.Supervised() {
+						l, err := NewSupervised(m, b)
+						require.NoError(t, err)
+						learners[i] = func(task int) (*continual.TaskReport, error) {
+							return l.Learn(context.Background(), task, tasks[task], nil)
+						}
+						continue
+					}
+					l, err := NewCompared(m, b)
+					require.NoError(t, err)
+					learners[i] = func(task int) (*continual.TaskReport, error) {
+						return l.Learn(context.Background(), task, stream.Tasks[task].Graph, nil)
+					}
+				}
+				for task := range 2 {
+					want, err := learners[0](task)
+					require.NoError(t, err)
+					got, err := learners[1](task)
+					require.NoError(t, err)
+					require.Equal(t, []int{want.Epochs, want.Steps, want.Nodes}, []int{got.Epochs, got.Steps, got.Nodes})
+					for k := range want.FirstLoss {
+						tolerance := 1e-3 + 2e-3*want.LastLoss[k].Value
+						require.InDelta(t, want.FirstLoss[k].Value, got.FirstLoss[k].Value, tolerance, "task %d: %s", task, want.FirstLoss[k].Name)
+						require.InDelta(t, want.LastLoss[k].Value, got.LastLoss[k].Value, tolerance, "task %d: %s", task, want.LastLoss[k].Name)
+					}
+					require.NotEqual(t, want.FirstLoss, want.LastLoss)
+				}
+			})
+		}
+	})
+}
+
+// Layer by layer, nodes are embedded and classified as they are at once.
+func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
+	stream := sampledStream(t)
+	g := stream.Tasks[1].Graph
+	tasks := shownTasks(t, stream)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		build := func(m Method, bound, coordinates string) Build {
+			return smallBuild(e, stream, small(t, m, "whole_graph", bound, "coordinates", coordinates))
+		}
+		for _, m := range methodsOf(false) {
+			for _, coordinates := range []string{"lorentz", "tangent"} {
+				whole, err := NewCompared(m, build(m, "0", coordinates))
+				require.NoError(t, err)
+				_, err = whole.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
+				require.NoError(t, err)
+				var file bytes.Buffer
+				require.NoError(t, whole.Save(&file))
+				large, err := NewCompared(m, build(m, "1", coordinates))
+				require.NoError(t, err)
+				require.NoError(t, large.Load(&file))
+				want, err := whole.Embed(context.Background(), g)
+				require.NoError(t, err)
+				got, err := large.Embed(context.Background(), g)
+				require.NoError(t, err)
+				require.Equal(t, []int{want.Rows, want.Cols}, []int{got.Rows, got.Cols}, m)
+				require.InDeltaSlice(t, want.Data, got.Data, 1e-4, "%v", m)
+				other := &datasets.Graph{Adjacency: g.Adjacency, Features: datasets.Features{Rows: g.NumNodes(), Cols: 3}}
+				_, err = large.Embed(context.Background(), other)
+				require.ErrorContains(t, err, "3 feature columns", m)
+				if m != RieGrace {
+					break
+				}
+			}
+		}
+		for _, m := range methodsOf(true) {
+			whole, err := NewSupervised(m, build(m, "0", ""))
+			require.NoError(t, err)
+			_, err = whole.Learn(context.Background(), 0, tasks[0], nil)
+			require.NoError(t, err)
+			var file bytes.Buffer
+			require.NoError(t, whole.Save(&file))
+			large, err := NewSupervised(m, build(m, "1", ""))
+			require.NoError(t, err)
+			require.NoError(t, large.Load(&file))
+			for _, s := range continual.Settings() {
+				want, err := whole.Logits(context.Background(), s, g)
+				require.NoError(t, err)
+				got, err := large.Logits(context.Background(), s, g)
+				require.NoError(t, err)
+				require.Equal(t, []int{want.Rows, want.Cols}, []int{got.Rows, got.Cols}, m)
+				require.InDeltaSlice(t, want.Data, got.Data, 1e-4, "%v", m)
+			}
+		}
+	})
+}
+
+// DGI's loss on a sample of all nodes with all neighbours, with the sample's own permutation, is that of the whole graph.
+func TestDGILossOnASample(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := pairedGraph(t, 11, 6)
+		l := built[*dgi](t, e, tinyDGI(), newDGI, g, 5)
+		samples, err := l.graphs.Samples(g, encoder.GCN, []int{0})
+		require.NoError(t, err)
+		n := samples.Draw(consecutive(11), seed.Stream(2))
+		corrupted := n.Shuffled(seed.Stream(4))
+		require.Equal(t, consecutive(11), n.Nodes)
+		require.NotEqual(t, n.Nodes, corrupted.Nodes)
+		first, err := samples.Inputs(corrupted)
+		require.NoError(t, err)
+		second, err := samples.Inputs(n)
+		require.NoError(t, err)
+		p := parameters(t, l.net)
+		requireGradients(t, l.net, l.loss, append(first, second...), p, func() float64 { return dgiReference(g, corrupted.Nodes, p) })
+	})
+}
+
+// The mean weights of GAE's batches are those of all edges and all non-edges of the graph.
+func TestGAEBatchesAreUnbiased(t *testing.T) {
+	const n, size, draws = 12, 8, 60_000
+	g := pairedGraph(t, n, 2)
+	a := &g.Adjacency
+	rng := rand.New(rand.NewPCG(1, 2))
+	var mean [n][n]float64
+	for range draws {
+		var pool []int32
+		for _, v := range rng.Perm(n)[:size/2] {
+			pool = append(pool, int32(v))
+		}
+		nodes, weights := batchPairs(a, pool, size, rng)
+		require.Len(t, nodes, size)
+		for k, w := range tensors.MustCopyFlatData[float32](weights) {
+			mean[nodes[k/size]][nodes[k%size]] += float64(w) / draws
+		}
+	}
+	edges := float64(len(a.Neighbors))
+	for i := range n {
+		near := map[int32]bool{}
+		for _, j := range a.Neighborhood(i) {
+			near[j] = true
+		}
+		for j := range n {
+			want := -1 / (n*(n-1) - edges)
+			if near[int32(j)] {
+				want = 1 / edges
+			} else if i == j {
+				want = 0
+			}
+			require.InDelta(t, want, mean[i][j], 0.002, "%d and %d", i, j)
+		}
+	}
+}
+
+// What TWP measures on an epoch of one batch of all train nodes, with all neighbours, is the importance on the whole graph.
+func TestTWPImportanceOfALargeTask(t *testing.T) {
+	tasks := twoLabelled(t, 15)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		learned := func(bound int) *twp {
+			l := mustTWP(t, e, tasks, func(s *TWPSettings) {
+				s.Epochs, s.Sampling = 3, Sampling{WholeGraph: bound, Batch: 100, FanOut: []int{0}}
+			})
+			mustLearn(t, l, 0, tasks[0])
+			return l
+		}
+		whole, large := learned(0), learned(1)
+		for _, s := range continual.Settings() {
+			for name, want := range whole.networks[s].anchor.Weight {
+				scale := 0.0
+				for _, v := range want {
+					scale = max(scale, v)
+				}
+				require.InDeltaSlice(t, want, large.networks[s].anchor.Weight[name], 0.01*scale+1e-7, "%v %s", s, name)
+			}
+		}
+	})
+}
+
+func TestSamplingRefuses(t *testing.T) {
+	for _, m := range append(methodsOf(false), methodsOf(true)...) {
+		for name, values := range map[string][]string{"whole_graph": {"-1"}, "batch": {"1"}, "fan_out": {"[]", "[10,-1]", "[1,2,3,4]"}} {
+			for _, value := range values {
+				s := m.Defaults("uai", PaperPreset)
+				if Set(s, name, value) == nil { // not every method has each
+					require.ErrorContains(t, s.Validate(), fmt.Sprintf("%v: %s is", m, name))
+				} else {
+					require.NotEqual(t, "whole_graph", name)
+				}
+			}
+		}
+	}
+}
