@@ -177,7 +177,16 @@ func (r *Run) widths() (product, sum float64, whole, buffer, points int) {
 		return 0, defaultWidthSum / 4, 0, 0, 1
 	}
 	hidden, out := 512, 256
-	if !r.Method.Compared() {
+	if r.Method.Compared() {
+		var c struct {
+			Hidden     int `json:"hidden"`
+			Out        int `json:"out"`
+			WholeGraph int `json:"whole_graph"`
+			Batch      int `json:"batch"`
+		}
+		_ = json.Unmarshal(r.Compared, &c)
+		hidden, out, whole, points = cmp.Or(c.Hidden, hidden), cmp.Or(c.Out, out), c.WholeGraph, c.Batch
+	} else {
 		c := r.Learner
 		hidden, out, whole, buffer, points = c.Encoder.Hidden, c.Encoder.Out, c.Encoder.WholeGraph, c.Buffer, c.Points
 		if c.Encoder.Kind == encoder.Linear {
