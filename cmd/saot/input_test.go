@@ -193,13 +193,13 @@ func TestTable(t *testing.T) {
 	require.Zero(t, status, stderr)
 	lines := strings.Split(stdout, "\n")
 	require.Equal(t, "### toy (2 tasks, 4 classes)", lines[0])
-	require.Equal(t, "| saot | 3 | 0–2 | – | – | **83.0 ± 3.6** | <u>−2.0 ± 1.0</u> | – | – | – | – | 2.0 | 4.5 |", lines[4])
-	require.Equal(t, "| majority | 1 | 0 | – | – | <u>10.0</u> | **0.0** | – | – | – | – | – | – |", lines[5])
+	require.Equal(t, "| saot | 3 | 0–2 | **83.0 ± 3.6** | <u>−2.0 ± 1.0</u> | – | – | 2.0 | 4.5 |", lines[4])
+	require.Equal(t, "| majority | 1 | 0 | <u>10.0</u> | **0.0** | – | – | – | – |", lines[5])
 
 	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "learner": {"alpha": 0}}`, 50, 0)
 	require.Contains(t, lines[2], "| s a task | peak, GB |")
 	_, stdout, _ = call(t, "table", dir)
-	require.Contains(t, stdout, "| saot, learner.alpha 0 | 1 | 0 | – | – | <u>50.0</u> |")
+	require.Contains(t, stdout, "| saot, learner.alpha 0 | 1 | 0 | <u>50.0</u> |")
 	require.Contains(t, stdout, "| saot, learner.alpha 1 | 3 | 0–2 |")
 
 	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "learner": {"alpha": 1}}`, 60, 0)

@@ -209,7 +209,7 @@ func TestSelectGroups(t *testing.T) {
 	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
 	require.Equal(t, "saot, learner.alpha 0, learner.centred true", groups[0].Label, "what was given is as it was")
 
-	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of compared.decay,",
+	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of compared.",
 		"learner.alpha=2": "the runs have 0, 1", "split=": "no run has"} {
 		_, err := Select(groups, []string{wanted})
 		require.ErrorContains(t, err, words)

@@ -145,16 +145,11 @@ func newTable(groups []*Group, paper []printed) *Table {
 	return t
 }
 
-// columns returns the columns of groups of one dataset; those of supervised methods' own classifiers where there are any.
+// columns returns the columns of groups of one dataset: of the probes, and of supervised methods' own classifiers, that any run has.
 func columns(groups []*Group, published bool) (out []Column) {
-	probes := continual.Probes()
-	for _, g := range groups {
-		for _, r := range g.Runs {
-			if _, ok := r.Score(continual.ClassIL, continual.ProbeHead); ok && len(probes) == len(continual.Probes()) {
-				probes = append(probes, continual.ProbeHead)
-			}
-		}
-	}
+	probes := slices.DeleteFunc(append(continual.Probes(), continual.ProbeHead), func(p continual.Probe) bool {
+		return !slices.ContainsFunc(groups, func(g *Group) bool { return g.scoredBy(p) })
+	})
 	pair := func(c Column) {
 		c.Dataset = groups[0].Dataset
 		c.Title, c.Measure = "AP", AveragePerformance
@@ -353,4 +348,16 @@ func legend(tables []*Table) []string {
 			"neither ranked nor tested, since its rows mix protocols.")
 	}
 	return out
+}
+
+// scoredBy reports whether any run of the group has a score of the probe.
+func (g *Group) scoredBy(p continual.Probe) bool {
+	for _, r := range g.Runs {
+		for _, score := range r.Scores {
+			if score.Probe == p {
+				return true
+			}
+		}
+	}
+	return false
 }

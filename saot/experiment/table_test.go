@@ -152,7 +152,7 @@ func TestMarkdownCells(t *testing.T) {
 			require.Equal(t, cells, strings.Count(line, "|"), line)
 		}
 	}
-	require.Equal(t, 3+2*(3+1)*2+2, cells-1, "method, n, seeds; AP and AF of three probes and the paper in two settings; time and memory")
+	require.Equal(t, 3+2*(2+1)*2+2, cells-1, "method, n, seeds; AP and AF of two probes and the paper in two settings; time and memory")
 }
 
 // Braces are balanced, every row has the same number of cells, and no special character stands bare.
