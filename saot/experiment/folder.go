@@ -25,7 +25,7 @@ func FreshName(s *Settings, now time.Time) string {
 
 // NewFolder makes the folder of a new run and records its settings there. It refuses a folder that holds another run.
 func NewFolder(path string, r *Run) (*Folder, error) {
-	for _, name := range []string{ConfigFile, continual.CheckpointFile, continual.ResultFile} {
+	for _, name := range []string{ConfigFile, continual.CheckpointFile, continual.ResultFile, continual.ModelFile} {
 		if _, err := os.Lstat(filepath.Join(path, name)); !errors.Is(err, fs.ErrNotExist) {
 			if err != nil {
 				return nil, fmt.Errorf("run folder: %w: name another folder with --out", err)
