@@ -35,7 +35,7 @@ the runs, and a spec with all settings, with which saot sweep makes them again.`
 			if err != nil {
 				return err
 			}
-			if err := replaceFile(output, page); err != nil {
+			if err := experiment.WriteFile(output, page); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
@@ -100,26 +100,4 @@ func collect(dirs, only []string) ([]*experiment.Group, error) {
 		return nil, err
 	}
 	return experiment.Select(groups, only)
-}
-
-// replaceFile writes a file, whole or not at all.
-func replaceFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-	}
-	return err
 }

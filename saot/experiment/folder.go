@@ -65,7 +65,7 @@ func writeJSON(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(data, '\n'))
+	return WriteFile(path, append(data, '\n'))
 }
 
 // readJSON reads what writeJSON wrote.
@@ -80,11 +80,16 @@ func readJSON(path string, value any) error {
 	return nil
 }
 
-// writeFile replaces a file by way of one beside it, whose name no other process uses.
-func writeFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+// WriteFile writes a file, whole or not at all, by way of one beside it whose name no other process uses. It makes the folder where
+// there is none.
+func WriteFile(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("experiment: %w", err)
 	}
 	_, err = tmp.Write(data)
 	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
@@ -92,8 +97,9 @@ func writeFile(path string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(tmp.Name())
+		return fmt.Errorf("experiment: %w", err)
 	}
-	return err
+	return nil
 }
 
 // Started reports whether the folder holds more than the settings.

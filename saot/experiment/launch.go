@@ -5,9 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -114,27 +111,12 @@ type FrozenSpec struct {
 
 // Freeze reads a spec's text, from where OpenSpec finds it.
 func Freeze(name string) (FrozenSpec, error) {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = embedded.ReadFile("specs/" + name + ".yaml")
-	}
+	data, err := specText(name)
 	if err != nil {
-		return FrozenSpec{}, fmt.Errorf("experiment: launch: %w", err)
+		return FrozenSpec{}, err
 	}
 	sum := sha256.Sum256(data)
 	return FrozenSpec{File: "spec-" + hex.EncodeToString(sum[:4]) + ".yaml", Text: data}, nil
-}
-
-// WriteFile writes what a launcher takes, whole or not at all, and makes the folder where there is none.
-func WriteFile(path string, data []byte) error {
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = writeFile(path, data)
-	}
-	if err != nil {
-		return fmt.Errorf("experiment: launch: %w", err)
-	}
-	return nil
 }
 
 // label makes a name that every scheduler takes: at most 40 lower-case letters, digits and hyphens, a letter first.

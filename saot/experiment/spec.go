@@ -56,19 +56,27 @@ func Specs() (names []string) {
 // OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Its error lists every
 // fault with its line.
 func OpenSpec(name string) (*Spec, error) {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		var own error
-		if data, own = embedded.ReadFile("specs/" + name + ".yaml"); own != nil {
-			return nil, fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
-				name, strings.Join(Specs(), ", "))
-		}
-		err = nil
-	}
+	data, err := specText(name)
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
+		return nil, err
 	}
 	return ParseSpec(name, data)
+}
+
+// specText reads a spec that is a file, or one that comes with the program.
+func specText(name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			err = fmt.Errorf("experiment: %w", err)
+		}
+		return data, err
+	}
+	if data, err = embedded.ReadFile("specs/" + name + ".yaml"); err != nil {
+		return nil, fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
+			name, strings.Join(Specs(), ", "))
+	}
+	return data, nil
 }
 
 // ParseSpec reads a spec from YAML; name is what its errors begin with.

@@ -30,7 +30,7 @@ type Point struct {
 // It returns an error if a run has no figure on valid, or if the points of a method were not all run with the same seeds.
 func Choose(groups []*Group) ([]Choice, error) {
 	var choices []Choice
-	for _, family := range families(groups) {
+	for _, family := range Families(groups) {
 		if len(family) < 2 {
 			continue
 		}
@@ -65,8 +65,8 @@ func Choose(groups []*Group) ([]Choice, error) {
 	return choices, nil
 }
 
-// families returns the groups of each dataset and method, in the order of the groups.
-func families(groups []*Group) (all [][]*Group) {
+// Families divides groups by dataset and method, in their order: the settings of one method are next to each other.
+func Families(groups []*Group) (all [][]*Group) {
 	at := map[string]int{}
 	for _, g := range groups {
 		key := g.Dataset + "\n" + g.Method

@@ -211,7 +211,7 @@ func tradeOff(v *view) (Picture, error) {
 // sensitivities draws AP and AF against each setting that runs of one method differ in, all else being equal.
 func sensitivities(v *view) (all []Picture, err error) {
 	byKnob := map[string][]plotting.Study{}
-	for _, family := range families(v.groups) {
+	for _, family := range experiment.Families(v.groups) {
 		for _, knob := range knobs(family) {
 			study := plotting.Study{Name: family[0].Method}
 			for _, g := range line(family, knob) {
@@ -241,18 +241,6 @@ func sensitivities(v *view) (all []Picture, err error) {
 		all = append(all, Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.", name, v), f})
 	}
 	return all, nil
-}
-
-// families divides groups by method.
-func families(groups []*experiment.Group) (all [][]*experiment.Group) {
-	for _, g := range groups {
-		if n := len(all); n > 0 && all[n-1][0].Method == g.Method {
-			all[n-1] = append(all[n-1], g)
-		} else {
-			all = append(all, []*experiment.Group{g})
-		}
-	}
-	return all
 }
 
 // knobs returns the numeric settings of the method in which groups differ.

@@ -84,8 +84,8 @@ runs:
 	for _, name := range []string{"drift-distance-uai", "drift-plan-uai", "effective-rank-uai"} {
 		require.Contains(t, all, name)
 	}
-	require.Len(t, line(families(groups)[0], "learner.alpha"), 3)
-	on := line(families(groups)[0], "learner.buffer")
+	require.Len(t, line(experiment.Families(groups)[0], "learner.alpha"), 3)
+	on := line(experiment.Families(groups)[0], "learner.buffer")
 	require.Len(t, on, 3, "0, 100 and the default of 200")
 	require.Equal(t, "0", on[0].Settings["learner.buffer"])
 	require.Equal(t, "200", on[2].Settings["learner.buffer"])
