@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -17,7 +18,7 @@ import (
 // last row the bias, in which every train sample may reach only the columns of its head. The heads of task-il are then
 // independent blocks of columns, fitted side by side.
 //
-// Rows and columns are padded to one of two shapes for the whole run, so that each probe compiles two graphs at most.
+// Rows and columns are padded to one of a few shapes for the whole run, and each probe compiles a graph for each, see shapes.
 type evaluator struct {
 	engine *engine.Engine
 	tasks  []datasets.Task
@@ -65,31 +66,58 @@ func (ev *evaluator) shapeOf(first, end int) shape {
 	return s
 }
 
-// half and whole are the two padded shapes of a run: the first half of the stream, the middle task included, and all.
-func (ev *evaluator) half() shape  { return ev.shapeOf(0, (len(ev.tasks)+1)/2) }
-func (ev *evaluator) whole() shape { return ev.shapeOf(0, len(ev.tasks)) }
+// longStream is the number of tasks from which padding to half of the stream costs more than a few graphs.
+const longStream = 13
 
-// padded returns the smaller of the two shapes that a design fits into.
-func (ev *evaluator) padded(d *design) shape {
-	if half := ev.half(); ev.shapeOf(d.origin.first, d.origin.first+d.seen).fits(half) {
-		return half
+// shapes returns the padded shapes of a probe, ascending but for the first, which holds any single task: class-il grows by
+// halves of the stream, or by eighths of a long one. The heads of task-il are fitted alone, in the first, so that no row pays
+// for the columns of other heads. The paper probe goes without it on short streams: a run compiles 12 graphs at most there, and
+// its heads, which all take thousands of epochs, waste the least side by side.
+func (ev *evaluator) shapes(p Probe) []shape {
+	tasks, rungs := len(ev.tasks), 2
+	if tasks >= longStream {
+		rungs = 8
 	}
-	return ev.whole()
+	var shapes []shape
+	if p == ProbeConverged || tasks >= longStream {
+		var largest shape
+		for j := range ev.tasks {
+			one := ev.shapeOf(j, j+1)
+			largest = shape{max(largest.train, one.train), max(largest.held, one.held), max(largest.columns, one.columns)}
+		}
+		shapes = append(shapes, largest)
+	}
+	for k := 1; k <= rungs; k++ {
+		shapes = append(shapes, ev.shapeOf(0, (k*tasks+rungs-1)/rungs))
+	}
+	return shapes
+}
+
+// padded returns the first of a probe's shapes that a design fits into.
+func (ev *evaluator) padded(p Probe, d *design) shape {
+	shapes, own := ev.shapes(p), ev.shapeOf(d.origin.first, d.origin.first+d.seen)
+	for _, sh := range shapes {
+		if own.fits(sh) {
+			return sh
+		}
+	}
+	return shapes[len(shapes)-1] // of the whole stream
 }
 
 func (s shape) fits(in shape) bool {
 	return s.train <= in.train && s.held <= in.held && s.columns <= in.columns
 }
 
-// groups cuts the seen tasks into runs [first, end) whose heads are fitted together. In task-il a run fills the small
-// shape and no more: in one matrix product every row pays for the columns of every head.
-func (ev *evaluator) groups(s Setting, seen int) [][2]int {
+// groups cuts the seen tasks into runs [first, end) whose heads are fitted together: in task-il as many as fit into the first
+// shape, one at least.
+func (ev *evaluator) groups(p Probe, s Setting, seen int) [][2]int {
 	if s == ClassIL {
 		return [][2]int{{0, seen}}
 	}
 	var groups [][2]int
+	room := ev.shapes(p)[0]
 	for first, end := 0, 1; first < seen; end++ {
-		if end == seen || !ev.shapeOf(first, end+1).fits(ev.half()) {
+		if end == seen || !ev.shapeOf(first, end+1).fits(room) {
 			groups = append(groups, [2]int{first, end})
 			first = end
 		}
@@ -99,7 +127,7 @@ func (ev *evaluator) groups(s Setting, seen int) [][2]int {
 
 // fit returns one row of a performance matrix in percent, and how its heads were fitted.
 func (ev *evaluator) fit(ctx context.Context, p Probe, s Setting, embed []*Embedding) ([]float64, []Fit, error) {
-	groups := ev.groups(s, len(embed))
+	groups := ev.groups(p, s, len(embed))
 	rows, fits := make([][]float64, len(groups)), make([][]Fit, len(groups))
 	err := parallel(len(groups), func(i int) error {
 		first, end := groups[i][0], groups[i][1]
@@ -126,12 +154,17 @@ func (ev *evaluator) fitDesign(ctx context.Context, p Probe, s Setting, d *desig
 	return nil, nil, fmt.Errorf("unknown probe %v", p)
 }
 
-// parallel calls f for 0 … n−1 at once and returns the first error by index.
+// parallel calls f for 0 … n−1, as many at once as there are cores and two at least, and returns the first error by index.
 func parallel(n int, f func(i int) error) error {
 	errs := make([]error, n)
+	free := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	var wait sync.WaitGroup
 	for i := range n {
-		wait.Go(func() { errs[i] = f(i) })
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			errs[i] = f(i)
+		})
 	}
 	wait.Wait()
 	for _, err := range errs {

@@ -102,7 +102,7 @@ type paperTrainer struct {
 }
 
 func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
-	sh, width := ev.padded(d), d.width+1
+	sh, width := ev.padded(ProbePaper, d), d.width+1
 	embed := func(dst []float32, s sample) { copy(dst, d.row(s)) }
 	in := newInputs(d, s, sh, embed)
 	return &paperTrainer{ev: ev, design: d, setting: s, columns: sh.columns,

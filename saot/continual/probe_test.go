@@ -316,26 +316,44 @@ func TestShapesAndGroups(t *testing.T) {
 	s := toyStream(9, 2, func(int) int { return 10 }, 1)
 	ev := newTestEvaluator(t, nil, s)
 	// Per task 12 train and 8 held-out nodes; 18 columns are padded to 32.
-	half, whole := shape{60, 40, 10}, shape{108, 72, 32}
+	task, half, whole := shape{12, 8, 2}, shape{60, 40, 10}, shape{108, 72, 32}
+	require.Equal(t, []shape{half, whole}, ev.shapes(ProbePaper))
+	require.Equal(t, []shape{task, half, whole}, ev.shapes(ProbeConverged))
 	for seen := 1; seen <= 9; seen++ {
 		want := half
 		if seen > 5 {
 			want = whole
 		}
-		require.Equal(t, want, ev.padded(embedded(t, s, seen)))
-		require.Equal(t, [][2]int{{0, seen}}, ev.groups(ClassIL, seen))
+		require.Equal(t, want, ev.padded(ProbePaper, embedded(t, s, seen)))
+		require.Equal(t, [][2]int{{0, seen}}, ev.groups(ProbePaper, ClassIL, seen))
 	}
-	require.Equal(t, [][2]int{{0, 1}}, ev.groups(TaskIL, 1))
-	require.Equal(t, [][2]int{{0, 5}}, ev.groups(TaskIL, 5))
-	require.Equal(t, [][2]int{{0, 5}, {5, 9}}, ev.groups(TaskIL, 9))
+	require.Equal(t, task, ev.padded(ProbeConverged, embedded(t, s, 1)))
+	require.Equal(t, [][2]int{{0, 1}}, ev.groups(ProbePaper, TaskIL, 1))
+	require.Equal(t, [][2]int{{0, 5}}, ev.groups(ProbePaper, TaskIL, 5))
+	require.Equal(t, [][2]int{{0, 5}, {5, 9}}, ev.groups(ProbePaper, TaskIL, 9))
+	require.Equal(t, [][2]int{{0, 1}, {1, 2}, {2, 3}}, ev.groups(ProbeConverged, TaskIL, 3))
 
-	// A task too large for the small shape stands alone, in the large one.
+	// A task too large for the small shape stands alone, in the large one; the converged probe has a shape for it.
 	s = toyStream(4, 2, func(class int) int { return 10 + 90*(class/6) }, 1)
 	ev = newTestEvaluator(t, nil, s)
-	require.Equal(t, [][2]int{{0, 2}, {2, 3}, {3, 4}}, ev.groups(TaskIL, 4))
-	for _, g := range ev.groups(TaskIL, 4) {
+	require.Equal(t, [][2]int{{0, 2}, {2, 3}, {3, 4}}, ev.groups(ProbePaper, TaskIL, 4))
+	for _, g := range ev.groups(ProbePaper, TaskIL, 4) {
 		d := &design{seen: g[1] - g[0], origin: origin{step: 4, first: g[0]}}
-		require.Equal(t, g[0] == 3, ev.padded(d) == ev.whole())
+		require.Equal(t, g[0] == 3, ev.padded(ProbePaper, d) == ev.shapes(ProbePaper)[1])
+	}
+	last := &design{seen: 1, origin: origin{step: 4, first: 3}}
+	require.Equal(t, ev.shapes(ProbeConverged)[0], ev.padded(ProbeConverged, last))
+
+	// A long stream grows by eighths.
+	s = toyStream(16, 2, func(int) int { return 10 }, 1)
+	ev = newTestEvaluator(t, nil, s)
+	for _, p := range Probes() {
+		shapes := ev.shapes(p)
+		require.Len(t, shapes, 9)
+		require.Equal(t, []shape{{12, 8, 2}, {24, 16, 4}, {48, 32, 8}}, shapes[:3])
+		require.Equal(t, shape{16 * 12, 16 * 8, 32}, shapes[8])
+		require.Len(t, ev.groups(p, TaskIL, 16), 16)
+		require.Equal(t, shapes[2], ev.padded(p, embedded(t, s, 3)))
 	}
 }
 
@@ -344,7 +362,7 @@ func TestGroupsChangeNothing(t *testing.T) {
 	s := toyStream(5, 6, func(int) int { return 30 }, 2.5)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		ev, all := newTestEvaluator(t, e, s), embedded(t, s, 5)
-		require.Len(t, ev.groups(TaskIL, 5), 2)
+		require.Len(t, ev.groups(ProbeConverged, TaskIL, 5), 5)
 		want, wantFits, err := ev.fitDesign(context.Background(), ProbeConverged, TaskIL, all)
 		require.NoError(t, err)
 		row, fits, err := ev.fit(context.Background(), ProbeConverged, TaskIL, all.embed)
@@ -353,7 +371,7 @@ func TestGroupsChangeNothing(t *testing.T) {
 		for j := range fits {
 			require.InDelta(t, wantFits[j].Strength, fits[j].Strength, 0)
 		}
-		columns := ev.padded(all).columns
+		columns := ev.padded(ProbePaper, all).columns
 		together := ev.initialWeights(TaskIL, all, columns)
 		last, err := newDesign(s.Tasks[3:], all.embed[3:], origin{step: 5, first: 3})
 		require.NoError(t, err)
@@ -379,13 +397,13 @@ func TestScalerByHand(t *testing.T) {
 	require.InDeltaSlice(t, []float64{(1 - 5.5) / math.Sqrt(25.25), 0}, got, 1e-12) // variance 0.25 + 5²
 }
 
-// Far clusters leave no doubt: every probe must be perfect on every engine, with 4 graphs.
+// Far clusters leave no doubt: every probe must be perfect on every engine, with 5 graphs.
 func TestProbesOnSeparableStream(t *testing.T) {
 	s := toyStream(4, 24, func(int) int { return 20 }, 0.05)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		r, err := Run(context.Background(), s, &toyLearner{width: 24}, Options{Engine: e})
 		require.NoError(t, err)
-		require.Equal(t, 4, r.Compiled)
+		require.Equal(t, 5, r.Compiled)
 		require.Len(t, r.Scores, 4)
 		for _, score := range r.Scores {
 			require.InDelta(t, 100, score.AP, 1e-9, "%v %v", score.Setting, score.Probe)
