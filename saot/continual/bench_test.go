@@ -39,3 +39,35 @@ func BenchmarkProbe(b *testing.B) {
 		e.Close()
 	}
 }
+
+// The heads of a long stream's last step in task-il, fitted alone as they are, and all side by side, where every row pays for the
+// columns of all heads and every head takes the iterations of the slowest.
+func BenchmarkTaskHeads(b *testing.B) {
+	s := toyStream(18, 256, func(int) int { return 280 }, 5)
+	var embed []*Embedding
+	for j := range s.Tasks {
+		x := &s.Tasks[j].Graph.Features
+		embed = append(embed, &Embedding{Rows: x.Rows, Cols: x.Cols, Data: x.Dense})
+	}
+	e, err := engine.Open("onnx")
+	if err != nil {
+		b.Skipf("engine onnx is not present: %v", err)
+	}
+	defer e.Close()
+	ev, err := newEvaluator(e, s.Tasks, 1)
+	require.NoError(b, err)
+	b.Run("alone", func(b *testing.B) {
+		for b.Loop() {
+			_, _, err := ev.fit(context.Background(), ProbeConverged, TaskIL, embed)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("together", func(b *testing.B) {
+		d, err := newDesign(s.Tasks, embed, origin{step: 18})
+		require.NoError(b, err)
+		for b.Loop() {
+			_, _, err := ev.fitDesign(context.Background(), ProbeConverged, TaskIL, d)
+			require.NoError(b, err)
+		}
+	})
+}
