@@ -74,7 +74,8 @@ type logistic struct {
 	ev             *evaluator
 	design         *design
 	scale          *scaler
-	width, columns int               // of W, the bias row included
+	width, columns int               // of W, the bias row included; the optimiser sees no padding columns
+	padded         int               // columns on the engine
 	fixed          []*tensors.Tensor // x, xᵀ, target, closed, weight
 	w              []float64         // the solution so far
 
@@ -89,10 +90,11 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 	sh, width := ev.padded(ProbeConverged, d), d.width+1
 	scale := newScaler(s, d)
 	in := newInputs(d, s, sh, scale.apply)
-	return &logistic{ev: ev, design: d, width: width, columns: sh.columns, scale: scale,
+	columns := d.layout.offset[d.seen]
+	return &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train),
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
-		w: make([]float64, width*sh.columns), grad: make([]float64, width*sh.columns)}
+		w: make([]float64, width*columns), grad: make([]float64, width*columns)}
 }
 
 func (pr *logistic) release() {
@@ -149,7 +151,9 @@ func (pr *logistic) evaluate(w []float64) {
 		return
 	}
 	pr.at = append(pr.at[:0], w...)
-	point := tensorOf(pr.at, pr.width, pr.columns)
+	wide := make([]float64, pr.width*pr.padded)
+	copyRows(wide, pr.padded, pr.at, pr.columns)
+	point := tensorOf(wide, pr.width, pr.padded)
 	out, err := pr.ev.objective.Call(slices.Concat(pr.fixed, []*tensors.Tensor{point, pr.penalty})...)
 	if err != nil {
 		pr.err = fmt.Errorf("converged probe: %w", err)
@@ -160,10 +164,17 @@ func (pr *logistic) evaluate(w []float64) {
 	value, err := tensors.CopyFlatData[float64](out[0])
 	if err == nil {
 		pr.value = value[0]
-		err = tensors.ConstFlatData(out[1], func(g []float64) { copy(pr.grad, g) })
+		err = tensors.ConstFlatData(out[1], func(g []float64) { copyRows(pr.grad, pr.columns, g, pr.padded) })
 	}
 	if err != nil {
 		pr.err = fmt.Errorf("converged probe: read the objective: %w", err)
+	}
+}
+
+// copyRows copies the rows of a matrix of some columns into those of another: as many columns as both have.
+func copyRows(dst []float64, to int, src []float64, from int) {
+	for k := range len(dst) / to {
+		copy(dst[k*to:(k+1)*to], src[k*from:(k+1)*from])
 	}
 }
 
