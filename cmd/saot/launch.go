@@ -81,7 +81,10 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 
 // launch hands the runs to a cluster.
 func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experiment.Run) error {
-	s := &experiment.Sweep{Dir: o.out, Runs: runs}
+	s, err := experiment.FindSweep(o.out, runs)
+	if err != nil {
+		return err
+	}
 	for i := range s.Runs {
 		if local := os.Getenv("SAOT_DATA"); o.launcher == experiment.Kubernetes && local != "" {
 			s.Runs[i].Data = local // for estimates: --data is the containers'

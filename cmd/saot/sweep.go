@@ -79,7 +79,11 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		return o.launch(cmd, specs, runs)
 	}
 	if o.dry {
-		return o.list(cmd.OutOrStdout(), &experiment.Sweep{Dir: o.out, Runs: runs})
+		s, err := experiment.FindSweep(o.out, runs)
+		if err != nil {
+			return err
+		}
+		return o.list(cmd.OutOrStdout(), s)
 	}
 	s, err := experiment.NewSweep(o.out, runs)
 	if err != nil {

@@ -103,6 +103,28 @@ func (s *Settings) compared() (baseline.Settings, error) {
 	return of, nil
 }
 
+// completed returns the settings that a result records; those that did not exist when it was made have their defaults, by which it
+// ran.
+func completed(config json.RawMessage) (*Settings, error) {
+	var s Settings
+	if err := json.Unmarshal(config, &s); err != nil {
+		return nil, err
+	}
+	if !s.Method.Compared() {
+		s.Learner = s.Method.Settings(LearnerDefaults(s.Dataset))
+		return &s, json.Unmarshal(config, &s) // what is recorded overwrites the defaults
+	}
+	var preset baseline.Preset
+	if err := preset.UnmarshalText([]byte(s.Preset)); err != nil {
+		return nil, err
+	}
+	of := s.Method.Defaults(s.Dataset, preset)
+	if err := json.Unmarshal(s.Compared, of); err != nil {
+		return nil, err
+	}
+	return &s, s.SetCompared(of, preset)
+}
+
 // SetCut records how the stream is cut. Defaults leave no trace, so that runs from before there were options stay comparable.
 func (s *Settings) SetCut(o datasets.StreamOptions) {
 	s.SplitSeed, s.Stream = o.SplitSeed, datasets.StreamOptions{}

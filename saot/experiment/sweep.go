@@ -60,17 +60,29 @@ type Failure struct {
 type Sweep struct {
 	Dir  string
 	Runs []Run
+
+	earlier map[string]string // folders of runs that an older version finished, by the names that they would have today
 }
 
-// NewSweep makes the folders of the runs, or finds them there.
+// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run that an older version finished, whose
+// settings were fewer, is found under the name that it had then.
+func FindSweep(dir string, runs []Run) (*Sweep, error) {
+	earlier, err := finishedEarlier(dir)
+	return &Sweep{Dir: dir, Runs: runs, earlier: earlier}, err
+}
+
+// NewSweep makes the folders of the runs that FindSweep does not find.
 func NewSweep(dir string, runs []Run) (*Sweep, error) {
-	s := &Sweep{Dir: dir, Runs: runs}
+	s, err := FindSweep(dir, runs)
+	if err != nil {
+		return nil, err
+	}
 	for i := range runs {
 		if err := runs[i].Absolute(); err != nil {
 			return nil, fmt.Errorf("experiment: %w", err)
 		}
 		folder := s.Folder(i)
-		if exists(folder, ConfigFile) {
+		if exists(folder, ConfigFile) || finished(folder) {
 			continue
 		}
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -102,8 +114,34 @@ func OpenSweep(dir string) (*Sweep, error) {
 	return s, nil
 }
 
+// finishedEarlier returns the folders of finished runs whose names are not those that they would have today, by the latter.
+func finishedEarlier(dir string) (map[string]string, error) {
+	results, err := filepath.Glob(filepath.Join(dir, "*", continual.ResultFile))
+	if err != nil {
+		return nil, fmt.Errorf("experiment: sweep: %w", err)
+	}
+	folders := map[string]string{}
+	for _, path := range results {
+		r, err := continual.ReadResult(path)
+		if err != nil {
+			return nil, fmt.Errorf("experiment: sweep: %w", err)
+		}
+		folder := filepath.Dir(path)
+		if s, err := completed(r.Config); err == nil && s.Name() != filepath.Base(folder) { // others were made by something else
+			folders[s.Name()] = folder
+		}
+	}
+	return folders, nil
+}
+
 // Folder returns the folder of a run.
-func (s *Sweep) Folder(i int) string { return filepath.Join(s.Dir, s.Runs[i].Name()) }
+func (s *Sweep) Folder(i int) string {
+	name := s.Runs[i].Name()
+	if folder, ok := s.earlier[name]; ok {
+		return folder
+	}
+	return filepath.Join(s.Dir, name)
+}
 
 // State looks at the files of a run.
 func (s *Sweep) State(i int) (State, error) {

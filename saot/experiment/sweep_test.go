@@ -107,6 +107,32 @@ func TestWorkTogether(t *testing.T) {
 }
 
 // A failed run keeps its error and is left alone until it is to be tried again; the others are done.
+// A run that was finished before a setting existed is not done again.
+func TestOlderRunsAreFound(t *testing.T) {
+	s, err := DefaultSettings("uai", baseline.GBT, baseline.FastPreset)
+	require.NoError(t, err)
+	changed := s
+	changed.Seed = 1
+	config, err := json.Marshal(&s)
+	require.NoError(t, err)
+	older := strings.Replace(string(config), `"whole_graph":20000,`, "", 1)
+	require.NotEqual(t, string(config), older)
+	dir := t.TempDir()
+	result := &continual.Result{Schema: continual.ResultSchema, Method: "gbt", Config: json.RawMessage(older)}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "uai-gbt-s0-older"), 0o755))
+	require.NoError(t, result.WriteFile(filepath.Join(dir, "uai-gbt-s0-older", continual.ResultFile)))
+
+	sweep, err := NewSweep(dir, []Run{{Settings: s}, {Settings: changed}})
+	require.NoError(t, err)
+	for i, want := range []State{Done, Waiting} {
+		state, err := sweep.State(i)
+		require.NoError(t, err)
+		require.Equal(t, want, state)
+	}
+	require.NoDirExists(t, filepath.Join(dir, s.Name()))
+	require.DirExists(t, filepath.Join(dir, changed.Name()))
+}
+
 func TestFailure(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 3))
 	require.NoError(t, err)
