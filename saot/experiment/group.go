@@ -23,7 +23,7 @@ type Group struct {
 	Method  string
 	Label   string // the method, and the settings by which it differs from the method's other groups on the dataset
 
-	// Settings are the leaves of the results' config by path, learner.epsilon → 0.2, without the seed; and of the results
+	// Settings are the leaves of the results' config by path, learner.epsilon → 0.2, without seed and probes; and of the results
 	// themselves dataset, method, data (checksum), split (hash), synthetic, engine (name), direction and, where embeddings were
 	// probed, probe_rows.
 	Settings map[string]string
@@ -94,6 +94,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	}
 	g.byName = g.Settings["dataset"] == r.Dataset.Name
 	delete(g.Settings, "seed")
+	delete(g.Settings, "probes") // what they found stands in columns of its own
 	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Checksum,
 		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name})
 	if g.Settings["direction"] == "" {
@@ -108,14 +109,37 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 		g = known
 	}
 	byKey[key] = g
-	if before, ok := g.Paths[r.Seed]; ok {
-		if reflect.DeepEqual(g.Runs[r.Seed].Scores, r.Scores) { // two sweeps had it: it counts once
-			return nil
+	if before, ok := g.Runs[r.Seed]; ok {
+		both, same := merged(before, r)
+		if !same {
+			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away", g.Paths[r.Seed], path, r.Seed)
 		}
-		return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away", before, path, r.Seed)
+		if before.Started.Before(r.Started) {
+			path = g.Paths[r.Seed]
+		}
+		r = both
 	}
 	g.Runs[r.Seed], g.Paths[r.Seed] = r, path
 	return nil
+}
+
+// merged returns the earlier of two runs of the same settings with the scores that the other has besides, such as those of another
+// probe. They are not the same where a score of both differs.
+func merged(a, b *continual.Result) (both *continual.Result, same bool) {
+	if b.Started.Before(a.Started) {
+		a, b = b, a
+	}
+	out := *a
+	out.Scores = slices.Clone(a.Scores)
+	for _, score := range b.Scores {
+		have, known := a.Score(score.Setting, score.Probe)
+		if !known {
+			out.Scores = append(out.Scores, score)
+		} else if !reflect.DeepEqual(*have, score) {
+			return nil, false
+		}
+	}
+	return &out, true
 }
 
 // defaults adds the leaves that a method's settings have today. A result from before one of them existed ran as its default says;

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,6 +73,36 @@ func TestCollect(t *testing.T) {
 	again, err := Collect([]string{dir, filepath.Join(dir, "run01"), dir + "/"})
 	require.NoError(t, err, "a folder within another is read once")
 	require.Equal(t, groups, again)
+}
+
+// A run under one probe and later under the other is one run, with the time of the first.
+func TestProbesApart(t *testing.T) {
+	first := configured(resultOf("saot", 0, 80, -2), "probes", []string{"converged"})
+	second := configured(resultOf("saot", 0, 85, -3), "probes", []string{"paper"})
+	for i := range second.Scores {
+		second.Scores[i].Probe = continual.ProbePaper
+	}
+	second.Started, second.Tasks = first.Started.Add(time.Hour), []continual.TaskReport{{Seconds: 9}, {Seconds: 9}}
+	for _, results := range [][]*continual.Result{{first, second}, {second, first}} {
+		dir := save(t, results...)
+		groups, err := Collect([]string{dir})
+		require.NoError(t, err)
+		require.Len(t, groups, 1)
+		require.Equal(t, "saot", groups[0].Label)
+		run := groups[0].Runs[0]
+		require.Len(t, run.Scores, 4)
+		for p, ap := range map[continual.Probe]float64{continual.ProbeConverged: 80, continual.ProbePaper: 85} {
+			score, ok := run.Score(continual.ClassIL, p)
+			require.True(t, ok)
+			require.InDelta(t, ap, score.AP, 0)
+		}
+		require.Equal(t, first.Tasks, run.Tasks)
+		r, err := continual.ReadResult(groups[0].Paths[0])
+		require.NoError(t, err)
+		require.Equal(t, first.Scores, r.Scores)
+	}
+	_, err := Collect([]string{save(t, first, configured(resultOf("saot", 0, 81, -2), "probes", []string{"converged", "paper"}))})
+	require.ErrorContains(t, err, "with other figures")
 }
 
 // What folders are called, and in which order they are named, changes no table in any format.
