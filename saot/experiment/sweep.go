@@ -61,14 +61,20 @@ type Sweep struct {
 	Dir  string
 	Runs []Run
 
-	earlier map[string]string // folders of runs that an older version finished, by the names that they would have today
+	finished map[string]earlier // what FindSweep found, by probeless
 }
 
-// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run that an older version finished, whose
-// settings were fewer, is found under the name that it had then.
+// earlier is what finished runs of the same settings but for the probes have come to.
+type earlier struct {
+	folder string // of one of them
+	probes []continual.Probe
+}
+
+// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too: one that an
+// older version finished, whose settings were fewer, and one whose probes were done by a run each.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
-	earlier, err := finishedEarlier(dir)
-	return &Sweep{Dir: dir, Runs: runs, earlier: earlier}, err
+	finished, err := findFinished(dir)
+	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
 }
 
 // NewSweep makes the folders of the runs that FindSweep does not find.
@@ -114,33 +120,42 @@ func OpenSweep(dir string) (*Sweep, error) {
 	return s, nil
 }
 
-// finishedEarlier returns the folders of finished runs whose names are not those that they would have today, by the latter.
-func finishedEarlier(dir string) (map[string]string, error) {
+// findFinished reads the results in a folder.
+func findFinished(dir string) (map[string]earlier, error) {
 	results, err := filepath.Glob(filepath.Join(dir, "*", continual.ResultFile))
 	if err != nil {
 		return nil, fmt.Errorf("experiment: sweep: %w", err)
 	}
-	folders := map[string]string{}
+	found := map[string]earlier{}
 	for _, path := range results {
 		r, err := continual.ReadResult(path)
 		if err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w", err)
 		}
-		folder := filepath.Dir(path)
-		if s, err := completed(r.Config); err == nil && s.Name() != filepath.Base(folder) { // others were made by something else
-			folders[s.Name()] = folder
+		if s, err := completed(r.Config); err == nil && finished(filepath.Dir(path)) { // others were made by something else
+			e := found[probeless(s)]
+			found[probeless(s)] = earlier{filepath.Dir(path), append(e.probes, s.Probes...)}
 		}
 	}
-	return folders, nil
+	return found, nil
+}
+
+// probeless identifies settings but for the probes.
+func probeless(s *Settings) string {
+	other := *s
+	other.Probes = nil
+	return other.Hash()
 }
 
 // Folder returns the folder of a run.
 func (s *Sweep) Folder(i int) string {
-	name := s.Runs[i].Name()
-	if folder, ok := s.earlier[name]; ok {
-		return folder
+	run := &s.Runs[i]
+	folder := filepath.Join(s.Dir, run.Name())
+	if e, ok := s.finished[probeless(&run.Settings)]; ok && !finished(folder) &&
+		!slices.ContainsFunc(run.Probes, func(p continual.Probe) bool { return !slices.Contains(e.probes, p) }) {
+		return e.folder
 	}
-	return filepath.Join(s.Dir, name)
+	return folder
 }
 
 // State looks at the files of a run.

@@ -107,30 +107,40 @@ func TestWorkTogether(t *testing.T) {
 }
 
 // A failed run keeps its error and is left alone until it is to be tried again; the others are done.
-// A run that was finished before a setting existed is not done again.
-func TestOlderRunsAreFound(t *testing.T) {
+// A run that was finished before a setting existed is not done again, nor one whose probes were done by a run each.
+func TestFinishedUnderOtherNames(t *testing.T) {
 	s, err := DefaultSettings("uai", baseline.GBT, baseline.FastPreset)
 	require.NoError(t, err)
-	changed := s
-	changed.Seed = 1
-	config, err := json.Marshal(&s)
-	require.NoError(t, err)
-	older := strings.Replace(string(config), `"whole_graph":20000,`, "", 1)
-	require.NotEqual(t, string(config), older)
 	dir := t.TempDir()
-	result := &continual.Result{Schema: continual.ResultSchema, Method: "gbt", Config: json.RawMessage(older)}
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "uai-gbt-s0-older"), 0o755))
-	require.NoError(t, result.WriteFile(filepath.Join(dir, "uai-gbt-s0-older", continual.ResultFile)))
+	finish := func(name string, s Settings) {
+		config, err := json.Marshal(&s)
+		require.NoError(t, err)
+		older := strings.Replace(string(config), `"whole_graph":20000,`, "", 1)
+		require.NotEqual(t, string(config), older)
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		result := &continual.Result{Schema: continual.ResultSchema, Method: "gbt", Config: json.RawMessage(older)}
+		require.NoError(t, result.WriteFile(filepath.Join(dir, name, continual.ResultFile)))
+	}
+	finish("whole", s)
+	apart, half := s, s
+	apart.Seed, half.Seed = 1, 2
+	for _, p := range continual.Probes() {
+		apart.Probes = []continual.Probe{p}
+		finish("apart-"+p.String(), apart)
+	}
+	half.Probes = continual.Probes()[:1]
+	finish("half", half)
+	apart.Probes, half.Probes = s.Probes, s.Probes
 
-	sweep, err := NewSweep(dir, []Run{{Settings: s}, {Settings: changed}})
+	sweep, err := NewSweep(dir, []Run{{Settings: s}, {Settings: apart}, {Settings: half}})
 	require.NoError(t, err)
-	for i, want := range []State{Done, Waiting} {
+	for i, want := range []State{Done, Done, Waiting} {
 		state, err := sweep.State(i)
 		require.NoError(t, err)
-		require.Equal(t, want, state)
+		require.Equal(t, want, state, i)
 	}
 	require.NoDirExists(t, filepath.Join(dir, s.Name()))
-	require.DirExists(t, filepath.Join(dir, changed.Name()))
+	require.DirExists(t, filepath.Join(dir, half.Name()))
 }
 
 func TestFailure(t *testing.T) {
