@@ -212,6 +212,45 @@ func TestConvergedHeadsAreStationary(t *testing.T) {
 	})
 }
 
+// Heads keep the best of their path on valid. In class-il it ends at the first strength that is far below the best, so that a later
+// recovery is not seen; in task-il it does not end.
+func TestPathOfStrengths(t *testing.T) {
+	s := toyStream(2, 34, func(int) int { return 25 }, 1.5) // class-il has 85, 80, 80, 80 and 90 % on valid
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 2)
+		for _, setting := range Settings() {
+			pr := ev.newLogistic(setting, d)
+			var valid, test [][]float64
+			for _, lambda := range strengths() {
+				_, err := pr.solve(context.Background(), lambda)
+				require.NoError(t, err)
+				logits := pr.heldLogits()
+				valid, test = append(valid, accuracy(d, setting, partValid, logits)), append(test, accuracy(d, setting, partTest, logits))
+			}
+			pr.release()
+			row, fits, err := ev.fitDesign(context.Background(), ProbeConverged, setting, d)
+			require.NoError(t, err)
+			for h, tasks := range d.heads(setting) {
+				best, at, ended := -1.0, 0, false
+				for k := range strengths() {
+					m := mean(pick(valid[k], tasks))
+					if m > best && !ended {
+						best, at = m, k
+					}
+					ended = ended || setting == ClassIL && m < best-pathMargin
+				}
+				if setting == ClassIL {
+					require.Equal(t, 0, at)
+					require.Greater(t, mean(valid[4]), best, "the stream is one on which the end of the path matters")
+				}
+				require.InDelta(t, strengths()[at], fits[h].Strength, 0)
+				require.InDelta(t, best, fits[h].Valid, 1e-9)
+				require.Equal(t, pick(test[at], tasks), pick(row, tasks))
+			}
+		}
+	})
+}
+
 // torch.optim.AdamW written out, in float64.
 func TestPaperStepsAgainstReference(t *testing.T) {
 	s := toyStream(3, 5, func(class int) int { return 10 + 5*class }, 1)

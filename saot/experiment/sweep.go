@@ -129,10 +129,10 @@ func findFinished(dir string) (map[string]earlier, error) {
 	found := map[string]earlier{}
 	for _, path := range results {
 		r, err := continual.ReadResult(path)
-		if err != nil {
-			return nil, fmt.Errorf("experiment: sweep: %w", err)
+		if err != nil || !finished(filepath.Dir(path)) {
+			continue // a table of it says what is wrong
 		}
-		if s, err := completed(r.Config); err == nil && finished(filepath.Dir(path)) { // others were made by something else
+		if s, err := completed(r.Config); err == nil { // others were made by something else
 			e := found[probeless(s)]
 			found[probeless(s)] = earlier{filepath.Dir(path), append(e.probes, s.Probes...)}
 		}
