@@ -115,6 +115,16 @@ func samplesOf(task *datasets.Task, position, offset int) (train, held []sample,
 	return train, held, nil
 }
 
+// validNodes counts the held-out samples that strengths are chosen on.
+func (d *design) validNodes() (n int) {
+	for _, s := range d.held {
+		if s.part == partValid {
+			n++
+		}
+	}
+	return n
+}
+
 // row returns the embedding of a sample.
 func (d *design) row(s sample) []float32 {
 	return d.embed[s.task].Data[s.node*d.width : (s.node+1)*d.width]

@@ -24,13 +24,15 @@ type evaluator struct {
 	tasks  []datasets.Task
 	seed   uint64
 
+	pathNodes int // see there; tests set it
+
 	adamw     *engine.Func // a block of epochs of the paper probe
 	objective *engine.Func // value and gradient of the converged probe
 }
 
 // newEvaluator makes the evaluator of a stream. The engine may be nil: then only constant embeddings can be probed.
 func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evaluator, error) {
-	ev := &evaluator{engine: e, tasks: tasks, seed: seed}
+	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes}
 	if e == nil {
 		return ev, nil
 	}

@@ -28,8 +28,12 @@ func convergedGradient(strength float64) float64 { return min(1e-5, 1e-2*strengt
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
 
-// pathMargin is in percentage points. With none, a fit on UAI would have ended before the strength that it now keeps.
-const pathMargin = 0.5
+// pathMargin, in percentage points, and pathNodes say when the path of class-il ends: where it is far below its best, on so many
+// valid nodes that this is not one or two of them. With no margin, a fit on UAI would have ended before the strength that it keeps.
+const (
+	pathMargin = 0.5
+	pathNodes  = 300
+)
 
 // fitConverged solves, for every strength λ on the path, each solution the start of the next,
 //
@@ -38,15 +42,16 @@ const pathMargin = 0.5
 // X standardised with the train samples of the head's tasks and b not penalised. Each head keeps the λ with the best
 // mean validation accuracy over its tasks (the stronger one on a tie) and is scored on test with it.
 //
-// In class-il the path ends at the first λ whose accuracy is more than pathMargin below the best: the weakest two take four
-// fifths of the iterations, and past the best fit a weaker penalty overfits more. Heads of task-il are cheap and have few
-// valid nodes, whose accuracy may fall by chance: they go to the end.
+// In class-il, with pathNodes valid nodes or more, the path ends at the first λ whose accuracy is more than pathMargin below the
+// best: the weakest two take four fifths of the iterations, and past the best fit a weaker penalty overfits more. Where valid
+// nodes are few, as in the heads of task-il, accuracy may fall by chance, and the path is cheap: it goes to the end.
 func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]float64, []Fit, error) {
 	pr := ev.newLogistic(s, d)
 	defer pr.release()
 	heads := d.heads(s)
 	best := make([]float64, len(heads))
 	row, fits := make([]float64, d.seen), make([]Fit, len(heads))
+	ends := s == ClassIL && d.validNodes() >= ev.pathNodes
 	for k, strength := range strengths() {
 		fit, err := pr.solve(ctx, strength)
 		if err != nil {
@@ -61,7 +66,7 @@ func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]
 				for _, j := range tasks {
 					row[j] = test[j]
 				}
-			} else if s == ClassIL && m < best[h]-pathMargin {
+			} else if ends && m < best[h]-pathMargin {
 				return row, fits, nil
 			}
 		}

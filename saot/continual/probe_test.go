@@ -218,6 +218,8 @@ func TestPathOfStrengths(t *testing.T) {
 	s := toyStream(2, 34, func(int) int { return 25 }, 1.5) // class-il has 85, 80, 80, 80 and 90 % on valid
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 2)
+		require.Equal(t, 20, d.validNodes())
+		ev.pathNodes = 20
 		for _, setting := range Settings() {
 			pr := ev.newLogistic(setting, d)
 			var valid, test [][]float64
@@ -248,6 +250,10 @@ func TestPathOfStrengths(t *testing.T) {
 				require.Equal(t, pick(test[at], tasks), pick(row, tasks))
 			}
 		}
+		ev.pathNodes = 21
+		_, fits, err := ev.fitDesign(context.Background(), ProbeConverged, ClassIL, d)
+		require.NoError(t, err)
+		require.InDelta(t, 90, fits[0].Valid, 1e-9, "with few nodes the path goes to its end")
 	})
 }
 
