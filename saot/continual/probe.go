@@ -24,7 +24,7 @@ type evaluator struct {
 	tasks  []datasets.Task
 	seed   uint64
 
-	pathNodes int // see there; tests set it
+	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
 
 	adamw     *engine.Func // a block of epochs of the paper probe
 	objective *engine.Func // value and gradient of the converged probe
