@@ -12,6 +12,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
@@ -59,6 +60,11 @@ func (s CondensationSettings) check(r *ranges) {
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
 //
 // W is drawn anew for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
+//
+// Departure from the references: since f_W normalises, the objective leaves the length of a condensed row open, and Adam's noise
+// makes it grow, to 20 times that of a row of ÂX where that has length 1 or less; so the rows of a class are given the mean length of
+// the real ones in the end. A network trained on them is of degree 1 in the length of a row (it has no biases) and fits all rows
+// alike: classes with the longer rows would lose to the others on real ones.
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine
@@ -167,9 +173,24 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	diagnostics[prefix+"condensation_seconds"] = report.Seconds
 	if x, err = net.Value("features"); err == nil {
 		set.Features = slices.Clone(x[:len(set.Features)])
+		set.setLengths(real.lengths, p.labeled.First)
 	}
 	return set, err
 }
+
+// setLengths scales the rows of each class of a task, which begin at column first, to a length. A row of zeros stays.
+func (s *condensed) setLengths(lengths []float64, first int) {
+	features := len(s.Features) / len(s.Columns)
+	for i, column := range s.Columns {
+		row := vector(s.Features[i*features : (i+1)*features])
+		if length := blas32.Nrm2(row); length > 0 {
+			blas32.Scal(float32(lengths[int(column)-first])/length, row)
+		}
+	}
+}
+
+// vector is a row as BLAS takes it.
+func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: row} }
 
 // match takes the training steps.
 func (c *condenser) match(ctx context.Context, p condensation, t *nn.Trainer, real *realRows, mean *tensors.Tensor,
@@ -211,6 +232,7 @@ func shifted(observe func(continual.Step), done, steps int) func(continual.Step)
 type realRows struct {
 	features, classes int
 	rows, mean        []*tensors.Tensor // [n, F] and [C, n] of each block; the means' shares sum to 1 over all blocks
+	lengths           []float64         // the mean length of each class's rows
 }
 
 func (r *realRows) release() {
@@ -220,19 +242,23 @@ func (r *realRows) release() {
 
 // upload makes the rows of ÂX that belong to nodes of some class.
 func (c *condenser) upload(g *datasets.Graph, members [][]int32) *realRows {
-	r := &realRows{features: g.Features.Cols, classes: len(members)}
-	var nodes []int32
+	r := &realRows{features: g.Features.Cols, classes: len(members), lengths: make([]float64, len(members))}
+	var nodes, classes []int32
 	groups := make([][]int32, len(members)) // members by position
 	for class, of := range members {
 		for _, v := range of {
 			groups[class] = append(groups[class], int32(len(nodes)))
-			nodes = append(nodes, v)
+			nodes, classes = append(nodes, v), append(classes, int32(class))
 		}
 	}
 	for first := 0; first < len(nodes); first += c.block {
 		end := min(first+c.block, len(nodes))
 		room := engine.Fit(c.rows, end-first)
-		r.rows = append(r.rows, tensors.FromFlatDataAndDimensions(propagatedRows(g, nodes[first:end], room), room, r.features))
+		rows := propagatedRows(g, nodes[first:end], room)
+		for k, class := range classes[first:end] {
+			r.lengths[class] += float64(blas32.Nrm2(vector(rows[k*r.features:(k+1)*r.features]))) / float64(len(members[class]))
+		}
+		r.rows = append(r.rows, tensors.FromFlatDataAndDimensions(rows, room, r.features))
 		r.mean = append(r.mean, meansBetween(groups, first, room))
 	}
 	return r

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot"
@@ -241,6 +242,47 @@ func TestCondensationLowersTheDiscrepancy(t *testing.T) {
 			require.Less(t, diagnostics["discrepancy_last"], diagnostics["discrepancy_first"])
 		}
 	})
+}
+
+// However long steps make the condensed rows, they end with the mean length of their class's real ones, whatever blocks those were
+// embedded in.
+func TestCondensedRowsHaveTheLengthOfRealOnes(t *testing.T) {
+	stream := smallStream(t)
+	task := shownTasks(t, stream)[1]
+	members := trainByClass(task)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, rate := range []float64{1e-3, 0.3} {
+			s := CondensationSettings{Budget: 5, Encoders: 20, Width: 16, FeatureRate: rate}
+			c, err := newCondenser(smallBuild(e, stream, nil), s, 0, 0.6)
+			require.NoError(t, err)
+			c.block = 17
+			set, err := c.condense(context.Background(), condensation{labeled: task, members: members,
+				stream: func(name ...any) *rand.Rand { return seed.Stream(3, name...) }}, "", map[string]float64{})
+			require.NoError(t, err)
+			var want []float64
+			for _, nodes := range members {
+				sum := 0.0
+				for _, row := range realByHand(task, nodes) {
+					sum += floats.Norm(row, 2)
+				}
+				want = append(want, sum/float64(len(nodes)))
+			}
+			require.Greater(t, math.Abs(want[0]-want[1]), 1e-3, "the classes differ")
+			for i, column := range set.Columns {
+				sum, features := 0.0, task.Graph.Features.Cols
+				for _, v := range set.Features[i*features : (i+1)*features] {
+					sum += float64(v) * float64(v)
+				}
+				require.InEpsilon(t, want[int(column)-task.First], math.Sqrt(sum), 1e-5)
+			}
+		}
+	})
+}
+
+func TestARowOfZerosHasNoLength(t *testing.T) {
+	set := &condensed{Features: []float32{0, 0, 3, 4, 0.6, -0.8}, Columns: []int32{2, 2, 3}}
+	set.setLengths([]float64{10, 2}, 2)
+	require.InDeltaSlice(t, []float32{0, 0, 6, 8, 1.2, -1.6}, set.Features, 1e-6)
 }
 
 // The encoder's weights repeat, fill Glorot's range and do not hang together from block to block.
