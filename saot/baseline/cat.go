@@ -57,10 +57,12 @@ func (s *CaTSettings) Validate() error {
 //
 // with the softmax over all classes seen. A memory has no edges, so that Â = I there; tasks are classified with their edges. In
 // task-il the same scores are compared within a task. Departures from the reference: Adam starts afresh at every task where
-// it goes on there; a stream that is none of the four has a budget of 0.5 % of the train nodes; condensed rows are given the length
-// of real ones (see condenser); and the network has no biases, as PUMA's has none, so that its choice does not depend on the
-// length of a node's row: rows of ÂX have one of 0.5 or so on Cora-ML, where those of the reference, of 0 and 1, have 7, and biases
-// learned on a memory of longer rows than the task's put most nodes in one class.
+// it goes on there; a stream that is none of the four has a budget of 0.5 % of the train nodes; and the network has no biases, as
+// PUMA's has none. The rows of a memory are longer than those of a task: condensation does not see the length of a row, as f_W
+// normalises, and Adam's noise adds to it (on Cora-ML from 1 to 6), while Â makes the rows of a task shorter (0.5 there). Biases
+// learned on the former outweigh the latter, and most nodes are put in the class of the highest. The reference's features are 0 or
+// 1, in rows of length 7 or so, where that matters little; the default here is rows of length 1. Without biases the network's
+// choice does not depend on the length of rows at all.
 type cat struct {
 	CaTSettings
 	seed      uint64

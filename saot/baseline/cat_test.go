@@ -86,7 +86,7 @@ func TestCaTForgetsLessThanFineTuning(t *testing.T) {
 	require.Greater(t, cat.AP, plain.AP+10)
 }
 
-// Rows of a memory are as long as those of a task in the mean alone, so that nothing may depend on their length: a graph's scores grow
+// Rows of a memory are several times as long as those of a task, so that nothing may depend on their length: a graph's scores grow
 // with its features. Biases, learned on the memory, would outweigh short rows.
 func TestCaTDoesNotSeeTheLengthOfRows(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

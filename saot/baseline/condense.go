@@ -61,10 +61,11 @@ func (s CondensationSettings) check(r *ranges) {
 //
 // W is drawn anew for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
 //
-// Departure from the references: since f_W normalises, the objective leaves the length of a condensed row open, and Adam's noise
-// makes it grow, to 20 times that of a row of ÂX where that has length 1 or less; so the rows of a class are given the mean length of
-// the real ones in the end. A network trained on them is of degree 1 in the length of a row (it has no biases) and fits all rows
-// alike: classes with the longer rows would lose to the others on real ones.
+// Departure from PUMA's reference: since f_W normalises, the objective leaves the length of a condensed row open, and an Adam that
+// starts afresh for every encoder takes steps of the full rate in every column, so that rows grow, to 20 times the length of those
+// of ÂX where these have 1 or less. So the rows of a class are given the mean length of the real ones in the end. A network
+// trained on them without biases is of degree 1 in the length of a row and fits all rows alike: classes with the longer rows would
+// lose to the others on real ones.
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine
@@ -173,7 +174,9 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	diagnostics[prefix+"condensation_seconds"] = report.Seconds
 	if x, err = net.Value("features"); err == nil {
 		set.Features = slices.Clone(x[:len(set.Features)])
-		set.setLengths(real.lengths, p.labeled.First)
+		if c.inner > 0 {
+			set.setLengths(real.lengths, p.labeled.First)
+		}
 	}
 	return set, err
 }

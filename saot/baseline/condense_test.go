@@ -244,7 +244,7 @@ func TestCondensationLowersTheDiscrepancy(t *testing.T) {
 	})
 }
 
-// However long steps make the condensed rows, they end with the mean length of their class's real ones, whatever blocks those were
+// However long steps make PUMA's condensed rows, they end with the mean length of their class's real ones, whatever blocks those were
 // embedded in.
 func TestCondensedRowsHaveTheLengthOfRealOnes(t *testing.T) {
 	stream := smallStream(t)
@@ -253,7 +253,7 @@ func TestCondensedRowsHaveTheLengthOfRealOnes(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, rate := range []float64{1e-3, 0.3} {
 			s := CondensationSettings{Budget: 5, Encoders: 20, Width: 16, FeatureRate: rate}
-			c, err := newCondenser(smallBuild(e, stream, nil), s, 0, 0.6)
+			c, err := newCondenser(smallBuild(e, stream, nil), s, 2, 0.6)
 			require.NoError(t, err)
 			c.block = 17
 			set, err := c.condense(context.Background(), condensation{labeled: task, members: members,
