@@ -174,7 +174,7 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	diagnostics[prefix+"condensation_seconds"] = report.Seconds
 	if x, err = net.Value("features"); err == nil {
 		set.Features = slices.Clone(x[:len(set.Features)])
-		if c.inner > 0 {
+		if c.inner > 0 { // Adam afresh, as PUMA has it: see condenser
 			set.setLengths(real.lengths, p.labeled.First)
 		}
 	}

@@ -106,7 +106,6 @@ func TestWorkTogether(t *testing.T) {
 	}
 }
 
-// A failed run keeps its error and is left alone until it is to be tried again; the others are done.
 // A run that was finished before a setting existed is not done again, nor one whose probes were done by a run each.
 func TestFinishedUnderOtherNames(t *testing.T) {
 	s, err := DefaultSettings("uai", baseline.GBT, baseline.FastPreset)
@@ -143,6 +142,7 @@ func TestFinishedUnderOtherNames(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, half.Name()))
 }
 
+// A failed run keeps its error and is left alone until it is to be tried again; the others are done.
 func TestFailure(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 3))
 	require.NoError(t, err)
