@@ -73,7 +73,8 @@ func (k *fakeKernel) run(t *testing.T, patience time.Duration, env ...string) st
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cell := exec.CommandContext(ctx, os.Args[0])
-	cell.Env = append(os.Environ(), asCell+"="+patience.String(), protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
+	// A shell that sets HeadlessEnv does not decide what a test finds: only the test does.
+	cell.Env = append(os.Environ(), HeadlessEnv+"=", asCell+"="+patience.String(), protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
 	cell.Env = append(cell.Env, env...)
 	served := make(chan struct{})
 	go func() {
