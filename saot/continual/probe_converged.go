@@ -202,7 +202,7 @@ func (pr *logistic) heldLogits() func(i int) []float64 {
 }
 
 // buildLogistic computes Σ weight·CE(Z) + ½Σ penalty·W², Z = XW + closed, and its gradient Xᵀ((softmax(Z) − Y) ⊙ weight) + penalty ⊙ W.
-// What is as large as Z is read as seldom as can be, and its exponential is taken once: in float64 that costs as much as the products.
+// The exponential is taken once for both: in float64 nothing but the products costs more.
 // Inputs: x [n, w], xᵀ [w, n], Y ⊙ weight, closed [n, c], weight [n, 1], W [w, c], penalty [w, 1].
 // Returns the value (scalar) and the gradient [w, c].
 func buildLogistic(in []*graph.Node) []*graph.Node {
