@@ -48,7 +48,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 	}
 	batched := c.batchedSizes(tasks)
 	for t, s := range batched {
-		if c.Objective == Transport && s.Nodes < c.Points {
+		if c.tooFew(s.Nodes) {
 			return nil, fmt.Errorf("saot: points is %d, but task %d has only %d nodes, replay included: lower points to %d or less",
 				c.Points, t+1, s.Nodes, smallest(batched))
 		}
@@ -108,6 +108,11 @@ func addScaled(a, b []int, scale float64) []int {
 	return sum
 }
 
+// tooFew reports whether a step, which aligns Points different nodes or samples around as many, cannot be taken on a graph.
+func (c Config) tooFew(nodes int) bool {
+	return nodes < c.Points && (c.Objective == Transport || c.Encoder.Samples(nodes))
+}
+
 func smallest(sizes []encoder.Size) int {
 	least := math.MaxInt
 	for _, s := range sizes {
@@ -134,7 +139,7 @@ func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 	if err != nil {
 		return nil, fmt.Errorf("saot: task %d: join replay: %w", task+1, err)
 	}
-	if n := batched.NumNodes(); l.config.Objective == Transport && n < l.config.Points {
+	if n := batched.NumNodes(); l.config.tooFew(n) {
 		return nil, fmt.Errorf("saot: points is %d, but task %d has only %d nodes, replay included: lower points to %d or less", l.config.Points, task+1, n, n)
 	}
 	report := &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Epochs: l.config.Epochs, Diagnostics: map[string]float64{}}

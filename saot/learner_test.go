@@ -206,6 +206,14 @@ func TestPointsBeyondTheTask(t *testing.T) {
 	_, err = l.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
 	require.ErrorContains(t, err, "points is 1000")
 	require.ErrorContains(t, err, strconv.Itoa(stream.Tasks[0].Graph.NumNodes())+" nodes")
+
+	// Barlow Twins has no use for the points of a graph taken whole; of a larger one it draws as many.
+	c.Objective = BarlowTwins
+	_, err = New(e, c, cols, SizesOf(stream), 1)
+	require.NoError(t, err)
+	sampling(&c)
+	_, err = New(e, c, cols, SizesOf(stream), 1)
+	require.ErrorContains(t, err, "lower points to "+strconv.Itoa(least))
 }
 
 func TestNewRefusesABadConfig(t *testing.T) {
