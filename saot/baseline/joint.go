@@ -59,12 +59,16 @@ type joint struct {
 	seed     uint64
 	networks bySetting[*classifier]
 	trainers bySetting[*nn.Trainer]
+	unions   *nn.Graphs // all tasks seen
 	tasks    []*continual.Labeled
 }
 
+// unionShapes bounds the padded shapes of the unions. They grow with every task, and hundreds of steps are taken on each.
+const unionShapes = 8
+
 func newJoint(b Build) (continual.Supervised, error) {
 	l := &joint{JointSettings: *b.Settings.(*JointSettings), classes: b.Stream.Classes, seed: b.Seed}
-	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, unions(b.Stream.Sizes))
+	l.unions = nn.NewGraphsIn(encoder.NewBucketsOf(unionShapes, unions(b.Stream.Sizes)), b.Stream.Features)
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
@@ -141,7 +145,7 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *d
 		}
 		return l.trainers[s].Train(ctx, p)
 	}
-	in, err := c.graphs.Upload(all, nil)
+	in, err := l.unions.Upload(all, nil)
 	if err != nil {
 		return err
 	}

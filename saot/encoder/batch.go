@@ -29,14 +29,17 @@ type Buckets struct {
 // maxBuckets bounds the shapes of a run. Each costs a compiled training step and a compiled embedding.
 const maxBuckets = 3
 
-// NewBuckets chooses shapes for graphs of the given sizes with the least padding.
-func NewBuckets(sizes []Size) *Buckets {
+// NewBuckets chooses at most three shapes for graphs of the given sizes, with the least padding.
+func NewBuckets(sizes []Size) *Buckets { return NewBucketsOf(maxBuckets, sizes) }
+
+// NewBucketsOf is NewBuckets for at most so many shapes: more than three pay where each is computed with for long.
+func NewBucketsOf(most int, sizes []Size) *Buckets {
 	nodes := make([]int, len(sizes))
 	for i, s := range sizes {
 		nodes[i] = s.Nodes + 1
 	}
 	b := &Buckets{}
-	for _, n := range engine.Budgets(nodes, maxBuckets) {
+	for _, n := range engine.Budgets(nodes, most) {
 		b.sizes = append(b.sizes, Size{Nodes: n})
 	}
 	for _, s := range sizes {

@@ -20,7 +20,12 @@ type Graphs struct {
 
 // NewGraphs prepares for graphs of so many feature columns and of the given sizes.
 func NewGraphs(features int, sizes []encoder.Size) *Graphs {
-	return &Graphs{features: features, buckets: encoder.NewBuckets(sizes)}
+	return NewGraphsIn(encoder.NewBuckets(sizes), features)
+}
+
+// NewGraphsIn is NewGraphs with given shapes.
+func NewGraphsIn(buckets *encoder.Buckets, features int) *Graphs {
+	return &Graphs{features: features, buckets: buckets}
 }
 
 // Input is a graph on the engine.
