@@ -56,18 +56,20 @@ func BenchmarkTaskHeads(b *testing.B) {
 	defer e.Close()
 	ev, err := newEvaluator(e, s.Tasks, 1)
 	require.NoError(b, err)
-	b.Run("alone", func(b *testing.B) {
-		for b.Loop() {
-			_, _, err := ev.fit(context.Background(), ProbeConverged, TaskIL, embed)
+	for _, p := range Probes() {
+		b.Run(p.String()+"/alone", func(b *testing.B) {
+			for b.Loop() {
+				_, _, err := ev.fit(context.Background(), p, TaskIL, embed)
+				require.NoError(b, err)
+			}
+		})
+		b.Run(p.String()+"/together", func(b *testing.B) {
+			d, err := newDesign(s.Tasks, embed, origin{step: 18})
 			require.NoError(b, err)
-		}
-	})
-	b.Run("together", func(b *testing.B) {
-		d, err := newDesign(s.Tasks, embed, origin{step: 18})
-		require.NoError(b, err)
-		for b.Loop() {
-			_, _, err := ev.fitDesign(context.Background(), ProbeConverged, TaskIL, d)
-			require.NoError(b, err)
-		}
-	})
+			for b.Loop() {
+				_, _, err := ev.fitDesign(context.Background(), p, TaskIL, d)
+				require.NoError(b, err)
+			}
+		})
+	}
 }

@@ -191,6 +191,9 @@ func (d *design) heads(s Setting) [][]int {
 	return [][]int{all}
 }
 
+// pair reports whether a design is one head of two classes.
+func (d *design) pair() bool { return d.seen == 1 && d.layout.offset[1] == 2 }
+
 // checkEmbedding reports an embedding that no probe can use.
 func checkEmbedding(task int, e *Embedding, nodes int) error {
 	switch {

@@ -27,6 +27,7 @@ type evaluator struct {
 	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
 
 	adamw     *engine.Func // a block of epochs of the paper probe
+	adamwPair *engine.Func // the same for one head of two classes
 	objective *engine.Func // value and gradient of the converged probe
 }
 
@@ -36,12 +37,11 @@ func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evalua
 	if e == nil {
 		return ev, nil
 	}
-	var err error
-	if ev.adamw, err = e.Func("probe-paper", buildAdamW); err != nil {
-		return nil, err
-	}
-	ev.objective, err = e.Func("probe-converged", buildLogistic)
-	return ev, err
+	var err1, err2, err3 error
+	ev.adamw, err1 = e.Func("probe-paper", buildAdamW)
+	ev.adamwPair, err2 = e.Func("probe-paper-pair", buildAdamWPair)
+	ev.objective, err3 = e.Func("probe-converged", buildLogistic)
+	return ev, errors.Join(err1, err2, err3)
 }
 
 // shape is the padded size of a problem.
@@ -79,15 +79,21 @@ const longStream = 13
 
 // shapes returns the padded shapes of a probe, ascending but for the first, which holds any single task: class-il grows by
 // halves of the stream, or by eighths of a long one. The heads of task-il are fitted alone, in the first, so that no row pays
-// for the columns of other heads. The paper probe goes without it on short streams: a run compiles 12 graphs at most there, and
-// its heads, which all take thousands of epochs, waste the least side by side.
+// for the columns of other heads. On short streams, where a run compiles 12 graphs at most, the paper probe has two shapes: for
+// heads of two classes, which cost little alone, that of a task and the whole stream; for others, which all take thousands of
+// epochs and waste the least side by side, half of the stream and the whole.
 func (ev *evaluator) shapes(p Probe) []shape {
-	tasks, rungs := len(ev.tasks), 2
-	if tasks >= longStream {
+	tasks, rungs, alone := len(ev.tasks), 2, true
+	switch {
+	case tasks >= longStream:
 		rungs = 8
+	case p == ProbePaper && ev.pairs():
+		rungs = 1
+	case p == ProbePaper:
+		alone = false
 	}
 	var shapes []shape
-	if p == ProbeConverged || tasks >= longStream {
+	if alone {
 		var largest shape
 		for j := range ev.tasks {
 			one := ev.shapeOf(p, j, j+1)
@@ -99,6 +105,11 @@ func (ev *evaluator) shapes(p Probe) []shape {
 		shapes = append(shapes, ev.shapeOf(p, 0, (k*tasks+rungs-1)/rungs))
 	}
 	return shapes
+}
+
+// pairs reports whether all tasks have two classes.
+func (ev *evaluator) pairs() bool {
+	return !slices.ContainsFunc(ev.tasks, func(t datasets.Task) bool { return len(t.Classes) != 2 })
 }
 
 // padded returns the first of a probe's shapes that a design fits into.

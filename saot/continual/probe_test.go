@@ -285,6 +285,37 @@ func TestPaperStepsAgainstReference(t *testing.T) {
 	})
 }
 
+// A head of two classes follows the difference of its columns.
+func TestPaperPairAgainstReference(t *testing.T) {
+	s := toyStream(2, 5, func(class int) int { return 10 + 5*class }, 1)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 1)
+		for _, setting := range Settings() {
+			tr := ev.newPaperTrainer(setting, d)
+			for done := 0; done < 100; done += paperBlock {
+				require.NoError(t, tr.advance(done))
+			}
+			h, _ := headOf(d, setting, []int{0}, rawRow(d))
+			w := block(ev.initialWeights(setting, d, 2), 2, 0, 2)
+			adamW(h, w, 100)
+			want := make([]float64, d.width+1)
+			for k := range want {
+				want[k] = w[2*k] - w[2*k+1]
+			}
+			require.InDeltaSlice(t, want, tensors.MustCopyFlatData[float32](tr.state[0]), 4e-4)
+			logits := tensors.MustCopyFlatData[float32](tr.logits)
+			for i, held := range d.held {
+				z := want[d.width]
+				for k, v := range d.row(held) {
+					z += want[k] * float64(v)
+				}
+				require.InDelta(t, z, logits[i], 5e-3)
+			}
+			tr.release()
+		}
+	})
+}
+
 func adamW(h head, w []float64, epochs int) {
 	m, v := make([]float64, len(w)), make([]float64, len(w))
 	for t := 1; t <= epochs; t++ {
@@ -334,36 +365,52 @@ func TestOracleStop(t *testing.T) {
 // The first task of a long stream is padded to half of the stream; alone it has no padding.
 func TestPaddingChangesNothing(t *testing.T) {
 	size := func(class int) int { return 15 + 4*(class%5) }
-	long, short := toyStream(12, 5, size, 2), toyStream(1, 5, size, 2)
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, setting := range Settings() {
-			var weights, logits [2][]float64
-			for i, s := range []*datasets.Stream{long, short} {
-				ev, d := newTestEvaluator(t, e, s), embedded(t, s, 1)
-				tr := ev.newPaperTrainer(setting, d)
-				require.NoError(t, tr.advance(0))
-				held := tensors.MustCopyFlatData[float32](tr.logits)
-				logits[i] = block(held[:len(d.held)*tr.columns], tr.columns, 0, 2)
-				tr.release()
-				pr := ev.newLogistic(setting, d)
-				_, err := pr.solve(context.Background(), 1e-3)
-				require.NoError(t, err)
-				weights[i] = block(pr.w, pr.columns, 0, 2)
-				pr.release()
+	for _, classes := range []int{2, 3} { // a pair is a graph of its own
+		long, short := toyStreamOf(classes, 12, 5, size, 2), toyStreamOf(classes, 1, 5, size, 2)
+		enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+			for _, setting := range Settings() {
+				var weights, logits [2][]float64
+				for i, s := range []*datasets.Stream{long, short} {
+					ev, d := newTestEvaluator(t, e, s), embedded(t, s, 1)
+					tr := ev.newPaperTrainer(setting, d)
+					require.NoError(t, tr.advance(0))
+					held := tensors.MustCopyFlatData[float32](tr.logits)
+					logits[i] = block(held[:len(d.held)*tr.columns], tr.columns, 0, min(classes, tr.columns))
+					tr.release()
+					pr := ev.newLogistic(setting, d)
+					_, err := pr.solve(context.Background(), 1e-3)
+					require.NoError(t, err)
+					weights[i] = block(pr.w, pr.columns, 0, classes)
+					pr.release()
+				}
+				require.InDeltaSlice(t, logits[1], logits[0], 1e-5)
+				require.InDeltaSlice(t, weights[1], weights[0], 1e-4)
 			}
-			require.InDeltaSlice(t, logits[1], logits[0], 1e-5)
-			require.InDeltaSlice(t, weights[1], weights[0], 1e-4)
-		}
-	})
+		})
+	}
 }
 
 func TestShapesAndGroups(t *testing.T) {
 	s := toyStream(9, 2, func(int) int { return 10 }, 1)
 	ev := newTestEvaluator(t, nil, s)
 	// Per task 12 train and 8 held-out nodes; 18 columns are padded to 32.
-	task, half, whole := shape{12, 8, 2}, shape{60, 40, 10}, shape{108, 72, 32}
-	require.Equal(t, []shape{half, whole}, ev.shapes(ProbePaper))
+	task, whole := shape{12, 8, 2}, shape{108, 72, 32}
+	require.Equal(t, []shape{task, whole}, ev.shapes(ProbePaper))
 	require.Equal(t, []shape{task, {60, 40, 16}, {108, 72, 24}}, ev.shapes(ProbeConverged), "multiples of 8")
+	for seen := 1; seen <= 9; seen++ {
+		for _, p := range Probes() {
+			require.Equal(t, [][2]int{{0, seen}}, ev.groups(p, ClassIL, seen))
+			require.Len(t, ev.groups(p, TaskIL, seen), seen)
+			require.Equal(t, seen == 1, ev.padded(p, embedded(t, s, seen)) == task)
+		}
+	}
+
+	// Three classes a task: the paper probe fits heads side by side.
+	s = toyStreamOf(3, 9, 2, func(int) int { return 10 }, 1)
+	ev = newTestEvaluator(t, nil, s)
+	half := shape{90, 60, 15}
+	whole = shape{162, 108, 32}
+	require.Equal(t, []shape{half, whole}, ev.shapes(ProbePaper))
 	for seen := 1; seen <= 9; seen++ {
 		want := half
 		if seen > 5 {
@@ -372,14 +419,13 @@ func TestShapesAndGroups(t *testing.T) {
 		require.Equal(t, want, ev.padded(ProbePaper, embedded(t, s, seen)))
 		require.Equal(t, [][2]int{{0, seen}}, ev.groups(ProbePaper, ClassIL, seen))
 	}
-	require.Equal(t, task, ev.padded(ProbeConverged, embedded(t, s, 1)))
 	require.Equal(t, [][2]int{{0, 1}}, ev.groups(ProbePaper, TaskIL, 1))
 	require.Equal(t, [][2]int{{0, 5}}, ev.groups(ProbePaper, TaskIL, 5))
 	require.Equal(t, [][2]int{{0, 5}, {5, 9}}, ev.groups(ProbePaper, TaskIL, 9))
 	require.Equal(t, [][2]int{{0, 1}, {1, 2}, {2, 3}}, ev.groups(ProbeConverged, TaskIL, 3))
 
 	// A task too large for the small shape stands alone, in the large one; the converged probe has a shape for it.
-	s = toyStream(4, 2, func(class int) int { return 10 + 90*(class/6) }, 1)
+	s = toyStreamOf(3, 4, 2, func(class int) int { return 10 + 90*(class/9) }, 1)
 	ev = newTestEvaluator(t, nil, s)
 	require.Equal(t, [][2]int{{0, 2}, {2, 3}, {3, 4}}, ev.groups(ProbePaper, TaskIL, 4))
 	for _, g := range ev.groups(ProbePaper, TaskIL, 4) {
@@ -416,6 +462,13 @@ func TestGroupsChangeNothing(t *testing.T) {
 		for j := range fits {
 			require.InDelta(t, wantFits[j].Strength, fits[j].Strength, 0)
 		}
+		require.Len(t, ev.groups(ProbePaper, TaskIL, 5), 5)
+		want, _, err = ev.fitDesign(context.Background(), ProbePaper, TaskIL, all)
+		require.NoError(t, err)
+		row, _, err = ev.fit(context.Background(), ProbePaper, TaskIL, all.embed)
+		require.NoError(t, err)
+		require.Equal(t, want, row, "pairs of classes, by the difference of their columns")
+
 		columns := ev.padded(ProbePaper, all).columns
 		together := ev.initialWeights(TaskIL, all, columns)
 		last, err := newDesign(s.Tasks[3:], all.embed[3:], origin{step: 5, first: 3})

@@ -12,13 +12,21 @@ import (
 	"github.com/saot-go/saot/saot/internal/seed"
 )
 
-// toyStream makes a stream without edges: class c has size(c) nodes around a random centre, split 60/20/20 per class.
-// A larger spread makes the classes overlap more.
+// toyStream makes a stream without edges, of two classes a task: class c has size(c) nodes around a random centre, split 60/20/20
+// per class. A larger spread makes the classes overlap more.
 func toyStream(tasks, width int, size func(class int) int, spread float64) *datasets.Stream {
+	return toyStreamOf(2, tasks, width, size, spread)
+}
+
+// toyStreamOf is toyStream with so many classes a task.
+func toyStreamOf(classes, tasks, width int, size func(class int) int, spread float64) *datasets.Stream {
 	rng := seed.Stream(1, "toy")
-	s := &datasets.Stream{Dataset: "toy", Checksum: "toy-sum", SplitHash: "toy-split", Synthetic: true, NumClasses: 2 * tasks}
+	s := &datasets.Stream{Dataset: "toy", Checksum: "toy-sum", SplitHash: "toy-split", Synthetic: true, NumClasses: classes * tasks}
 	for t := range tasks {
-		task := datasets.Task{Index: t, Classes: []int32{int32(2 * t), int32(2*t + 1)}, Graph: &datasets.Graph{}}
+		task := datasets.Task{Index: t, Graph: &datasets.Graph{}}
+		for c := range classes {
+			task.Classes = append(task.Classes, int32(t*classes+c))
+		}
 		x := &task.Graph.Features
 		x.Cols = width
 		for _, class := range task.Classes {
