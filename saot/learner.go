@@ -155,9 +155,8 @@ func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 	}
 	l.buffer.Add(g, seed.Stream(l.seed, "replay", task))
 	l.tasks = task + 1
-	report.Seconds = time.Since(start).Seconds()
 	d := report.Diagnostics
-	d["setup_seconds"] = report.Seconds - d["wait_seconds"] - d["engine_seconds"]
+	d["setup_seconds"] = time.Since(start).Seconds() - d["wait_seconds"] - d["engine_seconds"]
 	return report, nil
 }
 

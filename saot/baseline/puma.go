@@ -107,7 +107,6 @@ func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observ
 	if err != nil {
 		return nil, fmt.Errorf("baseline: puma: task %d: %w", task+1, err)
 	}
-	report.Seconds += plain.Seconds + report.Diagnostics["plain_condensation_seconds"] + report.Diagnostics["condensation_seconds"]
 	return report, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"time"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot"
@@ -40,7 +39,6 @@ func newRandom(e *engine.Engine, c saot.Config, calibrate bool, features int, ta
 
 // Learn calibrates, if it is to, and keeps a subgraph of the task.
 func (r *random) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
-	start := time.Now()
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if r.calibrate {
 		batched, err := r.buffer.Union(g)
@@ -53,7 +51,6 @@ func (r *random) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(
 		r.buffer.Add(g, seed.Stream(r.seed, "replay", task))
 		report.Nodes = batched.NumNodes()
 	}
-	report.Seconds = time.Since(start).Seconds()
 	return report, ctx.Err()
 }
 

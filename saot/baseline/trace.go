@@ -486,7 +486,7 @@ func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.
 	if err != nil {
 		return nil, fmt.Errorf("fast encoder: %w", err)
 	}
-	report.Seconds, report.Diagnostics["fast_loss"] = fast.Seconds, fast.LastLoss[0].Value
+	report.Diagnostics["fast_loss"] = fast.LastLoss[0].Value
 	rows, cols, data, err := l.fast.Embed(ctx, on.graph)
 	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
 }

@@ -49,7 +49,7 @@ type TaskReport struct {
 	Nodes       int                `json:"nodes"` // nodes of the batched graph, replay included
 	Epochs      int                `json:"epochs"`
 	Steps       int                `json:"steps"`       // training steps taken; 0 in results of before it was recorded
-	Seconds     float64            `json:"seconds"`     // wall time of Learn
+	Seconds     float64            `json:"seconds"`     // wall time of Learn, which Run measures
 	FirstLoss   []Term             `json:"first_loss"`  // terms of the first step
 	LastLoss    []Term             `json:"last_loss"`   // terms of the last step
 	Diagnostics map[string]float64 `json:"diagnostics"` // solver and timing figures by name, documented by the learner

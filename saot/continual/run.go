@@ -210,6 +210,7 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var diverged error
+	start := time.Now()
 	report, err := r.subject.learn(ctx, t, func(s Step) {
 		if diverged != nil {
 			return
@@ -230,6 +231,7 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	case report == nil:
 		return nil, errors.New("the learner returned no report")
 	}
+	report.Seconds = time.Since(start).Seconds()
 	return report, checkReport(report)
 }
 

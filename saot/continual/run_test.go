@@ -50,6 +50,9 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, Resumed{Done: 2, Tasks: 3}, events[0])
 		require.Equal(t, whole.Scores, parts.Scores)
+		for i := range whole.Tasks {
+			whole.Tasks[i].Seconds, parts.Tasks[i].Seconds = 0, 0 // no run takes as long as another
+		}
 		require.Equal(t, whole.Tasks, parts.Tasks)
 		require.Equal(t, 3, parts.Resumed)
 		require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
@@ -147,6 +150,19 @@ func TestResumeWithoutCheckpointStartsAnew(t *testing.T) {
 	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: t.TempDir(), Resume: true})
 	require.NoError(t, err)
 	require.Zero(t, r.Resumed)
+}
+
+// A method's time is all of its Learn, whatever it makes of it.
+func TestRunMeasuresLearning(t *testing.T) {
+	l := &toyLearner{seconds: -1}
+	r, err := Run(context.Background(), smallStream(), l, Options{})
+	require.NoError(t, err)
+	sum := 0.0
+	for _, task := range r.Tasks {
+		require.Positive(t, task.Seconds)
+		sum += task.Seconds
+	}
+	require.LessOrEqual(t, sum, r.Seconds)
 }
 
 func TestRunFolder(t *testing.T) {

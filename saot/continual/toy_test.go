@@ -66,6 +66,7 @@ type toyLearner struct {
 	cancel   context.CancelFunc
 	nanTerm  string // a term that becomes NaN at task 1
 	nanEmbed bool
+	seconds  float64           // reported of every task
 	seen     []*datasets.Graph // graphs given to Learn
 	embedded [][]float32       // every embedding returned
 }
@@ -86,7 +87,7 @@ func (l *toyLearner) Learn(ctx context.Context, task int, g *datasets.Graph, obs
 			l.cancel()
 		}
 	}
-	return &TaskReport{Task: task, Nodes: g.NumNodes(), Epochs: 5, Diagnostics: map[string]float64{"steps": float64(l.steps)}}, nil
+	return &TaskReport{Task: task, Nodes: g.NumNodes(), Epochs: 5, Seconds: l.seconds, Diagnostics: map[string]float64{"steps": float64(l.steps)}}, nil
 }
 
 func (l *toyLearner) Embed(_ context.Context, g *datasets.Graph) (*Embedding, error) {
