@@ -77,34 +77,44 @@ func (ev *evaluator) shapeOf(p Probe, first, end int) shape {
 // longStream is the number of tasks from which padding to half of the stream costs more than a few graphs.
 const longStream = 13
 
-// shapes returns the padded shapes of a probe, ascending but for the first, which holds any single task: class-il grows by
-// halves of the stream, or by eighths of a long one. The heads of task-il are fitted alone, in the first, so that no row pays
-// for the columns of other heads. On short streams, where a run compiles 12 graphs at most, the paper probe has two shapes: for
-// heads of two classes, which cost little alone, that of a task and the whole stream; for others, which all take thousands of
-// epochs and waste the least side by side, half of the stream and the whole.
+// shapes returns the padded shapes of a probe, ascending but for those of single tasks, which come first: one that holds any of
+// them, and on a long stream its quarter and its half before it. Class-il grows by halves of the stream, or by eighths of a long
+// one. The heads of task-il are fitted alone, so that no row pays for the columns of other heads. On short streams, where a run
+// compiles 12 graphs at most, the paper probe has two shapes: for heads of two classes, which cost little alone, that of a task
+// and the whole stream; for others, which all take thousands of epochs and waste the least side by side, half of the stream and
+// the whole.
 func (ev *evaluator) shapes(p Probe) []shape {
-	tasks, rungs, alone := len(ev.tasks), 2, true
+	tasks, rungs, alone := len(ev.tasks), 2, []int{1}
 	switch {
 	case tasks >= longStream:
-		rungs = 8
+		rungs, alone = 8, []int{4, 2, 1}
 	case p == ProbePaper && ev.pairs():
 		rungs = 1
 	case p == ProbePaper:
-		alone = false
+		alone = nil
 	}
 	var shapes []shape
-	if alone {
-		var largest shape
-		for j := range ev.tasks {
-			one := ev.shapeOf(p, j, j+1)
-			largest = shape{max(largest.train, one.train), max(largest.held, one.held), max(largest.columns, one.columns)}
-		}
-		shapes = append(shapes, largest)
+	for _, share := range alone {
+		shapes = append(shapes, ev.single(p).share(share))
 	}
 	for k := 1; k <= rungs; k++ {
 		shapes = append(shapes, ev.shapeOf(p, 0, (k*tasks+rungs-1)/rungs))
 	}
 	return shapes
+}
+
+// single returns the size that holds any single task.
+func (ev *evaluator) single(p Probe) (largest shape) {
+	for j := range ev.tasks {
+		one := ev.shapeOf(p, j, j+1)
+		largest = shape{max(largest.train, one.train), max(largest.held, one.held), max(largest.columns, one.columns)}
+	}
+	return largest
+}
+
+// share returns a shape with the n-th part of the rows.
+func (s shape) share(n int) shape {
+	return shape{(s.train + n - 1) / n, (s.held + n - 1) / n, s.columns}
 }
 
 // pairs reports whether all tasks have two classes.

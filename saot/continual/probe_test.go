@@ -435,16 +435,19 @@ func TestShapesAndGroups(t *testing.T) {
 	last := &design{seen: 1, origin: origin{step: 4, first: 3}}
 	require.Equal(t, ev.shapes(ProbeConverged)[0], ev.padded(ProbeConverged, last))
 
-	// A long stream grows by eighths.
-	s = toyStream(16, 2, func(int) int { return 10 }, 1)
+	// A long stream grows by eighths, and tasks alone have two smaller shapes.
+	s = toyStream(16, 2, func(class int) int { return 10 + 10*(class/30) }, 1)
 	ev = newTestEvaluator(t, nil, s)
 	for _, p := range Probes() {
 		shapes := ev.shapes(p)
-		require.Len(t, shapes, 9)
-		require.Equal(t, []shape{{12, 8, 2}, {24, 16, 4}, {48, 32, 8}}, shapes[:3])
-		require.Equal(t, shape{16 * 12, 16 * 8, 32}, shapes[8])
+		require.Len(t, shapes, 11)
+		require.Equal(t, []shape{{6, 4, 2}, {12, 8, 2}, {24, 16, 2}, {24, 16, 4}, {48, 32, 8}}, shapes[:5])
+		require.Equal(t, shape{17 * 12, 17 * 8, 32}, shapes[10])
 		require.Len(t, ev.groups(p, TaskIL, 16), 16)
-		require.Equal(t, shapes[2], ev.padded(p, embedded(t, s, 3)))
+		require.Equal(t, shapes[4], ev.padded(p, embedded(t, s, 3)))
+		for task, want := range map[int]shape{0: shapes[1], 14: shapes[1], 15: shapes[2]} {
+			require.Equal(t, want, ev.padded(p, &design{seen: 1, origin: origin{step: 16, first: task}}))
+		}
 	}
 }
 
