@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 var update = flag.Bool("update", false, "write the tables into the documents")
@@ -77,4 +80,24 @@ func flatten(into map[string]string, prefix string, value json.RawMessage) error
 		}
 	}
 	return nil
+}
+
+// DGI's second seed on UAI has two rows in which the paper probe gave up at once, by its epochs in the file.
+func TestSummaryNotesEarlyStops(t *testing.T) {
+	found, err := filepath.Glob("../../docs/compared/uai-dgi-s1-*/result.json")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	data, err := os.ReadFile(found[0])
+	require.NoError(t, err)
+	r, rec := new(continual.Result), new(experiment.Run)
+	require.NoError(t, json.Unmarshal(data, r))
+	rec.Probes = continual.Probes()
+	var out strings.Builder
+	require.NoError(t, summarise(&out, r, rec, "runs/dgi"))
+	require.Contains(t, out.String(), "note: the paper probe of class-il stopped before it had learned, after 2 of 9 tasks (first after 4).")
+
+	r.Scores = r.Scores[2:]
+	out.Reset()
+	require.NoError(t, summarise(&out, r, rec, "runs/dgi"))
+	require.NotContains(t, out.String(), "note:")
 }

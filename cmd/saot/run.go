@@ -342,6 +342,11 @@ func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir stri
 			b.WriteString("\n")
 		}
 	}
+	if early := r.EarlyStops(); len(early) > 0 {
+		fmt.Fprintf(&b, "\nnote: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after %d). Its rule gives up after\n"+
+			"ten checks without a new best; on small embeddings the accuracy may fall for longer than that before it rises.\n",
+			len(early), r.Dataset.Tasks, early[0]+1)
+	}
 	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
 	_, err := io.WriteString(out, b.String())
 	return err

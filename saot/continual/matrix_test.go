@@ -22,6 +22,21 @@ func TestMatrixFiguresByHand(t *testing.T) {
 	require.Zero(t, Matrix(nil).AveragePerformance())
 }
 
+func TestEarlyStops(t *testing.T) {
+	at := func(epochs ...int) (fits [][]Fit) {
+		for _, epoch := range epochs {
+			fits = append(fits, []Fit{{Epochs: epoch + 1000, BestEpoch: epoch}})
+		}
+		return fits
+	}
+	paper := Score{Setting: ClassIL, Probe: ProbePaper, Matrix: Matrix{{100}, {30, 50}, {79, 80, 81}, {20, 20, 20, 20}}, Fits: at(100, 300, 200, 400)}
+	converged := Score{Setting: ClassIL, Probe: ProbeConverged, Matrix: Matrix{{90}, {50, 51}, {90, 90, 90}, {80, 80, 80, 80}}}
+	both := Result{Scores: []Score{paper, converged}}
+	require.Equal(t, []int{1}, both.EarlyStops(), "rows 0 and 2 are not far below, row 3 went on")
+	alone := Result{Scores: []Score{paper}}
+	require.Empty(t, alone.EarlyStops())
+}
+
 func TestNamesRoundTrip(t *testing.T) {
 	for _, s := range Settings() {
 		back, err := ParseSetting(s.String())

@@ -92,6 +92,32 @@ func (s *Score) ValidAP() (float64, bool) {
 	return sum / float64(max(1, len(heads))), sum > 0
 }
 
+// When the paper probe is said to have stopped early: the head that it kept is of its first looks, and so many percentage
+// points below the converged probe's.
+const (
+	earlyEpoch  = 3 * paperInterval
+	earlyMargin = 10
+)
+
+// EarlyStops returns the rows of class-il, counted from 0, in which the paper probe's rule gave up before its head had learned:
+// heads on small embeddings learn the sizes of classes first, which may take longer than the rule has patience. It is told by
+// the converged probe of the same run; without both there are none.
+func (r *Result) EarlyStops() (rows []int) {
+	paper, ok1 := r.Score(ClassIL, ProbePaper)
+	converged, ok2 := r.Score(ClassIL, ProbeConverged)
+	if !ok1 || !ok2 {
+		return nil
+	}
+	for i := range min(len(paper.Matrix), len(paper.Fits), len(converged.Matrix)) {
+		for _, fit := range paper.Fits[i] {
+			if 0 < fit.BestEpoch && fit.BestEpoch <= earlyEpoch && mean(paper.Matrix[i]) < mean(converged.Matrix[i])-earlyMargin {
+				rows = append(rows, i)
+			}
+		}
+	}
+	return rows
+}
+
 // Evaluation is the cost of one evaluation.
 type Evaluation struct {
 	Task         int           `json:"task"`
