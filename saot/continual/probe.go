@@ -93,9 +93,10 @@ func (ev *evaluator) shapes(p Probe) []shape {
 	case p == ProbePaper:
 		alone = nil
 	}
+	largest := ev.single(p)
 	var shapes []shape
-	for _, share := range alone {
-		shapes = append(shapes, ev.single(p).share(share))
+	for _, n := range alone {
+		shapes = append(shapes, largest.share(n))
 	}
 	for k := 1; k <= rungs; k++ {
 		shapes = append(shapes, ev.shapeOf(p, 0, (k*tasks+rungs-1)/rungs))
