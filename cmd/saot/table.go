@@ -19,8 +19,8 @@ standard deviation (n − 1) over seeds of AP and AF, for both settings under ea
 the peak of memory. Runs of one method with different settings stand in rows of their own, which name the settings that differ.
 
 The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the best by a
-paired t-test over common seeds (three or more), after Holm's correction. On the paper's own streams, and on no others, what the
-paper prints stands beside it in columns of its own.
+paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs whose paper probe stopped
+before it had learned. On the paper's own streams, and on no others, what the paper prints stands beside it in columns of its own.
 
 Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine or probe rows are refused: choose
 some with --only. CSV holds the raw figures.`,

@@ -130,9 +130,13 @@ func newTable(groups []*Group, paper []printed) *Table {
 		for _, c := range t.Columns {
 			if c.Published {
 				row.Cells = append(row.Cells, t.publishedCell(paper, g.Method, &c))
-			} else {
-				row.Cells = append(row.Cells, g.cell(&c))
+				continue
 			}
+			cell := g.cell(&c)
+			if g.stoppedEarly(&c) {
+				cell.Notes = append(cell.Notes, t.note(earlyNote))
+			}
+			row.Cells = append(row.Cells, cell)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -188,6 +192,27 @@ func (g *Group) cell(of *Column) Cell {
 		c.Std, c.HasStd = stat.StdDev(c.Values, nil), true
 	}
 	return c
+}
+
+// earlyNote is the footnote of figures that say when the paper probe stopped rather than what the embeddings hold.
+const earlyNote = "In one or more of the runs the paper probe's rule stopped before its head had learned, 10 points or more below the " +
+	"converged probe: after the last task where AP is marked, after any where AF is."
+
+// stoppedEarly reports whether a paper probe that stopped early has a share in a cell: in AP after the last task, in AF after any.
+func (g *Group) stoppedEarly(of *Column) bool {
+	if of.Published || of.Measure > AverageForgetting || of.Setting != continual.ClassIL || of.Probe != continual.ProbePaper {
+		return false
+	}
+	for _, r := range g.Runs {
+		rows := r.EarlyStops()
+		if of.Measure == AveragePerformance {
+			rows = slices.DeleteFunc(rows, func(row int) bool { return row != r.Dataset.Tasks-1 })
+		}
+		if len(rows) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // figure returns what a run has for a column. A time or a memory of 0 was not measured.

@@ -260,6 +260,51 @@ func TestRanks(t *testing.T) {
 	require.Equal(t, []Rank{Second, Best}, ranks(-17.9, -0.2), "AF: the least forgetting")
 }
 
+// A paper probe that stopped at once and stayed below the converged one is told by a footnote: after the first task, of AF alone;
+// after the last, of AP too. The two probes ran apart.
+func TestNoteOfEarlyStops(t *testing.T) {
+	converged := configured(resultOf("saot", 0, 80, -2), "probes", []string{"converged"})
+	converged.Dataset.Tasks = 2
+	converged.Scores[0].Matrix = continual.Matrix{{90}, {80, 80}}
+	learned := continual.Fit{Epochs: 5000, BestEpoch: 4000}
+	early := continual.Fit{Epochs: 1100, BestEpoch: 100}
+	for _, c := range []struct {
+		name         string
+		matrix       continual.Matrix
+		first, last  continual.Fit
+		noteAP, note bool
+	}{
+		{"learned", continual.Matrix{{40}, {40, 40}}, learned, learned, false, false},
+		{"early and as good", continual.Matrix{{85}, {75, 75}}, early, early, false, false},
+		{"early after the first", continual.Matrix{{40}, {75, 75}}, early, learned, false, true},
+		{"early after the last", continual.Matrix{{85}, {40, 40}}, learned, early, true, true},
+	} {
+		paper := configured(resultOf("saot", 0, 60, -2), "probes", []string{"paper"})
+		paper.Dataset.Tasks = 2
+		for i := range paper.Scores {
+			paper.Scores[i].Probe = continual.ProbePaper
+		}
+		paper.Scores[0].Matrix, paper.Scores[0].Fits = c.matrix, [][]continual.Fit{{c.first}, {c.last}}
+		groups, err := Collect([]string{save(t, converged, paper)})
+		require.NoError(t, err)
+		tables, err := Tables(groups)
+		require.NoError(t, err)
+		table := tables[0]
+		noted := map[int]bool{}
+		if c.note {
+			noted[table.column(continual.ClassIL, continual.ProbePaper, AverageForgetting)] = true
+			require.Equal(t, []string{earlyNote}, table.Notes, c.name)
+		}
+		if c.noteAP {
+			noted[table.column(continual.ClassIL, continual.ProbePaper, AveragePerformance)] = true
+		}
+		for i, cell := range table.Rows[0].Cells {
+			require.Equal(t, noted[i], len(cell.Notes) == 1, "%s, column %d", c.name, i)
+		}
+		require.Equal(t, c.note, strings.Contains(markdown(tables), "<sup>a</sup> In one or more of the runs the paper probe's rule"), c.name)
+	}
+}
+
 func TestSeedList(t *testing.T) {
 	for want, seeds := range map[string][]uint64{"–": nil, "7": {7}, "0, 1": {0, 1}, "0–2": {0, 1, 2},
 		"0–2, 5, 7–10": {0, 1, 2, 5, 7, 8, 9, 10}, "18446744073709551615": {1<<64 - 1}} {
