@@ -11,11 +11,12 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 )
 
 // L-BFGS settings. Embeddings are strongly correlated: on UAI a memory of 15, gonum's default, took ten times the
-// iterations at the weakest penalty.
+// iterations of 80 at the weakest penalty, before class-il had coordinates of its own; in task-il W is small, and memory cheap.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80
@@ -24,6 +25,13 @@ const (
 // convergedGradient returns the largest entry of the gradient at which L-BFGS stops. It falls with λ: the solution is
 // off by ‖gradient‖/λ at most, so that a fixed bound would leave weak penalties where strong ones ended.
 func convergedGradient(strength float64) float64 { return min(1e-5, 1e-2*strength) }
+
+// curvedWidth says from how many columns of X to one of W class-il is solved in W itself: coordinates take as many operations as
+// width/(4·columns) evaluations, and several times as long, and spare most where there are many classes.
+const curvedWidth = 32
+
+// leastCurvature bounds the curvature of a sample from below, so that the coordinates of a perfect fit can be computed.
+const leastCurvature = 1e-9
 
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
@@ -53,11 +61,11 @@ func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]
 	row, fits := make([]float64, d.seen), make([]Fit, len(heads))
 	ends := s == ClassIL && d.validNodes() >= ev.pathNodes
 	for k, strength := range strengths() {
-		fit, err := pr.solve(ctx, strength)
+		fit, err := pr.solve(ctx, strength, s == ClassIL && pr.width <= curvedWidth*pr.columns)
 		if err != nil {
 			return nil, nil, err
 		}
-		logits := pr.heldLogits()
+		logits := pr.logits(d.held)
 		valid, test := accuracy(d, s, partValid, logits), accuracy(d, s, partTest, logits)
 		for h, tasks := range heads {
 			if m := mean(pick(valid, tasks)); k == 0 || m > best[h] {
@@ -110,12 +118,27 @@ func (pr *logistic) release() {
 	release(pr.penalty)
 }
 
-// solve minimises the objective at a strength, from the solution before.
-func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
+// solve minimises the objective at a strength, from the solution before, in W itself or in coordinates that fit its curvature (of
+// class-il alone).
+func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (Fit, error) {
 	pr.setStrength(strength)
+	var co coordinates
+	if curved {
+		var err error
+		if co, err = pr.curvature(strength); err != nil {
+			return Fit{}, err
+		}
+	}
+	w := make([]float64, len(pr.w))
 	problem := optimize.Problem{
-		Func: func(w []float64) float64 { pr.evaluate(w); return pr.value },
-		Grad: func(grad, w []float64) { pr.evaluate(w); copy(grad, pr.grad) },
+		Func: func(v []float64) float64 {
+			pr.evaluate(co.weights(w, v, pr.columns))
+			return pr.value
+		},
+		Grad: func(grad, v []float64) {
+			pr.evaluate(co.weights(w, v, pr.columns))
+			co.gradient(grad, pr.grad, pr.columns)
+		},
 		Status: func() (optimize.Status, error) {
 			if pr.err == nil {
 				pr.err = ctx.Err()
@@ -126,8 +149,8 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 			return optimize.NotTerminated, nil
 		},
 	}
-	settings := &optimize.Settings{GradientThreshold: convergedGradient(strength), MajorIterations: convergedIterations, Converger: optimize.NeverTerminate{}}
-	found, err := optimize.Minimize(problem, pr.w, settings, &optimize.LBFGS{Store: convergedMemory, Linesearcher: &optimize.MoreThuente{}})
+	settings := &optimize.Settings{MajorIterations: convergedIterations, Converger: &stationary{pr, convergedGradient(strength)}}
+	found, err := optimize.Minimize(problem, co.place(pr.w, pr.columns), settings, &optimize.LBFGS{Store: convergedMemory, Linesearcher: &optimize.MoreThuente{}})
 	if pr.err != nil {
 		return Fit{}, pr.err
 	}
@@ -135,12 +158,108 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	if found == nil || math.IsNaN(found.F) {
 		return Fit{}, fmt.Errorf("converged probe at strength %g: %w", strength, err)
 	}
-	copy(pr.w, found.X)
-	pr.evaluate(pr.w)
+	pr.evaluate(co.weights(pr.w, found.X, pr.columns))
 	if pr.err != nil {
 		return Fit{}, pr.err
 	}
-	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: floats.Norm(pr.grad, math.Inf(1))}, nil
+	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: pr.largest()}, nil
+}
+
+// largest returns the largest entry of the gradient by W.
+func (pr *logistic) largest() float64 { return floats.Norm(pr.grad, math.Inf(1)) }
+
+// stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound.
+type stationary struct {
+	*logistic
+	bound float64
+}
+
+func (s *stationary) Init(int) {}
+
+func (s *stationary) Converged(*optimize.Location) optimize.Status {
+	if s.largest() < s.bound {
+		return optimize.GradientThreshold
+	}
+	return optimize.NotTerminated
+}
+
+// coordinates are V = UW, U upper triangular: those in which the optimiser looks for W. Without U they are W itself.
+type coordinates struct {
+	u *blas64.Triangular
+}
+
+// matrixOf is a view of numbers as a matrix.
+func matrixOf(data []float64, columns int) blas64.General {
+	return blas64.General{Rows: len(data) / columns, Cols: columns, Stride: columns, Data: data}
+}
+
+// place returns V.
+func (co coordinates) place(w []float64, columns int) []float64 {
+	v := slices.Clone(w)
+	if co.u != nil {
+		blas64.Trmm(blas.Left, blas.NoTrans, 1, *co.u, matrixOf(v, columns))
+	}
+	return v
+}
+
+// weights computes W = U⁻¹V into w, and returns it.
+func (co coordinates) weights(w, v []float64, columns int) []float64 {
+	copy(w, v)
+	if co.u != nil {
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, *co.u, matrixOf(w, columns))
+	}
+	return w
+}
+
+// gradient computes the gradient by V, U⁻ᵀ times that by W.
+func (co coordinates) gradient(byV, byW []float64, columns int) {
+	copy(byV, byW)
+	if co.u != nil {
+		blas64.Trsm(blas.Left, blas.Trans, 1, *co.u, matrixOf(byV, columns))
+	}
+}
+
+// curvature returns the coordinates in which the objective of class-il curves about alike in all directions: UᵀU is the mean of the
+// diagonal blocks of the Hessian, one a class, at the solution so far,
+//
+//	Xᵀ diag(h) X + diag(penalty), hᵢ = weightᵢ/C · Σ_c p_ic (1 − p_ic).
+//
+// Embeddings are strongly correlated, and a few directions hold most of their variance: in W itself the curvature is from 1 to 10⁵.
+// The minimum is the same.
+func (pr *logistic) curvature(strength float64) (coordinates, error) {
+	d, n := pr.design, pr.width
+	logits := pr.logits(d.train)
+	m := mat.NewSymDense(n, nil)
+	pr.eachBlock(d.train, func(first int, x blas64.General) {
+		for i := range x.Rows {
+			sample := d.train[first+i]
+			h := d.weight(ClassIL, sample.task) * max(leastCurvature, spread(logits(first+i))/float64(pr.columns))
+			floats.Scale(math.Sqrt(h), x.Data[i*n:(i+1)*n])
+		}
+		blas64.Syrk(blas.Trans, 1, x, 1, m.RawSymmetric())
+	})
+	for k := range n - 1 {
+		m.SetSym(k, k, m.At(k, k)+strength)
+	}
+	var cholesky mat.Cholesky
+	if !cholesky.Factorize(m) {
+		return coordinates{}, fmt.Errorf("converged probe at strength %g: the embeddings' covariance has no Cholesky factor", strength)
+	}
+	var u mat.TriDense
+	cholesky.UTo(&u)
+	triangle := u.RawTriangular()
+	return coordinates{&triangle}, nil
+}
+
+// spread returns Σ p(1 − p) of p = softmax(z), and overwrites z with p.
+func spread(z []float64) float64 {
+	floats.AddConst(-floats.LogSumExp(z), z)
+	sum := 0.0
+	for c, v := range z {
+		z[c] = math.Exp(v)
+		sum += z[c] * (1 - z[c])
+	}
+	return sum
 }
 
 // setStrength changes λ.
@@ -186,19 +305,23 @@ func copyRows(dst []float64, to int, src []float64, from int) {
 	}
 }
 
-// heldLogits scores the held-out samples with the solution so far.
-func (pr *logistic) heldLogits() func(i int) []float64 {
-	held := pr.design.held
-	logits := make([]float64, len(held)*pr.columns)
-	w := blas64.General{Rows: pr.width, Cols: pr.columns, Stride: pr.columns, Data: pr.w}
-	const block = 4096 // as many standardised rows as are held at once
-	for first := 0; first < len(held); first += block {
-		rows := min(block, len(held)-first)
-		x := rowsOf(held[first:first+rows], rows, pr.design.width, pr.scale.apply)
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, blas64.General{Rows: rows, Cols: pr.width, Stride: pr.width, Data: x}, w,
-			0, blas64.General{Rows: rows, Cols: pr.columns, Stride: pr.columns, Data: logits[first*pr.columns : (first+rows)*pr.columns]})
-	}
+// logits scores samples with the solution so far.
+func (pr *logistic) logits(samples []sample) func(i int) []float64 {
+	logits := make([]float64, len(samples)*pr.columns)
+	pr.eachBlock(samples, func(first int, x blas64.General) {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, matrixOf(pr.w, pr.columns), 0,
+			matrixOf(logits[first*pr.columns:(first+x.Rows)*pr.columns], pr.columns))
+	})
 	return func(i int) []float64 { return logits[i*pr.columns : (i+1)*pr.columns] }
+}
+
+// eachBlock calls f with the standardised rows of samples, the bias's 1 last, as many at once as are held at a time.
+func (pr *logistic) eachBlock(samples []sample, f func(first int, x blas64.General)) {
+	const block = 4096
+	for first := 0; first < len(samples); first += block {
+		rows := min(block, len(samples)-first)
+		f(first, matrixOf(rowsOf(samples[first:first+rows], rows, pr.design.width, pr.scale.apply), pr.width))
+	}
 }
 
 // buildLogistic computes Σ weight·CE(Z) + ½Σ penalty·W², Z = XW + closed, and its gradient Xᵀ((softmax(Z) − Y) ⊙ weight) + penalty ⊙ W.
