@@ -168,7 +168,8 @@ func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (F
 // largest returns the largest entry of the gradient by W.
 func (pr *logistic) largest() float64 { return floats.Norm(pr.grad, math.Inf(1)) }
 
-// stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound.
+// stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound. The optimiser asks after an
+// evaluation at the place that it asks about.
 type stationary struct {
 	*logistic
 	bound float64
@@ -224,7 +225,7 @@ func (co coordinates) gradient(byV, byW []float64, columns int) {
 //
 //	Xᵀ diag(h) X + diag(penalty), hᵢ = weightᵢ/C · Σ_c p_ic (1 − p_ic).
 //
-// Embeddings are strongly correlated, and a few directions hold most of their variance: in W itself the curvature is from 1 to 10⁵.
+// Embeddings are strongly correlated, and a few directions hold most of their variance: by W itself the curvature spans five orders.
 // The minimum is the same.
 func (pr *logistic) curvature(strength float64) (coordinates, error) {
 	d, n := pr.design, pr.width
