@@ -26,8 +26,8 @@ const (
 // off by ‖gradient‖/λ at most, so that a fixed bound would leave weak penalties where strong ones ended.
 func convergedGradient(strength float64) float64 { return min(1e-5, 1e-2*strength) }
 
-// curvedWidth says from how many columns of X to one of W class-il is solved in W itself: coordinates take as many operations as
-// width/(4·columns) evaluations, and several times as long, and spare most where there are many classes.
+// curvedWidth is how many columns X may have for each class where class-il is solved in coordinates of its own: these take as many
+// operations as width/(4·classes) evaluations a strength, several times as long, and spare most where there are many classes.
 const curvedWidth = 32
 
 // leastCurvature bounds the curvature of a sample from below, so that the coordinates of a perfect fit can be computed.
@@ -229,12 +229,13 @@ func (co coordinates) gradient(byV, byW []float64, columns int) {
 // The minimum is the same.
 func (pr *logistic) curvature(strength float64) (coordinates, error) {
 	d, n := pr.design, pr.width
-	logits := pr.logits(d.train)
 	m := mat.NewSymDense(n, nil)
 	pr.eachBlock(d.train, func(first int, x blas64.General) {
+		z := matrixOf(make([]float64, x.Rows*pr.columns), pr.columns)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, matrixOf(pr.w, pr.columns), 0, z)
 		for i := range x.Rows {
-			sample := d.train[first+i]
-			h := d.weight(ClassIL, sample.task) * max(leastCurvature, spread(logits(first+i))/float64(pr.columns))
+			s := spread(z.Data[i*pr.columns : (i+1)*pr.columns])
+			h := d.weight(ClassIL, d.train[first+i].task) * max(leastCurvature, s/float64(pr.columns))
 			floats.Scale(math.Sqrt(h), x.Data[i*n:(i+1)*n])
 		}
 		blas64.Syrk(blas.Trans, 1, x, 1, m.RawSymmetric())
