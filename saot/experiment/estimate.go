@@ -96,11 +96,10 @@ func (e *estimator) estimate(r *Run) Estimate {
 
 // shape is what the model knows of a stream.
 type shape struct {
-	err     error
-	nodes   []int // of each task
-	classes []int
-	train   []int
-	bytes   int64 // of its arrays
+	err   error
+	nodes []int // of each task
+	train []int
+	bytes int64 // of its arrays
 }
 
 func shapeOf(r *Run) *shape {
@@ -111,7 +110,6 @@ func shapeOf(r *Run) *shape {
 	s := &shape{}
 	for _, t := range stream.Tasks {
 		s.nodes = append(s.nodes, len(t.Labels))
-		s.classes = append(s.classes, len(t.Classes))
 		s.train = append(s.train, len(t.Split.Train))
 		s.bytes += bytesOf(t.Graph)
 	}
@@ -126,17 +124,17 @@ func bytesOf(g *datasets.Graph) int64 {
 // The model's constants, fitted by eye to the runs in docs/results on two cores with ONNX Runtime; its times are right within a factor of
 // three there, for SAOT, and its memory errs on the large side. What other methods take is found out by the first run of each.
 const (
-	stepSeconds     = 0.03    // a training step
-	nodeSeconds     = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
-	sampleSeconds   = 0.075   // a step on samples of a large graph
-	paperSeconds    = 3e-3    // a train node in an evaluation by the paper probe
-	converged       = 1.5e-4  // a train node and a class in an evaluation by the converged probe
-	baseBytes       = 700e6   // the program, its engine and compiled graphs
-	nodeBytes       = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
-	probeBytes      = 8 * 512 // a train node of all tasks
-	datasetCopies   = 2.5     // the arrays, those of the tasks, and what is made of them
-	defaultWidths   = 512 * 256
-	defaultWidthSum = 512 + 256
+	stepSeconds      = 0.03    // a training step
+	nodeSeconds      = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
+	sampleSeconds    = 0.075   // a step on samples of a large graph
+	paperSeconds     = 3e-3    // a train node in an evaluation by the paper probe
+	convergedSeconds = 8e-4    // a train node in an evaluation by the converged probe
+	baseBytes        = 700e6   // the program, its engine and compiled graphs
+	nodeBytes        = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
+	probeBytes       = 8 * 512 // a train node of all tasks
+	datasetCopies    = 2.5     // the arrays, those of the tasks, and what is made of them
+	defaultWidths    = 512 * 256
+	defaultWidthSum  = 512 + 256
 )
 
 func (s *shape) estimate(r *Run) Estimate {
@@ -145,7 +143,7 @@ func (s *shape) estimate(r *Run) Estimate {
 	}
 	widths, sum, whole, buffer, points := r.widths()
 	est := Estimate{Basis: "model"}
-	largest, rows, classes := 0, 0, 0
+	largest, rows := 0, 0
 	for t, n := range s.nodes {
 		batch := n + t*buffer
 		if whole > 0 && batch > whole {
@@ -155,7 +153,7 @@ func (s *shape) estimate(r *Run) Estimate {
 			est.Seconds += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
 		}
 		largest = max(largest, batch)
-		rows, classes = rows+s.train[t], classes+s.classes[t]
+		rows += s.train[t]
 		seen := float64(rows)
 		if r.ProbeRows > 0 {
 			seen = min(seen, float64(r.ProbeRows))
@@ -164,7 +162,7 @@ func (s *shape) estimate(r *Run) Estimate {
 			est.Seconds += paperSeconds * seen
 		}
 		if slices.Contains(r.Probes, continual.ProbeConverged) {
-			est.Seconds += converged * seen * float64(classes)
+			est.Seconds += convergedSeconds * seen
 		}
 	}
 	est.Bytes = int64(baseBytes + datasetCopies*float64(s.bytes) + nodeBytes*float64(largest)*sum/defaultWidthSum + probeBytes*float64(rows))
