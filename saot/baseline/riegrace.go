@@ -98,7 +98,7 @@ const leastBent, mostBent = 0.01, 10.0
 //	h_i = W·log_o(x_i),   x'_i = centroid_j(exp_o(h_j); α_ij),   α_ij = softmax_j LeakyReLU(a·h_i + b·h_j),   j ∈ N(i) ∪ {i},
 //
 // where the features count as tangent vectors already. With x^L after one layer, x^H after two and those of the teacher x^T,
-// the label-free Lorentz distillation is (in our notation; the paper's equation numbers are not given)
+// the label-free Lorentz distillation is (in our notation)
 //
 //	J = J(x^H, P(x^L)) + λ·J(x^H, P(x^T)),   J(x, y) = −1/M Σ_i log( exp(−d²(x_i,y_i)/τ) / Σ_j exp(−d²(x_i,y_j)/τ) ),
 //
