@@ -51,8 +51,8 @@ func (s *DGISettings) Validate() error {
 // discriminator go on where the last task left them. A discriminator tells the nodes of a graph from those of a corrupted one, whose
 // features are dealt out to the nodes anew, by a summary of the graph,
 //
-//	H = PReLU(Â·X·Θ + b),   H̃ = PReLU(Â·(PX)·Θ + b),   P a permutation          (Eq. 3 and §4.2),
-//	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (Eqs. 4 and 5; their code has c),
+//	H = PReLU(Â·X·Θ + b),   H̃ = PReLU(Â·(PX)·Θ + b),   P a permutation          (§4.2),
+//	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (§4.2; their code has c),
 //	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
 //
 // A task ends when the loss has not fallen for so many steps, with the weights that had the lowest. X is what the dataset says: the
