@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
 )
@@ -28,12 +30,12 @@ func TestOpenPath(t *testing.T) {
 			l, err := layoutOf(path)
 			require.NoError(t, err)
 			require.Equal(t, tc.layout, l)
-			ds, err := Open(path, "", Options{Normalization: Raw})
+			ds, err := Open(path, "", Options{Normalization: graph.Raw})
 			require.NoError(t, err)
 			requireTiny(t, ds)
 		}
 	}
-	ds, err := Open(filepath.Join(tinyWikiCS().folder(t, "wiki"), "data.json"), "", Options{Normalization: Raw})
+	ds, err := Open(filepath.Join(tinyWikiCS().folder(t, "wiki"), "data.json"), "", Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	requireTiny(t, ds)
 
@@ -84,7 +86,7 @@ func TestOwnArrays(t *testing.T) {
 		"names": ownArrays().with("x", nil).with("features", tinyFeatures("<f8")).
 			with("y", nil).with("label", npy("<i4", "(4,)", []int32{0, 0, 1, 1})),
 	} {
-		ds, err := load(t, a.zip(), Options{Normalization: Raw})
+		ds, err := load(t, a.zip(), Options{Normalization: graph.Raw})
 		require.NoError(t, err, name)
 		requireTiny(t, ds)
 	}
@@ -124,7 +126,7 @@ func TestOwnFolder(t *testing.T) {
 		"labels":      tinyCSV().with("labels.csv", nil).with("labels.npy", npy("<i8", "(4,)", []int64{0, 0, 1, 1})),
 	} {
 		for _, path := range []string{f.folder(t, "own"), f.archive(t, "own.zip", zip.Deflate)} {
-			ds, err := Open(path, "", Options{Normalization: Raw})
+			ds, err := Open(path, "", Options{Normalization: graph.Raw})
 			require.NoError(t, err, name)
 			requireTiny(t, ds)
 		}

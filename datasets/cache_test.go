@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,7 +43,7 @@ func cachedFile(t testing.TB, c Cache) string {
 
 func TestCacheKeepsEverything(t *testing.T) {
 	for _, tc := range tinyLayouts {
-		for _, opt := range []Options{{}, {Normalization: Raw}, {TopologyOnly: true}, {Direction: Directed}} {
+		for _, opt := range []Options{{}, {Normalization: graph.Raw}, {TopologyOnly: true}, {Direction: Directed}} {
 			c, lines := testCache(t)
 			path := tc.files.archive(t, "tiny_graph.zip", zip.Store)
 			want, err := tc.load(path, opt)
@@ -78,7 +80,7 @@ func TestCacheNoticesChanges(t *testing.T) {
 	require.Equal(t, 3, open(Options{}).Graph.Adjacency.NumEdges())
 	// Other options have a file of their own.
 	require.InDelta(t, 0.894427, open(Options{}).Graph.Features.Dense[0], 1e-6)
-	require.Equal(t, float32(2), open(Options{Normalization: Raw}).Graph.Features.Dense[0])
+	require.Equal(t, float32(2), open(Options{Normalization: graph.Raw}).Graph.Features.Dense[0])
 	require.Equal(t, 4, open(Options{Direction: Directed}).Graph.Adjacency.NumEdges())
 	require.Empty(t, *lines)
 
@@ -137,7 +139,7 @@ func TestCacheChecksums(t *testing.T) {
 func TestCacheThatCannotBeWritten(t *testing.T) {
 	c, lines := testCache(t)
 	require.NoError(t, os.WriteFile(c.Dir, nil, 0o600)) // a file where the folder should be
-	ds, err := c.Open(LayoutCSV, tinyCSV().folder(t, "own"), Options{Normalization: Raw})
+	ds, err := c.Open(LayoutCSV, tinyCSV().folder(t, "own"), Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	requireTiny(t, ds)
 	require.Contains(t, strings.Join(*lines, "\n"), "was not cached")
@@ -168,7 +170,7 @@ func TestCacheRace(t *testing.T) {
 	for k := range 8 {
 		group.Go(func() {
 			for range 10 {
-				ds, err := c.Open(LayoutCSV, dir, Options{Normalization: Raw})
+				ds, err := c.Open(LayoutCSV, dir, Options{Normalization: graph.Raw})
 				if err != nil || len(ds.Graph.Adjacency.Neighbors) != 6 || len(ds.Labels) != 4 || len(ds.Graph.Features.Dense) != 12 {
 					t.Errorf("%v: %+v", err, ds)
 					return
@@ -199,7 +201,7 @@ func TestCacheChild(t *testing.T) {
 	}
 	c := Cache{Dir: what[1], Log: func(string, ...any) {}}
 	for round := range 40 {
-		ds, err := c.Open(LayoutCSV, what[0], Options{Normalization: Raw})
+		ds, err := c.Open(LayoutCSV, what[0], Options{Normalization: graph.Raw})
 		require.NoError(t, err)
 		requireTiny(t, ds)
 		found, err := filepath.Glob(filepath.Join(c.Dir, "*.graph"))
@@ -232,7 +234,7 @@ func TestCacheRaceOfProcesses(t *testing.T) {
 		})
 	}
 	group.Wait()
-	_, err := c.Open(LayoutCSV, dir, Options{Normalization: Raw})
+	_, err := c.Open(LayoutCSV, dir, Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	cachedFile(t, c)
 	left, err := filepath.Glob(filepath.Join(c.Dir, unfinished))

@@ -14,6 +14,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // A cache file is a header, a table of sections and the sections, each beginning at a multiple of sectionAlign, numbers
@@ -75,7 +78,7 @@ func raw[T int32 | int64 | float32](s []T) []byte {
 // withoutArrays returns what the arrays do not say of a dataset.
 func (ds *Dataset) withoutArrays() Dataset {
 	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
-	meta.Labels, meta.Graph = nil, Graph{Adjacency: Adjacency{Directed: a.Directed}, Features: Features{Rows: x.Rows, Cols: x.Cols}}
+	meta.Labels, meta.Graph = nil, graph.Graph{Adjacency: graph.Adjacency{Directed: a.Directed}, Features: graph.Features{Rows: x.Rows, Cols: x.Cols}}
 	return meta
 }
 
@@ -152,7 +155,7 @@ func sumOf(raw []byte) (uint32, error) {
 	sums := make([]byte, 4*blocks)
 	errs := make([]error, max(1, min(runtime.GOMAXPROCS(0), blocks)))
 	var next atomic.Int64
-	parallel(len(errs), func(p int) {
+	parallel.Do(len(errs), func(p int) {
 		errs[p] = guarded(func() error {
 			for k := int(next.Add(1)) - 1; k < blocks; k = int(next.Add(1)) - 1 {
 				block := raw[k*sumBlock : min(len(raw), (k+1)*sumBlock)]
@@ -374,7 +377,7 @@ func ordered(offsets []int64, ids []int32, limit int) bool {
 		return false
 	}
 	var bad atomic.Bool
-	parallelRows(rows, len(ids), func(first, end int) {
+	parallel.Rows(rows, len(ids), func(first, end int) {
 		for i := first; i < end; i++ {
 			last := int32(-1)
 			for _, j := range ids[offsets[i]:offsets[i+1]] {

@@ -131,7 +131,7 @@ func Open(name, dataDir string, opt Options) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ds, ds.Graph.Features.normalize(opt.Normalization)
+		return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 	}
 	switch {
 	case strings.HasPrefix(name, scaledPrefix):

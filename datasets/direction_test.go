@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // directedOf returns the directed adjacency of entries u → v, and the same as a matrix in which [v][u] says that v receives from u.
-func directedOf(n int, src, dst []int32) (Adjacency, [][]bool) {
-	a, _ := cleanAdjacency(n, coordinates{src, dst}, Directed)
+func directedOf(n int, src, dst []int32) (graph.Adjacency, [][]bool) {
+	a, _ := graph.Build(n, graph.Coordinates{Src: src, Dst: dst}, true)
 	receives := make([][]bool, n)
 	for i := range receives {
 		receives[i] = make([]bool, n)
@@ -49,25 +51,25 @@ func TestDirectedAgainstMatrix(t *testing.T) {
 			}
 		}
 		require.Equal(t, a, back.Transposed())
-		undirected, err := NewAdjacency(size.nodes, src, dst)
+		undirected, err := graph.NewAdjacency(size.nodes, src, dst)
 		require.NoError(t, err)
 		require.Equal(t, undirected, either)
 		require.Equal(t, undirected, undirected.Transposed())
 		require.Equal(t, undirected, undirected.Undirected())
 	}
-	var none Adjacency
+	var none graph.Adjacency
 	none.Directed = true
 	require.Zero(t, none.NumEdges())
-	for _, a := range []Adjacency{none.Transposed(), none.Undirected()} {
+	for _, a := range []graph.Adjacency{none.Transposed(), none.Undirected()} {
 		require.Zero(t, a.NumNodes())
 	}
 }
 
 func TestCleanDirectedCounts(t *testing.T) {
 	// 0→1 twice, 1→0, 1→2, a loop at 2 twice and an entry to pass over: by hand, 3 edges, 1 duplicate, 2 loops; none is mirrored.
-	a, fixed := cleanAdjacency(4, coordinates{[]int32{0, 0, 1, 1, 2, 2, -1}, []int32{1, 1, 0, 2, 2, 2, 3}}, Directed)
-	require.Equal(t, repairs{Stored: 7, Zeros: 1, SelfLoops: 2, Duplicates: 1}, fixed)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 3, 3}, Neighbors: []int32{1, 0, 1}, Directed: true}, a)
+	a, fixed := graph.Build(4, graph.Coordinates{Src: []int32{0, 0, 1, 1, 2, 2, -1}, Dst: []int32{1, 1, 0, 2, 2, 2, 3}}, true)
+	require.Equal(t, graph.Repairs{Stored: 7, Zeros: 1, SelfLoops: 2, Duplicates: 1}, fixed)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 3, 3}, Neighbors: []int32{1, 0, 1}, Directed: true}, a)
 }
 
 func TestDirectedInducedAndUnion(t *testing.T) {
@@ -86,10 +88,10 @@ func TestDirectedInducedAndUnion(t *testing.T) {
 
 	one, _ := directedOf(2, []int32{0}, []int32{1})
 	two, _ := directedOf(2, []int32{1}, []int32{0})
-	both, err := DisjointUnion(&Graph{one, Features{Rows: 2}}, &Graph{two, Features{Rows: 2}})
+	both, err := graph.DisjointUnion(&graph.Graph{Adjacency: one, Features: graph.Features{Rows: 2}}, &graph.Graph{Adjacency: two, Features: graph.Features{Rows: 2}})
 	require.NoError(t, err)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 0, 1, 2, 2}, Neighbors: []int32{0, 3}, Directed: true}, both.Adjacency)
-	_, err = DisjointUnion(&Graph{one, Features{Rows: 2}}, &Graph{one.Undirected(), Features{Rows: 2}})
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 0, 1, 2, 2}, Neighbors: []int32{0, 3}, Directed: true}, both.Adjacency)
+	_, err = graph.DisjointUnion(&graph.Graph{Adjacency: one, Features: graph.Features{Rows: 2}}, &graph.Graph{Adjacency: one.Undirected(), Features: graph.Features{Rows: 2}})
 	require.ErrorContains(t, err, "directed and undirected")
 }
 
@@ -98,7 +100,7 @@ func TestOwnGraphBothWays(t *testing.T) {
 	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"), "features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
 	ds, err := LoadCSV(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}}, ds.Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}}, ds.Graph.Adjacency)
 	require.Equal(t, []string{
 		"2 of 5 stored adjacency entries: edges stored in one direction only were mirrored",
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
@@ -106,7 +108,7 @@ func TestOwnGraphBothWays(t *testing.T) {
 
 	directed, err := LoadCSV(dir, Options{Direction: Directed})
 	require.NoError(t, err)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true}, directed.Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true}, directed.Graph.Adjacency)
 	require.Equal(t, []string{
 		"edges are directed: a node receives from those that point at it",
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
@@ -121,16 +123,16 @@ func TestOwnGraphBothWays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, undirectedStream.SplitHash, s.SplitHash)
 	require.Contains(t, s.Notes, "1 of 4 edges join nodes of different tasks or of dropped classes and were dropped")
-	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true}, s.Tasks[0].Graph.Adjacency)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true}, s.Tasks[1].Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true}, s.Tasks[0].Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true}, s.Tasks[1].Graph.Adjacency)
 }
 
 // The triangle of every layout, directed: 0 → 1, 1 → 0, 0 → 2, 1 → 2.
 func TestLayoutsDirected(t *testing.T) {
 	for _, tc := range tinyLayouts {
-		ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: Raw, Direction: Directed})
+		ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw, Direction: Directed})
 		require.NoError(t, err, tc.layout)
-		require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1}, Directed: true}, ds.Graph.Adjacency, tc.layout)
+		require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1}, Directed: true}, ds.Graph.Adjacency, tc.layout)
 		require.NotContains(t, strings.Join(ds.Notes, "\n"), "mirrored")
 		_, err = tc.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
 		require.ErrorContains(t, err, "Direction is Direction(2), want undirected, directed")

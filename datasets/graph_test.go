@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // checkAdjacency asserts what Adjacency's doc promises.
-func checkAdjacency(t *testing.T, a *Adjacency) {
+func checkAdjacency(t *testing.T, a *graph.Adjacency) {
 	t.Helper()
 	require.Equal(t, int64(len(a.Neighbors)), a.Offsets[a.NumNodes()])
 	for i := range a.NumNodes() {
@@ -27,7 +29,7 @@ func checkAdjacency(t *testing.T, a *Adjacency) {
 }
 
 // checkSparse asserts what Features' doc promises.
-func checkSparse(t *testing.T, f *Features) {
+func checkSparse(t *testing.T, f *graph.Features) {
 	t.Helper()
 	require.Len(t, f.Offsets, f.Rows+1)
 	require.Len(t, f.Values, len(f.Columns))
@@ -41,7 +43,7 @@ func checkSparse(t *testing.T, f *Features) {
 }
 
 // dense is an independent picture of a graph: a matrix of edges.
-func dense(a *Adjacency) [][]bool {
+func dense(a *graph.Adjacency) [][]bool {
 	m := make([][]bool, a.NumNodes())
 	for i := range m {
 		m[i] = make([]bool, len(m))
@@ -63,7 +65,7 @@ func randomEntries(n, count int) (src, dst []int32) {
 func TestNewAdjacencyAgainstMatrix(t *testing.T) {
 	const n = 40
 	src, dst := randomEntries(n, 400)
-	a, err := NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	checkAdjacency(t, &a)
 	want := make([][]bool, n)
@@ -80,26 +82,26 @@ func TestNewAdjacencyAgainstMatrix(t *testing.T) {
 
 func TestCleanAdjacencyCounts(t *testing.T) {
 	// 0→1 twice, 1→0, 1→2 alone, a loop at 2 twice: by hand, 2 edges, 1 of them one-way, 1 duplicate, 2 loops.
-	a, fixed := cleanAdjacency(4, coordinates{[]int32{0, 0, 1, 1, 2, 2}, []int32{1, 1, 0, 2, 2, 2}}, Undirected)
-	require.Equal(t, repairs{Stored: 6, SelfLoops: 2, Duplicates: 1, OneWay: 1}, fixed)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 3, 4, 4}, Neighbors: []int32{1, 0, 2, 1}}, a)
+	a, fixed := graph.Build(4, graph.Coordinates{Src: []int32{0, 0, 1, 1, 2, 2}, Dst: []int32{1, 1, 0, 2, 2, 2}}, false)
+	require.Equal(t, graph.Repairs{Stored: 6, SelfLoops: 2, Duplicates: 1, OneWay: 1}, fixed)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 4, 4}, Neighbors: []int32{1, 0, 2, 1}}, a)
 }
 
 func TestNewAdjacencyErrors(t *testing.T) {
-	_, err := NewAdjacency(3, []int32{0, 1}, []int32{1})
+	_, err := graph.NewAdjacency(3, []int32{0, 1}, []int32{1})
 	require.ErrorContains(t, err, "2 sources but 1 destinations")
-	_, err = NewAdjacency(3, []int32{0, 1}, []int32{1, 3})
+	_, err = graph.NewAdjacency(3, []int32{0, 1}, []int32{1, 3})
 	require.ErrorContains(t, err, "entry 1 is (1, 3)")
-	_, err = NewAdjacency(-1, nil, nil)
+	_, err = graph.NewAdjacency(-1, nil, nil)
 	require.ErrorContains(t, err, "-1 nodes")
-	a, err := NewAdjacency(0, nil, nil)
+	a, err := graph.NewAdjacency(0, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, 0, a.NumNodes())
 }
 
 func TestInducedAgainstMatrix(t *testing.T) {
 	src, dst := randomEntries(30, 150)
-	a, err := NewAdjacency(30, src, dst)
+	a, err := graph.NewAdjacency(30, src, dst)
 	require.NoError(t, err)
 	full := dense(&a)
 	for _, nodes := range [][]int32{{2, 3, 5, 7, 11, 13, 17, 19, 23, 29}, {29, 0, 14, 3, 9, 8, 21}, {}} {
@@ -116,13 +118,13 @@ func TestInducedAgainstMatrix(t *testing.T) {
 }
 
 // both returns one 3 × 4 matrix in both storages: rows (0 2 0 −1), (0 0 0 0), (3 0 0 4).
-func both() (sparse, full Features) {
-	sparse = Features{Rows: 3, Cols: 4, Offsets: []int64{0, 2, 2, 4}, Columns: []int32{1, 3, 0, 3}, Values: []float32{2, -1, 3, 4}}
-	full = Features{Rows: 3, Cols: 4, Dense: []float32{0, 2, 0, -1, 0, 0, 0, 0, 3, 0, 0, 4}}
+func both() (sparse, full graph.Features) {
+	sparse = graph.Features{Rows: 3, Cols: 4, Offsets: []int64{0, 2, 2, 4}, Columns: []int32{1, 3, 0, 3}, Values: []float32{2, -1, 3, 4}}
+	full = graph.Features{Rows: 3, Cols: 4, Dense: []float32{0, 2, 0, -1, 0, 0, 0, 0, 3, 0, 0, 4}}
 	return sparse, full
 }
 
-func toDense(f *Features) []float32 {
+func toDense(f *graph.Features) []float32 {
 	out := make([]float32, 0, f.Rows*f.Cols)
 	row := make([]float32, f.Cols)
 	for i := range f.Rows {
@@ -139,7 +141,7 @@ func TestFeatureRows(t *testing.T) {
 	sparse, full := both()
 	require.Equal(t, full.Dense, toDense(&sparse))
 	require.Equal(t, full.Dense, toDense(&full))
-	for _, f := range []*Features{&sparse, &full} {
+	for _, f := range []*graph.Features{&sparse, &full} {
 		sub := f.Select([]int32{2, 1, 2})
 		require.Equal(t, f.IsDense(), sub.IsDense())
 		require.Equal(t, []float32{3, 0, 0, 4, 0, 0, 0, 0, 3, 0, 0, 4}, toDense(&sub))
@@ -148,7 +150,7 @@ func TestFeatureRows(t *testing.T) {
 	cols, vals := full.Row(2)
 	require.Nil(t, cols)
 	require.Equal(t, []float32{3, 0, 0, 4}, vals)
-	empty := Features{Rows: 5}
+	empty := graph.Features{Rows: 5}
 	sub := empty.Select([]int32{4, 0})
 	require.Equal(t, 2, sub.Rows)
 	require.Empty(t, toDense(&sub))
@@ -156,42 +158,42 @@ func TestFeatureRows(t *testing.T) {
 
 func TestNormalize(t *testing.T) {
 	for _, tc := range []struct {
-		how  Normalization
+		how  graph.Normalization
 		want []float32
 	}{
-		{Raw, []float32{0, 2, 0, -1, 0, 0, 0, 0, 3, 0, 0, 4}},
-		{Binary, []float32{0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1}},
-		{RowSum, []float32{0, 2, 0, -1, 0, 0, 0, 0, 3. / 7, 0, 0, 4. / 7}},
-		{L2, []float32{0, 0.8944272, 0, -0.4472136, 0, 0, 0, 0, 0.6, 0, 0, 0.8}},
+		{graph.Raw, []float32{0, 2, 0, -1, 0, 0, 0, 0, 3, 0, 0, 4}},
+		{graph.Binary, []float32{0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1}},
+		{graph.RowSum, []float32{0, 2, 0, -1, 0, 0, 0, 0, 3. / 7, 0, 0, 4. / 7}},
+		{graph.L2, []float32{0, 0.8944272, 0, -0.4472136, 0, 0, 0, 0, 0.6, 0, 0, 0.8}},
 	} {
 		sparse, full := both()
-		for _, f := range []*Features{&sparse, &full} {
+		for _, f := range []*graph.Features{&sparse, &full} {
 			require.NoError(t, f.Normalize(tc.how))
 			require.InDeltaSlice(t, tc.want, toDense(f), 1e-6, tc.how.String())
 		}
-		parsed, err := ParseNormalization(tc.how.String())
+		parsed, err := graph.ParseNormalization(tc.how.String())
 		require.NoError(t, err)
 		require.Equal(t, tc.how, parsed)
 	}
-	_, err := ParseNormalization("max")
+	_, err := graph.ParseNormalization("max")
 	require.ErrorContains(t, err, "l2, raw, binary, rowsum")
-	f := Features{Rows: 1, Cols: 2, Dense: []float32{1, -1}}
-	require.Error(t, f.Normalize(Normalization(9)))
-	require.NoError(t, f.Normalize(RowSum))
+	f := graph.Features{Rows: 1, Cols: 2, Dense: []float32{1, -1}}
+	require.Error(t, f.Normalize(graph.Normalization(9)))
+	require.NoError(t, f.Normalize(graph.RowSum))
 	require.Equal(t, []float32{0, 0}, f.Dense)
 }
 
 func TestDisjointUnion(t *testing.T) {
 	sparse, full := both()
-	path, err := NewAdjacency(3, []int32{0, 1}, []int32{1, 2})
+	path, err := graph.NewAdjacency(3, []int32{0, 1}, []int32{1, 2})
 	require.NoError(t, err)
-	edge, err := NewAdjacency(3, []int32{0}, []int32{2})
+	edge, err := graph.NewAdjacency(3, []int32{0}, []int32{2})
 	require.NoError(t, err)
-	for _, f := range []Features{sparse, full, {Rows: 3}} {
-		g, err := DisjointUnion(&Graph{path, f}, &Graph{edge, f}, &Graph{path, f})
+	for _, f := range []graph.Features{sparse, full, {Rows: 3}} {
+		g, err := graph.DisjointUnion(&graph.Graph{Adjacency: path, Features: f}, &graph.Graph{Adjacency: edge, Features: f}, &graph.Graph{Adjacency: path, Features: f})
 		require.NoError(t, err)
 		checkAdjacency(t, &g.Adjacency)
-		want, err := NewAdjacency(9, []int32{0, 1, 3, 6, 7}, []int32{1, 2, 5, 7, 8})
+		want, err := graph.NewAdjacency(9, []int32{0, 1, 3, 6, 7}, []int32{1, 2, 5, 7, 8})
 		require.NoError(t, err)
 		require.Equal(t, want, g.Adjacency)
 		require.Equal(t, 9, g.Features.Rows)
@@ -199,10 +201,10 @@ func TestDisjointUnion(t *testing.T) {
 		require.Equal(t, append(append(append([]float32{}, once...), once...), once...), toDense(&g.Features))
 		require.Equal(t, f.IsDense(), g.Features.IsDense())
 	}
-	_, err = DisjointUnion()
+	_, err = graph.DisjointUnion()
 	require.Error(t, err)
-	_, err = DisjointUnion(&Graph{path, sparse}, &Graph{path, full})
+	_, err = graph.DisjointUnion(&graph.Graph{Adjacency: path, Features: sparse}, &graph.Graph{Adjacency: path, Features: full})
 	require.ErrorContains(t, err, "graph 1")
-	_, err = DisjointUnion(&Graph{path, sparse}, &Graph{path, Features{Rows: 3, Cols: 2, Offsets: make([]int64, 4)}})
+	_, err = graph.DisjointUnion(&graph.Graph{Adjacency: path, Features: sparse}, &graph.Graph{Adjacency: path, Features: graph.Features{Rows: 3, Cols: 2, Offsets: make([]int64, 4)}})
 	require.ErrorContains(t, err, "graph 1 has 2 features")
 }

@@ -133,8 +133,8 @@ func (src *source) sum(sum func(file string) (string, error)) error {
 
 // read reads the dataset, and makes sure that it is the one whose checksum was taken.
 func (src *source) read(opt Options) (*Dataset, error) {
-	if !isName(directionNames, opt.Direction) {
-		return nil, fmt.Errorf("datasets: options: Direction is %s, want %s", opt.Direction, strings.Join(directionNames, ", "))
+	if !directionNames.Has(opt.Direction) {
+		return nil, fmt.Errorf("datasets: options: Direction is %s, want %s", opt.Direction, directionNames.Choices())
 	}
 	ds, err := src.format.read(src.bundle, opt)
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // files is a dataset to be written: bytes by path.
@@ -144,8 +146,8 @@ var tinyLayouts = []struct {
 
 func requireTiny(t *testing.T, ds *Dataset) {
 	t.Helper()
-	require.Equal(t, Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
-	require.Equal(t, Features{Rows: 4, Cols: 3, Dense: []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}}, ds.Graph.Features)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
+	require.Equal(t, graph.Features{Rows: 4, Cols: 3, Dense: []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}}, ds.Graph.Features)
 	require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
 	require.Equal(t, 2, ds.NumClasses)
 	require.Len(t, ds.Checksum, 64)
@@ -168,7 +170,7 @@ func TestLayouts(t *testing.T) {
 				tc.files.folder(t, "tiny_graph"), tc.files.archive(t, "tiny_graph.zip", zip.Store),
 				tc.files.archive(t, "tiny_graph.zip", zip.Deflate), deep.archive(t, "other.zip", zip.Deflate),
 			} {
-				ds, err := tc.load(path, Options{Normalization: Raw})
+				ds, err := tc.load(path, Options{Normalization: graph.Raw})
 				require.NoError(t, err)
 				requireTiny(t, ds)
 				if want := map[Layout]string{LayoutReddit: "reddit", LayoutWikiCS: "wikics", LayoutNPZ: "tiny"}[tc.layout]; want != "" {
@@ -179,7 +181,7 @@ func TestLayouts(t *testing.T) {
 			}
 			ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
 			require.NoError(t, err)
-			require.Equal(t, Features{Rows: 4}, ds.Graph.Features)
+			require.Equal(t, graph.Features{Rows: 4}, ds.Graph.Features)
 			require.True(t, strings.HasSuffix(ds.Name, "-topology"))
 
 			_, err = tc.load(filepath.Join(t.TempDir(), "absent"), Options{})
@@ -231,7 +233,7 @@ func TestCSVFeatures(t *testing.T) {
 		"compressed": base.with("features.csv.gz", zipped("2,0,1\n0,0,0\n0,3,0\n0,4,0\n")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ds, err := LoadCSV(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: Raw})
+			ds, err := LoadCSV(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: graph.Raw})
 			require.NoError(t, err)
 			require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, toDense(&ds.Graph.Features))
 		})

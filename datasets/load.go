@@ -6,14 +6,18 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/memory"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // Options says how Open and Load read a dataset. The zero value is the default.
 type Options struct {
-	Normalization Normalization    // feature scaling; default L2
-	Direction     Direction        // what becomes of the directions of stored edges; default Undirected
-	TopologyOnly  bool             // leave the features out (width 0) and name the dataset "…-topology"; default false
-	Synthetic     SyntheticOptions // of the generated dataset; zero fields take their defaults
+	Normalization graph.Normalization // feature scaling; default L2
+	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
+	TopologyOnly  bool                // leave the features out (width 0) and name the dataset "…-topology"; default false
+	Synthetic     SyntheticOptions    // of the generated dataset; zero fields take their defaults
 }
 
 // Load reads a graph in the npz layout of gnn-benchmark and graph2gauss: the sparse matrices adj_ and attr_ (each _data,
@@ -55,13 +59,13 @@ func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error) {
 	if opt.TopologyOnly {
 		ds.Name += "-topology"
-		ds.Graph.Features = Features{Rows: ds.Graph.NumNodes()}
+		ds.Graph.Features = graph.Features{Rows: ds.Graph.NumNodes()}
 		return ds, nil
 	}
 	if err := read(); err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.normalize(opt.Normalization)
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
 // readAdjacency reads gnn-benchmark's adj_ and the labels.
@@ -112,23 +116,23 @@ func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	if err != nil {
 		return err
 	}
-	var list edgeList = pairList(ends)
+	var list graph.EdgeList = graph.PairList(ends)
 	if !pairs {
-		list = coordinates{ends[:len(ends)/2], ends[len(ends)/2:]}
+		list = graph.Coordinates{Src: ends[:len(ends)/2], Dst: ends[len(ends)/2:]}
 	}
 	ds.setEdges(n, list, direction)
 	return nil
 }
 
 // setEdges builds the adjacency of n nodes and notes what was repaired. An entry (i, j) is an edge from i to j.
-func (ds *Dataset) setEdges(n int, list edgeList, direction Direction) {
-	a, fixed := cleanAdjacency(n, list, direction)
-	release(4 * fixed.Stored) // what it held beside the result
+func (ds *Dataset) setEdges(n int, list graph.EdgeList, direction Direction) {
+	a, fixed := graph.Build(n, list, direction == Directed)
+	memory.Release(4 * fixed.Stored) // what it held beside the result
 	ds.Graph.Adjacency = a
 	if a.Directed {
 		ds.Notes = append(ds.Notes, "edges are directed: a node receives from those that point at it")
 	}
-	ds.Notes = append(ds.Notes, fixed.notes()...)
+	ds.Notes = append(ds.Notes, fixed.Notes()...)
 }
 
 // classes reads the array as the labels of n nodes.
@@ -174,7 +178,7 @@ func readSparse(f *npzFile, prefix string, n int, ds *Dataset) error {
 	if duplicates > 0 {
 		ds.Notes = append(ds.Notes, fmt.Sprintf("%d duplicate feature entries were summed", duplicates))
 	}
-	ds.Graph.Features = Features{Rows: n, Cols: m.cols, Offsets: m.offsets, Columns: m.columns, Values: m.values}
+	ds.Graph.Features = graph.Features{Rows: n, Cols: m.cols, Offsets: m.offsets, Columns: m.columns, Values: m.values}
 	return nil
 }
 
@@ -195,7 +199,7 @@ func (a *npyArray) dense(n int, ds *Dataset) error {
 	if err != nil {
 		return err
 	}
-	ds.Graph.Features = Features{Rows: n, Cols: a.shape[1], Dense: values}
+	ds.Graph.Features = graph.Features{Rows: n, Cols: a.shape[1], Dense: values}
 	return nil
 }
 
@@ -206,6 +210,18 @@ type csr struct {
 	offsets    []int64
 	columns    []int32
 	values     []float32
+}
+
+func (m *csr) Size() int { return len(m.columns) }
+
+func (m *csr) Visit(part, parts int, f func(i, j int32)) {
+	for i := parallel.RowShare(m.offsets, part, parts); i < parallel.RowShare(m.offsets, part+1, parts); i++ {
+		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
+			if m.columns[k] >= 0 {
+				f(int32(i), m.columns[k])
+			}
+		}
+	}
 }
 
 // readCSR reads and checks the four arrays of a matrix: shape, indptr, indices and data, each key with the prefix.

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // mappings returns the lines of /proc/self/maps that name a file, and skips the test where there are none to be had.
@@ -58,13 +60,13 @@ func largeDatasets(t *testing.T) map[string]*Dataset {
 	return map[string]*Dataset{"dense": full, "sparse and directed": words}
 }
 
-func randomDirected(n, entries int) Adjacency {
+func randomDirected(n, entries int) graph.Adjacency {
 	rng := rand.New(rand.NewPCG(5, 6))
 	src, dst := make([]int32, entries), make([]int32, entries)
 	for k := range src {
 		src[k], dst[k] = int32(rng.IntN(n)), int32(rng.IntN(n))
 	}
-	a, _ := cleanAdjacency(n, coordinates{src, dst}, Directed)
+	a, _ := graph.Build(n, graph.Coordinates{Src: src, Dst: dst}, true)
 	return a
 }
 
@@ -188,7 +190,7 @@ func TestMappedIsOnlyRead(t *testing.T) {
 				}
 			}
 			useGraph(t, ds)
-			for _, how := range []Normalization{L2, Raw, Binary, RowSum} {
+			for _, how := range []graph.Normalization{graph.L2, graph.Raw, graph.Binary, graph.RowSum} {
 				ours := ds.Graph.Features
 				require.NoError(t, ours.Normalize(how))
 				require.Error(t, ours.Normalize(99))
@@ -242,12 +244,12 @@ func useGraph(t *testing.T, ds *Dataset) {
 	back, either := g.Adjacency.Transposed(), g.Adjacency.Undirected()
 	require.Equal(t, g.Adjacency, back.Transposed())
 	require.LessOrEqual(t, either.NumEdges(), g.Adjacency.NumEdges())
-	twice, err := DisjointUnion(g, g)
+	twice, err := graph.DisjointUnion(g, g)
 	require.NoError(t, err)
 	require.Equal(t, 2*g.NumNodes(), twice.NumNodes())
-	one, err := DisjointUnion(g)
+	one, err := graph.DisjointUnion(g)
 	require.NoError(t, err)
-	require.NoError(t, one.Features.Normalize(Binary))
+	require.NoError(t, one.Features.Normalize(graph.Binary))
 }
 
 // arraySums tells arrays apart.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/sbinet/npyio/npz"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // arrays is an npz file to be written: the bytes of each .npy entry by key.
@@ -80,10 +82,10 @@ func load(t *testing.T, file []byte, opt Options) (*Dataset, error) {
 }
 
 func TestLoadRepairs(t *testing.T) {
-	ds, err := load(t, tiny().zip(), Options{Normalization: Raw})
+	ds, err := load(t, tiny().zip(), Options{Normalization: graph.Raw})
 	require.NoError(t, err)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
-	require.Equal(t, Features{Rows: 4, Cols: 3, Offsets: []int64{0, 2, 2, 3, 4}, Columns: []int32{0, 2, 1, 1}, Values: []float32{2, 1, 3, 4}}, ds.Graph.Features)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
+	require.Equal(t, graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 2, 2, 3, 4}, Columns: []int32{0, 2, 1, 1}, Values: []float32{2, 1, 3, 4}}, ds.Graph.Features)
 	require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
 	require.Equal(t, []string{
 		"2 of 6 stored adjacency entries: edges stored in one direction only were mirrored",
@@ -112,7 +114,7 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 			with("attr_indices", npy("<i4", "(6,)", []int32{2, 0, 1, 1, 1, 0})).with("attr_indptr", npy("<u4", "(5,)", []uint32{0, 2, 2, 4, 6})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ds, err := load(t, a.zip(), Options{Normalization: Raw})
+			ds, err := load(t, a.zip(), Options{Normalization: graph.Raw})
 			require.NoError(t, err)
 			require.Equal(t, 3, ds.Graph.Adjacency.NumEdges())
 			checkSparse(t, &ds.Graph.Features)
@@ -121,7 +123,7 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 		})
 	}
 	full := tiny().with("attr_data", nil).with("attr_matrix", npy("<f8", "(4, 3)", []float64{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}))
-	ds, err := load(t, full.zip(), Options{Normalization: Raw})
+	ds, err := load(t, full.zip(), Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, ds.Graph.Features.Dense)
 }
@@ -231,7 +233,7 @@ func TestLoadRejectsBrokenArchives(t *testing.T) {
 // Another reader of the format sees the same arrays in a real file.
 func TestLoadAgainstNpyio(t *testing.T) {
 	path := realFile(t, "cora_ml.npz")
-	ds, err := Load(path, Options{Normalization: Raw})
+	ds, err := Load(path, Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	f, err := npz.Open(path)
 	require.NoError(t, err)

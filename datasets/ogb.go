@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // The files of OGB's raw layout, without header lines.
@@ -89,7 +91,7 @@ func readPairs(b *bundle, name string, ds *Dataset, direction Direction, spec ta
 	if err != nil {
 		return err
 	}
-	ds.setEdges(len(ds.Labels), pairList(pairs), direction)
+	ds.setEdges(len(ds.Labels), graph.PairList(pairs), direction)
 	return nil
 }
 
@@ -98,7 +100,7 @@ func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) er
 	n := ds.Graph.NumNodes()
 	spec.cell, spec.rows, spec.what = feature(), n, "one a node"
 	values, cols, err := readText(b, name, spec)
-	ds.Graph.Features = Features{Rows: n, Cols: cols, Dense: values}
+	ds.Graph.Features = graph.Features{Rows: n, Cols: cols, Dense: values}
 	return err
 }
 
@@ -119,7 +121,7 @@ func LoadOGBLabels(path string) (*Dataset, error) {
 	n := len(labels)
 	ds := &Dataset{
 		Name:     strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(path))), "_", "-") + "-labels",
-		Graph:    Graph{Adjacency: Adjacency{Offsets: make([]int64, n+1)}, Features: Features{Rows: n}},
+		Graph:    graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)}, Features: graph.Features{Rows: n}},
 		Checksum: sum,
 	}
 	ds.setLabels(labels)

@@ -1,9 +1,7 @@
 package datasets
 
 import (
-	"fmt"
-	"slices"
-	"strings"
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // ClassOrder says in which order classes come to the tasks. The zero value is OrderLabel, the default.
@@ -16,24 +14,16 @@ const (
 	OrderGiven                    // as StreamOptions.Classes lists them
 )
 
-var classOrderNames = []string{"label", "random", "given"}
+var classOrderNames = enum.Of[ClassOrder]("class order", "label", "random", "given")
 
 // String returns "label", "random" or "given".
-func (o ClassOrder) String() string { return nameOf("ClassOrder", classOrderNames, o) }
+func (o ClassOrder) String() string { return classOrderNames.Name(o) }
 
 // ParseClassOrder is the inverse of String.
-func ParseClassOrder(text string) (ClassOrder, error) {
-	return parseName[ClassOrder]("class order", classOrderNames, text)
-}
+func ParseClassOrder(text string) (ClassOrder, error) { return classOrderNames.Parse(text) }
 
-// MarshalText writes the name.
-func (o ClassOrder) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText reads the name.
-func (o *ClassOrder) UnmarshalText(text []byte) (err error) {
-	*o, err = ParseClassOrder(string(text))
-	return err
-}
+func (o ClassOrder) MarshalText() ([]byte, error)     { return classOrderNames.Marshal(o) }
+func (o *ClassOrder) UnmarshalText(text []byte) error { return classOrderNames.Unmarshal(o, text) }
 
 // SplitUnit says of what the ratios of a split are taken. The zero value is PerClass, the default.
 type SplitUnit int
@@ -44,24 +34,16 @@ const (
 	PerTask                   // of the task as a whole, as CaT and PUMA do
 )
 
-var splitUnitNames = []string{"class", "task"}
+var splitUnitNames = enum.Of[SplitUnit]("split unit", "class", "task")
 
 // String returns "class" or "task".
-func (u SplitUnit) String() string { return nameOf("SplitUnit", splitUnitNames, u) }
+func (u SplitUnit) String() string { return splitUnitNames.Name(u) }
 
 // ParseSplitUnit is the inverse of String.
-func ParseSplitUnit(text string) (SplitUnit, error) {
-	return parseName[SplitUnit]("split unit", splitUnitNames, text)
-}
+func ParseSplitUnit(text string) (SplitUnit, error) { return splitUnitNames.Parse(text) }
 
-// MarshalText writes the name.
-func (u SplitUnit) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
-
-// UnmarshalText reads the name.
-func (u *SplitUnit) UnmarshalText(text []byte) (err error) {
-	*u, err = ParseSplitUnit(string(text))
-	return err
-}
+func (u SplitUnit) MarshalText() ([]byte, error)     { return splitUnitNames.Marshal(u) }
+func (u *SplitUnit) UnmarshalText(text []byte) error { return splitUnitNames.Unmarshal(u, text) }
 
 // InterTask says what becomes of edges between nodes of different tasks. The zero value is CutEdges, the default.
 type InterTask int
@@ -72,24 +54,16 @@ const (
 	KeepEdges                  // CGLB's variant: the graph is induced by the nodes of all tasks up to this one
 )
 
-var interTaskNames = []string{"cut", "keep"}
+var interTaskNames = enum.Of[InterTask]("treatment of inter-task edges", "cut", "keep")
 
 // String returns "cut" or "keep".
-func (i InterTask) String() string { return nameOf("InterTask", interTaskNames, i) }
+func (i InterTask) String() string { return interTaskNames.Name(i) }
 
 // ParseInterTask is the inverse of String.
-func ParseInterTask(text string) (InterTask, error) {
-	return parseName[InterTask]("treatment of inter-task edges", interTaskNames, text)
-}
+func ParseInterTask(text string) (InterTask, error) { return interTaskNames.Parse(text) }
 
-// MarshalText writes the name.
-func (i InterTask) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
-
-// UnmarshalText reads the name.
-func (i *InterTask) UnmarshalText(text []byte) (err error) {
-	*i, err = ParseInterTask(string(text))
-	return err
-}
+func (i InterTask) MarshalText() ([]byte, error)     { return interTaskNames.Marshal(i) }
+func (i *InterTask) UnmarshalText(text []byte) error { return interTaskNames.Unmarshal(i, text) }
 
 // Direction says what becomes of the directions of stored edges. The zero value is Undirected, the default.
 type Direction int
@@ -100,40 +74,13 @@ const (
 	Directed                    // a node receives from those whose edges point at it, as in CGLB
 )
 
-var directionNames = []string{"undirected", "directed"}
+var directionNames = enum.Of[Direction]("direction", "undirected", "directed")
 
 // String returns "undirected" or "directed".
-func (d Direction) String() string { return nameOf("Direction", directionNames, d) }
+func (d Direction) String() string { return directionNames.Name(d) }
 
 // ParseDirection is the inverse of String.
-func ParseDirection(text string) (Direction, error) {
-	return parseName[Direction]("direction", directionNames, text)
-}
+func ParseDirection(text string) (Direction, error) { return directionNames.Parse(text) }
 
-// MarshalText writes the name.
-func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads the name.
-func (d *Direction) UnmarshalText(text []byte) (err error) {
-	*d, err = ParseDirection(string(text))
-	return err
-}
-
-// isName reports whether a value has a name.
-func isName[T ~int](names []string, v T) bool { return v >= 0 && int(v) < len(names) }
-
-// nameOf returns the name of a value, or "Kind(v)" where it has none.
-func nameOf[T ~int](kind string, names []string, v T) string {
-	if !isName(names, v) {
-		return fmt.Sprintf("%s(%d)", kind, int(v))
-	}
-	return names[v]
-}
-
-// parseName returns the value that text names; the error lists the choices.
-func parseName[T ~int](kind string, names []string, text string) (T, error) {
-	if i := slices.Index(names, text); i >= 0 {
-		return T(i), nil
-	}
-	return 0, fmt.Errorf("datasets: unknown %s %q: choose %s", kind, text, strings.Join(names, ", "))
-}
+func (d Direction) MarshalText() ([]byte, error)     { return directionNames.Marshal(d) }
+func (d *Direction) UnmarshalText(text []byte) error { return directionNames.Unmarshal(d, text) }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -39,7 +41,7 @@ func TestRealStreams(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Dir(realFile(t, tc.file))
-			ds, err := Open(tc.name, dir, Options{Normalization: Raw})
+			ds, err := Open(tc.name, dir, Options{Normalization: graph.Raw})
 			require.NoError(t, err)
 			require.Equal(t, []int{tc.nodes, tc.edges, tc.features, tc.classes},
 				[]int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(), ds.Graph.Features.Cols, ds.NumClasses})

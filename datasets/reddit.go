@@ -1,5 +1,7 @@
 package datasets
 
+import "github.com/saot-go/saot/datasets/graph"
+
 const (
 	redditGraph = "reddit_graph.npz" // row, col, data, shape: SciPy's COO matrix
 	redditData  = "reddit_data.npz"  // feature, label, node_ids, node_types
@@ -64,6 +66,6 @@ func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	if err := data.blank(ends[0]); err != nil {
 		return err
 	}
-	ds.setEdges(n, coordinates{ends[0], ends[1]}, direction)
+	ds.setEdges(n, graph.Coordinates{Src: ends[0], Dst: ends[1]}, direction)
 	return nil
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // The tests below write files of the size of ogbn-products and Reddit, times SAOT_SCALE (1 is the full size: 8 GB of temporary files,
@@ -223,7 +225,7 @@ func TestScaleProducts(t *testing.T) {
 	}
 	t.Log("writing", nodes, "nodes and", edges, "edges")
 	gz := make([]string, 5)
-	parallel(2, func(p int) {
+	parallel.Do(2, func(p int) {
 		if p == 0 {
 			gz[0] = write(ogbFeatures, func(w *bufio.Writer, line []byte, rng *rand.Rand) {
 				for range nodes {

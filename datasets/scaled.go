@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its default.
@@ -153,7 +156,7 @@ func openScaled(name string, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.normalize(opt.Normalization)
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
 // Name returns the name that ParseScaled reads: the size, and the fields that differ from their defaults.
@@ -265,16 +268,16 @@ func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
 const chunkEdges = 1 << 15
 
 // edges draws all edges, chunks of them in parallel.
-func (m *blockModel) edges(rng func(chunk int) *rand.Rand) Adjacency {
+func (m *blockModel) edges(rng func(chunk int) *rand.Rand) graph.Adjacency {
 	want := int(math.Round(float64(m.opt.Nodes) * m.opt.Degree / 2))
-	pairs := make(pairList, 2*want)
+	pairs := make(graph.PairList, 2*want)
 	parallelChunks(want, chunkEdges, func(chunk, first, end int) {
 		r := rng(chunk)
 		for k := first; k < end; k++ {
 			pairs[2*k], pairs[2*k+1] = m.draw(r)
 		}
 	})
-	a, _ := cleanAdjacency(m.opt.Nodes, pairs, Undirected)
+	a, _ := graph.Build(m.opt.Nodes, pairs, false)
 	return a
 }
 
@@ -348,9 +351,9 @@ func (a alias) draw(rng *rand.Rand) int {
 const chunkRows = 1 << 10
 
 // gaussianFeatures draws each node's features about its class's centre.
-func gaussianFeatures(labels []int32, opt ScaledOptions) Features {
+func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
 	centre := centres(opt.Classes, opt.Columns, opt.Signal, stream(opt.Seed, "scaled/centres"))
-	out := Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
+	out := graph.Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
 	parallelChunks(len(labels), chunkRows, func(chunk, first, end int) {
 		rng := stream(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
 		for i := first; i < end; i++ {
@@ -384,7 +387,7 @@ func centres(n, columns int, distance float64, rng *rand.Rand) [][]float32 {
 // parallelChunks cuts n items into chunks of equal size, the last perhaps smaller, and deals them out to all cores.
 func parallelChunks(n, size int, work func(chunk, first, end int)) {
 	chunks := (n + size - 1) / size
-	parallelRows(chunks, n*64, func(first, end int) {
+	parallel.Rows(chunks, n*64, func(first, end int) {
 		for c := first; c < end; c++ {
 			work(c, c*size, min(n, (c+1)*size))
 		}

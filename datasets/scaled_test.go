@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -200,7 +202,7 @@ func TestScaledNames(t *testing.T) {
 		require.NoError(t, o.Validate())
 	}
 	require.Equal(t, "synthetic:1000", ScaledOptions{Nodes: 1000, Degree: 10, Classes: 10}.Name(), "defaults are left out")
-	ds, err := Open("synthetic:1000,columns=5", "", Options{Normalization: RowSum})
+	ds, err := Open("synthetic:1000,columns=5", "", Options{Normalization: graph.RowSum})
 	require.NoError(t, err)
 	require.Equal(t, "synthetic:1000,columns=5", ds.Name)
 	e, err := Lookup("synthetic:1000")

@@ -9,6 +9,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // A stand-in has the real edges and labels of a benchmark whose features cannot be had, and generated features in their place. It is
@@ -56,7 +59,7 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 	if ds.Graph.Features, err = e.standInFeatures(&undirected, opt.Synthetic.Seed); err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.normalize(opt.Normalization)
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
 // topology reads a stand-in's own files, or else those of the dataset that it stands for.
@@ -90,14 +93,14 @@ func alternatives(e, of Entry) string {
 	return strings.Join(slices.Compact(words), " or ")
 }
 
-func (e Entry) standInFeatures(ds *Dataset, seed uint64) (Features, error) {
+func (e Entry) standInFeatures(ds *Dataset, seed uint64) (graph.Features, error) {
 	switch e.Name {
 	case "corafull-topology":
 		return documents(ds, stream(seed, "stand-in/"+e.Name)), nil
 	case "arxiv-topology":
 		return mixedFeatures(ds, stream(seed, "stand-in/"+e.Name)), nil
 	}
-	return Features{}, fmt.Errorf("datasets: %s has no features to generate", e.Name)
+	return graph.Features{}, fmt.Errorf("datasets: %s has no features to generate", e.Name)
 }
 
 // The topic model of corafull-topology. Its constants are fitted to the 44 rows of CoraFull that are known (classes 68 and 69,
@@ -121,10 +124,10 @@ const (
 // documents draws the words of every node and weighs them by TF-IDF, tf·ln((N+1)/df), rows of L2 norm 1. Words come from a Zipf
 // background that all classes share, from the topic of the node's class or field, or from that of a neighbour's.
 // O(non-zeros · log columns) time.
-func documents(ds *Dataset, rng *rand.Rand) Features {
+func documents(ds *Dataset, rng *rand.Rand) graph.Features {
 	m := newTopicModel(ds, rng)
 	n := ds.Graph.NumNodes()
-	out := Features{Rows: n, Cols: documentColumns, Offsets: make([]int64, n+1)}
+	out := graph.Features{Rows: n, Cols: documentColumns, Offsets: make([]int64, n+1)}
 	frequency := make([]int, documentColumns)
 	for i := range n {
 		for _, w := range m.words(i, rng) {
@@ -139,7 +142,7 @@ func documents(ds *Dataset, rng *rand.Rand) Features {
 	}
 	for i := range n {
 		_, row := out.Row(i)
-		L2.scale(row)
+		graph.L2.Scale(row)
 	}
 	return out
 }
@@ -219,18 +222,18 @@ const (
 
 // mixedFeatures draws y_i = centre of the class + a standard normal for every node, and returns x_i = y_i + ½·mean of y over i's
 // neighbours, as texts resemble those that they cite; all divided by the root of the width. Dense. O(edges · columns) time.
-func mixedFeatures(ds *Dataset, rng *rand.Rand) Features {
+func mixedFeatures(ds *Dataset, rng *rand.Rand) graph.Features {
 	n := ds.Graph.NumNodes()
 	centre := centres(ds.NumClasses, mixedColumns, mixedSignal, rng)
-	own := Features{Rows: n, Cols: mixedColumns, Dense: make([]float32, n*mixedColumns)}
+	own := graph.Features{Rows: n, Cols: mixedColumns, Dense: make([]float32, n*mixedColumns)}
 	for i, c := range ds.Labels {
 		_, row := own.Row(i)
 		for k, mean := range centre[c] {
 			row[k] = (mean + float32(rng.NormFloat64())) / float32(math.Sqrt(mixedColumns))
 		}
 	}
-	out := Features{Rows: n, Cols: mixedColumns, Dense: slices.Clone(own.Dense)}
-	parallelRows(n, len(own.Dense), func(first, end int) {
+	out := graph.Features{Rows: n, Cols: mixedColumns, Dense: slices.Clone(own.Dense)}
+	parallel.Rows(n, len(own.Dense), func(first, end int) {
 		for i := first; i < end; i++ {
 			_, row := out.Row(i)
 			near := ds.Graph.Adjacency.Neighborhood(i)

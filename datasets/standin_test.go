@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Figures of the 44 known rows: 8 to 182 words, 58.75 on average; a row's sum over √words 0.58 to 0.96, 0.83 on average; 2,585
@@ -75,7 +77,7 @@ func meanAndDeviation(x []float64) (mean, deviation float64) {
 }
 
 // checkDocuments holds features against the known rows.
-func checkDocuments(t *testing.T, x *Features) {
+func checkDocuments(t *testing.T, x *graph.Features) {
 	t.Helper()
 	lengths, spread := make([]int, x.Rows), 0.0
 	for i := range x.Rows {

@@ -13,6 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/saot-go/saot/internal/file"
+
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/datasets/fetch"
 )
 
@@ -306,7 +310,7 @@ func (s Store) vouch(e Entry, all []FileStatus, trust bool) error {
 
 // recognise reads a dataset and, unless it is trusted, compares its size with the entry's.
 func (e Entry) recognise(path string, trust bool) error {
-	ds, err := e.Layout.reader()(path, Options{Normalization: Raw, TopologyOnly: e.StandIn != ""})
+	ds, err := e.Layout.reader()(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
 	if err != nil {
 		return err
 	}
@@ -323,12 +327,12 @@ func (s Store) settle(ctx context.Context, staged string, f File, status FileSta
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	lock, err := fetch.Acquire(ctx, path)
+	lock, err := file.Acquire(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
-	if err := fetch.Commit(staged, path); err != nil {
+	if err := file.Commit(staged, path); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	for _, leftover := range []string{".part", ".part.json"} { // of a download that did not get through
@@ -480,7 +484,7 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 		return err
 	}
 	path := filepath.Join(s.Dir, recordsFile)
-	lock, err := fetch.Acquire(ctx, path)
+	lock, err := file.Acquire(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -499,7 +503,7 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 	if err := os.WriteFile(path+".tmp", append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	if err := fetch.Commit(path+".tmp", path); err != nil {
+	if err := file.Commit(path+".tmp", path); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/fetch"
@@ -296,7 +298,7 @@ func TestGetArchive(t *testing.T) {
 	_, err := s.Get(t.Context(), e)
 	require.NoError(t, err)
 	for _, store := range []Store{s, {Dir: filepath.Dir(folder)}} {
-		ds, err := store.open(e, Options{Normalization: Raw})
+		ds, err := store.open(e, Options{Normalization: graph.Raw})
 		require.NoError(t, err)
 		require.Equal(t, "ogbn-toy", ds.Name)
 		require.Equal(t, 2, ds.Graph.Adjacency.NumEdges())

@@ -38,15 +38,15 @@ func (o StreamOptions) Validate() error {
 	o = o.withDefaults()
 	var bad faults
 	bad.unless(o.ClassesPerTask >= 1, "ClassesPerTask is %d, want at least 1", o.ClassesPerTask)
-	bad.unless(isName(classOrderNames, o.Order), "Order is %s, want %s", o.Order, strings.Join(classOrderNames, ", "))
+	bad.unless(classOrderNames.Has(o.Order), "Order is %s, want %s", o.Order, classOrderNames.Choices())
 	bad.unless((o.Order == OrderGiven) == (len(o.Classes) > 0), "Order is %s and Classes lists %d classes, want both given or neither", o.Order, len(o.Classes))
 	classes := slices.Sorted(slices.Values(o.Classes))
 	bad.unless(len(classes) == 0 || classes[0] >= 0, "Classes lists a negative class")
 	bad.unless(len(slices.Compact(classes)) == len(o.Classes), "Classes lists a class twice")
-	bad.unless(isName(splitUnitNames, o.SplitBy), "SplitBy is %s, want %s", o.SplitBy, strings.Join(splitUnitNames, ", "))
+	bad.unless(splitUnitNames.Has(o.SplitBy), "SplitBy is %s, want %s", o.SplitBy, splitUnitNames.Choices())
 	bad.unless(o.TrainRatio > 0 && o.TestRatio > 0 && o.TrainRatio+o.TestRatio <= 1,
 		"TrainRatio %g and TestRatio %g, want both positive and at most 1 together", o.TrainRatio, o.TestRatio)
-	bad.unless(isName(interTaskNames, o.InterTask), "InterTask is %s, want %s", o.InterTask, strings.Join(interTaskNames, ", "))
+	bad.unless(interTaskNames.Has(o.InterTask), "InterTask is %s, want %s", o.InterTask, interTaskNames.Choices())
 	return bad.err("stream options")
 }
 

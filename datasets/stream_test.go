@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // labelled returns a dataset of a ring of nodes with classes of the given sizes, labels interleaved, one feature a node.
@@ -26,8 +28,8 @@ func labelled(sizes ...int) *Dataset {
 	for i := range n {
 		src[i], dst[i] = int32(i), int32((i+1)%n)
 	}
-	a, _ := cleanAdjacency(n, coordinates{src, dst}, Undirected)
-	ds.Graph = Graph{Adjacency: a, Features: Features{Rows: n, Cols: 1, Dense: make([]float32, n)}}
+	a, _ := graph.Build(n, graph.Coordinates{Src: src, Dst: dst}, false)
+	ds.Graph = graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: 1, Dense: make([]float32, n)}}
 	for i := range n {
 		ds.Graph.Features.Dense[i] = float32(i)
 	}

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // SyntheticOptions sets the generated citation-like graph. A zero field takes its default.
@@ -84,7 +86,7 @@ func Synthetic(opt SyntheticOptions) (*Dataset, error) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-citation 1 %+v", opt))
 	return &Dataset{
 		Name:       "synthetic-citation",
-		Graph:      Graph{Adjacency: syntheticEdges(opt, labels), Features: syntheticWords(opt, labels)},
+		Graph:      graph.Graph{Adjacency: syntheticEdges(opt, labels), Features: syntheticWords(opt, labels)},
 		Labels:     labels,
 		NumClasses: opt.Classes,
 		Checksum:   hex.EncodeToString(sum[:]),
@@ -110,7 +112,7 @@ func syntheticLabels(opt SyntheticOptions) []int32 {
 
 // syntheticEdges draws edges until there are Nodes·Degree/2 different ones: one end by attractiveness, the other by
 // attractiveness within the same class with probability Homophily, else within the class before or after it.
-func syntheticEdges(opt SyntheticOptions, labels []int32) Adjacency {
+func syntheticEdges(opt SyntheticOptions, labels []int32) graph.Adjacency {
 	rng := stream(opt.Seed, "synthetic/edges")
 	all := make([]float64, opt.Nodes)
 	members := make([][]int32, opt.Classes)
@@ -145,13 +147,13 @@ func syntheticEdges(opt SyntheticOptions, labels []int32) Adjacency {
 			src, dst = append(src, i), append(dst, j)
 		}
 	}
-	a, _ := cleanAdjacency(opt.Nodes, coordinates{src, dst}, Undirected)
+	a, _ := graph.Build(opt.Nodes, graph.Coordinates{Src: src, Dst: dst}, false)
 	return a
 }
 
 // syntheticWords draws each node's words. The vocabulary has a Zipf background; every topic is a few random words of it. A
 // class speaks equally of its own topics and of one that belongs to the next class.
-func syntheticWords(opt SyntheticOptions, labels []int32) Features {
+func syntheticWords(opt SyntheticOptions, labels []int32) graph.Features {
 	rng := stream(opt.Seed, "synthetic/words")
 	zipf := make([]float64, opt.Vocabulary)
 	for w := range zipf {
@@ -163,7 +165,7 @@ func syntheticWords(opt SyntheticOptions, labels []int32) Features {
 		topics[t] = rng.Perm(opt.Vocabulary)[:opt.Vocabulary/8]
 	}
 
-	out := Features{Rows: opt.Nodes, Cols: opt.Vocabulary, Offsets: make([]int64, opt.Nodes+1)}
+	out := graph.Features{Rows: opt.Nodes, Cols: opt.Vocabulary, Offsets: make([]int64, opt.Nodes+1)}
 	for i, c := range labels {
 		length := 1 + int(float64(opt.Words)*rng.ExpFloat64()*0.5+float64(opt.Words)*0.5)
 		words := make([]int, length)

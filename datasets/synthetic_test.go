@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 func TestSyntheticStatistics(t *testing.T) {
@@ -57,7 +59,7 @@ func TestSyntheticDifficulty(t *testing.T) {
 	for _, seed := range []uint64{0, 1} {
 		ds, err := Synthetic(SyntheticOptions{Seed: seed})
 		require.NoError(t, err)
-		require.NoError(t, ds.Graph.Features.Normalize(L2))
+		require.NoError(t, ds.Graph.Features.Normalize(graph.L2))
 		s, err := NewStream(ds, DefaultStreamOptions())
 		require.NoError(t, err)
 		require.Len(t, s.Tasks, 4)
@@ -102,7 +104,7 @@ func classIL(s *Stream, hops int) float64 {
 }
 
 // propagate multiplies the features by D^-½(A+I)D^-½, D counting the self-loop.
-func propagate(g *Graph, hops int) [][]float32 {
+func propagate(g *graph.Graph, hops int) [][]float32 {
 	n, d := g.NumNodes(), g.Features.Cols
 	x := make([][]float32, n)
 	for i := range x {

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // LoadWikiCS reads Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row of numbers, a
@@ -45,12 +47,12 @@ func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
 	}
 	ds := &Dataset{Name: "wikics"}
 	ds.setLabels(w.labels)
-	ds.setEdges(len(w.labels), coordinates{w.src, w.dst}, opt.Direction)
+	ds.setEdges(len(w.labels), graph.Coordinates{Src: w.src, Dst: w.dst}, opt.Direction)
 	if w.seen["train_masks"] {
 		ds.Notes = append(ds.Notes, "the published split (masks) is not used: the stream draws its own")
 	}
 	return ds.withFeatures(opt, func() error {
-		ds.Graph.Features = Features{Rows: w.rows, Cols: w.cols, Dense: w.features}
+		ds.Graph.Features = graph.Features{Rows: w.rows, Cols: w.cols, Dense: w.features}
 		return nil
 	})
 }

@@ -8,16 +8,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/transport"
 )
 
@@ -222,7 +224,7 @@ func BenchmarkSampledStep(b *testing.B) {
 const sampledSteps = 60
 
 // apart returns the time of a step's preparation and of its work on the engine.
-func (l *Learner) apart(b *testing.B, g *datasets.Graph) (host, device time.Duration) {
+func (l *Learner) apart(b *testing.B, g *graph.Graph) (host, device time.Duration) {
 	solver, err := transport.NewFusedGromovSolver(l.config.gromov())
 	require.NoError(b, err)
 	sampler := encoder.NewSampler(g, l.config.Encoder.SampleFanOut)
@@ -243,7 +245,7 @@ func (l *Learner) apart(b *testing.B, g *datasets.Graph) (host, device time.Dura
 }
 
 // together returns the time from step to step in the loop.
-func (l *Learner) together(b *testing.B, g *datasets.Graph) time.Duration {
+func (l *Learner) together(b *testing.B, g *graph.Graph) time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	var between []time.Duration
 	last := time.Now()

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/enum"
 	"github.com/saot-go/saot/saot/transport"
 	"github.com/saot-go/saot/saot/view"
 )
@@ -21,19 +20,12 @@ const (
 	BarlowTwins                  // Graph Barlow Twins on the same views and replay; no transport plan is solved
 )
 
-var objectives = []string{"transport", "barlow-twins"}
+var objectives = enum.Of[Objective]("objective", "transport", "barlow-twins")
 
 // String returns the name used in flags and files.
-func (o Objective) String() string { return enum.Name("Objective", objectives, o) }
-
-// MarshalText writes the name.
-func (o Objective) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText reads the name.
-func (o *Objective) UnmarshalText(text []byte) (err error) {
-	*o, err = enum.Parse[Objective]("objective", objectives, string(text))
-	return err
-}
+func (o Objective) String() string                   { return objectives.Name(o) }
+func (o Objective) MarshalText() ([]byte, error)     { return objectives.Marshal(o) }
+func (o *Objective) UnmarshalText(text []byte) error { return objectives.Unmarshal(o, text) }
 
 // Distillation is what the frozen teacher of the previous task hands on (Eq. 12 and the ablations of Table 4).
 type Distillation int
@@ -46,19 +38,12 @@ const (
 	DistillMSE                        // "w/ MSE": squared distance of each node's old and new embedding
 )
 
-var distillations = []string{"plan", "none", "cosine", "mse"}
+var distillations = enum.Of[Distillation]("distillation", "plan", "none", "cosine", "mse")
 
 // String returns the name used in flags and files.
-func (d Distillation) String() string { return enum.Name("Distillation", distillations, d) }
-
-// MarshalText writes the name.
-func (d Distillation) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads the name.
-func (d *Distillation) UnmarshalText(text []byte) (err error) {
-	*d, err = enum.Parse[Distillation]("distillation", distillations, string(text))
-	return err
-}
+func (d Distillation) String() string                   { return distillations.Name(d) }
+func (d Distillation) MarshalText() ([]byte, error)     { return distillations.Marshal(d) }
+func (d *Distillation) UnmarshalText(text []byte) error { return distillations.Unmarshal(d, text) }
 
 // Divergence is Θ, the discrepancy between two transport plans (Eqs. 9 and 12).
 type Divergence int
@@ -69,19 +54,12 @@ const (
 	Frobenius                   // M²·‖π_T − π‖²_F, differentiated through the sweeps
 )
 
-var divergences = []string{"kl", "frobenius"}
+var divergences = enum.Of[Divergence]("divergence", "kl", "frobenius")
 
 // String returns the name used in flags and files.
-func (d Divergence) String() string { return enum.Name("Divergence", divergences, d) }
-
-// MarshalText writes the name.
-func (d Divergence) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads the name.
-func (d *Divergence) UnmarshalText(text []byte) (err error) {
-	*d, err = enum.Parse[Divergence]("divergence", divergences, string(text))
-	return err
-}
+func (d Divergence) String() string                   { return divergences.Name(d) }
+func (d Divergence) MarshalText() ([]byte, error)     { return divergences.Marshal(d) }
+func (d *Divergence) UnmarshalText(text []byte) error { return divergences.Unmarshal(d, text) }
 
 // Scaling fixes the units of the three loss terms, which the paper leaves open.
 type Scaling int
@@ -96,19 +74,12 @@ const (
 	Literal
 )
 
-var scalings = []string{"balanced", "literal"}
+var scalings = enum.Of[Scaling]("scaling", "balanced", "literal")
 
 // String returns the name used in flags and files.
-func (s Scaling) String() string { return enum.Name("Scaling", scalings, s) }
-
-// MarshalText writes the name.
-func (s Scaling) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads the name.
-func (s *Scaling) UnmarshalText(text []byte) (err error) {
-	*s, err = enum.Parse[Scaling]("scaling", scalings, string(text))
-	return err
-}
+func (s Scaling) String() string                   { return scalings.Name(s) }
+func (s Scaling) MarshalText() ([]byte, error)     { return scalings.Marshal(s) }
+func (s *Scaling) UnmarshalText(text []byte) error { return scalings.Unmarshal(s, text) }
 
 // FeatureCost is what K in Eq. 7 compares.
 type FeatureCost int
@@ -119,19 +90,12 @@ const (
 	PropagatedFeatures                    // Â²X of the clean graph in both views: not in the paper
 )
 
-var featureCosts = []string{"views", "propagated"}
+var featureCosts = enum.Of[FeatureCost]("feature cost", "views", "propagated")
 
 // String returns the name used in flags and files.
-func (f FeatureCost) String() string { return enum.Name("FeatureCost", featureCosts, f) }
-
-// MarshalText writes the name.
-func (f FeatureCost) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads the name.
-func (f *FeatureCost) UnmarshalText(text []byte) (err error) {
-	*f, err = enum.Parse[FeatureCost]("feature cost", featureCosts, string(text))
-	return err
-}
+func (f FeatureCost) String() string                   { return featureCosts.Name(f) }
+func (f FeatureCost) MarshalText() ([]byte, error)     { return featureCosts.Marshal(f) }
+func (f *FeatureCost) UnmarshalText(text []byte) error { return featureCosts.Unmarshal(f, text) }
 
 // Config holds every setting of the method. The same struct is flags, files and the Result's record.
 type Config struct {
@@ -197,14 +161,11 @@ func (c Config) Validate() error {
 	check(c.GromovSweeps >= 1, "gromov_sweeps", c.GromovSweeps, "1 or more")
 	_, err := transport.ParseNormalization(c.StructureUnit.String())
 	check(err == nil, "structure_unit", c.StructureUnit, "max or paper")
-	choose := func(value int, field string, names []string) {
-		check(value >= 0 && value < len(names), field, value, "one of "+strings.Join(names, ", "))
-	}
-	choose(int(c.FeatureCost), "feature_cost", featureCosts)
-	choose(int(c.Objective), "objective", objectives)
-	choose(int(c.Divergence), "divergence", divergences)
-	choose(int(c.Scaling), "scaling", scalings)
-	choose(int(c.Distillation), "distillation", distillations)
+	check(featureCosts.Has(c.FeatureCost), "feature_cost", c.FeatureCost, "one of "+featureCosts.Choices())
+	check(objectives.Has(c.Objective), "objective", c.Objective, "one of "+objectives.Choices())
+	check(divergences.Has(c.Divergence), "divergence", c.Divergence, "one of "+divergences.Choices())
+	check(scalings.Has(c.Scaling), "scaling", c.Scaling, "one of "+scalings.Choices())
+	check(distillations.Has(c.Distillation), "distillation", c.Distillation, "one of "+distillations.Choices())
 	check(c.Alpha >= 0 && !math.IsInf(c.Alpha, 0), "alpha", c.Alpha, "0 or more")
 	check(c.Beta >= 0 && !math.IsInf(c.Beta, 0), "beta", c.Beta, "0 or more")
 	check(c.Buffer >= 0, "buffer", c.Buffer, "0 or more")

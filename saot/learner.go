@@ -11,14 +11,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/replay"
 	"github.com/saot-go/saot/saot/transport"
 )
@@ -133,7 +135,7 @@ func smallest(sizes []encoder.Size) int {
 //	wait_seconds                               the part of it that the engine had to wait for
 //	engine_seconds                             training steps on the engine
 //	setup_seconds                              batching, upload, the teacher's projection, replay
-func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	start := time.Now()
 	batched, err := l.buffer.Union(g)
 	if err != nil {
@@ -161,7 +163,7 @@ func (l *Learner) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 }
 
 // fit runs the epochs of a task on its whole graph, a step each.
-func (l *Learner) fit(ctx context.Context, task int, batched *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *Learner) fit(ctx context.Context, task int, batched *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
 	b, err := l.encoder.Batch(batched)
 	if err != nil {
 		return fmt.Errorf("saot: task %d: %w", task+1, err)
@@ -322,7 +324,7 @@ func (l *Learner) resetOptimizer() error {
 }
 
 // Embed returns the frozen encoder's embeddings of g [nodes, out].
-func (l *Learner) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *Learner) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	rows, cols, data, err := l.encoder.Embed(ctx, g)
 	if err != nil {
 		return nil, err

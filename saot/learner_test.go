@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -269,7 +270,7 @@ func TestNaNNamesTaskStepAndTerm(t *testing.T) {
 }
 
 // spoiled copies a graph with sparse features and makes the first of a node NaN.
-func spoiled(g *datasets.Graph, node int) *datasets.Graph {
+func spoiled(g *graph.Graph, node int) *graph.Graph {
 	bad := *g
 	bad.Features.Values = append([]float32(nil), g.Features.Values...)
 	bad.Features.Values[g.Features.Offsets[node]] = float32(math.NaN())

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/transport"
 	"github.com/saot-go/saot/saot/view"
@@ -92,7 +93,7 @@ func (l *Learner) prepare(solver *transport.FusedGromovSolver, source costSource
 	if l.config.Objective == Transport {
 		points := samplePoints(b.Graph.NumNodes(), l.config.Points, rng)
 		p.points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
-		induced := [2]datasets.Adjacency{v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)}
+		induced := [2]graph.Adjacency{v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)}
 		if err := l.graphPlan(p, solver, source, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
 			return nil, err
 		}
@@ -113,7 +114,7 @@ func samplePoints(n, m int, rng *rand.Rand) []int32 {
 
 // graphPlan solves Eq. 7 between the two views restricted to the sampled nodes, given the edges among these and the masked
 // columns. The engine makes the feature cost K, the host the plan; no gradient is needed.
-func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, source costSource, induced [2]datasets.Adjacency, masked [2][]int32, points []int32) error {
+func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, source costSource, induced [2]graph.Adjacency, masked [2][]int32, points []int32) error {
 	if source.clean {
 		masked = [2][]int32{}
 	}
@@ -131,18 +132,18 @@ func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, so
 }
 
 // structure is the adjacency as transport takes it: symmetric.
-func structure(a datasets.Adjacency) transport.Adjacency {
+func structure(a graph.Adjacency) transport.Adjacency {
 	u := a.Undirected()
 	return transport.Adjacency{Offsets: u.Offsets, Neighbors: u.Neighbors}
 }
 
 // costSource is what K is made of: features of a task's batched graph.
 type costSource struct {
-	*datasets.Features
+	*graph.Features
 	clean bool // no columns are masked
 }
 
-func (c Config) costSource(g *datasets.Graph) costSource {
+func (c Config) costSource(g *graph.Graph) costSource {
 	if c.FeatureCost == PropagatedFeatures && c.Objective == Transport {
 		return costSource{encoder.Propagated(g), true}
 	}
@@ -150,7 +151,7 @@ func (c Config) costSource(g *datasets.Graph) costSource {
 }
 
 // featureCost returns K(X₁, X₂)_ij = 1 − cos(x¹_i, x²_j) between the masked rows of the sampled nodes.
-func (l *Learner) featureCost(f *datasets.Features, masked1, masked2, points []int32) (*mat.Dense, error) {
+func (l *Learner) featureCost(f *graph.Features, masked1, masked2, points []int32) (*mat.Dense, error) {
 	rows := make([]float32, len(points)*f.Cols)
 	for i, v := range points {
 		f.CopyRow(int(v), rows[i*f.Cols:(i+1)*f.Cols])

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/transport"
 	"github.com/saot-go/saot/saot/view"
 )
@@ -24,7 +25,7 @@ const patchFanOut = 4
 
 // fitSampled runs the epochs of a task whose graph is too large for a step. Each step aligns M nodes, in patches, of which it
 // sees a sampled neighbourhood: what it costs does not depend on the size of the graph.
-func (l *Learner) fitSampled(ctx context.Context, task int, batched *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *Learner) fitSampled(ctx context.Context, task int, batched *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
 	solver, err := transport.NewFusedGromovSolver(l.config.gromov())
 	if err != nil {
 		return err
@@ -50,13 +51,13 @@ func (l *Learner) fitSampled(ctx context.Context, task int, batched *datasets.Gr
 
 // patches deals the nodes of a graph out in a random order, each with some of its neighbours.
 type patches struct {
-	adjacency *datasets.Adjacency
+	adjacency *graph.Adjacency
 	order     []int
 	at        int // in the order
 	rng       *rand.Rand
 }
 
-func newPatches(a *datasets.Adjacency, rng *rand.Rand) *patches {
+func newPatches(a *graph.Adjacency, rng *rand.Rand) *patches {
 	return &patches{adjacency: a, order: rng.Perm(a.NumNodes()), rng: rng}
 }
 
@@ -82,11 +83,11 @@ func (p *patches) next(m int) []int32 {
 }
 
 // prepareSample draws two views of the neighbourhood of some nodes, and, for the transport objective, solves π_G between these.
-func (l *Learner) prepareSample(solver *transport.FusedGromovSolver, source costSource, sampler *encoder.Sampler, g *datasets.Graph, points []int32, rng *rand.Rand) (*prepared, error) {
+func (l *Learner) prepareSample(solver *transport.FusedGromovSolver, source costSource, sampler *encoder.Sampler, g *graph.Graph, points []int32, rng *rand.Rand) (*prepared, error) {
 	start := time.Now()
 	p := &prepared{}
 	v1, v2 := view.LazyPair(g.Features.Cols, g.Adjacency.Directed, l.config.view(), rng)
-	var induced [2]datasets.Adjacency
+	var induced [2]graph.Adjacency
 	for i, v := range []view.Lazy{v1, v2} {
 		var err error
 		if p.samples[i], err = sampler.Sample(l.config.Encoder, sampler.Draw(points, v.Edges, rng.Uint64())); err != nil {

@@ -5,11 +5,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/replay"
 )
 
@@ -30,7 +32,7 @@ func TestStreamsFitThreeShapes(t *testing.T) {
 			buckets := encoder.NewBuckets(append(c.batchedSizes(tasks), tasks...))
 			buffer := replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}
 			shapes := map[string]bool{}
-			fit := func(g *datasets.Graph) { shapes[fmt.Sprint(buckets.Fit(encoder.SizeOf(g)))] = true }
+			fit := func(g *graph.Graph) { shapes[fmt.Sprint(buckets.Fit(encoder.SizeOf(g)))] = true }
 			for i := range stream.Tasks {
 				batched, err := buffer.Union(stream.Tasks[i].Graph)
 				require.NoError(t, err)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // download takes one file from one mirror.
@@ -331,7 +333,7 @@ func (d *download) verify() (Sums, error) {
 
 // finish gives the part its name.
 func (d *download) finish() error {
-	if err := Commit(d.part, d.Path); err != nil {
+	if err := file.Commit(d.part, d.Path); err != nil {
 		return local(err)
 	}
 	_ = os.Remove(d.sidecar()) // one left over is never read without its part
@@ -345,29 +347,6 @@ func (d *download) drop() {
 			_ = os.Truncate(path, 0) // a sidecar that says nothing is not resumed from either
 		}
 	}
-}
-
-// Commit makes a file that was written under a temporary name durable and gives it its name in one step.
-func Commit(temporary, path string) error {
-	f, err := os.OpenFile(temporary, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		return err
-	}
-	if dir, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = dir.Sync() // not every system can; the file itself is safe
-		_ = dir.Close()
-	}
-	return nil
 }
 
 // watchdog cancels a request that brings nothing for a while.

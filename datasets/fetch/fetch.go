@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // Request says what to download. Only URLs and Path are required; zero fields take their defaults.
@@ -54,7 +56,7 @@ const (
 // Fetch downloads a file unless it is there already. The bytes go to Path + ".part", which is checked and then renamed, so
 // that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that breaks,
 // stalls or ends early is resumed where it stopped, in this call or a later one, as long as the server says that the file is
-// still the same. One process at a time works on a path (see Acquire); a second one waits and finds the file.
+// still the same. One process at a time works on a path (see file.Acquire); a second one waits and finds the file.
 //
 // It returns a *ChecksumError where the file at Path or the one downloaded has other bytes than asked for (a download is
 // then removed, a file that was there is left alone); an error that is ErrUnavailable and says what to do by hand where no
@@ -66,7 +68,7 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := os.MkdirAll(filepath.Dir(r.Path), 0o755); err != nil {
 		return Result{}, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
 	}
-	lock, err := Acquire(ctx, r.Path)
+	lock, err := file.Acquire(ctx, r.Path)
 	if err != nil {
 		return Result{}, err
 	}

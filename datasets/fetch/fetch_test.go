@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/saot-go/saot/internal/file"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -530,15 +532,15 @@ func TestTwoAtOnce(t *testing.T) {
 
 func TestLockWaitEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	lock, err := Acquire(t.Context(), path)
+	lock, err := file.Acquire(t.Context(), path)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = Acquire(ctx, path)
+	_, err = file.Acquire(ctx, path)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, path+".lock")
 	lock.Release()
-	lock, err = Acquire(t.Context(), path)
+	lock, err = file.Acquire(t.Context(), path)
 	require.NoError(t, err)
 	lock.Release()
 	require.NoFileExists(t, path+".lock")

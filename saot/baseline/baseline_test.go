@@ -8,19 +8,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // tinyConfig is small enough for the pure-Go engine to run every method in a moment.
@@ -40,26 +42,26 @@ func tinyStream(t *testing.T) *datasets.Stream {
 }
 
 // randomGraph is a graph with a node of no edges and features that fall off from column to column.
-func randomGraph(t *testing.T, n, features int) *datasets.Graph {
+func randomGraph(t *testing.T, n, features int) *graph.Graph {
 	rng := seed.Stream(3, "graph", n, features)
 	var src, dst []int32
 	for range 2 * n {
 		src, dst = append(src, int32(rng.IntN(n-1))), append(dst, int32(rng.IntN(n-1)))
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	x := make([]float32, n*features)
 	for i := range x {
 		x[i] = float32((rng.NormFloat64() + 1) * math.Exp(-0.2*float64(i%features)))
 	}
-	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: features, Dense: x}}
+	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: features, Dense: x}}
 }
 
 // directedGraph is randomGraph with two of three entries left and read as directed.
-func directedGraph(t *testing.T, n, features int) *datasets.Graph {
+func directedGraph(t *testing.T, n, features int) *graph.Graph {
 	g := randomGraph(t, n, features)
 	rng := seed.Stream(4, "directions", n, features)
-	a := datasets.Adjacency{Offsets: []int64{0}, Directed: true}
+	a := graph.Adjacency{Offsets: []int64{0}, Directed: true}
 	for i := range n {
 		for _, j := range g.Adjacency.Neighborhood(i) {
 			if rng.IntN(3) > 0 {
@@ -74,7 +76,7 @@ func directedGraph(t *testing.T, n, features int) *datasets.Graph {
 }
 
 // twoHops is Â²X by dense matrices, Â from its definition: D holds the row sums of A+I.
-func twoHops(g *datasets.Graph) *mat.Dense {
+func twoHops(g *graph.Graph) *mat.Dense {
 	n := g.NumNodes()
 	a, d := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 	for i := range n {
@@ -103,7 +105,7 @@ func own() []baseline.Method {
 	return slices.DeleteFunc(baseline.Methods(), baseline.Method.Compared)
 }
 
-func learner(t *testing.T, m baseline.Method, e *engine.Engine, c saot.Config, g ...*datasets.Graph) continual.Learner {
+func learner(t *testing.T, m baseline.Method, e *engine.Engine, c saot.Config, g ...*graph.Graph) continual.Learner {
 	var sizes []encoder.Size
 	for _, graph := range g {
 		sizes = append(sizes, encoder.SizeOf(graph))
@@ -113,7 +115,7 @@ func learner(t *testing.T, m baseline.Method, e *engine.Engine, c saot.Config, g
 	return l
 }
 
-func embed(t *testing.T, l continual.Learner, g *datasets.Graph) *mat.Dense {
+func embed(t *testing.T, l continual.Learner, g *graph.Graph) *mat.Dense {
 	e, err := l.Embed(context.Background(), g)
 	require.NoError(t, err)
 	require.Equal(t, g.NumNodes(), e.Rows)
@@ -124,7 +126,7 @@ func embed(t *testing.T, l continual.Learner, g *datasets.Graph) *mat.Dense {
 	return out
 }
 
-func learn(t *testing.T, l continual.Learner, task int, g *datasets.Graph) {
+func learn(t *testing.T, l continual.Learner, task int, g *graph.Graph) {
 	_, err := l.Learn(context.Background(), task, g, nil)
 	require.NoError(t, err)
 }
@@ -190,7 +192,7 @@ func TestMajorityByHand(t *testing.T) {
 			}
 		}
 		n := len(task.Labels)
-		task.Graph = &datasets.Graph{Adjacency: datasets.Adjacency{Offsets: make([]int64, n+1)}, Features: datasets.Features{Rows: n}}
+		task.Graph = &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)}, Features: graph.Features{Rows: n}}
 		s.Tasks = append(s.Tasks, task)
 	}
 	l, err := baseline.New(baseline.Majority, nil, saot.DefaultConfig(), 0, saot.SizesOf(s), 1)
@@ -210,7 +212,7 @@ func TestMajorityByHand(t *testing.T) {
 }
 
 func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
-	for _, g := range []*datasets.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph, directedGraph(t, 12, 5)} { // dense and sparse features
+	for _, g := range []*graph.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph, directedGraph(t, 12, 5)} { // dense and sparse features
 		x := embed(t, learner(t, baseline.Features, nil, tinyConfig(), g), g)
 		row := make([]float32, g.Features.Cols)
 		for i := range g.NumNodes() {
@@ -245,7 +247,7 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 // turned, so inner products are compared: those of the leading four components, and no others. 60 features are more than
 // 4 + 32, so that the iteration is put to use.
 func TestPCAAgainstGonum(t *testing.T) {
-	for _, g := range []*datasets.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 60), directedGraph(t, 40, 10), directedGraph(t, 40, 60)} {
+	for _, g := range []*graph.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 60), directedGraph(t, 40, 10), directedGraph(t, 40, 60)} {
 		features := g.Features.Cols
 		c := tinyConfig()
 		l := learner(t, baseline.PropagatedPCA, nil, c, g)
@@ -276,7 +278,7 @@ func TestPCAAgainstGonum(t *testing.T) {
 // Four equal rows have no variance: nothing is left to embed, and the width is kept.
 func TestPCAOfConstantFeatures(t *testing.T) {
 	g := randomGraph(t, 4, 3)
-	g.Adjacency = datasets.Adjacency{Offsets: make([]int64, 5)}
+	g.Adjacency = graph.Adjacency{Offsets: make([]int64, 5)}
 	for i := range g.Features.Dense {
 		g.Features.Dense[i] = 1
 	}
@@ -355,7 +357,7 @@ type recorder struct {
 	seen []*continual.Embedding
 }
 
-func (r *recorder) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (r *recorder) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	e, err := r.Learner.Embed(ctx, g)
 	r.seen = append(r.seen, e)
 	return e, err

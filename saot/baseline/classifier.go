@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/internal/nn"
 )
@@ -79,7 +80,7 @@ func (c *classifier) after(layer int, h *Node) *Node {
 }
 
 // scores returns the logits of a graph's nodes for the classes seen so far.
-func (c *classifier) scores(ctx context.Context, g *datasets.Graph, seen int) (*continual.Embedding, error) {
+func (c *classifier) scores(ctx context.Context, g *graph.Graph, seen int) (*continual.Embedding, error) {
 	data, cols, err := c.layers.Rows(ctx, c.graphs, g, !beyond(g, c.whole))
 	if err != nil {
 		return nil, err

@@ -3,7 +3,8 @@ package baseline
 import (
 	"math/rand/v2"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -31,7 +32,7 @@ func (s *CluSettings) Validate() error {
 func newClu(b Build) (continual.Learner, error) {
 	s := *b.Settings.(*CluSettings)
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,
-		sort: func(g *datasets.Graph, rng *rand.Rand) ([]int, map[string]float64) {
+		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
 			x := dense(&g.Features)
 			cluster, centres := kmeans(x, s.Clusters, rng)
 			spread := 0.0

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // coarsening puts every node of a graph into a cluster.
@@ -20,7 +20,7 @@ const protectedPenalty = 100
 // coarsened merges the ends of edges, the most similar first, until at most (1−r)·N clusters of N nodes are left, or no edges.
 // Edges of protected nodes come last (TACO's node-fidelity preservation). Edges merge whole clusters, so that these may be of
 // any size, unlike those of a matching. O(E log E) time.
-func coarsened(a *datasets.Adjacency, similarity func(i, j int32) float64, protected []bool, reduction float64) *coarsening {
+func coarsened(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool, reduction float64) *coarsening {
 	n := a.NumNodes()
 	sets := newDisjointSets(n)
 	target := (1 - reduction) * float64(n)
@@ -42,7 +42,7 @@ type weighed struct {
 }
 
 // edgesBySimilarity returns each edge once, in the order of merging; edges of equal rank are in the order of their nodes.
-func edgesBySimilarity(a *datasets.Adjacency, similarity func(i, j int32) float64, protected []bool) []weighed {
+func edgesBySimilarity(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool) []weighed {
 	edges := make([]weighed, 0, a.NumEdges())
 	for i := range int32(a.NumNodes()) {
 		for _, j := range a.Neighborhood(int(i)) {
@@ -114,7 +114,7 @@ func (s *disjointSets) coarsening() *coarsening {
 // projection returns C_cv for each node v and its cluster c, C [clusters, N] being 0 elsewhere:
 //
 //	C_cv = √(deg_v / Σ_{u∈c} deg_u),   and 1 for a node by itself, so that C·Cᵀ = I.
-func (p *coarsening) projection(a *datasets.Adjacency) []float64 {
+func (p *coarsening) projection(a *graph.Adjacency) []float64 {
 	total, count := make([]float64, p.clusters), make([]int, p.clusters)
 	for v, c := range p.cluster {
 		total[c] += float64(len(a.Neighborhood(v)))
@@ -130,7 +130,7 @@ func (p *coarsening) projection(a *datasets.Adjacency) []float64 {
 }
 
 // shares returns the projection with rows that sum to 1: what each node adds to its cluster.
-func (p *coarsening) shares(a *datasets.Adjacency) []float64 {
+func (p *coarsening) shares(a *graph.Adjacency) []float64 {
 	entry := p.projection(a)
 	sum := make([]float64, p.clusters)
 	for v, c := range p.cluster {
@@ -143,7 +143,7 @@ func (p *coarsening) shares(a *datasets.Adjacency) []float64 {
 }
 
 // adjacency joins two clusters where an edge joins nodes of them.
-func (p *coarsening) adjacency(a *datasets.Adjacency) (datasets.Adjacency, error) {
+func (p *coarsening) adjacency(a *graph.Adjacency) (graph.Adjacency, error) {
 	src, dst := make([]int32, 0, a.NumEdges()), make([]int32, 0, a.NumEdges())
 	for i := range a.NumNodes() {
 		for _, j := range a.Neighborhood(i) {
@@ -152,7 +152,7 @@ func (p *coarsening) adjacency(a *datasets.Adjacency) (datasets.Adjacency, error
 			}
 		}
 	}
-	return datasets.NewAdjacency(p.clusters, src, dst)
+	return graph.NewAdjacency(p.clusters, src, dst)
 }
 
 // members returns the nodes of each cluster, ascending.
@@ -165,8 +165,8 @@ func (p *coarsening) members() [][]int32 {
 }
 
 // features returns the weighted means of the clusters' rows, in the storage of the nodes' features.
-func (p *coarsening) features(f *datasets.Features, share []float64) datasets.Features {
-	out := datasets.Features{Rows: p.clusters, Cols: f.Cols}
+func (p *coarsening) features(f *graph.Features, share []float64) graph.Features {
+	out := graph.Features{Rows: p.clusters, Cols: f.Cols}
 	if f.IsDense() {
 		out.Dense = make([]float32, 0, p.clusters*f.Cols)
 	} else {

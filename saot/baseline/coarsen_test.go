@@ -5,38 +5,39 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // connectedGraph is a ring of n nodes with chords, and after it so many nodes without edges.
-func connectedGraph(t *testing.T, n, isolated int) *datasets.Graph {
+func connectedGraph(t *testing.T, n, isolated int) *graph.Graph {
 	rng := seed.Stream(5, "ring", n)
 	var src, dst []int32
 	for i := range n {
 		src, dst = append(src, int32(i), int32(i)), append(dst, int32((i+1)%n), int32(rng.IntN(n)))
 	}
-	a, err := datasets.NewAdjacency(n+isolated, src, dst)
+	a, err := graph.NewAdjacency(n+isolated, src, dst)
 	require.NoError(t, err)
 	x := make([]float32, (n+isolated)*6)
 	for i := range x {
 		x[i] = max(0, float32(rng.NormFloat64()))
 	}
-	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n + isolated, Cols: 6, Dense: x}}
+	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n + isolated, Cols: 6, Dense: x}}
 }
 
 // featureCosine is a similarity to merge by.
-func featureCosine(f *datasets.Features) func(i, j int32) float64 {
+func featureCosine(f *graph.Features) func(i, j int32) float64 {
 	return func(i, j int32) float64 {
 		x, y := f.Dense[int(i)*f.Cols:int(i+1)*f.Cols], f.Dense[int(j)*f.Cols:int(j+1)*f.Cols]
 		return innerProduct(x, y) / math.Max(1e-12, math.Sqrt(innerProduct(x, x)*innerProduct(y, y)))
 	}
 }
 
-func unprotected(g *datasets.Graph) []bool { return make([]bool, g.NumNodes()) }
+func unprotected(g *graph.Graph) []bool { return make([]bool, g.NumNodes()) }
 
 func TestCoarseningHalvesAConnectedGraph(t *testing.T) {
 	g := connectedGraph(t, 60, 0)
@@ -108,7 +109,7 @@ func TestCoarseAdjacencyMatchesItsDefinition(t *testing.T) {
 
 // On a path 0–1–2–3–4 the most similar ends merge first, but protected ones last, however similar they are.
 func TestProtectedNodesMergeLast(t *testing.T) {
-	a, err := datasets.NewAdjacency(5, []int32{0, 1, 2, 3}, []int32{1, 2, 3, 4})
+	a, err := graph.NewAdjacency(5, []int32{0, 1, 2, 3}, []int32{1, 2, 3, 4})
 	require.NoError(t, err)
 	similarity := func(i, j int32) float64 { return []float64{1, 0.5, -0.5, 0.9}[min(i, j)] }
 	free, guarded := make([]bool, 5), []bool{true, false, false, false, true}
@@ -135,14 +136,14 @@ func TestBufferSurvivesCoarsening(t *testing.T) {
 // Features are weighted means, the same for both storages; votes are summed with the same weights.
 func TestCoarseFeaturesAndVotesByHand(t *testing.T) {
 	// a path 0–1–2 and node 3 alone; 0, 1 and 2 merge: C ∝ √1, √2, √1
-	a, err := datasets.NewAdjacency(4, []int32{0, 1}, []int32{1, 2})
+	a, err := graph.NewAdjacency(4, []int32{0, 1}, []int32{1, 2})
 	require.NoError(t, err)
 	p := &coarsening{cluster: []int32{0, 0, 0, 1}, clusters: 2}
 	share := p.shares(&a)
 	w := 1 / (2 + math.Sqrt2)
 	require.InDeltaSlice(t, []float64{w, math.Sqrt2 * w, w, 1}, share, 1e-12)
-	x := datasets.Features{Rows: 4, Cols: 3, Dense: []float32{1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 5}}
-	sparse := datasets.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 1, 2, 3, 4}, Columns: []int32{0, 1, 0, 2}, Values: []float32{1, 2, 1, 5}}
+	x := graph.Features{Rows: 4, Cols: 3, Dense: []float32{1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 5}}
+	sparse := graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 1, 2, 3, 4}, Columns: []int32{0, 1, 0, 2}, Values: []float32{1, 2, 1, 5}}
 	want := []float32{float32(2 * w), float32(2 * math.Sqrt2 * w), 0, 0, 0, 5}
 	dense := p.features(&x, share)
 	require.InDeltaSlice(t, want, dense.Dense, 1e-6)

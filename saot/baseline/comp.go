@@ -7,11 +7,12 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 )
@@ -67,7 +68,7 @@ func (c completion) loops() bool { return false }
 
 // solve finds U. The tensors are U and the share of each entry in the loss [N, K], and what takes the self-loops off Â: own and gain
 // [N, 1].
-func (c completion) solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
+func (c completion) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
 	u, err := leftSingular(ctx, &g.Features, c.components, rng)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +93,7 @@ func (c completion) solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand
 }
 
 // withoutSelf returns what turns Â into Ã for some nodes; see propagate. Both are 0 on padding.
-func withoutSelf(a *datasets.Adjacency, nodes []int32, rows int) (own, gain []float32) {
+func withoutSelf(a *graph.Adjacency, nodes []int32, rows int) (own, gain []float32) {
 	own, gain = make([]float32, rows), make([]float32, rows)
 	for i, v := range nodes {
 		d := float64(len(a.Neighborhood(int(v))))
@@ -117,7 +118,7 @@ func (c completion) loss(prediction *Node, t []*Node) *Node {
 // leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values; fewer where X
 // has not so many. They are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1), with
 // the precision that fitComponents has; the signs follow from rng.
-func leftSingular(ctx context.Context, x *datasets.Features, components int, rng *rand.Rand) (*mat.Dense, error) {
+func leftSingular(ctx context.Context, x *graph.Features, components int, rng *rand.Rand) (*mat.Dense, error) {
 	width := min(components+oversampling, x.Rows, x.Cols)
 	if width == 0 {
 		return matrix(x.Rows, 0), nil

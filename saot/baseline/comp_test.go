@@ -5,20 +5,21 @@ import (
 	"math"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // featuresOf is a matrix as features, sparse ones on demand.
-func featuresOf(x *mat.Dense, sparse bool) *datasets.Features {
-	f := &datasets.Features{}
+func featuresOf(x *mat.Dense, sparse bool) *graph.Features {
+	f := &graph.Features{}
 	f.Rows, f.Cols = x.Dims()
 	if sparse {
 		f.Offsets = []int64{0}
@@ -73,7 +74,7 @@ func TestLeftSingularOfLowRank(t *testing.T) {
 	u, err := leftSingular(context.Background(), exact, 8, seed.Stream(1))
 	require.NoError(t, err)
 	require.Equal(t, 3, u.RawMatrix().Cols)
-	for _, f := range []*datasets.Features{featuresOf(matrix(5, 4), false), featuresOf(matrix(5, 0), true)} {
+	for _, f := range []*graph.Features{featuresOf(matrix(5, 4), false), featuresOf(matrix(5, 0), true)} {
 		u, err := leftSingular(context.Background(), f, 3, seed.Stream(1))
 		require.NoError(t, err)
 		require.Equal(t, [2]int{5, 0}, [2]int{u.RawMatrix().Rows, u.RawMatrix().Cols})
@@ -81,8 +82,8 @@ func TestLeftSingularOfLowRank(t *testing.T) {
 }
 
 // directedCycle has an edge from each node to the next: no walk of two steps comes back.
-func directedCycle(n int) datasets.Adjacency {
-	a := datasets.Adjacency{Offsets: []int64{0}, Directed: true}
+func directedCycle(n int) graph.Adjacency {
+	a := graph.Adjacency{Offsets: []int64{0}, Directed: true}
 	for i := range n {
 		a.Neighbors = append(a.Neighbors, int32((i+n-1)%n))
 		a.Offsets = append(a.Offsets, int64(i+1))
@@ -94,7 +95,7 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		undirected, directed := pretextGraph(t, 22, 1), pretextGraph(t, 22, 1)
 		directed.Adjacency = directedCycle(22)
-		for _, g := range []*datasets.Graph{undirected, directed} {
+		for _, g := range []*graph.Graph{undirected, directed} {
 			l := pretextLearner(t, e, GCNComp, g, nil)
 			got, _ := l.evaluate(t, g, func(in []*Node) *Node {
 				n := nn.Take(in[l.inputs()+1:])
@@ -118,9 +119,9 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 			n := nn.Take(in[l.inputs()+1:])
 			return l.hidden(n, func(h *Node) *Node { return l.propagate(in[:l.inputs()], n.Hat, h) })
 		}
-		changes := func(g *datasets.Graph, node, width int, f func(in []*Node) *Node) (own, others float64) {
+		changes := func(g *graph.Graph, node, width int, f func(in []*Node) *Node) (own, others float64) {
 			before, _ := l.evaluate(t, g, f)
-			other := &datasets.Graph{Adjacency: g.Adjacency, Features: *featuresOf(dense(&g.Features), false)}
+			other := &graph.Graph{Adjacency: g.Adjacency, Features: *featuresOf(dense(&g.Features), false)}
 			for c := range 6 {
 				other.Features.Dense[node*6+c] += 1 + float32(c)
 			}
@@ -143,7 +144,7 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 			require.Less(t, own, rounding, "hidden row of node %d", node)
 			require.Greater(t, others, 100*rounding)
 		}
-		cycle := &datasets.Graph{Adjacency: directedCycle(22), Features: g.Features}
+		cycle := &graph.Graph{Adjacency: directedCycle(22), Features: g.Features}
 		reached := false
 		for node := range 22 {
 			own, others := changes(cycle, node, l.width(), l.predict)

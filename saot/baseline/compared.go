@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/enum"
-	"github.com/saot-go/saot/saot/internal/fields"
 )
 
 // Settings are those of a method that SAOT is compared with: a pointer to a struct whose JSON names are the settings' names.
@@ -27,19 +27,12 @@ const (
 	FastPreset                // fewer steps: for a first look, not for a table
 )
 
-var presets = []string{"paper", "fast"}
+var presets = enum.Of[Preset]("preset", "paper", "fast")
 
 // String returns "paper" or "fast".
-func (p Preset) String() string { return enum.Name("Preset", presets, p) }
-
-// MarshalText writes the name.
-func (p Preset) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText reads the name.
-func (p *Preset) UnmarshalText(text []byte) (err error) {
-	*p, err = enum.Parse[Preset]("preset", presets, string(text))
-	return err
-}
+func (p Preset) String() string                   { return presets.Name(p) }
+func (p Preset) MarshalText() ([]byte, error)     { return presets.Marshal(p) }
+func (p *Preset) UnmarshalText(text []byte) error { return presets.Unmarshal(p, text) }
 
 // Stream is what a learner must know of the stream to come.
 type Stream struct {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -162,7 +164,7 @@ func (s *spy) Learn(_ context.Context, task int, l *continual.Labeled, _ func(co
 	return &continual.TaskReport{Task: task}, nil
 }
 
-func (s *spy) Logits(_ context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (s *spy) Logits(_ context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	seen := s.seen[len(s.seen)-1].End
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: seen, Data: make([]float32, g.NumNodes()*seen)}, nil
 }

@@ -11,11 +11,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -246,7 +247,7 @@ func (r *realRows) release() {
 }
 
 // upload makes the rows of ÂX that belong to nodes of some class.
-func (c *condenser) upload(g *datasets.Graph, members [][]int32) *realRows {
+func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 	r := &realRows{features: g.Features.Cols, classes: len(members), lengths: make([]float64, len(members))}
 	var nodes, classes []int32
 	groups := make([][]int32, len(members)) // members by position
@@ -270,7 +271,7 @@ func (c *condenser) upload(g *datasets.Graph, members [][]int32) *realRows {
 }
 
 // propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room, F], row major.
-func propagatedRows(g *datasets.Graph, nodes []int32, room int) []float32 {
+func propagatedRows(g *graph.Graph, nodes []int32, room int) []float32 {
 	scale := degreeScale(&g.Adjacency)
 	out := make([]float32, room*g.Features.Cols)
 	for k, i := range nodes {
@@ -416,8 +417,8 @@ func (s CondensationSettings) memorySizes(b Build) (all []encoder.Size) {
 }
 
 // graph returns the memory as a graph without edges, of which every row has a label.
-func (m memoryBank) graph(features, seen int) (*datasets.Graph, []labelled) {
-	g := &datasets.Graph{Features: datasets.Features{Cols: features, Dense: []float32{}}}
+func (m memoryBank) graph(features, seen int) (*graph.Graph, []labelled) {
+	g := &graph.Graph{Features: graph.Features{Cols: features, Dense: []float32{}}}
 	var rows []labelled
 	for _, set := range m {
 		for _, column := range set.Columns {

@@ -7,16 +7,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // smallStream is two tasks of two classes each.
@@ -51,7 +53,7 @@ func (s *taskSpy) Learn(_ context.Context, task int, l *continual.Labeled, _ fun
 	return &continual.TaskReport{Task: task}, nil
 }
 
-func (s *taskSpy) Logits(_ context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (s *taskSpy) Logits(_ context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	cols := s.seen[len(s.seen)-1].End
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: make([]float32, g.NumNodes()*cols)}, nil
 }
@@ -124,7 +126,7 @@ func embeddingByHand(row []float64, w []float32) []float64 {
 }
 
 // propagatedByHand is a row of ÂX from its definition.
-func propagatedByHand(g *datasets.Graph, i int) []float64 {
+func propagatedByHand(g *graph.Graph, i int) []float64 {
 	degree := func(v int) float64 { return float64(len(g.Adjacency.Neighborhood(v)) + 1) }
 	out, row := make([]float64, g.Features.Cols), make([]float32, g.Features.Cols)
 	for _, j := range append([]int32{int32(i)}, g.Adjacency.Neighborhood(i)...) {

@@ -10,14 +10,15 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // DGISettings are those of Deep Graph Infomax; the constants are its reference code's for Cora.
@@ -156,7 +157,7 @@ func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
 
 // Learn trains encoder and discriminator on until the loss stops falling. The report's diagnostics are best_step, the epoch,
 // from 1, and best_loss: those of the weights that are kept.
-func (l *dgi) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *dgi) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if err := l.train(ctx, g, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
 		return nil, fmt.Errorf("baseline: dgi: task %d: %w", task+1, err)
@@ -165,7 +166,7 @@ func (l *dgi) Learn(ctx context.Context, task int, g *datasets.Graph, observe fu
 }
 
 // train carries a plan out, and leaves the weights of the lowest loss.
-func (l *dgi) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+func (l *dgi) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
 	best, err := newBestWeights(l.net, l.Patience)
 	if err != nil {
 		return err
@@ -182,7 +183,7 @@ func (l *dgi) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
 	return l.net.Restore(best.weights)
 }
 
-func (l *dgi) trainWhole(ctx context.Context, g *datasets.Graph, p nn.Plan, best *bestWeights) error {
+func (l *dgi) trainWhole(ctx context.Context, g *graph.Graph, p nn.Plan, best *bestWeights) error {
 	in, err := l.graphs.Upload(g, nil)
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (l *dgi) trainWhole(ctx context.Context, g *datasets.Graph, p nn.Plan, best
 	return l.trainer.Train(ctx, p)
 }
 
-func (l *dgi) trainSampled(ctx context.Context, g *datasets.Graph, p nn.Plan, best *bestWeights) error {
+func (l *dgi) trainSampled(ctx context.Context, g *graph.Graph, p nn.Plan, best *bestWeights) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, l.FanOut)
 	if err != nil {
 		return err
@@ -256,7 +257,7 @@ func (b *bestWeights) after(step int, loss float64) (err error) {
 }
 
 // Embed returns H.
-func (l *dgi) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *dgi) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
 	if err != nil {
 		return nil, fmt.Errorf("baseline: dgi: %w", err)

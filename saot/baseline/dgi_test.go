@@ -6,20 +6,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // dgiReference is DGI's loss in float64, with X's rows themselves in another order.
-func dgiReference(g *datasets.Graph, order []int32, p map[string][]float64) float64 {
+func dgiReference(g *graph.Graph, order []int32, p map[string][]float64) float64 {
 	hat, x := denseGraph(g)
 	n, features := x.Dims()
 	out := len(p[dgiBias])

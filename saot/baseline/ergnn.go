@@ -9,15 +9,16 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/enum"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // NodeSelection says which train nodes ER-GNN keeps.
@@ -29,19 +30,12 @@ const (
 	MeanFeature                               // those nearest to the mean of their class
 )
 
-var selectionNames = []string{"cm", "mf"}
+var selectionNames = enum.Of[NodeSelection]("selection", "cm", "mf")
 
 // String returns "cm" or "mf".
-func (s NodeSelection) String() string { return enum.Name("NodeSelection", selectionNames, s) }
-
-// MarshalText writes the name.
-func (s NodeSelection) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads the name.
-func (s *NodeSelection) UnmarshalText(text []byte) (err error) {
-	*s, err = enum.Parse[NodeSelection]("selection", selectionNames, string(text))
-	return err
-}
+func (s NodeSelection) String() string                   { return selectionNames.Name(s) }
+func (s NodeSelection) MarshalText() ([]byte, error)     { return selectionNames.Marshal(s) }
+func (s *NodeSelection) UnmarshalText(text []byte) error { return selectionNames.Unmarshal(s, text) }
 
 // ERGNNSettings are those of experience replay, CGLB's.
 type ERGNNSettings struct {
@@ -185,7 +179,7 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) erro
 }
 
 // trainSampled is train for a graph too large for a step.
-func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *datasets.Graph, p nn.Plan) error {
+func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p nn.Plan) error {
 	kept := func(rows []labelled) []*tensors.Tensor {
 		replay := make([]float32, len(rows))
 		for i, r := range rows {
@@ -217,15 +211,15 @@ func indicator(first, end, n int) *tensors.Tensor {
 }
 
 // union returns the task's graph, then all nodes kept, without edges.
-func (l *ergnn) union(g *datasets.Graph) (*datasets.Graph, error) {
-	all := []*datasets.Graph{g}
+func (l *ergnn) union(g *graph.Graph) (*graph.Graph, error) {
+	all := []*graph.Graph{g}
 	for _, x := range l.buffer {
 		if x.Features.Rows > 0 {
-			lone := datasets.Adjacency{Offsets: make([]int64, x.Features.Rows+1), Directed: g.Adjacency.Directed}
-			all = append(all, &datasets.Graph{Adjacency: lone, Features: x.Features})
+			lone := graph.Adjacency{Offsets: make([]int64, x.Features.Rows+1), Directed: g.Adjacency.Directed}
+			all = append(all, &graph.Graph{Adjacency: lone, Features: x.Features})
 		}
 	}
-	return datasets.DisjointUnion(all...)
+	return graph.DisjointUnion(all...)
 }
 
 // rows returns the labelled rows of the union, their weights summing to 1: L as a weighted sum of single cross-entropies.
@@ -274,7 +268,7 @@ func shareWeight(rows []labelled, sum float64) []labelled {
 }
 
 // Logits scores nodes by the network of the setting.
-func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen)
 }
 
@@ -305,7 +299,7 @@ func (l *ergnn) Load(r io.Reader) error {
 
 // experience is what is kept of a task: the features of some train nodes, and the columns of their classes.
 type experience struct {
-	Features   datasets.Features
+	Features   graph.Features
 	Columns    []int32
 	First, End int // the task's own columns
 }
@@ -341,7 +335,7 @@ func (l *ergnn) choose(t *continual.Labeled, rng *rand.Rand) experience {
 const coverageSample = 1000
 
 // pick returns the budget of nodes of class c, given the train nodes of the task's classes.
-func (l *ergnn) pick(f *datasets.Features, classes [][]int32, c int, rng *rand.Rand) []int32 {
+func (l *ergnn) pick(f *graph.Features, classes [][]int32, c int, rng *rand.Rand) []int32 {
 	if l.Selection == MeanFeature {
 		return lowestNodes(classes[c], distancesToMean(f, classes[c]), l.Budget)
 	}
@@ -385,7 +379,7 @@ func lowestNodes(nodes []int32, score []float64, n int) []int32 {
 
 // countsNear returns how many of the others lie closer to each candidate than d, by their features. O(candidates·others·F) time,
 // or their stored entries' where features are sparse.
-func countsNear(f *datasets.Features, candidates, others []int32, d float64) []float64 {
+func countsNear(f *graph.Features, candidates, others []int32, d float64) []float64 {
 	squares := make([]float64, len(others))
 	for k, o := range others {
 		squares[k] = featureSquare(f, o)
@@ -404,7 +398,7 @@ func countsNear(f *datasets.Features, candidates, others []int32, d float64) []f
 }
 
 // distancesToMean returns ‖x_i − x̄‖² − ‖x̄‖² of nodes, x̄ their mean feature.
-func distancesToMean(f *datasets.Features, nodes []int32) []float64 {
+func distancesToMean(f *graph.Features, nodes []int32) []float64 {
 	mean, row := make([]float32, f.Cols), make([]float32, f.Cols)
 	for _, node := range nodes {
 		f.CopyRow(int(node), row)
@@ -420,7 +414,7 @@ func distancesToMean(f *datasets.Features, nodes []int32) []float64 {
 }
 
 // featureDot returns the product of a node's features with a vector.
-func featureDot(f *datasets.Features, node int32, vector []float32) (sum float64) {
+func featureDot(f *graph.Features, node int32, vector []float32) (sum float64) {
 	cols, vals := f.Row(int(node))
 	if cols == nil {
 		for k, v := range vals {
@@ -435,7 +429,7 @@ func featureDot(f *datasets.Features, node int32, vector []float32) (sum float64
 }
 
 // featureSquare returns the squared norm of a node's features.
-func featureSquare(f *datasets.Features, node int32) (sum float64) {
+func featureSquare(f *graph.Features, node int32) (sum float64) {
 	_, vals := f.Row(int(node))
 	for _, v := range vals {
 		sum += float64(v) * float64(v)

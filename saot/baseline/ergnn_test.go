@@ -6,13 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 func mustERGNN(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, change func(*ERGNNSettings)) *ergnn {
@@ -26,8 +27,8 @@ func mustERGNN(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, chang
 }
 
 // onALine are features of two columns, of which the second tells a node's place; stored densely or not.
-func onALine(sparse bool, places ...float32) *datasets.Features {
-	f := &datasets.Features{Rows: len(places), Cols: 2}
+func onALine(sparse bool, places ...float32) *graph.Features {
+	f := &graph.Features{Rows: len(places), Cols: 2}
 	if sparse {
 		f.Offsets = []int64{0}
 	}
@@ -80,7 +81,7 @@ func TestERGNNSamplesLargeClasses(t *testing.T) {
 
 // The third task has 4 train nodes, 3 of one class and 1 of the other; of the three tasks 2, 3 and 3 nodes are kept: β = 8/12.
 func TestERGNNWeightsByHand(t *testing.T) {
-	three := &continual.Labeled{Graph: &datasets.Graph{Adjacency: datasets.Adjacency{Offsets: make([]int64, 6)}}, First: 4, End: 6,
+	three := &continual.Labeled{Graph: &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, 6)}}, First: 4, End: 6,
 		Train: []int32{0, 1, 2, 4}, Columns: []int32{4, 4, 4, -1, 5}}
 	l := &ergnn{seen: 6, buffer: []experience{
 		{Columns: []int32{0, 1}, First: 0, End: 2},

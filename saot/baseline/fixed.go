@@ -4,22 +4,23 @@ import (
 	"context"
 	"io"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/saot/continual"
 )
 
 // fixed is a learner that learns nothing: an embedding that the node's own graph determines.
 type fixed struct {
-	embed func(g *datasets.Graph) *continual.Embedding
+	embed func(g *graph.Graph) *continual.Embedding
 }
 
 // Learn only reports the task.
-func (fixed) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (fixed) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
 	return &continual.TaskReport{Task: task, Nodes: g.NumNodes()}, ctx.Err()
 }
 
 // Embed returns the embedding of the graph's nodes.
-func (f fixed) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (f fixed) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -34,12 +35,12 @@ func (fixed) Load(io.Reader) error { return nil }
 
 // newMajority embeds every node as nothing at all, so that a probe sees class frequencies alone.
 func newMajority() continual.Learner {
-	return fixed{func(g *datasets.Graph) *continual.Embedding { return &continual.Embedding{Rows: g.NumNodes()} }}
+	return fixed{func(g *graph.Graph) *continual.Embedding { return &continual.Embedding{Rows: g.NumNodes()} }}
 }
 
 // newFeatures embeds a node as its own features.
 func newFeatures() continual.Learner {
-	return fixed{func(g *datasets.Graph) *continual.Embedding {
+	return fixed{func(g *graph.Graph) *continual.Embedding {
 		return embeddingOf(dense(&g.Features), 0)
 	}}
 }

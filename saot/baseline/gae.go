@@ -10,14 +10,15 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -145,7 +146,7 @@ func logisticLoss(scores, weights *Node) *Node {
 //	w₊ = (N²−|A|)/|A|,   norm = N²/2(N²−|A|),   |A| = Σ_ij A_ij,
 //
 // weighs an entry of Ã with 1/2|A| and any other one with 1/2(N²−|A|). A graph without edges counts as one of one entry.
-func densePairs(a *datasets.Adjacency, rows int) *tensors.Tensor {
+func densePairs(a *graph.Adjacency, rows int) *tensors.Tensor {
 	n, entries := a.NumNodes(), float64(max(1, len(a.Neighbors)))
 	on, off := float32(1/(2*entries)), float32(-1/(2*(float64(n)*float64(n)-entries)))
 	weights := make([]float32, rows*rows)
@@ -170,7 +171,7 @@ func densePairs(a *datasets.Adjacency, rows int) *tensors.Tensor {
 // So both lists have the same shape at every step, and a node stands in them as often as k allows, not as its degree says.
 //
 // Shapes: partners [2k, rows, 1] int32, neighbours first; weights [rows, 2k], 0 where nothing was drawn.
-func drawPairs(a *datasets.Adjacency, k, rows int, rng *rand.Rand) (partners, weights *tensors.Tensor) {
+func drawPairs(a *graph.Adjacency, k, rows int, rng *rand.Rand) (partners, weights *tensors.Tensor) {
 	n, entries := a.NumNodes(), float64(len(a.Neighbors))
 	index, weight := make([]int32, 2*k*rows), make([]float32, 2*k*rows)
 	put := func(u, slot int, partner int32, w float64) {
@@ -199,7 +200,7 @@ func drawPairs(a *datasets.Adjacency, k, rows int, rng *rand.Rand) (partners, we
 // ends of edges drawn at random, which stand for all edges. The batch is filled up with any nodes.
 //
 // Shapes: nodes of so many as size, without repetition; weights [size, size].
-func batchPairs(a *datasets.Adjacency, pool []int32, size int, rng *rand.Rand) (nodes []int32, weights *tensors.Tensor) {
+func batchPairs(a *graph.Adjacency, pool []int32, size int, rng *rand.Rand) (nodes []int32, weights *tensors.Tensor) {
 	weight, at := make([]float32, size*size), make(map[int32]int, size)
 	position := func(v int32) int {
 		if _, ok := at[v]; !ok {
@@ -237,7 +238,7 @@ func batchPairs(a *datasets.Adjacency, pool []int32, size int, rng *rand.Rand) (
 }
 
 // drawEdge draws one of the adjacency's entries.
-func drawEdge(a *datasets.Adjacency, rng *rand.Rand) (u, v int32) {
+func drawEdge(a *graph.Adjacency, rng *rand.Rand) (u, v int32) {
 	k := rng.Int64N(int64(len(a.Neighbors)))
 	row := sort.Search(a.NumNodes(), func(i int) bool { return a.Offsets[i+1] > k })
 	return int32(row), a.Neighbors[k]
@@ -263,7 +264,7 @@ func missing(list []int32, r int) int32 {
 }
 
 // Learn trains the encoder on.
-func (l *gae) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *gae) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if err := l.train(ctx, g, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
 		return nil, fmt.Errorf("baseline: gae: task %d: %w", task+1, err)
@@ -272,7 +273,7 @@ func (l *gae) Learn(ctx context.Context, task int, g *datasets.Graph, observe fu
 }
 
 // train carries a plan out, on all pairs of nodes or on drawn ones.
-func (l *gae) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+func (l *gae) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
 	a := g.Adjacency.Undirected()
 	if l.samples(g) {
 		return l.trainSampled(ctx, g, &a, p)
@@ -298,7 +299,7 @@ func (l *gae) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
 }
 
 // trainSampled carries a plan out on a graph too large for a step.
-func (l *gae) trainSampled(ctx context.Context, g *datasets.Graph, a *datasets.Adjacency, p nn.Plan) error {
+func (l *gae) trainSampled(ctx context.Context, g *graph.Graph, a *graph.Adjacency, p nn.Plan) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
 	if err != nil {
 		return err
@@ -314,7 +315,7 @@ func (l *gae) trainSampled(ctx context.Context, g *datasets.Graph, a *datasets.A
 }
 
 // Embed returns Z.
-func (l *gae) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *gae) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
 	if err != nil {
 		return nil, fmt.Errorf("baseline: gae: %w", err)
@@ -323,7 +324,7 @@ func (l *gae) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embeddin
 }
 
 // embedding returns the output of a network for all nodes of a graph, layer by layer if the graph is a large one.
-func embedding(ctx context.Context, layers *nn.Layers, graphs *nn.Graphs, g *datasets.Graph,
+func embedding(ctx context.Context, layers *nn.Layers, graphs *nn.Graphs, g *graph.Graph,
 	large bool) (*continual.Embedding, error) {
 	data, cols, err := layers.Rows(ctx, graphs, g, !large)
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: data}, err

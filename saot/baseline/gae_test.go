@@ -6,22 +6,23 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // pairedGraph has random edges among all nodes but the last, and random features.
-func pairedGraph(t *testing.T, n, features int) *datasets.Graph {
+func pairedGraph(t *testing.T, n, features int) *graph.Graph {
 	rng := seed.Stream(5, "graph", n, features)
 	var src, dst []int32
 	for range 2 * n {
@@ -34,14 +35,14 @@ func pairedGraph(t *testing.T, n, features int) *datasets.Graph {
 	return graphOf(t, n, src, dst, x)
 }
 
-func graphOf(t *testing.T, n int, src, dst []int32, x []float32) *datasets.Graph {
-	a, err := datasets.NewAdjacency(n, src, dst)
+func graphOf(t *testing.T, n int, src, dst []int32, x []float32) *graph.Graph {
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
-	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: len(x) / n, Dense: x}}
+	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: len(x) / n, Dense: x}}
 }
 
 // cliques are groups of nodes joined within each and by nothing else; the features tell the nodes apart.
-func cliques(t *testing.T, groups, width int) *datasets.Graph {
+func cliques(t *testing.T, groups, width int) *graph.Graph {
 	var src, dst []int32
 	n := groups * width
 	x := make([]float32, n*n)
@@ -55,7 +56,7 @@ func cliques(t *testing.T, groups, width int) *datasets.Graph {
 }
 
 // built makes a learner for a graph, with room for so many nodes more.
-func built[L any](t *testing.T, e *engine.Engine, s Settings, fresh func(Build) (continual.Learner, error), g *datasets.Graph, room int) L {
+func built[L any](t *testing.T, e *engine.Engine, s Settings, fresh func(Build) (continual.Learner, error), g *graph.Graph, room int) L {
 	size := encoder.SizeOf(g)
 	size.Nodes += room
 	size.Chunks[0] += room
@@ -65,7 +66,7 @@ func built[L any](t *testing.T, e *engine.Engine, s Settings, fresh func(Build) 
 }
 
 // denseGraph returns Â and X.
-func denseGraph(g *datasets.Graph) (hat, x *mat.Dense) {
+func denseGraph(g *graph.Graph) (hat, x *mat.Dense) {
 	n := g.NumNodes()
 	hat, x = mat.NewDense(n, n, nil), mat.NewDense(n, g.Features.Cols, nil)
 	for i, v := range g.Features.Dense {
@@ -127,7 +128,7 @@ func requireGradients(t *testing.T, net *nn.Net, loss func([]*Node) []*Node, inp
 }
 
 // gaeScores returns ZZᵀ in float64.
-func gaeScores(g *datasets.Graph, s *GAESettings, p map[string][]float64) *mat.Dense {
+func gaeScores(g *graph.Graph, s *GAESettings, p map[string][]float64) *mat.Dense {
 	hat, x := denseGraph(g)
 	var h, z, scores mat.Dense
 	h.Product(hat, x, mat.NewDense(g.Features.Cols, s.Hidden, p["weight1"]))
@@ -137,7 +138,7 @@ func gaeScores(g *datasets.Graph, s *GAESettings, p map[string][]float64) *mat.D
 	return &scores
 }
 
-func isEdge(g *datasets.Graph, i, j int) bool {
+func isEdge(g *graph.Graph, i, j int) bool {
 	return slices.Contains(g.Adjacency.Neighborhood(i), int32(j))
 }
 
@@ -260,7 +261,7 @@ func TestLogisticLossAtTheEnds(t *testing.T) {
 
 func TestGAEOnGraphsWithoutPairs(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for name, g := range map[string]*datasets.Graph{
+		for name, g := range map[string]*graph.Graph{
 			"no edges":  graphOf(t, 3, nil, nil, []float32{1, 2, 3}),
 			"all edges": cliques(t, 1, 3),
 			"one node":  graphOf(t, 1, nil, nil, []float32{1}),
@@ -302,7 +303,7 @@ func TestGAEReconstructsTheGraph(t *testing.T) {
 }
 
 // requirePaddingFree trains with room to spare and without, and compares the embeddings.
-func requirePaddingFree(t *testing.T, g *datasets.Graph, fresh func(room int) continual.Learner) {
+func requirePaddingFree(t *testing.T, g *graph.Graph, fresh func(room int) continual.Learner) {
 	var all [2]*continual.Embedding
 	for i, room := range []int{0, 40} {
 		l := fresh(room)

@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -120,7 +121,7 @@ func (l *gbt) view() view.Config {
 }
 
 // Learn trains the encoder on.
-func (l *gbt) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	train := l.train
 	if l.samples(g) {
@@ -133,7 +134,7 @@ func (l *gbt) Learn(ctx context.Context, task int, g *datasets.Graph, observe fu
 }
 
 // train carries a plan out on a whole graph.
-func (l *gbt) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+func (l *gbt) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
 	b, err := l.encoder.Batch(g)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (l *gbt) train(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
 }
 
 // trainSampled carries a plan out on a graph too large for a step.
-func (l *gbt) trainSampled(ctx context.Context, g *datasets.Graph, p nn.Plan) error {
+func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p nn.Plan) error {
 	views, deal := newViewSampler(l.encoder.Config, l.view(), g), l.deal(g.NumNodes(), l.seed, p.Task)
 	p.Rate = nn.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
 	return l.sampled.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
@@ -170,7 +171,7 @@ func (l *gbt) trainSampled(ctx context.Context, g *datasets.Graph, p nn.Plan) er
 }
 
 // Embed returns the encoder's embeddings.
-func (l *gbt) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *gbt) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	rows, cols, data, err := l.encoder.Embed(ctx, g)
 	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
 }

@@ -7,14 +7,15 @@ import (
 	"io"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // JointSettings are those of joint training, CGLB's.
@@ -105,11 +106,11 @@ func unions(sizes []encoder.Size) (all []encoder.Size) {
 // Learn keeps the task and trains both networks anew on all tasks.
 func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.tasks = append(l.tasks, t)
-	graphs := make([]*datasets.Graph, len(l.tasks))
+	graphs := make([]*graph.Graph, len(l.tasks))
 	for i := range l.tasks {
 		graphs[i] = l.tasks[i].Graph
 	}
-	all, err := datasets.DisjointUnion(graphs...)
+	all, err := graph.DisjointUnion(graphs...)
 	if err != nil {
 		return nil, fmt.Errorf("baseline: joint: task %d: %w", task+1, err)
 	}
@@ -123,7 +124,7 @@ func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled, obser
 }
 
 // train fits the network of a setting.
-func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
 	c := l.networks[s]
 	if err := c.redraw(seed.Stream(l.seed, "weights", s, task)); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *d
 func (l *joint) seen() int { return l.tasks[len(l.tasks)-1].End }
 
 // Logits scores nodes by the network of the setting.
-func (l *joint) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *joint) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen())
 }
 

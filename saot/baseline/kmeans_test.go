@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // kmeansObjective is the sum of squares that kmeans makes small, with the best centres for an assignment.

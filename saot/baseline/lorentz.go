@@ -4,9 +4,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/encoder"
 )
 
@@ -141,7 +142,7 @@ const trianglesPerReference = 64
 //
 // in hops: 0 on a line, −1 where a tree branches, 1/8 in a clique. It returns the mean over triangles drawn at random, of
 // nodes in one component, and 0 for a graph without any. Directions of edges don't count. O(triangles/64 · (nodes + edges)).
-func observedCurvature(a *datasets.Adjacency, triangles int, rng *rand.Rand) float64 {
+func observedCurvature(a *graph.Adjacency, triangles int, rng *rand.Rand) float64 {
 	undirected := a.Undirected()
 	if undirected.NumNodes() == 0 {
 		return 0
@@ -170,7 +171,7 @@ func deviation(am, ab, ac, bc int32) float64 {
 }
 
 // apart is the distance of two nodes that have a neighbour in common.
-func apart(a *datasets.Adjacency, b, c int32) int32 {
+func apart(a *graph.Adjacency, b, c int32) int32 {
 	if _, adjacent := slices.BinarySearch(a.Neighborhood(int(b)), c); adjacent {
 		return 1
 	}
@@ -190,7 +191,7 @@ func twoOf(neighbors []int32, rng *rand.Rand) (b, c int32, ok bool) {
 }
 
 // hopsFrom returns the distance of each node from one of them, breadth first, and the nodes within reach.
-func hopsFrom(a *datasets.Adjacency, from int32) (hops, reached []int32) {
+func hopsFrom(a *graph.Adjacency, from int32) (hops, reached []int32) {
 	hops, reached = slices.Repeat([]int32{-1}, a.NumNodes()), []int32{from}
 	hops[from] = 0
 	for next := 0; next < len(reached); next++ {

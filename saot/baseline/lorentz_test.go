@@ -6,17 +6,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // plainLorentz holds the textbook formulas in float64, for points with their time coordinate first; its value is k = −κ.
@@ -250,9 +251,9 @@ func TestLorentzDistanceGradient(t *testing.T) {
 // The centroid with attention over a small graph, against the textbook's, and its gradient in points, scores and k.
 func TestLorentzCentroid(t *testing.T) {
 	const n, d = 6, 2
-	a, err := datasets.NewAdjacency(n, []int32{0, 0, 0, 1, 2}, []int32{1, 2, 3, 2, 4}) // node 5 has no neighbour
+	a, err := graph.NewAdjacency(n, []int32{0, 0, 0, 1, 2}, []int32{1, 2, 3, 2, 4}) // node 5 has no neighbour
 	require.NoError(t, err)
-	size := encoder.NewBuckets([]encoder.Size{encoder.SizeOf(&datasets.Graph{Adjacency: a})}).Fit(encoder.SizeOf(&datasets.Graph{Adjacency: a}))
+	size := encoder.NewBuckets([]encoder.Size{encoder.SizeOf(&graph.Graph{Adjacency: a})}).Fit(encoder.SizeOf(&graph.Graph{Adjacency: a}))
 	pad := func(x *mat.Dense) *mat.Dense {
 		_, cols := x.Dims()
 		padded := mat.NewDense(size.Nodes, cols, nil)
@@ -333,12 +334,12 @@ func TestInfoNCE(t *testing.T) {
 	})
 }
 
-func edges(t *testing.T, n int, pairs ...[2]int) *datasets.Adjacency {
+func edges(t *testing.T, n int, pairs ...[2]int) *graph.Adjacency {
 	var src, dst []int32
 	for _, p := range pairs {
 		src, dst = append(src, int32(p[0])), append(dst, int32(p[1]))
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	return &a
 }
@@ -367,7 +368,7 @@ func TestObservedCurvature(t *testing.T) {
 			grid = append(grid, [2]int{i - side, i})
 		}
 	}
-	observed := func(a *datasets.Adjacency) float64 { return observedCurvature(a, 1<<14, seed.Stream(6, "triangles")) }
+	observed := func(a *graph.Adjacency) float64 { return observedCurvature(a, 1<<14, seed.Stream(6, "triangles")) }
 	require.Zero(t, observed(edges(t, n, path...)), "a line is flat")
 	require.InDelta(t, -1, observed(edges(t, n, star...)), 1e-12, "the centre of a star branches")
 	require.InDelta(t, 1./8, observed(edges(t, n, clique...)), 1e-12)

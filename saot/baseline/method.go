@@ -3,11 +3,11 @@ package baseline
 import (
 	"fmt"
 
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/enum"
 )
 
 // Method is a method by name: SAOT, one of its ablations, or a control.
@@ -46,10 +46,12 @@ const (
 	PUMA  // pseudo-label guided memory bank (Liu, Qiu and Huang 2024)
 )
 
-var methodNames = []string{"saot", "saot-no-distill", "saot-cosine", "saot-mse", "saot-barlow", "saot-l", "majority", "features",
+var methodNames = enum.Of[Method]("method",
+	"saot", "saot-no-distill", "saot-cosine", "saot-mse", "saot-barlow", "saot-l", "majority", "features",
 	"propagated", "propagated-random", "propagated-pca", "random", "random-calibrated",
 	"gae", "dgi", "gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace",
-	"joint", "twp", "er-gnn", "cat", "taco", "puma"}
+	"joint", "twp", "er-gnn", "cat", "taco", "puma",
+)
 
 var descriptions = []string{"self-supervised continual graph learning by optimal transport, as its settings say",
 	"saot without a teacher (Table 4, w/o Cross-task Distill.)",
@@ -95,21 +97,13 @@ func Methods() []Method {
 }
 
 // String returns the name used in flags and files.
-func (m Method) String() string { return enum.Name("Method", methodNames, m) }
+func (m Method) String() string { return methodNames.Name(m) }
 
 // ParseMethod is the inverse of String; its error lists the methods.
-func ParseMethod(name string) (Method, error) {
-	return enum.Parse[Method]("method", methodNames, name)
-}
+func ParseMethod(name string) (Method, error) { return methodNames.Parse(name) }
 
-// MarshalText writes the name.
-func (m Method) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
-
-// UnmarshalText reads the name.
-func (m *Method) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseMethod(string(text))
-	return err
-}
+func (m Method) MarshalText() ([]byte, error)     { return methodNames.Marshal(m) }
+func (m *Method) UnmarshalText(text []byte) error { return methodNames.Unmarshal(m, text) }
 
 // Trains reports whether the method takes gradient steps.
 func (m Method) Trains() bool { return m <= SAOTLinear || m.Compared() }

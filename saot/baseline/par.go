@@ -3,7 +3,8 @@ package baseline
 import (
 	"math/rand/v2"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -30,7 +31,7 @@ func (s *ParSettings) Validate() error {
 func newPar(b Build) (continual.Learner, error) {
 	s := *b.Settings.(*ParSettings)
 	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,
-		sort: func(g *datasets.Graph, rng *rand.Rand) ([]int, map[string]float64) {
+		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
 			part := partition(&g.Adjacency, s.Parts, rng)
 			cut := 0.0
 			for i := range part {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // partition divides the nodes of a graph into so many parts of nearly equal size with few edges between them, and returns each
@@ -17,7 +17,7 @@ import (
 // The scheme is the multilevel one of METIS (Karypis and Kumar 1998), by recursive bisection: contract matched edges until
 // the graph is small, grow one side there from a few starts, and refine while undoing the contractions (Fiduccia and
 // Mattheyses 1982). Nodes without edges take no part in it: each goes to the smallest part.
-func partition(a *datasets.Adjacency, parts int, rng *rand.Rand) []int {
+func partition(a *graph.Adjacency, parts int, rng *rand.Rand) []int {
 	if a.Directed {
 		u := a.Undirected()
 		a = &u
@@ -55,7 +55,7 @@ func newShare(nodes, parts int) share {
 }
 
 // split divides the given nodes among the parts from first on.
-func split(a *datasets.Adjacency, nodes []int32, part []int, first int, s share, rng *rand.Rand) {
+func split(a *graph.Adjacency, nodes []int32, part []int, first int, s share, rng *rand.Rand) {
 	if s.parts == 1 {
 		for _, i := range nodes {
 			part[i] = first
@@ -134,7 +134,7 @@ type weighted struct {
 	size       []int // of the nodes: how many have been contracted to each
 }
 
-func unweighted(a *datasets.Adjacency) *weighted {
+func unweighted(a *graph.Adjacency) *weighted {
 	n := a.NumNodes()
 	g := &weighted{offsets: make([]int, n+1), neighbours: a.Neighbors, weight: slices.Repeat([]int{1}, len(a.Neighbors))}
 	g.size = slices.Repeat([]int{1}, n)

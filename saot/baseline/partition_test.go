@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // drawnGraph joins each pair of nodes with its own probability.
-func drawnGraph(t *testing.T, n int, name uint64, probability func(i, j int) float64) *datasets.Adjacency {
+func drawnGraph(t *testing.T, n int, name uint64, probability func(i, j int) float64) *graph.Adjacency {
 	rng := seed.Stream(name, "drawn graph")
 	var src, dst []int32
 	for i := range n {
@@ -27,13 +28,13 @@ func drawnGraph(t *testing.T, n int, name uint64, probability func(i, j int) flo
 			}
 		}
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	return &a
 }
 
 // gridGraph is a rectangle of nodes joined to their neighbours along both axes.
-func gridGraph(t *testing.T, rows, cols int) *datasets.Adjacency {
+func gridGraph(t *testing.T, rows, cols int) *graph.Adjacency {
 	return drawnGraph(t, rows*cols, 1, func(i, j int) float64 { // j < i
 		if j == i-cols || j == i-1 && i%cols > 0 {
 			return 1
@@ -43,7 +44,7 @@ func gridGraph(t *testing.T, rows, cols int) *datasets.Adjacency {
 }
 
 // cutOf counts the edges between parts.
-func cutOf(a *datasets.Adjacency, part []int) (cut int) {
+func cutOf(a *graph.Adjacency, part []int) (cut int) {
 	for i := range part {
 		for _, j := range a.Neighborhood(i) {
 			if part[i] != part[j] {
@@ -68,7 +69,7 @@ func requireBalance(t *testing.T, part []int, parts int) {
 }
 
 // bestCut tries every partition with parts of the sizes that partition allows.
-func bestCut(a *datasets.Adjacency, parts int) int {
+func bestCut(a *graph.Adjacency, parts int) int {
 	n := a.NumNodes()
 	s, part, sizes, best := newShare(n, parts), make([]int, n), make([]int, parts), math.MaxInt
 	var place func(i int)
@@ -157,7 +158,7 @@ func TestPartitionOfOddGraphs(t *testing.T) {
 	empty := drawnGraph(t, 50, 1, func(int, int) float64 { return 0 })
 	half := drawnGraph(t, 44, 1, func(i, j int) float64 { return float64(i % 2 * (j % 2)) }) // every second node is isolated
 	pairs := drawnGraph(t, 400, 1, func(i, j int) float64 { return map[bool]float64{true: 1}[i == j^1] })
-	for _, a := range []*datasets.Adjacency{star, empty, half, pairs, {Offsets: []int64{0, 0}}, {}} {
+	for _, a := range []*graph.Adjacency{star, empty, half, pairs, {Offsets: []int64{0, 0}}, {}} {
 		for _, parts := range []int{1, 2, 7, 14, 60} {
 			part := partition(a, parts, seed.Stream(1))
 			require.Len(t, part, a.NumNodes())
@@ -165,7 +166,7 @@ func TestPartitionOfOddGraphs(t *testing.T) {
 		}
 	}
 	require.Zero(t, cutOf(pairs, partition(pairs, 4, seed.Stream(1))))
-	directed := datasets.Adjacency{Offsets: []int64{0, 1, 1, 2, 2}, Neighbors: []int32{1, 3}, Directed: true}
+	directed := graph.Adjacency{Offsets: []int64{0, 1, 1, 2, 2}, Neighbors: []int32{1, 3}, Directed: true}
 	part := partition(&directed, 2, seed.Stream(1))
 	require.Equal(t, part[0], part[1])
 	require.Equal(t, part[2], part[3])
@@ -173,7 +174,7 @@ func TestPartitionOfOddGraphs(t *testing.T) {
 }
 
 // gpmetis is the reference's partitioner (METIS 5), with the balance of 3 % that it is used with.
-func gpmetis(t *testing.T, a *datasets.Adjacency, parts int) []int {
+func gpmetis(t *testing.T, a *graph.Adjacency, parts int) []int {
 	program, err := exec.LookPath("gpmetis")
 	if err != nil {
 		t.Skip("gpmetis is not installed: the comparison with METIS is left out")
@@ -207,7 +208,7 @@ func TestPartitionAgainstMETIS(t *testing.T) {
 	for i := range place {
 		place[i] = [2]float64{geometric.Float64(), geometric.Float64()}
 	}
-	for name, a := range map[string]*datasets.Adjacency{
+	for name, a := range map[string]*graph.Adjacency{
 		"grid":   gridGraph(t, 30, 40),
 		"random": drawnGraph(t, 600, 2, func(int, int) float64 { return 0.008 }),
 		"geometric": drawnGraph(t, len(place), 1, func(i, j int) float64 {

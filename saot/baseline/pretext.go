@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // PretextSettings are those that the three pretext methods of SS-GCNs share. "Reference" is their public code.
@@ -82,7 +83,7 @@ type puzzle interface {
 	width() int
 	// solve makes what is to be predicted of a graph, and figures for the report. The solution lays out what the loss and propagate
 	// read for some nodes, as rows with padding after them, in a fixed number of tensors.
-	solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand) (solution, map[string]float64, error)
+	solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error)
 	// inputs is the number of these tensors.
 	inputs() int
 	// loops reports whether a node itself has a share in its row of Ã·h; Ã is Â if it has.
@@ -150,7 +151,7 @@ func (l *pretext) predict(in []*Node) *Node {
 }
 
 // Learn sets the head anew and trains on.
-func (l *pretext) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *pretext) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if err := l.train(ctx, g, report, observe); err != nil {
 		return nil, fmt.Errorf("baseline: %s: task %d: %w", l.name, task+1, err)
@@ -158,7 +159,7 @@ func (l *pretext) Learn(ctx context.Context, task int, g *datasets.Graph, observ
 	return report, nil
 }
 
-func (l *pretext) train(ctx context.Context, g *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *pretext) train(ctx context.Context, g *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
 	if err := l.newHead(report.Task); err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (l *pretext) train(ctx context.Context, g *datasets.Graph, report *continua
 }
 
 // trainSampled carries a plan out on a graph too large for a step.
-func (l *pretext) trainSampled(ctx context.Context, g *datasets.Graph, find solution, p nn.Plan) error {
+func (l *pretext) trainSampled(ctx context.Context, g *graph.Graph, find solution, p nn.Plan) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
 	if err != nil {
 		return err
@@ -236,7 +237,7 @@ func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.
 }
 
 // Embed returns the hidden layer, without dropout.
-func (l *pretext) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *pretext) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
 	if err != nil {
 		return nil, fmt.Errorf("baseline: %s: %w", l.name, err)
@@ -255,7 +256,7 @@ func (l *pretext) Load(r io.Reader) error { return l.net.Load(gob.NewDecoder(r))
 //	L_ss = (1/N) Σ_i CE(softmax(prediction_i), group_i).
 type sorting struct {
 	groups int
-	sort   func(g *datasets.Graph, rng *rand.Rand) (group []int, figures map[string]float64)
+	sort   func(g *graph.Graph, rng *rand.Rand) (group []int, figures map[string]float64)
 }
 
 func (s sorting) width() int  { return s.groups }
@@ -263,7 +264,7 @@ func (s sorting) inputs() int { return 3 }
 
 func (s sorting) loops() bool { return true }
 
-func (s sorting) solve(ctx context.Context, g *datasets.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
+func (s sorting) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}

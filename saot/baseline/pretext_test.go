@@ -7,24 +7,25 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // pretextMethods are the three.
 var pretextMethods = []Method{GCNClu, GCNPar, GCNComp}
 
 // pretextGraph has three dense parts, whose features differ, and a node without edges.
-func pretextGraph(t *testing.T, n int, name uint64) *datasets.Graph {
+func pretextGraph(t *testing.T, n int, name uint64) *graph.Graph {
 	a := drawnGraph(t, n, name, func(i, j int) float64 { // j < i
 		switch {
 		case i == n-1:
@@ -35,7 +36,7 @@ func pretextGraph(t *testing.T, n int, name uint64) *datasets.Graph {
 		return 0.05
 	})
 	x := gaussian(n, 6, seed.Stream(name, "features"))
-	g := &datasets.Graph{Adjacency: *a, Features: datasets.Features{Rows: n, Cols: 6}}
+	g := &graph.Graph{Adjacency: *a, Features: graph.Features{Rows: n, Cols: 6}}
 	for i := range n {
 		x.RawRowView(i)[i%3] += 3
 		for _, v := range x.RawRowView(i) {
@@ -46,7 +47,7 @@ func pretextGraph(t *testing.T, n int, name uint64) *datasets.Graph {
 }
 
 // pretextLearner makes a small learner for a graph.
-func pretextLearner(t *testing.T, e *engine.Engine, m Method, g *datasets.Graph, change map[string]string) *pretext {
+func pretextLearner(t *testing.T, e *engine.Engine, m Method, g *graph.Graph, change map[string]string) *pretext {
 	s := m.Defaults("synthetic", FastPreset)
 	for _, pair := range [][2]string{{"hidden", "5"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"}} {
 		_ = Set(s, pair[0], pair[1]) // not every method has each
@@ -61,7 +62,7 @@ func pretextLearner(t *testing.T, e *engine.Engine, m Method, g *datasets.Graph,
 }
 
 // evaluate runs a graph function over what a training step is given, and returns its first output.
-func (l *pretext) evaluate(t *testing.T, g *datasets.Graph, f func(in []*Node) *Node) ([]float32, []*tensors.Tensor) {
+func (l *pretext) evaluate(t *testing.T, g *graph.Graph, f func(in []*Node) *Node) ([]float32, []*tensors.Tensor) {
 	in, err := l.graphs.Upload(g, nil)
 	require.NoError(t, err)
 	defer in.Release()
@@ -89,7 +90,7 @@ func matrixOf(data []float32, rows, cols int) *mat.Dense {
 }
 
 // operatorOf is Â = D^{−1/2}(A+I)D^{−1/2}, or the same of A alone, in float64.
-func operatorOf(a *datasets.Adjacency, selfLoops bool) *mat.Dense {
+func operatorOf(a *graph.Adjacency, selfLoops bool) *mat.Dense {
 	n := a.NumNodes()
 	m, loop := matrix(n, n), 0.0
 	if selfLoops {

@@ -8,13 +8,14 @@ import (
 	"io"
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/replay"
 )
 
@@ -45,7 +46,7 @@ func newPrincipal(features int, c saot.Config, seedValue uint64) continual.Learn
 
 // Learn fits the components and keeps a subgraph of the task. Diagnostics of the report: "components", how many there are,
 // and "variance", what the fitted rows have along them in total.
-func (p *principal) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
 	if g.Features.Cols != p.features {
 		return nil, fmt.Errorf("baseline: task %d has %d feature columns, the learner was made for %d", task+1, g.Features.Cols, p.features)
 	}
@@ -63,7 +64,7 @@ func (p *principal) Learn(ctx context.Context, task int, g *datasets.Graph, _ fu
 }
 
 // Embed returns (Â²X − 1·meanᵀ)·Basis.
-func (p *principal) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -99,11 +100,11 @@ func (p *principal) Load(r io.Reader) error {
 
 // centred is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries.
 type centred struct {
-	graph *datasets.Graph
+	graph *graph.Graph
 	mean  []float64 // [F], of the columns of Â²X
 }
 
-func newCentred(g *datasets.Graph) centred {
+func newCentred(g *graph.Graph) centred {
 	n := g.NumNodes()
 	ones := matrix(n, 1)
 	for i := range n {

@@ -4,14 +4,15 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/linalg"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/linalg"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 const hops = 2 // of propagation, as many as the encoder has layers
@@ -19,7 +20,7 @@ const hops = 2 // of propagation, as many as the encoder has layers
 // newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019). D holds
 // the row sums of A+I: on a directed graph 1 + the edges that point at a node, as in PyTorch Geometric's gcn_norm.
 func newPropagated() continual.Learner {
-	return fixed{func(g *datasets.Graph) *continual.Embedding {
+	return fixed{func(g *graph.Graph) *continual.Embedding {
 		return embeddingOf(propagate(&g.Adjacency, dense(&g.Features)), 0)
 	}}
 }
@@ -28,24 +29,24 @@ func newPropagated() continual.Learner {
 // there are fewer features than width, P is square and the embedding is padded with zeros.
 func newProjected(features, width int, seedValue uint64) continual.Learner {
 	basis := orthonormal(gaussian(features, min(features, width), seed.Stream(seedValue, "projection")))
-	return fixed{func(g *datasets.Graph) *continual.Embedding {
+	return fixed{func(g *graph.Graph) *continual.Embedding {
 		return embeddingOf(propagate(&g.Adjacency, times(&g.Features, basis)), width)
 	}}
 }
 
 // propagate returns Â²H. Shapes: h [N, d], which it may overwrite; returns [N, d]. O(E·d) time.
-func propagate(a *datasets.Adjacency, h *mat.Dense) *mat.Dense {
+func propagate(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
 	return propagateAlong(a, degreeScale(a), h)
 }
 
 // propagateBack returns (Â²)ᵀH, which is Â²H but on directed graphs. Shapes and time: those of propagate.
-func propagateBack(a *datasets.Adjacency, h *mat.Dense) *mat.Dense {
+func propagateBack(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
 	back := a.Transposed()
 	return propagateAlong(&back, degreeScale(a), h) // the degrees stay those of Â
 }
 
 // degreeScale returns the diagonal of D^{−1/2}.
-func degreeScale(a *datasets.Adjacency) []float64 {
+func degreeScale(a *graph.Adjacency) []float64 {
 	scale := make([]float64, a.NumNodes())
 	for i := range scale {
 		scale[i] = 1 / math.Sqrt(float64(len(a.Neighborhood(i))+1))
@@ -54,7 +55,7 @@ func degreeScale(a *datasets.Adjacency) []float64 {
 }
 
 // propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns [N, d].
-func propagateAlong(a *datasets.Adjacency, scale []float64, h *mat.Dense) *mat.Dense {
+func propagateAlong(a *graph.Adjacency, scale []float64, h *mat.Dense) *mat.Dense {
 	next := matrix(h.RawMatrix().Rows, h.RawMatrix().Cols)
 	for range hops {
 		for i := range scale {
@@ -70,7 +71,7 @@ func propagateAlong(a *datasets.Adjacency, scale []float64, h *mat.Dense) *mat.D
 }
 
 // dense returns X [N, F].
-func dense(f *datasets.Features) *mat.Dense {
+func dense(f *graph.Features) *mat.Dense {
 	x := matrix(f.Rows, f.Cols)
 	for i := range f.Rows {
 		each(f, i, func(c int, v float64) { x.RawRowView(i)[c] = v })
@@ -79,7 +80,7 @@ func dense(f *datasets.Features) *mat.Dense {
 }
 
 // times returns X·B. Shapes: b [F, d]; returns [N, d]. O(nnz(X)·d) time.
-func times(f *datasets.Features, b *mat.Dense) *mat.Dense {
+func times(f *graph.Features, b *mat.Dense) *mat.Dense {
 	out := matrix(f.Rows, b.RawMatrix().Cols)
 	for i := range f.Rows {
 		row := out.RawRowView(i)
@@ -89,7 +90,7 @@ func times(f *datasets.Features, b *mat.Dense) *mat.Dense {
 }
 
 // transposedTimes returns Xᵀ·B. Shapes: b [N, d]; returns [F, d]. O(nnz(X)·d) time.
-func transposedTimes(f *datasets.Features, b *mat.Dense) *mat.Dense {
+func transposedTimes(f *graph.Features, b *mat.Dense) *mat.Dense {
 	out := matrix(f.Cols, b.RawMatrix().Cols)
 	for i := range f.Rows {
 		row := b.RawRowView(i)
@@ -99,7 +100,7 @@ func transposedTimes(f *datasets.Features, b *mat.Dense) *mat.Dense {
 }
 
 // each visits the entries of row i that are not 0.
-func each(f *datasets.Features, i int, visit func(column int, value float64)) {
+func each(f *graph.Features, i int, visit func(column int, value float64)) {
 	columns, values := f.Row(i)
 	for k, v := range values {
 		switch {

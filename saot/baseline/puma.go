@@ -9,12 +9,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // PUMASettings are those of PUMA, its reference's.
@@ -165,7 +166,7 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 }
 
 // Logits scores nodes with all edges of their graph.
-func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }
 

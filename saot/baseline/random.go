@@ -7,12 +7,13 @@ import (
 	"io"
 	"math"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/replay"
 )
 
@@ -38,7 +39,7 @@ func newRandom(e *engine.Engine, c saot.Config, calibrate bool, features int, ta
 }
 
 // Learn calibrates, if it is to, and keeps a subgraph of the task.
-func (r *random) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if r.calibrate {
 		batched, err := r.buffer.Union(g)
@@ -55,7 +56,7 @@ func (r *random) Learn(ctx context.Context, task int, g *datasets.Graph, _ func(
 }
 
 // Embed returns the encoder's embeddings.
-func (r *random) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (r *random) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	rows, cols, data, err := r.encoder.Embed(ctx, g)
 	if err != nil {
 		return nil, err

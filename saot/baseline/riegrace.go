@@ -10,16 +10,17 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/enum"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // Coordinates are those in which a hyperbolic method hands its embeddings out.
@@ -31,19 +32,12 @@ const (
 	TangentCoordinates                    // the vectors of the log map at the origin, d numbers
 )
 
-var coordinates = []string{"lorentz", "tangent"}
+var coordinates = enum.Of[Coordinates]("coordinates", "lorentz", "tangent")
 
 // String returns "lorentz" or "tangent".
-func (c Coordinates) String() string { return enum.Name("Coordinates", coordinates, c) }
-
-// MarshalText writes the name.
-func (c Coordinates) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// UnmarshalText reads the name.
-func (c *Coordinates) UnmarshalText(text []byte) (err error) {
-	*c, err = enum.Parse[Coordinates]("coordinates", coordinates, string(text))
-	return err
-}
+func (c Coordinates) String() string                   { return coordinates.Name(c) }
+func (c Coordinates) MarshalText() ([]byte, error)     { return coordinates.Marshal(c) }
+func (c *Coordinates) UnmarshalText(text []byte) error { return coordinates.Unmarshal(c, text) }
 
 // RieGraceSettings are those of RieGrace. Its code is not public: constants without a source are ours.
 type RieGraceSettings struct {
@@ -273,7 +267,7 @@ func infoNCE(squared, share *Node, temperature float64) *Node {
 
 // Learn starts κ from the graph and trains on, taught by the network as the last task left it. The report's diagnostics are
 // observed_curvature and, after training, curvature.
-func (l *rieGrace) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *rieGrace) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report, err := l.learn(ctx, task, g, observe)
 	if err != nil {
 		return nil, fmt.Errorf("baseline: riegrace: task %d: %w", task+1, err)
@@ -281,7 +275,7 @@ func (l *rieGrace) Learn(ctx context.Context, task int, g *datasets.Graph, obser
 	return report, nil
 }
 
-func (l *rieGrace) learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *rieGrace) learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	inputs, release, err := l.inputs(ctx, task, g)
 	if err != nil {
 		return nil, err
@@ -304,7 +298,7 @@ func (l *rieGrace) learn(ctx context.Context, task int, g *datasets.Graph, obser
 }
 
 // upload returns what encode takes for a graph.
-func (l *rieGrace) upload(g *datasets.Graph) ([]*tensors.Tensor, error) {
+func (l *rieGrace) upload(g *graph.Graph) ([]*tensors.Tensor, error) {
 	if g.Features.Cols != l.features {
 		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, l.features)
 	}
@@ -322,7 +316,7 @@ func (l *rieGrace) upload(g *datasets.Graph) ([]*tensors.Tensor, error) {
 }
 
 // inputs returns what makes the inputs of a step, and what releases those that all steps share.
-func (l *rieGrace) inputs(ctx context.Context, task int, g *datasets.Graph) (
+func (l *rieGrace) inputs(ctx context.Context, task int, g *graph.Graph) (
 	draw func(rng *rand.Rand) (in, drawn []*tensors.Tensor, err error), release func(), err error) {
 	n := g.NumNodes()
 	if beyond(g, l.WholeGraph) {
@@ -435,7 +429,7 @@ func (l *rieGrace) pointsOf(in []*tensors.Tensor, n int, c Coordinates) (data []
 }
 
 // pointsOfLarge returns the high level of a graph, layer by layer with all neighbours.
-func (l *rieGrace) pointsOfLarge(ctx context.Context, g *datasets.Graph, c Coordinates) ([]float32, error) {
+func (l *rieGrace) pointsOfLarge(ctx context.Context, g *graph.Graph, c Coordinates) ([]float32, error) {
 	if g.Features.Cols != l.features {
 		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, l.features)
 	}
@@ -459,7 +453,7 @@ func (l *rieGrace) columns(c Coordinates) int {
 }
 
 // Embed returns the high level in the coordinates of the settings, [N, out+1] or [N, out].
-func (l *rieGrace) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *rieGrace) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -470,7 +464,7 @@ func (l *rieGrace) Embed(ctx context.Context, g *datasets.Graph) (*continual.Emb
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: l.columns(l.Coordinates), Data: data}, nil
 }
 
-func (l *rieGrace) embedding(ctx context.Context, g *datasets.Graph) ([]float32, error) {
+func (l *rieGrace) embedding(ctx context.Context, g *graph.Graph) ([]float32, error) {
 	if beyond(g, l.WholeGraph) {
 		return l.pointsOfLarge(ctx, g, l.Coordinates)
 	}

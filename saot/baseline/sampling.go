@@ -5,13 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -33,10 +34,10 @@ func newSampling(batch int, fanOut ...int) Sampling {
 }
 
 // samples reports whether a graph is too large to be taken at once.
-func (s *Sampling) samples(g *datasets.Graph) bool { return beyond(g, s.WholeGraph) }
+func (s *Sampling) samples(g *graph.Graph) bool { return beyond(g, s.WholeGraph) }
 
 // beyond reports whether a graph has more nodes than a bound, of which 0 is none.
-func beyond(g *datasets.Graph, bound int) bool { return bound > 0 && g.NumNodes() > bound }
+func beyond(g *graph.Graph, bound int) bool { return bound > 0 && g.NumNodes() > bound }
 
 // check notes fields out of range for a network of so many layers.
 func (s *Sampling) check(r *ranges, layers int) {
@@ -72,7 +73,7 @@ func (s *Sampling) deal(n int, seedValue uint64, task int, name ...any) *nn.Deal
 
 // sampledPlan completes a plan by epochs of batches of labelled rows of a graph, each with the mean of its rows' losses by their
 // weights. Inputs are those of supervision, what extra makes of the rows, and the sample.
-func (c *classifier) sampledPlan(s Sampling, p nn.Plan, epochs int, g *datasets.Graph, rows []labelled, seedValue uint64, name any,
+func (c *classifier) sampledPlan(s Sampling, p nn.Plan, epochs int, g *graph.Graph, rows []labelled, seedValue uint64, name any,
 	extra func(rows []labelled) []*tensors.Tensor) (nn.Plan, error) {
 	samples, err := c.graphs.Samples(g, encoder.GCN, perLayer(s.FanOut, len(c.widths)-1))
 	if err != nil {
@@ -107,11 +108,11 @@ func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, target
 type viewSampler struct {
 	encoder encoder.Config
 	view    view.Config
-	graph   *datasets.Graph
+	graph   *graph.Graph
 	sampler *encoder.Sampler
 }
 
-func newViewSampler(c encoder.Config, v view.Config, g *datasets.Graph) *viewSampler {
+func newViewSampler(c encoder.Config, v view.Config, g *graph.Graph) *viewSampler {
 	return &viewSampler{encoder: c, view: v, graph: g, sampler: encoder.NewSampler(g, c.SampleFanOut)}
 }
 

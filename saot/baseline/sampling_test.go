@@ -7,15 +7,17 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // sampledStream is two tasks of about 40 nodes each.
@@ -120,7 +122,7 @@ func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, []int{want.Rows, want.Cols}, []int{got.Rows, got.Cols}, m)
 				require.InDeltaSlice(t, want.Data, got.Data, 1e-4, "%v", m)
-				other := &datasets.Graph{Adjacency: g.Adjacency, Features: datasets.Features{Rows: g.NumNodes(), Cols: 3}}
+				other := &graph.Graph{Adjacency: g.Adjacency, Features: graph.Features{Rows: g.NumNodes(), Cols: 3}}
 				_, err = large.Embed(context.Background(), other)
 				require.ErrorContains(t, err, "3 feature columns", m)
 				if m != RieGrace {

@@ -9,14 +9,15 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // TACOSettings are those of TACO, its reference's.
@@ -199,20 +200,20 @@ func winner(votes []float32) int {
 
 // coarseMemory is what TACO keeps of the tasks seen, or that joined with another task.
 type coarseMemory struct {
-	Graph  *datasets.Graph // nil before the first task
-	Votes  [][]float32     // of each node, for each class; none where no member has a label
-	Train  []bool          // of each node
-	Buffer []int32         // the reservoir: where its nodes are now
-	Passed int             // train nodes that have gone past the reservoir
+	Graph  *graph.Graph // nil before the first task
+	Votes  [][]float32  // of each node, for each class; none where no member has a label
+	Train  []bool       // of each node
+	Buffer []int32      // the reservoir: where its nodes are now
+	Passed int          // train nodes that have gone past the reservoir
 }
 
 // join returns the memory and a task as one, the memory's nodes first.
 func (m *coarseMemory) join(t *continual.Labeled, classes, buffer int, rng *rand.Rand) (*coarseMemory, error) {
-	graphs, offset := []*datasets.Graph{{Adjacency: t.Graph.Adjacency.Undirected(), Features: t.Graph.Features}}, 0
+	graphs, offset := []*graph.Graph{{Adjacency: t.Graph.Adjacency.Undirected(), Features: t.Graph.Features}}, 0
 	if m.Graph != nil {
-		graphs, offset = append([]*datasets.Graph{m.Graph}, graphs...), m.Graph.NumNodes()
+		graphs, offset = append([]*graph.Graph{m.Graph}, graphs...), m.Graph.NumNodes()
 	}
-	union, err := datasets.DisjointUnion(graphs...)
+	union, err := graph.DisjointUnion(graphs...)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +261,7 @@ func (m *coarseMemory) coarsen(joined *coarseMemory, embedded []float32, reducti
 		return err
 	}
 	share := p.shares(a)
-	*m = coarseMemory{Graph: &datasets.Graph{Adjacency: adjacency, Features: p.features(&joined.Graph.Features, share)},
+	*m = coarseMemory{Graph: &graph.Graph{Adjacency: adjacency, Features: p.features(&joined.Graph.Features, share)},
 		Votes: p.votes(joined.Votes, share), Train: make([]bool, p.clusters), Passed: joined.Passed}
 	for _, node := range joined.Buffer {
 		m.Buffer = append(m.Buffer, p.cluster[node])
@@ -291,7 +292,7 @@ func innerProduct(x, y []float32) (sum float64) {
 }
 
 // Logits scores nodes of a real graph.
-func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }
 

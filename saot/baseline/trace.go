@@ -11,17 +11,18 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -383,7 +384,7 @@ func (l *trace) pair(b *tracedGraph, rng *rand.Rand) (in, release []*tensors.Ten
 //	retention        mean R_τ of the tasks before the last one
 //	replayed         how many of these are replayed
 //	kept_encoders    how many of these still have their encoder
-func (l *trace) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *trace) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{}}
 	if err := l.learn(ctx, g, report, observe); err != nil {
 		return nil, fmt.Errorf("baseline: trace: task %d: %w", task+1, err)
@@ -391,7 +392,7 @@ func (l *trace) Learn(ctx context.Context, task int, g *datasets.Graph, observe 
 	return report, nil
 }
 
-func (l *trace) learn(ctx context.Context, g *datasets.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
 	replayed, err := l.consolidate(report.Diagnostics)
 	if err != nil {
 		return err
@@ -417,13 +418,13 @@ func (l *trace) learn(ctx context.Context, g *datasets.Graph, report *continual.
 
 // taskViews is what draws two views of a task's graph as inputs of a step: of the whole graph, or of a batch of a larger one's nodes.
 type taskViews struct {
-	graph    *datasets.Graph
+	graph    *graph.Graph
 	whole    *tracedGraph // nil of a larger graph
 	sampler  *viewSampler
 	perEpoch int // steps
 }
 
-func (l *trace) taskViews(g *datasets.Graph) (*taskViews, error) {
+func (l *trace) taskViews(g *graph.Graph) (*taskViews, error) {
 	if l.samples(g) {
 		return &taskViews{graph: g, sampler: newViewSampler(l.slow.Config, l.view(), g), perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
 	}
@@ -529,7 +530,7 @@ func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced,
 }
 
 // Embed returns the slow encoder's embeddings.
-func (l *trace) Embed(ctx context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *trace) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	rows, cols, data, err := l.slow.Embed(ctx, g)
 	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
 }

@@ -7,27 +7,28 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // traceMemory is what TRACE keeps of a task.
 type traceMemory struct {
-	Graph      *datasets.Graph // the proxies, which stand first, and the nodes around them
+	Graph      *graph.Graph // the proxies, which stand first, and the nodes around them
 	Proxies    int
 	Similarity float64       // mean cosine similarity of the proxies right after the task was learned
 	Encoder    frozenEncoder // the slow encoder then; nil where it is not kept, and of the task learned last
 }
 
 // keep chooses a task's proxies by the fast encoder's embeddings and returns what is stored of it.
-func (l *trace) keep(task int, g *datasets.Graph, z *continual.Embedding) *traceMemory {
+func (l *trace) keep(task int, g *graph.Graph, z *continual.Embedding) *traceMemory {
 	wide := make([]float64, len(z.Data))
 	for i, v := range z.Data {
 		wide[i] = float64(v)
@@ -114,7 +115,7 @@ func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Ran
 
 // around returns the nodes within so many hops of the proxies: the proxies first, then hop by hop. Of a hop that exceeds the limit, so
 // many as fit are drawn at random. On a directed graph hops lead against the edges, as messages come.
-func around(a *datasets.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand) []int32 {
+func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand) []int32 {
 	nodes, taken := slices.Clone(proxies), map[int32]bool{}
 	for _, v := range proxies {
 		taken[v] = true

@@ -8,18 +8,19 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // onLine returns embeddings of one column.
@@ -96,19 +97,19 @@ func TestTRACEStoresWhatIsAroundProxies(t *testing.T) {
 }
 
 // tracePath is a path of n nodes with features of two kinds.
-func tracePath(t *testing.T, n int) *datasets.Graph {
+func tracePath(t *testing.T, n int) *graph.Graph {
 	var src, dst []int32
 	for i := range int32(n - 1) {
 		src, dst = append(src, i), append(dst, i+1)
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	rng := seed.Stream(5, "features")
 	x := make([]float32, 12*n)
 	for i := range x {
 		x[i] = float32(rng.NormFloat64()) + float32(i/12%2*(i%12)/4)
 	}
-	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: 12, Dense: x}}
+	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: 12, Dense: x}}
 }
 
 func TestTRACEMeanSimilarity(t *testing.T) {
@@ -228,7 +229,7 @@ func tinyTRACE(t *testing.T, e *engine.Engine, change func(s *TRACESettings)) *t
 }
 
 // taskPath is a path of 30 nodes with features of its own.
-func taskPath(t *testing.T, task int) *datasets.Graph {
+func taskPath(t *testing.T, task int) *graph.Graph {
 	g := tracePath(t, 30)
 	rng := seed.Stream(uint64(task), "task")
 	for i := range g.Features.Dense {
@@ -274,7 +275,7 @@ func pureGo(t *testing.T) *engine.Engine {
 }
 
 // embeddedBy returns embeddings of a graph by the slow encoder as it once was.
-func embeddedBy(t *testing.T, l *trace, weights frozenEncoder, g *datasets.Graph) *mat.Dense {
+func embeddedBy(t *testing.T, l *trace, weights frozenEncoder, g *graph.Graph) *mat.Dense {
 	require.NoError(t, weights.restore(l.slow, encoder.Scope))
 	z, err := l.Embed(context.Background(), g)
 	require.NoError(t, err)

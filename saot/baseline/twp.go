@@ -11,15 +11,16 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // TWPSettings are those of topology-aware weight preserving, CGLB's.
@@ -172,7 +173,7 @@ func (l *twp) trainSampled(ctx context.Context, s continual.Setting, t *continua
 }
 
 // Logits scores nodes by the network of the setting.
-func (l *twp) Logits(ctx context.Context, s continual.Setting, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *twp) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen)
 }
 
@@ -307,7 +308,7 @@ func (a *anchored) importance(in *nn.Input, labels supervision, lambdaL, lambdaT
 const throughRows = 1 << 13
 
 // sampledImportance is importance for a graph too large for a step, given an epoch of batches. It holds h and ∂‖e‖₂/∂h of all nodes.
-func (a *anchored) sampledImportance(ctx context.Context, g *datasets.Graph, batches nn.Plan,
+func (a *anchored) sampledImportance(ctx context.Context, g *graph.Graph, batches nn.Plan,
 	lambdaL, lambdaT float64) (map[string][]float64, error) {
 	loss, topology := gradients{}, gradients{}
 	for step := range batches.Steps {
@@ -453,7 +454,7 @@ func (a *anchor) tensors(names []string, dims func(name string) []int) []*tensor
 //	e_uv = exp(z_uv) / Σ_{w ∈ N(v)∪{v}} exp(z_wv),   z_uv = LeakyReLU(Σ_k h_uk·tanh(h_vk)),   u ∈ N(v)∪{v}.
 //
 // It is exact for graphs of any size, in double precision on the host, as it is needed once a task. O((E+N)·d) time.
-func attentionNorm(a *datasets.Adjacency, h []float32, d int) (norm float64, gradient []float64) {
+func attentionNorm(a *graph.Adjacency, h []float32, d int) (norm float64, gradient []float64) {
 	at := attentionSum{h: h, d: d, gradient: make([]float64, len(h)), tanh: make([]float64, d)}
 	for v := range a.NumNodes() {
 		at.attended = append(append(at.attended[:0], a.Neighborhood(v)...), int32(v))

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // twoLabelled are two tasks of two classes and n nodes each: column c stands out in the features of class c, the nodes of a class
@@ -41,9 +42,9 @@ func twoLabelled(t *testing.T, n int) []*continual.Labeled {
 				src, dst = append(src, int32(i), int32(i)), append(dst, int32(i+1), int32((i+i%3)%(n-1)))
 			}
 		}
-		a, err := datasets.NewAdjacency(n, src, dst)
+		a, err := graph.NewAdjacency(n, src, dst)
 		require.NoError(t, err)
-		l.Graph = &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: features, Dense: x}}
+		l.Graph = &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: features, Dense: x}}
 		tasks = append(tasks, l)
 	}
 	return tasks
@@ -78,7 +79,7 @@ type network64 struct {
 	hat, x      [][]float64
 	hidden, out int
 	weights     map[string][]float64
-	adjacency   *datasets.Adjacency
+	adjacency   *graph.Adjacency
 	rows        []labelled
 }
 
@@ -231,7 +232,7 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 
 // The host's norm is the definition's.
 func TestTWPAttentionNorm(t *testing.T) {
-	a, err := datasets.NewAdjacency(3, []int32{0}, []int32{1})
+	a, err := graph.NewAdjacency(3, []int32{0}, []int32{1})
 	require.NoError(t, err)
 	norm, gradient := attentionNorm(&a, []float32{1, -2, 5}, 1)
 	z := func(u, v float64) float64 { return math.Exp(max(u*math.Tanh(v), 0.2*u*math.Tanh(v))) }

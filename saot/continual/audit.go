@@ -12,8 +12,8 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/enum"
 )
 
 // Verdict is what an audit comes to.
@@ -28,10 +28,10 @@ const (
 	Confirmed
 )
 
-var verdictNames = []string{"not confirmed", "consistent", "confirmed"}
+var verdictNames = enum.Of[Verdict]("verdict", "not confirmed", "consistent", "confirmed")
 
 // String returns "not confirmed", "consistent" or "confirmed".
-func (v Verdict) String() string { return enum.Name("Verdict", verdictNames, v) }
+func (v Verdict) String() string { return verdictNames.Name(v) }
 
 // AuditReport says whether a Result is what its kept learner gives.
 type AuditReport struct {

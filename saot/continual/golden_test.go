@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
 )
 
 // A constant embedding makes every head the majority predictor m, whose figures follow from class counts alone: M[i][j] is

@@ -6,7 +6,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Learner is a method of self-supervised continual learning. Run calls Learn once per task, in order, and Embed for
@@ -14,9 +14,9 @@ import (
 type Learner interface {
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
 	// cancelled; the learner is then in an undefined state and must be restored with Load.
-	Learn(ctx context.Context, task int, g *datasets.Graph, observe func(Step)) (*TaskReport, error)
+	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
 	// Embed returns one row per node of g, from the frozen encoder in inference mode.
-	Embed(ctx context.Context, g *datasets.Graph) (*Embedding, error)
+	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
 	// Save writes all that Learn and Embed of later tasks depend on; Load restores it exactly.
 	Save(w io.Writer) error
 	Load(r io.Reader) error

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 )

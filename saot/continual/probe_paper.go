@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // The paper probe, as the public code base behind the published tables has it: one linear layer with bias, full-batch

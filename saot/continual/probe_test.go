@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas"
@@ -13,9 +15,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/seed"
 )
 
 // embedded returns the design of a toy stream's first tasks, embedded by their features.
@@ -150,7 +152,7 @@ func TestObjectiveAgainstFiniteDifferences(t *testing.T) {
 // One feature x = ±1 that agrees with the class for a share p of the nodes. The optimum is antisymmetric, W = ±w/2, and
 // solves σ(w) − p + λw/2 = 0 on the standardised feature, which is x itself here.
 func TestConvergedAgainstScalarEquation(t *testing.T) {
-	task := datasets.Task{Classes: []int32{0, 1}, Graph: &datasets.Graph{}}
+	task := datasets.Task{Classes: []int32{0, 1}, Graph: &graph.Graph{}}
 	for i := range int32(40) {
 		class, x := i%2, float32(i%2)*2-1
 		if i < 8 { // 8 of 40, as many of each class, are on the wrong side: p = 0.8

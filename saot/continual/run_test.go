@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -256,7 +258,7 @@ func TestLabelsCannotReachTheLearner(t *testing.T) {
 			}
 		}
 	}
-	walk(reflect.TypeFor[datasets.Graph]())
+	walk(reflect.TypeFor[graph.Graph]())
 }
 
 func TestEvents(t *testing.T) {

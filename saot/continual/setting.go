@@ -1,6 +1,6 @@
 package continual
 
-import "github.com/saot-go/saot/saot/internal/enum"
+import "github.com/saot-go/saot/internal/enum"
 
 // Setting says what the head of a probe must tell apart.
 type Setting int
@@ -16,21 +16,13 @@ const (
 func Settings() []Setting { return []Setting{ClassIL, TaskIL} }
 
 // String returns "class-il" or "task-il".
-func (s Setting) String() string { return enum.Name("Setting", settingNames, s) }
+func (s Setting) String() string { return settingNames.Name(s) }
 
 // ParseSetting is the inverse of String.
-func ParseSetting(text string) (Setting, error) {
-	return enum.Parse[Setting]("setting", settingNames, text)
-}
+func ParseSetting(text string) (Setting, error) { return settingNames.Parse(text) }
 
-// MarshalText writes the name.
-func (s Setting) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads the name.
-func (s *Setting) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseSetting(string(text))
-	return err
-}
+func (s Setting) MarshalText() ([]byte, error)     { return settingNames.Marshal(s) }
+func (s *Setting) UnmarshalText(text []byte) error { return settingNames.Unmarshal(s, text) }
 
 // Probe says how a linear head is fitted to frozen embeddings and on which nodes it is scored.
 type Probe int
@@ -50,23 +42,15 @@ const (
 func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
 
 // String returns "paper", "converged" or "head".
-func (p Probe) String() string { return enum.Name("Probe", probeNames, p) }
+func (p Probe) String() string { return probeNames.Name(p) }
 
 // ParseProbe is the inverse of String.
-func ParseProbe(text string) (Probe, error) {
-	return enum.Parse[Probe]("probe", probeNames, text)
-}
+func ParseProbe(text string) (Probe, error) { return probeNames.Parse(text) }
 
-// MarshalText writes the name.
-func (p Probe) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText reads the name.
-func (p *Probe) UnmarshalText(text []byte) (err error) {
-	*p, err = ParseProbe(string(text))
-	return err
-}
+func (p Probe) MarshalText() ([]byte, error)     { return probeNames.Marshal(p) }
+func (p *Probe) UnmarshalText(text []byte) error { return probeNames.Unmarshal(p, text) }
 
 var (
-	settingNames = []string{"class-il", "task-il"}
-	probeNames   = []string{"paper", "converged", "head"}
+	settingNames = enum.Of[Setting]("setting", "class-il", "task-il")
+	probeNames   = enum.Of[Probe]("probe", "paper", "converged", "head")
 )

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/datasets"
 )
 
@@ -18,7 +20,7 @@ type Supervised interface {
 	// Logits returns a score of each node of g for each class seen so far, [nodes, End of the last task]. The evaluator
 	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a
 	// network for each setting.
-	Logits(ctx context.Context, s Setting, g *datasets.Graph) (*Embedding, error)
+	Logits(ctx context.Context, s Setting, g *graph.Graph) (*Embedding, error)
 	// Save writes all that Learn and Logits of later tasks depend on; Load restores it exactly.
 	Save(w io.Writer) error
 	Load(r io.Reader) error
@@ -26,7 +28,7 @@ type Supervised interface {
 
 // Labeled is a task as a supervised learner sees it: the whole graph, and the labels of its train and valid nodes.
 type Labeled struct {
-	Graph        *datasets.Graph
+	Graph        *graph.Graph
 	Train, Valid []int32 // nodes
 	// Columns is the column of each node's class: classes are numbered through the stream as they come. It is −1 for all
 	// nodes but those of Train and Valid.

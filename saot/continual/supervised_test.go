@@ -6,9 +6,9 @@ import (
 	"io"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/saot-go/saot/datasets/graph"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/stretchr/testify/require"
 )
 
 // nearestMean classifies a node by the nearest mean of the train nodes of each class.
@@ -39,7 +39,7 @@ func (l *nearestMean) Learn(ctx context.Context, task int, t *Labeled, observe f
 	return &TaskReport{Task: task}, ctx.Err()
 }
 
-func (l *nearestMean) Logits(_ context.Context, _ Setting, g *datasets.Graph) (*Embedding, error) {
+func (l *nearestMean) Logits(_ context.Context, _ Setting, g *graph.Graph) (*Embedding, error) {
 	x := &g.Features
 	e := &Embedding{Rows: x.Rows, Cols: len(l.Means), Data: make([]float32, x.Rows*len(l.Means))}
 	for i := range x.Rows {
@@ -50,7 +50,7 @@ func (l *nearestMean) Logits(_ context.Context, _ Setting, g *datasets.Graph) (*
 	return e, nil
 }
 
-func (l *nearestMean) distance(x *datasets.Features, i, c int) (d float32) {
+func (l *nearestMean) distance(x *graph.Features, i, c int) (d float32) {
 	for k, m := range l.Means[c] {
 		v := x.Dense[i*x.Cols+k] - m
 		d += v * v
@@ -162,7 +162,7 @@ func TestSupervisedResumes(t *testing.T) {
 // forgetful has no column for the classes of the last task.
 type forgetful struct{ nearestMean }
 
-func (l *forgetful) Logits(ctx context.Context, s Setting, g *datasets.Graph) (*Embedding, error) {
+func (l *forgetful) Logits(ctx context.Context, s Setting, g *graph.Graph) (*Embedding, error) {
 	e, err := l.nearestMean.Logits(ctx, s, g)
 	return &Embedding{Rows: e.Rows, Cols: 2, Data: e.Data[:2*e.Rows]}, err
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // leastRows is what a class keeps when train nodes are thinned, however small its share.

@@ -8,8 +8,10 @@ import (
 	"io"
 	"math"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // toyStream makes a stream without edges, of two classes a task: class c has size(c) nodes around a random centre, split 60/20/20
@@ -23,7 +25,7 @@ func toyStreamOf(classes, tasks, width int, size func(class int) int, spread flo
 	rng := seed.Stream(1, "toy")
 	s := &datasets.Stream{Dataset: "toy", Checksum: "toy-sum", SplitHash: "toy-split", Synthetic: true, NumClasses: classes * tasks}
 	for t := range tasks {
-		task := datasets.Task{Index: t, Graph: &datasets.Graph{}}
+		task := datasets.Task{Index: t, Graph: &graph.Graph{}}
 		for c := range classes {
 			task.Classes = append(task.Classes, int32(t*classes+c))
 		}
@@ -66,12 +68,12 @@ type toyLearner struct {
 	cancel   context.CancelFunc
 	nanTerm  string // a term that becomes NaN at task 1
 	nanEmbed bool
-	seconds  float64           // reported of every task
-	seen     []*datasets.Graph // graphs given to Learn
-	embedded [][]float32       // every embedding returned
+	seconds  float64        // reported of every task
+	seen     []*graph.Graph // graphs given to Learn
+	embedded [][]float32    // every embedding returned
 }
 
-func (l *toyLearner) Learn(ctx context.Context, task int, g *datasets.Graph, observe func(Step)) (*TaskReport, error) {
+func (l *toyLearner) Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error) {
 	l.seen = append(l.seen, g)
 	for epoch := range 5 {
 		if err := ctx.Err(); err != nil {
@@ -90,7 +92,7 @@ func (l *toyLearner) Learn(ctx context.Context, task int, g *datasets.Graph, obs
 	return &TaskReport{Task: task, Nodes: g.NumNodes(), Epochs: 5, Seconds: l.seconds, Diagnostics: map[string]float64{"steps": float64(l.steps)}}, nil
 }
 
-func (l *toyLearner) Embed(_ context.Context, g *datasets.Graph) (*Embedding, error) {
+func (l *toyLearner) Embed(_ context.Context, g *graph.Graph) (*Embedding, error) {
 	e := &Embedding{Rows: g.NumNodes(), Cols: l.width, Data: make([]float32, g.NumNodes()*l.width)}
 	for i := range e.Rows {
 		for k := range e.Cols {

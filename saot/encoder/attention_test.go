@@ -7,17 +7,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // attentionInputs are h, s and t for a graph's nodes and one of padding, and the operator.
-func attentionInputs(t testing.TB, g *datasets.Graph, heads, d int) []*tensors.Tensor {
+func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) []*tensors.Tensor {
 	t.Helper()
 	size := NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g))
 	operator, err := Config{Kind: GAT}.NewOperator(&g.Adjacency, size)
@@ -161,9 +162,9 @@ func BenchmarkAttend(b *testing.B) {
 	for k := range src {
 		src[k], dst[k] = int32(rng.IntN(n)), int32(rng.IntN(n))
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(b, err)
-	g := &datasets.Graph{Adjacency: a}
+	g := &graph.Graph{Adjacency: a}
 	attend := func(in []*Node) *Node { return NewPropagation(in[3:]).Attend(in[0], in[1], in[2]) }
 	propagate := func(in []*Node) *Node { return NewPropagation(in[3:]).Apply(Reshape(in[0], -1, heads*d)) }
 	for _, name := range []string{"go", "onnx", "xla:cpu", "xla:cuda"} {

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -17,7 +18,7 @@ type Size struct {
 }
 
 // SizeOf returns the room that a graph needs.
-func SizeOf(g *datasets.Graph) Size {
+func SizeOf(g *graph.Graph) Size {
 	return Size{Nodes: g.NumNodes(), Chunks: chunksOf(&g.Adjacency)}
 }
 
@@ -79,14 +80,14 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 // Batch is a graph on the engine, padded to a bucket. The features lie transposed, [F, N], because a step picks masked
 // columns from them, and rows are what a gather picks cheaply.
 type Batch struct {
-	Graph     *datasets.Graph
+	Graph     *graph.Graph
 	Size      Size            // padded
 	FeaturesT *tensors.Tensor // [F, N] float32
 	Mask      *tensors.Tensor // [N, 1] float32, 1 on real nodes
 }
 
 // NewBatch uploads the features of a graph.
-func NewBatch(g *datasets.Graph, size Size) (*Batch, error) {
+func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 	if g.NumNodes() == 0 {
 		return nil, fmt.Errorf("encoder: the graph has no nodes")
 	}
@@ -114,7 +115,7 @@ func (b *Batch) Finalize() {
 	}
 }
 
-func transposedFeatures(f *datasets.Features, n int) *tensors.Tensor {
+func transposedFeatures(f *graph.Features, n int) *tensors.Tensor {
 	x := make([]float32, f.Cols*n)
 	if f.IsDense() {
 		for i := range f.Rows {

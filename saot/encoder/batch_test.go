@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
-
-	"github.com/saot-go/saot/datasets"
 )
 
 // requireFits holds a bucket against a size: all nodes, and one chunk more than needed at every level, the padding.
@@ -72,9 +72,9 @@ func TestSizeOfStar(t *testing.T) {
 	for i := range leaf {
 		leaf[i] = int32(i + 1)
 	}
-	a, err := datasets.NewAdjacency(72, hub, leaf)
+	a, err := graph.NewAdjacency(72, hub, leaf)
 	require.NoError(t, err)
-	require.Equal(t, Size{Nodes: 72, Chunks: []int{79, 2, 1}}, SizeOf(&datasets.Graph{Adjacency: a}))
+	require.Equal(t, Size{Nodes: 72, Chunks: []int{79, 2, 1}}, SizeOf(&graph.Graph{Adjacency: a}))
 }
 
 func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {
@@ -102,7 +102,7 @@ func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {
 func TestNewBatchRefuses(t *testing.T) {
 	g := randomGraph(t, 20, 2, 1)
 	fits := NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g))
-	_, err := NewBatch(&datasets.Graph{}, fits)
+	_, err := NewBatch(&graph.Graph{}, fits)
 	require.ErrorContains(t, err, "no nodes")
 
 	short := *g

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/exceptions"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // Kind is the architecture of an encoder.
@@ -26,19 +26,12 @@ const (
 	Linear             // two hops of propagation and one product, no non-linearity: not in the paper
 )
 
-var kinds = []string{"gcn", "gat", "linear"}
+var kinds = enum.Of[Kind]("encoder", "gcn", "gat", "linear")
 
 // String returns the name used in flags and files.
-func (k Kind) String() string { return enum.Name("Kind", kinds, k) }
-
-// MarshalText writes the name.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads the name.
-func (k *Kind) UnmarshalText(text []byte) (err error) {
-	*k, err = enum.Parse[Kind]("encoder", kinds, string(text))
-	return err
-}
+func (k Kind) String() string                   { return kinds.Name(k) }
+func (k Kind) MarshalText() ([]byte, error)     { return kinds.Marshal(k) }
+func (k *Kind) UnmarshalText(text []byte) error { return kinds.Unmarshal(k, text) }
 
 // Config is the shape of the encoder, and how it deals with large graphs.
 type Config struct {
@@ -95,7 +88,7 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("encoder: "+format, args...))
 		}
 	}
-	check(c.Kind >= 0 && int(c.Kind) < len(kinds), "kind is %v, want one of %s", c.Kind, strings.Join(kinds, ", "))
+	check(kinds.Has(c.Kind), "kind is %v, want one of %s", c.Kind, kinds.Choices())
 	check(c.Hidden >= 1, "hidden width is %d, want 1 or more", c.Hidden)
 	check(c.Out >= 1, "output width is %d, want 1 or more", c.Out)
 	if c.Kind == GAT {
@@ -128,7 +121,7 @@ type architecture interface {
 	// encodeSample returns Z [T, out] of a sample's targets.
 	encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node
 	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in so many parts.
-	embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph) ([]float32, error)
+	embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error)
 	denseParts() int
 	dense(scope *model.Scope, part int, in []*Node) []*Node
 }

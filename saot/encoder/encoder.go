@@ -13,11 +13,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -109,7 +110,7 @@ func (enc *Encoder) forward(in []*Node, mode Mode) (z *Node, projected []*Node) 
 func (enc *Encoder) Store() *model.Store { return enc.store }
 
 // Batch uploads a graph padded to one of the encoder's buckets.
-func (enc *Encoder) Batch(g *datasets.Graph) (*Batch, error) {
+func (enc *Encoder) Batch(g *graph.Graph) (*Batch, error) {
 	if err := enc.accepts(g); err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (enc *Encoder) Batch(g *datasets.Graph) (*Batch, error) {
 }
 
 // accepts returns an error if the graph's features are not those that the encoder was made for.
-func (enc *Encoder) accepts(g *datasets.Graph) error {
+func (enc *Encoder) accepts(g *graph.Graph) error {
 	if g.Features.Cols != enc.Features {
 		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, enc.Features)
 	}
@@ -141,7 +142,7 @@ const calibrationTargets = 1024
 
 // Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages towards
 // the graph's statistics and changes nothing else. Of a graph larger than Config.WholeGraph it passes a sample of nodes.
-func (enc *Encoder) Calibrate(g *datasets.Graph) error {
+func (enc *Encoder) Calibrate(g *graph.Graph) error {
 	if enc.Config.Samples(g.NumNodes()) {
 		return enc.calibrateSample(g)
 	}
@@ -155,7 +156,7 @@ func (enc *Encoder) Calibrate(g *datasets.Graph) error {
 }
 
 // calibrateSample calibrates on the neighbourhoods of nodes at even distances, always the same.
-func (enc *Encoder) calibrateSample(g *datasets.Graph) error {
+func (enc *Encoder) calibrateSample(g *graph.Graph) error {
 	if err := enc.accepts(g); err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
 
 // Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major. A graph larger than
 // Config.WholeGraph is embedded layer by layer, with the same result but for rounding.
-func (enc *Encoder) Embed(ctx context.Context, g *datasets.Graph) (rows, cols int, data []float32, err error) {
+func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (rows, cols int, data []float32, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, nil, err
 	}

@@ -8,10 +8,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -122,7 +123,7 @@ func TestEmbedRefuses(t *testing.T) {
 	enc := small(t, pure(t), 5)
 	_, _, _, err := enc.Embed(context.Background(), randomGraph(t, 10, 4, 1))
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
-	empty := &datasets.Graph{Features: datasets.Features{Cols: 5}}
+	empty := &graph.Graph{Features: graph.Features{Cols: 5}}
 	_, _, _, err = enc.Embed(context.Background(), empty)
 	require.ErrorContains(t, err, "no nodes")
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -136,7 +137,7 @@ func TestCompiledShapesAreFew(t *testing.T) {
 		small10, small12, large := randomGraph(t, 10, 5, 1), randomGraph(t, 12, 5, 1), randomGraph(t, 60, 5, 1)
 		enc := small(t, e, 5, SizeOf(small12), SizeOf(large))
 		before := e.Compiled()
-		for _, g := range []*datasets.Graph{small10, small12, large, small10} {
+		for _, g := range []*graph.Graph{small10, small12, large, small10} {
 			embed(t, enc, g)
 		}
 		require.Equal(t, 2, e.Compiled()-before)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/ml/model"
-
-	"github.com/saot-go/saot/datasets"
 )
 
 // Names of the variables of a GAT's layer, after its prefix; a layer but the last has BatchNorm's four as well.
@@ -170,7 +170,7 @@ func (c gat) dense(scope *model.Scope, part int, in []*Node) []*Node {
 
 // embedLayerwise returns the embeddings [N, out] of a large graph. It holds the rows of one layer and their products with W,
 // [N, heads·hidden] each.
-func (c gat) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph) ([]float32, error) {
+func (c gat) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
 	n := g.NumNodes()
 	x, h := &g.Features, make([]float32, n*c.Heads*max(c.headWidth(0), c.Out))
 	for layer := range c.Layers {
@@ -178,7 +178,7 @@ func (c gat) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph
 		if err := at.project(ctx, enc.dense[2*layer], x); err != nil {
 			return nil, err
 		}
-		y := &datasets.Features{Rows: n, Cols: c.width(layer)}
+		y := &graph.Features{Rows: n, Cols: c.width(layer)}
 		if layer > 0 && x.Cols == y.Cols {
 			y.Dense = x.Dense // a row is read for its own output alone
 		} else {

@@ -5,9 +5,10 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -15,7 +16,7 @@ import (
 type attendedLayer struct {
 	gat
 	layer     int
-	adjacency *datasets.Adjacency
+	adjacency *graph.Adjacency
 	h         []float32 // X·W, [N, heads·d]
 	ends      []float32 // s and t, [N, 2·heads]
 }
@@ -23,20 +24,20 @@ type attendedLayer struct {
 // AttendLayerwise returns what a layer of one attention head makes of all rows of x, [N, out]. project turns rows of x into
 // H [C, width] and the scores s and t side by side [C, 2] (see Propagation.Attend); finish turns rows of the weighted means of H into
 // rows of the output.
-func AttendLayerwise(ctx context.Context, a *datasets.Adjacency, x *datasets.Features, width, out int,
-	project, finish *engine.Func) (*datasets.Features, error) {
+func AttendLayerwise(ctx context.Context, a *graph.Adjacency, x *graph.Features, width, out int,
+	project, finish *engine.Func) (*graph.Features, error) {
 	n := x.Rows
 	l := attendedLayer{gat: gat{Config{Kind: GAT, Hidden: width, Layers: 2, Heads: 1}}, adjacency: a,
 		h: make([]float32, n*width), ends: make([]float32, 2*n)}
 	if err := l.project(ctx, project, x); err != nil {
 		return nil, err
 	}
-	y := &datasets.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)}
-	return y, l.finish(ctx, finish, &datasets.Features{Rows: n, Dense: []float32{}}, y)
+	y := &graph.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)}
+	return y, l.finish(ctx, finish, &graph.Features{Rows: n, Dense: []float32{}}, y)
 }
 
 // project fills in X·W, s and t.
-func (l *attendedLayer) project(ctx context.Context, f *engine.Func, x *datasets.Features) error {
+func (l *attendedLayer) project(ctx context.Context, f *engine.Func, x *graph.Features) error {
 	wide, ends := l.Heads*l.headWidth(l.layer), 2*l.Heads
 	return inChunks(ctx, f, x.Rows, x.Cols, func(dst []float32, first, end int) {
 		for i := first; i < end; i++ {
@@ -49,7 +50,7 @@ func (l *attendedLayer) project(ctx context.Context, f *engine.Func, x *datasets
 }
 
 // finish fills in the layer's output y from its attention and its input x. y may lie where x does.
-func (l *attendedLayer) finish(ctx context.Context, f *engine.Func, x, y *datasets.Features) error {
+func (l *attendedLayer) finish(ctx context.Context, f *engine.Func, x, y *graph.Features) error {
 	wide := l.Heads * l.headWidth(l.layer)
 	cols := wide + x.Cols
 	return inChunks(ctx, f, x.Rows, cols, func(dst []float32, first, end int) {

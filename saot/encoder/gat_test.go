@@ -8,12 +8,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -116,7 +117,7 @@ func (r *gatReference) normalise(layer int, y *mat.Dense, mode Mode) {
 }
 
 // everywhere is a graph's neighbour lists for each layer.
-func (r *gatReference) everywhere(a *datasets.Adjacency) []lists {
+func (r *gatReference) everywhere(a *graph.Adjacency) []lists {
 	return slices.Repeat([]lists{listsOf(a)}, r.Layers)
 }
 
@@ -193,10 +194,10 @@ func requireGradients(t *testing.T, enc *Encoder, ref *gatReference, layers []li
 }
 
 // directedGraph has the edges of a random graph, some one way, some both, and some dropped.
-func directedGraph(t testing.TB, n, cols int) *datasets.Graph {
+func directedGraph(t testing.TB, n, cols int) *graph.Graph {
 	t.Helper()
 	g := randomGraph(t, n, cols, 2)
-	a := datasets.Adjacency{Offsets: []int64{0}, Directed: true}
+	a := graph.Adjacency{Offsets: []int64{0}, Directed: true}
 	for i := range n {
 		for _, j := range g.Adjacency.Neighborhood(i) {
 			if int(j) < i != (i%3 == 0) {
@@ -210,8 +211,8 @@ func directedGraph(t testing.TB, n, cols int) *datasets.Graph {
 }
 
 // testGraphs are graphs with a hub whose sum needs two levels of chunks and with isolated nodes.
-func testGraphs(t testing.TB) map[string]*datasets.Graph {
-	return map[string]*datasets.Graph{
+func testGraphs(t testing.TB) map[string]*graph.Graph {
+	return map[string]*graph.Graph{
 		"sparse": randomGraph(t, 40, 5, 1), "dense": randomGraph(t, 40, 5, 2), "directed": directedGraph(t, 40, 5),
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -151,7 +152,7 @@ func TestPropagationAgainstDense(t *testing.T) {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
 				g := randomGraph(t, n, 2, 1)
 				kept, dropped := halved(t, &g.Adjacency)
-				for name, a := range map[string]*datasets.Adjacency{"clean": &g.Adjacency, "view": kept, "rest": dropped} {
+				for name, a := range map[string]*graph.Adjacency{"clean": &g.Adjacency, "view": kept, "rest": dropped} {
 					got, gradient := operatorMatrix(t, e, g, a)
 					want := denseOperator(a)
 					requireClose(t, want.RawMatrix().Data, got.RawMatrix().Data, 1e-6, name)
@@ -195,7 +196,7 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 }
 
 // halved splits the edges in two.
-func halved(t *testing.T, a *datasets.Adjacency) (even, odd *datasets.Adjacency) {
+func halved(t *testing.T, a *graph.Adjacency) (even, odd *graph.Adjacency) {
 	t.Helper()
 	var src, dst [2][]int32
 	for i := range int32(a.NumNodes()) {
@@ -203,16 +204,16 @@ func halved(t *testing.T, a *datasets.Adjacency) (even, odd *datasets.Adjacency)
 			src[(i+j)%2], dst[(i+j)%2] = append(src[(i+j)%2], i), append(dst[(i+j)%2], j)
 		}
 	}
-	first, err := datasets.NewAdjacency(a.NumNodes(), src[0], dst[0])
+	first, err := graph.NewAdjacency(a.NumNodes(), src[0], dst[0])
 	require.NoError(t, err)
-	second, err := datasets.NewAdjacency(a.NumNodes(), src[1], dst[1])
+	second, err := graph.NewAdjacency(a.NumNodes(), src[1], dst[1])
 	require.NoError(t, err)
 	return &first, &second
 }
 
 // operatorMatrix applies a view's Â to the identity, and returns that with the matrix of its gradient: entry (i, j) of the
 // latter is ∂(Â·h)_i/∂h_j, read from the gradient of Σ_ic h'_ic (Â·h)_ic with h' the identity.
-func operatorMatrix(t *testing.T, e *engine.Engine, g *datasets.Graph, view *datasets.Adjacency) (value, gradient *mat.Dense) {
+func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.Adjacency) (value, gradient *mat.Dense) {
 	t.Helper()
 	n := g.NumNodes()
 	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
@@ -239,7 +240,7 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *datasets.Graph, view *dat
 }
 
 // run calls a graph function over the encoder's variables with the inputs of a clean graph, once.
-func run(t *testing.T, e *engine.Engine, enc *Encoder, g *datasets.Graph, build func(in []*Node) []*Node) [][]float64 {
+func run(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, build func(in []*Node) []*Node) [][]float64 {
 	t.Helper()
 	f, err := e.ModelFunc(t.Name(), enc.store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
 	require.NoError(t, err)

@@ -6,9 +6,10 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -23,7 +24,7 @@ const chunkEntries = 1 << 22
 func chunkRows(cols int) int { return max(64, min(1<<14, chunkEntries/max(1, cols))) }
 
 // inverseRoots returns s_i = 1/√(d_i+1) of every node, d the number of its neighbours.
-func inverseRoots(a *datasets.Adjacency) []float32 {
+func inverseRoots(a *graph.Adjacency) []float32 {
 	out := make([]float32, a.NumNodes())
 	for i := range out {
 		out[i] = float32(1 / math.Sqrt(float64(len(a.Neighborhood(i))+1)))
@@ -32,7 +33,7 @@ func inverseRoots(a *datasets.Adjacency) []float32 {
 }
 
 // propagateRows writes rows first to end of Â·H to dst, H being given by the features.
-func propagateRows(dst []float32, a *datasets.Adjacency, h *datasets.Features, scale []float32, first, end int) {
+func propagateRows(dst []float32, a *graph.Adjacency, h *graph.Features, scale []float32, first, end int) {
 	inParallel(end-first, runtime.GOMAXPROCS(0), func(_, from, to int) {
 		for i := first + from; i < first+to; i++ {
 			row := dst[(i-first)*h.Cols : (i-first+1)*h.Cols]
@@ -46,21 +47,21 @@ func propagateRows(dst []float32, a *datasets.Adjacency, h *datasets.Features, s
 }
 
 // Propagated returns Â²X of a graph, dense. O(E·F) time, on all cores.
-func Propagated(g *datasets.Graph) *datasets.Features {
+func Propagated(g *graph.Graph) *graph.Features {
 	scale, n, cols := inverseRoots(&g.Adjacency), g.NumNodes(), g.Features.Cols
-	once := datasets.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
+	once := graph.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
 	propagateRows(once.Dense, &g.Adjacency, &g.Features, scale, 0, n)
-	twice := &datasets.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
+	twice := &graph.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
 	propagateRows(twice.Dense, &g.Adjacency, &once, scale, 0, n)
 	return twice
 }
 
 // Layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows that give as
 // many rows; nil is the identity.
-func Layerwise(ctx context.Context, g *datasets.Graph, parts ...*engine.Func) (data []float32, cols int, err error) {
+func Layerwise(ctx context.Context, g *graph.Graph, parts ...*engine.Func) (data []float32, cols int, err error) {
 	scale, n, h := inverseRoots(&g.Adjacency), g.NumNodes(), &g.Features
 	for _, f := range parts {
-		next := &datasets.Features{Rows: n, Cols: h.Cols}
+		next := &graph.Features{Rows: n, Cols: h.Cols}
 		if f == nil {
 			next.Dense = make([]float32, n*h.Cols)
 			propagateRows(next.Dense, &g.Adjacency, h, scale, 0, n)
@@ -81,7 +82,7 @@ func Layerwise(ctx context.Context, g *datasets.Graph, parts ...*engine.Func) (d
 }
 
 // embedLayerwise returns the embeddings [N, out] of a large graph.
-func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph) ([]float32, error) {
+func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
 	bias, err := enc.value(outputBias)
 	if err != nil {
 		return nil, err
@@ -90,9 +91,9 @@ func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph
 }
 
 // propagateTwice returns Â·f(Â·X) + b [N, out], f the dense part of an encoder of two layers.
-func propagateTwice(ctx context.Context, enc *Encoder, g *datasets.Graph, bias []float32) ([]float32, error) {
+func propagateTwice(ctx context.Context, enc *Encoder, g *graph.Graph, bias []float32) ([]float32, error) {
 	scale, n, out := inverseRoots(&g.Adjacency), g.NumNodes(), len(bias)
-	hidden := datasets.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)} // f(Â·X)
+	hidden := graph.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)} // f(Â·X)
 	err := inChunks(ctx, enc.dense[0], n, g.Features.Cols, func(dst []float32, first, end int) {
 		propagateRows(dst, &g.Adjacency, &g.Features, scale, first, end)
 	}, func(rows [][]float32, first, end int) {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -31,7 +32,7 @@ func TestLayerwiseIsTheWholeGraph(t *testing.T) {
 }
 
 // tall is a random graph whose features are few in each row.
-func tall(t *testing.T, nodes, cols int, seed uint64) *datasets.Graph {
+func tall(t *testing.T, nodes, cols int, seed uint64) *graph.Graph {
 	g := randomGraph(t, nodes, min(cols, 50), seed)
 	g.Features.Cols = cols
 	if g.Features.IsDense() {

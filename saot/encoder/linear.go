@@ -4,13 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/linalg"
+	"github.com/saot-go/saot/internal/linalg"
 )
 
 // linear is two hops of propagation and a product (Simple Graph Convolution, Wu et al. 2019), without BatchNorm, bias or
@@ -66,6 +67,6 @@ func (c linear) dense(scope *model.Scope, _ int, in []*Node) []*Node {
 }
 
 // embedLayerwise returns the embeddings [N, out] of a large graph.
-func (c linear) embedLayerwise(ctx context.Context, enc *Encoder, g *datasets.Graph) ([]float32, error) {
+func (c linear) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
 	return propagateTwice(ctx, enc, g, make([]float32, c.Out))
 }

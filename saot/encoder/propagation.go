@@ -3,10 +3,10 @@ package encoder
 import (
 	"fmt"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
-
-	"github.com/saot-go/saot/datasets"
 )
 
 // Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an unbiased estimate of some of its rows,
@@ -85,7 +85,7 @@ type Operator struct {
 // NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone. The last node is padding,
 // and stands in for absent neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of
 // incoming edges. O(edges).
-func (c Config) NewOperator(a *datasets.Adjacency, size Size) (*Operator, error) {
+func (c Config) NewOperator(a *graph.Adjacency, size Size) (*Operator, error) {
 	n := a.NumNodes()
 	if err := size.holds(n, chunksOf(a)); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (c Config) NewOperator(a *datasets.Adjacency, size Size) (*Operator, error)
 }
 
 // chunksOf returns how many chunks each level needs for a graph; on a directed graph, for edges taken either way.
-func chunksOf(a *datasets.Adjacency) []int {
+func chunksOf(a *graph.Adjacency) []int {
 	counts := listsOf(a).chunkCounts(chunkWidth)
 	if a.Directed {
 		from := a.Transposed()

@@ -6,11 +6,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -78,7 +79,7 @@ func (r *reference) layered(a1, a2, x *mat.Dense, mode Mode) *mat.Dense {
 }
 
 // denseOperator is D^{−1/2}(A+I)D^{−1/2} by its definition.
-func denseOperator(a *datasets.Adjacency) *mat.Dense {
+func denseOperator(a *graph.Adjacency) *mat.Dense {
 	n := a.NumNodes()
 	out := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -95,7 +96,7 @@ func denseOperator(a *datasets.Adjacency) *mat.Dense {
 	return out
 }
 
-func denseFeatures(f *datasets.Features) *mat.Dense {
+func denseFeatures(f *graph.Features) *mat.Dense {
 	out, row := mat.NewDense(f.Rows, f.Cols, nil), make([]float32, f.Cols)
 	for i := range f.Rows {
 		f.CopyRow(i, row)
@@ -106,7 +107,7 @@ func denseFeatures(f *datasets.Features) *mat.Dense {
 
 // randomGraph has a hub joined to every second node, whose sum needs more than one chunk where n is large, random edges,
 // and its last two nodes isolated. Its features are sparse for an odd seed and dense for an even one.
-func randomGraph(t testing.TB, n, cols int, seed uint64) *datasets.Graph {
+func randomGraph(t testing.TB, n, cols int, seed uint64) *graph.Graph {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var src, dst []int32
@@ -116,15 +117,15 @@ func randomGraph(t testing.TB, n, cols int, seed uint64) *datasets.Graph {
 	for range n {
 		src, dst = append(src, int32(rng.IntN(n-2))), append(dst, int32(rng.IntN(n-2)))
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
-	f := datasets.Features{Rows: n, Cols: cols}
+	f := graph.Features{Rows: n, Cols: cols}
 	if seed%2 == 0 {
 		f.Dense = make([]float32, n*cols)
 		for i := range f.Dense {
 			f.Dense[i] = float32(rng.NormFloat64())
 		}
-		return &datasets.Graph{Adjacency: a, Features: f}
+		return &graph.Graph{Adjacency: a, Features: f}
 	}
 	f.Offsets = []int64{0}
 	for range n {
@@ -135,7 +136,7 @@ func randomGraph(t testing.TB, n, cols int, seed uint64) *datasets.Graph {
 		}
 		f.Offsets = append(f.Offsets, int64(len(f.Values)))
 	}
-	return &datasets.Graph{Adjacency: a, Features: f}
+	return &graph.Graph{Adjacency: a, Features: f}
 }
 
 // small is an encoder whose variables are all away from their initial values, so that none can be forgotten.
@@ -156,7 +157,7 @@ func small(t testing.TB, e *engine.Engine, features int, sizes ...Size) *Encoder
 }
 
 // embed returns the embeddings of an encoder.
-func embed(t testing.TB, enc *Encoder, g *datasets.Graph) []float32 {
+func embed(t testing.TB, enc *Encoder, g *graph.Graph) []float32 {
 	t.Helper()
 	rows, cols, data, err := enc.Embed(context.Background(), g)
 	require.NoError(t, err)

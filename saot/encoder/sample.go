@@ -3,11 +3,11 @@ package encoder
 import (
 	"runtime"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
-
-	"github.com/saot-go/saot/datasets"
 )
 
 // Sample is a sampled neighbourhood as an encoder takes it: T is *tensors.Tensor on the host and *Node in a graph.
@@ -256,7 +256,7 @@ func (s *Sampler) plainRows(n *Neighborhood, padded int) *tensors.Tensor {
 }
 
 // addRow adds a weighted row of the features.
-func addRow(dst []float32, f *datasets.Features, row int32, weight float32) {
+func addRow(dst []float32, f *graph.Features, row int32, weight float32) {
 	columns, values := f.Row(int(row))
 	if f.IsDense() {
 		axpy(weight, values, dst)

@@ -5,19 +5,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // onSample evaluates a graph function of a sample's embeddings.
-func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *datasets.Graph, n *Neighborhood, mode Mode, build func(z *Node) []*Node) [][]float64 {
+func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *Neighborhood, mode Mode, build func(z *Node) []*Node) [][]float64 {
 	t.Helper()
 	s := NewSampler(g, enc.Config.SampleFanOut)
 	sample, err := s.Sample(enc.Config, n)

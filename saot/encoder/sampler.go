@@ -7,15 +7,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/datasets/graph"
+
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // Sampler draws neighbourhoods of a few nodes from a large graph (Hamilton, Ying and Leskovec 2017): the targets, some
 // neighbours of each, some neighbours of all these, and so on. What it costs depends on the fan-outs and the degrees, not
 // on the size of the graph. It is not safe for concurrent use.
 type Sampler struct {
-	graph    *datasets.Graph
+	graph    *graph.Graph
 	fanOut   []int
 	all      []int   // chunks of the whole graph's tree, where a fan-out is unlimited
 	position []int32 // of each node in the neighbourhood, from 1, while one is drawn; 0 is absent
@@ -24,7 +25,7 @@ type Sampler struct {
 
 // NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the targets
 // outwards, without replacement; 0 takes all.
-func NewSampler(g *datasets.Graph, fanOut []int) *Sampler {
+func NewSampler(g *graph.Graph, fanOut []int) *Sampler {
 	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes())}
 	if slices.Contains(fanOut, 0) {
 		s.all = listsOf(&g.Adjacency).chunkCounts(chunkWidth)

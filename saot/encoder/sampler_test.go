@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/saot-go/saot/datasets/graph"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/stretchr/testify/require"
 )
 
 // twoThirds drops every third edge.
@@ -67,7 +67,7 @@ func TestSamplerDrawsWithoutReplacement(t *testing.T) {
 	}
 }
 
-func kept(g *datasets.Graph, v int32, filter Filter) []int32 {
+func kept(g *graph.Graph, v int32, filter Filter) []int32 {
 	near := g.Adjacency.Neighborhood(int(v))
 	if filter == nil {
 		return near
@@ -117,9 +117,9 @@ func TestSampleRoomHolds(t *testing.T) {
 			hub := rng.IntN(1 + rng.IntN(nodes))
 			src, dst = append(src, int32(hub)), append(dst, int32(rng.IntN(nodes)))
 		}
-		a, err := datasets.NewAdjacency(nodes, src, dst)
+		a, err := graph.NewAdjacency(nodes, src, dst)
 		require.NoError(t, err)
-		g := &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: nodes}}
+		g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: nodes}}
 		for _, fanOut := range [][]int{{1, 1}, {3, 5}, {20, 7, 2}, {17, 0}, {0, 0}} {
 			s := NewSampler(g, fanOut)
 			for _, m := range []int{1, 2, 30} {

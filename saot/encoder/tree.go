@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
-
-	"github.com/saot-go/saot/datasets"
 )
 
 // tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime adds
@@ -67,7 +67,7 @@ type lists struct {
 	rows    []int32
 }
 
-func listsOf(a *datasets.Adjacency) lists { return lists{a.Offsets, a.Neighbors} }
+func listsOf(a *graph.Adjacency) lists { return lists{a.Offsets, a.Neighbors} }
 
 func (l lists) targets() int { return max(0, len(l.offsets)-1) }
 

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 )
@@ -116,7 +117,7 @@ func shapeOf(r *Run) *shape {
 	return s
 }
 
-func bytesOf(g *datasets.Graph) int64 {
+func bytesOf(g *graph.Graph) int64 {
 	f := &g.Features
 	return 4*int64(len(g.Adjacency.Neighbors)+len(f.Dense)+len(f.Columns)+len(f.Values)) + 8*int64(len(g.Adjacency.Offsets)+len(f.Offsets))
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // Launcher is what does the runs of a sweep.
@@ -22,16 +22,12 @@ const (
 	Kubernetes                 // an indexed Job
 )
 
-var launchers = []string{"local", "slurm", "kubernetes"}
+var launchers = enum.Of[Launcher]("launcher", "local", "slurm", "kubernetes")
 
 // String returns the launcher's name.
-func (l Launcher) String() string { return enum.Name("Launcher", launchers, l) }
+func (l Launcher) String() string { return launchers.Name(l) }
 
-// UnmarshalText is the inverse of String.
-func (l *Launcher) UnmarshalText(text []byte) (err error) {
-	*l, err = enum.Parse[Launcher]("launcher", launchers, string(text))
-	return err
-}
+func (l *Launcher) UnmarshalText(text []byte) error { return launchers.Unmarshal(l, text) }
 
 // Job is what a scheduler is to do of a sweep: a task for each run.
 type Job struct {

@@ -14,6 +14,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
@@ -27,7 +29,7 @@ const ConfigFile = "config.json"
 // Settings is all that determines a run's figures. It is the config of the Result.
 type Settings struct {
 	Dataset   string            `json:"dataset"`
-	Features  string            `json:"features"` // a datasets.Normalization
+	Features  string            `json:"features"` // a graph.Normalization
 	SplitSeed uint64            `json:"split_seed"`
 	Method    baseline.Method   `json:"method"`
 	Seed      uint64            `json:"seed"`
@@ -144,7 +146,7 @@ func (s *Settings) Cut() datasets.StreamOptions {
 
 // Validate finds wrong settings before anything is opened.
 func (s *Settings) Validate() error {
-	if _, err := datasets.ParseNormalization(s.Features); err != nil {
+	if _, err := graph.ParseNormalization(s.Features); err != nil {
 		return err
 	}
 	if !datasets.IsPath(s.Dataset) {
@@ -217,7 +219,7 @@ func (r *Run) Absolute() (err error) {
 
 // OpenStream reads the dataset and cuts it into tasks, by the options or by a file, whose hash it records.
 func (r *Run) OpenStream() (*datasets.Stream, error) {
-	normalization, err := datasets.ParseNormalization(r.Features)
+	normalization, err := graph.ParseNormalization(r.Features)
 	if err != nil {
 		return nil, err
 	}

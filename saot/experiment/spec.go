@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/fields"
 )
 
 // Spec names runs: each entry is the product of its datasets, methods, seeds and grid. In YAML:
@@ -302,7 +304,7 @@ func (e *entry) base(bad *faults) shared {
 		bad.add(e.Direction.line, c.direction.UnmarshalText([]byte(e.Direction.value)))
 	}
 	if e.Features.line > 0 {
-		_, err := datasets.ParseNormalization(e.Features.value)
+		_, err := graph.ParseNormalization(e.Features.value)
 		bad.add(e.Features.line, err)
 	}
 	for _, p := range e.Probes {

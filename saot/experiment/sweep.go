@@ -16,11 +16,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/saot-go/saot/internal/file"
+
 	"golang.org/x/sync/semaphore"
 
-	"github.com/saot-go/saot/datasets/fetch"
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/enum"
 )
 
 // Names of further files in the folder of a run that is part of a sweep.
@@ -42,10 +43,10 @@ const (
 	Done
 )
 
-var states = []string{"waiting", "halted", "running", "failed", "done"}
+var states = enum.Of[State]("state", "waiting", "halted", "running", "failed", "done")
 
 // String returns the state in a word.
-func (s State) String() string { return enum.Name("State", states, s) }
+func (s State) String() string { return states.Name(s) }
 
 // Failure is what FailedFile holds.
 type Failure struct {
@@ -168,7 +169,7 @@ func (s *Sweep) State(i int) (State, error) {
 		return Failed, nil
 	}
 	if exists(dir, claimFile+".lock") {
-		lock, err := fetch.Try(filepath.Join(dir, claimFile))
+		lock, err := file.Try(filepath.Join(dir, claimFile))
 		if err != nil || lock == nil {
 			return Running, err
 		}
@@ -270,7 +271,7 @@ func (w *work) fail(err error) {
 }
 
 // next claims a run, or returns no lock where none is left.
-func (w *work) next() (int, *fetch.Lock) {
+func (w *work) next() (int, *file.Lock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, tried := range w.tried {
@@ -290,14 +291,14 @@ func (w *work) next() (int, *fetch.Lock) {
 }
 
 // claim locks a run that is to be done; it returns nil where there is nothing to do or another process does it.
-func (s *Sweep) claim(i int, retryFailed bool) (lock *fetch.Lock, err error) {
+func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
 	dir := s.Folder(i)
 	todo := func() bool { return !finished(dir) && (retryFailed || !exists(dir, FailedFile)) }
 	for range 5 { // State holds the lock for a moment to see whether it is free: that is no claim
 		if !todo() {
 			return nil, nil
 		}
-		if lock, err = fetch.Try(filepath.Join(dir, claimFile)); lock != nil || err != nil {
+		if lock, err = file.Try(filepath.Join(dir, claimFile)); lock != nil || err != nil {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -323,7 +324,7 @@ func finished(dir string) bool {
 }
 
 // run is one run in a process of its own, so that what it breaks is its own and its peak memory too.
-func (w *work) run(ctx context.Context, i int, lock *fetch.Lock) error {
+func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	dir := w.sweep.Folder(i)
 	log, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

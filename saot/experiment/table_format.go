@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // Format is how tables are written.
@@ -18,22 +18,16 @@ const (
 	HTML                   // a fragment with classes
 )
 
-var formatNames = []string{"md", "csv", "latex", "html"}
+var formatNames = enum.Of[Format]("format", "md", "csv", "latex", "html")
 
 // String returns "md", "csv", "latex" or "html".
-func (f Format) String() string { return enum.Name("Format", formatNames, f) }
+func (f Format) String() string { return formatNames.Name(f) }
 
 // ParseFormat is the inverse of String; its error lists the formats.
-func ParseFormat(text string) (Format, error) { return enum.Parse[Format]("format", formatNames, text) }
+func ParseFormat(text string) (Format, error) { return formatNames.Parse(text) }
 
-// MarshalText writes the name.
-func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads the name.
-func (f *Format) UnmarshalText(text []byte) (err error) {
-	*f, err = ParseFormat(string(text))
-	return err
-}
+func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
+func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 
 // Write writes tables one after the other, and, but for CSV, how to read them. It returns the writer's error, or one that lists the
 // formats if f is none.

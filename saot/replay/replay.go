@@ -7,14 +7,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Buffer keeps one subgraph per past task.
 type Buffer struct {
 	Budget    int   // nodes kept of each task; 0 keeps nothing
 	FanOut    []int // neighbours drawn per node at each hop from a seed; on a directed graph those that point at it
-	Subgraphs []*datasets.Graph
+	Subgraphs []*graph.Graph
 }
 
 // Validate returns an error that names the first field out of range.
@@ -32,25 +32,25 @@ func (b *Buffer) Validate() error {
 
 // Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, and their
 // directions if g has them.
-func (b *Buffer) Add(g *datasets.Graph, rng *rand.Rand) {
+func (b *Buffer) Add(g *graph.Graph, rng *rand.Rand) {
 	if b.Budget == 0 {
 		return
 	}
 	nodes := b.sample(g, rng)
-	b.Subgraphs = append(b.Subgraphs, &datasets.Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)})
+	b.Subgraphs = append(b.Subgraphs, &graph.Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)})
 }
 
 // Union returns the batched graph: g first, then every kept subgraph, without edges between them.
-func (b *Buffer) Union(g *datasets.Graph) (*datasets.Graph, error) {
+func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 	if len(b.Subgraphs) == 0 {
 		return g, nil
 	}
-	return datasets.DisjointUnion(append([]*datasets.Graph{g}, b.Subgraphs...)...)
+	return graph.DisjointUnion(append([]*graph.Graph{g}, b.Subgraphs...)...)
 }
 
 // sample draws seeds uniformly and, around each, neighbours layer by layer with the given fan-outs, until the budget is
 // reached. The seeds follow a random order of all nodes, so the budget is always filled if the graph has the nodes.
-func (b *Buffer) sample(g *datasets.Graph, rng *rand.Rand) []int32 {
+func (b *Buffer) sample(g *graph.Graph, rng *rand.Rand) []int32 {
 	budget := min(b.Budget, g.NumNodes())
 	taken := make(map[int32]bool, budget)
 	take := func(v int32) bool {

@@ -8,29 +8,29 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/saot-go/saot/datasets/graph"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/stretchr/testify/require"
 )
 
 // numbered is a random graph whose only feature is the node's id, so that a sampled node can be told.
-func numbered(t *testing.T, n, edges int, rng *rand.Rand) *datasets.Graph {
+func numbered(t *testing.T, n, edges int, rng *rand.Rand) *graph.Graph {
 	t.Helper()
 	var src, dst []int32
 	for range edges {
 		src, dst = append(src, int32(rng.IntN(n))), append(dst, int32(rng.IntN(n)))
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	ids := make([]float32, n)
 	for i := range ids {
 		ids[i] = float32(i)
 	}
-	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: 1, Dense: ids}}
+	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: 1, Dense: ids}}
 }
 
 // nodesOf reads the ids back.
-func nodesOf(g *datasets.Graph) []int32 {
+func nodesOf(g *graph.Graph) []int32 {
 	nodes := make([]int32, g.Features.Rows)
 	for i, id := range g.Features.Dense {
 		nodes[i] = int32(id)
@@ -57,7 +57,7 @@ func TestAddKeepsExactlyTheBudgetWithAllEdges(t *testing.T) {
 }
 
 // requireInduced holds every pair of kept nodes against the graph.
-func requireInduced(t *testing.T, g, sub *datasets.Graph) {
+func requireInduced(t *testing.T, g, sub *graph.Graph) {
 	t.Helper()
 	nodes := nodesOf(sub)
 	require.Len(t, nodes, sub.NumNodes())
@@ -84,7 +84,7 @@ func TestDirectionsAreKept(t *testing.T) {
 
 	var saved bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&saved).Encode(b.Subgraphs))
-	var loaded []*datasets.Graph
+	var loaded []*graph.Graph
 	require.NoError(t, gob.NewDecoder(&saved).Decode(&loaded))
 	require.Equal(t, b.Subgraphs, loaded)
 
@@ -97,8 +97,8 @@ func TestDirectionsAreKept(t *testing.T) {
 }
 
 // oneWay points every edge from its lower to its higher end.
-func oneWay(a *datasets.Adjacency) datasets.Adjacency {
-	out := datasets.Adjacency{Offsets: []int64{0}, Directed: true}
+func oneWay(a *graph.Adjacency) graph.Adjacency {
+	out := graph.Adjacency{Offsets: []int64{0}, Directed: true}
 	for i := range a.NumNodes() {
 		for _, j := range a.Neighborhood(i) {
 			if int(j) < i {
@@ -138,7 +138,7 @@ func TestFanOutBoundsTheNeighbours(t *testing.T) {
 	for i := range leaf {
 		leaf[i] = int32(i + 1)
 	}
-	a, err := datasets.NewAdjacency(leaves+1, hub, leaf)
+	a, err := graph.NewAdjacency(leaves+1, hub, leaf)
 	require.NoError(t, err)
 	for seed := range uint64(20) {
 		drawn := draw(a.Neighborhood(0), fanOut, random(seed))
@@ -170,9 +170,9 @@ func TestNeighboursComeAlong(t *testing.T) {
 	for i := range int32(n) {
 		src, dst = append(src, i), append(dst, (i+1)%n)
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
-	g := &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: 1, Dense: make([]float32, n)}}
+	g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: 1, Dense: make([]float32, n)}}
 	edges := func(fanOut []int) int {
 		b := Buffer{Budget: k, FanOut: fanOut}
 		b.Add(g, random(4))
@@ -191,7 +191,7 @@ func TestUnionIsBlockDiagonal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 8+5+4, union.NumNodes())
 	first := 0
-	for _, part := range []*datasets.Graph{g, b.Subgraphs[0], b.Subgraphs[1]} {
+	for _, part := range []*graph.Graph{g, b.Subgraphs[0], b.Subgraphs[1]} {
 		for i := range part.NumNodes() {
 			var want []int32
 			for _, j := range part.Adjacency.Neighborhood(i) {
@@ -207,7 +207,7 @@ func TestUnionIsBlockDiagonal(t *testing.T) {
 func TestUnionOfDifferentWidths(t *testing.T) {
 	b := Buffer{Budget: 5}
 	b.Add(numbered(t, 6, 5, random(1)), random(1))
-	other := &datasets.Graph{Adjacency: datasets.Adjacency{Offsets: []int64{0, 0}}, Features: datasets.Features{Rows: 1, Cols: 2, Dense: []float32{1, 2}}}
+	other := &graph.Graph{Adjacency: graph.Adjacency{Offsets: []int64{0, 0}}, Features: graph.Features{Rows: 1, Cols: 2, Dense: []float32{1, 2}}}
 	_, err := b.Union(other)
 	require.ErrorContains(t, err, "features")
 }

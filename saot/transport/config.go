@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // Domain says in which form Sinkhorn's sweeps are done.
@@ -20,13 +20,13 @@ const (
 	LogDomain
 )
 
-var domainNames = []string{AutoDomain: "auto", KernelDomain: "kernel", LogDomain: "log"}
+var domainNames = enum.Of[Domain]("domain", "auto", "kernel", "log")
 
 // String returns "auto", "kernel" or "log".
-func (d Domain) String() string { return enum.Name("Domain", domainNames, d) }
+func (d Domain) String() string { return domainNames.Name(d) }
 
 // ParseDomain is the inverse of String.
-func ParseDomain(s string) (Domain, error) { return enum.Parse[Domain]("domain", domainNames, s) }
+func ParseDomain(s string) (Domain, error) { return domainNames.Parse(s) }
 
 // MarshalText writes the name.
 func (d Domain) MarshalText() ([]byte, error) {
@@ -36,11 +36,7 @@ func (d Domain) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads the name.
-func (d *Domain) UnmarshalText(text []byte) (err error) {
-	*d, err = ParseDomain(string(text))
-	return err
-}
+func (d *Domain) UnmarshalText(text []byte) error { return domainNames.Unmarshal(d, text) }
 
 // EpsilonUnit says what SinkhornConfig.Epsilon is a multiple of.
 type EpsilonUnit int
@@ -53,15 +49,13 @@ const (
 	MeanCost
 )
 
-var epsilonUnitNames = []string{Absolute: "absolute", MeanCost: "mean cost"}
+var epsilonUnitNames = enum.Of[EpsilonUnit]("epsilon unit", "absolute", "mean cost")
 
 // String returns "absolute" or "mean cost".
-func (u EpsilonUnit) String() string { return enum.Name("EpsilonUnit", epsilonUnitNames, u) }
+func (u EpsilonUnit) String() string { return epsilonUnitNames.Name(u) }
 
 // ParseEpsilonUnit is the inverse of String.
-func ParseEpsilonUnit(s string) (EpsilonUnit, error) {
-	return enum.Parse[EpsilonUnit]("epsilon unit", epsilonUnitNames, s)
-}
+func ParseEpsilonUnit(s string) (EpsilonUnit, error) { return epsilonUnitNames.Parse(s) }
 
 // MarshalText writes the name.
 func (u EpsilonUnit) MarshalText() ([]byte, error) {
@@ -71,11 +65,7 @@ func (u EpsilonUnit) MarshalText() ([]byte, error) {
 	return []byte(u.String()), nil
 }
 
-// UnmarshalText reads the name.
-func (u *EpsilonUnit) UnmarshalText(text []byte) (err error) {
-	*u, err = ParseEpsilonUnit(string(text))
-	return err
-}
+func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames.Unmarshal(u, text) }
 
 // GradientMode says how gradients pass through a plan on the graph. See "Gradients" in the package documentation for
 // which is right when, and docs/benchmarks.md for the error and the time of each.
@@ -93,15 +83,13 @@ const (
 	Unrolled
 )
 
-var gradientModeNames = []string{Detached: "detached", Implicit: "implicit", Unrolled: "unrolled"}
+var gradientModeNames = enum.Of[GradientMode]("gradient mode", "detached", "implicit", "unrolled")
 
 // String returns "detached", "implicit" or "unrolled".
-func (m GradientMode) String() string { return enum.Name("GradientMode", gradientModeNames, m) }
+func (m GradientMode) String() string { return gradientModeNames.Name(m) }
 
 // ParseGradientMode is the inverse of String.
-func ParseGradientMode(s string) (GradientMode, error) {
-	return enum.Parse[GradientMode]("gradient mode", gradientModeNames, s)
-}
+func ParseGradientMode(s string) (GradientMode, error) { return gradientModeNames.Parse(s) }
 
 // MarshalText writes the name.
 func (m GradientMode) MarshalText() ([]byte, error) {
@@ -111,11 +99,7 @@ func (m GradientMode) MarshalText() ([]byte, error) {
 	return []byte(m.String()), nil
 }
 
-// UnmarshalText reads the name.
-func (m *GradientMode) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseGradientMode(string(text))
-	return err
-}
+func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
 
 // Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε), so the bound keeps products of
 // two of them within the exponent of the number format: e^60 ≈ 1e26 of float32's 1e38, e^200 ≈ 1e87 of float64's 1e308.
@@ -173,20 +157,17 @@ func (c SinkhornConfig) faults() []string {
 		}
 	}
 	fault(c.Epsilon > 0 && !math.IsInf(c.Epsilon, 0), "epsilon is %v: it must be positive and finite", c.Epsilon)
-	fault(known(epsilonUnitNames, c.EpsilonUnit), "epsilon_unit is %v: use absolute or mean cost", c.EpsilonUnit)
+	fault(epsilonUnitNames.Has(c.EpsilonUnit), "epsilon_unit is %v: use absolute or mean cost", c.EpsilonUnit)
 	fault(c.Sweeps >= 1, "sweeps is %d: it must be at least 1", c.Sweeps)
-	fault(known(domainNames, c.Domain), "domain is %v: use auto, kernel or log", c.Domain)
+	fault(domainNames.Has(c.Domain), "domain is %v: use auto, kernel or log", c.Domain)
 	fault(c.CostRange >= 0 && !math.IsInf(c.CostRange, 0), "cost_range is %v: it must be finite and not negative", c.CostRange)
-	fault(known(gradientModeNames, c.Gradient), "gradient is %v: use detached, implicit or unrolled", c.Gradient)
+	fault(gradientModeNames.Has(c.Gradient), "gradient is %v: use detached, implicit or unrolled", c.Gradient)
 	fault(c.Tolerance >= 0, "tolerance is %v: it must not be negative", c.Tolerance)
 	w := c.OverRelaxation
 	fault(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation is %v: use 1, a value in (1, 2), or Adaptive", w)
 	fault(c.AnnealFrom >= 0 && !math.IsInf(c.AnnealFrom, 0), "anneal_from is %v: it must be finite and not negative", c.AnnealFrom)
 	return bad
 }
-
-// known says whether an enum has the value.
-func known[E ~int](names []string, value E) bool { return value >= 0 && int(value) < len(names) }
 
 // annealing returns the ε to solve at, in turn, the last being epsilon. Both are in the unit of the cost.
 func annealing(from, epsilon float64) []float64 {

@@ -5,9 +5,10 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
-	"github.com/saot-go/saot/saot/internal/enum"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // CostKind is how the cost between two points follows from their coordinates.
@@ -22,13 +23,13 @@ const (
 	Euclidean
 )
 
-var costKindNames = []string{Cosine: "cosine", SquaredEuclidean: "squared euclidean", Euclidean: "euclidean"}
+var costKindNames = enum.Of[CostKind]("cost", "cosine", "squared euclidean", "euclidean")
 
 // String returns "cosine", "squared euclidean" or "euclidean".
-func (k CostKind) String() string { return enum.Name("CostKind", costKindNames, k) }
+func (k CostKind) String() string { return costKindNames.Name(k) }
 
 // ParseCostKind is the inverse of String.
-func ParseCostKind(s string) (CostKind, error) { return enum.Parse[CostKind]("cost", costKindNames, s) }
+func ParseCostKind(s string) (CostKind, error) { return costKindNames.Parse(s) }
 
 // MarshalText writes the name.
 func (k CostKind) MarshalText() ([]byte, error) {
@@ -38,11 +39,7 @@ func (k CostKind) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText reads the name.
-func (k *CostKind) UnmarshalText(text []byte) (err error) {
-	*k, err = ParseCostKind(string(text))
-	return err
-}
+func (k *CostKind) UnmarshalText(text []byte) error { return costKindNames.Unmarshal(k, text) }
 
 // zeroNorm is the squared norm at and below which a row counts as zero: its reciprocal square root and the cube of that
 // still fit float32.

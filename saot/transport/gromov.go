@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/saot-go/saot/saot/internal/enum"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // Normalization says how the structure term of a fused Gromov problem is scaled.
@@ -20,15 +21,13 @@ const (
 	PaperNormalization
 )
 
-var normalizationNames = []string{MaxNormalization: "max", PaperNormalization: "paper"}
+var normalizationNames = enum.Of[Normalization]("normalization", "max", "paper")
 
 // String returns "max" or "paper".
-func (n Normalization) String() string { return enum.Name("Normalization", normalizationNames, n) }
+func (n Normalization) String() string { return normalizationNames.Name(n) }
 
 // ParseNormalization is the inverse of String.
-func ParseNormalization(s string) (Normalization, error) {
-	return enum.Parse[Normalization]("normalization", normalizationNames, s)
-}
+func ParseNormalization(s string) (Normalization, error) { return normalizationNames.Parse(s) }
 
 // MarshalText writes the name.
 func (n Normalization) MarshalText() ([]byte, error) {
@@ -38,10 +37,8 @@ func (n Normalization) MarshalText() ([]byte, error) {
 	return []byte(n.String()), nil
 }
 
-// UnmarshalText reads the name.
-func (n *Normalization) UnmarshalText(text []byte) (err error) {
-	*n, err = ParseNormalization(string(text))
-	return err
+func (n *Normalization) UnmarshalText(text []byte) error {
+	return normalizationNames.Unmarshal(n, text)
 }
 
 // OuterLoop says how a Gromov problem is made a sequence of linear ones.
@@ -56,15 +53,13 @@ const (
 	ProximalPoint
 )
 
-var outerLoopNames = []string{ProjectedGradient: "projected gradient", ProximalPoint: "proximal point"}
+var outerLoopNames = enum.Of[OuterLoop]("outer loop", "projected gradient", "proximal point")
 
 // String returns "projected gradient" or "proximal point".
-func (l OuterLoop) String() string { return enum.Name("OuterLoop", outerLoopNames, l) }
+func (l OuterLoop) String() string { return outerLoopNames.Name(l) }
 
 // ParseOuterLoop is the inverse of String.
-func ParseOuterLoop(s string) (OuterLoop, error) {
-	return enum.Parse[OuterLoop]("outer loop", outerLoopNames, s)
-}
+func ParseOuterLoop(s string) (OuterLoop, error) { return outerLoopNames.Parse(s) }
 
 // MarshalText writes the name.
 func (l OuterLoop) MarshalText() ([]byte, error) {
@@ -74,11 +69,7 @@ func (l OuterLoop) MarshalText() ([]byte, error) {
 	return []byte(l.String()), nil
 }
 
-// UnmarshalText reads the name.
-func (l *OuterLoop) UnmarshalText(text []byte) (err error) {
-	*l, err = ParseOuterLoop(string(text))
-	return err
-}
+func (l *OuterLoop) UnmarshalText(text []byte) error { return outerLoopNames.Unmarshal(l, text) }
 
 // FGWConfig sets a fused Gromov-Wasserstein problem and its solver.
 type FGWConfig struct {
@@ -115,13 +106,13 @@ func (c FGWConfig) Validate() error {
 	if !(c.Sigma >= 0 && c.Sigma <= 1) {
 		bad = append(bad, fmt.Sprintf("sigma is %v: it must lie in [0, 1]", c.Sigma))
 	}
-	if !known(normalizationNames, c.Normalization) {
+	if !normalizationNames.Has(c.Normalization) {
 		bad = append(bad, fmt.Sprintf("normalization is %v: use max or paper", c.Normalization))
 	}
 	if !(c.Factor > 0) || math.IsInf(c.Factor, 0) {
 		bad = append(bad, fmt.Sprintf("factor is %v: it must be positive and finite", c.Factor))
 	}
-	if !known(outerLoopNames, c.Loop) {
+	if !outerLoopNames.Has(c.Loop) {
 		bad = append(bad, fmt.Sprintf("loop is %v: use projected gradient or proximal point", c.Loop))
 	}
 	if c.Outer < 1 {

@@ -3,7 +3,7 @@ package transport
 import (
 	"fmt"
 
-	"github.com/saot-go/saot/saot/internal/enum"
+	"github.com/saot-go/saot/internal/enum"
 )
 
 // Status says how a host solver ended.
@@ -19,13 +19,11 @@ const (
 	OuterLimit
 )
 
-var statusNames = []string{Converged: "converged", SweepLimit: "sweep limit", OuterLimit: "outer limit"}
+var statusNames = enum.Of[Status]("status", "converged", "sweep limit", "outer limit")
 
 // String returns the status in words.
-func (s Status) String() string { return enum.Name("Status", statusNames, s) }
-
-// MarshalText writes the words.
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s Status) String() string               { return statusNames.Name(s) }
+func (s Status) MarshalText() ([]byte, error) { return statusNames.Marshal(s) }
 
 // Report says what a host solver did. Not converging is data: the plan is returned all the same.
 type Report struct {

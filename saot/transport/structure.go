@@ -23,7 +23,7 @@ type Structure interface {
 
 // Adjacency is a 0/1 adjacency matrix in compressed sparse rows: the neighbours of node i are
 // Neighbors[Offsets[i]:Offsets[i+1]], without duplicates. They are the fields of an undirected
-// datasets.Adjacency.
+// graph.Adjacency.
 type Adjacency struct {
 	Offsets   []int64
 	Neighbors []int32

@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/internal/seed"
+	"github.com/saot-go/saot/datasets/graph"
+
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // Lazy is a view of a graph too large to be copied for every step: whether an edge is kept is decided when it is asked for,
@@ -63,12 +64,12 @@ func (f Filter) Keep(kept []int32, node int32, neighbors []int32) []int32 {
 
 // Induced returns what the filter keeps of the adjacency that the nodes induce, as Adjacency.Induced numbers it, without going
 // through the whole graph: O(degrees of the nodes).
-func (f Filter) Induced(a *datasets.Adjacency, nodes []int32) datasets.Adjacency {
+func (f Filter) Induced(a *graph.Adjacency, nodes []int32) graph.Adjacency {
 	position := make(map[int32]int32, len(nodes))
 	for k, v := range nodes {
 		position[v] = int32(k)
 	}
-	out := datasets.Adjacency{Offsets: make([]int64, len(nodes)+1), Directed: a.Directed}
+	out := graph.Adjacency{Offsets: make([]int64, len(nodes)+1), Directed: a.Directed}
 	for k, v := range nodes {
 		for _, u := range a.Neighborhood(int(v)) {
 			if p, ok := position[u]; ok && f.Keeps(u, v) {

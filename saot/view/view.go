@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Config says how strongly a view is augmented.
@@ -30,7 +30,7 @@ func (c Config) Validate() error {
 
 // View is one augmented view: what is left of the adjacency, and which feature columns are masked.
 type View struct {
-	Adjacency datasets.Adjacency
+	Adjacency graph.Adjacency
 	Masked    []int32 // ascending; always MaskedColumns(cols) of them
 }
 
@@ -41,7 +41,7 @@ func (c Config) MaskedColumns(cols int) int { return int(math.Round(c.FeatureMas
 // Pair draws two independent views of g from rng. The edges of an undirected graph are dropped in both directions at once, so
 // that both adjacencies stay symmetric; those of a directed one each by itself, so that of two nodes that point at each other
 // one may still do so. O(edges + columns).
-func Pair(g *datasets.Graph, c Config, rng *rand.Rand) (a, b View) {
+func Pair(g *graph.Graph, c Config, rng *rand.Rand) (a, b View) {
 	draw := func() View {
 		return View{Adjacency: dropEdges(&g.Adjacency, c.EdgeDrop, rng), Masked: chooseColumns(g.Features.Cols, c.MaskedColumns(g.Features.Cols), rng)}
 	}
@@ -49,7 +49,7 @@ func Pair(g *datasets.Graph, c Config, rng *rand.Rand) (a, b View) {
 }
 
 // dropEdges keeps each edge with probability 1 − rate.
-func dropEdges(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
+func dropEdges(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjacency {
 	switch {
 	case rate == 0:
 		return *a
@@ -60,9 +60,9 @@ func dropEdges(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adj
 }
 
 // dropDirected decides for every entry by itself.
-func dropDirected(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
+func dropDirected(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjacency {
 	n := a.NumNodes()
-	out := datasets.Adjacency{Offsets: make([]int64, n+1), Neighbors: make([]int32, 0, len(a.Neighbors)), Directed: true}
+	out := graph.Adjacency{Offsets: make([]int64, n+1), Neighbors: make([]int32, 0, len(a.Neighbors)), Directed: true}
 	for i := range n {
 		for _, j := range a.Neighborhood(i) {
 			if rng.Float64() >= rate {
@@ -76,7 +76,7 @@ func dropDirected(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.
 
 // dropUndirected decides at an edge's first appearance (i < j) and writes both directions; since rows are visited in order,
 // every row stays ascending.
-func dropUndirected(a *datasets.Adjacency, rate float64, rng *rand.Rand) datasets.Adjacency {
+func dropUndirected(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjacency {
 	n := a.NumNodes()
 	kept := make([]int32, len(a.Neighbors)) // row i may use kept[Offsets[i]:Offsets[i+1]]
 	length := make([]int64, n)
@@ -94,7 +94,7 @@ func dropUndirected(a *datasets.Adjacency, rate float64, rng *rand.Rand) dataset
 			}
 		}
 	}
-	out := datasets.Adjacency{Offsets: make([]int64, n+1)}
+	out := graph.Adjacency{Offsets: make([]int64, n+1)}
 	for i := range n {
 		out.Offsets[i+1] = out.Offsets[i] + length[i]
 	}

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/saot-go/saot/datasets/graph"
 
-	"github.com/saot-go/saot/datasets"
+	"github.com/stretchr/testify/require"
 )
 
 // randomGraph returns a graph on n nodes in which each pair is an edge with probability p.
-func randomGraph(n, cols int, p float64, rng *rand.Rand) *datasets.Graph {
+func randomGraph(n, cols int, p float64, rng *rand.Rand) *graph.Graph {
 	edge := make([][]bool, n)
 	for i := range edge {
 		edge[i] = make([]bool, n)
@@ -24,7 +24,7 @@ func randomGraph(n, cols int, p float64, rng *rand.Rand) *datasets.Graph {
 			}
 		}
 	}
-	g := &datasets.Graph{Features: datasets.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}}
+	g := &graph.Graph{Features: graph.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}}
 	g.Adjacency.Offsets = []int64{0}
 	for i := range n {
 		for j := range n {
@@ -88,8 +88,8 @@ func TestRates(t *testing.T) {
 }
 
 // directedGraph returns a graph in which each ordered pair is an edge with probability p.
-func directedGraph(n int, p float64, rng *rand.Rand) *datasets.Graph {
-	g := &datasets.Graph{Features: datasets.Features{Rows: n}, Adjacency: datasets.Adjacency{Offsets: []int64{0}, Directed: true}}
+func directedGraph(n int, p float64, rng *rand.Rand) *graph.Graph {
+	g := &graph.Graph{Features: graph.Features{Rows: n}, Adjacency: graph.Adjacency{Offsets: []int64{0}, Directed: true}}
 	for i := range n {
 		for j := range n {
 			if i != j && rng.Float64() < p {
@@ -134,7 +134,7 @@ func TestDirectedEdgesAreDroppedOneByOne(t *testing.T) {
 	require.Equal(t, g.Adjacency, same.Adjacency)
 }
 
-func has(a *datasets.Adjacency, i, j int32) bool {
+func has(a *graph.Adjacency, i, j int32) bool {
 	_, found := slices.BinarySearch(a.Neighborhood(int(i)), j)
 	return found
 }

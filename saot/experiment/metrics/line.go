@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/enum"
 )
 
 // LinesFile is the name of the file of JSON lines.
@@ -27,22 +27,16 @@ const (
 	EvaluationLine             // the tasks seen so far were scored
 )
 
-var kindNames = []string{"step", "task", "evaluation"}
+var kindNames = enum.Of[Kind]("kind of line", "step", "task", "evaluation")
 
 // String returns "step", "task" or "evaluation".
-func (k Kind) String() string { return enum.Name("Kind", kindNames, k) }
+func (k Kind) String() string { return kindNames.Name(k) }
 
 // ParseKind is the inverse of String.
-func ParseKind(text string) (Kind, error) { return enum.Parse[Kind]("kind of line", kindNames, text) }
+func ParseKind(text string) (Kind, error) { return kindNames.Parse(text) }
 
-// MarshalText writes the name.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads the name.
-func (k *Kind) UnmarshalText(text []byte) (err error) {
-	*k, err = ParseKind(string(text))
-	return err
-}
+func (k Kind) MarshalText() ([]byte, error)     { return kindNames.Marshal(k) }
+func (k *Kind) UnmarshalText(text []byte) error { return kindNames.Unmarshal(k, text) }
 
 // Line is one line of metrics.jsonl.
 type Line struct {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -331,7 +333,7 @@ var errStopped = errors.New("stopped")
 // learner learns nothing in stepsPerTask steps; it is the probe's majority predictor. It stops in a task halfway.
 type learner struct{ stopAt int }
 
-func (l *learner) Learn(_ context.Context, task int, g *datasets.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *learner) Learn(_ context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
 	for done := 1; done <= stepsPerTask; done++ {
 		observe(continual.Step{Task: task, Done: done, Steps: stepsPerTask, Terms: []continual.Term{{Name: "total", Value: float64(done)}}})
 		if task == l.stopAt && done == stepsPerTask/2 {
@@ -341,7 +343,7 @@ func (l *learner) Learn(_ context.Context, task int, g *datasets.Graph, observe 
 	return &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Steps: stepsPerTask}, nil
 }
 
-func (l *learner) Embed(_ context.Context, g *datasets.Graph) (*continual.Embedding, error) {
+func (l *learner) Embed(_ context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	return &continual.Embedding{Rows: g.NumNodes()}, nil
 }
 

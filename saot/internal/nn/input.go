@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 )
@@ -30,14 +31,14 @@ func NewGraphsIn(buckets *encoder.Buckets, features int) *Graphs {
 
 // Input is a graph on the engine.
 type Input struct {
-	Graph    *datasets.Graph
+	Graph    *graph.Graph
 	Rows     int // nodes, padding included
 	batch    *encoder.Batch
 	operator *encoder.Operator
 }
 
 // Upload lays a graph out: its features, and Â of a view of it, or of its own adjacency where the view is nil.
-func (gs *Graphs) Upload(g *datasets.Graph, view *datasets.Adjacency) (*Input, error) {
+func (gs *Graphs) Upload(g *graph.Graph, view *graph.Adjacency) (*Input, error) {
 	if err := gs.accept(g); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (gs *Graphs) Upload(g *datasets.Graph, view *datasets.Adjacency) (*Input, e
 }
 
 // accept returns an error unless the graph has the features that the learner was made for, of each node.
-func (gs *Graphs) accept(g *datasets.Graph) error {
+func (gs *Graphs) accept(g *graph.Graph) error {
 	if g.Features.Cols != gs.features {
 		return fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, gs.features)
 	}
@@ -68,7 +69,7 @@ func (gs *Graphs) accept(g *datasets.Graph) error {
 }
 
 // Operator lays Â of a view of an uploaded graph out. The caller finalizes it.
-func (in *Input) Operator(view *datasets.Adjacency) (*encoder.Operator, error) {
+func (in *Input) Operator(view *graph.Adjacency) (*encoder.Operator, error) {
 	return encoder.Config{}.NewOperator(view, in.batch.Size)
 }
 

@@ -8,11 +8,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -151,9 +152,9 @@ func TestSaveLoadAndSnapshot(t *testing.T) {
 // A path 0 − 1 and a node alone: Â = ½ on all entries of the path and 1 on the node.
 func TestInputsOfAGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		a, err := datasets.NewAdjacency(3, []int32{0}, []int32{1})
+		a, err := graph.NewAdjacency(3, []int32{0}, []int32{1})
 		require.NoError(t, err)
-		g := &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: 3, Cols: 2, Dense: []float32{1, 2, 3, 4, 5, 6}}}
+		g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: 3, Cols: 2, Dense: []float32{1, 2, 3, 4, 5, 6}}}
 		graphs := NewGraphs(2, []encoder.Size{encoder.SizeOf(g)})
 		in, err := graphs.Upload(g, nil)
 		require.NoError(t, err)

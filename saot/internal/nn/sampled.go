@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 )
@@ -22,7 +23,7 @@ type Samples struct {
 
 // Samples prepares for sampling from a graph for a network of so many layers as fanOut has numbers: how many neighbours are drawn
 // for each node, from the output layer to the input; 0 takes all.
-func (gs *Graphs) Samples(g *datasets.Graph, kind encoder.Kind, fanOut []int) (*Samples, error) {
+func (gs *Graphs) Samples(g *graph.Graph, kind encoder.Kind, fanOut []int) (*Samples, error) {
 	if err := gs.accept(g); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (s *Layers) Forward(in Nodes) *Node {
 
 // Rows returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in chunks of
 // nodes with all their neighbours: with the same result but for rounding.
-func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *datasets.Graph, atOnce bool) (data []float32, cols int, err error) {
+func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}

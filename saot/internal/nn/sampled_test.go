@@ -7,31 +7,32 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets/graph"
+
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // chords is a ring of n nodes with some chords and random features.
-func chords(t *testing.T, n, features int) *datasets.Graph {
+func chords(t *testing.T, n, features int) *graph.Graph {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var src, dst []int32
 	for i := range n {
 		src, dst = append(src, int32(i), int32(i)), append(dst, int32((i+1)%n), int32(rng.IntN(n)))
 	}
-	a, err := datasets.NewAdjacency(n, src, dst)
+	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(t, err)
 	x := make([]float32, n*features)
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 	}
-	return &datasets.Graph{Adjacency: a, Features: datasets.Features{Rows: n, Cols: features, Dense: x}}
+	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: features, Dense: x}}
 }
 
 // layersOf is a network of so many layers on 5 features, its last function the identity.

@@ -1,55 +1,46 @@
-package datasets
+package graph
 
 import (
 	"fmt"
 	"runtime"
 	"slices"
+
+	"github.com/saot-go/saot/internal/memory"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
-// edgeList is a list of directed entries (i, j), to be read more than once and in parts by several goroutines.
-type edgeList interface {
-	size() int                                 // entries as stored, those that visit passes over included
-	visit(part, parts int, f func(i, j int32)) // the entries of one part, in order
+// EdgeList is a list of directed entries (i, j), to be read more than once and in parts by several goroutines.
+type EdgeList interface {
+	Size() int                                 // entries as stored, those that Visit passes over included
+	Visit(part, parts int, f func(i, j int32)) // the entries of one part, in order
 }
 
-// coordinates are entries (src[k], dst[k]); a negative src[k] stands for an entry to pass over.
-type coordinates struct{ src, dst []int32 }
+// Coordinates are entries (Src[k], Dst[k]); a negative Src[k] stands for an entry to pass over.
+type Coordinates struct{ Src, Dst []int32 }
 
-func (e coordinates) size() int { return len(e.src) }
+func (e Coordinates) Size() int { return len(e.Src) }
 
-func (e coordinates) visit(part, parts int, f func(i, j int32)) {
-	for k := shareOf(len(e.src), part, parts); k < shareOf(len(e.src), part+1, parts); k++ {
-		if e.src[k] >= 0 {
-			f(e.src[k], e.dst[k])
+func (e Coordinates) Visit(part, parts int, f func(i, j int32)) {
+	for k := parallel.Share(len(e.Src), part, parts); k < parallel.Share(len(e.Src), part+1, parts); k++ {
+		if e.Src[k] >= 0 {
+			f(e.Src[k], e.Dst[k])
 		}
 	}
 }
 
-// pairList is entries one after another: src, dst, src, dst, ….
-type pairList []int32
+// PairList is entries one after another: src, dst, src, dst, ….
+type PairList []int32
 
-func (e pairList) size() int { return len(e) / 2 }
+func (e PairList) Size() int { return len(e) / 2 }
 
-func (e pairList) visit(part, parts int, f func(i, j int32)) {
-	for k := 2 * shareOf(len(e)/2, part, parts); k < 2*shareOf(len(e)/2, part+1, parts); k += 2 {
+func (e PairList) Visit(part, parts int, f func(i, j int32)) {
+	for k := 2 * parallel.Share(len(e)/2, part, parts); k < 2*parallel.Share(len(e)/2, part+1, parts); k += 2 {
 		f(e[k], e[k+1])
 	}
 }
 
-func (m *csr) size() int { return len(m.columns) }
-
-func (m *csr) visit(part, parts int, f func(i, j int32)) {
-	for i := rowShare(m.offsets, part, parts); i < rowShare(m.offsets, part+1, parts); i++ {
-		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
-			if m.columns[k] >= 0 {
-				f(int32(i), m.columns[k])
-			}
-		}
-	}
-}
-
-// repairs counts what cleanAdjacency changed.
-type repairs struct {
+// Repairs counts what Build changed.
+type Repairs struct {
 	Stored     int // entries in the list
 	Zeros      int // entries passed over
 	SelfLoops  int // entries (i, i), dropped
@@ -57,8 +48,8 @@ type repairs struct {
 	OneWay     int // edges that stood in one direction only, mirrored; 0 where directions are kept
 }
 
-// notes says what was repaired, a line each.
-func (r repairs) notes() []string {
+// Notes says what was repaired, a line each.
+func (r Repairs) Notes() []string {
 	var out []string
 	for _, repair := range []struct {
 		count int
@@ -77,7 +68,7 @@ func (r repairs) notes() []string {
 }
 
 // count enters how many entries and, among them, self-loops each part of a list turned out to have.
-func (r *repairs) count(seen, loops []int) {
+func (r *Repairs) count(seen, loops []int) {
 	r.Zeros = r.Stored
 	for p := range seen {
 		r.SelfLoops += loops[p]
@@ -85,10 +76,10 @@ func (r *repairs) count(seen, loops []int) {
 	}
 }
 
-// cleanAdjacency makes entries (i, j), all within [0, n), into an adjacency without duplicates and self-loops. Undirected, it is
+// Build makes entries (i, j), all within [0, n), into an adjacency without duplicates and self-loops. Undirected, it is
 // symmetric; directed, i stands in the row of j.
-func cleanAdjacency(n int, list edgeList, direction Direction) (Adjacency, repairs) {
-	if direction == Directed {
+func Build(n int, list EdgeList, directed bool) (Adjacency, Repairs) {
+	if directed {
 		return cleanDirected(n, list)
 	}
 	return cleanUndirected(n, list)
@@ -96,9 +87,9 @@ func cleanAdjacency(n int, list edgeList, direction Direction) (Adjacency, repai
 
 // cleanDirected groups the entries by the node that they point at, sorts each group and drops its repeats. Beside the list it
 // holds 4 bytes an entry, which the result keeps.
-func cleanDirected(n int, list edgeList) (Adjacency, repairs) {
-	fixed := repairs{Stored: list.size()}
-	start, sources := inward(n, sortParts(n, list.size()), list, &fixed)
+func cleanDirected(n int, list EdgeList) (Adjacency, Repairs) {
+	fixed := Repairs{Stored: list.Size()}
+	start, sources := inward(n, sortParts(n, list.Size()), list, &fixed)
 	kept := distinctRows(start, sources)
 	a := Adjacency{Offsets: make([]int64, n+1), Directed: true}
 	for i := range n {
@@ -111,11 +102,11 @@ func cleanDirected(n int, list edgeList) (Adjacency, repairs) {
 }
 
 // inward groups the sources of the entries by their destination.
-func inward(n, parts int, list edgeList, fixed *repairs) (start []int64, sources []int32) {
+func inward(n, parts int, list EdgeList, fixed *Repairs) (start []int64, sources []int32) {
 	loops, seen := make([]int, parts), make([]int, parts)
 	start, sources = group(n, parts, nil, func(part int, f func(key, value int32)) {
 		loop, all := 0, 0
-		list.visit(part, parts, func(i, j int32) {
+		list.Visit(part, parts, func(i, j int32) {
 			all++
 			if i == j {
 				loop++
@@ -132,7 +123,7 @@ func inward(n, parts int, list edgeList, fixed *repairs) (start []int64, sources
 // distinctRows sorts each group and leaves at its front its different members, ascending; kept says how many.
 func distinctRows(start []int64, members []int32) (kept []int32) {
 	kept = make([]int32, len(start)-1)
-	parallelRows(len(kept), len(members), func(first, end int) {
+	parallel.Rows(len(kept), len(members), func(first, end int) {
 		for i := first; i < end; i++ {
 			row := members[start[i]:start[i+1]]
 			slices.Sort(row)
@@ -148,12 +139,12 @@ func distinctRows(start []int64, members []int32) (kept []int32) {
 // one: entries are grouped by their lower end in linear time, each group is sorted and its repeats dropped, and a second
 // grouping, by the upper end, mirrors what is left. Groups come out ascending because the second pass is stable. Beside
 // the list it holds 4 bytes an entry, then, when the caller has let go of the list, 4 bytes an entry and the result.
-func cleanUndirected(n int, list edgeList) (Adjacency, repairs) {
-	fixed := repairs{Stored: list.size()}
-	parts := sortParts(n, list.size())
+func cleanUndirected(n int, list EdgeList) (Adjacency, Repairs) {
+	fixed := Repairs{Stored: list.Size()}
+	parts := sortParts(n, list.Size())
 	start, half := upperHalf(n, parts, list, &fixed)
 	list = nil // the next phase needs its memory
-	release(8 * fixed.Stored)
+	memory.Release(8 * fixed.Stored)
 	kept, directed := dropRepeats(start, half)
 	a := mirror(n, start, half, kept)
 	fixed.Duplicates = fixed.Stored - fixed.Zeros - fixed.SelfLoops - directed
@@ -169,11 +160,11 @@ func sortParts(keys, entries int) int {
 
 // upperHalf groups the entries by their lower end. A member is 2j for the entry (i, j) with i < j and 2j+1 for (j, i), so
 // that one sort shows both which edges repeat and in which directions they stood.
-func upperHalf(n, parts int, list edgeList, fixed *repairs) (start []int64, half []uint32) {
+func upperHalf(n, parts int, list EdgeList, fixed *Repairs) (start []int64, half []uint32) {
 	loops, seen := make([]int, parts), make([]int, parts)
 	start, half = group(n, parts, nil, func(part int, f func(key int32, value uint32)) {
 		loop, all := 0, 0
-		list.visit(part, parts, func(i, j int32) {
+		list.Visit(part, parts, func(i, j int32) {
 			all++
 			switch {
 			case i < j:
@@ -196,8 +187,8 @@ func dropRepeats(start []int64, half []uint32) (kept []int32, directed int) {
 	kept = make([]int32, len(start)-1)
 	parts := max(1, min(runtime.GOMAXPROCS(0), len(half)>>14))
 	count := make([]int, parts)
-	parallel(parts, func(p int) {
-		for i := rowShare(start, p, parts); i < rowShare(start, p+1, parts); i++ {
+	parallel.Do(parts, func(p int) {
+		for i := parallel.RowShare(start, p, parts); i < parallel.RowShare(start, p+1, parts); i++ {
 			row := half[start[i]:start[i+1]]
 			slices.Sort(row)
 			row = slices.Compact(row)
@@ -222,13 +213,13 @@ func dropRepeats(start []int64, half []uint32) (kept []int32, directed int) {
 func mirror(n int, start []int64, half []uint32, kept []int32) Adjacency {
 	parts := sortParts(n, len(half))
 	offsets, neighbors := group(n, parts, kept, func(part int, f func(key int32, value int32)) {
-		for i := rowShare(start, part, parts); i < rowShare(start, part+1, parts); i++ {
+		for i := parallel.RowShare(start, part, parts); i < parallel.RowShare(start, part+1, parts); i++ {
 			for _, j := range half[start[i] : start[i]+int64(kept[i])] {
 				f(int32(j), int32(i))
 			}
 		}
 	})
-	parallelRows(n, len(half), func(first, end int) {
+	parallel.Rows(n, len(half), func(first, end int) {
 		for i := first; i < end; i++ {
 			to := neighbors[offsets[i+1]-int64(kept[i]) : offsets[i+1]]
 			for k, j := range half[start[i] : start[i]+int64(kept[i])] {
@@ -243,7 +234,7 @@ func mirror(n int, start []int64, half []uint32, kept []int32) Adjacency {
 // The values of key i come to stand at values[start[i]:], followed by room[i] free slots if room is given.
 func group[T int32 | uint32](n, parts int, room []int32, visit func(part int, f func(key int32, value T))) (start []int64, values []T) {
 	next := make([][]int64, parts) // first counts, then where the next value of a key goes
-	parallel(parts, func(p int) {
+	parallel.Do(parts, func(p int) {
 		count := make([]int64, n)
 		visit(p, func(key int32, _ T) { count[key]++ })
 		next[p] = count
@@ -263,7 +254,7 @@ func group[T int32 | uint32](n, parts int, room []int32, visit func(part int, f 
 	}
 	start[n] = at
 	values = make([]T, at)
-	parallel(parts, func(p int) {
+	parallel.Do(parts, func(p int) {
 		to := next[p]
 		visit(p, func(key int32, value T) {
 			values[to[key]] = value

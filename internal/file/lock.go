@@ -1,4 +1,4 @@
-package fetch
+package file
 
 import (
 	"context"
@@ -24,11 +24,11 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	path += ".lock"
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("fetch: another process holds %s: %w", path, err)
+			return nil, fmt.Errorf("file: another process holds %s: %w", path, err)
 		}
 		l, err := tryLock(path)
 		if err != nil {
-			return nil, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
+			return nil, fmt.Errorf("file: %w: choose a folder that can be written", err)
 		}
 		if l != nil {
 			return l, nil
@@ -55,7 +55,7 @@ func (l *Lock) Release() {
 func Try(path string) (*Lock, error) {
 	l, err := tryLock(path + ".lock")
 	if err != nil {
-		return nil, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
+		return nil, fmt.Errorf("file: %w: choose a folder that can be written", err)
 	}
 	return l, nil
 }

@@ -1,10 +1,12 @@
-package datasets
+package graph
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // Row returns row i without copying: the ascending columns and the values of its stored entries. For a dense matrix cols
@@ -65,7 +67,7 @@ func stack(parts []*Features) (Features, error) {
 	}
 	for k, f := range parts {
 		if f.Cols != first.Cols || f.IsDense() != first.IsDense() {
-			return Features{}, fmt.Errorf("datasets: disjoint union: graph %d has %d features (dense: %t) but graph 0 has %d (dense: %t)",
+			return Features{}, fmt.Errorf("graph: disjoint union: graph %d has %d features (dense: %t) but graph 0 has %d (dense: %t)",
 				k, f.Cols, f.IsDense(), first.Cols, first.IsDense())
 		}
 		out.Rows += f.Rows
@@ -112,32 +114,32 @@ func ParseNormalization(s string) (Normalization, error) {
 	if i := slices.Index(normalizationNames[:], s); i >= 0 {
 		return Normalization(i), nil
 	}
-	return 0, fmt.Errorf("datasets: unknown feature normalization %q: choose %s", s, strings.Join(normalizationNames[:], ", "))
+	return 0, fmt.Errorf("graph: unknown feature normalization %q: choose %s", s, strings.Join(normalizationNames[:], ", "))
 }
 
 // Normalize scales every row. All-zero rows stay zero. The values are replaced by others, not written: those of a dataset
 // from a Cache may be read only, and copies of the Features share them.
 func (f *Features) Normalize(n Normalization) error {
 	f.Dense, f.Values = slices.Clone(f.Dense), slices.Clone(f.Values)
-	return f.normalize(n)
+	return f.NormalizeInPlace(n)
 }
 
-// normalize scales every row in place.
-func (f *Features) normalize(n Normalization) error {
+// NormalizeInPlace is Normalize for values that nothing else shares. It returns an error for an unknown normalization.
+func (f *Features) NormalizeInPlace(n Normalization) error {
 	if n < 0 || int(n) >= len(normalizationNames) {
-		return fmt.Errorf("datasets: unknown feature normalization %d: choose %s", int(n), strings.Join(normalizationNames[:], ", "))
+		return fmt.Errorf("graph: unknown feature normalization %d: choose %s", int(n), strings.Join(normalizationNames[:], ", "))
 	}
-	parallelRows(f.Rows, max(len(f.Dense), len(f.Values)), func(first, end int) {
+	parallel.Rows(f.Rows, max(len(f.Dense), len(f.Values)), func(first, end int) {
 		for i := first; i < end; i++ {
 			_, vals := f.Row(i)
-			n.scale(vals)
+			n.Scale(vals)
 		}
 	})
 	return nil
 }
 
-// scale scales one row.
-func (n Normalization) scale(vals []float32) {
+// Scale scales one row in place.
+func (n Normalization) Scale(vals []float32) {
 	switch n {
 	case Binary:
 		for k, v := range vals {

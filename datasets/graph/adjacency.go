@@ -1,10 +1,12 @@
-package datasets
+package graph
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // NewAdjacency builds the undirected adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both directions;
@@ -12,17 +14,17 @@ import (
 // O(n + E log d) time for E entries and largest degree d, on all cores.
 func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 	if n < 0 || n > math.MaxInt32 {
-		return Adjacency{}, fmt.Errorf("datasets: adjacency: %d nodes, want 0 to %d", n, math.MaxInt32)
+		return Adjacency{}, fmt.Errorf("graph: adjacency: %d nodes, want 0 to %d", n, math.MaxInt32)
 	}
 	if len(src) != len(dst) {
-		return Adjacency{}, fmt.Errorf("datasets: adjacency: %d sources but %d destinations", len(src), len(dst))
+		return Adjacency{}, fmt.Errorf("graph: adjacency: %d sources but %d destinations", len(src), len(dst))
 	}
 	for k := range src {
 		if src[k] < 0 || int(src[k]) >= n || dst[k] < 0 || int(dst[k]) >= n {
-			return Adjacency{}, fmt.Errorf("datasets: adjacency: entry %d is (%d, %d), outside the %d nodes", k, src[k], dst[k], n)
+			return Adjacency{}, fmt.Errorf("graph: adjacency: entry %d is (%d, %d), outside the %d nodes", k, src[k], dst[k], n)
 		}
 	}
-	a, _ := cleanAdjacency(n, coordinates{src, dst}, Undirected)
+	a, _ := Build(n, Coordinates{src, dst}, false)
 	return a, nil
 }
 
@@ -34,7 +36,7 @@ func (a *Adjacency) Transposed() Adjacency {
 	}
 	parts := sortParts(a.NumNodes(), len(a.Neighbors))
 	offsets, neighbors := group(a.NumNodes(), parts, nil, func(part int, f func(key, value int32)) {
-		for i := rowShare(a.Offsets, part, parts); i < rowShare(a.Offsets, part+1, parts); i++ {
+		for i := parallel.RowShare(a.Offsets, part, parts); i < parallel.RowShare(a.Offsets, part+1, parts); i++ {
 			for _, j := range a.Neighborhood(i) {
 				f(j, int32(i)) // rows come in order and the sort is stable, so that the new ones ascend
 			}
@@ -104,18 +106,18 @@ func (g *Graph) Induced(nodes []int32) *Graph {
 // features differ in width or storage, or if some of the graphs are directed and others are not.
 func DisjointUnion(graphs ...*Graph) (*Graph, error) {
 	if len(graphs) == 0 {
-		return nil, errors.New("datasets: disjoint union of no graphs")
+		return nil, errors.New("graph: disjoint union of no graphs")
 	}
 	out := &Graph{Adjacency: Adjacency{Offsets: []int64{0}, Directed: graphs[0].Adjacency.Directed}}
 	parts := make([]*Features, len(graphs))
 	for k, g := range graphs {
 		if g.Adjacency.Directed != out.Adjacency.Directed {
-			return nil, errors.New("datasets: disjoint union of directed and undirected graphs: read all of them with the same Options.Direction")
+			return nil, errors.New("graph: disjoint union of directed and undirected graphs: read all of them with the same Options.Direction")
 		}
 		parts[k] = &g.Features
 		first := out.NumNodes()
 		if first+g.NumNodes() > math.MaxInt32 {
-			return nil, fmt.Errorf("datasets: disjoint union: more than %d nodes", math.MaxInt32)
+			return nil, fmt.Errorf("graph: disjoint union: more than %d nodes", math.MaxInt32)
 		}
 		edges := int64(len(out.Adjacency.Neighbors))
 		for i := range g.NumNodes() {

@@ -1,0 +1,44 @@
+// Package datasets turns files and generators into task streams: a graph in, a sequence of small labelled graphs out.
+// It imports nothing else of this module.
+package datasets
+
+import "github.com/saot-go/saot/datasets/graph"
+
+// Dataset is a whole labelled graph before it is cut into tasks. Its arrays are to be read only: they may be pages of a file that
+// all processes share (see Cache), where a write ends the program. Whoever wants to change one clones it first.
+type Dataset struct {
+	Name       string
+	Graph      graph.Graph
+	Labels     []int32 // class of each node, in [0, NumClasses)
+	NumClasses int
+	Checksum   string // SHA-256 of the source file, or of the generator's settings
+	Synthetic  bool   // made by a generator, not read from a public source
+	Notes      []string
+}
+
+// Split divides the nodes of a task, as indices into the task's own graph, ascending.
+type Split struct {
+	Train, Valid, Test []int32
+}
+
+// Task is one step of a stream: the subgraph that a few classes induce. Only the evaluator reads Labels and Split.
+type Task struct {
+	Index   int // position in the stream, from 0
+	Classes []int32
+	Graph   *graph.Graph
+	Nodes   []int32 // the task's nodes as ids of the whole dataset
+	Labels  []int32 // class ids of the whole dataset, one a node; −1 for a node of an earlier task (KeepEdges)
+	Split   Split
+}
+
+// Stream is a sequence of tasks.
+type Stream struct {
+	Dataset    string
+	Checksum   string
+	Synthetic  bool
+	Options    StreamOptions // how it was cut, complete; of a split from a file: what the file says
+	NumClasses int           // classes used by the tasks
+	Tasks      []Task
+	SplitHash  string   // SHA-256 over every task's node ids and split, and the order of the classes
+	Notes      []string // what was dropped or repaired, a line each
+}

@@ -1,0 +1,43 @@
+// Package parallel deals work out to goroutines.
+package parallel
+
+import (
+	"runtime"
+	"sort"
+	"sync"
+)
+
+// Do calls work(0) … work(parts-1), each in a goroutine of its own, and waits for them.
+func Do(parts int, work func(part int)) {
+	if parts == 1 {
+		work(0)
+		return
+	}
+	var group sync.WaitGroup
+	for p := range parts {
+		group.Go(func() { work(p) })
+	}
+	group.Wait()
+}
+
+// Share returns where part p of parts begins when n items are dealt out evenly; part p ends where p+1 begins.
+func Share(n, p, parts int) int { return int(int64(n) * int64(p) / int64(parts)) }
+
+// Rows calls work for consecutive ranges of n rows that together cost about cells; small matrices stay on one core.
+func Rows(n, cells int, work func(first, end int)) {
+	parts := max(1, min(runtime.GOMAXPROCS(0), cells>>16, n))
+	Do(parts, func(p int) { work(Share(n, p, parts), Share(n, p+1, parts)) })
+}
+
+// RowShare is Share for compressed rows: it cuts between rows, about evenly in entries.
+func RowShare(offsets []int64, p, parts int) int {
+	rows := len(offsets) - 1
+	switch p {
+	case 0:
+		return 0
+	case parts:
+		return rows
+	}
+	target := offsets[rows] / int64(parts) * int64(p)
+	return sort.Search(rows, func(i int) bool { return offsets[i] >= target })
+}
