@@ -83,12 +83,12 @@ var descriptions = []string{"self-supervised continual graph learning by optimal
 }
 
 // Description returns what the method is, in a line.
-func (m Method) Description() string { return enum.Name("Method", descriptions, m) }
+func (m Method) Description() string { return enum.Of[Method]("method", descriptions...).Name(m) }
 
 // Methods returns every method, in the order of the tables.
 func Methods() []Method {
 	var all []Method
-	for i := range methodNames {
+	for i := range methodNames.Names() {
 		if m := Method(i); m <= RandomCalibrated || m.Compared() {
 			all = append(all, m)
 		}

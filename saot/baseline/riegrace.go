@@ -78,7 +78,7 @@ func (s *RieGraceSettings) Validate() error {
 	r.check(s.Triangles >= 1, "triangles", s.Triangles, "1 or more")
 	checkWholeGraph(&r, s.WholeGraph)
 	checkFanOut(&r, s.FanOut, 2)
-	r.check(s.Coordinates >= 0 && int(s.Coordinates) < len(coordinates), "coordinates", s.Coordinates, "lorentz or tangent")
+	r.check(coordinates.Has(s.Coordinates), "coordinates", s.Coordinates, coordinates.Choices())
 	return r.err()
 }
 
