@@ -220,7 +220,7 @@ func TestSplitFileErrors(t *testing.T) {
 		"task 2: class 0 stands in task 1 already":           func(f *SplitFile) { f.Tasks = append(f.Tasks, f.Tasks[0]); f.Tasks[1].Classes = []int32{0} },
 		"task 1: it has 2 classes, 0 training and 2 test":    func(f *SplitFile) { f.Tasks[0].Train = nil },
 		"they were changed after it was written":             func(f *SplitFile) { f.Hash = "00" },
-		"InterTask is InterTask(3)":                          func(f *SplitFile) { f.Options.InterTask = 3 },
+		"InterTask is treatment of inter-task edges(3)":                          func(f *SplitFile) { f.Options.InterTask = 3 },
 	} {
 		f := good()
 		change(f)

@@ -338,7 +338,7 @@ func TestHostBadInput(t *testing.T) {
 		{good, nil, []float64{1, 1, 1}, sink, "nu has mass 3"},
 		{good, nil, []float64{2, -1, 0}, sink, "nu[1] is -1"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 0, Sweeps: 0, Domain: 7, CostRange: -1, Tolerance: math.NaN()},
-			"epsilon is 0: it must be positive and finite; sweeps is 0: it must be at least 1; domain is Domain(7): use auto, kernel or log; cost_range is -1: it must be finite and not negative; tolerance is NaN"},
+			"epsilon is 0: it must be positive and finite; sweeps is 0: it must be at least 1; domain is domain(7): use auto, kernel or log; cost_range is -1: it must be finite and not negative; tolerance is NaN"},
 		{good, nil, nil, SinkhornConfig{Epsilon: math.NaN(), Sweeps: 1}, "epsilon is NaN"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain}, "raise epsilon or use the log domain"},
 	} {

@@ -479,7 +479,7 @@ func TestProblemBadInput(t *testing.T) {
 	bad := cfg
 	bad.EpsilonUnit, bad.Gradient, bad.OverRelaxation, bad.AnnealFrom = 9, 9, 2.5, -1
 	_, err := Solve(Problem{Cost: good}, bad)
-	for _, want := range []string{"epsilon_unit is EpsilonUnit(9)", "gradient is GradientMode(9)", "over_relaxation is 2.5", "anneal_from is -1"} {
+	for _, want := range []string{"epsilon_unit is epsilon unit(9)", "gradient is gradient mode(9)", "over_relaxation is 2.5", "anneal_from is -1"} {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = Exact(context.Background(), Problem{Cost: good, RhoMu: 1})
