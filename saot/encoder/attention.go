@@ -35,7 +35,7 @@ func (p Propagation) Attend(h, s, t *Node) *Node {
 // highest returns m_i = max_j e_ij [T, heads], which is LeakyReLU(s_i + max_j t_j) as LeakyReLU grows throughout.
 func (p Propagation) highest(s, t *Node) *Node {
 	gatherMax := func(h, index *Node) *Node { return ReduceMax(Gather(h, index), 0) }
-	near := p.forward.climb(gatherMax(withLast(t, t.Shape().Dim(0), -infinity), p.forward.levels[0]), gatherMax)
+	near := p.forward.climb(gatherMax(withLast(t, t.Shape().Dim(0), -infinity), p.forward.Levels[0]), gatherMax)
 	targets := p.targets()
 	return leakyReLU(Add(head(s, targets), Max(near, head(t, targets))))
 }
@@ -91,8 +91,8 @@ func (a attention) gradient(rows, weights, v *Node) *Node {
 
 // weights returns w and λ of every edge in the tree's lists, from what is known of the ends that the lists belong to and of
 // the ends that they list. Shapes: [n, 2·heads] each; returns [width, C_0, heads] each.
-func (t tree) weights(owner, listed *Node) (w, slope *Node) {
-	ends := Add(Gather(listed, t.levels[0]), InsertAxes(Gather(owner, t.owners), 0))
+func (t sums) weights(owner, listed *Node) (w, slope *Node) {
+	ends := Add(Gather(listed, t.Levels[0]), InsertAxes(Gather(owner, t.Owners), 0))
 	heads := owner.Shape().Dim(1) / 2
 	logit, shift := lastAxis(ends, 0, heads), lastAxis(ends, heads, 2*heads)
 	slope = leakySlope(logit)
@@ -101,8 +101,8 @@ func (t tree) weights(owner, listed *Node) (w, slope *Node) {
 
 // weightedSum sums listed rows with q weights each. Shapes: rows [n, heads, c], weights [width, C_0, heads, q]; returns
 // [T, heads, q, c]. The order of operands is that of gatherSum, for its reason.
-func (t tree) weightedSum(rows, weights *Node) *Node {
-	rows, index := InsertAxes(rows, 2), t.levels[0]
+func (t sums) weightedSum(rows, weights *Node) *Node {
+	rows, index := InsertAxes(rows, 2), t.Levels[0]
 	term := func(k int) *Node { return Mul(Gather(rows, pick(index, 0, k)), InsertAxes(pick(weights, 0, k), -1)) }
 	sum := term(0)
 	for k := 1; k < index.Shape().Dim(0); k++ {

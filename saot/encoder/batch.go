@@ -109,11 +109,7 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 }
 
 // Finalize frees the tensors now rather than at the next garbage collection.
-func (b *Batch) Finalize() {
-	for _, t := range []*tensors.Tensor{b.FeaturesT, b.Mask} {
-		_ = t.FinalizeAll()
-	}
-}
+func (b *Batch) Finalize() { engine.Release(b.FeaturesT, b.Mask) }
 
 func transposedFeatures(f *graph.Features, n int) *tensors.Tensor {
 	x := make([]float32, f.Cols*n)

@@ -9,7 +9,6 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/exceptions"
 
@@ -111,7 +110,7 @@ func (c Config) Validate() error {
 // architecture is what a kind of encoder has to say.
 type architecture interface {
 	// variables draws the initial values, in a fixed order.
-	variables(features int, rng *rand.Rand) []variable
+	variables(features int, rng *rand.Rand) []Variable
 	// project returns the products of the first layer with the features, before propagation. featuresT is Xᵀ [F, N].
 	project(scope *model.Scope, featuresT *Node) []*Node
 	// maskColumns takes the share of masked columns [k] off the products.
@@ -123,7 +122,7 @@ type architecture interface {
 	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in so many parts.
 	embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error)
 	denseParts() int
-	dense(scope *model.Scope, part int, in []*Node) []*Node
+	dense(scope *model.Scope, part int, rows *Node) []*Node
 }
 
 func (c Config) architecture() architecture {
@@ -172,13 +171,6 @@ func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mas
 // EncodeSample returns the embeddings [T, out] of the targets of a sampled neighbourhood. Gradients flow to the variables.
 func (c Config) EncodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	return c.architecture().encodeSample(scope, in, mode)
-}
-
-// variable is one of an encoder's variables with its initial value.
-type variable struct {
-	name      string
-	value     *tensors.Tensor
-	trainable bool
 }
 
 // valueOf returns the value of one of the encoder's variables in the graph.

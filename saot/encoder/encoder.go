@@ -6,35 +6,29 @@ package encoder
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/saot-go/saot/saot/engine"
 )
 
 // Encoder is a network with its variables, ready to embed graphs on an engine.
 type Encoder struct {
+	*Net
 	Config   Config
 	Features int // width of the input
-	Buckets  *Buckets
+	Graphs   *Graphs
 
-	names     []string // of the variables
-	store     *model.Store
-	embed     *engine.Func
-	calibrate *engine.Func
-
+	embed       *engine.Named[Input[*tensors.Tensor]]
+	calibrate   *engine.Named[Input[*tensors.Tensor]]
+	calibrateOn *engine.Named[Sample[*tensors.Tensor]]
 	dense       []*engine.Func // the dense parts of layer-wise inference
-	calibrateOn *engine.Func   // calibrate on a sample
 }
 
 // Paths in the store.
@@ -51,32 +45,30 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 	if features < 1 {
 		return nil, fmt.Errorf("encoder: the graph has %d feature columns, want 1 or more", features)
 	}
-	enc := &Encoder{Config: c, Features: features, Buckets: buckets, store: model.NewStore()}
-	if err := enc.initialise(rng); err != nil {
-		return nil, err
+	enc := &Encoder{Net: newNet(e, Scope), Config: c, Features: features, Graphs: NewGraphs(features, buckets)}
+	if err := enc.Add(c.architecture().variables(features, rng)...); err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
 	}
 	var err1, err2, err3 error
-	enc.embed, err1 = e.ModelFunc("embed", enc.store, func(_ *model.Scope, in []*Node) []*Node {
+	enc.embed, err1 = engine.NewNamed[Input[*tensors.Tensor]](e, "embed", enc.store, func(in Input[*Node]) []*Node {
 		z, projected := enc.forward(in, Inference)
 		return append([]*Node{z}, projected...)
 	})
-	enc.calibrate, err2 = e.ModelFunc("calibrate", enc.store, func(_ *model.Scope, in []*Node) []*Node {
+	enc.calibrate, err2 = engine.NewNamed[Input[*tensors.Tensor]](e, "calibrate", enc.store, func(in Input[*Node]) []*Node {
 		z, _ := enc.forward(in, Training)
 		return []*Node{z}
 	})
-	enc.calibrateOn, err3 = e.ModelFunc("calibrate on a sample", enc.store, func(_ *model.Scope, in []*Node) []*Node {
-		sample, _ := c.TakeSample(in)
-		return []*Node{c.EncodeSample(enc.store.Scope(Scope), sample, Training)}
-	})
-	return enc, errors.Join(err1, err2, err3, enc.prepareLayerwise(e))
+	enc.calibrateOn, err3 = engine.NewNamed[Sample[*tensors.Tensor]](e, "calibrate on a sample", enc.store,
+		func(in Sample[*Node]) []*Node { return []*Node{c.EncodeSample(enc.store.Scope(Scope), in, Training)} })
+	return enc, errors.Join(err1, err2, err3, enc.prepareLayerwise())
 }
 
 // prepareLayerwise makes the functions of layer-wise inference.
-func (enc *Encoder) prepareLayerwise(e *engine.Engine) error {
+func (enc *Encoder) prepareLayerwise() error {
 	arch := enc.Config.architecture()
 	for part := range arch.denseParts() {
-		f, err := e.ModelFunc("embed a chunk", enc.store, func(_ *model.Scope, in []*Node) []*Node {
-			return arch.dense(enc.store.Scope(Scope), part, in)
+		f, err := enc.chunkFunc("embed a chunk", func(rows *Node) []*Node {
+			return arch.dense(enc.store.Scope(Scope), part, rows)
 		})
 		if err != nil {
 			return err
@@ -86,46 +78,11 @@ func (enc *Encoder) prepareLayerwise(e *engine.Engine) error {
 	return nil
 }
 
-// initialise creates the variables.
-func (enc *Encoder) initialise(rng *rand.Rand) error {
-	for _, v := range enc.Config.architecture().variables(enc.Features, rng) {
-		created, err := enc.store.Scope(Scope).CreateVariable(v.name, v.value)
-		if err != nil {
-			return fmt.Errorf("encoder: create %s: %w", v.name, err)
-		}
-		created.SetTrainable(v.trainable)
-		enc.names = append(enc.names, v.name)
-	}
-	return nil
-}
-
-// forward encodes a clean graph: inputs are Xᵀ, mask and the operator; results are Z and the products of Project.
-func (enc *Encoder) forward(in []*Node, mode Mode) (z *Node, projected []*Node) {
+// forward encodes a clean graph. It returns Z and the products of Project.
+func (enc *Encoder) forward(in Input[*Node], mode Mode) (z *Node, projected []*Node) {
 	scope := enc.store.Scope(Scope)
-	projected = enc.Config.Project(scope, in[0])
-	return enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], mode), projected
-}
-
-// Store returns the variables, for a training step that updates them.
-func (enc *Encoder) Store() *model.Store { return enc.store }
-
-// Batch uploads a graph padded to one of the encoder's buckets.
-func (enc *Encoder) Batch(g *graph.Graph) (*Batch, error) {
-	if err := enc.accepts(g); err != nil {
-		return nil, err
-	}
-	return NewBatch(g, enc.Buckets.Fit(SizeOf(g)))
-}
-
-// accepts returns an error if the graph's features are not those that the encoder was made for.
-func (enc *Encoder) accepts(g *graph.Graph) error {
-	if g.Features.Cols != enc.Features {
-		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, enc.Features)
-	}
-	if g.Features.Rows != g.NumNodes() {
-		return fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
-	}
-	return nil
+	projected = enc.Config.Project(scope, in.FeaturesT)
+	return enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, mode), projected
 }
 
 // Forward runs the frozen encoder over a batch and returns Z [N, out] and the products of Project, padding included.
@@ -146,7 +103,7 @@ func (enc *Encoder) Calibrate(g *graph.Graph) error {
 	if enc.Config.Samples(g.NumNodes()) {
 		return enc.calibrateSample(g)
 	}
-	b, err := enc.Batch(g)
+	b, err := enc.Graphs.Upload(g)
 	if err != nil {
 		return err
 	}
@@ -157,7 +114,7 @@ func (enc *Encoder) Calibrate(g *graph.Graph) error {
 
 // calibrateSample calibrates on the neighbourhoods of nodes at even distances, always the same.
 func (enc *Encoder) calibrateSample(g *graph.Graph) error {
-	if err := enc.accepts(g); err != nil {
+	if err := enc.Graphs.accept(g); err != nil {
 		return err
 	}
 	targets := make([]int32, min(calibrationTargets, g.NumNodes()))
@@ -169,24 +126,21 @@ func (enc *Encoder) calibrateSample(g *graph.Graph) error {
 	if err != nil {
 		return err
 	}
-	in := Tensors(sample)
-	out, err := enc.calibrateOn.Call(in...)
-	for _, t := range append(in, out...) {
-		_ = t.FinalizeAll()
-	}
+	out, err := enc.calibrateOn.Call(sample)
+	engine.Release(sample, out)
 	if err != nil {
 		return fmt.Errorf("encoder: forward pass over the neighbourhoods of %d nodes: %w", len(targets), err)
 	}
 	return nil
 }
 
-func (enc *Encoder) run(f *engine.Func, b *Batch) ([]*tensors.Tensor, error) {
-	op, err := enc.Config.NewOperator(&b.Graph.Adjacency, b.Size)
+func (enc *Encoder) run(f *engine.Named[Input[*tensors.Tensor]], b *Batch) ([]*tensors.Tensor, error) {
+	in, err := b.Input(enc.Config, &b.Graph.Adjacency)
 	if err != nil {
 		return nil, err
 	}
-	defer op.Finalize()
-	out, err := f.Call(slices.Concat([]*tensors.Tensor{b.FeaturesT, b.Mask}, op.Tensors())...)
+	defer engine.Release(in.Operator)
+	out, err := f.Call(in)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: forward pass over %d nodes: %w", b.Graph.NumNodes(), err)
 	}
@@ -201,13 +155,13 @@ func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (rows, cols int, 
 	}
 	rows, cols = g.NumNodes(), enc.Config.Out
 	if enc.Config.Samples(rows) {
-		if err := enc.accepts(g); err != nil {
+		if err := enc.Graphs.accept(g); err != nil {
 			return 0, 0, nil, err
 		}
 		data, err = enc.Config.architecture().embedLayerwise(ctx, enc, g)
 		return rows, cols, data, err
 	}
-	b, err := enc.Batch(g)
+	b, err := enc.Graphs.Upload(g)
 	if err != nil {
 		return 0, 0, nil, err
 	}
@@ -217,88 +171,9 @@ func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (rows, cols int, 
 		return 0, 0, nil, err
 	}
 	err = tensors.ConstFlatData(z, func(flat []float32) { data = append(data, flat[:rows*cols]...) })
-	for _, t := range append(projected, z) {
-		_ = t.FinalizeAll()
-	}
+	engine.Release(projected, z)
 	return rows, cols, data, err
 }
 
-// value returns a copy of one of the encoder's variables.
-func (enc *Encoder) value(name string) ([]float32, error) {
-	t, err := enc.store.Scope(Scope).GetVariable(name).Value()
-	if err != nil {
-		return nil, fmt.Errorf("encoder: read %s: %w", name, err)
-	}
-	return tensors.CopyFlatData[float32](t)
-}
-
 // Freeze copies the encoder's variables to TeacherScope, where nothing trains them.
-func (enc *Encoder) Freeze() error {
-	for _, name := range enc.names {
-		value, err := enc.store.Scope(Scope).GetVariable(name).Value()
-		if err != nil {
-			return fmt.Errorf("encoder: freeze %s: %w", name, err)
-		}
-		data, err := tensors.CopyFlatData[float32](value)
-		if err != nil {
-			return fmt.Errorf("encoder: freeze %s: %w", name, err)
-		}
-		copied := tensors.FromFlatDataAndDimensions(data, value.Shape().Dimensions...)
-		teacher := enc.store.Scope(TeacherScope)
-		if v := teacher.GetVariable(name); v != nil {
-			err = v.SetValue(copied)
-		} else if v, err = teacher.CreateVariable(name, copied); err == nil {
-			v.SetTrainable(false)
-		}
-		if err != nil {
-			return fmt.Errorf("encoder: freeze %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// savedVariable is how a variable is written.
-type savedVariable struct {
-	Name  string
-	Shape []int
-	Data  []float32
-}
-
-// Save writes the encoder's variables.
-func (enc *Encoder) Save(w *gob.Encoder) error {
-	for _, name := range enc.names {
-		t, err := enc.store.Scope(Scope).GetVariable(name).Value()
-		if err != nil {
-			return fmt.Errorf("encoder: read %s: %w", name, err)
-		}
-		data, err := tensors.CopyFlatData[float32](t)
-		if err != nil {
-			return fmt.Errorf("encoder: read %s: %w", name, err)
-		}
-		if err := w.Encode(savedVariable{name, t.Shape().Dimensions, data}); err != nil {
-			return fmt.Errorf("encoder: write %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// Load restores variables written by Save into an encoder of the same shape.
-func (enc *Encoder) Load(r *gob.Decoder) error {
-	for _, name := range enc.names {
-		var s savedVariable
-		if err := r.Decode(&s); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("encoder: read %s from the checkpoint: %w", name, err)
-		}
-		v := enc.store.Scope(Scope).GetVariable(name)
-		if want := v.Shape(); s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || len(s.Data) != want.Size() {
-			return fmt.Errorf("encoder: the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name, want.Dimensions)
-		}
-		if err := v.SetValue(tensors.FromFlatDataAndDimensions(s.Data, s.Shape...)); err != nil {
-			return fmt.Errorf("encoder: restore %s: %w", name, err)
-		}
-	}
-	return nil
-}
+func (enc *Encoder) Freeze() error { return enc.CopyTo(TeacherScope) }

@@ -51,21 +51,21 @@ func (c gat) width(layer int) int {
 	return c.Heads * c.Hidden
 }
 
-func (c gat) variables(features int, rng *rand.Rand) (all []variable) {
+func (c gat) variables(features int, rng *rand.Rand) (all []Variable) {
 	in := features
 	for layer := range c.Layers {
 		d, width := c.headWidth(layer), c.width(layer)
-		add := func(v variable) { all = append(all, variable{layerName(layer, v.name), v.value, v.trainable}) }
-		add(variable{layerWeight, xavier(in, c.Heads*d, rng), true})
-		add(variable{attentionTarget, xavier(c.Heads, d, rng), true})
-		add(variable{attentionSource, xavier(c.Heads, d, rng), true})
-		add(variable{skipWeight, xavier(in, width, rng), true})
-		add(variable{layerBias, filled(0, width), true})
+		add := func(v Variable) { all = append(all, Variable{layerName(layer, v.Name), v.Value, v.Fixed}) }
+		add(Variable{layerWeight, Glorot(in, c.Heads*d, rng), false})
+		add(Variable{attentionTarget, Glorot(c.Heads, d, rng), false})
+		add(Variable{attentionSource, Glorot(c.Heads, d, rng), false})
+		add(Variable{skipWeight, Glorot(in, width, rng), false})
+		add(Variable{layerBias, Filled(0, width), false})
 		if layer < c.Layers-1 {
-			add(variable{normScale, filled(1, width), true})
-			add(variable{normOffset, filled(0, width), true})
-			add(variable{normMean, filled(0, width), false})
-			add(variable{normVariance, filled(1, width), false})
+			add(Variable{normScale, Filled(1, width), false})
+			add(Variable{normOffset, Filled(0, width), false})
+			add(Variable{normMean, Filled(0, width), true})
+			add(Variable{normVariance, Filled(1, width), true})
 		}
 		in = width
 	}
@@ -154,17 +154,17 @@ func (c gat) denseParts() int { return 2 * c.Layers }
 
 // dense turns rows [C, in] into X·W [C, heads·d] and [s, t] [C, 2·heads], or rows of the weighted sums beside those
 // of X [C, heads·d + in] into the layer's output [C, width].
-func (c gat) dense(scope *model.Scope, part int, in []*Node) []*Node {
+func (c gat) dense(scope *model.Scope, part int, rows *Node) []*Node {
 	layer := part / 2
-	value := c.values(scope, in[0].Graph(), layer)
+	value := c.values(scope, rows.Graph(), layer)
 	if part%2 == 0 {
-		h := MatMul(in[0], value(layerWeight))
+		h := MatMul(rows, value(layerWeight))
 		_, s, t := c.attend(scope, layer, h)
 		return []*Node{h, Concatenate([]*Node{s, t}, -1)}
 	}
 	wide := c.Heads * c.headWidth(layer)
-	attended := Reshape(lastAxis(in[0], 0, wide), in[0].Shape().Dim(0), c.Heads, c.headWidth(layer))
-	skip := MatMul(lastAxis(in[0], wide, in[0].Shape().Dim(1)), value(skipWeight))
+	attended := Reshape(lastAxis(rows, 0, wide), rows.Shape().Dim(0), c.Heads, c.headWidth(layer))
+	skip := MatMul(lastAxis(rows, wide, rows.Shape().Dim(1)), value(skipWeight))
 	return []*Node{c.finish(scope, layer, attended, skip, nil, Inference)}
 }
 

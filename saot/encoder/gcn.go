@@ -1,11 +1,9 @@
 package encoder
 
 import (
-	"math"
 	"math/rand/v2"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 )
 
@@ -28,32 +26,18 @@ type gcn struct{ Config }
 
 // variables are Xavier-uniform weights drawn on the host, so that every engine starts from the same numbers; PReLU's slope
 // at 0.25 and the running averages at 0 and 1, as PyTorch has them.
-func (c gcn) variables(features int, rng *rand.Rand) []variable {
+func (c gcn) variables(features int, rng *rand.Rand) []Variable {
 	h := c.Hidden
-	return []variable{
-		{inputWeight, xavier(features, h, rng), true},
-		{normScale, filled(1, h), true},
-		{normOffset, filled(0, h), true},
-		{normMean, filled(0, h), false},
-		{normVariance, filled(1, h), false},
-		{slope, filled(0.25, 1), true},
-		{outputWeight, xavier(h, c.Out, rng), true},
-		{outputBias, filled(0, c.Out), true},
+	return []Variable{
+		{inputWeight, Glorot(features, h, rng), false},
+		{normScale, Filled(1, h), false},
+		{normOffset, Filled(0, h), false},
+		{normMean, Filled(0, h), true},
+		{normVariance, Filled(1, h), true},
+		{slope, Filled(0.25, 1), false},
+		{outputWeight, Glorot(h, c.Out, rng), false},
+		{outputBias, Filled(0, c.Out), false},
 	}
-}
-
-// xavier draws [in, out] uniformly from ±√(6/(in+out)) (Glorot and Bengio 2010, Eq. 16).
-func xavier(in, out int, rng *rand.Rand) *tensors.Tensor {
-	bound := math.Sqrt(6 / float64(in+out))
-	w := make([]float32, in*out)
-	for i := range w {
-		w[i] = float32((2*rng.Float64() - 1) * bound)
-	}
-	return tensors.FromFlatDataAndDimensions(w, in, out)
-}
-
-func filled(value float32, n int) *tensors.Tensor {
-	return tensors.FromScalarAndDimensions(value, n)
 }
 
 func (c gcn) project(scope *model.Scope, featuresT *Node) []*Node {
@@ -92,8 +76,8 @@ func (c gcn) offset(scope *model.Scope, z *Node) *Node {
 func (gcn) denseParts() int { return 1 }
 
 // dense is PReLU(BatchNorm(H·W₁))·W₂ for rows H [C, F] of Â·X.
-func (c gcn) dense(scope *model.Scope, _ int, in []*Node) []*Node {
-	g := in[0].Graph()
-	h := c.activate(scope, MatMul(in[0], valueOf(scope, g, inputWeight)), nil, Inference)
+func (c gcn) dense(scope *model.Scope, _ int, rows *Node) []*Node {
+	g := rows.Graph()
+	h := c.activate(scope, MatMul(rows, valueOf(scope, g, inputWeight)), nil, Inference)
 	return []*Node{MatMul(h, valueOf(scope, g, outputWeight))}
 }

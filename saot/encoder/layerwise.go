@@ -83,7 +83,7 @@ func Layerwise(ctx context.Context, g *graph.Graph, parts ...*engine.Func) (data
 
 // embedLayerwise returns the embeddings [N, out] of a large graph.
 func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
-	bias, err := enc.value(outputBias)
+	bias, err := enc.Value(outputBias)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ import (
 // Untrained it is a random projection of Â²X that keeps distances as well as so many columns can.
 type linear struct{ Config }
 
-func (c linear) variables(features int, rng *rand.Rand) []variable {
-	return []variable{{inputWeight, orthonormal(features, c.Out, rng), true}}
+func (c linear) variables(features int, rng *rand.Rand) []Variable {
+	return []Variable{{inputWeight, orthonormal(features, c.Out, rng), false}}
 }
 
 // orthonormal draws a matrix [rows, cols] whose shorter side is orthonormal, uniformly.
@@ -62,8 +62,8 @@ func (c linear) encodeSample(scope *model.Scope, in Sample[*Node], _ Mode) *Node
 func (c linear) denseParts() int { return 1 }
 
 // dense is H·W for rows H [C, F] of Â·X.
-func (c linear) dense(scope *model.Scope, _ int, in []*Node) []*Node {
-	return []*Node{MatMul(in[0], valueOf(scope, in[0].Graph(), inputWeight))}
+func (c linear) dense(scope *model.Scope, _ int, rows *Node) []*Node {
+	return []*Node{MatMul(rows, valueOf(scope, rows.Graph(), inputWeight))}
 }
 
 // embedLayerwise returns the embeddings [N, out] of a large graph.

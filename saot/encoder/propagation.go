@@ -15,7 +15,7 @@ import (
 //
 // That of a GAT has no scale: it weighs by attention instead (see Attend).
 type Propagation struct {
-	forward, backward tree  // of the neighbours of each node, and of the nodes that each is a neighbour of
+	forward, backward sums  // of the neighbours of each node, and of the nodes that each is a neighbour of
 	scale             *Node // [N, 1] float32: S, and 0 on padding; nil for a GAT
 	gain              *Node // [T, 1] float32: g; nil where all neighbours take part
 }
@@ -36,7 +36,7 @@ func (p Propagation) ApplyNeighbors(h *Node) *Node {
 	return Sub(p.Apply(h), Mul(Square(head(p.scale, t)), head(h, t)))
 }
 
-func (p Propagation) targets() int { return p.forward.roots.Shape().Dim(0) }
+func (p Propagation) targets() int { return p.forward.Roots.Shape().Dim(0) }
 
 // sum is Â·h. Padded nodes become rows of zeros, or, in a sampled layer, rows that mean nothing.
 func (p Propagation) sum(h *Node) *Node {
@@ -77,28 +77,32 @@ func padTo(h *Node, n int) *Node {
 	return Concatenate([]*Node{h, BroadcastToDims(ScalarZero(h.Graph(), h.DType()), missing.Dimensions...)}, 0)
 }
 
-// Operator holds what a Propagation reads, as tensors.
-type Operator struct {
-	tensors []*tensors.Tensor
+// Operator is what a Propagation reads: tensors on the host, nodes in a graph.
+type Operator[T any] struct {
+	Forward  tree[T]
+	Backward *tree[T] // nil where A is symmetric, and Forward serves both ways
+	Scale    T        // of Propagation; absent for a GAT
+	Gain     T        // absent where all neighbours take part
 }
 
 // NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone. The last node is padding,
 // and stands in for absent neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of
 // incoming edges. O(edges).
-func (c Config) NewOperator(a *graph.Adjacency, size Size) (*Operator, error) {
+func (c Config) NewOperator(a *graph.Adjacency, size Size) (o Operator[*tensors.Tensor], err error) {
 	n := a.NumNodes()
 	if err := size.holds(n, chunksOf(a)); err != nil {
-		return nil, err
+		return o, err
 	}
-	o := &Operator{tensors: c.layOut(listsOf(a), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))}
+	o.Forward = c.layOut(listsOf(a), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))
 	if a.Directed {
 		from := a.Transposed()
-		o.tensors = append(o.tensors, c.layOut(listsOf(&from), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))...)
+		backward := c.layOut(listsOf(&from), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))
+		o.Backward = &backward
 	}
 	if c.Kind != GAT {
 		scale := make([]float32, size.Nodes)
 		copy(scale, inverseRoots(a))
-		o.tensors = append(o.tensors, tensors.FromFlatDataAndDimensions(scale, size.Nodes, 1))
+		o.Scale = tensors.FromFlatDataAndDimensions(scale, size.Nodes, 1)
 	}
 	return o, nil
 }
@@ -126,28 +130,11 @@ func (s Size) holds(n int, chunks []int) error {
 	return holds(s.Chunks, chunks)
 }
 
-// Tensors returns the operator's tensors for NewPropagation. Their number grows with the depth of the tree.
-func (o *Operator) Tensors() []*tensors.Tensor { return o.tensors }
-
-// Finalize frees the tensors.
-func (o *Operator) Finalize() {
-	for _, t := range o.tensors {
-		_ = t.FinalizeAll()
-	}
-}
-
-// NewPropagation reads a Propagation from the graph inputs that Operator.Tensors supplies.
-func NewPropagation(in []*Node) Propagation {
-	forward, in := takeTree(in)
-	p := Propagation{forward: forward, backward: forward} // A is symmetric, unless a tree of its own follows
-	if len(in) > 0 && in[0].Rank() == 3 {
-		p.backward, in = takeTree(in)
-	}
-	if len(in) > 0 {
-		p.scale = in[0]
-	}
-	if len(in) > 1 {
-		p.gain = in[1]
+// NewPropagation returns the multiplication that an operator describes.
+func NewPropagation(o Operator[*Node]) Propagation {
+	p := Propagation{forward: sums{o.Forward}, backward: sums{o.Forward}, scale: o.Scale, gain: o.Gain}
+	if o.Backward != nil {
+		p.backward = sums{*o.Backward}
 	}
 	return p
 }

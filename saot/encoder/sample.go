@@ -5,43 +5,15 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Sample is a sampled neighbourhood as an encoder takes it: T is *tensors.Tensor on the host and *Node in a graph.
+// Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph.
 type Sample[T any] struct {
-	Rows   T     // features: of a GCN, Â·X of the first layer's targets; of a GAT, X of all nodes [n, F]
-	Real   []T   // the real targets of every layer but the last [n_ℓ, 1], the input layer first
-	Layers [][]T // what NewPropagation takes for each layer that the engine propagates, the input layer first
-}
-
-// Tensors returns all tensors in the order in which TakeSample takes them.
-func Tensors(s Sample[*tensors.Tensor]) []*tensors.Tensor {
-	out := append([]*tensors.Tensor{s.Rows}, s.Real...)
-	for _, layer := range s.Layers {
-		out = append(out, layer...)
-	}
-	return out
-}
-
-// TakeSample reads a Sample from the head of a graph's inputs, and returns the rest.
-func (c Config) TakeSample(in []*Node) (Sample[*Node], []*Node) {
-	real := c.Depth() - 1
-	s := Sample[*Node]{Rows: in[0], Real: in[1 : 1+real]}
-	in = in[1+real:]
-	for range c.engineLayers() {
-		_, rest := takeTree(in)
-		_, rest = takeTree(rest)
-		length := len(in) - len(rest)
-		if c.Kind != GAT {
-			length += 2 // scale and gain
-		}
-		s.Layers = append(s.Layers, in[:length])
-		in = in[length:]
-	}
-	return s, in
+	Rows   T             // features: of a GCN, Â·X of the first layer's targets; of a GAT, X of all nodes [n, F]
+	Real   []T           // the real targets of every layer but the last [n_ℓ, 1], the input layer first
+	Layers []Operator[T] // of each layer that the engine propagates, the input layer first
 }
 
 // engineLayers returns how many layers the engine propagates: the input layer of a GCN is done while its rows are copied.
@@ -181,26 +153,31 @@ func (s *Sampler) layOut(c Config, n *Neighborhood, room sampleRoom) (Sample[*te
 }
 
 // layer lays out the propagation of one hop.
-func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom, scale []float32) ([]*tensors.Tensor, error) {
+func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
+	scale []float32) (o Operator[*tensors.Tensor], err error) {
 	h, targets, nodes := n.hops[k], room.nodes[k], room.nodes[k+1]
 	transposed := h.drawn.transposed(h.nodes)
 	if err := holds(room.forward[k], h.drawn.chunkCounts(forwardWidth(fanOut))); err != nil {
-		return nil, err
+		return o, err
 	}
 	if err := holds(room.backward[k], transposed.chunkCounts(backwardWidth)); err != nil {
-		return nil, err
+		return o, err
 	}
-	out := c.layOut(h.drawn, targets, room.forward[k], forwardWidth(fanOut), int32(nodes-1))
-	out = append(out, c.layOut(transposed, nodes, room.backward[k], backwardWidth, int32(targets))...) // see Propagation.transposedSum
+	o.Forward = c.layOut(h.drawn, targets, room.forward[k], forwardWidth(fanOut), int32(nodes-1))
+	// Absent targets are a row of zeros after the real ones: see Propagation.transposedSum.
+	backward := c.layOut(transposed, nodes, room.backward[k], backwardWidth, int32(targets))
+	o.Backward = &backward
 	if c.Kind == GAT {
-		return out, nil // attention over the neighbours drawn sums to 1 by itself
+		return o, nil // attention over the neighbours drawn sums to 1 by itself
 	}
 	padded, gain := make([]float32, nodes), make([]float32, targets)
 	copy(padded, scale[:h.nodes])
 	for i := range h.drawn.targets() {
 		gain[i] = n.gain(h, i)
 	}
-	return append(out, tensors.FromFlatDataAndDimensions(padded, nodes, 1), tensors.FromFlatDataAndDimensions(gain, targets, 1)), nil
+	o.Scale = tensors.FromFlatDataAndDimensions(padded, nodes, 1)
+	o.Gain = tensors.FromFlatDataAndDimensions(gain, targets, 1)
+	return o, nil
 }
 
 // transposed lists, for each of so many rows, the targets that list it.

@@ -6,38 +6,40 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 
-	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime adds
-// colliding scatter updates from several threads at once and loses some; on a GPU their order, and so the rounding, changes
+// colliding scatter updates from several threads at once and loses some. On a GPU their order, and so the rounding, changes
 // from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its chunks in chunks again,
 // and so on: levels that shrink by that factor, with a fixed order of additions on every engine.
-type tree struct {
-	levels []*Node // [width, C_ℓ, 1] int32: listed rows by chunk (ℓ = 0), chunks of the level below (ℓ ≥ 1)
-	roots  *Node   // [T, 1] int32: where in all levels, one after another, a target's sum stands
-	owners *Node   // [C_0, 1] int32: the target of each chunk of level 0; nil where no weight depends on it
+type tree[T any] struct {
+	Levels []T // [width, C_ℓ, 1] int32: listed rows by chunk (ℓ = 0), chunks of the level below (ℓ ≥ 1)
+	Roots  T   // [T, 1] int32: where in all levels, one after another, a target's sum stands
+	Owners T   // [C_0, 1] int32: the target of each chunk of level 0; absent where no weight depends on it
 }
+
+// sums is a tree in a graph.
+type sums struct{ tree[*Node] }
 
 // chunkWidth is how many rows one chunk sums: the mean degree of citation graphs, so that most nodes need one chunk.
 const chunkWidth = 8
 
 // sum returns the sums [T, d] of rows of h [n, d], built from operations whose own gradients are never asked for.
-func (t tree) sum(h *Node) *Node { return t.climb(gatherSum(h, t.levels[0]), gatherSum) }
+func (t sums) sum(h *Node) *Node { return t.climb(gatherSum(h, t.Levels[0]), gatherSum) }
 
 // climb returns what stands at the targets' roots, given level 0 and how a chunk is made of those of the level below.
-func (t tree) climb(level *Node, gather func(h, index *Node) *Node) *Node {
+func (t sums) climb(level *Node, gather func(h, index *Node) *Node) *Node {
 	all := []*Node{level}
-	for _, chunks := range t.levels[1:] {
+	for _, chunks := range t.Levels[1:] {
 		level = gather(level, chunks)
 		all = append(all, level)
 	}
 	if len(all) > 1 {
 		level = Concatenate(all, 0)
 	}
-	return Gather(level, t.roots)
+	return Gather(level, t.Roots)
 }
 
 // gatherSum returns Σ_k h[index_k]. Shapes: h [n, d], index [width, C, 1]; returns [C, d]. The new term stands first in
@@ -49,16 +51,6 @@ func gatherSum(h, index *Node) *Node {
 		sum = Add(Gather(h, Squeeze(Slice(index, AxisElem(k)), 0)), sum)
 	}
 	return sum
-}
-
-// takeTree reads a tree from the head of the inputs that Config.layOut made, and returns the rest.
-func takeTree(in []*Node) (tree, []*Node) {
-	depth := slices.IndexFunc(in, func(n *Node) bool { return n.Rank() != 3 })
-	t, rest := tree{levels: in[:depth], roots: in[depth]}, in[depth+1:]
-	if len(rest) > 0 && rest[0].Rank() == 2 && rest[0].DType() == dtypes.Int32 {
-		t.owners, rest = rest[0], rest[1:]
-	}
-	return t, rest
 }
 
 // lists holds, in compressed rows, the rows to be summed for each target.
@@ -105,11 +97,11 @@ func holds(room, chunks []int) error {
 	return nil
 }
 
-// layOut returns the tensors of the lists' tree as an encoder of the kind takes them: a GAT needs the owners too.
-func (c Config) layOut(l lists, targets int, room []int, width int, absent int32) []*tensors.Tensor {
+// layOut lays the lists' tree out as an encoder of the kind takes it: a GAT needs the owners too.
+func (c Config) layOut(l lists, targets int, room []int, width int, absent int32) tree[*tensors.Tensor] {
 	out := l.layOut(targets, room, width, absent)
 	if c.Kind == GAT {
-		out = append(out, l.owners(room[0], width))
+		out.Owners = l.owners(room[0], width)
 	}
 	return out
 }
@@ -125,10 +117,9 @@ func (l lists) owners(room, width int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(owner, room, 1)
 }
 
-// layOut returns the tensors of the lists' tree: the levels, each padded to its room, and the roots of so many targets,
-// padding included. absent is a row of zeros in the matrix to be summed, which stands in for missing rows; the last chunk
+// layOut lays out the lists' tree: the levels, each padded to its room, and the roots of the targets, padding included. absent is a row of zeros in the matrix to be summed, which stands in for missing rows; the last chunk
 // of every level is a sum of such rows, for missing chunks and for targets without rows. O(rows + room).
-func (l lists) layOut(targets int, room []int, width int, absent int32) []*tensors.Tensor {
+func (l lists) layOut(targets int, room []int, width int, absent int32) tree[*tensors.Tensor] {
 	index := make([][]int32, len(room)) // slot k of chunk c at k·C + c
 	offset := make([]int32, len(room))  // of the level among all levels
 	used := make([]int32, len(room))
@@ -156,11 +147,12 @@ func (l lists) layOut(targets int, room []int, width int, absent int32) []*tenso
 			children = consecutive(start, used[level])
 		}
 	}
-	var out []*tensors.Tensor
+	var out tree[*tensors.Tensor]
 	for level, c := range room {
-		out = append(out, tensors.FromFlatDataAndDimensions(index[level], width, c, 1))
+		out.Levels = append(out.Levels, tensors.FromFlatDataAndDimensions(index[level], width, c, 1))
 	}
-	return append(out, tensors.FromFlatDataAndDimensions(roots, targets, 1))
+	out.Roots = tensors.FromFlatDataAndDimensions(roots, targets, 1)
+	return out
 }
 
 func consecutive(from, to int32) []int32 {

@@ -1,6 +1,4 @@
-// Package nn is what the networks of the compared methods share: variables in a store, whole graphs as inputs, labels as
-// targets, and one training loop.
-package nn
+package encoder
 
 import (
 	"encoding/gob"
@@ -19,66 +17,65 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Net is a set of named float32 variables on an engine.
+// Net is a set of named float32 variables on an engine: what a network learns, and what is frozen, saved and restored of it.
 type Net struct {
 	engine *engine.Engine
 	store  *model.Store
+	scope  string
 	names  []string // in the order of Add
 }
 
-// scope is where a Net's variables stand in its store, apart from an optimiser's.
-const scope = "/net"
+// netScope is where the variables of a network stand in its store, apart from an optimiser's.
+const netScope = "/net"
 
-// New returns a net without variables.
-func New(e *engine.Engine) *Net {
-	return &Net{engine: e, store: model.NewStore()}
+// NewNet returns a net without variables.
+func NewNet(e *engine.Engine) *Net { return newNet(e, netScope) }
+
+func newNet(e *engine.Engine, scope string) *Net {
+	return &Net{engine: e, store: model.NewStore(), scope: scope}
 }
 
-// Add creates a trainable variable.
-func (n *Net) Add(name string, value *tensors.Tensor) error {
-	if _, err := n.store.Scope(scope).CreateVariable(name, value); err != nil {
-		return fmt.Errorf("create variable %s: %w", name, err)
-	}
-	n.names = append(n.names, name)
-	return nil
-}
-
-// AddAll creates several variables; values come in pairs of name and tensor.
-func (n *Net) AddAll(values ...Named) error {
-	for _, v := range values {
-		if err := n.Add(v.Name, v.Value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Named is a variable's name and value.
-type Named struct {
+// Variable is a variable's name and initial value.
+type Variable struct {
 	Name  string
 	Value *tensors.Tensor
+	Fixed bool // no optimiser trains it
 }
+
+// Add creates variables.
+func (n *Net) Add(all ...Variable) error {
+	for _, v := range all {
+		created, err := n.store.Scope(n.scope).CreateVariable(v.Name, v.Value)
+		if err != nil {
+			return fmt.Errorf("create variable %s: %w", v.Name, err)
+		}
+		created.SetTrainable(!v.Fixed)
+		n.names = append(n.names, v.Name)
+	}
+	return nil
+}
+
+// Engine returns what the net computes on, and Store its variables, for a training step that updates them.
+func (n *Net) Engine() *engine.Engine { return n.engine }
+
+// Store returns the variables.
+func (n *Net) Store() *model.Store { return n.store }
 
 // Names returns the variables' names in the order of their creation.
 func (n *Net) Names() []string { return slices.Clone(n.names) }
 
 // Node returns a variable's value in a graph. It panics if there is no such variable.
 func (n *Net) Node(g *Graph, name string) *Node {
-	v := n.store.Scope(scope).GetVariable(name)
+	v := n.store.Scope(n.scope).GetVariable(name)
 	if v == nil {
-		exceptions.Panicf("nn: the net has no variable %q", name)
+		exceptions.Panicf("encoder: the net has no variable %q", name)
 	}
 	return v.NodeValue(g)
 }
 
-// Func compiles a graph function that reads the variables and trains none.
-func (n *Net) Func(name string, build func(in []*Node) []*Node) (*engine.Func, error) {
-	return n.engine.ModelFunc(name, n.store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
-}
-
 // Value returns a copy of a variable.
 func (n *Net) Value(name string) ([]float32, error) {
-	v := n.store.Scope(scope).GetVariable(name)
+	v := n.store.Scope(n.scope).GetVariable(name)
 	if v == nil {
 		return nil, fmt.Errorf("the net has no variable %s", name)
 	}
@@ -91,7 +88,7 @@ func (n *Net) Value(name string) ([]float32, error) {
 
 // SetValue replaces a variable by data of its size.
 func (n *Net) SetValue(name string, data []float32) error {
-	v := n.store.Scope(scope).GetVariable(name)
+	v := n.store.Scope(n.scope).GetVariable(name)
 	if v == nil || v.Shape().Size() != len(data) {
 		return fmt.Errorf("set variable %s: the net has none of %d values", name, len(data))
 	}
@@ -121,10 +118,32 @@ func (n *Net) Restore(snapshot map[string][]float32) error {
 	return nil
 }
 
+// CopyTo copies all variables to another scope of the store, where nothing trains them: a frozen teacher.
+func (n *Net) CopyTo(scope string) error {
+	frozen := n.store.Scope(scope)
+	for _, name := range n.names {
+		data, err := n.Value(name)
+		if err != nil {
+			return err
+		}
+		copied := tensors.FromFlatDataAndDimensions(data, n.store.Scope(n.scope).GetVariable(name).Shape().Dimensions...)
+		if v := frozen.GetVariable(name); v != nil {
+			err = v.SetValue(copied)
+		} else if v, err = frozen.CreateVariable(name, copied); err == nil {
+			v.SetTrainable(false)
+		}
+		if err != nil {
+			return fmt.Errorf("freeze variable %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // saved is how a variable is written.
 type saved struct {
-	Name string
-	Data []float32
+	Name  string
+	Shape []int
+	Data  []float32
 }
 
 // Save writes all variables.
@@ -132,7 +151,7 @@ func (n *Net) Save(w *gob.Encoder) error {
 	for _, name := range n.names {
 		data, err := n.Value(name)
 		if err == nil {
-			err = w.Encode(saved{name, data})
+			err = w.Encode(saved{name, n.store.Scope(n.scope).GetVariable(name).Shape().Dimensions, data})
 		}
 		if err != nil {
 			return fmt.Errorf("save variable %s: %w", name, err)
@@ -151,8 +170,9 @@ func (n *Net) Load(r *gob.Decoder) error {
 			}
 			return fmt.Errorf("read variable %s from the checkpoint: %w", name, err)
 		}
-		if s.Name != name {
-			return fmt.Errorf("the checkpoint holds variable %s where %s is wanted", s.Name, name)
+		want := n.store.Scope(n.scope).GetVariable(name).Shape()
+		if s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || len(s.Data) != want.Size() {
+			return fmt.Errorf("the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name, want.Dimensions)
 		}
 		if err := n.SetValue(name, s.Data); err != nil {
 			return err
@@ -182,13 +202,4 @@ func Uniform(bound float64, rng *rand.Rand, dims ...int) *tensors.Tensor {
 // Filled returns a tensor of one value.
 func Filled(value float32, dims ...int) *tensors.Tensor {
 	return tensors.FromScalarAndDimensions(value, dims...)
-}
-
-// Release frees tensors now rather than at the next garbage collection; nil ones are passed over.
-func Release(all ...*tensors.Tensor) {
-	for _, t := range all {
-		if t != nil {
-			_ = t.FinalizeAll()
-		}
-	}
 }

@@ -1,0 +1,130 @@
+package encoder
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/saot-go/saot/datasets/graph"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// Input is a graph as a network takes it: tensors on the host, nodes in a graph. It is a whole graph, padded to a bucket, or
+// sampled neighbourhoods of some nodes, the targets.
+type Input[T any] struct {
+	FeaturesT T            // Xᵀ [F, N] of a whole graph, padding included
+	Mask      T            // [N, 1], 1 on real nodes; of a sample, 1 on all its targets [T, 1]
+	Operator  *Operator[T] // Â of a whole graph
+	Sample    *Sample[T]   // absent of a whole graph
+}
+
+// Nodes is an Input in a graph.
+type Nodes struct {
+	Input[*Node]
+	Hat Propagation // Â of a whole graph
+}
+
+// NodesOf returns what a network reads of an input.
+func NodesOf(in Input[*Node]) Nodes {
+	n := Nodes{Input: in}
+	if in.Operator != nil {
+		n.Hat = NewPropagation(*in.Operator)
+	}
+	return n
+}
+
+// First returns Â·X·W, what a network's first layer begins with, for a weight W [F, d].
+func (n Nodes) First(weight *Node) *Node {
+	if n.Sample != nil {
+		return MatMul(n.Sample.Rows, weight)
+	}
+	return n.Hat.Apply(n.Times(weight))
+}
+
+// Next returns Â·h, what layer 2 and further ones begin with.
+func (n Nodes) Next(layer int, h *Node) *Node { return n.Propagation(layer).Apply(h) }
+
+// Propagation returns Â of layer 2 and further ones.
+func (n Nodes) Propagation(layer int) Propagation {
+	if n.Sample != nil {
+		return NewPropagation(n.Sample.Layers[layer-2])
+	}
+	return n.Hat
+}
+
+// Times returns X·W [N, d] of a whole graph for a weight W [F, d].
+func (n Nodes) Times(weight *Node) *Node { return product(n.FeaturesT, weight) }
+
+// ReLU is max(x, 0).
+func ReLU(x *Node) *Node { return Max(x, ZerosLike(x)) }
+
+// Graphs uploads whole graphs in one of few padded shapes, and samples of larger ones.
+type Graphs struct {
+	features int
+	buckets  *Buckets
+}
+
+// NewGraphs prepares for graphs with so many feature columns.
+func NewGraphs(features int, buckets *Buckets) *Graphs { return &Graphs{features, buckets} }
+
+// Upload lays a graph out with its features. The caller releases its batch.
+func (gs *Graphs) Upload(g *graph.Graph) (*Batch, error) {
+	if err := gs.accept(g); err != nil {
+		return nil, err
+	}
+	return NewBatch(g, gs.buckets.Fit(SizeOf(g)))
+}
+
+// UploadInput is Upload for a network of graph convolutions: with Â of the graph. The caller releases it.
+func (gs *Graphs) UploadInput(g *graph.Graph) (*Uploaded, error) {
+	b, err := gs.Upload(g)
+	if err != nil {
+		return nil, err
+	}
+	in, err := b.Input(Config{}, &g.Adjacency)
+	if err != nil {
+		b.Finalize()
+		return nil, err
+	}
+	return &Uploaded{Batch: b, Input: in}, nil
+}
+
+// Uploaded is a whole graph on the engine with its Â.
+type Uploaded struct {
+	*Batch
+	Input Input[*tensors.Tensor]
+}
+
+// Rows returns the number of rows, padding included.
+func (u *Uploaded) Rows() int { return u.Size.Nodes }
+
+// Release frees the tensors.
+func (u *Uploaded) Release() { engine.Release(u.Input) }
+
+// Input lays Â of a view of the batch's graph out, for an encoder of a kind. The caller releases the operator.
+func (b *Batch) Input(c Config, view *graph.Adjacency) (Input[*tensors.Tensor], error) {
+	op, err := c.NewOperator(view, b.Size)
+	return Input[*tensors.Tensor]{FeaturesT: b.FeaturesT, Mask: b.Mask, Operator: &op}, err
+}
+
+// accept returns an error unless the graph has the features that the network was made for, of each node.
+func (gs *Graphs) accept(g *graph.Graph) error {
+	if g.Features.Cols != gs.features {
+		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, gs.features)
+	}
+	if g.Features.Rows != g.NumNodes() {
+		return fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
+	}
+	return nil
+}
+
+// RowsOf returns the first rows of a function's one output [N, d], row major, and d. It releases the output.
+func RowsOf(out []*tensors.Tensor, rows int) (data []float32, cols int, err error) {
+	defer engine.Release(out)
+	cols = out[0].Shape().Dim(1)
+	err = tensors.ConstFlatData(out[0], func(flat []float32) { data = slices.Clone(flat[:rows*cols]) })
+	return data, cols, err
+}

@@ -1,0 +1,42 @@
+package train
+
+import (
+	"math/rand/v2"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Deal deals n items out in batches of one size, in a new order every epoch. What does not fill a batch sits an epoch out.
+type Deal struct {
+	n, size int
+	rng     func(epoch int) *rand.Rand
+	order   []int
+}
+
+// NewDeal deals with a source of randomness for each epoch. A batch of more than n has n.
+func NewDeal(n, size int, rng func(epoch int) *rand.Rand) *Deal {
+	return &Deal{n: n, size: min(n, size), rng: rng}
+}
+
+// PerEpoch returns the number of batches in an epoch.
+func (d *Deal) PerEpoch() int { return d.n / max(1, d.size) }
+
+// Batch returns the items of a step. Steps are asked for in their order.
+func (d *Deal) Batch(step int) []int32 {
+	epoch, at := step/d.PerEpoch(), step%d.PerEpoch()
+	if at == 0 {
+		d.order = d.rng(epoch).Perm(d.n)
+	}
+	batch := make([]int32, d.size)
+	for i, v := range d.order[at*d.size : (at+1)*d.size] {
+		batch[i] = int32(v)
+	}
+	return batch
+}
+
+// Plan completes a plan by so many epochs of batches.
+func (d *Deal) Plan(p Plan, epochs int, inputs func(step int, batch []int32) (in, release []*tensors.Tensor, err error)) Plan {
+	p.Epochs, p.Steps = epochs, epochs*d.PerEpoch()
+	p.Inputs = func(step int) (in, release []*tensors.Tensor, err error) { return inputs(step, d.Batch(step)) }
+	return p
+}
