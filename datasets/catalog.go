@@ -21,6 +21,7 @@ type Entry struct {
 	Citation string
 	Note     string // what a reader of the figures below should know
 	StandIn  string // the benchmark whose edges and labels it has, with generated features; "" for all but stand-ins
+	Recipe   Recipe // whose constants methods take by default
 
 	Paper    Stats // as SAOT's Table 1 prints them; zero for what the paper does not use
 	Appendix Stats // as its appendix prints them, where that differs

@@ -283,10 +283,10 @@ func TestDocumentedResultsAreConsistent(t *testing.T) {
 func TestAuditSupervised(t *testing.T) {
 	stream := func() *datasets.Stream { return toyStream(3, 4, func(c int) int { return 40 + c }, 1.2) }
 	opt := Options{Dir: t.TempDir(), Keep: true}
-	_, err := RunSupervised(context.Background(), stream(), &nearestMean{}, opt)
+	_, err := Run(context.Background(), stream(), &nearestMean{}, opt)
 	require.NoError(t, err)
 	audit := func() *AuditReport {
-		report, err := AuditSupervised(context.Background(), stream(), &nearestMean{}, opt)
+		report, err := Audit(context.Background(), stream(), &nearestMean{}, opt)
 		require.NoError(t, err)
 		return report
 	}
