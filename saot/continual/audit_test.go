@@ -317,7 +317,7 @@ func TestKeepSurvivesResume(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, opt.Dir))
 		require.Equal(t, Confirmed, auditToy(t, opt).Verdict())
-		_, err = Run(context.Background(), overlapping(), nil, opt) // once more changes nothing
+		_, err = Run(context.Background(), overlapping(), struct{ Learner }{}, opt) // once more changes nothing
 		require.NoError(t, err)
 		require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, opt.Dir))
 	}

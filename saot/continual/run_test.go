@@ -60,7 +60,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 		require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
 
 		// A finished run is not run again.
-		again, err := Run(context.Background(), smallStream(), nil, opt)
+		again, err := Run(context.Background(), smallStream(), struct{ Learner }{}, opt)
 		require.NoError(t, err)
 		require.Equal(t, parts.Scores, again.Scores)
 		require.True(t, parts.Finished.Equal(again.Finished))
