@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/linalg"
 )
 
 // kmeansRounds bounds Lloyd's rounds.
@@ -26,7 +28,7 @@ func kmeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Den
 	k = min(k, n)
 	assign = make([]int, n)
 	if k < 1 {
-		return assign, matrix(0, raw.Cols)
+		return assign, linalg.New(0, raw.Cols)
 	}
 	centres = kmeansStart(x, k, rng)
 	for range kmeansRounds {
@@ -46,7 +48,7 @@ func kmeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Den
 // drawn before it.
 func kmeansStart(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 	raw := x.RawMatrix()
-	centres := matrix(k, raw.Cols)
+	centres := linalg.New(k, raw.Cols)
 	distance := make([]float64, raw.Rows) // squared, from the nearest centre
 	for c := range k {
 		next := rng.IntN(raw.Rows) // also where all rows coincide with centres
@@ -88,7 +90,7 @@ func squaredDistance(a, b []float64) (d float64) {
 // kmeansAssign moves every row to its nearest centre, if that is nearer than the row's own. It returns the rows' squared distances
 // from their centres, and whether a row moved.
 func kmeansAssign(x, centres *mat.Dense, assign []int) (distance []float64, changed bool) {
-	product := matrix(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
+	product := linalg.New(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
 	product.Mul(x, centres.T())
 	norms := make([]float64, centres.RawMatrix().Rows)
 	for c := range norms {

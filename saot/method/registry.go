@@ -70,7 +70,9 @@ var groups = map[string]func(d Definition) bool{
 }
 
 // Groups returns the names that Group takes.
-func Groups() []string { return []string{"ours", "controls", "self-supervised", "supervised", "paper", "all"} }
+func Groups() []string {
+	return []string{"ours", "controls", "self-supervised", "supervised", "paper", "all"}
+}
 
 // Group returns the methods of a group, in the order of tables. Its error lists the groups.
 func Group(name string) ([]Definition, error) {
