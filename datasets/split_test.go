@@ -154,8 +154,8 @@ func TestKeepEdges(t *testing.T) {
 
 func TestStreamOptionErrors(t *testing.T) {
 	err := StreamOptions{ClassesPerTask: -1, Order: 7, Classes: []int32{1, -2, 1}, SplitBy: -1, TrainRatio: 2, InterTask: 5}.Validate()
-	for _, want := range []string{"ClassesPerTask is -1", "Order is ClassOrder(7), want label, random, given", "negative class", "class twice",
-		"SplitBy is SplitUnit(-1)", "TrainRatio 2", "InterTask is InterTask(5)", "lists 3 classes"} {
+	for _, want := range []string{"ClassesPerTask is -1", "Order is class order(7), want label, random, given", "negative class", "class twice",
+		"SplitBy is split unit(-1)", "TrainRatio 2", "InterTask is treatment of inter-task edges(5)", "lists 3 classes"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(), "Order is given and Classes lists 0 classes")
@@ -220,7 +220,7 @@ func TestSplitFileErrors(t *testing.T) {
 		"task 2: class 0 stands in task 1 already":           func(f *SplitFile) { f.Tasks = append(f.Tasks, f.Tasks[0]); f.Tasks[1].Classes = []int32{0} },
 		"task 1: it has 2 classes, 0 training and 2 test":    func(f *SplitFile) { f.Tasks[0].Train = nil },
 		"they were changed after it was written":             func(f *SplitFile) { f.Hash = "00" },
-		"InterTask is treatment of inter-task edges(3)":                          func(f *SplitFile) { f.Options.InterTask = 3 },
+		"InterTask is treatment of inter-task edges(3)":      func(f *SplitFile) { f.Options.InterTask = 3 },
 	} {
 		f := good()
 		change(f)
