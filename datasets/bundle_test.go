@@ -137,10 +137,10 @@ func TestOwnFolder(t *testing.T) {
 		`key "edge_index": missing`:               {"x": tinyFeatures("<f4")},
 	} {
 		f := base.with("edges.npz", a.zip()).with("labels.csv", []byte("0\n0\n1\n"))
-		_, err := LoadCSV(f.folder(t, "own"), Options{})
+		_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := LoadCSV(tinyCSV().with("labels.csv", nil).with("labels.npy", npy("<i8", "(0,)", []int64{})).folder(t, "own"), Options{})
+	_, err := LayoutCSV.load(tinyCSV().with("labels.csv", nil).with("labels.npy", npy("<i8", "(0,)", []int64{})).folder(t, "own"), Options{})
 	require.ErrorContains(t, err, "labels.npy: 0 labels for 0 nodes")
 }
 
@@ -236,7 +236,7 @@ func TestArchiveClaims(t *testing.T) {
 	}
 	huge := npy("<f4", "(4, 1000000000000)", []float32{1})
 	requireFrugal(t, 8<<20, func() {
-		_, err := LoadCSV(tinyCSV().with("features.csv", nil).with("features.npy", huge).folder(t, "x"), Options{})
+		_, err := LayoutCSV.load(tinyCSV().with("features.csv", nil).with("features.npy", huge).folder(t, "x"), Options{})
 		require.ErrorContains(t, err, "does not match")
 	})
 }

@@ -46,7 +46,7 @@ func TestCacheKeepsEverything(t *testing.T) {
 		for _, opt := range []Options{{}, {Normalization: graph.Raw}, {TopologyOnly: true}, {Direction: Directed}} {
 			c, lines := testCache(t)
 			path := tc.files.archive(t, "tiny_graph.zip", zip.Store)
-			want, err := tc.load(path, opt)
+			want, err := tc.layout.load(path, opt)
 			require.NoError(t, err)
 			for range 2 {
 				got, err := c.Open(tc.layout, path, opt)

@@ -15,7 +15,7 @@ import (
 // A path 0 → 1 → 2 ← 3 with an edge back from 1 to 0, written down twice, in a user's own files: by hand.
 func TestOwnGraphBothWays(t *testing.T) {
 	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"), "features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
-	ds, err := LoadCSV(dir, Options{})
+	ds, err := LayoutCSV.load(dir, Options{})
 	require.NoError(t, err)
 	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}}, ds.Graph.Adjacency)
 	require.Equal(t, []string{
@@ -23,7 +23,7 @@ func TestOwnGraphBothWays(t *testing.T) {
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
 	}, ds.Notes)
 
-	directed, err := LoadCSV(dir, Options{Direction: Directed})
+	directed, err := LayoutCSV.load(dir, Options{Direction: Directed})
 	require.NoError(t, err)
 	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true}, directed.Graph.Adjacency)
 	require.Equal(t, []string{
@@ -47,11 +47,11 @@ func TestOwnGraphBothWays(t *testing.T) {
 // The triangle of every layout, directed: 0 → 1, 1 → 0, 0 → 2, 1 → 2.
 func TestLayoutsDirected(t *testing.T) {
 	for _, tc := range tinyLayouts {
-		ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw, Direction: Directed})
+		ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw, Direction: Directed})
 		require.NoError(t, err, tc.layout)
 		require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1}, Directed: true}, ds.Graph.Adjacency, tc.layout)
 		require.NotContains(t, strings.Join(ds.Notes, "\n"), "mirrored")
-		_, err = tc.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
+		_, err = tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
 		require.ErrorContains(t, err, "Direction is direction(2), want undirected, directed")
 	}
 }

@@ -137,11 +137,10 @@ func tinyWikiCS() files {
 var tinyLayouts = []struct {
 	layout Layout
 	files  files
-	load   func(path string, opt Options) (*Dataset, error)
 }{
-	{LayoutOGB, tinyOGB(), LoadOGB}, {LayoutReddit, tinyReddit(), LoadReddit}, {LayoutSAINT, tinySAINT(), LoadSAINT},
-	{LayoutWikiCS, tinyWikiCS(), LoadWikiCS}, {LayoutCSV, tinyCSV(), LoadCSV},
-	{LayoutNPZ, files{"tiny.npz": tiny().with("attr_data", nil).with("attr_matrix", tinyFeatures("<f4")).zip()}, Load},
+	{LayoutOGB, tinyOGB()}, {LayoutReddit, tinyReddit()}, {LayoutSAINT, tinySAINT()},
+	{LayoutWikiCS, tinyWikiCS()}, {LayoutCSV, tinyCSV()},
+	{LayoutNPZ, files{"tiny.npz": tiny().with("attr_data", nil).with("attr_matrix", tinyFeatures("<f4")).zip()}},
 }
 
 func requireTiny(t *testing.T, ds *Dataset) {
@@ -170,7 +169,7 @@ func TestLayouts(t *testing.T) {
 				tc.files.folder(t, "tiny_graph"), tc.files.archive(t, "tiny_graph.zip", zip.Store),
 				tc.files.archive(t, "tiny_graph.zip", zip.Deflate), deep.archive(t, "other.zip", zip.Deflate),
 			} {
-				ds, err := tc.load(path, Options{Normalization: graph.Raw})
+				ds, err := tc.layout.load(path, Options{Normalization: graph.Raw})
 				require.NoError(t, err)
 				requireTiny(t, ds)
 				if want := map[Layout]string{LayoutReddit: "reddit", LayoutWikiCS: "wikics", LayoutNPZ: "tiny"}[tc.layout]; want != "" {
@@ -179,18 +178,18 @@ func TestLayouts(t *testing.T) {
 					require.Equal(t, "tiny-graph", ds.Name)
 				}
 			}
-			ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
+			ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
 			require.NoError(t, err)
 			require.Equal(t, graph.Features{Rows: 4}, ds.Graph.Features)
 			require.True(t, strings.HasSuffix(ds.Name, "-topology"))
 
-			_, err = tc.load(filepath.Join(t.TempDir(), "absent"), Options{})
+			_, err = tc.layout.load(filepath.Join(t.TempDir(), "absent"), Options{})
 			require.ErrorIs(t, err, fs.ErrNotExist)
-			_, err = tc.load(files{"other.txt": nil}.folder(t, "x"), Options{})
+			_, err = tc.layout.load(files{"other.txt": nil}.folder(t, "x"), Options{})
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			broken := filepath.Join(t.TempDir(), "broken.zip")
 			require.NoError(t, os.WriteFile(broken, []byte("PK"), 0o600))
-			_, err = tc.load(broken, Options{})
+			_, err = tc.layout.load(broken, Options{})
 			require.ErrorContains(t, err, "broken.zip: neither a folder nor a complete zip archive")
 		})
 	}
@@ -203,12 +202,12 @@ func TestLayoutNotes(t *testing.T) {
 		ds   func() (*Dataset, error)
 		want string
 	}{
-		{func() (*Dataset, error) { return LoadSAINT(tinySAINT().folder(t, "x"), Options{}) }, "2 training, 1 validation and 1 test nodes (role.json) is not used"},
-		{func() (*Dataset, error) { return LoadReddit(tinyReddit().folder(t, "x"), Options{}) }, "node_types"},
-		{func() (*Dataset, error) { return LoadWikiCS(tinyWikiCS().folder(t, "x"), Options{}) }, "masks"},
+		{func() (*Dataset, error) { return LayoutSAINT.load(tinySAINT().folder(t, "x"), Options{}) }, "2 training, 1 validation and 1 test nodes (role.json) is not used"},
+		{func() (*Dataset, error) { return LayoutReddit.load(tinyReddit().folder(t, "x"), Options{}) }, "node_types"},
+		{func() (*Dataset, error) { return LayoutWikiCS.load(tinyWikiCS().folder(t, "x"), Options{}) }, "masks"},
 		{func() (*Dataset, error) {
 			zero := tinyCOO().with("data", npy("<i1", "(6,)", []int8{1, 1, 0, 1, 1, 1})).zip()
-			return LoadReddit(tinyReddit().with(redditGraph, zero).folder(t, "x"), Options{})
+			return LayoutReddit.load(tinyReddit().with(redditGraph, zero).folder(t, "x"), Options{})
 		}, "1 of 6 stored adjacency entries: edge entries of value zero were dropped"},
 	} {
 		ds, err := tc.ds()
@@ -217,7 +216,7 @@ func TestLayoutNotes(t *testing.T) {
 	}
 }
 
-// The features of one's own graph may be an array, a sparse matrix or Load's keys.
+// The features of one's own graph may be an array, a sparse matrix or the keys of LayoutNPZ.
 func TestCSVFeatures(t *testing.T) {
 	base := tinyCSV().with("features.csv", nil)
 	sparse := arrays{
@@ -233,7 +232,7 @@ func TestCSVFeatures(t *testing.T) {
 		"compressed": base.with("features.csv.gz", zipped("2,0,1\n0,0,0\n0,3,0\n0,4,0\n")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ds, err := LoadCSV(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: graph.Raw})
+			ds, err := LayoutCSV.load(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: graph.Raw})
 			require.NoError(t, err)
 			require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, toDense(&ds.Graph.Features))
 		})
@@ -372,19 +371,19 @@ func TestClaimsAreNotBelieved(t *testing.T) {
 	many := tinyOGB().with("raw/num-node-list.csv.gz", zipped("2147483646\n")).with("raw/num-edge-list.csv.gz", zipped("2147483646\n"))
 	path := many.folder(t, "many")
 	requireFrugal(t, 64<<20, func() {
-		_, err := LoadOGB(path, Options{})
+		_, err := LayoutOGB.load(path, Options{})
 		require.ErrorContains(t, err, "want 2147483646")
 	})
 	wide := tinyCSV().with("features.csv", []byte(strings.Repeat("1,", 200_000)+"1\n"+strings.Repeat("1\n", 200_000)))
 	path = wide.folder(t, "wide")
 	requireFrugal(t, 64<<20, func() {
-		_, err := LoadCSV(path, Options{})
+		_, err := LayoutCSV.load(path, Options{})
 		require.ErrorContains(t, err, "features.csv: ")
 	})
 	blank := tinyCSV().with("labels.csv.gz", zipped(strings.Repeat("\n", maxBlank+4<<20))).with("labels.csv", nil)
 	path = blank.folder(t, "blank")
 	requireFrugal(t, 128<<20, func() {
-		_, err := LoadCSV(path, Options{})
+		_, err := LayoutCSV.load(path, Options{})
 		require.ErrorContains(t, err, "blank characters")
 	})
 }
@@ -400,9 +399,9 @@ func requireFrugal(t *testing.T, bytes uint64, call func()) {
 // The real graph and labels of ogbn-arxiv; it has no features.
 func TestOGBArxivTopology(t *testing.T) {
 	path := realFile(t, "ogbn_arxiv")
-	_, err := LoadOGB(path, Options{})
+	_, err := LayoutOGB.load(path, Options{})
 	require.ErrorContains(t, err, "node-feat.csv.gz: missing")
-	ds, err := LoadOGB(path, Options{TopologyOnly: true})
+	ds, err := LayoutOGB.load(path, Options{TopologyOnly: true})
 	require.NoError(t, err)
 	require.Equal(t, "ogbn-arxiv-topology", ds.Name)
 	// Nodes and stored edges as OGB publishes them; 1,157,799 undirected edges as PyTorch Geometric's to_undirected counts.
@@ -410,7 +409,7 @@ func TestOGBArxivTopology(t *testing.T) {
 	require.Contains(t, strings.Join(ds.Notes, "\n"), "of 1166243 stored adjacency entries")
 	require.True(t, ordered(ds.Graph.Adjacency.Offsets, ds.Graph.Adjacency.Neighbors, 169343))
 	// Directed, every stored edge is there, as none is a self-loop or stands twice: OGB's count is of distinct citations.
-	cited, err := LoadOGB(path, Options{TopologyOnly: true, Direction: Directed})
+	cited, err := LayoutOGB.load(path, Options{TopologyOnly: true, Direction: Directed})
 	require.NoError(t, err)
 	require.Equal(t, 1166243, cited.Graph.Adjacency.NumEdges())
 	require.Equal(t, ds.Graph.Adjacency, cited.Graph.Adjacency.Undirected())

@@ -78,7 +78,7 @@ func load(t *testing.T, file []byte, opt Options) (*Dataset, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tiny.npz")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
-	return Load(path, opt)
+	return LayoutNPZ.load(path, opt)
 }
 
 func TestLoadRepairs(t *testing.T) {
@@ -224,16 +224,16 @@ func TestLoadRejectsBrokenArchives(t *testing.T) {
 	_, err = load(t, forged, Options{})
 	require.ErrorContains(t, err, `"labels": the archive claims 4294967294 bytes`)
 
-	_, err = Load(filepath.Join(t.TempDir(), "absent.npz"), Options{})
+	_, err = LayoutNPZ.load(filepath.Join(t.TempDir(), "absent.npz"), Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = Load(t.TempDir(), Options{})
+	_, err = LayoutNPZ.load(t.TempDir(), Options{})
 	require.Error(t, err)
 }
 
 // Another reader of the format sees the same arrays in a real file.
 func TestLoadAgainstNpyio(t *testing.T) {
 	path := realFile(t, "cora_ml.npz")
-	ds, err := Load(path, Options{Normalization: graph.Raw})
+	ds, err := LayoutNPZ.load(path, Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	f, err := npz.Open(path)
 	require.NoError(t, err)

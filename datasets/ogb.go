@@ -19,17 +19,6 @@ const (
 	ogbEdgeCount = "num-edge-list.csv.gz"
 )
 
-// LoadOGB reads a node-classification dataset of the Open Graph Benchmark: the zip archive as it is downloaded, without unpacking it, or
-// a folder, in which the files edge.csv.gz, node-feat.csv.gz, node-label.csv.gz, num-node-list.csv.gz and num-edge-list.csv.gz lie in a
-// folder raw. The two lists may be absent. The text is parsed on all cores. The edges are read without duplicates and self-loops,
-// undirected unless opt.Direction says otherwise; Notes say what was repaired. The published split is not read: NewStream draws its own.
-//
-// It holds no more than the arrays of the result and, while it builds the adjacency, 12 bytes for each stored edge.
-//
-// Errors name the file, the line and what to do: a missing, truncated or damaged file, what is not a number, ids out of range,
-// numbers of lines that contradict each other, several labels a node, and absent features unless opt.TopologyOnly is set.
-func LoadOGB(path string, opt Options) (*Dataset, error) { return LayoutOGB.load(path, opt) }
-
 func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	nodes, err := readCount(b, ogbNodeCount)
 	if err != nil {

@@ -67,10 +67,10 @@ func TestRealStreams(t *testing.T) {
 // cora_full_topology.npz holds real labels and edges and no features.
 func TestCoraFullTopology(t *testing.T) {
 	path := realFile(t, "cora_full_topology.npz")
-	_, err := Load(path, Options{})
+	_, err := LayoutNPZ.load(path, Options{})
 	require.ErrorContains(t, err, `cora_full_topology.npz: key "attr_data": missing: the file has no node features`)
 
-	ds, err := Load(path, Options{TopologyOnly: true})
+	ds, err := LayoutNPZ.load(path, Options{TopologyOnly: true})
 	require.NoError(t, err)
 	require.Equal(t, 63421, ds.Graph.Adjacency.NumEdges())
 	// Class sizes in label order, counted from DGL's CoraFull.
@@ -183,7 +183,7 @@ func share(task *Task, class int32) float64 {
 func BenchmarkLoadCoauthorCS(b *testing.B) {
 	path := realFile(b, "ms_academic_cs.npz")
 	for b.Loop() {
-		if _, err := Load(path, Options{}); err != nil {
+		if _, err := LayoutNPZ.load(path, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

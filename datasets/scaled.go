@@ -101,8 +101,11 @@ func (o ScaledOptions) Validate() error {
 	return bad.err("scaled synthetic options")
 }
 
-// scaledPrefix begins the names of scaled datasets.
-const scaledPrefix = "synthetic:"
+// The names of generated datasets: the small one, and what begins those of scaled ones.
+const (
+	syntheticName = "synthetic"
+	scaledPrefix  = syntheticName + ":"
+)
 
 // ParseScaled reads a name such as "synthetic:100000" or "synthetic:2449029,degree=50.5,classes=46,imbalance=1000". Behind the
 // number of nodes come the other fields of ScaledOptions, in lower case and any order. Its error says what is wrong with the name; whether
@@ -144,19 +147,6 @@ func scaledEntry(name string) (Entry, error) {
 		Name: opt.Name(), Title: "generated graph", Licence: "none needed",
 		True: Stats{Nodes: int64(full.Nodes), Columns: full.Columns, Classes: full.Classes, Tasks: full.Classes / 2},
 	}, opt.Validate()
-}
-
-// openScaled generates the dataset of a name.
-func openScaled(name string, opt Options) (*Dataset, error) {
-	scaled, err := ParseScaled(name)
-	if err != nil {
-		return nil, err
-	}
-	ds, err := Scaled(scaled)
-	if err != nil {
-		return nil, err
-	}
-	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
 // Name returns the name that ParseScaled reads: the size, and the fields that differ from their defaults.

@@ -31,7 +31,7 @@ func TestDefaultSplitHashes(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(data, &result))
-	ds, err = Load(realFile(t, "cora_ml.npz"), Options{})
+	ds, err = LayoutNPZ.load(realFile(t, "cora_ml.npz"), Options{})
 	require.NoError(t, err)
 	s, err = NewStream(ds, DefaultStreamOptions())
 	require.NoError(t, err)

@@ -77,7 +77,7 @@ func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 		}
 		e = of
 	}
-	ds, err := e.Layout.reader()(path, Options{TopologyOnly: true, Direction: direction})
+	ds, err := e.Layout.load(path, Options{TopologyOnly: true, Direction: direction})
 	if err != nil {
 		return nil, err
 	}

@@ -310,7 +310,7 @@ func (s Store) vouch(e Entry, all []FileStatus, trust bool) error {
 
 // recognise reads a dataset and, unless it is trusted, compares its size with the entry's.
 func (e Entry) recognise(path string, trust bool) error {
-	ds, err := e.Layout.reader()(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
+	ds, err := e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
 	if err != nil {
 		return err
 	}

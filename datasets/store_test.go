@@ -50,7 +50,7 @@ func newShelf(t *testing.T) (*shelf, Entry, Store) {
 	s := &shelf{files: map[string][]byte{"/tiny.npz": tiny().zip()}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	ds, err := Load(save(t, tiny().zip()), Options{})
+	ds, err := LayoutNPZ.load(save(t, tiny().zip()), Options{})
 	require.NoError(t, err)
 	e := Entry{Name: "tiny", Layout: LayoutNPZ, Files: []File{{Name: "tiny.npz", URLs: []string{server.URL + "/tiny.npz"}}},
 		True: Stats{Nodes: int64(ds.Graph.NumNodes()), Classes: ds.NumClasses}}
@@ -270,7 +270,7 @@ func TestImportSeveral(t *testing.T) {
 
 	e.Layout = Layout(99)
 	_, err = Store{Dir: t.TempDir()}.Import(t.Context(), e, from, true)
-	require.ErrorContains(t, err, "unknown layout Layout(99)")
+	require.ErrorContains(t, err, "the layout layout(99) is not read from files")
 }
 
 // An archive of another layout goes the same way: fetched, read, recorded, opened, and from its unpacked folder too.

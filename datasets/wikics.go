@@ -8,14 +8,6 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// LoadWikiCS reads Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row of numbers, a
-// class id and a list of neighbours. It takes the file, or a folder or zip archive that holds it, and reads it as a stream. The graph is
-// read without duplicates and self-loops, undirected unless opt.Direction says otherwise (a node's links point from it); Notes say what was repaired. The published masks are passed over.
-//
-// Errors name the file, the byte or the field, and what to do: a truncated or damaged file, a missing field, rows of different lengths,
-// ids out of range.
-func LoadWikiCS(path string, opt Options) (*Dataset, error) { return LayoutWikiCS.load(path, opt) }
-
 func readWikiCS(b *bundle, opt Options) (ds *Dataset, err error) {
 	err = b.read(b.only, func(m *member) error {
 		if ds, err = parseWikiCS(newJSONReader(bufio.NewReaderSize(m, 1<<18)), opt); err != nil {

@@ -1,0 +1,208 @@
+package datasets
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
+)
+
+// Options says how Open reads a dataset. The zero value is the default.
+type Options struct {
+	Normalization graph.Normalization // feature scaling; default L2
+	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
+	TopologyOnly  bool                // leave the features out (width 0), name the dataset "…-topology"; default false
+	Synthetic     SyntheticOptions    // of the generated dataset; zero fields take their defaults
+}
+
+// Open returns a dataset: by its name in the catalogue, from the files in dataDir (empty: DefaultDir); by the name of a
+// generated graph, "synthetic" or "synthetic:100000" (see ParseScaled); or by a path, which ends in .npz (LayoutNPZ) or
+// has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts. See Layout for the formats.
+//
+// A file whose checksum was recorded when it was fetched or imported must still have it; a Note says so where a file is
+// not the published one. Large graphs are read through the Cache in the user's cache folder.
+//
+// It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is
+// missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed, and
+// those of the layout's reader.
+func Open(name, dataDir string, opt Options) (*Dataset, error) {
+	if name == syntheticName || strings.HasPrefix(name, scaledPrefix) {
+		return generate(name, opt)
+	}
+	if IsPath(name) {
+		l, err := layoutOf(name)
+		if err != nil {
+			return nil, err
+		}
+		return l.openCached(name, opt)
+	}
+	e, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if dataDir == "" {
+		if dataDir, err = DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	return Store{Dir: dataDir}.open(e, opt)
+}
+
+// generate returns a generated dataset.
+func generate(name string, opt Options) (ds *Dataset, err error) {
+	if opt.Direction != Undirected {
+		return nil, fmt.Errorf("datasets: %s is generated without directions, and Direction is %s: "+
+			"read it undirected, or choose a dataset from files", name, opt.Direction)
+	}
+	if name == syntheticName {
+		ds, err = Synthetic(opt.Synthetic)
+	} else {
+		var scaled ScaledOptions
+		if scaled, err = ParseScaled(name); err == nil {
+			ds, err = Scaled(scaled)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
+}
+
+// IsPath reports whether Open takes a name for a path rather than for a dataset of the catalogue.
+func IsPath(name string) bool {
+	return strings.HasSuffix(name, ".npz") || strings.ContainsAny(name, "/"+string(filepath.Separator))
+}
+
+// DefaultDir returns the data folder that is used where none is named: the environment variable SAOT_DATA, or saot/data in
+// the user's cache.
+func DefaultDir() (string, error) {
+	if dir := os.Getenv("SAOT_DATA"); dir != "" {
+		return dir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("datasets: no data folder: %w: set the environment variable SAOT_DATA or --data", err)
+	}
+	return filepath.Join(cache, "saot", "data"), nil
+}
+
+// open reads an entry.
+func (s Store) open(e Entry, opt Options) (*Dataset, error) {
+	if e.StandIn != "" {
+		return s.openStandIn(e, opt)
+	}
+	path, err := s.locate(e)
+	if err != nil {
+		return nil, err
+	}
+	ds, err := e.Layout.openCached(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.compare(e, path, ds); err != nil {
+		return nil, err
+	}
+	ds.Name = e.Name
+	if opt.TopologyOnly {
+		ds.Name += "-topology"
+	}
+	return ds, nil
+}
+
+// openCached reads a dataset, through the cache in the user's cache folder where reading takes longer than looking there.
+func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
+	large := l == LayoutOGB || l == LayoutReddit || l == LayoutSAINT
+	if dir, err := os.UserCacheDir(); large && err == nil {
+		return Cache{Dir: filepath.Join(dir, "saot", "processed")}.Open(l, path, opt)
+	}
+	return l.load(path, opt)
+}
+
+// find returns the path that an entry's reader takes, its one file or the folder of several, or "" where neither is there.
+func (s Store) find(e Entry) string {
+	if len(e.Files) == 1 {
+		path := s.Path(e.Files[0])
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return path // whatever is wrong with it, the reader says
+		}
+	}
+	if e.Folder != "" {
+		folder := filepath.Join(s.Dir, e.Folder)
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			return folder
+		}
+	}
+	return ""
+}
+
+// locate is find with an error that says how to get the files.
+func (s Store) locate(e Entry) (string, error) {
+	if path := s.find(e); path != "" {
+		return path, nil
+	}
+	how := "fetch it with saot data get " + e.Name
+	if len(e.Files[0].URLs) == 0 {
+		how = "nobody publishes it in this form"
+	}
+	return "", fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment variable SAOT_DATA or --data to the folder that holds it: %w",
+		e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
+}
+
+// compare holds the checksum that the reader took anyway against the recorded and the known ones.
+func (s Store) compare(e Entry, path string, ds *Dataset) error {
+	records, err := s.records()
+	switch {
+	case err != nil:
+		return err
+	case len(e.Files) > 1:
+		return s.compareSeveral(e, ds, records)
+	case path != s.Path(e.Files[0]): // but the folder that it unpacks to
+		return nil
+	}
+	f := e.Files[0]
+	recorded, ok := records[f.Name]
+	switch {
+	case ds.Checksum == "" || ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
+	case ok && recorded.SHA256 != ds.Checksum:
+		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
+			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
+	case f.SHA256 != "":
+		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
+	}
+	return nil
+}
+
+// compareSeveral does so for several files, whose checksum is one of all. Only where that differs are they read again, to name the one.
+func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) error {
+	format, err := e.Layout.format()
+	if err != nil {
+		return err
+	}
+	var paths, sums []string
+	for _, name := range format.files {
+		for _, f := range e.Files {
+			if _, err := os.Stat(s.Path(f)); err == nil && filepath.Base(f.Name) == name {
+				paths, sums = append(paths, s.Path(f)), append(sums, records[f.Name].SHA256)
+			}
+		}
+	}
+	if slices.Contains(sums, "") || combine(paths, sums) == ds.Checksum { // there is nothing to compare with, or it is the same
+		return nil
+	}
+	for _, f := range e.Files {
+		status, err := s.status(e, f)
+		if err != nil {
+			return err
+		}
+		if status.State == Wrong {
+			return fmt.Errorf("datasets: %s: %s: move it away and run saot data get %s, or run saot data import %s FOLDER if the change is meant",
+				s.Path(f), status.Detail, e.Name, e.Name)
+		}
+	}
+	return nil
+}
