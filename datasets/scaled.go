@@ -1,18 +1,21 @@
 package datasets
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/parallel"
 )
 
@@ -30,7 +33,7 @@ type ScaledOptions struct {
 	Signal    float64 // distance of a class's centre from the origin, in standard deviations of a node about it; default 1.2
 }
 
-// setting is a field that may follow the size in a name: an *int, *uint64 or *float64.
+// setting is a field that may follow the size in a name: a pointer to it.
 type setting struct {
 	name  string
 	field any
@@ -41,64 +44,37 @@ func (o *ScaledOptions) settings() []setting {
 		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
 }
 
-// set reads a field's value.
-func (s setting) set(text string) (err error) {
-	switch v := s.field.(type) {
-	case *int:
-		*v, err = strconv.Atoi(text)
-	case *uint64:
-		*v, err = strconv.ParseUint(text, 10, 64)
-	case *float64:
-		*v, err = strconv.ParseFloat(text, 64)
-	}
-	return err
-}
-
-// String returns a field as set reads it.
+// String returns a field as it stands in a name.
 func (s setting) String() string {
-	switch v := s.field.(type) {
-	case *int:
-		return fmt.Sprintf("%s=%d", s.name, *v)
-	case *uint64:
-		return fmt.Sprintf("%s=%d", s.name, *v)
-	case *float64:
-		return fmt.Sprintf("%s=%g", s.name, *v)
-	}
-	return s.name
+	return fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem())
 }
 
 func (o ScaledOptions) withDefaults() ScaledOptions {
-	return ScaledOptions{
-		Nodes:     o.Nodes,
-		Seed:      o.Seed,
-		Classes:   cmp.Or(o.Classes, max(2, min(20, o.Nodes/100))),
-		Degree:    cmp.Or(o.Degree, 10),
-		Imbalance: cmp.Or(o.Imbalance, 10),
-		Homophily: cmp.Or(o.Homophily, 0.8),
-		Spread:    cmp.Or(o.Spread, 0.8),
-		Columns:   cmp.Or(o.Columns, 64),
-		Signal:    cmp.Or(o.Signal, 1.2),
-	}
+	return fields.Or(o, ScaledOptions{
+		Classes: max(2, min(20, o.Nodes/100)), Degree: 10, Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64, Signal: 1.2,
+	})
 }
 
 // Validate returns an error that names every field out of range.
 func (o ScaledOptions) Validate() error {
 	o = o.withDefaults()
-	var bad faults
-	bad.unless(o.Nodes >= 1 && o.Nodes <= math.MaxInt32, "Nodes is %d, want 1 to %d", o.Nodes, math.MaxInt32)
-	bad.unless(o.Classes >= 1 && o.Classes <= 1<<16, "Classes is %d, want 1 to %d", o.Classes, 1<<16)
-	bad.unless(o.Imbalance >= 1 && o.Imbalance <= 1e5, "Imbalance is %g, want 1 to 100000", o.Imbalance)
-	bad.unless(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
-	bad.unless(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
-	bad.unless(o.Columns >= 1 && o.Columns <= 1<<16, "Columns is %d, want 1 to %d", o.Columns, 1<<16)
-	bad.unless(o.Signal > 0 && o.Signal <= 100, "Signal is %g, want above 0 and at most 100", o.Signal)
-	bad.unless(o.Degree > 0 && o.Degree <= float64(o.Nodes), "Degree is %g, want above 0 and at most Nodes", o.Degree)
-	if len(bad) == 0 {
-		smallest := slices.Min(o.sizes())
-		bad.unless(smallest >= 5, "Nodes is %d, which gives the smallest of %d classes only %d with Imbalance %g, want 5", o.Nodes, o.Classes, smallest, o.Imbalance)
-		bad.unless(smallest < 5 || o.Degree <= float64(smallest)/2, "Degree is %g, want at most half the nodes of the smallest class, which has %d", o.Degree, smallest)
+	bad := check.In("datasets: scaled synthetic options")
+	bad.That(o.Nodes >= 1 && o.Nodes <= math.MaxInt32, "Nodes", o.Nodes, fmt.Sprintf("1 to %d", math.MaxInt32))
+	bad.That(o.Classes >= 1 && o.Classes <= 1<<16, "Classes", o.Classes, fmt.Sprintf("1 to %d", 1<<16))
+	bad.That(o.Imbalance >= 1 && o.Imbalance <= 1e5, "Imbalance", o.Imbalance, "1 to 100000")
+	checkPlanted(bad, o.Homophily, o.Spread)
+	bad.That(o.Columns >= 1 && o.Columns <= 1<<16, "Columns", o.Columns, fmt.Sprintf("1 to %d", 1<<16))
+	bad.That(o.Signal > 0 && o.Signal <= 100, "Signal", o.Signal, "above 0 and at most 100")
+	bad.That(o.Degree > 0 && o.Degree <= float64(o.Nodes), "Degree", o.Degree, "above 0 and at most Nodes")
+	if bad.Err() != nil {
+		return bad.Err()
 	}
-	return bad.err("scaled synthetic options")
+	smallest := slices.Min(o.sizes())
+	bad.That(smallest >= 5, "Nodes", o.Nodes, fmt.Sprintf("5 in the smallest of %d classes, which gets %d with Imbalance %g",
+		o.Classes, smallest, o.Imbalance))
+	bad.That(smallest < 5 || o.Degree <= float64(smallest)/2, "Degree", o.Degree,
+		fmt.Sprintf("at most half the nodes of the smallest class, which has %d", smallest))
+	return bad.Err()
 }
 
 // The names of generated datasets: the small one, and what begins those of scaled ones.
@@ -128,7 +104,7 @@ func ParseScaled(name string) (ScaledOptions, error) {
 		if k < 0 {
 			return o, fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
 		}
-		if err := left[k].set(value); err != nil {
+		if value == "null" || json.Unmarshal([]byte(value), left[k].field) != nil {
 			return o, fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)
 		}
 		left = slices.Delete(left, k, k+1)
@@ -201,14 +177,14 @@ func Scaled(opt ScaledOptions) (*Dataset, error) {
 		Synthetic:  true,
 	}
 	ds.Graph.Adjacency = newBlockModel(opt, labels).edges(func(chunk int) *rand.Rand {
-		return stream(opt.Seed, fmt.Sprintf("scaled/edges/%d", chunk))
+		return generator(opt.Seed, fmt.Sprintf("scaled/edges/%d", chunk))
 	})
 	ds.Graph.Features = gaussianFeatures(labels, opt)
 	return ds, nil
 }
 
 func scaledLabels(opt ScaledOptions) []int32 {
-	rng := stream(opt.Seed, "scaled/labels")
+	rng := generator(opt.Seed, "scaled/labels")
 	class := rng.Perm(opt.Classes)
 	labels := make([]int32, 0, opt.Nodes)
 	for rank, size := range opt.sizes() {
@@ -240,7 +216,7 @@ func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
 		m.members[next[c]] = int32(i)
 		next[c]++
 	}
-	rng := stream(opt.Seed, "scaled/attractiveness")
+	rng := generator(opt.Seed, "scaled/attractiveness")
 	together := make([]float64, opt.Classes)
 	for c := range opt.Classes {
 		weight := make([]float64, m.start[c+1]-m.start[c])
@@ -342,10 +318,10 @@ const chunkRows = 1 << 10
 
 // gaussianFeatures draws each node's features about its class's centre.
 func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
-	centre := centres(opt.Classes, opt.Columns, opt.Signal, stream(opt.Seed, "scaled/centres"))
+	centre := centres(opt.Classes, opt.Columns, opt.Signal, generator(opt.Seed, "scaled/centres"))
 	out := graph.Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
 	parallelChunks(len(labels), chunkRows, func(chunk, first, end int) {
-		rng := stream(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
+		rng := generator(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
 		for i := first; i < end; i++ {
 			_, row := out.Row(i)
 			for k, mean := range centre[labels[i]] {

@@ -95,7 +95,7 @@ func TestScaledWorkIsLinear(t *testing.T) {
 func TestAlias(t *testing.T) {
 	weight := []float64{1, 0, 5, 0.25, 3, 3, 100, 1e-3}
 	a := newAlias(weight)
-	rng := stream(1, "alias")
+	rng := generator(1, "alias")
 	const n = 200000
 	count := make([]int, len(weight))
 	for range n {
@@ -213,7 +213,7 @@ func TestScaledNames(t *testing.T) {
 		"synthetic:": "not a number of nodes", "synthetic:1e5": `"1e5" is not a number of nodes`, "synthetic:-5": "not a number",
 		"synthetic:1000,colour=1": `"colour" is unknown`, "synthetic:1000,degree": `degree is "", want a number`, "synthetic:1000,degree=5x": "want a number",
 		"synthetic:1000,seed=1,seed=2": "comes twice", "synthetic:1000,degree=400": "Degree is 400, want at most half the nodes of the smallest class",
-		"synthetic:100,classes=40": "gives the smallest of 40 classes only",
+		"synthetic:100,classes=40": "5 in the smallest of 40 classes",
 	} {
 		_, err := Lookup(name)
 		require.ErrorContains(t, err, want)

@@ -96,9 +96,9 @@ func alternatives(e, of Entry) string {
 func (e Entry) standInFeatures(ds *Dataset, seed uint64) (graph.Features, error) {
 	switch e.Name {
 	case "corafull-topology":
-		return documents(ds, stream(seed, "stand-in/"+e.Name)), nil
+		return documents(ds, generator(seed, "stand-in/"+e.Name)), nil
 	case "arxiv-topology":
-		return mixedFeatures(ds, stream(seed, "stand-in/"+e.Name)), nil
+		return mixedFeatures(ds, generator(seed, "stand-in/"+e.Name)), nil
 	}
 	return graph.Features{}, fmt.Errorf("datasets: %s has no features to generate", e.Name)
 }

@@ -20,12 +20,12 @@ import (
 func TestDocumentsResembleCoraFull(t *testing.T) {
 	ds, err := Scaled(ScaledOptions{Nodes: 3000, Classes: 30, Columns: 1})
 	require.NoError(t, err)
-	x := documents(ds, stream(1, "test"))
+	x := documents(ds, generator(1, "test"))
 	require.Equal(t, []int{3000, 8710}, []int{x.Rows, x.Cols})
 	checkSparse(t, &x)
 	checkDocuments(t, &x)
-	require.Equal(t, x, documents(ds, stream(1, "test")))
-	require.NotEqual(t, x, documents(ds, stream(2, "test")))
+	require.Equal(t, x, documents(ds, generator(1, "test")))
+	require.NotEqual(t, x, documents(ds, generator(2, "test")))
 }
 
 // The figures above, counted from the known rows, and that they have the bounds that the model draws within.
@@ -114,7 +114,7 @@ func checkDocuments(t *testing.T, x *graph.Features) {
 func TestMixedFeatures(t *testing.T) {
 	ds, err := Scaled(ScaledOptions{Nodes: 3000, Columns: 1})
 	require.NoError(t, err)
-	ds.Graph.Features = mixedFeatures(ds, stream(1, "test"))
+	ds.Graph.Features = mixedFeatures(ds, generator(1, "test"))
 	require.Equal(t, []int{3000, 128}, []int{ds.Graph.Features.Rows, ds.Graph.Features.Cols})
 	raw, propagated := nearestCentre(t, ds)
 	t.Logf("nearest centre: raw %.3f, propagated %.3f", raw, propagated)

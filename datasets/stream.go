@@ -1,14 +1,11 @@
 package datasets
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
-	"strings"
+
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/fields"
 )
 
 // StreamOptions says how NewStream cuts a dataset into tasks. The zero value of a field is its default, but for the seeds,
@@ -36,31 +33,27 @@ func DefaultStreamOptions() StreamOptions {
 // Validate returns an error that names every field out of range.
 func (o StreamOptions) Validate() error {
 	o = o.withDefaults()
-	var bad faults
-	bad.unless(o.ClassesPerTask >= 1, "ClassesPerTask is %d, want at least 1", o.ClassesPerTask)
-	bad.unless(classOrderNames.Has(o.Order), "Order is %s, want %s", o.Order, classOrderNames.Choices())
-	bad.unless((o.Order == OrderGiven) == (len(o.Classes) > 0), "Order is %s and Classes lists %d classes, want both given or neither", o.Order, len(o.Classes))
+	bad := check.In("datasets: stream options")
+	bad.That(o.ClassesPerTask >= 1, "ClassesPerTask", o.ClassesPerTask, "at least 1")
+	bad.That(classOrderNames.Has(o.Order), "Order", o.Order, classOrderNames.Choices())
+	if (o.Order == OrderGiven) != (len(o.Classes) > 0) {
+		bad.That(false, "Order", o.Order, fmt.Sprintf("given with a list of Classes, and Classes has %d", len(o.Classes)))
+	}
 	classes := slices.Sorted(slices.Values(o.Classes))
-	bad.unless(len(classes) == 0 || classes[0] >= 0, "Classes lists a negative class")
-	bad.unless(len(slices.Compact(classes)) == len(o.Classes), "Classes lists a class twice")
-	bad.unless(splitUnitNames.Has(o.SplitBy), "SplitBy is %s, want %s", o.SplitBy, splitUnitNames.Choices())
-	bad.unless(o.TrainRatio > 0 && o.TestRatio > 0 && o.TrainRatio+o.TestRatio <= 1,
-		"TrainRatio %g and TestRatio %g, want both positive and at most 1 together", o.TrainRatio, o.TestRatio)
-	bad.unless(interTaskNames.Has(o.InterTask), "InterTask is %s, want %s", o.InterTask, interTaskNames.Choices())
-	return bad.err("stream options")
+	bad.That(len(classes) == 0 || classes[0] >= 0, "Classes", o.Classes, "no negative class")
+	bad.That(len(slices.Compact(classes)) == len(o.Classes), "Classes", o.Classes, "no class twice")
+	bad.That(splitUnitNames.Has(o.SplitBy), "SplitBy", o.SplitBy, splitUnitNames.Choices())
+	bad.That(o.TrainRatio > 0, "TrainRatio", o.TrainRatio, "above 0")
+	bad.That(o.TestRatio > 0, "TestRatio", o.TestRatio, "above 0")
+	bad.That(o.TrainRatio+o.TestRatio <= 1, "TrainRatio + TestRatio", o.TrainRatio+o.TestRatio, "at most 1")
+	bad.That(interTaskNames.Has(o.InterTask), "InterTask", o.InterTask, interTaskNames.Choices())
+	return bad.Err()
 }
 
 func (o StreamOptions) withDefaults() StreamOptions {
 	d := DefaultStreamOptions()
-	if o.ClassesPerTask == 0 {
-		o.ClassesPerTask = d.ClassesPerTask
-	}
-	if o.TrainRatio == 0 {
-		o.TrainRatio = d.TrainRatio
-	}
-	if o.TestRatio == 0 {
-		o.TestRatio = d.TestRatio
-	}
+	d.SplitSeed = o.SplitSeed // 0 is a seed
+	o = fields.Or(o, d)
 	o.Classes = slices.Clone(o.Classes)
 	return o
 }
@@ -179,7 +172,7 @@ func (s *Stream) chooseClasses(members [][]int32) []int32 {
 		classes = append(classes, c)
 	}
 	if s.Options.Order == OrderRandom {
-		rng := stream(s.Options.OrderSeed, "class order")
+		rng := generator(s.Options.OrderSeed, "class order")
 		rng.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
 	}
 	perTask := s.Options.ClassesPerTask
@@ -203,55 +196,6 @@ func (s *Stream) listClasses(all int) []int32 {
 		classes[c] = int32(c)
 	}
 	return classes
-}
-
-// split divides the nodes of some classes, a task's, by the stream's options.
-func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
-	task := TaskSplit{Classes: slices.Clone(classes)}
-	if s.Options.SplitBy == PerTask {
-		task.Train, task.Valid, task.Test = splitTask(nodesOf(members, classes), classes, s.Options)
-		if err := s.checkParts(fmt.Sprintf("the task of classes %v", classes), task.Train, task.Valid, task.Test); err != nil {
-			return TaskSplit{}, err
-		}
-		s.noteAbsent(members, &task)
-	} else {
-		for _, c := range classes {
-			train, valid, test := splitClass(members[c], c, s.Options)
-			if err := s.checkParts(fmt.Sprintf("class %d", c), train, valid, test); err != nil {
-				return TaskSplit{}, err
-			}
-			task.Train, task.Valid, task.Test = append(task.Train, train...), append(task.Valid, valid...), append(task.Test, test...)
-		}
-	}
-	if s.Options.FoldValid {
-		task.Valid, task.Test = nil, append(task.Test, task.Valid...)
-	}
-	return task, nil
-}
-
-func (s *Stream) checkParts(what string, train, valid, test []int32) error {
-	if len(train) == 0 || len(test) == 0 {
-		return fmt.Errorf("datasets: %s: %s has %d nodes, which leaves %d for training and %d for testing: change TrainRatio or TestRatio",
-			s.Dataset, what, len(train)+len(valid)+len(test), len(train), len(test))
-	}
-	return nil
-}
-
-// noteAbsent notes the classes that a split of the whole task left without training or test nodes.
-func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
-	train, test := slices.Clone(task.Train), slices.Clone(task.Test)
-	slices.Sort(train)
-	slices.Sort(test)
-	for _, c := range task.Classes {
-		for _, part := range []struct {
-			name  string
-			nodes []int32
-		}{{"training", train}, {"test", test}} {
-			if !slices.ContainsFunc(members[c], func(i int32) bool { _, found := slices.BinarySearch(part.nodes, i); return found }) {
-				s.note("class %d (%d nodes) has no %s nodes: the split is of the task as a whole", c, len(members[c]), part.name)
-			}
-		}
-	}
 }
 
 // nodesOf returns the nodes of some classes, ascending.
@@ -298,81 +242,4 @@ func positions(nodes, some []int32) []int32 {
 		out[k] = int32(at)
 	}
 	return out
-}
-
-// splitClass divides a class's nodes at random.
-func splitClass(nodes []int32, class int32, opt StreamOptions) (train, valid, test []int32) {
-	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/%d", class))
-	held := 1 - opt.TrainRatio
-	nRest := int(math.Ceil(held * float64(len(order))))
-	nTest := min(nRest, int(math.Ceil(opt.TestRatio/held*float64(nRest))))
-	nTrain := len(order) - nRest
-	return order[:nTrain], order[nTrain : len(order)-nTest], order[len(order)-nTest:]
-}
-
-// splitTask divides the nodes of a task's classes at random, whatever their class.
-func splitTask(nodes, classes []int32, opt StreamOptions) (train, valid, test []int32) {
-	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/task/%v", slices.Sorted(slices.Values(classes))))
-	n := float64(len(order))
-	nTest := int(math.RoundToEven(opt.TestRatio * n))
-	nValid := min(len(order)-nTest, int(math.RoundToEven(max(0, 1-opt.TrainRatio-opt.TestRatio)*n)))
-	nTrain := len(order) - nTest - nValid
-	return order[:nTrain], order[nTrain : nTrain+nValid], order[nTrain+nValid:]
-}
-
-func shuffled(nodes []int32, seed uint64, name string) []int32 {
-	order := slices.Clone(nodes)
-	stream(seed, name).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	return order
-}
-
-// stream derives a named random stream from a seed, the same on every machine.
-func stream(seed uint64, name string) *rand.Rand {
-	h := sha256.Sum256(fmt.Appendf(nil, "%d/%s", seed, name))
-	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(h[:8]), binary.LittleEndian.Uint64(h[8:16])))
-}
-
-// splitHash is SHA-256 over every task's node ids, training, validation and test indices, each list preceded by its length, as
-// little-endian 32-bit numbers. Where the classes of the tasks, one task after another, do not ascend, the node ids alone would
-// not tell their order: then the number 2³²−1, which is no length, and every task's classes follow.
-func splitHash(tasks []Task) string {
-	h := sha256.New()
-	var buf []byte
-	write := func(list []int32) {
-		buf = binary.LittleEndian.AppendUint32(buf[:0], uint32(len(list)))
-		for _, v := range list {
-			buf = binary.LittleEndian.AppendUint32(buf, uint32(v))
-		}
-		h.Write(buf)
-	}
-	var classes []int32
-	for _, t := range tasks {
-		for _, list := range [][]int32{t.Nodes, t.Split.Train, t.Split.Valid, t.Split.Test} {
-			write(list)
-		}
-		classes = append(classes, t.Classes...)
-	}
-	if !slices.IsSorted(classes) {
-		h.Write(binary.LittleEndian.AppendUint32(nil, math.MaxUint32))
-		for _, t := range tasks {
-			write(t.Classes)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// faults collects the fields of a configuration that are out of range, for an error of one line.
-type faults []string
-
-func (f *faults) unless(ok bool, format string, args ...any) {
-	if !ok {
-		*f = append(*f, fmt.Sprintf(format, args...))
-	}
-}
-
-func (f faults) err(what string) error {
-	if len(f) == 0 {
-		return nil
-	}
-	return fmt.Errorf("datasets: %s: %s", what, strings.Join(f, "; "))
 }
