@@ -312,17 +312,3 @@ func combine(files, sums []string) string {
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
-
-// fileSHA256 returns the SHA-256 of a file.
-func fileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("datasets: %w", err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", fmt.Errorf("datasets: %s: %w", path, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // Cache is a folder of datasets as they are after reading, so that a large one is read from its text only once. It is safe to remove
@@ -44,22 +46,22 @@ func (c Cache) Open(l Layout, path string, opt Options) (ds *Dataset, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.bundle.close()) }()
-	file, key, err := c.place(l, path, src.checksum, opt)
+	at, key, err := c.place(l, path, src.checksum, opt)
 	if err != nil {
 		return nil, err
 	}
-	ds, err = readCache(file, key)
+	ds, err = readCache(at, key)
 	if err == nil {
 		return ds, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		c.logf("datasets: %s: %v: reading %s again", file, err, path)
+		c.logf("datasets: %s: %v: reading %s again", at, err, path)
 	}
 	if ds, err = src.read(opt); err != nil {
 		return nil, err
 	}
 	c.sweep()
-	if err := writeCache(file, key, ds); err != nil {
+	if err := writeCache(at, key, ds); err != nil {
 		c.logf("datasets: %s was not cached: %v", path, err)
 	}
 	return ds, nil
@@ -78,19 +80,19 @@ func (c Cache) sweep() {
 	if err != nil {
 		return // only of a bad pattern
 	}
-	for _, file := range left {
-		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-			_ = os.Remove(file) // another process may have done so
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.Remove(path) // another process may have done so
 		}
 	}
 }
 
-// unfinished is the pattern of files that are being written.
-const unfinished = ".new-*"
+// unfinished is the pattern of cache files that file.Replace is writing.
+const unfinished = ".*.graph-*"
 
 // place returns a dataset's file in the cache, one for each path and options, and the key that it must have, which stands for all that
 // decides its content. The options go into both as a whole, so that one added later is not forgotten.
-func (c Cache) place(l Layout, path, checksum string, opt Options) (file string, key [32]byte, err error) {
+func (c Cache) place(l Layout, path, checksum string, opt Options) (at string, key [32]byte, err error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return "", key, fmt.Errorf("datasets: %s: %w", path, err)
@@ -114,10 +116,10 @@ type memo struct {
 }
 
 // sum returns the SHA-256 of a file, from the last time if it has not changed since.
-func (c Cache) sum(file string) (string, error) {
-	full, err := filepath.Abs(file)
+func (c Cache) sum(path string) (string, error) {
+	full, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("datasets: %s: %w", file, err)
+		return "", fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	now, err := stampOf(full)
 	if err != nil {
@@ -131,39 +133,16 @@ func (c Cache) sum(file string) (string, error) {
 		return last.SHA256, nil
 	}
 	began := time.Now().UnixNano()
-	sum, err := fileSHA256(full)
+	sum, err := file.SHA256(full)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("datasets: %w", err)
 	}
 	data, err := json.Marshal(memo{full, sum, now, began})
 	if err == nil {
-		err = replaceFile(at, func(f *os.File) error {
-			_, err := f.Write(data)
-			return err
-		})
+		err = file.Write(at, data)
 	}
 	if err != nil { // only the next time takes longer
-		c.logf("datasets: the checksum of %s was not kept: %v", file, err)
+		c.logf("datasets: the checksum of %s was not kept: %v", path, err)
 	}
 	return sum, nil
-}
-
-// replaceFile writes a file under another name and renames it, so that whoever reads it sees the old one or the new one whole. It does not
-// wait for the disk: what a power failure leaves is found damaged and replaced.
-func replaceFile(file string, write func(f *os.File) error) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, unfinished)
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(write(f), f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 
 	"github.com/stretchr/testify/require"
 )
@@ -106,16 +107,16 @@ func TestCacheNoticesChanges(t *testing.T) {
 // A file that has settled is not read again for its checksum; touched, it is.
 func TestCacheChecksums(t *testing.T) {
 	c, _ := testCache(t)
-	file := filepath.Join(t.TempDir(), "x")
-	require.NoError(t, os.WriteFile(file, []byte("content"), 0o600))
-	want, err := fileSHA256(file)
+	source := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(source, []byte("content"), 0o600))
+	want, err := file.SHA256(source)
 	require.NoError(t, err)
-	now, err := stampOf(file)
+	now, err := stampOf(source)
 	require.NoError(t, err)
 	require.False(t, now.settled(time.Now().UnixNano()))
 	require.True(t, now.settled(time.Now().Add(time.Minute).UnixNano()))
 
-	sum, err := c.sum(file)
+	sum, err := c.sum(source)
 	require.NoError(t, err)
 	require.Equal(t, want, sum)
 	memos, err := filepath.Glob(filepath.Join(c.Dir, "sums", "*.json"))
@@ -125,13 +126,15 @@ func TestCacheChecksums(t *testing.T) {
 	require.NoError(t, err)
 	// As if it had been taken later, and to another result.
 	later := fmt.Sprintf(`"hashed":%d}`, time.Now().Add(time.Hour).UnixNano())
-	text = append(text[:bytes.Index(text, []byte(`"hashed"`))], later...)
+	before, _, found := bytes.Cut(text, []byte(`"hashed"`))
+	require.True(t, found)
+	text = append(bytes.Clone(before), later...)
 	require.NoError(t, os.WriteFile(memos[0], bytes.ReplaceAll(text, []byte(want), []byte("believed")), 0o600))
-	sum, err = c.sum(file)
+	sum, err = c.sum(source)
 	require.NoError(t, err)
 	require.Equal(t, "believed", sum)
-	require.NoError(t, os.Chtimes(file, time.Now(), time.Now().Add(-time.Hour)))
-	sum, err = c.sum(file)
+	require.NoError(t, os.Chtimes(source, time.Now(), time.Now().Add(-time.Hour)))
+	sum, err = c.sum(source)
 	require.NoError(t, err)
 	require.Equal(t, want, sum)
 }
@@ -150,7 +153,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 func TestCacheSweeps(t *testing.T) {
 	c, _ := testCache(t)
 	require.NoError(t, os.MkdirAll(c.Dir, 0o755))
-	old, fresh := filepath.Join(c.Dir, ".new-1"), filepath.Join(c.Dir, ".new-2")
+	old, fresh := filepath.Join(c.Dir, ".x.graph-1"), filepath.Join(c.Dir, ".x.graph-2")
 	for _, file := range []string{old, fresh} {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/file"
 )
 
 // Layout is the format of a dataset's files. A reader takes one file, a folder, or a zip archive that it does not unpack.
@@ -145,7 +146,7 @@ func layoutOf(path string) (Layout, error) {
 
 // load reads the dataset at path, without a cache.
 func (l Layout) load(path string, opt Options) (ds *Dataset, err error) {
-	src, err := l.open(path, fileSHA256)
+	src, err := l.open(path, file.SHA256)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func TestCacheMaps(t *testing.T) {
 	}
 }
 
-// A mapped dataset stays whole when its file is removed or replaced, as replaceFile does it, and a slice of it when the dataset
+// A mapped dataset stays whole when its file is removed or replaced, as file.Replace does it, and a slice of it when the dataset
 // is garbage.
 func TestMappedFileIsReplaced(t *testing.T) {
 	want := largeDatasets(t)["dense"]

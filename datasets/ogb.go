@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 )
 
 // The files of OGB's raw layout, without header lines.
@@ -103,7 +104,7 @@ func LoadOGBLabels(path string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; download it again", err)
 	}
-	sum, err := fileSHA256(path)
+	sum, err := file.SHA256(path)
 	if err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func TestSplitFileRoundTrip(t *testing.T) {
 		require.Equal(t, want.Tasks, got.Tasks)
 		require.Equal(t, want.NumClasses, got.NumClasses)
 	}
-	left, err := filepath.Glob(filepath.Join(dir, unfinished))
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 	text, err := os.ReadFile(filepath.Join(dir, "0.json"))

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // SplitFormat names the format of split files and its version.
@@ -80,18 +82,14 @@ func parseSplit(data []byte) (*SplitFile, error) {
 	return f, f.Options.Validate()
 }
 
-// WriteFile writes the split, a line a task. The file is complete or not there: it is written beside its name and renamed.
+// WriteFile writes the split, one line per task. The file is complete or absent.
 func (f *SplitFile) WriteFile(path string) error {
 	data, err := f.encode()
 	if err != nil {
 		return fmt.Errorf("datasets: split file: %w", err)
 	}
-	err = replaceFile(path, func(to *os.File) error {
-		_, err := to.Write(data)
-		return errors.Join(err, to.Sync()) // or a power failure might leave the name and not the content
-	})
-	if err != nil {
-		return fmt.Errorf("datasets: split file %s: %w", path, err)
+	if err := file.Write(path, data); err != nil {
+		return fmt.Errorf("datasets: split file: %w", err)
 	}
 	return nil
 }

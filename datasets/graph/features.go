@@ -37,7 +37,7 @@ func (f *Features) Validate() error {
 		return fmt.Errorf("graph: features: [%d, %d] with %d dense values, %d offsets, %d columns and %d values",
 			f.Rows, f.Cols, len(f.Dense), len(f.Offsets), len(f.Columns), len(f.Values))
 	}
-	if err := checkRows(f.Offsets, f.Columns, f.Cols); err != nil {
+	if err := checkRows(f.Offsets, f.Columns, f.Cols, true); err != nil {
 		return fmt.Errorf("graph: features: %w", err)
 	}
 	return nil

@@ -296,7 +296,7 @@ func TestValidate(t *testing.T) {
 		"0 offsets do not ascend":             {Neighbors: []int32{1}},
 		"row 0: entry 2 after -1":             {Offsets: []int64{0, 1, 1}, Neighbors: []int32{2}},
 		"row 1: entry 0 after 0":              {Offsets: []int64{0, 0, 2}, Neighbors: []int32{0, 0}},
-		"node 1 is its own neighbour":         {Offsets: []int64{0, 1, 3}, Neighbors: []int32{1, 0, 1}},
+		"row 1: entry 1 after 0":              {Offsets: []int64{0, 1, 3}, Neighbors: []int32{1, 0, 1}},
 	} {
 		require.ErrorContains(t, a.Validate(), want)
 	}
