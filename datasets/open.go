@@ -1,12 +1,9 @@
 package datasets
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -121,88 +118,4 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 		return Cache{Dir: filepath.Join(dir, "saot", "processed")}.Open(l, path, opt)
 	}
 	return l.load(path, opt)
-}
-
-// find returns the path that an entry's reader takes, its one file or the folder of several, or "" where neither is there.
-func (s Store) find(e Entry) string {
-	if len(e.Files) == 1 {
-		path := s.Path(e.Files[0])
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return path // whatever is wrong with it, the reader says
-		}
-	}
-	if e.Folder != "" {
-		folder := filepath.Join(s.Dir, e.Folder)
-		if info, err := os.Stat(folder); err == nil && info.IsDir() {
-			return folder
-		}
-	}
-	return ""
-}
-
-// locate is find with an error that says how to get the files.
-func (s Store) locate(e Entry) (string, error) {
-	if path := s.find(e); path != "" {
-		return path, nil
-	}
-	how := "fetch it with saot data get " + e.Name
-	if len(e.Files[0].URLs) == 0 {
-		how = "nobody publishes it in this form"
-	}
-	return "", fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment variable SAOT_DATA or --data to the folder that holds it: %w",
-		e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
-}
-
-// compare holds the checksum that the reader took anyway against the recorded and the known ones.
-func (s Store) compare(e Entry, path string, ds *Dataset) error {
-	records, err := s.records()
-	switch {
-	case err != nil:
-		return err
-	case len(e.Files) > 1:
-		return s.compareSeveral(e, ds, records)
-	case path != s.Path(e.Files[0]): // but the folder that it unpacks to
-		return nil
-	}
-	f := e.Files[0]
-	recorded, ok := records[f.Name]
-	switch {
-	case ds.Checksum == "" || ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
-	case ok && recorded.SHA256 != ds.Checksum:
-		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
-			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
-	case f.SHA256 != "":
-		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
-	}
-	return nil
-}
-
-// compareSeveral does so for several files, whose checksum is one of all. Only where that differs are they read again, to name the one.
-func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) error {
-	format, err := e.Layout.format()
-	if err != nil {
-		return err
-	}
-	var paths, sums []string
-	for _, name := range format.files {
-		for _, f := range e.Files {
-			if _, err := os.Stat(s.Path(f)); err == nil && filepath.Base(f.Name) == name {
-				paths, sums = append(paths, s.Path(f)), append(sums, records[f.Name].SHA256)
-			}
-		}
-	}
-	if slices.Contains(sums, "") || combine(paths, sums) == ds.Checksum { // there is nothing to compare with, or it is the same
-		return nil
-	}
-	for _, f := range e.Files {
-		status, err := s.status(e, f)
-		if err != nil {
-			return err
-		}
-		if status.State == Wrong {
-			return fmt.Errorf("datasets: %s: %s: move it away and run saot data get %s, or run saot data import %s FOLDER if the change is meant",
-				s.Path(f), status.Detail, e.Name, e.Name)
-		}
-	}
-	return nil
 }
