@@ -155,7 +155,7 @@ func TestKeepEdges(t *testing.T) {
 func TestStreamOptionErrors(t *testing.T) {
 	err := StreamOptions{ClassesPerTask: -1, Order: 7, Classes: []int32{1, -2, 1}, SplitBy: -1, TrainRatio: 2, InterTask: 5}.Validate()
 	for _, want := range []string{"ClassesPerTask is -1", "Order is class order(7), want label, random, given", "no negative class", "no class twice",
-		"SplitBy is split unit(-1)", "TrainRatio + TestRatio is 2.2", "InterTask is treatment of inter-task edges(5)", "Classes has 3"} {
+		"SplitBy is split unit(-1)", "TrainRatio + TestRatio is 2 + 0.2", "InterTask is treatment of inter-task edges(5)", "Classes has 3"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(), "Order is given, want given with a list of Classes, and Classes has 0")
@@ -234,7 +234,7 @@ func TestSplitFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "EOF", `{"format":"saot-split/2"}`: `field format is "saot-split/2"`, `{"format":"saot-split/1","colour":1}`: `"colour"`,
 		`{"format":"saot-split/1"} x`: "something follows", `{"format":"saot-split/1","tasks":[{"train":[3000000000]}]}`: "int32",
-		`{"format":"saot-split/1","options":{"train_ratio":7}}`: "TrainRatio + TestRatio is 7.2",
+		`{"format":"saot-split/1","options":{"train_ratio":7}}`: "TrainRatio + TestRatio is 7 + 0.2",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := ReadSplitFile(path)

@@ -45,7 +45,8 @@ func (o StreamOptions) Validate() error {
 	bad.That(splitUnitNames.Has(o.SplitBy), "SplitBy", o.SplitBy, splitUnitNames.Choices())
 	bad.That(o.TrainRatio > 0, "TrainRatio", o.TrainRatio, "above 0")
 	bad.That(o.TestRatio > 0, "TestRatio", o.TestRatio, "above 0")
-	bad.That(o.TrainRatio+o.TestRatio <= 1, "TrainRatio + TestRatio", o.TrainRatio+o.TestRatio, "at most 1")
+	sum := fmt.Sprintf("%g + %g", o.TrainRatio, o.TestRatio)
+	bad.That(o.TrainRatio+o.TestRatio <= 1, "TrainRatio + TestRatio", sum, "at most 1")
 	bad.That(interTaskNames.Has(o.InterTask), "InterTask", o.InterTask, interTaskNames.Choices())
 	return bad.Err()
 }

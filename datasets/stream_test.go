@@ -129,7 +129,7 @@ func TestStreamErrors(t *testing.T) {
 	}{
 		{labelled(5, 1), StreamOptions{}, "fewer than 2 classes have 2 nodes"},
 		{labelled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
-		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 1.1"},
+		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 0.9 + 0.2"},
 		{labelled(5, 5), StreamOptions{TrainRatio: 0.1}, "class 0 has 5 nodes, which leaves 0 for training"},
 		{&Dataset{Name: "odd", Labels: []int32{0}, NumClasses: 1}, StreamOptions{}, "0 nodes but 1 labels"},
 	} {

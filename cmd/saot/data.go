@@ -33,29 +33,22 @@ recorded in checksums.json in the data folder and checked from then on.`,
 	return cmd
 }
 
-// openStore returns the data folder that the flag names.
-func openStore(dir string) (datasets.Store, error) {
-	var err error
-	if dir == "" {
-		dir, err = datasets.DefaultDir()
-	}
-	return datasets.Store{Dir: dir}, err
-}
-
-// lookup returns the entries of names, or all without any.
-func lookup(names []string) ([]datasets.Entry, error) {
+// openEntries returns the data folder that a flag names, and the entries of names, or all entries if there are no names.
+func openEntries(dir string, names []string) (store datasets.Store, entries []datasets.Entry, err error) {
 	if len(names) == 0 {
-		return datasets.Catalog(), nil
+		entries = datasets.Catalog()
 	}
-	var entries []datasets.Entry
 	for _, name := range names {
 		e, err := datasets.Lookup(name)
 		if err != nil {
-			return nil, usageError{err}
+			return store, nil, usageError{err}
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	if dir == "" {
+		dir, err = datasets.DefaultDir()
+	}
+	return datasets.Store{Dir: dir}, entries, err
 }
 
 func newDataListCommand(dir *string) *cobra.Command {
@@ -64,13 +57,13 @@ func newDataListCommand(dir *string) *cobra.Command {
 		Short: "list the datasets, one a line",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, nil)
 			if err != nil {
 				return err
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			_, _ = fmt.Fprintln(table, "NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT") // Flush reports the error
-			for _, e := range datasets.Catalog() {
+			for _, e := range entries {
 				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, figure(e.True.Nodes), figure(e.True.Classes), figure(e.True.Tasks), presence(store, e), e.Title)
 			}
 			return table.Flush()
@@ -126,11 +119,7 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 		Example: "  saot data info cora-full",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args)
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args)
 			if err != nil {
 				return err
 			}
@@ -196,11 +185,7 @@ resumed, now or by the next get; a file gets its name only after its checksum wa
   saot data get ogbn-arxiv reddit --data ~/graphs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args)
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args)
 			if err != nil {
 				return err
 			}
@@ -262,11 +247,7 @@ download it.`,
   saot data import cora-ml mine.npz --trust          not the published file, but one that can be read`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args[:1])
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args[:1])
 			if err != nil {
 				return err
 			}
@@ -289,11 +270,7 @@ func newDataVerifyCommand(dir *string) *cobra.Command {
 recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong, missing.`,
 		Example: "  saot data verify\n  saot data verify cora-ml uai",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args)
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args)
 			if err != nil {
 				return err
 			}

@@ -5,8 +5,6 @@ import (
 	"archive/zip"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // onnxVersion is the ONNX Runtime that InstallONNX brings; its checksums stand in onnxPins.
@@ -100,7 +100,7 @@ type installer struct {
 
 // install brings the library to the target, unless a pinned one is there.
 func (i installer) install(ctx context.Context, from string) error {
-	if sum, err := sumFile(i.target); err == nil && slices.ContainsFunc(i.pins, func(p pin) bool { return p.sha256 == sum }) {
+	if sum, err := file.SHA256(i.target); err == nil && slices.ContainsFunc(i.pins, func(p pin) bool { return p.sha256 == sum }) {
 		i.say("%s is already there", i.target)
 		return nil
 	}
@@ -169,26 +169,30 @@ func (i installer) unpack(archive, temp string) error {
 	if ext := filepath.Ext(archive); ext == ".whl" || ext == ".zip" {
 		open = eachZip
 	}
-	var want pin
-	sum := ""
+	found := -1
 	err := open(archive, func(name string, content io.Reader) (done bool, err error) {
-		found := slices.IndexFunc(i.pins, func(p pin) bool { return p.entry == path.Clean(name) })
+		found = slices.IndexFunc(i.pins, func(p pin) bool { return p.entry == path.Clean(name) })
 		if found < 0 {
 			return false, nil
 		}
-		want = i.pins[found]
-		sum, err = writeLibrary(unpacked, content)
-		return true, err
+		return true, writeLibrary(unpacked, content)
 	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", archive, err)
-	case sum == "":
+	case found < 0:
 		return fmt.Errorf("%s does not hold %s: take onnxruntime-node-%s.tgz or the onnxruntime %s wheel of this platform", archive, i.pins[0].entry, onnxVersion, onnxVersion)
-	case sum != want.sha256:
-		return fmt.Errorf("%s: %s has SHA-256 %s, not the pinned %s: the file is damaged or another build; nothing was installed", archive, want.entry, sum, want.sha256)
 	}
-	if err := os.Rename(unpacked, i.target); err != nil {
+	want := i.pins[found]
+	sum, err := file.SHA256(unpacked)
+	if err != nil {
+		return err
+	}
+	if sum != want.sha256 {
+		return fmt.Errorf("%s: %s has SHA-256 %s, not the pinned %s: the file is damaged or another build; nothing was installed",
+			archive, want.entry, sum, want.sha256)
+	}
+	if err := file.Commit(unpacked, i.target); err != nil {
 		return err
 	}
 	i.say("installed %s", i.target)
@@ -202,12 +206,12 @@ func (i installer) say(format string, args ...any) {
 // eachTar calls visit for every regular file of a gzipped tar archive, until it is done. Names of the archive are only
 // compared, never written to.
 func eachTar(archive string, visit func(name string, content io.Reader) (done bool, err error)) error {
-	file, err := os.Open(archive)
+	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	unzipped, err := gzip.NewReader(file)
+	defer func() { _ = f.Close() }() // opened for reading only
+	unzipped, err := gzip.NewReader(f)
 	if err != nil {
 		return fmt.Errorf("no .tgz archive: %w", err)
 	}
@@ -235,15 +239,15 @@ func eachZip(archive string, visit func(name string, content io.Reader) (done bo
 		return fmt.Errorf("no .whl archive: %w", err)
 	}
 	defer func() { _ = reader.Close() }() // opened for reading only
-	for _, file := range reader.File {
-		if !file.Mode().IsRegular() {
+	for _, f := range reader.File {
+		if !f.Mode().IsRegular() {
 			continue
 		}
-		content, err := file.Open()
+		content, err := f.Open()
 		if err != nil {
 			return fmt.Errorf("damaged archive: %w", err)
 		}
-		done, err := visit(file.Name, content)
+		done, err := visit(f.Name, content)
 		_ = content.Close() // opened for reading only; the checksum is what counts
 		if done || err != nil {
 			return err
@@ -252,38 +256,17 @@ func eachZip(archive string, visit func(name string, content io.Reader) (done bo
 	return nil
 }
 
-// writeLibrary writes the content to a file and returns its SHA-256.
-func writeLibrary(target string, content io.Reader) (string, error) {
-	file, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+// writeLibrary writes the content to a file, up to maxLibrary bytes.
+func writeLibrary(target string, content io.Reader) error {
+	f, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {
-		return "", err
+		return err
 	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(content, maxLibrary+1))
+	n, err := io.Copy(f, io.LimitReader(content, maxLibrary+1))
 	if err == nil && n > maxLibrary {
 		err = fmt.Errorf("the library is larger than %d bytes", maxLibrary)
 	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// sumFile returns the SHA-256 of a file.
-func sumFile(name string) (string, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return errors.Join(err, f.Close())
 }
 
 // complaintOf returns the line of a client's output that says what went wrong: the first that speaks of an error, else
