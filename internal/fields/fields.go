@@ -1,4 +1,4 @@
-// Package fields changes fields of a configuration: one by its name in files, or those left at zero to their defaults.
+// Package fields changes a field of a configuration by its name in files.
 package fields
 
 import (
@@ -32,18 +32,6 @@ func Set(target any, path string, value json.RawMessage) error {
 		return fmt.Errorf("setting %s cannot be %s: %w", path, given, err)
 	}
 	return nil
-}
-
-// Or returns a struct in which each field is that of a, or that of defaults where it is zero: cmp.Or for structs. All
-// fields must be exported.
-func Or[T any](a, defaults T) T {
-	to, from := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
-	for i := range to.NumField() {
-		if to.Field(i).IsZero() {
-			to.Field(i).Set(from.Field(i))
-		}
-	}
-	return a
 }
 
 // find returns an error unless a path of names leads to a field of the type.

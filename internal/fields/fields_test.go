@@ -36,14 +36,3 @@ func TestSet(t *testing.T) {
 	require.ErrorContains(t, Set(&c, "encoder.hidden", json.RawMessage(`"wide"`)), `setting encoder.hidden cannot be "wide"`)
 	require.Equal(t, want, c, "a failed Set changes nothing")
 }
-
-func TestOr(t *testing.T) {
-	type options struct {
-		Seed  uint64
-		Ratio float64
-		List  []int
-	}
-	given := options{Ratio: 0.5, List: []int{}}
-	require.Equal(t, options{Seed: 3, Ratio: 0.5, List: []int{}}, Or(given, options{3, 0.6, []int{1}}))
-	require.Equal(t, options{Ratio: 0.5, List: []int{}}, given, "the argument is left alone")
-}
