@@ -70,12 +70,9 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 		if labels[i] >= 0 {
 			return in.errorf("node %d stands twice", i)
 		}
-		labels[i], err = in.id("a class id")
-		if err != nil {
-			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not supported: choose a dataset with one class a node)", i, err)
-		}
-		if int(labels[i]) >= n {
-			return in.errorf("node %d has class %d of %d nodes; the file is damaged", i, labels[i], n)
+		if labels[i], err = scalar(in, below(n, "a class id").parse); err != nil {
+			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not supported: "+
+				"choose a dataset with one class per node)", i, err)
 		}
 		return nil
 	})

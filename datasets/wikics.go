@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
 )
@@ -61,7 +63,7 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	var err error
 	switch {
 	case key == "labels":
-		err = in.array(func() error { return appendID(in, &w.labels, "a class id") })
+		err = numbers(in, &w.labels, below(math.MaxInt32, "a class id").parse)
 	case key == "links":
 		err = in.array(func() error { return w.neighbors(in) })
 	case key == "features" && !opt.TopologyOnly:
@@ -75,29 +77,16 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	return nil
 }
 
-func appendID(in jsonReader, to *[]int32, what string) error {
-	v, err := in.id(what)
-	*to = append(*to, v)
-	return err
-}
-
 func (w *wikiCS) neighbors(in jsonReader) error {
-	i := int32(w.lists)
+	err := numbers(in, &w.dst, below(math.MaxInt32, "a node").parse)
+	w.src = append(w.src, slices.Repeat([]int32{int32(w.lists)}, len(w.dst)-len(w.src))...)
 	w.lists++
-	return in.array(func() error {
-		w.src = append(w.src, i)
-		return appendID(in, &w.dst, "a node")
-	})
+	return err
 }
 
 func (w *wikiCS) row(in jsonReader) error {
 	before := len(w.features)
-	err := in.array(func() error {
-		v, err := in.float()
-		w.features = append(w.features, v)
-		return err
-	})
-	if err != nil {
+	if err := numbers(in, &w.features, parseFloat); err != nil {
 		return err
 	}
 	cols := len(w.features) - before
