@@ -90,10 +90,14 @@ func raw[T int32 | int64 | float32](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// withoutArrays returns what the arrays do not say of a dataset.
+// withoutArrays returns a dataset without its arrays.
 func (ds *Dataset) withoutArrays() Dataset {
 	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
-	meta.Labels, meta.Graph = nil, graph.Graph{Adjacency: graph.Adjacency{Directed: a.Directed}, Features: graph.Features{Rows: x.Rows, Cols: x.Cols}}
+	meta.Labels = nil
+	meta.Graph = graph.Graph{
+		Adjacency: graph.Adjacency{Directed: a.Directed},
+		Features:  graph.Features{Rows: x.Rows, Cols: x.Cols},
+	}
 	return meta
 }
 
@@ -171,7 +175,8 @@ func encodeHeader(key [32]byte, table []section, bytes uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := header{[8]byte([]byte(cacheMagic)), cacheVersion, uint32(len(table)), key, bytes, crc32.Checksum(entries, castagnoli), 0}
+	head := header{Magic: [8]byte([]byte(cacheMagic)), Version: cacheVersion, Sections: uint32(len(table)), Key: key,
+		Bytes: bytes, TableSum: crc32.Checksum(entries, castagnoli)}
 	out, err := binary.Append(nil, le, head)
 	if err != nil {
 		return nil, err
@@ -198,7 +203,7 @@ func sumOf(raw []byte) (uint32, error) {
 	return crc32.Checksum(sums, castagnoli), errors.Join(errs...)
 }
 
-// guarded calls f, which reads a mapped file, and turns a fault into an error: the disk failed, or the file was cut short.
+// guarded calls f, which reads a mapped file, and turns a fault into an error: a failing disk, or a file cut short.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -216,15 +221,14 @@ func guarded(f func() error) (err error) {
 // mapBytes is the size from which a cache file is mapped. A smaller one is read: its pages are not worth sharing.
 const mapBytes = 1 << 20
 
-// readCache returns a dataset from a file that must have the key. Errors wrap fs.ErrNotExist where there is none.
+// readCache returns a dataset from a file that must have the key. The error wraps fs.ErrNotExist if there is no file.
 //
 // A large file is mapped: its arrays are the pages that the system keeps of the file, one copy for all processes on the
-// machine. They must not be written. The mapping stays as long as the process, since slices of the arrays, which nothing counts,
-// may be in use after the dataset is not; it costs addresses, and its pages are the system's to drop and to read again.
+// machine. They must not be written. The mapping lasts as long as the process, since slices of the arrays may outlive
+// the dataset; it costs addresses only, as the system may drop its pages and read them again.
 //
-// A file that is removed or replaced by another stays whole for whoever has it mapped. One that is written into or cut short in
-// place does not: after the check here, reading beyond its new end is a fault (SIGBUS) and ends the program. We do neither:
-// file.Replace writes each file under a new name, sets its length there, and renames it.
+// A file that is removed or replaced stays whole for those who have it mapped. One that is written into or cut short in
+// place does not: reading beyond its new end is a fault (SIGBUS) and ends the program. file.Replace does neither.
 func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -255,9 +259,9 @@ func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 	return decodeCache(data, key)
 }
 
-// decodeCache returns the dataset whose arrays lie in data, the bytes of a cache file, which begin at a multiple of 8. It
-// checks everything before it is used: the places of the sections, the sums, and that the arrays fit each other. That an
-// undirected adjacency is symmetric is left to its sum. No array is copied.
+// decodeCache returns the dataset whose arrays lie in data, the bytes of a cache file, which begin at a multiple of 8.
+// It copies no array. It checks everything first: the places of the sections, the sums, and that the arrays fit each
+// other. The sum alone vouches for the symmetry of an undirected adjacency.
 func decodeCache(data []byte, key [32]byte) (ds *Dataset, err error) {
 	if !littleEndian {
 		return nil, errEndian
@@ -305,15 +309,16 @@ func decodeSections(data []byte, table []section) (*Dataset, error) {
 	if err := json.Unmarshal(meta, &stored); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	// The JSON of this program has no arrays; that of another may.
+	// The JSON of this program has no arrays; that of another program may have some.
 	from, to := &stored.Graph, &ds.Graph
-	to.Adjacency.Directed, to.Features.Rows, to.Features.Cols = from.Adjacency.Directed, from.Features.Rows, from.Features.Cols
+	to.Adjacency.Directed = from.Adjacency.Directed
+	to.Features.Rows, to.Features.Cols = from.Features.Rows, from.Features.Cols
 	stored.Graph, stored.Labels = ds.Graph, ds.Labels
 	return &stored, nil
 }
 
-// readHeader returns the table of a file with the right version and key. Its sections lie within the file, in the order of
-// their kinds.
+// readHeader returns the table of a file with the right version and key. Its sections lie within the file, in the order
+// of their kinds.
 func readHeader(data []byte, key [32]byte) ([]section, error) {
 	size := uint64(len(data))
 	var head header
@@ -357,7 +362,7 @@ func (s section) within(data []byte) ([]byte, error) {
 	return part, err
 }
 
-// arrayOf returns the array that a section's bytes are, without copying. It has no capacity beyond, so that to append is to copy.
+// arrayOf returns the array of a section without copying, and without spare capacity, so that append copies.
 func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
@@ -370,7 +375,7 @@ func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(part))), len(part)/width), nil
 }
 
-// fits checks that the arrays of a dataset hold what their types promise, so that nothing later indexes beyond them.
+// fits checks that the arrays of a dataset hold what their types promise, so that nothing later indexes out of range.
 func (ds *Dataset) fits() error {
 	n := ds.Graph.NumNodes()
 	if n == 0 || n > math.MaxInt32 || len(ds.Labels) != n || ds.Graph.Features.Rows != n {

@@ -11,9 +11,9 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// Get downloads the files of an entry that are not there, checks all, and records their checksums. Files with no published
-// checksum are read once before they are recorded. It returns the files' states and errors of fetch.Fetch; an error where
-// a file that is there is Wrong, the dataset needs no file, or nobody publishes it.
+// Get downloads the files of an entry that are not there, checks all of them and records their checksums. It reads
+// files without a published checksum once before it records them. It returns the states of the files; an error of
+// fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody publishes it.
 func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
@@ -42,7 +42,7 @@ func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 			return nil, err
 		}
 		err = s.record(ctx, f, status, cmp.Or(sources[f.Name], "found in the folder"))
-		if err != nil && !status.State.known() { // known bytes do without, in a folder that cannot be written
+		if err != nil && !status.State.known() { // known bytes need no record, in a read-only folder
 			return nil, err
 		}
 		all = append(all, status)
@@ -63,7 +63,8 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 		return "", nil
 	case len(f.URLs) == 0 && e.StandIn != "":
 		return "", fmt.Errorf("datasets: nobody publishes %s, and %s is read from the files of %s as well: "+
-			"run saot data get %s, or saot data import %s FILE with a file of your own", f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
+			"run saot data get %s, or saot data import %s FILE with a file of your own",
+			f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
 	case len(f.URLs) == 0:
 		return "", fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a file of your own", f.Name, e.Note, e.Name)
 	}
@@ -74,7 +75,7 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 	if f.SHA256 == "" {
 		request.GitBlob = f.GitBlob
 	}
-	if !f.pinned() { // what came the first time must come again
+	if !f.pinned() { // the bytes of the first fetch must come again
 		records, err := s.records()
 		if err != nil {
 			return "", err

@@ -12,10 +12,10 @@ import (
 	"github.com/saot-go/saot/internal/file"
 )
 
-// Import takes a file of an entry, or a folder of them, that was downloaded by hand: it copies it, checks the copy by its
-// checksum or, where none is known, by reading it, gives it its name in the data folder and records it. With trust, a file
-// that is not the published one but can be read is taken too. It returns the states of the imported files, and an error that
-// names both checksums, the reader's finding, or the names that are expected.
+// Import takes a file of an entry, or a folder of its files, that was downloaded by hand. It copies each file, checks
+// the copy by its checksum or, if none is known, by reading it, gives it its name in the data folder and records it.
+// With trust it also takes a file that is not the published one if it can be read. It returns the states of the
+// imported files, or an error that names both checksums, the finding of the reader, or the expected names.
 func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]FileStatus, error) {
 	paths, err := e.match(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("datasets: %w: choose a folder that can be written with --data", err)
 	}
-	staging, err := os.MkdirTemp(s.Dir, ".import-*") // beside the target, so that a rename is one step
+	staging, err := os.MkdirTemp(s.Dir, ".import-*") // next to the target, so that a rename is one step
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w: choose a folder that can be written with --data", err)
 	}
@@ -103,7 +103,7 @@ func (s Store) take(ctx context.Context, e Entry, f File, from string, trust boo
 	return status, nil
 }
 
-// vouch reads staged files whose bytes are not known, where all that the reader needs is staged.
+// vouch reads staged files whose bytes are not known, if all that the reader needs is staged.
 func (s Store) vouch(e Entry, all []FileStatus, trust bool) error {
 	unknown := slices.ContainsFunc(all, func(s FileStatus) bool { return !s.State.known() })
 	if !unknown || len(all) < len(e.Files) {
@@ -130,7 +130,7 @@ func (s Store) settle(ctx context.Context, staged string, f File, status FileSta
 	if err := file.Commit(staged, path); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	for _, leftover := range []string{".part", ".part.json"} { // of a download that did not get through
+	for _, leftover := range []string{".part", ".part.json"} { // of an unfinished download
 		_ = os.Remove(path + leftover)
 	}
 	return s.record(ctx, f, status, source)

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// jsonReader reads a JSON text token by token, so that memory holds no more than what is kept, and errors name the byte.
+// jsonReader reads a JSON text token by token: it holds no more than what is kept, and errors name the byte.
 type jsonReader struct{ *json.Decoder }
 
 func newJSONReader(r io.Reader) jsonReader {
@@ -98,14 +98,14 @@ func (j jsonReader) end() error {
 	return nil
 }
 
-// scalar reads a number; parse says what is wanted where it fails.
+// scalar reads a number. If there is none, the error of parse says what is wanted.
 func scalar[T number](j jsonReader, parse func(text string) (T, error)) (T, error) {
 	token, err := j.Token()
 	if err != nil {
 		return 0, j.at(err)
 	}
 	text, _ := token.(json.Number)
-	v, err := parse(string(text)) // without a number it says of "" what is wanted
+	v, err := parse(string(text))
 	if err != nil {
 		return 0, j.errorf("%.40v, want %w", token, err)
 	}

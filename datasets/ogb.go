@@ -14,8 +14,8 @@ import (
 // The files of OGB's raw layout, without header lines.
 const (
 	ogbEdges     = "edge.csv.gz"          // source, destination
-	ogbFeatures  = "node-feat.csv.gz"     // one row a node
-	ogbLabels    = "node-label.csv.gz"    // one class id a node
+	ogbFeatures  = "node-feat.csv.gz"     // one row per node
+	ogbLabels    = "node-label.csv.gz"    // one class id per node
 	ogbNodeCount = "num-node-list.csv.gz" // the number of nodes of each graph, of which there is one
 	ogbEdgeCount = "num-edge-list.csv.gz"
 )
@@ -58,7 +58,7 @@ func readCount(b *bundle, name string) (int, error) {
 	return int(count[0]), nil
 }
 
-// readClasses reads a class id for each node; spec says what more is known.
+// readClasses reads a class id for each node; spec says what else is known.
 func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error) {
 	spec.cell, spec.cols = below(math.MaxInt32, "a class id"), 1
 	labels, _, err := readText(b, name, spec)
@@ -94,9 +94,9 @@ func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) er
 	return err
 }
 
-// LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id a line, into
-// a dataset of nodes and labels alone: no edges, features of width 0. It serves predictors that see neither, such as the
-// majority class. The dataset is named after the folder above raw, with "-labels".
+// LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id per
+// line, into a dataset of nodes and labels alone, without edges and features. It serves predictors that see neither,
+// such as the majority class. The dataset is named after the folder above raw, with "-labels".
 //
 // Errors name the file and the line: a missing or truncated file, a line that is not a class id.
 func LoadOGBLabels(path string) (*Dataset, error) {

@@ -13,7 +13,7 @@ import (
 type Options struct {
 	Normalization graph.Normalization // feature scaling; default L2
 	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
-	TopologyOnly  bool                // leave the features out (width 0), name the dataset "…-topology"; default false
+	TopologyOnly  bool                // leave out the features (width 0), name it "…-topology"; default false
 	Synthetic     SyntheticOptions    // of the generated dataset; zero fields take their defaults
 }
 
@@ -75,7 +75,7 @@ func IsPath(name string) bool {
 	return strings.HasSuffix(name, ".npz") || strings.ContainsAny(name, "/"+string(filepath.Separator))
 }
 
-// DefaultDir returns the data folder that is used where none is named: the environment variable SAOT_DATA, or saot/data in
+// DefaultDir returns the data folder that is used if none is named: the environment variable SAOT_DATA, or saot/data in
 // the user's cache.
 func DefaultDir() (string, error) {
 	if dir := os.Getenv("SAOT_DATA"); dir != "" {
@@ -111,7 +111,7 @@ func (s Store) open(e Entry, opt Options) (*Dataset, error) {
 	return ds, nil
 }
 
-// openCached reads a dataset, through the cache in the user's cache folder where reading takes longer than looking there.
+// openCached reads a dataset; large ones through the cache in the user's cache folder.
 func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 	large := l == LayoutOGB || l == LayoutReddit || l == LayoutSAINT
 	if dir, err := os.UserCacheDir(); large && err == nil {

@@ -51,8 +51,8 @@ func (s Store) records() (map[string]Record, error) {
 	return r.Files, nil
 }
 
-// record writes what a file is, keeping what other processes wrote. A record that says so already is left alone, so that a
-// folder that cannot be written serves too.
+// record writes what a file is, and keeps what other processes wrote. It leaves a record alone that says so already, so
+// that a read-only folder works too.
 func (s Store) record(ctx context.Context, f File, status FileStatus, source string) error {
 	records, err := s.records()
 	if err != nil || records[f.Name].SHA256 == status.SHA256 {
@@ -81,7 +81,7 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 	return nil
 }
 
-// compare holds the checksum that the reader took anyway against the recorded and the known ones.
+// compare checks the checksum that the reader took against the recorded and the known ones.
 func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	records, err := s.records()
 	switch {
@@ -105,7 +105,8 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	return nil
 }
 
-// compareSeveral does so for several files, whose checksum is one of all. Only where that differs are they read again, to name the one.
+// compareSeveral is compare for several files, which share one checksum. If it differs, they are read again to find the
+// one that changed.
 func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) error {
 	format, err := e.Layout.format()
 	if err != nil {
@@ -119,7 +120,7 @@ func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) e
 			}
 		}
 	}
-	if slices.Contains(sums, "") || combine(paths, sums) == ds.Checksum { // there is nothing to compare with, or it is the same
+	if slices.Contains(sums, "") || combine(paths, sums) == ds.Checksum { // nothing to compare with, or equal
 		return nil
 	}
 	for _, f := range e.Files {

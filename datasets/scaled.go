@@ -19,18 +19,19 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its default.
-// As a dataset's name it is "synthetic:NODES", with ",degree=50,classes=46" and so on behind: see ParseScaled.
+// ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its
+// default. The name of the dataset is "synthetic:NODES", followed by settings such as ",degree=50,classes=46": see
+// ParseScaled.
 type ScaledOptions struct {
 	Nodes     int
 	Seed      uint64  // default 0
-	Classes   int     // default 20, or fewer so that there are 100 nodes a class
+	Classes   int     // default 20, or fewer for at least 100 nodes per class
 	Degree    float64 // mean degree, from which repeated draws are missing; default 10
 	Imbalance float64 // size of the largest class over the smallest, at least 1; default 10
 	Homophily float64 // share of edges within a class, in (0, 1]; default 0.8
 	Spread    float64 // standard deviation of the log of a node's attractiveness; default 0.8
 	Columns   int     // dense features; default 64
-	Signal    float64 // distance of a class's centre from the origin, in standard deviations of a node about it; default 1.2
+	Signal    float64 // distance of a class's centre from 0, in standard deviations of its nodes; default 1.2
 }
 
 // setting is a field that may follow the size in a name: a pointer to it.
@@ -44,7 +45,7 @@ func (o *ScaledOptions) settings() []setting {
 		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
 }
 
-// String returns a field as it stands in a name.
+// String returns a field as it is written in a name.
 func (s setting) String() string {
 	return fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem())
 }
@@ -83,9 +84,9 @@ const (
 	scaledPrefix  = syntheticName + ":"
 )
 
-// ParseScaled reads a name such as "synthetic:100000" or "synthetic:2449029,degree=50.5,classes=46,imbalance=1000". Behind the
-// number of nodes come the other fields of ScaledOptions, in lower case and any order. Its error says what is wrong with the name; whether
-// the values are in range is left to Validate.
+// ParseScaled reads a name such as "synthetic:100000" or "synthetic:2449029,degree=50.5,classes=46,imbalance=1000": the
+// number of nodes, then other fields of ScaledOptions, in lower case and any order. Its error says what is wrong with
+// the name; Validate checks the values.
 func ParseScaled(name string) (ScaledOptions, error) {
 	var o ScaledOptions
 	rest, ok := strings.CutPrefix(name, scaledPrefix)
@@ -153,13 +154,14 @@ func (o ScaledOptions) sizes() []int {
 	return sizes
 }
 
-// Scaled generates a graph of any size: planted classes of unequal size in random order; Nodes·Degree/2 draws of edges, one end by
-// attractiveness (log-normal), the other by attractiveness within the same class with probability Homophily, else within the class before
-// or after it, repeats and self-loops being dropped; and dense features, a random centre of length Signal for each class and a standard
-// normal for each node about it. Equal options give equal graphs on any number of cores.
+// Scaled generates a graph of any size. Planted classes have unequal sizes, in random order. Nodes·Degree/2 edges are
+// drawn: one end by attractiveness (log-normal), the other by attractiveness within the same class with probability
+// Homophily, else within the class before or after it; repeats and self-loops are dropped. Features are dense: a random
+// centre of length Signal for each class, and a standard normal for each node about it. Equal options give equal graphs
+// on any number of cores.
 //
-// O(Nodes·Columns + edges) time, and memory of the result and 8 bytes an edge: every draw takes constant time, by alias tables
-// (Walker 1977), and edges are sorted by counting.
+// O(Nodes·Columns + edges) time; memory of the result and 8 bytes per edge. Every draw takes constant time, by alias
+// tables (Walker 1977), and edges are sorted by counting.
 //
 // It returns an error if an option is out of range.
 func Scaled(opt ScaledOptions) (*Dataset, error) {
@@ -204,7 +206,12 @@ type blockModel struct {
 }
 
 func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
-	m := &blockModel{opt: opt, members: make([]int32, len(labels)), start: make([]int, opt.Classes+1), within: make([]alias, opt.Classes)}
+	m := &blockModel{
+		opt:     opt,
+		members: make([]int32, len(labels)),
+		start:   make([]int, opt.Classes+1),
+		within:  make([]alias, opt.Classes),
+	}
 	for _, c := range labels {
 		m.start[c+1]++
 	}
@@ -261,8 +268,8 @@ func (m *blockModel) member(class int, rng *rand.Rand) int32 {
 	return m.members[m.start[class]+m.within[class].draw(rng)]
 }
 
-// alias is a discrete distribution that is drawn from in constant time: item k is kept with probability keep[k], else replaced by
-// other[k] (Walker 1977; the tables are built in linear time as Vose 1991).
+// alias is a discrete distribution with draws in constant time: item k is kept with probability keep[k], else replaced
+// by other[k] (Walker 1977; tables built in linear time as in Vose 1991).
 type alias struct {
 	keep  []float32
 	other []int32

@@ -10,8 +10,8 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// csr is a sparse matrix as it stands in a file: columns in any order, perhaps repeated. As an adjacency it has no values, and a
-// column of -1 is no entry.
+// csr is a sparse matrix as a file stores it: columns in any order, perhaps repeated. It is no second Adjacency but the
+// input of one, and of sparse Features. As an adjacency it has no values, and a column of -1 is no entry.
 type csr struct {
 	rows, cols int
 	offsets    []int64
@@ -44,7 +44,8 @@ func readCSR(f *npzFile, prefix string) (*csr, error) {
 	return m, err
 }
 
-// readPattern is readCSR for an adjacency: it must be square, and no values are kept, but the columns of stored zeros become -1.
+// readPattern is readCSR for an adjacency: a square matrix, whose values are not kept, but the columns of stored zeros
+// become -1.
 func readPattern(f *npzFile, prefix string) (*csr, error) {
 	m, data, err := openCSR(f, prefix)
 	if err != nil {

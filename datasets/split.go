@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// split divides the nodes of some classes, a task's, by the stream's options.
+// split divides the nodes of a task, those of some classes, by the options of the stream.
 func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
 	task := TaskSplit{Classes: slices.Clone(classes)}
 	if s.Options.SplitBy == PerTask {
@@ -25,7 +25,9 @@ func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
 			if err := s.checkParts(fmt.Sprintf("class %d", c), train, valid, test); err != nil {
 				return TaskSplit{}, err
 			}
-			task.Train, task.Valid, task.Test = append(task.Train, train...), append(task.Valid, valid...), append(task.Test, test...)
+			task.Train = append(task.Train, train...)
+			task.Valid = append(task.Valid, valid...)
+			task.Test = append(task.Test, test...)
 		}
 	}
 	if s.Options.FoldValid {
@@ -52,14 +54,18 @@ func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
 			name  string
 			nodes []int32
 		}{{"training", train}, {"test", test}} {
-			if !slices.ContainsFunc(members[c], func(i int32) bool { _, found := slices.BinarySearch(part.nodes, i); return found }) {
+			held := func(i int32) bool {
+				_, found := slices.BinarySearch(part.nodes, i)
+				return found
+			}
+			if !slices.ContainsFunc(members[c], held) {
 				s.note("class %d (%d nodes) has no %s nodes: the split is of the task as a whole", c, len(members[c]), part.name)
 			}
 		}
 	}
 }
 
-// splitClass divides a class's nodes at random.
+// splitClass divides the nodes of a class at random.
 func splitClass(nodes []int32, class int32, opt StreamOptions) (train, valid, test []int32) {
 	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/%d", class))
 	held := 1 - opt.TrainRatio
@@ -69,7 +75,7 @@ func splitClass(nodes []int32, class int32, opt StreamOptions) (train, valid, te
 	return order[:nTrain], order[nTrain : len(order)-nTest], order[len(order)-nTest:]
 }
 
-// splitTask divides the nodes of a task's classes at random, whatever their class.
+// splitTask divides the nodes of a task at random, without regard to their class.
 func splitTask(nodes, classes []int32, opt StreamOptions) (train, valid, test []int32) {
 	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/task/%v", slices.Sorted(slices.Values(classes))))
 	n := float64(len(order))
@@ -92,9 +98,10 @@ func generator(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(h[:8]), binary.LittleEndian.Uint64(h[8:16])))
 }
 
-// splitHash is SHA-256 over every task's node ids, training, validation and test indices, each list preceded by its length, as
-// little-endian 32-bit numbers. Where the classes of the tasks, one task after another, do not ascend, the node ids alone would
-// not tell their order: then the number 2³²−1, which is no length, and every task's classes follow.
+// splitHash is the SHA-256 of the node ids and the training, validation and test indices of every task. Each list is
+// preceded by its length; all are little-endian 32-bit numbers. The node ids do not show the order of the classes
+// unless the classes of all tasks ascend. If they do not, the number 2³²−1, which is no length, and the classes of
+// every task follow.
 func splitHash(tasks []Task) string {
 	h := sha256.New()
 	var buf []byte

@@ -15,15 +15,15 @@ import (
 // SplitFormat names the format of split files and its version.
 const SplitFormat = "saot-split/1"
 
-// SplitFile is a split as it is exchanged between people and programs: which classes form the tasks, in which order, and
-// which nodes train, validate and test. Nodes are ids of the whole dataset, so that it means the same to any program. As a
-// file it is one JSON object.
+// SplitFile is a split as people and programs exchange it: the classes of each task, in order, and the nodes that
+// train, validate and test. Nodes are ids of the whole dataset, so that any program reads them alike. The file is one
+// JSON object.
 type SplitFile struct {
 	Format   string        `json:"format"`               // SplitFormat
 	Dataset  string        `json:"dataset"`              // its name, for the reader
 	Checksum string        `json:"checksum"`             // the dataset's; a split fits no other
 	Nodes    int           `json:"nodes"`                // of the dataset
-	Options  StreamOptions `json:"options"`              // that it was drawn with; of these only InterTask still decides something
+	Options  StreamOptions `json:"options"`              // it was drawn with; only InterTask still matters
 	Hash     string        `json:"split_hash,omitempty"` // Stream.SplitHash; checked where it is given
 	Tasks    []TaskSplit   `json:"tasks"`
 }
@@ -38,7 +38,8 @@ type TaskSplit struct {
 
 // NewSplitFile returns the split of a stream.
 func NewSplitFile(ds *Dataset, s *Stream) *SplitFile {
-	f := &SplitFile{Format: SplitFormat, Dataset: s.Dataset, Checksum: s.Checksum, Nodes: ds.Graph.NumNodes(), Options: s.Options, Hash: s.SplitHash}
+	f := &SplitFile{Format: SplitFormat, Dataset: s.Dataset, Checksum: s.Checksum, Nodes: ds.Graph.NumNodes(),
+		Options: s.Options, Hash: s.SplitHash}
 	for _, t := range s.Tasks {
 		ids := func(part []int32) []int32 {
 			out := make([]int32, len(part))
@@ -47,13 +48,13 @@ func NewSplitFile(ds *Dataset, s *Stream) *SplitFile {
 			}
 			return out
 		}
-		f.Tasks = append(f.Tasks, TaskSplit{Classes: slices.Clone(t.Classes), Train: ids(t.Split.Train), Valid: ids(t.Split.Valid), Test: ids(t.Split.Test)})
+		f.Tasks = append(f.Tasks, TaskSplit{slices.Clone(t.Classes), ids(t.Split.Train), ids(t.Split.Valid), ids(t.Split.Test)})
 	}
 	return f
 }
 
-// ReadSplitFile reads what WriteFile wrote, or a file like it. Errors name the file and the byte or field: it is missing, is
-// no JSON, has a field that is not known or another format. Whether it fits a dataset, Stream finds out.
+// ReadSplitFile reads a file in the format of WriteFile. Errors name the file and the byte or field: the file is
+// missing, is not JSON, or has an unknown field or another format. Stream finds out whether it fits a dataset.
 func ReadSplitFile(path string) (*SplitFile, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -94,7 +95,7 @@ func (f *SplitFile) WriteFile(path string) error {
 	return nil
 }
 
-// encode returns the object with a line for each task, which a reader can look at and a version control system compare.
+// encode returns the object with one line per task, for readers and version control.
 func (f *SplitFile) encode() ([]byte, error) {
 	head := *f
 	head.Tasks = []TaskSplit{}
@@ -116,13 +117,13 @@ func (f *SplitFile) encode() ([]byte, error) {
 	return append(out, "\n]}\n"...), nil
 }
 
-// Stream cuts a dataset by the split. With the dataset that it was drawn on it gives the same tasks and the same SplitHash.
-// Nodes of a task's classes that stand in none of its three lists are in its graph and are neither trained nor scored on;
-// Notes count them.
+// Stream cuts a dataset by the split. The dataset that it was drawn on gives the same tasks and the same SplitHash.
+// Nodes of a task's classes that are in none of its three lists are in its graph, but are neither trained nor scored
+// on; Notes count them.
 //
-// Errors name the task, list and node: another dataset (checksum, number of nodes), ids out of range, twice in a task, or not
-// of the task's classes; classes that are not there or in two tasks; a task without training or test nodes; and lists that
-// were changed since the hash was taken.
+// Errors name the task, list and node: another dataset (checksum, number of nodes); ids out of range, twice in a task,
+// or not of the task's classes; classes that do not exist or are in two tasks; a task without training or test nodes;
+// lists that were changed after the hash was taken.
 func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	if err := checkDataset(ds); err != nil {
 		return nil, err

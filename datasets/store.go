@@ -16,12 +16,9 @@ import (
 
 // Store is a data folder: the files of datasets, and checksums.json, which records their checksums when they arrive.
 type Store struct {
-	Dir string
-
-	// Client makes the requests of Get; default fetch's own.
-	Client *http.Client
-	// Progress follows the download of a file; total is -1 while it is unknown.
-	Progress func(file string, done, total int64)
+	Dir      string
+	Client   *http.Client                         // makes the requests of Get; default: that of fetch
+	Progress func(file string, done, total int64) // follows a download; total is -1 while unknown
 }
 
 // State is what a file turns out to be. The zero value is Missing.
@@ -71,7 +68,8 @@ func (s Store) Present(e Entry) (files int, folder bool) {
 	return files, folder
 }
 
-// find returns the path that an entry's reader takes, its one file or the folder of several, or "" where neither is there.
+// find returns the path that the reader of an entry takes, its only file or the folder of several, or "" if there is
+// neither.
 func (s Store) find(e Entry) string {
 	if len(e.Files) == 1 {
 		path := s.Path(e.Files[0])
@@ -101,7 +99,7 @@ func (s Store) locate(e Entry) (string, error) {
 		e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
 }
 
-// Verify reads the files of entries that are there and says what each is. Its error is one of reading, not of a wrong file.
+// Verify reads the files of entries that are there and says what each is. A wrong file is a State, not an error.
 func (s Store) Verify(ctx context.Context, entries []Entry) ([]FileStatus, error) {
 	var all []FileStatus
 	for _, e := range entries {

@@ -8,24 +8,24 @@ import (
 	"github.com/saot-go/saot/internal/fields"
 )
 
-// StreamOptions says how NewStream cuts a dataset into tasks. The zero value of a field is its default, but for the seeds,
-// which are taken as they are.
+// StreamOptions says how NewStream cuts a dataset into tasks. A zero field takes its default, except for the seeds,
+// where 0 is a seed.
 type StreamOptions struct {
 	ClassesPerTask int        `json:"classes_per_task,omitempty"` // default 2; classes left over at the end are dropped
 	Order          ClassOrder `json:"class_order"`                // default OrderLabel
 	OrderSeed      uint64     `json:"order_seed,omitempty"`       // of OrderRandom
-	Classes        []int32    `json:"classes,omitempty"`          // of OrderGiven, which leaves out the classes that are not listed
+	Classes        []int32    `json:"classes,omitempty"`          // of OrderGiven; other classes are left out
 
 	SplitBy    SplitUnit `json:"split_by"`              // default PerClass
 	SplitSeed  uint64    `json:"split_seed,omitempty"`  // the published protocol fixes it to 1 for every repeat
 	TrainRatio float64   `json:"train_ratio,omitempty"` // share of the nodes for training; default 0.6
-	TestRatio  float64   `json:"test_ratio,omitempty"`  // share for testing, the remainder being for validation; default 0.2
+	TestRatio  float64   `json:"test_ratio,omitempty"`  // share for testing, the rest is for validation; default 0.2
 	FoldValid  bool      `json:"fold_valid,omitempty"`  // count the validation nodes to the test nodes; default false
 	InterTask  InterTask `json:"inter_task_edges"`      // default CutEdges
 }
 
-// DefaultStreamOptions returns the published protocol: two classes a task in label order, edges between tasks cut, split
-// 60/20/20 per class, seed 1.
+// DefaultStreamOptions returns the published protocol: two classes per task in label order, edges between tasks cut,
+// split 60/20/20 per class, seed 1.
 func DefaultStreamOptions() StreamOptions {
 	return StreamOptions{ClassesPerTask: 2, SplitSeed: 1, TrainRatio: 0.6, TestRatio: 0.2}
 }
@@ -59,23 +59,23 @@ func (o StreamOptions) withDefaults() StreamOptions {
 	return o
 }
 
-// NewStream cuts a dataset into tasks as CGLB does: classes in label order, ClassesPerTask of them a task, each task the
+// NewStream cuts a dataset into tasks as CGLB does: classes in label order, ClassesPerTask per task. A task is the
 // subgraph that its nodes induce, in ascending order of node id; edges between tasks vanish. Classes with fewer than 2
-// nodes are removed first, and the last classes are dropped where they do not fill a task; Notes say which.
+// nodes are removed first, and the last classes are dropped if they do not fill a task; Notes say which.
 //
-// The split is drawn per class, from SplitSeed and the class id alone, with scikit-learn's rounding of two
-// train_test_split calls: of n nodes, r = ⌈(1−train)·n⌉ are held out, ⌈(test/(1−train))·r⌉ of them for testing, the rest
-// for validation (a class of 2 nodes has none). With PerTask it is drawn from SplitSeed and the task's classes, with the
-// rounding of PyTorch Geometric's RandomNodeSplit: of n nodes, test·n and valid·n, each rounded to the nearest, half to even,
-// and the rest for training; then a class may lack nodes of a kind, which Notes say.
+// The split is drawn per class, from SplitSeed and the class id alone, with the rounding of two calls of scikit-learn's
+// train_test_split: of n nodes, r = ⌈(1−train)·n⌉ are held out, ⌈(test/(1−train))·r⌉ of them for testing, the rest for
+// validation (a class of 2 nodes has none). With PerTask it is drawn from SplitSeed and the task's classes, with the
+// rounding of PyTorch Geometric's RandomNodeSplit: of n nodes, test·n and valid·n, each rounded half to even, and the
+// rest for training. A class may then lack nodes of a kind, which Notes say.
 //
-// With KeepEdges the graph of a task is induced by the nodes of all tasks up to it, as in CGLB. The nodes of earlier tasks
-// carry the label −1 and stand in no part of the split: they are there for their edges and features. A task keeps its graph
-// when it is evaluated after later ones (CGLB takes the newest graph there). All graphs together then grow with the square of
-// the number of tasks.
+// With KeepEdges the nodes of all tasks so far induce the graph of a task, as in CGLB. Nodes of earlier tasks have the
+// label −1 and are in no part of the split: they are there for their edges and features. A task keeps its graph when it
+// is evaluated after later ones (CGLB takes the newest graph). The memory of all graphs grows with the square of the
+// number of tasks.
 //
-// It returns an error if a class (with PerTask a task) is left without training or test nodes, if OrderGiven names a class
-// that the dataset has not, or if no task can be formed.
+// It returns an error if a class (with PerTask a task) is left without training or test nodes, if OrderGiven names a
+// class that the dataset does not have, or if no task can be formed.
 func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -108,7 +108,8 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 
 // newStream returns a stream without tasks.
 func newStream(ds *Dataset, opt StreamOptions) *Stream {
-	return &Stream{Dataset: ds.Name, Checksum: ds.Checksum, Synthetic: ds.Synthetic, Options: opt, Notes: slices.Clone(ds.Notes)}
+	return &Stream{Dataset: ds.Name, Checksum: ds.Checksum, Synthetic: ds.Synthetic, Options: opt,
+		Notes: slices.Clone(ds.Notes)}
 }
 
 // build makes the tasks of a stream from their splits.
@@ -209,7 +210,8 @@ func nodesOf(members [][]int32, classes []int32) []int32 {
 	return nodes
 }
 
-// newTask induces a task's graph, by its own nodes and those of earlier tasks that come along, and translates its split.
+// newTask induces the graph of a task, by its nodes and those of the earlier tasks that it keeps, and translates its
+// split.
 func newTask(ds *Dataset, members [][]int32, split TaskSplit, before []int32) Task {
 	task := Task{Classes: slices.Clone(split.Classes), Nodes: nodesOf(members, split.Classes)}
 	own := task.Nodes

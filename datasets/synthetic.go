@@ -28,7 +28,7 @@ type SyntheticOptions struct {
 	Background float64 // share of words that tell nothing of the class, in (0, 1); default 0.55
 }
 
-// DefaultSyntheticOptions returns the default stream's settings: 4 tasks of 2 classes, small enough for a pure-Go engine.
+// DefaultSyntheticOptions returns the settings of the default stream: 4 tasks of 2 classes, small enough for pure Go.
 func DefaultSyntheticOptions() SyntheticOptions {
 	return SyntheticOptions{Nodes: 600, Classes: 8, Imbalance: 3, Degree: 5, Homophily: 0.8, Spread: 0.8,
 		Vocabulary: 256, Words: 30, Background: 0.55}
@@ -65,13 +65,13 @@ func checkPlanted(bad *check.List, homophily, spread float64) {
 // topicsPerClass is how many word topics belong to each class.
 const topicsPerClass = 2
 
-// Synthetic generates a graph like a small citation network: planted classes of unequal size; edges that prefer the own
-// class, then the two related ones, between nodes of log-normal attractiveness (a degree-corrected block model); and word
-// counts, drawn partly from a background that all classes share and partly from the topics of the node's class, one of
-// which is shared with the next class. Equal options give equal graphs. O(Nodes·Words + E log Nodes) time.
+// Synthetic generates a graph like a small citation network: planted classes of unequal size; edges that prefer the
+// same class, then the two related ones, between nodes of log-normal attractiveness (a degree-corrected block model);
+// and word counts, partly from a background that all classes share, partly from the topics of the node's class, one of
+// which the next class shares. Equal options give equal graphs. O(Nodes·Words + E log Nodes) time.
 //
-// At the default options, multinomial regression on the words alone gets 70 to 80 % Class-IL after the last task, and on
-// words propagated over two hops 92 to 94 %.
+// At the default options, multinomial regression on the words alone reaches 70 to 80 % Class-IL after the last task,
+// and on words propagated over two hops 92 to 94 %.
 //
 // It returns an error if an option is out of range.
 func Synthetic(opt SyntheticOptions) (*Dataset, error) {
@@ -91,7 +91,8 @@ func Synthetic(opt SyntheticOptions) (*Dataset, error) {
 	}, nil
 }
 
-// syntheticLabels gives class sizes a geometric progression from 1 to Imbalance, the classes and the nodes in random order.
+// syntheticLabels gives the class sizes a geometric progression from 1 to Imbalance; classes and nodes are in random
+// order.
 func syntheticLabels(opt SyntheticOptions) []int32 {
 	rng := generator(opt.Seed, "synthetic/labels")
 	weight := make([]float64, opt.Classes)
@@ -148,8 +149,8 @@ func syntheticEdges(opt SyntheticOptions, labels []int32) graph.Adjacency {
 	return a
 }
 
-// syntheticWords draws each node's words. The vocabulary has a Zipf background; every topic is a few random words of it. A
-// class speaks equally of its own topics and of one that belongs to the next class.
+// syntheticWords draws the words of each node. The vocabulary has a Zipf background; a topic is a few random words. A
+// class uses its own topics and one of the next class equally often.
 func syntheticWords(opt SyntheticOptions, labels []int32) graph.Features {
 	rng := generator(opt.Seed, "synthetic/words")
 	zipf := make([]float64, opt.Vocabulary)

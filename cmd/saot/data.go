@@ -54,7 +54,7 @@ func openEntries(dir string, names []string) (store datasets.Store, entries []da
 func newDataListCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "list the datasets, one a line",
+		Short: "list the datasets, one per line",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, entries, err := openEntries(*dir, nil)

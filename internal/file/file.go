@@ -16,7 +16,8 @@ import (
 )
 
 // Write replaces the file at path by data. A reader sees the old content or the new content, never a part, even after a
-// crash or a power failure. It makes the folder if there is none. Waiting for the disk is cheap: 0.1 s for 1 GB.
+// crash or a power failure. It makes the folder if there is none. Waiting for the disk made no measurable difference to
+// a cache file of 100 MB.
 func Write(path string, data []byte) error {
 	return Replace(path, func(w io.Writer) error {
 		_, err := w.Write(data)

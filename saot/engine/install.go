@@ -51,12 +51,12 @@ func onnxPins() []pin {
 var ErrFetch = errors.New("the package could not be fetched")
 
 // InstallONNX puts ONNX Runtime into the user's cache, where Open finds it, and returns the path of the library. The
-// package comes from the archive (.tgz of onnxruntime-node or .whl of onnxruntime) that from names, or, where from is
-// empty, through npm or pip, whichever is on the machine and works; no script of a package is run. Only the library is
+// package comes from the archive (.tgz of onnxruntime-node or .whl of onnxruntime) that from names, or, if from is
+// empty, through npm or pip, whichever works on the machine; no script of a package is run. Only the library is
 // unpacked; it is checked against a pinned SHA-256 and moved into place in one step. Progress is written as lines.
 //
-// It returns an error where the platform has no pinned library, the package cannot be fetched (ErrFetch), the archive
-// lacks the library, the checksum differs, or the cache cannot be written; no file is left behind then.
+// It returns an error if the platform has no pinned library, the package cannot be fetched (ErrFetch), the archive
+// lacks the library, the checksum differs, or the cache cannot be written; then no file is left behind.
 func InstallONNX(ctx context.Context, from string, progress io.Writer) (string, error) {
 	dir, err := onnxCache()
 	if err != nil {
@@ -108,7 +108,7 @@ func (i installer) install(ctx context.Context, from string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(dir, ".install-*") // beside the target, so that the rename is one step
+	temp, err := os.MkdirTemp(dir, ".install-*") // next to the target, so that the rename is one step
 	if err != nil {
 		return err
 	}
