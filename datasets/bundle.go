@@ -52,7 +52,8 @@ func openBundle(path string, f format) (*bundle, error) {
 		return fileBundle(path), nil
 	default:
 		if b.zip, err = zip.OpenReader(path); err != nil {
-			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w; download it again", path, err)
+			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w; download it again",
+				path, err)
 		}
 		b.zip.RegisterDecompressor(zip.Deflate, flate.NewReader)
 		b.fsys = b.zip
@@ -94,8 +95,9 @@ func (b *bundle) locate(anchors []string) (name string, err error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
-			b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
+		return "",
+			fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
+				b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
 	case 1:
 		b.root = path.Dir(found[0])
 		return path.Base(found[0]), nil
@@ -203,7 +205,8 @@ func (b *bundle) open(name string) (*member, error) {
 		m.packed = int64(min(header.CompressedSize64, uint64(b.size)))
 		err = unpacked(m.size, m.packed)
 		if m.size < 0 || header.Method == zip.Store && m.size > m.packed {
-			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again", header.UncompressedSize64)
+			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again",
+				header.UncompressedSize64)
 		}
 	}
 	if err != nil {
@@ -269,7 +272,8 @@ func (b *bundle) unpack(name string, m *member) (*os.File, error) {
 		return nil, b.errorf(name, "unpacking: %w", err)
 	}
 	if _, err := io.Copy(f, io.LimitReader(m, m.size)); err != nil {
-		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close(), os.Remove(f.Name()))
+		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close(),
+			os.Remove(f.Name()))
 	}
 	return f, nil
 }

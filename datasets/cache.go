@@ -30,8 +30,9 @@ import (
 // is too fresh for a later change to show in them. It misses only a change of content that keeps the size and sets back
 // the system's clock (outside Linux: that sets back the time of modification).
 type Cache struct {
-	Dir string                           // made if it is missing
-	Log func(format string, args ...any) // reports cached files that are rebuilt or cannot be written; default log.Printf
+	Dir string // made if it is missing
+	// reports cached files that are rebuilt or cannot be written; default log.Printf
+	Log func(format string, args ...any)
 }
 
 // Open returns the dataset at path as the reader of the layout would, from the cache if it is there, under its path and

@@ -31,7 +31,8 @@ func allocated() uint64 {
 // testCache returns a cache whose lines are kept.
 func testCache(t testing.TB) (Cache, *[]string) {
 	lines := new([]string)
-	return Cache{Dir: filepath.Join(t.TempDir(), "cache"), Log: func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }}, lines
+	return Cache{Dir: filepath.Join(t.TempDir(), "cache"),
+		Log: func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }}, lines
 }
 
 func cachedFile(t testing.TB, c Cache) string {
@@ -174,7 +175,8 @@ func TestCacheRace(t *testing.T) {
 		group.Go(func() {
 			for range 10 {
 				ds, err := c.Open(LayoutCSV, dir, Options{Normalization: graph.Raw})
-				if err != nil || len(ds.Graph.Adjacency.Neighbors) != 6 || len(ds.Labels) != 4 || len(ds.Graph.Features.Dense) != 12 {
+				if err != nil || len(ds.Graph.Adjacency.Neighbors) != 6 || len(ds.Labels) != 4 ||
+					len(ds.Graph.Features.Dense) != 12 {
 					t.Errorf("%v: %+v", err, ds)
 					return
 				}
@@ -222,7 +224,8 @@ func TestCacheChild(t *testing.T) {
 	}
 }
 
-// Processes that build, read, damage and remove the same cached file all get the whole dataset, and leave nothing unfinished.
+// Processes that build, read, damage and remove the same cached file all get the whole dataset, and leave nothing
+// unfinished.
 func TestCacheRaceOfProcesses(t *testing.T) {
 	dir := tinyCSV().folder(t, "own")
 	c, _ := testCache(t)
@@ -355,7 +358,8 @@ func FuzzCache(f *testing.F) {
 	f.Add(sparse)
 	f.Add(dense)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		current := func(b []byte) { copy(b[min(len(b), 8):], binary.LittleEndian.AppendUint32(nil, cacheVersion)) } // a seed may be of an older one
+		// a seed may be of an older one
+		current := func(b []byte) { copy(b[min(len(b), 8):], binary.LittleEndian.AppendUint32(nil, cacheVersion)) }
 		for _, bad := range [][]byte{content, reseal(bytes.Clone(content), current)} {
 			ds, err := decodeCache(bad, key)
 			if err != nil {

@@ -14,10 +14,12 @@ import (
 
 // A path 0 → 1 → 2 ← 3 with an edge back from 1 to 0, written down twice, in a user's own files: by hand.
 func TestOwnGraphBothWays(t *testing.T) {
-	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"), "features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
+	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"),
+		"features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
 	ds, err := LayoutCSV.load(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}}, ds.Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}},
+		ds.Graph.Adjacency)
 	require.Equal(t, []string{
 		"2 of 5 stored adjacency entries: edges stored in one direction only were mirrored",
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
@@ -25,7 +27,8 @@ func TestOwnGraphBothWays(t *testing.T) {
 
 	directed, err := LayoutCSV.load(dir, Options{Direction: Directed})
 	require.NoError(t, err)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true}, directed.Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true},
+		directed.Graph.Adjacency)
 	require.Equal(t, []string{
 		"edges are directed: a node receives from those that point at it",
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
@@ -40,16 +43,20 @@ func TestOwnGraphBothWays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, undirectedStream.SplitHash, s.SplitHash)
 	require.Contains(t, s.Notes, "1 of 4 edges join nodes of different tasks or of dropped classes and were dropped")
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true}, s.Tasks[0].Graph.Adjacency)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true}, s.Tasks[1].Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true},
+		s.Tasks[0].Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true},
+		s.Tasks[1].Graph.Adjacency)
 }
 
 // The triangle of every layout, directed: 0 → 1, 1 → 0, 0 → 2, 1 → 2.
 func TestLayoutsDirected(t *testing.T) {
 	for _, tc := range tinyLayouts {
-		ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw, Direction: Directed})
+		ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw,
+			Direction: Directed})
 		require.NoError(t, err, tc.layout)
-		require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1}, Directed: true}, ds.Graph.Adjacency, tc.layout)
+		require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1},
+			Directed: true}, ds.Graph.Adjacency, tc.layout)
 		require.NotContains(t, strings.Join(ds.Notes, "\n"), "mirrored")
 		_, err = tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
 		require.ErrorContains(t, err, "Direction is direction(2), want undirected, directed")
@@ -110,7 +117,8 @@ func TestRealGraphBothWays(t *testing.T) {
 	require.Equal(t, undirected.Checksum, directed.Checksum)
 }
 
-// A stand-in has the same features whichever way its edges are read; the other's stored edges are symmetric and would not tell.
+// A stand-in has the same features whichever way its edges are read; the other's stored edges are symmetric and would
+// not tell.
 func TestStandInBothWays(t *testing.T) {
 	realFile(t, "ogbn_arxiv/raw/edge.csv.gz")
 	if testing.Short() {

@@ -66,7 +66,8 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 			"run saot data get %s, or saot data import %s FILE with a file of your own",
 			f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
 	case len(f.URLs) == 0:
-		return "", fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a file of your own", f.Name, e.Note, e.Name)
+		return "",
+			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a file of your own", f.Name, e.Note, e.Name)
 	}
 	request := fetch.Request{
 		URLs: f.URLs, Path: s.Path(f), SHA256: f.SHA256, Client: s.Client,

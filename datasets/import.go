@@ -80,7 +80,8 @@ func (e Entry) match(path string) (map[string]string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("datasets: %s is not a file of %s: import %s, or a folder that holds it", path, e.Name, strings.Join(expected, ", "))
+		return nil, fmt.Errorf("datasets: %s is not a file of %s: import %s, or a folder that holds it", path, e.Name,
+			strings.Join(expected, ", "))
 	}
 	return found, nil
 }
@@ -96,7 +97,8 @@ func (s Store) take(ctx context.Context, e Entry, f File, from string, trust boo
 	}
 	if status.State == Wrong {
 		if !trust {
-			return status, fmt.Errorf("datasets: %s: %s: download it again, or add --trust to take it as it is", from, status.Detail)
+			return status, fmt.Errorf("datasets: %s: %s: download it again, or add --trust to take it as it is", from,
+				status.Detail)
 		}
 		status.State, status.Detail = Recorded, "not the published file, taken on trust"
 	}

@@ -12,37 +12,39 @@ import (
 	"github.com/saot-go/saot/internal/file"
 )
 
-// Layout is the format of a dataset's files. A reader takes one file, a folder, or a zip archive that it does not unpack.
+// Layout is the format of a dataset's files. A reader takes one file, a folder, or a zip archive that it does not
+// unpack.
 //
 // Every reader drops duplicates and self-loops and takes an entry (u, v) as an edge from u to v, undirected unless
-// Options.Direction says otherwise; Notes list what was repaired. A published split is not used: NewStream draws its own.
-// Errors name the file, the line, key or byte, and what to do: a file that is missing, truncated or damaged, a missing
-// key, a wrong dtype or shape, ids out of range, values that are not finite, several labels per node.
+// Options.Direction says otherwise; Notes list what was repaired. A published split is not used: NewStream draws its
+// own. Errors name the file, the line, key or byte, and what to do: a file that is missing, truncated or damaged, a
+// missing key, a wrong dtype or shape, ids out of range, values that are not finite, several labels per node.
 type Layout int
 
 const (
 	// LayoutGenerated has no file.
 	LayoutGenerated Layout = iota
 
-	// LayoutNPZ is the npz file of gnn-benchmark and graph2gauss: the sparse matrices adj_ and attr_ (each _data, _indices,
-	// _indptr and _shape; compressed rows, 0-based), or a dense attr_matrix [nodes, features], and labels [nodes]. Values of
-	// the adjacency are ignored, except that a stored zero is no edge. Other arrays are passed over.
+	// LayoutNPZ is the npz file of gnn-benchmark and graph2gauss: the sparse matrices adj_ and attr_ (each _data,
+	// _indices, _indptr and _shape; compressed rows, 0-based), or a dense attr_matrix [nodes, features], and labels
+	// [nodes]. Values of the adjacency are ignored, except that a stored zero is no edge. Other arrays are passed over.
 	//
-	// A file of one's own may have simpler keys: edge_index [2, edges], as in PyTorch Geometric, or edges [edges, 2]; x or
-	// features [nodes, features]; y or label [nodes].
+	// A file of one's own may have simpler keys: edge_index [2, edges], as in PyTorch Geometric, or edges [edges, 2]; x
+	// or features [nodes, features]; y or label [nodes].
 	LayoutNPZ
 
 	// LayoutOGB is a node-classification dataset of the Open Graph Benchmark: the files edge.csv.gz, node-feat.csv.gz,
-	// node-label.csv.gz and, optionally, num-node-list.csv.gz and num-edge-list.csv.gz, in a folder raw. All cores parse the
-	// text. Reading takes the memory of the result and, while the adjacency is built, 12 bytes per stored edge.
+	// node-label.csv.gz and, optionally, num-node-list.csv.gz and num-edge-list.csv.gz, in a folder raw. All cores
+	// parse the text. Reading takes the memory of the result and, while the adjacency is built, 12 bytes per stored
+	// edge.
 	LayoutOGB
 
-	// LayoutReddit is Reddit as DGL publishes it: reddit_graph.npz and reddit_data.npz. In the archive both are compressed
-	// a second time; the reader unpacks them into the system's temporary folder.
+	// LayoutReddit is Reddit as DGL publishes it: reddit_graph.npz and reddit_data.npz. In the archive both are
+	// compressed a second time; the reader unpacks them into the system's temporary folder.
 	LayoutReddit
 
-	// LayoutWikiCS is Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row of
-	// numbers, a class id and a list of neighbours. It is read as a stream.
+	// LayoutWikiCS is Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row
+	// of numbers, a class id and a list of neighbours. It is read as a stream.
 	LayoutWikiCS
 
 	// LayoutSAINT is GraphSAINT's layout (Flickr and others): adj_full.npz, feats.npy, class_map.json and, optionally,

@@ -202,7 +202,10 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 	kind := npyType.FindStringSubmatch(descr[1])
 	if kind == nil || !strings.Contains("iufb", kind[2]) || !slices.Contains([]string{"1", "2", "4", "8"}, kind[3]) ||
 		(kind[2] == "f" && kind[3] != "4" && kind[3] != "8") || (kind[2] == "b" && kind[3] != "1") {
-		return nil, f.errorf(key, "dtype %q is not read (Python objects never are); save it as int32, int64, float32 or float64", descr[1])
+		return nil,
+			f.errorf(key,
+				"dtype %q is not read (Python objects never are); save it as int32, int64, float32 or float64",
+				descr[1])
 	}
 	a.dtype, a.width = kind[2][0], int(kind[3][0]-'0')
 	if kind[1] == ">" {

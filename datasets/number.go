@@ -12,7 +12,8 @@ import (
 type number interface{ int32 | float32 }
 
 // powers of ten that a float64 holds exactly.
-var exactPower = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var exactPower = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+	1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // scanFloat reads the decimal number at the start of b and returns it, correctly rounded, and the bytes that it takes.
 // It returns 0 bytes if there is no number or only parseFloat can tell its value. It is our own for speed: see

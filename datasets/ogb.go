@@ -35,12 +35,14 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readPairs(b, ogbEdges, ds, opt.Direction, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount + " says"}); err != nil {
+	if err := readPairs(b, ogbEdges, ds, opt.Direction, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount +
+		" says"}); err != nil {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures, "missing: the dataset has no node features; add the file, or read the topology alone")
+			return b.errorf(ogbFeatures,
+				"missing: the dataset has no node features; add the file, or read the topology alone")
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})
 	})
@@ -51,7 +53,8 @@ func readCount(b *bundle, name string) (int, error) {
 	if !b.has(name) {
 		return -1, nil
 	}
-	count, _, err := readText(b, name, tableSpec[int32]{cell: below(math.MaxInt32, "a number"), cols: 1, rows: 1, what: "for one graph"})
+	count, _, err := readText(b, name, tableSpec[int32]{cell: below(math.MaxInt32, "a number"), cols: 1, rows: 1,
+		what: "for one graph"})
 	if err != nil {
 		return 0, err
 	}
@@ -110,8 +113,9 @@ func LoadOGBLabels(path string) (*Dataset, error) {
 	}
 	n := len(labels)
 	ds := &Dataset{
-		Name:     strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(path))), "_", "-") + "-labels",
-		Graph:    graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)}, Features: graph.Features{Rows: n}},
+		Name: strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(path))), "_", "-") + "-labels",
+		Graph: graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)},
+			Features: graph.Features{Rows: n}},
 		Checksum: sum,
 	}
 	ds.setLabels(labels)

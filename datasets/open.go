@@ -19,14 +19,15 @@ type Options struct {
 
 // Open returns a dataset: by its name in the catalogue, from the files in dataDir (empty: DefaultDir); by the name of a
 // generated graph, "synthetic" or "synthetic:100000" (see ParseScaled); or by a path, which ends in .npz (LayoutNPZ) or
-// has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts. See Layout for the formats.
+// has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts. See Layout for the
+// formats.
 //
 // A file whose checksum was recorded when it was fetched or imported must still have it; a Note says so where a file is
 // not the published one. Large graphs are read through the Cache in the user's cache folder.
 //
 // It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is
-// missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed, and
-// those of the layout's reader.
+// missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed,
+// and those of the layout's reader.
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
 	if name == syntheticName || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)

@@ -46,7 +46,9 @@ func (s Store) records() (map[string]Record, error) {
 		if err == nil {
 			err = fmt.Errorf("its version is %d, want %d", r.Version, recordsVersion)
 		}
-		return nil, fmt.Errorf("datasets: %s: %w: remove it and run saot data get for each dataset to record the files again", path, err)
+		return nil,
+			fmt.Errorf("datasets: %s: %w: remove it and run saot data get for each dataset to record the files again",
+				path, err)
 	}
 	return r.Files, nil
 }

@@ -16,7 +16,10 @@ func readReddit(b *bundle, opt Options) (*Dataset, error) {
 		if err := labels.classes(n, ds); err != nil {
 			return err
 		}
-		if err := b.readNPZ(redditGraph, func(f *npzFile) error { return readCOO(f, n, ds, opt.Direction) }); err != nil {
+		if err := b.readNPZ(redditGraph, func(f *npzFile) error {
+			return readCOO(f, n, ds,
+				opt.Direction)
+		}); err != nil {
 			return err
 		}
 		if f.has("node_types") {

@@ -52,7 +52,8 @@ func (s setting) String() string {
 
 func (o ScaledOptions) withDefaults() ScaledOptions {
 	return fields.Or(o, ScaledOptions{
-		Classes: max(2, min(20, o.Nodes/100)), Degree: 10, Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64, Signal: 1.2,
+		Classes: max(2, min(20, o.Nodes/100)), Degree: 10, Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64,
+		Signal: 1.2,
 	})
 }
 
@@ -71,8 +72,9 @@ func (o ScaledOptions) Validate() error {
 		return bad.Err()
 	}
 	smallest := slices.Min(o.sizes())
-	bad.That(smallest >= 5, "Nodes", o.Nodes, fmt.Sprintf("5 in the smallest of %d classes, which gets %d with Imbalance %g",
-		o.Classes, smallest, o.Imbalance))
+	bad.That(smallest >= 5, "Nodes", o.Nodes,
+		fmt.Sprintf("5 in the smallest of %d classes, which gets %d with Imbalance %g",
+			o.Classes, smallest, o.Imbalance))
 	bad.That(smallest < 5 || o.Degree <= float64(smallest)/2, "Degree", o.Degree,
 		fmt.Sprintf("at most half the nodes of the smallest class, which has %d", smallest))
 	return bad.Err()
@@ -96,14 +98,16 @@ func ParseScaled(name string) (ScaledOptions, error) {
 	parts := strings.Split(rest, ",")
 	var err error
 	if o.Nodes, err = strconv.Atoi(parts[0]); err != nil || o.Nodes < 1 {
-		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write, for example, %s100000", name, parts[0], scaledPrefix)
+		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write, for example, %s100000", name, parts[0],
+			scaledPrefix)
 	}
 	left := o.settings()
 	for _, part := range parts[1:] {
 		key, value, _ := strings.Cut(part, "=")
 		k := slices.IndexFunc(left, func(s setting) bool { return s.name == key })
 		if k < 0 {
-			return o, fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
+			return o,
+				fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
 		}
 		if value == "null" || json.Unmarshal([]byte(value), left[k].field) != nil {
 			return o, fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)

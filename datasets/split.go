@@ -15,7 +15,8 @@ func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
 	task := TaskSplit{Classes: slices.Clone(classes)}
 	if s.Options.SplitBy == PerTask {
 		task.Train, task.Valid, task.Test = splitTask(nodesOf(members, classes), classes, s.Options)
-		if err := s.checkParts(fmt.Sprintf("the task of classes %v", classes), task.Train, task.Valid, task.Test); err != nil {
+		if err := s.checkParts(fmt.Sprintf("the task of classes %v", classes), task.Train, task.Valid,
+			task.Test); err != nil {
 			return TaskSplit{}, err
 		}
 		s.noteAbsent(members, &task)
@@ -59,7 +60,8 @@ func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
 				return found
 			}
 			if !slices.ContainsFunc(members[c], held) {
-				s.note("class %d (%d nodes) has no %s nodes: the split is of the task as a whole", c, len(members[c]), part.name)
+				s.note("class %d (%d nodes) has no %s nodes: the split is of the task as a whole", c, len(members[c]),
+					part.name)
 			}
 		}
 	}

@@ -48,7 +48,8 @@ func NewSplitFile(ds *Dataset, s *Stream) *SplitFile {
 			}
 			return out
 		}
-		f.Tasks = append(f.Tasks, TaskSplit{slices.Clone(t.Classes), ids(t.Split.Train), ids(t.Split.Valid), ids(t.Split.Test)})
+		f.Tasks = append(f.Tasks, TaskSplit{slices.Clone(t.Classes), ids(t.Split.Train), ids(t.Split.Valid),
+			ids(t.Split.Test)})
 	}
 	return f
 }
@@ -62,7 +63,8 @@ func ReadSplitFile(path string) (*SplitFile, error) {
 	}
 	f, err := parseSplit(data)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s is not a split file: %w; write one with saot data split --export", path, err)
+		return nil, fmt.Errorf("datasets: %s is not a split file: %w; write one with saot data split --export", path,
+			err)
 	}
 	return f, nil
 }
@@ -136,8 +138,9 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	s.noteUnlisted(members, f.Tasks)
 	s.build(ds, members, f.Tasks)
 	if f.Hash != "" && f.Hash != s.SplitHash {
-		return nil, fmt.Errorf("datasets: split of %s: its split_hash is %s, but its lists give %s: they were changed after it was written; if that is meant, take the field split_hash out",
-			f.Dataset, f.Hash, s.SplitHash)
+		return nil,
+			fmt.Errorf("datasets: split of %s: its split_hash is %s, but its lists give %s: they were changed after it was written; if that is meant, take the field split_hash out",
+				f.Dataset, f.Hash, s.SplitHash)
 	}
 	return s, nil
 }
@@ -171,7 +174,8 @@ func (f *SplitFile) check(ds *Dataset) error {
 // check marks the task's classes and nodes as taken.
 func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) error {
 	if len(t.Classes) == 0 || len(t.Train) == 0 || len(t.Test) == 0 {
-		return fmt.Errorf("it has %d classes, %d training and %d test nodes, want at least one of each", len(t.Classes), len(t.Train), len(t.Test))
+		return fmt.Errorf("it has %d classes, %d training and %d test nodes, want at least one of each", len(t.Classes),
+			len(t.Train), len(t.Test))
 	}
 	for _, c := range t.Classes {
 		if c < 0 || int(c) >= len(taskOf) {
@@ -191,7 +195,8 @@ func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) er
 			case i < 0 || int(i) >= len(seen):
 				return fmt.Errorf("%s: node %d is outside the dataset's %d nodes", part.name, i, len(seen))
 			case taskOf[ds.Labels[i]] != number:
-				return fmt.Errorf("%s: node %d is of class %d, not one of the task's classes %v", part.name, i, ds.Labels[i], t.Classes)
+				return fmt.Errorf("%s: node %d is of class %d, not one of the task's classes %v", part.name, i,
+					ds.Labels[i], t.Classes)
 			case seen[i]:
 				return fmt.Errorf("%s: node %d stands in two places", part.name, i)
 			}
@@ -211,7 +216,8 @@ func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 			unlisted += len(members[c])
 		}
 		if unlisted > 0 {
-			s.note("%d nodes of task %d are neither trained nor scored on: the split file does not list them", unlisted, k+1)
+			s.note("%d nodes of task %d are neither trained nor scored on: the split file does not list them", unlisted,
+				k+1)
 		}
 	}
 	for c, nodes := range members {

@@ -27,7 +27,8 @@ func standIns(benchmarks []Entry) []Entry {
 	cora.Name, cora.StandIn = "corafull-topology", cora.Name
 	cora.Title = "stand-in: CoraFull's edges and labels, generated features"
 	cora.Files = []File{{Name: "cora_full_topology.npz", Copies: []Copy{{
-		"cd28734e6e354fbdc917af999b51d889f97ff106672559bffd0ab4005771b1c5", "AM-GCN's copy of graph2gauss's data, without features"}}}}
+		"cd28734e6e354fbdc917af999b51d889f97ff106672559bffd0ab4005771b1c5",
+		"AM-GCN's copy of graph2gauss's data, without features"}}}}
 	cora.Note = "a stand-in, not CoraFull: the features are a topic model's, 8,710 wide, 8 to 182 non-zeros per row, L2 norm 1. Where " +
 		"cora_full_topology.npz is absent, edges and labels are taken from cora_full.npz."
 	arxiv.Name, arxiv.StandIn = "arxiv-topology", arxiv.Name
@@ -72,9 +73,10 @@ func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 			return nil, err
 		}
 		if path = s.find(of); path == "" {
-			return nil, fmt.Errorf("datasets: %s needs %s, of which none is in the folder %s: fetch %s with saot data get %s, "+
-				"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
-				e.Name, alternatives(e, of), s.Dir, of.Files[0].Name, of.Name, fs.ErrNotExist)
+			return nil,
+				fmt.Errorf("datasets: %s needs %s, of which none is in the folder %s: fetch %s with saot data get %s, "+
+					"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
+					e.Name, alternatives(e, of), s.Dir, of.Files[0].Name, of.Name, fs.ErrNotExist)
 		}
 		e = of
 	}

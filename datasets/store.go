@@ -95,8 +95,9 @@ func (s Store) locate(e Entry) (string, error) {
 	if len(e.Files[0].URLs) == 0 {
 		how = "nobody publishes it in this form"
 	}
-	return "", fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment variable SAOT_DATA or --data to the folder that holds it: %w",
-		e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
+	return "",
+		fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment variable SAOT_DATA or --data to the folder that holds it: %w",
+			e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
 }
 
 // Verify reads the files of entries that are there and says what each is. A wrong file is a State, not an error.
@@ -165,11 +166,13 @@ func (f File) judge(sums fetch.Sums, recorded string) (State, string) {
 	case recorded != "" && recorded == sums.SHA256:
 		return Recorded, ""
 	case recorded != "":
-		return Wrong, fmt.Sprintf("it has changed: its SHA-256 is %s, recorded in %s is %s", sums.SHA256, recordsFile, recorded)
+		return Wrong, fmt.Sprintf("it has changed: its SHA-256 is %s, recorded in %s is %s", sums.SHA256, recordsFile,
+			recorded)
 	case f.SHA256 != "":
 		return Wrong, fmt.Sprintf("it is not the published file: its SHA-256 is %s, not %s", sums.SHA256, f.SHA256)
 	case f.GitBlob != "":
-		return Wrong, fmt.Sprintf("it is not the published file: its git blob is %s, not %s (SHA-256 %s)", sums.GitBlob, f.GitBlob, sums.SHA256)
+		return Wrong, fmt.Sprintf("it is not the published file: its git blob is %s, not %s (SHA-256 %s)", sums.GitBlob,
+			f.GitBlob, sums.SHA256)
 	}
 	return Unrecorded, "run saot data get to record it as it is"
 }

@@ -37,7 +37,8 @@ func (o StreamOptions) Validate() error {
 	bad.That(o.ClassesPerTask >= 1, "ClassesPerTask", o.ClassesPerTask, "at least 1")
 	bad.That(classOrderNames.Has(o.Order), "Order", o.Order, classOrderNames.Choices())
 	if (o.Order == OrderGiven) != (len(o.Classes) > 0) {
-		bad.That(false, "Order", o.Order, fmt.Sprintf("given with a list of Classes, and Classes has %d", len(o.Classes)))
+		bad.That(false, "Order", o.Order, fmt.Sprintf("given with a list of Classes, and Classes has %d",
+			len(o.Classes)))
 	}
 	classes := slices.Sorted(slices.Values(o.Classes))
 	bad.That(len(classes) == 0 || classes[0] >= 0, "Classes", o.Classes, "no negative class")
@@ -85,14 +86,16 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 		return nil, err
 	}
 	if len(opt.Classes) > 0 && int(slices.Max(opt.Classes)) >= ds.NumClasses {
-		return nil, fmt.Errorf("datasets: %s: the given order names class %d, but there are only %d classes, from 0", ds.Name, slices.Max(opt.Classes), ds.NumClasses)
+		return nil, fmt.Errorf("datasets: %s: the given order names class %d, but there are only %d classes, from 0",
+			ds.Name, slices.Max(opt.Classes), ds.NumClasses)
 	}
 	s := newStream(ds, opt)
 	members := membersByClass(ds)
 	classes := s.chooseClasses(members)
 	if len(classes) == 0 {
-		return nil, fmt.Errorf("datasets: %s: fewer than %d classes have 2 nodes or more, so no task can be formed: lower ClassesPerTask or choose another dataset",
-			ds.Name, opt.ClassesPerTask)
+		return nil,
+			fmt.Errorf("datasets: %s: fewer than %d classes have 2 nodes or more, so no task can be formed: lower ClassesPerTask or choose another dataset",
+				ds.Name, opt.ClassesPerTask)
 	}
 	var tasks []TaskSplit
 	for group := range slices.Chunk(classes, opt.ClassesPerTask) {
@@ -144,11 +147,13 @@ func (s *Stream) note(format string, args ...any) {
 func checkDataset(ds *Dataset) error {
 	n := ds.Graph.NumNodes()
 	if len(ds.Labels) != n || ds.Graph.Features.Rows != n {
-		return fmt.Errorf("datasets: %s: %d nodes but %d labels and %d feature rows", ds.Name, n, len(ds.Labels), ds.Graph.Features.Rows)
+		return fmt.Errorf("datasets: %s: %d nodes but %d labels and %d feature rows", ds.Name, n, len(ds.Labels),
+			ds.Graph.Features.Rows)
 	}
 	for i, c := range ds.Labels {
 		if c < 0 || int(c) >= ds.NumClasses {
-			return fmt.Errorf("datasets: %s: label of node %d is %d, outside the %d classes", ds.Name, i, c, ds.NumClasses)
+			return fmt.Errorf("datasets: %s: label of node %d is %d, outside the %d classes", ds.Name, i, c,
+				ds.NumClasses)
 		}
 	}
 	return nil

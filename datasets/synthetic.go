@@ -136,7 +136,8 @@ func syntheticEdges(opt SyntheticOptions, labels []int32) graph.Adjacency {
 		if opt.Classes == 1 || rng.Float64() < opt.Homophily {
 			j = members[c][within[c].draw(rng)]
 		} else {
-			other := (int(c) + 1 + rng.IntN(2)*(opt.Classes-2)) % opt.Classes // the class before or after, which shares a topic
+			// the class before or after, which shares a topic
+			other := (int(c) + 1 + rng.IntN(2)*(opt.Classes-2)) % opt.Classes
 			j = members[other][within[other].draw(rng)]
 		}
 		pair := [2]int32{min(i, j), max(i, j)}

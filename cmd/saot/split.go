@@ -48,7 +48,8 @@ per class, seed 1.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.dataset, "dataset", "synthetic", "name of a dataset, path of an .npz file or of a folder, such as ./graph, or synthetic:NODES")
+	f.StringVar(&o.dataset, "dataset", "synthetic",
+		"name of a dataset, path of an .npz file or of a folder, such as ./graph, or synthetic:NODES")
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.exportTo, "export", "", "write the split to this file")
 	f.StringVar(&o.importOf, "import", "", "check the split in this file instead of drawing one")

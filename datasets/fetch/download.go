@@ -155,7 +155,8 @@ func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http
 		return nil, marked{err, errPermanent}
 	}
 	request.Header.Set("User-Agent", "saot")
-	request.Header.Set("Accept-Encoding", "identity") // the bytes as stored on the server: offsets and checksums are theirs
+	// the bytes as stored on the server: offsets and checksums are theirs
+	request.Header.Set("Accept-Encoding", "identity")
 	if offset > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 		if v := known.validator(); v != "" && known.URL == d.url {
@@ -215,7 +216,8 @@ func contentRange(h http.Header) span {
 func (d *download) continues(response *http.Response, known bookmark, offset int64) (bookmark, error) {
 	got := contentRange(response.Header)
 	if got.first != offset {
-		return known, fmt.Errorf("the server sent %q for byte %d: starting over", response.Header.Get("Content-Range"), offset)
+		return known, fmt.Errorf("the server sent %q for byte %d: starting over", response.Header.Get("Content-Range"),
+			offset)
 	}
 	if known.Total >= 0 && got.total >= 0 && got.total != known.Total {
 		return known, fmt.Errorf("the file is now %d bytes long, not %d: starting over", got.total, known.Total)
@@ -235,7 +237,8 @@ func (d *download) continues(response *http.Response, known bookmark, offset int
 func refusal(response *http.Response) error {
 	err := fmt.Errorf("the server answered %s", response.Status)
 	switch code := response.StatusCode; {
-	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code == http.StatusTooEarly:
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests,
+		code == http.StatusTooEarly:
 		return err
 	}
 	return marked{err, errPermanent}

@@ -31,12 +31,12 @@ func (a *Adjacency) NumEdges() int {
 	return len(a.Neighbors) / 2
 }
 
-// Neighborhood returns the neighbours of node i in ascending order. In a directed graph those are the nodes with an edge
-// to i. The slice aliases the adjacency.
+// Neighborhood returns the neighbours of node i in ascending order. In a directed graph those are the nodes with an
+// edge to i. The slice aliases the adjacency.
 func (a *Adjacency) Neighborhood(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
 
-// Validate returns an error unless the arrays fit each other: offsets that ascend from 0 to the number of neighbours, rows
-// that ascend within the nodes, no self-loops. It does not check that an undirected adjacency is symmetric.
+// Validate returns an error unless the arrays fit each other: offsets that ascend from 0 to the number of neighbours,
+// rows that ascend within the nodes, no self-loops. It does not check that an undirected adjacency is symmetric.
 func (a *Adjacency) Validate() error {
 	if err := checkRows(a.Offsets, a.Neighbors, a.NumNodes(), false); err != nil {
 		return fmt.Errorf("graph: adjacency: %w", err)
@@ -44,8 +44,8 @@ func (a *Adjacency) Validate() error {
 	return nil
 }
 
-// checkRows returns an error unless the ids, grouped by the offsets, ascend within each group and lie within [0, limit).
-// Without loops, group i does not hold i.
+// checkRows returns an error unless the ids, grouped by the offsets, ascend within each group and lie within [0,
+// limit). Without loops, group i does not hold i.
 func checkRows(offsets []int64, ids []int32, limit int, loops bool) error {
 	rows := len(offsets) - 1
 	if rows < 0 && len(ids) == 0 {
@@ -60,7 +60,8 @@ func checkRows(offsets []int64, ids []int32, limit int, loops bool) error {
 			last := int32(-1)
 			for _, j := range ids[offsets[i]:offsets[i+1]] {
 				if j <= last || int(j) >= limit || int(j) == i && !loops {
-					err := fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last, limit)
+					err := fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last,
+						limit)
 					bad.Store(&err)
 					return
 				}

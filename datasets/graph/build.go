@@ -37,9 +37,9 @@ func buildDirected(n int, list EdgeList) (Adjacency, Repairs) {
 
 // buildUndirected mirrors edges that are stored in one direction only.
 //
-// It works on the upper half alone, so that a list of both directions needs no more memory than a list of one: it groups
-// the entries by their lower end in linear time, sorts each group and drops its repeats. A second grouping, by the upper
-// end, mirrors the rest; it is stable, so its groups ascend.
+// It works on the upper half alone, so that a list of both directions needs no more memory than a list of one: it
+// groups the entries by their lower end in linear time, sorts each group and drops its repeats. A second grouping, by
+// the upper end, mirrors the rest; it is stable, so its groups ascend.
 func buildUndirected(n int, list EdgeList) (Adjacency, Repairs) {
 	fixed := Repairs{Stored: list.Size()}
 	start, half := grouped[uint32](n, list, false, &fixed)
@@ -88,8 +88,8 @@ func grouped[T int32 | uint32](n int, list EdgeList, directed bool, fixed *Repai
 	return start, members
 }
 
-// dropRepeats sorts each group and leaves its different nodes at its front, ascending, as plain ids; kept says how many.
-// It also returns the number of different directed entries.
+// dropRepeats sorts each group and leaves its different nodes at its front, ascending, as plain ids; kept says how
+// many. It also returns the number of different directed entries.
 func dropRepeats[T int32 | uint32](start []int64, members []T, directed bool) (kept []int32, entries int) {
 	kept = make([]int32, len(start)-1)
 	parts := max(1, min(runtime.GOMAXPROCS(0), len(members)>>14))
@@ -112,7 +112,8 @@ func dropRepeats[T int32 | uint32](start []int64, members []T, directed bool) (k
 	return kept, entries
 }
 
-// joinDirections turns ascending members 2j and 2j+1 into ids j at the front of the row, and returns how many there are.
+// joinDirections turns ascending members 2j and 2j+1 into ids j at the front of the row, and returns how many there
+// are.
 func joinDirections[T int32 | uint32](row []T) (kept int32) {
 	for _, member := range row { // both directions of an edge are adjacent
 		if j := member >> 1; kept == 0 || row[kept-1] != j {

@@ -43,8 +43,8 @@ func (f *Features) Validate() error {
 	return nil
 }
 
-// Row returns row i without copying: the ascending columns and the values of its stored entries. For a dense matrix cols
-// is nil and vals is the whole row.
+// Row returns row i without copying: the ascending columns and the values of its stored entries. For a dense matrix
+// cols is nil and vals is the whole row.
 func (f *Features) Row(i int) (cols []int32, vals []float32) {
 	if f.IsDense() {
 		return nil, f.Dense[i*f.Cols : (i+1)*f.Cols]

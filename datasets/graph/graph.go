@@ -24,9 +24,9 @@ func (g *Graph) Induced(nodes []int32) *Graph {
 	return &Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)}
 }
 
-// DisjointUnion stacks graphs into one without edges between them: a block-diagonal adjacency and stacked features. Node
-// i of a graph becomes node i + the number of nodes of the graphs before it. It returns an error if there is no graph,
-// if the features differ in width or storage, or if some graphs are directed and others are not.
+// DisjointUnion stacks graphs into one without edges between them: a block-diagonal adjacency and stacked features.
+// Node i of a graph becomes node i + the number of nodes of the graphs before it. It returns an error if there is no
+// graph, if the features differ in width or storage, or if some graphs are directed and others are not.
 func DisjointUnion(graphs ...*Graph) (*Graph, error) {
 	if len(graphs) == 0 {
 		return nil, errors.New("graph: disjoint union of no graphs")

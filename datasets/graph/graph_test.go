@@ -117,7 +117,8 @@ func TestInducedAgainstMatrix(t *testing.T) {
 
 // both returns one 3 × 4 matrix in both storages: rows (0 2 0 −1), (0 0 0 0), (3 0 0 4).
 func both() (sparse, full Features) {
-	sparse = Features{Rows: 3, Cols: 4, Offsets: []int64{0, 2, 2, 4}, Columns: []int32{1, 3, 0, 3}, Values: []float32{2, -1, 3, 4}}
+	sparse = Features{Rows: 3, Cols: 4, Offsets: []int64{0, 2, 2, 4}, Columns: []int32{1, 3, 0, 3},
+		Values: []float32{2, -1, 3, 4}}
 	full = Features{Rows: 3, Cols: 4, Dense: []float32{0, 2, 0, -1, 0, 0, 0, 0, 3, 0, 0, 4}}
 	return sparse, full
 }
@@ -188,7 +189,8 @@ func TestDisjointUnion(t *testing.T) {
 	edge, err := NewAdjacency(3, []int32{0}, []int32{2})
 	require.NoError(t, err)
 	for _, f := range []Features{sparse, full, {Rows: 3}} {
-		g, err := DisjointUnion(&Graph{Adjacency: path, Features: f}, &Graph{Adjacency: edge, Features: f}, &Graph{Adjacency: path, Features: f})
+		g, err := DisjointUnion(&Graph{Adjacency: path, Features: f}, &Graph{Adjacency: edge, Features: f},
+			&Graph{Adjacency: path, Features: f})
 		require.NoError(t, err)
 		checkAdjacency(t, &g.Adjacency)
 		want, err := NewAdjacency(9, []int32{0, 1, 3, 6, 7}, []int32{1, 2, 5, 7, 8})
@@ -203,11 +205,13 @@ func TestDisjointUnion(t *testing.T) {
 	require.Error(t, err)
 	_, err = DisjointUnion(&Graph{Adjacency: path, Features: sparse}, &Graph{Adjacency: path, Features: full})
 	require.ErrorContains(t, err, "graph 1")
-	_, err = DisjointUnion(&Graph{Adjacency: path, Features: sparse}, &Graph{Adjacency: path, Features: Features{Rows: 3, Cols: 2, Offsets: make([]int64, 4)}})
+	_, err = DisjointUnion(&Graph{Adjacency: path, Features: sparse},
+		&Graph{Adjacency: path, Features: Features{Rows: 3, Cols: 2, Offsets: make([]int64, 4)}})
 	require.ErrorContains(t, err, "graph 1 has 2 features")
 }
 
-// directedOf returns the directed adjacency of entries u → v, and the same as a matrix in which [v][u] says that v receives from u.
+// directedOf returns the directed adjacency of entries u → v, and the same as a matrix in which [v][u] says that v
+// receives from u.
 func directedOf(n int, src, dst []int32) (Adjacency, [][]bool) {
 	a, _ := Build(n, Coordinates{Src: src, Dst: dst}, true)
 	receives := make([][]bool, n)
@@ -261,7 +265,8 @@ func TestDirectedAgainstMatrix(t *testing.T) {
 }
 
 func TestCleanDirectedCounts(t *testing.T) {
-	// 0→1 twice, 1→0, 1→2, a loop at 2 twice and an entry to pass over: by hand, 3 edges, 1 duplicate, 2 loops; none is mirrored.
+	// 0→1 twice, 1→0, 1→2, a loop at 2 twice and an entry to pass over: by hand, 3 edges, 1 duplicate, 2 loops; none is
+	// mirrored.
 	a, fixed := Build(4, Coordinates{Src: []int32{0, 0, 1, 1, 2, 2, -1}, Dst: []int32{1, 1, 0, 2, 2, 2, 3}}, true)
 	require.Equal(t, Repairs{Stored: 7, Zeros: 1, SelfLoops: 2, Duplicates: 1}, fixed)
 	require.Equal(t, Adjacency{Offsets: []int64{0, 1, 2, 3, 3}, Neighbors: []int32{1, 0, 1}, Directed: true}, a)
@@ -283,10 +288,13 @@ func TestDirectedInducedAndUnion(t *testing.T) {
 
 	one, _ := directedOf(2, []int32{0}, []int32{1})
 	two, _ := directedOf(2, []int32{1}, []int32{0})
-	both, err := DisjointUnion(&Graph{Adjacency: one, Features: Features{Rows: 2}}, &Graph{Adjacency: two, Features: Features{Rows: 2}})
+	both, err := DisjointUnion(&Graph{Adjacency: one, Features: Features{Rows: 2}},
+		&Graph{Adjacency: two, Features: Features{Rows: 2}})
 	require.NoError(t, err)
-	require.Equal(t, Adjacency{Offsets: []int64{0, 0, 1, 2, 2}, Neighbors: []int32{0, 3}, Directed: true}, both.Adjacency)
-	_, err = DisjointUnion(&Graph{Adjacency: one, Features: Features{Rows: 2}}, &Graph{Adjacency: one.Undirected(), Features: Features{Rows: 2}})
+	require.Equal(t, Adjacency{Offsets: []int64{0, 0, 1, 2, 2}, Neighbors: []int32{0, 3}, Directed: true},
+		both.Adjacency)
+	_, err = DisjointUnion(&Graph{Adjacency: one, Features: Features{Rows: 2}}, &Graph{Adjacency: one.Undirected(),
+		Features: Features{Rows: 2}})
 	require.ErrorContains(t, err, "directed and undirected")
 }
 

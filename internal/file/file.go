@@ -1,8 +1,8 @@
 // Package file writes files that are complete or absent, keeps processes from changing one file at once, and takes
 // checksums.
 //
-// It is our own because the libraries at hand do one half: renameio has no lock, and flock leaves its file behind and cannot
-// hand a held lock to a child process, which a sweep needs.
+// It is our own because the libraries at hand do one half: renameio has no lock, and flock leaves its file behind and
+// cannot hand a held lock to a child process, which a sweep needs.
 package file
 
 import (
@@ -25,8 +25,8 @@ func Write(path string, data []byte) error {
 	})
 }
 
-// Replace is Write for content that a function writes. Until it is complete, the file is called .NAME-NUMBER in the same
-// folder; one that a killed process left may be removed.
+// Replace is Write for content that a function writes. Until it is complete, the file is called .NAME-NUMBER in the
+// same folder; one that a killed process left may be removed.
 func Replace(path string, write func(w io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -38,12 +38,18 @@ type pin struct {
 // 1.30.0 (npm) and onnxruntime 1.30.0 (pip).
 func onnxPins() []pin {
 	return []pin{
-		{"npm", "linux/amd64", "", "package/bin/napi-v6/linux/x64/libonnxruntime.so.1", "ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23"},
-		{"npm", "linux/arm64", "", "package/bin/napi-v6/linux/arm64/libonnxruntime.so.1", "1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"},
-		{"npm", "darwin/arm64", "", "package/bin/napi-v6/darwin/arm64/libonnxruntime.1.dylib", "685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d"},
-		{"pip", "linux/amd64", "manylinux_2_28_x86_64", "onnxruntime/capi/libonnxruntime.so.1.30.0", "c902c70b3003c0e99fada202f37478c515ae9bba7944c2b2abd0017bae0c82ed"},
-		{"pip", "linux/arm64", "manylinux_2_28_aarch64", "onnxruntime/capi/libonnxruntime.so.1.30.0", "8a218e1e446880131115c368ec7005969a5022af9a15a26173de648fef0b7789"},
-		{"pip", "darwin/arm64", "macosx_14_0_arm64", "onnxruntime/capi/libonnxruntime.1.30.0.dylib", "b46713ea6a25a5227541c21001f6422c1ccdeaecc369aa026a61b752520325c3"},
+		{"npm", "linux/amd64", "", "package/bin/napi-v6/linux/x64/libonnxruntime.so.1",
+			"ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23"},
+		{"npm", "linux/arm64", "", "package/bin/napi-v6/linux/arm64/libonnxruntime.so.1",
+			"1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"},
+		{"npm", "darwin/arm64", "", "package/bin/napi-v6/darwin/arm64/libonnxruntime.1.dylib",
+			"685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d"},
+		{"pip", "linux/amd64", "manylinux_2_28_x86_64", "onnxruntime/capi/libonnxruntime.so.1.30.0",
+			"c902c70b3003c0e99fada202f37478c515ae9bba7944c2b2abd0017bae0c82ed"},
+		{"pip", "linux/arm64", "manylinux_2_28_aarch64", "onnxruntime/capi/libonnxruntime.so.1.30.0",
+			"8a218e1e446880131115c368ec7005969a5022af9a15a26173de648fef0b7789"},
+		{"pip", "darwin/arm64", "macosx_14_0_arm64", "onnxruntime/capi/libonnxruntime.1.30.0.dylib",
+			"b46713ea6a25a5227541c21001f6422c1ccdeaecc369aa026a61b752520325c3"},
 	}
 }
 
@@ -65,7 +71,8 @@ func InstallONNX(ctx context.Context, from string, progress io.Writer) (string, 
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	pins := slices.DeleteFunc(onnxPins(), func(p pin) bool { return p.platform != platform })
 	if len(pins) == 0 {
-		return "", fmt.Errorf("engine: no ONNX Runtime is known for %s: set %s to a libonnxruntime of your own", platform, onnxPathEnv)
+		return "", fmt.Errorf("engine: no ONNX Runtime is known for %s: set %s to a libonnxruntime of your own",
+			platform, onnxPathEnv)
 	}
 	i := installer{target: filepath.Join(dir, onnxLibrary()), pins: pins, progress: progress}
 	if err := i.install(ctx, from); err != nil {
@@ -100,7 +107,8 @@ type installer struct {
 
 // install brings the library to the target, unless a pinned one is there.
 func (i installer) install(ctx context.Context, from string) error {
-	if sum, err := file.SHA256(i.target); err == nil && slices.ContainsFunc(i.pins, func(p pin) bool { return p.sha256 == sum }) {
+	if sum, err := file.SHA256(i.target); err == nil &&
+		slices.ContainsFunc(i.pins, func(p pin) bool { return p.sha256 == sum }) {
 		i.say("%s is already there", i.target)
 		return nil
 	}
@@ -142,8 +150,10 @@ func (i installer) fetch(ctx context.Context, p pin, temp string) (string, error
 		args = []string{"npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", dir,
 			"--fetch-retries=1", "--fetch-retry-mintimeout=2000", "onnxruntime-node@" + onnxVersion}
 	default:
-		args = []string{"python3", "-m", "pip", "download", "-qq", "--disable-pip-version-check", "--retries=1", "--no-deps", "--only-binary=:all:",
-			"--implementation", "cp", "--python-version", "3.12", "--platform", p.tag, "--dest", dir, "onnxruntime==" + onnxVersion}
+		args = []string{"python3", "-m", "pip", "download", "-qq", "--disable-pip-version-check", "--retries=1",
+			"--no-deps", "--only-binary=:all:",
+			"--implementation", "cp", "--python-version", "3.12", "--platform", p.tag, "--dest", dir,
+			"onnxruntime==" + onnxVersion}
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return "", fmt.Errorf("%s is not on PATH", args[0])
@@ -273,7 +283,10 @@ func writeLibrary(target string, content io.Reader) error {
 // the last.
 func complaintOf(output []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	complaint := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(strings.ToLower(line), "error") })
+	complaint := slices.IndexFunc(lines, func(line string) bool {
+		return strings.Contains(strings.ToLower(line),
+			"error")
+	})
 	if complaint < 0 {
 		complaint = len(lines) - 1
 	}

@@ -39,7 +39,8 @@ func openNamed(spec, reason string) (*Engine, error) {
 	}
 	candidate := name.find()
 	if candidate.Missing != "" {
-		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing, candidate.Hint)
+		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing,
+			candidate.Hint)
 	}
 	e, err := candidate.open(name.options)
 	if err != nil {
