@@ -91,8 +91,8 @@ func ExampleExact() {
 
 // The path 0–1–2 against the same path numbered from its middle. Without features, structure alone finds the middle.
 func ExampleFusedGromov() {
-	path := transport.Adjacency{Offsets: []int64{0, 1, 3, 4}, Neighbors: []int32{1, 0, 2, 1}}
-	star := transport.Adjacency{Offsets: []int64{0, 2, 3, 4}, Neighbors: []int32{1, 2, 0, 0}} // its middle is node 0
+	path := transport.Sparse{Offsets: []int64{0, 1, 3, 4}, Neighbors: []int32{1, 0, 2, 1}}
+	star := transport.Sparse{Offsets: []int64{0, 2, 3, 4}, Neighbors: []int32{1, 2, 0, 0}} // its middle is node 0
 	cfg := transport.DefaultFGW()
 	cfg.Epsilon, cfg.Outer = 0.05, 20
 	res := must(transport.FusedGromov(mat.NewDense(3, 3, nil), path, star, cfg))

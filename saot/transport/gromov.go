@@ -130,7 +130,7 @@ func (c FGWConfig) sinkhorn() SinkhornConfig {
 type GromovProblem struct {
 	// Feature is the feature cost K [n, m], finite. It may be nil where Sigma is 0, which is Gromov-Wasserstein proper.
 	Feature *mat.Dense
-	// Structure1 [n, n] and Structure2 [m, m] are Adjacency or Dense.
+	// Structure1 [n, n] and Structure2 [m, m] are Sparse or Dense.
 	Structure1, Structure2 Structure
 	// Mu [n] and Nu [m] are the masses of the nodes, of mass 1; nil means uniform.
 	Mu, Nu []float64
@@ -155,8 +155,8 @@ type GromovResult struct {
 // cost is σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), warm-started from the
 // last one's potentials. FusedGromovSolver takes marginals, and reuses memory.
 //
-// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time a step: O(|E₁|m + |E₂|n) for adjacencies,
-// O(n²m + nm²) for dense structures, and O(nm·sweeps). Memory: four [n, m] matrices in all, K and the result's two included.
+// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time a step: O(|E₁|m + |E₂|n) for Sparse ones,
+// O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices in all, K and the result's two included.
 // It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that don't fit it,
 // and a plan that is not finite. Not converging is no error: see Report.
 func FusedGromov(feature *mat.Dense, structure1, structure2 Structure, cfg FGWConfig) (*GromovResult, error) {
@@ -224,7 +224,7 @@ func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
 // check refuses structures that are missing or don't fit the feature cost.
 func (s *FusedGromovSolver) check(p GromovProblem) error {
 	if p.Structure1 == nil || p.Structure2 == nil {
-		return fmt.Errorf("transport: a gromov problem needs two structures, each an Adjacency or Dense")
+		return fmt.Errorf("transport: a gromov problem needs two structures, each Sparse or Dense")
 	}
 	n, m := p.Structure1.NumNodes(), p.Structure2.NumNodes()
 	switch {

@@ -21,7 +21,7 @@ func uniformCost(seed uint64, n, m int) *mat.Dense {
 }
 
 // randomAdjacency draws an undirected graph with edge probability p.
-func randomAdjacency(seed uint64, n int, p float64) Adjacency {
+func randomAdjacency(seed uint64, n int, p float64) Sparse {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	dense := make([][]int, n)
 	for i := range dense {
@@ -35,8 +35,8 @@ func randomAdjacency(seed uint64, n int, p float64) Adjacency {
 	return fromDense(dense)
 }
 
-func fromDense(dense [][]int) Adjacency {
-	a := Adjacency{Offsets: []int64{0}}
+func fromDense(dense [][]int) Sparse {
+	a := Sparse{Offsets: []int64{0}}
 	for _, row := range dense {
 		for j, x := range row {
 			if x != 0 {
@@ -48,7 +48,7 @@ func fromDense(dense [][]int) Adjacency {
 	return a
 }
 
-func (a Adjacency) at(i, j int) float64 {
+func (a Sparse) at(i, j int) float64 {
 	for _, k := range a.neighbors(i) {
 		if int(k) == j {
 			return 1
@@ -58,7 +58,7 @@ func (a Adjacency) at(i, j int) float64 {
 }
 
 // bruteStructure is the definition of L⊗π over the 4-D tensor: Σ_kl |A₁,ik − A₂,jl| π_kl.
-func bruteStructure(a1, a2 Adjacency, plan *mat.Dense) *mat.Dense {
+func bruteStructure(a1, a2 Sparse, plan *mat.Dense) *mat.Dense {
 	n, m := plan.Dims()
 	s := mat.NewDense(n, m, nil)
 	s.Apply(func(i, j int, _ float64) (sum float64) {
@@ -283,7 +283,7 @@ func TestFusedGromovPermutation(t *testing.T) {
 }
 
 func TestFusedGromovWithoutEdges(t *testing.T) {
-	k, none := uniformCost(8, 4, 4), Adjacency{Offsets: make([]int64, 5)}
+	k, none := uniformCost(8, 4, 4), Sparse{Offsets: make([]int64, 5)}
 	res, err := FusedGromov(k, none, none, DefaultFGW())
 	require.NoError(t, err)
 	require.NoError(t, res.Report.Err())
@@ -352,16 +352,18 @@ func TestHostBadInput(t *testing.T) {
 	bad.Epsilon, bad.Sigma, bad.Outer, bad.Factor, bad.Normalization = -1, 1.5, 0, 0, 9
 	for _, c := range []struct {
 		cost   *mat.Dense
-		a1, a2 Adjacency
+		a1, a2 Sparse
 		cfg    FGWConfig
 		want   string
 	}{
 		{nan, ring, ring, DefaultFGW(), "feature cost[1, 2] is NaN"},
 		{good, randomAdjacency(1, 4, 1), ring, DefaultFGW(), "structure 1 has 4 nodes and the feature cost 3"},
-		{good, ring, Adjacency{}, DefaultFGW(), "structure 2 has 0 nodes"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "structure 2: offsets fall after row 1"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "structure 2: neighbor 0 is node 3"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "structure 2: offsets run from 0 to 2"},
+		{good, ring, Sparse{Offsets: ring.Offsets, Neighbors: ring.Neighbors, Directed: true}, DefaultFGW(),
+			"structure 2 is directed: it must be symmetric"},
+		{good, ring, Sparse{}, DefaultFGW(), "structure 2 has 0 nodes"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "structure 2: offsets fall after row 1"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "structure 2: neighbor 0 is node 3"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "structure 2: offsets run from 0 to 2"},
 		{good, ring, ring, bad, "epsilon is -1: it must be positive and finite; sigma is 1.5: it must lie in [0, 1]; normalization is Normalization(9): use max or paper; factor is 0: it must be positive and finite; outer is 0"},
 	} {
 		_, err := FusedGromov(c.cost, c.a1, c.a2, c.cfg)

@@ -55,7 +55,7 @@ func TestPlainVersionAgrees(t *testing.T) {
 	require.Less(t, maxDiff(res.Plan, fromRows(plain.Sinkhorn(rowsOf(cost), mu, nu, epsilon, sweeps))), 1e-13)
 
 	a, b := randomAdjacency(1, 5, 0.5), randomAdjacency(2, 4, 0.5)
-	dense := func(a Adjacency) [][]float64 {
+	dense := func(a Sparse) [][]float64 {
 		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
 		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
 		return rowsOf(d)
@@ -382,7 +382,7 @@ func TestDenseStructureAgainstBruteForce(t *testing.T) {
 
 func TestDenseAndSparseStructuresAgree(t *testing.T) {
 	k, a1, a2 := uniformCost(16, 6, 5), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 5, 0.5)
-	dense := func(a Adjacency) Dense {
+	dense := func(a Sparse) Dense {
 		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
 		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
 		return Dense{d}
@@ -399,7 +399,7 @@ func TestDenseAndSparseStructuresAgree(t *testing.T) {
 
 // With features alone the proximal point loop solves the problem without entropy.
 func TestProximalPointLosesTheEntropy(t *testing.T) {
-	k, none := uniformCost(17, 6, 6), Adjacency{Offsets: make([]int64, 7)}
+	k, none := uniformCost(17, 6, 6), Sparse{Offsets: make([]int64, 7)}
 	cfg := FGWConfig{Epsilon: 0.2, Sigma: 1, Factor: 1, Loop: ProximalPoint, Outer: 400, Sweeps: 200, Tolerance: 1e-10}
 	for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
 		res, err := FusedGromov(k, none, none, cfg)
