@@ -1,10 +1,9 @@
 package transport
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 )
 
@@ -28,14 +27,7 @@ func (d Domain) String() string { return domainNames.Name(d) }
 // ParseDomain is the inverse of String.
 func ParseDomain(s string) (Domain, error) { return domainNames.Parse(s) }
 
-// MarshalText writes the name.
-func (d Domain) MarshalText() ([]byte, error) {
-	if _, err := ParseDomain(d.String()); err != nil {
-		return nil, err
-	}
-	return []byte(d.String()), nil
-}
-
+func (d Domain) MarshalText() ([]byte, error)     { return domainNames.Marshal(d) }
 func (d *Domain) UnmarshalText(text []byte) error { return domainNames.Unmarshal(d, text) }
 
 // EpsilonUnit says what SinkhornConfig.Epsilon is a multiple of.
@@ -57,14 +49,7 @@ func (u EpsilonUnit) String() string { return epsilonUnitNames.Name(u) }
 // ParseEpsilonUnit is the inverse of String.
 func ParseEpsilonUnit(s string) (EpsilonUnit, error) { return epsilonUnitNames.Parse(s) }
 
-// MarshalText writes the name.
-func (u EpsilonUnit) MarshalText() ([]byte, error) {
-	if _, err := ParseEpsilonUnit(u.String()); err != nil {
-		return nil, err
-	}
-	return []byte(u.String()), nil
-}
-
+func (u EpsilonUnit) MarshalText() ([]byte, error)     { return epsilonUnitNames.Marshal(u) }
 func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames.Unmarshal(u, text) }
 
 // GradientMode says how gradients pass through a plan on the graph. See "Gradients" in the package documentation for
@@ -91,14 +76,7 @@ func (m GradientMode) String() string { return gradientModeNames.Name(m) }
 // ParseGradientMode is the inverse of String.
 func ParseGradientMode(s string) (GradientMode, error) { return gradientModeNames.Parse(s) }
 
-// MarshalText writes the name.
-func (m GradientMode) MarshalText() ([]byte, error) {
-	if _, err := ParseGradientMode(m.String()); err != nil {
-		return nil, err
-	}
-	return []byte(m.String()), nil
-}
-
+func (m GradientMode) MarshalText() ([]byte, error)     { return gradientModeNames.Marshal(m) }
 func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
 
 // Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε), so the bound keeps products of
@@ -146,27 +124,25 @@ func DefaultSinkhorn() SinkhornConfig {
 }
 
 // Validate lists every bad field at once.
-func (c SinkhornConfig) Validate() error { return invalid("sinkhorn", c.faults()) }
+func (c SinkhornConfig) Validate() error {
+	l := check.In("transport: sinkhorn")
+	c.check(l)
+	return l.Err()
+}
 
-// faults says what is wrong with each bad field.
-func (c SinkhornConfig) faults() []string {
-	var bad []string
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			bad = append(bad, fmt.Sprintf(format, args...))
-		}
-	}
-	fault(c.Epsilon > 0 && !math.IsInf(c.Epsilon, 0), "epsilon is %v: it must be positive and finite", c.Epsilon)
-	fault(epsilonUnitNames.Has(c.EpsilonUnit), "epsilon_unit is %v: use absolute or mean cost", c.EpsilonUnit)
-	fault(c.Sweeps >= 1, "sweeps is %d: it must be at least 1", c.Sweeps)
-	fault(domainNames.Has(c.Domain), "domain is %v: use auto, kernel or log", c.Domain)
-	fault(c.CostRange >= 0 && !math.IsInf(c.CostRange, 0), "cost_range is %v: it must be finite and not negative", c.CostRange)
-	fault(gradientModeNames.Has(c.Gradient), "gradient is %v: use detached, implicit or unrolled", c.Gradient)
-	fault(c.Tolerance >= 0, "tolerance is %v: it must not be negative", c.Tolerance)
+// check adds every bad field to a list.
+func (c SinkhornConfig) check(l *check.List) {
+	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
+	l.That(c.Epsilon > 0 && finite(c.Epsilon), "epsilon", c.Epsilon, "a positive finite number")
+	l.That(epsilonUnitNames.Has(c.EpsilonUnit), "epsilon_unit", c.EpsilonUnit, epsilonUnitNames.Choices())
+	l.That(c.Sweeps >= 1, "sweeps", c.Sweeps, "1 or more")
+	l.That(domainNames.Has(c.Domain), "domain", c.Domain, domainNames.Choices())
+	l.That(finite(c.CostRange), "cost_range", c.CostRange, "a finite number of 0 or more")
+	l.That(gradientModeNames.Has(c.Gradient), "gradient", c.Gradient, gradientModeNames.Choices())
+	l.That(c.Tolerance >= 0, "tolerance", c.Tolerance, "0 or more")
 	w := c.OverRelaxation
-	fault(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation is %v: use 1, a value in (1, 2), or Adaptive", w)
-	fault(c.AnnealFrom >= 0 && !math.IsInf(c.AnnealFrom, 0), "anneal_from is %v: it must be finite and not negative", c.AnnealFrom)
-	return bad
+	l.That(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation", w, "1, a value in (1, 2), or Adaptive")
+	l.That(finite(c.AnnealFrom), "anneal_from", c.AnnealFrom, "a finite number of 0 or more")
 }
 
 // annealing returns the ε to solve at, in turn, the last being epsilon. Both are in the unit of the cost.
@@ -177,14 +153,6 @@ func annealing(from, epsilon float64) []float64 {
 		series = append(series, e)
 	}
 	return append(series, epsilon)
-}
-
-// invalid makes one error, on one line, of the faults of a config.
-func invalid(config string, faults []string) error {
-	if len(faults) == 0 {
-		return nil
-	}
-	return fmt.Errorf("transport: %s config: %s", config, strings.Join(faults, "; "))
 }
 
 // resolve picks a form for AutoDomain.

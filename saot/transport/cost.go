@@ -31,14 +31,7 @@ func (k CostKind) String() string { return costKindNames.Name(k) }
 // ParseCostKind is the inverse of String.
 func ParseCostKind(s string) (CostKind, error) { return costKindNames.Parse(s) }
 
-// MarshalText writes the name.
-func (k CostKind) MarshalText() ([]byte, error) {
-	if _, err := ParseCostKind(k.String()); err != nil {
-		return nil, err
-	}
-	return []byte(k.String()), nil
-}
-
+func (k CostKind) MarshalText() ([]byte, error)     { return costKindNames.Marshal(k) }
 func (k *CostKind) UnmarshalText(text []byte) error { return costKindNames.Unmarshal(k, text) }
 
 // zeroNorm is the squared norm at and below which a row counts as zero: its reciprocal square root and the cube of that

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 )
 
@@ -29,14 +30,7 @@ func (n Normalization) String() string { return normalizationNames.Name(n) }
 // ParseNormalization is the inverse of String.
 func ParseNormalization(s string) (Normalization, error) { return normalizationNames.Parse(s) }
 
-// MarshalText writes the name.
-func (n Normalization) MarshalText() ([]byte, error) {
-	if _, err := ParseNormalization(n.String()); err != nil {
-		return nil, err
-	}
-	return []byte(n.String()), nil
-}
-
+func (n Normalization) MarshalText() ([]byte, error) { return normalizationNames.Marshal(n) }
 func (n *Normalization) UnmarshalText(text []byte) error {
 	return normalizationNames.Unmarshal(n, text)
 }
@@ -61,14 +55,7 @@ func (l OuterLoop) String() string { return outerLoopNames.Name(l) }
 // ParseOuterLoop is the inverse of String.
 func ParseOuterLoop(s string) (OuterLoop, error) { return outerLoopNames.Parse(s) }
 
-// MarshalText writes the name.
-func (l OuterLoop) MarshalText() ([]byte, error) {
-	if _, err := ParseOuterLoop(l.String()); err != nil {
-		return nil, err
-	}
-	return []byte(l.String()), nil
-}
-
+func (l OuterLoop) MarshalText() ([]byte, error)     { return outerLoopNames.Marshal(l) }
 func (l *OuterLoop) UnmarshalText(text []byte) error { return outerLoopNames.Unmarshal(l, text) }
 
 // FGWConfig sets a fused Gromov-Wasserstein problem and its solver.
@@ -102,28 +89,14 @@ func DefaultFGW() FGWConfig {
 
 // Validate lists every bad field at once.
 func (c FGWConfig) Validate() error {
-	bad := c.sinkhorn().faults()
-	if !(c.Sigma >= 0 && c.Sigma <= 1) {
-		bad = append(bad, fmt.Sprintf("sigma is %v: it must lie in [0, 1]", c.Sigma))
-	}
-	if !normalizationNames.Has(c.Normalization) {
-		bad = append(bad, fmt.Sprintf("normalization is %v: use max or paper", c.Normalization))
-	}
-	if !(c.Factor > 0) || math.IsInf(c.Factor, 0) {
-		bad = append(bad, fmt.Sprintf("factor is %v: it must be positive and finite", c.Factor))
-	}
-	if !outerLoopNames.Has(c.Loop) {
-		bad = append(bad, fmt.Sprintf("loop is %v: use projected gradient or proximal point", c.Loop))
-	}
-	if c.Outer < 1 {
-		bad = append(bad, fmt.Sprintf("outer is %d: it must be at least 1", c.Outer))
-	}
-	return invalid("fused gromov", bad)
-}
-
-// sinkhorn returns the settings shared with linear problems, for Validate.
-func (c FGWConfig) sinkhorn() SinkhornConfig {
-	return SinkhornConfig{Epsilon: c.Epsilon, Sweeps: c.Sweeps, Domain: c.Domain, Tolerance: c.Tolerance}
+	l := check.In("transport: fused gromov")
+	SinkhornConfig{Epsilon: c.Epsilon, Sweeps: c.Sweeps, Domain: c.Domain, Tolerance: c.Tolerance}.check(l)
+	l.That(c.Sigma >= 0 && c.Sigma <= 1, "sigma", c.Sigma, "a number in [0, 1]")
+	l.That(normalizationNames.Has(c.Normalization), "normalization", c.Normalization, normalizationNames.Choices())
+	l.That(c.Factor > 0 && !math.IsInf(c.Factor, 0), "factor", c.Factor, "a positive finite number")
+	l.That(outerLoopNames.Has(c.Loop), "loop", c.Loop, outerLoopNames.Choices())
+	l.That(c.Outer >= 1, "outer", c.Outer, "1 or more")
+	return l.Err()
 }
 
 // GromovProblem is what to match: two structures, and what their nodes cost each other.

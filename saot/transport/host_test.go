@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -319,6 +320,9 @@ func TestSolverReusesMemoryAndForgets(t *testing.T) {
 	require.Equal(t, [2]int{3, 5}, [2]int{r, c})
 }
 
+// faults is the error of several bad fields, one on each line.
+func faults(prefix string, lines ...string) string { return prefix + strings.Join(lines, "\n"+prefix) }
+
 func TestHostBadInput(t *testing.T) {
 	good, sink := uniformCost(1, 3, 3), DefaultSinkhorn()
 	nan, inf := mat.DenseCopyOf(good), mat.DenseCopyOf(good)
@@ -338,13 +342,17 @@ func TestHostBadInput(t *testing.T) {
 		{good, nil, []float64{1, 1, 1}, sink, "nu has mass 3"},
 		{good, nil, []float64{2, -1, 0}, sink, "nu[1] is -1"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 0, Sweeps: 0, Domain: 7, CostRange: -1, Tolerance: math.NaN()},
-			"epsilon is 0: it must be positive and finite; sweeps is 0: it must be at least 1; domain is domain(7): use auto, kernel or log; cost_range is -1: it must be finite and not negative; tolerance is NaN"},
+			faults("transport: sinkhorn: ", "epsilon is 0, want a positive finite number", "sweeps is 0, want 1 or more",
+				"domain is domain(7), want auto, kernel, log", "cost_range is -1, want a finite number of 0 or more",
+				"tolerance is NaN, want 0 or more")},
 		{good, nil, nil, SinkhornConfig{Epsilon: math.NaN(), Sweeps: 1}, "epsilon is NaN"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain}, "raise epsilon or use the log domain"},
 	} {
 		_, err := Solve(Problem{Cost: c.cost, Mu: c.mu, Nu: c.nu}, c.cfg)
 		require.ErrorContains(t, err, c.want)
-		require.NotContains(t, err.Error(), "\n")
+		for line := range strings.Lines(err.Error()) {
+			require.True(t, strings.HasPrefix(line, "transport: "), "%q is a fault of its own", line)
+		}
 	}
 
 	ring := randomAdjacency(1, 3, 1)
@@ -364,11 +372,15 @@ func TestHostBadInput(t *testing.T) {
 		{good, ring, Sparse{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "structure 2: offsets fall after row 1"},
 		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "structure 2: neighbor 0 is node 3"},
 		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "structure 2: offsets run from 0 to 2"},
-		{good, ring, ring, bad, "epsilon is -1: it must be positive and finite; sigma is 1.5: it must lie in [0, 1]; normalization is Normalization(9): use max or paper; factor is 0: it must be positive and finite; outer is 0"},
+		{good, ring, ring, bad, faults("transport: fused gromov: ", "epsilon is -1, want a positive finite number",
+			"sigma is 1.5, want a number in [0, 1]", "normalization is normalization(9), want max, paper",
+			"factor is 0, want a positive finite number", "outer is 0, want 1 or more")},
 	} {
 		_, err := FusedGromov(c.cost, c.a1, c.a2, c.cfg)
 		require.ErrorContains(t, err, c.want)
-		require.NotContains(t, err.Error(), "\n")
+		for line := range strings.Lines(err.Error()) {
+			require.True(t, strings.HasPrefix(line, "transport: "), "%q is a fault of its own", line)
+		}
 	}
 }
 

@@ -487,7 +487,7 @@ func TestProblemBadInput(t *testing.T) {
 	_, err = Cost(Cosine, good, uniformCost(1, 3, 2))
 	require.ErrorContains(t, err, "x has 3 columns and y 2")
 	_, err = Cost(7, good, good)
-	require.ErrorContains(t, err, "unknown cost CostKind(7)")
+	require.ErrorContains(t, err, "unknown cost cost(7)")
 
 	ring := randomAdjacency(1, 3, 1)
 	fgw := DefaultFGW()
@@ -499,7 +499,7 @@ func TestProblemBadInput(t *testing.T) {
 		return s.Solve(new(GromovResult), p)
 	}
 	fgw.Loop = 5
-	require.ErrorContains(t, solve(fgw, GromovProblem{}), "loop is OuterLoop(5)")
+	require.ErrorContains(t, solve(fgw, GromovProblem{}), "loop is outer loop(5)")
 	fgw.Loop = ProximalPoint
 	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring}), "needs two structures")
 	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring, Structure2: ring}), "the feature cost is missing")
