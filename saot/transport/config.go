@@ -145,14 +145,31 @@ func (c SinkhornConfig) check(l *check.List) {
 	l.That(finite(c.AnnealFrom), "anneal_from", c.AnnealFrom, "a finite number of 0 or more")
 }
 
-// annealing returns the ε to solve at, in turn, the last being epsilon. Both are in the unit of the cost.
-func annealing(from, epsilon float64) []float64 {
+// stage is one ε of an annealed solve.
+type stage struct {
+	epsilon float64
+	last    bool
+}
+
+// annealing returns the stages from a large ε to epsilon, the last. Both are in one unit.
+func annealing(from, epsilon float64) (stages []stage) {
 	const factor = 0.25
-	var series []float64
 	for e := from; e > epsilon*(1+1e-12); e *= factor {
-		series = append(series, e)
+		stages = append(stages, stage{epsilon: e})
 	}
-	return append(series, epsilon)
+	return append(stages, stage{epsilon: epsilon, last: true})
+}
+
+// annealTolerance is the marginal error at which a stage hands over to the next.
+const annealTolerance = 1e-2
+
+// limits returns how many of the sweeps left a stage may take, and its tolerance. A stage before the last makes only a good
+// start for the next, and leaves sweeps for it.
+func (s stage) limits(left int, tolerance float64) (int, float64) {
+	if s.last {
+		return left, tolerance
+	}
+	return left / 2, max(tolerance, annealTolerance)
 }
 
 // resolve picks a form for AutoDomain.

@@ -1,6 +1,10 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
 )
@@ -56,8 +60,7 @@ type GraphSolution struct {
 // float32. Uses no control flow: it runs on every engine. Panics if shapes disagree or cfg is not valid.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
-	if err := cfg.Validate(); err != nil {
+	if err := errors.Join(cfg.Validate(), checkRho(&p.RhoMu, &p.RhoNu)); err != nil {
 		panic(err)
 	}
 	given := p.Cost
@@ -65,7 +68,7 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 		p = p.detached()
 	}
 	epsilon := graph.MulScalar(costUnit(p.Cost, cfg.EpsilonUnit), cfg.Epsilon)
-	s := newGraphSweeps(p, epsilon, cfg)
+	s := newGraphSweeps(p, epsilon, cfg.graphDomain(p.Cost.DType()))
 	u := s.start(p.Mu)
 	var v *graph.Node
 	for range cfg.Sweeps {
@@ -95,17 +98,21 @@ func (p GraphProblem) assert() {
 		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m] or [B, n, m], got %s", cost.Shape())
 	}
 	for name, mass := range map[string]*graph.Node{"mu": p.Mu, "nu": p.Nu} {
-		if mass == nil {
-			continue
-		}
-		want := withoutAxis(cost.Shape().Dimensions, name == "mu")
-		if mass.DType() != cost.DType() || mass.Shape().CheckDims(want...) != nil {
-			exceptions.Panicf("transport: Sinkhorn: %s is %s and the cost %s: it must be %v of the same type", name, mass.Shape(), cost.Shape(), want)
+		if mass != nil {
+			if err := fits(name, mass.Shape(), cost.Shape(), name == "mu"); err != nil {
+				panic(err)
+			}
 		}
 	}
-	if !(p.RhoMu >= 0) || !(p.RhoNu >= 0) {
-		exceptions.Panicf("transport: Sinkhorn: rho is %v and %v: positive, or 0 for an exact marginal", p.RhoMu, p.RhoNu)
+}
+
+// fits returns an error unless a vector has the type of a cost, and an entry for each of its rows (or columns).
+func fits(name string, x, cost shapes.Shape, rows bool) error {
+	want := withoutAxis(cost.Dimensions, rows)
+	if x.DType != cost.DType || x.CheckDims(want...) != nil {
+		return fmt.Errorf("transport: %s is %s and the cost %s: it must be %v of the same type", name, x, cost, want)
 	}
+	return nil
 }
 
 // withoutAxis is the shape of the rows' (or columns') marginal: the cost's without the other axis.

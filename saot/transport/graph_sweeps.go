@@ -25,8 +25,8 @@ type graphSweeps struct {
 }
 
 // newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
-func newGraphSweeps(p GraphProblem, epsilon *graph.Node, cfg SinkhornConfig) *graphSweeps {
-	s := &graphSweeps{domain: cfg.graphDomain(p.Cost.DType())}
+func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSweeps {
+	s := &graphSweeps{domain: domain}
 	s.prepare(p.Cost, epsilon, p.relaxed())
 	s.setMarginals(p, epsilon)
 	return s
@@ -108,6 +108,18 @@ func (s *graphSweeps) start(mu *graph.Node) *graph.Node {
 	}
 	row := graph.InsertAxes(mu, -2)
 	return graph.Where(graph.GreaterThan(row, graph.ZerosLike(row)), some, none)
+}
+
+// startAt is the row state of the potentials f, [.., n], in the unit of the cost.
+func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
+	u := graph.Div(graph.InsertAxes(f, -2), s.epsilon)
+	if s.domain == LogDomain {
+		return u
+	}
+	if s.rhoMu == 0 && s.rhoNu == 0 { // a constant only moves between the potentials of exact marginals
+		u = graph.Sub(u, graph.ReduceAndKeep(u, graph.ReduceMax, -1))
+	}
+	return graph.Exp(u)
 }
 
 // sweep returns the states after one sweep. v is nil before the first. With omega, which may be nil, the states overshoot.

@@ -29,24 +29,27 @@ type Problem struct {
 // relaxed says whether a marginal is.
 func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// finite returns ρ, or 0 for an infinite one: both mean an exact marginal.
-func finite(rho float64) float64 {
-	if math.IsInf(rho, 1) {
-		return 0
+// checkRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
+func checkRho(rhoMu, rhoNu *float64) error {
+	for name, rho := range map[string]*float64{"rho_mu": rhoMu, "rho_nu": rhoNu} {
+		if !(*rho >= 0) {
+			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal", name, *rho)
+		}
+		if math.IsInf(*rho, 1) {
+			*rho = 0
+		}
 	}
-	return rho
+	return nil
 }
 
-// check returns the marginals, rescaled or filled in.
+// check returns the marginals, rescaled or filled in, and sets an infinite ρ to 0.
 func (p *Problem) check() (mu, nu []float64, err error) {
 	if err := checkCost("cost", p.Cost); err != nil {
 		return nil, nil, err
 	}
 	n, m := p.Cost.Dims()
-	for name, rho := range map[string]float64{"rho_mu": p.RhoMu, "rho_nu": p.RhoNu} {
-		if !(rho >= 0) {
-			return nil, nil, fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal", name, rho)
-		}
+	if err := checkRho(&p.RhoMu, &p.RhoNu); err != nil {
+		return nil, nil, err
 	}
 	if p.Start != nil && len(p.Start) != n {
 		return nil, nil, fmt.Errorf("transport: start has %d entries and the cost %d rows: they must agree", len(p.Start), n)
@@ -78,7 +81,6 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
 	mu, nu, err := p.check()
 	if err != nil {
 		return nil, err
@@ -91,28 +93,24 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	s := newSweeper(n, m)
 	s.mu, s.nu, s.rhoMu, s.rhoNu = mu, nu, p.RhoMu, p.RhoNu
 	epsilon := cfg.Epsilon * unit
-	series := annealing(cfg.AnnealFrom*unit, epsilon)
+	stages := annealing(cfg.AnnealFrom*unit, epsilon)
 	for i, f := range p.Start {
 		if !math.IsInf(f, -1) {
-			s.f[i] = f / series[0]
+			s.f[i] = f / stages[0].epsilon
 		}
 	}
 	res := &Result{Plan: mat.NewDense(n, m, nil), F: make([]float64, n), G: make([]float64, m)}
 	res.Report = Report{Epsilon: epsilon, Tolerance: cfg.Tolerance, Outer: 1}
-	for k, e := range series {
-		at := solveSettings{epsilon: e, sweeps: cfg.Sweeps - res.Report.Sweeps, domain: cfg.Domain, tolerance: cfg.Tolerance, relaxation: cfg.OverRelaxation}
-		if last := k == len(series)-1; !last {
-			// On the way, only a good start for the next is wanted, and some sweeps must be left for it.
-			at.tolerance, at.sweeps = max(cfg.Tolerance, annealTolerance), at.sweeps/2
-			if at.sweeps == 0 {
-				continue
+	for k, st := range stages {
+		sweeps, tolerance := st.limits(cfg.Sweeps-res.Report.Sweeps, cfg.Tolerance)
+		at := solveSettings{epsilon: st.epsilon, sweeps: sweeps, domain: cfg.Domain, tolerance: tolerance, relaxation: cfg.OverRelaxation}
+		if sweeps > 0 {
+			if err := s.solve(res.Plan, p.Cost, nil, at, &res.Report); err != nil {
+				return nil, err
 			}
 		}
-		if err := s.solve(res.Plan, p.Cost, nil, at, &res.Report); err != nil {
-			return nil, err
-		}
-		if k+1 < len(series) {
-			floats.Scale(e/series[k+1], s.f)
+		if !st.last {
+			floats.Scale(st.epsilon/stages[k+1].epsilon, s.f)
 		}
 	}
 	s.potentials(res.F, res.G, epsilon)
@@ -131,13 +129,12 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 //
 // It returns an error as Solve does, for relaxed marginals, and when ctx ends. Start is not read.
 func Exact(ctx context.Context, p Problem) (*Result, error) {
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
-	if p.relaxed() {
-		return nil, errors.New("transport: Exact takes exact marginals only: set rho_mu and rho_nu to 0, or use Solve")
-	}
 	mu, nu, err := p.check()
 	if err != nil {
 		return nil, err
+	}
+	if p.relaxed() {
+		return nil, errors.New("transport: Exact takes exact marginals only: set rho_mu and rho_nu to 0, or use Solve")
 	}
 	plan, f, g, err := exactFlow(ctx, p.Cost, mu, nu)
 	if err != nil {
@@ -153,9 +150,6 @@ func Exact(ctx context.Context, p Problem) (*Result, error) {
 	}
 	return res, nil
 }
-
-// annealTolerance is the marginal error at which an annealed stage hands on.
-const annealTolerance = 1e-2
 
 // epsilonUnit returns what a cost's epsilon is multiplied with.
 func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/saot-go/saot/internal/enum"
 )
@@ -52,6 +53,29 @@ func (r Report) Err() error {
 	if r.Status != SweepLimit {
 		return nil
 	}
-	return fmt.Errorf("transport: marginal error %.2g is above the tolerance %.2g after %d sweeps at epsilon %g: raise epsilon or sweeps, or anneal",
-		r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
+	return fmt.Errorf("transport: marginal error %.2g is above the tolerance %.2g after %d sweeps at epsilon %g: "+
+		"raise epsilon or sweeps, or anneal", r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
+}
+
+// record notes the marginal error after the sweeps done so far.
+func (r *Report) record(epsilon, marginalError float64) {
+	r.MarginalError = marginalError
+	r.Trace = append(r.Trace, TracePoint{Sweeps: r.Sweeps, Epsilon: epsilon, MarginalError: marginalError})
+}
+
+// settle sets the status after the last sweep.
+func (r *Report) settle(tolerance float64) {
+	r.Status = Converged
+	if r.MarginalError > tolerance {
+		r.Status = SweepLimit
+	}
+}
+
+// checkFinite returns an error where a marginal error tells that the plan overflowed or is undefined.
+func checkFinite(marginalError float64, sweeps int, epsilon float64, form string) error {
+	if math.IsNaN(marginalError) || math.IsInf(marginalError, 0) {
+		return fmt.Errorf("transport: the plan is not finite after %d sweeps at epsilon %g (%s form): "+
+			"raise epsilon or use the log domain", sweeps, epsilon, form)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 
@@ -328,6 +329,26 @@ func TestSolverStopsAndStartsWarm(t *testing.T) {
 	})
 }
 
+// A solver that has seen one relaxation solves another as a fresh solver does.
+func TestSolverTakesEachRelaxation(t *testing.T) {
+	cost := uniformCost(48, 6, 5)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 2000, Tolerance: 1e-12}
+		s, err := NewSolver(e, cfg)
+		require.NoError(t, err)
+		for _, rho := range []float64{0.5, 2} {
+			got, err := s.Solve(context.Background(), TensorProblem{Cost: stack(t, dtypes.Float64, []int{6, 5}, cost.RawMatrix().Data),
+				RhoMu: rho, RhoNu: math.Inf(1)})
+			require.NoError(t, err)
+			plan, err := flat64(got.Plan)
+			require.NoError(t, err)
+			host, err := Solve(Problem{Cost: cost, RhoMu: rho}, cfg)
+			require.NoError(t, err)
+			requireClose(t, host.Plan.RawMatrix().Data, plan, 1e-10, "rho %v", rho)
+		}
+	})
+}
+
 func TestSolverBadInput(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		good := stack(t, dtypes.Float32, []int{2, 2}, []float64{1, 0, 0, 1})
@@ -336,11 +357,11 @@ func TestSolverBadInput(t *testing.T) {
 			cfg  SinkhornConfig
 			want string
 		}{
-			{TensorProblem{}, DefaultSinkhorn(), "must be a float tensor"},
-			{TensorProblem{Cost: tensors.FromFlatDataAndDimensions([]int32{1, 2}, 1, 2)}, DefaultSinkhorn(), "must be a float tensor"},
+			{TensorProblem{}, DefaultSinkhorn(), "must be a float32 or float64 tensor"},
+			{TensorProblem{Cost: tensors.FromFlatDataAndDimensions([]int32{1, 2}, 1, 2)}, DefaultSinkhorn(), "must be a float32 or float64 tensor"},
 			{TensorProblem{Cost: good, Mu: good}, DefaultSinkhorn(), "mu is"},
 			{TensorProblem{Cost: good, Start: stack(t, dtypes.Float64, []int{2}, []float64{0, 0})}, DefaultSinkhorn(), "start is"},
-			{TensorProblem{Cost: good, RhoMu: -1}, DefaultSinkhorn(), "rho is -1"},
+			{TensorProblem{Cost: good, RhoMu: -1}, DefaultSinkhorn(), "rho_mu is -1"},
 			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.NaN(), 0, 1})}, DefaultSinkhorn(), "entries that are not finite"},
 			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.Inf(1), 0, 1})}, DefaultSinkhorn(), "entries that are not finite"},
 			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 1, 1})}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, ""},
@@ -360,4 +381,35 @@ func TestSolverBadInput(t *testing.T) {
 		_, err = NewSolver(e, SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive})
 		require.ErrorContains(t, err, "only Solve adapts it")
 	})
+}
+
+// flat64 reads a tensor as float64.
+func flat64(t *tensors.Tensor) ([]float64, error) {
+	if t.DType() == dtypes.Float64 {
+		return tensors.CopyFlatData[float64](t)
+	}
+	x, err := tensors.CopyFlatData[float32](t)
+	if err != nil {
+		return nil, fmt.Errorf("read a tensor: %w", err)
+	}
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out, nil
+}
+
+// tensor64 makes a float32 or float64 tensor.
+func tensor64(dtype dtypes.DType, values []float64, dims ...int) (*tensors.Tensor, error) {
+	switch dtype {
+	case dtypes.Float64:
+		return tensors.FromFlatDataAndDimensions(values, dims...), nil
+	case dtypes.Float32:
+		narrow := make([]float32, len(values))
+		for i, v := range values {
+			narrow[i] = float32(v)
+		}
+		return tensors.FromFlatDataAndDimensions(narrow, dims...), nil
+	}
+	return nil, fmt.Errorf("no %s: use float32 or float64", dtype)
 }

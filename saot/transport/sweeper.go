@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -70,16 +69,8 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *
 	first := report.Sweeps
 	s.sweep(plan, sums, at, report)
 	s.writePlan(plan, report.Domain)
-	// What overflows or is undefined ends in the marginal error.
-	if math.IsNaN(report.MarginalError) || math.IsInf(report.MarginalError, 0) {
-		return fmt.Errorf("transport: the plan is not finite after %d sweeps at epsilon %g (%s form): raise epsilon or use the log domain",
-			report.Sweeps-first, at.epsilon, report.Domain)
-	}
-	report.Status = Converged
-	if report.MarginalError > at.tolerance {
-		report.Status = SweepLimit
-	}
-	return nil
+	report.settle(at.tolerance)
+	return checkFinite(report.MarginalError, report.Sweeps-first, at.epsilon, report.Domain.String())
 }
 
 // sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the column
@@ -95,8 +86,7 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSe
 	for done := 0; ; done++ {
 		sums(plan, false)
 		if done > 0 {
-			report.MarginalError = s.columnError(at.epsilon) + missed
-			report.Trace = append(report.Trace, TracePoint{Sweeps: report.Sweeps, Epsilon: at.epsilon, MarginalError: report.MarginalError})
+			report.record(at.epsilon, s.columnError(at.epsilon)+missed)
 			// Only a plain sweep leaves the rows exact.
 			if done == at.sweeps || (!(report.MarginalError > at.tolerance) && missed == 0) {
 				return
