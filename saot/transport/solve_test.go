@@ -66,7 +66,8 @@ func TestPlainVersionAgrees(t *testing.T) {
 	require.NoError(t, err)
 	var fused GromovResult
 	require.NoError(t, solver.Solve(&fused, GromovProblem{Feature: cost, Structure1: a, Structure2: b, Mu: mu, Nu: nu}))
-	want := plain.FusedGromov(rowsOf(cost), dense(a), dense(b), mu, nu, cfg.Sigma, epsilon, 3, 3000)
+	graphs := plain.Graphs{Feature: rowsOf(cost), A: dense(a), B: dense(b), Mu: mu, Nu: nu, Sigma: cfg.Sigma}
+	want := plain.FusedGromov(graphs, epsilon, 3, 3000)
 	require.Less(t, maxDiff(fused.Plan, fromRows(want)), 1e-12)
 
 	target := tight(t, Problem{Cost: uniformCost(5, 5, 4), Mu: mu, Nu: nu}, epsilon).Plan
