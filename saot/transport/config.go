@@ -7,15 +7,15 @@ import (
 	"github.com/saot-go/saot/internal/enum"
 )
 
-// Domain says in which form Sinkhorn's sweeps are done.
+// Domain is the form of Sinkhorn's sweeps.
 type Domain int
 
 const (
-	// AutoDomain takes KernelDomain where range(C)/ε is small enough for the number format, else LogDomain.
+	// AutoDomain takes KernelDomain if range(C)/ε is small enough for the number format, else LogDomain.
 	AutoDomain Domain = iota
-	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products a sweep, but exp underflows where C/ε is large.
+	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products per sweep, but exp underflows if C/ε is large.
 	KernelDomain
-	// LogDomain works on potentials with log-sum-exp, one or two exponentials per entry a sweep, and it never underflows.
+	// LogDomain works on potentials with log-sum-exp: one or two exponentials per entry and sweep. It never underflows.
 	LogDomain
 )
 
@@ -36,8 +36,8 @@ type EpsilonUnit int
 const (
 	// Absolute takes epsilon in the unit of the cost.
 	Absolute EpsilonUnit = iota
-	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive: the plan is then the same
-	// in whatever unit the cost is measured.
+	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive. The plan is then the same
+	// in any unit of the cost.
 	MeanCost
 )
 
@@ -52,19 +52,19 @@ func ParseEpsilonUnit(s string) (EpsilonUnit, error) { return epsilonUnitNames.P
 func (u EpsilonUnit) MarshalText() ([]byte, error)     { return epsilonUnitNames.Marshal(u) }
 func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames.Unmarshal(u, text) }
 
-// GradientMode says how gradients pass through a plan on the graph. See "Gradients" in the package documentation for
-// which is right when, and docs/benchmarks.md for the error and the time of each.
+// GradientMode says how gradients pass through a plan in a graph. "Gradients" in the package documentation says which to choose,
+// and docs/benchmarks.md has the error and the time of each.
 type GradientMode int
 
 const (
-	// Detached plans are constants: no gradient flows, the backward pass never sees the sweeps. KLPlanLoss and TransportValue are exact
-	// with it, because their gradients are known in closed form; so is everything that has no gradient to pass, like a teacher.
+	// Detached plans are constants: no gradient flows, and the backward pass never sees the sweeps. KLPlanLoss and
+	// TransportValue are exact with it, because their gradients are known in closed form. A teacher needs no other mode.
 	Detached GradientMode = iota
-	// Implicit differentiates the equations that the converged plan solves: any function of the plan, one linear system in
-	// the potentials on the way back, nothing kept of the sweeps. Off by about the marginal error where they have not converged.
+	// Implicit differentiates the equations that the converged plan solves. It serves any function of the plan, solves one
+	// linear system in the potentials on the way back, and keeps nothing of the sweeps. It is off by about the marginal error.
 	Implicit
-	// Unrolled differentiates the sweeps that were done, each of which is kept: the exact gradient of an unconverged plan,
-	// at several times the time and with memory that grows with the sweeps. The only mode with gradients to the marginals.
+	// Unrolled differentiates the sweeps that were done: the exact gradient of an unconverged plan. It takes several times as
+	// long, and memory for every sweep. It is the only mode with gradients to the marginals.
 	Unrolled
 )
 
@@ -79,18 +79,18 @@ func ParseGradientMode(s string) (GradientMode, error) { return gradientModeName
 func (m GradientMode) MarshalText() ([]byte, error)     { return gradientModeNames.Marshal(m) }
 func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
 
-// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε), so the bound keeps products of
-// two of them within the exponent of the number format: e^60 ≈ 1e26 of float32's 1e38, e^200 ≈ 1e87 of float64's 1e308.
+// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two of them
+// within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
 const (
 	kernelBound32 = 60
 	kernelBound64 = 200
 )
 
-// Adaptive, as SinkhornConfig.OverRelaxation, measures how fast plain sweeps converge and over-relaxes where they are slow.
+// Adaptive is the SinkhornConfig.OverRelaxation that measures how fast plain sweeps converge, and over-relaxes slow ones.
 const Adaptive = -1
 
-// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine and
-// in a graph.
+// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine and in a
+// graph.
 type SinkhornConfig struct {
 	// Epsilon is the weight of the entropy, in EpsilonUnit. Default 0.2, for cosine costs.
 	Epsilon float64 `json:"epsilon"`
@@ -100,21 +100,19 @@ type SinkhornConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C, in EpsilonUnit; in a graph, where C is not known yet, AutoDomain goes by it. Default 2,
-	// the range of a cosine cost; 0 means unknown, and AutoDomain then takes LogDomain. Solve and Solver measure it instead.
+	// CostRange bounds max C − min C, in EpsilonUnit. AutoDomain decides by it in a graph, where C is not known yet. Default 2,
+	// the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve and Solver measure it instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`
-	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9.
-	// A graph has no branches and does not read it.
+	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9. Graphs do not read it.
 	Tolerance float64 `json:"tolerance"`
-	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021): 1 or 0, the default, are
-	// plain sweeps, values in (1, 2) pay where plain ones converge slowly (small ε), and Adaptive chooses one.
-	// A graph takes plain sweeps and does not read it.
+	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default, are
+	// plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses one.
+	// Graphs take plain sweeps and do not read it.
 	OverRelaxation float64 `json:"over_relaxation"`
-	// AnnealFrom, if above Epsilon, is the first of a series of falling ε, each a quarter of the one before, whose
-	// potentials warm-start the next: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none.
-	// A graph does not read it.
+	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and starts from
+	// its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none. Graphs do not read it.
 	AnnealFrom float64 `json:"anneal_from"`
 }
 

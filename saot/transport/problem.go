@@ -14,15 +14,15 @@ import (
 type Problem struct {
 	// Cost is C [n, m], finite.
 	Cost *mat.Dense
-	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. Zero mass is allowed:
-	// its row of the plan is 0 and its potential −Inf. Both masses must be 1 to within 1e-6 (they are rescaled to exactly
-	// 1), unless a marginal is relaxed: then any positive mass goes.
+	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. An entry may be 0: its
+	// row of the plan is 0 and its potential −Inf. Each must sum to 1 within 1e-6 (they are rescaled to exactly 1), unless a
+	// marginal is relaxed: then any positive sum is allowed.
 	Mu, Nu []float64
-	// RhoMu and RhoNu relax the marginals: in place of π1 = μ the objective has ρ·KL(π1‖μ), with
-	// KL(p‖q) = Σ p log(p/q) − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0, like +Inf, means exact.
+	// RhoMu and RhoNu relax the marginals: instead of π1 = μ the objective has ρ·KL(π1‖μ), with
+	// KL(p‖q) = Σ p log(p/q) − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 and +Inf mean exact.
 	RhoMu, RhoNu float64
-	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby. nil
-	// means 0; entries of −Inf, which rows without mass have, are left out.
+	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby. nil means
+	// 0. Entries of −Inf, which rows without mass have, are left out.
 	Start []float64
 }
 
@@ -70,13 +70,13 @@ func (p *Problem) check() (mu, nu []float64, err error) {
 //
 //	π = argmin ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)    over π1 = μ, πᵀ1 = ν        (Cuturi 2013)
 //
-// with ρ·KL in place of a constraint where Problem relaxes it. It sweeps, columns first and rows last, until the marginal
-// error is within cfg.Tolerance or cfg.Sweeps are done: see Report. AutoDomain takes the kernel form up to
-// range(C)/ε = 200. O(nm) time a sweep; of memory, the plan and vectors.
+// with ρ·KL instead of a constraint that Problem relaxes. It sweeps, columns first and rows last, until the marginal error is
+// within cfg.Tolerance or cfg.Sweeps are done: see Report. AutoDomain takes the kernel form up to range(C)/ε = 200. O(nm) time
+// per sweep. Memory for the plan and for vectors.
 //
-// It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid, for
-// ε relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too small an
-// ε). Not converging is no error: Report.Err says so.
+// It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid, for ε
+// relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too small an ε).
+// Not converging is no error: Report.Err says so.
 func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -102,9 +102,10 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	res := &Result{Plan: mat.NewDense(n, m, nil), F: make([]float64, n), G: make([]float64, m)}
 	res.Report = Report{Epsilon: epsilon, Tolerance: cfg.Tolerance, Outer: 1}
 	for k, st := range stages {
-		sweeps, tolerance := st.limits(cfg.Sweeps-res.Report.Sweeps, cfg.Tolerance)
-		at := solveSettings{epsilon: st.epsilon, sweeps: sweeps, domain: cfg.Domain, tolerance: tolerance, relaxation: cfg.OverRelaxation}
-		if sweeps > 0 {
+		at := cfg
+		at.Epsilon = st.epsilon
+		at.Sweeps, at.Tolerance = st.limits(cfg.Sweeps-res.Report.Sweeps, cfg.Tolerance)
+		if at.Sweeps > 0 {
 			if err := s.solve(res.Plan, p.Cost, nil, at, &res.Report); err != nil {
 				return nil, err
 			}
@@ -123,11 +124,12 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 //
 //	π = argmin ⟨C, π⟩    over π1 = μ, πᵀ1 = ν        (Kantorovich 1942)
 //
-// by the network simplex method, on the host in float64, with potentials F_i + G_j ≤ C_ij that are equal where
-// π_ij > 0: Value.Gap, 0 up to rounding, proves the plan optimal. At most n+m−1 entries are positive; with uniform marginals and n = m
-// the plan is a permutation over n. Meant for small problems and as an oracle: on two cores about 10 ms at n = m = 256, 0.1 s at 512.
+// by the network simplex method, on the host in float64. The potentials satisfy F_i + G_j ≤ C_ij, with equality where π_ij > 0:
+// Value.Gap, 0 up to rounding, proves the plan optimal. At most n+m−1 entries are positive. With uniform marginals and n = m
+// the plan is a permutation over n. It is for small problems and as an oracle: on two cores it takes about 10 ms at n = m = 256
+// and 0.1 s at 512.
 //
-// It returns an error as Solve does, for relaxed marginals, and when ctx ends. Start is not read.
+// It returns an error as Solve does, for relaxed marginals, and when ctx ends. It does not read Start.
 func Exact(ctx context.Context, p Problem) (*Result, error) {
 	mu, nu, err := p.check()
 	if err != nil {
@@ -151,7 +153,7 @@ func Exact(ctx context.Context, p Problem) (*Result, error) {
 	return res, nil
 }
 
-// epsilonUnit returns what a cost's epsilon is multiplied with.
+// epsilonUnit returns the factor of a cost's epsilon.
 func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {
 	if unit == Absolute {
 		return 1, nil
@@ -159,7 +161,8 @@ func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {
 	n, m := cost.Dims()
 	mean := mat.Sum(cost) / float64(n*m)
 	if !(mean > 0) {
-		return 0, fmt.Errorf("transport: the mean of the cost is %v: epsilon_unit \"mean cost\" needs a positive one, use absolute", mean)
+		return 0, fmt.Errorf("transport: the mean of the cost is %v: "+
+			"epsilon_unit \"mean cost\" needs a positive one, use absolute", mean)
 	}
 	return mean, nil
 }
@@ -180,7 +183,7 @@ func checkCost(name string, cost *mat.Dense) error {
 	return nil
 }
 
-// setMarginal copies a marginal into dst, rescaled to mass 1 where that is wanted; nil is uniform.
+// setMarginal copies a marginal into dst, rescaled to mass 1 if unitMass is set; nil is uniform.
 func setMarginal(name string, dst, src []float64, unitMass bool) error {
 	if src == nil {
 		fill(dst, 1/float64(len(dst)))

@@ -13,9 +13,9 @@ type Result struct {
 	// Plan is π [n, m].
 	Plan *mat.Dense
 	// F [n] and G [m] are the potentials of rows and columns, in the unit of the cost: π_ij = exp((F_i + G_j − C_ij)/ε), with
-	// C the cost of the last linear problem solved; where ε is 0 (Exact), F_i + G_j ≤ C_ij with equality where π_ij > 0.
-	// They are −Inf where the marginal is 0 (finite in Exact). At the optimum F and G are the derivatives of the
-	// value in μ and ν, up to a constant moved from one to the other.
+	// C the cost of the last linear problem solved. Those of Exact, where ε is 0, satisfy F_i + G_j ≤ C_ij, with equality where
+	// π_ij > 0. They are −Inf where the marginal is 0 (finite in Exact). At the optimum F and G are the derivatives of the value
+	// in μ and ν, up to a constant moved from one to the other.
 	F, G []float64
 	// Value is the objective at the plan, in parts.
 	Value Value
@@ -31,19 +31,18 @@ type Value struct {
 	Quadratic float64 // (1−σ)⟨L⊗π, π⟩, 0 in linear problems
 	Entropic  float64 // ε Σ π (log π − 1)
 	Penalty   float64 // Σ ρ·KL(marginal‖mass) of relaxed marginals
-	// Dual is the value of the dual problem at the potentials, ⟨F, μ⟩ + ⟨G, ν⟩ − ε Σ exp((F+G−C)/ε) for exact marginals. It
-	// bounds the optimum from below whatever the potentials. NaN in Gromov problems, which are not convex.
+	// Dual is the value of the dual problem at the potentials, ⟨F, μ⟩ + ⟨G, ν⟩ − ε Σ exp((F+G−C)/ε) for exact marginals. With
+	// any potentials it bounds the optimum from below. It is NaN in Gromov problems, which are not convex.
 	Dual float64
 }
 
-// Primal is the objective at the plan: the sum of the parts. A plan that missed its marginals may have less than the
-// optimum.
+// Primal is the objective at the plan: the sum of the parts. A plan that missed its marginals may have less than the optimum.
 func (v Value) Primal() float64 { return v.Linear + v.Quadratic + v.Entropic + v.Penalty }
 
 // Gap is Primal − Dual: 0 at the optimum, up to rounding.
 func (v Value) Gap() float64 { return v.Primal() - v.Dual }
 
-// value computes the parts. The logarithm of the plan is (f + g − C/ε), so it takes no logarithms.
+// value computes the parts. It takes no logarithms: that of the plan is f + g − C/ε.
 func (s *sweeper) value(cost, plan *mat.Dense, epsilon float64) Value {
 	var v Value
 	mass := 0.0
@@ -88,7 +87,7 @@ func relaxedKL(rho float64, p, q []float64) float64 {
 	return rho * sum
 }
 
-// dualTerm is ⟨ε f, μ⟩, or −ρ⟨exp(−ε f/ρ) − 1, μ⟩ for a relaxed marginal. Rows without mass count nothing.
+// dualTerm is ⟨ε f, μ⟩, or −ρ⟨exp(−ε f/ρ) − 1, μ⟩ for a relaxed marginal. Rows without mass do not count.
 func dualTerm(potential, mass []float64, rho, epsilon float64) float64 {
 	sum := 0.0
 	for i, m := range mass {
@@ -106,12 +105,13 @@ func dualTerm(potential, mass []float64, rho, epsilon float64) float64 {
 // Barycentric returns the barycentric projection of the rows onto points y of the columns, T(x_i) = Σ_j π_ij y_j / Σ_j π_ij:
 // where the plan sends each row, on average.
 //
-// Shapes: y [m, d]; returns [n, d], in the unit of y. Rows without mass become 0. It returns an error if y has not m rows.
+// Shapes: y [m, d]; returns [n, d], in the unit of y. Rows without mass become 0. It returns an error if y does not have m rows.
 func (r *Result) Barycentric(y *mat.Dense) (*mat.Dense, error) {
 	n, m := r.Plan.Dims()
 	rows, d := y.Dims()
 	if rows != m {
-		return nil, fmt.Errorf("transport: barycentric projection: y has %d rows and the plan %d columns: they must agree", rows, m)
+		return nil, fmt.Errorf("transport: barycentric projection: y has %d rows and the plan %d columns: they must agree",
+			rows, m)
 	}
 	out := mat.NewDense(n, d, nil)
 	out.Mul(r.Plan, y)

@@ -34,18 +34,9 @@ func newSweeper(n, m int) *sweeper {
 	return s
 }
 
-// solveSettings are those of one linear problem.
-type solveSettings struct {
-	epsilon    float64 // in the unit of the cost
-	sweeps     int
-	domain     Domain
-	tolerance  float64
-	relaxation float64
-}
-
 // solve writes the plan of a finite cost, starting from the row potentials of the last solve, and adds to the report.
 // With a prior it solves for ε·KL(π‖prior) in place of the entropy. The plan's memory holds the kernel meanwhile.
-func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *Report) error {
+func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report *Report) error {
 	raw := cost.RawMatrix()
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range raw.Rows {
@@ -57,11 +48,11 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *
 		low, high = min(low, 0), max(high, 0)
 		s.low = 0
 	} else {
-		s.low = low / at.epsilon
+		s.low = low / at.Epsilon
 	}
-	report.Domain = resolve(at.domain, high-low, at.epsilon, kernelBound64, true)
+	report.Domain = resolve(at.Domain, high-low, at.Epsilon, kernelBound64, true)
 	sums := s.logSums
-	s.fillScores(plan, cost, prior, at.epsilon)
+	s.fillScores(plan, cost, prior, at.Epsilon)
 	if report.Domain == KernelDomain {
 		sums = s.kernelSums
 		expAll(plan)
@@ -69,15 +60,15 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *
 	first := report.Sweeps
 	s.sweep(plan, sums, at, report)
 	s.writePlan(plan, report.Domain)
-	report.settle(at.tolerance)
-	return checkFinite(report.MarginalError, report.Sweeps-first, at.epsilon, report.Domain.String())
+	report.settle(at.Tolerance)
+	return checkFinite(report.MarginalError, report.Sweeps-first, at.Epsilon, report.Domain.String())
 }
 
 // sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the column
 // marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed. Rows have been fitted last.
-func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSettings, report *Report) {
-	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.epsilon), relaxedScale(s.rhoNu, at.epsilon)
-	pace, missed := newPace(at.relaxation), 0.0
+func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at SinkhornConfig, report *Report) {
+	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.Epsilon), relaxedScale(s.rhoNu, at.Epsilon)
+	pace, missed := newPace(at.OverRelaxation), 0.0
 	for i, mu := range s.mu {
 		if mu == 0 {
 			s.f[i] = math.Inf(-1)
@@ -86,22 +77,22 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSe
 	for done := 0; ; done++ {
 		sums(plan, false)
 		if done > 0 {
-			report.record(at.epsilon, s.columnError(at.epsilon)+missed)
+			report.record(at.Epsilon, s.columnError(at.Epsilon)+missed)
 			// Only a plain sweep leaves the rows exact.
-			if done == at.sweeps || (!(report.MarginalError > at.tolerance) && missed == 0) {
+			if done == at.Sweeps || (!(report.MarginalError > at.Tolerance) && missed == 0) {
 				return
 			}
-			s.translate(at.epsilon)
+			s.translate(at.Epsilon)
 		}
 		omega := pace.next(done, report.MarginalError)
-		if done == at.sweeps-1 {
+		if done == at.Sweeps-1 {
 			omega = 1
 		}
 		update(s.g, s.nu, s.col, scaleNu, omega)
 		sums(plan, true)
 		update(s.f, s.mu, s.row, scaleMu, omega)
 		if missed = 0; omega != 1 {
-			missed = s.rowError(at.epsilon)
+			missed = s.rowError(at.Epsilon)
 		}
 		report.Sweeps++
 	}
