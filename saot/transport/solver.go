@@ -92,11 +92,11 @@ func (s *Solver) Solve(ctx context.Context, p TensorProblem) (*TensorSolution, e
 	return &TensorSolution{Plan: r.plan, F: r.f, G: r.g, Reports: r.reports}, nil
 }
 
-// solverRun is the solution of one problem under way.
+// solverRun is one problem that is being solved.
 type solverRun struct {
 	*Solver
 	p         TensorProblem
-	graph     solverGraph // of the current stage, but for the step
+	graph     solverGraph // of the current stage, without the step
 	units     []float64   // what epsilon is a multiple of, for each problem
 	spread    float64     // the largest range of a cost, in that unit
 	tolerance float64
@@ -205,7 +205,7 @@ func (r *solverRun) prepare(epsilon float64) {
 		report := &r.reports[b]
 		report.Domain, report.Epsilon, report.Tolerance, report.Outer = r.graph.domain, values[b], r.tolerance, 1
 	}
-	dims := append(r.p.Cost.Shape().Dimensions[:r.p.Cost.Rank()-2:r.p.Cost.Rank()-2], 1, 1)
+	dims := slices.Concat(r.p.Cost.Shape().Dimensions[:r.p.Cost.Rank()-2], []int{1, 1})
 	replace(&r.epsilon, tensors.FromFlatDataAndDimensions(values, dims...))
 }
 
@@ -254,7 +254,7 @@ func (r *solverRun) call(step string, inputs ...*tensors.Tensor) ([]*tensors.Ten
 	return out, nil
 }
 
-// free gives the memory of a run back, but for its solution.
+// free gives back the memory of a run, except that of its solution.
 func (r *solverRun) free() {
 	for _, t := range []**tensors.Tensor{&r.epsilon, &r.matrix, &r.u, &r.v} {
 		replace(t, nil)

@@ -102,7 +102,7 @@ func (d Dense) NumNodes() int {
 	return n
 }
 
-// check refuses what is not square, finite and symmetric.
+// check refuses a matrix that is not square, finite and symmetric.
 func (d Dense) check(name string, nodes int) error {
 	if d.NumNodes() != nodes {
 		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, d.NumNodes(), nodes)
