@@ -13,7 +13,8 @@ type Domain int
 const (
 	// AutoDomain takes KernelDomain if range(C)/ε is small enough for the number format, else LogDomain.
 	AutoDomain Domain = iota
-	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products per sweep, but exp underflows if C/ε is large.
+	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products per sweep, but exp underflows if C/ε is
+	// large.
 	KernelDomain
 	// LogDomain works on potentials with log-sum-exp: one or two exponentials per entry and sweep. It never underflows.
 	LogDomain
@@ -36,8 +37,8 @@ type EpsilonUnit int
 const (
 	// Absolute takes epsilon in the unit of the cost.
 	Absolute EpsilonUnit = iota
-	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive. The plan is then the same
-	// in any unit of the cost.
+	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive. The plan is then the
+	// same in any unit of the cost.
 	MeanCost
 )
 
@@ -52,19 +53,21 @@ func ParseEpsilonUnit(s string) (EpsilonUnit, error) { return epsilonUnitNames.P
 func (u EpsilonUnit) MarshalText() ([]byte, error)     { return epsilonUnitNames.Marshal(u) }
 func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames.Unmarshal(u, text) }
 
-// GradientMode says how gradients pass through a plan in a graph. "Gradients" in the package documentation says which to choose,
-// and docs/benchmarks.md has the error and the time of each.
+// GradientMode says how gradients pass through a plan in a graph. "Gradients" in the package documentation says which
+// to choose, and docs/benchmarks.md has the error and the time of each.
 type GradientMode int
 
 const (
 	// Detached plans are constants: no gradient flows, and the backward pass never sees the sweeps. KLPlanLoss and
-	// TransportValue are exact with it, because their gradients are known in closed form. A teacher needs no other mode.
+	// TransportValue are exact with it, because their gradients are known in closed form. A teacher needs no other
+	// mode.
 	Detached GradientMode = iota
-	// Implicit differentiates the equations that the converged plan solves. It serves any function of the plan, solves one
-	// linear system in the potentials on the way back, and keeps nothing of the sweeps. It is off by about the marginal error.
+	// Implicit differentiates the equations that the converged plan solves. It serves any function of the plan, solves
+	// one linear system in the potentials on the way back, and keeps nothing of the sweeps. It is off by about the
+	// marginal error.
 	Implicit
-	// Unrolled differentiates the sweeps that were done: the exact gradient of an unconverged plan. It takes several times as
-	// long, and memory for every sweep. It is the only mode with gradients to the marginals.
+	// Unrolled differentiates the sweeps that were done: the exact gradient of an unconverged plan. It takes several
+	// times as long, and memory for every sweep. It is the only mode with gradients to the marginals.
 	Unrolled
 )
 
@@ -79,18 +82,19 @@ func ParseGradientMode(s string) (GradientMode, error) { return gradientModeName
 func (m GradientMode) MarshalText() ([]byte, error)     { return gradientModeNames.Marshal(m) }
 func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
 
-// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two of them
-// within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
+// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two
+// of them within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
 const (
 	kernelBound32 = 60
 	kernelBound64 = 200
 )
 
-// Adaptive is the SinkhornConfig.OverRelaxation that measures how fast plain sweeps converge, and over-relaxes slow ones.
+// Adaptive is the SinkhornConfig.OverRelaxation that measures how fast plain sweeps converge, and over-relaxes slow
+// ones.
 const Adaptive = -1
 
-// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine and in a
-// graph.
+// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine
+// and in a graph.
 type SinkhornConfig struct {
 	// Epsilon is the weight of the entropy, in EpsilonUnit. Default 0.2, for cosine costs.
 	Epsilon float64 `json:"epsilon"`
@@ -100,19 +104,22 @@ type SinkhornConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C, in EpsilonUnit. AutoDomain decides by it in a graph, where C is not known yet. Default 2,
-	// the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve and Solver measure it instead.
+	// CostRange bounds max C − min C, in EpsilonUnit. AutoDomain decides by it in a graph, where C is not known yet.
+	// Default 2, the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve and Solver measure
+	// it instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`
-	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9. Graphs do not read it.
+	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9. Graphs do not read
+	// it.
 	Tolerance float64 `json:"tolerance"`
-	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default, are
-	// plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses one.
-	// Graphs take plain sweeps and do not read it.
+	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default,
+	// are plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses
+	// one. Graphs take plain sweeps and do not read it.
 	OverRelaxation float64 `json:"over_relaxation"`
-	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and starts from
-	// its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none. Graphs do not read it.
+	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and
+	// starts from its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none. Graphs do not
+	// read it.
 	AnnealFrom float64 `json:"anneal_from"`
 }
 
@@ -161,8 +168,8 @@ func annealing(from, epsilon float64) (stages []stage) {
 // annealTolerance is the marginal error at which a stage hands over to the next.
 const annealTolerance = 1e-2
 
-// limits returns how many of the sweeps left a stage may take, and its tolerance. A stage before the last makes only a good
-// start for the next, and leaves sweeps for it.
+// limits returns how many of the sweeps left a stage may take, and its tolerance. A stage before the last makes only a
+// good start for the next, and leaves sweeps for it.
 func (s stage) limits(left int, tolerance float64) (int, float64) {
 	if s.last {
 		return left, tolerance

@@ -13,13 +13,14 @@ import (
 //
 //	ℓ = KL(π_T ‖ π) = Σ_ij π_T,ij log(π_T,ij / π_ij),        ∂ℓ/∂C = (π_T − π)/ε        (SAOT Eqs. 9 and 12, Θ = KL)
 //
-// where π is Sinkhorn's converged plan of C at ε and both plans have the same marginals: then
-// ℓ = ⟨C, π_T⟩/ε − OT_ε(C)/ε + const and ∂OT_ε/∂C = π, so no sweep has to be differentiated. If π has not converged, the
-// gradient is off by about the marginal error over ε.
+// where π is Sinkhorn's converged plan of C at ε and both plans have the same marginals: then ℓ = ⟨C, π_T⟩/ε −
+// OT_ε(C)/ε + const and ∂OT_ε/∂C = π, so no sweep has to be differentiated. If π has not converged, the gradient is off
+// by about the marginal error over ε.
 //
-// Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and plan
-// entries below 1e-37 count as 1e-37. The gradient flows to cost alone, and its absolute entries sum to at most 2/ε. Multiply
-// the loss by ε for a gradient whose size does not depend on ε. Panics if shapes disagree or epsilon is not positive.
+// Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and
+// plan entries below 1e-37 count as 1e-37. The gradient flows to cost alone, and its absolute entries sum to at most
+// 2/ε. Multiply the loss by ε for a gradient whose size does not depend on ε. Panics if shapes disagree or epsilon is
+// not positive.
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	assertSame("KLPlanLoss", target, plan, 2)
 	assertSame("KLPlanLoss", plan, cost, 2)
@@ -31,15 +32,16 @@ func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	return graph.Add(graph.StopGradient(graph.Sub(value, surrogate)), surrogate)
 }
 
-// FrobeniusPlanLoss returns the squared Frobenius distance of two plans, each scaled so that its mean entry is 1 / √(nm),
+// FrobeniusPlanLoss returns the squared Frobenius distance of two plans, each scaled so that its mean entry is 1 /
+// √(nm),
 //
 //	ℓ = nm ‖π_T − π‖²_F        (SAOT Eqs. 9 and 12, Θ = Frobenius)
 //
-// For n = m = M this is ‖M π_T − M π‖²_F, between matrices whose rows sum to 1. Without the factor the loss falls as 1/M². It is
-// 0 for equal plans and 2M for two disjoint permutations.
+// For n = m = M this is ‖M π_T − M π‖²_F, between matrices whose rows sum to 1. Without the factor the loss falls as
+// 1/M². It is 0 for equal plans and 2M for two disjoint permutations.
 //
-// Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows to plan alone. To reach a cost, make the plan in
-// GradientMode Implicit or Unrolled. Panics if shapes disagree.
+// Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows to plan alone. To reach a cost, make the plan
+// in GradientMode Implicit or Unrolled. Panics if shapes disagree.
 func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 	assertSame("FrobeniusPlanLoss", target, plan, 2)
 	square := graph.ReduceAllSum(graph.Square(graph.Sub(graph.StopGradient(target), plan)))
@@ -50,12 +52,13 @@ func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 //
 //	OT_ε(C) = ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1),        ∂OT_ε/∂C = π
 //
-// by the envelope theorem (Danskin 1966): the plan is a minimum, so its own change does not count to first order. If π has not
-// converged, the gradient is off by about the marginal error.
+// by the envelope theorem (Danskin 1966): the plan is a minimum, so its own change does not count to first order. If π
+// has not converged, the gradient is off by about the marginal error.
 //
-// Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too. The gradient flows
-// to cost alone. Panics if shapes disagree or epsilon is not positive.
-func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node { //nolint:revive // Value is a type of this package
+// Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too. The
+// gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
+func TransportValue(cost, plan *graph.Node,
+	epsilon float64) *graph.Node { //nolint:revive // Value is a type of this package
 	assertSame("TransportValue", cost, plan, 3)
 	assertEpsilon("TransportValue", epsilon)
 	plan = graph.StopGradient(plan)
@@ -68,12 +71,12 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node { //nol
 //
 //	S_ε(x, y) = OT_ε(x, y) − ½ OT_ε(x, x) − ½ OT_ε(y, y)        (Genevay, Peyré, Cuturi 2018; Feydy et al. 2019)
 //
-// which is 0 for equal clouds, and positive otherwise for the Euclidean costs. EpsilonUnit MeanCost takes the mean of the cost
-// between x and y for all three terms.
+// which is 0 for equal clouds, and positive otherwise for the Euclidean costs. EpsilonUnit MeanCost takes the mean of
+// the cost between x and y for all three terms.
 //
-// Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost. Gradients
-// flow to x and y, exactly, by the envelope theorem; it does not read cfg.Gradient. It makes three plans of cfg.Sweeps each.
-// Panics if shapes disagree or cfg is not valid.
+// Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost.
+// Gradients flow to x and y, exactly, by the envelope theorem; it does not read cfg.Gradient. It makes three plans of
+// cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *graph.Node {
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)
@@ -84,14 +87,15 @@ func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *gr
 		return TransportValue(cost, plan, cfg.Epsilon)
 	}
 	itself := graph.Add(value(CostNode(kind, x, x)), value(CostNode(kind, y, y)))
-	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)), graph.Reshape(unit, itself.Shape().Dimensions...))
+	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)),
+		graph.Reshape(unit, itself.Shape().Dimensions...))
 }
 
-// HostSinkhornDivergence is SinkhornDivergence on the host in float64, for any marginals mu [n] and nu [m] of mass 1 (nil means
-// uniform), solved to cfg.Tolerance.
+// HostSinkhornDivergence is SinkhornDivergence on the host in float64, for any marginals mu [n] and nu [m] of mass 1
+// (nil means uniform), solved to cfg.Tolerance.
 //
-// It returns an error as Cost and Solve do, and if one of the three problems stays above the tolerance, because a difference of
-// such values means nothing.
+// It returns an error as Cost and Solve do, and if one of the three problems stays above the tolerance, because a
+// difference of such values means nothing.
 func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cfg SinkhornConfig) (float64, error) {
 	between, err := Cost(kind, x, y)
 	if err != nil {
@@ -124,18 +128,21 @@ func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cf
 	return sum, nil
 }
 
-// Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in a graph.
+// Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in
+// a graph.
 //
-// Shapes: plan [n, m], y [m, d], or both with a batch axis in front; returns [n, d] or [B, n, d], in the unit of y. Rows without
-// mass become 0. Gradients flow to plan and y. Panics if shapes disagree.
+// Shapes: plan [n, m], y [m, d], or both with a batch axis in front; returns [n, d] or [B, n, d], in the unit of y.
+// Rows without mass become 0. Gradients flow to plan and y. Panics if shapes disagree.
 func Barycentric(plan, y *graph.Node) *graph.Node {
 	if plan.Rank() != y.Rank() || (plan.Rank() != 2 && plan.Rank() != 3) || plan.Shape().Dim(-1) != y.Shape().Dim(-2) {
-		exceptions.Panicf("transport: Barycentric wants a plan [n, m] and points [m, d], got %s and %s", plan.Shape(), y.Shape())
+		exceptions.Panicf("transport: Barycentric wants a plan [n, m] and points [m, d], got %s and %s", plan.Shape(),
+			y.Shape())
 	}
 	return safeDivide(graph.MatMul(plan, y), graph.ReduceAndKeep(plan, graph.ReduceSum, -1))
 }
 
-// DiagonalMass returns the mass on the diagonal of a square plan, Σ_i π_ii: 1 for the identity plan, 1/n for the uniform one.
+// DiagonalMass returns the mass on the diagonal of a square plan, Σ_i π_ii: 1 for the identity plan, 1/n for the
+// uniform one.
 //
 // Shapes: plan [n, n]; returns a scalar. No gradient flows. Panics if the plan is not square.
 func DiagonalMass(plan *graph.Node) *graph.Node {
@@ -147,8 +154,8 @@ func DiagonalMass(plan *graph.Node) *graph.Node {
 	return graph.ReduceAllSum(graph.Where(onDiagonal, plan, graph.ZerosLike(plan)))
 }
 
-// Entropy returns the entropy of a plan of mass 1 over its maximum, −Σ π log π / log(nm), in [0, 1]: 1 for the uniform plan, 1/2
-// for a permutation (n = m), 0 for a plan of one entry.
+// Entropy returns the entropy of a plan of mass 1 over its maximum, −Σ π log π / log(nm), in [0, 1]: 1 for the uniform
+// plan, 1/2 for a permutation (n = m), 0 for a plan of one entry.
 //
 // Shapes: plan [n, m]; returns a scalar. No gradient flows. Panics if the plan is not a matrix.
 func Entropy(plan *graph.Node) *graph.Node {

@@ -1,26 +1,26 @@
-// Package transport is optimal transport for graph learning: entropic plans between point clouds, (fused) Gromov plans between
-// attributed graphs, exact plans, divergences, and gradients that cost nothing extra. Package plain is the same on a page.
-// It imports datasets/graph, the engine, GoMLX and gonum.
+// Package transport is optimal transport for graph learning: entropic plans between point clouds, (fused) Gromov plans
+// between attributed graphs, exact plans, divergences, and gradients that cost nothing extra. Package plain is the same
+// on a page. It imports datasets/graph, the engine, GoMLX and gonum.
 //
 // # The problems
 //
-// A plan π ≥ 0 [n, m] moves the masses μ of n rows onto the masses ν of m columns: π1 = μ, πᵀ1 = ν. With costs C_ij (Cost,
-// CostNode, or your own) the linear problem is
+// A plan π ≥ 0 [n, m] moves the masses μ of n rows onto the masses ν of m columns: π1 = μ, πᵀ1 = ν. With costs C_ij
+// (Cost, CostNode, or your own) the linear problem is
 //
 //	π = argmin_π ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)                                          Solve, Sinkhorn, Solver
 //	π = argmin_π ⟨C, π⟩                                                                       Exact
 //
-// Entropy makes the first strictly convex, with the solution π_ij = exp((f_i + g_j − C_ij)/ε). Sinkhorn's sweeps find the
-// potentials f and g by fitting columns and rows in turn. SAOT's plan between embeddings (Eq. 8) is of this kind. A relaxed
-// marginal (Problem.RhoMu, RhoNu) has a penalty ρ·KL(π1‖μ) instead of its constraint: unbalanced transport.
+// Entropy makes the first strictly convex, with the solution π_ij = exp((f_i + g_j − C_ij)/ε). Sinkhorn's sweeps find
+// the potentials f and g by fitting columns and rows in turn. SAOT's plan between embeddings (Eq. 8) is of this kind. A
+// relaxed marginal (Problem.RhoMu, RhoNu) has a penalty ρ·KL(π1‖μ) instead of its constraint: unbalanced transport.
 //
 // Between graphs (SAOT Eq. 7) the plan weighs features K against structure A₁, A₂,
 //
 //	π = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl (A₁,ik − A₂,jl)² π_ij π_kl + ε Σ_ij π_ij (log π_ij − 1)        FusedGromov
 //
 // For 0/1 adjacency (a − b)² = |a − b|, as in the paper. It is solved as a short sequence of linear problems with cost
-// σK + (1−σ) L⊗π, where L⊗π = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2A₁πA₂ᵀ: two products, sparse for Sparse structures, and never a
-// 4-D tensor. σ = 1 is Wasserstein, σ = 0 is Gromov-Wasserstein. POT's alpha is 1 − σ.
+// σK + (1−σ) L⊗π, where L⊗π = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2A₁πA₂ᵀ: two products, sparse for Sparse structures, and
+// never a 4-D tensor. σ = 1 is Wasserstein, σ = 0 is Gromov-Wasserstein. POT's alpha is 1 − σ.
 //
 // # Where each runs
 //
@@ -29,15 +29,15 @@
 //	                                     SinkhornDivergence  Barycentric
 //	on an engine, to a tolerance         Solver
 //
-// Host functions return errors. Graph functions build GoMLX graphs, in float32 or float64 and for batches [B, n, m] too. They
-// panic while building, and do a fixed number of sweeps. Solver runs blocks of the same sweeps from the host and stops at a
-// tolerance. SAOT computes its π_G on the host while the engine trains.
+// Host functions return errors. Graph functions build GoMLX graphs, in float32 or float64 and for batches [B, n, m]
+// too. They panic while building, and do a fixed number of sweeps. Solver runs blocks of the same sweeps from the host
+// and stops at a tolerance. SAOT computes its π_G on the host while the engine trains.
 //
 // # Values
 //
-// Result.Value has the objective in parts, and the value of the dual problem, which bounds it from below. Libraries differ by
-// a constant: with H(μ) = −Σ μ log μ and masses of 1, the objective with ε·KL(π‖μνᵀ) instead of the entropy (OTT) is
-// Primal + ε(1 + H(μ) + H(ν)), and POT's sinkhorn2 returns Linear.
+// Result.Value has the objective in parts, and the value of the dual problem, which bounds it from below. Libraries
+// differ by a constant: with H(μ) = −Σ μ log μ and masses of 1, the objective with ε·KL(π‖μνᵀ) instead of the entropy
+// (OTT) is Primal + ε(1 + H(μ) + H(ν)), and POT's sinkhorn2 returns Linear.
 //
 // # Gradients
 //
@@ -53,10 +53,10 @@
 //
 // # Why it may not converge, and what to do
 //
-// Sweeps contract at a rate that nears 1 as range(C)/ε grows: at cosine cost and 50 sweeps, expect a marginal error of about
-// 1e-2 at ε = 0.05, 1e-8 at 0.1, and rounding at 0.2. The marginal error, returned with every plan, says how far it is.
-// Report.Trace says how it got there. While it is large, the gradients above are off by about that error over ε, and the
-// columns of the plan carry wrong mass.
+// Sweeps contract at a rate that nears 1 as range(C)/ε grows: at cosine cost and 50 sweeps, expect a marginal error of
+// about 1e-2 at ε = 0.05, 1e-8 at 0.1, and rounding at 0.2. The marginal error, returned with every plan, says how far
+// it is. Report.Trace says how it got there. While it is large, the gradients above are off by about that error over ε,
+// and the columns of the plan carry wrong mass.
 //
 //   - Raise ε, or bring the cost to a smaller range. EpsilonUnit MeanCost makes ε independent of the unit of the cost. Plans
 //     at very small ε are nearly permutations anyway: Exact finds those up to some thousand points.
@@ -77,7 +77,7 @@
 //
 // # Corner cases
 //
-// Rows and columns without mass have plan entries 0 and potentials −Inf on the host, and entries of at most 1e-37 in a graph.
-// A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or NaN is an
-// error on the host and in Solver.
+// Rows and columns without mass have plan entries 0 and potentials −Inf on the host, and entries of at most 1e-37 in a
+// graph. A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or
+// NaN is an error on the host and in Solver.
 package transport

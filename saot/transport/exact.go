@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// massUnits is the number of units in the mass 1. Every sum of masses fits int64, and every float64 above 2^-9 is a whole
-	// number of units.
+	// massUnits is the number of units in the mass 1. Every sum of masses fits int64, and every float64 above 2^-9 is a
+	// whole number of units.
 	massUnits = 1 << 62
-	// massDust is 2^-52 in units, the rounding of a mass near 1. It is left over if a part of μ equals a part of ν up to
-	// rounding (3/6 and 2/4).
+	// massDust is 2^-52 in units, the rounding of a mass near 1. It is left over if a part of μ equals a part of ν up
+	// to rounding (3/6 and 2/4).
 	massDust = massUnits >> 52
 )
 
@@ -23,17 +23,17 @@ const (
 //
 //	min_{π ≥ 0, π1 = μ, πᵀ1 = ν} ⟨C, π⟩ = max_{f_i + g_j ≤ C_ij} ⟨f, μ⟩ + ⟨g, ν⟩
 //
-// by the network simplex method (Dantzig 1951; Ahuja, Magnanti, Orlin 1993, ch. 11) on strongly feasible trees (Cunningham
-// 1976), which don't cycle on the many ties of uniform marginals and integer costs. Masses and costs are counted in whole units,
-// so that the proof that it ends holds on the machine too.
+// by the network simplex method (Dantzig 1951; Ahuja, Magnanti, Orlin 1993, ch. 11) on strongly feasible trees
+// (Cunningham 1976), which don't cycle on the many ties of uniform marginals and integer costs. Masses and costs are
+// counted in whole units, so that the proof that it ends holds on the machine too.
 //
-// The potentials certify the plan: f_i = min_j (C_ij − g_j), so f_i + g_j ≤ C_ij up to one rounding, with equality where
-// π_ij > 0 up to 2e-14·max|C| (min(n, m) ≤ 4096). They are finite where masses are 0. The plan has at most n + m − 1 entries.
-// Those up to 2^-52 are dropped as rounding of the marginals, which hold to about 1e-15.
+// The potentials certify the plan: f_i = min_j (C_ij − g_j), so f_i + g_j ≤ C_ij up to one rounding, with equality
+// where π_ij > 0 up to 2e-14·max|C| (min(n, m) ≤ 4096). They are finite where masses are 0. The plan has at most n + m
+// − 1 entries. Those up to 2^-52 are dropped as rounding of the marginals, which hold to about 1e-15.
 //
-// Shapes: cost [n, m], mu [n], nu [m], finite; mu and nu ≥ 0 and of mass 1 up to rounding, which the caller checks. In practice
-// it takes a few times n + m pivots, of O(n + m) time plus the pricing of a few rows. O(nm) memory. It returns an error only if
-// ctx ends.
+// Shapes: cost [n, m], mu [n], nu [m], finite; mu and nu ≥ 0 and of mass 1 up to rounding, which the caller checks. In
+// practice it takes a few times n + m pivots, of O(n + m) time plus the pricing of a few rows. O(nm) memory. It returns
+// an error only if ctx ends.
 func exactFlow(ctx context.Context, cost *mat.Dense, mu, nu []float64) (plan *mat.Dense, f, g []float64, err error) {
 	s := newSimplex(cost, mu, nu)
 	s.start()
@@ -53,9 +53,10 @@ func exactFlow(ctx context.Context, cost *mat.Dense, mu, nu []float64) (plan *ma
 	return plan, f, g, nil
 }
 
-// simplex is a feasible flow on a spanning tree. Its nodes are the rows and then the columns that have mass. Its arcs run from
-// rows to columns, and its root is a column. The flow is strongly feasible: from every node, more could flow along the tree to
-// the root. So an arc from a row up to its parent may carry 0, but one from a row down to a child may not.
+// simplex is a feasible flow on a spanning tree. Its nodes are the rows and then the columns that have mass. Its arcs
+// run from rows to columns, and its root is a column. The flow is strongly feasible: from every node, more could flow
+// along the tree to the root. So an arc from a row up to its parent may carry 0, but one from a row down to a child may
+// not.
 type simplex struct {
 	rows, cols []int     // the index in the cost of each row and column that has mass
 	cost       [][]int64 // [rows][cols] in units of the scale
@@ -121,8 +122,8 @@ func balance(a, b []int64) {
 	b[slices.Index(b, slices.Max(b))] += missing
 }
 
-// start makes the first tree: each row in turn ships to its cheapest columns that are still open. One row or one column closes
-// at each step. If both could, the column does, so that an arc without flow joins the row to another column.
+// start makes the first tree: each row in turn ships to its cheapest columns that are still open. One row or one column
+// closes at each step. If both could, the column does, so that an arc without flow joins the row to another column.
 func (s *simplex) start() {
 	supply, demand := slices.Clone(s.supply), slices.Clone(s.demand)
 	open := make([]int, len(s.cols))
@@ -198,8 +199,8 @@ func (s *simplex) arc(v int) (row, col int) {
 	return v, s.parent[v] - len(s.rows)
 }
 
-// price returns the arc of the most negative reduced cost in the next row that has a negative one. It returns row −1 if no row
-// has one: the flow is then optimal.
+// price returns the arc of the most negative reduced cost in the next row that has a negative one. It returns row −1 if
+// no row has one: the flow is then optimal.
 func (s *simplex) price() (row, col int) {
 	g := s.potential[len(s.rows):]
 	for range s.rows {
@@ -218,10 +219,10 @@ func (s *simplex) price() (row, col int) {
 	return -1, -1
 }
 
-// pivot brings an arc into the tree, ships as much as possible along the cycle that it closes, and drops an arc whose flow falls
-// to 0. Among several it drops the last one on the way from the apex of the cycle in the direction of the new arc. This rule of
-// Cunningham keeps the tree strongly feasible. A pivot that ships nothing then lowers the sum of the potentials, and any other
-// lowers the cost, so that no tree comes back.
+// pivot brings an arc into the tree, ships as much as possible along the cycle that it closes, and drops an arc whose
+// flow falls to 0. Among several it drops the last one on the way from the apex of the cycle in the direction of the
+// new arc. This rule of Cunningham keeps the tree strongly feasible. A pivot that ships nothing then lowers the sum of
+// the potentials, and any other lowers the cost, so that no tree comes back.
 func (s *simplex) pivot(row, col int) {
 	n := len(s.rows)
 	amount, leaving := int64(math.MaxInt64), -1
@@ -240,7 +241,8 @@ func (s *simplex) pivot(row, col int) {
 	}
 	s.unlink(leaving, s.parent[leaving])
 	s.link(row, n+col)
-	// The arc that left was above the row if it hung on a row, else above the column. That end of the new arc is cut off.
+	// The arc that left was above the row if it hung on a row, else above the column. That end of the new arc is cut
+	// off.
 	if leaving < n {
 		s.hang(row, n+col)
 	} else {
@@ -248,9 +250,9 @@ func (s *simplex) pivot(row, col int) {
 	}
 }
 
-// cycle yields the arcs of the tree that an arc off the tree would close a cycle with, from the row and from the column up to
-// the apex. It names each by the node below it, and says whether the cycle passes it against its direction: from the apex down
-// to the row it does so at rows, from the column up to the apex at columns.
+// cycle yields the arcs of the tree that an arc off the tree would close a cycle with, from the row and from the column
+// up to the apex. It names each by the node below it, and says whether the cycle passes it against its direction: from
+// the apex down to the row it does so at rows, from the column up to the apex at columns.
 func (s *simplex) cycle(row, col int) iter.Seq2[int, bool] {
 	n := len(s.rows)
 	return func(yield func(v int, against bool) bool) {
@@ -281,7 +283,8 @@ func (s *simplex) writePlan(plan *mat.Dense) {
 	}
 }
 
-// certificate returns the potentials of all rows and columns in the unit of the cost, each as large as the others allow.
+// certificate returns the potentials of all rows and columns in the unit of the cost, each as large as the others
+// allow.
 func (s *simplex) certificate(cost *mat.Dense) (f, g []float64) {
 	n, m := cost.Dims()
 	f, g = make([]float64, n), make([]float64, m)

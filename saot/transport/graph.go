@@ -18,8 +18,8 @@ const smallestPlan = 1e-37
 //
 // by cfg.Sweeps unrolled sweeps, and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
 //
-// Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow from the
-// plan to the cost as cfg.Gradient says. Panics if the shape is another or cfg is not valid.
+// Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow
+// from the plan to the cost as cfg.Gradient says. Panics if the shape is another or cfg is not valid.
 func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.Node) {
 	s := GraphProblem{Cost: cost}.Sinkhorn(cfg)
 	return s.Plan, s.MarginalError
@@ -29,9 +29,9 @@ func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.
 type GraphProblem struct {
 	// Cost is C [n, m], or a batch of them [B, n, m].
 	Cost *graph.Node
-	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are not checked: they
-	// must have equal sums and no negative entry. Entries of 0 count as 1e-37, so that their plan entries are 0 in effect: pad a
-	// ragged batch with them.
+	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are not
+	// checked: they must have equal sums and no negative entry. Entries of 0 count as 1e-37, so that their plan entries
+	// are 0 in effect: pad a ragged batch with them.
 	Mu, Nu *graph.Node
 	// RhoMu and RhoNu relax the marginals as in Problem; 0 means exact.
 	RhoMu, RhoNu float64
@@ -40,11 +40,11 @@ type GraphProblem struct {
 // GraphSolution is a plan in a graph.
 type GraphSolution struct {
 	Plan *graph.Node // [n, m] or [B, n, m]
-	// F [n] or [B, n] and G [m] or [B, m] are the potentials, in the unit of the cost: π_ij = exp((F_i + G_j − C_ij)/ε).
-	// No gradient flows through them except in mode Unrolled.
+	// F [n] or [B, n] and G [m] or [B, m] are the potentials, in the unit of the cost: π_ij = exp((F_i + G_j −
+	// C_ij)/ε). No gradient flows through them except in mode Unrolled.
 	F, G *graph.Node
-	// MarginalError is the L1 distance of the column marginal from that of the optimum, scalar or [B]; rows are exact. It is NaN
-	// or infinite whenever the plan is not finite: check it. No gradient flows.
+	// MarginalError is the L1 distance of the column marginal from that of the optimum, scalar or [B]; rows are exact.
+	// It is NaN or infinite whenever the plan is not finite: check it. No gradient flows.
 	MarginalError *graph.Node
 }
 
@@ -55,11 +55,11 @@ type GraphSolution struct {
 // by cfg.Sweeps unrolled sweeps: columns are scaled first, rows last. With EpsilonUnit MeanCost each cost of a batch is
 // divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
-// Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as cfg.Gradient says;
-// see GradientMode. Time: 2·Sweeps matrix-vector products with the kernel, and in the log domain also Sweeps exponentials of it
-// (see Domain). Memory: cost, kernel and plan, and in the log domain one temporary; Unrolled keeps every sweep. The kernel form
-// underflows if range(C)/ε exceeds about 60 in float32. It uses no control flow, so it runs on every engine. Panics if shapes
-// disagree or cfg is not valid.
+// Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as
+// cfg.Gradient says; see GradientMode. Time: 2·Sweeps matrix-vector products with the kernel, and in the log domain
+// also Sweeps exponentials of it (see Domain). Memory: cost, kernel and plan, and in the log domain one temporary;
+// Unrolled keeps every sweep. The kernel form underflows if range(C)/ε exceeds about 60 in float32. It uses no control
+// flow, so it runs on every engine. Panics if shapes disagree or cfg is not valid.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
 	if err := errors.Join(cfg.Validate(), checkRho(&p.RhoMu, &p.RhoNu)); err != nil {

@@ -9,9 +9,9 @@ import (
 
 // graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms, with λ = ρ/(ρ+ε), 1 for exact marginals.
 //
-// Kernel form: the matrix is K = exp(−(C − min C)/ε), the states are the scalings u = exp(f/ε) and v = exp(g/ε), and a sweep is
-// v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: the matrix is −C/ε, the states are u = f/ε and v = g/ε, and a sweep is
-// v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)).
+// Kernel form: the matrix is K = exp(−(C − min C)/ε), the states are the scalings u = exp(f/ε) and v = exp(g/ε), and a
+// sweep is v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: the matrix is −C/ε, the states are u = f/ε and v = g/ε, and a sweep
+// is v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)).
 //
 // States are rows, [.., 1, n] and [.., 1, m].
 type graphSweeps struct {
@@ -32,8 +32,9 @@ func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSw
 	return s
 }
 
-// graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to the cost
-// matters, so the kernel is not shifted and the promise must hold for |C|. It does for costs of points, which are positive.
+// graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to
+// the cost matters, so the kernel is not shifted and the promise must hold for |C|. It does for costs of points, which
+// are positive.
 func (c SinkhornConfig) graphDomain(dtype dtypes.DType) Domain {
 	return resolve(c.Domain, c.CostRange, c.Epsilon, kernelBound(dtype), c.CostRange > 0)
 }
@@ -45,8 +46,8 @@ func kernelBound(dtype dtypes.DType) float64 {
 	return kernelBound32
 }
 
-// prepare makes the matrix. A constant added to the cost doesn't change the plan, so the minimum that is subtracted needs no
-// gradient.
+// prepare makes the matrix. A constant added to the cost doesn't change the plan, so the minimum that is subtracted
+// needs no gradient.
 func (s *graphSweeps) prepare(cost, epsilon *graph.Node, relaxed bool) {
 	if s.domain == LogDomain {
 		s.matrix = graph.Neg(graph.Div(cost, epsilon))
@@ -139,9 +140,10 @@ func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) 
 //
 //	LSE_i(u' − C/ε) = log Σ_i exp(u'_i − u_i) P_ij − v_j        and the same for rows
 //
-// so that a sweep has one exponential per entry and two matrix-vector products: a fifth of the passes over memory that two
-// log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and its columns to
-// between ν_j·min μ and 1. No gradient has to flow through the states in P: the result does not depend on them.
+// so that a sweep has one exponential per entry and two matrix-vector products: a fifth of the passes over memory that
+// two log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and
+// its columns to between ν_j·min μ and 1. No gradient has to flow through the states in P: the result does not depend
+// on them.
 func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
 	if v == nil {
 		transposed := graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...)
@@ -163,7 +165,8 @@ func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 			state, mass = safeLog(state), safeLog(mass)
 		}
 		tilt := graph.Sub(mass, graph.Mul(state, graph.DivScalar(s.epsilon, unbounded(rho))))
-		return graph.Log(graph.ReduceAndKeep(graph.Exp(graph.BroadcastToShape(tilt, state.Shape())), graph.ReduceSum, -1))
+		return graph.Log(graph.ReduceAndKeep(graph.Exp(graph.BroadcastToShape(tilt, state.Shape())), graph.ReduceSum,
+			-1))
 	}
 	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
@@ -211,8 +214,8 @@ func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, 
 	return graph.Squeeze(f, -2), graph.Squeeze(g, -2)
 }
 
-// columnError is the L1 distance of the column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a scalar
-// or [B].
+// columnError is the L1 distance of the column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a
+// scalar or [B].
 func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
 	var have, want *graph.Node
 	if s.domain == LogDomain {
@@ -227,8 +230,8 @@ func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
 	return graph.StopGradient(graph.ReduceSum(graph.Abs(graph.Sub(have, want)), -2, -1))
 }
 
-// overshoot moves a state omega times as far as from one value to another. Without omega or a value before, it moves to the
-// other. Entries without mass stay at 0.
+// overshoot moves a state omega times as far as from one value to another. Without omega or a value before, it moves to
+// the other. Entries without mass stay at 0.
 func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 	switch {
 	case omega == nil || from == nil:
@@ -240,7 +243,8 @@ func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 	return graph.Mul(from, graph.Pow(ratio, graph.BroadcastToShape(omega, ratio.Shape())))
 }
 
-// logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in range.
+// logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in
+// range.
 func logSumExp(matrix, row *graph.Node) *graph.Node {
 	x := graph.Add(matrix, row)
 	top := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))

@@ -42,8 +42,8 @@ const (
 	// ProjectedGradient solves each linearisation with entropy (Peyré, Cuturi, Solomon 2016). The plan minimises the
 	// objective of Eq. 7, entropy included.
 	ProjectedGradient OuterLoop = iota
-	// ProximalPoint solves each with ε·KL(π‖previous plan) instead of the entropy (Xu, Luo, Zha, Carin 2019). The entropy
-	// fades with the steps and the plan sharpens. ε is the length of a step only.
+	// ProximalPoint solves each with ε·KL(π‖previous plan) instead of the entropy (Xu, Luo, Zha, Carin 2019). The
+	// entropy fades with the steps and the plan sharpens. ε is the length of a step only.
 	ProximalPoint
 )
 
@@ -66,8 +66,8 @@ type FGWConfig struct {
 	Sigma float64 `json:"sigma"`
 	// Normalization scales the structure term. Default MaxNormalization.
 	Normalization Normalization `json:"normalization"`
-	// Factor multiplies the structure term in the cost of each linear problem. 1, the default, linearises the objective as
-	// Eq. 7 is written. 2 is the gradient of the quadratic term, as in POT. The target cost never has it.
+	// Factor multiplies the structure term in the cost of each linear problem. 1, the default, linearises the objective
+	// as Eq. 7 is written. 2 is the gradient of the quadratic term, as in POT. The target cost never has it.
 	Factor float64 `json:"factor"`
 	// Loop makes the linear problems. Default ProjectedGradient.
 	Loop OuterLoop `json:"loop"`
@@ -77,8 +77,8 @@ type FGWConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// Tolerance ends the sweeps once the L1 marginal error is at most this, and the outer steps once the plan moves by at most
-	// this in L1. Default 1e-9.
+	// Tolerance ends the sweeps once the L1 marginal error is at most this, and the outer steps once the plan moves by
+	// at most this in L1. Default 1e-9.
 	Tolerance float64 `json:"tolerance"`
 }
 
@@ -114,8 +114,8 @@ type GromovProblem struct {
 	Mu, Nu []float64
 }
 
-// GromovResult is the solution of a fused Gromov problem. Its Value has the structure scaled as in the config: Linear and
-// Quadratic add up to ⟨Target, π⟩. Entropic is 0 under ProximalPoint, whose objective has no entropy.
+// GromovResult is the solution of a fused Gromov problem. Its Value has the structure scaled as in the config: Linear
+// and Quadratic add up to ⟨Target, π⟩. Entropic is 0 under ProximalPoint, whose objective has no entropy.
 type GromovResult struct {
 	Result
 	// Target is the fused cost at the final plan, C* = σK + (1−σ) S/max S [n, m], or σK + (1−σ) S under
@@ -129,27 +129,29 @@ type GromovResult struct {
 //
 //	π_G = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl L(A₁,ik, A₂,jl) π_ij π_kl − ε H(π)        (SAOT Eq. 7)
 //
-// with L(a, b) = (a − b)², which is |a − b| for 0/1 adjacency. From π = μνᵀ, each outer step solves the linear problem of cost
-// σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), starting from the potentials of
-// the last one. FusedGromovSolver takes marginals, and reuses memory.
+// with L(a, b) = (a − b)², which is |a − b| for 0/1 adjacency. From π = μνᵀ, each outer step solves the linear problem
+// of cost σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), starting from the
+// potentials of the last one. FusedGromovSolver takes marginals, and reuses memory.
 //
-// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time per step: O(|E₁|m + |E₂|n) for Sparse structures,
-// O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices, with K and the two of the result.
-// It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that don't fit it or are
-// not symmetric, and a plan that is not finite. Not converging is no error: see Report.
+// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time per step: O(|E₁|m + |E₂|n) for Sparse
+// structures, O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices, with K and the two of the
+// result. It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that
+// don't fit it or are not symmetric, and a plan that is not finite. Not converging is no error: see Report.
 func FusedGromov(feature *mat.Dense, structure1, structure2 Structure, cfg FGWConfig) (*GromovResult, error) {
 	s, err := NewFusedGromovSolver(cfg)
 	if err != nil {
 		return nil, err
 	}
 	res := new(GromovResult)
-	if err := s.Solve(res, GromovProblem{Feature: feature, Structure1: structure1, Structure2: structure2}); err != nil {
+	if err := s.Solve(res, GromovProblem{Feature: feature, Structure1: structure1,
+		Structure2: structure2}); err != nil {
 		return nil, err
 	}
 	return res, nil
 }
 
-// FusedGromovSolver solves fused Gromov problems one after the other in the same memory. It is not safe for concurrent use.
+// FusedGromovSolver solves fused Gromov problems one after the other in the same memory. It is not safe for concurrent
+// use.
 type FusedGromovSolver struct {
 	cfg           FGWConfig
 	n, m          int
@@ -168,8 +170,8 @@ func NewFusedGromovSolver(cfg FGWConfig) (*FusedGromovSolver, error) {
 	return &FusedGromovSolver{cfg: cfg}, nil
 }
 
-// Solve does as FusedGromov does and writes into res, whose memory it reuses if the shapes fit. The result doesn't depend on
-// earlier calls. After an error res is undefined.
+// Solve does as FusedGromov does and writes into res, whose memory it reuses if the shapes fit. The result doesn't
+// depend on earlier calls. After an error res is undefined.
 func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
 	if err := s.check(p); err != nil {
 		return err
@@ -212,7 +214,8 @@ func (s *FusedGromovSolver) check(p GromovProblem) error {
 		}
 		n, m = p.Feature.Dims()
 	case s.cfg.Sigma != 0:
-		return fmt.Errorf("transport: the feature cost is missing: it may be only if sigma is 0, and sigma is %v", s.cfg.Sigma)
+		return fmt.Errorf("transport: the feature cost is missing: it may be only if sigma is 0, and sigma is %v",
+			s.cfg.Sigma)
 	case n == 0 || m == 0:
 		return fmt.Errorf("transport: the structures have %d and %d nodes: each needs at least one", n, m)
 	}
@@ -225,7 +228,8 @@ func (s *FusedGromovSolver) check(p GromovProblem) error {
 // linear says whether one linear problem is all: with features alone its cost doesn't depend on the plan.
 func (s *FusedGromovSolver) linear() bool { return s.cfg.Sigma == 1 && s.cfg.Loop == ProjectedGradient }
 
-// step solves the linear problem at res.Plan and says whether the plan has settled. res.Target holds the cost meanwhile.
+// step solves the linear problem at res.Plan and says whether the plan has settled. res.Target holds the cost
+// meanwhile.
 func (s *FusedGromovSolver) step(res *GromovResult, p GromovProblem) (settled bool, err error) {
 	s.structureAt(res.Target, res.Plan, p)
 	s.fuse(res.Target, p.Feature, s.cfg.Factor)

@@ -183,7 +183,8 @@ func TestHostSinkhornInvariances(t *testing.T) {
 	shifted, permuted := mat.NewDense(5, 5, nil), mat.NewDense(5, 5, nil)
 	shifted.Apply(func(i, j int, c float64) float64 { return c - 1000 + float64(i) }, cost)
 	permuted.Apply(func(i, j int, _ float64) float64 { return cost.At(perm[i], j) }, cost)
-	require.Less(t, maxDiff(plan, converged(t, shifted, 0.1).Plan), 1e-10, "a constant added to the cost or to a row changes nothing")
+	require.Less(t, maxDiff(plan, converged(t, shifted, 0.1).Plan), 1e-10,
+		"a constant added to the cost or to a row changes nothing")
 	want := mat.NewDense(5, 5, nil)
 	want.Apply(func(i, j int, _ float64) float64 { return plan.At(perm[i], j) }, want)
 	require.Less(t, maxDiff(want, converged(t, permuted, 0.1).Plan), 1e-12)
@@ -223,7 +224,8 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 func TestFusedGromovIsAFixedPoint(t *testing.T) {
 	for _, normalization := range []Normalization{MaxNormalization, PaperNormalization} {
 		k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
-		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 1, Outer: 1000, Sweeps: 1000, Tolerance: 1e-12}
+		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 1, Outer: 1000, Sweeps: 1000,
+			Tolerance: 1e-12}
 		res, err := FusedGromov(k, a1, a2, cfg)
 		require.NoError(t, err)
 		require.Equal(t, Converged, res.Report.Status)
@@ -235,7 +237,8 @@ func TestFusedGromovIsAFixedPoint(t *testing.T) {
 		target := mat.NewDense(6, 4, nil)
 		target.Apply(func(i, j int, c float64) float64 { return 0.4*c + 0.6*s.At(i, j) }, k)
 		require.Less(t, maxDiff(target, res.Target), 1e-13)
-		require.Less(t, maxDiff(res.Plan, converged(t, target, 0.3).Plan), 1e-10, "the plan solves its own linearisation")
+		require.Less(t, maxDiff(res.Plan, converged(t, target, 0.3).Plan), 1e-10,
+			"the plan solves its own linearisation")
 	}
 }
 
@@ -315,7 +318,8 @@ func TestSolverReusesMemoryAndForgets(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	// One n×m matrix would be 8 kB; what is left are vector headers.
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/runs, uint64(4096))
-	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(1, 3, 5), Structure1: randomAdjacency(1, 3, 1), Structure2: randomAdjacency(1, 5, 1)}), "another shape")
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(1, 3, 5), Structure1: randomAdjacency(1, 3, 1),
+		Structure2: randomAdjacency(1, 5, 1)}), "another shape")
 	r, c := res.Plan.Dims()
 	require.Equal(t, [2]int{3, 5}, [2]int{r, c})
 }
@@ -342,11 +346,13 @@ func TestHostBadInput(t *testing.T) {
 		{good, nil, []float64{1, 1, 1}, sink, "nu has mass 3"},
 		{good, nil, []float64{2, -1, 0}, sink, "nu[1] is -1"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 0, Sweeps: 0, Domain: 7, CostRange: -1, Tolerance: math.NaN()},
-			faults("transport: sinkhorn: ", "epsilon is 0, want a positive finite number", "sweeps is 0, want 1 or more",
+			faults("transport: sinkhorn: ", "epsilon is 0, want a positive finite number",
+				"sweeps is 0, want 1 or more",
 				"domain is domain(7), want auto, kernel, log", "cost_range is -1, want a finite number of 0 or more",
 				"tolerance is NaN, want 0 or more")},
 		{good, nil, nil, SinkhornConfig{Epsilon: math.NaN(), Sweeps: 1}, "epsilon is NaN"},
-		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain}, "raise epsilon or use the log domain"},
+		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain},
+			"raise epsilon or use the log domain"},
 	} {
 		_, err := Solve(Problem{Cost: c.cost, Mu: c.mu, Nu: c.nu}, c.cfg)
 		require.ErrorContains(t, err, c.want)
@@ -369,9 +375,12 @@ func TestHostBadInput(t *testing.T) {
 		{good, ring, Sparse{Offsets: ring.Offsets, Neighbors: ring.Neighbors, Directed: true}, DefaultFGW(),
 			"structure 2 is directed: it must be symmetric"},
 		{good, ring, Sparse{}, DefaultFGW(), "structure 2 has 0 nodes"},
-		{good, ring, Sparse{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "structure 2: offsets fall after row 1"},
-		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "structure 2: neighbor 0 is node 3"},
-		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "structure 2: offsets run from 0 to 2"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(),
+			"structure 2: offsets fall after row 1"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(),
+			"structure 2: neighbor 0 is node 3"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(),
+			"structure 2: offsets run from 0 to 2"},
 		{good, ring, ring, bad, faults("transport: fused gromov: ", "epsilon is -1, want a positive finite number",
 			"sigma is 1.5, want a number in [0, 1]", "normalization is normalization(9), want max, paper",
 			"factor is 0, want a positive finite number", "outer is 0, want 1 or more")},

@@ -14,14 +14,15 @@ import (
 type Problem struct {
 	// Cost is C [n, m], finite.
 	Cost *mat.Dense
-	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. An entry may be 0: its
-	// row of the plan is 0 and its potential −Inf. Each must sum to 1 within 1e-6 (they are rescaled to exactly 1), unless a
-	// marginal is relaxed: then any positive sum is allowed.
+	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. An entry may be
+	// 0: its row of the plan is 0 and its potential −Inf. Each must sum to 1 within 1e-6 (they are rescaled to exactly
+	// 1), unless a marginal is relaxed: then any positive sum is allowed.
 	Mu, Nu []float64
-	// RhoMu and RhoNu relax the marginals: instead of π1 = μ the objective has ρ·KL(π1‖μ), with
-	// KL(p‖q) = Σ p log(p/q) − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 and +Inf mean exact.
+	// RhoMu and RhoNu relax the marginals: instead of π1 = μ the objective has ρ·KL(π1‖μ), with KL(p‖q) = Σ p log(p/q)
+	// − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 and +Inf mean exact.
 	RhoMu, RhoNu float64
-	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby. nil means
+	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby.
+	// nil means
 	// 0. Entries of −Inf, which rows without mass have, are left out.
 	Start []float64
 }
@@ -52,11 +53,13 @@ func (p *Problem) check() (mu, nu []float64, err error) {
 		return nil, nil, err
 	}
 	if p.Start != nil && len(p.Start) != n {
-		return nil, nil, fmt.Errorf("transport: start has %d entries and the cost %d rows: they must agree", len(p.Start), n)
+		return nil, nil, fmt.Errorf("transport: start has %d entries and the cost %d rows: they must agree",
+			len(p.Start), n)
 	}
 	for i, f := range p.Start {
 		if math.IsNaN(f) || math.IsInf(f, 1) {
-			return nil, nil, fmt.Errorf("transport: start[%d] is %v: it must be finite, or −Inf for a row without mass", i, f)
+			return nil, nil, fmt.Errorf("transport: start[%d] is %v: it must be finite, or −Inf for a row without mass",
+				i, f)
 		}
 	}
 	mu, nu = make([]float64, n), make([]float64, m)
@@ -70,13 +73,13 @@ func (p *Problem) check() (mu, nu []float64, err error) {
 //
 //	π = argmin ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)    over π1 = μ, πᵀ1 = ν        (Cuturi 2013)
 //
-// with ρ·KL instead of a constraint that Problem relaxes. It sweeps, columns first and rows last, until the marginal error is
-// within cfg.Tolerance or cfg.Sweeps are done: see Report. AutoDomain takes the kernel form up to range(C)/ε = 200. O(nm) time
-// per sweep. Memory for the plan and for vectors.
+// with ρ·KL instead of a constraint that Problem relaxes. It sweeps, columns first and rows last, until the marginal
+// error is within cfg.Tolerance or cfg.Sweeps are done: see Report. AutoDomain takes the kernel form up to range(C)/ε =
+// 200. O(nm) time per sweep. Memory for the plan and for vectors.
 //
-// It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid, for ε
-// relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too small an ε).
-// Not converging is no error: Report.Err says so.
+// It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid,
+// for ε relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too
+// small an ε). Not converging is no error: Report.Err says so.
 func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -124,10 +127,10 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 //
 //	π = argmin ⟨C, π⟩    over π1 = μ, πᵀ1 = ν        (Kantorovich 1942)
 //
-// by the network simplex method, on the host in float64. The potentials satisfy F_i + G_j ≤ C_ij, with equality where π_ij > 0:
-// Value.Gap, 0 up to rounding, proves the plan optimal. At most n+m−1 entries are positive. With uniform marginals and n = m
-// the plan is a permutation over n. It is for small problems and as an oracle: on two cores it takes about 10 ms at n = m = 256
-// and 0.1 s at 512.
+// by the network simplex method, on the host in float64. The potentials satisfy F_i + G_j ≤ C_ij, with equality where
+// π_ij > 0: Value.Gap, 0 up to rounding, proves the plan optimal. At most n+m−1 entries are positive. With uniform
+// marginals and n = m the plan is a permutation over n. It is for small problems and as an oracle: on two cores it
+// takes about 10 ms at n = m = 256 and 0.1 s at 512.
 //
 // It returns an error as Solve does, for relaxed marginals, and when ctx ends. It does not read Start.
 func Exact(ctx context.Context, p Problem) (*Result, error) {

@@ -11,12 +11,13 @@ import (
 type Status int
 
 const (
-	// Converged means that the marginal error is within the tolerance and, for Gromov problems, so is the change of the plan.
+	// Converged means that the marginal error is within the tolerance and, for Gromov problems, so is the change of the
+	// plan.
 	Converged Status = iota
 	// SweepLimit means that the marginal error was still above the tolerance after the last sweep allowed.
 	SweepLimit
-	// OuterLimit means that the marginals hold, but the plan still moved when the outer steps of a Gromov problem ran out. A few
-	// outer steps are the default of the method, so this is no error.
+	// OuterLimit means that the marginals hold, but the plan still moved when the outer steps of a Gromov problem ran
+	// out. A few outer steps are the default of the method, so this is no error.
 	OuterLimit
 )
 
@@ -33,12 +34,14 @@ type Report struct {
 	Domain Domain `json:"domain"` // the form of the last sweeps: KernelDomain or LogDomain
 	Outer  int    `json:"outer"`  // outer steps taken; 1 for linear problems
 	Sweeps int    `json:"sweeps"` // Sinkhorn sweeps, all outer steps together
-	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2] for mass 1. Rows are exact.
+	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2] for mass 1. Rows are
+	// exact.
 	MarginalError float64 `json:"marginal_error"`
 	PlanChange    float64 `json:"plan_change"` // L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems
 	Epsilon       float64 `json:"epsilon"`     // in the unit of the cost
 	Tolerance     float64 `json:"tolerance"`
-	// Trace holds the marginal error at every check: after each sweep on the host, after each block of sweeps on an engine.
+	// Trace holds the marginal error at every check: after each sweep on the host, after each block of sweeps on an
+	// engine.
 	Trace []TracePoint `json:"trace,omitempty"`
 }
 

@@ -49,32 +49,34 @@ func (s *TensorSolution) Err() error {
 	return nil
 }
 
-// Solver solves linear problems on an engine by the sweeps of GraphProblem, in blocks of 10 with a check of the marginals after
-// each. It chooses between kernel and log domain from the range of the cost, and has a tolerance, over-relaxation (a fixed ω)
-// and annealing, none of which a graph can have. It compiles once per shape, domain, relaxed marginals and use of options,
-// whatever ε is. It passes no gradients: see GraphProblem. It is not safe for concurrent use.
+// Solver solves linear problems on an engine by the sweeps of GraphProblem, in blocks of 10 with a check of the
+// marginals after each. It chooses between kernel and log domain from the range of the cost, and has a tolerance,
+// over-relaxation (a fixed ω) and annealing, none of which a graph can have. It compiles once per shape, domain,
+// relaxed marginals and use of options, whatever ε is. It passes no gradients: see GraphProblem. It is not safe for
+// concurrent use.
 type Solver struct {
 	engine *engine.Engine
 	cfg    SinkhornConfig
 	funcs  map[solverGraph]*engine.Func
 }
 
-// NewSolver returns a solver, or an error for a config that is not valid or asks for Adaptive over-relaxation, which Solve
-// alone has.
+// NewSolver returns a solver, or an error for a config that is not valid or asks for Adaptive over-relaxation, which
+// Solve alone has.
 func NewSolver(e *engine.Engine, cfg SinkhornConfig) (*Solver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if cfg.OverRelaxation == Adaptive {
-		return nil, errors.New("transport: solver: over_relaxation is Adaptive: only Solve adapts it, choose a value in [1, 2)")
+		return nil,
+			errors.New("transport: solver: over_relaxation is Adaptive: only Solve adapts it, choose a value in [1, 2)")
 	}
 	return &Solver{engine: e, cfg: cfg, funcs: map[solverGraph]*engine.Func{}}, nil
 }
 
-// Solve solves a problem, or a batch until its last problem is within the tolerance (in float32 at least 2e-6). It rounds
-// cfg.Sweeps up to whole blocks. It returns an error for shapes that don't fit, a cost that is not finite, ε relative to a
-// mean cost that is not positive, a plan that is not finite, an engine that fails, and when ctx ends. Not converging is no
-// error: see TensorSolution.Err.
+// Solve solves a problem, or a batch until its last problem is within the tolerance (in float32 at least 2e-6). It
+// rounds cfg.Sweeps up to whole blocks. It returns an error for shapes that don't fit, a cost that is not finite, ε
+// relative to a mean cost that is not positive, a plan that is not finite, an engine that fails, and when ctx ends. Not
+// converging is no error: see TensorSolution.Err.
 func (s *Solver) Solve(ctx context.Context, p TensorProblem) (*TensorSolution, error) {
 	r, err := s.newRun(p)
 	if err != nil {
@@ -111,8 +113,10 @@ type solverRun struct {
 
 func (s *Solver) newRun(p TensorProblem) (*solverRun, error) {
 	types := []dtypes.DType{dtypes.Float32, dtypes.Float64}
-	if p.Cost == nil || (p.Cost.Rank() != 2 && p.Cost.Rank() != 3) || p.Cost.Size() == 0 || !slices.Contains(types, p.Cost.DType()) {
-		return nil, errors.New("transport: solver: the cost must be a float32 or float64 tensor [n, m] or [B, n, m] without empty axes")
+	if p.Cost == nil || (p.Cost.Rank() != 2 && p.Cost.Rank() != 3) || p.Cost.Size() == 0 ||
+		!slices.Contains(types, p.Cost.DType()) {
+		return nil,
+			errors.New("transport: solver: the cost must be a float32 or float64 tensor [n, m] or [B, n, m] without empty axes")
 	}
 	for name, x := range map[string]*tensors.Tensor{"mu": p.Mu, "nu": p.Nu, "start": p.Start} {
 		if x != nil {
@@ -150,7 +154,8 @@ func (r *solverRun) measure() error {
 		low, high, mean := values[0][b], values[1][b], values[2][b]
 		switch {
 		case math.IsNaN(low+high+mean) || math.IsInf(low+high+mean, 0):
-			return fmt.Errorf("transport: solver: the cost of problem %d of %d has entries that are not finite", b+1, batch)
+			return fmt.Errorf("transport: solver: the cost of problem %d of %d has entries that are not finite", b+1,
+				batch)
 		case r.cfg.EpsilonUnit == Absolute:
 			r.units[b] = 1
 		case !(mean > 0):
@@ -167,8 +172,8 @@ func (r *solverRun) measure() error {
 	return nil
 }
 
-// solve does the blocks of a stage, until every problem is within the tolerance or the stage has had its sweeps, and turns the
-// states into potentials and a plan.
+// solve does the blocks of a stage, until every problem is within the tolerance or the stage has had its sweeps, and
+// turns the states into potentials and a plan.
 func (r *solverRun) solve(ctx context.Context, st stage) error {
 	r.prepare(st.epsilon)
 	sweeps, tolerance := st.limits(r.cfg.Sweeps-r.sweeps, r.tolerance)
@@ -209,7 +214,8 @@ func (r *solverRun) prepare(epsilon float64) {
 	replace(&r.epsilon, tensors.FromFlatDataAndDimensions(values, dims...))
 }
 
-// block does one block of sweeps and returns the largest marginal error, NaN if one is. The first of a stage makes the matrix.
+// block does one block of sweeps and returns the largest marginal error, NaN if one is. The first of a stage makes the
+// matrix.
 func (r *solverRun) block(first bool) (worst float64, err error) {
 	step, inputs := "block", []*tensors.Tensor{r.matrix, r.epsilon, r.u, r.v}
 	if first {
@@ -299,8 +305,8 @@ func (k solverGraph) build(in []*graph.Node) []*graph.Node {
 	return []*graph.Node{f, g, s.plan(in[1], in[2])}
 }
 
-// begin prepares the sweeps of a stage and does the first block. in holds the potentials to start from and the masses, where
-// they are given. Returns what sweeps does, and the matrix.
+// begin prepares the sweeps of a stage and does the first block. in holds the potentials to start from and the masses,
+// where they are given. Returns what sweeps does, and the matrix.
 func (k solverGraph) begin(cost, epsilon *graph.Node, in []*graph.Node) []*graph.Node {
 	masses := in
 	if k.warm {
@@ -327,8 +333,8 @@ func (k solverGraph) problem(cost *graph.Node, masses []*graph.Node) GraphProble
 	return p
 }
 
-// sweeps does a block. Its first and its last sweep are plain ones, so that the rows are exact. Returns the states, and the
-// marginal errors in float64, a scalar or [B].
+// sweeps does a block. Its first and its last sweep are plain ones, so that the rows are exact. Returns the states, and
+// the marginal errors in float64, a scalar or [B].
 func (k solverGraph) sweeps(s *graphSweeps, u, v *graph.Node) []*graph.Node {
 	for i := range solverBlock {
 		var omega *graph.Node

@@ -23,8 +23,8 @@ type Structure interface {
 	subtractTwice(dst, x *mat.Dense) // dst −= 2 x Aᵀ
 }
 
-// Sparse is the 0/1 adjacency of an undirected graph as a structure: transport.Sparse(g.Adjacency) shares its arrays. Solvers
-// refuse a directed adjacency, which is not symmetric.
+// Sparse is the 0/1 adjacency of an undirected graph as a structure: transport.Sparse(g.Adjacency) shares its arrays.
+// Solvers refuse a directed adjacency, which is not symmetric.
 type Sparse graph.Adjacency
 
 // NumNodes returns the number of rows.
@@ -37,7 +37,8 @@ func (a Sparse) neighbors(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Off
 func (a Sparse) check(name string, nodes int) error {
 	switch {
 	case a.NumNodes() != nodes:
-		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, a.NumNodes(), nodes)
+		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, a.NumNodes(),
+			nodes)
 	case a.Directed:
 		return fmt.Errorf("transport: %s is directed: it must be symmetric, take its Undirected adjacency", name)
 	case a.Offsets[0] != 0 || a.Offsets[nodes] != int64(len(a.Neighbors)):
@@ -105,7 +106,8 @@ func (d Dense) NumNodes() int {
 // check refuses a matrix that is not square, finite and symmetric.
 func (d Dense) check(name string, nodes int) error {
 	if d.NumNodes() != nodes {
-		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, d.NumNodes(), nodes)
+		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, d.NumNodes(),
+			nodes)
 	}
 	if n, m := d.Matrix.Dims(); n != m {
 		return fmt.Errorf("transport: %s is %d×%d: it must be square", name, n, m)
@@ -117,7 +119,8 @@ func (d Dense) check(name string, nodes int) error {
 	for i := range nodes {
 		for j, a := range d.Matrix.RawRowView(i)[:i] {
 			if b := d.Matrix.At(j, i); math.Abs(a-b) > 1e-12*largest {
-				return fmt.Errorf("transport: %s[%d, %d] is %v and [%d, %d] is %v: it must be symmetric", name, i, j, a, j, i, b)
+				return fmt.Errorf("transport: %s[%d, %d] is %v and [%d, %d] is %v: it must be symmetric", name, i, j, a,
+					j, i, b)
 			}
 		}
 	}

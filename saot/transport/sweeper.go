@@ -34,9 +34,9 @@ func newSweeper(n, m int) *sweeper {
 	return s
 }
 
-// solve writes the plan of a finite cost, starting from the row potentials of the last solve, and adds to the report. at has
-// epsilon in the unit of the cost. With a prior it solves for ε·KL(π‖prior) instead of the entropy. The memory of the plan
-// holds the kernel meanwhile.
+// solve writes the plan of a finite cost, starting from the row potentials of the last solve, and adds to the report.
+// at has epsilon in the unit of the cost. With a prior it solves for ε·KL(π‖prior) instead of the entropy. The memory
+// of the plan holds the kernel meanwhile.
 func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report *Report) error {
 	raw := cost.RawMatrix()
 	low, high := math.Inf(1), math.Inf(-1)
@@ -65,8 +65,8 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 	return checkFinite(report.MarginalError, report.Sweeps-first, at.Epsilon, report.Domain.String())
 }
 
-// sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the column
-// marginal from that of the optimum: ν, or ν exp(−g/ρ) if it is relaxed. Rows are fitted last.
+// sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the
+// column marginal from that of the optimum: ν, or ν exp(−g/ρ) if it is relaxed. Rows are fitted last.
 func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at SinkhornConfig, report *Report) {
 	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.Epsilon), relaxedScale(s.rhoNu, at.Epsilon)
 	pace, missed := newPace(at.OverRelaxation), 0.0
@@ -99,9 +99,9 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at Sinkhor
 	}
 }
 
-// translate moves a constant from g to f. With relaxed marginals the constant matters, and sweeps alone find it slowly. It has
-// a closed form, t = ρ_μρ_ν/(ρ_μ+ρ_ν)·log(⟨μ, exp(−f/ρ_μ)⟩/⟨ν, exp(−g/ρ_ν)⟩) (Séjourné, Vialard, Peyré 2022, Prop. 2). The
-// column sums change by as much as f.
+// translate moves a constant from g to f. With relaxed marginals the constant matters, and sweeps alone find it slowly.
+// It has a closed form, t = ρ_μρ_ν/(ρ_μ+ρ_ν)·log(⟨μ, exp(−f/ρ_μ)⟩/⟨ν, exp(−g/ρ_ν)⟩) (Séjourné, Vialard, Peyré 2022,
+// Prop. 2). The column sums change by as much as f.
 func (s *sweeper) translate(epsilon float64) {
 	if s.rhoMu == 0 && s.rhoNu == 0 {
 		return
@@ -202,7 +202,8 @@ func expAll(x *mat.Dense) {
 	}
 }
 
-// kernelSums sets s.row (or s.col) by a matrix-vector product with K = exp(low − C/ε), which is in the memory of the plan.
+// kernelSums sets s.row (or s.col) by a matrix-vector product with K = exp(low − C/ε), which is in the memory of the
+// plan.
 func (s *sweeper) kernelSums(kernel *mat.Dense, rows bool) {
 	from, scaled, to, trans := s.f, s.u, s.col, blas.Trans
 	if rows {
@@ -295,9 +296,9 @@ func (s *sweeper) potentials(f, g []float64, epsilon float64) {
 }
 
 // pace chooses ω. Near the solution each plain sweep contracts the error by a factor θ. Sweeps with ω up to the best,
-// ω* = 2/(1 + √(1−θ)), contract it by the λ that solves (λ + ω − 1)² = θω²λ, as in successive over-relaxation (Young 1954;
-// Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022). So the λ that is measured gives θ, and θ gives ω. Far from
-// the solution an ω may be too large: then the error grows, and ω steps back.
+// ω* = 2/(1 + √(1−θ)), contract it by the λ that solves (λ + ω − 1)² = θω²λ, as in successive over-relaxation (Young
+// 1954; Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022). So the λ that is measured gives θ, and θ gives
+// ω. Far from the solution an ω may be too large: then the error grows, and ω steps back.
 //
 // Over-relaxed errors swing. So the last sweep of a window is plain, and only after it can the solver stop.
 type pace struct {

@@ -46,7 +46,8 @@ func TestCosineCostByHand(t *testing.T) {
 	requireMatrix(t, [][]float64{{0, 1, 2}, {1 - 0.6, 1 - 0.8, 1 + 0.6}}, CosineCost(x, y), 1e-15)
 }
 
-// With equal masses the 2×2 plan is [p, q; q, p] and keeps the kernel's cross ratio p²/q² = exp((C₀₁ + C₁₀ − C₀₀ − C₁₁)/ε).
+// With equal masses the 2×2 plan is [p, q; q, p] and keeps the kernel's cross ratio p²/q² = exp((C₀₁ + C₁₀ − C₀₀ −
+// C₁₁)/ε).
 func TestSinkhornByHand(t *testing.T) {
 	cost := [][]float64{{0.3, 1.2}, {0.9, 0.6}}
 	ratio := math.Exp((1.2 + 0.9 - 0.3 - 0.6) / 0.4 / 2) // p/q
