@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -319,7 +320,7 @@ func (r *run) probe(ctx context.Context, embed []*Embedding, e *Evaluation) ([]R
 	fits := make([][]Fit, len(rows))
 	e.Probes = make([]ProbeTiming, len(rows))
 	for _, p := range r.opt.Probes {
-		err := parallel(len(rows), func(i int) (err error) {
+		err := parallel.Each(len(rows), func(i int) (err error) {
 			if r.partial.Scores[i].Probe != p {
 				return nil
 			}
