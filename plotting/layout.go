@@ -3,7 +3,6 @@ package plotting
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -13,16 +12,16 @@ import (
 	"gonum.org/v1/gonum/graph/simple"
 )
 
-// maxLayout is the greatest number of nodes that Layout places: a drawing of more is a blot.
+// maxLayout is the greatest number of nodes that Layout places: a drawing of more cannot be read.
 const maxLayout = 2000
 
-// Layout places the nodes of an undirected graph in the plane: neighbours attract and all nodes repel one another (Eades,
-// "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. Components of a graph
-// that is not connected are tied by an edge that only the layout knows, or they would drift apart without end.
+// Layout places the nodes of an undirected graph in the plane: neighbors attract and all nodes repel one another (Eades,
+// "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. An edge that only
+// the layout knows ties the components of a graph, or they would drift apart without end.
 //
-// edges: pairs of nodes in 0 … n−1; self-loops and repetitions don't count. O(n log n + edges) time for each of a few
+// edges: pairs of nodes in 0 … n−1; self-loops and repetitions are ignored. O(n log n + edges) time for each of a few
 // hundred steps.
-// It returns an error for no nodes or more than 2000, and an edge to a node that is not there.
+// It returns an error for no nodes or more than 2000, and an edge to a node that does not exist.
 func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
 	if n < 1 || n > maxLayout {
 		return nil, fmt.Errorf("plotting: layout of %d nodes: want 1 to %d", n, maxLayout)
@@ -35,16 +34,18 @@ func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
 	for _, to := range g {
 		degree = max(degree, len(to))
 	}
-	// A hub is pulled by all its neighbours at once: steps that suit others would throw it about.
+	// All neighbors of a hub pull it at once: it needs smaller steps than other nodes.
 	rate := min(0.05, 0.4/float64(degree))
-	eades := layout.EadesR2{Repulsion: 1, Rate: rate, Updates: min(int(10/rate), 1000), Theta: 0.8, Src: rand.NewPCG(seed, 0)}
+	eades := layout.EadesR2{
+		Repulsion: 1, Rate: rate, Updates: min(int(10/rate), 1000), Theta: 0.8, Src: rand.NewPCG(seed, 0),
+	}
 	optimizer := layout.NewOptimizerR2(g, eades.Update)
 	for optimizer.Update() {
 	}
 	points := make([]Point, n)
 	for i := range points {
 		at := optimizer.Coord2(int64(i))
-		if !(math.Abs(at.X) < largest) || !(math.Abs(at.Y) < largest) {
+		if checkPoint(i, at.X, at.Y) != nil {
 			return nil, errors.New("plotting: layout: the forces did not settle: give positions, or another seed")
 		}
 		points[i] = Point{at.X, at.Y}
@@ -52,7 +53,7 @@ func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
 	return points, nil
 }
 
-// checkEdges returns an error for an edge whose ends are not among n nodes.
+// checkEdges returns an error for an edge with an end outside 0 … n−1.
 func checkEdges(n int, edges [][2]int) error {
 	for k, e := range edges {
 		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= n {
@@ -62,15 +63,15 @@ func checkEdges(n int, edges [][2]int) error {
 	return nil
 }
 
-// adjacency lists the neighbours of each node in order, so that a layout repeats itself: gonum's own graphs iterate
-// over maps.
+// adjacency lists the neighbors of each node in order, so that a layout can be repeated: gonum's own graphs iterate over
+// maps.
 type adjacency [][]graph.Node
 
-// newAdjacency lists the neighbours of n nodes, and ties components together.
+// newAdjacency lists the neighbors of n nodes, and ties components together.
 func newAdjacency(n int, edges [][2]int) adjacency {
-	neighbours := make([][]int, n)
+	neighbors := make([][]int, n)
 	join := func(i, j int) {
-		neighbours[i], neighbours[j] = append(neighbours[i], j), append(neighbours[j], i)
+		neighbors[i], neighbors[j] = append(neighbors[i], j), append(neighbors[j], i)
 	}
 	for _, e := range edges {
 		if e[0] != e[1] {
@@ -78,27 +79,26 @@ func newAdjacency(n int, edges [][2]int) adjacency {
 		}
 	}
 	seen := make([]bool, n)
-	previous := -1
-	for i := range n {
-		if seen[i] {
-			continue
-		}
+	var visit func(i int)
+	visit = func(i int) {
 		seen[i] = true
-		for queue := []int{i}; len(queue) > 0; queue = queue[1:] {
-			for _, j := range neighbours[queue[0]] {
-				if !seen[j] {
-					seen[j] = true
-					queue = append(queue, j)
-				}
+		for _, j := range neighbors[i] {
+			if !seen[j] {
+				visit(j)
 			}
 		}
-		if previous >= 0 {
+	}
+	visit(0)
+	previous := 0 // least node of the latest component
+	for i := range n {
+		if !seen[i] {
+			visit(i)
 			join(previous, i)
+			previous = i
 		}
-		previous = i
 	}
 	a := make(adjacency, n)
-	for i, to := range neighbours {
+	for i, to := range neighbors {
 		slices.Sort(to)
 		for _, j := range slices.Compact(to) {
 			a[i] = append(a[i], simple.Node(j))
