@@ -77,7 +77,7 @@ func difference(want, have image.Image) string {
 			w, h := blockMean(want, block), blockMean(have, block)
 			for k := range w {
 				if d := w[k] - h[k]; d > tolerance || d < -tolerance {
-					return fmt.Sprintf("colour %.0f at (%d, %d), want %.0f", h, x, y, w)
+					return fmt.Sprintf("color %.0f at (%d, %d), want %.0f", h, x, y, w)
 				}
 			}
 		}

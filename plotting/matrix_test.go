@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Published viridis colours at 0 and 100 %.
+// Published viridis colors at 0 and 100 %.
 var (
 	viridisLow  = color.RGBA{R: 0x44, G: 0x01, B: 0x54, A: 0xff}
 	viridisHigh = color.RGBA{R: 0xfd, G: 0xe7, B: 0x25, A: 0xff}

@@ -181,7 +181,7 @@ func TestPanelHTML(t *testing.T) {
 	var controls []string
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
