@@ -36,8 +36,8 @@ func liveBound(t *testing.T) time.Duration {
 	return bound
 }
 
-// lab starts JupyterLab on this folder, without autosave, and returns its address without the final slash and its token,
-// or skips the test.
+// lab starts JupyterLab on this folder, without autosave, and returns its address without the final slash and its
+// token, or skips the test.
 func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	t.Helper()
 	if output, err := exec.Command(jupyter, "lab", "--version").CombinedOutput(); err != nil {

@@ -1,4 +1,4 @@
-// Package notebooks_test checks that the notebooks run from top to bottom without a screen, and print what is committed.
+// Package notebooks_test checks that the notebooks run without a screen and print what is committed.
 package notebooks_test
 
 import (
@@ -97,8 +97,8 @@ func (n *notebook) pictures() (int, error) {
 	return count, nil
 }
 
-// check returns an error for an executed notebook with a failure. A shell line that fails does not fail its cell: it only
-// prints its exit status on stderr.
+// check returns an error for an executed notebook with a failure. A shell line that fails does not fail its cell: it
+// only prints its exit status on stderr.
 func (n *notebook) check(leastPictures int) error {
 	for i, c := range n.Cells {
 		if c.Kind != "code" {
@@ -223,7 +223,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// requireSameOutputs requires that this run printed the committed text, except times, and as many pictures in each cell.
+// requireSameOutputs requires the committed text, except times, and the committed number of pictures in each cell.
 func requireSameOutputs(t *testing.T, committed, executed *notebook) {
 	t.Helper()
 	require.Len(t, executed.Cells, len(committed.Cells))

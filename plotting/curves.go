@@ -29,10 +29,10 @@ type CurveOptions struct {
 	Bars                  bool    // draw Spread as error bars instead of bands
 }
 
-// Curves draws series of numbers over steps, such as the loss terms of a run or the marginal error of Sinkhorn's sweeps.
-// Curves differ in color, dashes and markers, so that they can be told apart in gray. Gaps are not supported: every
-// value must be finite. It returns an error that names the series and the index for a value that is not finite or has no
-// logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
+// Curves draws series of numbers over steps, such as the loss terms of a run or the marginal error of Sinkhorn's
+// sweeps. Curves differ in color, dashes and markers, so that they can be told apart in gray. Gaps are not supported:
+// every value must be finite. It returns an error that names the series and the index for a value that is not finite or
+// has no logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
 func Curves(series []Series, o CurveOptions) (Figure, error) { return curves(series, o, 340, 210) }
 
 // curves draws series in a data area of w by h.

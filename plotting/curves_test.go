@@ -11,7 +11,8 @@ import (
 
 func TestCurvesDrawEverySeries(t *testing.T) {
 	falling, rising, constant := []float64{4, 3, 2, 1}, []float64{1, 2, 3, 4}, []float64{2, 2, 2, 2}
-	f, err := Curves([]Series{{Name: "falling", Y: falling}, {Name: "rising", Y: rising}, {Y: constant}}, CurveOptions{})
+	series := []Series{{Name: "falling", Y: falling}, {Name: "rising", Y: rising}, {Y: constant}}
+	f, err := Curves(series, CurveOptions{})
 	img := picture(t, f, err)
 	found := map[color.Color]int{}
 	top := map[color.Color]int{} // x of the highest pixel of a color, within the data
@@ -25,7 +26,7 @@ func TestCurvesDrawEverySeries(t *testing.T) {
 		}
 	}
 	// The first three colors of Okabe and Ito in our order: blue, vermillion, bluish green.
-	blue, vermillion, green := color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}
+	blue, vermillion, green := hex(0x0072b2), hex(0xd55e00), hex(0x009e73)
 	for _, c := range []color.Color{blue, vermillion, green} {
 		require.Greater(t, found[c], 200)
 	}

@@ -31,8 +31,8 @@ type EmbeddingOptions struct {
 // axes tell how much of the variance each shows. With o.After it draws how the embeddings drift.
 //
 // z: [n, d], row major, n ≥ 2; entries of magnitude at most 1e100. The projection is linear and deterministic: the same
-// numbers give the same picture. There is no t-SNE, because no Go library for it is maintained and takes a seed. Of more
-// than 300 points with o.After, every k-th gets an arrow.
+// numbers give the same picture. There is no t-SNE, because no Go library for it is maintained and takes a seed. Of
+// more than 300 points with o.After, every k-th gets an arrow.
 // It returns an error for shapes that do not match, an entry that is not finite, and a class that is negative or has no
 // name.
 func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {

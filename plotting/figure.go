@@ -108,7 +108,8 @@ type writerCanvas interface {
 // render paints on a white canvas and encodes it; a panic of the drawing library comes back as an error.
 func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	if f.paint == nil {
-		return nil, errors.New("plotting: the figure is empty: make one with a function of this package, such as Curves")
+		return nil, errors.New(
+			"plotting: the figure is empty: make one with a function of this package, such as Curves")
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -58,7 +58,8 @@ func requireWhiteBorder(t *testing.T, img image.Image) {
 			if x > b.Min.X+1 && x < b.Max.X-2 && y > b.Min.Y+1 && y < b.Max.Y-2 {
 				continue
 			}
-			require.Equal(t, color.RGBA{255, 255, 255, 255}, color.RGBAModel.Convert(img.At(x, y)), "pixel (%d, %d)", x, y)
+			require.Equal(t, color.RGBA{255, 255, 255, 255}, color.RGBAModel.Convert(img.At(x, y)),
+				"pixel (%d, %d)", x, y)
 		}
 	}
 }

@@ -28,7 +28,8 @@ const maxFlows = 5000
 // darker the line. Only the 5000 heaviest lines are drawn, and none below o.Threshold.
 //
 // plan: [len(from), len(to)], row major; unit: mass, not negative, of any total.
-// It returns an error for a plan that is not valid (see Plan), a point that is not finite, or a threshold outside [0, 1].
+// It returns an error for a plan that is not valid (see Plan), a point that is not finite, or a threshold outside
+// [0, 1].
 func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 	lines, err := o.lines(plan, from, to)
 	if err != nil {
@@ -47,8 +48,8 @@ type GraphDrawing struct {
 	Positions []Point  // of the nodes, in any unit; nil leaves them to Layout
 }
 
-// GraphFlow draws a transport plan as lines between two graphs that stand side by side, each with its edges. Nodes carry
-// their numbers if neither graph has more than 30. Lines are those of Flow.
+// GraphFlow draws a transport plan as lines between two graphs that stand side by side, each with its edges. Nodes
+// carry their numbers if neither graph has more than 30. Lines are those of Flow.
 //
 // plan: [from.Nodes, to.Nodes], row major; unit: mass, not negative, of any total.
 // It returns an error for a plan that is not valid (see Plan), a number of positions other than that of the nodes, a

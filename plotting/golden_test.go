@@ -39,8 +39,8 @@ func compare(name string, f plotting.Figure, err error) {
 }
 
 // samePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
-// machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by half
-// of one, or another letter, changes it by more. On failure it leaves what it got in the temporary folder.
+// machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by
+// half of one, or another letter, changes it by more. On failure it leaves what it got in the temporary folder.
 func samePicture(path string, got []byte) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

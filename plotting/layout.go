@@ -15,9 +15,9 @@ import (
 // maxLayout is the greatest number of nodes that Layout places: a drawing of more cannot be read.
 const maxLayout = 2000
 
-// Layout places the nodes of an undirected graph in the plane: neighbors attract and all nodes repel one another (Eades,
-// "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. An edge that only
-// the layout knows ties the components of a graph, or they would drift apart without end.
+// Layout places the nodes of an undirected graph in the plane: neighbors attract and all nodes repel one another
+// (Eades, "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. An edge
+// that only the layout knows ties the components of a graph, or they would drift apart without end.
 //
 // edges: pairs of nodes in 0 … n−1; self-loops and repetitions are ignored. O(n log n + edges) time for each of a few
 // hundred steps.
@@ -63,8 +63,8 @@ func checkEdges(n int, edges [][2]int) error {
 	return nil
 }
 
-// adjacency lists the neighbors of each node in order, so that a layout can be repeated: gonum's own graphs iterate over
-// maps.
+// adjacency lists the neighbors of each node in order, so that a layout can be repeated: gonum's own graphs iterate
+// over maps.
 type adjacency [][]graph.Node
 
 // newAdjacency lists the neighbors of n nodes, and ties components together.

@@ -42,7 +42,8 @@ func TestMatrixScale(t *testing.T) {
 }
 
 func TestMatricesShareOneScale(t *testing.T) {
-	f, err := Matrices([]Panel{{"a", [][]float64{{0}}}, {"b", [][]float64{{50}}}, {"c", [][]float64{{100}}}}, MatrixOptions{Columns: 3})
+	panels := []Panel{{"a", [][]float64{{0}}}, {"b", [][]float64{{50}}}, {"c", [][]float64{{100}}}}
+	f, err := Matrices(panels, MatrixOptions{Columns: 3})
 	img := picture(t, f, err)
 	low, high := block(img, viridisLow, 40), block(img, viridisHigh, 40)
 	middle := block(img, viridis.at(0.5), 40)
@@ -56,7 +57,10 @@ func TestCellText(t *testing.T) {
 		value float64
 		side  int
 		want  string
-	}{{88.64, 32, "88.6"}, {100, 32, "100"}, {99.96, 32, "100"}, {88.64, 20, "89"}, {88.64, 14, "89"}, {88.64, 11, ""}} {
+	}{
+		{88.64, 32, "88.6"}, {100, 32, "100"}, {99.96, 32, "100"},
+		{88.64, 20, "89"}, {88.64, 14, "89"}, {88.64, 11, ""},
+	} {
 		label, _ := cellText(c.value, vg.Length(c.side), 1)
 		require.Equal(t, c.want, label)
 	}

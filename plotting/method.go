@@ -53,7 +53,8 @@ func (m Method) check() error {
 			return fmt.Errorf("plotting: method %q, matrix %d: %w", m.Name, k, err)
 		}
 		if len(matrix) != len(m.Matrices[0]) {
-			return fmt.Errorf("plotting: method %q, matrix %d has %d tasks, the first has %d: seeds must share a stream",
+			return fmt.Errorf(
+				"plotting: method %q, matrix %d has %d tasks, the first has %d: seeds must share a stream",
 				m.Name, k, len(matrix), len(m.Matrices[0]))
 		}
 	}

@@ -49,8 +49,8 @@ func Plan(plan []float64, n, m int, o PlanOptions) (Figure, error) {
 	return heatFigure(g, mass, "mass", rows, cols, o), nil
 }
 
-// pooled checks the options, pools values [n, m] to MaxSide, and takes the color scale from scale where Low and High are
-// both 0.
+// pooled checks the options, pools values [n, m] to MaxSide, and takes the color scale from scale where Low and High
+// are both 0.
 func (o *PlanOptions) pooled(values []float64, n, m int, scale func([]float64) (low, high float64)) (*grid, error) {
 	side := cmp.Or(o.MaxSide, 1000)
 	if side < 0 {

@@ -1,4 +1,4 @@
-// Package course builds the HTML edition of the notebooks: pages that need no network, no foreign scripts and no kernel.
+// Package course builds the HTML edition of the notebooks: pages without network access, foreign scripts or a kernel.
 package course
 
 import (
@@ -58,8 +58,8 @@ type Page struct {
 // contain their pictures and their style. The main figure of a notebook, shown in the index, is the picture whose cell
 // has the tag "main-figure", or else its largest.
 //
-// It returns an error if there are no notebooks, one cannot be read, Jupyter fails (with its output), or a formula cannot
-// be shown.
+// It returns an error if there are no notebooks, one cannot be read, Jupyter fails (with its output), or a formula
+// cannot be shown.
 func Build(ctx context.Context, o Options) ([]Page, error) {
 	paths, err := filepath.Glob(filepath.Join(o.Notebooks, "*.ipynb"))
 	if err != nil || len(paths) == 0 {

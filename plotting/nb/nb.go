@@ -18,8 +18,8 @@ import (
 var ErrNoNotebook = errors.New("nb: the program does not run in a GoNB notebook: use Figure.Save instead")
 
 // Show displays a figure below the running cell and returns when the notebook has received it. The picture is a PNG,
-// which all viewers and the exported page show alike, at 96 pixels per inch on screen and 144 dots per inch in the file.
-// Outside a notebook it writes nothing and returns ErrNoNotebook; an empty figure is always an error.
+// which all viewers and the exported page show alike, at 96 pixels per inch on screen and 144 dots per inch in the
+// file. Outside a notebook it writes nothing and returns ErrNoNotebook; an empty figure is always an error.
 func Show(f plotting.Figure) error {
 	png, err := f.PNG()
 	if err != nil {
@@ -57,6 +57,7 @@ type picture struct {
 // render makes a picture; sizes are in pixels of a page.
 func render(f plotting.Figure) (picture, error) {
 	png, err := f.PNG()
+	source := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
 	width, height := f.Size()
-	return picture{"data:image/png;base64," + base64.StdEncoding.EncodeToString(png), pixels(width), pixels(height)}, err
+	return picture{source, pixels(width), pixels(height)}, err
 }

@@ -81,7 +81,8 @@ func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input)
 	}
 	id := gonbui.UniqueId()
 	shown := &livePanel{
-		Panel: p, draw: draw, address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id,
+		Panel: p, draw: draw,
+		address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id,
 	}
 	shown.inbox.changed = make(chan struct{}, 1)
 	comms.Subscribe(shown.address, shown.receive) // before the page can send: see awaitBrowser
@@ -97,14 +98,15 @@ func (p Panel) validate() error {
 			return fmt.Errorf("nb: knob %d (%s) has no values", i+1, k.Name)
 		}
 		if k.At < 0 || k.At >= len(k.Values) {
-			return fmt.Errorf("nb: knob %d (%s) starts at index %d, but has %d values", i+1, k.Name, k.At, len(k.Values))
+			return fmt.Errorf("nb: knob %d (%s) starts at index %d, but has %d values",
+				i+1, k.Name, k.At, len(k.Values))
 		}
 	}
 	return nil
 }
 
-// within runs a step that may wait for the browser forever. After its time within returns without it: the context of the
-// step ends, but nothing can stop the step while it waits for the kernel. The program is a cell that soon ends.
+// within runs a step that may wait for the browser forever. After its time within returns without it: the context of
+// the step ends, but nothing can stop the step while it waits for the kernel. The program is a cell that soon ends.
 func within(ctx context.Context, patience time.Duration, step func(context.Context)) error {
 	stepCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -280,7 +282,8 @@ func (p *livePanel) redraw(in Input) (plotting.Figure, error) {
 // tell sends the state of all controls to the cell. %s is the address.
 const tell = `const panel = this.closest('.saot-panel');` +
 	` if (this.type === 'button') { this.dataset.presses = 1 + Number(this.dataset.presses) }` +
-	` else if (this.type === 'range') { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
+	` else if (this.type === 'range')` +
+	` { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
 	` panel.querySelector('.saot-lost').hidden = Boolean(globalThis.gonb_comm);` +
 	` panel.dataset.order = Math.max(Date.now(), 1 + Number(panel.dataset.order));` +
 	` const state = [...panel.querySelectorAll('.saot-control')]` +
@@ -309,7 +312,8 @@ func (p *livePanel) html() string {
 	b.WriteString("<div>\n")
 	for _, label := range slices.Concat(p.Buttons, []string{"keep this picture"}) {
 		fmt.Fprintf(&b, `<button type="button" `+control+
-			` data-presses="0" style="margin-right:1em" onclick="%s">%s</button>`+"\n", handler, html.EscapeString(label))
+			` data-presses="0" style="margin-right:1em" onclick="%s">%s</button>`+"\n",
+			handler, html.EscapeString(label))
 	}
 	b.WriteString(`<span class="saot-lost" hidden="hidden">The kernel can't be reached: run the cell again.</span>` +
 		"</div>\n</div>\n")

@@ -30,8 +30,8 @@ func (b *Buffer) Validate() error {
 	return nil
 }
 
-// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, directed if
-// g is.
+// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, directed
+// if g is.
 func (b *Buffer) Add(g *graph.Graph, rng *rand.Rand) {
 	if b.Budget == 0 {
 		return
@@ -39,8 +39,8 @@ func (b *Buffer) Add(g *graph.Graph, rng *rand.Rand) {
 	b.Subgraphs = append(b.Subgraphs, g.Induced(b.sample(g, rng)))
 }
 
-// Union returns the batched graph: g first, then every kept subgraph, without edges between them. It returns an error if
-// their numbers of features differ, or only some are directed.
+// Union returns the batched graph: g first, then every kept subgraph, without edges between them. It returns an error
+// if their numbers of features differ, or only some are directed.
 func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 	if len(b.Subgraphs) == 0 {
 		return g, nil
@@ -49,7 +49,7 @@ func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 }
 
 // sample draws seeds uniformly and, around each, neighbors layer by layer with the given fan-outs, until the budget is
-// reached. The seeds follow a random order of all nodes, so the sample reaches the budget if the graph has enough nodes.
+// reached. The seeds follow a random order of all nodes, so only the size of the graph can keep it from the budget.
 func (b *Buffer) sample(g *graph.Graph, rng *rand.Rand) []int32 {
 	budget := min(b.Budget, g.NumNodes())
 	taken := make(map[int32]bool, budget)

@@ -207,7 +207,10 @@ func TestUnionIsBlockDiagonal(t *testing.T) {
 func TestUnionOfDifferentWidths(t *testing.T) {
 	b := Buffer{Budget: 5}
 	b.Add(numbered(t, 6, 5, random(1)), random(1))
-	other := &graph.Graph{Adjacency: graph.Adjacency{Offsets: []int64{0, 0}}, Features: graph.Features{Rows: 1, Cols: 2, Dense: []float32{1, 2}}}
+	other := &graph.Graph{
+		Adjacency: graph.Adjacency{Offsets: []int64{0, 0}},
+		Features:  graph.Features{Rows: 1, Cols: 2, Dense: []float32{1, 2}},
+	}
 	_, err := b.Union(other)
 	require.ErrorContains(t, err, "features")
 }
