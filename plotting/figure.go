@@ -73,7 +73,12 @@ func (f Figure) PDF() ([]byte, error) {
 // atomically: path either keeps its old content or holds the whole picture. It returns an error for another extension,
 // an empty figure, or a folder that is missing or not writable.
 func (f Figure) Save(path string) error {
-	data, err := f.encode(filepath.Ext(path))
+	encoders := map[string]func() ([]byte, error){".png": f.PNG, ".svg": f.SVG, ".pdf": f.PDF}
+	encode, ok := encoders[strings.ToLower(filepath.Ext(path))]
+	if !ok {
+		return fmt.Errorf("plotting: save %s: extension %q is not one of .png, .svg, .pdf", path, filepath.Ext(path))
+	}
+	data, err := encode()
 	if err != nil {
 		return fmt.Errorf("plotting: save %s: %w", path, err)
 	}
@@ -84,19 +89,6 @@ func (f Figure) Save(path string) error {
 		return fmt.Errorf("plotting: save %s (does the folder exist, and may it be written?): %w", path, err)
 	}
 	return nil
-}
-
-// encode renders in the format of a file extension.
-func (f Figure) encode(ext string) ([]byte, error) {
-	switch strings.ToLower(ext) {
-	case ".png":
-		return f.PNG()
-	case ".svg":
-		return f.SVG()
-	case ".pdf":
-		return f.PDF()
-	}
-	return nil, fmt.Errorf("extension %q is not one of .png, .svg, .pdf", ext)
 }
 
 // writerCanvas is a canvas that can be encoded.

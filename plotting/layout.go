@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/graph/iterator"
 	"gonum.org/v1/gonum/graph/layout"
 	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
 )
 
 // maxLayout is the greatest number of nodes that Layout places: a drawing of more cannot be read.
@@ -29,9 +31,9 @@ func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
 	if err := checkEdges(n, edges); err != nil {
 		return nil, fmt.Errorf("plotting: layout: %w", err)
 	}
-	g := newAdjacency(n, edges)
+	g := newOrdered(n, edges)
 	degree := 1
-	for _, to := range g {
+	for _, to := range g.neighbors {
 		degree = max(degree, len(to))
 	}
 	// All neighbors of a hub pull it at once: it needs smaller steps than other nodes.
@@ -63,79 +65,45 @@ func checkEdges(n int, edges [][2]int) error {
 	return nil
 }
 
-// adjacency lists the neighbors of each node in order, so that a layout can be repeated: gonum's own graphs iterate
-// over maps.
-type adjacency [][]graph.Node
+// ordered lists nodes and neighbors in order, so that a layout can be repeated: gonum's graphs iterate over maps.
+type ordered struct {
+	*simple.UndirectedGraph
+	nodes     []graph.Node
+	neighbors [][]graph.Node
+}
 
-// newAdjacency lists the neighbors of n nodes, and ties components together.
-func newAdjacency(n int, edges [][2]int) adjacency {
-	neighbors := make([][]int, n)
-	join := func(i, j int) {
-		neighbors[i], neighbors[j] = append(neighbors[i], j), append(neighbors[j], i)
+// newOrdered returns a graph of n nodes whose components are tied together.
+func newOrdered(n int, edges [][2]int) *ordered {
+	g := &ordered{UndirectedGraph: simple.NewUndirectedGraph()}
+	for i := range n {
+		g.nodes = append(g.nodes, simple.Node(i))
+		g.AddNode(g.nodes[i])
 	}
 	for _, e := range edges {
 		if e[0] != e[1] {
-			join(e[0], e[1])
+			g.SetEdge(simple.Edge{F: simple.Node(e[0]), T: simple.Node(e[1])})
 		}
 	}
-	seen := make([]bool, n)
-	var visit func(i int)
-	visit = func(i int) {
-		seen[i] = true
-		for _, j := range neighbors[i] {
-			if !seen[j] {
-				visit(j)
-			}
-		}
+	var first []graph.Node // of each component
+	for _, component := range topo.ConnectedComponents(g.UndirectedGraph) {
+		first = append(first, slices.MinFunc(component, byID))
 	}
-	visit(0)
-	previous := 0 // least node of the latest component
+	slices.SortFunc(first, byID)
+	for k := range len(first) - 1 {
+		g.SetEdge(simple.Edge{F: first[k], T: first[k+1]})
+	}
 	for i := range n {
-		if !seen[i] {
-			visit(i)
-			join(previous, i)
-			previous = i
-		}
+		to := graph.NodesOf(g.UndirectedGraph.From(int64(i)))
+		slices.SortFunc(to, byID)
+		g.neighbors = append(g.neighbors, to)
 	}
-	a := make(adjacency, n)
-	for i, to := range neighbors {
-		slices.Sort(to)
-		for _, j := range slices.Compact(to) {
-			a[i] = append(a[i], simple.Node(j))
-		}
-	}
-	return a
+	return g
 }
 
-// Node implements graph.Graph.
-func (a adjacency) Node(id int64) graph.Node {
-	if id < 0 || id >= int64(len(a)) {
-		return nil
-	}
-	return simple.Node(id)
-}
+func byID(a, b graph.Node) int { return cmp.Compare(a.ID(), b.ID()) }
 
 // Nodes implements graph.Graph.
-func (a adjacency) Nodes() graph.Nodes {
-	nodes := make([]graph.Node, len(a))
-	for i := range nodes {
-		nodes[i] = simple.Node(i)
-	}
-	return iterator.NewOrderedNodes(nodes)
-}
+func (g *ordered) Nodes() graph.Nodes { return iterator.NewOrderedNodes(g.nodes) }
 
 // From implements graph.Graph.
-func (a adjacency) From(id int64) graph.Nodes { return iterator.NewOrderedNodes(a[id]) }
-
-// HasEdgeBetween implements graph.Graph.
-func (a adjacency) HasEdgeBetween(x, y int64) bool {
-	return slices.Contains(a[x], graph.Node(simple.Node(y)))
-}
-
-// Edge implements graph.Graph.
-func (a adjacency) Edge(u, v int64) graph.Edge {
-	if !a.HasEdgeBetween(u, v) {
-		return nil
-	}
-	return simple.Edge{F: simple.Node(u), T: simple.Node(v)}
-}
+func (g *ordered) From(id int64) graph.Nodes { return iterator.NewOrderedNodes(g.neighbors[id]) }

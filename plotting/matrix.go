@@ -96,13 +96,9 @@ func withColorBar(f Figure, r ramp, low, high float64, label string) Figure {
 
 // taskTicks numbers tasks from 1 at the middle of their cells: all of them, or every fifth.
 func taskTicks(n int) plot.ConstantTicks {
-	every := 1
-	if n > 20 {
-		every = 5
-	}
 	var ticks []plot.Tick
 	for i := range n {
-		if every == 1 || i == 0 || (i+1)%every == 0 {
+		if n <= 20 || i == 0 || (i+1)%5 == 0 {
 			ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i + 1)})
 		}
 	}

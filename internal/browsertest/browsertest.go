@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,24 +47,21 @@ func Start(t *testing.T) context.Context {
 // Requests collects the addresses that a tab requests, except those within the page (data:, blob:).
 func Requests(ctx context.Context, t *testing.T) func() []string {
 	t.Helper()
+	var mu sync.Mutex
 	var urls []string
-	got := make(chan string, 1000)
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
 		e, ok := event.(*network.EventRequestWillBeSent)
 		if ok && !strings.HasPrefix(e.Request.URL, "data:") && !strings.HasPrefix(e.Request.URL, "blob:") {
-			got <- e.Request.URL
+			mu.Lock()
+			defer mu.Unlock()
+			urls = append(urls, e.Request.URL)
 		}
 	}))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
 	require.NoError(t, err)
 	return func() []string {
-		for {
-			select {
-			case url := <-got:
-				urls = append(urls, url)
-			default:
-				return urls
-			}
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(urls)
 	}
 }

@@ -49,7 +49,7 @@ func FramesHTML(knob string, values []string, figures []plotting.Figure) (string
 	var frames strings.Builder
 	var highest float64
 	for i, f := range figures {
-		p, err := render(f)
+		source, err := dataURL(f)
 		if err != nil {
 			return "", fmt.Errorf("nb: frames: figure %d (%s = %s): %w", i+1, knob, values[i], err)
 		}
@@ -57,11 +57,12 @@ func FramesHTML(knob string, values []string, figures []plotting.Figure) (string
 		if i == 0 {
 			display = "block"
 		}
-		highest = max(highest, p.height)
+		width, height := f.Size()
+		highest = max(highest, height)
 		value := html.EscapeString(values[i])
 		fmt.Fprintf(&frames, `<img src="%s" alt="%s = %s" data-value="%s" `+
 			`style="display:%s;width:%.0fpx;max-width:100%%" />`+"\n",
-			p.source, html.EscapeString(knob), value, value, display, p.width)
+			source, html.EscapeString(knob), value, value, display, pixels(width))
 	}
 	first := html.EscapeString(values[0])
 	// The content makes the name, so that running a notebook again changes nothing.
@@ -73,5 +74,6 @@ func FramesHTML(knob string, values []string, figures []plotting.Figure) (string
 <div style="min-height:%.0fpx">
 %s</div>
 </figure>
-`, id, html.EscapeString(knob), len(figures)-1, first, html.EscapeString(choose), first, highest, frames.String()), nil
+`, id, html.EscapeString(knob), len(figures)-1, first, html.EscapeString(choose), first, pixels(highest),
+		frames.String()), nil
 }

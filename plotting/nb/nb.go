@@ -48,16 +48,8 @@ func received() error {
 // pixels turns points (1/72 inch) into pixels of a web page (1/96 inch).
 func pixels(points float64) float64 { return points * 96 / 72 }
 
-// picture is a figure in a form for a page.
-type picture struct {
-	source        string // data URL of the PNG
-	width, height float64
-}
-
-// render makes a picture; sizes are in pixels of a page.
-func render(f plotting.Figure) (picture, error) {
+// dataURL returns a figure as a PNG for the source of an image.
+func dataURL(f plotting.Figure) (string, error) {
 	png, err := f.PNG()
-	source := "data:image/png;base64," + base64.StdEncoding.EncodeToString(png)
-	width, height := f.Size()
-	return picture{source, pixels(width), pixels(height)}, err
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(png), err
 }

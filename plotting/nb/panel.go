@@ -86,7 +86,7 @@ func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input)
 	}
 	shown.inbox.changed = make(chan struct{}, 1)
 	comms.Subscribe(shown.address, shown.receive) // before the page can send: see awaitBrowser
-	if err := within(ctx, patience, awaitBrowser); err != nil {
+	if err := awaitBrowser(ctx, patience); err != nil {
 		return err
 	}
 	return shown.serve(ctx)
@@ -105,47 +105,34 @@ func (p Panel) validate() error {
 	return nil
 }
 
-// within runs a step that may wait for the browser forever. After its time within returns without it: the context of
-// the step ends, but nothing can stop the step while it waits for the kernel. The program is a cell that soon ends.
-func within(ctx context.Context, patience time.Duration, step func(context.Context)) error {
-	stepCtx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		step(stepCtx)
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-stepCtx.Done():
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return ErrHeadless
-	}
-}
-
 // awaitBrowser returns when the page has run a script and its answer has come back, as the messages of a panel do. A
-// page has 0.5 seconds to connect (gonb's websocket.js), which a loaded machine may miss, so it is asked again.
+// page has 0.5 seconds to connect (gonb's websocket.js), which a loaded machine may miss, so it is asked again. If no
+// answer comes, the goroutine that asks may wait for the kernel forever; the program is a cell that soon ends.
 //
 // The address stays subscribed, and so does the panel's: in gonb v0.11.5 a message for an address without a subscriber
 // leaves a mutex of its dispatcher locked (comms.dispatchValueUpdates), and no message is delivered after that.
-func awaitBrowser(ctx context.Context) {
+func awaitBrowser(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrHeadless)
+	defer cancel()
 	address := "/saot/heartbeat/" + gonbui.UniqueId()
 	answered := make(chan struct{})
 	var once sync.Once
 	comms.Subscribe(address, func(string, int) { once.Do(func() { close(answered) }) })
-	for {
-		comms.Start() // connects the page, or makes sure that it is still connected
-		dom.TransientJavascript(fmt.Sprintf(`globalThis.gonb_comm?.send('%s', 1)`, address))
-		select {
-		case <-answered:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Second):
+	go func() {
+		for ctx.Err() == nil {
+			comms.Start() // connects the page, or makes sure that it is still connected
+			dom.TransientJavascript(fmt.Sprintf(`globalThis.gonb_comm?.send('%s', 1)`, address))
+			select {
+			case <-ctx.Done(): // also after an answer
+			case <-time.After(time.Second):
+			}
 		}
+	}()
+	select {
+	case <-answered:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -269,13 +256,14 @@ func (p *livePanel) redraw(in Input) (plotting.Figure, error) {
 	if err != nil {
 		return figure, err
 	}
-	shown, err := render(figure)
+	source, err := dataURL(figure)
 	if err != nil {
 		return figure, fmt.Errorf("nb: panel: %w", err)
 	}
+	width, _ := figure.Size()
 	gonbui.UpdateHTML(p.picture, fmt.Sprintf(
 		`<img class="saot-picture" alt="the figure" style="width:%.0fpx;max-width:100%%" src="%s" />`,
-		shown.width, shown.source))
+		pixels(width), source))
 	return figure, gonbui.Error()
 }
 

@@ -4,6 +4,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -80,12 +81,7 @@ func (b *Buffer) sample(g *graph.Graph, rng *rand.Rand) []int32 {
 			layer = next
 		}
 	}
-	nodes := make([]int32, 0, budget)
-	for v := range taken {
-		nodes = append(nodes, v)
-	}
-	slices.Sort(nodes)
-	return nodes
+	return slices.Sorted(maps.Keys(taken))
 }
 
 // draw returns k of the neighbors without replacement, or all of them if there are no more than k.

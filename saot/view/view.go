@@ -4,6 +4,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -119,10 +120,5 @@ func chooseColumns(n, k int, rng *rand.Rand) []int32 {
 		}
 		chosen[c] = true
 	}
-	out := make([]int32, 0, k)
-	for c := range chosen {
-		out = append(out, c)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(chosen))
 }
