@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -72,16 +73,10 @@ const (
 	AF
 )
 
+var measureNames = enum.Of[Measure]("Measure", "AP", "AF")
+
 // String returns "AP" or "AF".
-func (m Measure) String() string {
-	switch m {
-	case AP:
-		return "AP"
-	case AF:
-		return "AF"
-	}
-	return fmt.Sprintf("Measure(%d)", int(m))
-}
+func (m Measure) String() string { return measureNames.Name(m) }
 
 // label is the measure with its unit.
 func (m Measure) label() string {
@@ -94,7 +89,7 @@ func (m Measure) label() string {
 // check returns an error for an unknown measure, or one that needs more tasks.
 func (m Measure) check(tasks int) error {
 	switch {
-	case m != AP && m != AF:
+	case !measureNames.Has(m):
 		return fmt.Errorf("%s is neither AP nor AF", m)
 	case m == AF && tasks < 2:
 		return errors.New("AF needs two tasks, there is one")

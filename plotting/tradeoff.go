@@ -46,7 +46,11 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 	}
 	points.log = wideRange(times)
 	for i := range points.at {
-		points.at[i].scale(points.log)
+		q := &points.at[i]
+		q.left, q.right = q.x-q.dx, q.x+q.dx
+		if points.log {
+			q.x, q.left, q.right = math.Log10(q.x), math.Log10(max(q.left, 0)), math.Log10(q.right)
+		}
 	}
 	p := newPlot(title, "seconds per task", AP.label())
 	p.Add(quietGrid(), points)
@@ -64,15 +68,7 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 type tradeOffPoint struct {
 	name         string
 	x, y, dx, dy float64
-	left, right  float64 // ends of the bar of time, in the unit of the axis; left may be -Inf
-}
-
-// scale sets the ends of the bar of time, and takes logarithms of all times if the axis is logarithmic.
-func (p *tradeOffPoint) scale(log bool) {
-	p.left, p.right = p.x-p.dx, p.x+p.dx
-	if log {
-		p.x, p.left, p.right = math.Log10(p.x), math.Log10(max(p.left, 0)), math.Log10(p.right)
-	}
+	left, right  float64 // ends of the bar of time; on a logarithmic axis they and x are logarithms, left may be -Inf
 }
 
 // labeled plots points with error bars and names.

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -26,8 +26,16 @@ import (
 	"github.com/saot-go/saot/internal/file"
 )
 
-//go:embed nbconvert.py page.html style.css
-var files embed.FS
+//go:embed nbconvert.py
+var settings []byte
+
+//go:embed page.html
+var pageText string
+
+//go:embed style.css
+var style template.CSS
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 const (
 	thumbnailWidth = 480             // of the pictures in the index, in pixels
@@ -95,10 +103,6 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 // convert runs nbconvert on all notebooks; the pages are fragments, without head and style.
 func convert(ctx context.Context, jupyter, work string, paths []string) error {
 	jupyter = cmp.Or(jupyter, "jupyter")
-	settings, err := files.ReadFile("nbconvert.py")
-	if err != nil {
-		return fmt.Errorf("course: %w", err)
-	}
 	config := filepath.Join(work, "nbconvert.py")
 	if err := os.WriteFile(config, settings, 0o600); err != nil {
 		return fmt.Errorf("course: %w", err)
@@ -271,22 +275,14 @@ func thumbnail(figure image.Image) ([]byte, error) {
 
 // write writes the pages, the index and the small pictures.
 func write(o Options, pages []Page) error {
-	page, err := template.ParseFS(files, "page.html")
-	if err != nil {
-		return fmt.Errorf("course: %w", err)
-	}
-	style, err := files.ReadFile("style.css")
-	if err != nil {
-		return fmt.Errorf("course: %w", err)
-	}
 	type data struct {
 		Style template.CSS
 		Page  *Page
 		Pages []Page // of the index
 	}
-	all := []data{{Style: template.CSS(style), Pages: pages}}
+	all := []data{{Style: style, Pages: pages}}
 	for i := range pages {
-		all = append(all, data{Style: all[0].Style, Page: &pages[i]})
+		all = append(all, data{Style: style, Page: &pages[i]})
 	}
 	for _, d := range all {
 		name := "index"
@@ -294,7 +290,7 @@ func write(o Options, pages []Page) error {
 			name = d.Page.Name
 		}
 		var out bytes.Buffer
-		if err := page.Execute(&out, d); err != nil {
+		if err := pageTemplate.Execute(&out, d); err != nil {
 			return fmt.Errorf("course: %s: %w", name, err)
 		}
 		if err := file.Write(filepath.Join(o.Out, name+".html"), out.Bytes()); err != nil {

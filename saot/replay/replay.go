@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 )
 
 // Buffer keeps one subgraph per past task.
@@ -18,17 +19,14 @@ type Buffer struct {
 	Subgraphs []*graph.Graph
 }
 
-// Validate returns an error that names the first field out of range.
+// Validate returns an error that names each field out of range.
 func (b *Buffer) Validate() error {
-	if b.Budget < 0 {
-		return fmt.Errorf("replay: buffer is %d nodes a task, want 0 or more", b.Budget)
-	}
+	faults := check.In("replay")
+	faults.That(b.Budget >= 0, "buffer", fmt.Sprintf("%d nodes per task", b.Budget), "0 or more")
 	for hop, f := range b.FanOut {
-		if f < 1 {
-			return fmt.Errorf("replay: fan-out of hop %d is %d, want 1 or more", hop+1, f)
-		}
+		faults.That(f >= 1, fmt.Sprintf("fan-out of hop %d", hop+1), f, "1 or more")
 	}
-	return nil
+	return faults.Err()
 }
 
 // Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, directed

@@ -3,13 +3,13 @@
 package view
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 )
 
 // Config sets how strongly a view is augmented.
@@ -18,15 +18,12 @@ type Config struct {
 	FeatureMask float64 // share of feature columns set to zero for all nodes; in [0, 1)
 }
 
-// Validate returns an error that names the first field out of range.
+// Validate returns an error that names each field out of range.
 func (c Config) Validate() error {
-	if !(c.EdgeDrop >= 0 && c.EdgeDrop < 1) {
-		return fmt.Errorf("view: edge drop rate is %g, want a value in [0, 1)", c.EdgeDrop)
-	}
-	if !(c.FeatureMask >= 0 && c.FeatureMask < 1) {
-		return fmt.Errorf("view: feature mask rate is %g, want a value in [0, 1)", c.FeatureMask)
-	}
-	return nil
+	faults := check.In("view")
+	faults.That(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge drop rate", c.EdgeDrop, "a value in [0, 1)")
+	faults.That(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature mask rate", c.FeatureMask, "a value in [0, 1)")
+	return faults.Err()
 }
 
 // View is one augmented view: the edges that are kept, and the feature columns that are masked.
