@@ -1,21 +1,5 @@
 package datasets
 
-// Catalog lists the datasets that Open knows by name.
-//
-// Where the figures and checksums come from: the paper's Table 1 and appendix; for the real files the publishers' own pages,
-// PyTorch Geometric's and DGL's documentation, and, where a test reads the file, our own count. SHA-256 sums of files that
-// could not be had here are those that several independent public projects pin; git blobs are read off the trees of the
-// publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
-func Catalog() []Entry {
-	entries := []Entry{{Name: "synthetic", Title: "generated citation-like graph, needs no file; synthetic:NODES makes one of any size",
-		Licence: "none needed", Recipe: RecipeSynthetic}}
-	entries = append(entries, benchmarks()...)
-	entries = append(entries, citations()...)
-	entries = append(entries, coPurchases()...)
-	entries = append(entries, others()...)
-	return append(entries, standIns(benchmarks())...)
-}
-
 const (
 	graph2gauss   = "Bojchevski, Günnemann: Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via Ranking. ICLR 2018"
 	pitfalls      = "Shchur, Mumme, Bojchevski, Günnemann: Pitfalls of Graph Neural Network Evaluation. arXiv:1811.05868, 2018"

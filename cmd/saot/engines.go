@@ -22,9 +22,8 @@ names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xl
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) },
 	}
-	install := &cobra.Command{Use: "install", Short: "install an engine", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		return cmd.Help()
-	}}
+	install := &cobra.Command{Use: "install", Short: "install an engine", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	install.AddCommand(newInstallONNXCommand())
 	cmd.AddCommand(install)
 	return cmd
@@ -36,8 +35,9 @@ func newInstallONNXCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "onnx",
 		Short: "install ONNX Runtime into the user's cache",
-		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned SHA-256 and put it
-into the user's cache, where every saot command finds it. No script of a package is run. With --from nothing is fetched.`,
+		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned SHA-256
+and put it into the user's cache, where every saot command finds it. No script of a package is run. With --from
+nothing is fetched.`,
 		Example: `  saot engines install onnx
   saot engines install onnx --from onnxruntime-node-1.30.0.tgz   on a machine without network`,
 		Args: cobra.NoArgs,
@@ -60,7 +60,8 @@ into the user's cache, where every saot command finds it. No script of a package
 // showEngines opens every engine that is present, to tell its version, and prints the table and the choice.
 func showEngines(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) } // Flush reports the error
+	// Flush reports the error
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) }
 	say("ENGINE\tSTATE\tVERSION\tWHERE")
 	var hints []string
 	for _, candidate := range engine.Survey() {

@@ -30,11 +30,12 @@ type launchOptions struct {
 	index              int // of --only; -1 is all
 }
 
-const launchHelp = `With --launcher the runs that are left to do become an array job of Slurm, or an indexed Job of Kubernetes, a task each. A task
-may take 3 times the time and 1.5 times the memory that the largest run is estimated to take, or what --time and --mem say;
-without --engine it computes on the fastest engine of its node. Interrupted or preempted tasks go on by themselves at their
-last finished task of the stream; the same command again launches what is left. --workers bounds the tasks at a time; there
-is no bound without it.
+const launchHelp = `With --launcher the runs that are left to do become an array job of Slurm, or an indexed Job of
+Kubernetes, with
+a task for each run. A task may take 3 times the time and 1.5 times the memory that the largest run is estimated to
+take, or what --time and --mem say. Without --engine it computes on the fastest engine of its node. Interrupted or
+preempted tasks continue by themselves at their last finished task of the stream; the same command again launches what
+is left. --workers bounds the tasks at a time; there is no bound without it.
   slurm       writes slurm.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
 
@@ -44,15 +45,18 @@ const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slur
 func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this process), slurm or kubernetes")
 	f.StringVar(&o.output, "output", "", "file that the manifest for Kubernetes goes to; - is stdout")
-	f.DurationVar(&o.time, "time", 0, "that a launched task may take, such as 36h; default by estimate, none on Kubernetes")
+	f.DurationVar(&o.time, "time", 0,
+		"that a launched task may take, such as 36h; default by estimate, none on Kubernetes")
 	f.Float64Var(&o.mem, "mem", 0, "GB that a launched task may take; default by estimate")
 	f.IntVar(&o.cpus, "cpus", 0, "of a launched task; default the cluster's")
 	f.IntVar(&o.gpus, "gpus", 0, "of a launched task")
 	f.StringVar(&o.partition, "partition", "", "of Slurm")
 	f.StringVar(&o.account, "account", "", "of Slurm")
-	f.StringArrayVar(&o.sbatch, "sbatch", nil, "a further option for sbatch, such as --sbatch=--qos=low; may be repeated")
+	f.StringArrayVar(&o.sbatch, "sbatch", nil,
+		"a further option for sbatch, such as --sbatch=--qos=low; may be repeated")
 	f.StringVar(&o.image, "image", "", "of the containers on Kubernetes, with saot in it")
-	f.StringVar(&o.claim, "claim", "", "PersistentVolumeClaim of the runs and data, and where it is mounted, as NAME:/PATH; default path /saot")
+	f.StringVar(&o.claim, "claim", "",
+		"PersistentVolumeClaim of the runs and data, and where it is mounted, as NAME:/PATH; default path /saot")
 	f.StringVar(&o.namespace, "namespace", "", "of Kubernetes")
 	f.IntVar(&o.index, "index", -1, "do, of --only, the run at this place, counted from 0: for tasks of launched jobs")
 }
@@ -172,7 +176,8 @@ func (o *sweepOptions) command(program, out string, specs []string) []string {
 	return command
 }
 
-func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep, specs []experiment.FrozenSpec) error {
+func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep,
+	specs []experiment.FrozenSpec) error {
 	self, err1 := os.Executable()
 	dir, err2 := filepath.Abs(o.out)
 	work, err3 := os.Getwd()
@@ -212,12 +217,14 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 	}
 	id, err := experiment.Submit(cmd.Context(), file)
 	if err == nil {
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "submitted job %s: %d runs; saot status %s says how far they are\n", id, len(job.Numbers), o.out)
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "submitted job %s: %d runs; saot status %s says how far they are\n", id,
+			len(job.Numbers), o.out)
 	}
 	return err
 }
 
-func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep, specs []experiment.FrozenSpec) error {
+func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep,
+	specs []experiment.FrozenSpec) error {
 	if o.output == "" && !o.dry {
 		return usagef("--launcher kubernetes wants --output FILE, for the manifest")
 	}
@@ -251,6 +258,7 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	if err := experiment.WriteFile(o.output, manifest); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs; kubectl apply -f %s begins them\n", o.output, len(job.Numbers), o.output)
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs; kubectl apply -f %s begins them\n", o.output, len(job.Numbers),
+		o.output)
 	return nil
 }

@@ -1,6 +1,6 @@
-// Command saot runs self-supervised continual graph learning with optimal transport: "saot run" takes a method through a
-// stream of graph tasks, "saot sweep" does the many runs of a spec, "saot table", "saot figures" and "saot report" show what
-// came of them, "saot data" knows the graphs, and "saot engines" shows what computes.
+// Command saot runs self-supervised continual graph learning with optimal transport: "saot run" takes a method through
+// a stream of graph tasks, "saot sweep" does the many runs of a spec, "saot table", "saot figures" and "saot report"
+// show what came of them, "saot data" knows the graphs, and "saot engines" shows what computes.
 package main
 
 import (
@@ -53,9 +53,9 @@ func newRootCommand() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(), newFiguresCommand(),
-		newReportCommand(), newAuditCommand(), newMethodsCommand(), newDataCommand(), newNotebooksCommand(), newEnginesCommand(),
-		newVersionCommand())
+	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(),
+		newFiguresCommand(), newReportCommand(), newAuditCommand(), newMethodsCommand(), newDataCommand(),
+		newNotebooksCommand(), newEnginesCommand(), newVersionCommand())
 	markUsage(root)
 	return root
 }

@@ -27,9 +27,9 @@ func newNotebooksBuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "write the notebooks as web pages that need no network",
-		Long: `Write a page for each executed notebook and an index with a picture of each. Sliders of frames work in the pages, formulas
-are MathML, pictures and style are inside: nothing is loaded from the network. It runs jupyter nbconvert, whose Python needs
-latex2mathml too: pip install nbconvert latex2mathml.`,
+		Long: `Write a page for each executed notebook and an index with a picture of each. Sliders of frames work in the
+pages, formulas are MathML, pictures and style are inside: nothing is loaded from the network. The command runs
+jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert latex2mathml.`,
 		Example: `  saot notebooks build
   saot notebooks build --out /tmp/course --pictures notebooks/pictures`,
 		Args: cobra.NoArgs,
@@ -47,7 +47,8 @@ latex2mathml too: pip install nbconvert latex2mathml.`,
 	}
 	cmd.Flags().StringVar(&o.Notebooks, "notebooks", "notebooks", "folder of the notebooks")
 	cmd.Flags().StringVar(&o.Out, "out", "docs/course", "folder of the pages")
-	cmd.Flags().StringVar(&o.Pictures, "pictures", "", "folder for a small picture of each notebook; without it none are written")
+	cmd.Flags().StringVar(&o.Pictures, "pictures", "",
+		"folder for a small picture of each notebook; without it none are written")
 	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "", "jupyter command (default $SAOT_JUPYTER, or the one on PATH)")
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/linalg"
 
+	"github.com/saot-go/saot/internal/cluster"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -43,11 +44,11 @@ func newClu(b method.Build) (continual.Method, error) {
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,
 		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
 			x := linalg.Dense(&g.Features)
-			cluster, centres := kmeans(x, s.Clusters, rng)
+			assign, centres := cluster.KMeans(x, s.Clusters, rng)
 			spread := 0.0
-			for i, c := range cluster {
-				spread += squaredDistance(x.RawRowView(i), centres.RawRowView(c)) / float64(len(cluster))
+			for i, c := range assign {
+				spread += cluster.SquaredDistance(x.RawRowView(i), centres.RawRowView(c)) / float64(len(assign))
 			}
-			return cluster, map[string]float64{"spread": spread}
+			return assign, map[string]float64{"spread": spread}
 		}})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 
+	"github.com/saot-go/saot/internal/partition"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -35,12 +36,12 @@ func (s *ParSettings) Validate() error {
 
 // newPar is the learner that tells the parts of a balanced partition of the graph apart (You et al. 2020, "graph
 // partitioning"), by the loss of sorting. Departure: the partition is ours in place of METIS's, with a cut of the same size;
-// see partition. Diagnostic of the report: "cut", the share of edges between parts.
+// see internal/partition. Diagnostic of the report: "cut", the share of edges between parts.
 func newPar(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*ParSettings)
 	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,
 		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
-			part := partition(&g.Adjacency, s.Parts, rng)
+			part := partition.Nodes(&g.Adjacency, s.Parts, rng)
 			cut := 0.0
 			for i := range part {
 				for _, j := range g.Adjacency.Neighborhood(i) {

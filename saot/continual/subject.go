@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // subject is what a run takes through its stream: a method, and how it is scored.
@@ -68,7 +69,7 @@ func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Emb
 	fits := make([][]Fit, len(rows))
 	e.Probes = make([]ProbeTiming, len(rows))
 	for _, p := range probesOf(scores) {
-		err := parallel(len(rows), func(i int) (err error) {
+		err := parallel.Each(len(rows), func(i int) (err error) {
 			if scores[i].Probe != p {
 				return nil
 			}

@@ -19,24 +19,26 @@ const KubernetesSpecs = "/etc/saot"
 
 // KubernetesOptions are what the manifest says beside the job.
 type KubernetesOptions struct {
-	Image     string
-	Claim     string // a PersistentVolumeClaim with the folder of the sweep and the datasets, which many nodes may mount at once
+	Image string
+	// a PersistentVolumeClaim with the folder of the sweep and the datasets, which many nodes may mount at once
+	Claim     string
 	Mount     string // where the containers find it, absolute
 	Namespace string // "" leaves it to kubectl
 	Specs     []FrozenSpec
 }
 
-// kubernetesRetries is how often a pod is made again for a run whose pod ended for a reason of its own, and kubernetesGrace how
-// long a pod that is stopped may take.
+// kubernetesRetries is how often a pod is made again for a run whose pod ended for a reason of its own, and
+// kubernetesGrace how long a pod that is stopped may take.
 const (
 	kubernetesRetries = 3
 	kubernetesGrace   = 60 * time.Second
 )
 
-// KubernetesManifest returns YAML of a ConfigMap with the specs and of an indexed Job whose pods do the runs, for kubectl apply,
-// Kubernetes 1.29 or later. The command of the job is the containers'; it finds the specs in KubernetesSpecs. A pod that is
-// preempted or loses its node is replaced and does not count; a run that failed, or a wrong command, is not tried again; what
-// ended otherwise is, three times. A run that was begun goes on at its last finished task of the stream.
+// KubernetesManifest returns YAML of a ConfigMap with the specs and of an indexed Job whose pods do the runs, for
+// kubectl apply, Kubernetes 1.29 or later. The command of the job is the containers'; it finds the specs in
+// KubernetesSpecs. A pod that is preempted or loses its node is replaced and does not count; a run that failed, or a
+// wrong command, is not tried again; what ended otherwise is, three times. A run that was begun goes on at its last
+// finished task of the stream.
 func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
 	if err := errors.Join(j.Validate(), o.validate()); err != nil {
 		return nil, err
@@ -72,7 +74,8 @@ func (o *KubernetesOptions) validate() error {
 	case o.Claim == "":
 		return errors.New("experiment: kubernetes: no claim: name a PersistentVolumeClaim for the folder of the sweep")
 	case !path.IsAbs(o.Mount) || path.Clean(o.Mount) == "/":
-		return fmt.Errorf("experiment: kubernetes: the claim is mounted at %q: want an absolute path, and not /", o.Mount)
+		return fmt.Errorf("experiment: kubernetes: the claim is mounted at %q: want an absolute path, and not /",
+			o.Mount)
 	case len(o.Specs) == 0:
 		return errors.New("experiment: kubernetes: no spec")
 	}
@@ -82,7 +85,8 @@ func (o *KubernetesOptions) validate() error {
 // job is the Job without names.
 func (o *KubernetesOptions) job(j Job) job {
 	runs := len(j.Numbers)
-	spec := jobSpec{CompletionMode: "Indexed", Completions: runs, Parallelism: runs, BackoffLimitPerIndex: kubernetesRetries}
+	spec := jobSpec{CompletionMode: "Indexed", Completions: runs, Parallelism: runs,
+		BackoffLimitPerIndex: kubernetesRetries}
 	if j.Workers > 0 {
 		spec.Parallelism = min(runs, j.Workers)
 	}
@@ -97,14 +101,17 @@ func (o *KubernetesOptions) job(j Job) job {
 		Containers: []container{{
 			Name: "saot", Image: o.Image, Command: podCommand(j), Resources: resourcesOf(j),
 			VolumeMounts: []volumeMount{
-				{Name: "specs", MountPath: KubernetesSpecs, ReadOnly: true}, {Name: "runs", MountPath: path.Clean(o.Mount)}},
+				{Name: "specs", MountPath: KubernetesSpecs, ReadOnly: true},
+				{Name: "runs", MountPath: path.Clean(o.Mount)}},
 		}},
-		Volumes: []volume{{Name: "specs", ConfigMap: &configMapVolume{}}, {Name: "runs", Claim: &claimVolume{ClaimName: o.Claim}}},
+		Volumes: []volume{{Name: "specs", ConfigMap: &configMapVolume{}},
+			{Name: "runs", Claim: &claimVolume{ClaimName: o.Claim}}},
 	}
 	return job{APIVersion: "batch/v1", Kind: "Job", Spec: spec}
 }
 
-// podCommand is the same in each pod: Kubernetes puts in the pod's index, and saot takes the number of that index from the list.
+// podCommand is the same in each pod: Kubernetes puts in the pod's index, and saot takes the number of that index from
+// the list.
 func podCommand(j Job) []string {
 	var command []string
 	for _, word := range j.Command {
@@ -132,7 +139,8 @@ func resourcesOf(j Job) (r resources) {
 	return r
 }
 
-// The objects of Kubernetes, as far as they are used here. The names and what they mean are those of its API reference, batch/v1.
+// The objects of Kubernetes, as far as they are used here. The names and what they mean are those of its API reference,
+// batch/v1.
 type (
 	configMap struct {
 		APIVersion string            `yaml:"apiVersion"`

@@ -85,7 +85,8 @@ func TestManifestFitsTheSchemaOfKubernetes(t *testing.T) {
 			require.NoError(t, schema.Validate(doc))
 		}
 		require.Equal(t, string(c.options.Specs[0].Text), at(docs[0], "data", "spec-1.yaml"))
-		require.Equal(t, at(docs[0], "metadata", "name"), at(docs[1], "spec", "template", "spec", "volumes", 0, "configMap", "name"))
+		require.Equal(t, at(docs[0], "metadata", "name"), at(docs[1], "spec", "template", "spec", "volumes", 0,
+			"configMap", "name"))
 
 		// And the schema finds faults.
 		job := docs[1]

@@ -58,8 +58,9 @@ type Demand struct {
 	Memory int64 // bytes
 }
 
-// A task may take this many times what the sweep's largest run is estimated to take: the estimate of time is right within a
-// factor of three, that of memory closer. No task gets less than the least time, which leaves a run time to load its data.
+// A task may take this many times what the sweep's largest run is estimated to take: the estimate of time is right
+// within a factor of three, that of memory closer. No task gets less than the least time, which leaves a run time to
+// load its data.
 const (
 	TimeFactor   = 3
 	MemoryFactor = 1.5
@@ -67,8 +68,8 @@ const (
 	memoryUnit   = 1 << 30
 )
 
-// DemandOf returns what tasks that do runs with these estimates may take, in whole minutes and GiB. Runs without an estimate
-// don't count; where there is none at all, the demand is 0.
+// DemandOf returns what tasks that do runs with these estimates may take, in whole minutes and GiB. Runs without an
+// estimate don't count; where there is none at all, the demand is 0.
 func DemandOf(estimates []Estimate) (d Demand) {
 	for _, e := range estimates {
 		if e.Seconds > 0 {
@@ -83,8 +84,8 @@ func DemandOf(estimates []Estimate) (d Demand) {
 	return d
 }
 
-// Left returns the numbers of the runs that are to be done: those that are not done, that no process works on, and that have not
-// failed, unless those are to be tried again.
+// Left returns the numbers of the runs that are to be done: those that are not done, that no process works on, and that
+// have not failed, unless those are to be tried again.
 func (s *Sweep) Left(retryFailed bool) (numbers []int, err error) {
 	for i := range s.Runs {
 		state, err := s.State(i)
@@ -98,8 +99,8 @@ func (s *Sweep) Left(retryFailed bool) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// FrozenSpec is a spec as it is when a sweep is launched. The tasks of a job read it in place of the spec, which may change
-// before they begin, and with it the numbers of its runs.
+// FrozenSpec is a spec as it is when a sweep is launched. The tasks of a job read it in place of the spec, which may
+// change before they begin, and with it the numbers of its runs.
 type FrozenSpec struct {
 	File string // its name, of the text's hash
 	Text []byte

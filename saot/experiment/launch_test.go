@@ -69,7 +69,8 @@ func TestFreeze(t *testing.T) {
 	require.NoError(t, WriteFile(path, []byte("a")))
 	first, err := Freeze(path)
 	require.NoError(t, err)
-	require.Equal(t, FrozenSpec{"spec-ca978112.yaml", []byte("a")}, first) // SHA-256 of "a" begins so: FIPS 180-2 test programs
+	// SHA-256 of "a" begins so: FIPS 180-2 test programs
+	require.Equal(t, FrozenSpec{"spec-ca978112.yaml", []byte("a")}, first)
 	require.NoError(t, WriteFile(path, []byte("b")))
 	second, err := Freeze(path)
 	require.NoError(t, err)
@@ -104,7 +105,8 @@ func TestJobsThatCannotBe(t *testing.T) {
 	} {
 		_, err := SlurmScript(c.job, SlurmOptions{Dir: "/d", WorkDir: "/w"})
 		require.ErrorContains(t, err, c.word)
-		_, err = KubernetesManifest(c.job, KubernetesOptions{Image: "i", Claim: "c", Mount: "/m", Specs: []FrozenSpec{{}}})
+		_, err = KubernetesManifest(c.job, KubernetesOptions{Image: "i", Claim: "c", Mount: "/m",
+			Specs: []FrozenSpec{{}}})
 		require.ErrorContains(t, err, c.word)
 	}
 }

@@ -19,7 +19,8 @@ const (
 //
 //	t = d̄ / (s/√n),  d = a − b, s its sample deviation, n − 1 degrees of freedom
 //
-// Where all differences are the same, s is 0 and p is its limit: 1 if they are 0, else 0. There must be two pairs at least.
+// Where all differences are the same, s is 0 and p is its limit: 1 if they are 0, else 0. There must be two pairs at
+// least.
 func pairedTTest(a, b []float64) float64 {
 	d := make([]float64, len(a))
 	for i := range a {
@@ -37,8 +38,8 @@ func pairedTTest(a, b []float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(t))
 }
 
-// holm returns p values corrected for their number (Holm 1979): the k-th smallest of m, from 0, times m − k, none less than the
-// one before it, none above 1.
+// holm returns p values corrected for their number (Holm 1979): the k-th smallest of m, from 0, times m − k, none less
+// than the one before it, none above 1.
 func holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
@@ -68,7 +69,8 @@ func (t *Table) test(column int) {
 		if c == best || len(a) < leastPairs {
 			continue
 		}
-		cells, ps, worse = append(cells, c), append(ps, pairedTTest(a, b)), append(worse, stat.Mean(a, nil) > stat.Mean(b, nil))
+		cells, ps, worse = append(cells, c), append(ps, pairedTTest(a, b)),
+			append(worse, stat.Mean(a, nil) > stat.Mean(b, nil))
 	}
 	for i, p := range holm(ps) {
 		cells[i].Tested, cells[i].P, cells[i].Worse = true, p, p < significant && worse[i]

@@ -61,8 +61,8 @@ func TestHolm(t *testing.T) {
 	require.Empty(t, holm(nil))
 }
 
-// Three rows against the best over common seeds: the p values of TestPairedTTest times 3, 2 and 1; one row has two seeds in common
-// with the best and is not tested; one is above it over the seeds in common and bears no mark.
+// Three rows against the best over common seeds: the p values of TestPairedTTest times 3, 2 and 1; one row has two
+// seeds in common with the best and is not tested; one is above it over the seeds in common and bears no mark.
 func TestColumnTest(t *testing.T) {
 	seeds := []uint64{0, 1, 2, 3, 4}
 	cell := func(seeds []uint64, values ...float64) Cell {

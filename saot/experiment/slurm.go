@@ -24,28 +24,30 @@ type SlurmOptions struct {
 	Extra     []string // further options of sbatch, such as --gres=gpu:1, verbatim
 }
 
-// slurmWarning is how long before its time limit a task is told, and slurmRequeues how often a task queues again because time
-// ran out: each gets further, by a task of the stream or more, unless the limit is too short for one.
+// slurmWarning is how long before its time limit a task is told, and slurmRequeues how often a task queues again
+// because time ran out: each gets further, by a task of the stream or more, unless the limit is too short for one.
 const (
 	slurmWarning  = 60 * time.Second // Slurm rounds it to up to twice that
 	slurmRequeues = 10
 	slurmLeast    = 5 * time.Minute
 )
 
-// SlurmScript returns the script of an array job whose tasks do the runs, for sbatch. A task is numbered like its run. Slurm
-// queues it again when it was preempted or its node failed; when its time runs out it stops its run and queues itself again.
-// Either way the run goes on at its last finished task of the stream. It returns an error where the job or a path cannot be
-// written down.
+// SlurmScript returns the script of an array job whose tasks do the runs, for sbatch. A task is numbered like its run.
+// Slurm queues it again when it was preempted or its node failed; when its time runs out it stops its run and queues
+// itself again. Either way the run goes on at its last finished task of the stream. It returns an error where the job
+// or a path cannot be written down.
 func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	if err := j.Validate(); err != nil {
 		return nil, err
 	}
 	if !filepath.IsAbs(o.Dir) || !filepath.IsAbs(o.WorkDir) {
-		return nil, fmt.Errorf("experiment: slurm: folders %s and %s: want absolute paths, for nodes to find", o.Dir, o.WorkDir)
+		return nil, fmt.Errorf("experiment: slurm: folders %s and %s: want absolute paths, for nodes to find", o.Dir,
+			o.WorkDir)
 	}
 	if j.Time > 0 && j.Time < slurmLeast {
-		return nil, fmt.Errorf("experiment: slurm: a time of %v: want %v or more, for tasks are told to stop a minute or two before",
-			j.Time, slurmLeast)
+		return nil,
+			fmt.Errorf("experiment: slurm: a time of %v: want %v or more, for tasks are told to stop a minute or two before",
+				j.Time, slurmLeast)
 	}
 	options, err := o.sbatch(j)
 	if err != nil {
@@ -59,9 +61,9 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// slurmTemplate relies on this: Slurm sends INT to the script alone, before the time limit, and TERM to the script and all that it
-// started, when the job is cancelled or preempted. After TERM it is Slurm that decides whether the task is queued again.
-// A signal ends bash's wait before the command has ended, hence the loop.
+// slurmTemplate relies on this: Slurm sends INT to the script alone, before the time limit, and TERM to the script and
+// all that it started, when the job is cancelled or preempted. After TERM it is Slurm that decides whether the task is
+// queued again. A signal ends bash's wait before the command has ended, hence the loop.
 var slurmTemplate = template.Must(template.New("").Parse(`#!/bin/bash
 # Written by saot sweep: an array job with a task for each of the {{.Runs}} runs that were left to do, numbered like them.
 # Time and memory, where the command did not say, are those of the largest run by estimate, {{.Factor}} and {{.MemoryFactor}} times.
@@ -128,16 +130,19 @@ func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	options = append(options, o.Extra...)
 	for _, option := range options {
 		if strings.ContainsAny(option, "\r\n") {
-			return nil, fmt.Errorf("experiment: slurm: the option %q has a line break, which sbatch cannot read", option)
+			return nil, fmt.Errorf("experiment: slurm: the option %q has a line break, which sbatch cannot read",
+				option)
 		}
 	}
 	if strings.Contains(output, `\`) {
-		return nil, fmt.Errorf("experiment: slurm: the folder %s has a backslash, which Slurm does not take in names of output files", o.Dir)
+		return nil,
+			fmt.Errorf("experiment: slurm: the folder %s has a backslash, which Slurm does not take in names of output files", o.Dir)
 	}
 	return options, nil
 }
 
-// Submit hands the script in a file to sbatch and returns the job's number. It returns an error that holds what sbatch said.
+// Submit hands the script in a file to sbatch and returns the job's number. It returns an error that holds what sbatch
+// said.
 func Submit(ctx context.Context, script string) (job string, err error) {
 	path, err := exec.LookPath("sbatch")
 	if err != nil {
@@ -152,7 +157,8 @@ func Submit(ctx context.Context, script string) (job string, err error) {
 		if strings.Contains(errs.String(), "array specification") {
 			hint = ": a run's number may be beyond the cluster's MaxArraySize: divide the spec"
 		}
-		return "", fmt.Errorf("experiment: slurm: sbatch %s: %w: %s%s", script, err, strings.TrimSpace(errs.String()), hint)
+		return "", fmt.Errorf("experiment: slurm: sbatch %s: %w: %s%s", script, err, strings.TrimSpace(errs.String()),
+			hint)
 	}
 	job, _, _ = strings.Cut(strings.TrimSpace(string(out)), ";") // then comes the cluster's name, if there are several
 	if _, err := strconv.Atoi(job); err != nil {

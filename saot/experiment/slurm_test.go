@@ -23,7 +23,8 @@ func TestSlurmScript(t *testing.T) {
 		Name: "table2", Numbers: []int{0, 1, 2, 5, 7, 8}, Workers: 4, CPUs: 8, GPUs: 1,
 		Demand:  Demand{Time: 26*time.Hour + time.Second, Memory: 3 << 30},
 		Command: []string{"/opt/saot", "sweep", "/shared/the runs/spec-1.yaml", "--out", "/shared/the runs"},
-	}, SlurmOptions{Dir: "/shared/the runs", WorkDir: "/home/me", Partition: "gpu", Account: "lab 3", Extra: []string{"--qos=low"}})
+	}, SlurmOptions{Dir: "/shared/the runs", WorkDir: "/home/me", Partition: "gpu", Account: "lab 3",
+		Extra: []string{"--qos=low"}})
 	require.NoError(t, err)
 	golden(t, "slurm.sh", script)
 }
@@ -103,7 +104,8 @@ func TestQuoteIsWhatBashReads(t *testing.T) {
 // Runs the script as Slurm would, with a program and a scontrol that write down how they are called.
 func TestSlurmScriptInBash(t *testing.T) {
 	shell := bash(t)
-	// Bash cannot trap a signal that it was started to ignore, as one in the background of a shell is. Notify undoes that.
+	// Bash cannot trap a signal that it was started to ignore, as one in the background of a shell is. Notify undoes
+	// that.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT)
 	defer signal.Stop(caught)
@@ -130,7 +132,8 @@ func TestSlurmScriptInBash(t *testing.T) {
 			program := filepath.Join(dir, "the saot")
 			wait := c.end
 			if c.sent != 0 {
-				wait = fmt.Sprintf("trap '%s' TERM; echo >ready; for i in {1..200}; do sleep 0.05; done", c.end) // at most 10 s
+				// at most 10 s
+				wait = fmt.Sprintf("trap '%s' TERM; echo >ready; for i in {1..200}; do sleep 0.05; done", c.end)
 			}
 			executable(t, program, `printf '%s\n' "$PWD" "$@" >called; echo $$ >pid; `+wait)
 			executable(t, filepath.Join(dir, "scontrol"), `echo "$@" >requeued`)
@@ -141,7 +144,8 @@ func TestSlurmScriptInBash(t *testing.T) {
 			require.NoError(t, WriteFile(file, script))
 
 			cmd := exec.Command(shell, file)
-			cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=3", "SLURM_ARRAY_JOB_ID=77", "SLURM_RESTART_COUNT="+c.restarts,
+			cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=3", "SLURM_ARRAY_JOB_ID=77",
+				"SLURM_RESTART_COUNT="+c.restarts,
 				"PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 			require.NoError(t, cmd.Start())
 			if c.sent != 0 {
@@ -159,7 +163,8 @@ func TestSlurmScriptInBash(t *testing.T) {
 			require.Equal(t, c.status, cmd.ProcessState.ExitCode())
 			called, err := os.ReadFile(filepath.Join(dir, "called"))
 			require.NoError(t, err)
-			require.Equal(t, strings.Join(append(append([]string{dir}, awkward...), "--only", "3"), "\n")+"\n", string(called))
+			require.Equal(t, strings.Join(append(append([]string{dir}, awkward...), "--only", "3"), "\n")+"\n",
+				string(called))
 			requeued, _ := os.ReadFile(filepath.Join(dir, "requeued"))
 			if c.requeued {
 				require.Equal(t, "requeue 77_3\n", string(requeued))

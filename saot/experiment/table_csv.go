@@ -24,8 +24,8 @@ type csvLine struct {
 	probe   string // "" where all figures are the paper's
 }
 
-// writeCSV writes all tables as one: figures in the shortest form that reads back as the same number, nothing where there is
-// none; p values after Holm's correction; seeds with spaces between.
+// writeCSV writes all tables as one: figures in the shortest form that reads back as the same number, nothing where
+// there is none; p values after Holm's correction; seeds with spaces between.
 func writeCSV(out io.Writer, tables []*Table) error {
 	w := csv.NewWriter(out)
 	if err := w.Write(csvHeader()); err != nil {
@@ -47,7 +47,8 @@ func writeCSV(out io.Writer, tables []*Table) error {
 	return w.Error()
 }
 
-// csvLines returns what a row of the table is split into: settings and probes, or, in a table of the paper, streams and settings.
+// csvLines returns what a row of the table is split into: settings and probes, or, in a table of the paper, streams and
+// settings.
 func (t *Table) csvLines() (out []csvLine) {
 	ours := slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Ours() })
 	for _, c := range t.Columns {
@@ -66,12 +67,14 @@ func (t *Table) csvLines() (out []csvLine) {
 func (t *Table) csvRecord(row *Row, line csvLine) []string {
 	var ap, af, publishedAP, publishedAF, seconds, peak Cell
 	for c, col := range t.Columns {
-		place := map[Measure]*Cell{AveragePerformance: &ap, AverageForgetting: &af, SecondsPerTask: &seconds, PeakGigabytes: &peak}
+		place := map[Measure]*Cell{AveragePerformance: &ap, AverageForgetting: &af, SecondsPerTask: &seconds,
+			PeakGigabytes: &peak}
 		if col.Published {
 			place = map[Measure]*Cell{AveragePerformance: &publishedAP, AverageForgetting: &publishedAF}
 		}
 		score := col.Measure <= AverageForgetting
-		if score && (col.Dataset != line.dataset || col.Setting != line.setting || col.Ours() && col.Probe.String() != line.probe) {
+		if score && (col.Dataset != line.dataset || col.Setting != line.setting || col.Ours() &&
+			col.Probe.String() != line.probe) {
 			continue
 		}
 		*place[col.Measure] = row.Cells[c]

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// htmlFragment writes tables for a page of HTML. Bold, underlined and raised text need no style sheet; the classes are for one:
-// saot-table, saot-note and saot-legend, and best, second, worse and published of cells.
+// htmlFragment writes tables for a page of HTML. Bold, underlined and raised text need no style sheet; the classes are
+// for one: saot-table, saot-note and saot-legend, and best, second, worse and published of cells.
 func htmlFragment(tables []*Table) string {
 	var b strings.Builder
 	for _, t := range tables {

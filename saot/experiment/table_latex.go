@@ -16,7 +16,8 @@ func latex(tables []*Table) string {
 		if t.withSeeds() {
 			lead = 3
 		}
-		fmt.Fprintf(&b, "\\begin{table*}\n\\centering\n\\caption{%s}\n\\resizebox{\\textwidth}{!}{%%\n\\begin{tabular}{l%s%s}\n\\toprule\n",
+		fmt.Fprintf(&b,
+			"\\begin{table*}\n\\centering\n\\caption{%s}\n\\resizebox{\\textwidth}{!}{%%\n\\begin{tabular}{l%s%s}\n\\toprule\n",
 			escapeLaTeX(t.Title), strings.Repeat("r", lead-1), strings.Repeat("r", len(t.Columns)))
 		t.latexHead(&b, lead)
 		for i := range t.Rows {
@@ -34,7 +35,8 @@ func latex(tables []*Table) string {
 		for i, note := range t.Notes {
 			fmt.Fprintf(&b, "\\par\\footnotesize\\raggedright\\textsuperscript{%s} %s\n", letter(i), escapeLaTeX(note))
 		}
-		fmt.Fprintf(&b, "\\par\\footnotesize\\raggedright %s\n\\end{table*}\n", escapeLaTeX(strings.Join(legend([]*Table{t}), " ")))
+		fmt.Fprintf(&b, "\\par\\footnotesize\\raggedright %s\n\\end{table*}\n",
+			escapeLaTeX(strings.Join(legend([]*Table{t}), " ")))
 	}
 	return b.String()
 }

@@ -1,4 +1,4 @@
-package baseline
+package cluster
 
 import (
 	"math"
@@ -11,12 +11,12 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// kmeansObjective is the sum of squares that kmeans makes small, with the best centres for an assignment.
+// kmeansObjective is the sum of squares that KMeans makes small, with the best centres for an assignment.
 func kmeansObjective(x *mat.Dense, assign []int, k int) (sum float64) {
 	centres := linalg.New(k, x.RawMatrix().Cols)
 	clusterMeans(x, assign, centres)
 	for i, c := range assign {
-		sum += squaredDistance(x.RawRowView(i), centres.RawRowView(c))
+		sum += SquaredDistance(x.RawRowView(i), centres.RawRowView(c))
 	}
 	return sum
 }
@@ -28,14 +28,14 @@ func TestKMeansFindsSeparatedBlobs(t *testing.T) {
 		x.RawRowView(i)[i%k] += 30
 	}
 	for s := range uint64(20) {
-		assign, centres := kmeans(x, k, seed.Stream(s))
+		assign, centres := KMeans(x, k, seed.Stream(s))
 		for i := range assign {
 			require.Equal(t, assign[i%k], assign[i])
 		}
 		for c := range k {
 			require.InDelta(t, 30, mat.Max(centres.RowView(c)), 1)
 		}
-		again, _ := kmeans(x, k, seed.Stream(s))
+		again, _ := KMeans(x, k, seed.Stream(s))
 		require.Equal(t, assign, again)
 	}
 }
@@ -59,8 +59,8 @@ func TestKMeansAgainstAllAssignments(t *testing.T) {
 		}
 		best := math.Inf(1)
 		for try := range 300 {
-			assign, centres := kmeans(x, k, seed.Stream(s, try))
-			_, changed := kmeansAssign(x, centres, assign)
+			assign, centres := KMeans(x, k, seed.Stream(s, try))
+			_, changed := nearest(x, centres, assign)
 			require.False(t, changed, "every row is at its nearest centre")
 			best = min(best, kmeansObjective(x, assign, k))
 		}
@@ -72,7 +72,7 @@ func TestKMeansLeavesNoClusterEmpty(t *testing.T) {
 	same := linalg.New(7, 3)
 	for _, x := range []*mat.Dense{same, linalg.Gaussian(7, 3, seed.Stream(1))} {
 		for _, k := range []int{1, 4, 7, 20} {
-			assign, centres := kmeans(x, k, seed.Stream(2))
+			assign, centres := KMeans(x, k, seed.Stream(2))
 			count := make([]int, min(k, 7))
 			for _, c := range assign {
 				count[c]++
@@ -82,7 +82,7 @@ func TestKMeansLeavesNoClusterEmpty(t *testing.T) {
 			require.False(t, math.IsNaN(mat.Sum(centres)))
 		}
 	}
-	assign, centres := kmeans(linalg.New(0, 3), 2, seed.Stream(1))
+	assign, centres := KMeans(linalg.New(0, 3), 2, seed.Stream(1))
 	require.Empty(t, assign)
 	require.Equal(t, 3, centres.RawMatrix().Cols)
 	require.Equal(t, []int{1, 1}, []int{draw([]float64{0, 2, 0}, 0), draw([]float64{0, 2, 0}, 2)})

@@ -1,0 +1,97 @@
+// Package house holds the rules of the house that no single package can hold: which rooms may import which.
+package house
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/saot-go/saot/"
+
+// arrows lists, for each package, the packages of this module that its code may import. Packages under internal are open to
+// all, except that those that are built on GoMLX stay where it is allowed. A package that wants to import upwards is two
+// packages.
+var arrows = map[string][]string{
+	"datasets/graph":       {},
+	"datasets/fetch":       {},
+	"datasets":             {"datasets/fetch", "datasets/graph"},
+	"saot/engine":          {},
+	"saot/transport/plain": {},
+	"saot/transport":       {"datasets/graph", "saot/engine"},
+	"saot/drift":           {},
+	"saot/view":            {"datasets/graph"},
+	"saot/replay":          {"datasets/graph"},
+	"saot/encoder":         {"datasets/graph", "saot/engine"},
+	"saot/continual":       {"datasets", "datasets/graph", "saot/drift", "saot/engine", "saot/transport"},
+	"saot/train":           {"datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/view"},
+	"saot/method":          {"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine"},
+}
+
+// trainees are the rooms where methods live: they take part in training and may import all that it rests on.
+var trainees = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/method", "saot/replay",
+	"saot/train", "saot/transport", "saot/view"}
+
+func allowed() map[string][]string {
+	all := map[string][]string{}
+	for room, may := range arrows {
+		all[room] = may
+	}
+	all["saot"] = trainees
+	// The ablation "w/o Optimal Transport" and Graph Barlow Twins share a loss; controls take SAOT's encoder and buffer.
+	all["saot/baseline"] = append([]string{"saot"}, trainees...)
+	all["saot/control"] = append([]string{"saot"}, trainees...)
+	all["saot/method/all"] = []string{"saot", "saot/baseline", "saot/control"}
+	all["saot/experiment"] = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/method"}
+	all["saot/experiment/metrics"] = []string{"saot/continual"}
+	all["plotting"] = []string{"saot/continual", "saot/drift", "saot/experiment", "saot/transport"}
+	all["plotting/nb"] = []string{"plotting"}
+	all["saot/experiment/report"] = []string{"plotting", "saot/continual", "saot/experiment", "saot/experiment/metrics"}
+	all["saot/engine/enginetest"] = []string{"saot/engine"}
+	return all
+}
+
+// backends are the modules that compute. Package engine alone knows them.
+var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute-onnx", "github.com/gomlx/compute/gobackend"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	require.NoError(t, err)
+	rules, seen := allowed(), 0
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		room, ours := strings.CutPrefix(p.ImportPath, module)
+		if !ours || strings.HasPrefix(room, "cmd/") || strings.HasPrefix(room, "notebooks") || strings.HasPrefix(room, "bench/") {
+			continue // everything is open to these
+		}
+		seen++
+		may, known := rules[room]
+		internal := strings.HasPrefix(room, "internal/")
+		require.True(t, known || internal, "package %s has no line in the list of arrows: add one", room)
+		for _, path := range p.Imports {
+			to, ours := strings.CutPrefix(path, module)
+			if ours && !strings.HasPrefix(to, "internal/") {
+				require.False(t, internal, "%s must not import %s: internal packages import no room", room, to)
+				require.Contains(t, may, to, "%s must not import %s", room, to)
+			}
+			isBackend := slices.ContainsFunc(backends, func(b string) bool { return strings.HasPrefix(path, b) })
+			require.False(t, isBackend && room != "saot/engine", "%s imports the backend %s: only saot/engine may", room, path)
+		}
+	}
+	require.Greater(t, seen, 15, "go list found the rooms")
+}
