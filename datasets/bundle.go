@@ -35,8 +35,9 @@ type bundle struct {
 	anchor string // the file that told the layout
 }
 
-// openBundle opens path and looks in it for one of a format's anchors, at the top or up to two folders down; the other files are
-// beside it. A path that is no folder is the file itself for a format of one file, unless it is called .zip, and an archive for others.
+// openBundle opens path and looks for one of the anchors of a format, at the top or up to two folders down; the other
+// files lie next to it. If path is a file, it is an archive, or, for a format of one file and unless it ends in .zip,
+// that file.
 func openBundle(path string, f format) (*bundle, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,7 +52,8 @@ func openBundle(path string, f format) (*bundle, error) {
 		return fileBundle(path), nil
 	default:
 		if b.zip, err = zip.OpenReader(path); err != nil {
-			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w; download it again", path, err)
+			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w; download it again",
+				path, err)
 		}
 		b.zip.RegisterDecompressor(zip.Deflate, flate.NewReader)
 		b.fsys = b.zip
@@ -93,8 +95,9 @@ func (b *bundle) locate(anchors []string) (name string, err error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
-			b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
+		return "",
+			fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
+				b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
 	case 1:
 		b.root = path.Dir(found[0])
 		return path.Base(found[0]), nil
@@ -126,14 +129,14 @@ func (b *bundle) name() string {
 	return strings.ReplaceAll(filepath.Base(at), "_", "-")
 }
 
-// where is a file's path.
+// where returns the path of a file.
 func (b *bundle) where(name string) string { return filepath.Join(b.path, b.root, name) }
 
 func (b *bundle) errorf(name, format string, args ...any) error {
 	return fmt.Errorf("datasets: %s: "+format, append([]any{b.shown(name)}, args...)...)
 }
 
-// shown is where for errors: the names within an archive are not the user's.
+// shown is where for errors: it makes names from inside an archive printable.
 func (b *bundle) shown(name string) string {
 	return filepath.Join(b.path, fetch.Printable(b.root), fetch.Printable(name))
 }
@@ -156,15 +159,15 @@ func (m *member) Read(p []byte) (int, error) {
 	return n, cmp.Or(unpacked(m.read.Add(int64(n)), m.packed), err)
 }
 
-// What is compressed may unpack to anything up to modest, and beyond that to no more than maxExpansion times its size: text and arrays
-// take a third to a twentieth, a bomb a thousandth, or far less where one compression is within another.
+// Compressed data may unpack to modest bytes, and beyond that to at most maxExpansion times its size: text and arrays
+// take a third to a twentieth, a bomb a thousandth or less.
 const (
 	maxExpansion = 200
 	modest       = 64 << 20
 )
 
-// unpacked returns an error if so many bytes are too many for what they were packed in. It is asked about claims, before memory is taken,
-// and about what comes.
+// unpacked returns an error if bytes are too many for what they were packed in. It checks both what a file claims,
+// before memory is taken, and what is read.
 func unpacked(bytes, packed int64) error {
 	if bytes <= modest || bytes/maxExpansion <= packed {
 		return nil
@@ -173,7 +176,7 @@ func unpacked(bytes, packed int64) error {
 		packed, maxExpansion)
 }
 
-// inflated is a stream that comes out of so many packed bytes.
+// inflated is a stream out of packed bytes.
 type inflated struct {
 	io.Reader
 	packed, read int64
@@ -202,7 +205,8 @@ func (b *bundle) open(name string) (*member, error) {
 		m.packed = int64(min(header.CompressedSize64, uint64(b.size)))
 		err = unpacked(m.size, m.packed)
 		if m.size < 0 || header.Method == zip.Store && m.size > m.packed {
-			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again", header.UncompressedSize64)
+			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again",
+				header.UncompressedSize64)
 		}
 	}
 	if err != nil {
@@ -240,8 +244,8 @@ func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, co
 	return data, cols, err
 }
 
-// readNPZ reads from an npz file of the bundle. One that is compressed within a zip archive cannot be read in the order of its arrays: it is
-// unpacked into a temporary file first.
+// readNPZ reads an npz file of the bundle. If it is compressed inside a zip archive, it is unpacked into a temporary
+// file first: its arrays are not read in order.
 func (b *bundle) readNPZ(name string, parse func(f *npzFile) error) error {
 	return b.read(name, func(m *member) error {
 		at, ok := m.File.(io.ReaderAt)
@@ -268,7 +272,8 @@ func (b *bundle) unpack(name string, m *member) (*os.File, error) {
 		return nil, b.errorf(name, "unpacking: %w", err)
 	}
 	if _, err := io.Copy(f, io.LimitReader(m, m.size)); err != nil {
-		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close(), os.Remove(f.Name()))
+		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close(),
+			os.Remove(f.Name()))
 	}
 	return f, nil
 }
@@ -301,7 +306,7 @@ func (b *bundle) sources(names []string) []string {
 	return out
 }
 
-// combine makes the checksum of a dataset from its files': one file's own, or the SHA-256 of the list that sha256sum prints for several.
+// combine makes the checksum of a dataset: that of its only file, or the SHA-256 of the list that sha256sum prints.
 func combine(files, sums []string) string {
 	if len(sums) == 1 {
 		return sums[0]
@@ -311,18 +316,4 @@ func combine(files, sums []string) string {
 		_, _ = fmt.Fprintf(hash, "%s  %s\n", sum, filepath.Base(files[k])) // a hash does not fail
 	}
 	return hex.EncodeToString(hash.Sum(nil))
-}
-
-// fileSHA256 returns the SHA-256 of a file.
-func fileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("datasets: %w", err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", fmt.Errorf("datasets: %s: %w", path, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

@@ -137,10 +137,11 @@ func TestOwnFolder(t *testing.T) {
 		`key "edge_index": missing`:               {"x": tinyFeatures("<f4")},
 	} {
 		f := base.with("edges.npz", a.zip()).with("labels.csv", []byte("0\n0\n1\n"))
-		_, err := LoadCSV(f.folder(t, "own"), Options{})
+		_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := LoadCSV(tinyCSV().with("labels.csv", nil).with("labels.npy", npy("<i8", "(0,)", []int64{})).folder(t, "own"), Options{})
+	_, err := LayoutCSV.load(tinyCSV().with("labels.csv", nil).with("labels.npy",
+		npy("<i8", "(0,)", []int64{})).folder(t, "own"), Options{})
 	require.ErrorContains(t, err, "labels.npy: 0 labels for 0 nodes")
 }
 
@@ -172,12 +173,16 @@ func TestBombs(t *testing.T) {
 		layout Layout
 		path   string
 	}{
-		"gzip":           {LayoutOGB, tinyOGB().with("raw/num-node-list.csv.gz", nil).with("raw/node-label.csv.gz", text).folder(t, "x")},
-		"gzip in a zip":  {LayoutOGB, tinyOGB().with("raw/num-node-list.csv.gz", nil).with("raw/node-label.csv.gz", text).archive(t, "x.zip", zip.Deflate)},
-		"text in a zip":  {LayoutCSV, tinyCSV().with("labels.csv", long("0\n")).archive(t, "x.zip", zip.Deflate)},
-		"JSON in a zip":  {LayoutWikiCS, files{"data.json": slices.Concat([]byte(`{"labels": [0`), long(",0"), []byte("]}"))}.archive(t, "x.zip", zip.Deflate)},
-		"npy in a zip":   {LayoutCSV, tinyCSV().with("features.npy", zeros("<f4", wide)).archive(t, "x.zip", zip.Deflate)},
-		"npz in a zip":   {LayoutSAINT, tinySAINT().with(saintGraph, slices.Concat(scipyCSR().zip(), make([]byte, much))).archive(t, "x.zip", zip.Deflate)},
+		"gzip": {LayoutOGB, tinyOGB().with("raw/num-node-list.csv.gz", nil).with("raw/node-label.csv.gz",
+			text).folder(t, "x")},
+		"gzip in a zip": {LayoutOGB, tinyOGB().with("raw/num-node-list.csv.gz", nil).with("raw/node-label.csv.gz",
+			text).archive(t, "x.zip", zip.Deflate)},
+		"text in a zip": {LayoutCSV, tinyCSV().with("labels.csv", long("0\n")).archive(t, "x.zip", zip.Deflate)},
+		"JSON in a zip": {LayoutWikiCS, files{"data.json": slices.Concat([]byte(`{"labels": [0`), long(",0"), []byte("]}"))}.archive(t, "x.zip", zip.Deflate)},
+		"npy in a zip": {LayoutCSV, tinyCSV().with("features.npy", zeros("<f4", wide)).archive(t, "x.zip",
+			zip.Deflate)},
+		"npz in a zip": {LayoutSAINT, tinySAINT().with(saintGraph, slices.Concat(scipyCSR().zip(),
+			make([]byte, much))).archive(t, "x.zip", zip.Deflate)},
 		"array in a npz": {LayoutNPZ, save(t, features)},
 		"bytes to ints":  {LayoutNPZ, save(t, empty)},
 	} {
@@ -208,7 +213,8 @@ func TestArchiveClaims(t *testing.T) {
 		layout Layout
 		files  files
 	}{
-		{LayoutOGB, tinyOGB()}, {LayoutCSV, tinyCSV().with("features.csv", nil).with("features.npy", tinyFeatures("<f4"))},
+		{LayoutOGB, tinyOGB()}, {LayoutCSV, tinyCSV().with("features.csv", nil).with("features.npy",
+			tinyFeatures("<f4"))},
 		{LayoutReddit, tinyReddit()}, {LayoutWikiCS, tinyWikiCS()},
 	} {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
@@ -236,7 +242,8 @@ func TestArchiveClaims(t *testing.T) {
 	}
 	huge := npy("<f4", "(4, 1000000000000)", []float32{1})
 	requireFrugal(t, 8<<20, func() {
-		_, err := LoadCSV(tinyCSV().with("features.csv", nil).with("features.npy", huge).folder(t, "x"), Options{})
+		_, err := LayoutCSV.load(tinyCSV().with("features.csv", nil).with("features.npy", huge).folder(t, "x"),
+			Options{})
 		require.ErrorContains(t, err, "does not match")
 	})
 }
@@ -251,7 +258,8 @@ func FuzzNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for dims := 1; dims <= 2; dims++ {
 			open := func() *npyArray {
-				a, err := openNPY(io.NopCloser(bytes.NewReader(content)), int64(len(content)), int64(len(content)), "fuzz.npy", dims)
+				a, err := openNPY(io.NopCloser(bytes.NewReader(content)), int64(len(content)), int64(len(content)),
+					"fuzz.npy", dims)
 				if err != nil {
 					require.NotContains(t, err.Error(), "\n")
 					return nil
@@ -280,7 +288,8 @@ func FuzzOGB(f *testing.F) {
 	dir, names := f.TempDir(), []string{ogbEdges, ogbLabels, ogbFeatures, ogbNodeCount, ogbEdgeCount}
 	f.Add("0,1\n0,1\n0,2\n1,0\n1,2\n3,3\n", "0\n0\n1\n1\n", "2,0,1\n0,0.0,0\n0,3,0\n0,4e0,0\n", "4\n", "6\n", uint8(0))
 	f.Add("0,1\n", "0\n1\n", "1\n2\n", "2\n", "1000000000\n", uint8(0))
-	f.Add(string(zipped("0,1\n")), string(zipped("0\n1\n")), string(zipped("1\n2\n")), string(zipped("2\n")), string(zipped("1\n")), uint8(31))
+	f.Add(string(zipped("0,1\n")), string(zipped("0\n1\n")), string(zipped("1\n2\n")), string(zipped("2\n")),
+		string(zipped("1\n")), uint8(31))
 	f.Add(string(zipped("0,1\n"))+string(zipped("1,0\n")), "0\n1\n", "1\n2\n", "", "", uint8(1))
 	f.Fuzz(func(t *testing.T, edges, labels, features, nodes, count string, raw uint8) {
 		var b bytes.Buffer
@@ -318,7 +327,8 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// FuzzOwn alters one array of a graph of one's own, in one file and in a folder. Run it with -fuzzminimizetime 1x, as FuzzLoad.
+// FuzzOwn alters one array of a graph of one's own, in one file and in a folder. Run it with -fuzzminimizetime 1x, as
+// FuzzLoad.
 func FuzzOwn(f *testing.F) {
 	dir := f.TempDir()
 	for _, a := range []arrays{ownArrays(), tinyCOO(), scipyCSR(), {"edges": ownPairs()}} {

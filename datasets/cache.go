@@ -12,54 +12,57 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
-// Cache is a folder of datasets as they are after reading, so that a large one is read from its text only once. It is safe to remove
-// the folder, or any file in it, at any time.
+// Cache is a folder of datasets as they are after reading, so that a large one is parsed only once. The folder, or any
+// file in it, may be removed at any time.
 //
-// A cached dataset of a megabyte or more is mapped into memory where the system can: processes that have it open share one copy
-// of its arrays, and a write to them ends the program. Nor should other programs write into the file: what they change in place
-// shows in the arrays, and where they cut it short, a reader ends by a fault; on a network file system also where another
-// machine replaces or removes it. This package never changes a file in place.
+// A cached dataset of 1 MB or more is mapped into memory if the system can: processes that have it open share one copy
+// of its arrays, and a write to them ends the program. Other programs must not write into the file: a change in place
+// shows in the arrays, and a cut ends a reader by a fault; on a network file system, so does a file that another
+// machine replaces or removes. This package never changes a file in place.
 //
-// What counts is the content of a source: a cached dataset is used only if the SHA-256 of the source's files is the one that it was made
-// from. Reading gigabytes for that would take longer than loading the dataset, so the SHA-256 of each file is kept beside its
-// size and its times of modification and of change, and taken again whenever one of them differs, and as long as the file is so
-// fresh that a further change might not show in them. Not noticed is then only a change of content that keeps the size and sets
-// the clock of the whole system back (on systems other than Linux: that sets back the file's time of modification).
+// A cached dataset is used only if the SHA-256 of its source files is the one that it was made from. To read gigabytes
+// for that would take longer than to load the dataset. The cache therefore keeps the SHA-256 of each file with the
+// file's size and its times of modification and change, and takes it again when one of them differs, or when the file
+// is too fresh for a later change to show in them. It misses only a change of content that keeps the size and sets back
+// the system's clock (outside Linux: that sets back the time of modification).
 type Cache struct {
-	Dir string                           // made if it is missing
-	Log func(format string, args ...any) // gets a line when a cached file is built again or cannot be written; nil takes log.Printf
+	Dir string // made if it is missing
+	// reports cached files that are rebuilt or cannot be written; default log.Printf
+	Log func(format string, args ...any)
 }
 
-// Open returns the dataset at path as the layout's reader would, from the cache if it is there. It is cached under its path
-// and options; when the source has changed, or the cached file is damaged or of another version, the dataset is read again and
-// the file replaced. Several processes may do so at once: each writes a file of its own and renames it, the last one stays, and no
-// reader sees a part of one. A cache that cannot be written costs time, not the dataset.
+// Open returns the dataset at path as the reader of the layout would, from the cache if it is there, under its path and
+// options. If the source has changed, or the cached file is damaged or of another version, Open reads the dataset again
+// and replaces the file. Several processes may do so at once: each writes its own file and renames it. A cache that
+// cannot be written costs time, not the dataset.
 //
-// The errors are those of the layout's reader.
+// Errors are those of the layout's reader.
 func (c Cache) Open(l Layout, path string, opt Options) (ds *Dataset, err error) {
 	src, err := l.open(path, c.sum)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.bundle.close()) }()
-	file, key, err := c.place(l, path, src.checksum, opt)
+	at, key, err := c.place(l, path, src.checksum, opt)
 	if err != nil {
 		return nil, err
 	}
-	ds, err = readCache(file, key)
+	ds, err = readCache(at, key)
 	if err == nil {
 		return ds, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		c.logf("datasets: %s: %v: reading %s again", file, err, path)
+		c.logf("datasets: %s: %v: reading %s again", at, err, path)
 	}
 	if ds, err = src.read(opt); err != nil {
 		return nil, err
 	}
 	c.sweep()
-	if err := writeCache(file, key, ds); err != nil {
+	if err := writeCache(at, key, ds); err != nil {
 		c.logf("datasets: %s was not cached: %v", path, err)
 	}
 	return ds, nil
@@ -72,25 +75,25 @@ func (c Cache) logf(format string, args ...any) {
 	c.Log(format, args...)
 }
 
-// sweep removes what writers that were killed left behind, once no writer can be at it any more.
+// sweep removes files that killed writers left behind, when no writer can be at work on them any more.
 func (c Cache) sweep() {
 	left, err := filepath.Glob(filepath.Join(c.Dir, unfinished))
 	if err != nil {
 		return // only of a bad pattern
 	}
-	for _, file := range left {
-		if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-			_ = os.Remove(file) // another process may have done so
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
+			_ = os.Remove(path) // another process may have done so
 		}
 	}
 }
 
-// unfinished is the pattern of files that are being written.
-const unfinished = ".new-*"
+// unfinished is the pattern of cache files that file.Replace is writing.
+const unfinished = ".*.graph-*"
 
-// place returns a dataset's file in the cache, one for each path and options, and the key that it must have, which stands for all that
-// decides its content. The options go into both as a whole, so that one added later is not forgotten.
-func (c Cache) place(l Layout, path, checksum string, opt Options) (file string, key [32]byte, err error) {
+// place returns the cache file of a dataset, one for each path and options, and its key, which stands for all that
+// decides the content. Both depend on the options as a whole, so that a new field is not forgotten.
+func (c Cache) place(l Layout, path, checksum string, opt Options) (at string, key [32]byte, err error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return "", key, fmt.Errorf("datasets: %s: %w", path, err)
@@ -114,10 +117,10 @@ type memo struct {
 }
 
 // sum returns the SHA-256 of a file, from the last time if it has not changed since.
-func (c Cache) sum(file string) (string, error) {
-	full, err := filepath.Abs(file)
+func (c Cache) sum(path string) (string, error) {
+	full, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("datasets: %s: %w", file, err)
+		return "", fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	now, err := stampOf(full)
 	if err != nil {
@@ -131,39 +134,16 @@ func (c Cache) sum(file string) (string, error) {
 		return last.SHA256, nil
 	}
 	began := time.Now().UnixNano()
-	sum, err := fileSHA256(full)
+	sum, err := file.SHA256(full)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("datasets: %w", err)
 	}
 	data, err := json.Marshal(memo{full, sum, now, began})
 	if err == nil {
-		err = replaceFile(at, func(f *os.File) error {
-			_, err := f.Write(data)
-			return err
-		})
+		err = file.Write(at, data)
 	}
 	if err != nil { // only the next time takes longer
-		c.logf("datasets: the checksum of %s was not kept: %v", file, err)
+		c.logf("datasets: the checksum of %s was not kept: %v", path, err)
 	}
 	return sum, nil
-}
-
-// replaceFile writes a file under another name and renames it, so that whoever reads it sees the old one or the new one whole. It does not
-// wait for the disk: what a power failure leaves is found damaged and replaced.
-func replaceFile(file string, write func(f *os.File) error) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, unfinished)
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(write(f), f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,7 +31,8 @@ func allocated() uint64 {
 // testCache returns a cache whose lines are kept.
 func testCache(t testing.TB) (Cache, *[]string) {
 	lines := new([]string)
-	return Cache{Dir: filepath.Join(t.TempDir(), "cache"), Log: func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }}, lines
+	return Cache{Dir: filepath.Join(t.TempDir(), "cache"),
+		Log: func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }}, lines
 }
 
 func cachedFile(t testing.TB, c Cache) string {
@@ -46,7 +48,7 @@ func TestCacheKeepsEverything(t *testing.T) {
 		for _, opt := range []Options{{}, {Normalization: graph.Raw}, {TopologyOnly: true}, {Direction: Directed}} {
 			c, lines := testCache(t)
 			path := tc.files.archive(t, "tiny_graph.zip", zip.Store)
-			want, err := tc.load(path, opt)
+			want, err := tc.layout.load(path, opt)
 			require.NoError(t, err)
 			for range 2 {
 				got, err := c.Open(tc.layout, path, opt)
@@ -106,16 +108,16 @@ func TestCacheNoticesChanges(t *testing.T) {
 // A file that has settled is not read again for its checksum; touched, it is.
 func TestCacheChecksums(t *testing.T) {
 	c, _ := testCache(t)
-	file := filepath.Join(t.TempDir(), "x")
-	require.NoError(t, os.WriteFile(file, []byte("content"), 0o600))
-	want, err := fileSHA256(file)
+	source := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(source, []byte("content"), 0o600))
+	want, err := file.SHA256(source)
 	require.NoError(t, err)
-	now, err := stampOf(file)
+	now, err := stampOf(source)
 	require.NoError(t, err)
 	require.False(t, now.settled(time.Now().UnixNano()))
 	require.True(t, now.settled(time.Now().Add(time.Minute).UnixNano()))
 
-	sum, err := c.sum(file)
+	sum, err := c.sum(source)
 	require.NoError(t, err)
 	require.Equal(t, want, sum)
 	memos, err := filepath.Glob(filepath.Join(c.Dir, "sums", "*.json"))
@@ -125,13 +127,15 @@ func TestCacheChecksums(t *testing.T) {
 	require.NoError(t, err)
 	// As if it had been taken later, and to another result.
 	later := fmt.Sprintf(`"hashed":%d}`, time.Now().Add(time.Hour).UnixNano())
-	text = append(text[:bytes.Index(text, []byte(`"hashed"`))], later...)
+	before, _, found := bytes.Cut(text, []byte(`"hashed"`))
+	require.True(t, found)
+	text = append(bytes.Clone(before), later...)
 	require.NoError(t, os.WriteFile(memos[0], bytes.ReplaceAll(text, []byte(want), []byte("believed")), 0o600))
-	sum, err = c.sum(file)
+	sum, err = c.sum(source)
 	require.NoError(t, err)
 	require.Equal(t, "believed", sum)
-	require.NoError(t, os.Chtimes(file, time.Now(), time.Now().Add(-time.Hour)))
-	sum, err = c.sum(file)
+	require.NoError(t, os.Chtimes(source, time.Now(), time.Now().Add(-time.Hour)))
+	sum, err = c.sum(source)
 	require.NoError(t, err)
 	require.Equal(t, want, sum)
 }
@@ -150,7 +154,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 func TestCacheSweeps(t *testing.T) {
 	c, _ := testCache(t)
 	require.NoError(t, os.MkdirAll(c.Dir, 0o755))
-	old, fresh := filepath.Join(c.Dir, ".new-1"), filepath.Join(c.Dir, ".new-2")
+	old, fresh := filepath.Join(c.Dir, ".x.graph-1"), filepath.Join(c.Dir, ".x.graph-2")
 	for _, file := range []string{old, fresh} {
 		require.NoError(t, os.WriteFile(file, nil, 0o600))
 	}
@@ -171,7 +175,8 @@ func TestCacheRace(t *testing.T) {
 		group.Go(func() {
 			for range 10 {
 				ds, err := c.Open(LayoutCSV, dir, Options{Normalization: graph.Raw})
-				if err != nil || len(ds.Graph.Adjacency.Neighbors) != 6 || len(ds.Labels) != 4 || len(ds.Graph.Features.Dense) != 12 {
+				if err != nil || len(ds.Graph.Adjacency.Neighbors) != 6 || len(ds.Labels) != 4 ||
+					len(ds.Graph.Features.Dense) != 12 {
 					t.Errorf("%v: %+v", err, ds)
 					return
 				}
@@ -219,7 +224,8 @@ func TestCacheChild(t *testing.T) {
 	}
 }
 
-// Processes that build, read, damage and remove the same cached file all get the whole dataset, and leave nothing unfinished.
+// Processes that build, read, damage and remove the same cached file all get the whole dataset, and leave nothing
+// unfinished.
 func TestCacheRaceOfProcesses(t *testing.T) {
 	dir := tinyCSV().folder(t, "own")
 	c, _ := testCache(t)
@@ -352,7 +358,8 @@ func FuzzCache(f *testing.F) {
 	f.Add(sparse)
 	f.Add(dense)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		current := func(b []byte) { copy(b[min(len(b), 8):], binary.LittleEndian.AppendUint32(nil, cacheVersion)) } // a seed may be of an older one
+		// a seed may be of an older one
+		current := func(b []byte) { copy(b[min(len(b), 8):], binary.LittleEndian.AppendUint32(nil, cacheVersion)) }
 		for _, bad := range [][]byte{content, reseal(bytes.Clone(content), current)} {
 			ds, err := decodeCache(bad, key)
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/internal/parallel"
 )
 
@@ -61,92 +62,127 @@ var (
 	errDamaged   = errors.New("damaged")
 )
 
-// section is an entry of the table.
-type section struct {
-	kind, sum     uint32
-	offset, bytes uint64
+// header is the beginning of a cache file.
+type header struct {
+	Magic    [8]byte
+	Version  uint32
+	Sections uint32
+	Key      [32]byte
+	Bytes    uint64
+	TableSum uint32
+	Sum      uint32
 }
 
-// raw returns an array's bytes, without copying.
+// section is an entry of the table.
+type section struct {
+	Kind, Sum     uint32
+	Offset, Bytes uint64
+}
+
+// raw returns an array's bytes, without copying; nil for nil.
 func raw[T int32 | int64 | float32](s []T) []byte {
-	if len(s) == 0 {
+	switch {
+	case s == nil:
 		return nil
+	case len(s) == 0:
+		return []byte{}
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// withoutArrays returns what the arrays do not say of a dataset.
+// withoutArrays returns a dataset without its arrays.
 func (ds *Dataset) withoutArrays() Dataset {
 	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
-	meta.Labels, meta.Graph = nil, graph.Graph{Adjacency: graph.Adjacency{Directed: a.Directed}, Features: graph.Features{Rows: x.Rows, Cols: x.Cols}}
+	meta.Labels = nil
+	meta.Graph = graph.Graph{
+		Adjacency: graph.Adjacency{Directed: a.Directed},
+		Features:  graph.Features{Rows: x.Rows, Cols: x.Cols},
+	}
 	return meta
 }
 
+// arrays lists the arrays of a dataset in the order of their kinds, from sectionOffsets.
+func (ds *Dataset) arrays() []any {
+	a, x := &ds.Graph.Adjacency, &ds.Graph.Features
+	return []any{&a.Offsets, &a.Neighbors, &ds.Labels, &x.Dense, &x.Offsets, &x.Columns, &x.Values}
+}
+
 // writeCache writes a dataset.
-func writeCache(file string, key [32]byte, ds *Dataset) error {
+func writeCache(path string, key [32]byte, ds *Dataset) error {
 	if !littleEndian {
 		return errEndian
 	}
-	text, err := json.Marshal(ds.withoutArrays())
+	meta, err := json.Marshal(ds.withoutArrays())
 	if err != nil {
 		return err
 	}
-	return replaceFile(file, func(f *os.File) error { return writeSections(f, key, text, ds) })
+	parts := [][]byte{meta} // by kind
+	for _, array := range ds.arrays() {
+		var part []byte
+		switch v := array.(type) {
+		case *[]int64:
+			part = raw(*v)
+		case *[]int32:
+			part = raw(*v)
+		case *[]float32:
+			part = raw(*v)
+		}
+		parts = append(parts, part)
+	}
+	return file.Replace(path, func(w io.Writer) error { return writeSections(w, key, parts) })
 }
 
-func writeSections(f *os.File, key [32]byte, meta []byte, ds *Dataset) error {
-	a, x := &ds.Graph.Adjacency, &ds.Graph.Features
+// writeSections writes a header, the table, and each part that is not nil at its place.
+func writeSections(w io.Writer, key [32]byte, parts [][]byte) error {
 	var table []section
-	at := int64(headerBytes + maxSections*entryBytes)
-	for _, part := range []struct {
-		kind uint32
-		set  bool
-		raw  []byte
-	}{
-		{sectionMeta, true, meta},
-		{sectionOffsets, true, raw(a.Offsets)},
-		{sectionNeighbors, true, raw(a.Neighbors)},
-		{sectionLabels, true, raw(ds.Labels)},
-		{sectionDense, x.Dense != nil, raw(x.Dense)},
-		{sectionRows, x.Offsets != nil, raw(x.Offsets)},
-		{sectionColumns, x.Columns != nil, raw(x.Columns)},
-		{sectionValues, x.Values != nil, raw(x.Values)},
-	} {
-		if !part.set {
+	at := uint64(headerBytes + maxSections*entryBytes)
+	for k, part := range parts {
+		if part == nil {
 			continue
 		}
-		at = (at + sectionAlign - 1) / sectionAlign * sectionAlign
-		if _, err := f.WriteAt(part.raw, at); err != nil {
-			return err
-		}
-		sum, err := sumOf(part.raw)
+		sum, err := sumOf(part)
 		if err != nil {
 			return err
 		}
-		table = append(table, section{part.kind, sum, uint64(at), uint64(len(part.raw))})
-		at += int64(len(part.raw))
+		at = (at + sectionAlign - 1) / sectionAlign * sectionAlign
+		table = append(table, section{uint32(sectionMeta + k), sum, at, uint64(len(part))})
+		at += uint64(len(part))
 	}
-	_, err := f.WriteAt(appendHeader(nil, key, table, uint64(at)), 0)
-	return errors.Join(err, f.Truncate(at)) // an empty last section writes nothing
+	head, err := encodeHeader(key, table, at)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	written := uint64(len(head))
+	for _, s := range table {
+		padding := make([]byte, s.Offset-written)
+		for _, bytes := range [][]byte{padding, parts[s.Kind-sectionMeta]} {
+			if _, err := w.Write(bytes); err != nil {
+				return err
+			}
+		}
+		written = s.Offset + s.Bytes
+	}
+	return nil
 }
 
-func appendHeader(out []byte, key [32]byte, table []section, bytes uint64) []byte {
+// encodeHeader returns the header and the table, with their sums.
+func encodeHeader(key [32]byte, table []section, bytes uint64) ([]byte, error) {
 	le := binary.LittleEndian
-	var entries []byte
-	for _, s := range table {
-		entries = le.AppendUint32(entries, s.kind)
-		entries = le.AppendUint32(entries, s.sum)
-		entries = le.AppendUint64(entries, s.offset)
-		entries = le.AppendUint64(entries, s.bytes)
+	entries, err := binary.Append(nil, le, table)
+	if err != nil {
+		return nil, err
 	}
-	out = append(out, cacheMagic...)
-	out = le.AppendUint32(out, cacheVersion)
-	out = le.AppendUint32(out, uint32(len(table)))
-	out = append(out, key[:]...)
-	out = le.AppendUint64(out, bytes)
-	out = le.AppendUint32(out, crc32.Checksum(entries, castagnoli))
-	out = le.AppendUint32(out, crc32.Checksum(out, castagnoli))
-	return append(out, entries...)
+	head := header{Magic: [8]byte([]byte(cacheMagic)), Version: cacheVersion, Sections: uint32(len(table)), Key: key,
+		Bytes: bytes, TableSum: crc32.Checksum(entries, castagnoli)}
+	out, err := binary.Append(nil, le, head)
+	if err != nil {
+		return nil, err
+	}
+	le.PutUint32(out[headerBytes-4:], crc32.Checksum(out[:headerBytes-4], castagnoli))
+	return append(out, entries...), nil
 }
 
 // sumOf returns the sum of a section's bytes, taken on all cores, or an error where a mapped file fails under it.
@@ -167,7 +203,7 @@ func sumOf(raw []byte) (uint32, error) {
 	return crc32.Checksum(sums, castagnoli), errors.Join(errs...)
 }
 
-// guarded calls f, which reads a mapped file, and turns a fault into an error: the disk failed, or the file was cut short.
+// guarded calls f, which reads a mapped file, and turns a fault into an error: a failing disk, or a file cut short.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -185,15 +221,14 @@ func guarded(f func() error) (err error) {
 // mapBytes is the size from which a cache file is mapped. A smaller one is read: its pages are not worth sharing.
 const mapBytes = 1 << 20
 
-// readCache returns a dataset from a file that must have the key. Errors wrap fs.ErrNotExist where there is none.
+// readCache returns a dataset from a file that must have the key. The error wraps fs.ErrNotExist if there is no file.
 //
 // A large file is mapped: its arrays are the pages that the system keeps of the file, one copy for all processes on the
-// machine. They must not be written. The mapping stays as long as the process, since slices of the arrays, which nothing counts,
-// may be in use after the dataset is not; it costs addresses, and its pages are the system's to drop and to read again.
+// machine. They must not be written. The mapping lasts as long as the process, since slices of the arrays may outlive
+// the dataset; it costs addresses only, as the system may drop its pages and read them again.
 //
-// A file that is removed or replaced by another stays whole for whoever has it mapped. One that is written into or cut short in
-// place does not: after the check here, reading beyond its new end is a fault (SIGBUS) and ends the program. We do neither:
-// replaceFile writes each file under a new name, sets its length there, and renames it.
+// A file that is removed or replaced stays whole for those who have it mapped. One that is written into or cut short in
+// place does not: reading beyond its new end is a fault (SIGBUS) and ends the program. file.Replace does neither.
 func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -224,9 +259,9 @@ func readCache(file string, key [32]byte) (ds *Dataset, err error) {
 	return decodeCache(data, key)
 }
 
-// decodeCache returns the dataset whose arrays lie in data, the bytes of a cache file, which begin at a multiple of 8. It
-// checks everything before it is used: the places of the sections, the sums, and that the arrays fit each other. That an
-// undirected adjacency is symmetric is left to its sum. No array is copied.
+// decodeCache returns the dataset whose arrays lie in data, the bytes of a cache file, which begin at a multiple of 8.
+// It copies no array. It checks everything first: the places of the sections, the sums, and that the arrays fit each
+// other. The sum alone vouches for the symmetry of an undirected adjacency.
 func decodeCache(data []byte, key [32]byte) (ds *Dataset, err error) {
 	if !littleEndian {
 		return nil, errEndian
@@ -249,99 +284,90 @@ func decodeCache(data []byte, key [32]byte) (ds *Dataset, err error) {
 
 func decodeSections(data []byte, table []section) (*Dataset, error) {
 	var meta []byte
-	var arrays Dataset
-	a, x := &arrays.Graph.Adjacency, &arrays.Graph.Features
+	var ds, stored Dataset
 	for _, s := range table {
 		part, err := s.within(data)
 		if err != nil {
 			return nil, err
 		}
-		switch s.kind {
-		case sectionMeta:
+		if s.Kind == sectionMeta {
 			meta = part
-		case sectionOffsets:
-			a.Offsets, err = arrayOf[int64](s, part)
-		case sectionNeighbors:
-			a.Neighbors, err = arrayOf[int32](s, part)
-		case sectionLabels:
-			arrays.Labels, err = arrayOf[int32](s, part)
-		case sectionDense:
-			x.Dense, err = arrayOf[float32](s, part)
-		case sectionRows:
-			x.Offsets, err = arrayOf[int64](s, part)
-		case sectionColumns:
-			x.Columns, err = arrayOf[int32](s, part)
-		case sectionValues:
-			x.Values, err = arrayOf[float32](s, part)
+			continue
+		}
+		switch v := ds.arrays()[s.Kind-sectionOffsets].(type) {
+		case *[]int64:
+			*v, err = arrayOf[int64](s, part)
+		case *[]int32:
+			*v, err = arrayOf[int32](s, part)
+		case *[]float32:
+			*v, err = arrayOf[float32](s, part)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	var ds Dataset
-	if err := json.Unmarshal(meta, &ds); err != nil {
+	if err := json.Unmarshal(meta, &stored); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	// The JSON of this program has no arrays; that of another may.
-	a.Directed, x.Rows, x.Cols = ds.Graph.Adjacency.Directed, ds.Graph.Features.Rows, ds.Graph.Features.Cols
-	ds.Graph, ds.Labels = arrays.Graph, arrays.Labels
-	return &ds, nil
+	// The JSON of this program has no arrays; that of another program may have some.
+	from, to := &stored.Graph, &ds.Graph
+	to.Adjacency.Directed = from.Adjacency.Directed
+	to.Features.Rows, to.Features.Cols = from.Features.Rows, from.Features.Cols
+	stored.Graph, stored.Labels = ds.Graph, ds.Labels
+	return &stored, nil
 }
 
-// readHeader returns the table of a file with the right version and key, whose sections lie within the file in the order of their kinds.
+// readHeader returns the table of a file with the right version and key. Its sections lie within the file, in the order
+// of their kinds.
 func readHeader(data []byte, key [32]byte) ([]section, error) {
-	le := binary.LittleEndian
 	size := uint64(len(data))
-	if size < headerBytes || string(data[:8]) != cacheMagic {
+	var head header
+	if _, err := binary.Decode(data, binary.LittleEndian, &head); err != nil || string(head.Magic[:]) != cacheMagic {
 		return nil, fmt.Errorf("%w: not a cache file", errDamaged)
 	}
-	head := data[:headerBytes]
-	if v := le.Uint32(head[8:]); v != cacheVersion {
-		return nil, fmt.Errorf("cache version %d, not %d", v, cacheVersion)
-	}
-	if crc32.Checksum(head[:60], castagnoli) != le.Uint32(head[60:]) {
+	switch {
+	case head.Version != cacheVersion:
+		return nil, fmt.Errorf("cache version %d, not %d", head.Version, cacheVersion)
+	case head.Sum != crc32.Checksum(data[:headerBytes-4], castagnoli):
 		return nil, fmt.Errorf("%w: the header's sum is wrong", errDamaged)
-	}
-	if [32]byte(head[16:48]) != key {
+	case head.Key != key:
 		return nil, errors.New("the source has changed")
+	case head.Bytes != size || head.Sections > maxSections:
+		return nil, fmt.Errorf("%w: it has %d bytes, want %d", errDamaged, size, head.Bytes)
 	}
-	count := le.Uint32(head[12:])
-	if le.Uint64(head[48:]) != size || count > maxSections {
-		return nil, fmt.Errorf("%w: it has %d bytes, want %d", errDamaged, size, le.Uint64(head[48:]))
-	}
-	entries := data[headerBytes:min(size, headerBytes+uint64(count)*entryBytes)]
-	if len(entries) != int(count)*entryBytes || crc32.Checksum(entries, castagnoli) != le.Uint32(head[56:]) {
+	entries := data[headerBytes:min(size, headerBytes+uint64(head.Sections)*entryBytes)]
+	table := make([]section, head.Sections)
+	_, err := binary.Decode(entries, binary.LittleEndian, table)
+	if err != nil || head.TableSum != crc32.Checksum(entries, castagnoli) {
 		return nil, fmt.Errorf("%w: the table's sum is wrong", errDamaged)
 	}
-	table := make([]section, count)
 	kind, end := uint32(0), uint64(headerBytes+len(entries))
-	for k := range table {
-		e := entries[k*entryBytes:]
-		s := section{le.Uint32(e), le.Uint32(e[4:]), le.Uint64(e[8:]), le.Uint64(e[16:])}
-		if s.kind <= kind || s.offset < end || s.offset > size || s.bytes > size-s.offset || s.offset%sectionAlign != 0 {
+	for k, s := range table {
+		if s.Kind <= kind || s.Kind > maxSections || s.Offset%sectionAlign != 0 ||
+			s.Offset < end || s.Offset > size || s.Bytes > size-s.Offset {
 			return nil, fmt.Errorf("%w: section %d is out of place", errDamaged, k)
 		}
-		table[k], kind, end = s, s.kind, s.offset+s.bytes
+		kind, end = s.Kind, s.Offset+s.Bytes
 	}
 	return table, nil
 }
 
 // within returns the section's bytes, whose sum it checks.
 func (s section) within(data []byte) ([]byte, error) {
-	part := data[s.offset : s.offset+s.bytes]
+	part := data[s.Offset : s.Offset+s.Bytes]
 	sum, err := sumOf(part)
-	if err == nil && sum != s.sum {
-		err = fmt.Errorf("%w: the sum of section %d is wrong", errDamaged, s.kind)
+	if err == nil && sum != s.Sum {
+		err = fmt.Errorf("%w: the sum of section %d is wrong", errDamaged, s.Kind)
 	}
 	return part, err
 }
 
-// arrayOf returns the array that a section's bytes are, without copying. It has no capacity beyond, so that to append is to copy.
+// arrayOf returns the array of a section without copying, and without spare capacity, so that append copies.
 func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
 	if len(part)%width != 0 {
-		return nil, fmt.Errorf("%w: section of kind %d has %d bytes", errDamaged, s.kind, s.bytes)
+		return nil, fmt.Errorf("%w: section of kind %d has %d bytes", errDamaged, s.Kind, s.Bytes)
 	}
 	if len(part) == 0 {
 		return []T{}, nil
@@ -349,45 +375,18 @@ func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(part))), len(part)/width), nil
 }
 
-// fits checks that the arrays of a dataset hold what their types promise, so that nothing later indexes beyond them.
+// fits checks that the arrays of a dataset hold what their types promise, so that nothing later indexes out of range.
 func (ds *Dataset) fits() error {
-	a, x := &ds.Graph.Adjacency, &ds.Graph.Features
-	n := a.NumNodes()
-	sparse := x.Offsets != nil
-	switch {
-	case n == 0 || n > math.MaxInt32 || len(ds.Labels) != n || x.Rows != n || x.Cols < 0:
-		return fmt.Errorf("%w: %d nodes, %d labels, %d rows of %d features", errDamaged, n, len(ds.Labels), x.Rows, x.Cols)
-	case !ordered(a.Offsets, a.Neighbors, n):
-		return fmt.Errorf("%w: the adjacency", errDamaged)
-	case slices.Min(ds.Labels) < 0 || int(slices.Max(ds.Labels)) != ds.NumClasses-1:
+	n := ds.Graph.NumNodes()
+	if n == 0 || n > math.MaxInt32 || len(ds.Labels) != n || ds.Graph.Features.Rows != n {
+		return fmt.Errorf("%w: %d nodes, %d labels, %d rows of features",
+			errDamaged, n, len(ds.Labels), ds.Graph.Features.Rows)
+	}
+	if slices.Min(ds.Labels) < 0 || int(slices.Max(ds.Labels)) != ds.NumClasses-1 {
 		return fmt.Errorf("%w: the labels", errDamaged)
-	case x.Dense != nil && (sparse || len(x.Dense)%n != 0 || len(x.Dense)/n != x.Cols),
-		x.Dense == nil && !sparse && (x.Cols > 0 || len(x.Columns) > 0),
-		sparse && (len(x.Offsets) != n+1 || !ordered(x.Offsets, x.Columns, x.Cols)),
-		len(x.Values) != len(x.Columns):
-		return fmt.Errorf("%w: the features", errDamaged)
+	}
+	if err := errors.Join(ds.Graph.Adjacency.Validate(), ds.Graph.Features.Validate()); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return nil
-}
-
-// ordered reports whether the ids, grouped by the offsets, ascend within each group and lie within [0, limit).
-func ordered(offsets []int64, ids []int32, limit int) bool {
-	rows := len(offsets) - 1
-	if rows < 0 || offsets[0] != 0 || offsets[rows] != int64(len(ids)) || !slices.IsSorted(offsets) {
-		return false
-	}
-	var bad atomic.Bool
-	parallel.Rows(rows, len(ids), func(first, end int) {
-		for i := first; i < end; i++ {
-			last := int32(-1)
-			for _, j := range ids[offsets[i]:offsets[i+1]] {
-				if j <= last || int(j) >= limit {
-					bad.Store(true)
-					return
-				}
-				last = j
-			}
-		}
-	})
-	return !bad.Load()
 }

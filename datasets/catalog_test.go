@@ -81,7 +81,8 @@ func TestCatalog(t *testing.T) {
 				u, err := url.Parse(raw)
 				require.NoError(t, err)
 				require.Contains(t, []string{"http", "https"}, u.Scheme)
-				require.True(t, u.Scheme == "https" || i > 0 && f.pinned(), "%s: plain http is for pinned files, as a last resort", raw)
+				require.True(t, u.Scheme == "https" || i > 0 && f.pinned(),
+					"%s: plain http is for pinned files, as a last resort", raw)
 			}
 		}
 	}

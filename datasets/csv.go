@@ -2,7 +2,7 @@ package datasets
 
 import "slices"
 
-// csvFiles lists the names that LoadCSV knows.
+// csvFiles lists the names of LayoutCSV.
 func csvFiles() []string {
 	return slices.Concat(csvEdges(), csvLabels(), csvNames("features"), []string{"features.npz", "features.npy"})
 }
@@ -12,23 +12,6 @@ func csvEdges() []string { return append(csvNames("edges"), "edges.npz") }
 func csvLabels() []string { return append(csvNames("labels"), "labels.npy") }
 
 func csvNames(table string) []string { return []string{table + ".csv", table + ".csv.gz"} }
-
-// LoadCSV reads a graph of one's own: a folder or a zip archive that holds
-//
-//	edges.csv     two node ids a line, from 0, separated by a comma: from the first to the second, where directions are kept; or
-//	edges.npz     an array edge_index or edges (Load), or a sparse matrix as scipy.sparse.save_npz writes it (CSR or COO)
-//	labels.csv    a class id from 0 for each node, a line each, in the order of the ids; or
-//	labels.npy    the same as an array [nodes]
-//	features.csv  as many numbers for each node, separated by commas; or
-//	features.npy  the same as an array [nodes, features]; or
-//	features.npz  the same as its only array, or a sparse matrix as scipy.sparse.save_npz writes it (CSR)
-//
-// Every .csv may start with a line of names, and may be compressed (.csv.gz). The graph is read without duplicates and self-loops,
-// undirected unless opt.Direction says otherwise; Notes say what was repaired.
-//
-// Errors name the file and the line or key: a missing file, what is not a number, ids out of range, lines of different lengths, another
-// number of lines than nodes.
-func LoadCSV(path string, opt Options) (*Dataset, error) { return LayoutCSV.load(path, opt) }
 
 func readCSV(b *bundle, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: b.name()}
@@ -99,7 +82,7 @@ func readOwnFeatures(b *bundle, ds *Dataset) error {
 	return readMatrix(b, b.choose(csvNames("features")), ds, tableSpec[float32]{header: true})
 }
 
-// readAnyFeatures reads SciPy's sparse matrix, Load's features, or the only array.
+// readAnyFeatures reads SciPy's sparse matrix, features under a key of LayoutNPZ, or the only array.
 func readAnyFeatures(f *npzFile, n int, ds *Dataset) error {
 	if f.has("indptr") {
 		return readSparse(f, "", n, ds)

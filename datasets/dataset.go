@@ -1,11 +1,17 @@
 // Package datasets turns files and generators into task streams: a graph in, a sequence of small labelled graphs out.
-// It imports nothing else of this module.
+// Open reads a graph by name or path, NewStream cuts it, a Store fetches and checks its files. It imports
+// datasets/graph, datasets/fetch and helpers in internal.
 package datasets
 
-import "github.com/saot-go/saot/datasets/graph"
+import (
+	"slices"
 
-// Dataset is a whole labelled graph before it is cut into tasks. Its arrays are to be read only: they may be pages of a file that
-// all processes share (see Cache), where a write ends the program. Whoever wants to change one clones it first.
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/memory"
+)
+
+// Dataset is a whole labelled graph before it is cut into tasks. Its arrays are read-only: they may be pages of a file
+// that several processes share (see Cache), where a write ends the program. To change one, clone it first.
 type Dataset struct {
 	Name       string
 	Graph      graph.Graph
@@ -27,7 +33,7 @@ type Task struct {
 	Classes []int32
 	Graph   *graph.Graph
 	Nodes   []int32 // the task's nodes as ids of the whole dataset
-	Labels  []int32 // class ids of the whole dataset, one a node; −1 for a node of an earlier task (KeepEdges)
+	Labels  []int32 // class ids of the whole dataset, one per node; −1 for a node of an earlier task (KeepEdges)
 	Split   Split
 }
 
@@ -40,5 +46,34 @@ type Stream struct {
 	NumClasses int           // classes used by the tasks
 	Tasks      []Task
 	SplitHash  string   // SHA-256 over every task's node ids and split, and the order of the classes
-	Notes      []string // what was dropped or repaired, a line each
+	Notes      []string // what was dropped or repaired, one line each
+}
+
+// withFeatures completes a dataset: its features are read and scaled, or left out and the name says so.
+func (ds *Dataset) withFeatures(opt Options, read func() error) (*Dataset, error) {
+	if opt.TopologyOnly {
+		ds.Name += "-topology"
+		ds.Graph.Features = graph.Features{Rows: ds.Graph.NumNodes()}
+		return ds, nil
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
+}
+
+// setEdges builds the adjacency of n nodes and notes what was repaired. An entry (i, j) is an edge from i to j.
+func (ds *Dataset) setEdges(n int, list graph.EdgeList, direction Direction) {
+	a, fixed := graph.Build(n, list, direction == Directed)
+	memory.Release(4 * fixed.Stored) // of the list
+	ds.Graph.Adjacency = a
+	if a.Directed {
+		ds.Notes = append(ds.Notes, "edges are directed: a node receives from those that point at it")
+	}
+	ds.Notes = append(ds.Notes, fixed.Notes()...)
+}
+
+func (ds *Dataset) setLabels(labels []int32) {
+	ds.Labels = labels
+	ds.NumClasses = int(slices.Max(labels)) + 1
 }

@@ -12,103 +12,23 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// directedOf returns the directed adjacency of entries u → v, and the same as a matrix in which [v][u] says that v receives from u.
-func directedOf(n int, src, dst []int32) (graph.Adjacency, [][]bool) {
-	a, _ := graph.Build(n, graph.Coordinates{Src: src, Dst: dst}, true)
-	receives := make([][]bool, n)
-	for i := range receives {
-		receives[i] = make([]bool, n)
-	}
-	for k := range src {
-		if src[k] != dst[k] {
-			receives[dst[k]][src[k]] = true
-		}
-	}
-	return a, receives
-}
-
-// Random graphs, the last so large that several goroutines build it, against matrices; entries repeat and loop.
-func TestDirectedAgainstMatrix(t *testing.T) {
-	for _, size := range []struct{ nodes, entries int }{{1, 3}, {7, 0}, {40, 400}, {300, 1000}, {500, 1 << 17}} {
-		src, dst := randomEntries(size.nodes, size.entries)
-		a, want := directedOf(size.nodes, src, dst)
-		require.True(t, a.Directed)
-		checkAdjacency(t, &a)
-		require.Equal(t, want, dense(&a))
-		require.Equal(t, len(a.Neighbors), a.NumEdges())
-
-		back := a.Transposed()
-		require.True(t, back.Directed)
-		checkAdjacency(t, &back)
-		either := a.Undirected()
-		require.False(t, either.Directed)
-		checkAdjacency(t, &either)
-		turned, joined := dense(&back), dense(&either)
-		for i := range want {
-			for j := range want {
-				require.Equal(t, want[j][i], turned[i][j])
-				require.Equal(t, want[i][j] || want[j][i], joined[i][j])
-			}
-		}
-		require.Equal(t, a, back.Transposed())
-		undirected, err := graph.NewAdjacency(size.nodes, src, dst)
-		require.NoError(t, err)
-		require.Equal(t, undirected, either)
-		require.Equal(t, undirected, undirected.Transposed())
-		require.Equal(t, undirected, undirected.Undirected())
-	}
-	var none graph.Adjacency
-	none.Directed = true
-	require.Zero(t, none.NumEdges())
-	for _, a := range []graph.Adjacency{none.Transposed(), none.Undirected()} {
-		require.Zero(t, a.NumNodes())
-	}
-}
-
-func TestCleanDirectedCounts(t *testing.T) {
-	// 0→1 twice, 1→0, 1→2, a loop at 2 twice and an entry to pass over: by hand, 3 edges, 1 duplicate, 2 loops; none is mirrored.
-	a, fixed := graph.Build(4, graph.Coordinates{Src: []int32{0, 0, 1, 1, 2, 2, -1}, Dst: []int32{1, 1, 0, 2, 2, 2, 3}}, true)
-	require.Equal(t, graph.Repairs{Stored: 7, Zeros: 1, SelfLoops: 2, Duplicates: 1}, fixed)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 3, 3}, Neighbors: []int32{1, 0, 1}, Directed: true}, a)
-}
-
-func TestDirectedInducedAndUnion(t *testing.T) {
-	src, dst := randomEntries(30, 150)
-	a, want := directedOf(30, src, dst)
-	nodes := []int32{29, 0, 14, 3, 9, 8, 21}
-	sub := a.Induced(nodes)
-	require.True(t, sub.Directed)
-	checkAdjacency(t, &sub)
-	got := dense(&sub)
-	for p, i := range nodes {
-		for q, j := range nodes {
-			require.Equal(t, want[i][j], got[p][q])
-		}
-	}
-
-	one, _ := directedOf(2, []int32{0}, []int32{1})
-	two, _ := directedOf(2, []int32{1}, []int32{0})
-	both, err := graph.DisjointUnion(&graph.Graph{Adjacency: one, Features: graph.Features{Rows: 2}}, &graph.Graph{Adjacency: two, Features: graph.Features{Rows: 2}})
-	require.NoError(t, err)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 0, 1, 2, 2}, Neighbors: []int32{0, 3}, Directed: true}, both.Adjacency)
-	_, err = graph.DisjointUnion(&graph.Graph{Adjacency: one, Features: graph.Features{Rows: 2}}, &graph.Graph{Adjacency: one.Undirected(), Features: graph.Features{Rows: 2}})
-	require.ErrorContains(t, err, "directed and undirected")
-}
-
 // A path 0 → 1 → 2 ← 3 with an edge back from 1 to 0, written down twice, in a user's own files: by hand.
 func TestOwnGraphBothWays(t *testing.T) {
-	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"), "features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
-	ds, err := LoadCSV(dir, Options{})
+	dir := files{"edges.csv": []byte("0,1\n1,0\n1,2\n3,2\n3,2\n"), "labels.csv": []byte("0\n0\n1\n1\n"),
+		"features.csv": []byte("1\n1\n1\n1\n")}.folder(t, "own")
+	ds, err := LayoutCSV.load(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}}, ds.Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 3, 5, 6}, Neighbors: []int32{1, 0, 2, 1, 3, 2}},
+		ds.Graph.Adjacency)
 	require.Equal(t, []string{
 		"2 of 5 stored adjacency entries: edges stored in one direction only were mirrored",
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
 	}, ds.Notes)
 
-	directed, err := LoadCSV(dir, Options{Direction: Directed})
+	directed, err := LayoutCSV.load(dir, Options{Direction: Directed})
 	require.NoError(t, err)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true}, directed.Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 1, 3}, Directed: true},
+		directed.Graph.Adjacency)
 	require.Equal(t, []string{
 		"edges are directed: a node receives from those that point at it",
 		"1 of 5 stored adjacency entries: duplicate edge entries were dropped",
@@ -123,19 +43,23 @@ func TestOwnGraphBothWays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, undirectedStream.SplitHash, s.SplitHash)
 	require.Contains(t, s.Notes, "1 of 4 edges join nodes of different tasks or of dropped classes and were dropped")
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true}, s.Tasks[0].Graph.Adjacency)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true}, s.Tasks[1].Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2}, Neighbors: []int32{1, 0}, Directed: true},
+		s.Tasks[0].Graph.Adjacency)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 1}, Neighbors: []int32{1}, Directed: true},
+		s.Tasks[1].Graph.Adjacency)
 }
 
 // The triangle of every layout, directed: 0 → 1, 1 → 0, 0 → 2, 1 → 2.
 func TestLayoutsDirected(t *testing.T) {
 	for _, tc := range tinyLayouts {
-		ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw, Direction: Directed})
+		ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Normalization: graph.Raw,
+			Direction: Directed})
 		require.NoError(t, err, tc.layout)
-		require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1}, Directed: true}, ds.Graph.Adjacency, tc.layout)
+		require.Equal(t, graph.Adjacency{Offsets: []int64{0, 1, 2, 4, 4}, Neighbors: []int32{1, 0, 0, 1},
+			Directed: true}, ds.Graph.Adjacency, tc.layout)
 		require.NotContains(t, strings.Join(ds.Notes, "\n"), "mirrored")
-		_, err = tc.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
-		require.ErrorContains(t, err, "Direction is Direction(2), want undirected, directed")
+		_, err = tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{Direction: 2})
+		require.ErrorContains(t, err, "Direction is direction(2), want undirected, directed")
 	}
 }
 
@@ -153,7 +77,7 @@ func TestParseDirection(t *testing.T) {
 		require.Equal(t, d, parsed)
 	}
 	_, err := ParseDirection("both")
-	require.ErrorContains(t, err, `unknown direction "both": choose undirected, directed`)
+	require.ErrorContains(t, err, `unknown direction "both": choose one of undirected, directed`)
 }
 
 // storedPairs counts the different entries of a real file off the diagonal, without the code under test's sorting.
@@ -193,7 +117,8 @@ func TestRealGraphBothWays(t *testing.T) {
 	require.Equal(t, undirected.Checksum, directed.Checksum)
 }
 
-// A stand-in has the same features whichever way its edges are read; the other's stored edges are symmetric and would not tell.
+// A stand-in has the same features whichever way its edges are read; the other's stored edges are symmetric and would
+// not tell.
 func TestStandInBothWays(t *testing.T) {
 	realFile(t, "ogbn_arxiv/raw/edge.csv.gz")
 	if testing.Short() {

@@ -1,20 +1,5 @@
 package datasets
 
-// Catalog lists the datasets that Open knows by name.
-//
-// Where the figures and checksums come from: the paper's Table 1 and appendix; for the real files the publishers' own pages,
-// PyTorch Geometric's and DGL's documentation, and, where a test reads the file, our own count. SHA-256 sums of files that
-// could not be had here are those that several independent public projects pin; git blobs are read off the trees of the
-// publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
-func Catalog() []Entry {
-	entries := []Entry{{Name: "synthetic", Title: "generated citation-like graph, needs no file; synthetic:NODES makes one of any size", Licence: "none needed"}}
-	entries = append(entries, benchmarks()...)
-	entries = append(entries, citations()...)
-	entries = append(entries, coPurchases()...)
-	entries = append(entries, others()...)
-	return append(entries, standIns(benchmarks())...)
-}
-
 const (
 	graph2gauss   = "Bojchevski, Günnemann: Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via Ranking. ICLR 2018"
 	pitfalls      = "Shchur, Mumme, Bojchevski, Günnemann: Pitfalls of Graph Neural Network Evaluation. arXiv:1811.05868, 2018"
@@ -49,6 +34,7 @@ func (f File) withCopy(sha256 string) File {
 func benchmarks() []Entry {
 	coraFull := Entry{
 		Title: "CoraFull: papers of computer science and their citations", Layout: LayoutNPZ, Licence: mitRepository, Citation: graph2gauss,
+		Recipe:   RecipeCoraFull,
 		Paper:    Stats{Nodes: 19793, Edges: 130622, Classes: 70, Tasks: 35},
 		Appendix: Stats{Nodes: 19793, Edges: 126842, Columns: 8710, Classes: 70, Tasks: 35},
 		True:     Stats{Nodes: 19793, Edges: 63421, Entries: 65311, Columns: 8710, Classes: 70, Tasks: 35},
@@ -62,6 +48,7 @@ func benchmarks() []Entry {
 	original.Files[0].SHA256 = "62e054f93be00a3dedb15b7ac15a2a07168ceab68b40bf95f54d2289d024c6bc"
 	return []Entry{full, original, {
 		Name: "ogbn-arxiv", Title: "papers of computer science on arXiv and their citations", Layout: LayoutOGB, Folder: "ogbn_arxiv",
+		Recipe: RecipeArxiv,
 		Files: []File{{
 			Name: "arxiv.zip", Bytes: 83058288, SHA256: "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276",
 			URLs: []string{"https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip", "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"},
@@ -73,6 +60,7 @@ func benchmarks() []Entry {
 		Note:     "the 1,166,243 edges are directed; 8,444 pairs of papers cite each other.",
 	}, {
 		Name: "ogbn-products", Title: "goods of Amazon that are bought together", Layout: LayoutOGB, Folder: "ogbn_products",
+		Recipe: RecipeProducts,
 		Files: []File{{
 			Name: "products.zip", SHA256: "5ea0a112edaec2141c0a2a612dd4aed58df97ff3e1ab1a0ca8238f43cbbb50a8",
 			URLs: []string{"https://snap.stanford.edu/ogb/data/nodeproppred/products.zip", "http://snap.stanford.edu/ogb/data/nodeproppred/products.zip"},
@@ -85,6 +73,7 @@ func benchmarks() []Entry {
 			"23 tasks; how many of the 61,859,140 entries are duplicates or self-loops could not be counted here.",
 	}, {
 		Name: "reddit", Title: "posts on Reddit, joined where the same person commented", Layout: LayoutReddit, Folder: "reddit",
+		Recipe: RecipeReddit,
 		Files: []File{{
 			Name: "reddit.zip", Bytes: 1397962821, SHA256: "9a16353c28f8ddd07148fc5ac9b57b818d7911ea0fbe9052d66d49fc32b372bf",
 			URLs: []string{"https://data.dgl.ai/dataset/reddit.zip", "https://s3.us-east-2.amazonaws.com/dgl.ai/dataset/reddit.zip"},
@@ -106,8 +95,8 @@ func citations() []Entry {
 		withCopy("6775a2bbbd626ccee6ff95ffe4e725a9e72980b4b3799dd8a9317d9597a099d3")
 	return []Entry{{
 		Name: "cora-ml", Title: "Cora-ML: papers of machine learning", Layout: LayoutNPZ, Licence: mitRepository, Citation: graph2gauss,
-		Files: []File{coraML},
-		True:  Stats{Nodes: 2995, Edges: 8158, Entries: 8416, Columns: 2879, Classes: 7, Tasks: 3},
+		Files: []File{coraML}, Recipe: RecipeCora,
+		True: Stats{Nodes: 2995, Edges: 8158, Entries: 8416, Columns: 2879, Classes: 7, Tasks: 3},
 	}, {
 		Name: "citeseer", Title: "Citeseer: papers of computer science", Layout: LayoutNPZ, Licence: mitRepository, Citation: graph2gauss,
 		Files: []File{fromGraph2gauss("citeseer.npz", "b611f48626e7f40fcc81a36b4f022979ea998b38")},

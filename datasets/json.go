@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 )
 
-// jsonReader reads a JSON text token by token: nothing is built that is not asked for.
+// jsonReader reads a JSON text token by token: it holds no more than what is kept, and errors name the byte.
 type jsonReader struct{ *json.Decoder }
 
 func newJSONReader(r io.Reader) jsonReader {
@@ -99,33 +98,25 @@ func (j jsonReader) end() error {
 	return nil
 }
 
-// float reads a number.
-func (j jsonReader) float() (float32, error) {
+// scalar reads a number. If there is none, the error of parse says what is wanted.
+func scalar[T number](j jsonReader, parse func(text string) (T, error)) (T, error) {
 	token, err := j.Token()
 	if err != nil {
 		return 0, j.at(err)
 	}
-	number, ok := token.(json.Number)
-	if !ok {
-		return 0, j.errorf("%.40v, want a number", token)
-	}
-	v, err := strconv.ParseFloat(string(number), 32)
+	text, _ := token.(json.Number)
+	v, err := parse(string(text))
 	if err != nil {
-		return 0, j.errorf("%.40v, want a number within float32", token)
+		return 0, j.errorf("%.40v, want %w", token, err)
 	}
-	return float32(v), nil
+	return v, nil
 }
 
-// id reads a whole number from 0 that an int32 holds.
-func (j jsonReader) id(what string) (int32, error) {
-	token, err := j.Token()
-	if err != nil {
-		return 0, j.at(err)
-	}
-	if number, ok := token.(json.Number); ok {
-		if v, err := parseInt(string(number)); err == nil {
-			return v, nil
-		}
-	}
-	return 0, j.errorf("%.40v, want %s, a whole number from 0", token, what)
+// numbers appends the numbers of an array.
+func numbers[T number](j jsonReader, to *[]T, parse func(text string) (T, error)) error {
+	return j.array(func() error {
+		v, err := scalar(j, parse)
+		*to = append(*to, v)
+		return err
+	})
 }

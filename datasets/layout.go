@@ -7,12 +7,73 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/file"
 )
+
+// Layout is the format of a dataset's files. A reader takes one file, a folder, or a zip archive that it does not
+// unpack.
+//
+// Every reader drops duplicates and self-loops and takes an entry (u, v) as an edge from u to v, undirected unless
+// Options.Direction says otherwise; Notes list what was repaired. A published split is not used: NewStream draws its
+// own. Errors name the file, the line, key or byte, and what to do: a file that is missing, truncated or damaged, a
+// missing key, a wrong dtype or shape, ids out of range, values that are not finite, several labels per node.
+type Layout int
+
+const (
+	// LayoutGenerated has no file.
+	LayoutGenerated Layout = iota
+
+	// LayoutNPZ is the npz file of gnn-benchmark and graph2gauss: the sparse matrices adj_ and attr_ (each _data,
+	// _indices, _indptr and _shape; compressed rows, 0-based), or a dense attr_matrix [nodes, features], and labels
+	// [nodes]. Values of the adjacency are ignored, except that a stored zero is no edge. Other arrays are passed over.
+	//
+	// A file of one's own may have simpler keys: edge_index [2, edges], as in PyTorch Geometric, or edges [edges, 2]; x
+	// or features [nodes, features]; y or label [nodes].
+	LayoutNPZ
+
+	// LayoutOGB is a node-classification dataset of the Open Graph Benchmark: the files edge.csv.gz, node-feat.csv.gz,
+	// node-label.csv.gz and, optionally, num-node-list.csv.gz and num-edge-list.csv.gz, in a folder raw. All cores
+	// parse the text. Reading takes the memory of the result and, while the adjacency is built, 12 bytes per stored
+	// edge.
+	LayoutOGB
+
+	// LayoutReddit is Reddit as DGL publishes it: reddit_graph.npz and reddit_data.npz. In the archive both are
+	// compressed a second time; the reader unpacks them into the system's temporary folder.
+	LayoutReddit
+
+	// LayoutWikiCS is Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row
+	// of numbers, a class id and a list of neighbours. It is read as a stream.
+	LayoutWikiCS
+
+	// LayoutSAINT is GraphSAINT's layout (Flickr and others): adj_full.npz, feats.npy, class_map.json and, optionally,
+	// role.json.
+	LayoutSAINT
+
+	// LayoutCSV is a graph of one's own:
+	//
+	//	edges.csv     two node ids per line, from 0, separated by a comma: source and target; or
+	//	edges.npz     an array edge_index or edges (see LayoutNPZ), or a sparse matrix of scipy.sparse.save_npz (CSR or COO)
+	//	labels.csv    a class id from 0 per line, one for each node in the order of the ids; or
+	//	labels.npy    the same as an array [nodes]
+	//	features.csv  equally many numbers for each node, separated by commas; or
+	//	features.npy  the same as an array [nodes, features]; or
+	//	features.npz  the same as its only array, or a sparse matrix of scipy.sparse.save_npz (CSR)
+	//
+	// Every .csv may start with a line of names, and may be compressed (.csv.gz).
+	LayoutCSV
+)
+
+var layouts = enum.Of[Layout]("layout", "generated", "npz", "OGB", "Reddit", "WikiCS", "GraphSAINT", "CSV")
+
+// String returns the name of the format.
+func (l Layout) String() string { return layouts.Name(l) }
 
 // format is how a layout is read.
 type format struct {
-	anchors []string // files that tell the layout, without folders: one must be there
-	files   []string // that may be read
+	anchors []string // names of which one must be there: they tell the layout
+	files   []string // all names that may be read
 	read    func(b *bundle, opt Options) (*Dataset, error)
 }
 
@@ -22,17 +83,20 @@ func (l Layout) format() (format, error) {
 	case LayoutNPZ:
 		return one("*.npz", readGNNBenchmark), nil
 	case LayoutOGB:
-		return format{[]string{ogbEdges}, []string{ogbEdges, ogbLabels, ogbFeatures, ogbNodeCount, ogbEdgeCount}, readOGB}, nil
+		files := []string{ogbEdges, ogbLabels, ogbFeatures, ogbNodeCount, ogbEdgeCount}
+		return format{files[:1], files, readOGB}, nil
 	case LayoutReddit:
 		return format{[]string{redditGraph}, []string{redditGraph, redditData}, readReddit}, nil
 	case LayoutWikiCS:
 		return one("data.json", readWikiCS), nil
 	case LayoutSAINT:
-		return format{[]string{saintGraph}, []string{saintGraph, saintClasses, saintFeatures, saintRoles}, readSAINT}, nil
+		files := []string{saintGraph, saintClasses, saintFeatures, saintRoles}
+		return format{files[:1], files, readSAINT}, nil
 	case LayoutCSV:
 		return format{csvEdges(), csvFiles(), readCSV}, nil
 	}
-	return format{}, fmt.Errorf("datasets: the layout %s is not read from files: choose npz, OGB, Reddit, WikiCS, GraphSAINT or CSV", l)
+	return format{}, fmt.Errorf("datasets: the layout %s is not read from files: choose one of %s",
+		l, strings.Join(layouts.Names()[1:], ", "))
 }
 
 // one is a layout of one file, whose name is a pattern.
@@ -40,8 +104,11 @@ func one(name string, read func(b *bundle, opt Options) (*Dataset, error)) forma
 	return format{[]string{name}, []string{name}, read}
 }
 
-// layoutOf tells the layout of a folder or zip archive by the files in it.
+// layoutOf tells the layout of a file by its name, and of a folder or zip archive by the files in it.
 func layoutOf(path string) (Layout, error) {
+	if filepath.Ext(path) == ".npz" {
+		return LayoutNPZ, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, fmt.Errorf("datasets: %w; check the path", err)
@@ -79,9 +146,9 @@ func layoutOf(path string) (Layout, error) {
 	return 0, fmt.Errorf("datasets: %s: there are %s; name the folder of one", path, strings.Join(told, " and "))
 }
 
-// load reads the dataset at path.
+// load reads the dataset at path, without a cache.
 func (l Layout) load(path string, opt Options) (ds *Dataset, err error) {
-	src, err := l.open(path, fileSHA256)
+	src, err := l.open(path, file.SHA256)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +161,11 @@ type source struct {
 	bundle   *bundle
 	format   format
 	files    []string
-	stamps   []stamp // of the files, from before their checksums were taken
+	stamps   []stamp // of the files, taken before their checksums
 	checksum string
 }
 
-// open finds the files of the dataset at path and takes their checksums.
+// open finds the files of the dataset at path and takes their checksums with sum.
 func (l Layout) open(path string, sum func(file string) (string, error)) (*source, error) {
 	f, err := l.format()
 	if err != nil {
@@ -131,7 +198,7 @@ func (src *source) sum(sum func(file string) (string, error)) error {
 	return nil
 }
 
-// read reads the dataset, and makes sure that it is the one whose checksum was taken.
+// read reads the dataset and makes sure that its files are still those whose checksum was taken.
 func (src *source) read(opt Options) (*Dataset, error) {
 	if !directionNames.Has(opt.Direction) {
 		return nil, fmt.Errorf("datasets: options: Direction is %s, want %s", opt.Direction, directionNames.Choices())

@@ -68,7 +68,8 @@ func zipped(text string) []byte {
 	return b.Bytes()
 }
 
-// The graph of tiny in every layout: a triangle 0-1-2 and a node 3; (2, 0) is not stored, (0, 1) stands twice, (3, 3) is a loop.
+// The graph of tiny in every layout: a triangle 0-1-2 and a node 3; (2, 0) is not stored, (0, 1) stands twice, (3, 3)
+// is a loop.
 
 func tinyOGB() files {
 	return files{
@@ -99,7 +100,8 @@ func tinyFeatures(descr string) []byte {
 
 func tinyCOO() arrays {
 	return arrays{
-		"row": npy("<i4", "(6,)", tinyRows), "col": npy("<i4", "(6,)", tinyCols), "data": npy("<f8", "(6,)", []float64{1, 1, 1, 1, 1, 1}),
+		"row": npy("<i4", "(6,)", tinyRows), "col": npy("<i4", "(6,)", tinyCols),
+		"data":  npy("<f8", "(6,)", []float64{1, 1, 1, 1, 1, 1}),
 		"shape": npy("<i8", "(2,)", []int64{4, 4}), "format": npy("|S3", "()", []byte("coo")),
 	}
 }
@@ -118,7 +120,8 @@ func tinyReddit() files {
 func scipyCSR() arrays {
 	return arrays{
 		"data": npy("<f4", "(6,)", []float32{1, 1, 1, 1, 1, 1}), "indices": npy("<i4", "(6,)", tinyCols),
-		"indptr": npy("<i4", "(5,)", []int32{0, 3, 5, 5, 6}), "shape": npy("<i8", "(2,)", []int64{4, 4}), "format": npy("|S3", "()", []byte("csr")),
+		"indptr": npy("<i4", "(5,)", []int32{0, 3, 5, 5, 6}), "shape": npy("<i8", "(2,)", []int64{4, 4}),
+		"format": npy("|S3", "()", []byte("csr")),
 	}
 }
 
@@ -137,17 +140,18 @@ func tinyWikiCS() files {
 var tinyLayouts = []struct {
 	layout Layout
 	files  files
-	load   func(path string, opt Options) (*Dataset, error)
 }{
-	{LayoutOGB, tinyOGB(), LoadOGB}, {LayoutReddit, tinyReddit(), LoadReddit}, {LayoutSAINT, tinySAINT(), LoadSAINT},
-	{LayoutWikiCS, tinyWikiCS(), LoadWikiCS}, {LayoutCSV, tinyCSV(), LoadCSV},
-	{LayoutNPZ, files{"tiny.npz": tiny().with("attr_data", nil).with("attr_matrix", tinyFeatures("<f4")).zip()}, Load},
+	{LayoutOGB, tinyOGB()}, {LayoutReddit, tinyReddit()}, {LayoutSAINT, tinySAINT()},
+	{LayoutWikiCS, tinyWikiCS()}, {LayoutCSV, tinyCSV()},
+	{LayoutNPZ, files{"tiny.npz": tiny().with("attr_data", nil).with("attr_matrix", tinyFeatures("<f4")).zip()}},
 }
 
 func requireTiny(t *testing.T, ds *Dataset) {
 	t.Helper()
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
-	require.Equal(t, graph.Features{Rows: 4, Cols: 3, Dense: []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}}, ds.Graph.Features)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}},
+		ds.Graph.Adjacency)
+	require.Equal(t, graph.Features{Rows: 4, Cols: 3, Dense: []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}},
+		ds.Graph.Features)
 	require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
 	require.Equal(t, 2, ds.NumClasses)
 	require.Len(t, ds.Checksum, 64)
@@ -170,27 +174,28 @@ func TestLayouts(t *testing.T) {
 				tc.files.folder(t, "tiny_graph"), tc.files.archive(t, "tiny_graph.zip", zip.Store),
 				tc.files.archive(t, "tiny_graph.zip", zip.Deflate), deep.archive(t, "other.zip", zip.Deflate),
 			} {
-				ds, err := tc.load(path, Options{Normalization: graph.Raw})
+				ds, err := tc.layout.load(path, Options{Normalization: graph.Raw})
 				require.NoError(t, err)
 				requireTiny(t, ds)
-				if want := map[Layout]string{LayoutReddit: "reddit", LayoutWikiCS: "wikics", LayoutNPZ: "tiny"}[tc.layout]; want != "" {
+				if want := map[Layout]string{LayoutReddit: "reddit", LayoutWikiCS: "wikics",
+					LayoutNPZ: "tiny"}[tc.layout]; want != "" {
 					require.Equal(t, want, ds.Name)
 				} else {
 					require.Equal(t, "tiny-graph", ds.Name)
 				}
 			}
-			ds, err := tc.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
+			ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
 			require.NoError(t, err)
 			require.Equal(t, graph.Features{Rows: 4}, ds.Graph.Features)
 			require.True(t, strings.HasSuffix(ds.Name, "-topology"))
 
-			_, err = tc.load(filepath.Join(t.TempDir(), "absent"), Options{})
+			_, err = tc.layout.load(filepath.Join(t.TempDir(), "absent"), Options{})
 			require.ErrorIs(t, err, fs.ErrNotExist)
-			_, err = tc.load(files{"other.txt": nil}.folder(t, "x"), Options{})
+			_, err = tc.layout.load(files{"other.txt": nil}.folder(t, "x"), Options{})
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			broken := filepath.Join(t.TempDir(), "broken.zip")
 			require.NoError(t, os.WriteFile(broken, []byte("PK"), 0o600))
-			_, err = tc.load(broken, Options{})
+			_, err = tc.layout.load(broken, Options{})
 			require.ErrorContains(t, err, "broken.zip: neither a folder nor a complete zip archive")
 		})
 	}
@@ -203,12 +208,13 @@ func TestLayoutNotes(t *testing.T) {
 		ds   func() (*Dataset, error)
 		want string
 	}{
-		{func() (*Dataset, error) { return LoadSAINT(tinySAINT().folder(t, "x"), Options{}) }, "2 training, 1 validation and 1 test nodes (role.json) is not used"},
-		{func() (*Dataset, error) { return LoadReddit(tinyReddit().folder(t, "x"), Options{}) }, "node_types"},
-		{func() (*Dataset, error) { return LoadWikiCS(tinyWikiCS().folder(t, "x"), Options{}) }, "masks"},
+		{func() (*Dataset, error) { return LayoutSAINT.load(tinySAINT().folder(t, "x"), Options{}) },
+			"2 training, 1 validation and 1 test nodes (role.json) is not used"},
+		{func() (*Dataset, error) { return LayoutReddit.load(tinyReddit().folder(t, "x"), Options{}) }, "node_types"},
+		{func() (*Dataset, error) { return LayoutWikiCS.load(tinyWikiCS().folder(t, "x"), Options{}) }, "masks"},
 		{func() (*Dataset, error) {
 			zero := tinyCOO().with("data", npy("<i1", "(6,)", []int8{1, 1, 0, 1, 1, 1})).zip()
-			return LoadReddit(tinyReddit().with(redditGraph, zero).folder(t, "x"), Options{})
+			return LayoutReddit.load(tinyReddit().with(redditGraph, zero).folder(t, "x"), Options{})
 		}, "1 of 6 stored adjacency entries: edge entries of value zero were dropped"},
 	} {
 		ds, err := tc.ds()
@@ -217,11 +223,12 @@ func TestLayoutNotes(t *testing.T) {
 	}
 }
 
-// The features of one's own graph may be an array, a sparse matrix or Load's keys.
+// The features of one's own graph may be an array, a sparse matrix or the keys of LayoutNPZ.
 func TestCSVFeatures(t *testing.T) {
 	base := tinyCSV().with("features.csv", nil)
 	sparse := arrays{
-		"data": tiny()["attr_data"], "indices": tiny()["attr_indices"], "indptr": tiny()["attr_indptr"], "shape": tiny()["attr_shape"],
+		"data": tiny()["attr_data"], "indices": tiny()["attr_indices"], "indptr": tiny()["attr_indptr"],
+		"shape": tiny()["attr_shape"],
 	}
 	load := tiny()
 	maps.DeleteFunc(load, func(key string, _ []byte) bool { return !strings.HasPrefix(key, "attr") })
@@ -233,7 +240,7 @@ func TestCSVFeatures(t *testing.T) {
 		"compressed": base.with("features.csv.gz", zipped("2,0,1\n0,0,0\n0,3,0\n0,4,0\n")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ds, err := LoadCSV(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: graph.Raw})
+			ds, err := LayoutCSV.load(f.archive(t, "own.zip", zip.Deflate), Options{Normalization: graph.Raw})
 			require.NoError(t, err)
 			require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, toDense(&ds.Graph.Features))
 		})
@@ -250,67 +257,84 @@ func TestLayoutErrors(t *testing.T) {
 		files  files
 		want   string
 	}{
-		"edge of 3":         {LayoutOGB, table("edge.csv.gz", "0,1\n1,2,3\n"), "raw/edge.csv.gz: line 2 has 3 columns, want 2"},
-		"edge of 1":         {LayoutOGB, table("edge.csv.gz", "0,1\n1\n"), "raw/edge.csv.gz: line 2 has 1 columns, want 2"},
-		"edge of words":     {LayoutOGB, table("edge.csv.gz", "0,1\n1,x\n"), `raw/edge.csv.gz: line 2, column 2 is "x", want a node from 0 to 3`},
-		"edge beyond":       {LayoutOGB, table("edge.csv.gz", "0,1\n4,0\n"), `raw/edge.csv.gz: line 2, column 1 is "4", want a node from 0 to 3`},
-		"header in OGB":     {LayoutOGB, table("edge.csv.gz", "src,dst\n0,1\n"), `raw/edge.csv.gz: line 1, column 1 is "src"`},
-		"too few edges":     {LayoutOGB, table("edge.csv.gz", "0,1\n"), "raw/edge.csv.gz: 1 lines, want 6, as num-edge-list.csv.gz says"},
-		"too many edges":    {LayoutOGB, table("edge.csv.gz", strings.Repeat("0,1\n", 7)), "raw/edge.csv.gz: more than 6 lines, as num-edge-list.csv.gz says"},
-		"two graphs":        {LayoutOGB, table("num-node-list.csv.gz", "4\n4\n"), "raw/num-node-list.csv.gz: more than 1 lines, for one graph"},
-		"too few labels":    {LayoutOGB, table("node-label.csv.gz", "0\n0\n1\n"), "raw/node-label.csv.gz: 3 lines, want 4, as num-node-list.csv.gz says"},
-		"several labels":    {LayoutOGB, table("node-label.csv.gz", "0,1\n0,1\n1,1\n1,1\n"), "raw/node-label.csv.gz: line 1 has 2 columns, want 1"},
-		"NaN label":         {LayoutOGB, table("node-label.csv.gz", "0\nnan\n1\n1\n"), `raw/node-label.csv.gz: line 2 is "nan", want a class id`},
-		"class beyond":      {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"), "class id 9 in 4 lines"},
-		"no features":       {LayoutOGB, ogb.with("raw/node-feat.csv.gz", nil), "raw/node-feat.csv.gz: missing: the dataset has no node features; add the file, or read the topology alone"},
-		"NaN feature":       {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,nan\n1,2\n1,2\n"), `raw/node-feat.csv.gz: line 2, column 2 is "nan", want a finite number`},
-		"giant feature":     {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1e40,2\n1,2\n"), `line 3, column 1 is "1e40", want a number within float32`},
-		"empty feature":     {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1,\n1,2\n"), `line 3, column 2 is "", want a finite number`},
-		"ragged features":   {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1\n1,2\n"), "line 3 has 1 columns, want 2"},
-		"feature rows":      {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n"), "raw/node-feat.csv.gz: 2 lines, want 4, one a node"},
-		"not gzip":          {LayoutOGB, ogb.with("raw/edge.csv.gz", []byte("0,1\n")), "raw/edge.csv.gz: not a gzip file"},
-		"gzip cut":          {LayoutOGB, ogb.with("raw/edge.csv.gz", zipped("0,1\n0,2\n")[:20]), "unexpected EOF"},
-		"gzip flipped":      {LayoutOGB, ogb.with("raw/edge.csv.gz", flip(zipped("0,1\n0,1\n0,2\n1,0\n1,2\n3,3\n"), -6)), "gzip: invalid checksum"},
-		"no labels file":    {LayoutOGB, ogb.with("raw/node-label.csv.gz", nil), "raw/node-label.csv.gz: missing"},
-		"two datasets":      {LayoutOGB, files{"a/raw/edge.csv.gz": nil, "b/raw/edge.csv.gz": nil}, "both a/raw/edge.csv.gz and b/raw/edge.csv.gz are there; name the folder of one"},
-		"blank line":        {LayoutCSV, own("edges.csv", "src,dst\n0,1\n\n1,2\n"), "edges.csv: line 3 has 1 columns, want 2"},
-		"negative node":     {LayoutCSV, own("edges.csv", "src,dst\n0,1\n1,-2\n"), `edges.csv: line 3, column 2 is "-2", want a node from 0 to 3`},
-		"fraction":          {LayoutCSV, own("edges.csv", "0,1.5\n"), `edges.csv: line 1, column 2 is "1.5"`},
-		"weights":           {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2"},
-		"word in a line":    {LayoutCSV, own("edges.csv", "O,1\n0,1\n"), `edges.csv: line 1, column 1 is "O"`},
-		"words in labels":   {LayoutCSV, own("labels.csv", "label\n0\ncat\n"), `labels.csv: line 3 is "cat", want a class id`},
-		"header alone":      {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
-		"empty labels":      {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
-		"no features.csv":   {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},
-		"empty features":    {LayoutCSV, own("features.csv", "\n \n"), "features.csv: 0 lines, want 4, one a node"},
-		"npy rows":          {LayoutCSV, csv.with("features.npy", npy("<f4", "(3, 2)", make([]float32, 6))), "features.npy: shape [3 2], want 4 rows"},
-		"npy cut":           {LayoutCSV, csv.with("features.npy", tinyFeatures("<f4")[:150]), "features.npy: shape [4 3] does not match"},
-		"npy of text":       {LayoutCSV, csv.with("features.npy", []byte("1,2")), "features.npy: not a NumPy array"},
-		"node without id":   {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "x": 1}`)), `class_map.json: at byte 20: key "x", want a node from 0 to 3`},
-		"node beyond":       {LayoutSAINT, saint.with(saintClasses, []byte(`{"4": 0}`)), `key "4", want a node from 0 to 3`},
-		"node twice":        {LayoutSAINT, saint.with(saintClasses, []byte(`{"1": 0, "1": 0}`)), "node 1 stands twice"},
-		"node left out":     {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "3": 1}`)), "class_map.json: node 2 of 4 has no class"},
-		"list of classes":   {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": [0, 1]}`)), "several labels each, which is not supported"},
-		"class past nodes":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0 has class 4 of 4 nodes"},
-		"map cut":           {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0,`)), "class_map.json: at byte 8: unexpected EOF"},
-		"more than a map":   {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "2": 0, "3": 1} {}`)), "more after the end"},
-		"roles of words":    {LayoutSAINT, saint.with(saintRoles, []byte(`{"tr": 1}`)), "role.json: at byte 8: 1, want ["},
-		"oblong":            {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("shape", npy("<i8", "(2,)", []int64{4, 5})).zip()), `adj_full.npz: key "shape": [4, 5], want a square`},
-		"no data":           {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("data", nil).zip()), `adj_full.npz: key "data": missing`},
-		"NaN in data":       {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("data", npy("<f4", "(6,)", []float32{1, float32(math.NaN()), 1, 1, 1, 1})).zip()), `"data": entry 1 is NaN`},
-		"row past shape":    {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("row", npy("<i4", "(6,)", []int32{0, 4, 0, 1, 1, 3})).zip()), `reddit_graph.npz: key "row": entry 1 is 4`},
-		"short col":         {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("col", npy("<i4", "(5,)", make([]int32, 5))).zip()), `key "col": 5 indices, but row has 6`},
-		"short data":        {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("data", npy("<i4", "(5,)", make([]int32, 5))).zip()), `key "data": 5 values for 6`},
-		"empty shape":       {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("shape", npy("<i8", "(2,)", []int64{0, 0})).zip()), `key "shape": [0, 0] for 4 labels`},
-		"no data file":      {LayoutReddit, reddit.with(redditData, nil), "reddit_data.npz: missing"},
-		"graph is no npz":   {LayoutReddit, reddit.with(redditGraph, []byte("PK")), "reddit_graph.npz: not a complete npz archive"},
+		"edge of 3": {LayoutOGB, table("edge.csv.gz", "0,1\n1,2,3\n"),
+			"raw/edge.csv.gz: line 2 has 3 columns, want 2"},
+		"edge of 1": {LayoutOGB, table("edge.csv.gz", "0,1\n1\n"),
+			"raw/edge.csv.gz: line 2 has 1 columns, want 2"},
+		"edge of words": {LayoutOGB, table("edge.csv.gz", "0,1\n1,x\n"), `raw/edge.csv.gz: line 2, column 2 is "x", want a node from 0 to 3`},
+		"edge beyond":   {LayoutOGB, table("edge.csv.gz", "0,1\n4,0\n"), `raw/edge.csv.gz: line 2, column 1 is "4", want a node from 0 to 3`},
+		"header in OGB": {LayoutOGB, table("edge.csv.gz", "src,dst\n0,1\n"), `raw/edge.csv.gz: line 1, column 1 is "src"`},
+		"too few edges": {LayoutOGB, table("edge.csv.gz", "0,1\n"),
+			"raw/edge.csv.gz: 1 lines, want 6, as num-edge-list.csv.gz says"},
+		"too many edges": {LayoutOGB, table("edge.csv.gz", strings.Repeat("0,1\n", 7)),
+			"raw/edge.csv.gz: more than 6 lines, as num-edge-list.csv.gz says"},
+		"two graphs": {LayoutOGB, table("num-node-list.csv.gz", "4\n4\n"),
+			"raw/num-node-list.csv.gz: more than 1 lines, for one graph"},
+		"too few labels": {LayoutOGB, table("node-label.csv.gz", "0\n0\n1\n"),
+			"raw/node-label.csv.gz: 3 lines, want 4, as num-node-list.csv.gz says"},
+		"several labels": {LayoutOGB, table("node-label.csv.gz", "0,1\n0,1\n1,1\n1,1\n"),
+			"raw/node-label.csv.gz: line 1 has 2 columns, want 1"},
+		"NaN label":    {LayoutOGB, table("node-label.csv.gz", "0\nnan\n1\n1\n"), `raw/node-label.csv.gz: line 2 is "nan", want a class id`},
+		"class beyond": {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"), "class id 9 in 4 lines"},
+		"no features": {LayoutOGB, ogb.with("raw/node-feat.csv.gz", nil),
+			"raw/node-feat.csv.gz: missing: the dataset has no node features; add the file, or read the topology alone"},
+		"NaN feature":   {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,nan\n1,2\n1,2\n"), `raw/node-feat.csv.gz: line 2, column 2 is "nan", want a finite number`},
+		"giant feature": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1e40,2\n1,2\n"), `line 3, column 1 is "1e40", want a number within float32`},
+		"empty feature": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1,\n1,2\n"), `line 3, column 2 is "", want a finite number`},
+		"ragged features": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1\n1,2\n"),
+			"line 3 has 1 columns, want 2"},
+		"feature rows": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n"),
+			"raw/node-feat.csv.gz: 2 lines, want 4, one a node"},
+		"not gzip": {LayoutOGB, ogb.with("raw/edge.csv.gz", []byte("0,1\n")),
+			"raw/edge.csv.gz: not a gzip file"},
+		"gzip cut": {LayoutOGB, ogb.with("raw/edge.csv.gz", zipped("0,1\n0,2\n")[:20]), "unexpected EOF"},
+		"gzip flipped": {LayoutOGB, ogb.with("raw/edge.csv.gz", flip(zipped("0,1\n0,1\n0,2\n1,0\n1,2\n3,3\n"),
+			-6)), "gzip: invalid checksum"},
+		"no labels file": {LayoutOGB, ogb.with("raw/node-label.csv.gz", nil), "raw/node-label.csv.gz: missing"},
+		"two datasets": {LayoutOGB, files{"a/raw/edge.csv.gz": nil, "b/raw/edge.csv.gz": nil},
+			"both a/raw/edge.csv.gz and b/raw/edge.csv.gz are there; name the folder of one"},
+		"blank line": {LayoutCSV, own("edges.csv", "src,dst\n0,1\n\n1,2\n"),
+			"edges.csv: line 3 has 1 columns, want 2"},
+		"negative node":   {LayoutCSV, own("edges.csv", "src,dst\n0,1\n1,-2\n"), `edges.csv: line 3, column 2 is "-2", want a node from 0 to 3`},
+		"fraction":        {LayoutCSV, own("edges.csv", "0,1.5\n"), `edges.csv: line 1, column 2 is "1.5"`},
+		"weights":         {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2"},
+		"word in a line":  {LayoutCSV, own("edges.csv", "O,1\n0,1\n"), `edges.csv: line 1, column 1 is "O"`},
+		"words in labels": {LayoutCSV, own("labels.csv", "label\n0\ncat\n"), `labels.csv: line 3 is "cat", want a class id`},
+		"header alone":    {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
+		"empty labels":    {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
+		"no features.csv": {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},
+		"empty features":  {LayoutCSV, own("features.csv", "\n \n"), "features.csv: 0 lines, want 4, one a node"},
+		"npy rows": {LayoutCSV, csv.with("features.npy", npy("<f4", "(3, 2)", make([]float32, 6))),
+			"features.npy: shape [3 2], want 4 rows"},
+		"npy cut": {LayoutCSV, csv.with("features.npy", tinyFeatures("<f4")[:150]),
+			"features.npy: shape [4 3] does not match"},
+		"npy of text":      {LayoutCSV, csv.with("features.npy", []byte("1,2")), "features.npy: not a NumPy array"},
+		"node without id":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "x": 1}`)), `class_map.json: at byte 20: key "x", want a node from 0 to 3`},
+		"node beyond":      {LayoutSAINT, saint.with(saintClasses, []byte(`{"4": 0}`)), `key "4", want a node from 0 to 3`},
+		"node twice":       {LayoutSAINT, saint.with(saintClasses, []byte(`{"1": 0, "1": 0}`)), "node 1 stands twice"},
+		"node left out":    {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "3": 1}`)), "class_map.json: node 2 of 4 has no class"},
+		"list of classes":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": [0, 1]}`)), "several labels each, which is not supported"},
+		"class past nodes": {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0: at byte 7: 4, want a class id from 0 to 3"},
+		"map cut":          {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0,`)), "class_map.json: at byte 8: unexpected EOF"},
+		"more than a map":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "2": 0, "3": 1} {}`)), "more after the end"},
+		"roles of words":   {LayoutSAINT, saint.with(saintRoles, []byte(`{"tr": 1}`)), "role.json: at byte 8: 1, want ["},
+		"oblong":           {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("shape", npy("<i8", "(2,)", []int64{4, 5})).zip()), `adj_full.npz: key "shape": [4, 5], want a square`},
+		"no data":          {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("data", nil).zip()), `adj_full.npz: key "data": missing`},
+		"NaN in data":      {LayoutSAINT, saint.with(saintGraph, scipyCSR().with("data", npy("<f4", "(6,)", []float32{1, float32(math.NaN()), 1, 1, 1, 1})).zip()), `"data": entry 1 is NaN`},
+		"row past shape":   {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("row", npy("<i4", "(6,)", []int32{0, 4, 0, 1, 1, 3})).zip()), `reddit_graph.npz: key "row": entry 1 is 4`},
+		"short col":        {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("col", npy("<i4", "(5,)", make([]int32, 5))).zip()), `key "col": 5 indices, but row has 6`},
+		"short data":       {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("data", npy("<i4", "(5,)", make([]int32, 5))).zip()), `key "data": 5 values for 6`},
+		"empty shape":      {LayoutReddit, reddit.with(redditGraph, tinyCOO().with("shape", npy("<i8", "(2,)", []int64{0, 0})).zip()), `key "shape": [0, 0] for 4 labels`},
+		"no data file":     {LayoutReddit, reddit.with(redditData, nil), "reddit_data.npz: missing"},
+		"graph is no npz": {LayoutReddit, reddit.with(redditGraph, []byte("PK")),
+			"reddit_graph.npz: not a complete npz archive"},
 		"no links":          {LayoutWikiCS, json(`{"labels": [0], "features": [[1]]}`), `data.json: field "links" is missing`},
 		"links twice":       {LayoutWikiCS, json(`{"links": [[]], "links": [[]]}`), `field "links" stands twice`},
 		"too many links":    {LayoutWikiCS, json(`{"labels": [0], "features": [[1]], "links": [[], []]}`), `field "links" has 2 lists for 1 labels`},
 		"rows of features":  {LayoutWikiCS, json(`{"labels": [0, 0], "features": [[1]], "links": [[], []]}`), `field "features" has 1 rows for 2 labels`},
 		"ragged rows":       {LayoutWikiCS, json(`{"features": [[1, 2], [1]]}`), `field "features": at byte 25: row 1 has 1 numbers, want 2`},
 		"empty rows":        {LayoutWikiCS, json(`{"features": [[], []]}`), "row 0 has 0 numbers, want 1"},
-		"feature of words":  {LayoutWikiCS, json(`{"features": [["x"]]}`), `data.json: field "features": at byte 18: x, want a number`},
+		"feature of words":  {LayoutWikiCS, json(`{"features": [["x"]]}`), `data.json: field "features": at byte 18: x, want a finite number`},
 		"float32 exceeded":  {LayoutWikiCS, json(`{"features": [[1e40]]}`), "1e40, want a number within float32"},
 		"label of words":    {LayoutWikiCS, json(`{"labels": ["x"]}`), `field "labels": at byte 15: x, want a class id`},
 		"label of fraction": {LayoutWikiCS, json(`{"labels": [0.5]}`), "0.5, want a class id"},
@@ -352,7 +376,8 @@ func TestTableInOrder(t *testing.T) {
 		want = append(want, v, -v, float32(i))
 	}
 	for _, rows := range []int{-1, len(want) / 3} {
-		for _, read := range []int64{int64(b.Len()) / 20, int64(b.Len()), 2 * int64(b.Len())} { // however far the file seems to be
+		// however far the file seems to be
+		for _, read := range []int64{int64(b.Len()) / 20, int64(b.Len()), 2 * int64(b.Len())} {
 			in := text{bytes.NewReader(b.Bytes()), func() (int64, int64) { return read, int64(b.Len()) }}
 			got, cols, err := readTable(in, tableSpec[float32]{cell: feature(), rows: rows, header: true})
 			require.NoError(t, err)
@@ -369,22 +394,23 @@ func TestTableInOrder(t *testing.T) {
 
 // What a small file claims must not be allocated: a number of nodes or columns far beyond its size.
 func TestClaimsAreNotBelieved(t *testing.T) {
-	many := tinyOGB().with("raw/num-node-list.csv.gz", zipped("2147483646\n")).with("raw/num-edge-list.csv.gz", zipped("2147483646\n"))
+	many := tinyOGB().with("raw/num-node-list.csv.gz", zipped("2147483646\n")).with("raw/num-edge-list.csv.gz",
+		zipped("2147483646\n"))
 	path := many.folder(t, "many")
 	requireFrugal(t, 64<<20, func() {
-		_, err := LoadOGB(path, Options{})
+		_, err := LayoutOGB.load(path, Options{})
 		require.ErrorContains(t, err, "want 2147483646")
 	})
 	wide := tinyCSV().with("features.csv", []byte(strings.Repeat("1,", 200_000)+"1\n"+strings.Repeat("1\n", 200_000)))
 	path = wide.folder(t, "wide")
 	requireFrugal(t, 64<<20, func() {
-		_, err := LoadCSV(path, Options{})
+		_, err := LayoutCSV.load(path, Options{})
 		require.ErrorContains(t, err, "features.csv: ")
 	})
 	blank := tinyCSV().with("labels.csv.gz", zipped(strings.Repeat("\n", maxBlank+4<<20))).with("labels.csv", nil)
 	path = blank.folder(t, "blank")
 	requireFrugal(t, 128<<20, func() {
-		_, err := LoadCSV(path, Options{})
+		_, err := LayoutCSV.load(path, Options{})
 		require.ErrorContains(t, err, "blank characters")
 	})
 }
@@ -400,17 +426,20 @@ func requireFrugal(t *testing.T, bytes uint64, call func()) {
 // The real graph and labels of ogbn-arxiv; it has no features.
 func TestOGBArxivTopology(t *testing.T) {
 	path := realFile(t, "ogbn_arxiv")
-	_, err := LoadOGB(path, Options{})
+	_, err := LayoutOGB.load(path, Options{})
 	require.ErrorContains(t, err, "node-feat.csv.gz: missing")
-	ds, err := LoadOGB(path, Options{TopologyOnly: true})
+	ds, err := LayoutOGB.load(path, Options{TopologyOnly: true})
 	require.NoError(t, err)
 	require.Equal(t, "ogbn-arxiv-topology", ds.Name)
-	// Nodes and stored edges as OGB publishes them; 1,157,799 undirected edges as PyTorch Geometric's to_undirected counts.
-	require.Equal(t, []int{169343, 1157799, 40}, []int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(), ds.NumClasses})
+	// Nodes and stored edges as OGB publishes them; 1,157,799 undirected edges as PyTorch Geometric's to_undirected
+	// counts.
+	require.Equal(t, []int{169343, 1157799, 40}, []int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(),
+		ds.NumClasses})
 	require.Contains(t, strings.Join(ds.Notes, "\n"), "of 1166243 stored adjacency entries")
-	require.True(t, ordered(ds.Graph.Adjacency.Offsets, ds.Graph.Adjacency.Neighbors, 169343))
-	// Directed, every stored edge is there, as none is a self-loop or stands twice: OGB's count is of distinct citations.
-	cited, err := LoadOGB(path, Options{TopologyOnly: true, Direction: Directed})
+	require.NoError(t, ds.Graph.Adjacency.Validate())
+	// Directed, every stored edge is there, as none is a self-loop or stands twice: OGB's count is of distinct
+	// citations.
+	cited, err := LayoutOGB.load(path, Options{TopologyOnly: true, Direction: Directed})
 	require.NoError(t, err)
 	require.Equal(t, 1166243, cited.Graph.Adjacency.NumEdges())
 	require.Equal(t, ds.Graph.Adjacency, cited.Graph.Adjacency.Undirected())
@@ -420,7 +449,8 @@ func TestOGBArxivTopology(t *testing.T) {
 }
 
 func FuzzTable(f *testing.F) {
-	for _, s := range []string{"0,1\n1,2\n", "src,dst\n0,1", "1\n\n2\n", "0,1\r\n 1 , 2 \n\n", ",,,\n,,,\n", "1e5,nan\n", "\n\n\n", "1,2\n1\n"} {
+	for _, s := range []string{"0,1\n1,2\n", "src,dst\n0,1", "1\n\n2\n", "0,1\r\n 1 , 2 \n\n", ",,,\n,,,\n",
+		"1e5,nan\n", "\n\n\n", "1,2\n1\n"} {
 		f.Add([]byte(s), true)
 		f.Add([]byte(s), false)
 	}

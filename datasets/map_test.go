@@ -103,8 +103,8 @@ func TestCacheMaps(t *testing.T) {
 	}
 }
 
-// A mapped dataset stays whole when its file is removed or replaced, as replaceFile does it, and a slice of it when the dataset
-// is garbage.
+// A mapped dataset stays whole when its file is removed or replaced, as file.Replace does it, and a slice of it when
+// the dataset is garbage.
 func TestMappedFileIsReplaced(t *testing.T) {
 	want := largeDatasets(t)["dense"]
 	file, got := mapped(t, want)
@@ -124,8 +124,8 @@ func TestMappedFileIsReplaced(t *testing.T) {
 	require.Equal(t, wanted, row)
 }
 
-// A file that is damaged, or that another program cuts short while it is checked, is an error, and nothing of it stays behind;
-// nor does a descriptor of one that is well.
+// A file that is damaged, or that another program cuts short while it is checked, is an error, and nothing of it stays
+// behind; nor does a descriptor of one that is well.
 func TestMappedFileIsDamaged(t *testing.T) {
 	file, _ := mapped(t, largeDatasets(t)["dense"])
 	content, err := os.ReadFile(file)
@@ -169,8 +169,8 @@ func TestGuarded(t *testing.T) {
 	require.Panics(t, func() { _ = guarded(func() error { _ = []int{}[len(os.Args)]; return nil }) })
 }
 
-// Nothing that is done with a dataset writes into its arrays. Where one is mapped, a write ends the test; the sums see to those
-// that are not, on systems that have no mapping.
+// Nothing that is done with a dataset writes into its arrays. Where one is mapped, a write ends the test; the sums see
+// to those that are not, on systems that have no mapping.
 func TestMappedIsOnlyRead(t *testing.T) {
 	for name, ds := range largeDatasets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +218,8 @@ func scribble(t *testing.T, ds *Dataset, opt StreamOptions) {
 		for _, task := range stream.Tasks {
 			a, x := &task.Graph.Adjacency, &task.Graph.Features
 			split := &task.Split
-			for _, ids := range [][]int32{task.Classes, task.Nodes, task.Labels, split.Train, split.Valid, split.Test, a.Neighbors, x.Columns} {
+			for _, ids := range [][]int32{task.Classes, task.Nodes, task.Labels, split.Train, split.Valid, split.Test,
+				a.Neighbors, x.Columns} {
 				clear(ids)
 			}
 			clear(a.Offsets)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mapFile maps a file's first bytes into memory, to be read only and shared with whoever maps it too. The mapping outlives f.
+// mapFile maps a file's first bytes into memory, read-only and shared with other processes. The mapping outlives f.
 func mapFile(f *os.File, bytes int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, bytes, syscall.PROT_READ, syscall.MAP_SHARED)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/saot-go/saot/datasets/fetch"
 )
 
-// npzFile reads NumPy arrays by key from an archive. An entry is opened only when asked for, and its sizes are checked
-// against the archive before anything is allocated: arrays of Python objects are neither read nor unpickled.
+// npzFile reads NumPy arrays by key from an archive. It is our own for its bounds: it opens an entry only on demand,
+// checks its size against the archive before it allocates, and neither reads nor unpickles arrays of Python objects.
 type npzFile struct {
 	path    string // as the user named it, for errors
 	size    int64  // bytes of the whole archive
@@ -96,7 +96,7 @@ func (f *npzFile) open(key string, dims int) (*npyArray, error) {
 	return a, err
 }
 
-// openNPY is open for a file that is one array, of so many bytes, which take so many on the disk.
+// openNPY is open for a file that is one array, of size bytes, packed into packed bytes on the disk.
 func openNPY(r io.ReadCloser, size, packed int64, path string, dims int) (*npyArray, error) {
 	return (&npzFile{path: path, size: size, packed: packed}).openArray("", r, uint64(size), dims)
 }
@@ -116,8 +116,8 @@ func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) 
 	return a, nil
 }
 
-// credible returns an error if an entry of an archive of so many bytes claims a size that it cannot have: no deflate stream expands
-// more than 1032-fold.
+// credible returns an error if an entry claims a size that it cannot have in an archive of size bytes: no deflate
+// stream expands more than 1032-fold.
 func credible(entry *zip.File, size int64) error {
 	if entry.CompressedSize64 > uint64(size) || entry.UncompressedSize64/1032 > entry.CompressedSize64 {
 		return fmt.Errorf("the archive claims %d bytes, more than it can hold", entry.UncompressedSize64)
@@ -148,7 +148,7 @@ func (a *npyArray) errorf(format string, args ...any) error {
 	return a.file.errorf(a.key, format, args...)
 }
 
-// fills reports whether the shape takes exactly so many bytes, without overflow.
+// fills reports whether the shape takes exactly that number of bytes, without overflow.
 func (a *npyArray) fills(bytes uint64) bool {
 	count := uint64(1)
 	for _, d := range a.shape {
@@ -193,7 +193,8 @@ func (f *npzFile) header(key string, r io.Reader) (*npyArray, int, error) {
 }
 
 func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
-	descr, fortran, shape := npyDescr.FindStringSubmatch(text), npyOrder.FindStringSubmatch(text), npyShape.FindStringSubmatch(text)
+	descr, fortran := npyDescr.FindStringSubmatch(text), npyOrder.FindStringSubmatch(text)
+	shape := npyShape.FindStringSubmatch(text)
 	if descr == nil || fortran == nil || shape == nil {
 		return nil, f.errorf(key, "header %.80q is not a plain array's; save it as a numeric array", text)
 	}
@@ -201,7 +202,10 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 	kind := npyType.FindStringSubmatch(descr[1])
 	if kind == nil || !strings.Contains("iufb", kind[2]) || !slices.Contains([]string{"1", "2", "4", "8"}, kind[3]) ||
 		(kind[2] == "f" && kind[3] != "4" && kind[3] != "8") || (kind[2] == "b" && kind[3] != "1") {
-		return nil, f.errorf(key, "dtype %q is not read (Python objects never are); save it as int32, int64, float32 or float64", descr[1])
+		return nil,
+			f.errorf(key,
+				"dtype %q is not read (Python objects never are); save it as int32, int64, float32 or float64",
+				descr[1])
 	}
 	a.dtype, a.width = kind[2][0], int(kind[3][0]-'0')
 	if kind[1] == ">" {
@@ -245,8 +249,9 @@ func (a *npyArray) len() int { return int(a.bytes / uint64(a.width)) }
 // trusted bounds what is allocated on a header's word. Beyond it an array grows with the bytes that really come.
 const trusted = 4 << 30
 
-// elements reads an array through convert, which turns one element's bytes into a value or says what is wrong with it. It keeps them, so
-// that they must not be too many for the whole file: the row numbers of a sorted graph alone may well unpack to 300 times their size.
+// elements reads an array through convert, which turns the bytes of one element into a value or says what is wrong with
+// it. Since it keeps them, they may not be too many for the file: row numbers of a sorted graph may unpack to 300 times
+// their size.
 func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (T, error)) ([]T, error) {
 	if err := unpacked(int64(a.bytes), a.file.packed); err != nil {
 		return nil, a.errorf("%w", err)
@@ -325,8 +330,8 @@ func finite(v float32) (float32, error) {
 	return v, nil
 }
 
-// blank reads an adjacency's values, one for each of ids, and sets the ids of zeros to -1: a stored zero is no edge. The values themselves
-// are of no use, and are not kept.
+// blank reads the values of an adjacency, one for each of ids, and sets the ids of zeros to -1, since a stored zero is
+// no edge. It keeps no values.
 func (a *npyArray) blank(ids []int32) error {
 	if a.len() != len(ids) {
 		return a.errorf("%d values for %d indices", a.len(), len(ids))

@@ -39,8 +39,8 @@ func npy(descr, shape string, data any) []byte {
 	return b.Bytes()
 }
 
-// tiny is a valid file: a triangle 0-1-2 and a node 3, 3 features, classes 0 0 1 1. The entry (2, 0) is not stored, (0, 1)
-// stands twice, (3, 3) is a loop.
+// tiny is a valid file: a triangle 0-1-2 and a node 3, 3 features, classes 0 0 1 1. The entry (2, 0) is not stored, (0,
+// 1) stands twice, (3, 3) is a loop.
 func tiny() arrays {
 	return arrays{
 		"adj_data":     npy("<f4", "(6,)", []float32{1, 1, 1, 1, 1, 1}),
@@ -78,14 +78,16 @@ func load(t *testing.T, file []byte, opt Options) (*Dataset, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tiny.npz")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
-	return Load(path, opt)
+	return LayoutNPZ.load(path, opt)
 }
 
 func TestLoadRepairs(t *testing.T) {
 	ds, err := load(t, tiny().zip(), Options{Normalization: graph.Raw})
 	require.NoError(t, err)
-	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}}, ds.Graph.Adjacency)
-	require.Equal(t, graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 2, 2, 3, 4}, Columns: []int32{0, 2, 1, 1}, Values: []float32{2, 1, 3, 4}}, ds.Graph.Features)
+	require.Equal(t, graph.Adjacency{Offsets: []int64{0, 2, 4, 6, 6}, Neighbors: []int32{1, 2, 0, 2, 0, 1}},
+		ds.Graph.Adjacency)
+	require.Equal(t, graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 2, 2, 3, 4}, Columns: []int32{0, 2, 1, 1},
+		Values: []float32{2, 1, 3, 4}}, ds.Graph.Features)
 	require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
 	require.Equal(t, []string{
 		"2 of 6 stored adjacency entries: edges stored in one direction only were mirrored",
@@ -111,7 +113,8 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 		"header version 2":  tiny().with("labels", version2),
 		"int features":      tiny().with("attr_data", npy("<i8", "(4,)", []int64{1, 2, 3, 4})),
 		"zeros, duplicates": tiny().with("attr_data", npy("<f4", "(6,)", []float32{1, 2, 1, 2, 4, 0})).
-			with("attr_indices", npy("<i4", "(6,)", []int32{2, 0, 1, 1, 1, 0})).with("attr_indptr", npy("<u4", "(5,)", []uint32{0, 2, 2, 4, 6})),
+			with("attr_indices", npy("<i4", "(6,)", []int32{2, 0, 1, 1, 1, 0})).with("attr_indptr",
+			npy("<u4", "(5,)", []uint32{0, 2, 2, 4, 6})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			ds, err := load(t, a.zip(), Options{Normalization: graph.Raw})
@@ -122,7 +125,8 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 			require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
 		})
 	}
-	full := tiny().with("attr_data", nil).with("attr_matrix", npy("<f8", "(4, 3)", []float64{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}))
+	full := tiny().with("attr_data", nil).with("attr_matrix",
+		npy("<f8", "(4, 3)", []float64{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}))
 	ds, err := load(t, full.zip(), Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, ds.Graph.Features.Dense)
@@ -224,16 +228,16 @@ func TestLoadRejectsBrokenArchives(t *testing.T) {
 	_, err = load(t, forged, Options{})
 	require.ErrorContains(t, err, `"labels": the archive claims 4294967294 bytes`)
 
-	_, err = Load(filepath.Join(t.TempDir(), "absent.npz"), Options{})
+	_, err = LayoutNPZ.load(filepath.Join(t.TempDir(), "absent.npz"), Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = Load(t.TempDir(), Options{})
+	_, err = LayoutNPZ.load(t.TempDir(), Options{})
 	require.Error(t, err)
 }
 
 // Another reader of the format sees the same arrays in a real file.
 func TestLoadAgainstNpyio(t *testing.T) {
 	path := realFile(t, "cora_ml.npz")
-	ds, err := Load(path, Options{Normalization: graph.Raw})
+	ds, err := LayoutNPZ.load(path, Options{Normalization: graph.Raw})
 	require.NoError(t, err)
 	f, err := npz.Open(path)
 	require.NoError(t, err)

@@ -12,14 +12,16 @@ import (
 type number interface{ int32 | float32 }
 
 // powers of ten that a float64 holds exactly.
-var exactPower = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var exactPower = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+	1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// scanFloat reads the decimal number at the start of b and returns it, correctly rounded, and the bytes that it takes. It
-// returns 0 bytes where there is no number or where only parseFloat can tell its value.
+// scanFloat reads the decimal number at the start of b and returns it, correctly rounded, and the bytes that it takes.
+// It returns 0 bytes if there is no number or only parseFloat can tell its value. It is our own for speed: see
+// readTable.
 //
-// The digits make an integer below 2⁶⁴, which is multiplied or divided by an exact power of ten in float64: two roundings,
-// so the result is within 2 units in its last place. Rounding it to float32 is right unless a point midway between two
-// float32 lies that near; then, and for what is not a normal float32, the answer is left to strconv.
+// The digits make an integer below 2⁶⁴, which is multiplied or divided by an exact power of ten in float64: two
+// roundings, so the result is within 2 units in its last place. It rounds to float32 correctly unless a point midway
+// between two float32 lies that near; then, and if it is not a normal float32, strconv decides.
 func scanFloat(b []byte) (float32, int) {
 	i := 0
 	negative := len(b) > 0 && b[0] == '-'
@@ -161,8 +163,8 @@ func below(limit int, what string) cell[int32] {
 // feature is the cell of a feature table.
 func feature() cell[float32] { return cell[float32]{scanFloat, parseFloat} }
 
-// cell reads one number of a table: scan quickly from the start of a text, and parse from a whole field where scan gave up, with an
-// error that says what is wanted.
+// cell reads one number of a table: scan reads quickly from the start of a text, parse reads a whole field where scan
+// gave up; its error says what is wanted.
 type cell[T number] struct {
 	scan  func(b []byte) (T, int)
 	parse func(field string) (T, error)

@@ -22,12 +22,14 @@ func sameFloat(t testing.TB, s string) (scanned bool) {
 		got, err = parseFloat(s)
 	}
 	if err != nil || (width != 0 && width != len(s)) || math.Float32bits(got) != math.Float32bits(float32(want)) {
-		t.Fatalf("%s: got %v (%d characters, %v), want %v", s, got, width, err, float32(want)) // plain: this runs millions of times
+		// plain: this runs millions of times
+		t.Fatalf("%s: got %v (%d characters, %v), want %v", s, got, width, err, float32(want))
 	}
 	return width > 0
 }
 
-// Every way in which programs print numbers: float32 and float64, shortest and with fixed digits, with and without exponent.
+// Every way in which programs print numbers: float32 and float64, shortest and with fixed digits, with and without
+// exponent.
 func TestFloatsAgainstStrconv(t *testing.T) {
 	rounds := 150_000
 	if testing.Short() {
@@ -47,7 +49,8 @@ func TestFloatsAgainstStrconv(t *testing.T) {
 		if math.IsNaN(wild) || math.IsInf(wild, 0) {
 			continue
 		}
-		for _, v := range []float64{rng.NormFloat64(), wild, math.Round(rng.NormFloat64()*1e4) / 1e3, float64(rng.Int64())} {
+		for _, v := range []float64{rng.NormFloat64(), wild, math.Round(rng.NormFloat64()*1e4) / 1e3,
+			float64(rng.Int64())} {
 			b = strconv.AppendFloat(b[:0], v, 'g', -1, 64)
 			check(b)
 			b = strconv.AppendFloat(b[:0], v, 'g', -1, 32)
@@ -81,9 +84,12 @@ func TestFloatsNearMidway(t *testing.T) {
 
 func TestNumberEdges(t *testing.T) {
 	for _, s := range []string{
-		"0", "-0", "0.0", "-0.000", "1", "1.", ".5", "-.5", "007", "1e0", "1E5", "1e+5", "1e-45", "1e-46", "3.4028234e38", "3.4028236e38", "1e39",
-		"1e22", "1e23", "1e-22", "1e-23", "9999999999999999999", "18446744073709551616", "0.00000000000000000000001", "16777217", "16777219",
-		"1.17549435e-38", "1.1754943e-38", "8388608.5", "8388609.5", "1e999", "1e9999", "0e9999", "+1", "--1", "1-", "e5", ".", "-", "", "1e", "1e+", "0x10",
+		"0", "-0", "0.0", "-0.000", "1", "1.", ".5", "-.5", "007", "1e0", "1E5", "1e+5", "1e-45", "1e-46",
+		"3.4028234e38", "3.4028236e38", "1e39",
+		"1e22", "1e23", "1e-22", "1e-23", "9999999999999999999", "18446744073709551616", "0.00000000000000000000001",
+		"16777217", "16777219",
+		"1.17549435e-38", "1.1754943e-38", "8388608.5", "8388609.5", "1e999", "1e9999", "0e9999", "+1", "--1", "1-",
+		"e5", ".", "-", "", "1e", "1e+", "0x10",
 	} {
 		sameFloat(t, s)
 	}
@@ -105,7 +111,8 @@ func TestNumberEdges(t *testing.T) {
 }
 
 func FuzzFloat(f *testing.F) {
-	for _, s := range []string{"0", "-0.19586408", "1e-5", "123456789012345678901234567890", "1.00000005960464477539062500000001"} {
+	for _, s := range []string{"0", "-0.19586408", "1e-5", "123456789012345678901234567890",
+		"1.00000005960464477539062500000001"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -8,27 +8,17 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 )
 
 // The files of OGB's raw layout, without header lines.
 const (
 	ogbEdges     = "edge.csv.gz"          // source, destination
-	ogbFeatures  = "node-feat.csv.gz"     // one row a node
-	ogbLabels    = "node-label.csv.gz"    // one class id a node
+	ogbFeatures  = "node-feat.csv.gz"     // one row per node
+	ogbLabels    = "node-label.csv.gz"    // one class id per node
 	ogbNodeCount = "num-node-list.csv.gz" // the number of nodes of each graph, of which there is one
 	ogbEdgeCount = "num-edge-list.csv.gz"
 )
-
-// LoadOGB reads a node-classification dataset of the Open Graph Benchmark: the zip archive as it is downloaded, without unpacking it, or
-// a folder, in which the files edge.csv.gz, node-feat.csv.gz, node-label.csv.gz, num-node-list.csv.gz and num-edge-list.csv.gz lie in a
-// folder raw. The two lists may be absent. The text is parsed on all cores. The edges are read without duplicates and self-loops,
-// undirected unless opt.Direction says otherwise; Notes say what was repaired. The published split is not read: NewStream draws its own.
-//
-// It holds no more than the arrays of the result and, while it builds the adjacency, 12 bytes for each stored edge.
-//
-// Errors name the file, the line and what to do: a missing, truncated or damaged file, what is not a number, ids out of range,
-// numbers of lines that contradict each other, several labels a node, and absent features unless opt.TopologyOnly is set.
-func LoadOGB(path string, opt Options) (*Dataset, error) { return LayoutOGB.load(path, opt) }
 
 func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	nodes, err := readCount(b, ogbNodeCount)
@@ -45,12 +35,14 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readPairs(b, ogbEdges, ds, opt.Direction, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount + " says"}); err != nil {
+	if err := readPairs(b, ogbEdges, ds, opt.Direction, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount +
+		" says"}); err != nil {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures, "missing: the dataset has no node features; add the file, or read the topology alone")
+			return b.errorf(ogbFeatures,
+				"missing: the dataset has no node features; add the file, or read the topology alone")
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})
 	})
@@ -61,14 +53,15 @@ func readCount(b *bundle, name string) (int, error) {
 	if !b.has(name) {
 		return -1, nil
 	}
-	count, _, err := readText(b, name, tableSpec[int32]{cell: below(math.MaxInt32, "a number"), cols: 1, rows: 1, what: "for one graph"})
+	count, _, err := readText(b, name, tableSpec[int32]{cell: below(math.MaxInt32, "a number"), cols: 1, rows: 1,
+		what: "for one graph"})
 	if err != nil {
 		return 0, err
 	}
 	return int(count[0]), nil
 }
 
-// readClasses reads a class id for each node; spec says what more is known.
+// readClasses reads a class id for each node; spec says what else is known.
 func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error) {
 	spec.cell, spec.cols = below(math.MaxInt32, "a class id"), 1
 	labels, _, err := readText(b, name, spec)
@@ -104,9 +97,9 @@ func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) er
 	return err
 }
 
-// LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id a line, into
-// a dataset of nodes and labels alone: no edges, features of width 0. It serves predictors that see neither, such as the
-// majority class. The dataset is named after the folder above raw, with "-labels".
+// LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id per
+// line, into a dataset of nodes and labels alone, without edges and features. It serves predictors that see neither,
+// such as the majority class. The dataset is named after the folder above raw, with "-labels".
 //
 // Errors name the file and the line: a missing or truncated file, a line that is not a class id.
 func LoadOGBLabels(path string) (*Dataset, error) {
@@ -114,14 +107,15 @@ func LoadOGBLabels(path string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; download it again", err)
 	}
-	sum, err := fileSHA256(path)
+	sum, err := file.SHA256(path)
 	if err != nil {
 		return nil, err
 	}
 	n := len(labels)
 	ds := &Dataset{
-		Name:     strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(path))), "_", "-") + "-labels",
-		Graph:    graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)}, Features: graph.Features{Rows: n}},
+		Name: strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(path))), "_", "-") + "-labels",
+		Graph: graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)},
+			Features: graph.Features{Rows: n}},
 		Checksum: sum,
 	}
 	ds.setLabels(labels)

@@ -70,8 +70,8 @@ type Direction int
 
 // The directions.
 const (
-	Undirected Direction = iota // nodes are neighbours where an edge is stored either way, as TRACE, CaT and PUMA read a graph
-	Directed                    // a node receives from those whose edges point at it, as in CGLB
+	Undirected Direction = iota // an edge stored either way joins both nodes, as in TRACE, CaT and PUMA
+	Directed                    // a node receives from the nodes whose edges point at it, as in CGLB
 )
 
 var directionNames = enum.Of[Direction]("direction", "undirected", "directed")

@@ -67,15 +67,17 @@ func TestRealStreams(t *testing.T) {
 // cora_full_topology.npz holds real labels and edges and no features.
 func TestCoraFullTopology(t *testing.T) {
 	path := realFile(t, "cora_full_topology.npz")
-	_, err := Load(path, Options{})
+	_, err := LayoutNPZ.load(path, Options{})
 	require.ErrorContains(t, err, `cora_full_topology.npz: key "attr_data": missing: the file has no node features`)
 
-	ds, err := Load(path, Options{TopologyOnly: true})
+	ds, err := LayoutNPZ.load(path, Options{TopologyOnly: true})
 	require.NoError(t, err)
 	require.Equal(t, 63421, ds.Graph.Adjacency.NumEdges())
 	// Class sizes in label order, counted from DGL's CoraFull.
-	want := []int{257, 52, 243, 378, 63, 305, 404, 663, 240, 342, 141, 223, 102, 521, 341, 138, 115, 111, 80, 435, 420, 254, 414, 196, 334, 315,
-		284, 783, 113, 466, 221, 376, 154, 855, 576, 84, 293, 163, 125, 564, 280, 205, 94, 53, 129, 370, 122, 74, 557, 285, 72, 625, 501, 650,
+	want := []int{257, 52, 243, 378, 63, 305, 404, 663, 240, 342, 141, 223, 102, 521, 341, 138, 115, 111, 80, 435, 420,
+		254, 414, 196, 334, 315,
+		284, 783, 113, 466, 221, 376, 154, 855, 576, 84, 293, 163, 125, 564, 280, 205, 94, 53, 129, 370, 122, 74, 557,
+		285, 72, 625, 501, 650,
 		99, 473, 324, 928, 212, 301, 116, 220, 165, 291, 147, 91, 137, 84, 15, 29}
 	require.Equal(t, want, classSizes(ds))
 	s, err := NewStream(ds, DefaultStreamOptions())
@@ -92,8 +94,10 @@ func TestOGBArxivLabels(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "ogbn-arxiv-labels", ds.Name)
 	// Class sizes in label order as OGB publishes them.
-	require.Equal(t, []int{565, 687, 4839, 2080, 5862, 4958, 1618, 589, 6232, 2820, 7869, 750, 29, 2358, 597, 403, 27321, 515, 749, 2877, 2076,
-		393, 1903, 2834, 22187, 1257, 4605, 4801, 21406, 416, 11814, 2828, 411, 1271, 7867, 127, 3524, 2369, 1507, 2029}, classSizes(ds))
+	require.Equal(t, []int{565, 687, 4839, 2080, 5862, 4958, 1618, 589, 6232, 2820, 7869, 750, 29, 2358, 597, 403,
+		27321, 515, 749, 2877, 2076,
+		393, 1903, 2834, 22187, 1257, 4605, 4801, 21406, 416, 11814, 2828, 411, 1271, 7867, 127, 3524, 2369, 1507,
+		2029}, classSizes(ds))
 	s, err := NewStream(ds, DefaultStreamOptions())
 	require.NoError(t, err)
 	require.Len(t, s.Tasks, 20)
@@ -128,8 +132,8 @@ func classSizes(ds *Dataset) []int {
 	return sizes
 }
 
-// requireMajority checks a stream against the known figures of the predictor that knows only the classes' frequencies in
-// training: Task-IL AP, Class-IL AP and AF in percent, on the validation and test nodes together. The figures for
+// requireMajority checks a stream against the known figures of the predictor that knows only the classes' frequencies
+// in training: Task-IL AP, Class-IL AP and AF in percent, on the validation and test nodes together. The figures for
 // ogbn-arxiv and ogbn-products are RieGrace's rows of the paper's Tables 2 and 3 to the digits printed there.
 func requireMajority(t *testing.T, s *Stream, taskAP, classAP, classAF float64) {
 	t.Helper()
@@ -183,7 +187,7 @@ func share(task *Task, class int32) float64 {
 func BenchmarkLoadCoauthorCS(b *testing.B) {
 	path := realFile(b, "ms_academic_cs.npz")
 	for b.Loop() {
-		if _, err := Load(path, Options{}); err != nil {
+		if _, err := LayoutNPZ.load(path, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,13 +14,6 @@ const (
 	saintRoles    = "role.json"      // {"tr": [nodes], "va": [nodes], "te": [nodes]}
 )
 
-// LoadSAINT reads a dataset in GraphSAINT's layout (Flickr and others): a folder or a zip archive with adj_full.npz, feats.npy and
-// class_map.json; role.json, the published split, is only counted in a note. The graph is read without duplicates and self-loops,
-// undirected unless opt.Direction says otherwise (an entry in row u and column v is an edge from u to v); Notes say what was repaired.
-//
-// Errors name the file, the key or byte, and what to do, as Load's; several labels a node (Yelp, Amazon, PPI) are one.
-func LoadSAINT(path string, opt Options) (*Dataset, error) { return LayoutSAINT.load(path, opt) }
-
 func readSAINT(b *bundle, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: strings.ToLower(b.name())}
 	if err := b.readNPZ(saintGraph, func(f *npzFile) error {
@@ -77,12 +70,9 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 		if labels[i] >= 0 {
 			return in.errorf("node %d stands twice", i)
 		}
-		labels[i], err = in.id("a class id")
-		if err != nil {
-			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not supported: choose a dataset with one class a node)", i, err)
-		}
-		if int(labels[i]) >= n {
-			return in.errorf("node %d has class %d of %d nodes; the file is damaged", i, labels[i], n)
+		if labels[i], err = scalar(in, below(n, "a class id").parse); err != nil {
+			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not supported: "+
+				"choose a dataset with one class per node)", i, err)
 		}
 		return nil
 	})

@@ -27,8 +27,9 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// The tests below write files of the size of ogbn-products and Reddit, times SAOT_SCALE (1 is the full size: 8 GB of temporary files,
-// 10 minutes), and hold reading to its bounds. Readers run in a process of their own, so that its peak memory is theirs.
+// The tests below write files of the size of ogbn-products and Reddit, times SAOT_SCALE (1 is the full size: 8 GB of
+// temporary files, 10 minutes), and hold reading to its bounds. Readers run in a process of their own, so that its peak
+// memory is theirs.
 
 func scale(t *testing.T) float64 {
 	t.Helper()
@@ -77,7 +78,8 @@ func TestScaleChild(t *testing.T) {
 		ds, err = Cache{Dir: what[2]}.Open(Layout(layout), what[1], Options{})
 	}
 	require.NoError(t, err)
-	run := scaleRun{Seconds: time.Since(began).Seconds(), Nodes: ds.Graph.NumNodes(), Edges: ds.Graph.Adjacency.NumEdges(), Cols: ds.Graph.Features.Cols, Notes: ds.Notes}
+	run := scaleRun{Seconds: time.Since(began).Seconds(), Nodes: ds.Graph.NumNodes(),
+		Edges: ds.Graph.Adjacency.NumEdges(), Cols: ds.Graph.Features.Cols, Notes: ds.Notes}
 	a, x := &ds.Graph.Adjacency, &ds.Graph.Features
 	run.Arrays = float64(8*len(a.Offsets)+4*len(a.Neighbors)+4*len(ds.Labels)+4*len(x.Dense)) / 1e6
 	for k := 0; k < len(x.Dense); k += 997 {
@@ -114,7 +116,8 @@ func readInChild(t *testing.T, layout Layout, path, cache string) (run scaleRun)
 	require.True(t, ok, string(out))
 	text, _, _ = bytes.Cut(text, []byte("\n"))
 	require.NoError(t, json.Unmarshal(text, &run))
-	t.Logf("%.2f s, peak %.0f MB for %.0f MB of arrays (%.2f), %d nodes, %d edges, %d features", run.Seconds, run.Peak, run.Arrays, run.Peak/run.Arrays, run.Nodes, run.Edges, run.Cols)
+	t.Logf("%.2f s, peak %.0f MB for %.0f MB of arrays (%.2f), %d nodes, %d edges, %d features", run.Seconds, run.Peak,
+		run.Arrays, run.Peak/run.Arrays, run.Nodes, run.Edges, run.Cols)
 	return run
 }
 
@@ -164,7 +167,8 @@ func holdTogether(t *testing.T, layout Layout, path, cache string) (held [2]resi
 	return held
 }
 
-// measure reads a dataset without a cache, with an empty one and from it, against the time that gzip takes for the same content.
+// measure reads a dataset without a cache, with an empty one and from it, against the time that gzip takes for the same
+// content.
 func measure(t *testing.T, layout Layout, path string, gz []string, full bool) {
 	began := time.Now()
 	for _, file := range gz {
@@ -178,7 +182,8 @@ func measure(t *testing.T, layout Layout, path string, gz []string, full bool) {
 	cache := filepath.Join(filepath.Dir(path), "cache")
 	built := readInChild(t, layout, path, cache)
 	second := readInChild(t, layout, path, cache)
-	t.Logf("first load / gzip: %.2f, with writing the cache %.2f; second load %.2f s", first.Seconds/plain, built.Seconds/plain, second.Seconds)
+	t.Logf("first load / gzip: %.2f, with writing the cache %.2f; second load %.2f s", first.Seconds/plain,
+		built.Seconds/plain, second.Seconds)
 	for _, held := range holdTogether(t, layout, path, cache) {
 		require.Less(t, held.Private, 64+0.1*second.Arrays)
 	}
@@ -221,7 +226,8 @@ func TestScaleProducts(t *testing.T) {
 	nodes, edges := int(2_449_029*s), int(61_859_140*s)
 	dir := scaleDir(t)
 	write := func(name string, content func(w *bufio.Writer, line []byte, rng *rand.Rand)) string {
-		return writeGzip(t, filepath.Join(dir, name), func(w *bufio.Writer) { content(w, make([]byte, 0, 1<<12), rand.New(rand.NewPCG(1, uint64(len(name))))) })
+		return writeGzip(t, filepath.Join(dir, name),
+			func(w *bufio.Writer) { content(w, make([]byte, 0, 1<<12), rand.New(rand.NewPCG(1, uint64(len(name))))) })
 	}
 	t.Log("writing", nodes, "nodes and", edges, "edges")
 	gz := make([]string, 5)
@@ -285,7 +291,8 @@ func TestScaleReddit(t *testing.T) {
 	nodes, half := int(232_965*s), int(57_307_946*s)
 	dir := scaleDir(t)
 	le := binary.LittleEndian
-	// Row i is linked to the rows of its own fixed draws, and they to it: a circulant graph, so that both directions stand without a sort.
+	// Row i is linked to the rows of its own fixed draws, and they to it: a circulant graph, so that both directions
+	// stand without a sort.
 	degree := half / nodes
 	rng := rand.New(rand.NewPCG(3, 4))
 	step := make([]int, degree)
@@ -308,8 +315,10 @@ func TestScaleReddit(t *testing.T) {
 		write              func(put func(uint32))
 	}
 	graph := []array{
-		{"row", "<i4", fmt.Sprintf("(%d,)", entries), func(put func(uint32)) { each(func(i, _ int) { put(uint32(i)) }) }},
-		{"col", "<i4", fmt.Sprintf("(%d,)", entries), func(put func(uint32)) { each(func(_, j int) { put(uint32(j)) }) }},
+		{"row", "<i4", fmt.Sprintf("(%d,)", entries),
+			func(put func(uint32)) { each(func(i, _ int) { put(uint32(i)) }) }},
+		{"col", "<i4", fmt.Sprintf("(%d,)", entries),
+			func(put func(uint32)) { each(func(_, j int) { put(uint32(j)) }) }},
 		{"data", "<f4", fmt.Sprintf("(%d,)", entries), func(put func(uint32)) {
 			for range entries {
 				put(math.Float32bits(1))

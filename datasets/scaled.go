@@ -1,36 +1,40 @@
 package datasets
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its default.
-// As a dataset's name it is "synthetic:NODES", with ",degree=50,classes=46" and so on behind: see ParseScaled.
+// ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its
+// default. The name of the dataset is "synthetic:NODES", followed by settings such as ",degree=50,classes=46": see
+// ParseScaled.
 type ScaledOptions struct {
 	Nodes     int
 	Seed      uint64  // default 0
-	Classes   int     // default 20, or fewer so that there are 100 nodes a class
+	Classes   int     // default 20, or fewer for at least 100 nodes per class
 	Degree    float64 // mean degree, from which repeated draws are missing; default 10
 	Imbalance float64 // size of the largest class over the smallest, at least 1; default 10
 	Homophily float64 // share of edges within a class, in (0, 1]; default 0.8
 	Spread    float64 // standard deviation of the log of a node's attractiveness; default 0.8
 	Columns   int     // dense features; default 64
-	Signal    float64 // distance of a class's centre from the origin, in standard deviations of a node about it; default 1.2
+	Signal    float64 // distance of a class's centre from 0, in standard deviations of its nodes; default 1.2
 }
 
-// setting is a field that may follow the size in a name: an *int, *uint64 or *float64.
+// setting is a field that may follow the size in a name: a pointer to it.
 type setting struct {
 	name  string
 	field any
@@ -41,72 +45,50 @@ func (o *ScaledOptions) settings() []setting {
 		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
 }
 
-// set reads a field's value.
-func (s setting) set(text string) (err error) {
-	switch v := s.field.(type) {
-	case *int:
-		*v, err = strconv.Atoi(text)
-	case *uint64:
-		*v, err = strconv.ParseUint(text, 10, 64)
-	case *float64:
-		*v, err = strconv.ParseFloat(text, 64)
-	}
-	return err
-}
-
-// String returns a field as set reads it.
+// String returns a field as it is written in a name.
 func (s setting) String() string {
-	switch v := s.field.(type) {
-	case *int:
-		return fmt.Sprintf("%s=%d", s.name, *v)
-	case *uint64:
-		return fmt.Sprintf("%s=%d", s.name, *v)
-	case *float64:
-		return fmt.Sprintf("%s=%g", s.name, *v)
-	}
-	return s.name
+	return fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem())
 }
 
 func (o ScaledOptions) withDefaults() ScaledOptions {
-	return ScaledOptions{
-		Nodes:     o.Nodes,
-		Seed:      o.Seed,
-		Classes:   cmp.Or(o.Classes, max(2, min(20, o.Nodes/100))),
-		Degree:    cmp.Or(o.Degree, 10),
-		Imbalance: cmp.Or(o.Imbalance, 10),
-		Homophily: cmp.Or(o.Homophily, 0.8),
-		Spread:    cmp.Or(o.Spread, 0.8),
-		Columns:   cmp.Or(o.Columns, 64),
-		Signal:    cmp.Or(o.Signal, 1.2),
-	}
+	return fields.Or(o, ScaledOptions{
+		Classes: max(2, min(20, o.Nodes/100)), Degree: 10, Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64,
+		Signal: 1.2,
+	})
 }
 
 // Validate returns an error that names every field out of range.
 func (o ScaledOptions) Validate() error {
 	o = o.withDefaults()
-	var bad faults
-	bad.unless(o.Nodes >= 1 && o.Nodes <= math.MaxInt32, "Nodes is %d, want 1 to %d", o.Nodes, math.MaxInt32)
-	bad.unless(o.Classes >= 1 && o.Classes <= 1<<16, "Classes is %d, want 1 to %d", o.Classes, 1<<16)
-	bad.unless(o.Imbalance >= 1 && o.Imbalance <= 1e5, "Imbalance is %g, want 1 to 100000", o.Imbalance)
-	bad.unless(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
-	bad.unless(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
-	bad.unless(o.Columns >= 1 && o.Columns <= 1<<16, "Columns is %d, want 1 to %d", o.Columns, 1<<16)
-	bad.unless(o.Signal > 0 && o.Signal <= 100, "Signal is %g, want above 0 and at most 100", o.Signal)
-	bad.unless(o.Degree > 0 && o.Degree <= float64(o.Nodes), "Degree is %g, want above 0 and at most Nodes", o.Degree)
-	if len(bad) == 0 {
-		smallest := slices.Min(o.sizes())
-		bad.unless(smallest >= 5, "Nodes is %d, which gives the smallest of %d classes only %d with Imbalance %g, want 5", o.Nodes, o.Classes, smallest, o.Imbalance)
-		bad.unless(smallest < 5 || o.Degree <= float64(smallest)/2, "Degree is %g, want at most half the nodes of the smallest class, which has %d", o.Degree, smallest)
+	bad := check.In("datasets: scaled synthetic options")
+	bad.That(o.Nodes >= 1 && o.Nodes <= math.MaxInt32, "Nodes", o.Nodes, fmt.Sprintf("1 to %d", math.MaxInt32))
+	bad.That(o.Classes >= 1 && o.Classes <= 1<<16, "Classes", o.Classes, fmt.Sprintf("1 to %d", 1<<16))
+	bad.That(o.Imbalance >= 1 && o.Imbalance <= 1e5, "Imbalance", o.Imbalance, "1 to 100000")
+	checkPlanted(bad, o.Homophily, o.Spread)
+	bad.That(o.Columns >= 1 && o.Columns <= 1<<16, "Columns", o.Columns, fmt.Sprintf("1 to %d", 1<<16))
+	bad.That(o.Signal > 0 && o.Signal <= 100, "Signal", o.Signal, "above 0 and at most 100")
+	bad.That(o.Degree > 0 && o.Degree <= float64(o.Nodes), "Degree", o.Degree, "above 0 and at most Nodes")
+	if bad.Err() != nil {
+		return bad.Err()
 	}
-	return bad.err("scaled synthetic options")
+	smallest := slices.Min(o.sizes())
+	bad.That(smallest >= 5, "Nodes", o.Nodes,
+		fmt.Sprintf("5 in the smallest of %d classes, which gets %d with Imbalance %g",
+			o.Classes, smallest, o.Imbalance))
+	bad.That(smallest < 5 || o.Degree <= float64(smallest)/2, "Degree", o.Degree,
+		fmt.Sprintf("at most half the nodes of the smallest class, which has %d", smallest))
+	return bad.Err()
 }
 
-// scaledPrefix begins the names of scaled datasets.
-const scaledPrefix = "synthetic:"
+// The names of generated datasets: the small one, and what begins those of scaled ones.
+const (
+	syntheticName = "synthetic"
+	scaledPrefix  = syntheticName + ":"
+)
 
-// ParseScaled reads a name such as "synthetic:100000" or "synthetic:2449029,degree=50.5,classes=46,imbalance=1000". Behind the
-// number of nodes come the other fields of ScaledOptions, in lower case and any order. Its error says what is wrong with the name; whether
-// the values are in range is left to Validate.
+// ParseScaled reads a name such as "synthetic:100000" or "synthetic:2449029,degree=50.5,classes=46,imbalance=1000": the
+// number of nodes, then other fields of ScaledOptions, in lower case and any order. Its error says what is wrong with
+// the name; Validate checks the values.
 func ParseScaled(name string) (ScaledOptions, error) {
 	var o ScaledOptions
 	rest, ok := strings.CutPrefix(name, scaledPrefix)
@@ -116,16 +98,18 @@ func ParseScaled(name string) (ScaledOptions, error) {
 	parts := strings.Split(rest, ",")
 	var err error
 	if o.Nodes, err = strconv.Atoi(parts[0]); err != nil || o.Nodes < 1 {
-		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write, for example, %s100000", name, parts[0], scaledPrefix)
+		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write, for example, %s100000", name, parts[0],
+			scaledPrefix)
 	}
 	left := o.settings()
 	for _, part := range parts[1:] {
 		key, value, _ := strings.Cut(part, "=")
 		k := slices.IndexFunc(left, func(s setting) bool { return s.name == key })
 		if k < 0 {
-			return o, fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
+			return o,
+				fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
 		}
-		if err := left[k].set(value); err != nil {
+		if value == "null" || json.Unmarshal([]byte(value), left[k].field) != nil {
 			return o, fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)
 		}
 		left = slices.Delete(left, k, k+1)
@@ -144,19 +128,6 @@ func scaledEntry(name string) (Entry, error) {
 		Name: opt.Name(), Title: "generated graph", Licence: "none needed",
 		True: Stats{Nodes: int64(full.Nodes), Columns: full.Columns, Classes: full.Classes, Tasks: full.Classes / 2},
 	}, opt.Validate()
-}
-
-// openScaled generates the dataset of a name.
-func openScaled(name string, opt Options) (*Dataset, error) {
-	scaled, err := ParseScaled(name)
-	if err != nil {
-		return nil, err
-	}
-	ds, err := Scaled(scaled)
-	if err != nil {
-		return nil, err
-	}
-	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
 // Name returns the name that ParseScaled reads: the size, and the fields that differ from their defaults.
@@ -187,13 +158,14 @@ func (o ScaledOptions) sizes() []int {
 	return sizes
 }
 
-// Scaled generates a graph of any size: planted classes of unequal size in random order; Nodes·Degree/2 draws of edges, one end by
-// attractiveness (log-normal), the other by attractiveness within the same class with probability Homophily, else within the class before
-// or after it, repeats and self-loops being dropped; and dense features, a random centre of length Signal for each class and a standard
-// normal for each node about it. Equal options give equal graphs on any number of cores.
+// Scaled generates a graph of any size. Planted classes have unequal sizes, in random order. Nodes·Degree/2 edges are
+// drawn: one end by attractiveness (log-normal), the other by attractiveness within the same class with probability
+// Homophily, else within the class before or after it; repeats and self-loops are dropped. Features are dense: a random
+// centre of length Signal for each class, and a standard normal for each node about it. Equal options give equal graphs
+// on any number of cores.
 //
-// O(Nodes·Columns + edges) time, and memory of the result and 8 bytes an edge: every draw takes constant time, by alias tables
-// (Walker 1977), and edges are sorted by counting.
+// O(Nodes·Columns + edges) time; memory of the result and 8 bytes per edge. Every draw takes constant time, by alias
+// tables (Walker 1977), and edges are sorted by counting.
 //
 // It returns an error if an option is out of range.
 func Scaled(opt ScaledOptions) (*Dataset, error) {
@@ -211,14 +183,14 @@ func Scaled(opt ScaledOptions) (*Dataset, error) {
 		Synthetic:  true,
 	}
 	ds.Graph.Adjacency = newBlockModel(opt, labels).edges(func(chunk int) *rand.Rand {
-		return stream(opt.Seed, fmt.Sprintf("scaled/edges/%d", chunk))
+		return generator(opt.Seed, fmt.Sprintf("scaled/edges/%d", chunk))
 	})
 	ds.Graph.Features = gaussianFeatures(labels, opt)
 	return ds, nil
 }
 
 func scaledLabels(opt ScaledOptions) []int32 {
-	rng := stream(opt.Seed, "scaled/labels")
+	rng := generator(opt.Seed, "scaled/labels")
 	class := rng.Perm(opt.Classes)
 	labels := make([]int32, 0, opt.Nodes)
 	for rank, size := range opt.sizes() {
@@ -238,7 +210,12 @@ type blockModel struct {
 }
 
 func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
-	m := &blockModel{opt: opt, members: make([]int32, len(labels)), start: make([]int, opt.Classes+1), within: make([]alias, opt.Classes)}
+	m := &blockModel{
+		opt:     opt,
+		members: make([]int32, len(labels)),
+		start:   make([]int, opt.Classes+1),
+		within:  make([]alias, opt.Classes),
+	}
 	for _, c := range labels {
 		m.start[c+1]++
 	}
@@ -250,7 +227,7 @@ func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
 		m.members[next[c]] = int32(i)
 		next[c]++
 	}
-	rng := stream(opt.Seed, "scaled/attractiveness")
+	rng := generator(opt.Seed, "scaled/attractiveness")
 	together := make([]float64, opt.Classes)
 	for c := range opt.Classes {
 		weight := make([]float64, m.start[c+1]-m.start[c])
@@ -295,8 +272,8 @@ func (m *blockModel) member(class int, rng *rand.Rand) int32 {
 	return m.members[m.start[class]+m.within[class].draw(rng)]
 }
 
-// alias is a discrete distribution that is drawn from in constant time: item k is kept with probability keep[k], else replaced by
-// other[k] (Walker 1977; the tables are built in linear time as Vose 1991).
+// alias is a discrete distribution with draws in constant time: item k is kept with probability keep[k], else replaced
+// by other[k] (Walker 1977; tables built in linear time as in Vose 1991).
 type alias struct {
 	keep  []float32
 	other []int32
@@ -352,10 +329,10 @@ const chunkRows = 1 << 10
 
 // gaussianFeatures draws each node's features about its class's centre.
 func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
-	centre := centres(opt.Classes, opt.Columns, opt.Signal, stream(opt.Seed, "scaled/centres"))
+	centre := centres(opt.Classes, opt.Columns, opt.Signal, generator(opt.Seed, "scaled/centres"))
 	out := graph.Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
 	parallelChunks(len(labels), chunkRows, func(chunk, first, end int) {
-		rng := stream(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
+		rng := generator(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
 		for i := first; i < end; i++ {
 			_, row := out.Row(i)
 			for k, mean := range centre[labels[i]] {

@@ -66,8 +66,8 @@ func (c counted) Uint64() uint64 {
 	return c.Source.Uint64()
 }
 
-// Linear time, by counting: random numbers an edge (each with a constant number of table look-ups) and bytes allocated an edge
-// stay the same from 2,000 to 64,000 nodes.
+// Linear time, by counting: random numbers an edge (each with a constant number of table look-ups) and bytes allocated
+// an edge stay the same from 2,000 to 64,000 nodes.
 func TestScaledWorkIsLinear(t *testing.T) {
 	work := func(nodes int) (draws, bytes float64) {
 		opt := ScaledOptions{Nodes: nodes, Classes: 10, Imbalance: 3, Degree: 10}.withDefaults()
@@ -95,7 +95,7 @@ func TestScaledWorkIsLinear(t *testing.T) {
 func TestAlias(t *testing.T) {
 	weight := []float64{1, 0, 5, 0.25, 3, 3, 100, 1e-3}
 	a := newAlias(weight)
-	rng := stream(1, "alias")
+	rng := generator(1, "alias")
 	const n = 200000
 	count := make([]int, len(weight))
 	for range n {
@@ -124,8 +124,8 @@ func TestScaledDifficulty(t *testing.T) {
 	require.Less(t, propagated, 0.97)
 }
 
-// nearestCentre returns the share of test nodes whose class is that of the train centre of the largest cosine, over all classes
-// of the default stream, for raw features and for D^-½(A+I)D^-½ twice applied within the tasks.
+// nearestCentre returns the share of test nodes whose class is that of the train centre of the largest cosine, over all
+// classes of the default stream, for raw features and for D^-½(A+I)D^-½ twice applied within the tasks.
 func nearestCentre(t *testing.T, ds *Dataset) (raw, propagated float64) {
 	s, err := NewStream(ds, DefaultStreamOptions())
 	require.NoError(t, err)
@@ -192,8 +192,10 @@ func norm(row []float32) float64 {
 func TestScaledNames(t *testing.T) {
 	for name, want := range map[string]ScaledOptions{
 		"synthetic:1000": {Nodes: 1000},
-		"synthetic:2449029,classes=46,degree=50.5,imbalance=1000":           {Nodes: 2449029, Degree: 50.5, Classes: 46, Imbalance: 1000},
-		"synthetic:1000,seed=7,homophily=0.5,spread=1.5,columns=8,signal=4": {Nodes: 1000, Seed: 7, Homophily: 0.5, Spread: 1.5, Columns: 8, Signal: 4},
+		"synthetic:2449029,classes=46,degree=50.5,imbalance=1000": {Nodes: 2449029, Degree: 50.5, Classes: 46,
+			Imbalance: 1000},
+		"synthetic:1000,seed=7,homophily=0.5,spread=1.5,columns=8,signal=4": {Nodes: 1000, Seed: 7, Homophily: 0.5,
+			Spread: 1.5, Columns: 8, Signal: 4},
 	} {
 		o, err := ParseScaled(name)
 		require.NoError(t, err)
@@ -201,7 +203,8 @@ func TestScaledNames(t *testing.T) {
 		require.Equal(t, name, o.Name())
 		require.NoError(t, o.Validate())
 	}
-	require.Equal(t, "synthetic:1000", ScaledOptions{Nodes: 1000, Degree: 10, Classes: 10}.Name(), "defaults are left out")
+	require.Equal(t, "synthetic:1000", ScaledOptions{Nodes: 1000, Degree: 10, Classes: 10}.Name(),
+		"defaults are left out")
 	ds, err := Open("synthetic:1000,columns=5", "", Options{Normalization: graph.RowSum})
 	require.NoError(t, err)
 	require.Equal(t, "synthetic:1000,columns=5", ds.Name)
@@ -212,16 +215,19 @@ func TestScaledNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"synthetic:": "not a number of nodes", "synthetic:1e5": `"1e5" is not a number of nodes`, "synthetic:-5": "not a number",
 		"synthetic:1000,colour=1": `"colour" is unknown`, "synthetic:1000,degree": `degree is "", want a number`, "synthetic:1000,degree=5x": "want a number",
-		"synthetic:1000,seed=1,seed=2": "comes twice", "synthetic:1000,degree=400": "Degree is 400, want at most half the nodes of the smallest class",
-		"synthetic:100,classes=40": "gives the smallest of 40 classes only",
+		"synthetic:1000,seed=1,seed=2": "comes twice",
+		"synthetic:1000,degree=400":    "Degree is 400, want at most half the nodes of the smallest class",
+		"synthetic:100,classes=40":     "5 in the smallest of 40 classes",
 	} {
 		_, err := Lookup(name)
 		require.ErrorContains(t, err, want)
 		_, err = Open(name, "", Options{})
 		require.ErrorContains(t, err, want)
 	}
-	err = ScaledOptions{Nodes: -5, Classes: -1, Imbalance: 0.5, Degree: -1, Homophily: 2, Spread: -1, Columns: -3, Signal: math.NaN()}.Validate()
-	for _, field := range []string{"Nodes", "Classes", "Imbalance", "Degree", "Homophily", "Spread", "Columns", "Signal"} {
+	err = ScaledOptions{Nodes: -5, Classes: -1, Imbalance: 0.5, Degree: -1, Homophily: 2, Spread: -1, Columns: -3,
+		Signal: math.NaN()}.Validate()
+	for _, field := range []string{"Nodes", "Classes", "Imbalance", "Degree", "Homophily", "Spread", "Columns",
+		"Signal"} {
 		require.ErrorContains(t, err, field+" is")
 	}
 }

@@ -31,7 +31,7 @@ func TestDefaultSplitHashes(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(data, &result))
-	ds, err = Load(realFile(t, "cora_ml.npz"), Options{})
+	ds, err = LayoutNPZ.load(realFile(t, "cora_ml.npz"), Options{})
 	require.NoError(t, err)
 	s, err = NewStream(ds, DefaultStreamOptions())
 	require.NoError(t, err)
@@ -59,7 +59,8 @@ func TestStreamOrders(t *testing.T) {
 
 	given := of(StreamOptions{Order: OrderGiven, Classes: []int32{5, 0, 2, 4}})
 	require.Equal(t, []int32{5, 0}, classes(given), "2 has one node, 4 is left over")
-	for _, word := range []string{"2 of 6 classes were dropped", "class 2 was removed", "class 4 (9 nodes) was dropped"} {
+	for _, word := range []string{"2 of 6 classes were dropped", "class 2 was removed",
+		"class 4 (9 nodes) was dropped"} {
 		require.Contains(t, strings.Join(given.Notes, "\n"), word)
 	}
 
@@ -72,9 +73,10 @@ func TestStreamOrders(t *testing.T) {
 	}
 	require.Greater(t, len(seen), 5)
 
-	// The hash covers the order of tasks and, where the nodes cannot tell, that of the classes within one. A class is split
-	// alike in every order.
-	a, b := of(StreamOptions{Order: OrderGiven, Classes: []int32{0, 1, 3, 4}}), of(StreamOptions{Order: OrderGiven, Classes: []int32{1, 0, 3, 4}})
+	// The hash covers the order of tasks and, where the nodes cannot tell, that of the classes within one. A class is
+	// split alike in every order.
+	a, b := of(StreamOptions{Order: OrderGiven, Classes: []int32{0, 1, 3, 4}}),
+		of(StreamOptions{Order: OrderGiven, Classes: []int32{1, 0, 3, 4}})
 	require.Equal(t, label.SplitHash, a.SplitHash)
 	require.NotEqual(t, a.SplitHash, b.SplitHash)
 	require.Equal(t, a.Tasks[0].Split, b.Tasks[0].Split)
@@ -101,7 +103,8 @@ func TestSplitOfWholeTask(t *testing.T) {
 	}
 	require.Greater(t, absent, 2)
 	_, err = NewStream(labelled(2, 2), StreamOptions{SplitBy: PerTask, TestRatio: 0.1})
-	require.ErrorContains(t, err, "the task of classes [0 1] has 4 nodes, which leaves 3 for training and 0 for testing")
+	require.ErrorContains(t, err,
+		"the task of classes [0 1] has 4 nodes, which leaves 3 for training and 0 for testing")
 }
 
 func TestFoldValid(t *testing.T) {
@@ -112,7 +115,8 @@ func TestFoldValid(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, a.Tasks[0].Split.Train, b.Tasks[0].Split.Train)
 		require.Empty(t, b.Tasks[0].Split.Valid)
-		require.Equal(t, slices.Sorted(slices.Values(slices.Concat(a.Tasks[0].Split.Valid, a.Tasks[0].Split.Test))), b.Tasks[0].Split.Test)
+		require.Equal(t, slices.Sorted(slices.Values(slices.Concat(a.Tasks[0].Split.Valid, a.Tasks[0].Split.Test))),
+			b.Tasks[0].Split.Test)
 	}
 }
 
@@ -153,12 +157,16 @@ func TestKeepEdges(t *testing.T) {
 }
 
 func TestStreamOptionErrors(t *testing.T) {
-	err := StreamOptions{ClassesPerTask: -1, Order: 7, Classes: []int32{1, -2, 1}, SplitBy: -1, TrainRatio: 2, InterTask: 5}.Validate()
-	for _, want := range []string{"ClassesPerTask is -1", "Order is ClassOrder(7), want label, random, given", "negative class", "class twice",
-		"SplitBy is SplitUnit(-1)", "TrainRatio 2", "InterTask is InterTask(5)", "lists 3 classes"} {
+	err := StreamOptions{ClassesPerTask: -1, Order: 7, Classes: []int32{1, -2, 1}, SplitBy: -1, TrainRatio: 2,
+		InterTask: 5}.Validate()
+	for _, want := range []string{"ClassesPerTask is -1", "Order is class order(7), want label, random, given",
+		"no negative class", "no class twice",
+		"SplitBy is split unit(-1)", "TrainRatio + TestRatio is 2 + 0.2",
+		"InterTask is treatment of inter-task edges(5)", "Classes has 3"} {
 		require.ErrorContains(t, err, want)
 	}
-	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(), "Order is given and Classes lists 0 classes")
+	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(),
+		"Order is given, want given with a list of Classes, and Classes has 0")
 	_, err = NewStream(labelled(5, 5), StreamOptions{Order: OrderGiven, Classes: []int32{1, 2}})
 	require.ErrorContains(t, err, "names class 2, but there are only 2 classes")
 
@@ -171,7 +179,8 @@ func TestSplitFileRoundTrip(t *testing.T) {
 	ds := labelled(10, 12, 9, 8, 7, 5)
 	ds.Checksum = "sum"
 	dir := t.TempDir()
-	for k, o := range []StreamOptions{DefaultStreamOptions(), {Order: OrderGiven, Classes: []int32{3, 0, 1, 2, 5, 4}, ClassesPerTask: 3},
+	for k, o := range []StreamOptions{DefaultStreamOptions(), {Order: OrderGiven, Classes: []int32{3, 0, 1, 2, 5, 4},
+		ClassesPerTask: 3},
 		{InterTask: KeepEdges, SplitSeed: 4}, {SplitBy: PerTask, FoldValid: true, TrainRatio: 0.5}} {
 		want, err := NewStream(ds, o)
 		require.NoError(t, err)
@@ -186,7 +195,7 @@ func TestSplitFileRoundTrip(t *testing.T) {
 		require.Equal(t, want.Tasks, got.Tasks)
 		require.Equal(t, want.NumClasses, got.NumClasses)
 	}
-	left, err := filepath.Glob(filepath.Join(dir, unfinished))
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 	text, err := os.ReadFile(filepath.Join(dir, "0.json"))
@@ -217,10 +226,14 @@ func TestSplitFileErrors(t *testing.T) {
 		"task 1: test: node 3 stands in two places":          func(f *SplitFile) { f.Tasks[0].Test[0] = 3 },
 		"task 1: test: node 5 is of class 2, not one of":     func(f *SplitFile) { f.Tasks[0].Test[0] = 5 },
 		"task 1: class 3 is outside the dataset's 3 classes": func(f *SplitFile) { f.Tasks[0].Classes[0] = 3 },
-		"task 2: class 0 stands in task 1 already":           func(f *SplitFile) { f.Tasks = append(f.Tasks, f.Tasks[0]); f.Tasks[1].Classes = []int32{0} },
-		"task 1: it has 2 classes, 0 training and 2 test":    func(f *SplitFile) { f.Tasks[0].Train = nil },
-		"they were changed after it was written":             func(f *SplitFile) { f.Hash = "00" },
-		"InterTask is treatment of inter-task edges(3)":                          func(f *SplitFile) { f.Options.InterTask = 3 },
+		"task 2: class 0 stands in task 1 already": func(f *SplitFile) {
+			f.Tasks = append(f.Tasks,
+				f.Tasks[0])
+			f.Tasks[1].Classes = []int32{0}
+		},
+		"task 1: it has 2 classes, 0 training and 2 test": func(f *SplitFile) { f.Tasks[0].Train = nil },
+		"they were changed after it was written":          func(f *SplitFile) { f.Hash = "00" },
+		"InterTask is treatment of inter-task edges(3)":   func(f *SplitFile) { f.Options.InterTask = 3 },
 	} {
 		f := good()
 		change(f)
@@ -234,7 +247,7 @@ func TestSplitFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "EOF", `{"format":"saot-split/2"}`: `field format is "saot-split/2"`, `{"format":"saot-split/1","colour":1}`: `"colour"`,
 		`{"format":"saot-split/1"} x`: "something follows", `{"format":"saot-split/1","tasks":[{"train":[3000000000]}]}`: "int32",
-		`{"format":"saot-split/1","options":{"train_ratio":7}}`: "TrainRatio 7",
+		`{"format":"saot-split/1","options":{"train_ratio":7}}`: "TrainRatio + TestRatio is 7 + 0.2",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := ReadSplitFile(path)

@@ -14,9 +14,9 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// A stand-in has the real edges and labels of a benchmark whose features cannot be had, and generated features in their place. It is
-// a dataset of its own: Synthetic is set, a note says what is generated, and it never goes by the benchmark's name, since figures on it
-// say nothing of figures there. Options.Synthetic.Seed is the seed of the features.
+// A stand-in has the edges and labels of a benchmark and generated features, for benchmarks whose features are not at
+// hand. It is a dataset of its own, as figures on it say nothing of figures on the benchmark: Synthetic is set, a note
+// says what is generated, and it never bears the benchmark's name. Options.Synthetic.Seed seeds the features.
 
 // standIns are the entries of the stand-ins, made from those of the benchmarks.
 func standIns(benchmarks []Entry) []Entry {
@@ -27,10 +27,11 @@ func standIns(benchmarks []Entry) []Entry {
 	cora.Name, cora.StandIn = "corafull-topology", cora.Name
 	cora.Title = "stand-in: CoraFull's edges and labels, generated features"
 	cora.Files = []File{{Name: "cora_full_topology.npz", Copies: []Copy{{
-		"cd28734e6e354fbdc917af999b51d889f97ff106672559bffd0ab4005771b1c5", "AM-GCN's copy of graph2gauss's data, without features"}}}}
-	cora.Note = "a stand-in, not CoraFull: the features are a topic model's, 8,710 wide, 8 to 182 non-zeros a row, L2 norm 1. Where " +
+		"cd28734e6e354fbdc917af999b51d889f97ff106672559bffd0ab4005771b1c5",
+		"AM-GCN's copy of graph2gauss's data, without features"}}}}
+	cora.Note = "a stand-in, not CoraFull: the features are a topic model's, 8,710 wide, 8 to 182 non-zeros per row, L2 norm 1. Where " +
 		"cora_full_topology.npz is absent, edges and labels are taken from cora_full.npz."
-	arxiv.Name, arxiv.StandIn = "arxiv-topology", arxiv.Name
+	arxiv.Name, arxiv.StandIn, arxiv.Recipe = "arxiv-topology", arxiv.Name, RecipeArxivStandIn
 	arxiv.Title = "stand-in: ogbn-arxiv's edges and labels, generated features"
 	arxiv.Note = "a stand-in, not ogbn-arxiv: the 128 features of a node are drawn about a centre of its class, mixed with its neighbours'. " +
 		"The folder ogbn_arxiv may lack node-feat.csv.gz."
@@ -50,7 +51,8 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 	ds.Name, ds.Synthetic = e.Name, true
 	sum := sha256.Sum256(fmt.Appendf(nil, "stand-in 1 %s %s %d", e.Name, ds.Checksum, opt.Synthetic.Seed))
 	ds.Checksum = hex.EncodeToString(sum[:])
-	ds.Notes = append(ds.Notes, fmt.Sprintf("the features are generated: this is a stand-in for %s, and figures on it are not figures on %s", e.StandIn, e.StandIn))
+	ds.Notes = append(ds.Notes, fmt.Sprintf("the features are generated: this is a stand-in for %s, "+
+		"and figures on it are not figures on %s", e.StandIn, e.StandIn))
 	if opt.TopologyOnly {
 		return ds, nil
 	}
@@ -62,7 +64,7 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
-// topology reads a stand-in's own files, or else those of the dataset that it stands for.
+// topology reads the own files of a stand-in, or else those of the benchmark.
 func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 	path := s.find(e)
 	if path == "" {
@@ -71,13 +73,14 @@ func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 			return nil, err
 		}
 		if path = s.find(of); path == "" {
-			return nil, fmt.Errorf("datasets: %s needs %s, of which none is in the folder %s: fetch %s with saot data get %s, "+
-				"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
-				e.Name, alternatives(e, of), s.Dir, of.Files[0].Name, of.Name, fs.ErrNotExist)
+			return nil,
+				fmt.Errorf("datasets: %s needs %s, of which none is in the folder %s: fetch %s with saot data get %s, "+
+					"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
+					e.Name, alternatives(e, of), s.Dir, of.Files[0].Name, of.Name, fs.ErrNotExist)
 		}
 		e = of
 	}
-	ds, err := e.Layout.reader()(path, Options{TopologyOnly: true, Direction: direction})
+	ds, err := e.Layout.load(path, Options{TopologyOnly: true, Direction: direction})
 	if err != nil {
 		return nil, err
 	}
@@ -96,17 +99,17 @@ func alternatives(e, of Entry) string {
 func (e Entry) standInFeatures(ds *Dataset, seed uint64) (graph.Features, error) {
 	switch e.Name {
 	case "corafull-topology":
-		return documents(ds, stream(seed, "stand-in/"+e.Name)), nil
+		return documents(ds, generator(seed, "stand-in/"+e.Name)), nil
 	case "arxiv-topology":
-		return mixedFeatures(ds, stream(seed, "stand-in/"+e.Name)), nil
+		return mixedFeatures(ds, generator(seed, "stand-in/"+e.Name)), nil
 	}
 	return graph.Features{}, fmt.Errorf("datasets: %s has no features to generate", e.Name)
 }
 
-// The topic model of corafull-topology. Its constants are fitted to the 44 rows of CoraFull that are known (classes 68 and 69,
-// from TRACE's repository): 8 to 182 non-zeros a row, the log of their number having mean 3.96 and deviation 0.51; the two most
-// frequent words in half of the rows; values like TF-IDF weights, a row's sum 0.58 to 0.96 of the most that its norm of 1 allows, 0.83 on
-// average.
+// The topic model of corafull-topology. Its constants are fitted to the 44 known rows of CoraFull (classes 68 and 69,
+// from the repository of TRACE): 8 to 182 non-zeros per row, their number with log-mean 3.96 and log-deviation 0.51;
+// the two most frequent words in half of the rows; TF-IDF weights, a row summing to 0.58 to 0.96 of the most that its
+// norm of 1 allows, 0.83 on average.
 const (
 	documentColumns = 8710
 	leastWords      = 8
@@ -121,9 +124,9 @@ const (
 	again           = 0.3 // chance that a word is said once more
 )
 
-// documents draws the words of every node and weighs them by TF-IDF, tf·ln((N+1)/df), rows of L2 norm 1. Words come from a Zipf
-// background that all classes share, from the topic of the node's class or field, or from that of a neighbour's.
-// O(non-zeros · log columns) time.
+// documents draws the words of every node and weighs them by TF-IDF, tf·ln((N+1)/df), in rows of L2 norm 1. Words come
+// from a Zipf background that all classes share, from the topic of the class or field of the node, or from that of a
+// neighbour. O(non-zeros · log columns) time.
 func documents(ds *Dataset, rng *rand.Rand) graph.Features {
 	m := newTopicModel(ds, rng)
 	n := ds.Graph.NumNodes()
@@ -162,7 +165,8 @@ func newTopicModel(ds *Dataset, rng *rand.Rand) *topicModel {
 		zipf[r] = 1 / float64(r+1+zipfShift)
 	}
 	fields := (ds.NumClasses + classesPerField - 1) / classesPerField
-	m := &topicModel{ds: ds, background: cumulate(zipf), column: rng.Perm(documentColumns), topics: make([][]int32, ds.NumClasses+fields), field: make([]int, ds.NumClasses)}
+	m := &topicModel{ds: ds, background: cumulate(zipf), column: rng.Perm(documentColumns),
+		topics: make([][]int32, ds.NumClasses+fields), field: make([]int, ds.NumClasses)}
 	for t := range m.topics {
 		m.topics[t] = make([]int32, topicWords)
 		for k, c := range rng.Perm(documentColumns)[:topicWords] {
@@ -181,11 +185,12 @@ type word struct {
 	count  int
 }
 
-// words draws the words of a node, ascending. How many different ones is drawn first; a document is then as long as that takes.
+// words draws the words of a node, ascending. It draws the number of different words first, then words until there are
+// that many.
 func (m *topicModel) words(i int, rng *rand.Rand) []word {
 	want := min(mostWords, max(leastWords, int(math.Round(math.Exp(logWords+logWordsSpread*rng.NormFloat64())))))
 	count := make(map[int32]int, want)
-	for len(count) < want { // there are many times more columns, so that new words keep coming
+	for len(count) < want { // there are many more columns, so this ends
 		w := m.word(i, rng)
 		for count[w]++; rng.Float64() < again; count[w]++ {
 		}
@@ -220,8 +225,9 @@ const (
 	mixedShare   = 0.5  // weight of the neighbours' mean against the node's own draw
 )
 
-// mixedFeatures draws y_i = centre of the class + a standard normal for every node, and returns x_i = y_i + ½·mean of y over i's
-// neighbours, as texts resemble those that they cite; all divided by the root of the width. Dense. O(edges · columns) time.
+// mixedFeatures draws y_i = centre of the class + a standard normal for every node, and returns x_i = y_i + ½·mean of y
+// over the neighbours of i, as texts resemble those that they cite; all divided by the square root of the width. Dense.
+// O(edges · columns) time.
 func mixedFeatures(ds *Dataset, rng *rand.Rand) graph.Features {
 	n := ds.Graph.NumNodes()
 	centre := centres(ds.NumClasses, mixedColumns, mixedSignal, rng)

@@ -15,17 +15,17 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// Figures of the 44 known rows: 8 to 182 words, 58.75 on average; a row's sum over √words 0.58 to 0.96, 0.83 on average; 2,585
-// entries in 1,332 columns, the most frequent word in half of the rows.
+// Figures of the 44 known rows: 8 to 182 words, 58.75 on average; a row's sum over √words 0.58 to 0.96, 0.83 on
+// average; 2,585 entries in 1,332 columns, the most frequent word in half of the rows.
 func TestDocumentsResembleCoraFull(t *testing.T) {
 	ds, err := Scaled(ScaledOptions{Nodes: 3000, Classes: 30, Columns: 1})
 	require.NoError(t, err)
-	x := documents(ds, stream(1, "test"))
+	x := documents(ds, generator(1, "test"))
 	require.Equal(t, []int{3000, 8710}, []int{x.Rows, x.Cols})
 	checkSparse(t, &x)
 	checkDocuments(t, &x)
-	require.Equal(t, x, documents(ds, stream(1, "test")))
-	require.NotEqual(t, x, documents(ds, stream(2, "test")))
+	require.Equal(t, x, documents(ds, generator(1, "test")))
+	require.NotEqual(t, x, documents(ds, generator(2, "test")))
 }
 
 // The figures above, counted from the known rows, and that they have the bounds that the model draws within.
@@ -57,7 +57,8 @@ func TestKnownRowsOfCoraFull(t *testing.T) {
 	require.InDelta(t, logWords, mean, 0.005)
 	require.InDelta(t, logWordsSpread, deviation, 0.01)
 	average, _ := meanAndDeviation(spread)
-	require.InDeltaSlice(t, []float64{0.58, 0.96, 0.83}, []float64{slices.Min(spread), slices.Max(spread), average}, 0.005)
+	require.InDeltaSlice(t, []float64{0.58, 0.96, 0.83}, []float64{slices.Min(spread), slices.Max(spread), average},
+		0.005)
 	count := map[int32]int{}
 	for _, c := range x.Columns {
 		count[c]++
@@ -106,7 +107,8 @@ func checkDocuments(t *testing.T, x *graph.Features) {
 	for _, k := range count {
 		most = max(most, k)
 	}
-	t.Logf("of 44 rows: %d entries in %d columns, the most frequent word in %d rows; %.2f of the largest sum", len(rows), len(count), most, spread)
+	t.Logf("of 44 rows: %d entries in %d columns, the most frequent word in %d rows; %.2f of the largest sum",
+		len(rows), len(count), most, spread)
 	require.InDelta(t, 1332.0/2585, float64(len(count))/float64(len(rows)), 0.15)
 	require.InDelta(t, 22, most, 9)
 }
@@ -114,7 +116,7 @@ func checkDocuments(t *testing.T, x *graph.Features) {
 func TestMixedFeatures(t *testing.T) {
 	ds, err := Scaled(ScaledOptions{Nodes: 3000, Columns: 1})
 	require.NoError(t, err)
-	ds.Graph.Features = mixedFeatures(ds, stream(1, "test"))
+	ds.Graph.Features = mixedFeatures(ds, generator(1, "test"))
 	require.Equal(t, []int{3000, 128}, []int{ds.Graph.Features.Rows, ds.Graph.Features.Cols})
 	raw, propagated := nearestCentre(t, ds)
 	t.Logf("nearest centre: raw %.3f, propagated %.3f", raw, propagated)
@@ -126,8 +128,10 @@ func TestMixedFeatures(t *testing.T) {
 func TestStandInErrors(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string][]string{
-		"corafull-topology": {"corafull-topology needs cora_full_topology.npz or cora_full.npz, of which none is in", "saot data get cora-full,", dir},
-		"arxiv-topology":    {"arxiv-topology needs arxiv.zip or the folder ogbn_arxiv, of which none is in", "saot data get ogbn-arxiv,", dir},
+		"corafull-topology": {"corafull-topology needs cora_full_topology.npz or cora_full.npz, of which none is in",
+			"saot data get cora-full,", dir},
+		"arxiv-topology": {"arxiv-topology needs arxiv.zip or the folder ogbn_arxiv, of which none is in",
+			"saot data get ogbn-arxiv,", dir},
 	} {
 		_, err := Open(name, dir, Options{})
 		require.ErrorIs(t, err, fs.ErrNotExist)
@@ -161,8 +165,10 @@ func TestStandIns(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tc.name, ds.Name)
 			require.True(t, ds.Synthetic)
-			require.Contains(t, strings.Join(ds.Notes, "\n"), "the features are generated: this is a stand-in for "+tc.of)
-			require.Equal(t, []int{tc.nodes, tc.edges, tc.columns}, []int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(), ds.Graph.Features.Cols})
+			require.Contains(t, strings.Join(ds.Notes, "\n"), "the features are generated: this is a stand-in for "+
+				tc.of)
+			require.Equal(t, []int{tc.nodes, tc.edges, tc.columns},
+				[]int{ds.Graph.NumNodes(), ds.Graph.Adjacency.NumEdges(), ds.Graph.Features.Cols})
 			if !ds.Graph.Features.IsDense() {
 				checkDocuments(t, &ds.Graph.Features)
 			}

@@ -45,14 +45,16 @@ func (s *shelf) put(path string, content []byte) {
 	s.files[path] = content
 }
 
-// newShelf returns a server that has tiny().zip() as /tiny.npz, its entry without any checksum, and an empty data folder.
+// newShelf returns a server that has tiny().zip() as /tiny.npz, its entry without any checksum, and an empty data
+// folder.
 func newShelf(t *testing.T) (*shelf, Entry, Store) {
 	s := &shelf{files: map[string][]byte{"/tiny.npz": tiny().zip()}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	ds, err := Load(save(t, tiny().zip()), Options{})
+	ds, err := LayoutNPZ.load(save(t, tiny().zip()), Options{})
 	require.NoError(t, err)
-	e := Entry{Name: "tiny", Layout: LayoutNPZ, Files: []File{{Name: "tiny.npz", URLs: []string{server.URL + "/tiny.npz"}}},
+	e := Entry{Name: "tiny", Layout: LayoutNPZ, Files: []File{{Name: "tiny.npz",
+		URLs: []string{server.URL + "/tiny.npz"}}},
 		True: Stats{Nodes: int64(ds.Graph.NumNodes()), Classes: ds.NumClasses}}
 	return s, e, Store{Dir: filepath.Join(t.TempDir(), "data")}
 }
@@ -87,12 +89,14 @@ func TestTrustOnFirstUse(t *testing.T) {
 	got, err := s.Get(t.Context(), e)
 	require.NoError(t, err)
 	content := tiny().zip()
-	require.Equal(t, []FileStatus{{Dataset: "tiny", File: "tiny.npz", State: Unrecorded, SHA256: sum(content), Bytes: int64(len(content)), Detail: got[0].Detail}}, got)
+	require.Equal(t, []FileStatus{{Dataset: "tiny", File: "tiny.npz", State: Unrecorded, SHA256: sum(content),
+		Bytes: int64(len(content)), Detail: got[0].Detail}}, got)
 	require.Contains(t, seen, "tiny.npz")
 	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
 	records, err := s.records()
 	require.NoError(t, err)
-	require.Equal(t, Record{SHA256: sum(content), Bytes: int64(len(content)), Source: e.Files[0].URLs[0]}, records["tiny.npz"])
+	require.Equal(t, Record{SHA256: sum(content), Bytes: int64(len(content)), Source: e.Files[0].URLs[0]},
+		records["tiny.npz"])
 	require.Equal(t, Recorded, s.verify(t, e).State)
 	_, err = s.open(e, Options{})
 	require.NoError(t, err)
@@ -234,7 +238,8 @@ func TestImportSeveral(t *testing.T) {
 	e := Entry{Name: "own", Layout: LayoutCSV, Folder: "own", True: Stats{Nodes: 2, Classes: 2},
 		Files: []File{{Name: "own/edges.csv"}, {Name: "own/labels.csv"}, {Name: "own/features.csv"}}}
 	from := t.TempDir()
-	for name, text := range map[string]string{"edges.csv": "0,1\n", "labels.csv": "0\n1\n", "features.csv": "1,0\n0,1\n", "c": "c"} {
+	for name, text := range map[string]string{"edges.csv": "0,1\n", "labels.csv": "0\n1\n",
+		"features.csv": "1,0\n0,1\n", "c": "c"} {
 		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(text), 0o600))
 	}
 	s := Store{Dir: t.TempDir()}
@@ -270,7 +275,7 @@ func TestImportSeveral(t *testing.T) {
 
 	e.Layout = Layout(99)
 	_, err = Store{Dir: t.TempDir()}.Import(t.Context(), e, from, true)
-	require.ErrorContains(t, err, "unknown layout Layout(99)")
+	require.ErrorContains(t, err, "the layout layout(99) is not read from files")
 }
 
 // An archive of another layout goes the same way: fetched, read, recorded, opened, and from its unpacked folder too.
@@ -279,7 +284,8 @@ func TestGetArchive(t *testing.T) {
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
 	folder := filepath.Join(t.TempDir(), "ogbn_toy")
-	for name, text := range map[string]string{"edge": "0,1\n1,2\n", "node-label": "0\n1\n1\n", "node-feat": "1,2\n3,4\n5,6\n", "num-node-list": "3\n", "num-edge-list": "2\n"} {
+	for name, text := range map[string]string{"edge": "0,1\n1,2\n", "node-label": "0\n1\n1\n",
+		"node-feat": "1,2\n3,4\n5,6\n", "num-node-list": "3\n", "num-edge-list": "2\n"} {
 		var packed bytes.Buffer
 		g := gzip.NewWriter(&packed)
 		_, err := g.Write([]byte(text))

@@ -10,7 +10,8 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// labelled returns a dataset of a ring of nodes with classes of the given sizes, labels interleaved, one feature a node.
+// labelled returns a dataset of a ring of nodes with classes of the given sizes, labels interleaved, one feature a
+// node.
 func labelled(sizes ...int) *Dataset {
 	ds := &Dataset{Name: "ring", NumClasses: len(sizes)}
 	left := slices.Clone(sizes)
@@ -40,7 +41,8 @@ func labelled(sizes ...int) *Dataset {
 // r = ⌈0.4 n⌉, test = ⌈r/2⌉.
 func TestSplitRounding(t *testing.T) {
 	for _, tc := range []struct{ n, train, valid, test int }{
-		{15, 9, 3, 3}, {29, 17, 6, 6}, {2, 1, 0, 1}, {3, 1, 1, 1}, {4, 2, 1, 1}, {5, 3, 1, 1}, {10, 6, 2, 2}, {11, 6, 2, 3}, {1000, 600, 200, 200},
+		{15, 9, 3, 3}, {29, 17, 6, 6}, {2, 1, 0, 1}, {3, 1, 1, 1}, {4, 2, 1, 1}, {5, 3, 1, 1}, {10, 6, 2, 2},
+		{11, 6, 2, 3}, {1000, 600, 200, 200},
 	} {
 		nodes := make([]int32, tc.n)
 		for i := range nodes {
@@ -59,7 +61,8 @@ func TestStreamTasks(t *testing.T) {
 	require.Len(t, s.Tasks, 2)
 	require.Equal(t, []int32{0, 2}, s.Tasks[0].Classes)
 	require.Equal(t, []int32{4, 5}, s.Tasks[1].Classes)
-	for _, word := range []string{"class 1 was removed", "class 3 was removed", "class 6 (9 nodes) was dropped", "edges join nodes of different tasks"} {
+	for _, word := range []string{"class 1 was removed", "class 3 was removed", "class 6 (9 nodes) was dropped",
+		"edges join nodes of different tasks"} {
 		require.Contains(t, fmt.Sprint(s.Notes), word)
 	}
 	full := dense(&ds.Graph.Adjacency)
@@ -129,7 +132,7 @@ func TestStreamErrors(t *testing.T) {
 	}{
 		{labelled(5, 1), StreamOptions{}, "fewer than 2 classes have 2 nodes"},
 		{labelled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
-		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio 0.9 and TestRatio 0.2"},
+		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 0.9 + 0.2"},
 		{labelled(5, 5), StreamOptions{TrainRatio: 0.1}, "class 0 has 5 nodes, which leaves 0 for training"},
 		{&Dataset{Name: "odd", Labels: []int32{0}, NumClasses: 1}, StreamOptions{}, "0 nodes but 1 labels"},
 	} {

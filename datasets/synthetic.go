@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"sort"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/fields"
 )
 
 // SyntheticOptions sets the generated citation-like graph. A zero field takes its default.
@@ -27,54 +28,50 @@ type SyntheticOptions struct {
 	Background float64 // share of words that tell nothing of the class, in (0, 1); default 0.55
 }
 
-// DefaultSyntheticOptions returns the default stream's settings: 4 tasks of 2 classes, small enough for a pure-Go engine.
+// DefaultSyntheticOptions returns the settings of the default stream: 4 tasks of 2 classes, small enough for pure Go.
 func DefaultSyntheticOptions() SyntheticOptions {
 	return SyntheticOptions{Nodes: 600, Classes: 8, Imbalance: 3, Degree: 5, Homophily: 0.8, Spread: 0.8,
 		Vocabulary: 256, Words: 30, Background: 0.55}
 }
 
 func (o SyntheticOptions) withDefaults() SyntheticOptions {
-	d := DefaultSyntheticOptions()
-	return SyntheticOptions{
-		Seed:       o.Seed,
-		Nodes:      cmp.Or(o.Nodes, d.Nodes),
-		Classes:    cmp.Or(o.Classes, d.Classes),
-		Imbalance:  cmp.Or(o.Imbalance, d.Imbalance),
-		Degree:     cmp.Or(o.Degree, d.Degree),
-		Homophily:  cmp.Or(o.Homophily, d.Homophily),
-		Spread:     cmp.Or(o.Spread, d.Spread),
-		Vocabulary: cmp.Or(o.Vocabulary, d.Vocabulary),
-		Words:      cmp.Or(o.Words, d.Words),
-		Background: cmp.Or(o.Background, d.Background),
-	}
+	return fields.Or(o, DefaultSyntheticOptions())
 }
 
 // Validate returns an error that names every field out of range.
 func (o SyntheticOptions) Validate() error {
 	o = o.withDefaults()
-	var bad faults
-	bad.unless(o.Classes >= 1, "Classes is %d, want at least 1", o.Classes)
-	bad.unless(o.Nodes >= 10*max(1, o.Classes) && o.Nodes <= math.MaxInt32, "Nodes is %d, want at least 10 a class", o.Nodes)
-	bad.unless(o.Imbalance >= 1 && o.Imbalance <= 10, "Imbalance is %g, want 1 to 10", o.Imbalance)
-	bad.unless(o.Degree > 0 && o.Degree <= float64(o.Nodes)/float64(8*max(1, o.Classes)), "Degree is %g, want above 0 and at most Nodes/(8·Classes)", o.Degree)
-	bad.unless(o.Homophily > 0 && o.Homophily <= 1, "Homophily is %g, want above 0 and at most 1", o.Homophily)
-	bad.unless(o.Spread >= 0 && o.Spread <= 2, "Spread is %g, want 0 to 2", o.Spread)
-	bad.unless(o.Vocabulary >= 4*topicsPerClass*max(1, o.Classes) && o.Vocabulary <= math.MaxInt32, "Vocabulary is %d, want at least %d a class", o.Vocabulary, 4*topicsPerClass)
-	bad.unless(o.Words >= 1 && o.Words <= 10000, "Words is %d, want 1 to 10000", o.Words)
-	bad.unless(o.Background > 0 && o.Background < 1, "Background is %g, want between 0 and 1", o.Background)
-	return bad.err("synthetic options")
+	classes := max(1, o.Classes)
+	degree, words := float64(o.Nodes)/float64(8*classes), 4*topicsPerClass*classes
+	bad := check.In("datasets: synthetic options")
+	bad.That(o.Classes >= 1, "Classes", o.Classes, "at least 1")
+	bad.That(o.Nodes >= 10*classes && o.Nodes <= math.MaxInt32, "Nodes", o.Nodes, "at least 10 per class")
+	bad.That(o.Imbalance >= 1 && o.Imbalance <= 10, "Imbalance", o.Imbalance, "1 to 10")
+	bad.That(o.Degree > 0 && o.Degree <= degree, "Degree", o.Degree, "above 0 and at most Nodes/(8·Classes)")
+	checkPlanted(bad, o.Homophily, o.Spread)
+	bad.That(o.Vocabulary >= words && o.Vocabulary <= math.MaxInt32, "Vocabulary", o.Vocabulary,
+		fmt.Sprintf("at least %d per class", 4*topicsPerClass))
+	bad.That(o.Words >= 1 && o.Words <= 10000, "Words", o.Words, "1 to 10000")
+	bad.That(o.Background > 0 && o.Background < 1, "Background", o.Background, "between 0 and 1")
+	return bad.Err()
+}
+
+// checkPlanted checks what both generators have in common.
+func checkPlanted(bad *check.List, homophily, spread float64) {
+	bad.That(homophily > 0 && homophily <= 1, "Homophily", homophily, "above 0 and at most 1")
+	bad.That(spread >= 0 && spread <= 2, "Spread", spread, "0 to 2")
 }
 
 // topicsPerClass is how many word topics belong to each class.
 const topicsPerClass = 2
 
-// Synthetic generates a graph like a small citation network: planted classes of unequal size; edges that prefer the own
-// class, then the two related ones, between nodes of log-normal attractiveness (a degree-corrected block model); and word
-// counts, drawn partly from a background that all classes share and partly from the topics of the node's class, one of
-// which is shared with the next class. Equal options give equal graphs. O(Nodes·Words + E log Nodes) time.
+// Synthetic generates a graph like a small citation network: planted classes of unequal size; edges that prefer the
+// same class, then the two related ones, between nodes of log-normal attractiveness (a degree-corrected block model);
+// and word counts, partly from a background that all classes share, partly from the topics of the node's class, one of
+// which the next class shares. Equal options give equal graphs. O(Nodes·Words + E log Nodes) time.
 //
-// At the default options, multinomial regression on the words alone gets 70 to 80 % Class-IL after the last task, and on
-// words propagated over two hops 92 to 94 %.
+// At the default options, multinomial regression on the words alone reaches 70 to 80 % Class-IL after the last task,
+// and on words propagated over two hops 92 to 94 %.
 //
 // It returns an error if an option is out of range.
 func Synthetic(opt SyntheticOptions) (*Dataset, error) {
@@ -94,9 +91,10 @@ func Synthetic(opt SyntheticOptions) (*Dataset, error) {
 	}, nil
 }
 
-// syntheticLabels gives class sizes a geometric progression from 1 to Imbalance, the classes and the nodes in random order.
+// syntheticLabels gives the class sizes a geometric progression from 1 to Imbalance; classes and nodes are in random
+// order.
 func syntheticLabels(opt SyntheticOptions) []int32 {
-	rng := stream(opt.Seed, "synthetic/labels")
+	rng := generator(opt.Seed, "synthetic/labels")
 	weight := make([]float64, opt.Classes)
 	for rank, c := range rng.Perm(opt.Classes) {
 		weight[c] = math.Pow(opt.Imbalance, float64(rank)/float64(max(1, opt.Classes-1)))
@@ -113,7 +111,7 @@ func syntheticLabels(opt SyntheticOptions) []int32 {
 // syntheticEdges draws edges until there are Nodes·Degree/2 different ones: one end by attractiveness, the other by
 // attractiveness within the same class with probability Homophily, else within the class before or after it.
 func syntheticEdges(opt SyntheticOptions, labels []int32) graph.Adjacency {
-	rng := stream(opt.Seed, "synthetic/edges")
+	rng := generator(opt.Seed, "synthetic/edges")
 	all := make([]float64, opt.Nodes)
 	members := make([][]int32, opt.Classes)
 	weight := make([][]float64, opt.Classes)
@@ -138,7 +136,8 @@ func syntheticEdges(opt SyntheticOptions, labels []int32) graph.Adjacency {
 		if opt.Classes == 1 || rng.Float64() < opt.Homophily {
 			j = members[c][within[c].draw(rng)]
 		} else {
-			other := (int(c) + 1 + rng.IntN(2)*(opt.Classes-2)) % opt.Classes // the class before or after, which shares a topic
+			// the class before or after, which shares a topic
+			other := (int(c) + 1 + rng.IntN(2)*(opt.Classes-2)) % opt.Classes
 			j = members[other][within[other].draw(rng)]
 		}
 		pair := [2]int32{min(i, j), max(i, j)}
@@ -151,10 +150,10 @@ func syntheticEdges(opt SyntheticOptions, labels []int32) graph.Adjacency {
 	return a
 }
 
-// syntheticWords draws each node's words. The vocabulary has a Zipf background; every topic is a few random words of it. A
-// class speaks equally of its own topics and of one that belongs to the next class.
+// syntheticWords draws the words of each node. The vocabulary has a Zipf background; a topic is a few random words. A
+// class uses its own topics and one of the next class equally often.
 func syntheticWords(opt SyntheticOptions, labels []int32) graph.Features {
-	rng := stream(opt.Seed, "synthetic/words")
+	rng := generator(opt.Seed, "synthetic/words")
 	zipf := make([]float64, opt.Vocabulary)
 	for w := range zipf {
 		zipf[w] = 1 / float64(w+1)

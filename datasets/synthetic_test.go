@@ -53,8 +53,8 @@ func TestSyntheticRepeats(t *testing.T) {
 	require.NotEqual(t, a.Graph.Adjacency, c.Graph.Adjacency)
 }
 
-// The default stream must leave room for a method to be better or worse: raw words alone are neither useless nor enough,
-// and the graph helps.
+// The default stream must leave room for a method to be better or worse: raw words alone are neither useless nor
+// enough, and the graph helps.
 func TestSyntheticDifficulty(t *testing.T) {
 	for _, seed := range []uint64{0, 1} {
 		ds, err := Synthetic(SyntheticOptions{Seed: seed})
@@ -116,7 +116,8 @@ func propagate(g *graph.Graph, hops int) [][]float32 {
 		for i := range next {
 			next[i] = make([]float32, d)
 			for _, j := range append(slices.Clone(g.Adjacency.Neighborhood(i)), int32(i)) {
-				scale := 1 / math.Sqrt(float64((len(g.Adjacency.Neighborhood(i))+1)*(len(g.Adjacency.Neighborhood(int(j)))+1)))
+				scale := 1 / math.Sqrt(float64((len(g.Adjacency.Neighborhood(i))+
+					1)*(len(g.Adjacency.Neighborhood(int(j)))+1)))
 				for k, v := range x[j] {
 					next[i][k] += float32(scale) * v
 				}
@@ -174,9 +175,11 @@ func scores(w []float64, row []float32, classes int) []float64 {
 }
 
 func TestSyntheticOptionErrors(t *testing.T) {
-	_, err := Synthetic(SyntheticOptions{Nodes: -5, Imbalance: 0.5, Degree: -1, Homophily: 2, Spread: -1, Vocabulary: 3, Words: -2, Background: 1, Classes: -7})
+	_, err := Synthetic(SyntheticOptions{Nodes: -5, Imbalance: 0.5, Degree: -1, Homophily: 2, Spread: -1, Vocabulary: 3,
+		Words: -2, Background: 1, Classes: -7})
 	require.Error(t, err)
-	for _, field := range []string{"Nodes", "Imbalance", "Degree", "Homophily", "Spread", "Vocabulary", "Words", "Background", "Classes"} {
+	for _, field := range []string{"Nodes", "Imbalance", "Degree", "Homophily", "Spread", "Vocabulary", "Words",
+		"Background", "Classes"} {
 		require.ErrorContains(t, err, field+" is")
 	}
 	_, err = Synthetic(SyntheticOptions{Homophily: math.NaN()})

@@ -4,17 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
 )
-
-// LoadWikiCS reads Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row of numbers, a
-// class id and a list of neighbours. It takes the file, or a folder or zip archive that holds it, and reads it as a stream. The graph is
-// read without duplicates and self-loops, undirected unless opt.Direction says otherwise (a node's links point from it); Notes say what was repaired. The published masks are passed over.
-//
-// Errors name the file, the byte or the field, and what to do: a truncated or damaged file, a missing field, rows of different lengths,
-// ids out of range.
-func LoadWikiCS(path string, opt Options) (*Dataset, error) { return LayoutWikiCS.load(path, opt) }
 
 func readWikiCS(b *bundle, opt Options) (ds *Dataset, err error) {
 	err = b.read(b.only, func(m *member) error {
@@ -69,7 +63,7 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	var err error
 	switch {
 	case key == "labels":
-		err = in.array(func() error { return appendID(in, &w.labels, "a class id") })
+		err = numbers(in, &w.labels, below(math.MaxInt32, "a class id").parse)
 	case key == "links":
 		err = in.array(func() error { return w.neighbors(in) })
 	case key == "features" && !opt.TopologyOnly:
@@ -83,29 +77,16 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	return nil
 }
 
-func appendID(in jsonReader, to *[]int32, what string) error {
-	v, err := in.id(what)
-	*to = append(*to, v)
-	return err
-}
-
 func (w *wikiCS) neighbors(in jsonReader) error {
-	i := int32(w.lists)
+	err := numbers(in, &w.dst, below(math.MaxInt32, "a node").parse)
+	w.src = append(w.src, slices.Repeat([]int32{int32(w.lists)}, len(w.dst)-len(w.src))...)
 	w.lists++
-	return in.array(func() error {
-		w.src = append(w.src, i)
-		return appendID(in, &w.dst, "a node")
-	})
+	return err
 }
 
 func (w *wikiCS) row(in jsonReader) error {
 	before := len(w.features)
-	err := in.array(func() error {
-		v, err := in.float()
-		w.features = append(w.features, v)
-		return err
-	})
-	if err != nil {
+	if err := numbers(in, &w.features, parseFloat); err != nil {
 		return err
 	}
 	cols := len(w.features) - before
@@ -142,7 +123,8 @@ func (w *wikiCS) check(opt Options) error {
 	}
 	for k, j := range w.dst {
 		if int(j) >= n {
-			return fmt.Errorf("field \"links\": node %d is linked to %d of %d nodes; the file is damaged", w.src[k], j, n)
+			return fmt.Errorf("field \"links\": node %d is linked to %d of %d nodes; the file is damaged", w.src[k], j,
+				n)
 		}
 	}
 	return nil

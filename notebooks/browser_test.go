@@ -23,8 +23,8 @@ import (
 	"github.com/saot-go/saot/internal/browsertest"
 )
 
-// liveBound is how soon a picture must follow the reader's hand, by the median of what the test does: a second, or what
-// SAOT_LIVE_BOUND says where other work shares the processors.
+// liveBound returns the limit for the median time from an action of the reader to the new picture: a second, or
+// SAOT_LIVE_BOUND where other work shares the processors.
 func liveBound(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("SAOT_LIVE_BOUND")
@@ -36,8 +36,8 @@ func liveBound(t *testing.T) time.Duration {
 	return bound
 }
 
-// lab starts JupyterLab on this folder and returns its address without the slash at the end and its token, or skips the test.
-// It saves nothing on its own.
+// lab starts JupyterLab on this folder, without autosave, and returns its address without the final slash and its
+// token, or skips the test.
 func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	t.Helper()
 	if output, err := exec.Command(jupyter, "lab", "--version").CombinedOutput(); err != nil {
@@ -46,15 +46,17 @@ func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	settings := filepath.Join(t.TempDir(), "settings")
 	plugin := filepath.Join(settings, "@jupyterlab", "docmanager-extension")
 	require.NoError(t, os.MkdirAll(plugin, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(plugin, "plugin.jupyterlab-settings"), []byte(`{"autosave": false}`), 0o600))
+	config := filepath.Join(plugin, "plugin.jupyterlab-settings")
+	require.NoError(t, os.WriteFile(config, []byte(`{"autosave": false}`), 0o600))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := listener.Addr().(*net.TCPAddr).Port
 	require.NoError(t, listener.Close())
 
 	token = "test-of-the-notebooks"
-	server := exec.Command(jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser", "--ServerApp.ip=127.0.0.1",
-		fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0", "--IdentityProvider.token="+token, "--ServerApp.root_dir=.",
+	server := exec.Command(jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser",
+		"--ServerApp.ip=127.0.0.1", fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0",
+		"--IdentityProvider.token="+token, "--ServerApp.root_dir=.",
 		"--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
 	server.Env = append(slices.Clone(env), "JUPYTERLAB_SETTINGS_DIR="+settings, "JUPYTER_CONFIG_DIR="+t.TempDir(),
 		"JUPYTER_RUNTIME_DIR="+t.TempDir())
@@ -63,7 +65,7 @@ func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	server.Stdout, server.Stderr = log, log
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
-		// It shuts its kernels down, which end their cells.
+		// The server shuts its kernels down, which end their cells.
 		err := server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()
 		if t.Failed() {
@@ -84,10 +86,10 @@ func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 // action is something done in the page.
 type action = chromedp.Action[chromedp.Void]
 
-// script runs JavaScript in the page, whose value doesn't matter.
+// script runs JavaScript in the page and ignores its value.
 func script(js string) action { return chromedp.Evaluate[chromedp.Void](js) }
 
-// watch notes in the page when the reader does something and when the picture follows.
+// watch records in the page when the reader acts and when the picture changes.
 const watch = `(() => {
 	const picture = () => document.querySelector('img.saot-picture')?.src ?? '';
 	window.saotWatch = {shown: picture(), done: 0, changed: 0};
@@ -102,9 +104,10 @@ const watch = `(() => {
 	return true;
 })()`
 
-// until polls a condition in the page for as long as a loaded machine may need.
+// until polls a condition in the page, long enough for a loaded machine.
 func until(condition string) action {
-	return chromedp.Poll[chromedp.Void](condition, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(3*time.Minute))
+	return chromedp.Poll[chromedp.Void](condition,
+		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(3*time.Minute))
 }
 
 func TestLiveExplorer(t *testing.T) {
@@ -121,7 +124,8 @@ func TestLiveExplorer(t *testing.T) {
 	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/lab/tree/"+notebook+"?token="+token)))
 	screenshotOnFailure(tab, t)
 	require.NoError(t, chromedp.Do(tab,
-		until(`window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady === true && jupyterapp.commands.hasCommand('notebook:run-all-cells')`),
+		until(`window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady === true && `+
+			`jupyterapp.commands.hasCommand('notebook:run-all-cells')`),
 		// Not awaited: the last cell runs until its button is pressed.
 		script(`jupyterapp.commands.execute('notebook:run-all-cells'), true`),
 		until(`document.querySelector('img.saot-picture')?.complete === true`),
@@ -166,7 +170,8 @@ func TestLiveExplorer(t *testing.T) {
 		times = append(times, took)
 	}
 	slices.Sort(times)
-	require.LessOrEqual(t, times[len(times)/2], liveBound(t), "median time until the picture changes (SAOT_LIVE_BOUND relaxes it)")
+	require.LessOrEqual(t, times[len(times)/2], liveBound(t),
+		"median time until the picture changes (SAOT_LIVE_BOUND relaxes it)")
 
 	// The cell ends, and the picture stays as an ordinary output.
 	require.NoError(t, chromedp.Do(tab,
@@ -174,7 +179,8 @@ func TestLiveExplorer(t *testing.T) {
 		until(`jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'`),
 		until(`!document.querySelector('.saot-panel')`),
 	))
-	outputs, err := chromedp.Run(tab, chromedp.Evaluate[string](`JSON.stringify(jupyterapp.shell.currentWidget.content.widgets.at(-1).model.outputs.toJSON())`))
+	outputs, err := chromedp.Run(tab, chromedp.Evaluate[string](
+		`JSON.stringify(jupyterapp.shell.currentWidget.content.widgets.at(-1).model.outputs.toJSON())`))
 	require.NoError(t, err)
 	var kept cell
 	require.NoError(t, json.Unmarshal([]byte(outputs), &kept.Outputs))
@@ -186,9 +192,10 @@ func TestLiveExplorer(t *testing.T) {
 	require.Equal(t, string(before), string(after), "the test has changed the notebook")
 }
 
-// withoutHeadless drops the word that nobody watches.
+// withoutHeadless drops SAOT_HEADLESS from an environment.
 func withoutHeadless(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "SAOT_HEADLESS=") })
+	headless := func(v string) bool { return strings.HasPrefix(v, "SAOT_HEADLESS=") }
+	return slices.DeleteFunc(slices.Clone(env), headless)
 }
 
 // screenshotOnFailure leaves a picture of the tab in the folder that SAOT_SCREENSHOTS names, if the test fails.

@@ -15,7 +15,7 @@ import (
 	"github.com/saot-go/saot/notebooks/course"
 )
 
-// The pages show all that the notebooks do, in a browser without a network.
+// The pages show everything that the notebooks show, in a browser without a network.
 func TestCourseInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("building the pages takes a while: skipped with -short")
@@ -35,27 +35,33 @@ func TestCourseInABrowser(t *testing.T) {
 	sliders := 0
 	for _, p := range append(pages, course.Page{Name: "index"}) {
 		url := "file://" + filepath.Join(out, p.Name+".html")
-		require.NoError(t, chromedp.Do(tab, chromedp.Navigate(url), until(`[...document.images].every(i => i.complete)`)), p.Name)
+		require.NoError(t, chromedp.Do(tab, chromedp.Navigate(url),
+			until(`[...document.images].every(i => i.complete)`)), p.Name)
 		number := func(js string) int {
 			n, err := chromedp.Run(tab, chromedp.Evaluate[int](js))
 			require.NoError(t, err)
 			return n
 		}
-		require.Zero(t, number(`[...document.images].filter(i => i.naturalWidth === 0).length`), "%s: missing pictures", p.Name)
-		require.Zero(t, number(`[...document.querySelectorAll('math')].filter(m => m.getBoundingClientRect().width === 0).length`), "%s: blank formulas", p.Name)
+		require.Zero(t, number(`[...document.images].filter(i => i.naturalWidth === 0).length`),
+			"%s: missing pictures", p.Name)
+		require.Zero(t, number(`[...document.querySelectorAll('math')]`+
+			`.filter(m => m.getBoundingClientRect().width === 0).length`), "%s: blank formulas", p.Name)
 		require.Zero(t, number(`document.querySelectorAll('merror, script').length`), p.Name)
-		prose, err := chromedp.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('p, td, li')].filter(e => !e.querySelector('code, pre')).map(e => e.textContent).join('\n')`))
+		prose, err := chromedp.Run(tab, chromedp.Evaluate[string](`[...document.querySelectorAll('p, td, li')]`+
+			`.filter(e => !e.querySelector('code, pre')).map(e => e.textContent).join('\n')`))
 		require.NoError(t, err)
 		require.Empty(t, formula.FindAllString(prose, -1), "%s: formulas that stayed TeX", p.Name)
 
-		// Each slider, by the keyboard, to its last frame: that one alone is then seen.
+		// The keyboard moves each slider to its last frame, which alone is then visible.
 		n := number(`document.querySelectorAll('input[type=range]').length`)
 		sliders += n
 		for i := range n {
 			require.NoError(t, chromedp.Do(tab,
-				script(fmt.Sprintf(`window.slider = document.querySelectorAll('input[type=range]')[%d]; slider.focus()`, i)), chromedp.KeyEvent(kb.End)))
+				script(fmt.Sprintf(`window.slider = document.querySelectorAll('input[type=range]')[%d]; `+
+					`slider.focus()`, i)), chromedp.KeyEvent(kb.End)))
 			require.Equal(t, 1, number(`(() => {
-				const frames = [...slider.closest('figure').querySelectorAll('img')], seen = frames.filter(f => f.offsetWidth > 0);
+				const frames = [...slider.closest('figure').querySelectorAll('img')];
+				const seen = frames.filter(f => f.offsetWidth > 0);
 				return Number(seen.length === 1 && seen[0] === frames.at(-1));
 			})()`), "%s, slider %d", p.Name, i+1)
 		}

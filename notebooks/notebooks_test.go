@@ -1,15 +1,11 @@
-// Package notebooks_test holds the notebooks to their word: they run from top to bottom without a screen, and what is
-// committed is what they print.
+// Package notebooks_test checks that the notebooks run without a screen and print what is committed.
 package notebooks_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,19 +16,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	// What the cells call: without these imports a cached pass would outlive a change of the packages.
+	"github.com/saot-go/saot/notebooks/course"
+
+	// The cells call these packages: without the imports a cached pass would survive their changes.
 	_ "github.com/saot-go/saot/plotting/nb"
 	_ "github.com/saot-go/saot/saot"
 )
 
-// leastPictures is how many pictures each notebook must show; as many as are committed, if those are more.
+// leastPictures is how many pictures each notebook must show, or as many as are committed, if those are more.
 const leastPictures = 3
 
-// live is the notebook that is worked in a browser. Executed without one it shows a single picture.
+// live is the notebook for a browser. Executed without one it shows a single picture.
 const live = "live_explorer.ipynb"
 
-// executionTime bounds a notebook's run on two processors that nobody else uses, and slack is how much longer it may take
-// where others do.
+// executionTime is the limit for a run of a notebook on two idle processors; on busy ones it may take slack times as
+// long.
 const (
 	executionTime = 2 * time.Minute
 	slack         = 3
@@ -46,32 +44,19 @@ type notebook struct {
 type cell struct {
 	Kind           string   `json:"cell_type"`
 	ExecutionCount *int     `json:"execution_count"`
-	Source         text     `json:"source"`
 	Outputs        []output `json:"outputs"`
 }
 
 type output struct {
-	Kind      string          `json:"output_type"` // stream, display_data, execute_result or error
-	Name      string          `json:"name"`        // stdout or stderr, of a stream
-	Text      text            `json:"text"`        // of a stream
-	Data      map[string]text `json:"data"`        // by MIME type
-	Error     string          `json:"evalue"`
-	Traceback []string        `json:"traceback"`
+	Kind      string                 `json:"output_type"` // stream, display_data, execute_result or error
+	Name      string                 `json:"name"`        // stdout or stderr, of a stream
+	Text      course.Text            `json:"text"`        // of a stream
+	Data      map[string]course.Text `json:"data"`        // by MIME type
+	Error     string                 `json:"evalue"`
+	Traceback []string               `json:"traceback"`
 }
 
-// text is a string that the format may also split into lines.
-type text string
-
-func (t *text) UnmarshalJSON(data []byte) error {
-	var lines []string
-	if json.Unmarshal(data, &lines) == nil {
-		*t = text(strings.Join(lines, ""))
-		return nil
-	}
-	return json.Unmarshal(data, (*string)(t))
-}
-
-// printed is what a cell wrote to a stream.
+// printed returns what a cell wrote to a stream.
 func (c cell) printed(name string) string {
 	var all strings.Builder
 	for _, o := range c.Outputs {
@@ -89,18 +74,12 @@ func (c cell) pictures() (int, error) {
 		if _, ok := o.Data["image/svg+xml"]; ok {
 			count++
 		}
-		encoded, ok := o.Data["image/png"]
-		if !ok {
-			continue
+		if encoded, ok := o.Data["image/png"]; ok {
+			if _, err := encoded.PNG(); err != nil {
+				return 0, err
+			}
+			count++
 		}
-		data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(encoded), "\n", ""))
-		if err != nil {
-			return 0, err
-		}
-		if _, err := png.Decode(bytes.NewReader(data)); err != nil {
-			return 0, err
-		}
-		count++
 	}
 	return count, nil
 }
@@ -118,8 +97,8 @@ func (n *notebook) pictures() (int, error) {
 	return count, nil
 }
 
-// check says what went wrong in an executed notebook, if anything. A shell line that fails doesn't fail its cell: it
-// only tells its exit status on stderr.
+// check returns an error for an executed notebook with a failure. A shell line that fails does not fail its cell: it
+// only prints its exit status on stderr.
 func (n *notebook) check(leastPictures int) error {
 	for i, c := range n.Cells {
 		if c.Kind != "code" {
@@ -130,7 +109,8 @@ func (n *notebook) check(leastPictures int) error {
 		}
 		for _, o := range c.Outputs {
 			if o.Kind == "error" {
-				return fmt.Errorf("cell %d failed: %s\n%s\nstderr:\n%s", i, o.Error, strings.Join(o.Traceback, "\n"), c.printed("stderr"))
+				return fmt.Errorf("cell %d failed: %s\n%s\nstderr:\n%s",
+					i, o.Error, strings.Join(o.Traceback, "\n"), c.printed("stderr"))
 			}
 		}
 		if stderr := c.printed("stderr"); strings.Contains(stderr, "exit status") {
@@ -165,7 +145,7 @@ func all(t *testing.T) []string {
 	return paths
 }
 
-// least is how many pictures a notebook must show.
+// least returns how many pictures a notebook must show.
 func least(path string) int {
 	if path == live {
 		return 1
@@ -180,14 +160,22 @@ func TestCommittedOutputs(t *testing.T) {
 }
 
 func TestCheckFindsFailures(t *testing.T) {
+	executed := func(output string) string {
+		return `{"cell_type": "code", "execution_count": 1, "outputs": [{` + output + `}]}`
+	}
 	for want, cells := range map[string]string{
-		"cell 0 has not been executed":    `{"cell_type": "code", "execution_count": null, "outputs": []}`,
-		"cell 0 failed: boom":             `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "error", "evalue": "boom", "traceback": ["at"]}]}`,
-		"cell 1: a shell line failed":     `{"cell_type": "markdown", "source": []}, {"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "stream", "name": "stderr", "text": ["exit ", "status 1"]}]}`,
-		"cell 0: a picture cannot be":     `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}}]}`,
-		"1 pictures, want at least 2":     `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "display_data", "data": {"image/svg+xml": ["<svg/>"]}}]}`,
-		"0 pictures, want at least 2":     `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "stream", "name": "stdout", "text": "exit status 1"}]}`,
-		"cell 0: a picture cannot be rea": `{"cell_type": "code", "execution_count": 1, "outputs": [{"output_type": "display_data", "data": {"image/png": "%"}}]}`,
+		"cell 0 has not been executed": `{"cell_type": "code", "execution_count": null, "outputs": []}`,
+		"cell 0 failed: boom":          executed(`"output_type": "error", "evalue": "boom", "traceback": ["at"]`),
+		"cell 1: a shell line failed": `{"cell_type": "markdown", "source": []}, ` +
+			executed(`"output_type": "stream", "name": "stderr", "text": ["exit ", "status 1"]`),
+		"cell 0: a picture cannot be": executed(
+			`"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo="}`),
+		"1 pictures, want at least 2": executed(
+			`"output_type": "display_data", "data": {"image/svg+xml": ["<svg/>"]}`),
+		"0 pictures, want at least 2": executed(
+			`"output_type": "stream", "name": "stdout", "text": "exit status 1"`),
+		"cell 0: a picture cannot be rea": executed(
+			`"output_type": "display_data", "data": {"image/png": "%"}`),
 	} {
 		n := new(notebook)
 		require.NoError(t, json.Unmarshal([]byte(`{"cells": [`+cells+`]}`), n))
@@ -195,7 +183,7 @@ func TestCheckFindsFailures(t *testing.T) {
 	}
 }
 
-// atOnce is how many notebooks run side by side: each is a kernel that compiles and computes on all processors.
+// atOnce is how many notebooks run at the same time: each is a kernel that compiles and computes on all processors.
 const atOnce = 2
 
 func TestNotebooksRun(t *testing.T) {
@@ -220,7 +208,7 @@ func TestNotebooksRun(t *testing.T) {
 	}
 }
 
-// timing is what differs from run to run: a time, as Go or a notebook prints it, with the space before it.
+// timing matches what differs between runs: a time, as Go or a notebook prints it, with the space before it.
 var timing = regexp.MustCompile(`[ \t]*\b(\d+h)?(\d+m)?\d+(\.\d+)?\s?(ns|µs|us|ms|s|seconds|minutes)\b`)
 
 func TestTiming(t *testing.T) {
@@ -235,13 +223,13 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// requireSameOutputs holds the committed text but for times, and the number of pictures of each cell, to those of this run.
+// requireSameOutputs requires the committed text, except times, and the committed number of pictures in each cell.
 func requireSameOutputs(t *testing.T, committed, executed *notebook) {
 	t.Helper()
 	require.Len(t, executed.Cells, len(committed.Cells))
 	for i, c := range committed.Cells {
-		text := func(c cell) string { return timing.ReplaceAllString(c.printed("stdout"), "…") }
-		require.Equal(t, text(c), text(executed.Cells[i]), "cell %d: execute the notebook again and commit it", i)
+		stdout := func(c cell) string { return timing.ReplaceAllString(c.printed("stdout"), "…") }
+		require.Equal(t, stdout(c), stdout(executed.Cells[i]), "cell %d: execute the notebook again and commit it", i)
 		want, err := c.pictures()
 		require.NoError(t, err)
 		got, err := executed.Cells[i].pictures()
@@ -264,10 +252,10 @@ func findJupyter(t *testing.T) string {
 	return path
 }
 
-// buildTime bounds the building of the kernel from an empty cache.
+// buildTime is the limit for building the kernel from an empty cache.
 const buildTime = 10 * time.Minute
 
-// kernel builds the GoNB of go.mod, installs it into a folder of this test, and returns the environment in which Jupyter
+// kernel builds the GoNB of go.mod, installs it into a folder of this test, and returns an environment in which Jupyter
 // finds it.
 func kernel(t *testing.T) []string {
 	t.Helper()
@@ -277,7 +265,8 @@ func kernel(t *testing.T) []string {
 	if _, err := exec.LookPath("goimports"); err != nil {
 		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "golang.org/x/tools/cmd/goimports")
 		if output, err := build.CombinedOutput(); err != nil {
-			t.Skipf("GoNB needs goimports, which is not on PATH and cannot be built (go install golang.org/x/tools/cmd/goimports@v0.44.0): %s", output)
+			t.Skipf("GoNB needs goimports, which is not on PATH and cannot be built "+
+				"(go install golang.org/x/tools/cmd/goimports@v0.44.0): %s", output)
 		}
 	}
 	env := append(os.Environ(),

@@ -18,29 +18,28 @@ type Series struct {
 	Name   string    // in the legend; empty leaves it out
 	X      []float64 // as long as Y, or nil for 1, 2, 3, …
 	Y      []float64
-	Spread []float64 // as long as Y, not negative: the curve is drawn with a band from Y−Spread to Y+Spread; nil for none
+	Spread []float64 // half the height of a band around Y, not negative; as long as Y, or nil for none
 }
 
 // CurveOptions change how curves look. The zero value works.
 type CurveOptions struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
-	Floor                 float64 // with LogY: values at or below Floor are drawn at it; 0 means that they are an error
+	Floor                 float64 // with LogY: lower values are drawn at Floor; 0 means that values ≤ 0 are an error
 	Bars                  bool    // draw Spread as error bars instead of bands
 }
 
-// Curves draws series of figures over steps, such as loss terms of a run or the marginal error of Sinkhorn's sweeps.
-// Curves differ in colour, dashes and markers, so that they can be told apart in grey. Gaps are not drawn: every value
-// must be finite. It returns an error that names the series and the index for a value that is not finite, one that has no
-// logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
+// Curves draws series of numbers over steps, such as the loss terms of a run or the marginal error of Sinkhorn's
+// sweeps. Curves differ in color, dashes and markers, so that they can be told apart in gray. Gaps are not supported:
+// every value must be finite. It returns an error that names the series and the index for a value that is not finite or
+// has no logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
 func Curves(series []Series, o CurveOptions) (Figure, error) { return curves(series, o, 340, 210) }
 
 // curves draws series in a data area of w by h.
 func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	p.Add(quietGrid())
-	legend, names := newLegend(26), 0
-	whole := true
+	legend, named, whole := newLegend(26), false, true
 	var all []plot.Plotter
 	for i, s := range series {
 		c, err := newCurve(i, s, o)
@@ -54,7 +53,7 @@ func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 		whole = whole && c.wholeX()
 		if s.Name != "" {
 			legend.Add(s.Name, c)
-			names++
+			named = true
 		}
 	}
 	if len(series) == 0 {
@@ -63,14 +62,22 @@ func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 	p.Add(all...)
 	scaleAxes(p, o, whole)
 	f := plotFigure(p, w, h)
-	if names == 0 {
-		return f, nil
+	if named {
+		f = withLegend(f, p, legend)
 	}
-	return withLegend(f, p, legend), nil
+	return f, nil
 }
 
-// largest is the greatest magnitude of a coordinate: the width of an axis must still be a number.
+// largest is the greatest magnitude of a coordinate: the width of an axis must not overflow.
 const largest = 1e300
+
+// checkPoint returns an error for a point, the k-th of its set, with a coordinate that no axis can hold.
+func checkPoint(k int, x, y float64) error {
+	if !(math.Abs(x) <= largest) || !(math.Abs(y) <= largest) {
+		return fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", k, x, y, largest)
+	}
+	return nil
+}
 
 // curve plots one series.
 type curve struct {
@@ -78,11 +85,11 @@ type curve struct {
 	low, high []float64 // ends of the spread; nil for none
 	line      draw.LineStyle
 	marker    draw.GlyphStyle
-	nth       int // of the series: its markers stand beside those of others
+	nth       int // number of the series: shifts its markers against those of others
 	bars      bool
 }
 
-// newCurve checks a series and gives it the style of the i-th.
+// newCurve checks the i-th series and gives it its style.
 func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	if len(s.Y) == 0 || (s.X != nil && len(s.X) != len(s.Y)) {
 		return nil, fmt.Errorf("%d values of X for %d of Y: want as many, at least one", len(s.X), len(s.Y))
@@ -120,15 +127,16 @@ func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	return c, nil
 }
 
-// place checks the k-th point of a series, raises its y to the floor, and takes logarithms. Axes are always linear: gonum
-// leaves room for the label of a logarithmic one at its arithmetic middle, which is far from where it stands.
+// place checks the k-th point of a series, raises its y to the floor, and takes logarithms. Axes are always linear:
+// gonum places the label of a logarithmic axis wrong.
 func (o CurveOptions) place(k int, x, y float64) (at plotter.XY, err error) {
 	if o.LogY && o.Floor > 0 {
 		y = max(y, o.Floor)
 	}
+	if err := checkPoint(k, x, y); err != nil {
+		return at, err
+	}
 	switch {
-	case !(math.Abs(x) <= largest) || !(math.Abs(y) <= largest):
-		return at, fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", k, x, y, largest)
 	case o.LogY && y <= 0:
 		return at, fmt.Errorf("point %d is %g, which has no logarithm: set Floor or draw without LogY", k, y)
 	case o.LogX && x <= 0:
@@ -143,14 +151,9 @@ func (o CurveOptions) place(k int, x, y float64) (at plotter.XY, err error) {
 	return plotter.XY{X: x, Y: y}, nil
 }
 
-// wholeX tells whether every x is a whole number, such as that of a task.
+// wholeX reports whether every x is a whole number, such as that of a task.
 func (c *curve) wholeX() bool {
-	for _, at := range c.points {
-		if at.X != math.Trunc(at.X) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.points, func(at plotter.XY) bool { return at.X != math.Trunc(at.X) })
 }
 
 // DataRange implements plot.DataRanger.
@@ -196,7 +199,7 @@ func (b band) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	canvas.FillPolygon(faded(b.line.Color, 0x2a), border)
 }
 
-// marked returns the points that carry a marker: all of a few, or about eight of many, at other places for each series.
+// marked returns the points that carry a marker: all of up to 24, else about eight, at other places for each series.
 func (c *curve) marked() []int {
 	n, every, first := len(c.points), 1, 0
 	if n > 24 {
@@ -218,7 +221,7 @@ func (c *curve) Thumbnail(canvas *draw.Canvas) {
 	canvas.DrawGlyph(c.marker, middle)
 }
 
-// errorBar draws a bar with caps between two points above or beside each other.
+// errorBar draws a vertical or horizontal bar with caps between two points.
 func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
 	style := draw.LineStyle{Color: col, Width: 0.8}
 	c.StrokeLine2(style, from.X, from.Y, to.X, to.Y)
@@ -240,7 +243,7 @@ func newLegend(thumbnail vg.Length) plot.Legend {
 	return legend
 }
 
-// withLegend adds a legend to the right of a figure, level with the top of the data. The figure grows downwards if the
+// withLegend adds a legend to the right of a figure, level with the top of the data. The figure grows downward if the
 // legend is longer.
 func withLegend(f Figure, p *plot.Plot, legend plot.Legend) Figure {
 	size := legend.Rectangle(draw.Canvas{}).Size()
@@ -255,8 +258,7 @@ func withLegend(f Figure, p *plot.Plot, legend plot.Legend) Figure {
 
 // scaleAxes leaves room around the curves, or ends a logarithmic y axis at whole decades.
 func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
-	spread(&p.X)
-	padded(&p.X, 0.02)
+	pad(&p.X, 0.02)
 	switch {
 	case o.LogX:
 		p.X.Tick.Marker = plot.TickerFunc(logMarks)
@@ -264,8 +266,7 @@ func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 		p.X.Tick.Marker = plot.TickerFunc(wholeMarks)
 	}
 	if !o.LogY {
-		spread(&p.Y)
-		padded(&p.Y, 0.04)
+		pad(&p.Y, 0.04)
 		return
 	}
 	low, high := int(math.Floor(p.Y.Min+1e-9)), int(math.Ceil(p.Y.Max-1e-9))
@@ -274,14 +275,21 @@ func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 	p.Y.Tick.Marker = decadeTicks(low, high)
 }
 
-// padded leaves a share of an axis free at both ends.
-func padded(a *plot.Axis, share float64) {
-	pad := share * (a.Max - a.Min)
-	a.Min, a.Max = a.Min-pad, a.Max+pad
+// pad leaves a share of an axis free at both ends, after it sets ends apart that are the same but for rounding.
+func pad(a *plot.Axis, share float64) {
+	size := max(math.Abs(a.Min), math.Abs(a.Max))
+	if a.Max-a.Min <= 1e-9*size {
+		a.Min, a.Max = a.Min-0.1*size, a.Max+0.1*size
+	}
+	if size == 0 {
+		a.Min, a.Max = -1, 1
+	}
+	free := share * (a.Max - a.Min)
+	a.Min, a.Max = a.Min-free, a.Max+free
 }
 
-// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms. All of them are labelled within two decades;
-// beyond, about six powers.
+// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms. It labels all of them within two decades,
+// and about six powers beyond.
 func logMarks(lo, hi float64) []plot.Tick {
 	low, high := int(math.Floor(lo)), int(math.Ceil(hi))
 	if high-low > 6 {
@@ -305,7 +313,7 @@ func logMarks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// wholeMarks labels nice ticks that are whole numbers.
+// wholeMarks labels nice ticks that are whole numbers, or all nice ticks if none is.
 func wholeMarks(lo, hi float64) []plot.Tick {
 	ticks := niceMarks(lo, hi)
 	whole := slices.DeleteFunc(slices.Clone(ticks), func(t plot.Tick) bool { return t.Value != math.Trunc(t.Value) })
@@ -313,17 +321,6 @@ func wholeMarks(lo, hi float64) []plot.Tick {
 		return ticks
 	}
 	return whole
-}
-
-// spread widens an axis whose ends are the same but for rounding, so that they can be told apart.
-func spread(a *plot.Axis) {
-	size := max(math.Abs(a.Min), math.Abs(a.Max))
-	if a.Max-a.Min <= 1e-9*size {
-		a.Min, a.Max = a.Min-0.1*size, a.Max+0.1*size
-	}
-	if size == 0 {
-		a.Min, a.Max = -1, 1
-	}
 }
 
 // decadeTicks labels about six powers of ten on an axis of logarithms.
@@ -340,7 +337,7 @@ func decadeTicks(low, high int) plot.ConstantTicks {
 	return ticks
 }
 
-// seriesStyle distinguishes curves by colour and by dashes. There is one pattern less than there are colours: the pair
+// seriesStyle distinguishes curves by color and by dashes. There is one pattern fewer than there are colors, so a pair
 // repeats only after all combinations.
 func seriesStyle(i int) draw.LineStyle {
 	patterns := [][]vg.Length{nil, {6, 2}, {2, 2}, {7, 2, 2, 2}, {10, 3}, {4, 2, 1, 2, 1, 2}}

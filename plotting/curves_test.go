@@ -11,10 +11,11 @@ import (
 
 func TestCurvesDrawEverySeries(t *testing.T) {
 	falling, rising, constant := []float64{4, 3, 2, 1}, []float64{1, 2, 3, 4}, []float64{2, 2, 2, 2}
-	f, err := Curves([]Series{{Name: "falling", Y: falling}, {Name: "rising", Y: rising}, {Y: constant}}, CurveOptions{})
+	series := []Series{{Name: "falling", Y: falling}, {Name: "rising", Y: rising}, {Y: constant}}
+	f, err := Curves(series, CurveOptions{})
 	img := picture(t, f, err)
 	found := map[color.Color]int{}
-	top := map[color.Color]int{} // x of the highest pixel of a colour, within the data
+	top := map[color.Color]int{} // x of the highest pixel of a color, within the data
 	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
 		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
 			c := img.At(x, y)
@@ -24,8 +25,8 @@ func TestCurvesDrawEverySeries(t *testing.T) {
 			found[c]++
 		}
 	}
-	// The first three colours of Okabe and Ito in our order: blue, vermillion, bluish green.
-	blue, vermillion, green := color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}
+	// The first three colors of Okabe and Ito in our order: blue, vermillion, bluish green.
+	blue, vermillion, green := hex(0x0072b2), hex(0xd55e00), hex(0x009e73)
 	for _, c := range []color.Color{blue, vermillion, green} {
 		require.Greater(t, found[c], 200)
 	}
@@ -45,18 +46,18 @@ func TestCurvesConstantAndSinglePoint(t *testing.T) {
 
 func TestCurvesManySeriesDiffer(t *testing.T) {
 	require.Empty(t, seriesStyle(0).Dashes)
-	type look struct{ colour, dashes, shape any }
-	pairs, grey := map[look]bool{}, map[look]bool{}
+	type look struct{ color, dashes, shape any }
+	pairs, gray := map[look]bool{}, map[look]bool{}
 	for i := range 42 {
 		dashes, shape := fmt.Sprint(seriesStyle(i).Dashes), fmt.Sprintf("%T", marker(i).Shape)
 		pairs[look{seriesStyle(i).Color, dashes, nil}] = true
 		if i < 24 {
-			grey[look{nil, dashes, shape}] = true
+			gray[look{nil, dashes, shape}] = true
 		}
 		require.Equal(t, seriesStyle(i).Color, marker(i).Color)
 	}
 	require.Len(t, pairs, 42)
-	require.Len(t, grey, 24, "told apart without colour")
+	require.Len(t, gray, 24, "told apart without color")
 }
 
 func TestMarkersAreFew(t *testing.T) {

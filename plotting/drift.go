@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,14 +11,14 @@ import (
 type DriftOptions struct {
 	Title   string
 	Label   string // what is measured; empty means "drift"
-	HeatMap bool   // a triangle as of a performance matrix, instead of curves
+	HeatMap bool   // draw a triangle, like a performance matrix, instead of curves
 }
 
 // Drift draws how far the structure of each task has moved since it was learned: a curve for each task over the tasks
 // learned after it, or a heat map.
 //
-// drift: T rows, row i of i+1 values: entry j ≤ i is the drift of task j after task i was learned, not negative, so 0 on
-// the diagonal; of drift.Distance or drift.Plan, for example.
+// drift: T rows, row i of i+1 values: entry j ≤ i is the drift of task j after task i was learned, for example
+// drift.Distance or drift.Plan; not negative, so 0 on the diagonal.
 // It returns an error for no rows, a row of another length, and a value that is negative or not finite.
 func Drift(drift [][]float64, o DriftOptions) (Figure, error) {
 	top := 0.0
@@ -27,7 +28,8 @@ func Drift(drift [][]float64, o DriftOptions) (Figure, error) {
 		}
 		for j, v := range row {
 			if !(v >= 0 && v <= largest) {
-				return Figure{}, fmt.Errorf("plotting: drift %q: row %d, column %d is %g: want 0 or more, finite", o.Title, i, j, v)
+				return Figure{}, fmt.Errorf("plotting: drift %q: row %d, column %d is %g: want 0 or more, finite",
+					o.Title, i, j, v)
 			}
 		}
 		top = max(top, slices.Max(row))
@@ -35,9 +37,9 @@ func Drift(drift [][]float64, o DriftOptions) (Figure, error) {
 	if len(drift) == 0 {
 		return Figure{}, fmt.Errorf("plotting: drift %q: no rows: nothing was measured", o.Title)
 	}
-	label := orDefault(o.Label, "drift")
+	label := cmp.Or(o.Label, "drift")
 	if o.HeatMap {
-		return driftMap(drift, top, label, o.Title)
+		return driftMap(drift, top, label, o.Title), nil
 	}
 	series := make([]Series, len(drift))
 	for j := range drift {
@@ -47,19 +49,17 @@ func Drift(drift [][]float64, o DriftOptions) (Figure, error) {
 		}
 	}
 	if n := len(series); n > 1 {
-		series = series[:n-1] // the last task has had no time to drift
+		series = series[:n-1] // the last task has not drifted yet
 	}
 	return Curves(series, CurveOptions{Title: o.Title, XLabel: "tasks learned", YLabel: label})
 }
 
-// driftMap draws drift as a triangle with a colour bar.
-func driftMap(drift [][]float64, top float64, label, title string) (Figure, error) {
-	if top == 0 {
-		top = 1
-	}
+// driftMap draws drift as a triangle with a color bar.
+func driftMap(drift [][]float64, top float64, label, title string) Figure {
+	top = cmp.Or(top, 1)
 	e, suffix := scientific(top)
 	unit := math.Pow(10, float64(e))
 	p, side := trianglePlot(len(drift), title, "task", "after learning task")
 	p.Add(&cells{m: drift, low: 0, high: top, ramp: mass, decimals: 2, unit: unit})
-	return withColorBar(plotFigure(p, side, side), mass, 0, top/unit, label+suffix), nil
+	return withColorBar(plotFigure(p, side, side), mass, 0, top/unit, label+suffix)
 }

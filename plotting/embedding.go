@@ -20,20 +20,21 @@ type Point struct{ X, Y float64 }
 // EmbeddingOptions change how embeddings look. The zero value works.
 type EmbeddingOptions struct {
 	Title   string
-	Classes []int    // class or task of each point, not negative: its colour and marker; nil draws all alike
+	Classes []int    // class or task of each point, not negative: its color and marker; nil draws all alike
 	Names   []string // of the classes, in the legend; nil numbers them
-	// After holds the same points at a later time, [n, d] as z: an arrow leads from each point to its later place. The
-	// projection is then fitted to both, so that neither is favoured.
+	// After holds the same points at a later time, [n, d] like z: an arrow leads from each point to its later place.
+	// The projection then fits both.
 	After []float64
 }
 
-// Embedding draws embeddings in 2-D by their first two principal components (PC), coloured by class; the labels of the axes
-// tell how much of the variance each shows. With o.After it draws how they drift.
+// Embedding draws embeddings in 2-D by their first two principal components (PC), colored by class. The labels of the
+// axes tell how much of the variance each shows. With o.After it draws how the embeddings drift.
 //
 // z: [n, d], row major, n ≥ 2; entries of magnitude at most 1e100. The projection is linear and deterministic: the same
-// numbers give the same picture. There is no t-SNE: the Go library for it, github.com/danaugrs/go-tsne, was last changed
-// in 2020, has no releases and takes no seed. Of more than 300 points with o.After, every k-th gets an arrow.
-// It returns an error for shapes that do not match, an entry that is not finite, and a class that is negative or has no name.
+// numbers give the same picture. There is no t-SNE, because no Go library for it is maintained and takes a seed. Of
+// more than 300 points with o.After, every k-th gets an arrow.
+// It returns an error for shapes that do not match, an entry that is not finite, and a class that is negative or has no
+// name.
 func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 	if err := o.check(z, n, d); err != nil {
 		return Figure{}, fmt.Errorf("plotting: embedding %q: %w", o.Title, err)
@@ -49,17 +50,12 @@ func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 	p.Add(quietGrid())
 	c := &cloud{points: points[:n], after: points[n:], classes: o.Classes}
 	p.Add(c)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		spread(a)
-		padded(a, 0.05)
-	}
-	w, h := equalSides(p, 290)
-	f := plotFigure(p, w, h)
+	f := planeFigure(p)
 	if o.Classes == nil {
 		return f, nil
 	}
 	legend := newLegend(12)
-	for _, class := range present(o.Classes) {
+	for _, class := range slices.Compact(slices.Sorted(slices.Values(o.Classes))) {
 		name := "class " + strconv.Itoa(class)
 		if o.Names != nil {
 			name = o.Names[class]
@@ -69,7 +65,7 @@ func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 	return withLegend(f, p, legend), nil
 }
 
-// check says what is wrong with embeddings, if anything.
+// check returns an error for embeddings or classes that are not valid.
 func (o EmbeddingOptions) check(z []float64, n, d int) error {
 	if err := checkRows(z, n, d); err != nil {
 		return err
@@ -84,29 +80,25 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 	}
 	for i, class := range o.Classes {
 		if class < 0 || (o.Names != nil && class >= len(o.Names)) {
-			return fmt.Errorf("class of point %d is %d: want 0 or more, with a name if there are any (%d)", i, class, len(o.Names))
+			return fmt.Errorf("class of point %d is %d: want 0 or more, with a name if there are any (%d)",
+				i, class, len(o.Names))
 		}
 	}
 	return nil
 }
 
-// checkRows says what is wrong with n rows of d numbers, if anything.
+// checkRows returns an error for n rows of d numbers that PCA cannot project.
 func checkRows(z []float64, n, d int) error {
 	if n < 2 || d < 1 || len(z) != n*d {
 		return fmt.Errorf("%d entries for shape [%d, %d]: want as many, at least 2 rows and 1 column", len(z), n, d)
 	}
-	for k, v := range z {
-		if !(math.Abs(v) <= 1e100) {
-			return fmt.Errorf("row %d, column %d is %g: want a finite value, at most 1e100", k/d, k%d, v)
-		}
-	}
-	return nil
+	return checkEntries(z, d, 1e100)
 }
 
 // PCA projects rows to their first two principal components, and returns the share of the variance that each explains;
-// both shares are 0 for rows that are all the same. A component's sign is that which makes its largest loading positive.
+// both shares are 0 for rows that are all the same. The largest loading of each component is positive.
 //
-// z: [n, d], row major, n ≥ 2; returns n points, centred at 0. O(n d min(n, d)) time.
+// z: [n, d], row major, n ≥ 2; returns n points, centered at 0. O(n d min(n, d)) time.
 // It returns an error for another shape, an entry that is not finite or above 1e100, and if the decomposition fails.
 func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
 	if err := checkRows(z, n, d); err != nil {
@@ -137,13 +129,13 @@ func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
 			share[k] = variances[k] / total
 		}
 		v := mat.Col(nil, k, &vectors)
-		largest := 0
+		top := 0
 		for j := range v {
-			if math.Abs(v[j]) > math.Abs(v[largest])*(1+1e-9) {
-				largest = j
+			if math.Abs(v[j]) > math.Abs(v[top])*(1+1e-9) {
+				top = j
 			}
 		}
-		sign := math.Copysign(1, v[largest])
+		sign := math.Copysign(1, v[top])
 		for i := range n {
 			x := sign * mat.Dot(rows.RowView(i), mat.NewVecDense(d, v))
 			if k == 0 {
@@ -156,38 +148,29 @@ func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
 	return points, share, nil
 }
 
-// present returns the classes that occur, in order.
-func present(classes []int) []int {
-	all := slices.Clone(classes)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// equalSides returns the sides of a data area, the longer one given, on which both axes have one scale, if that leaves
+// planeFigure turns a plot of points into a figure with some room around them. Both axes have one scale, if that leaves
 // the shorter at least two fifths of the longer.
-func equalSides(p *plot.Plot, longer vg.Length) (w, h vg.Length) {
+func planeFigure(p *plot.Plot) Figure {
+	const longer = 290
+	pad(&p.X, 0.05)
+	pad(&p.Y, 0.05)
 	ratio := vg.Length((p.Y.Max - p.Y.Min) / (p.X.Max - p.X.Min))
-	w, h = longer, longer
 	if ratio < 1 {
-		h = max(ratio, 0.4) * longer
-	} else {
-		w = max(1/ratio, 0.4) * longer
+		return plotFigure(p, longer, max(ratio, 0.4)*longer)
 	}
-	return w, h
+	return plotFigure(p, max(1/ratio, 0.4)*longer, longer)
 }
 
-// cloud plots points by class, and arrows to where they are later.
+// cloud plots points by class, and arrows to their later places.
 type cloud struct {
 	points, after []Point
 	classes       []int
 }
 
 // DataRange implements plot.DataRanger.
-func (c *cloud) DataRange() (xmin, xmax, ymin, ymax float64) {
-	return rangeOf(c.points, c.after)
-}
+func (c *cloud) DataRange() (xmin, xmax, ymin, ymax float64) { return rangeOf(c.points, c.after) }
 
-// rangeOf is the bounding box of points.
+// rangeOf returns the bounding box of points.
 func rangeOf(sets ...[]Point) (xmin, xmax, ymin, ymax float64) {
 	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range slices.Concat(sets...) {
@@ -200,25 +183,25 @@ func rangeOf(sets ...[]Point) (xmin, xmax, ymin, ymax float64) {
 func (c *cloud) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&canvas)
 	at := func(p Point) vg.Point { return vg.Point{X: x(p.X), Y: y(p.Y)} }
-	class := func(i int) int {
+	style := func(i int) draw.GlyphStyle {
 		if c.classes == nil {
-			return 0
+			return marker(0)
 		}
-		return c.classes[i]
+		return marker(c.classes[i])
 	}
 	for i, p := range c.points {
-		glyph := marker(class(i))
-		if n := len(c.points); n > 300 {
-			glyph.Radius = 1.6
-		}
-		if len(c.after) > 0 {
+		glyph := style(i)
+		switch {
+		case len(c.after) > 0:
 			glyph.Radius = 1.8
+		case len(c.points) > 300:
+			glyph.Radius = 1.6
 		}
 		canvas.DrawGlyph(glyph, at(p))
 	}
 	every := (len(c.after) + 299) / 300
 	for i := 0; i < len(c.after); i += every {
-		line := draw.LineStyle{Color: faded(marker(class(i)).Color, 0xb0), Width: 0.7}
+		line := draw.LineStyle{Color: faded(style(i).Color, 0xb0), Width: 0.7}
 		arrow(canvas, line, at(c.points[i]), at(c.after[i]), 4)
 	}
 }
@@ -235,7 +218,9 @@ func arrow(c draw.Canvas, line draw.LineStyle, from, to vg.Point, head vg.Length
 	base := vg.Point{X: to.X - dx*head, Y: to.Y - dy*head}
 	c.StrokeLine2(line, from.X, from.Y, base.X, base.Y)
 	half := head * 0.4
-	c.FillPolygon(line.Color, []vg.Point{to, {X: base.X - dy*half, Y: base.Y + dx*half}, {X: base.X + dy*half, Y: base.Y - dx*half}})
+	c.FillPolygon(line.Color, []vg.Point{
+		to, {X: base.X - dy*half, Y: base.Y + dx*half}, {X: base.X + dy*half, Y: base.Y - dx*half},
+	})
 }
 
 // thumbnail shows a marker in a legend.

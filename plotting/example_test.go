@@ -9,7 +9,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// sinkhorn returns the entropic plan of a cost [n, m] with uniform marginals, its potentials and the error of each sweep.
+// sinkhorn returns the entropic plan of a cost [n, m] with uniform marginals, its potentials and the errors by sweep.
 func sinkhorn(cost []float64, n, m int, epsilon float64, sweeps int) (plan, f, g, errors []float64) {
 	f, g, plan = make([]float64, n), make([]float64, m), make([]float64, n*m)
 	fill := func() {
@@ -59,7 +59,8 @@ func clouds(n int) (from, to []plotting.Point, cost []float64) {
 	return from, to, cost
 }
 
-// runs makes up the performance matrices of three seeds: new tasks start at a level and lose some per cent with each later.
+// runs invents the performance matrices of three seeds: a task starts at a level and loses some per cent with each later
+// task.
 func runs(level, loss float64, seed uint64) []continual.Matrix {
 	var all []continual.Matrix
 	for s := range uint64(3) {
@@ -85,7 +86,8 @@ func methods() []plotting.Method {
 }
 
 func Example() {
-	f, err := plotting.Matrix([][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}, plotting.MatrixOptions{Title: "class-il"})
+	accuracies := [][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}
+	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "class-il"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -95,7 +97,8 @@ func Example() {
 }
 
 func ExampleMatrix() {
-	f, err := plotting.Matrix([][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}, plotting.MatrixOptions{Title: "class-il"})
+	accuracies := [][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}
+	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "class-il"})
 	compare("matrix", f, err)
 	// Output: as in testdata/matrix.png
 }
@@ -105,7 +108,8 @@ func ExampleResult() {
 	for _, setting := range continual.Settings() {
 		m := runs(80+5*float64(setting), 6, 9)[0][:3]
 		r.Scores = append(r.Scores, continual.Score{
-			Setting: setting, Probe: continual.ProbeConverged, AP: m.AveragePerformance(), AF: m.AverageForgetting(), Matrix: m,
+			Setting: setting, Probe: continual.ProbeConverged, Matrix: m,
+			AP: m.AveragePerformance(), AF: m.AverageForgetting(),
 		})
 	}
 	f, err := plotting.Result(r, plotting.MatrixOptions{})
@@ -116,7 +120,9 @@ func ExampleResult() {
 func ExamplePlan() {
 	_, _, cost := clouds(24)
 	plan, _, _, _ := sinkhorn(cost, 24, 24, 0.1, 200)
-	f, err := plotting.Plan(plan, 24, 24, plotting.PlanOptions{Title: "ε = 0.1", RowCuts: []int{12}, ColCuts: []int{12}})
+	f, err := plotting.Plan(plan, 24, 24, plotting.PlanOptions{
+		Title: "ε = 0.1", RowCuts: []int{12}, ColCuts: []int{12},
+	})
 	compare("plan", f, err)
 	// Output: as in testdata/plan.png
 }
@@ -147,7 +153,7 @@ func ExampleGraphFlow() {
 	}
 	to := plotting.GraphDrawing{
 		Nodes: 5, Edges: [][2]int{{4, 3}, {3, 2}, {2, 4}, {2, 1}, {1, 0}},
-		Positions: []plotting.Point{{X: 0.7, Y: 2.6}, {X: 0.9, Y: 1.7}, {X: 0.2, Y: 1.1}, {X: 0.8, Y: 0.5}, {X: 0, Y: 0}},
+		Positions: []plotting.Point{{X: 0.7, Y: 2.6}, {X: 0.9, Y: 1.7}, {X: 0.2, Y: 1.1}, {X: 0.8, Y: 0.5}, {}},
 	}
 	plan := make([]float64, 25)
 	for i := range 5 {
@@ -183,7 +189,10 @@ func ExampleCurves() {
 	loss := []float64{3, 1.9, 1.4, 1.1, 0.9, 0.8, 0.75, 0.72}
 	f, err := plotting.Curves([]plotting.Series{
 		{Name: "training", Y: loss},
-		{Name: "validation", Y: []float64{3.1, 2.2, 1.7, 1.5, 1.4, 1.35, 1.36, 1.4}, Spread: []float64{.1, .1, .2, .2, .2, .2, .3, .3}},
+		{
+			Name: "validation", Y: []float64{3.1, 2.2, 1.7, 1.5, 1.4, 1.35, 1.36, 1.4},
+			Spread: []float64{.1, .1, .2, .2, .2, .2, .3, .3},
+		},
 	}, plotting.CurveOptions{Title: "loss", XLabel: "epoch", YLabel: "loss"})
 	compare("curves", f, err)
 	// Output: as in testdata/curves.png
@@ -204,7 +213,8 @@ func ExampleMethodMatrices() {
 func ExampleSensitivity() {
 	var alpha []plotting.Setpoint
 	for i, value := range []float64{0.01, 0.1, 0.5, 1, 2, 10} {
-		alpha = append(alpha, plotting.Setpoint{Value: value, Matrices: runs(85+3*float64(i), 9-1.5*float64(i), uint64(i))})
+		matrices := runs(85+3*float64(i), 9-1.5*float64(i), uint64(i))
+		alpha = append(alpha, plotting.Setpoint{Value: value, Matrices: matrices})
 	}
 	beta := []plotting.Setpoint{alpha[2], alpha[3], alpha[2], alpha[1], alpha[1], alpha[0]}
 	for i := range beta {
@@ -222,8 +232,8 @@ func ExampleBufferSizes() {
 		full = append(full, plotting.Setpoint{Value: size, Matrices: runs(90, 10-2*float64(i), uint64(i))})
 		thinned = append(thinned, plotting.Setpoint{Value: size, Matrices: runs(89, 10-1.2*float64(i), uint64(i+10))})
 	}
-	f, err := plotting.BufferSizes([]plotting.Study{{Name: "subgraphs", Points: full}, {Name: "single nodes", Points: thinned}},
-		plotting.SensitivityOptions{})
+	studies := []plotting.Study{{Name: "subgraphs", Points: full}, {Name: "single nodes", Points: thinned}}
+	f, err := plotting.BufferSizes(studies, plotting.SensitivityOptions{})
 	compare("buffer-sizes", f, err)
 	// Output: as in testdata/buffer-sizes.png
 }
@@ -256,7 +266,8 @@ func ExampleEmbedding() {
 		after[i*d+(classes[i]+1)%3] += 0.4 * float64(classes[i])
 	}
 	f, err := plotting.Embedding(before, n, d, plotting.EmbeddingOptions{
-		Title: "drift of three classes", Classes: classes, Names: []string{"theory", "databases", "agents"}, After: after,
+		Title: "drift of three classes", Classes: classes, Names: []string{"theory", "databases", "agents"},
+		After: after,
 	})
 	compare("embedding-drift", f, err)
 	f, err = plotting.Embedding(before, n, d, plotting.EmbeddingOptions{Title: "three classes", Classes: classes})
@@ -268,9 +279,13 @@ func ExampleEmbedding() {
 
 func ExampleDrift() {
 	drift := [][]float64{{0}, {0.08, 0}, {0.15, 0.05, 0}, {0.18, 0.12, 0.07, 0}, {0.24, 0.16, 0.11, 0.03, 0}}
-	f, err := plotting.Drift(drift, plotting.DriftOptions{Title: "pairwise distances", Label: "relative change of distances"})
+	f, err := plotting.Drift(drift, plotting.DriftOptions{
+		Title: "pairwise distances", Label: "relative change of distances",
+	})
 	compare("drift", f, err)
-	f, err = plotting.Drift(drift, plotting.DriftOptions{Title: "pairwise distances", Label: "relative change", HeatMap: true})
+	f, err = plotting.Drift(drift, plotting.DriftOptions{
+		Title: "pairwise distances", Label: "relative change", HeatMap: true,
+	})
 	compare("drift-map", f, err)
 	// Output:
 	// as in testdata/drift.png

@@ -3,14 +3,14 @@
 //   - Transport: Plan, Cost, CostAndPlan, Flow, GraphFlow, Potentials, SinkhornErrors.
 //   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks and TradeOff of several methods over
 //     seeds; Sensitivity and BufferSizes of a setting.
-//   - Embeddings: Embedding, with its drift if wanted; Drift draws the change of structure, which package drift measures,
-//     and EffectiveRanks tell of collapse.
+//   - Embeddings: Embedding, with its drift if wanted; Drift draws the change of structure that package drift measures;
+//     EffectiveRanks shows collapse.
 //   - Training: LossTerms, and Curves for any series.
 //
-// Every function takes plain numbers and options whose zero value works, and returns a Figure or an error that names
+// Every function takes plain numbers and options whose zero value works. It returns a Figure, or an error that names
 // the offending row, series or field; none panics. A Figure is rendered as PNG, SVG with embedded fonts, or PDF.
-// Pictures share one style: a sans-serif face, a ramp that stays ordered for colour-blind readers and in grey, and the
-// categorical colours of Okabe and Ito (2008), never without a marker or dashes that differ as well.
+// Pictures share one style: a sans-serif face, a ramp that stays ordered for color-blind readers and in gray, and the
+// categorical colors of Okabe and Ito (2008), always with markers or dashes that differ as well.
 package plotting
 
 import (
@@ -28,15 +28,17 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
-// Figure is a picture of fixed size, ready to be rendered. The zero Figure is empty: rendering it is an error.
+// Figure is a picture of fixed size. The zero Figure is empty: rendering it is an error.
 type Figure struct {
 	width, height vg.Length
 	paint         func(draw.Canvas) // draws within the canvas, whose rectangle has the figure's size
 }
 
-// Size returns the width and height in points, of which there are 72 to the inch.
+// Size returns the width and height in points (1/72 inch).
 func (f Figure) Size() (width, height float64) { return f.width.Points(), f.height.Points() }
 
 // pngDPI makes a PNG twice as fine as its size on screen, so that it stays sharp on a dense display and in print.
@@ -71,27 +73,22 @@ func (f Figure) PDF() ([]byte, error) {
 // atomically: path either keeps its old content or holds the whole picture. It returns an error for another extension,
 // an empty figure, or a folder that is missing or not writable.
 func (f Figure) Save(path string) error {
-	data, err := f.encode(filepath.Ext(path))
+	encoders := map[string]func() ([]byte, error){".png": f.PNG, ".svg": f.SVG, ".pdf": f.PDF}
+	encode, ok := encoders[strings.ToLower(filepath.Ext(path))]
+	if !ok {
+		return fmt.Errorf("plotting: save %s: extension %q is not one of .png, .svg, .pdf", path, filepath.Ext(path))
+	}
+	data, err := encode()
 	if err != nil {
 		return fmt.Errorf("plotting: save %s: %w", path, err)
 	}
-	if err := writeFile(path, data); err != nil {
+	if _, err = os.Stat(filepath.Dir(path)); err == nil { // file.Write would make the folder
+		err = file.Write(path, data)
+	}
+	if err != nil {
 		return fmt.Errorf("plotting: save %s (does the folder exist, and may it be written?): %w", path, err)
 	}
 	return nil
-}
-
-// encode renders in the format of a file extension.
-func (f Figure) encode(ext string) ([]byte, error) {
-	switch strings.ToLower(ext) {
-	case ".png":
-		return f.PNG()
-	case ".svg":
-		return f.SVG()
-	case ".pdf":
-		return f.PDF()
-	}
-	return nil, fmt.Errorf("extension %q is not one of .png, .svg, .pdf", ext)
 }
 
 // writerCanvas is a canvas that can be encoded.
@@ -103,7 +100,8 @@ type writerCanvas interface {
 // render paints on a white canvas and encodes it; a panic of the drawing library comes back as an error.
 func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	if f.paint == nil {
-		return nil, errors.New("plotting: the figure is empty: make one with a function of this package, such as Curves")
+		return nil, errors.New(
+			"plotting: the figure is empty: make one with a function of this package, such as Curves")
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -122,28 +120,12 @@ func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	return buf.Bytes(), nil
 }
 
-// writeFile replaces the file at path by way of a temporary file in the same folder.
-func writeFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
-}
-
-// Grid lays figures out in rows of cols, left to right and top to bottom, each at its own size and centred in its cell.
-// It returns an error if cols is not positive or a figure is empty.
+// Grid lays figures out in rows of cols, left to right and top to bottom, each at its own size and centered in its
+// cell. It returns an error if cols is not positive, there are no figures, or one is empty.
 func Grid(cols int, figures ...Figure) (Figure, error) {
 	if cols < 1 || len(figures) == 0 {
-		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want at least one of each", len(figures), cols)
+		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want at least one of each",
+			len(figures), cols)
 	}
 	cols = min(cols, len(figures))
 	widths := make([]vg.Length, cols)
@@ -173,11 +155,12 @@ func sum(lengths []vg.Length) vg.Length {
 	return total
 }
 
-// subCanvas is the part of c with lower left corner (x, y) and size (w, h).
+// subCanvas returns the part of c with lower left corner (x, y) and size (w, h).
 func subCanvas(c draw.Canvas, x, y, w, h vg.Length) draw.Canvas {
 	return draw.Canvas{Canvas: c.Canvas, Rectangle: rect(x, y, w, h)}
 }
 
+// rect returns the rectangle with lower left corner (x, y) and size (w, h).
 func rect(x, y, w, h vg.Length) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + w, Y: y + h}}
 }

@@ -27,8 +27,8 @@ func picture(t *testing.T, f Figure, err error) image.Image {
 	return img
 }
 
-// block returns the bounding box of the pixels of a colour that stand in horizontal runs of at least run pixels, so
-// that text, lines and the narrow colour bar don't count.
+// block returns the bounding box of the pixels of a color that stand in horizontal runs of at least run pixels, so
+// that text, lines and the narrow color bar don't count.
 func block(img image.Image, c color.RGBA, run int) image.Rectangle {
 	var box image.Rectangle
 	b := img.Bounds()
@@ -58,7 +58,8 @@ func requireWhiteBorder(t *testing.T, img image.Image) {
 			if x > b.Min.X+1 && x < b.Max.X-2 && y > b.Min.Y+1 && y < b.Max.Y-2 {
 				continue
 			}
-			require.Equal(t, color.RGBA{255, 255, 255, 255}, color.RGBAModel.Convert(img.At(x, y)), "pixel (%d, %d)", x, y)
+			require.Equal(t, color.RGBA{255, 255, 255, 255}, color.RGBAModel.Convert(img.At(x, y)),
+				"pixel (%d, %d)", x, y)
 		}
 	}
 }
@@ -187,7 +188,7 @@ func TestRampIsClampedAndMeetsItsColours(t *testing.T) {
 }
 
 func TestRampsDarkenSteadily(t *testing.T) {
-	// Lightness must be monotone, or the ramp misleads in grey and for colour-blind readers.
+	// Lightness must be monotone, or the ramp misleads in gray and for color-blind readers.
 	luma := func(c color.RGBA) float64 { return 0.299*float64(c.R) + 0.587*float64(c.G) + 0.114*float64(c.B) }
 	for i := range 100 {
 		a, b := float64(i)/100, float64(i+1)/100

@@ -16,19 +16,20 @@ import (
 type FlowOptions struct {
 	Title            string
 	FromName, ToName string  // of the two sides; empty means "view 1" and "view 2"
-	Threshold        float64 // entries below this share of the plan's greatest are not drawn; 0 means 0.05; in [0, 1]
+	Threshold        float64 // least share of the plan's greatest entry that is drawn, in [0, 1]; 0 means 0.05
 	Arrows           bool    // a head at the end of each line
 	Seed             uint64  // of the layouts that GraphFlow makes
 }
 
-// maxFlows bounds the lines of a figure: those of least mass are left out.
+// maxFlows bounds the number of lines in a figure; those with the least mass are left out.
 const maxFlows = 5000
 
 // Flow draws a transport plan as lines between two point clouds that share a plane: the more mass, the wider and the
-// darker the line. Lines below o.Threshold are left out, and all but the 5000 heaviest.
+// darker the line. Only the 5000 heaviest lines are drawn, and none below o.Threshold.
 //
 // plan: [len(from), len(to)], row major; unit: mass, not negative, of any total.
-// It returns an error for a plan that is not valid (see Plan), a point that is not finite, or a threshold outside [0, 1].
+// It returns an error for a plan that is not valid (see Plan), a point that is not finite, or a threshold outside
+// [0, 1].
 func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 	lines, err := o.lines(plan, from, to)
 	if err != nil {
@@ -37,27 +38,22 @@ func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 	p := newPlot(o.Title, "", "")
 	f := &flow{lines: lines, arrows: o.Arrows, from: drawn{points: from, nth: 0}, to: drawn{points: to, nth: 1}}
 	p.Add(quietGrid(), f)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		spread(a)
-		padded(a, 0.05)
-	}
-	w, h := equalSides(p, 290)
-	return o.withNames(plotFigure(p, w, h), p, f.width()), nil
+	return o.withNames(planeFigure(p), p, f.width()), nil
 }
 
-// GraphDrawing is a graph to be drawn.
+// GraphDrawing is a graph and the places of its nodes.
 type GraphDrawing struct {
 	Nodes     int
 	Edges     [][2]int // pairs of nodes in 0 … Nodes−1
 	Positions []Point  // of the nodes, in any unit; nil leaves them to Layout
 }
 
-// GraphFlow draws a transport plan as lines between two graphs that stand side by side, each with its edges. Nodes carry
-// their numbers where there are at most 30 to a graph. Lines are those of Flow.
+// GraphFlow draws a transport plan as lines between two graphs that stand side by side, each with its edges. Nodes
+// carry their numbers if neither graph has more than 30. Lines are those of Flow.
 //
 // plan: [from.Nodes, to.Nodes], row major; unit: mass, not negative, of any total.
-// It returns an error for a plan that is not valid (see Plan), positions that are not one to a node or not finite, an edge
-// to a node that is not there, a threshold outside [0, 1], and those of Layout.
+// It returns an error for a plan that is not valid (see Plan), a number of positions other than that of the nodes, a
+// position that is not finite, an edge to a node that does not exist, a threshold outside [0, 1], and those of Layout.
 func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, error) {
 	left, err := from.place(0, o.Seed)
 	if err != nil {
@@ -83,7 +79,7 @@ func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, er
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Min, a.Max = a.Min-0.06, a.Max+0.06
 	}
-	unit := 420 / (p.X.Max - p.X.Min) // one scale for both axes, or the layout would be distorted
+	unit := 420 / (p.X.Max - p.X.Min) // one scale for both axes keeps the layout's shape
 	return o.withNames(plotFigure(p, 420, vg.Length(unit*(p.Y.Max-p.Y.Min))), p, f.width()), nil
 }
 
@@ -106,10 +102,7 @@ func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
 		return nil, err
 	}
 	xmin, xmax, ymin, ymax := rangeOf(at)
-	size := max(xmax-xmin, ymax-ymin)
-	if size == 0 {
-		size = 1
-	}
+	size := cmp.Or(max(xmax-xmin, ymax-ymin), 1)
 	scaled := make([]Point, len(at))
 	for i, p := range at {
 		scaled[i] = Point{x + 0.5 + ((p.X-xmin)-(xmax-xmin)/2)/size, 0.5 + ((p.Y-ymin)-(ymax-ymin)/2)/size}
@@ -120,8 +113,8 @@ func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
 // checkPoints returns an error for a point that is not finite.
 func checkPoints(points []Point) error {
 	for i, p := range points {
-		if !(math.Abs(p.X) <= largest) || !(math.Abs(p.Y) <= largest) {
-			return fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", i, p.X, p.Y, largest)
+		if err := checkPoint(i, p.X, p.Y); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -133,7 +126,7 @@ type flowLine struct {
 	share float64 // of the greatest entry
 }
 
-// lines checks a plan with its points and returns what is drawn of it, the heaviest last and so on top.
+// lines checks a plan and its points, and returns the entries to draw, the heaviest last and so on top.
 func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error) {
 	n, m := len(from), len(to)
 	if err := checkPlan(plan, n, m); err != nil {
@@ -144,16 +137,14 @@ func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error)
 			return nil, fmt.Errorf("side %d: %w", side+1, err)
 		}
 	}
-	if o.Threshold == 0 {
-		o.Threshold = 0.05
+	threshold := cmp.Or(o.Threshold, 0.05)
+	if !(threshold > 0 && threshold <= 1) {
+		return nil, fmt.Errorf("option Threshold is %g: want a share in [0, 1]", threshold)
 	}
-	if !(o.Threshold > 0 && o.Threshold <= 1) {
-		return nil, fmt.Errorf("option Threshold is %g: want a share in [0, 1]", o.Threshold)
-	}
-	top := maxOf(plan)
+	top := slices.Max(plan)
 	var lines []flowLine
 	for k, v := range plan {
-		if share := v / top; v > 0 && share >= o.Threshold {
+		if share := v / top; v > 0 && share >= threshold {
 			lines = append(lines, flowLine{k / m, k % m, share})
 		}
 	}
@@ -164,8 +155,8 @@ func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error)
 // withNames adds a legend that names the two sides.
 func (o FlowOptions) withNames(f Figure, p *plot.Plot, width vg.Length) Figure {
 	legend := newLegend(16)
-	legend.Add(orDefault(o.FromName, "view 1"), thumbnail{marker(0)})
-	legend.Add(orDefault(o.ToName, "view 2"), thumbnail{marker(1)})
+	legend.Add(cmp.Or(o.FromName, "view 1"), thumbnail{marker(0)})
+	legend.Add(cmp.Or(o.ToName, "view 2"), thumbnail{marker(1)})
 	legend.Add("mass", flowThumbnail{width})
 	return withLegend(f, p, legend)
 }
@@ -213,7 +204,7 @@ func (f *flow) Plot(c draw.Canvas, plt *plot.Plot) {
 	f.to.nodes(c, at)
 }
 
-// before is the point on the way to a place from another that is a distance short of it.
+// before returns the point on the way from one place to another that is a distance short of the other.
 func before(to, from vg.Point, distance vg.Length) vg.Point {
 	length := vg.Length(math.Hypot(float64(to.X-from.X), float64(to.Y-from.Y)))
 	if length <= distance {
@@ -223,7 +214,7 @@ func before(to, from vg.Point, distance vg.Length) vg.Point {
 	return vg.Point{X: to.X - t*(to.X-from.X), Y: to.Y - t*(to.Y-from.Y)}
 }
 
-// radius is that of the nodes of a side.
+// radius returns that of the nodes of a side.
 func (d drawn) radius() vg.Length {
 	switch {
 	case d.numbered:
@@ -247,12 +238,12 @@ func (d drawn) nodes(c draw.Canvas, at func(Point) vg.Point) {
 	}
 }
 
-// width is that of the heaviest line: many lines are finer than few.
+// width returns that of the heaviest line: many lines are finer than few.
 func (f *flow) width() vg.Length {
 	return vg.Length(min(2.7, max(0.7, 2.7*math.Sqrt(16/float64(len(f.lines))))))
 }
 
-// flowStyle is the line of a share of the greatest mass.
+// flowStyle returns the line for a share of the greatest mass.
 func flowStyle(share float64, width vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: mass.at(0.35 + 0.5*share), Width: (0.1 + 0.9*vg.Length(share)) * width}
 }

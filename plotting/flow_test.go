@@ -40,7 +40,8 @@ func TestFlowExtremes(t *testing.T) {
 			requireWhiteBorder(t, picture(t, f, err))
 			f, err = Flow([]float64{1}, at, []Point{{0, 0}}, FlowOptions{Arrows: arrows})
 			requireWhiteBorder(t, picture(t, f, err))
-			f, err = GraphFlow([]float64{1}, GraphDrawing{Nodes: 1, Positions: at}, GraphDrawing{Nodes: 1}, FlowOptions{Arrows: arrows})
+			one, other := GraphDrawing{Nodes: 1, Positions: at}, GraphDrawing{Nodes: 1}
+			f, err = GraphFlow([]float64{1}, one, other, FlowOptions{Arrows: arrows})
 			requireWhiteBorder(t, picture(t, f, err))
 		}
 	}

@@ -39,8 +39,8 @@ func compare(name string, f plotting.Figure, err error) {
 }
 
 // samePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
-// machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by half
-// of one, or another letter, changes it by more. On failure it leaves what it got in the temporary folder.
+// machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by
+// half of one, or another letter, changes it by more. On failure it leaves what it got in the temporary folder.
 func samePicture(path string, got []byte) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func difference(want, have image.Image) string {
 			w, h := blockMean(want, block), blockMean(have, block)
 			for k := range w {
 				if d := w[k] - h[k]; d > tolerance || d < -tolerance {
-					return fmt.Sprintf("colour %.0f at (%d, %d), want %.0f", h, x, y, w)
+					return fmt.Sprintf("color %.0f at (%d, %d), want %.0f", h, x, y, w)
 				}
 			}
 		}

@@ -1,8 +1,9 @@
 package plotting
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -13,8 +14,8 @@ import (
 // MatrixOptions change how performance matrices look. The zero value works.
 type MatrixOptions struct {
 	Title   string  // above a single matrix; panels have titles of their own
-	Low     float64 // value of the darkest colour, in per cent
-	High    float64 // value of the brightest colour, in per cent; 0 means 100
+	Low     float64 // value of the darkest color, in per cent
+	High    float64 // value of the brightest color, in per cent; 0 means 100
 	Columns int     // panels in a row; 0 means 2
 }
 
@@ -25,33 +26,30 @@ type Panel struct {
 }
 
 // Matrix draws a performance matrix: row i, from the top, holds the accuracies after learning task i, column j those on
-// task j. Only the lower triangle is drawn: what stands above the diagonal was never learned.
+// task j. Only the lower triangle is drawn: tasks above the diagonal are not learned yet.
 //
 // m: T rows, row i of i+1 accuracies or of T of which the first i+1 count; unit: per cent, in [0, 100].
-// Cells carry their value where there is room (up to about 25 tasks). Tasks are numbered from 1.
+// Cells carry their values where there is room (up to about 25 tasks). Tasks are numbered from 1.
 // It returns an error for an empty or ragged matrix and for a value outside [0, 100], NaN included.
 func Matrix(m [][]float64, o MatrixOptions) (Figure, error) {
 	return Matrices([]Panel{{Title: o.Title, Matrix: m}}, o)
 }
 
-// Matrices draws several performance matrices with one colour scale. The unit and the errors are those of Matrix; the
+// Matrices draws several performance matrices with one color scale. The unit and the errors are those of Matrix; the
 // error names the panel.
 func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
-	if o.High == 0 {
-		o.High = 100
-	}
-	if o.Columns == 0 {
-		o.Columns = 2
-	}
-	if !(o.Low < o.High) || math.IsInf(o.High-o.Low, 0) {
-		return Figure{}, fmt.Errorf("plotting: colour scale from Low %g to High %g: want Low < High", o.Low, o.High)
+	o.High, o.Columns = cmp.Or(o.High, 100), cmp.Or(o.Columns, 2)
+	if err := checkScale(o.Low, o.High); err != nil {
+		return Figure{}, fmt.Errorf("plotting: %w", err)
 	}
 	figures := make([]Figure, len(panels))
 	for i, panel := range panels {
 		if err := checkMatrix(panel.Matrix); err != nil {
 			return Figure{}, fmt.Errorf("plotting: matrix %q: %w", panel.Title, err)
 		}
-		figures[i] = panelFigure(panel, o)
+		p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task", "after learning task")
+		p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis, decimals: 1, unit: 1})
+		figures[i] = plotFigure(p, side, side)
 	}
 	grid, err := Grid(o.Columns, figures...)
 	if err != nil {
@@ -60,10 +58,10 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	return withColorBar(grid, viridis, o.Low, o.High, "accuracy (%)"), nil
 }
 
-// checkMatrix says what is wrong with a performance matrix, if anything.
+// checkMatrix returns an error for a performance matrix that is not valid.
 func checkMatrix(m [][]float64) error {
 	if len(m) == 0 {
-		return fmt.Errorf("no rows: nothing was evaluated")
+		return errors.New("no rows: nothing was evaluated")
 	}
 	for i, row := range m {
 		if len(row) != i+1 && len(row) != len(m) {
@@ -78,14 +76,7 @@ func checkMatrix(m [][]float64) error {
 	return nil
 }
 
-// panelFigure draws one matrix with its axes and without a colour bar.
-func panelFigure(panel Panel, o MatrixOptions) Figure {
-	p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task", "after learning task")
-	p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis, decimals: 1, unit: 1})
-	return plotFigure(p, side, side)
-}
-
-// trianglePlot returns an empty plot for a lower triangle of n tasks, and its side.
+// trianglePlot returns an empty plot for a lower triangle of n tasks, and the side of its data area.
 func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
 	p := newPlot(title, xLabel, yLabel)
 	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
@@ -93,7 +84,7 @@ func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
 	return p, min(max(vg.Length(n)*32, 160), 380)
 }
 
-// withColorBar adds a colour scale to the right of a figure.
+// withColorBar adds a color scale to the right of a figure.
 func withColorBar(f Figure, r ramp, low, high float64, label string) Figure {
 	return Figure{width: f.width + barFrame, height: f.height, paint: func(c draw.Canvas) {
 		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
@@ -105,26 +96,22 @@ func withColorBar(f Figure, r ramp, low, high float64, label string) Figure {
 
 // taskTicks numbers tasks from 1 at the middle of their cells: all of them, or every fifth.
 func taskTicks(n int) plot.ConstantTicks {
-	every := 1
-	if n > 20 {
-		every = 5
-	}
 	var ticks []plot.Tick
 	for i := range n {
-		if every == 1 || i == 0 || (i+1)%every == 0 {
+		if n <= 20 || i == 0 || (i+1)%5 == 0 {
 			ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i + 1)})
 		}
 	}
 	return ticks
 }
 
-// cells plots the lower triangle of a matrix as coloured squares around integer coordinates.
+// cells plots the lower triangle of a matrix as colored squares around integer coordinates.
 type cells struct {
 	m         [][]float64
 	low, high float64
 	ramp      ramp
 	decimals  int     // of a value where there is room
-	unit      float64 // values are written as multiples of it
+	unit      float64 // divides the values that are written
 }
 
 // DataRange implements plot.DataRanger.
@@ -150,20 +137,18 @@ func (p *cells) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-// cellText returns the text of a cell and its size in points, as fine as the side of the cell allows: with decimals,
-// without, or nothing.
+// cellText returns the text of a cell and its size in points: with decimals, with one fewer, or nothing, as the side of
+// the cell allows.
 func cellText(v float64, side vg.Length, decimals int) (label string, size float64) {
-	whole := 0
-	if decimals > 1 {
-		whole = 1 // small figures say nothing without one
-	}
 	switch {
-	case side >= 24 && v < 99.95:
-		return strconv.FormatFloat(v, 'f', decimals, 64), 8
-	case side >= 18:
-		return strconv.FormatFloat(v, 'f', whole, 64), 8
-	case side >= 14:
-		return strconv.FormatFloat(v, 'f', whole, 64), 6.5
+	case side < 14:
+		return "", 0
+	case side < 18:
+		size, decimals = 6.5, decimals-1
+	case side < 24 || v >= 99.95:
+		size, decimals = 8, decimals-1
+	default:
+		size = 8
 	}
-	return "", 0
+	return strconv.FormatFloat(v, 'f', decimals, 64), size
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Published viridis colours at 0 and 100 %.
+// Published viridis colors at 0 and 100 %.
 var (
 	viridisLow  = color.RGBA{R: 0x44, G: 0x01, B: 0x54, A: 0xff}
 	viridisHigh = color.RGBA{R: 0xfd, G: 0xe7, B: 0x25, A: 0xff}
@@ -42,7 +42,8 @@ func TestMatrixScale(t *testing.T) {
 }
 
 func TestMatricesShareOneScale(t *testing.T) {
-	f, err := Matrices([]Panel{{"a", [][]float64{{0}}}, {"b", [][]float64{{50}}}, {"c", [][]float64{{100}}}}, MatrixOptions{Columns: 3})
+	panels := []Panel{{"a", [][]float64{{0}}}, {"b", [][]float64{{50}}}, {"c", [][]float64{{100}}}}
+	f, err := Matrices(panels, MatrixOptions{Columns: 3})
 	img := picture(t, f, err)
 	low, high := block(img, viridisLow, 40), block(img, viridisHigh, 40)
 	middle := block(img, viridis.at(0.5), 40)
@@ -56,7 +57,10 @@ func TestCellText(t *testing.T) {
 		value float64
 		side  int
 		want  string
-	}{{88.64, 32, "88.6"}, {100, 32, "100"}, {99.96, 32, "100"}, {88.64, 20, "89"}, {88.64, 14, "89"}, {88.64, 11, ""}} {
+	}{
+		{88.64, 32, "88.6"}, {100, 32, "100"}, {99.96, 32, "100"},
+		{88.64, 20, "89"}, {88.64, 14, "89"}, {88.64, 11, ""},
+	} {
 		label, _ := cellText(c.value, vg.Length(c.side), 1)
 		require.Equal(t, c.want, label)
 	}

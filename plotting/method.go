@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,19 +9,20 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// Method is what figures need of a method, or of one of its variants: its runs over seeds. NewMethod makes one from
-// results; one's own figures go in as they are.
+// Method holds the runs of a method, or of one of its variants, over seeds. NewMethod makes one from results.
 type Method struct {
 	Name     string
-	Matrices []continual.Matrix // one a seed, each of as many tasks; unit: per cent
-	Seconds  []float64          // wall time of learning a task, mean of a run, one a seed; only TradeOff reads it
+	Matrices []continual.Matrix // one per seed, all with the same number of tasks; unit: per cent
+	Seconds  []float64          // one per seed: mean wall time of learning a task; only TradeOff reads it
 }
 
-// NewMethod takes the performance matrices under a setting and a probe, and the seconds per task, from a method's results,
-// one result a seed. It returns an error if there is no result or one lacks that score; the error names its seed.
+// NewMethod takes the performance matrices under a setting and a probe, and the seconds per task, from the results of a
+// method, one for each seed. It returns an error if there is no result or one lacks that score; the error names the
+// seed.
 func NewMethod(name string, results []*continual.Result, s continual.Setting, p continual.Probe) (Method, error) {
 	m := Method{Name: name}
 	for _, r := range results {
@@ -29,7 +31,8 @@ func NewMethod(name string, results []*continual.Result, s continual.Setting, p 
 		}
 		score, ok := r.Score(s, p)
 		if !ok {
-			return Method{}, fmt.Errorf("plotting: method %q: the result of seed %d has no %s score under probe %s", name, r.Seed, s, p)
+			return Method{}, fmt.Errorf("plotting: method %q: the result of seed %d has no %s score under probe %s",
+				name, r.Seed, s, p)
 		}
 		m.Matrices = append(m.Matrices, score.Matrix)
 		var seconds float64
@@ -41,7 +44,7 @@ func NewMethod(name string, results []*continual.Result, s continual.Setting, p 
 	return m, m.check()
 }
 
-// check says what is wrong with a method's matrices, if anything.
+// check returns an error for matrices that are missing, not valid, or of different sizes.
 func (m Method) check() error {
 	if len(m.Matrices) == 0 {
 		return fmt.Errorf("plotting: method %q has no performance matrix", m.Name)
@@ -51,14 +54,15 @@ func (m Method) check() error {
 			return fmt.Errorf("plotting: method %q, matrix %d: %w", m.Name, k, err)
 		}
 		if len(matrix) != len(m.Matrices[0]) {
-			return fmt.Errorf("plotting: method %q, matrix %d has %d tasks, the first has %d: seeds must share a stream",
+			return fmt.Errorf(
+				"plotting: method %q, matrix %d has %d tasks, the first has %d: seeds must share a stream",
 				m.Name, k, len(matrix), len(m.Matrices[0]))
 		}
 	}
 	return nil
 }
 
-// Measure is a figure computed from a performance matrix.
+// Measure is a number computed from a performance matrix.
 type Measure int
 
 const (
@@ -69,16 +73,10 @@ const (
 	AF
 )
 
+var measureNames = enum.Of[Measure]("Measure", "AP", "AF")
+
 // String returns "AP" or "AF".
-func (m Measure) String() string {
-	switch m {
-	case AP:
-		return "AP"
-	case AF:
-		return "AF"
-	}
-	return fmt.Sprintf("Measure(%d)", int(m))
-}
+func (m Measure) String() string { return measureNames.Name(m) }
 
 // label is the measure with its unit.
 func (m Measure) label() string {
@@ -88,10 +86,10 @@ func (m Measure) label() string {
 	return "AP (%)"
 }
 
-// check returns an error for a measure that is none, or one that so many tasks do not have.
+// check returns an error for an unknown measure, or one that needs more tasks.
 func (m Measure) check(tasks int) error {
 	switch {
-	case m != AP && m != AF:
+	case !measureNames.Has(m):
 		return fmt.Errorf("%s is neither AP nor AF", m)
 	case m == AF && tasks < 2:
 		return errors.New("AF needs two tasks, there is one")
@@ -129,9 +127,8 @@ func meanStd(values []float64) (mean, std float64) {
 }
 
 // OverTasks draws AP or AF of several methods over the tasks learned so far: the mean over seeds, and one standard
-// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. Labels of o that are
-// empty are filled in. It returns an error for a method without matrices or with matrices that are not valid (see Matrix),
-// and those of Curves.
+// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. It returns an error
+// for a method without matrices or with matrices that are not valid (see Matrix), and those of Curves.
 func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error) {
 	series := make([]Series, len(methods))
 	for i, m := range methods {
@@ -152,13 +149,13 @@ func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error
 		}
 		series[i] = s
 	}
-	o.XLabel, o.YLabel = orDefault(o.XLabel, "tasks learned"), orDefault(o.YLabel, measure.label())
+	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "tasks learned"), cmp.Or(o.YLabel, measure.label())
 	return Curves(series, o)
 }
 
-// MethodMatrices draws the performance matrices of several methods side by side on one colour scale, as Figure 2 of the
-// SAOT paper does: the mean over seeds, with AP and AF above each. o.Title is not used. It returns an error for a method
-// without matrices or with matrices that are not valid, and those of Matrices.
+// MethodMatrices draws the performance matrices of several methods side by side on one color scale, as Figure 2 of the
+// SAOT paper does: the mean over seeds, with AP and AF above each. o.Title is not used. It returns an error for a
+// method without matrices or with matrices that are not valid, and those of Matrices.
 func MethodMatrices(methods []Method, o MatrixOptions) (Figure, error) {
 	panels := make([]Panel, len(methods))
 	for i, m := range methods {
@@ -175,13 +172,14 @@ func MethodMatrices(methods []Method, o MatrixOptions) (Figure, error) {
 	return Matrices(panels, o)
 }
 
-// withStd is, for example, "−0.7 ± 0.2"; of one run it is "−0.7".
+// withStd returns, for example, "−0.7 ± 0.2", or "−0.7" for one run.
 func withStd(measure Measure, runs []continual.Matrix, tasks int) string {
 	mean, std := measure.over(runs, tasks)
 	format := "%.1f"
 	if measure == AF {
 		format = "%+.1f"
 	}
+	// Rounding first, then adding 0, avoids "−0.0".
 	text := strings.ReplaceAll(fmt.Sprintf(format, math.Round(mean*10)/10+0), "-", "−")
 	if len(runs) > 1 {
 		text += fmt.Sprintf(" ± %.1f", std)

@@ -9,7 +9,8 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// Two seeds of three tasks, by hand. AP after tasks 1, 2, 3: 90, 70, 60 and 80, 80, 70; AF after 2, 3: −30, −30 and 0, −10.
+// Two seeds of three tasks, by hand. AP after tasks 1, 2, 3: 90, 70, 60 and 80, 80, 70.
+// AF after tasks 2, 3: −30, −30 and 0, −10.
 var twoSeeds = []continual.Matrix{
 	{{90}, {60, 80}, {50, 60, 70}},
 	{{80}, {80, 80}, {70, 70, 70}},
@@ -96,11 +97,12 @@ func TestSensitivityErrors(t *testing.T) {
 	points := []Setpoint{{Value: 0, Matrices: twoSeeds}, {Value: 100, Matrices: twoSeeds}}
 	f, err := Sensitivity([]Study{{Points: points}}, SensitivityOptions{}) // 0 has no logarithm: linear
 	requireWhiteBorder(t, picture(t, f, err))
+	single := Setpoint{Value: 2, Matrices: []continual.Matrix{{{1}}}}
 	for want, studies := range map[string][]Study{
 		"no studies":                  nil,
 		"0 values of X for 0":         {{Name: "s"}},
 		`"s, value 2" has no perform`: {{Name: "s", Points: []Setpoint{{Value: 2}}}},
-		"AF needs two tasks":          {{Name: "s", Points: []Setpoint{{Value: 2, Matrices: []continual.Matrix{{{1}}}}}}},
+		"AF needs two tasks":          {{Name: "s", Points: []Setpoint{single}}},
 		"(NaN, 65)":                   {{Name: "s", Points: []Setpoint{{Value: math.NaN(), Matrices: twoSeeds}}}},
 	} {
 		_, err := Sensitivity(studies, SensitivityOptions{})

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// pdfCanvas mends two faults of gonum's PDF canvas: it draws images upside down, and text only from the Latin code page.
+// pdfCanvas corrects gonum's PDF canvas, which draws images upside down, and text only from the Latin code page.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
 // DrawImage implements vg.Canvas.
@@ -32,7 +32,7 @@ func (c pdfCanvas) FillString(face font.Face, at vg.Point, s string) {
 	}
 	outlines, err := textPath(face, at, s)
 	if err != nil {
-		panic(err) // render turns it into an error, as it does for the canvas's own
+		panic(err) // render turns it into an error
 	}
 	c.Fill(outlines)
 }

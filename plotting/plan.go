@@ -1,9 +1,12 @@
 package plotting
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"image"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -15,9 +18,9 @@ type PlanOptions struct {
 	Title            string
 	RowLabel         string  // what the rows are; empty means "node of view 1"
 	ColLabel         string  // what the columns are; empty means "node of view 2"
-	Low, High        float64 // mass of the lightest and the darkest colour; both 0 means from 0 to the plan's greatest mass
-	RowCuts, ColCuts []int   // a thin line before each of these rows and columns, such as where a class begins
-	MaxSide          int     // plans with more rows or columns are pooled to at most this many; 0 means 1000
+	Low, High        float64 // mass of the lightest and the darkest color; both 0 means 0 to the greatest mass
+	RowCuts, ColCuts []int   // a thin line before each of these rows and columns, such as the first of a class
+	MaxSide          int     // matrices with more rows or columns are pooled to at most this many; 0 means 1000
 }
 
 const (
@@ -30,34 +33,57 @@ const (
 // above, row sums (μ) to the right, each as bars from zero.
 //
 // plan: [n, m], row major; unit: mass, not negative, of any total. A plan with more than MaxSide rows or columns is
-// drawn as the mean of square blocks; its marginals and the colour scale's unit stay those of single entries.
+// drawn as the mean of square blocks; its marginals and the unit of the color scale stay those of single entries.
 // It returns an error if n·m does not match, an entry is negative, NaN or infinite, there is no mass at all, or an
 // option is out of range.
 func Plan(plan []float64, n, m int, o PlanOptions) (Figure, error) {
-	if err := checkPlan(plan, n, m); err != nil {
+	err := checkPlan(plan, n, m)
+	var g *grid
+	if err == nil {
+		g, err = o.pooled(plan, n, m, func(values []float64) (low, high float64) { return 0, slices.Max(values) })
+	}
+	if err != nil {
 		return Figure{}, fmt.Errorf("plotting: plan %q: %w", o.Title, err)
 	}
-	if o.MaxSide == 0 {
-		o.MaxSide = 1000
-	}
-	if o.MaxSide < 0 {
-		return Figure{}, fmt.Errorf("plotting: plan %q: MaxSide is %d: want a positive number, or 0 for 1000", o.Title, o.MaxSide)
-	}
-	pooled := pool(plan, n, m, (max(n, m)+o.MaxSide-1)/o.MaxSide)
-	if o.Low == 0 && o.High == 0 {
-		o.High = maxOf(pooled.values)
-	}
-	if !(o.Low < o.High) || math.IsInf(o.High-o.Low, 0) {
-		return Figure{}, fmt.Errorf("plotting: plan %q: colour scale from Low %g to High %g: want Low < High", o.Title, o.Low, o.High)
-	}
 	rows, cols := marginals(plan, n, m)
-	return heatFigure(pooled, mass, "mass", rows, cols, o), nil
+	return heatFigure(g, mass, "mass", rows, cols, o), nil
 }
 
-// checkPlan says what is wrong with a plan, if anything.
+// pooled checks the options, pools values [n, m] to MaxSide, and takes the color scale from scale where Low and High
+// are both 0.
+func (o *PlanOptions) pooled(values []float64, n, m int, scale func([]float64) (low, high float64)) (*grid, error) {
+	side := cmp.Or(o.MaxSide, 1000)
+	if side < 0 {
+		return nil, fmt.Errorf("MaxSide is %d: want a positive number, or 0 for 1000", side)
+	}
+	g := pool(values, n, m, (max(n, m)+side-1)/side)
+	if o.Low == 0 && o.High == 0 {
+		o.Low, o.High = scale(g.values)
+	}
+	return g, checkScale(o.Low, o.High)
+}
+
+// checkScale returns an error for a color scale without finite length.
+func checkScale(low, high float64) error {
+	if !(low < high) || math.IsInf(high-low, 0) {
+		return fmt.Errorf("color scale from Low %g to High %g: want Low < High", low, high)
+	}
+	return nil
+}
+
+// checkShape returns an error for values that do not fill the shape [n, m].
+func checkShape(values []float64, n, m int) error {
+	if n < 1 || m < 1 || len(values) != n*m {
+		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and as many entries",
+			len(values), n, m)
+	}
+	return nil
+}
+
+// checkPlan returns an error for a plan that is not valid.
 func checkPlan(plan []float64, n, m int) error {
-	if n < 1 || m < 1 || len(plan) != n*m {
-		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and as many entries", len(plan), n, m)
+	if err := checkShape(plan, n, m); err != nil {
+		return err
 	}
 	var total float64
 	for k, v := range plan {
@@ -67,15 +93,15 @@ func checkPlan(plan []float64, n, m int) error {
 		total += v
 	}
 	if total == 0 {
-		return fmt.Errorf("all entries are zero: there is no mass to draw")
+		return errors.New("all entries are zero: there is no mass to draw")
 	}
 	return nil
 }
 
-// heatFigure lays out heat map, colour bar and, unless they are nil, marginals. Without them their room above stays free:
-// a cost drawn beside a plan stands level with it.
+// heatFigure lays out a heat map, a color bar and, unless they are nil, marginals. Without marginals their room above
+// stays free, so that a cost stands level with a plan next to it.
 func heatFigure(g *grid, r ramp, unit string, rowMass, colMass []float64, o PlanOptions) Figure {
-	p := newPlot("", orDefault(o.ColLabel, "node of view 2"), orDefault(o.RowLabel, "node of view 1"))
+	p := newPlot("", cmp.Or(o.ColLabel, "node of view 2"), cmp.Or(o.RowLabel, "node of view 1"))
 	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
 	p.X.Tick.Marker, p.Y.Tick.Marker = indexTicks(g.m), indexTicks(g.n)
 	heat := &heatMap{grid: g, ramp: r, low: o.Low, high: o.High, rowCuts: o.RowCuts, colCuts: o.ColCuts}
@@ -120,23 +146,23 @@ func heatFigure(g *grid, r ramp, unit string, rowMass, colMass []float64, o Plan
 	return widened(f, title.Width(o.Title))
 }
 
-// drawMarginal draws a marginal as one filled staircase: from the bottom edge of area, or from its left edge if rows,
-// when the first value stands at the top.
+// drawMarginal draws a marginal as one filled staircase. It rises from the bottom edge of area; that of rows grows from
+// the left edge, its first value at the top.
 func drawMarginal(c draw.Canvas, area vg.Rectangle, values []float64, rows bool) {
-	top := maxOf(values)
+	top, n, size := slices.Max(values), float64(len(values)), area.Size()
 	point := func(along, height float64) vg.Point {
 		if rows {
-			return vg.Point{X: area.Min.X + vg.Length(height)*area.Size().X, Y: area.Max.Y - vg.Length(along)*area.Size().Y}
+			return vg.Point{X: area.Min.X + vg.Length(height)*size.X, Y: area.Max.Y - vg.Length(along)*size.Y}
 		}
-		return vg.Point{X: area.Min.X + vg.Length(along)*area.Size().X, Y: area.Min.Y + vg.Length(height)*area.Size().Y}
+		return vg.Point{X: area.Min.X + vg.Length(along)*size.X, Y: area.Min.Y + vg.Length(height)*size.Y}
 	}
-	steps := []vg.Point{point(0, 0)}
+	first, last := point(0, 0), point(1, 0)
+	steps := []vg.Point{first}
 	for k, v := range values {
-		steps = append(steps, point(float64(k)/float64(len(values)), v/top), point(float64(k+1)/float64(len(values)), v/top))
+		steps = append(steps, point(float64(k)/n, v/top), point(float64(k+1)/n, v/top))
 	}
-	steps = append(steps, point(1, 0))
-	c.FillPolygon(mass[3], steps)
-	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, steps[0].X, steps[0].Y, steps[len(steps)-1].X, steps[len(steps)-1].Y)
+	c.FillPolygon(mass[3], append(steps, last))
+	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, first.X, first.Y, last.X, last.Y)
 	style, name := textStyle(tickSize, ink), "ν"
 	style.XAlign = draw.XRight
 	at := vg.Point{X: area.Min.X - 4, Y: area.Min.Y + area.Size().Y/2}
@@ -213,10 +239,10 @@ func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-// image paints the grid with several pixels an entry: viewers blur a picture that they enlarge, and a plan must not
+// image paints the grid with several pixels per entry: viewers blur a picture that they enlarge, and a plan must not
 // look smoother than it is.
 func (p *heatMap) image() image.Image {
-	const fine = 1200 // pixels a side to reach at least
+	const fine = 1200 // least length of the longer side, in pixels
 	zoom := max(1, (fine+max(p.n, p.m)-1)/max(p.n, p.m))
 	if p.block > 1 {
 		zoom = 1
@@ -236,26 +262,5 @@ func indexTicks(n int) plot.ConstantTicks {
 	if n == 1 {
 		return plot.ConstantTicks{{Value: 0, Label: "0"}}
 	}
-	var ticks plot.ConstantTicks
-	for _, tick := range niceMarks(0, float64(n-1)) {
-		if tick.Value == math.Trunc(tick.Value) {
-			ticks = append(ticks, tick)
-		}
-	}
-	return ticks
-}
-
-func maxOf(values []float64) float64 {
-	top := values[0]
-	for _, v := range values {
-		top = max(top, v)
-	}
-	return top
-}
-
-func orDefault(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
+	return wholeMarks(0, float64(n-1))
 }

@@ -30,7 +30,8 @@ func TestPlanPlacesMass(t *testing.T) {
 	above := block(img.(*image.RGBA).SubImage(image.Rect(0, 0, img.Bounds().Dx(), cell.Min.Y-4)), barFill, 20)
 	require.InDelta(t, cell.Min.X, above.Min.X, 3)
 	require.InDelta(t, cell.Max.X, above.Max.X, 3)
-	right := block(img.(*image.RGBA).SubImage(image.Rect(cell.Max.X, cell.Min.Y, img.Bounds().Dx(), img.Bounds().Dy())), barFill, 30)
+	beyond := image.Rect(cell.Max.X, cell.Min.Y, img.Bounds().Dx(), img.Bounds().Dy())
+	right := block(img.(*image.RGBA).SubImage(beyond), barFill, 30)
 	require.InDelta(t, cell.Min.Y, right.Min.Y, 3)
 	require.InDelta(t, cell.Max.Y, right.Max.Y, 3)
 }

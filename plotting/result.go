@@ -9,9 +9,9 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// Result draws every performance matrix of a run on one colour scale, a setting to each row and a probe to each column,
-// with AP and AF above each. o.Title and o.Columns are not used. It returns an error if the result has no scores, and
-// those of Matrices.
+// Result draws every performance matrix of a run on one color scale: one row per setting, one column per probe, with AP
+// and AF above each. o.Title and o.Columns are not used. It returns an error if the result has no scores, and those of
+// Matrices.
 func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 	if r == nil || len(r.Scores) == 0 {
 		return Figure{}, errors.New("plotting: the result has no scores: was the run finished?")
@@ -33,10 +33,10 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 	return Matrices(panels, o)
 }
 
-// scoreTitle is, for example, "Class-IL, converged probe" above "AP 88.6, AF −0.7".
+// scoreTitle returns, for example, "Class-IL, converged probe" above "AP 88.6, AF −0.7".
 func scoreTitle(s *continual.Score) string {
 	name := map[continual.Setting]string{continual.ClassIL: "Class-IL", continual.TaskIL: "Task-IL"}[s.Setting]
-	// Rounding first, plus 0, keeps a tiny loss from reading "−0.0".
+	// Rounding first, then adding 0, avoids "−0.0".
 	line := fmt.Sprintf("AP %.1f, AF %+.1f", s.AP, math.Round(s.AF*10)/10+0)
 	by := s.Probe.String() + " probe"
 	if s.Probe == continual.ProbeHead {

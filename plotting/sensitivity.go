@@ -1,8 +1,10 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -13,10 +15,10 @@ import (
 // Setpoint is one value of a setting and the runs made with it.
 type Setpoint struct {
 	Value    float64
-	Matrices []continual.Matrix // one a seed; unit: per cent
+	Matrices []continual.Matrix // one per seed; unit: per cent
 }
 
-// Study is what came of varying a setting of one method on one stream.
+// Study is the outcome of varying a setting of one method on one stream.
 type Study struct {
 	Name   string // in the legend, such as the dataset or the method; empty leaves it out
 	Points []Setpoint
@@ -28,15 +30,22 @@ type SensitivityOptions struct {
 	Knob  string // name of the setting; empty means "value"
 }
 
-// Sensitivity draws AP and AF against the value of a setting, such as α or β, in two panels: the mean over seeds, and one
-// standard deviation (divisor n−1) as error bars, as in Figure 3 of the SAOT paper. The axis of values is logarithmic if
-// all are positive and they span more than a decade. It returns an error that names the study and the value for a value
-// without matrices or with matrices that are not valid (see Matrix) or have a single task, and those of Curves.
+// Sensitivity draws AP and AF against the value of a setting, such as α or β, in two panels: the mean over seeds, and
+// one standard deviation (divisor n−1) as error bars, as in Figure 3 of the SAOT paper. The axis of values is
+// logarithmic if all are positive and they span more than a decade. It returns an error that names the study and the
+// value for a value without matrices or with matrices that are not valid (see Matrix) or have a single task, and those
+// of Curves.
 func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 	if len(studies) == 0 {
 		return Figure{}, errors.New("plotting: sensitivity: no studies")
 	}
-	c := CurveOptions{XLabel: orDefault(o.Knob, "value"), LogX: spansDecade(studies), Bars: true}
+	var values []float64
+	for _, s := range studies {
+		for _, p := range s.Points {
+			values = append(values, p.Value)
+		}
+	}
+	c := CurveOptions{XLabel: cmp.Or(o.Knob, "value"), LogX: wideRange(values), Bars: true}
 	panels := make([]Figure, 2)
 	for _, measure := range []Measure{AP, AF} {
 		var series []Series
@@ -46,7 +55,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 				return Figure{}, err
 			}
 			if measure == AP {
-				s.Name = "" // the legend stands beside the right panel, for both
+				s.Name = "" // the legend of both panels stands to the right
 			}
 			series = append(series, s)
 		}
@@ -67,7 +76,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 // BufferSizes draws AP and AF against the size of the replay buffer, in nodes, for several methods or settings: a
 // Sensitivity with its axis named. Its errors are those of Sensitivity.
 func BufferSizes(studies []Study, o SensitivityOptions) (Figure, error) {
-	o.Knob = orDefault(o.Knob, "buffer size (nodes)")
+	o.Knob = cmp.Or(o.Knob, "buffer size (nodes)")
 	return Sensitivity(studies, o)
 }
 
@@ -89,27 +98,9 @@ func (s Study) series(measure Measure) (Series, error) {
 	return curve, nil
 }
 
-// spansDecade tells whether all values are positive and the greatest is more than ten times the least.
-func spansDecade(studies []Study) bool {
-	var values []float64
-	for _, s := range studies {
-		for _, p := range s.Points {
-			values = append(values, p.Value)
-		}
-	}
-	return wideRange(values)
-}
-
-// wideRange tells whether all values are positive and the greatest is more than ten times the least.
+// wideRange reports whether all values are positive and the greatest is more than ten times the least.
 func wideRange(values []float64) bool {
-	if len(values) == 0 {
-		return false
-	}
-	low, high := values[0], values[0]
-	for _, v := range values {
-		low, high = min(low, v), max(high, v)
-	}
-	return low > 0 && high/10 > low
+	return len(values) > 0 && slices.Min(values) > 0 && slices.Max(values)/10 > slices.Min(values)
 }
 
 // titled adds a title above a figure.

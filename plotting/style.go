@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The sizes of the one visual style, in points.
+// Sizes of the visual style, in points.
 const (
 	titleSize = 11
 	labelSize = 9
@@ -27,29 +27,29 @@ var (
 	faint = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
 )
 
-// ramp is a sequence of colours at equal distances, interpolated linearly in sRGB.
+// ramp is a sequence of colors at equal distances, interpolated linearly in sRGB.
 type ramp []color.RGBA
 
-// viridis is the map of Smith and van der Walt (matplotlib, CC0) at ten equal steps: it orders accuracies for every
-// kind of colour vision.
+// viridis is the map of Smith and van der Walt (matplotlib, CC0) at ten equal steps. It stays ordered for every kind of
+// color vision.
 var viridis = ramp{
 	hex(0x440154), hex(0x482878), hex(0x3e4989), hex(0x31688e), hex(0x26828e),
 	hex(0x1f9e89), hex(0x35b779), hex(0x6ece58), hex(0xb5de2b), hex(0xfde725),
 }
 
-// mass is ColorBrewer's YlGnBu (Brewer, Harrower), its light end made white: no mass, no ink.
+// mass is ColorBrewer's YlGnBu (Brewer, Harrower) with a white light end: no mass, no ink.
 var mass = ramp{
 	hex(0xffffff), hex(0xedf8b1), hex(0xc7e9b4), hex(0x7fcdbb), hex(0x41b6c4),
 	hex(0x1d91c0), hex(0x225ea8), hex(0x253494), hex(0x081d58),
 }
 
-// okabeIto are the categorical colours of Okabe and Ito, "Color Universal Design" (2008), dark ones first and without
-// the yellow, which is lost on white.
+// okabeIto are the categorical colors of Okabe and Ito, "Color Universal Design" (2008), dark ones first and without
+// the yellow, which is hard to see on white.
 var okabeIto = []color.RGBA{
 	hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xe69f00), hex(0xcc79a7), hex(0x56b4e9), hex(0x000000),
 }
 
-// marker distinguishes points by shape as well as by colour: two filled shapes differ more than two outlines.
+// marker distinguishes points by shape as well as by color. Filled shapes come first: they differ more than outlines.
 func marker(i int) draw.GlyphStyle {
 	shapes := []draw.GlyphDrawer{
 		draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{},
@@ -58,7 +58,7 @@ func marker(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: 2.6, Shape: shapes[i%len(shapes)]}
 }
 
-// faded is a colour with an opacity.
+// faded returns a color with an opacity.
 func faded(c color.Color, alpha uint8) color.Color {
 	r, g, b, _ := c.RGBA()
 	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: alpha}
@@ -68,7 +68,7 @@ func hex(rgb uint32) color.RGBA {
 	return color.RGBA{R: uint8(rgb >> 16), G: uint8(rgb >> 8), B: uint8(rgb), A: 0xff}
 }
 
-// at returns the colour at t in [0, 1]; values outside are clamped.
+// at returns the color at t in [0, 1]; values outside are clamped.
 func (r ramp) at(t float64) color.RGBA {
 	x := min(max(t, 0), 1) * float64(len(r)-1)
 	i := min(int(x), len(r)-2)
@@ -77,7 +77,7 @@ func (r ramp) at(t float64) color.RGBA {
 	return color.RGBA{R: mix(a.R, b.R), G: mix(a.G, b.G), B: mix(a.B, b.B), A: 0xff}
 }
 
-// contrast returns the text colour, dark or white, that reads better on c (luma of ITU-R BT.601).
+// contrast returns the text color, dark or white, that reads better on c (luma of ITU-R BT.601).
 func contrast(c color.RGBA) color.Color {
 	if 0.299*float64(c.R)+0.587*float64(c.G)+0.114*float64(c.B) < 140 {
 		return color.White
@@ -85,7 +85,7 @@ func contrast(c color.RGBA) color.Color {
 	return ink
 }
 
-// textStyle is the house face at a size in points.
+// textStyle returns the typeface of the style at a size in points.
 func textStyle(size float64, c color.Color) text.Style {
 	return text.Style{
 		Color:   c,
@@ -96,7 +96,7 @@ func textStyle(size float64, c color.Color) text.Style {
 	}
 }
 
-// newPlot returns a plot in the house style, without data.
+// newPlot returns a plot in the common style, without data.
 func newPlot(title, xLabel, yLabel string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -117,22 +117,20 @@ func newPlot(title, xLabel, yLabel string) *plot.Plot {
 	return p
 }
 
-// restyle puts a text style in the house face and keeps its alignment.
-func restyle(s *text.Style, size float64) {
-	house := textStyle(size, ink)
-	s.Font, s.Color = house.Font, house.Color
-}
+// restyle gives a text style the typeface of the style and keeps its alignment.
+func restyle(s *text.Style, size float64) { s.Font, s.Color = textStyle(size, ink).Font, ink }
 
-// frame returns how much wider and higher than its data area a plot is, for a data area of about w by h.
+// frame returns how much wider and higher a plot is than its data area, for a data area of about w by h.
 func frame(p *plot.Plot, w, h vg.Length) (dw, dh vg.Length) {
 	trial := draw.Canvas{Rectangle: rect(0, 0, w+100, h+100)}
 	size := p.DataCanvas(trial).Size()
 	return w + 100 - size.X, h + 100 - size.Y
 }
 
-// plotFigure turns a plot into a figure with a data area of w by h, or as much more as the labels of its axes need.
+// plotFigure turns a plot into a figure with a data area of w by h, or more if the labels of its axes need it.
 func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
-	w, h = max(w, p.X.Label.TextStyle.Width(p.X.Label.Text)), max(h, p.Y.Label.TextStyle.Width(p.Y.Label.Text))
+	w = max(w, p.X.Label.TextStyle.Width(p.X.Label.Text))
+	h = max(h, p.Y.Label.TextStyle.Width(p.Y.Label.Text))
 	dw, dh := frame(p, w, h)
 	f := Figure{width: w + dw + 2*margin, height: h + dh + 2*margin, paint: func(c draw.Canvas) {
 		p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
@@ -140,7 +138,7 @@ func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
 	return widened(f, p.Title.TextStyle.Width(p.Title.Text))
 }
 
-// widened returns the figure, with white on both sides where its centred title would not fit otherwise.
+// widened returns the figure with white on both sides if its centered title needs it.
 func widened(f Figure, title vg.Length) Figure {
 	extra := title + 2*margin - f.width
 	if extra <= 0 {
@@ -152,17 +150,17 @@ func widened(f Figure, title vg.Length) Figure {
 }
 
 const (
-	barWidth = vg.Length(10) // of a colour bar's ramp
-	barFrame = vg.Length(58) // a colour bar with its gap, ticks and label
+	barWidth = vg.Length(10) // of the ramp of a color bar
+	barFrame = vg.Length(58) // of a color bar with its gap, ticks and label
 )
 
-// drawColorBar draws a ramp from lo to hi into area, which is as high as the data beside it, and its ticks and label to
-// the right.
+// drawColorBar draws a ramp from lo to hi into area, which is as high as the data next to it, and its ticks and label
+// to the right.
 func drawColorBar(c draw.Canvas, area vg.Rectangle, r ramp, lo, hi float64, label string) {
 	const strips = 128
 	h := area.Size().Y / strips
 	for i := range strips {
-		// Strips overlap upwards, or a light seam would show between them.
+		// Strips overlap upward, or a light seam would show between them.
 		over := min(h, vg.Length(strips-1-i)*h)
 		c.SetColor(r.at((float64(i) + 0.5) / strips))
 		c.Fill(rect(area.Min.X, area.Min.Y+vg.Length(i)*h, barWidth, h+over).Path())
@@ -189,7 +187,7 @@ func drawColorBar(c draw.Canvas, area vg.Rectangle, r ramp, lo, hi float64, labe
 	c.FillText(side, vg.Point{X: right + 5 + widest + labelSize, Y: area.Min.Y + area.Size().Y/2}, label)
 }
 
-// outline is the closed border of a rectangle.
+// outline returns the closed border of a rectangle.
 func outline(r vg.Rectangle) []vg.Point {
 	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
 }
@@ -207,7 +205,7 @@ func niceTicks(lo, hi float64, count int) []float64 {
 	}
 	var ticks []float64
 	first := math.Ceil(lo/step - 1e-9)
-	for i := range 2 * count { // a bound of its own: where step is lost beside lo, adding it would never reach hi
+	for i := range 2 * count { // bounded: a step far smaller than lo might never reach hi
 		v := (first+float64(i))*step + 0 // + 0 turns −0 into 0
 		if v > hi+step*1e-9 {
 			break
@@ -230,7 +228,7 @@ func niceMarks(lo, hi float64) []plot.Tick {
 func formatTick(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // scientific returns the power of ten e for which v/10^e is in [1, 10), and the text that announces it in a label. For
-// values that read well as they are, e is 0 and the text empty.
+// values in [0.01, 10000), e is 0 and the text empty.
 func scientific(v float64) (e int, suffix string) {
 	e = int(math.Floor(math.Log10(v)))
 	if e >= -2 && e < 4 {
@@ -239,5 +237,5 @@ func scientific(v float64) (e int, suffix string) {
 	return e, " (× " + powerOfTen(e) + ")"
 }
 
-// powerOfTen writes 10^e in plain characters: the embedded face has no superscript minus.
+// powerOfTen writes 10^e in plain characters: the embedded typeface has no superscript minus.
 func powerOfTen(e int) string { return fmt.Sprintf("1e%d", e) }

@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// TradeOff draws AP against the seconds that learning a task takes, a labelled point for each method with error bars of
-// one standard deviation over seeds (divisor n−1), as in Figure 4 of the SAOT paper. The axis of time is logarithmic when
-// the times span more than a decade; a bar that would reach 0 there ends at the edge. Labels stand where they overlap
-// neither points nor one another; one that had to move away is tied to its point by a line.
+// TradeOff draws AP against the seconds that learning a task takes, a labeled point for each method with error bars of
+// one standard deviation over seeds (divisor n−1), as in Figure 4 of the SAOT paper. The axis of time is logarithmic
+// when the times span more than a decade; a bar that would reach 0 there ends at the edge. Labels overlap neither
+// points nor one another; a line ties a label that had to move away to its point.
 //
 // It returns an error if there are no methods, or one has no name, no matrices, or not as many positive finite times as
 // matrices.
@@ -21,19 +21,21 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 	if len(methods) == 0 {
 		return Figure{}, errors.New("plotting: trade-off: no methods")
 	}
-	points := &labelled{}
+	points := &labeled{}
 	var times []float64
 	for _, m := range methods {
 		if err := m.check(); err != nil {
 			return Figure{}, err
 		}
 		if m.Name == "" || len(m.Seconds) != len(m.Matrices) {
-			return Figure{}, fmt.Errorf("plotting: method %q has %d times for %d matrices: want a name and one for each",
+			return Figure{}, fmt.Errorf(
+				"plotting: method %q has %d times for %d matrices: want a name and one for each",
 				m.Name, len(m.Seconds), len(m.Matrices))
 		}
 		for k, s := range m.Seconds {
 			if !(s > 0 && s <= 1e100) {
-				return Figure{}, fmt.Errorf("plotting: method %q: time %d is %g s: want a positive, finite one", m.Name, k, s)
+				return Figure{}, fmt.Errorf("plotting: method %q: time %d is %g s: want a positive, finite one",
+					m.Name, k, s)
 			}
 		}
 		q := tradeOffPoint{name: m.Name}
@@ -44,14 +46,16 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 	}
 	points.log = wideRange(times)
 	for i := range points.at {
-		points.at[i].scale(points.log)
+		q := &points.at[i]
+		q.left, q.right = q.x-q.dx, q.x+q.dx
+		if points.log {
+			q.x, q.left, q.right = math.Log10(q.x), math.Log10(max(q.left, 0)), math.Log10(q.right)
+		}
 	}
 	p := newPlot(title, "seconds per task", AP.label())
 	p.Add(quietGrid(), points)
-	spread(&p.X)
-	spread(&p.Y)
-	padded(&p.Y, 0.12)
-	padded(&p.X, 0.08)
+	pad(&p.Y, 0.12)
+	pad(&p.X, 0.08)
 	if points.log {
 		p.X.Tick.Marker = plot.TickerFunc(logMarks)
 	} else {
@@ -64,25 +68,17 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 type tradeOffPoint struct {
 	name         string
 	x, y, dx, dy float64
-	left, right  float64 // ends of the bar of time, in the unit of the axis; left may be -Inf
+	left, right  float64 // ends of the bar of time; on a logarithmic axis they and x are logarithms, left may be -Inf
 }
 
-// scale finds the ends of the bar of time, and takes logarithms of all times if the axis does.
-func (p *tradeOffPoint) scale(log bool) {
-	p.left, p.right = p.x-p.dx, p.x+p.dx
-	if log {
-		p.x, p.left, p.right = math.Log10(p.x), math.Log10(max(p.left, 0)), math.Log10(p.right)
-	}
-}
-
-// labelled plots points with error bars and names.
-type labelled struct {
+// labeled plots points with error bars and names.
+type labeled struct {
 	at  []tradeOffPoint
 	log bool
 }
 
 // DataRange implements plot.DataRanger.
-func (l *labelled) DataRange() (xmin, xmax, ymin, ymax float64) {
+func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range l.at {
 		left := p.left
@@ -96,44 +92,45 @@ func (l *labelled) DataRange() (xmin, xmax, ymin, ymax float64) {
 }
 
 // Plot implements plot.Plotter.
-func (l *labelled) Plot(c draw.Canvas, plt *plot.Plot) {
+func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	var taken []vg.Rectangle
-	centres := make([]vg.Point, len(l.at))
+	centers := make([]vg.Point, len(l.at))
 	for i, p := range l.at {
-		centre := vg.Point{X: x(p.x), Y: y(p.y)}
+		center := vg.Point{X: x(p.x), Y: y(p.y)}
 		left, right, low, high := x(max(p.left, plt.X.Min)), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
 		glyph := marker(i)
 		glyph.Radius = 3.5
 		if p.dx > 0 {
-			errorBar(c, glyph.Color, vg.Point{X: left, Y: centre.Y}, vg.Point{X: right, Y: centre.Y})
+			errorBar(c, glyph.Color, vg.Point{X: left, Y: center.Y}, vg.Point{X: right, Y: center.Y})
 		}
 		if p.dy > 0 {
-			errorBar(c, glyph.Color, vg.Point{X: centre.X, Y: low}, vg.Point{X: centre.X, Y: high})
+			errorBar(c, glyph.Color, vg.Point{X: center.X, Y: low}, vg.Point{X: center.X, Y: high})
 		}
-		c.DrawGlyph(glyph, centre)
-		centres[i] = centre
+		c.DrawGlyph(glyph, center)
+		centers[i] = center
 		taken = append(taken,
-			rect(centre.X-4.5, centre.Y-4.5, 9, 9),
-			rect(left-1, centre.Y-2.5, right-left+2, 5),
-			rect(centre.X-2.5, low-1, 5, high-low+2))
+			rect(center.X-4.5, center.Y-4.5, 9, 9),
+			rect(left-1, center.Y-2.5, right-left+2, 5),
+			rect(center.X-2.5, low-1, 5, high-low+2))
 	}
-	style := textStyle(tickSize, ink)
+	style, tie := textStyle(tickSize, ink), draw.LineStyle{Color: faded(ink, 0x90), Width: hairline}
 	for i, p := range l.at {
-		box, near := placeLabel(c.Rectangle, taken, centres[i], style.Width(p.name), style.Height(p.name))
+		at := centers[i]
+		box, near := placeLabel(c.Rectangle, taken, at, style.Width(p.name), style.Height(p.name))
 		taken = append(taken, box)
 		middle := vg.Point{X: (box.Min.X + box.Max.X) / 2, Y: (box.Min.Y + box.Max.Y) / 2}
 		if !near {
-			from := nearest(box, centres[i])
-			c.StrokeLine2(draw.LineStyle{Color: faded(ink, 0x90), Width: hairline}, from.X, from.Y, centres[i].X, centres[i].Y)
+			from := nearest(box, at)
+			c.StrokeLine2(tie, from.X, from.Y, at.X, at.Y)
 		}
 		c.FillText(style, middle, p.name)
 	}
 }
 
-// placeLabel returns a free place within area for a label of w by h, as close to its point as there is: first right, left,
-// above and below, then all around at growing distances. near tells that it touches its point. Where nothing is free, as
-// between very many points, it returns the place that overlaps least.
+// placeLabel returns the free place within area for a label of w by h that is closest to its point: first right, left,
+// above and below, then all around at growing distances. near tells that it touches its point. Where nothing is free,
+// it returns the place that overlaps least.
 func placeLabel(area vg.Rectangle, taken []vg.Rectangle, at vg.Point, w, h vg.Length) (best vg.Rectangle, near bool) {
 	least := vg.Length(math.Inf(1))
 	for ring := range 14 {
@@ -141,10 +138,11 @@ func placeLabel(area vg.Rectangle, taken []vg.Rectangle, at vg.Point, w, h vg.Le
 		for k := range 8 + 8*min(ring, 3) {
 			angle := 2 * math.Pi * float64(k) / float64(8+8*min(ring, 3))
 			dx, dy := vg.Length(math.Cos(angle)), vg.Length(math.Sin(angle))
-			// The label's centre lies where its border, not its middle, has the distance.
-			centre := vg.Point{X: at.X + dx*(gap+w/2), Y: at.Y + dy*(gap+h/2)}
-			box := rect(centre.X-w/2, centre.Y-h/2, w, h)
-			if box.Min.X < area.Min.X+1 || box.Max.X > area.Max.X-1 || box.Min.Y < area.Min.Y+1 || box.Max.Y > area.Max.Y-1 {
+			// The gap is measured to the border of the label, not to its middle.
+			center := vg.Point{X: at.X + dx*(gap+w/2), Y: at.Y + dy*(gap+h/2)}
+			box := rect(center.X-w/2, center.Y-h/2, w, h)
+			if box.Min.X < area.Min.X+1 || box.Max.X > area.Max.X-1 ||
+				box.Min.Y < area.Min.Y+1 || box.Max.Y > area.Max.Y-1 {
 				continue
 			}
 			overlap := crowding(taken, box, at, ring > 0)
@@ -162,8 +160,8 @@ func placeLabel(area vg.Rectangle, taken []vg.Rectangle, at vg.Point, w, h vg.Le
 	return best, near
 }
 
-// crowding is the area that a label shares with other things. One that is tied to its point by a line pays for what the
-// line crosses, too.
+// crowding returns the area that a label shares with other things. A label that a line ties to its point pays for what
+// the line crosses, too.
 func crowding(taken []vg.Rectangle, box vg.Rectangle, at vg.Point, tied bool) (overlap vg.Length) {
 	for _, other := range taken {
 		overlap += common(box, other)
@@ -177,7 +175,8 @@ func crowding(taken []vg.Rectangle, box vg.Rectangle, at vg.Point, tied bool) (o
 		t := vg.Length(k) / steps
 		spot := rect(from.X+t*(at.X-from.X)-0.5, from.Y+t*(at.Y-from.Y)-0.5, 1, 1)
 		for _, other := range taken {
-			if other.Min.X > at.X || other.Max.X < at.X || other.Min.Y > at.Y || other.Max.Y < at.Y { // not its own marker
+			own := other.Min.X <= at.X && at.X <= other.Max.X && other.Min.Y <= at.Y && at.Y <= other.Max.Y
+			if !own { // not a marker at the point itself
 				overlap += common(spot, other)
 			}
 		}
@@ -185,17 +184,14 @@ func crowding(taken []vg.Rectangle, box vg.Rectangle, at vg.Point, tied bool) (o
 	return overlap
 }
 
-// nearest is the point of a rectangle that is nearest to another.
+// nearest returns the point of a rectangle that is nearest to another.
 func nearest(r vg.Rectangle, to vg.Point) vg.Point {
 	return vg.Point{X: min(max(to.X, r.Min.X), r.Max.X), Y: min(max(to.Y, r.Min.Y), r.Max.Y)}
 }
 
-// common is the area that two rectangles share.
+// common returns the area that two rectangles share.
 func common(a, b vg.Rectangle) vg.Length {
 	w := min(a.Max.X, b.Max.X) - max(a.Min.X, b.Min.X)
 	h := min(a.Max.Y, b.Max.Y) - max(a.Min.Y, b.Min.Y)
-	if w <= 0 || h <= 0 {
-		return 0
-	}
-	return w * h
+	return max(w, 0) * max(h, 0)
 }

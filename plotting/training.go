@@ -1,15 +1,16 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// LossTerms draws the loss terms of a run at the end of each task. Terms that only some tasks have, such as those that
-// need an earlier task, are drawn where they are. It returns an error for a result without terms, and those of Curves.
-// For terms over steps, collect them with an observer and call Curves.
+// LossTerms draws the loss terms of a run at the end of each task. A term that only some tasks have, such as one that
+// needs an earlier task, has points at those tasks. It returns an error for a result without terms, and those of
+// Curves. For terms over steps, collect them with an observer and call Curves.
 func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
 	if r == nil {
 		return Figure{}, errors.New("plotting: loss terms: the result is nil")
@@ -28,13 +29,13 @@ func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
 	if len(series) == 0 {
 		return Figure{}, errors.New("plotting: loss terms: the result has none: was the run finished?")
 	}
-	o.XLabel, o.YLabel = orDefault(o.XLabel, "task"), orDefault(o.YLabel, "loss at its end")
+	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "task"), cmp.Or(o.YLabel, "loss at its end")
 	return Curves(series, o)
 }
 
-// EffectiveRanks draws effective ranks (drift.EffectiveRank), or other figures of an embedding, over tasks: a curve for each method. It is
-// Curves with its axes named.
+// EffectiveRanks draws effective ranks (drift.EffectiveRank) over tasks, one curve per method: Curves with its axes
+// named.
 func EffectiveRanks(methods []Series, o CurveOptions) (Figure, error) {
-	o.XLabel, o.YLabel = orDefault(o.XLabel, "tasks learned"), orDefault(o.YLabel, "effective rank")
+	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "tasks learned"), cmp.Or(o.YLabel, "effective rank")
 	return Curves(methods, o)
 }

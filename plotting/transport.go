@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,47 +12,51 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Cost draws a cost matrix as a heat map, row 0 at the top, brighter where it costs more.
+// Cost draws a cost matrix as a heat map, row 0 at the top, brighter where the cost is higher.
 //
 // cost: [n, m], row major; entries of any sign and unit, of magnitude at most 1e300. o.Low and o.High are costs; both 0
 // means from the least to the greatest. A cost with more than o.MaxSide rows or columns is drawn as the mean of square
 // blocks.
 // It returns an error if n·m does not match, an entry is not finite, or an option is out of range.
 func Cost(cost []float64, n, m int, o PlanOptions) (Figure, error) {
-	if n < 1 || m < 1 || len(cost) != n*m {
-		return Figure{}, fmt.Errorf("plotting: cost %q: %d entries for shape [%d, %d]: want a positive shape and as many entries",
-			o.Title, len(cost), n, m)
+	err := checkShape(cost, n, m)
+	if err == nil {
+		err = checkEntries(cost, m, largest)
 	}
-	for k, v := range cost {
-		if !(math.Abs(v) <= largest) {
-			return Figure{}, fmt.Errorf("plotting: cost %q: row %d, column %d is %g: want a finite value, at most %g",
-				o.Title, k/m, k%m, v, largest)
-		}
+	var g *grid
+	if err == nil {
+		g, err = o.pooled(cost, n, m, wholeRange)
 	}
-	if o.MaxSide == 0 {
-		o.MaxSide = 1000
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: cost %q: %w", o.Title, err)
 	}
-	if o.MaxSide < 0 {
-		return Figure{}, fmt.Errorf("plotting: cost %q: MaxSide is %d: want a positive number, or 0 for 1000", o.Title, o.MaxSide)
-	}
-	pooled := pool(cost, n, m, (max(n, m)+o.MaxSide-1)/o.MaxSide)
-	if o.Low == 0 && o.High == 0 {
-		o.Low, o.High = slices.Min(pooled.values), slices.Max(pooled.values)
-		if size := max(math.Abs(o.Low), math.Abs(o.High)); o.High-o.Low <= 1e-9*size { // a constant cost
-			o.Low, o.High = o.Low-0.1*size, o.High+0.1*size
-		}
-		if o.Low == o.High { // of zero
-			o.High = 1
-		}
-	}
-	if !(o.Low < o.High) || math.IsInf(o.High-o.Low, 0) {
-		return Figure{}, fmt.Errorf("plotting: cost %q: colour scale from Low %g to High %g: want Low < High", o.Title, o.Low, o.High)
-	}
-	return heatFigure(pooled, viridis, "cost", nil, nil, o), nil
+	return heatFigure(g, viridis, "cost", nil, nil, o), nil
 }
 
-// CostAndPlan draws a cost matrix and beside it the transport plan that it leads to. Both are [n, m], row major; o.Low
-// and o.High are those of the plan, o.Title stands above both. Its errors are those of Cost and Plan.
+// wholeRange returns the least and the greatest value, set apart where all values are the same.
+func wholeRange(values []float64) (low, high float64) {
+	low, high = slices.Min(values), slices.Max(values)
+	if size := max(math.Abs(low), math.Abs(high)); high-low <= 1e-9*size {
+		low, high = low-0.1*size, high+0.1*size
+	}
+	if low == high { // all are zero
+		high = 1
+	}
+	return low, high
+}
+
+// checkEntries returns an error for an entry of a matrix that is not finite or exceeds a magnitude.
+func checkEntries(values []float64, cols int, most float64) error {
+	for k, v := range values {
+		if !(math.Abs(v) <= most) {
+			return fmt.Errorf("row %d, column %d is %g: want a finite value, at most %g", k/cols, k%cols, v, most)
+		}
+	}
+	return nil
+}
+
+// CostAndPlan draws a cost matrix and, next to it, the transport plan that it leads to. Both are [n, m], row major;
+// o.Low and o.High are those of the plan, o.Title stands above both. Its errors are those of Cost and Plan.
 func CostAndPlan(cost, plan []float64, n, m int, o PlanOptions) (Figure, error) {
 	left := o
 	left.Title, left.Low, left.High = "cost", 0, 0
@@ -72,8 +77,8 @@ func CostAndPlan(cost, plan []float64, n, m int, o PlanOptions) (Figure, error) 
 	return titled(f, o.Title), nil
 }
 
-// Potentials draws the two potentials of an entropic plan, f over its rows above g over its columns, as bars from zero on
-// one scale. Only their sum f_i + g_j means something: a constant may move from one to the other.
+// Potentials draws the two potentials of an entropic plan, f over its rows above g over its columns, as bars from zero
+// on one scale. Only their sum f_i + g_j has a meaning: a constant may move from one to the other.
 //
 // f, g: of any length; unit: cost. It returns an error for a potential that is empty or an entry that is not finite.
 func Potentials(f, g []float64, title string) (Figure, error) {
@@ -84,7 +89,8 @@ func Potentials(f, g []float64, title string) (Figure, error) {
 		}
 		for i, v := range values {
 			if !(math.Abs(v) <= largest) {
-				return Figure{}, fmt.Errorf("plotting: potential %s: entry %d is %g: want a finite value, at most %g", name, i, v, largest)
+				return Figure{}, fmt.Errorf("plotting: potential %s: entry %d is %g: want a finite value, at most %g",
+					name, i, v, largest)
 			}
 			low, high = min(low, v), max(high, v)
 		}
@@ -98,7 +104,7 @@ func Potentials(f, g []float64, title string) (Figure, error) {
 		p.X.Tick.Marker = indexTicks(len(values))
 		p.Add(quietGrid(), &bars{values: values, nth: i})
 		p.Y.Min, p.Y.Max = low, high
-		padded(&p.Y, 0.05)
+		pad(&p.Y, 0.05)
 		panels = append(panels, plotFigure(p, 340, 100))
 	}
 	both, err := Grid(1, panels...)
@@ -119,8 +125,8 @@ func (b *bars) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return -0.5, float64(len(b.values)) - 0.5, min(0, slices.Min(b.values)), max(0, slices.Max(b.values))
 }
 
-// Plot implements plot.Plotter. Bars are one staircase, so that many of them are no more work than a curve; those
-// of g are lighter, to differ from those of f in grey.
+// Plot implements plot.Plotter. Bars are one staircase, so that many of them draw as fast as a curve. Those of g are
+// lighter, to differ from those of f in gray.
 func (b *bars) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	gap := 0.1
@@ -134,21 +140,21 @@ func (b *bars) Plot(c draw.Canvas, plt *plot.Plot) {
 		steps = append(steps, vg.Point{X: right, Y: y(v)}, vg.Point{X: right, Y: y(0)})
 	}
 	steps = append(steps, vg.Point{X: x(float64(len(b.values)) - 0.5), Y: y(0)})
-	colour := okabeIto[b.nth]
-	c.FillPolygon(faded(colour, uint8(0xd0-0x80*b.nth)), steps)
-	c.StrokeLines(draw.LineStyle{Color: colour, Width: 0.7}, steps)
+	fill := okabeIto[b.nth]
+	c.FillPolygon(faded(fill, uint8(0xd0-0x80*b.nth)), steps)
+	c.StrokeLines(draw.LineStyle{Color: fill, Width: 0.7}, steps)
 	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, c.Min.X, y(0), c.Max.X, y(0))
 }
 
-// SweepTrace is how far the marginals of Sinkhorn's iteration were off after so many sweeps.
+// SweepTrace is the marginal error of Sinkhorn's iteration over its sweeps.
 type SweepTrace struct {
 	Epsilon float64
-	Sweeps  []int     // as many as Errors, or nil for 1, 2, 3, …
+	Sweeps  []int     // as long as Errors, or nil for 1, 2, 3, …
 	Errors  []float64 // L1 distance of the marginals
 }
 
-// SinkhornErrors draws the marginal error over sweeps, on a logarithmic scale, a curve for each ε: the smaller ε, the
-// slower the iteration. An error of 0 is drawn at o.Floor, 1e-16 if that is 0. Its errors are those of Curves.
+// SinkhornErrors draws the marginal error over sweeps on a logarithmic scale, one curve for each ε. An error of 0 is
+// drawn at o.Floor, which defaults to 1e-16. Its errors are those of Curves.
 func SinkhornErrors(traces []SweepTrace, o CurveOptions) (Figure, error) {
 	series := make([]Series, len(traces))
 	for i, t := range traces {
@@ -161,10 +167,7 @@ func SinkhornErrors(traces []SweepTrace, o CurveOptions) (Figure, error) {
 			series[i].X[k] = float64(sweep)
 		}
 	}
-	o.LogY = true
-	if o.Floor == 0 {
-		o.Floor = 1e-16
-	}
-	o.XLabel, o.YLabel = orDefault(o.XLabel, "Sinkhorn sweep"), orDefault(o.YLabel, "marginal error (L1)")
+	o.LogY, o.Floor = true, cmp.Or(o.Floor, 1e-16)
+	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "Sinkhorn sweep"), cmp.Or(o.YLabel, "marginal error (L1)")
 	return Curves(series, o)
 }

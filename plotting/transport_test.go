@@ -33,7 +33,8 @@ func TestCostStandsLevelWithThePlan(t *testing.T) {
 
 func TestCostExtremes(t *testing.T) {
 	for _, cost := range [][]float64{
-		{0, 0, 0, 0}, {5, 5, 5, 5}, {-5, -5, -5, -5}, {1e300, -1e299, 0, 0}, {1e-300, 0, 0, 0}, {1e16, 1e16 + 2, 1e16, 1e16},
+		{0, 0, 0, 0}, {5, 5, 5, 5}, {-5, -5, -5, -5}, {1e300, -1e299, 0, 0}, {1e-300, 0, 0, 0},
+		{1e16, 1e16 + 2, 1e16, 1e16},
 	} {
 		f, err := Cost(cost, 2, 2, PlanOptions{})
 		requireWhiteBorder(t, picture(t, f, err))
@@ -62,7 +63,10 @@ func TestPotentials(t *testing.T) {
 		figure, err := Potentials(f, []float64{0, 0}, "title")
 		requireWhiteBorder(t, picture(t, figure, err))
 	}
-	for want, f := range map[string][]float64{"potential f is empty": nil, "potential f: entry 1 is NaN": {0, math.NaN()}} {
+	for want, f := range map[string][]float64{
+		"potential f is empty":        nil,
+		"potential f: entry 1 is NaN": {0, math.NaN()},
+	} {
 		_, err := Potentials(f, []float64{1}, "")
 		require.ErrorContains(t, err, want)
 	}
@@ -71,7 +75,8 @@ func TestPotentials(t *testing.T) {
 }
 
 func TestSinkhornErrors(t *testing.T) {
-	f, err := SinkhornErrors([]SweepTrace{{Epsilon: 0.1, Sweeps: []int{10, 20, 30}, Errors: []float64{1, 1e-3, 0}}}, CurveOptions{})
+	trace := SweepTrace{Epsilon: 0.1, Sweeps: []int{10, 20, 30}, Errors: []float64{1, 1e-3, 0}}
+	f, err := SinkhornErrors([]SweepTrace{trace}, CurveOptions{})
 	requireWhiteBorder(t, picture(t, f, err))
 	_, err = SinkhornErrors([]SweepTrace{{Epsilon: 0.1, Errors: []float64{math.NaN()}}}, CurveOptions{})
 	require.ErrorContains(t, err, "ε = 0.1")
@@ -93,7 +98,8 @@ func TestEveryFormat(t *testing.T) {
 	require.NoError(t, err)
 	potentials, err := Potentials([]float64{1, -1}, []float64{0.5}, "π")
 	require.NoError(t, err)
-	band, err := Curves([]Series{{Name: "ε", Y: []float64{1, 2}, Spread: []float64{0.5, 0.2}}}, CurveOptions{LogY: true, LogX: true})
+	band, err := Curves([]Series{{Name: "ε", Y: []float64{1, 2}, Spread: []float64{0.5, 0.2}}},
+		CurveOptions{LogY: true, LogX: true})
 	require.NoError(t, err)
 	cost, err := CostAndPlan([]float64{0, 1}, []float64{1, 0}, 1, 2, PlanOptions{})
 	require.NoError(t, err)

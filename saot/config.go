@@ -1,10 +1,7 @@
 package saot
 
 import (
-	"errors"
-	"fmt"
-	"math"
-
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/transport"
@@ -97,34 +94,39 @@ func (f FeatureCost) String() string                   { return featureCosts.Nam
 func (f FeatureCost) MarshalText() ([]byte, error)     { return featureCosts.Marshal(f) }
 func (f *FeatureCost) UnmarshalText(text []byte) error { return featureCosts.Unmarshal(f, text) }
 
-// Config holds every setting of the method. The same struct is flags, files and the Result's record.
+// Config holds every setting of the method. Its tags are the flags' help, the ranges that Validate holds fields to, and the names
+// in files and in the Result's record.
 type Config struct {
 	Encoder encoder.Config `json:"encoder"`
 
-	LearningRate float64 `json:"learning_rate"` // of Adam, which starts afresh with each task
-	Epochs       int     `json:"epochs"`        // full-batch steps per task
-	EdgeDrop     float64 `json:"edge_drop"`     // share of edges dropped in a view
-	FeatureMask  float64 `json:"feature_mask"`  // share of feature columns masked in a view
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam, which starts afresh with each task"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"of a task: a step each on a whole graph, many on a sampled one"`
+	EdgeDrop     float64 `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
+	FeatureMask  float64 `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
 
-	Points        int                     `json:"points"`         // M, nodes of the batched graph that are aligned in a step
-	Epsilon       float64                 `json:"epsilon"`        // ε of both plans, in units of the cosine cost
-	Sweeps        int                     `json:"sweeps"`         // K, Sinkhorn sweeps for π_Z
-	Sigma         float64                 `json:"sigma"`          // σ, weight of the features against the edges in Eq. 7
-	GromovOuter   int                     `json:"gromov_outer"`   // outer steps for π_G
-	GromovSweeps  int                     `json:"gromov_sweeps"`  // Sinkhorn sweeps per outer step
-	StructureUnit transport.Normalization `json:"structure_unit"` // "max" divides L⊗π by its maximum, "paper" leaves the raw scale
-	FeatureCost   FeatureCost             `json:"feature_cost"`   // K: of the views' features, or of clean propagated ones
+	Points       int     `json:"points" range:"[2,)" help:"M, nodes aligned in a step"`
+	Epsilon      float64 `json:"epsilon" help:"ε, weight of the entropy of both plans, in units of the cosine cost"`
+	Sweeps       int     `json:"sweeps" range:"[1,)" help:"K, Sinkhorn sweeps for the plan between embeddings"`
+	Sigma        float64 `json:"sigma" range:"[0,1]" help:"σ, weight of features against edges in the graph plan"`
+	GromovOuter  int     `json:"gromov_outer" range:"[1,)" help:"outer steps for the graph plan"`
+	GromovSweeps int     `json:"gromov_sweeps" range:"[1,)" help:"Sinkhorn sweeps per outer step"`
 
-	Objective    Objective    `json:"objective"`
-	Divergence   Divergence   `json:"divergence"`   // Θ
-	Scaling      Scaling      `json:"scaling"`      // units of the terms
-	Alpha        float64      `json:"alpha"`        // α, weight of L_str
-	Centred      bool         `json:"centred"`      // L_str compares double-centred costs, blind to what rows and columns add: not in the paper
-	Distillation Distillation `json:"distillation"` // what the teacher hands on
-	Beta         float64      `json:"beta"`         // β, its weight
+	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
+	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`
+	// FeatureCost is K in Eq. 7.
+	FeatureCost FeatureCost `json:"feature_cost" help:"features in the graph plan: views, or propagated (clean, two hops)"`
 
-	Buffer int   `json:"buffer"`  // nodes kept of each past task
-	FanOut []int `json:"fan_out"` // neighbours drawn per hop when the buffer is filled
+	Objective  Objective  `json:"objective" help:"within a task: transport or barlow-twins"`
+	Divergence Divergence `json:"divergence" help:"Θ between plans: kl or frobenius"`
+	Scaling    Scaling    `json:"scaling" help:"units of the loss terms: balanced or literal"`
+	Alpha      float64    `json:"alpha" range:"[0,)" help:"α, weight of the structure loss"`
+	// Centred costs are blind to what rows and columns add. The paper does not have them.
+	Centred      bool         `json:"centred" help:"the structure loss compares double-centred costs"`
+	Distillation Distillation `json:"distillation" help:"what the teacher hands on: plan, none, cosine or mse"`
+	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
+
+	Buffer int   `json:"buffer" range:"[0,)" help:"nodes kept of each past task"`
+	FanOut []int `json:"fan_out" range:"[1,)" help:"neighbors drawn per hop when the buffer is filled"`
 }
 
 // DefaultConfig returns the settings that a prototype of the method was tuned to on small real streams.
@@ -140,39 +142,17 @@ func DefaultConfig() Config {
 
 // Validate lists every field out of range.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, field string, value any, want string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("saot: %s is %v, want %s", field, value, want))
-		}
-	}
-	if err := c.Encoder.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	check(c.LearningRate > 0 && c.LearningRate < 1, "learning_rate", c.LearningRate, "a value in (0, 1), such as 0.001")
-	check(c.Epochs >= 1, "epochs", c.Epochs, "1 or more")
-	check(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge_drop", c.EdgeDrop, "a value in [0, 1)")
-	check(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature_mask", c.FeatureMask, "a value in [0, 1)")
-	check(c.Points >= 2, "points", c.Points, "2 or more")
-	check(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a positive value, such as 0.2")
-	check(c.Sweeps >= 1, "sweeps", c.Sweeps, "1 or more")
-	check(c.Sigma >= 0 && c.Sigma <= 1, "sigma", c.Sigma, "a value in [0, 1]")
-	check(c.GromovOuter >= 1, "gromov_outer", c.GromovOuter, "1 or more")
-	check(c.GromovSweeps >= 1, "gromov_sweeps", c.GromovSweeps, "1 or more")
+	l := check.In("saot").Ranges(&c)
+	l.Add(c.Encoder.Validate())
+	l.That(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a positive value, such as 0.2")
 	_, err := transport.ParseNormalization(c.StructureUnit.String())
-	check(err == nil, "structure_unit", c.StructureUnit, "max or paper")
-	check(featureCosts.Has(c.FeatureCost), "feature_cost", c.FeatureCost, "one of "+featureCosts.Choices())
-	check(objectives.Has(c.Objective), "objective", c.Objective, "one of "+objectives.Choices())
-	check(divergences.Has(c.Divergence), "divergence", c.Divergence, "one of "+divergences.Choices())
-	check(scalings.Has(c.Scaling), "scaling", c.Scaling, "one of "+scalings.Choices())
-	check(distillations.Has(c.Distillation), "distillation", c.Distillation, "one of "+distillations.Choices())
-	check(c.Alpha >= 0 && !math.IsInf(c.Alpha, 0), "alpha", c.Alpha, "0 or more")
-	check(c.Beta >= 0 && !math.IsInf(c.Beta, 0), "beta", c.Beta, "0 or more")
-	check(c.Buffer >= 0, "buffer", c.Buffer, "0 or more")
-	for hop, f := range c.FanOut {
-		check(f >= 1, fmt.Sprintf("fan_out[%d]", hop), f, "1 or more")
-	}
-	return errors.Join(errs...)
+	l.That(err == nil, "structure_unit", c.StructureUnit, "max or paper")
+	l.That(featureCosts.Has(c.FeatureCost), "feature_cost", c.FeatureCost, "one of "+featureCosts.Choices())
+	l.That(objectives.Has(c.Objective), "objective", c.Objective, "one of "+objectives.Choices())
+	l.That(divergences.Has(c.Divergence), "divergence", c.Divergence, "one of "+divergences.Choices())
+	l.That(scalings.Has(c.Scaling), "scaling", c.Scaling, "one of "+scalings.Choices())
+	l.That(distillations.Has(c.Distillation), "distillation", c.Distillation, "one of "+distillations.Choices())
+	return l.Err()
 }
 
 func (c Config) view() view.Config {

@@ -24,7 +24,7 @@ func TestValidateListsEveryBadField(t *testing.T) {
 	}
 	err := bad.Validate()
 	for _, field := range []string{
-		"hidden", "output width", "momentum", "learning_rate", "epochs", "edge_drop", "feature_mask", "points", "epsilon", "sweeps",
+		"hidden", "out is", "momentum", "learning_rate", "epochs", "edge_drop", "feature_mask", "points", "epsilon", "sweeps",
 		"sigma", "gromov_outer", "gromov_sweeps", "structure_unit", "objective", "divergence", "scaling", "alpha", "distillation",
 		"beta", "buffer", "fan_out[1]",
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/replay"
 	"github.com/saot-go/saot/saot/transport"
 )
@@ -74,13 +75,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 }
 
 // SizesOf returns the sizes of a stream's task graphs.
-func SizesOf(s *datasets.Stream) []encoder.Size {
-	sizes := make([]encoder.Size, len(s.Tasks))
-	for i := range s.Tasks {
-		sizes[i] = encoder.SizeOf(s.Tasks[i].Graph)
-	}
-	return sizes
-}
+func SizesOf(s *datasets.Stream) []encoder.Size { return method.StreamOf(s).Sizes }
 
 // batchedSizes adds the replayed subgraphs. Their nodes are known. Their neighbourhoods are not, but seeds with their
 // neighbours are richer in edges than the task at large: by half, it is taken, which held on every stream at hand.

@@ -132,10 +132,7 @@ func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, so
 }
 
 // structure is the adjacency as transport takes it: symmetric.
-func structure(a graph.Adjacency) transport.Adjacency {
-	u := a.Undirected()
-	return transport.Adjacency{Offsets: u.Offsets, Neighbors: u.Neighbors}
-}
+func structure(a graph.Adjacency) transport.Structure { return transport.Sparse(a.Undirected()) }
 
 // costSource is what K is made of: features of a task's batched graph.
 type costSource struct {

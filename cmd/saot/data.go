@@ -28,50 +28,47 @@ recorded in checksums.json in the data folder and checked from then on.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&dir, "data", "", "data folder; default $SAOT_DATA, else saot/data in the user's cache")
-	cmd.AddCommand(newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir), newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
+	cmd.PersistentFlags().StringVar(&dir, "data", "",
+		"data folder; default $SAOT_DATA, else saot/data in the user's cache")
+	cmd.AddCommand(newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir),
+		newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
 	return cmd
 }
 
-// openStore returns the data folder that the flag names.
-func openStore(dir string) (datasets.Store, error) {
-	var err error
-	if dir == "" {
-		dir, err = datasets.DefaultDir()
-	}
-	return datasets.Store{Dir: dir}, err
-}
-
-// lookup returns the entries of names, or all without any.
-func lookup(names []string) ([]datasets.Entry, error) {
+// openEntries returns the data folder that a flag names, and the entries of names, or all entries if there are no
+// names.
+func openEntries(dir string, names []string) (store datasets.Store, entries []datasets.Entry, err error) {
 	if len(names) == 0 {
-		return datasets.Catalog(), nil
+		entries = datasets.Catalog()
 	}
-	var entries []datasets.Entry
 	for _, name := range names {
 		e, err := datasets.Lookup(name)
 		if err != nil {
-			return nil, usageError{err}
+			return store, nil, usageError{err}
 		}
 		entries = append(entries, e)
 	}
-	return entries, nil
+	if dir == "" {
+		dir, err = datasets.DefaultDir()
+	}
+	return datasets.Store{Dir: dir}, entries, err
 }
 
 func newDataListCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "list the datasets, one a line",
+		Short: "list the datasets, one per line",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, nil)
 			if err != nil {
 				return err
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			_, _ = fmt.Fprintln(table, "NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT") // Flush reports the error
-			for _, e := range datasets.Catalog() {
-				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, figure(e.True.Nodes), figure(e.True.Classes), figure(e.True.Tasks), presence(store, e), e.Title)
+			for _, e := range entries {
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, figure(e.True.Nodes),
+					figure(e.True.Classes), figure(e.True.Tasks), presence(store, e), e.Title)
 			}
 			return table.Flush()
 		},
@@ -126,11 +123,7 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 		Example: "  saot data info cora-full",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args)
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args)
 			if err != nil {
 				return err
 			}
@@ -142,7 +135,8 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 // describe prints what the catalogue knows of a dataset.
 func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) } // Flush reports the error
+	// Flush reports the error
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) }
 	say("%s: %s\n", e.Name, e.Title)
 	say("\tpaper, Table 1\tpaper, appendix\treal files")
 	row := func(name string, of func(datasets.Stats) string) {
@@ -196,11 +190,7 @@ resumed, now or by the next get; a file gets its name only after its checksum wa
   saot data get ogbn-arxiv reddit --data ~/graphs`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args)
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args)
 			if err != nil {
 				return err
 			}
@@ -208,7 +198,8 @@ resumed, now or by the next get; a file gets its name only after its checksum wa
 			store.Progress = bar.follow
 			for _, e := range entries {
 				if len(e.Files) > 0 {
-					_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; licence: %s; cite: %s\n", e.Name, total(e), e.Licence, e.Citation)
+					_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; licence: %s; cite: %s\n", e.Name, total(e),
+						e.Licence, e.Citation)
 				}
 				all, err := store.Get(cmd.Context(), e)
 				bar.stop()
@@ -244,7 +235,9 @@ func writeFiles(out io.Writer, store datasets.Store, all []datasets.FileStatus) 
 		if s.SHA256 != "" {
 			detail = strings.TrimPrefix(detail+"; SHA-256 "+s.SHA256, "; ")
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Dataset, s.State, store.Path(datasets.File{Name: s.File}), detail) // Flush reports the error
+		// Flush reports the error
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Dataset, s.State, store.Path(datasets.File{Name: s.File}),
+			detail)
 	}
 	return table.Flush()
 }
@@ -262,11 +255,7 @@ download it.`,
   saot data import cora-ml mine.npz --trust          not the published file, but one that can be read`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args[:1])
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args[:1])
 			if err != nil {
 				return err
 			}
@@ -289,11 +278,7 @@ func newDataVerifyCommand(dir *string) *cobra.Command {
 recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong, missing.`,
 		Example: "  saot data verify\n  saot data verify cora-ml uai",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := lookup(args)
-			if err != nil {
-				return err
-			}
-			store, err := openStore(*dir)
+			store, entries, err := openEntries(*dir, args)
 			if err != nil {
 				return err
 			}
@@ -346,7 +331,8 @@ func (t *transfer) follow(file string, done, total int64) {
 	if t.bar == nil || t.file != file || t.max != total {
 		t.stop()
 		t.file, t.max = file, total
-		t.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(t.out), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(24),
+		t.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(t.out), progressbar.OptionShowBytes(true),
+			progressbar.OptionSetWidth(24),
 			progressbar.OptionSetDescription(file), progressbar.OptionClearOnFinish())
 	}
 	_ = t.bar.Set64(done) // a picture that cannot be drawn does not matter

@@ -27,7 +27,8 @@ func TestDataInfo(t *testing.T) {
 	status, stdout, stderr := call(t, "data", "info", "cora-full", "--data", t.TempDir())
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^edges +130,622 +126,842 +63,421$`, stdout)
-	for _, words := range []string{"licence: MIT", "ICLR 2018", "layout: npz", "git blob", "https://github.com/shchur", "present: no"} {
+	for _, words := range []string{"licence: MIT", "ICLR 2018", "layout: npz", "git blob", "https://github.com/shchur",
+		"present: no"} {
 		require.Contains(t, stdout, words)
 	}
 	for _, e := range datasets.Catalog() {
@@ -55,10 +56,12 @@ func TestDataBadInput(t *testing.T) {
 		{"import without a path", []string{"import", "uai"}, 2, []string{"arg"}},
 		{"generated", []string{"get", "synthetic"}, 1, []string{"needs no file"}},
 		{"not published", []string{"get", "uai"}, 1, []string{"uai.npz", "saot data import uai FILE"}},
-		{"import of nothing", []string{"import", "uai", filepath.Join(dir, "none")}, 1, []string{"none", "check the path"}},
+		{"import of nothing", []string{"import", "uai", filepath.Join(dir, "none")}, 1,
+			[]string{"none", "check the path"}},
 		{"import of another file", []string{"import", "cora-ml", file}, 1, []string{file, "git blob", "--trust"}},
 		{"import that does not read", []string{"import", "cora-ml", file, "--trust"}, 1, []string{"npz"}},
-		{"damaged records", []string{"verify", "cora-ml", "--data", filepath.Join(dir, "damaged")}, 1, []string{"checksums.json", "remove it"}},
+		{"damaged records", []string{"verify", "cora-ml", "--data", filepath.Join(dir, "damaged")}, 1,
+			[]string{"checksums.json", "remove it"}},
 		{"folder in the way", []string{"import", "uai", file, "--data", file}, 1, []string{file, "--data"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,7 +85,8 @@ func TestDataGetInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitInterrupted, execute(ctx, []string{"data", "get", "cora-ml", "--data", t.TempDir()}, &out, &errs))
+	require.Equal(t, exitInterrupted, execute(ctx, []string{"data", "get", "cora-ml", "--data", t.TempDir()}, &out,
+		&errs))
 	require.Contains(t, errs.String(), "licence: MIT")
 }
 

@@ -26,12 +26,12 @@ func newDataSplitCommand(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "split",
 		Short: "show how a dataset is cut into tasks; write that to a file or check one",
-		Long: `Cut a dataset into tasks and print them, a line each, with the hash of the split. With --export the split is written to a
+		Long: `Cut a dataset into tasks and print them, one per line, with the hash of the split. With --export the split is written to a
 file: one JSON object with the dataset's checksum, the options, and for each task its classes and its train, valid and test
-nodes as ids of the whole dataset. With --import a file is held against the dataset instead: checksum, ids, classes, hash.
+nodes as ids of the whole dataset. With --import a file is checked against the dataset instead: checksum, ids, classes, hash.
 saot run --split FILE runs on it.
 
-Without flags the split is the published protocol's: two classes a task in label order, edges between tasks cut, 60/20/20
+Without flags the split is the published protocol's: two classes per task in label order, edges between tasks cut, 60/20/20
 per class, seed 1.`,
 		Example: `  saot data split --dataset cora-ml
   saot data split --dataset cora-ml --class-order random --order-seed 3 --export split.json
@@ -48,10 +48,11 @@ per class, seed 1.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.dataset, "dataset", "synthetic", "name of a dataset, path of an .npz file or of a folder, such as ./graph, or synthetic:NODES")
+	f.StringVar(&o.dataset, "dataset", "synthetic",
+		"name of a dataset, path of an .npz file or of a folder, such as ./graph, or synthetic:NODES")
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.exportTo, "export", "", "write the split to this file")
-	f.StringVar(&o.importOf, "import", "", "check the split in this file, in place of drawing one")
+	f.StringVar(&o.importOf, "import", "", "check the split in this file instead of drawing one")
 	return cmd
 }
 

@@ -20,7 +20,8 @@ func TestSplitRound(t *testing.T) {
 	t.Setenv("SAOT_DATA", "")
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	flags := []string{"--class-order", "3,0,1,2,5,4", "--classes-per-task", "3", "--split-by", "task", "--split-seed", "4", "--inter-task-edges", "keep"}
+	flags := []string{"--class-order", "3,0,1,2,5,4", "--classes-per-task", "3", "--split-by", "task", "--split-seed",
+		"4", "--inter-task-edges", "keep"}
 
 	status, shown, stderr := call(t, append([]string{"data", "split", "--export", in("split.json")}, flags...)...)
 	require.Zero(t, status, stderr)
@@ -42,7 +43,8 @@ func TestSplitRound(t *testing.T) {
 	require.Equal(t, byFlags.Dataset.SplitHash, byFile.Dataset.SplitHash)
 	require.Equal(t, byFlags.Scores, byFile.Scores)
 	require.Equal(t, byFlags.Dataset.Options, byFile.Dataset.Options)
-	require.Equal(t, datasets.StreamOptions{ClassesPerTask: 3, Order: datasets.OrderGiven, Classes: []int32{3, 0, 1, 2, 5, 4}, SplitBy: datasets.PerTask,
+	require.Equal(t, datasets.StreamOptions{ClassesPerTask: 3, Order: datasets.OrderGiven,
+		Classes: []int32{3, 0, 1, 2, 5, 4}, SplitBy: datasets.PerTask,
 		SplitSeed: 4, TrainRatio: 0.6, TestRatio: 0.2, InterTask: datasets.KeepEdges}, byFile.Dataset.Options)
 	settings := func(r *continual.Result) map[string]string {
 		flat := map[string]string{}
@@ -93,7 +95,8 @@ func TestSplitBadInput(t *testing.T) {
 		{split("--class-order", "1,99"), 1, []string{"class 99", "8 classes"}},
 		{split("--split-by", "graph"), 2, []string{`"graph"`, "class, task"}},
 		{split("--inter-task-edges", "some"), 2, []string{`"some"`, "cut, keep"}},
-		{split("--train-ratio", "0.9", "--classes-per-task", "-1"), 2, []string{"TrainRatio 0.9", "ClassesPerTask is -1"}},
+		{split("--train-ratio", "0.9", "--classes-per-task", "-1"), 2, []string{"TestRatio is 0.9 + 0.2",
+			"ClassesPerTask is -1"}},
 		{split("--train-ratio", "0"), 2, []string{"--train-ratio is 0"}},
 		{split("--export", file, "--import", file), 2, []string{"--export", "--import"}},
 		{split("--import", file, "--fold-valid"), 2, []string{"--import", "drop --fold-valid"}},
@@ -104,8 +107,9 @@ func TestSplitBadInput(t *testing.T) {
 		{small("--split", file, "--split-seed", "3"), 2, []string{"--split", "drop --split-seed"}},
 		{small("--split", filepath.Join(dir, "none.json")), 1, []string{"none.json"}},
 		{small("--split", file, "--dataset", "synthetic:1000"), 1, []string{file, "checksum"}},
-		{small("--fold-valid", "--probe", "converged", "--method", "majority"), 1, []string{"no valid nodes", "probe paper"}},
-		{small("--test-ratio", "0.5"), 2, []string{"TestRatio 0.5"}},
+		{small("--fold-valid", "--probe", "converged", "--method", "majority"), 1,
+			[]string{"no valid nodes", "probe paper"}},
+		{small("--test-ratio", "0.5"), 2, []string{"TestRatio is 0.6 + 0.5"}},
 	} {
 		t.Run(strings.Join(c.args[1:], " "), func(t *testing.T) {
 			t.Chdir(t.TempDir())

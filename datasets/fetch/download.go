@@ -54,7 +54,7 @@ func (d *download) run(ctx context.Context) (Sums, error) {
 			return sums, d.finish()
 		}
 		d.drop()
-		// Parts of two versions of a file make a third. A download in one piece can't go wrong in this way.
+		// Parts of two versions of a file make a third. A download in one piece cannot go wrong in this way.
 		if !d.resumed || errors.Is(err, errLocal) {
 			return Sums{}, err
 		}
@@ -131,7 +131,8 @@ func (d *download) attempt(ctx context.Context) error {
 		d.resumed = d.resumed || offset > 0
 	case http.StatusOK: // the server ignores Range, the file has changed, or we asked for all of it
 		offset = 0
-		known = bookmark{URL: d.url, ETag: strongTag(response.Header), LastModified: response.Header.Get("Last-Modified"), Total: response.ContentLength}
+		h := response.Header
+		known = bookmark{d.url, strongTag(h), h.Get("Last-Modified"), response.ContentLength}
 	case http.StatusRequestedRangeNotSatisfiable:
 		if contentRange(response.Header).total == offset && offset > 0 {
 			return nil // all of it is here already
@@ -154,7 +155,8 @@ func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http
 		return nil, marked{err, errPermanent}
 	}
 	request.Header.Set("User-Agent", "saot")
-	request.Header.Set("Accept-Encoding", "identity") // the bytes as they lie on the server: offsets and checksums are theirs
+	// the bytes as stored on the server: offsets and checksums are theirs
+	request.Header.Set("Accept-Encoding", "identity")
 	if offset > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
 		if v := known.validator(); v != "" && known.URL == d.url {
@@ -164,8 +166,8 @@ func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http
 	return d.Client.Do(request)
 }
 
-// resumable returns what is known about the part and its length, or a fresh bookmark and 0 where it cannot be resumed: it
-// takes a server that can tell whether its file is still the same, or a checksum that will tell.
+// resumable returns the bookmark and the length of the part, or a fresh bookmark and 0 if the part cannot be resumed:
+// that takes a server that can tell whether its file is still the same, or a checksum.
 func (d *download) resumable() (bookmark, int64) {
 	fresh := bookmark{URL: d.url, Total: -1}
 	data, err := os.ReadFile(d.sidecar())
@@ -209,12 +211,13 @@ func contentRange(h http.Header) span {
 	return s
 }
 
-// continues checks that a partial answer goes on where the part stops and belongs to the same file. Another mirror's
-// validators are not ours: they take the place of the old ones.
+// continues checks that a partial answer starts where the part ends and belongs to the same file. The validators of
+// another mirror replace the old ones.
 func (d *download) continues(response *http.Response, known bookmark, offset int64) (bookmark, error) {
 	got := contentRange(response.Header)
 	if got.first != offset {
-		return known, fmt.Errorf("the server sent %q for byte %d: starting over", response.Header.Get("Content-Range"), offset)
+		return known, fmt.Errorf("the server sent %q for byte %d: starting over", response.Header.Get("Content-Range"),
+			offset)
 	}
 	if known.Total >= 0 && got.total >= 0 && got.total != known.Total {
 		return known, fmt.Errorf("the file is now %d bytes long, not %d: starting over", got.total, known.Total)
@@ -234,20 +237,21 @@ func (d *download) continues(response *http.Response, known bookmark, offset int
 func refusal(response *http.Response) error {
 	err := fmt.Errorf("the server answered %s", response.Status)
 	switch code := response.StatusCode; {
-	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code == http.StatusTooEarly:
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests,
+		code == http.StatusTooEarly:
 		return err
 	}
 	return marked{err, errPermanent}
 }
 
-// acceptable refuses a file that is too large by its own account, and a web page in place of a file, which is how login
+// acceptable refuses a file that is too large by its own account, and a web page instead of a file, which is how login
 // pages and quotas answer.
 func (d *download) acceptable(response *http.Response, known bookmark) error {
 	if known.Total > d.MaxBytes {
 		return permanent("the file has %d bytes, above the limit of %d", known.Total, d.MaxBytes)
 	}
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
-		return permanent("the server sent a web page in place of the file")
+		return permanent("the server sent a web page instead of the file")
 	}
 	return nil
 }
@@ -374,7 +378,7 @@ func (w *watchdog) feed() {
 
 func (w *watchdog) stop() { w.timer.Stop() }
 
-// explain puts the stall in the place of the cancellation that it caused.
+// explain replaces the cancellation by the stall that caused it.
 func (w *watchdog) explain(err error) error {
 	select {
 	case <-w.barked:

@@ -1,5 +1,6 @@
-// Package fetch brings public files to this machine: downloads that survive broken connections and are checked before use.
-// Archives stay packed: the readers of package datasets take what they need out of them, within bounds.
+// Package fetch brings public files to this machine: downloads that survive broken connections and are checked before
+// use. Archives stay packed: the readers of package datasets take what they need out of them, within bounds. It imports
+// helpers in internal.
 package fetch
 
 import (
@@ -29,10 +30,10 @@ type Request struct {
 	MaxBytes int64                   // more is refused; default 16 GiB
 	Progress func(done, total int64) // called after each piece that was written; total is -1 while it is unknown
 	Client   *http.Client            // default: one that keeps to the rules below; its CheckRedirect is replaced
-	Stall    time.Duration           // a connection that brings nothing for so long is given up and resumed; default 30 s
-	Retries  int                     // attempts in a row that bring nothing before a mirror is given up; default 4
+	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
+	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
 	Backoff  time.Duration           // the pause before the second attempt, which doubles with each; default 1 s
-	ByHand   string                  // what to do with a file that a browser downloaded, for the error; default: where to put it
+	ByHand   string                  // what to do with a file from a browser, for errors; default: where to put it
 }
 
 // Result is what Fetch left at the path.
@@ -50,17 +51,18 @@ const (
 	defaultRetries  = 4
 	defaultBackoff  = time.Second
 	maxRedirects    = 10
-	maxAttempts     = 1000 // of one mirror, those that brought something included: what a 2 MB connection needs for 2 GB
+	maxAttempts     = 1000 // at one mirror, fruitful ones included: enough for 2 GB at 2 MB per connection
 )
 
-// Fetch downloads a file unless it is there already. The bytes go to Path + ".part", which is checked and then renamed, so
-// that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that breaks,
-// stalls or ends early is resumed where it stopped, in this call or a later one, as long as the server says that the file is
-// still the same. One process at a time works on a path (see file.Acquire); a second one waits and finds the file.
+// Fetch downloads a file unless it is there already. The bytes go to Path + ".part", which is checked and then renamed,
+// so that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that
+// breaks, stalls or ends early is resumed where it stopped, in this call or a later one, if the server says that the
+// file is still the same. One process at a time works on a path (see file.Acquire); a second one waits and finds the
+// file.
 //
-// It returns a *ChecksumError where the file at Path or the one downloaded has other bytes than asked for (a download is
-// then removed, a file that was there is left alone); an error that is ErrUnavailable and says what to do by hand where no
-// mirror brought the file; the context's error, after which the next call resumes; and errors of the file system.
+// It returns a *ChecksumError if the file at Path or the downloaded one has other bytes than requested (a download is
+// then removed, a file that was there is left alone); an error that wraps ErrUnavailable and says what to do by hand if
+// no mirror brought the file; the context's error, after which the next call resumes; and errors of the file system.
 func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := r.settle(); err != nil {
 		return Result{}, err
@@ -76,7 +78,8 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	switch sums, err := SumFile(r.Path); {
 	case err == nil:
 		if err := check(r.Path, sums, r.SHA256, r.GitBlob); err != nil {
-			return Result{}, fmt.Errorf("fetch: the file that is there is another: %w: move it away to download it anew", err)
+			return Result{},
+				fmt.Errorf("fetch: the file that is there is another: %w: move it away to download it again", err)
 		}
 		return Result{Sums: sums}, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -181,8 +184,8 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// errPermanent marks an answer that another attempt at the same mirror would not change; errLocal a failure on this machine,
-// which no mirror could mend.
+// errPermanent marks an answer that another attempt at the same mirror would not change; errLocal a failure on this
+// machine, which no mirror can cure.
 var (
 	errPermanent = errors.New("not to be tried again")
 	errLocal     = errors.New("on this machine")

@@ -42,12 +42,13 @@ func hash(b []byte) string {
 
 // mirror is a server with one file and a choice of vices.
 type mirror struct {
-	mu       sync.Mutex
-	content  []byte
-	etag     string                                                             // "" sends no validator
-	before   func(n int, w http.ResponseWriter, r *http.Request) (handled bool) // n counts requests from 1
-	cut      func(n int) int                                                    // bytes of the body after which the connection breaks; 0 never
-	requests []string                                                           // Range headers
+	mu      sync.Mutex
+	content []byte
+	etag    string                                                             // "" sends no validator
+	before  func(n int, w http.ResponseWriter, r *http.Request) (handled bool) // n counts requests from 1
+	// bytes of the body after which the connection breaks; 0 never
+	cut      func(n int) int
+	requests []string // Range headers
 }
 
 func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +130,8 @@ func TestFetch(t *testing.T) {
 	require.EqualValues(t, len(content), last)
 	require.Positive(t, calls)
 	blob := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...))
-	require.Equal(t, Result{Sums: Sums{Bytes: int64(len(content)), SHA256: hash(content), GitBlob: hex.EncodeToString(blob[:])}, URL: r.URLs[0]}, got)
+	require.Equal(t, Result{Sums: Sums{Bytes: int64(len(content)), SHA256: hash(content),
+		GitBlob: hex.EncodeToString(blob[:])}, URL: r.URLs[0]}, got)
 
 	got, err = Fetch(t.Context(), r)
 	require.NoError(t, err)
@@ -150,7 +152,8 @@ func TestSumFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("hello\n"), 0o600))
 	got, err := SumFile(path)
 	require.NoError(t, err)
-	require.Equal(t, Sums{6, "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03", "ce013625030ba8dba906f756967f9e9ca394464a"}, got)
+	require.Equal(t, Sums{6, "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+		"ce013625030ba8dba906f756967f9e9ca394464a"}, got)
 	_, err = SumFile(filepath.Dir(path))
 	require.ErrorContains(t, err, "not a regular file")
 }
@@ -246,7 +249,8 @@ func TestStatuses(t *testing.T) {
 			r.Retries, r.ByHand = 3, "run saot data import x FILE"
 			_, err := Fetch(t.Context(), r)
 			require.ErrorIs(t, err, ErrUnavailable)
-			for _, words := range []string{strconv.Itoa(tc.status), "download " + r.URLs[0] + " with a browser and run saot data import x FILE"} {
+			for _, words := range []string{strconv.Itoa(tc.status), "download " + r.URLs[0] +
+				" with a browser and run saot data import x FILE"} {
 				require.ErrorContains(t, err, words)
 			}
 			require.Equal(t, tc.requests, asked.Load())
@@ -316,7 +320,8 @@ func TestNoValidator(t *testing.T) {
 	require.Equal(t, []string{"", "bytes=100000-"}, m.ranges(), "a checksum will tell")
 }
 
-// The file changes between two attempts: with a validator the server sends it whole; without one the checksum finds out.
+// The file changes between two attempts: with a validator the server sends it whole; without one the checksum finds
+// out.
 func TestFileChanges(t *testing.T) {
 	old, fresh := noise(9, 400_000), noise(10, 400_000)
 	for _, validator := range []bool{true, false} {
@@ -370,7 +375,8 @@ func TestWrongBytes(t *testing.T) {
 // 416 where the part is complete finishes it; where it is not, the download starts over.
 func TestRangeNotSatisfiable(t *testing.T) {
 	content := noise(12, 50_000)
-	for name, part := range map[string][]byte{"complete": content, "too long": append(content[:len(content):len(content)], 1, 2, 3)} {
+	for name, part := range map[string][]byte{"complete": content,
+		"too long": append(content[:len(content):len(content)], 1, 2, 3)} {
 		t.Run(name, func(t *testing.T) {
 			m := &mirror{content: content, etag: `"v1"`}
 			r := serve(t, m)
@@ -474,7 +480,10 @@ func TestTooLargeAndWebPages(t *testing.T) {
 		require.NoError(t, err)
 		holds(t, r.Path, content)
 	}
-	r := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<!doctype html><p>Sign in") }))
+	r := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "<!doctype html><p>Sign in")
+	}))
 	_, err := Fetch(t.Context(), r)
 	require.ErrorContains(t, err, "web page")
 	alone(t, r.Path, 0)
@@ -483,11 +492,13 @@ func TestTooLargeAndWebPages(t *testing.T) {
 func TestNoNetwork(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // nobody listens there now
-	r := Request{URLs: []string{server.URL + "/a.zip", "http://host.invalid/a.zip"}, Path: filepath.Join(t.TempDir(), "a.zip"), Retries: 2, Backoff: time.Millisecond,
+	r := Request{URLs: []string{server.URL + "/a.zip", "http://host.invalid/a.zip"}, Path: filepath.Join(t.TempDir(),
+		"a.zip"), Retries: 2, Backoff: time.Millisecond,
 		ByHand: "run saot data import a FILE"}
 	_, err := Fetch(t.Context(), r)
 	require.ErrorIs(t, err, ErrUnavailable)
-	for _, words := range []string{"a.zip was not downloaded", server.URL, "host.invalid", "with a browser and run saot data import a FILE"} {
+	for _, words := range []string{"a.zip was not downloaded", server.URL, "host.invalid",
+		"with a browser and run saot data import a FILE"} {
 		require.ErrorContains(t, err, words)
 	}
 	require.NotContains(t, err.Error(), "\n")

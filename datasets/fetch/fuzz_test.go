@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzAnswer holds that whatever a server answers, in whatever state an earlier download left its files, a wrong file never gets its name.
+// FuzzAnswer holds that whatever a server answers, in whatever state an earlier download left its files, a wrong file
+// never gets its name.
 func FuzzAnswer(f *testing.F) {
 	dir, want := f.TempDir(), []byte("0123456789")
 	f.Add(200, "", `"a"`, want, []byte("01234"), []byte(`{"url":"http://host/x","etag":"\"a\"","total":10}`))
@@ -28,10 +29,12 @@ func FuzzAnswer(f *testing.F) {
 			if requests++; requests > 3 {
 				return nil, marked{errors.New("no more"), errPermanent}
 			}
-			return &http.Response{StatusCode: code, Status: "some", Header: http.Header{"Content-Range": {span}, "Etag": {tag}},
+			return &http.Response{StatusCode: code, Status: "some", Header: http.Header{"Content-Range": {span},
+				"Etag": {tag}},
 				ContentLength: -1, Body: io.NopCloser(bytes.NewReader(body))}, nil
 		})}
-		_, err := Fetch(t.Context(), Request{URLs: []string{"http://host/x"}, Path: path, SHA256: hash(want), MaxBytes: 100, Client: client, Backoff: 1})
+		_, err := Fetch(t.Context(), Request{URLs: []string{"http://host/x"}, Path: path, SHA256: hash(want),
+			MaxBytes: 100, Client: client, Backoff: 1})
 		if err != nil {
 			require.NoFileExists(t, path)
 			return

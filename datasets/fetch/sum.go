@@ -14,9 +14,9 @@ type Sums struct {
 	Bytes  int64
 	SHA256 string // in hexadecimal
 
-	// GitBlob is the name under which git stores the file: the SHA-1 of "blob LENGTH\0" and its bytes. A repository's tree
-	// publishes it for every file, so that it pins files for which nobody published a SHA-256. Making other bytes for a given
-	// SHA-1 is not feasible; what is broken, two files of one's own with the same SHA-1, does not matter here.
+	// GitBlob is the name under which git stores the file: the SHA-1 of "blob LENGTH\0" and its bytes. The tree of a
+	// repository publishes it for every file, so it pins files without a published SHA-256. To make other bytes for a
+	// given SHA-1 is not feasible; the known attacks make two files with one SHA-1, which does not matter here.
 	GitBlob string
 }
 

@@ -1,17 +1,83 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// NewAdjacency builds the undirected adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both directions;
-// duplicates and self-loops are dropped. It returns an error if the lengths differ or an entry lies outside [0, n).
-// O(n + E log d) time for E entries and largest degree d, on all cores.
+// Adjacency is a 0/1 adjacency matrix in compressed sparse rows, without duplicates and self-loops. The neighbours of
+// node i are Neighbors[Offsets[i]:Offsets[i+1]], ascending. They are the nodes from which i receives messages.
+//
+// An undirected adjacency is symmetric: every edge is stored twice. A directed one stores an edge once, in the row of
+// the node that it points at: u → v puts u into the row of v, which is how CGLB and DGL aggregate.
+type Adjacency struct {
+	Offsets   []int64 // length NumNodes+1
+	Neighbors []int32 // length NumEdges if directed, else twice that
+	Directed  bool    // default false: undirected
+}
+
+// NumNodes returns the number of rows.
+func (a *Adjacency) NumNodes() int { return max(0, len(a.Offsets)-1) }
+
+// NumEdges returns the number of edges. Each counts once, directed or not.
+func (a *Adjacency) NumEdges() int {
+	if a.Directed {
+		return len(a.Neighbors)
+	}
+	return len(a.Neighbors) / 2
+}
+
+// Neighborhood returns the neighbours of node i in ascending order. In a directed graph those are the nodes with an
+// edge to i. The slice aliases the adjacency.
+func (a *Adjacency) Neighborhood(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
+
+// Validate returns an error unless the arrays fit each other: offsets that ascend from 0 to the number of neighbours,
+// rows that ascend within the nodes, no self-loops. It does not check that an undirected adjacency is symmetric.
+func (a *Adjacency) Validate() error {
+	if err := checkRows(a.Offsets, a.Neighbors, a.NumNodes(), false); err != nil {
+		return fmt.Errorf("graph: adjacency: %w", err)
+	}
+	return nil
+}
+
+// checkRows returns an error unless the ids, grouped by the offsets, ascend within each group and lie within [0,
+// limit). Without loops, group i does not hold i.
+func checkRows(offsets []int64, ids []int32, limit int, loops bool) error {
+	rows := len(offsets) - 1
+	if rows < 0 && len(ids) == 0 {
+		return nil
+	}
+	if rows < 0 || offsets[0] != 0 || offsets[rows] != int64(len(ids)) || !slices.IsSorted(offsets) {
+		return fmt.Errorf("%d offsets do not ascend from 0 to %d, the number of entries", rows+1, len(ids))
+	}
+	var bad atomic.Pointer[error]
+	parallel.Rows(rows, len(ids), func(first, end int) {
+		for i := first; i < end; i++ {
+			last := int32(-1)
+			for _, j := range ids[offsets[i]:offsets[i+1]] {
+				if j <= last || int(j) >= limit || int(j) == i && !loops {
+					err := fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last,
+						limit)
+					bad.Store(&err)
+					return
+				}
+				last = j
+			}
+		}
+	})
+	if err := bad.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// NewAdjacency builds the undirected adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both
+// directions; duplicates and self-loops are dropped. It returns an error if the lengths differ or an entry lies outside
+// [0, n). O(n + E log d) time for E entries and largest degree d, on all cores.
 func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 	if n < 0 || n > math.MaxInt32 {
 		return Adjacency{}, fmt.Errorf("graph: adjacency: %d nodes, want 0 to %d", n, math.MaxInt32)
@@ -19,17 +85,17 @@ func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 	if len(src) != len(dst) {
 		return Adjacency{}, fmt.Errorf("graph: adjacency: %d sources but %d destinations", len(src), len(dst))
 	}
-	for k := range src {
-		if src[k] < 0 || int(src[k]) >= n || dst[k] < 0 || int(dst[k]) >= n {
-			return Adjacency{}, fmt.Errorf("graph: adjacency: entry %d is (%d, %d), outside the %d nodes", k, src[k], dst[k], n)
+	for k, i := range src {
+		if j := dst[k]; min(i, j) < 0 || int(max(i, j)) >= n {
+			return Adjacency{}, fmt.Errorf("graph: adjacency: entry %d is (%d, %d), outside the %d nodes", k, i, j, n)
 		}
 	}
 	a, _ := Build(n, Coordinates{src, dst}, false)
 	return a, nil
 }
 
-// Transposed returns the adjacency with every edge turned round; an undirected one is its own transpose and is returned as it
-// is, sharing its arrays. A counting sort: O(NumNodes + NumEdges) time.
+// Transposed returns the adjacency with every edge reversed. An undirected adjacency is its own transpose and is
+// returned as it is, with the same arrays. A counting sort: O(NumNodes + NumEdges) time.
 func (a *Adjacency) Transposed() Adjacency {
 	if !a.Directed {
 		return *a
@@ -38,15 +104,15 @@ func (a *Adjacency) Transposed() Adjacency {
 	offsets, neighbors := group(a.NumNodes(), parts, nil, func(part int, f func(key, value int32)) {
 		for i := parallel.RowShare(a.Offsets, part, parts); i < parallel.RowShare(a.Offsets, part+1, parts); i++ {
 			for _, j := range a.Neighborhood(i) {
-				f(j, int32(i)) // rows come in order and the sort is stable, so that the new ones ascend
+				f(j, int32(i)) // rows come in order and the sort is stable, so the new rows ascend
 			}
 		}
 	})
 	return Adjacency{Offsets: offsets, Neighbors: neighbors, Directed: true}
 }
 
-// Undirected returns the adjacency without directions: nodes are neighbours where an edge joins them either way. An undirected
-// one is returned as it is, sharing its arrays. O(NumNodes + NumEdges) time.
+// Undirected returns the adjacency without directions: nodes are neighbours if an edge joins them either way. An
+// undirected adjacency is returned as it is, with the same arrays. O(NumNodes + NumEdges) time.
 func (a *Adjacency) Undirected() Adjacency {
 	if !a.Directed {
 		return *a
@@ -60,7 +126,7 @@ func (a *Adjacency) Undirected() Adjacency {
 	return out
 }
 
-// appendUnion appends what stands in either of two ascending lists, ascending.
+// appendUnion appends the union of two ascending lists, ascending.
 func appendUnion(to, a, b []int32) []int32 {
 	for len(a) > 0 && len(b) > 0 {
 		v := min(a[0], b[0])
@@ -75,7 +141,7 @@ func appendUnion(to, a, b []int32) []int32 {
 	return append(append(to, a...), b...)
 }
 
-// Induced returns the adjacency that the nodes induce, relabelled: row k belongs to nodes[k]. The nodes must be distinct.
+// Induced returns the adjacency that the nodes induce: row k belongs to nodes[k]. The nodes must be distinct.
 // O(NumNodes + the degrees of the nodes) time.
 func (a *Adjacency) Induced(nodes []int32) Adjacency {
 	position := make([]int32, a.NumNodes()) // new id + 1; 0 is absent
@@ -90,47 +156,7 @@ func (a *Adjacency) Induced(nodes []int32) Adjacency {
 			}
 		}
 		out.Offsets[k+1] = int64(len(out.Neighbors))
-		slices.Sort(out.Neighbors[out.Offsets[k]:]) // a no-op where the nodes ascend
+		slices.Sort(out.Neighbors[out.Offsets[k]:]) // does nothing where the nodes ascend
 	}
 	return out
-}
-
-// Induced returns the subgraph that the nodes induce, node k being nodes[k]: adjacency relabelled, feature rows copied.
-// The nodes must be distinct.
-func (g *Graph) Induced(nodes []int32) *Graph {
-	return &Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)}
-}
-
-// DisjointUnion stacks graphs into one without edges between them: a block-diagonal adjacency and stacked features, node
-// i of the k-th graph being node i + the number of nodes before. It returns an error if there is no graph or if the
-// features differ in width or storage, or if some of the graphs are directed and others are not.
-func DisjointUnion(graphs ...*Graph) (*Graph, error) {
-	if len(graphs) == 0 {
-		return nil, errors.New("graph: disjoint union of no graphs")
-	}
-	out := &Graph{Adjacency: Adjacency{Offsets: []int64{0}, Directed: graphs[0].Adjacency.Directed}}
-	parts := make([]*Features, len(graphs))
-	for k, g := range graphs {
-		if g.Adjacency.Directed != out.Adjacency.Directed {
-			return nil, errors.New("graph: disjoint union of directed and undirected graphs: read all of them with the same Options.Direction")
-		}
-		parts[k] = &g.Features
-		first := out.NumNodes()
-		if first+g.NumNodes() > math.MaxInt32 {
-			return nil, fmt.Errorf("graph: disjoint union: more than %d nodes", math.MaxInt32)
-		}
-		edges := int64(len(out.Adjacency.Neighbors))
-		for i := range g.NumNodes() {
-			out.Adjacency.Offsets = append(out.Adjacency.Offsets, edges+g.Adjacency.Offsets[i+1])
-		}
-		for _, j := range g.Adjacency.Neighbors {
-			out.Adjacency.Neighbors = append(out.Adjacency.Neighbors, j+int32(first))
-		}
-	}
-	features, err := stack(parts)
-	if err != nil {
-		return nil, err
-	}
-	out.Features = features
-	return out, nil
 }

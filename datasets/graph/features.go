@@ -4,18 +4,52 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// Row returns row i without copying: the ascending columns and the values of its stored entries. For a dense matrix cols
-// is nil and vals is the whole row.
+// Features is a node-feature matrix [Rows, Cols], float32. It is stored densely (Dense is set, row major) or in
+// compressed sparse rows (Offsets, Columns and Values are set; columns ascend within a row).
+type Features struct {
+	Rows, Cols int
+	Dense      []float32 // Rows × Cols, or nil
+	Offsets    []int64   // length Rows+1
+	Columns    []int32
+	Values     []float32
+}
+
+// IsDense reports whether the matrix is stored densely.
+func (f *Features) IsDense() bool { return f.Dense != nil }
+
+// Validate returns an error unless the arrays are those of a matrix [Rows, Cols] in one of the two storages.
+func (f *Features) Validate() error {
+	ok := f.Rows >= 0 && f.Cols >= 0 && len(f.Values) == len(f.Columns)
+	switch sparse := f.Offsets != nil; {
+	case f.IsDense():
+		ok = ok && !sparse && f.Rows > 0 && len(f.Dense)%f.Rows == 0 && len(f.Dense)/f.Rows == f.Cols
+	case sparse:
+		ok = ok && len(f.Offsets) == f.Rows+1
+	default:
+		ok = ok && f.Cols == 0 && len(f.Columns) == 0
+	}
+	if !ok {
+		return fmt.Errorf("graph: features: [%d, %d] with %d dense values, %d offsets, %d columns and %d values",
+			f.Rows, f.Cols, len(f.Dense), len(f.Offsets), len(f.Columns), len(f.Values))
+	}
+	if err := checkRows(f.Offsets, f.Columns, f.Cols, true); err != nil {
+		return fmt.Errorf("graph: features: %w", err)
+	}
+	return nil
+}
+
+// Row returns row i without copying: the ascending columns and the values of its stored entries. For a dense matrix
+// cols is nil and vals is the whole row.
 func (f *Features) Row(i int) (cols []int32, vals []float32) {
 	if f.IsDense() {
 		return nil, f.Dense[i*f.Cols : (i+1)*f.Cols]
 	}
-	if f.Offsets == nil { // zero-width features need no offsets
+	if f.Offsets == nil { // features of width zero need no offsets
 		return nil, nil
 	}
 	a, b := f.Offsets[i], f.Offsets[i+1]
@@ -35,7 +69,7 @@ func (f *Features) CopyRow(i int, dst []float32) {
 	}
 }
 
-// Select returns a copy of the named rows, in that order and in the same storage.
+// Select returns a copy of the given rows, in that order and in the same storage.
 func (f *Features) Select(rows []int32) Features {
 	out := Features{Rows: len(rows), Cols: f.Cols}
 	if f.IsDense() {
@@ -67,7 +101,8 @@ func stack(parts []*Features) (Features, error) {
 	}
 	for k, f := range parts {
 		if f.Cols != first.Cols || f.IsDense() != first.IsDense() {
-			return Features{}, fmt.Errorf("graph: disjoint union: graph %d has %d features (dense: %t) but graph 0 has %d (dense: %t)",
+			return Features{}, fmt.Errorf("graph: disjoint union: "+
+				"graph %d has %d features (dense: %t) but graph 0 has %d (dense: %t)",
 				k, f.Cols, f.IsDense(), first.Cols, first.IsDense())
 		}
 		out.Rows += f.Rows
@@ -92,6 +127,7 @@ func stack(parts []*Features) (Features, error) {
 // Normalization says how feature rows are scaled after they are read. The zero value is L2, the default.
 type Normalization int
 
+// The normalizations.
 const (
 	L2     Normalization = iota // each row divided by its Euclidean norm
 	Raw                         // as stored
@@ -99,26 +135,16 @@ const (
 	RowSum                      // each row divided by its sum; a row whose sum is 0 becomes 0, as in TRACE's loader
 )
 
-var normalizationNames = [...]string{L2: "l2", Raw: "raw", Binary: "binary", RowSum: "rowsum"}
+var normalizations = enum.Of[Normalization]("feature normalization", "l2", "raw", "binary", "rowsum")
 
 // String returns the name that ParseNormalization reads.
-func (n Normalization) String() string {
-	if n < 0 || int(n) >= len(normalizationNames) {
-		return fmt.Sprintf("Normalization(%d)", int(n))
-	}
-	return normalizationNames[n]
-}
+func (n Normalization) String() string { return normalizations.Name(n) }
 
 // ParseNormalization reads "l2", "raw", "binary" or "rowsum".
-func ParseNormalization(s string) (Normalization, error) {
-	if i := slices.Index(normalizationNames[:], s); i >= 0 {
-		return Normalization(i), nil
-	}
-	return 0, fmt.Errorf("graph: unknown feature normalization %q: choose %s", s, strings.Join(normalizationNames[:], ", "))
-}
+func ParseNormalization(s string) (Normalization, error) { return normalizations.Parse(s) }
 
-// Normalize scales every row. All-zero rows stay zero. The values are replaced by others, not written: those of a dataset
-// from a Cache may be read only, and copies of the Features share them.
+// Normalize scales every row. All-zero rows stay zero. It replaces the arrays of values and does not write into the old
+// ones: those of a cached dataset may be read-only, and copies of the Features share them.
 func (f *Features) Normalize(n Normalization) error {
 	f.Dense, f.Values = slices.Clone(f.Dense), slices.Clone(f.Values)
 	return f.NormalizeInPlace(n)
@@ -126,8 +152,8 @@ func (f *Features) Normalize(n Normalization) error {
 
 // NormalizeInPlace is Normalize for values that nothing else shares. It returns an error for an unknown normalization.
 func (f *Features) NormalizeInPlace(n Normalization) error {
-	if n < 0 || int(n) >= len(normalizationNames) {
-		return fmt.Errorf("graph: unknown feature normalization %d: choose %s", int(n), strings.Join(normalizationNames[:], ", "))
+	if !normalizations.Has(n) {
+		return fmt.Errorf("graph: unknown %v: choose one of %s", n, normalizations.Choices())
 	}
 	parallel.Rows(f.Rows, max(len(f.Dense), len(f.Values)), func(first, end int) {
 		for i := first; i < end; i++ {

@@ -1,4 +1,4 @@
-// Package browsertest tries pages in a headless Chromium.
+// Package browsertest tests pages in a headless Chromium.
 package browsertest
 
 import (
@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,14 +26,15 @@ func Start(t *testing.T) context.Context {
 		}
 	}
 	if path == "" {
-		t.Skip("no Chromium on PATH and SAOT_CHROMIUM is not set: nothing is tried in a browser")
+		t.Skip("no Chromium on PATH and SAOT_CHROMIUM is not set: nothing is tested in a browser")
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
 		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1400, 1400))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
 	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...) // t.Context ends before a test is cleaned up
+	// Not t.Context, which ends before the cleanup of the test.
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -42,26 +44,24 @@ func Start(t *testing.T) context.Context {
 	return ctx
 }
 
-// Requests collects the addresses that a tab asks for, without those of the page itself (data:, blob:).
+// Requests collects the addresses that a tab requests, except those within the page (data:, blob:).
 func Requests(ctx context.Context, t *testing.T) func() []string {
 	t.Helper()
+	var mu sync.Mutex
 	var urls []string
-	got := make(chan string, 1000)
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
-		if e, ok := event.(*network.EventRequestWillBeSent); ok && !strings.HasPrefix(e.Request.URL, "data:") && !strings.HasPrefix(e.Request.URL, "blob:") {
-			got <- e.Request.URL
+		e, ok := event.(*network.EventRequestWillBeSent)
+		if ok && !strings.HasPrefix(e.Request.URL, "data:") && !strings.HasPrefix(e.Request.URL, "blob:") {
+			mu.Lock()
+			defer mu.Unlock()
+			urls = append(urls, e.Request.URL)
 		}
 	}))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
 	require.NoError(t, err)
 	return func() []string {
-		for {
-			select {
-			case url := <-got:
-				urls = append(urls, url)
-			default:
-				return urls
-			}
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(urls)
 	}
 }

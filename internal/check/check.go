@@ -4,6 +4,12 @@ package check
 import (
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/saot-go/saot/internal/fields"
 )
 
 // List collects faults of one configuration. Each fault begins with the prefix, such as "saot" or "baseline: gae".
@@ -20,6 +26,57 @@ func (l *List) That(ok bool, field string, value any, want string) {
 	if !ok {
 		l.faults = append(l.faults, fmt.Errorf("%s: %s is %v, want %s", l.prefix, field, value, want))
 	}
+}
+
+// Ranges notes every number in the struct that s points to that is outside the interval in its field's tag: range:"[0,1)"
+// takes 0 and not 1, range:"[1,)" has no upper end. In a list, each number is held against it. NaN and ±Inf are in no interval.
+// Fields of embedded structs take part, those of other nested structs do not.
+func (l *List) Ranges(s any) *List {
+	v := reflect.ValueOf(s).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		tag, ok := f.Tag.Lookup("range")
+		if !ok {
+			continue
+		}
+		field := v.FieldByIndex(f.Index)
+		if field.Kind() != reflect.Slice {
+			l.inside(fields.Name(f), field, tag)
+			continue
+		}
+		for i := range field.Len() {
+			l.inside(fmt.Sprintf("%s[%d]", fields.Name(f), i), field.Index(i), tag)
+		}
+	}
+	return l
+}
+
+// inside notes a number outside an interval. It panics if the interval is not written as one, which is a fault of the program.
+func (l *List) inside(name string, v reflect.Value, interval string) {
+	low, high, ok := strings.Cut(strings.Trim(interval, "[]()"), ",")
+	first, err1 := bound(low, math.Inf(-1))
+	last, err2 := bound(high, math.Inf(1))
+	if err := errors.Join(err1, err2); !ok || err != nil {
+		panic(fmt.Sprintf("check: field %s: %q is no interval: %v", name, interval, err))
+	}
+	x := v.Convert(reflect.TypeFor[float64]()).Float()
+	above := x > first || x == first && interval[0] == '['
+	below := x < last || x == last && strings.HasSuffix(interval, "]")
+	want := fmt.Sprintf("a value in %c%s, %s%c", interval[0], low, high, interval[len(interval)-1])
+	switch {
+	case high == "" && interval[0] == '[':
+		want = low + " or more"
+	case high == "":
+		want = "more than " + low
+	}
+	l.That(above && below, name, v.Interface(), want)
+}
+
+// bound reads an end of an interval, which may be absent.
+func bound(text string, absent float64) (float64, error) {
+	if text == "" {
+		return absent, nil
+	}
+	return strconv.ParseFloat(text, 64)
 }
 
 // Add notes a fault that carries its own words; nil is none.

@@ -1,6 +1,7 @@
 // Package enum gives typed enumerations their text form, once.
 //
-// It is our own because a generator such as enumer writes some sixty lines for each type, where the methods over a Set take three.
+// It is our own because a generator such as enumer writes some sixty lines for each type, where the methods over a Set
+// take three.
 package enum
 
 import (

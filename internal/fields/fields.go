@@ -1,80 +1,230 @@
-// Package fields changes a field of a configuration by its name in files.
+// Package fields lists and changes the fields of a configuration by their names in files.
 package fields
 
 import (
-	"bytes"
-	"encoding/json"
+	"encoding"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// Set changes the field at a path of JSON names, such as "encoder.hidden", of the struct that target points to. Its error names
-// the fields that there are where the path leads nowhere. Where it fails, target is as it was.
-func Set(target any, path string, value json.RawMessage) error {
-	before, err := json.Marshal(target)
-	if err != nil {
-		return err
-	}
-	if err := find(reflect.TypeOf(target), path); err != nil {
-		return err
-	}
-	parts, given := strings.Split(path, "."), value
-	for i := len(parts) - 1; i >= 0; i-- { // a field of an object that holds nothing else: decoding leaves all others alone
-		if value, err = json.Marshal(map[string]json.RawMessage{parts[i]: value}); err != nil {
-			return fmt.Errorf("setting %s cannot be %s: %w", path, given, err)
-		}
-	}
-	in := json.NewDecoder(bytes.NewReader(value))
-	in.DisallowUnknownFields()
-	if err := in.Decode(target); err != nil {
-		_ = json.Unmarshal(before, target)
-		return fmt.Errorf("setting %s cannot be %s: %w", path, given, err)
-	}
-	return nil
+// Value is a value as it stands in a file or on the command line.
+type Value struct {
+	Text string  // of a scalar
+	List []Value // nil for a scalar
 }
 
-// find returns an error unless a path of names leads to a field of the type.
-func find(t reflect.Type, path string) error {
-	for name := range strings.SplitSeq(path, ".") {
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct {
-			return fmt.Errorf("there is no setting %q: what stands before its last point has no fields", path)
-		}
-		all := names(t)
-		field, ok := all[name]
-		if !ok {
-			return fmt.Errorf("there is no setting %q: choose one of %s", path, strings.Join(inOrder(t), ", "))
-		}
-		t = field.Type
+// String returns the value as it is written.
+func (v Value) String() string {
+	if v.List == nil {
+		return v.Text
 	}
-	return nil
+	words := make([]string, len(v.List))
+	for i, item := range v.List {
+		words[i] = item.String()
+	}
+	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// names maps the JSON names of a struct to its fields.
-func names(t reflect.Type) map[string]reflect.StructField {
-	all := map[string]reflect.StructField{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name := nameOf(f); name != "" {
-			all[name] = f
-		}
+// items returns the values of a list, which on the command line is written 10,10 or [10,10].
+func (v Value) items() (list []Value) {
+	if v.List != nil {
+		return v.List
 	}
-	return all
-}
-
-func inOrder(t reflect.Type) (list []string) {
-	for _, f := range reflect.VisibleFields(t) {
-		if name := nameOf(f); name != "" {
-			list = append(list, name)
+	text := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(v.Text, "["), "]"))
+	for word := range strings.SplitSeq(text, ",") {
+		if text != "" {
+			list = append(list, Value{Text: strings.TrimSpace(word)})
 		}
 	}
 	return list
 }
 
-// nameOf returns the name of a field in JSON, "" where it has none.
-func nameOf(f reflect.StructField) string {
+// Change gives a field another value.
+type Change struct {
+	Path  string // JSON names with points between, such as "encoder.hidden"
+	Value Value
+	Line  int // in the file that asks for the change; 0 on the command line
+}
+
+// Fault says why a change is not possible.
+type Fault struct {
+	Change Change
+	err    error
+}
+
+func (f *Fault) Error() string { return f.err.Error() }
+func (f *Fault) Unwrap() error { return f.err }
+
+// Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two changes of
+// one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of its fields that
+// was changed. Apply stops at the first change that is not possible and returns a *Fault. Where a path leads nowhere, the
+// error lists the fields.
+func Apply(target any, changes []Change) error {
+	type found struct {
+		place
+		Change
+	}
+	var all []found
+	for _, c := range changes {
+		p, err := find(reflect.ValueOf(target).Elem(), c.Path)
+		if err != nil {
+			return &Fault{c, err}
+		}
+		all = append(all, found{p, c})
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return slices.Compare(a.index, b.index) })
+	for _, f := range all {
+		if err := set(f.field, f.Value); err != nil {
+			return &Fault{f.Change, fmt.Errorf("setting %s cannot be %q: %w", f.Path, f.Value, err)}
+		}
+		if p, ok := f.parent.Addr().Interface().(interface{ Changed(name string) }); ok {
+			p.Changed(f.name)
+		}
+	}
+	return nil
+}
+
+// place is where a path leads.
+type place struct {
+	parent, field reflect.Value
+	name          string
+	index         []int
+}
+
+func find(v reflect.Value, path string) (p place, err error) {
+	p.field = v
+	for p.name = range strings.SplitSeq(path, ".") {
+		v = p.field
+		if v.Kind() != reflect.Struct {
+			return p, fmt.Errorf("there is no setting %q: what stands before its last point has no fields", path)
+		}
+		i := slices.IndexFunc(visible(v.Type()), func(f reflect.StructField) bool { return Name(f) == p.name })
+		if i < 0 {
+			return p, fmt.Errorf("there is no setting %q: choose one of %s", path, strings.Join(names(v.Type()), ", "))
+		}
+		f := visible(v.Type())[i]
+		p.parent, p.field, p.index = v, v.FieldByIndex(f.Index), append(p.index, f.Index...)
+	}
+	if nested(p.field.Type()) {
+		return p, fmt.Errorf("setting %q holds others: choose one of %s", path, strings.Join(names(p.field.Type()), ", "))
+	}
+	return p, nil
+}
+
+// set writes a value into a field.
+func set(field reflect.Value, value Value) error {
+	if t, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return t.UnmarshalText([]byte(value.String()))
+	}
+	if field.Kind() == reflect.Slice {
+		items := value.items()
+		list := reflect.MakeSlice(field.Type(), len(items), len(items))
+		for i, item := range items {
+			if err := set(list.Index(i), item); err != nil {
+				return fmt.Errorf("%q: %w", item, err)
+			}
+		}
+		field.Set(list)
+		return nil
+	}
+	if value.List != nil {
+		return errors.New("want one value, not a list")
+	}
+	return setScalar(field, value.Text)
+}
+
+func setScalar(field reflect.Value, text string) error {
+	switch field.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("want true or false")
+		}
+		field.SetBool(b)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(text, 0, field.Type().Bits())
+		if err != nil {
+			return errors.New("want a whole number")
+		}
+		field.SetInt(n)
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(text, 0, 64)
+		if err != nil {
+			return errors.New("want a whole number, 0 or more")
+		}
+		field.SetUint(n)
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return errors.New("want a number")
+		}
+		field.SetFloat(x)
+	case reflect.String:
+		field.SetString(text)
+	default:
+		return fmt.Errorf("a %v cannot be set by name", field.Type())
+	}
+	return nil
+}
+
+// Field is a field that holds a value rather than other fields.
+type Field struct {
+	Path  string
+	Help  string // its tag help
+	Value reflect.Value
+}
+
+// Text returns the value as Apply reads it.
+func (f Field) Text() string {
+	if f.Value.Kind() != reflect.Slice {
+		return fmt.Sprint(f.Value.Interface())
+	}
+	words := make([]string, f.Value.Len())
+	for i := range words {
+		words[i] = fmt.Sprint(f.Value.Index(i).Interface())
+	}
+	return strings.Join(words, ",")
+}
+
+// All lists the fields of the struct that target points to, nested ones included, in their order.
+func All(target any) []Field { return all("", reflect.ValueOf(target).Elem()) }
+
+func all(prefix string, v reflect.Value) (list []Field) {
+	for _, f := range visible(v.Type()) {
+		field, path := v.FieldByIndex(f.Index), prefix+Name(f)
+		if nested(f.Type) {
+			list = append(list, all(path+".", field)...)
+		} else {
+			list = append(list, Field{path, f.Tag.Get("help"), field})
+		}
+	}
+	return list
+}
+
+// nested reports whether a type is a struct whose fields are set one by one.
+func nested(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// visible lists the fields that have a name in JSON, those of embedded structs included.
+func visible(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return Name(f) == "" })
+}
+
+func names(t reflect.Type) (list []string) {
+	for _, f := range visible(t) {
+		list = append(list, Name(f))
+	}
+	return list
+}
+
+// Name returns the name of a field in JSON, "" where it has none.
+func Name(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if f.Anonymous || !f.IsExported() || name == "-" {
 		return ""

@@ -1,10 +1,13 @@
-// Package file writes files that are whole or not there, and keeps processes from changing one file at once.
+// Package file writes files that are complete or absent, keeps processes from changing one file at once, and takes
+// checksums.
 //
-// It is our own because the libraries at hand do one half: renameio has no lock, and flock leaves its file behind and cannot
-// hand a held lock to a child process, which a sweep needs.
+// It is our own because the libraries at hand do one half: renameio has no lock, and flock leaves its file behind and
+// cannot hand a held lock to a child process, which a sweep needs.
 package file
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +15,9 @@ import (
 	"path/filepath"
 )
 
-// Write replaces the file at path by data. A reader sees the old content or the new content, never a part, also after a crash
-// or a power failure. It makes the folder where there is none.
+// Write replaces the file at path by data. A reader sees the old content or the new content, never a part, even after a
+// crash or a power failure. It makes the folder if there is none. Waiting for the disk made no measurable difference to
+// a cache file of 100 MB.
 func Write(path string, data []byte) error {
 	return Replace(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -21,7 +25,8 @@ func Write(path string, data []byte) error {
 	})
 }
 
-// Replace is Write for content that a function writes.
+// Replace is Write for content that a function writes. Until it is complete, the file is called .NAME-NUMBER in the
+// same folder; one that a killed process left may be removed.
 func Replace(path string, write func(w io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -42,7 +47,7 @@ func Replace(path string, write func(w io.Writer) error) error {
 	return nil
 }
 
-// Commit gives a file that was written under a temporary name in the same folder its own name, after its content is on disk.
+// Commit renames a file that was written under a temporary name in the same folder, after its content is on disk.
 func Commit(temporary, path string) error {
 	f, err := os.OpenFile(temporary, os.O_RDWR, 0)
 	if err != nil {
@@ -59,4 +64,18 @@ func Commit(temporary, path string) error {
 		_ = dir.Close()
 	}
 	return nil
+}
+
+// SHA256 returns the SHA-256 of a file's content, in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }

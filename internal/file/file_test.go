@@ -37,3 +37,14 @@ func TestReplaceKeepsTheOldContentOnFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }
+
+func TestSHA256(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "abc")
+	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o600))
+	sum, err := SHA256(path)
+	require.NoError(t, err)
+	require.Equal(t, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", sum,
+		"FIPS 180-4, appendix B.1")
+	_, err = SHA256(path + "x")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

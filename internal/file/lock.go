@@ -17,9 +17,9 @@ type Lock struct {
 // lockPoll is how often a process asks for a lock that another holds.
 const lockPoll = 50 * time.Millisecond
 
-// Acquire takes the lock of the file at path, which is path + ".lock" beside it, and waits while another process has it.
-// The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which then says where
-// the lock lies: on systems without flock one may be left over from a process that was killed.
+// Acquire takes the lock of the file at path, which is path + ".lock" beside it, and waits while another process has
+// it. The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which then
+// says where the lock lies: on systems without flock one may be left over from a process that was killed.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
 	path += ".lock"
 	for {
@@ -60,6 +60,6 @@ func Try(path string) (*Lock, error) {
 	return l, nil
 }
 
-// File returns the lock's open file. A process that inherits it holds the lock too, so that the lock outlives its taker where
-// the kernel keeps it.
+// File returns the lock's open file. A process that inherits it holds the lock too, so that the lock outlives its taker
+// where the kernel keeps it.
 func (l *Lock) File() *os.File { return l.file }

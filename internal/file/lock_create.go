@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// tryLock takes the lock of a path if nobody holds it, and returns nil where somebody does: the lock is the file's existence.
+// tryLock takes the lock of a path if nobody holds it, and returns nil where somebody does: the lock is the file's
+// existence.
 func tryLock(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock of a path if nobody holds it, and returns nil where somebody does. The kernel gives the lock back
-// when its process ends, however it ends, so that a lock is never stale.
+// tryLock takes the lock of a path if nobody holds it, and returns nil where somebody does. The kernel gives the lock
+// back when its process ends, however it ends, so that a lock is never stale.
 func tryLock(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

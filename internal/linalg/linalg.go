@@ -4,13 +4,28 @@ package linalg
 import (
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
 
-// Gaussian returns a matrix of independent standard normal entries.
+// Constants of randomised subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1).
+const (
+	Oversampling    = 32    // directions kept beyond the width during the iteration
+	PowerIterations = 6     // subspace iterations
+	NoVariance      = 1e-12 // share of the largest variance below which a direction counts as having none
+)
+
+// New returns a zero matrix. Unlike that of mat.NewDense it can be empty.
+func New(rows, cols int) *mat.Dense {
+	m := &mat.Dense{}
+	m.SetRawMatrix(blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)})
+	return m
+}
+
+// Gaussian returns a matrix of independent standard normal entries. It can be empty.
 func Gaussian(rows, cols int, rng *rand.Rand) *mat.Dense {
-	m := mat.NewDense(rows, cols, nil)
+	m := New(rows, cols)
 	for i := range m.RawMatrix().Data {
 		m.RawMatrix().Data[i] = rng.NormFloat64()
 	}

@@ -2,9 +2,12 @@
 package parallel
 
 import (
+	"cmp"
 	"runtime"
 	"sort"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Do calls work(0) … work(parts-1), each in a goroutine of its own, and waits for them.
@@ -18,6 +21,22 @@ func Do(parts int, work func(part int)) {
 		group.Go(func() { work(p) })
 	}
 	group.Wait()
+}
+
+// Each calls work(0) … work(n-1), as many at once as there are cores and at least two, and waits for them. It returns the first
+// error by index. One error does not stop the others.
+func Each(n int, work func(i int) error) error {
+	errs := make([]error, n)
+	var group errgroup.Group
+	group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	for i := range n {
+		group.Go(func() error {
+			errs[i] = work(i)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs
+	return cmp.Or(errs...)
 }
 
 // Share returns where part p of parts begins when n items are dealt out evenly; part p ends where p+1 begins.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Stream returns the generator that belongs to a base seed and a name, such as Stream(7, "augment", task, epoch).
@@ -22,4 +23,26 @@ func Mix(base, x uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
+}
+
+// Distinct appends min(k, n) different numbers in [0, n) to dst and returns it. Every subset is equally likely, but not every
+// order (Floyd's algorithm: Bentley and Floyd 1987). It draws from rng once per number.
+func Distinct(dst []int, k, n int, rng *rand.Rand) []int {
+	k = min(k, n)
+	first := len(dst)
+	var taken []bool // where a search of the numbers drawn would be slow
+	if k > 64 {
+		taken = make([]bool, n)
+	}
+	for top := n - k; top < n; top++ {
+		v := rng.IntN(top + 1)
+		if taken != nil && taken[v] || taken == nil && slices.Contains(dst[first:], v) {
+			v = top
+		}
+		if taken != nil {
+			taken[v] = true
+		}
+		dst = append(dst, v)
+	}
+	return dst
 }

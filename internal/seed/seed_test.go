@@ -1,7 +1,9 @@
 package seed
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,5 +32,51 @@ func TestStreamsDiffer(t *testing.T) {
 		first := rng.Uint64()
 		require.Empty(t, seen[first], name)
 		seen[first] = name
+	}
+}
+
+// Of three draws below five, each of the ten subsets comes up a tenth of the time.
+func TestDistinctDrawsEverySubset(t *testing.T) {
+	const draws = 20000
+	rng, count := Stream(1, "distinct"), map[[5]bool]int{}
+	for range draws {
+		var subset [5]bool
+		for _, v := range Distinct([]int{-1}, 3, 5, rng)[1:] {
+			require.False(t, subset[v], "no number comes twice")
+			subset[v] = true
+		}
+		count[subset]++
+	}
+	require.Len(t, count, 10)
+	for subset, n := range count {
+		require.InDelta(t, draws/10, n, 5*math.Sqrt(draws*0.1*0.9), "%v", subset)
+	}
+}
+
+func TestDistinctDrawsAllThereAre(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 300} {
+		all := Distinct(nil, 1000, n, Stream(2))
+		slices.Sort(all)
+		for i, v := range all {
+			require.Equal(t, i, v)
+		}
+		require.Len(t, all, n)
+	}
+}
+
+// Above 64 numbers Distinct looks repeats up in a table; the draws stay the same.
+func TestDistinctOfManyDrawsTheSame(t *testing.T) {
+	const n = 200
+	few, many := Stream(3), Stream(3)
+	for range 20 {
+		var want []int
+		for top := n - 100; top < n; top++ {
+			v := few.IntN(top + 1)
+			if slices.Contains(want, v) {
+				v = top
+			}
+			want = append(want, v)
+		}
+		require.Equal(t, want, Distinct(nil, 100, n, many))
 	}
 }

@@ -1,10 +1,11 @@
-// Package course builds the HTML edition of the notebooks: pages that need no network, no script of others and no kernel.
+// Package course builds the HTML edition of the notebooks: pages without network access, foreign scripts or a kernel.
 package course
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,26 +17,36 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/image/draw"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
-//go:embed nbconvert.py page.html style.css
-var files embed.FS
+//go:embed nbconvert.py
+var settings []byte
 
-// thumbnailWidth is that of the pictures in the index, in pixels.
-const thumbnailWidth = 480
+//go:embed page.html
+var pageText string
 
-// convertTime bounds the conversion of one notebook.
-const convertTime = 3 * time.Minute
+//go:embed style.css
+var style template.CSS
 
-// Options say what to build from and where to.
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+const (
+	thumbnailWidth = 480             // of the pictures in the index, in pixels
+	convertTime    = 3 * time.Minute // limit for the conversion of one notebook
+)
+
+// Options name the folders to read and to write.
 type Options struct {
 	Notebooks string // folder of the notebooks, executed; all its *.ipynb are built
-	Out       string // folder of the pages, which is made if it is missing
-	Pictures  string // folder for a small PNG of each notebook's main figure; "" writes none but those inside the index
+	Out       string // folder of the pages; Build makes it if it is missing
+	Pictures  string // folder for a small PNG of each notebook's main figure; "" writes none
 	Jupyter   string // command; "" means jupyter. Its Python needs nbconvert and latex2mathml
 }
 
@@ -44,19 +55,19 @@ type Page struct {
 	Name    string // file name without its extension
 	Title   string // its first heading
 	Summary string // the first paragraph below it, without markup
-	picture []byte // PNG of the main figure, small; nil if it shows none
+	picture []byte // small PNG of the main figure; nil if there is none
 
 	Body           template.HTML
 	Picture        template.URL
-	Previous, Next string // names of its neighbours
+	Previous, Next string // names of its neighbors
 }
 
-// Build writes a page for each notebook, in the order of their names, and index.html. Formulas become MathML; pictures and
-// style stand inside the pages. The main figure of a notebook, shown in the index, is the picture whose cell has the tag
-// "main-figure", or else its largest.
+// Build writes a page for each notebook, in the order of their names, and index.html. Formulas become MathML; the pages
+// contain their pictures and their style. The main figure of a notebook, shown in the index, is the picture whose cell
+// has the tag "main-figure", or else its largest.
 //
-// It returns an error if there are no notebooks, if one cannot be read or has not been executed, if Jupyter fails (with what
-// it printed), or a formula cannot be shown.
+// It returns an error if there are no notebooks, one cannot be read, Jupyter fails (with its output), or a formula
+// cannot be shown.
 func Build(ctx context.Context, o Options) ([]Page, error) {
 	paths, err := filepath.Glob(filepath.Join(o.Notebooks, "*.ipynb"))
 	if err != nil || len(paths) == 0 {
@@ -81,7 +92,7 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("course: nbconvert left no page of %s: %w", paths[i], err)
 		}
-		pages[i].Body = template.HTML(tidy(body)) //nolint:gosec // our own notebooks
+		pages[i].Body = template.HTML(tidy(body))
 		if i > 0 {
 			pages[i].Previous, pages[i-1].Next = pages[i-1].Name, pages[i].Name
 		}
@@ -91,30 +102,25 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 
 // convert runs nbconvert on all notebooks; the pages are fragments, without head and style.
 func convert(ctx context.Context, jupyter, work string, paths []string) error {
-	if jupyter == "" {
-		jupyter = "jupyter"
-	}
-	settings, err := files.ReadFile("nbconvert.py")
-	if err != nil {
-		return fmt.Errorf("course: %w", err)
-	}
+	jupyter = cmp.Or(jupyter, "jupyter")
 	config := filepath.Join(work, "nbconvert.py")
 	if err := os.WriteFile(config, settings, 0o600); err != nil {
 		return fmt.Errorf("course: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, convertTime*time.Duration(len(paths)))
 	defer cancel()
-	args := append([]string{"nbconvert", "--config", config, "--to", "html", "--template", "basic", "--output-dir", work}, paths...)
-	command := exec.CommandContext(ctx, jupyter, args...)
+	args := []string{"nbconvert", "--config", config, "--to", "html", "--template", "basic", "--output-dir", work}
+	command := exec.CommandContext(ctx, jupyter, append(args, paths...)...)
 	command.WaitDelay = 10 * time.Second
 	output, err := command.CombinedOutput()
 	if err := errors.Join(err, ctx.Err()); err != nil {
-		return fmt.Errorf("course: %s nbconvert: %w; its Python needs the packages nbconvert and latex2mathml: %s", jupyter, err, tail(output))
+		return fmt.Errorf("course: %s nbconvert: %w; its Python needs the packages nbconvert and latex2mathml: %s",
+			jupyter, err, tail(output))
 	}
 	return nil
 }
 
-// tail is the end of what a command printed.
+// tail returns the end of the output of a command.
 func tail(output []byte) string {
 	const most = 1500
 	if len(output) > most {
@@ -134,11 +140,11 @@ func tidy(body []byte) string {
 	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))
 }
 
-// notebook is the part of the .ipynb format, version 4, that a page needs beside what nbconvert makes of it.
+// notebook is the part of the .ipynb format, version 4, that the index needs.
 type notebook struct {
 	Cells []struct {
 		Kind     string `json:"cell_type"`
-		Source   text   `json:"source"`
+		Source   Text   `json:"source"`
 		Metadata struct {
 			Tags []string `json:"tags"`
 		} `json:"metadata"`
@@ -148,17 +154,26 @@ type notebook struct {
 	} `json:"cells"`
 }
 
-// text is a string that the format may also split into lines.
-type text string
+// Text is a string of the .ipynb format, which may split it into lines.
+type Text string
 
 // UnmarshalJSON reads both forms.
-func (t *text) UnmarshalJSON(data []byte) error {
+func (t *Text) UnmarshalJSON(data []byte) error {
 	var lines []string
 	if json.Unmarshal(data, &lines) == nil {
-		*t = text(strings.Join(lines, ""))
+		*t = Text(strings.Join(lines, ""))
 		return nil
 	}
 	return json.Unmarshal(data, (*string)(t))
+}
+
+// PNG decodes a picture of a notebook.
+func (t Text) PNG() (image.Image, error) {
+	data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(t), "\n", ""))
+	if err != nil {
+		return nil, err
+	}
+	return png.Decode(bytes.NewReader(data))
 }
 
 // readPage takes title, summary and main figure from a notebook.
@@ -180,20 +195,19 @@ func readPage(path string) (Page, error) {
 		}
 	}
 	figure, err := n.mainFigure()
+	if err == nil && figure != nil {
+		p.picture, err = thumbnail(figure)
+		p.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(p.picture))
+	}
 	if err != nil {
 		return p, fmt.Errorf("course: %s: %w", path, err)
-	}
-	if figure != nil {
-		if p.picture, err = thumbnail(figure); err != nil {
-			return p, fmt.Errorf("course: %s: %w", path, err)
-		}
-		p.Picture = template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(p.picture)) //nolint:gosec // our own picture
 	}
 	return p, nil
 }
 
-// greek are the signs that summaries use.
-var greek = strings.NewReplacer(`\varepsilon`, "ε", `\sigma`, "σ", `\alpha`, "α", `\beta`, "β", `\pi`, "π", `\mu`, "μ", `\nu`, "ν", `\otimes`, " ⊗ ")
+// greek are the symbols that summaries use.
+var greek = strings.NewReplacer(`\varepsilon`, "ε", `\sigma`, "σ", `\alpha`, "α", `\beta`, "β",
+	`\pi`, "π", `\mu`, "μ", `\nu`, "ν", `\otimes`, " ⊗ ")
 
 var markup = regexp.MustCompile("[*_`$\\\\]|\\]\\([^)]*\\)|\\[")
 
@@ -224,22 +238,16 @@ func (n *notebook) mainFigure() (image.Image, error) {
 			if !ok {
 				continue
 			}
-			var encoded text
+			var encoded Text
 			if err := json.Unmarshal(raw, &encoded); err != nil {
 				return nil, err
 			}
-			data, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(encoded), "\n", ""))
+			figure, err := encoded.PNG()
 			if err != nil {
 				return nil, fmt.Errorf("picture: %w", err)
 			}
-			figure, err := png.Decode(bytes.NewReader(data))
-			if err != nil {
-				return nil, fmt.Errorf("picture: %w", err)
-			}
-			for _, tag := range c.Metadata.Tags {
-				if tag == "main-figure" {
-					return figure, nil
-				}
+			if slices.Contains(c.Metadata.Tags, "main-figure") {
+				return figure, nil
 			}
 			if main == nil || area(figure) > area(main) {
 				main = figure
@@ -267,30 +275,14 @@ func thumbnail(figure image.Image) ([]byte, error) {
 
 // write writes the pages, the index and the small pictures.
 func write(o Options, pages []Page) error {
-	page, err := template.ParseFS(files, "page.html")
-	if err != nil {
-		return fmt.Errorf("course: %w", err)
-	}
-	style, err := files.ReadFile("style.css")
-	if err != nil {
-		return fmt.Errorf("course: %w", err)
-	}
-	for _, dir := range []string{o.Out, o.Pictures} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("course: %w", err)
-		}
-	}
 	type data struct {
 		Style template.CSS
 		Page  *Page
 		Pages []Page // of the index
 	}
-	all := []data{{Style: template.CSS(style), Pages: pages}} //nolint:gosec // our own style
+	all := []data{{Style: style, Pages: pages}}
 	for i := range pages {
-		all = append(all, data{Style: all[0].Style, Page: &pages[i]})
+		all = append(all, data{Style: style, Page: &pages[i]})
 	}
 	for _, d := range all {
 		name := "index"
@@ -298,14 +290,14 @@ func write(o Options, pages []Page) error {
 			name = d.Page.Name
 		}
 		var out bytes.Buffer
-		if err := page.Execute(&out, d); err != nil {
+		if err := pageTemplate.Execute(&out, d); err != nil {
 			return fmt.Errorf("course: %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(o.Out, name+".html"), out.Bytes(), 0o644); err != nil { //nolint:gosec // pages are for everyone
+		if err := file.Write(filepath.Join(o.Out, name+".html"), out.Bytes()); err != nil {
 			return fmt.Errorf("course: %w", err)
 		}
 		if d.Page != nil && d.Page.picture != nil && o.Pictures != "" {
-			if err := os.WriteFile(filepath.Join(o.Pictures, name+".png"), d.Page.picture, 0o644); err != nil { //nolint:gosec // so are pictures
+			if err := file.Write(filepath.Join(o.Pictures, name+".png"), d.Page.picture); err != nil {
 				return fmt.Errorf("course: %w", err)
 			}
 		}

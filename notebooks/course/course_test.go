@@ -17,7 +17,9 @@ import (
 
 func TestIntroduction(t *testing.T) {
 	for source, want := range map[string][2]string{
-		"# Sinkhorn by hand\n\n**Goal.** To know $\\varepsilon$,\nand [more](01.ipynb).\n\nNot this.": {"Sinkhorn by hand", "Goal. To know ε, and more."},
+		"# Sinkhorn by hand\n\n**Goal.** To know $\\varepsilon$,\nand [more](01.ipynb).\n\nNot this.": {
+			"Sinkhorn by hand", "Goal. To know ε, and more.",
+		},
 		"# One\nTwo `code`:\n\n- a list": {"One", "Two code"},
 		"no heading":                     {"05_name", "no heading"},
 		"# Alone":                        {"Alone", ""},
@@ -27,7 +29,7 @@ func TestIntroduction(t *testing.T) {
 	}
 }
 
-// encoded is a PNG of one colour, as a notebook holds it.
+// encoded is a PNG of one color, as a notebook holds it.
 func encoded(t *testing.T, width, height int, c color.Color) string {
 	t.Helper()
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))
@@ -41,7 +43,8 @@ func encoded(t *testing.T, width, height int, c color.Color) string {
 
 func TestMainFigure(t *testing.T) {
 	cell := func(tag, data string) string {
-		return `{"cell_type": "code", "metadata": {"tags": ["` + tag + `"]}, "outputs": [{"data": {"image/png": ["` + data + `"]}}]}`
+		return `{"cell_type": "code", "metadata": {"tags": ["` + tag + `"]}, ` +
+			`"outputs": [{"data": {"image/png": ["` + data + `"]}}]}`
 	}
 	small, large := encoded(t, 20, 10, color.White), encoded(t, 960, 320, color.Black)
 	for _, c := range []struct {
@@ -91,7 +94,8 @@ func TestBuildErrors(t *testing.T) {
 		t.Skip("the last case needs a shell script")
 	}
 	jupyter := filepath.Join(dir, "jupyter")
-	require.NoError(t, os.WriteFile(jupyter, []byte("#!/bin/sh\necho this formula cannot be shown >&2\nexit 1\n"), 0o700)) //nolint:gosec // it must run
+	failing := []byte("#!/bin/sh\necho this formula cannot be shown >&2\nexit 1\n")
+	require.NoError(t, os.WriteFile(jupyter, failing, 0o700))
 	_, err = Build(t.Context(), Options{Notebooks: dir, Out: dir, Jupyter: jupyter})
 	require.ErrorContains(t, err, "this formula cannot be shown")
 }

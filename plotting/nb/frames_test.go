@@ -3,6 +3,7 @@ package nb_test
 import (
 	"encoding/base64"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -38,7 +39,7 @@ func TestFramesHTML(t *testing.T) {
 	var pictures, values, visible []string
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

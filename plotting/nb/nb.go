@@ -1,9 +1,10 @@
-// Package nb shows figures inside a GoNB notebook: one (Show), many behind a slider that works in the exported page as
-// well (Frames), and, while the notebook is open in a browser, one that is drawn anew as its reader moves knobs and presses
-// buttons (Panel, and Live for a single slider).
+// Package nb shows figures in a GoNB notebook: one (Show), several behind a slider that also works in the exported page
+// (Frames), and, while the notebook is open in a browser, one that is redrawn whenever the reader moves a knob or
+// presses a button (Panel, and Live for a single slider).
 package nb
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -13,12 +14,12 @@ import (
 	"github.com/saot-go/saot/plotting"
 )
 
-// ErrNoNotebook is returned where no notebook kernel has started the program.
+// ErrNoNotebook is returned if no notebook kernel has started the program.
 var ErrNoNotebook = errors.New("nb: the program does not run in a GoNB notebook: use Figure.Save instead")
 
 // Show displays a figure below the running cell and returns when the notebook has received it. The picture is a PNG,
-// which every viewer, the exported page included, shows alike, at 96 pixels to the inch with the double in reserve.
-// Outside a notebook it writes nothing and returns ErrNoNotebook; an empty figure is an error everywhere.
+// which all viewers and the exported page show alike, at 96 pixels per inch on screen and 144 dots per inch in the
+// file. Outside a notebook it writes nothing and returns ErrNoNotebook; an empty figure is always an error.
 func Show(f plotting.Figure) error {
 	png, err := f.PNG()
 	if err != nil {
@@ -44,5 +45,11 @@ func received() error {
 	return nil
 }
 
-// pixels turns points into the pixels of a web page, of which there are 96 to the inch.
+// pixels turns points (1/72 inch) into pixels of a web page (1/96 inch).
 func pixels(points float64) float64 { return points * 96 / 72 }
+
+// dataURL returns a figure as a PNG for the source of an image.
+func dataURL(f plotting.Figure) (string, error) {
+	png, err := f.PNG()
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(png), err
+}

@@ -2,12 +2,12 @@ package nb
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,51 +20,53 @@ import (
 	"github.com/saot-go/saot/plotting"
 )
 
-// ErrHeadless is returned by Live and by Panel.Run where a notebook runs without a browser that answers.
-var ErrHeadless = errors.New("nb: no browser answers: the notebook runs headless, or its page can't reach the kernel: use Frames")
+// ErrHeadless is returned by Live and by Panel.Run if no browser answers.
+var ErrHeadless = errors.New(
+	"nb: no browser answers: the notebook runs headless, or its page can't reach the kernel: use Frames")
 
-// HeadlessEnv is the environment variable that, if it is not empty, tells Live and Panel.Run that nobody watches. Whoever
-// executes notebooks without a browser sets it for the kernel; it saves them the wait for an answer.
+// HeadlessEnv is an environment variable for the kernel. If it is not empty, Live and Panel.Run do not wait for a
+// browser.
 const HeadlessEnv = "SAOT_HEADLESS"
 
 // patience is how long a panel waits for a browser. The kernel itself gives a page three seconds to connect.
 const patience = 30 * time.Second
 
-// Panel is what a reader of an open notebook works a figure with: knobs and buttons.
+// Panel is a set of knobs and buttons with which the reader of an open notebook changes a figure.
 type Panel struct {
 	Knobs   []Knob
-	Buttons []string // labels; one that ends the panel is added to them
+	Buttons []string // labels; Run adds a button that ends the panel
 }
 
 // Knob is a slider, or a menu, over a few values.
 type Knob struct {
 	Name   string
 	Values []string
-	At     int  // index of the value that it starts with
+	At     int  // index of its first value
 	Menu   bool // a menu instead of a slider
 }
 
 // Input is what the reader has done.
 type Input struct {
 	At      []int // index of each knob's value
-	Pressed int   // index of the button that was pressed, or −1 where a knob was moved, and at the start
+	Pressed int   // index of the button that was pressed, or −1 if a knob was moved, and at the start
 }
 
 // Run displays the panel below the running cell, and under it the figure that draw returns, at the start and whenever a
-// knob is moved or a button is pressed. Places that a knob left before they could be drawn are skipped; presses are not. It
+// knob is moved or a button is pressed. It skips places that a knob left before they could be drawn, but no presses. It
 // returns when the button "keep this picture" is pressed or the context ends; the last figure then stays as an ordinary
 // picture, which is saved with the notebook.
 //
-// It never hangs where no browser answers: it returns ErrHeadless at once if HeadlessEnv is set, and otherwise after half
-// a minute without an answer from the page. Outside a notebook it returns ErrNoNotebook. An error of draw ends it and is
-// returned; so is one for a knob that has no values or does not start at one of them.
+// If no browser answers, it returns ErrHeadless: at once if HeadlessEnv is set, and otherwise after 30 seconds. Outside
+// a notebook it returns ErrNoNotebook. It also returns the error of draw, and one for a knob that has no values or does
+// not start at one of them.
 func (p Panel) Run(ctx context.Context, draw func(Input) (plotting.Figure, error)) error {
 	return p.run(ctx, patience, draw)
 }
 
 // Live is a Panel with one slider: draw gets the index of the value.
 func Live(ctx context.Context, knob string, values []string, draw func(i int) (plotting.Figure, error)) error {
-	return Panel{Knobs: []Knob{{Name: knob, Values: values}}}.Run(ctx, func(in Input) (plotting.Figure, error) { return draw(in.At[0]) })
+	panel := Panel{Knobs: []Knob{{Name: knob, Values: values}}}
+	return panel.Run(ctx, func(in Input) (plotting.Figure, error) { return draw(in.At[0]) })
 }
 
 func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input) (plotting.Figure, error)) error {
@@ -78,10 +80,13 @@ func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input)
 		return ErrHeadless
 	}
 	id := gonbui.UniqueId()
-	shown := &livePanel{Panel: p, draw: draw, address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id}
+	shown := &livePanel{
+		Panel: p, draw: draw,
+		address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id,
+	}
 	shown.inbox.changed = make(chan struct{}, 1)
 	comms.Subscribe(shown.address, shown.receive) // before the page can send: see awaitBrowser
-	if err := within(ctx, patience, awaitBrowser); err != nil {
+	if err := awaitBrowser(ctx, patience); err != nil {
 		return err
 	}
 	return shown.serve(ctx)
@@ -93,53 +98,41 @@ func (p Panel) validate() error {
 			return fmt.Errorf("nb: knob %d (%s) has no values", i+1, k.Name)
 		}
 		if k.At < 0 || k.At >= len(k.Values) {
-			return fmt.Errorf("nb: knob %d (%s) starts at index %d, but has %d values", i+1, k.Name, k.At, len(k.Values))
+			return fmt.Errorf("nb: knob %d (%s) starts at index %d, but has %d values",
+				i+1, k.Name, k.At, len(k.Values))
 		}
 	}
 	return nil
 }
 
-// within runs a step that may wait for the browser for ever. Past its time it is left behind: its context ends, but nothing
-// can stop it while it waits for the kernel. The program is a cell that soon ends.
-func within(ctx context.Context, patience time.Duration, step func(context.Context)) error {
-	stepCtx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		step(stepCtx)
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-stepCtx.Done():
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return ErrHeadless
-	}
-}
-
-// awaitBrowser returns when the page has run a script and its answer has come back: the way that a panel's messages take.
-// A page has half a second to connect (gonb's websocket.js), which a loaded machine may miss, so it is asked again.
+// awaitBrowser returns when the page has run a script and its answer has come back, as the messages of a panel do. A
+// page has 0.5 seconds to connect (gonb's websocket.js), which a loaded machine may miss, so it is asked again. If no
+// answer comes, the goroutine that asks may wait for the kernel forever; the program is a cell that soon ends.
 //
 // The address stays subscribed, and so does the panel's: in gonb v0.11.5 a message for an address without a subscriber
 // leaves a mutex of its dispatcher locked (comms.dispatchValueUpdates), and no message is delivered after that.
-func awaitBrowser(ctx context.Context) {
+func awaitBrowser(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrHeadless)
+	defer cancel()
 	address := "/saot/heartbeat/" + gonbui.UniqueId()
 	answered := make(chan struct{})
 	var once sync.Once
 	comms.Subscribe(address, func(string, int) { once.Do(func() { close(answered) }) })
-	for {
-		comms.Start() // connects the page, or makes sure that it still is
-		dom.TransientJavascript(fmt.Sprintf(`globalThis.gonb_comm?.send('%s', 1)`, address))
-		select {
-		case <-answered:
-			return
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Second):
+	go func() {
+		for ctx.Err() == nil {
+			comms.Start() // connects the page, or makes sure that it is still connected
+			dom.TransientJavascript(fmt.Sprintf(`globalThis.gonb_comm?.send('%s', 1)`, address))
+			select {
+			case <-ctx.Done(): // also after an answer
+			case <-time.After(time.Second):
+			}
 		}
+	}()
+	select {
+	case <-answered:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -159,7 +152,7 @@ type message struct {
 	presses []int // of the buttons, since the page showed them
 }
 
-// inbox keeps the latest message. The kernel's library delivers each in a goroutine of its own, in no order.
+// inbox keeps the latest message. gonb delivers each message in its own goroutine, in no order.
 type inbox struct {
 	mu      sync.Mutex
 	latest  message
@@ -201,7 +194,7 @@ func (p *livePanel) serve(ctx context.Context) error {
 	}
 	gonbui.UpdateHTML(p.controls, p.html())
 	figure, err := p.redraw(in)
-	done := make([]int, len(p.Buttons)+1) // presses seen to
+	done := make([]int, len(p.Buttons)+1) // presses that were handled
 	for stop := false; err == nil && !stop; {
 		select {
 		case <-p.inbox.changed:
@@ -222,9 +215,11 @@ func (p *livePanel) serve(ctx context.Context) error {
 	return Show(figure)
 }
 
-// follow draws what a message asks for: once for knobs that were moved, and once for each press. It returns the latest
-// figure, and whether the reader wants to keep it.
-func (p *livePanel) follow(figure plotting.Figure, in *Input, m message, done []int) (_ plotting.Figure, stop bool, err error) {
+// follow draws what a message asks for: once for all knobs that were moved, and once for each press. It returns the
+// latest figure, and whether the reader wants to keep it.
+func (p *livePanel) follow(
+	figure plotting.Figure, in *Input, m message, done []int,
+) (_ plotting.Figure, stop bool, err error) {
 	moved := false
 	for i, at := range m.at {
 		moved = moved || in.At[i] != at
@@ -236,7 +231,7 @@ func (p *livePanel) follow(figure plotting.Figure, in *Input, m message, done []
 		}
 	}
 	for button, presses := range m.presses {
-		if presses < done[button] { // the page was loaded anew and counts from 0
+		if presses < done[button] { // the page was reloaded and counts from 0
 			done[button] = 0
 		}
 		for ; done[button] < presses; done[button]++ {
@@ -256,39 +251,43 @@ func (p *livePanel) follow(figure plotting.Figure, in *Input, m message, done []
 
 // redraw draws a figure and puts it into the page.
 func (p *livePanel) redraw(in Input) (plotting.Figure, error) {
-	in.At = append([]int(nil), in.At...)
+	in.At = slices.Clone(in.At)
 	figure, err := p.draw(in)
 	if err != nil {
 		return figure, err
 	}
-	png, err := figure.PNG()
+	source, err := dataURL(figure)
 	if err != nil {
 		return figure, fmt.Errorf("nb: panel: %w", err)
 	}
 	width, _ := figure.Size()
-	gonbui.UpdateHTML(p.picture, fmt.Sprintf(`<img class="saot-picture" alt="the figure" style="width:%.0fpx;max-width:100%%" src="data:image/png;base64,%s" />`,
-		pixels(width), base64.StdEncoding.EncodeToString(png)))
+	gonbui.UpdateHTML(p.picture, fmt.Sprintf(
+		`<img class="saot-picture" alt="the figure" style="width:%.0fpx;max-width:100%%" src="%s" />`,
+		pixels(width), source))
 	return figure, gonbui.Error()
 }
 
 // tell sends the state of all controls to the cell. %s is the address.
 const tell = `const panel = this.closest('.saot-panel');` +
 	` if (this.type === 'button') { this.dataset.presses = 1 + Number(this.dataset.presses) }` +
-	` else if (this.type === 'range') { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
+	` else if (this.type === 'range')` +
+	` { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
 	` panel.querySelector('.saot-lost').hidden = Boolean(globalThis.gonb_comm);` +
 	` panel.dataset.order = Math.max(Date.now(), 1 + Number(panel.dataset.order));` +
-	` const state = [...panel.querySelectorAll('.saot-control')].map(c => c.type === 'button' ? c.dataset.presses : c.value);` +
+	` const state = [...panel.querySelectorAll('.saot-control')]` +
+	`.map(c => c.type === 'button' ? c.dataset.presses : c.value);` +
 	` if (globalThis.gonb_comm) { globalThis.gonb_comm.send('%s', [panel.dataset.order, ...state].join(' ')) }`
 
-// control begins the attributes of a control. JupyterLab would take the arrow keys from it for itself; Lumino's attribute tells
-// it not to.
+// control is the start of the attributes of a control. Lumino's attribute leaves it the arrow keys, which JupyterLab
+// would take.
 const control = `class="saot-control" data-lm-suppress-shortcuts="true"`
 
-// html returns the controls. What they do stands in their attributes, so that the page needs no script before it.
+// html returns the controls. Their attributes carry their scripts, so that the page needs no others.
 func (p *livePanel) html() string {
 	handler := html.EscapeString(fmt.Sprintf(tell, p.address))
 	var b strings.Builder
-	b.WriteString(`<div class="saot-panel" data-order="0" style="font-family:sans-serif;font-size:13px;line-height:2">` + "\n")
+	b.WriteString(`<div class="saot-panel" data-order="0" ` +
+		`style="font-family:sans-serif;font-size:13px;line-height:2">` + "\n")
 	for _, k := range p.Knobs {
 		fmt.Fprintf(&b, `<label style="display:inline-block;margin-right:2em">%s: `, html.EscapeString(k.Name))
 		if k.Menu {
@@ -299,11 +298,13 @@ func (p *livePanel) html() string {
 		b.WriteString("</label>\n")
 	}
 	b.WriteString("<div>\n")
-	for _, label := range append(append([]string(nil), p.Buttons...), "keep this picture") {
-		fmt.Fprintf(&b, `<button type="button" `+control+` data-presses="0" style="margin-right:1em" onclick="%s">%s</button>`+"\n",
+	for _, label := range slices.Concat(p.Buttons, []string{"keep this picture"}) {
+		fmt.Fprintf(&b, `<button type="button" `+control+
+			` data-presses="0" style="margin-right:1em" onclick="%s">%s</button>`+"\n",
 			handler, html.EscapeString(label))
 	}
-	b.WriteString(`<span class="saot-lost" hidden="hidden">The kernel can't be reached: run the cell again.</span></div>` + "\n</div>\n")
+	b.WriteString(`<span class="saot-lost" hidden="hidden">The kernel can't be reached: run the cell again.</span>` +
+		"</div>\n</div>\n")
 	return b.String()
 }
 
@@ -312,13 +313,17 @@ func (k Knob) slider(b *strings.Builder, handler string) {
 	if err != nil { // strings always have a form in JSON
 		values = []byte("[]")
 	}
-	fmt.Fprintf(b, `<input type="range" `+control+` aria-label="%s" min="0" max="%d" value="%d" autocomplete="off" data-values="%s" `+
-		`style="vertical-align:middle;width:160px" oninput="%s" /> <output style="display:inline-block;min-width:3em">%s</output>`,
-		html.EscapeString(k.Name), len(k.Values)-1, k.At, html.EscapeString(string(values)), handler, html.EscapeString(k.Values[k.At]))
+	fmt.Fprintf(b, `<input type="range" `+control+
+		` aria-label="%s" min="0" max="%d" value="%d" autocomplete="off" data-values="%s" `+
+		`style="vertical-align:middle;width:160px" oninput="%s" /> `+
+		`<output style="display:inline-block;min-width:3em">%s</output>`,
+		html.EscapeString(k.Name), len(k.Values)-1, k.At, html.EscapeString(string(values)), handler,
+		html.EscapeString(k.Values[k.At]))
 }
 
 func (k Knob) menu(b *strings.Builder, handler string) {
-	fmt.Fprintf(b, `<select `+control+` aria-label="%s" autocomplete="off" onchange="%s">`, html.EscapeString(k.Name), handler)
+	fmt.Fprintf(b, `<select `+control+` aria-label="%s" autocomplete="off" onchange="%s">`,
+		html.EscapeString(k.Name), handler)
 	for i, value := range k.Values {
 		selected := ""
 		if i == k.At {

@@ -74,7 +74,8 @@ func (k *fakeKernel) run(t *testing.T, patience time.Duration, env ...string) st
 	defer cancel()
 	cell := exec.CommandContext(ctx, os.Args[0])
 	// A shell that sets HeadlessEnv does not decide what a test finds: only the test does.
-	cell.Env = append(os.Environ(), HeadlessEnv+"=", asCell+"="+patience.String(), protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
+	cell.Env = append(os.Environ(), HeadlessEnv+"=", asCell+"="+patience.String(),
+		protocol.GONB_PIPE_ENV+"="+from, protocol.GONB_PIPE_BACK_ENV+"="+to)
 	cell.Env = append(cell.Env, env...)
 	served := make(chan struct{})
 	go func() {
@@ -94,7 +95,8 @@ func (k *fakeKernel) serve(in *gob.Decoder, out *gob.Encoder) {
 		if in.Decode(&data) != nil {
 			return
 		}
-		if v, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue); ok && v.Address == protocol.GonbuiSyncAddress {
+		v, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue)
+		if ok && v.Address == protocol.GonbuiSyncAddress {
 			_ = out.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value})
 		}
 		if _, ok := data.Data[protocol.MIMEImagePNG]; ok {
@@ -181,7 +183,7 @@ func TestPanelHTML(t *testing.T) {
 	var controls []string
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
@@ -201,6 +203,7 @@ func TestPanelHTML(t *testing.T) {
 
 func TestPanelErrors(t *testing.T) {
 	require.ErrorContains(t, Live(t.Context(), "ε", nil, nil), "knob 1 (ε) has no values")
-	require.ErrorContains(t, Panel{Knobs: []Knob{{Name: "M", Values: []string{"1"}, At: 1}}}.Run(t.Context(), nil), "starts at index 1, but has 1 values")
+	late := Panel{Knobs: []Knob{{Name: "M", Values: []string{"1"}, At: 1}}}
+	require.ErrorContains(t, late.Run(t.Context(), nil), "starts at index 1, but has 1 values")
 	require.ErrorIs(t, Live(t.Context(), "ε", []string{"1"}, nil), ErrNoNotebook)
 }

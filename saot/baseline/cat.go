@@ -8,47 +8,48 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// CaTSettings are those of CaT, its reference's.
+// CaTSettings are those of CaT.
 type CaTSettings struct {
-	Hidden       int     `json:"hidden"`        // 256
-	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
-	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int     `json:"epochs"`        // steps on the memory after each task; 500
-	// Budgets of 4, 29, 40 and 318 nodes for CoraFull, Arxiv, Reddit and Products; 5,000 encoders for CoraFull and 3,000 for
-	// others, 512 wide.
+	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"steps on the memory after each task"`
 	CondensationSettings
 }
 
-func catDefaults(dataset string, p Preset) Settings {
+// catDefaults are the reference's: its budgets, and 5,000 encoders for CoraFull and 3,000 for others.
+func catDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &CaTSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 500, CondensationSettings: CondensationSettings{
-		Budget: condensedBudget(dataset), Encoders: 3000, Width: 512, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
-	if s.Budget == 4 { // CoraFull's
+		Budget: condensedBudget(recipe), Encoders: 3000, Width: 512, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
+	if recipe == datasets.RecipeCoraFull {
 		s.Encoders = 5000
 	}
-	if p == FastPreset { // fewer steps and no longer ones: at a rate of 0.01 Adam's noise outgrows rows of length 1
+	if p == method.Fast { // fewer steps and no longer ones: at a rate of 0.01 Adam's noise outgrows rows of length 1
 		s.Epochs, s.Encoders = 100, 300
 	}
 	return s
 }
 
-// Validate lists every field out of range.
-func (s *CaTSettings) Validate() error {
-	r := ranges{method: "cat"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	s.check(&r)
-	return r.err()
+func init() {
+	method.Register(method.Definition{Name: "cat", Paper: "CaT", Kind: method.Supervised, Order: 3,
+		Summary:  "condense each task to a few nodes and train in that memory (Liu, Qiu and Huang 2023)",
+		Defaults: catDefaults, New: newCaT})
 }
+
+// Validate lists every field out of range.
+func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges(s).Err() }
 
 // cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without edges (see
 // condenser), and one network goes on training on those of all tasks seen, the current one included, with no look at its
@@ -73,7 +74,7 @@ type cat struct {
 	seen      int
 }
 
-func newCaT(b Build) (continual.Supervised, error) {
+func newCaT(b method.Build) (continual.Method, error) {
 	l := &cat{CaTSettings: *b.Settings.(*CaTSettings), seed: b.Seed}
 	var err error
 	if l.condenser, err = newCondenser(b, l.CondensationSettings, 0, 0.6); err != nil {

@@ -17,11 +17,12 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // smallCaT is CaT's fast settings, smaller still.
 func smallCaT() *CaTSettings {
-	s := catDefaults("synthetic", FastPreset).(*CaTSettings)
+	s := catDefaults(datasets.RecipeSynthetic, method.Fast).(*CaTSettings)
 	s.Hidden, s.Epochs, s.Encoders, s.Width, s.Budget = 16, 100, 20, 32, 8
 	return s
 }
@@ -35,7 +36,7 @@ type fineTuning struct {
 	continual.Supervised
 }
 
-func newFineTuning(t *testing.T, b Build) *fineTuning {
+func newFineTuning(t *testing.T, b method.Build) *fineTuning {
 	l := &fineTuning{CaTSettings: *b.Settings.(*CaTSettings)}
 	var err error
 	l.network, err = newClassifier(b, []int{l.Hidden}, 0, seed.Stream(b.Seed, "weights"))
@@ -66,7 +67,7 @@ func (l *fineTuning) Logits(ctx context.Context, _ continual.Setting, g *graph.G
 }
 
 func scoreOf(t *testing.T, stream *datasets.Stream, l continual.Supervised) *continual.Score {
-	result, err := continual.RunSupervised(context.Background(), stream, l, continual.Options{})
+	result, err := continual.Run(context.Background(), stream, l, continual.Options{})
 	require.NoError(t, err)
 	score, ok := result.Score(continual.ClassIL, continual.ProbeHead)
 	require.True(t, ok)
@@ -80,8 +81,7 @@ func TestCaTForgetsLessThanFineTuning(t *testing.T) {
 	defer e.Close()
 	stream := smallStream(t)
 	b := smallBuild(e, stream, smallCaT())
-	l, err := newCaT(b)
-	require.NoError(t, err)
+	l := made[continual.Supervised](t, "cat", b)
 	cat, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, b))
 	t.Logf("AP and AF: CaT %.1f, %.1f; fine-tuning %.1f, %.1f", cat.AP, cat.AF, plain.AP, plain.AF)
 	require.Greater(t, cat.AF, plain.AF+20)
@@ -95,8 +95,7 @@ func TestCaTDoesNotSeeTheLengthOfRows(t *testing.T) {
 		tasks := twoLabelled(t, 15)
 		s := smallCaT()
 		s.Encoders, s.Epochs = 5, 30
-		l, err := newCaT(labelledBuild(e, s, tasks))
-		require.NoError(t, err)
+		l := made[continual.Supervised](t, "cat", labelledBuild(e, s, tasks))
 		mustLearn(t, l, 0, tasks[0])
 		const short = 1. / 16
 		long := *tasks[0].Graph
@@ -123,9 +122,7 @@ func TestCaTReadsNoHiddenLabels(t *testing.T) {
 	stream, s := smallStream(t), smallCaT()
 	s.Encoders, s.Epochs = 2, 2
 	requireBlindToHiddenLabels(t, func() continual.Supervised {
-		l, err := newCaT(smallBuild(e, stream, s))
-		require.NoError(t, err)
-		return l
+		return made[continual.Supervised](t, "cat", smallBuild(e, stream, s))
 	}, shownTasks(t, stream))
 }
 
@@ -140,10 +137,10 @@ func TestMemoryGraph(t *testing.T) {
 }
 
 func TestCaTDefaultsOfStreams(t *testing.T) {
-	for dataset, want := range map[string][2]int{"cora-full": {4, 5000}, "corafull-topology": {4, 5000}, "arxiv-topology": {29, 3000},
+	for dataset, want := range map[string][2]int{"cora-full": {4, 5000}, "cora": {4, 5000}, "corafull-topology": {4, 5000}, "arxiv-topology": {29, 3000},
 		"reddit": {40, 3000}, "ogbn-products": {318, 3000}, "uai": {0, 3000}} {
-		s := catDefaults(dataset, PaperPreset).(*CaTSettings)
+		s := catDefaults(datasets.RecipeOf(dataset), method.Paper).(*CaTSettings)
 		require.Equal(t, want, [2]int{s.Budget, s.Encoders}, dataset)
 	}
-	require.NoError(t, Set(catDefaults("uai", FastPreset), "encoder_width", "64"), "the shared settings are flat")
+	require.NoError(t, setting(catDefaults(datasets.NoRecipe, method.Fast), "encoder_width", "64"), "the shared settings are flat")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // classifier is a graph convolutional network (Kipf and Welling 2017) that scores nodes for all classes of a stream,
@@ -28,7 +29,7 @@ type classifier struct {
 
 // newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so on. A graph
 // of more nodes than whole is scored layer by layer.
-func newClassifier(b Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
+func newClassifier(b method.Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
 	c := &classifier{whole: whole, Net: nn.New(b.Engine), graphs: nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)}
 	c.widths = append(append([]int{b.Stream.Features}, hidden...), b.Stream.Classes)
 	for l := 1; l < len(c.widths); l++ {

@@ -3,42 +3,52 @@ package baseline
 import (
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/linalg"
 
+	"github.com/saot-go/saot/internal/cluster"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // CluSettings are those of node clustering, SS-GCNs' first pretext task.
 type CluSettings struct {
 	PretextSettings
-	Clusters int `json:"clusters"` // 10; the reference has as many as classes, which no label-free method knows
+	// The reference has as many clusters as classes, which no label-free method knows.
+	Clusters int `json:"clusters" range:"[2,)" help:"of feature rows, to be told apart"`
 }
 
-func cluDefaults(dataset string, p Preset) Settings {
-	return &CluSettings{PretextSettings: pretextDefaults(dataset, 1000, p), Clusters: 10}
+func cluDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
+	return &CluSettings{PretextSettings: pretextDefaults(recipe, 1000, p), Clusters: 10}
+}
+
+func init() {
+	method.Register(method.Definition{Name: "gcn-clu", Paper: "GCN-Clu", Kind: method.SelfSupervised, Order: 3,
+		Summary:  "SS-GCNs' node clustering pretext (You et al. 2020)",
+		Defaults: cluDefaults, New: newClu})
 }
 
 // Validate lists every field out of range.
 func (s *CluSettings) Validate() error {
-	r := s.validate("gcn-clu")
-	r.check(s.Clusters >= 2, "clusters", s.Clusters, "2 or more")
-	return r.err()
+	return s.check(check.In("baseline: gcn-clu").Ranges(s), 2).Err()
 }
 
 // newClu is the learner that tells clusters of feature rows apart (You et al. 2020, "node clustering"), by the loss of
 // sorting. Departure: the reference maps 200 clusters of k-means to the classes of the nearest labelled nodes. Here the
 // clusters are the targets, as no label may be used. Diagnostic of the report: "spread", the clusters' mean squared distance
 // from their centres.
-func newClu(b Build) (continual.Learner, error) {
+func newClu(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CluSettings)
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,
 		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
-			x := dense(&g.Features)
-			cluster, centres := kmeans(x, s.Clusters, rng)
+			x := linalg.Dense(&g.Features)
+			assign, centres := cluster.KMeans(x, s.Clusters, rng)
 			spread := 0.0
-			for i, c := range cluster {
-				spread += squaredDistance(x.RawRowView(i), centres.RawRowView(c)) / float64(len(cluster))
+			for i, c := range assign {
+				spread += cluster.SquaredDistance(x.RawRowView(i), centres.RawRowView(c)) / float64(len(assign))
 			}
-			return cluster, map[string]float64{"spread": spread}
+			return assign, map[string]float64{"spread": spread}
 		}})
 }

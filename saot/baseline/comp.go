@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/linalg"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -15,33 +17,39 @@ import (
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // CompSettings are those of graph completion, SS-GCNs' third pretext task.
 type CompSettings struct {
 	PretextSettings
-	Components int `json:"components"` // of the features, to regress; 48 on Cora, else the reference's default of 32
+	Components int `json:"components" range:"[1,)" help:"of the features, to be regressed"`
 }
 
-func compDefaults(dataset string, p Preset) Settings {
-	s := &CompSettings{PretextSettings: pretextDefaults(dataset, 500, p), Components: 32}
-	if strings.HasPrefix(dataset, "cora") {
+// compDefaults have the reference's 48 components on Cora, and its default of 32 elsewhere.
+func compDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
+	s := &CompSettings{PretextSettings: pretextDefaults(recipe, 500, p), Components: 32}
+	if ofCora(recipe) {
 		s.Components = 48
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "gcn-comp", Paper: "GCN-Comp", Kind: method.SelfSupervised, Order: 5,
+		Summary:  "SS-GCNs' graph completion pretext (You et al. 2020)",
+		Defaults: compDefaults, New: newComp})
+}
+
 // Validate lists every field out of range.
 func (s *CompSettings) Validate() error {
-	r := s.validate("gcn-comp")
-	r.check(s.Components >= 1, "components", s.Components, "1 or more")
-	return r.err()
+	return s.check(check.In("baseline: gcn-comp").Ranges(s), 2).Err()
 }
 
 // newComp is the learner that completes a node's features from its neighbourhood (You et al. 2020, "graph
 // completion"); see completion. The embedding is of the whole neighbourhood, the node itself included, by the same W. Diagnostic
 // of the report: "components", how many there are.
-func newComp(b Build) (continual.Learner, error) {
+func newComp(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CompSettings)
 	return newPretext(b, "gcn-comp", s.PretextSettings, completion{components: s.Components})
 }
@@ -117,31 +125,32 @@ func (c completion) loss(prediction *Node, t []*Node) *Node {
 
 // leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values; fewer where X
 // has not so many. They are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1), with
-// the precision that fitComponents has; the signs follow from rng.
+// the precision that linalg.PowerIterations gives; the signs follow from rng.
 func leftSingular(ctx context.Context, x *graph.Features, components int, rng *rand.Rand) (*mat.Dense, error) {
-	width := min(components+oversampling, x.Rows, x.Cols)
+	width := min(components+linalg.Oversampling, x.Rows, x.Cols)
 	if width == 0 {
-		return matrix(x.Rows, 0), nil
+		return linalg.New(x.Rows, 0), nil
 	}
-	q := orthonormal(times(x, gaussian(x.Cols, width, rng)))
-	for range powerIterations {
+	q := linalg.Orthonormal(linalg.Times(x, linalg.Gaussian(x.Cols, width, rng)))
+	for range linalg.PowerIterations {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		q = orthonormal(times(x, orthonormal(transposedTimes(x, q))))
+		q = linalg.Orthonormal(linalg.Times(x, linalg.Orthonormal(linalg.TransposedTimes(x, q))))
 	}
 	var svd mat.SVD // (QᵀX)ᵀ = V·Σ·Wᵀ, so that X ≈ (Q·W)·Σ·Vᵀ
-	if !svd.Factorize(transposedTimes(x, q), mat.SVDThin) {
+	if !svd.Factorize(linalg.TransposedTimes(x, q), mat.SVDThin) {
 		return nil, fmt.Errorf("the singular values of a %d×%d matrix did not converge", x.Cols, width)
 	}
 	values := svd.Values(nil)
 	found := 0
-	for found < min(components, width) && values[found] > 0 && values[found]*values[found] > noVariance*values[0]*values[0] {
+	for found < min(components, width) && values[found] > 0 &&
+		values[found]*values[found] > linalg.NoVariance*values[0]*values[0] {
 		found++
 	}
 	var w mat.Dense
 	svd.VTo(&w)
-	u := matrix(x.Rows, found)
+	u := linalg.New(x.Rows, found)
 	if found > 0 {
 		u.Mul(q, w.Slice(0, width, 0, found))
 	}

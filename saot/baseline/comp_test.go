@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -42,7 +43,7 @@ func featuresOf(x *mat.Dense, sparse bool) *graph.Features {
 
 func TestLeftSingularAgainstFullSVD(t *testing.T) {
 	for _, shape := range [][2]int{{150, 120}, {90, 200}, {10, 300}, {300, 6}} {
-		x := gaussian(shape[0], shape[1], seed.Stream(1, shape))
+		x := linalg.Gaussian(shape[0], shape[1], seed.Stream(1, shape))
 		x.Apply(func(i, c int, v float64) float64 { // sparse, with columns of falling weight
 			if (i*7+c*3)%4 == 0 {
 				return 0
@@ -54,7 +55,7 @@ func TestLeftSingularAgainstFullSVD(t *testing.T) {
 			got, err := leftSingular(context.Background(), f, 8, seed.Stream(2))
 			require.NoError(t, err)
 			var svd mat.SVD
-			require.True(t, svd.Factorize(dense(f), mat.SVDThin))
+			require.True(t, svd.Factorize(linalg.Dense(f), mat.SVDThin))
 			var want mat.Dense
 			svd.UTo(&want)
 			require.Equal(t, min(8, shape[1]), got.RawMatrix().Cols)
@@ -68,13 +69,13 @@ func TestLeftSingularAgainstFullSVD(t *testing.T) {
 
 // Components beyond the rank of X are nobody's: they are left out.
 func TestLeftSingularOfLowRank(t *testing.T) {
-	x := gaussian(40, 60, seed.Stream(1))
+	x := linalg.Gaussian(40, 60, seed.Stream(1))
 	x.Apply(func(i, c int, _ float64) float64 { return math.Round(4 * x.At(i, c%3)) }, x) // three columns, each many times
 	exact := featuresOf(x, false)
 	u, err := leftSingular(context.Background(), exact, 8, seed.Stream(1))
 	require.NoError(t, err)
 	require.Equal(t, 3, u.RawMatrix().Cols)
-	for _, f := range []*graph.Features{featuresOf(matrix(5, 4), false), featuresOf(matrix(5, 0), true)} {
+	for _, f := range []*graph.Features{featuresOf(linalg.New(5, 4), false), featuresOf(linalg.New(5, 0), true)} {
 		u, err := leftSingular(context.Background(), f, 3, seed.Stream(1))
 		require.NoError(t, err)
 		require.Equal(t, [2]int{5, 0}, [2]int{u.RawMatrix().Rows, u.RawMatrix().Cols})
@@ -96,13 +97,13 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 		undirected, directed := pretextGraph(t, 22, 1), pretextGraph(t, 22, 1)
 		directed.Adjacency = directedCycle(22)
 		for _, g := range []*graph.Graph{undirected, directed} {
-			l := pretextLearner(t, e, GCNComp, g, nil)
+			l := pretextLearner(t, e, "gcn-comp", g, nil)
 			got, _ := l.evaluate(t, g, func(in []*Node) *Node {
 				n := nn.Take(in[l.inputs()+1:])
 				return l.propagate(in[:l.inputs()], n.Hat, Transpose(n.FeaturesT, 0, 1))
 			})
 			var want mat.Dense
-			want.Mul(operatorOf(&g.Adjacency, false), dense(&g.Features))
+			want.Mul(operatorOf(&g.Adjacency, false), linalg.Dense(&g.Features))
 			require.True(t, mat.EqualApprox(&want, matrixOf(got, 22, 6), 1e-5))
 		}
 	})
@@ -113,7 +114,7 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 func TestCompHidesANodesOwnFeatures(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := pretextGraph(t, 22, 1)
-		l := pretextLearner(t, e, GCNComp, g, map[string]string{"dropout": "0"})
+		l := pretextLearner(t, e, "gcn-comp", g, map[string]string{"dropout": "0"})
 		require.NoError(t, l.newHead(0))
 		hidden := func(in []*Node) *Node {
 			n := nn.Take(in[l.inputs()+1:])
@@ -121,7 +122,7 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 		}
 		changes := func(g *graph.Graph, node, width int, f func(in []*Node) *Node) (own, others float64) {
 			before, _ := l.evaluate(t, g, f)
-			other := &graph.Graph{Adjacency: g.Adjacency, Features: *featuresOf(dense(&g.Features), false)}
+			other := &graph.Graph{Adjacency: g.Adjacency, Features: *featuresOf(linalg.Dense(&g.Features), false)}
 			for c := range 6 {
 				other.Features.Dense[node*6+c] += 1 + float32(c)
 			}

@@ -7,89 +7,138 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fields"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // onSamples makes a method take every graph for one too large for a step.
-func onSamples(b baseline.Build) baseline.Build {
+func onSamples(b method.Build) method.Build {
 	for _, pair := range [][2]string{{"whole_graph", "1"}, {"batch", "8"}, {"fan_out", "[2]"}} {
-		_ = baseline.Set(b.Settings, pair[0], pair[1]) // not every method has each
+		_ = setting(b.Settings, pair[0], pair[1]) // not every method has each
 	}
 	return b
 }
 
+// setting changes a setting by name from text.
+func setting(s method.Settings, name, text string) error {
+	return fields.Apply(s, []fields.Change{{Path: name, Value: fields.Value{Text: text}}})
+}
+
+func defaultsOf(t *testing.T, m string, p method.Preset) method.Settings {
+	d, err := method.Lookup(m)
+	require.NoError(t, err)
+	return d.Defaults(datasets.NoRecipe, p)
+}
+
 // tinySettings are a method's fast ones, smaller still.
-func tinySettings(t *testing.T, m baseline.Method) baseline.Settings {
-	s := m.Defaults("synthetic", baseline.FastPreset)
+func tinySettings(t *testing.T, m string) method.Settings {
+	s := defaultsOf(t, m, method.Fast)
 	for _, pair := range [][2]string{{"epochs", "2"}, {"warm_up", "1"}, {"hidden", "8"}, {"out", "4"}, {"buffer", "10"}, {"budget", "4"},
 		{"fast_epochs", "2"}, {"encoders", "2"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"}, {"proxies", "4"}} {
-		_ = baseline.Set(s, pair[0], pair[1]) // not every method has each
+		_ = setting(s, pair[0], pair[1]) // not every method has each
 	}
 	require.NoError(t, s.Validate(), m)
 	return s
 }
 
-func buildOf(t *testing.T, e *engine.Engine, m baseline.Method, stream *datasets.Stream) baseline.Build {
-	return baseline.Build{Engine: e, Settings: tinySettings(t, m), Seed: 7, Stream: baseline.Stream{Dataset: stream.Dataset,
-		Features: stream.Tasks[0].Graph.Features.Cols, Classes: stream.NumClasses, Sizes: saot.SizesOf(stream)}}
+func buildOf(t *testing.T, e *engine.Engine, m string, stream *datasets.Stream) method.Build {
+	return method.Build{Engine: e, Settings: tinySettings(t, m), Seed: 7, Stream: method.StreamOf(stream)}
 }
 
-func compared(supervised bool) []baseline.Method {
-	return slices.DeleteFunc(baseline.Methods(), func(m baseline.Method) bool { return !m.Compared() || m.Supervised() != supervised })
+// made makes a learner of one of the two interfaces.
+func made[L continual.Method](t *testing.T, m string, b method.Build) L {
+	l, err := method.New(m, b)
+	require.NoError(t, err)
+	return l.(L)
+}
+
+// tinyStream is two tasks of the generated dataset.
+func tinyStream(t *testing.T) *datasets.Stream {
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48, Words: 12})
+	require.NoError(t, err)
+	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
+	require.NoError(t, err)
+	return s
+}
+
+// methodsIn returns the names of the methods of a group.
+func methodsIn(t *testing.T, group string) (names []string) {
+	list, err := method.Group(group)
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	for _, d := range list {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func embed(t *testing.T, l continual.Learner, g *graph.Graph) *mat.Dense {
+	e, err := l.Embed(context.Background(), g)
+	require.NoError(t, err)
+	require.Equal(t, g.NumNodes(), e.Rows)
+	out := mat.NewDense(e.Rows, e.Cols, nil)
+	for i, v := range e.Data {
+		out.RawMatrix().Data[i] = float64(v)
+	}
+	return out
+}
+
+func learn(t *testing.T, l continual.Learner, task int, g *graph.Graph) {
+	_, err := l.Learn(context.Background(), task, g, nil)
+	require.NoError(t, err)
 }
 
 func TestDefaultsAreValid(t *testing.T) {
-	for _, m := range baseline.Methods() {
-		if !m.Compared() {
-			require.Nil(t, m.Defaults("uai", baseline.PaperPreset))
-			continue
-		}
-		for _, dataset := range []string{"cora-full", "corafull-topology", "ogbn-arxiv", "reddit", "ogbn-products", "uai"} {
-			for _, p := range []baseline.Preset{baseline.PaperPreset, baseline.FastPreset} {
-				require.NoError(t, m.Defaults(dataset, p).Validate(), "%v %s %v", m, dataset, p)
+	require.Len(t, methodsIn(t, "self-supervised"), 8)
+	require.Len(t, methodsIn(t, "supervised"), 6)
+	for _, d := range method.All() {
+		for _, e := range datasets.Catalog() {
+			for _, p := range []method.Preset{method.Paper, method.Fast} {
+				require.NoError(t, d.Defaults(e.Recipe, p).Validate(), "%v %s %v", d.Name, e.Name, p)
 			}
+		}
+		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Paper)) {
+			require.NotEmpty(t, f.Help, "%s: %s", d.Name, f.Path)
 		}
 	}
 }
 
 func TestSet(t *testing.T) {
-	s := baseline.GBT.Defaults("uai", baseline.PaperPreset)
-	require.NoError(t, baseline.Set(s, "learning_rate", "0.5"))
-	require.Equal(t, 0.5, s.(*baseline.GBTSettings).LearningRate)
-	require.Equal(t, 300, s.(*baseline.GBTSettings).Epochs, "others stay")
-	require.ErrorContains(t, baseline.Set(s, "sigma", "1"), `no setting "sigma": choose one of hidden, out, learning_rate`)
-	require.ErrorContains(t, baseline.Set(s, "epochs", "many"), `epochs cannot be "many"`)
+	s := defaultsOf(t, "gbt", method.Paper).(*baseline.GBTSettings)
+	require.NoError(t, setting(s, "learning_rate", "0.5"))
+	require.Equal(t, 0.5, s.LearningRate)
+	require.Equal(t, 300, s.Epochs, "others stay")
+	require.ErrorContains(t, setting(s, "sigma", "1"), `no setting "sigma": choose one of hidden, out, learning_rate`)
+	require.ErrorContains(t, setting(s, "epochs", "many"), `epochs cannot be "many"`)
 }
 
-func TestNewComparedRefuses(t *testing.T) {
-	stream := tinyStream(t)
-	b := buildOf(t, nil, baseline.GBT, stream)
-	_, err := baseline.NewSupervised(baseline.GBT, b)
-	require.ErrorContains(t, err, "gbt is not a supervised method")
-	_, err = baseline.NewCompared(baseline.Joint, b)
-	require.ErrorContains(t, err, "joint is not a self-supervised method")
-	require.NoError(t, baseline.Set(b.Settings, "learning_rate", "-1"))
-	_, err = baseline.NewCompared(baseline.GBT, b)
+func TestNewRefuses(t *testing.T) {
+	b := buildOf(t, nil, "gbt", tinyStream(t))
+	_, err := method.New("joint", b)
+	require.ErrorContains(t, err, "joint: the settings are a *baseline.GBTSettings, want a *baseline.JointSettings")
+	require.NoError(t, setting(b.Settings, "learning_rate", "-1"))
+	_, err = method.New("gbt", b)
 	require.ErrorContains(t, err, "gbt: learning_rate is -1")
 	b.Stream.Features = 0
-	_, err = baseline.NewCompared(baseline.GBT, b)
+	_, err = method.New("gbt", b)
 	require.ErrorContains(t, err, "needs node features")
 }
 
 // embeddingsAfter runs a self-supervised method through a stream and returns the embeddings of all tasks at the end.
-func embeddingsAfter(t *testing.T, e *engine.Engine, m baseline.Method, stream *datasets.Stream) (all [][]float32) {
-	l, err := baseline.NewCompared(m, buildOf(t, e, m, stream))
-	require.NoError(t, err)
-	_, err = continual.Run(context.Background(), stream, l, continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
+func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.Stream) (all [][]float32) {
+	l := made[continual.Learner](t, m, buildOf(t, e, m, stream))
+	_, err := continual.Run(context.Background(), stream, l, continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 	require.NoError(t, err)
 	for i := range stream.Tasks {
 		z, err := l.Embed(context.Background(), stream.Tasks[i].Graph)
@@ -109,7 +158,7 @@ func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
 		slices.Reverse(poisoned.Tasks[i].Labels)
 	}
 	require.NotEqual(t, tinyStream(t).Tasks[0].Labels, poisoned.Tasks[0].Labels)
-	for _, m := range compared(false) {
+	for _, m := range methodsIn(t, "self-supervised") {
 		require.Equal(t, embeddingsAfter(t, e, m, tinyStream(t)), embeddingsAfter(t, e, m, poisoned), m)
 	}
 }
@@ -117,8 +166,9 @@ func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
 // What is saved after a task and loaded into a fresh learner goes on bit for bit.
 func TestComparedResumeBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for k, m := range slices.Concat(compared(false), compared(false)) {
-			sampled := k >= len(compared(false))
+		names := methodsIn(t, "self-supervised")
+		for k, m := range slices.Concat(names, names) {
+			sampled := k >= len(names)
 			t.Run(fmt.Sprintf("%v sampled=%v", m, sampled), func(t *testing.T) {
 				stream := tinyStream(t)
 				fresh := func() continual.Learner {
@@ -126,9 +176,7 @@ func TestComparedResumeBitForBit(t *testing.T) {
 					if sampled {
 						b = onSamples(b)
 					}
-					l, err := baseline.NewCompared(m, b)
-					require.NoError(t, err)
-					return l
+					return made[continual.Learner](t, m, b)
 				}
 				whole, resumed := fresh(), fresh()
 				learn(t, whole, 0, stream.Tasks[0].Graph)
@@ -149,7 +197,7 @@ func TestComparedResumeBitForBit(t *testing.T) {
 // shown returns what a supervised learner is shown of a stream.
 func shown(t *testing.T, stream *datasets.Stream) (all []*continual.Labeled) {
 	spy := &spy{}
-	_, err := continual.RunSupervised(context.Background(), stream, spy, continual.Options{})
+	_, err := continual.Run(context.Background(), stream, spy, continual.Options{})
 	require.NoError(t, err)
 	return spy.seen
 }
@@ -174,17 +222,16 @@ func TestSupervisedResumeBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		stream := tinyStream(t)
 		tasks := shown(t, stream)
-		for k, m := range slices.Concat(compared(true), compared(true)) {
-			sampled := k >= len(compared(true))
+		names := methodsIn(t, "supervised")
+		for k, m := range slices.Concat(names, names) {
+			sampled := k >= len(names)
 			t.Run(fmt.Sprintf("%v sampled=%v", m, sampled), func(t *testing.T) {
 				fresh := func() continual.Supervised {
 					b := buildOf(t, e, m, stream)
 					if sampled {
 						b = onSamples(b)
 					}
-					l, err := baseline.NewSupervised(m, b)
-					require.NoError(t, err)
-					return l
+					return made[continual.Supervised](t, m, b)
 				}
 				teach := func(l continual.Supervised, task int) {
 					report, err := l.Learn(context.Background(), task, tasks[task], nil)

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/linalg"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -21,39 +23,31 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // CondensationSettings say how a task is condensed; CaT's and PUMA's differ.
 type CondensationSettings struct {
-	Budget      int     `json:"budget"`        // condensed nodes a task, at least one a class; 0 is 0.5 % of the train nodes
-	Encoders    int     `json:"encoders"`      // random encoders drawn for a task
-	Width       int     `json:"encoder_width"` // of the random encoders' output
-	FeatureRate float64 `json:"feature_rate"`  // Adam's learning rate for the condensed features; both references: 1e-3
-	WholeGraph  int     `json:"whole_graph"`   // the largest graph, in nodes, that is classified at once; 20,000; 0 is any
+	Budget      int     `json:"budget" range:"[0,)" help:"condensed nodes a task, at least one a class; 0 is 0.5 % of the train nodes"`
+	Encoders    int     `json:"encoders" range:"[1,)" help:"random encoders drawn for a task"`
+	Width       int     `json:"encoder_width" range:"[1,)" help:"of the random encoders' output"`
+	FeatureRate float64 `json:"feature_rate" range:"(0,1)" help:"Adam's learning rate for the condensed features"`
+	WholeGraph  int     `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that is classified at once; 0 is no limit"`
 }
 
 // condensedBudget is the references' budget for a stream, or 0.
-func condensedBudget(dataset string) int {
-	switch dataset {
-	case "cora-full", "corafull-topology":
+func condensedBudget(recipe datasets.Recipe) int {
+	switch recipe {
+	case datasets.RecipeCoraFull:
 		return 4
-	case "ogbn-arxiv", "arxiv-topology":
+	case datasets.RecipeArxiv, datasets.RecipeArxivStandIn:
 		return 29
-	case "reddit":
+	case datasets.RecipeReddit:
 		return 40
-	case "ogbn-products":
+	case datasets.RecipeProducts:
 		return 318
 	}
 	return 0
-}
-
-// check notes fields out of range.
-func (s CondensationSettings) check(r *ranges) {
-	r.check(s.Budget >= 0, "budget", s.Budget, "0 or more")
-	r.check(s.Encoders >= 1, "encoders", s.Encoders, "1 or more")
-	r.check(s.Width >= 1, "encoder_width", s.Width, "1 or more")
-	r.check(s.FeatureRate > 0 && s.FeatureRate < 1, "feature_rate", s.FeatureRate, "a value in (0, 1), such as 0.001")
-	checkWholeGraph(r, s.WholeGraph)
 }
 
 // condenser makes a few labelled nodes without edges that stand for a task's graph, by matching the class means of random
@@ -82,7 +76,7 @@ type condenser struct {
 const realBlock = 1 << 14
 
 // newCondenser prepares for tasks of which at most a share of the nodes takes part in the means.
-func newCondenser(b Build, s CondensationSettings, inner int, share float64) (*condenser, error) {
+func newCondenser(b method.Build, s CondensationSettings, inner int, share float64) (*condenser, error) {
 	c := &condenser{CondensationSettings: s, engine: b.Engine, inner: inner, block: realBlock, nets: map[int]*condensedNet{}}
 	var rows []int
 	for _, size := range b.Stream.Sizes {
@@ -272,12 +266,12 @@ func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 
 // propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room, F], row major.
 func propagatedRows(g *graph.Graph, nodes []int32, room int) []float32 {
-	scale := degreeScale(&g.Adjacency)
+	scale := linalg.DegreeScale(&g.Adjacency)
 	out := make([]float32, room*g.Features.Cols)
 	for k, i := range nodes {
 		row := out[k*g.Features.Cols : (k+1)*g.Features.Cols]
 		add := func(j int32) {
-			each(&g.Features, int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
+			linalg.Each(&g.Features, int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
 		}
 		add(i)
 		for _, j := range g.Adjacency.Neighborhood(int(i)) {
@@ -403,7 +397,7 @@ func (s *condensed) groups(t *continual.Labeled) [][]int32 {
 type memoryBank []*condensed
 
 // memorySizes are those of a memory's graph after each task, as far as they can be foreseen.
-func (s CondensationSettings) memorySizes(b Build) (all []encoder.Size) {
+func (s CondensationSettings) memorySizes(b method.Build) (all []encoder.Size) {
 	nodes := 0
 	for _, size := range b.Stream.Sizes {
 		budget := s.Budget

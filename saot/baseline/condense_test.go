@@ -15,10 +15,10 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/seed"
-	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // smallStream is two tasks of two classes each.
@@ -30,15 +30,14 @@ func smallStream(t *testing.T) *datasets.Stream {
 	return s
 }
 
-func smallBuild(e *engine.Engine, stream *datasets.Stream, s Settings) Build {
-	return Build{Engine: e, Settings: s, Seed: 7, Stream: Stream{Dataset: stream.Dataset, Features: stream.Tasks[0].Graph.Features.Cols,
-		Classes: stream.NumClasses, Sizes: saot.SizesOf(stream)}}
+func smallBuild(e *engine.Engine, stream *datasets.Stream, s method.Settings) method.Build {
+	return method.Build{Engine: e, Settings: s, Seed: 7, Stream: method.StreamOf(stream)}
 }
 
 // shownTasks returns what a supervised learner is shown of a stream.
 func shownTasks(t *testing.T, stream *datasets.Stream) []*continual.Labeled {
 	spy := &taskSpy{}
-	_, err := continual.RunSupervised(context.Background(), stream, spy, continual.Options{})
+	_, err := continual.Run(context.Background(), stream, spy, continual.Options{})
 	require.NoError(t, err)
 	return spy.seen
 }

@@ -10,43 +10,47 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// DGISettings are those of Deep Graph Infomax; the constants are its reference code's for Cora.
+// DGISettings are those of Deep Graph Infomax.
 type DGISettings struct {
-	Out          int     `json:"out"`           // 512
-	LearningRate float64 `json:"learning_rate"` // of Adam, without decay; 0.001
-	Epochs       int     `json:"epochs"`        // per task at most: full-batch steps, or passes over a large graph; 10,000
-	Patience     int     `json:"patience"`      // epochs without a loss below the best so far, after which a task ends; 20
-	Sampling             // batches of 256, the paper's on Reddit, and 10 neighbours, those of its first hop there
+	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam, without decay"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"at most, per task: full-batch steps, or passes over a large graph"`
+	Patience     int     `json:"patience" range:"[1,)" help:"epochs without a lower loss after which a task ends"`
+	Sampling
 }
 
-func dgiDefaults(_ string, p Preset) Settings {
+// dgiDefaults are the reference code's constants for Cora; the batches are the paper's on Reddit, with the neighbors of its first
+// hop there.
+func dgiDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &DGISettings{Out: 512, LearningRate: 0.001, Epochs: 10_000, Patience: 20, Sampling: newSampling(256, 10)}
-	if p == FastPreset {
+	if p == method.Fast {
 		s.Epochs = 50
 	}
 	return s
 }
 
-// Validate lists every field out of range.
-func (s *DGISettings) Validate() error {
-	r := ranges{method: "dgi"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Out >= 1, "out", s.Out, "1 or more")
-	r.check(s.Patience >= 1, "patience", s.Patience, "1 or more")
-	s.check(&r, 1)
-	return r.err()
+func init() {
+	method.Register(method.Definition{Name: "dgi", Paper: "DGI", Kind: method.SelfSupervised, Order: 1,
+		Summary:  "Deep Graph Infomax (Veličković et al. 2019)",
+		Defaults: dgiDefaults, New: newDGI})
 }
+
+// Validate lists every field out of range.
+func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi").Ranges(s), 1).Err() }
 
 // dgi is Deep Graph Infomax (Veličković et al. 2019), one task after the other, with nothing against forgetting: encoder and
 // discriminator go on where the last task left them. A discriminator tells the nodes of a graph from those of a corrupted one, whose
@@ -80,7 +84,7 @@ const (
 )
 
 // newDGI draws initial weights as PyTorch does for the reference: Glorot's, for W with the fan of a tensor [1, out, out].
-func newDGI(b Build) (continual.Learner, error) {
+func newDGI(b method.Build) (continual.Method, error) {
 	l := &dgi{DGISettings: *b.Settings.(*DGISettings), seed: b.Seed, net: nn.New(b.Engine)}
 	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
 	rng := seed.Stream(b.Seed, "weights")

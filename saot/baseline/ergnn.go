@@ -9,16 +9,19 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // NodeSelection says which train nodes ER-GNN keeps.
@@ -39,41 +42,36 @@ func (s *NodeSelection) UnmarshalText(text []byte) error { return selectionNames
 
 // ERGNNSettings are those of experience replay, CGLB's.
 type ERGNNSettings struct {
-	Hidden       int           `json:"hidden"`        // 256
-	LearningRate float64       `json:"learning_rate"` // of Adam; 0.005
-	L2           float64       `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int           `json:"epochs"`        // per task: full-batch steps, or passes over a large graph's labels; 200
-	Balanced     bool          `json:"balanced"`      // every class counts alike in the loss; true
-	Budget       int           `json:"budget"`        // nodes kept of each class; CGLB chooses 100 or 1000 on valid
-	Selection    NodeSelection `json:"selection"`     // of the nodes kept; cm
-	Distance     float64       `json:"distance"`      // within which a node is near by, for cm; 0.5
-	Sampling                   // of a task and the buffer; as joint's
+	CGLBSettings
+	Budget    int           `json:"budget" range:"[1,)" help:"nodes kept of each class"`
+	Selection NodeSelection `json:"selection" help:"of the nodes kept: cm or mf"`
+	Distance  float64       `json:"distance" range:"(0,)" help:"within which a node is near by, for cm"`
 }
 
-// ergnnDefaults keeps 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000 elsewhere.
-func ergnnDefaults(dataset string, p Preset) Settings {
-	s := &ERGNNSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Budget: 100, Distance: 0.5,
-		Sampling: newSampling(2000, 25, 10)}
-	switch {
-	case p == FastPreset:
-		s.Epochs = 50
-	case slices.Contains([]string{"ogbn-arxiv", "reddit", "ogbn-products"}, dataset):
-		s.Budget = 1000
+// ergnnDefaults keep 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000 elsewhere; CGLB
+// chooses one of the two on valid.
+func ergnnDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
+	s := &ERGNNSettings{CGLBSettings: cglbDefaults(p), Budget: 100, Distance: 0.5}
+	switch recipe {
+	case datasets.RecipeArxiv, datasets.RecipeReddit, datasets.RecipeProducts:
+		if p == method.Paper {
+			s.Budget = 1000
+		}
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "er-gnn", Paper: "ER-GNN", Kind: method.Supervised, Order: 2,
+		Summary:  "experience replay of single nodes (Zhou and Cao 2021)",
+		Defaults: ergnnDefaults, New: newERGNN})
+}
+
 // Validate lists every field out of range.
 func (s *ERGNNSettings) Validate() error {
-	r := ranges{method: "er-gnn"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	s.check(&r, 2)
-	r.check(s.Budget >= 1, "budget", s.Budget, "1 or more")
-	r.check(s.Selection >= CoverageMaximization && s.Selection <= MeanFeature, "selection", s.Selection, "cm or mf")
-	r.check(s.Distance > 0, "distance", s.Distance, "a value above 0, such as 0.5")
-	return r.err()
+	l := s.check(check.In("baseline: er-gnn").Ranges(s), 2)
+	l.That(selectionNames.Has(s.Selection), "selection", s.Selection, "cm or mf")
+	return l.Err()
 }
 
 // ergnn is experience replay (Zhou and Cao 2021): some train nodes of every class are kept, without edges, and replayed beside
@@ -101,7 +99,7 @@ type ergnn struct {
 	buffer        []experience
 }
 
-func newERGNN(b Build) (continual.Supervised, error) {
+func newERGNN(b method.Build) (continual.Method, error) {
 	l := &ergnn{ERGNNSettings: *b.Settings.(*ERGNNSettings), classes: b.Stream.Classes, seed: b.Seed}
 	l.graphs = nn.NewGraphs(b.Stream.Features, replayedSizes(b.Stream, l.Budget))
 	for _, s := range continual.Settings() {
@@ -127,7 +125,7 @@ func newERGNN(b Build) (continual.Supervised, error) {
 
 // replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without edges need no
 // chunks.
-func replayedSizes(s Stream, budget int) (all []encoder.Size) {
+func replayedSizes(s method.Stream, budget int) (all []encoder.Size) {
 	nodes := 0
 	for k, size := range s.Sizes {
 		nodes += size.Nodes

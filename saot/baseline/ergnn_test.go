@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	"github.com/stretchr/testify/require"
@@ -14,10 +15,11 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 )
 
 func mustERGNN(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, change func(*ERGNNSettings)) *ergnn {
-	s := ergnnDefaults("", PaperPreset).(*ERGNNSettings)
+	s := ergnnDefaults(datasets.NoRecipe, method.Paper).(*ERGNNSettings)
 	s.Hidden = 5
 	change(s)
 	require.NoError(t, s.Validate())
@@ -204,11 +206,11 @@ func TestERGNNRemembers(t *testing.T) {
 }
 
 func TestERGNNSelectionIsASetting(t *testing.T) {
-	s := ergnnDefaults("ogbn-arxiv", PaperPreset).(*ERGNNSettings)
+	s := ergnnDefaults(datasets.RecipeArxiv, method.Paper).(*ERGNNSettings)
 	require.Equal(t, 1000, s.Budget)
-	require.NoError(t, Set(s, "selection", "mf"))
+	require.NoError(t, setting(s, "selection", "mf"))
 	require.Equal(t, MeanFeature, s.Selection)
-	require.ErrorContains(t, Set(s, "selection", "im"), "selection")
+	require.ErrorContains(t, setting(s, "selection", "im"), "selection")
 	s.Budget, s.Distance, s.LearningRate = 0, math.NaN(), 2
 	err := s.Validate()
 	for _, name := range []string{"budget is 0", "distance is NaN", "learning_rate is 2"} {

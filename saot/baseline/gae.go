@@ -10,53 +10,57 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/view"
 )
 
 // GAESettings are those of the graph auto-encoder.
 type GAESettings struct {
-	Hidden       int     `json:"hidden"`        // the original's 32 is too narrow for streams of many classes; 512, as G-BT's
-	Out          int     `json:"out"`           // original: 16; 256, as G-BT's
-	LearningRate float64 `json:"learning_rate"` // of Adam; 0.001, see gaeDefaults; original, for its narrow layers: 0.01
-	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph; original: 200
-	DenseNodes   int     `json:"dense_nodes"`   // the largest graph of which all pairs of nodes are decoded; 5,000
-	Pairs        int     `json:"pairs"`         // of larger ones: edges drawn for each node and step, and as many non-edges; 8
-	Sampling             // half of a batch of 2,048 are the ends of drawn edges; 10 neighbours a layer
+	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
+	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
+	DenseNodes   int     `json:"dense_nodes" range:"[0,)" help:"the largest graph of which all pairs of nodes are decoded"`
+	Pairs        int     `json:"pairs" range:"[1,)" help:"edges drawn for each node and step of larger ones, and as many non-edges"`
+	Sampling             // half of a batch are the ends of drawn edges
 }
 
-// gaeDefaults have a tenth of the original's learning rate. A step of Adam is of one size for every weight, so that it moves the
-// outputs of layers 512 and 256 wide by far more than those of the original's 32 and 16. At 0.01 the first steps leave embeddings of
-// Cora-ML in few directions (effective rank 2.5 of 256; 7 at 0.001), and the loss stays higher for good: 0.42 after 200 steps, and
-// 0.38 at 0.001.
-func gaeDefaults(_ string, p Preset) Settings {
+// gaeDefaults follow the original (200 epochs), but for the layers, which at its 32 and 16 columns are too narrow for streams of
+// many classes and are as wide as G-BT's, and for the learning rate, a tenth of its 0.01. A step of Adam is of one size for every
+// weight, so that it moves the outputs of layers 512 and 256 wide by far more than those of narrow ones. At 0.01 the first steps
+// leave embeddings of Cora-ML in few directions (effective rank 2.5 of 256; 7 at 0.001), and the loss stays higher for good: 0.42
+// after 200 steps, and 0.38 at 0.001.
+func gaeDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &GAESettings{Hidden: 512, Out: 256, LearningRate: 0.001, Epochs: 200, DenseNodes: 5_000, Pairs: 8,
 		Sampling: newSampling(2048, 10)}
-	if p == FastPreset {
+	if p == method.Fast {
 		s.Epochs = 50
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "gae", Paper: "GAE", Kind: method.SelfSupervised, Order: 0,
+		Summary:  "graph auto-encoder (Kipf and Welling 2016)",
+		Defaults: gaeDefaults, New: newGAE})
+}
+
 // Validate lists every field out of range.
 func (s *GAESettings) Validate() error {
-	r := ranges{method: "gae"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.Out >= 1, "out", s.Out, "1 or more")
-	r.check(s.DenseNodes >= 0, "dense_nodes", s.DenseNodes, "0 or more")
-	r.check(s.Pairs >= 1, "pairs", s.Pairs, "1 or more")
-	r.check(s.Batch >= 4, "batch", s.Batch, "4 or more")
-	s.check(&r, 2)
-	return r.err()
+	l := check.In("baseline: gae").Ranges(s)
+	l.That(s.Batch >= 4, "batch", s.Batch, "4 or more")
+	return s.check(l, 2).Err()
 }
 
 // gae is the graph auto-encoder (Kipf and Welling 2016, §2), one task after the other, with nothing against forgetting. Nodes
@@ -80,7 +84,7 @@ type gae struct {
 	dense, sampled *nn.Trainer
 }
 
-func newGAE(b Build) (continual.Learner, error) {
+func newGAE(b method.Build) (continual.Method, error) {
 	l := &gae{GAESettings: *b.Settings.(*GAESettings), seed: b.Seed, net: nn.New(b.Engine)}
 	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
 	rng := seed.Stream(b.Seed, "weights")

@@ -19,6 +19,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // pairedGraph has random edges among all nodes but the last, and random features.
@@ -56,11 +57,11 @@ func cliques(t *testing.T, groups, width int) *graph.Graph {
 }
 
 // built makes a learner for a graph, with room for so many nodes more.
-func built[L any](t *testing.T, e *engine.Engine, s Settings, fresh func(Build) (continual.Learner, error), g *graph.Graph, room int) L {
+func built[L any](t *testing.T, e *engine.Engine, s method.Settings, fresh func(method.Build) (continual.Method, error), g *graph.Graph, room int) L {
 	size := encoder.SizeOf(g)
 	size.Nodes += room
 	size.Chunks[0] += room
-	l, err := fresh(Build{Engine: e, Settings: s, Seed: 3, Stream: Stream{Features: g.Features.Cols, Classes: 2, Sizes: []encoder.Size{size}}})
+	l, err := fresh(method.Build{Engine: e, Settings: s, Seed: 3, Stream: method.Stream{Features: g.Features.Cols, Classes: 2, Sizes: []encoder.Size{size}}})
 	require.NoError(t, err)
 	return any(l).(L)
 }

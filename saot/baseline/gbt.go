@@ -7,51 +7,60 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/view"
 )
 
 // GBTSettings are those of Graph Barlow Twins.
 type GBTSettings struct {
-	Hidden       int     `json:"hidden"`        // reference: twice the output
-	Out          int     `json:"out"`           // reference: 256
-	LearningRate float64 `json:"learning_rate"` // the peak; TRACE's stream value: 3e-4
-	Decay        float64 `json:"decay"`         // of AdamW; reference: 1e-5
-	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph; TRACE: 300
-	WarmUp       int     `json:"warm_up"`       // epochs up to the peak; TRACE: 20
-	FeatureMask  float64 `json:"feature_mask"`  // p_x; TRACE: 0.1
-	EdgeDrop     float64 `json:"edge_drop"`     // p_e; TRACE: 0.2
-	Momentum     float64 `json:"momentum"`      // of BatchNorm's running averages; reference: 0.01
-	Sampling             // batches of 512, the reference's on Products, and 10 neighbours a layer, TRACE's
+	Hidden       int     `json:"hidden" help:"width of the hidden layer"`
+	Out          int     `json:"out" help:"width of the embeddings"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of AdamW, at its peak"`
+	Decay        float64 `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
+	WarmUp       int     `json:"warm_up" help:"epochs up to the peak of the learning rate"`
+	FeatureMask  float64 `json:"feature_mask" help:"share of feature columns masked in a view"`
+	EdgeDrop     float64 `json:"edge_drop" help:"share of edges dropped in a view"`
+	Momentum     float64 `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
+	Sampling
 }
 
-func gbtDefaults(_ string, p Preset) Settings {
-	s := &GBTSettings{Hidden: 512, Out: 256, LearningRate: 3e-4, Decay: 1e-5, Epochs: 300, WarmUp: 20, FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01,
-		Sampling: newSampling(512, 10)}
-	if p == FastPreset {
+// gbtDefaults have the widths, decay, momentum and, as on Products, batches of the reference; the rest is what TRACE's code takes
+// on streams.
+func gbtDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
+	s := &GBTSettings{Hidden: 512, Out: 256, LearningRate: 3e-4, Decay: 1e-5, Epochs: 300, WarmUp: 20, FeatureMask: 0.1,
+		EdgeDrop: 0.2, Momentum: 0.01, Sampling: newSampling(512, 10)}
+	if p == method.Fast {
 		s.Epochs, s.WarmUp, s.LearningRate, s.Momentum = 30, 3, 1e-3, 0.1
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "gbt", Paper: "G-BT", Kind: method.SelfSupervised, Order: 2,
+		Summary:  "Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022)",
+		Defaults: gbtDefaults, New: newGBT})
+}
+
 // Validate lists every field out of range.
 func (s *GBTSettings) Validate() error {
-	r := ranges{method: "gbt"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Decay >= 0, "decay", s.Decay, "0 or more")
-	r.check(s.WarmUp >= 0 && s.WarmUp <= s.Epochs, "warm_up", s.WarmUp, "0 to epochs")
-	s.check(&r, 2)
-	r.bad = append(r.bad, view.Config{EdgeDrop: s.EdgeDrop, FeatureMask: s.FeatureMask}.Validate(), s.encoder().Validate())
-	return r.err()
+	l := s.check(check.In("baseline: gbt").Ranges(s), 2)
+	l.That(s.WarmUp >= 0 && s.WarmUp <= s.Epochs, "warm_up", s.WarmUp, "0 to epochs")
+	l.Add(view.Config{EdgeDrop: s.EdgeDrop, FeatureMask: s.FeatureMask}.Validate())
+	l.Add(s.encoder().Validate())
+	return l.Err()
 }
 
 func (s *GBTSettings) encoder() encoder.Config {
@@ -70,7 +79,7 @@ type gbt struct {
 	whole, sampled *nn.Trainer
 }
 
-func newGBT(b Build) (continual.Learner, error) {
+func newGBT(b method.Build) (continual.Method, error) {
 	l := &gbt{GBTSettings: *b.Settings.(*GBTSettings), seed: b.Seed}
 	var err error
 	l.encoder, err = encoder.New(b.Engine, l.GBTSettings.encoder(), b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))

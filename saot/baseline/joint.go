@@ -7,43 +7,55 @@ import (
 	"io"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// JointSettings are those of joint training, CGLB's.
-type JointSettings struct {
-	Hidden       int     `json:"hidden"`        // 256
-	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
-	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int     `json:"epochs"`        // after each task: full-batch steps, or passes over a large graph's labels; 200
-	Balanced     bool    `json:"balanced"`      // every class counts alike in the loss; true
-	Sampling             // of the tasks seen together; CGLB's batches of 2,000, with 25 neighbours and 10 of each
+// CGLBSettings are those that CGLB's methods share.
+type CGLBSettings struct {
+	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph's labels"`
+	Balanced     bool    `json:"balanced" help:"every class counts alike in the loss"`
+	Sampling
 }
 
-func jointDefaults(_ string, p Preset) Settings {
-	s := &JointSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Sampling: newSampling(2000, 25, 10)}
-	if p == FastPreset {
+// cglbDefaults are CGLB's.
+func cglbDefaults(p method.Preset) CGLBSettings {
+	s := CGLBSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Sampling: newSampling(2000, 25, 10)}
+	if p == method.Fast {
 		s.Epochs = 50
 	}
 	return s
 }
 
+// JointSettings are those of joint training.
+type JointSettings struct{ CGLBSettings }
+
+func jointDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
+	return &JointSettings{cglbDefaults(p)}
+}
+
+func init() {
+	method.Register(method.Definition{Name: "joint", Paper: "Joint", Kind: method.Supervised, Order: 0,
+		Summary:  "one network trained on all tasks seen, afresh after each: what a method that may not keep them can hope for",
+		Defaults: jointDefaults, New: newJoint})
+}
+
 // Validate lists every field out of range.
 func (s *JointSettings) Validate() error {
-	r := ranges{method: "joint"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	s.check(&r, 2)
-	return r.err()
+	return s.check(check.In("baseline: joint").Ranges(s), 2).Err()
 }
 
 // joint keeps every task and trains a fresh network on all of them: what a method that may not keep them can hope for. Loss
@@ -67,7 +79,7 @@ type joint struct {
 // unionShapes bounds the padded shapes of the unions. They grow with every task, and hundreds of steps are taken on each.
 const unionShapes = 8
 
-func newJoint(b Build) (continual.Supervised, error) {
+func newJoint(b method.Build) (continual.Method, error) {
 	l := &joint{JointSettings: *b.Settings.(*JointSettings), classes: b.Stream.Classes, seed: b.Seed}
 	l.unions = nn.NewGraphsIn(encoder.NewBucketsOf(unionShapes, unions(b.Stream.Sizes)), b.Stream.Features)
 	for _, s := range continual.Settings() {

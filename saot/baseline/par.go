@@ -3,36 +3,45 @@ package baseline
 import (
 	"math/rand/v2"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 
+	"github.com/saot-go/saot/internal/partition"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // ParSettings are those of graph partitioning, SS-GCNs' second pretext task.
 type ParSettings struct {
 	PretextSettings
-	Parts int `json:"parts"` // 14, the most frequent of the reference's recipes; it searches 8 to 16
+	Parts int `json:"parts" range:"[2,)" help:"of a balanced partition, to be told apart"`
 }
 
-func parDefaults(dataset string, p Preset) Settings {
-	return &ParSettings{PretextSettings: pretextDefaults(dataset, 1000, p), Parts: 14}
+// parDefaults have 14 parts, the most frequent of the reference's recipes, which searches 8 to 16.
+func parDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
+	return &ParSettings{PretextSettings: pretextDefaults(recipe, 1000, p), Parts: 14}
+}
+
+func init() {
+	method.Register(method.Definition{Name: "gcn-par", Paper: "GCN-Par", Kind: method.SelfSupervised, Order: 4,
+		Summary:  "SS-GCNs' graph partitioning pretext (You et al. 2020)",
+		Defaults: parDefaults, New: newPar})
 }
 
 // Validate lists every field out of range.
 func (s *ParSettings) Validate() error {
-	r := s.validate("gcn-par")
-	r.check(s.Parts >= 2, "parts", s.Parts, "2 or more")
-	return r.err()
+	return s.check(check.In("baseline: gcn-par").Ranges(s), 2).Err()
 }
 
 // newPar is the learner that tells the parts of a balanced partition of the graph apart (You et al. 2020, "graph
 // partitioning"), by the loss of sorting. Departure: the partition is ours in place of METIS's, with a cut of the same size;
-// see partition. Diagnostic of the report: "cut", the share of edges between parts.
-func newPar(b Build) (continual.Learner, error) {
+// see internal/partition. Diagnostic of the report: "cut", the share of edges between parts.
+func newPar(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*ParSettings)
 	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,
 		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
-			part := partition(&g.Adjacency, s.Parts, rng)
+			part := partition.Nodes(&g.Adjacency, s.Parts, rng)
 			cut := 0.0
 			for i := range part {
 				for _, j := range g.Adjacency.Neighborhood(i) {

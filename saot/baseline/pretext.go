@@ -8,8 +8,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -19,37 +19,35 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// PretextSettings are those that the three pretext methods of SS-GCNs share. "Reference" is their public code.
+// PretextSettings are those that the three pretext methods of SS-GCNs share.
 type PretextSettings struct {
-	Hidden       int     `json:"hidden"`        // width of the embedding; 512 as SAOT's hidden layer (reference: 16)
-	LearningRate float64 `json:"learning_rate"` // of Adam; reference: 0.008 on Cora, 0.01 on Citeseer and PubMed
-	L2           float64 `json:"l2"`            // coupled weight decay; reference: 8e-5 on Cora, 5e-4 on the others
-	Epochs       int     `json:"epochs"`        // per task: steps on a whole graph or passes over a larger one; reference: 1000, for completion 500
-	Dropout      float64 `json:"dropout"`       // share of the hidden layer dropped in training; reference: 0.5
-	Sampling             // batches of 2,048 and 10 neighbours a layer; the reference has whole graphs alone
+	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the embeddings"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps on a whole graph, or passes over a larger one"`
+	Dropout      float64 `json:"dropout" range:"[0,1)" help:"share of the hidden layer dropped in training"`
+	Sampling
 }
 
-func pretextDefaults(dataset string, epochs int, p Preset) PretextSettings {
+// pretextDefaults are the reference code's constants, with those for Cora on graphs of that family, but for the hidden layer, which
+// is as wide as SAOT's (reference: 16), and the batches (the reference takes whole graphs alone).
+func pretextDefaults(recipe datasets.Recipe, epochs int, p method.Preset) PretextSettings {
 	s := PretextSettings{Hidden: 512, LearningRate: 0.01, L2: 5e-4, Epochs: epochs, Dropout: 0.5, Sampling: newSampling(2048, 10)}
-	if strings.HasPrefix(dataset, "cora") {
+	if ofCora(recipe) {
 		s.LearningRate, s.L2 = 0.008, 8e-5
 	}
-	if p == FastPreset {
+	if p == method.Fast {
 		s.Epochs = 50
 	}
 	return s
 }
 
-func (s *PretextSettings) validate(method string) ranges {
-	r := ranges{method: method}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	r.check(s.Dropout >= 0 && s.Dropout < 1, "dropout", s.Dropout, "a value in [0, 1)")
-	s.check(&r, 2)
-	return r
+// ofCora reports whether SS-GCNs' constants for Cora apply.
+func ofCora(recipe datasets.Recipe) bool {
+	return recipe == datasets.RecipeCora || recipe == datasets.RecipeCoraFull
 }
 
 // pretext is what the three methods of SS-GCNs share (You et al. 2020, "When Does Self-Supervision Help Graph Convolutional
@@ -102,7 +100,7 @@ const (
 	pretextHead   = "head"   // Θ [hidden, width]
 )
 
-func newPretext(b Build, name string, s PretextSettings, p puzzle) (*pretext, error) {
+func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pretext, error) {
 	l := &pretext{PretextSettings: s, puzzle: p, name: name, seed: b.Seed, net: nn.New(b.Engine)}
 	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
 	weight := linear(b.Stream.Features, s.Hidden, seed.Stream(b.Seed, "weights"))

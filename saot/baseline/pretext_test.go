@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -14,15 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // pretextMethods are the three.
-var pretextMethods = []Method{GCNClu, GCNPar, GCNComp}
+var pretextMethods = []string{"gcn-clu", "gcn-par", "gcn-comp"}
 
 // pretextGraph has three dense parts, whose features differ, and a node without edges.
 func pretextGraph(t *testing.T, n int, name uint64) *graph.Graph {
@@ -35,7 +38,7 @@ func pretextGraph(t *testing.T, n int, name uint64) *graph.Graph {
 		}
 		return 0.05
 	})
-	x := gaussian(n, 6, seed.Stream(name, "features"))
+	x := linalg.Gaussian(n, 6, seed.Stream(name, "features"))
 	g := &graph.Graph{Adjacency: *a, Features: graph.Features{Rows: n, Cols: 6}}
 	for i := range n {
 		x.RawRowView(i)[i%3] += 3
@@ -47,16 +50,16 @@ func pretextGraph(t *testing.T, n int, name uint64) *graph.Graph {
 }
 
 // pretextLearner makes a small learner for a graph.
-func pretextLearner(t *testing.T, e *engine.Engine, m Method, g *graph.Graph, change map[string]string) *pretext {
-	s := m.Defaults("synthetic", FastPreset)
+func pretextLearner(t *testing.T, e *engine.Engine, m string, g *graph.Graph, change map[string]string) *pretext {
+	s := defaultsOf(t, m, datasets.NoRecipe, method.Fast)
 	for _, pair := range [][2]string{{"hidden", "5"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"}} {
-		_ = Set(s, pair[0], pair[1]) // not every method has each
+		_ = setting(s, pair[0], pair[1]) // not every method has each
 	}
 	for name, value := range change {
-		require.NoError(t, Set(s, name, value))
+		require.NoError(t, setting(s, name, value))
 	}
-	l, err := NewCompared(m, Build{Engine: e, Seed: 7, Settings: s,
-		Stream: Stream{Features: g.Features.Cols, Sizes: []encoder.Size{encoder.SizeOf(g)}}})
+	l, err := method.New(m, method.Build{Engine: e, Seed: 7, Settings: s,
+		Stream: method.Stream{Features: g.Features.Cols, Sizes: []encoder.Size{encoder.SizeOf(g)}}})
 	require.NoError(t, err)
 	return l.(*pretext)
 }
@@ -82,7 +85,7 @@ func (l *pretext) evaluate(t *testing.T, g *graph.Graph, f func(in []*Node) *Nod
 
 // matrixOf is a tensor's first rows.
 func matrixOf(data []float32, rows, cols int) *mat.Dense {
-	m := matrix(rows, cols)
+	m := linalg.New(rows, cols)
 	for i := range m.RawMatrix().Data {
 		m.RawMatrix().Data[i] = float64(data[i])
 	}
@@ -92,7 +95,7 @@ func matrixOf(data []float32, rows, cols int) *mat.Dense {
 // operatorOf is Â = D^{−1/2}(A+I)D^{−1/2}, or the same of A alone, in float64.
 func operatorOf(a *graph.Adjacency, selfLoops bool) *mat.Dense {
 	n := a.NumNodes()
-	m, loop := matrix(n, n), 0.0
+	m, loop := linalg.New(n, n), 0.0
 	if selfLoops {
 		loop = 1
 	}
@@ -107,7 +110,7 @@ func operatorOf(a *graph.Adjacency, selfLoops bool) *mat.Dense {
 }
 
 // lossOf is a method's loss in float64, from the formulas of its type.
-func lossOf(m Method, prediction, target *mat.Dense, parts int) (loss float64) {
+func lossOf(m string, prediction, target *mat.Dense, parts int) (loss float64) {
 	n, k := prediction.Dims()
 	for i := range n {
 		normaliser := 0.0
@@ -115,7 +118,7 @@ func lossOf(m Method, prediction, target *mat.Dense, parts int) (loss float64) {
 			normaliser += math.Exp(prediction.At(i, c))
 		}
 		for c := range k {
-			if m == GCNComp {
+			if m == "gcn-comp" {
 				loss += 100 * math.Abs(prediction.At(i, c)-target.At(i, c)) / float64(n*k)
 			} else if target.At(i, c) == 1 {
 				loss -= math.Log(math.Exp(prediction.At(i, c))/normaliser) / float64(n)
@@ -142,13 +145,13 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 				require.NoError(t, err)
 				return matrixOf(data, 22, cols)
 			}
-			a := operatorOf(&g.Adjacency, m != GCNComp)
+			a := operatorOf(&g.Adjacency, m != "gcn-comp")
 			var h, prediction mat.Dense
-			h.Product(a, dense(&g.Features), value(pretextWeight, 6, l.Hidden))
+			h.Product(a, linalg.Dense(&g.Features), value(pretextWeight, 6, l.Hidden))
 			h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)
 			embedding, err := l.Embed(context.Background(), g)
 			require.NoError(t, err)
-			if m != GCNComp { // the embedding is propagated by Â in all three
+			if m != "gcn-comp" { // the embedding is propagated by Â in all three
 				require.True(t, mat.EqualApprox(&h, matrixOf(embedding.Data, 22, l.Hidden), 1e-5))
 			}
 			h.MulElem(&h, flat(len(inputs)-1, l.Hidden)) // dropout
@@ -165,12 +168,12 @@ func TestPretextTargetsOfSmallGraphs(t *testing.T) {
 	defer e.Close()
 	g := pretextGraph(t, 9, 1)
 	for _, m := range pretextMethods {
-		many := map[Method]string{GCNClu: "clusters", GCNPar: "parts", GCNComp: "components"}[m]
+		many := map[string]string{"gcn-clu": "clusters", "gcn-par": "parts", "gcn-comp": "components"}[m]
 		l := pretextLearner(t, e, m, g, map[string]string{many: "20", "dropout": "0"})
 		report, err := l.Learn(context.Background(), 0, g, nil)
 		require.NoError(t, err)
 		require.Less(t, report.LastLoss[0].Value, report.FirstLoss[0].Value, m)
-		if m != GCNComp {
+		if m != "gcn-comp" {
 			require.Less(t, report.FirstLoss[0].Value, math.Log(20)-0.4, "nine groups are open, not twenty")
 		}
 	}
@@ -186,7 +189,7 @@ func TestPretextLearnsItsPuzzle(t *testing.T) {
 			require.NoError(t, err)
 			first, last := report.FirstLoss[0].Value, report.LastLoss[0].Value
 			t.Logf("%v: loss %.3f to %.3f, %v", m, first, last, report.Diagnostics)
-			require.Less(t, last, map[Method]float64{GCNClu: 0.4, GCNPar: 0.4, GCNComp: 0.9}[m]*first, m)
+			require.Less(t, last, map[string]float64{"gcn-clu": 0.4, "gcn-par": 0.4, "gcn-comp": 0.9}[m]*first, m)
 			require.NotEmpty(t, report.Diagnostics)
 		}
 	})

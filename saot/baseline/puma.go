@@ -9,47 +9,48 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// PUMASettings are those of PUMA, its reference's.
+// PUMASettings are those of PUMA.
 type PUMASettings struct {
-	Hidden       int     `json:"hidden"`        // of both hidden layers; 512
-	LearningRate float64 `json:"learning_rate"` // of Adam; 1e-3
-	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int     `json:"epochs"`        // steps on the memory, twice a task; 500
-	Threshold    float64 `json:"threshold"`     // least probability of a pseudo-label that is used; 0
-	InnerSteps   int     `json:"inner_steps"`   // steps for each encoder, with Adam afresh; 10
-	// CaT's budgets; 100 encoders, 4,096 wide.
+	Hidden       int     `json:"hidden" range:"[1,)" help:"width of both hidden layers"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"steps on the memory, twice a task"`
+	Threshold    float64 `json:"threshold" range:"[0,1]" help:"least probability of a pseudo-label that is used"`
+	InnerSteps   int     `json:"inner_steps" range:"[1,)" help:"steps for each encoder, with Adam afresh"`
 	CondensationSettings
 }
 
-func pumaDefaults(dataset string, p Preset) Settings {
-	s := &PUMASettings{Hidden: 512, LearningRate: 1e-3, L2: 5e-4, Epochs: 500, InnerSteps: 10, CondensationSettings: CondensationSettings{
-		Budget: condensedBudget(dataset), Encoders: 100, Width: 4096, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
-	if p == FastPreset { // a fifth of the steps, each longer
+// pumaDefaults are the reference's, with CaT's budgets.
+func pumaDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
+	s := &PUMASettings{Hidden: 512, LearningRate: 1e-3, L2: 5e-4, Epochs: 500, InnerSteps: 10,
+		CondensationSettings: CondensationSettings{Budget: condensedBudget(recipe), Encoders: 100, Width: 4096,
+			FeatureRate: 1e-3, WholeGraph: wholeGraph}}
+	if p == method.Fast { // a fifth of the steps, each longer
 		s.Epochs, s.Encoders, s.FeatureRate = 100, 20, 0.01
 	}
 	return s
 }
 
-// Validate lists every field out of range.
-func (s *PUMASettings) Validate() error {
-	r := ranges{method: "puma"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	r.check(s.Threshold >= 0 && s.Threshold <= 1, "threshold", s.Threshold, "a value in [0, 1]")
-	r.check(s.InnerSteps >= 1, "inner_steps", s.InnerSteps, "1 or more")
-	s.check(&r)
-	return r.err()
+func init() {
+	method.Register(method.Definition{Name: "puma", Paper: "PUMA", Kind: method.Supervised, Order: 5,
+		Summary:  "cat with wide random encoders and pseudo-labels (Liu, Qiu and Huang 2024)",
+		Defaults: pumaDefaults, New: newPUMA})
 }
+
+// Validate lists every field out of range.
+func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Ranges(s).Err() }
 
 // puma is PUMA, the pseudo-label guided memory bank (Liu, Qiu and Huang 2024): CaT with three changes. A task is condensed
 // twice: first as CaT does it; then a network trained on the memories so made says what the nodes without a label are, and those
@@ -74,7 +75,7 @@ type puma struct {
 	seen        int
 }
 
-func newPUMA(b Build) (continual.Supervised, error) {
+func newPUMA(b method.Build) (continual.Method, error) {
 	l := &puma{PUMASettings: *b.Settings.(*PUMASettings), seed: b.Seed}
 	var err error
 	if l.condenser, err = newCondenser(b, l.CondensationSettings, l.InnerSteps, 0.8); err != nil {

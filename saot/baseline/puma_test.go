@@ -7,14 +7,16 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // smallPUMA is PUMA's fast settings, smaller still.
 func smallPUMA() *PUMASettings {
-	s := pumaDefaults("synthetic", FastPreset).(*PUMASettings)
+	s := pumaDefaults(datasets.RecipeSynthetic, method.Fast).(*PUMASettings)
 	s.Hidden, s.Epochs, s.Encoders, s.InnerSteps, s.Width, s.Budget = 16, 100, 3, 5, 32, 8
 	return s
 }
@@ -71,9 +73,7 @@ func TestPUMAReadsNoHiddenLabels(t *testing.T) {
 	stream, s := smallStream(t), smallPUMA()
 	s.Encoders, s.Epochs = 2, 2
 	requireBlindToHiddenLabels(t, func() continual.Supervised {
-		l, err := newPUMA(smallBuild(e, stream, s))
-		require.NoError(t, err)
-		return l
+		return made[continual.Supervised](t, "puma", smallBuild(e, stream, s))
 	}, shownTasks(t, stream))
 }
 
@@ -115,8 +115,7 @@ func TestPUMAForgetsLessThanFineTuning(t *testing.T) {
 	require.NoError(t, err)
 	defer e.Close()
 	stream := smallStream(t)
-	l, err := newPUMA(smallBuild(e, stream, smallPUMA()))
-	require.NoError(t, err)
+	l := made[continual.Supervised](t, "puma", smallBuild(e, stream, smallPUMA()))
 	puma, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))
 	t.Logf("AP and AF: PUMA %.1f, %.1f; fine-tuning %.1f, %.1f", puma.AP, puma.AF, plain.AP, plain.AF)
 	require.Greater(t, puma.AF, plain.AF+20)

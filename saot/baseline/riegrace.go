@@ -10,17 +10,20 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Coordinates are those in which a hyperbolic method hands its embeddings out.
@@ -39,47 +42,47 @@ func (c Coordinates) String() string                   { return coordinates.Name
 func (c Coordinates) MarshalText() ([]byte, error)     { return coordinates.Marshal(c) }
 func (c *Coordinates) UnmarshalText(text []byte) error { return coordinates.Unmarshal(c, text) }
 
-// RieGraceSettings are those of RieGrace. Its code is not public: constants without a source are ours.
+// RieGraceSettings are those of RieGrace. Its code is not public: defaults without a source in the paper are ours.
 type RieGraceSettings struct {
-	Hidden           int         `json:"hidden"`            // d of the first layer, the low level; 32
-	Out              int         `json:"out"`               // d of the second layer, the high level; 32
-	LearningRate     float64     `json:"learning_rate"`     // of Adam; 0.01
-	Epochs           int         `json:"epochs"`            // steps per task, of M nodes each; 200
-	Nodes            int         `json:"nodes"`             // M nodes contrasted in a step; 512
-	Temperature      float64     `json:"temperature"`       // τ of InfoNCE; 0.2
-	Distillation     float64     `json:"distillation"`      // λ of J_inter; 1
-	HighestCurvature float64     `json:"highest_curvature"` // κ of a task starts no higher, whatever is observed; −0.1
-	Triangles        int         `json:"triangles"`         // drawn to observe a task's curvature; 4096
-	Coordinates      Coordinates `json:"coordinates"`       // of the embeddings; "lorentz"
-	WholeGraph       int         `json:"whole_graph"`       // the largest graph, in nodes, that a step takes whole; 20,000; 0 takes any
-	FanOut           []int       `json:"fan_out"`           // neighbours drawn in a larger one; see Sampling; 10
+	Hidden       int     `json:"hidden" range:"[1,)" help:"d of the first layer, the low level"`
+	Out          int     `json:"out" range:"[1,)" help:"d of the second layer, the high level"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"steps per task, of M nodes each"`
+	Nodes        int     `json:"nodes" range:"[2,)" help:"M, nodes contrasted in a step"`
+	Temperature  float64 `json:"temperature" range:"(0,)" help:"τ of InfoNCE"`
+	Distillation float64 `json:"distillation" range:"[0,)" help:"λ, weight of the distillation from the last task"`
+
+	HighestCurvature float64     `json:"highest_curvature" help:"κ of a task starts no higher, whatever is observed"`
+	Triangles        int         `json:"triangles" range:"[1,)" help:"drawn to observe a task's curvature"`
+	Coordinates      Coordinates `json:"coordinates" help:"of the embeddings: lorentz or tangent"`
+
+	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that a step takes whole; 0 is no limit"`
+	FanOut     []int `json:"fan_out" help:"neighbors drawn of each node of a larger one, by layer; 0 draws all"`
 }
 
-func rieGraceDefaults(_ string, p Preset) Settings {
+func rieGraceDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &RieGraceSettings{Hidden: 32, Out: 32, LearningRate: 0.01, Epochs: 200, Nodes: 512, Temperature: 0.2, Distillation: 1,
 		HighestCurvature: -0.1, Triangles: 4096, WholeGraph: wholeGraph, FanOut: []int{10}}
-	if p == FastPreset {
+	if p == method.Fast {
 		s.Epochs, s.Nodes = 50, 256
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "riegrace", Paper: "RieGrace", Kind: method.SelfSupervised, Order: 6,
+		Summary:  "hyperbolic embeddings with Lorentz distillation (Sun et al. 2023)",
+		Defaults: rieGraceDefaults, New: newRieGrace})
+}
+
 // Validate lists every field out of range.
 func (s *RieGraceSettings) Validate() error {
-	r := ranges{method: "riegrace"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.Out >= 1, "out", s.Out, "1 or more")
-	r.check(s.Nodes >= 2, "nodes", s.Nodes, "2 or more")
-	r.check(s.Temperature > 0, "temperature", s.Temperature, "more than 0")
-	r.check(s.Distillation >= 0, "distillation", s.Distillation, "0 or more")
-	r.check(s.HighestCurvature >= -mostBent && s.HighestCurvature <= -leastBent, "highest_curvature", s.HighestCurvature,
+	l := check.In("baseline: riegrace").Ranges(s)
+	l.That(s.HighestCurvature >= -mostBent && s.HighestCurvature <= -leastBent, "highest_curvature", s.HighestCurvature,
 		fmt.Sprintf("a value in [%v, %v]: positive curvature is not supported", -mostBent, -leastBent))
-	r.check(s.Triangles >= 1, "triangles", s.Triangles, "1 or more")
-	checkWholeGraph(&r, s.WholeGraph)
-	checkFanOut(&r, s.FanOut, 2)
-	r.check(coordinates.Has(s.Coordinates), "coordinates", s.Coordinates, coordinates.Choices())
-	return r.err()
+	checkFanOut(l, s.FanOut, 2)
+	l.That(coordinates.Has(s.Coordinates), "coordinates", s.Coordinates, coordinates.Choices())
+	return l.Err()
 }
 
 // The range of −κ, which keeps training from making the space flat or a ball of radius 0.
@@ -137,7 +140,7 @@ func attentionNames(layer int) (target, source string) {
 	return fmt.Sprintf("target%d", layer), fmt.Sprintf("source%d", layer)
 }
 
-func newRieGrace(b Build) (continual.Learner, error) {
+func newRieGrace(b method.Build) (continual.Method, error) {
 	l := &rieGrace{RieGraceSettings: *b.Settings.(*RieGraceSettings), Net: nn.New(b.Engine),
 		features: b.Stream.Features, seed: b.Seed, buckets: encoder.NewBuckets(b.Stream.Sizes)}
 	if largest := largestOf(b.Stream.Sizes); largest > 0 {

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -17,23 +16,21 @@ import (
 
 // newRieGrace returns a tiny learner with settings changed.
 func newRieGrace(t *testing.T, e *engine.Engine, stream *datasets.Stream, settings ...string) continual.Learner {
-	b := buildOf(t, e, baseline.RieGrace, stream)
+	b := buildOf(t, e, "riegrace", stream)
 	for i := 0; i < len(settings); i += 2 {
-		require.NoError(t, baseline.Set(b.Settings, settings[i], settings[i+1]))
+		require.NoError(t, setting(b.Settings, settings[i], settings[i+1]))
 	}
-	l, err := baseline.NewCompared(baseline.RieGrace, b)
-	require.NoError(t, err)
-	return l
+	return made[continual.Learner](t, "riegrace", b)
 }
 
 func TestRieGraceRefuses(t *testing.T) {
-	b := buildOf(t, nil, baseline.RieGrace, tinyStream(t))
+	b := buildOf(t, nil, "riegrace", tinyStream(t))
 	for _, pair := range [][2]string{{"highest_curvature", "0.5"}, {"temperature", "0"}, {"nodes", "1"}, {"out", "0"},
 		{"hidden", "0"}, {"triangles", "0"}, {"distillation", "-1"}} {
-		require.NoError(t, baseline.Set(b.Settings, pair[0], pair[1]))
+		require.NoError(t, setting(b.Settings, pair[0], pair[1]))
 		require.ErrorContains(t, b.Settings.Validate(), "riegrace: "+pair[0])
 	}
-	require.ErrorContains(t, baseline.Set(b.Settings, "coordinates", "poincare"), "choose one of lorentz, tangent")
+	require.ErrorContains(t, setting(b.Settings, "coordinates", "poincare"), "choose one of lorentz, tangent")
 }
 
 // The loss falls below that of a guess; the teacher speaks from the second task on.

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
@@ -21,9 +22,9 @@ import (
 // Â, what it sums over the neighbours drawn is an unbiased estimate of a layer (see encoder.Propagation). The last number of the
 // fan-out stands for all further layers. Such graphs are embedded, and classified, layer by layer with all neighbours.
 type Sampling struct {
-	WholeGraph int   `json:"whole_graph"` // the largest graph, in nodes, that a step takes whole; 20,000; 0 takes any
-	Batch      int   `json:"batch"`       // nodes of a step on a larger one, whose neighbourhoods are sampled
-	FanOut     []int `json:"fan_out"`     // neighbours drawn of each node, by layer from the output on; 0 draws all
+	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that a step takes whole; 0 is no limit"`
+	Batch      int   `json:"batch" range:"[2,)" help:"nodes of a step on a larger one, whose neighborhoods are sampled"`
+	FanOut     []int `json:"fan_out" help:"neighbors drawn of each node, by layer from the output on; 0 draws all"`
 }
 
 // wholeGraph is the default bound, SAOT's.
@@ -39,16 +40,15 @@ func (s *Sampling) samples(g *graph.Graph) bool { return beyond(g, s.WholeGraph)
 // beyond reports whether a graph has more nodes than a bound, of which 0 is none.
 func beyond(g *graph.Graph, bound int) bool { return bound > 0 && g.NumNodes() > bound }
 
-// check notes fields out of range for a network of so many layers.
-func (s *Sampling) check(r *ranges, layers int) {
-	checkWholeGraph(r, s.WholeGraph)
-	r.check(s.Batch >= 2, "batch", s.Batch, "2 or more")
-	checkFanOut(r, s.FanOut, layers)
+// check notes a fan-out that does not fit a network of a number of layers.
+func (s *Sampling) check(l *check.List, layers int) *check.List {
+	checkFanOut(l, s.FanOut, layers)
+	return l
 }
 
-func checkFanOut(r *ranges, fanOut []int, layers int) {
-	r.check(len(fanOut) >= 1 && len(fanOut) <= max(1, layers) && slices.Min(fanOut) >= 0, "fan_out", fanOut,
-		fmt.Sprintf("1 to %d numbers, for as many layers: 10, say, or 0 for all neighbours", layers))
+func checkFanOut(l *check.List, fanOut []int, layers int) {
+	l.That(len(fanOut) >= 1 && len(fanOut) <= max(1, layers) && slices.Min(fanOut) >= 0, "fan_out", fanOut,
+		fmt.Sprintf("1 to %d numbers, for as many layers: 10, say, or 0 for all neighbors", layers))
 }
 
 // perLayer returns a fan-out with a number for each layer.
@@ -58,10 +58,6 @@ func perLayer(fanOut []int, layers int) []int {
 		out = append(out, out[len(out)-1])
 	}
 	return out
-}
-
-func checkWholeGraph(r *ranges, nodes int) {
-	r.check(nodes >= 0, "whole_graph", nodes, "0 (no limit) or more")
 }
 
 // deal deals n items out in batches for a task. name tells trainings of one task apart.

@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // sampledStream is two tasks of about 40 nodes each.
@@ -29,26 +31,45 @@ func sampledStream(t *testing.T) *datasets.Stream {
 	return s
 }
 
+// setting changes a setting by name from text.
+func setting(s method.Settings, name, text string) error {
+	return fields.Apply(s, []fields.Change{{Path: name, Value: fields.Value{Text: text}}})
+}
+
+func defaultsOf(t *testing.T, m string, recipe datasets.Recipe, p method.Preset) method.Settings {
+	d, err := method.Lookup(m)
+	require.NoError(t, err)
+	return d.Defaults(recipe, p)
+}
+
 // small changes those settings of a method that it has.
-func small(t *testing.T, m Method, change ...string) Settings {
-	s := m.Defaults("synthetic", FastPreset)
+func small(t *testing.T, m string, change ...string) method.Settings {
+	s := defaultsOf(t, m, datasets.NoRecipe, method.Fast)
 	all := append([]string{"epochs", "3", "fast_epochs", "3", "warm_up", "1", "hidden", "8", "out", "4", "clusters", "3", "parts", "3", "components", "4",
 		"proxies", "4", "buffer", "10", "budget", "4", "encoders", "2", "encoder_width", "16", "nodes", "64"}, change...)
 	for i := 0; i < len(all); i += 2 {
-		_ = Set(s, all[i], all[i+1])
+		_ = setting(s, all[i], all[i+1])
 	}
 	require.NoError(t, s.Validate())
 	return s
 }
 
-// methodsOf returns the self-supervised or the supervised methods that SAOT is compared with.
-func methodsOf(supervised bool) (all []Method) {
-	for _, m := range Methods() {
-		if m.Compared() && m.Supervised() == supervised {
-			all = append(all, m)
-		}
+// methodsIn returns the names of the methods of a group.
+func methodsIn(t *testing.T, group string) (names []string) {
+	list, err := method.Group(group)
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	for _, d := range list {
+		names = append(names, d.Name)
 	}
-	return all
+	return names
+}
+
+// made makes a learner of one of the two interfaces.
+func made[L continual.Method](t *testing.T, m string, b method.Build) L {
+	l, err := method.New(m, b)
+	require.NoError(t, err)
+	return l.(L)
 }
 
 // A step on a batch of all nodes with all their neighbours is the step on the whole graph, over several steps and tasks. Views and
@@ -59,23 +80,19 @@ func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
 	stream := sampledStream(t)
 	tasks := shownTasks(t, stream)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, m := range []Method{GBT, GCNClu, GCNPar, GCNComp, RieGrace, TRACE, Joint, TWP, ERGNN, TACO} {
-			t.Run(m.String(), func(t *testing.T) {
+		for _, m := range []string{"gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace", "joint", "twp", "er-gnn", "taco"} {
+			t.Run(m, func(t *testing.T) {
 				var learners [2]func(task int) (*continual.TaskReport, error)
 				for i, change := range [][]string{whole, sampled} {
-					b := smallBuild(e, stream, small(t, m, change...))
-					if m.Supervised() {
-						l, err := NewSupervised(m, b)
-						require.NoError(t, err)
-						learners[i] = func(task int) (*continual.TaskReport, error) {
-							return l.Learn(context.Background(), task, tasks[task], nil)
-						}
-						continue
-					}
-					l, err := NewCompared(m, b)
-					require.NoError(t, err)
+					l := made[continual.Method](t, m, smallBuild(e, stream, small(t, m, change...)))
 					learners[i] = func(task int) (*continual.TaskReport, error) {
-						return l.Learn(context.Background(), task, stream.Tasks[task].Graph, nil)
+						switch l := l.(type) {
+						case continual.Supervised:
+							return l.Learn(context.Background(), task, tasks[task], nil)
+						case continual.Learner:
+							return l.Learn(context.Background(), task, stream.Tasks[task].Graph, nil)
+						}
+						panic("neither")
 					}
 				}
 				for task := range 2 {
@@ -102,19 +119,17 @@ func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
 	g := stream.Tasks[1].Graph
 	tasks := shownTasks(t, stream)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		build := func(m Method, bound, coordinates string) Build {
+		build := func(m, bound, coordinates string) method.Build {
 			return smallBuild(e, stream, small(t, m, "whole_graph", bound, "coordinates", coordinates))
 		}
-		for _, m := range methodsOf(false) {
+		for _, m := range methodsIn(t, "self-supervised") {
 			for _, coordinates := range []string{"lorentz", "tangent"} {
-				whole, err := NewCompared(m, build(m, "0", coordinates))
-				require.NoError(t, err)
-				_, err = whole.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
+				whole := made[continual.Learner](t, m, build(m, "0", coordinates))
+				_, err := whole.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
 				require.NoError(t, err)
 				var file bytes.Buffer
 				require.NoError(t, whole.Save(&file))
-				large, err := NewCompared(m, build(m, "1", coordinates))
-				require.NoError(t, err)
+				large := made[continual.Learner](t, m, build(m, "1", coordinates))
 				require.NoError(t, large.Load(&file))
 				want, err := whole.Embed(context.Background(), g)
 				require.NoError(t, err)
@@ -125,20 +140,18 @@ func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
 				other := &graph.Graph{Adjacency: g.Adjacency, Features: graph.Features{Rows: g.NumNodes(), Cols: 3}}
 				_, err = large.Embed(context.Background(), other)
 				require.ErrorContains(t, err, "3 feature columns", m)
-				if m != RieGrace {
+				if m != "riegrace" {
 					break
 				}
 			}
 		}
-		for _, m := range methodsOf(true) {
-			whole, err := NewSupervised(m, build(m, "0", ""))
-			require.NoError(t, err)
-			_, err = whole.Learn(context.Background(), 0, tasks[0], nil)
+		for _, m := range methodsIn(t, "supervised") {
+			whole := made[continual.Supervised](t, m, build(m, "0", ""))
+			_, err := whole.Learn(context.Background(), 0, tasks[0], nil)
 			require.NoError(t, err)
 			var file bytes.Buffer
 			require.NoError(t, whole.Save(&file))
-			large, err := NewSupervised(m, build(m, "1", ""))
-			require.NoError(t, err)
+			large := made[continual.Supervised](t, m, build(m, "1", ""))
 			require.NoError(t, large.Load(&file))
 			for _, s := range continual.Settings() {
 				want, err := whole.Logits(context.Background(), s, g)
@@ -233,11 +246,11 @@ func TestTWPImportanceOfALargeTask(t *testing.T) {
 }
 
 func TestSamplingRefuses(t *testing.T) {
-	for _, m := range append(methodsOf(false), methodsOf(true)...) {
+	for _, m := range append(methodsIn(t, "self-supervised"), methodsIn(t, "supervised")...) {
 		for name, values := range map[string][]string{"whole_graph": {"-1"}, "batch": {"1"}, "fan_out": {"[]", "[10,-1]", "[1,2,3,4]"}} {
 			for _, value := range values {
-				s := m.Defaults("uai", PaperPreset)
-				if Set(s, name, value) == nil { // not every method has each
+				s := defaultsOf(t, m, datasets.NoRecipe, method.Paper)
+				if setting(s, name, value) == nil { // not every method has each
 					require.ErrorContains(t, s.Validate(), fmt.Sprintf("%v: %s is", m, name))
 				} else {
 					require.NotEqual(t, "whole_graph", name)

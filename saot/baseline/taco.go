@@ -9,44 +9,48 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// TACOSettings are those of TACO, its reference's.
+// TACOSettings are those of TACO.
 type TACOSettings struct {
-	Hidden       int     `json:"hidden"`        // 48
-	LearningRate float64 `json:"learning_rate"` // of Adam; 0.01
-	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph's labels; 50
-	Buffer       int     `json:"buffer"`        // train nodes of all tasks that are merged last; 200
-	Reduction    float64 `json:"reduction"`     // r, the share of nodes that coarsening takes away; 0.5
-	Sampling             // of a task and the coarsened graph; as joint's, the reference having whole graphs alone
+	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph's labels"`
+	Buffer       int     `json:"buffer" range:"[0,)" help:"train nodes of all tasks that are merged last"`
+	Reduction    float64 `json:"reduction" range:"[0,1)" help:"r, the share of nodes that coarsening takes away"`
+	Sampling
 }
 
-func tacoDefaults(_ string, p Preset) Settings {
+// tacoDefaults are the reference's, but for the sampling, which is joint's: the reference takes whole graphs alone.
+func tacoDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &TACOSettings{Hidden: 48, LearningRate: 0.01, Epochs: 50, Buffer: 200, Reduction: 0.5, Sampling: newSampling(2000, 25, 10)}
-	if p == FastPreset {
+	if p == method.Fast {
 		s.Epochs = 20
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "taco", Paper: "TACO", Kind: method.Supervised, Order: 4,
+		Summary:  "topology-aware coarsening of past graphs (Han, Feng and Ning 2024)",
+		Defaults: tacoDefaults, New: newTACO})
+}
+
 // Validate lists every field out of range.
 func (s *TACOSettings) Validate() error {
-	r := ranges{method: "taco"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.Buffer >= 0, "buffer", s.Buffer, "0 or more")
-	s.check(&r, 2)
-	r.check(s.Reduction >= 0 && s.Reduction < 1, "reduction", s.Reduction, "a value in [0, 1)")
-	return r.err()
+	return s.check(check.In("baseline: taco").Ranges(s), 2).Err()
 }
 
 // taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network goes on training on the union of the task's
@@ -76,7 +80,7 @@ type taco struct {
 	seen    int
 }
 
-func newTACO(b Build) (continual.Supervised, error) {
+func newTACO(b method.Build) (continual.Method, error) {
 	l := &taco{TACOSettings: *b.Settings.(*TACOSettings), classes: b.Stream.Classes, seed: b.Seed}
 	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, l.joinedSizes(b.Stream.Sizes))
 	var err error

@@ -6,14 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // smallTACO is TACO's settings, smaller.
 func smallTACO() *TACOSettings {
-	s := tacoDefaults("synthetic", PaperPreset).(*TACOSettings)
+	s := tacoDefaults(datasets.RecipeSynthetic, method.Paper).(*TACOSettings)
 	s.Hidden, s.Buffer = 16, 10
 	return s
 }
@@ -107,9 +109,7 @@ func TestTACOReadsNoHiddenLabels(t *testing.T) {
 	stream, s := smallStream(t), smallTACO()
 	s.Epochs = 3
 	requireBlindToHiddenLabels(t, func() continual.Supervised {
-		l, err := newTACO(smallBuild(e, stream, s))
-		require.NoError(t, err)
-		return l
+		return made[continual.Supervised](t, "taco", smallBuild(e, stream, s))
 	}, shownTasks(t, stream))
 }
 
@@ -119,8 +119,7 @@ func TestTACOForgetsLessThanFineTuning(t *testing.T) {
 	require.NoError(t, err)
 	defer e.Close()
 	stream := smallStream(t)
-	l, err := newTACO(smallBuild(e, stream, smallTACO()))
-	require.NoError(t, err)
+	l := made[continual.Supervised](t, "taco", smallBuild(e, stream, smallTACO()))
 	taco, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))
 	t.Logf("AP and AF: TACO %.1f, %.1f; fine-tuning %.1f, %.1f", taco.AP, taco.AF, plain.AP, plain.AF)
 	require.Greater(t, taco.AF, plain.AF+20)

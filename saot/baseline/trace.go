@@ -11,84 +11,86 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/view"
 )
 
-// TRACESettings are those of TRACE. Constants without a source are those of its public code.
+// TRACESettings are those of TRACE.
 type TRACESettings struct {
-	Encoder      encoder.Kind `json:"encoder"`       // of both systems, "gcn" or "gat"; reference: see traceDefaults
-	Hidden       int          `json:"hidden"`        // width of the hidden layer, 256; of a gat, that of each head, 256
-	Out          int          `json:"out"`           // 128
-	Layers       int          `json:"layers"`        // of a gat, 3; a gcn has two
-	Heads        int          `json:"heads"`         // of a gat, 4
-	LearningRate float64      `json:"learning_rate"` // the peak, of both systems; 3e-4
-	Decay        float64      `json:"decay"`         // of AdamW; 1e-5
-	FastEpochs   int          `json:"fast_epochs"`   // of the fast encoder per task: steps on a whole graph, or passes over a larger one; 300
-	Epochs       int          `json:"epochs"`        // of the slow encoder per task, likewise; 300
-	WarmUp       int          `json:"warm_up"`       // epochs up to the peak, of both systems; 20
-	FeatureMask  float64      `json:"feature_mask"`  // p_x; 0.1
-	EdgeDrop     float64      `json:"edge_drop"`     // p_e; 0.2
-	Momentum     float64      `json:"momentum"`      // of BatchNorm's running averages; 0.01
-	Beta         float64      `json:"beta"`          // β, weight of the distillation; 0.01
-	Clusters     int          `json:"clusters"`      // K of the first clustering; 10
-	Variance     float64      `json:"variance"`      // of the clusters' compactness, below which clustering stops; 0.1
-	Retention    float64      `json:"retention"`     // ρ: a task is replayed where R_τ is outside [ρ, 2−ρ]; 0.8
+	Encoder      encoder.Kind `json:"encoder" help:"of both systems: gcn or gat"`
+	Hidden       int          `json:"hidden" help:"width of the hidden layer; of each head of a gat"`
+	Out          int          `json:"out" help:"width of the embeddings"`
+	Layers       int          `json:"layers" help:"of a gat; a gcn has two"`
+	Heads        int          `json:"heads" help:"of a gat"`
+	LearningRate float64      `json:"learning_rate" range:"(0,1)" help:"of AdamW in both systems, at its peak"`
+	Decay        float64      `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
+	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task: steps, or passes over a large graph"`
+	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task: steps, or passes over a large graph"`
+	WarmUp       int          `json:"warm_up" help:"epochs up to the peak of the learning rate"`
+	FeatureMask  float64      `json:"feature_mask" help:"share of feature columns masked in a view"`
+	EdgeDrop     float64      `json:"edge_drop" help:"share of edges dropped in a view"`
+	Momentum     float64      `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
+	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
+	Clusters     int          `json:"clusters" range:"[1,)" help:"K of the first clustering"`
+	Variance     float64      `json:"variance" range:"[0,)" help:"of the clusters' compactness, below which clustering stops"`
+	Retention    float64      `json:"retention" range:"[0,1]" help:"ρ: a task is replayed where R_τ is outside [ρ, 2−ρ]"`
 
-	Sampling // of large tasks' graphs; batches of 2,048 and 10 neighbours a layer, but see traceDefaults for a gat
+	Sampling
 
 	// What bounds the memory; the reference has no such bounds.
-	Proxies  int `json:"proxies"`  // at most so many proxies of a task; 64, several times what clustering from K = 10 yields
-	Buffer   int `json:"buffer"`   // at most so many nodes of a task's stored subgraph, the proxies among them
-	Encoders int `json:"encoders"` // at most so many slow encoders kept for spaced replay, beside that of the last task
+	Proxies  int `json:"proxies" range:"[1,)" help:"of a task, at most"`
+	Buffer   int `json:"buffer" help:"nodes of a task's stored subgraph, at most, the proxies among them"`
+	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most, next to that of the last task"`
 }
 
 // traceDefaults follow the public code, which has a GAT on Reddit and Products, and on CoraFull too: there its first layer
 // would take eight times a GCN's operations over 8,710 columns, hours on a CPU, so that the GCN is the default. The GAT's sampled
 // steps are smaller than the reference's, batches of 2,048 with 10 neighbours in each of three layers: these may have 2.7 million rows
-// of width 1,024, and a step in two views holds dozens of such matrices.
-func traceDefaults(dataset string, p Preset) Settings {
+// of width 1,024, and a step in two views holds dozens of such matrices. 64 proxies are several times what clustering from K = 10
+// yields.
+func traceDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &TRACESettings{
 		Hidden: 256, Out: 128, Layers: 3, Heads: 4, LearningRate: 3e-4, Decay: 1e-5, FastEpochs: 300, Epochs: 300, WarmUp: 20,
 		FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01, Beta: 0.01, Clusters: 10, Variance: 0.1, Retention: 0.8,
 		Proxies: 64, Buffer: 1000, Encoders: 40, Sampling: newSampling(2048, 10),
 	}
-	if p == FastPreset {
+	if p == method.Fast {
 		s.FastEpochs, s.Epochs, s.WarmUp, s.LearningRate, s.Momentum, s.Buffer, s.Encoders = 30, 30, 3, 1e-3, 0.1, 200, 8
-	} else if dataset == "reddit" || dataset == "ogbn-products" {
+	} else if recipe == datasets.RecipeReddit || recipe == datasets.RecipeProducts {
 		s.Encoder, s.Sampling = encoder.GAT, newSampling(128, 5, 2, 2)
 	}
 	return s
 }
 
+func init() {
+	method.Register(method.Definition{Name: "trace", Paper: "TRACE", Kind: method.SelfSupervised, Order: 7,
+		Summary:  "fast and slow encoders with proxies of past tasks (TRACE, KDD 2025)",
+		Defaults: traceDefaults, New: newTRACE})
+}
+
 // Validate lists every field out of range.
 func (s *TRACESettings) Validate() error {
-	r := ranges{method: "trace"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.FastEpochs >= 1, "fast_epochs", s.FastEpochs, "1 or more")
-	r.check(s.Decay >= 0, "decay", s.Decay, "0 or more")
-	r.check(s.WarmUp >= 0 && s.WarmUp <= min(s.Epochs, s.FastEpochs), "warm_up", s.WarmUp, "0 to the lesser of epochs and fast_epochs")
-	r.check(s.Beta >= 0, "beta", s.Beta, "0 or more")
-	r.check(s.Clusters >= 1, "clusters", s.Clusters, "1 or more")
-	r.check(s.Variance >= 0, "variance", s.Variance, "0 or more")
-	r.check(s.Retention >= 0 && s.Retention <= 1, "retention", s.Retention, "a value in [0, 1]")
-	r.check(s.Proxies >= 1, "proxies", s.Proxies, "1 or more")
-	r.check(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
-	r.check(s.Encoders >= 0, "encoders", s.Encoders, "0 or more")
-	s.check(&r, s.encoder().Depth())
-	r.bad = append(r.bad, s.view().Validate(), s.encoder().Validate())
-	return r.err()
+	l := check.In("baseline: trace").Ranges(s)
+	l.That(s.WarmUp >= 0 && s.WarmUp <= min(s.Epochs, s.FastEpochs), "warm_up", s.WarmUp,
+		"0 to the lesser of epochs and fast_epochs")
+	l.That(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
+	l.Add(s.view().Validate())
+	l.Add(s.encoder().Validate())
+	return s.check(l, s.encoder().Depth()).Err()
 }
 
 func (s *TRACESettings) encoder() encoder.Config {
@@ -131,7 +133,7 @@ func (s *TRACESettings) view() view.Config {
 type trace struct {
 	TRACESettings
 	engine      *engine.Engine
-	stream      Stream
+	stream      method.Stream
 	seed        uint64
 	fast, slow  *encoder.Encoder
 	fastTrainer sizedTrainers
@@ -142,7 +144,7 @@ type trace struct {
 // sizedTrainers train on whole graphs, and on samples of larger ones.
 type sizedTrainers struct{ whole, sampled *nn.Trainer }
 
-func newTRACE(b Build) (continual.Learner, error) {
+func newTRACE(b method.Build) (continual.Method, error) {
 	l := &trace{TRACESettings: *b.Settings.(*TRACESettings), engine: b.Engine, stream: b.Stream, seed: b.Seed}
 	var err1, err2 error
 	l.fast, err1 = l.newEncoder(seed.Stream(b.Seed, "fast", 0))

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/saot-go/saot/internal/cluster"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -92,7 +93,7 @@ func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Ran
 	for i, v := range nodes {
 		rows.SetRow(i, z.RawRowView(int(v)))
 	}
-	assign, centres := kmeans(rows, k, rng)
+	assign, centres := cluster.KMeans(rows, k, rng)
 	clusters = make([]nodeCluster, k)
 	nearest, compactness := slices.Repeat([]float64{math.Inf(1)}, k), make([]float64, k)
 	for i, c := range assign {

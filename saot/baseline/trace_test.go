@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -21,13 +22,14 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // onLine returns embeddings of one column.
 func onLine(x ...float64) *mat.Dense { return mat.NewDense(len(x), 1, x) }
 
 func proxiesOf(z *mat.Dense, clusters, limit int) []int32 {
-	s := traceDefaults("cora-ml", PaperPreset).(*TRACESettings)
+	s := traceDefaults(datasets.RecipeCora, method.Paper).(*TRACESettings)
 	s.Clusters, s.Proxies = clusters, limit
 	p := s.progressive(z, seed.Stream(1, "proxies"))
 	slices.Sort(p)
@@ -120,7 +122,7 @@ func TestTRACEMeanSimilarity(t *testing.T) {
 }
 
 func TestTRACEReplaysWhatHasChanged(t *testing.T) {
-	l := &trace{TRACESettings: *traceDefaults("cora-ml", PaperPreset).(*TRACESettings)}
+	l := &trace{TRACESettings: *traceDefaults(datasets.RecipeCora, method.Paper).(*TRACESettings)}
 	retention := []float64{0.78, 0.8, 1, 1.2, 1.21, 0.3, 5}
 	for range len(retention) + 1 {
 		l.memories = append(l.memories, &traceMemory{Encoder: frozenEncoder{}})
@@ -218,11 +220,11 @@ func TestTRACESimilarityLoss(t *testing.T) {
 
 // tinyTRACE is a learner of small settings for paths of 30 nodes.
 func tinyTRACE(t *testing.T, e *engine.Engine, change func(s *TRACESettings)) *trace {
-	s := traceDefaults("cora-ml", FastPreset).(*TRACESettings)
+	s := traceDefaults(datasets.RecipeCora, method.Fast).(*TRACESettings)
 	s.Hidden, s.Out, s.Heads, s.FastEpochs, s.Epochs, s.WarmUp, s.Clusters, s.Proxies, s.Buffer, s.Beta = 8, 4, 2, 2, 3, 1, 4, 6, 12, 0.5
 	change(s)
 	require.NoError(t, s.Validate())
-	l, err := newTRACE(Build{Engine: e, Settings: s, Seed: 3, Stream: Stream{Features: 12, Classes: 2,
+	l, err := newTRACE(method.Build{Engine: e, Settings: s, Seed: 3, Stream: method.Stream{Features: 12, Classes: 2,
 		Sizes: []encoder.Size{encoder.SizeOf(tracePath(t, 30))}}})
 	require.NoError(t, err)
 	return l.(*trace)

@@ -11,50 +11,40 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // TWPSettings are those of topology-aware weight preserving, CGLB's.
 type TWPSettings struct {
-	Hidden       int     `json:"hidden"`        // 256
-	LearningRate float64 `json:"learning_rate"` // of Adam; 0.005
-	L2           float64 `json:"l2"`            // coupled weight decay; 5e-4
-	Epochs       int     `json:"epochs"`        // per task: full-batch steps, or passes over a large graph's labels; 200
-	Balanced     bool    `json:"balanced"`      // every class counts alike in the loss; true
-	LambdaL      float64 `json:"lambda_l"`      // λ_l, of what matters to the loss; 1e4
-	LambdaT      float64 `json:"lambda_t"`      // λ_t, of what matters to the topology; 1e4
-	Sampling             // as joint's
+	CGLBSettings
+	LambdaL float64 `json:"lambda_l" range:"[0,)" help:"λ_l, weight of what matters to the loss"`
+	LambdaT float64 `json:"lambda_t" range:"[0,)" help:"λ_t, weight of what matters to the topology"`
 }
 
-func twpDefaults(_ string, p Preset) Settings {
-	s := &TWPSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, LambdaL: 1e4, LambdaT: 1e4,
-		Sampling: newSampling(2000, 25, 10)}
-	if p == FastPreset {
-		s.Epochs = 50
-	}
-	return s
+func twpDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
+	return &TWPSettings{CGLBSettings: cglbDefaults(p), LambdaL: 1e4, LambdaT: 1e4}
+}
+
+func init() {
+	method.Register(method.Definition{Name: "twp", Paper: "TWP", Kind: method.Supervised, Order: 1,
+		Summary:  "topology-aware weight preserving (Liu, Yang and Wang 2021)",
+		Defaults: twpDefaults, New: newTWP})
 }
 
 // Validate lists every field out of range.
-func (s *TWPSettings) Validate() error {
-	r := ranges{method: "twp"}
-	r.common(s.LearningRate, s.Epochs)
-	r.check(s.Hidden >= 1, "hidden", s.Hidden, "1 or more")
-	r.check(s.L2 >= 0, "l2", s.L2, "0 or more")
-	s.check(&r, 2)
-	r.check(s.LambdaL >= 0, "lambda_l", s.LambdaL, "0 or more")
-	r.check(s.LambdaT >= 0, "lambda_t", s.LambdaT, "0 or more")
-	return r.err()
-}
+func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp").Ranges(s), 2).Err() }
 
 // twp is topology-aware weight preserving (Liu, Yang and Wang 2021): the weights that mattered to past tasks, to their loss or
 // to the attention among their nodes, are held where they were. The loss of task t (the paper's, as CGLB runs it) is
@@ -78,7 +68,7 @@ type twp struct {
 	networks      bySetting[*anchored]
 }
 
-func newTWP(b Build) (continual.Supervised, error) {
+func newTWP(b method.Build) (continual.Method, error) {
 	l := &twp{TWPSettings: *b.Settings.(*TWPSettings), seed: b.Seed, classes: b.Stream.Classes}
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))

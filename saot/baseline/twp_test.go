@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // twoLabelled are two tasks of two classes and n nodes each: column c stands out in the features of class c, the nodes of a class
@@ -51,8 +53,8 @@ func twoLabelled(t *testing.T, n int) []*continual.Labeled {
 }
 
 // labelledBuild is the Build for tasks of which all have two classes.
-func labelledBuild(e *engine.Engine, s Settings, tasks []*continual.Labeled) Build {
-	b := Build{Engine: e, Settings: s, Seed: 7, Stream: Stream{Features: tasks[0].Graph.Features.Cols, Classes: 2 * len(tasks)}}
+func labelledBuild(e *engine.Engine, s method.Settings, tasks []*continual.Labeled) method.Build {
+	b := method.Build{Engine: e, Settings: s, Seed: 7, Stream: method.Stream{Features: tasks[0].Graph.Features.Cols, Classes: 2 * len(tasks)}}
 	for _, t := range tasks {
 		b.Stream.Sizes = append(b.Stream.Sizes, encoder.SizeOf(t.Graph))
 	}
@@ -60,7 +62,7 @@ func labelledBuild(e *engine.Engine, s Settings, tasks []*continual.Labeled) Bui
 }
 
 func mustTWP(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, change func(*TWPSettings)) *twp {
-	s := twpDefaults("", PaperPreset).(*TWPSettings)
+	s := twpDefaults(datasets.NoRecipe, method.Paper).(*TWPSettings)
 	s.Hidden = 5
 	change(s)
 	l, err := newTWP(labelledBuild(e, s, tasks))

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 )
@@ -26,10 +25,9 @@ func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
 			task.Labels[node] = task.Classes[0] + task.Classes[1] - task.Labels[node] // the other class of the task
 		}
 	}
-	for _, m := range compared(true) {
+	for _, m := range methodsIn(t, "supervised") {
 		logits := func(stream *datasets.Stream) (all [][]float32) {
-			l, err := baseline.NewSupervised(m, buildOf(t, e, m, stream))
-			require.NoError(t, err)
+			l := made[continual.Supervised](t, m, buildOf(t, e, m, stream))
 			for task, shown := range shown(t, stream) {
 				_, err := l.Learn(context.Background(), task, shown, nil)
 				require.NoError(t, err)

@@ -83,38 +83,24 @@ func AuditResult(dir string) (*AuditReport, error) {
 }
 
 // Audit holds the result in opt.Dir against itself, as AuditResult does, and against the learner that Options.Keep left
-// there: the model must be undamaged by its SHA-256, of the same run, and hold the same record of all rows; it is loaded into l,
-// every task is embedded and probed anew, and the last rows are compared cell by cell. Earlier rows cannot be embedded, as
+// there: the model must be undamaged by its SHA-256, of the same run, and hold the same record of all rows; it is loaded into m,
+// every task is scored again as in Run, and the last rows are compared cell by cell. Earlier rows cannot be embedded, as
 // the states that they are of are gone.
 //
 // Cells must agree exactly on pure Go, ONNX Runtime and XLA on the CPU, where name, version and device of the engine are
 // the result's. On any other engine sums may come out otherwise in their last digits: there a cell may differ by one of the nodes
 // that it is a share of.
 //
-// The stream, l and opt are those that Run had, l freshly made. Evidence against the result is in the report. An error means
+// The stream, m and opt are those that Run had, m freshly made. Evidence against the result is in the report. An error means
 // that there was no audit: no result in opt.Dir, another stream or other options than the result's, a learner that cannot
 // load its state or embed, or ctx was cancelled. Where there is no model the report says so.
-func Audit(ctx context.Context, stream *datasets.Stream, l Learner, opt Options) (*AuditReport, error) {
-	if slices.Contains(opt.Probes, ProbeHead) {
-		return nil, fmt.Errorf("continual: the probe %v belongs to supervised learners: use AuditSupervised", ProbeHead)
-	}
-	return audit(ctx, stream, opt, func(r *run) subject { return &selfSupervised{r: r, learner: l} })
-}
-
-// AuditSupervised is Audit for a learner that is its own classifier: its logits are computed and scored anew.
-func AuditSupervised(ctx context.Context, stream *datasets.Stream, l Supervised, opt Options) (*AuditReport, error) {
-	opt.Probes, opt.ProbeRows = []Probe{ProbeHead}, 0
-	return audit(ctx, stream, opt, func(r *run) subject { return &supervised{r: r, learner: l, layout: newLayout(stream.Tasks)} })
-}
-
-func audit(ctx context.Context, stream *datasets.Stream, opt Options, of func(r *run) subject) (*AuditReport, error) {
+func Audit(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*AuditReport, error) {
 	report, err := AuditResult(opt.Dir)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRun(stream, opt)
+	r, err := newRun(stream, m, opt)
 	if err == nil {
-		r.subject = of(r)
 		err = r.audit(ctx, report)
 	}
 	if err != nil {
@@ -173,7 +159,7 @@ func (r *run) compare(ctx context.Context, report *AuditReport, model *checkpoin
 		return nil, fmt.Errorf("load the learner: %w", err)
 	}
 	tasks := r.stream.Tasks
-	rows, _, err := r.subject.rows(ctx, len(tasks), &Evaluation{})
+	rows, _, err := r.subject.rows(ctx, len(tasks), &r.partial, &Evaluation{})
 	if err != nil {
 		return nil, err
 	}

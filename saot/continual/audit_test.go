@@ -283,10 +283,10 @@ func TestDocumentedResultsAreConsistent(t *testing.T) {
 func TestAuditSupervised(t *testing.T) {
 	stream := func() *datasets.Stream { return toyStream(3, 4, func(c int) int { return 40 + c }, 1.2) }
 	opt := Options{Dir: t.TempDir(), Keep: true}
-	_, err := RunSupervised(context.Background(), stream(), &nearestMean{}, opt)
+	_, err := Run(context.Background(), stream(), &nearestMean{}, opt)
 	require.NoError(t, err)
 	audit := func() *AuditReport {
-		report, err := AuditSupervised(context.Background(), stream(), &nearestMean{}, opt)
+		report, err := Audit(context.Background(), stream(), &nearestMean{}, opt)
 		require.NoError(t, err)
 		return report
 	}
@@ -317,7 +317,7 @@ func TestKeepSurvivesResume(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, opt.Dir))
 		require.Equal(t, Confirmed, auditToy(t, opt).Verdict())
-		_, err = Run(context.Background(), overlapping(), nil, opt) // once more changes nothing
+		_, err = Run(context.Background(), overlapping(), struct{ Learner }{}, opt) // once more changes nothing
 		require.NoError(t, err)
 		require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, opt.Dir))
 	}

@@ -66,7 +66,8 @@ type partial struct {
 	Sketches    []sketch     `json:"sketches,omitempty"` // of each task, when it was learned
 }
 
-const checkpointMagic = "saot-checkpoint 1\n"
+// The first line of a checkpoint. Learners' states of version 1 are laid out otherwise.
+const checkpointMagic, earlierMagic = "saot-checkpoint 2\n", "saot-checkpoint 1\n"
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It fails with fs.ErrNotExist where there is no checkpoint.
@@ -99,17 +100,20 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
+	if bytes.HasPrefix(data, []byte(earlierMagic)) {
+		return nil, fmt.Errorf("%s was written by an earlier version of saot: start the run again in an empty folder", path)
+	}
 	fixed := len(checkpointMagic) + 8
 	if len(data) < fixed+sha256.Size || string(data[:len(checkpointMagic)]) != checkpointMagic {
-		return nil, fmt.Errorf("%s is not a checkpoint of this version: start the run anew in an empty folder", path)
+		return nil, fmt.Errorf("%s is not a checkpoint of this version: start the run again in an empty folder", path)
 	}
 	body := data[:len(data)-sha256.Size]
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
-		return nil, fmt.Errorf("%s is damaged (its SHA-256 does not match its content): start the run anew in an empty folder", path)
+		return nil, fmt.Errorf("%s is damaged (its SHA-256 does not match its content): start the run again in an empty folder", path)
 	}
 	n := binary.LittleEndian.Uint64(data[len(checkpointMagic):])
 	if n > uint64(len(body)-fixed) {
-		return nil, fmt.Errorf("%s is damaged (header of %d bytes in a file of %d): start the run anew in an empty folder", path, n, len(data))
+		return nil, fmt.Errorf("%s is damaged (header of %d bytes in a file of %d): start the run again in an empty folder", path, n, len(data))
 	}
 	var c checkpoint
 	if err := json.Unmarshal(body[fixed:fixed+int(n)], &c.header); err != nil {
@@ -122,7 +126,7 @@ func readCheckpoint(path string) (*checkpoint, error) {
 // matches names the first field in which a run differs from the one that was interrupted.
 func (id *Identity) matches(now *Identity) error {
 	if text := id.difference(now); text != "" {
-		return fmt.Errorf("cannot resume: %s: run with the former, or anew in an empty folder", text)
+		return fmt.Errorf("cannot resume: %s: run with the former, or again in an empty folder", text)
 	}
 	return nil
 }

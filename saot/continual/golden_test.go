@@ -26,7 +26,7 @@ func TestMajorityOnPublicLabels(t *testing.T) {
 		{"arxiv", "ogbn_arxiv/raw/node-label.csv.gz", 75.39, 4.91, -17.85, 20, datasets.LoadOGBLabels, false},
 		{"products", "ogbn_products/raw/node-label.csv.gz", 73.1, 4.10, -4.89, 23, datasets.LoadOGBLabels, true},
 		{"cora-full", "cora_full_topology.npz", 69.1, 2.12, -10.7, 35, func(path string) (*datasets.Dataset, error) {
-			return datasets.Load(path, datasets.Options{TopologyOnly: true})
+			return datasets.Open(path, "", datasets.Options{TopologyOnly: true})
 		}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

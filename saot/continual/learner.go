@@ -1,5 +1,6 @@
-// Package continual is the protocol of self-supervised continual graph learning: a learner sees one unlabelled task
-// after another; after each, every task seen so far is embedded by the frozen encoder and scored by a linear probe.
+// Package continual is the protocol of continual graph learning: a method sees one task after another; after each, it is scored
+// on every task seen so far. A self-supervised learner sees no labels, and linear probes score its frozen embeddings; a supervised
+// method is its own classifier.
 package continual
 
 import (
@@ -9,17 +10,22 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
+// Method is what Run takes through a stream: a Learner or a Supervised.
+type Method interface {
+	// Save writes all that learning and scoring later tasks depend on; Load restores it exactly.
+	Save(w io.Writer) error
+	Load(r io.Reader) error
+}
+
 // Learner is a method of self-supervised continual learning. Run calls Learn once per task, in order, and Embed for
 // every task seen so far after each. The graphs carry no labels.
 type Learner interface {
+	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
 	// cancelled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
 	// Embed returns one row per node of g, from the frozen encoder in inference mode.
 	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
-	// Save writes all that Learn and Embed of later tasks depend on; Load restores it exactly.
-	Save(w io.Writer) error
-	Load(r io.Reader) error
 }
 
 // Embedding is a matrix of node embeddings [Rows, Cols], row major. Cols may be 0: then the probe sees only class

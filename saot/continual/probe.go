@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -160,7 +159,7 @@ func (ev *evaluator) groups(p Probe, s Setting, seen int) [][2]int {
 func (ev *evaluator) fit(ctx context.Context, p Probe, s Setting, embed []*Embedding) ([]float64, []Fit, error) {
 	groups := ev.groups(p, s, len(embed))
 	rows, fits := make([][]float64, len(groups)), make([][]Fit, len(groups))
-	err := parallel(len(groups), func(i int) error {
+	err := parallel.Each(len(groups), func(i int) error {
 		first, end := groups[i][0], groups[i][1]
 		d, err := newDesign(ev.tasks[first:end], embed[first:end], origin{step: len(embed), first: first})
 		if err == nil {
@@ -183,27 +182,6 @@ func (ev *evaluator) fitDesign(ctx context.Context, p Probe, s Setting, d *desig
 		return ev.fitConverged(ctx, s, d)
 	}
 	return nil, nil, fmt.Errorf("unknown probe %v", p)
-}
-
-// parallel calls f for 0 … n−1, as many at once as there are cores and two at least, and returns the first error by index.
-func parallel(n int, f func(i int) error) error {
-	errs := make([]error, n)
-	free := make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
-	var wait sync.WaitGroup
-	for i := range n {
-		free <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-free }()
-			errs[i] = f(i)
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // float is the number type of a probe: float32 for paper, float64 for converged.

@@ -1,17 +1,12 @@
 package continual
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -35,42 +30,25 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Run takes a learner through a stream: it learns each task without labels, embeds every task seen so far with the
-// frozen encoder, fits the probes of both settings, and writes a checkpoint. It returns the finished Result, which it
-// also writes to Dir/result.json.
+// Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is written. A
+// Learner gets the graphs without labels; its frozen encoder embeds the tasks, and the probes of both settings are fitted. A
+// Supervised method gets the labels too and is its own classifier: its scores are those of ProbeHead in both settings, and
+// Options.Probes and ProbeRows are not used. Run returns the finished Result, which it also writes to Dir/result.json.
 //
-// Run stops with an error, leaving the last checkpoint in place, when ctx is cancelled (the error is ctx's), when a loss
-// term or an embedding is not finite, when a task cannot be probed (no train, valid or test nodes), when Dir holds
-// another run, or cannot be written, and when what is resumed is not the same run. A resumed run ends with the same
+// Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled (the error
+// is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid or test nodes), when
+// Dir holds another run, or cannot be written, and when what is resumed is not the same run. A resumed run ends with the same
 // matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.
-func Run(ctx context.Context, stream *datasets.Stream, l Learner, opt Options) (*Result, error) {
-	if slices.Contains(opt.Probes, ProbeHead) {
-		return nil, fmt.Errorf("continual: the probe %v belongs to supervised learners: choose %v or %v", ProbeHead, ProbePaper, ProbeConverged)
-	}
-	return start(ctx, stream, opt, func(r *run) subject { return &selfSupervised{r: r, learner: l} })
-}
-
-// start runs a learner that is made the subject of a run.
-func start(ctx context.Context, stream *datasets.Stream, opt Options, of func(r *run) subject) (*Result, error) {
-	r, err := newRun(stream, opt)
+func Run(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*Result, error) {
+	r, err := newRun(stream, m, opt)
 	if err != nil {
 		return nil, fmt.Errorf("continual: %w", err)
 	}
-	r.subject = of(r)
 	result, err := r.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("continual: %w", err)
 	}
 	return result, nil
-}
-
-// subject is what a run takes through its stream: a learner, and how it is scored.
-type subject interface {
-	learn(ctx context.Context, task int, observe func(Step)) (*TaskReport, error)
-	// rows scores the seen tasks: a row for each score of the run.
-	rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error)
-	Save(w io.Writer) error
-	Load(r io.Reader) error
 }
 
 // run is a Run in progress.
@@ -79,7 +57,6 @@ type run struct {
 	subject  subject
 	opt      Options
 	identity Identity
-	ev       *evaluator
 	compiled int // graphs on the engine before the run
 
 	done    int
@@ -88,34 +65,19 @@ type run struct {
 	partial partial
 }
 
-func newRun(stream *datasets.Stream, opt Options) (*run, error) {
-	if len(opt.Probes) == 0 {
-		opt.Probes = Probes()
+func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
+	if err := opt.settle(m); err != nil {
+		return nil, err
 	}
 	if err := checkStream(stream, opt.Probes); err != nil {
 		return nil, err
-	}
-	if opt.Observe == nil {
-		opt.Observe = func(Event) {}
-	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
-	if opt.Keep && opt.Dir == "" {
-		return nil, errors.New("Options.Keep needs Options.Dir, where the learner is kept")
-	}
-	if len(opt.Manifest.Config) == 0 {
-		opt.Manifest.Config = json.RawMessage("{}")
-	}
-	if !json.Valid(opt.Manifest.Config) {
-		return nil, errors.New("Options.Manifest.Config is not valid JSON")
 	}
 	ev, err := newEvaluator(opt.Engine, thinned(stream.Tasks, opt.ProbeRows), opt.Seed)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	r := &run{stream: stream, opt: opt, started: now, clock: now, ev: ev,
+	r := &run{stream: stream, subject: newSubject(m, stream.Tasks, ev), opt: opt, started: now, clock: now,
 		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes, ProbeRows: opt.ProbeRows}}
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
@@ -126,6 +88,39 @@ func newRun(stream *datasets.Stream, opt Options) (*run, error) {
 		}
 	}
 	return r, nil
+}
+
+// settle completes the options for a method, or says what is wrong with them.
+func (o *Options) settle(m Method) error {
+	switch m.(type) {
+	case Supervised:
+		o.Probes, o.ProbeRows = []Probe{ProbeHead}, 0
+	case Learner:
+		if slices.Contains(o.Probes, ProbeHead) {
+			return fmt.Errorf("the probe %v belongs to supervised methods: choose %v or %v", ProbeHead, ProbePaper, ProbeConverged)
+		}
+	default:
+		return fmt.Errorf("a %T is no method: it has to be a Learner or a Supervised", m)
+	}
+	if len(o.Probes) == 0 {
+		o.Probes = Probes()
+	}
+	if o.Observe == nil {
+		o.Observe = func(Event) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Keep && o.Dir == "" {
+		return errors.New("Options.Keep needs Options.Dir, where the learner is kept")
+	}
+	if len(o.Manifest.Config) == 0 {
+		o.Manifest.Config = json.RawMessage("{}")
+	}
+	if !json.Valid(o.Manifest.Config) {
+		return errors.New("Options.Manifest.Config is not valid JSON")
+	}
+	return nil
 }
 
 // checkStream finds what would otherwise fail after hours: every task must be embeddable and probeable.
@@ -262,7 +257,7 @@ func checkTerms(terms []Term, when string) error {
 // evaluate scores the seen tasks and adds a row to every matrix.
 func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error) {
 	e := &Evaluation{Task: seen - 1}
-	rows, fits, err := r.subject.rows(ctx, seen, e)
+	rows, fits, err := r.subject.rows(ctx, seen, &r.partial, e)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -272,195 +267,4 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 		score.AP, score.AF = score.Matrix.AveragePerformance(), score.Matrix.AverageForgetting()
 	}
 	return rows, e, nil
-}
-
-// selfSupervised is the subject of Run.
-type selfSupervised struct {
-	r       *run
-	learner Learner
-}
-
-func (s *selfSupervised) Save(w io.Writer) error { return s.learner.Save(w) }
-func (s *selfSupervised) Load(r io.Reader) error { return s.learner.Load(r) }
-
-func (s *selfSupervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
-	return s.learner.Learn(ctx, t, s.r.stream.Tasks[t].Graph, observe)
-}
-
-// rows embeds the seen tasks and fits the probes.
-func (s *selfSupervised) rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error) {
-	start := time.Now()
-	embed := make([]*Embedding, seen)
-	for j := range embed {
-		task := &s.r.stream.Tasks[j]
-		var err error
-		if embed[j], err = s.learner.Embed(ctx, task.Graph); err != nil {
-			return nil, nil, fmt.Errorf("embed task %d: %w", j+1, err)
-		}
-		if err := checkEmbedding(j, embed[j], len(task.Labels)); err != nil {
-			return nil, nil, err
-		}
-		if embed[j].Cols != embed[0].Cols {
-			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1, embed[j].Cols, embed[0].Cols)
-		}
-	}
-	e.EmbedSeconds = time.Since(start).Seconds()
-	var err error
-	if e.Structure, err = s.r.partial.structure(embed); err != nil {
-		return nil, nil, err
-	}
-	return s.r.probe(ctx, embed, e)
-}
-
-// probe fits the probes. The settings of one are fitted side by side: they are independent, and an engine that runs such
-// small problems on one core leaves the others idle.
-func (r *run) probe(ctx context.Context, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit, error) {
-	rows := make([]Row, len(r.partial.Scores))
-	fits := make([][]Fit, len(rows))
-	e.Probes = make([]ProbeTiming, len(rows))
-	for _, p := range r.opt.Probes {
-		err := parallel(len(rows), func(i int) (err error) {
-			if r.partial.Scores[i].Probe != p {
-				return nil
-			}
-			s, start := r.partial.Scores[i].Setting, time.Now()
-			rows[i] = Row{Setting: s, Probe: p}
-			rows[i].Accuracy, fits[i], err = r.ev.fit(ctx, p, s, embed)
-			e.Probes[i] = ProbeTiming{Setting: s, Probe: p, Seconds: time.Since(start).Seconds()}
-			return err
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return rows, fits, nil
-}
-
-// checkpoint records the state after r.done tasks.
-func (r *run) checkpoint() error {
-	now := time.Now()
-	r.partial.Seconds += now.Sub(r.clock).Seconds()
-	r.clock = now
-	r.partial.PeakBytes = max(r.partial.PeakBytes, peakBytes())
-	if r.opt.Dir == "" {
-		return nil
-	}
-	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Keep: r.opt.Keep, Partial: r.partial}}
-	if r.done > 0 {
-		var state bytes.Buffer
-		if err := r.subject.Save(&state); err != nil {
-			return fmt.Errorf("save the learner: %w", err)
-		}
-		c.state = state.Bytes()
-	}
-	return c.write(filepath.Join(r.opt.Dir, CheckpointFile))
-}
-
-// restore takes up the checkpoint in the run folder, or writes the first one, which shows at once whether the folder can
-// be written and lets a run that is killed in its first task be identified.
-func (r *run) restore() error {
-	if !r.opt.Resume {
-		return r.checkpoint()
-	}
-	c, err := readCheckpoint(filepath.Join(r.opt.Dir, CheckpointFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		r.opt.Log.Info("nothing to resume: starting at the first task", "dir", r.opt.Dir)
-		return r.checkpoint()
-	}
-	if err != nil {
-		return err
-	}
-	if err := c.header.Identity.matches(&r.identity); err != nil {
-		return err
-	}
-	if c.header.Done > 0 {
-		if err := r.subject.Load(bytes.NewReader(c.state)); err != nil {
-			return fmt.Errorf("resume: load the learner: %w", err)
-		}
-	}
-	if r.opt.Keep && !c.header.Keep {
-		c.header.Keep = true
-		if err := c.write(filepath.Join(r.opt.Dir, CheckpointFile)); err != nil {
-			return err
-		}
-	}
-	r.done, r.started, r.partial, r.opt.Keep = c.header.Done, c.header.Started, c.header.Partial, c.header.Keep
-	r.partial.Resumed++
-	r.opt.Log.Info("resumed", "done", r.done, "tasks", len(r.stream.Tasks))
-	r.opt.Observe(Resumed{Done: r.done, Tasks: len(r.stream.Tasks)})
-	return nil
-}
-
-// finished returns the result of a run that had already ended, or nil.
-func (r *run) finished() (*Result, error) {
-	result, err := ReadResult(filepath.Join(r.opt.Dir, ResultFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	was := identityOf(result)
-	if err := was.matches(&r.identity); err != nil {
-		return nil, err
-	}
-	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)
-	return result, r.retire()
-}
-
-// identityOf returns the identity of the run that a result is of.
-func identityOf(r *Result) Identity {
-	id := Identity{Manifest: Manifest{Method: r.Method, Config: r.Config}, Dataset: r.Dataset,
-		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows}
-	for _, s := range r.Scores {
-		if !slices.Contains(id.Probes, s.Probe) {
-			id.Probes = append(id.Probes, s.Probe)
-		}
-	}
-	return id
-}
-
-// finish makes the Result, writes it, and retires the checkpoint.
-func (r *run) finish() (*Result, error) {
-	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config,
-		Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
-		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed, PeakBytes: r.partial.PeakBytes,
-		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
-	if r.opt.Engine != nil {
-		result.Engine, result.Compiled = r.opt.Engine.Info(), r.opt.Engine.Compiled()-r.compiled
-	}
-	if r.opt.Dir == "" {
-		return result, nil
-	}
-	if err := result.WriteFile(filepath.Join(r.opt.Dir, ResultFile)); err != nil {
-		return nil, err
-	}
-	return result, r.retire()
-}
-
-// retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is removed.
-// A run that is stopped before or within it does it when it is resumed.
-func (r *run) retire() error {
-	path, model := filepath.Join(r.opt.Dir, CheckpointFile), filepath.Join(r.opt.Dir, ModelFile)
-	c, err := readCheckpoint(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(model); err != nil && r.opt.Keep {
-			return fmt.Errorf("the run in %s had ended without keeping its learner: run it anew in an empty folder", r.opt.Dir)
-		}
-		return nil
-	}
-	switch {
-	case err == nil && (r.opt.Keep || c.header.Keep):
-		if err = os.Rename(path, model); err == nil {
-			syncDir(r.opt.Dir)
-		}
-	case r.opt.Keep:
-		return fmt.Errorf("keep the learner: %w", err)
-	default:
-		err = os.Remove(path)
-	}
-	if err != nil {
-		return fmt.Errorf("retire the checkpoint of the finished run: %w", err)
-	}
-	return nil
 }

@@ -60,7 +60,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 		require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
 
 		// A finished run is not run again.
-		again, err := Run(context.Background(), smallStream(), nil, opt)
+		again, err := Run(context.Background(), smallStream(), struct{ Learner }{}, opt)
 		require.NoError(t, err)
 		require.Equal(t, parts.Scores, again.Scores)
 		require.True(t, parts.Finished.Equal(again.Finished))
@@ -135,17 +135,30 @@ func TestDamagedCheckpoint(t *testing.T) {
 		return err
 	}
 	for _, n := range []int{0, 1, len(checkpointMagic), len(good) / 2, len(good) - 1} {
-		require.ErrorContains(t, resume(good[:n]), "start the run anew in an empty folder", "cut to %d bytes", n)
+		require.ErrorContains(t, resume(good[:n]), "start the run again in an empty folder", "cut to %d bytes", n)
 	}
 	for _, i := range []int{len(checkpointMagic), len(good) / 2, len(good) - 1} {
 		bad := slices.Clone(good)
 		bad[i] ^= 1
 		require.ErrorContains(t, resume(bad), "is damaged", "bit flipped in byte %d", i)
 	}
+	err = resume(append([]byte(earlierMagic), good[len(checkpointMagic):]...))
+	require.ErrorContains(t, err, path+" was written by an earlier version of saot: start the run again in an empty folder")
 	// A crash may leave a half-written file beside the checkpoint: it is not looked at, and goes.
 	require.NoError(t, os.WriteFile(path+".tmp", good[:10], 0o600))
 	require.NoError(t, resume(good))
 	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}
+
+// A method has to learn as one of the two interfaces says, and its probes have to fit it.
+func TestRunRefusesOtherMethods(t *testing.T) {
+	type saved struct{ Method }
+	_, err := Run(context.Background(), smallStream(), saved{&toyLearner{}}, Options{})
+	require.ErrorContains(t, err, "continual: a continual.saved is no method")
+	_, err = Run(context.Background(), smallStream(), nil, Options{})
+	require.ErrorContains(t, err, "is no method")
+	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Probes: []Probe{ProbeHead}})
+	require.ErrorContains(t, err, "belongs to supervised methods")
 }
 
 func TestResumeWithoutCheckpointStartsAnew(t *testing.T) {

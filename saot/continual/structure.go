@@ -6,27 +6,31 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/saot-go/saot/saot/drift"
-	"github.com/saot-go/saot/saot/transport/plain"
+	"github.com/saot-go/saot/saot/transport"
 )
 
-// Structure is what an evaluation tells of the shape of the embeddings, from a sample of each task's nodes, spread evenly over
-// them. Rows are taken at length 1, so that distances are those of cosines.
+// Structure is what an evaluation tells of the shape of the embeddings, from nodes sampled evenly from each task. Rows are scaled
+// to length 1, so that distances are those of cosines.
 type Structure struct {
 	// EffectiveRank of the samples of all tasks seen; see drift.EffectiveRank.
 	EffectiveRank float64 `json:"effective_rank"`
 	// DistanceDrift, for each task seen, is the relative change of the distances between its sampled nodes since it was
 	// learned; see drift.Distance. The newest is 0.
 	DistanceDrift []float64 `json:"distance_drift"`
-	// PlanDrift, for each task seen, is the total variation, in [0, 1], between the transport plans from one half of its sampled
-	// nodes to the other, then and now: with the cosine cost, uniform masses, and ε = 0.2; see drift.Plan.
+	// PlanDrift, for each task seen, is the total variation, in [0, 1], between two transport plans from one half of its sampled
+	// nodes to the other: after the task was learned, and now. The cost is the cosine one, masses are uniform, and ε is 0.2;
+	// see drift.Plan.
 	PlanDrift []float64 `json:"plan_drift"`
 }
 
 const (
-	structureNodes   = 64 // sampled of a task
-	structureEpsilon = 0.2
-	structureSweeps  = 100
+	structureNodes     = 64 // sampled of a task
+	structureEpsilon   = 0.2
+	structureSweeps    = 100
+	structureTolerance = 1e-12
 )
 
 // sketch is a sample of a task's embedding right after the task was learned, with which later ones are compared.
@@ -92,26 +96,26 @@ func (s sketch) floats() []float64 {
 	return z
 }
 
-// plan moves the even rows onto the odd ones.
-func (s sketch) plan() []float64 {
-	var halves [2][][]float64
-	z := s.floats()
-	for i := range s.count() / 2 * 2 {
-		halves[i%2] = append(halves[i%2], z[i*s.Cols:(i+1)*s.Cols])
+// plan returns the entropic transport plan from the even rows to the odd ones, row major.
+func (s sketch) plan() ([]float64, error) {
+	z, pairs := s.floats(), s.count()/2
+	// Row k of the matrix is an even row of the sketch, followed by an odd one.
+	both := mat.NewDense(pairs, 2*s.Cols, z[:2*pairs*s.Cols])
+	half := func(k int) *mat.Dense { return both.Slice(0, pairs, k*s.Cols, (k+1)*s.Cols).(*mat.Dense) }
+	cost, err := transport.Cost(transport.Cosine, half(0), half(1))
+	if err != nil {
+		return nil, err
 	}
-	uniform := make([]float64, len(halves[0]))
-	for i := range uniform {
-		uniform[i] = 1 / float64(len(uniform))
+	cfg := transport.SinkhornConfig{Epsilon: structureEpsilon, Sweeps: structureSweeps, Tolerance: structureTolerance}
+	res, err := transport.Solve(transport.Problem{Cost: cost}, cfg)
+	if err != nil {
+		return nil, err
 	}
-	var flat []float64
-	for _, row := range plain.Sinkhorn(plain.CosineCost(halves[0], halves[1]), uniform, uniform, structureEpsilon, structureSweeps) {
-		flat = append(flat, row...)
-	}
-	return flat
+	return res.Plan.RawMatrix().Data, nil
 }
 
-// structure compares the embeddings of the tasks seen with the sketches of when they were learned, and adds that of the newest.
-// It returns nil where there is nothing to measure: no columns, or tasks of one node.
+// structure compares the embeddings of the tasks seen with the sketches made when they were learned, and adds a sketch of the
+// newest. It returns nil if there is nothing to measure: no columns, or a task of one node.
 func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 	if embed[0].Cols == 0 {
 		return nil, nil
@@ -130,7 +134,7 @@ func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 		if err != nil { // all rows are the same: there is no distance that could change
 			distance = 0
 		}
-		plan, err := drift.Plan(was.plan(), now.plan())
+		plan, err := planDrift(was, now)
 		if err != nil {
 			return nil, fmt.Errorf("task %d: %w", j+1, err)
 		}
@@ -140,4 +144,16 @@ func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 	rank, err := drift.EffectiveRank(all, len(all)/embed[0].Cols, embed[0].Cols)
 	st.EffectiveRank = rank
 	return st, err
+}
+
+func planDrift(was, now sketch) (float64, error) {
+	before, err := was.plan()
+	if err != nil {
+		return 0, err
+	}
+	after, err := now.plan()
+	if err != nil {
+		return 0, err
+	}
+	return drift.Plan(before, after)
 }

@@ -3,7 +3,6 @@ package continual
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -11,9 +10,10 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// Supervised is a method of continual learning that trains on labels and classifies by itself. RunSupervised calls Learn once
-// per task, in order, and Logits for every task seen so far after each, once for each setting.
+// Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per task,
+// in order, and Logits for every task seen so far after each, once for each setting.
 type Supervised interface {
+	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when cancelled;
 	// the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, t *Labeled, observe func(Step)) (*TaskReport, error)
@@ -21,9 +21,6 @@ type Supervised interface {
 	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a
 	// network for each setting.
 	Logits(ctx context.Context, s Setting, g *graph.Graph) (*Embedding, error)
-	// Save writes all that Learn and Logits of later tasks depend on; Load restores it exactly.
-	Save(w io.Writer) error
-	Load(r io.Reader) error
 }
 
 // Labeled is a task as a supervised learner sees it: the whole graph, and the labels of its train and valid nodes.
@@ -55,37 +52,27 @@ func labeled(task *datasets.Task, first int) *Labeled {
 	return l
 }
 
-// RunSupervised is Run for a learner that is its own classifier. Its scores are those of ProbeHead in both settings;
-// Options.Probes and ProbeRows are not used.
-func RunSupervised(ctx context.Context, stream *datasets.Stream, l Supervised, opt Options) (*Result, error) {
-	opt.Probes, opt.ProbeRows = []Probe{ProbeHead}, 0
-	return start(ctx, stream, opt, func(r *run) subject { return &supervised{r: r, learner: l, layout: newLayout(stream.Tasks)} })
-}
-
-// supervised is the subject of RunSupervised.
+// supervised is a method that classifies by itself.
 type supervised struct {
-	r       *run
-	learner Supervised
-	layout  layout
+	Supervised
+	tasks  []datasets.Task
+	layout layout
 }
-
-func (s *supervised) Save(w io.Writer) error { return s.learner.Save(w) }
-func (s *supervised) Load(r io.Reader) error { return s.learner.Load(r) }
 
 func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
-	return s.learner.Learn(ctx, t, labeled(&s.r.stream.Tasks[t], s.layout.offset[t]), observe)
+	return s.Learn(ctx, t, labeled(&s.tasks[t], s.layout.offset[t]), observe)
 }
 
 // rows scores the seen tasks on their test nodes by the learner's own logits.
-func (s *supervised) rows(ctx context.Context, seen int, e *Evaluation) ([]Row, [][]Fit, error) {
+func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluation) ([]Row, [][]Fit, error) {
 	var rows []Row
 	var fits [][]Fit
 	for _, setting := range Settings() {
 		start := time.Now()
 		row, valid := Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}, make([]float64, seen)
 		for j := range seen {
-			task := &s.r.stream.Tasks[j]
-			logits, err := s.learner.Logits(ctx, setting, task.Graph)
+			task := &s.tasks[j]
+			logits, err := s.Logits(ctx, setting, task.Graph)
 			if err != nil {
 				return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
 			}

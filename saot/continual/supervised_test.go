@@ -65,7 +65,7 @@ func (l *nearestMean) Load(r io.Reader) error { return gob.NewDecoder(r).Decode(
 func TestSupervisedRun(t *testing.T) {
 	stream := toyStream(3, 4, func(c int) int { return 40 + c }, 1.2)
 	l := &nearestMean{}
-	got, err := RunSupervised(context.Background(), stream, l, Options{})
+	got, err := Run(context.Background(), stream, l, Options{})
 	require.NoError(t, err)
 	require.Len(t, got.Scores, 2)
 	for _, s := range Settings() {
@@ -113,7 +113,7 @@ func TestSupervisedSeesTrainAndValidLabelsAlone(t *testing.T) {
 			}
 		}
 		l := &nearestMean{}
-		_, err := RunSupervised(context.Background(), stream, l, Options{})
+		_, err := Run(context.Background(), stream, l, Options{})
 		require.NoError(t, err)
 		return l.seen
 	}
@@ -138,23 +138,23 @@ func TestSupervisedSeesTrainAndValidLabelsAlone(t *testing.T) {
 }
 
 func TestSupervisedResumes(t *testing.T) {
-	want, err := RunSupervised(context.Background(), smallStream(), &nearestMean{}, Options{})
+	want, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = RunSupervised(ctx, smallStream(), &nearestMean{}, Options{Dir: dir, Observe: func(e Event) {
+	_, err = Run(ctx, smallStream(), &nearestMean{}, Options{Dir: dir, Observe: func(e Event) {
 		if step, ok := e.(StepEvent); ok && step.Task == 2 {
 			cancel()
 		}
 	}})
 	require.ErrorIs(t, err, context.Canceled)
-	got, err := RunSupervised(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
+	got, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Resumed)
 	for i := range want.Scores {
 		require.Equal(t, want.Scores[i].Matrix, got.Scores[i].Matrix)
 	}
-	again, err := RunSupervised(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
+	again, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, got.Scores, again.Scores, "a finished run is read, not run again")
 }
@@ -168,8 +168,8 @@ func (l *forgetful) Logits(ctx context.Context, s Setting, g *graph.Graph) (*Emb
 }
 
 func TestSupervisedRefuses(t *testing.T) {
-	_, err := RunSupervised(context.Background(), smallStream(), &forgetful{}, Options{})
+	_, err := Run(context.Background(), smallStream(), &forgetful{}, Options{})
 	require.ErrorContains(t, err, "the logits have 2 columns, but 4 classes have been seen")
 	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Probes: []Probe{ProbeHead}})
-	require.ErrorContains(t, err, "head belongs to supervised learners")
+	require.ErrorContains(t, err, "head belongs to supervised methods")
 }

@@ -1,4 +1,5 @@
-// Package drift measures how embeddings and plans change while a stream is learned. It knows nothing of learners or figures.
+// Package drift measures how embeddings and plans change while a stream is learned. It knows nothing of learners or
+// figures.
 package drift
 
 import (
@@ -14,13 +15,13 @@ import (
 //
 //	‖J(D′ − D)J‖_F / ‖JDJ‖_F,   D_ij = ‖z_i − z_j‖₂,   J = I − 11ᵀ/n,
 //
-// the relative Frobenius change of the doubly centred distance matrix (centred as in distance covariance: Székely, Rizzo,
-// Bakirov 2007). It is 0 if all distances stayed, however the embedding was moved, turned or mirrored; a constant added
-// to all distances does not count; an embedding scaled by s gives |s − 1|.
+// the relative Frobenius change of the doubly centred distance matrix (centred as in distance covariance: Székely,
+// Rizzo, Bakirov 2007). It is 0 if all distances stayed, however the embedding was moved, turned or mirrored; a
+// constant added to all distances does not count; an embedding scaled by s gives |s − 1|.
 //
-// before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n].
-// O(n²d) time, O(n) memory. It returns an error for shapes that do not match, an entry that is not finite or above 1e100,
-// and if all rows of before are the same.
+// before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
+// O(n) memory. It returns an error for shapes that do not match, an entry that is not finite or above 1e100, and if all
+// rows of before are the same.
 func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(before, n, d); err != nil {
 		return 0, fmt.Errorf("drift: before: %w", err)
@@ -70,8 +71,8 @@ func centredNorm(n int, entry func(i, j int) float64) float64 {
 // Plan returns the total variation between two transport plans, each divided by its mass: ½ Σ_ij |π_ij − π′_ij|. It
 // is 0 for equal plans and 1 for plans that share no entry.
 //
-// before, after: of one shape, mass not negative. It returns an error for lengths that differ, and for plans that are not
-// valid.
+// before, after: of one shape, mass not negative. It returns an error for lengths that differ, and for plans that are
+// not valid.
 func Plan(before, after []float64) (float64, error) {
 	for name, plan := range map[string][]float64{"before": before, "after": after} {
 		if err := checkPlan(plan); err != nil {

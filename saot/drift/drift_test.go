@@ -111,8 +111,8 @@ func TestEffectiveRank(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Three points on a line at 0, 1, 3: D = [0 1 3; 1 0 2; 3 2 0]. Row means 4/3, 1, 5/3, of all 4/3, so
-// JDJ = D − r − c + m has −4/3, 0, 4/3; −2/3, 2/3; −2 on and above its diagonal: squares 16/9 + 4/9 + 4, and twice 0 + 16/9 + 4/9.
+// Three points on a line at 0, 1, 3: D = [0 1 3; 1 0 2; 3 2 0]. Row means 4/3, 1, 5/3, of all 4/3, so JDJ = D − r − c +
+// m has −4/3, 0, 4/3; −2/3, 2/3; −2 on and above its diagonal: squares 16/9 + 4/9 + 4, and twice 0 + 16/9 + 4/9.
 func TestCentredNormByHand(t *testing.T) {
 	points := []float64{0, 1, 3}
 	norm := centredNorm(3, func(i, j int) float64 { return math.Abs(points[i] - points[j]) })

@@ -2,7 +2,6 @@ package encoder
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/exceptions"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 )
 
@@ -34,19 +34,25 @@ func (k *Kind) UnmarshalText(text []byte) error { return kinds.Unmarshal(k, text
 
 // Config is the shape of the encoder, and how it deals with large graphs.
 type Config struct {
-	Kind     Kind    `json:"kind"`
-	Hidden   int     `json:"hidden"`   // width of the hidden layer (paper: 512); of a GAT, that of each head
-	Out      int     `json:"out"`      // width of the embeddings
-	Layers   int     `json:"layers"`   // of a GAT; a GCN has two
-	Heads    int     `json:"heads"`    // of a GAT
-	Momentum float64 `json:"momentum"` // weight of a new batch in BatchNorm's running averages
+	Kind     Kind    `json:"kind" help:"gcn, gat or linear; gat brings its own defaults for the other encoder settings"`
+	Hidden   int     `json:"hidden" range:"[1,)" help:"width of the hidden layer; of each head of a gat"`
+	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, of reduced controls too"`
+	Layers   int     `json:"layers" help:"of a gat; a gcn has two"`
+	Heads    int     `json:"heads" help:"of a gat"`
+	Momentum float64 `json:"momentum" range:"(0,1]" help:"weight of a new batch in BatchNorm's running averages"`
 
-	// WholeGraph is the largest graph, in nodes, that is encoded at once. A larger one is trained on sampled neighbourhoods
-	// and embedded layer by layer in chunks. 0 encodes every graph at once.
-	WholeGraph int `json:"whole_graph"`
-	// SampleFanOut lists how many neighbours are drawn for each node in a sampled neighbourhood, from the output layer to
-	// the input; 0 takes all.
-	SampleFanOut []int `json:"sample_fan_out"`
+	// WholeGraph bounds the graphs that are encoded at once. A larger one is trained on sampled neighborhoods and embedded
+	// layer by layer in chunks.
+	WholeGraph int `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that a step takes whole; 0 is no limit"`
+	// SampleFanOut goes from the output layer to the input.
+	SampleFanOut []int `json:"sample_fan_out" range:"[0,)" help:"neighbors drawn per layer in a sample; 0 is all"`
+}
+
+// Changed gives a GAT its own defaults when Kind becomes GAT by name, as a flag or in a spec. Package internal/fields calls it.
+func (c *Config) Changed(name string) {
+	if name == "kind" && c.Kind == GAT {
+		*c = DefaultGAT()
+	}
 }
 
 // DefaultConfig is a GCN 512 → 256 with PyTorch's BatchNorm momentum.
@@ -81,30 +87,18 @@ func (c Config) Samples(nodes int) bool { return c.WholeGraph > 0 && nodes > c.W
 
 // Validate lists every field out of range.
 func (c Config) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("encoder: "+format, args...))
-		}
-	}
-	check(kinds.Has(c.Kind), "kind is %v, want one of %s", c.Kind, kinds.Choices())
-	check(c.Hidden >= 1, "hidden width is %d, want 1 or more", c.Hidden)
-	check(c.Out >= 1, "output width is %d, want 1 or more", c.Out)
+	l := check.In("encoder").Ranges(&c)
+	l.That(kinds.Has(c.Kind), "kind", c.Kind, "one of "+kinds.Choices())
 	if c.Kind == GAT {
-		check(c.Layers >= 1, "layers is %d, want 1 or more", c.Layers)
-		check(c.Heads >= 1, "heads is %d, want 1 or more", c.Heads)
+		l.That(c.Layers >= 1, "layers", c.Layers, "1 or more")
+		l.That(c.Heads >= 1, "heads", c.Heads, "1 or more")
 	} else {
-		check(c.Layers == 0 || c.Layers == 2, "layers is %d, but a %v has two: leave it 0", c.Layers, c.Kind)
-		check(c.Heads == 0, "heads is %d, but a %v has none: leave it 0", c.Heads, c.Kind)
+		l.That(c.Layers == 0 || c.Layers == 2, "layers", c.Layers, fmt.Sprintf("0: a %v has two", c.Kind))
+		l.That(c.Heads == 0, "heads", c.Heads, fmt.Sprintf("0: a %v has none", c.Kind))
 	}
-	check(c.Momentum > 0 && c.Momentum <= 1, "momentum is %g, want a value in (0, 1]", c.Momentum)
-	check(c.WholeGraph >= 0, "whole_graph is %d nodes, want 0 or more", c.WholeGraph)
-	check(c.WholeGraph == 0 || len(c.SampleFanOut) == c.Depth(),
-		"sample_fan_out has %d numbers, want one for each of the %d layers", len(c.SampleFanOut), c.Depth())
-	for hop, f := range c.SampleFanOut {
-		check(f >= 0, "sample_fan_out[%d] is %d, want 0 (all neighbours) or more", hop, f)
-	}
-	return errors.Join(errs...)
+	l.That(c.WholeGraph == 0 || len(c.SampleFanOut) == c.Depth(), "sample_fan_out", c.SampleFanOut,
+		fmt.Sprintf("a number for each of the %d layers", c.Depth()))
+	return l.Err()
 }
 
 // architecture is what a kind of encoder has to say.

@@ -112,7 +112,7 @@ func TestInitialWeights(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	e := pure(t)
 	_, err := New(e, Config{Hidden: 0, Out: -1, Momentum: 2}, 5, NewBuckets(nil), rand.New(rand.NewPCG(1, 1)))
-	for _, field := range []string{"hidden width is 0", "output width is -1", "momentum is 2"} {
+	for _, field := range []string{"hidden is 0", "out is -1", "momentum is 2"} {
 		require.ErrorContains(t, err, field)
 	}
 	_, err = New(e, DefaultConfig(), 0, NewBuckets(nil), rand.New(rand.NewPCG(1, 1)))

@@ -447,11 +447,11 @@ func TestGATStartsAsPyTorchGeometricHasIt(t *testing.T) {
 
 func TestGATRefuses(t *testing.T) {
 	err := Config{Kind: GAT, Hidden: 1, Out: 1, Momentum: 0.1, WholeGraph: 10, SampleFanOut: []int{1}}.Validate()
-	for _, field := range []string{"layers is 0", "heads is 0", "sample_fan_out has 1 numbers"} {
+	for _, field := range []string{"layers is 0", "heads is 0", "sample_fan_out is [1], want a number for each of the 0 layers"} {
 		require.ErrorContains(t, err, field)
 	}
 	err = Config{Hidden: 1, Out: 1, Momentum: 0.1, Layers: 3, Heads: 4}.Validate()
-	for _, field := range []string{"layers is 3, but a gcn has two", "heads is 4, but a gcn has none"} {
+	for _, field := range []string{"layers is 3, want 0: a gcn has two", "heads is 4, want 0: a gcn has none"} {
 		require.ErrorContains(t, err, field)
 	}
 }

@@ -58,7 +58,8 @@ func TestBudgetsAgainstBruteForce(t *testing.T) {
 		require.LessOrEqual(t, len(budgets), k)
 		require.True(t, slices.IsSorted(budgets), budgets)
 		require.Equal(t, slices.Max(sizes), budgets[len(budgets)-1])
-		require.Equal(t, leastPadding(sizes, k), padding(sizes, budgets), "sizes %v, k %d, budgets %v", sizes, k, budgets)
+		require.Equal(t, leastPadding(sizes, k), padding(sizes, budgets), "sizes %v, k %d, budgets %v", sizes, k,
+			budgets)
 	}
 }
 

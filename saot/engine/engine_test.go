@@ -39,7 +39,10 @@ func TestFuncReturnsPanicsAsErrors(t *testing.T) {
 		for name, build := range map[string]func(in []*Node) []*Node{
 			"a panic with an error": func([]*Node) []*Node { exceptions.Panicf("transport: no"); return nil },
 			"an index out of range": func(in []*Node) []*Node { return []*Node{in[7]} },
-			"shapes that disagree":  func(in []*Node) []*Node { return []*Node{Add(in[0], Const(in[0].Graph(), []float32{1, 2, 3}))} },
+			"shapes that disagree": func(in []*Node) []*Node {
+				return []*Node{Add(in[0],
+					Const(in[0].Graph(), []float32{1, 2, 3}))}
+			},
 		} {
 			f, err := e.Func(name, build)
 			require.NoError(t, err)

@@ -53,10 +53,12 @@ func libraryWithoutItsDependency(t *testing.T, dir string) string {
 	if err != nil {
 		return ""
 	}
-	source, dependency, library := filepath.Join(dir, "a.c"), filepath.Join(dir, "libgone.so"), filepath.Join(dir, "libneedy.so")
+	source, dependency, library := filepath.Join(dir, "a.c"), filepath.Join(dir, "libgone.so"),
+		filepath.Join(dir, "libneedy.so")
 	require.NoError(t, os.WriteFile(source, []byte("int gone(void) { return 1; }"), 0o644))
 	require.NoError(t, exec.Command(cc, "-shared", "-fPIC", "-o", dependency, source).Run())
-	require.NoError(t, os.WriteFile(source, []byte("int gone(void); int OrtGetApiBase(void) { return gone(); }"), 0o644))
+	require.NoError(t, os.WriteFile(source, []byte("int gone(void); int OrtGetApiBase(void) { return gone(); }"),
+		0o644))
 	require.NoError(t, exec.Command(cc, "-shared", "-fPIC", "-o", library, source, dependency).Run())
 	require.NoError(t, os.Remove(dependency))
 	return library

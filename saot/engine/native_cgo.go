@@ -31,7 +31,9 @@ func openNative(c Candidate, options string) (compute.Backend, string, error) {
 	onnxbackend.EnableAutoInstall(false)
 	xla.EnableAutoInstall(false)
 	if strings.ContainsAny(c.Library, ",=") {
-		return nil, "", fmt.Errorf("GoMLX cannot read the path %s: move the library to one without comma and equals sign", c.Library)
+		return nil, "",
+			fmt.Errorf("GoMLX cannot read the path %s: move the library to one without comma and equals sign",
+				c.Library)
 	}
 	if c.Spec == nameONNX {
 		return openONNX(c.Library, options)
@@ -42,7 +44,8 @@ func openNative(c Candidate, options string) (compute.Backend, string, error) {
 // openONNX opens ONNX Runtime on the CPU: on a GPU XLA is the engine. The caller holds the lock.
 func openONNX(path, options string) (compute.Backend, string, error) {
 	if native.onnxLibrary != "" && native.onnxLibrary != path {
-		return nil, "", fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: use that one, or another process", native.onnxLibrary)
+		return nil, "",
+			fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: use that one, or another process", native.onnxLibrary)
 	}
 	if err := quietONNX(); err != nil {
 		return nil, "", err

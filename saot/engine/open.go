@@ -39,7 +39,8 @@ func openNamed(spec, reason string) (*Engine, error) {
 	}
 	candidate := name.find()
 	if candidate.Missing != "" {
-		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing, candidate.Hint)
+		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing,
+			candidate.Hint)
 	}
 	e, err := candidate.open(name.options)
 	if err != nil {
@@ -77,8 +78,8 @@ func (c Candidate) open(options string) (*Engine, error) {
 	var err error
 	caught := exceptions.TryCatch[error](func() {
 		if c.Spec == nameGo {
-			// One operation at a time, each on all cores. The backend's default, several operations at once, can wait for
-			// ever: a goroutine that waits to start one swallows the signal meant for another that splits one up.
+			// One operation at a time, each on all cores. The default, several at once, can wait forever: a goroutine
+			// that waits to start one swallows the signal meant for another that splits one up.
 			backend, err = gobackend.New("ops_sequential")
 			version = moduleVersion("github.com/gomlx/compute")
 			return
@@ -103,7 +104,7 @@ func (c Candidate) complaint(err error) string {
 	return fmt.Sprintf("%s could not be loaded (%s)", c.where(), strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// reason says in one line why the candidate was chosen. It goes into results, which are shared: no path of what works stands in it.
+// reason says in one line why the candidate was chosen. Results hold it and are shared, so it names no path.
 func (c Candidate) reason(passedOver []string) string {
 	if len(passedOver) > 0 {
 		return strings.Join(passedOver, "; ") + "; using " + c.label()

@@ -78,7 +78,8 @@ func openElsewhere(t *testing.T, names []string, env ...string) probe {
 	require.NoError(t, err)
 	home := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProbe$", "-test.v=false")
-	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, pluginEnv+"="+home, backendEnv+"=", onnxEnv+"=",
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, pluginEnv+"="+home, backendEnv+"=",
+		onnxEnv+"=",
 		"SAOT_ENGINE_PROBE="+string(request))
 	cmd.Env = append(cmd.Env, env...)
 	output, err := cmd.Output()
@@ -149,7 +150,8 @@ func TestONNXRuntimeOpens(t *testing.T) {
 	library := onnxLibrary(t)
 	other := filepath.Join(t.TempDir(), "libonnxruntime.so")
 	require.NoError(t, os.Symlink(library, other))
-	found := openElsewhere(t, []string{"", "onnx", "onnx:cpu", "onnx:" + library, "onnx:" + other, "onnx"}, onnxEnv+"="+library)
+	found := openElsewhere(t, []string{"", "onnx", "onnx:cpu", "onnx:" + library, "onnx:" + other, "onnx"},
+		onnxEnv+"="+library)
 	for _, i := range []int{0, 1, 2, 3, 5} {
 		require.Empty(t, found.Errors[i])
 		require.Equal(t, "onnx", found.Infos[i].Name)

@@ -18,7 +18,7 @@ const (
 
 const knownSpecs = "go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so"
 
-// ErrUnknown marks an engine name that Open does not know: a slip of the pen rather than a missing library.
+// ErrUnknown marks an engine name that Open does not know, as opposed to a missing library.
 var ErrUnknown = errors.New("unknown engine")
 
 // spec is a parsed engine name: family[:target][,options]. Options are GoMLX's and are passed on as they stand.

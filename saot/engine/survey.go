@@ -74,7 +74,8 @@ func onnxAt(path string) Candidate {
 	if absolute, err := filepath.Abs(path); err == nil && path != "" {
 		path = absolute
 	}
-	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv + " to a libonnxruntime"}
+	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv +
+		" to a libonnxruntime"}
 	return c.check("OrtGetApiBase")
 }
 
@@ -86,7 +87,8 @@ func onnxPaths() []string {
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if runtime.GOOS == "darwin" {
-			paths = append(paths, filepath.Join(home, "Library", "Application Support", "onnxruntime", "libonnxruntime.dylib"))
+			paths = append(paths, filepath.Join(home, "Library", "Application Support", "onnxruntime",
+				"libonnxruntime.dylib"))
 		} else {
 			paths = append(paths, filepath.Join(home, ".local", "lib", "onnxruntime", "libonnxruntime.so"))
 		}
@@ -135,7 +137,8 @@ func xlaAt(name, path string) Candidate {
 // check fills Missing: the build must have the backend, and the library, if there is one, must be whole.
 func (c Candidate) check(symbol string) Candidate {
 	if !hasNative {
-		return Candidate{Spec: c.Spec, Missing: "this binary was built without cgo", Hint: "build with CGO_ENABLED=1 and a C compiler on Linux or macOS"}
+		return Candidate{Spec: c.Spec, Missing: "this binary was built without cgo",
+			Hint: "build with CGO_ENABLED=1 and a C compiler on Linux or macOS"}
 	}
 	if c.Library != "" {
 		if err := checkLibrary(c.Library, symbol); err != nil {
@@ -153,7 +156,8 @@ func pluginFolders() []string {
 	}
 	var dirs []string
 	if home, err := os.UserHomeDir(); err == nil {
-		dirs = append(dirs, filepath.Join(home, ".local", "lib", "go-xla"), filepath.Join(home, ".local", "lib", "go-xla", "nvidia"),
+		dirs = append(dirs, filepath.Join(home, ".local", "lib", "go-xla"), filepath.Join(home, ".local", "lib",
+			"go-xla", "nvidia"),
 			filepath.Join(home, "Library", "Application Support", "go-xla"))
 	}
 	dirs = append(dirs, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia")

@@ -1,46 +1,45 @@
-// Package replay is the memory of past tasks: one small subgraph each, joined to the current task's graph by disjoint
-// union (SAOT §4.1). Nothing in it knows labels.
+// Package replay is the memory of past tasks: one small subgraph per task, joined to the graph of the current task by
+// disjoint union (SAOT §4.1). It does not know labels.
 package replay
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 )
 
 // Buffer keeps one subgraph per past task.
 type Buffer struct {
 	Budget    int   // nodes kept of each task; 0 keeps nothing
-	FanOut    []int // neighbours drawn per node at each hop from a seed; on a directed graph those that point at it
+	FanOut    []int // neighbors drawn per node at each hop from a seed; on a directed graph those that point at it
 	Subgraphs []*graph.Graph
 }
 
-// Validate returns an error that names the first field out of range.
+// Validate returns an error that names each field out of range.
 func (b *Buffer) Validate() error {
-	if b.Budget < 0 {
-		return fmt.Errorf("replay: buffer is %d nodes a task, want 0 or more", b.Budget)
-	}
+	faults := check.In("replay")
+	faults.That(b.Budget >= 0, "buffer", fmt.Sprintf("%d nodes per task", b.Budget), "0 or more")
 	for hop, f := range b.FanOut {
-		if f < 1 {
-			return fmt.Errorf("replay: fan-out of hop %d is %d, want 1 or more", hop+1, f)
-		}
+		faults.That(f >= 1, fmt.Sprintf("fan-out of hop %d", hop+1), f, "1 or more")
 	}
-	return nil
+	return faults.Err()
 }
 
-// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, and their
-// directions if g has them.
+// Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, directed
+// if g is.
 func (b *Buffer) Add(g *graph.Graph, rng *rand.Rand) {
 	if b.Budget == 0 {
 		return
 	}
-	nodes := b.sample(g, rng)
-	b.Subgraphs = append(b.Subgraphs, &graph.Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)})
+	b.Subgraphs = append(b.Subgraphs, g.Induced(b.sample(g, rng)))
 }
 
-// Union returns the batched graph: g first, then every kept subgraph, without edges between them.
+// Union returns the batched graph: g first, then every kept subgraph, without edges between them. It returns an error
+// if their numbers of features differ, or only some are directed.
 func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 	if len(b.Subgraphs) == 0 {
 		return g, nil
@@ -48,8 +47,8 @@ func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 	return graph.DisjointUnion(append([]*graph.Graph{g}, b.Subgraphs...)...)
 }
 
-// sample draws seeds uniformly and, around each, neighbours layer by layer with the given fan-outs, until the budget is
-// reached. The seeds follow a random order of all nodes, so the budget is always filled if the graph has the nodes.
+// sample draws seeds uniformly and, around each, neighbors layer by layer with the given fan-outs, until the budget is
+// reached. The seeds follow a random order of all nodes, so only the size of the graph can keep it from the budget.
 func (b *Buffer) sample(g *graph.Graph, rng *rand.Rand) []int32 {
 	budget := min(b.Budget, g.NumNodes())
 	taken := make(map[int32]bool, budget)
@@ -80,15 +79,10 @@ func (b *Buffer) sample(g *graph.Graph, rng *rand.Rand) []int32 {
 			layer = next
 		}
 	}
-	nodes := make([]int32, 0, budget)
-	for v := range taken {
-		nodes = append(nodes, v)
-	}
-	slices.Sort(nodes)
-	return nodes
+	return slices.Sorted(maps.Keys(taken))
 }
 
-// draw returns k of the neighbours without replacement, all of them where there are no more than k.
+// draw returns k of the neighbors without replacement, or all of them if there are no more than k.
 func draw(neighbors []int32, k int, rng *rand.Rand) []int32 {
 	if len(neighbors) <= k {
 		return neighbors

@@ -131,7 +131,7 @@ func TestSampleRepeatsBySeed(t *testing.T) {
 	require.NotEqual(t, sample(1), sample(2))
 }
 
-// The hub of a star has 500 neighbours, of which no more than the fan-out may come along.
+// The hub of a star has 500 neighbors, of which no more than the fan-out may come along.
 func TestFanOutBoundsTheNeighbours(t *testing.T) {
 	const leaves, fanOut = 500, 4
 	hub, leaf := make([]int32, leaves), make([]int32, leaves)
@@ -149,7 +149,7 @@ func TestFanOutBoundsTheNeighbours(t *testing.T) {
 	require.True(t, slices.IsSorted(a.Neighborhood(0)), "drawing must not reorder the graph")
 }
 
-// Each neighbour has the same chance: over 6000 draws of 2 of 6, each is drawn 2000 times, standard deviation 37.
+// Each neighbor has the same chance: over 6000 draws of 2 of 6, each is drawn 2000 times, standard deviation 37.
 func TestDrawIsUniform(t *testing.T) {
 	rng, count := random(3), make([]int, 6)
 	for range 6000 {
@@ -158,11 +158,11 @@ func TestDrawIsUniform(t *testing.T) {
 		}
 	}
 	for v, c := range count {
-		require.InDelta(t, 2000, c, 200, "neighbour %d", v)
+		require.InDelta(t, 2000, c, 200, "neighbor %d", v)
 	}
 }
 
-// With a fan-out the sample is a neighbourhood and holds far more edges than as many nodes drawn at random: on a ring of
+// With a fan-out the sample is a neighborhood and holds far more edges than as many nodes drawn at random: on a ring of
 // n nodes, k random ones have about k²/n edges among them, a two-hop walk about one a node.
 func TestNeighboursComeAlong(t *testing.T) {
 	const n, k = 1000, 50
@@ -207,7 +207,10 @@ func TestUnionIsBlockDiagonal(t *testing.T) {
 func TestUnionOfDifferentWidths(t *testing.T) {
 	b := Buffer{Budget: 5}
 	b.Add(numbered(t, 6, 5, random(1)), random(1))
-	other := &graph.Graph{Adjacency: graph.Adjacency{Offsets: []int64{0, 0}}, Features: graph.Features{Rows: 1, Cols: 2, Dense: []float32{1, 2}}}
+	other := &graph.Graph{
+		Adjacency: graph.Adjacency{Offsets: []int64{0, 0}},
+		Features:  graph.Features{Rows: 1, Cols: 2, Dense: []float32{1, 2}},
+	}
 	_, err := b.Union(other)
 	require.ErrorContains(t, err, "features")
 }

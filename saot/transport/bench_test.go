@@ -26,8 +26,9 @@ func eachEngine(b *testing.B, f func(b *testing.B, e *engine.Engine)) {
 	}
 }
 
-// BenchmarkPlanAndGradient compares, in one run on one engine at M = 512 and 50 sweeps, the plan with the exact gradient
-// of KL(target‖plan) against forward and backward through the unrolled log-domain loop. "speedup" is their ratio.
+// BenchmarkPlanAndGradient compares, in one run on one engine at M = 512 and 50 sweeps, the plan with the exact
+// gradient of KL(target‖plan) against forward and backward through the unrolled log-domain loop. "speedup" is their
+// ratio.
 func BenchmarkPlanAndGradient(b *testing.B) {
 	const m, epsilon = 512, 0.2
 	cost, target := uniformCost(1, m, m), converged(b, uniformCost(2, m, m), epsilon).Plan
@@ -51,7 +52,8 @@ func BenchmarkPlanAndGradient(b *testing.B) {
 }
 
 // compile returns a function that runs the graph once and says how long it took.
-func compile(b *testing.B, e *engine.Engine, build func(in []*graph.Node) *graph.Node, inputs ...*mat.Dense) func() time.Duration {
+func compile(b *testing.B, e *engine.Engine, build func(in []*graph.Node) *graph.Node,
+	inputs ...*mat.Dense) func() time.Duration {
 	b.Helper()
 	args := make([]*tensors.Tensor, len(inputs)) // a tensor belongs to one engine
 	for i, x := range inputs {
@@ -74,14 +76,16 @@ func timed(run func() []*tensors.Tensor) func() time.Duration {
 }
 
 // compileFor returns a function that runs the graph once. It reads the last output, with which all are there.
-func compileFor(b *testing.B, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) func() []*tensors.Tensor {
+func compileFor(b *testing.B, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*tensors.Tensor) func() []*tensors.Tensor {
 	b.Helper()
 	f, err := e.Func(b.Name(), build)
 	require.NoError(b, err)
 	run := func() []*tensors.Tensor {
 		out, err := f.Call(inputs...)
 		require.NoError(b, err)
-		require.NoError(b, tensors.ConstFlatData(out[len(out)-1], func([]float32) {})) // waits; no copy where memory is shared
+		// waits; no copy where memory is shared
+		require.NoError(b, tensors.ConstFlatData(out[len(out)-1], func([]float32) {}))
 		return out
 	}
 	run() // compiles
@@ -115,7 +119,11 @@ func BenchmarkSinkhornForward(b *testing.B) {
 				eachEngine(b, func(b *testing.B, e *engine.Engine) {
 					cfg := DefaultSinkhorn()
 					cfg.Domain = domain
-					run := compile(b, e, func(in []*graph.Node) *graph.Node { plan, _ := Sinkhorn(in[0], cfg); return plan }, cost)
+					run := compile(b, e, func(in []*graph.Node) *graph.Node {
+						plan,
+							_ := Sinkhorn(in[0], cfg)
+						return plan
+					}, cost)
 					for b.Loop() {
 						run()
 					}

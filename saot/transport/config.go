@@ -1,22 +1,22 @@
 package transport
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 )
 
-// Domain says in which form Sinkhorn's sweeps are done.
+// Domain is the form of Sinkhorn's sweeps.
 type Domain int
 
 const (
-	// AutoDomain takes KernelDomain where range(C)/ε is small enough for the number format, else LogDomain.
+	// AutoDomain takes KernelDomain if range(C)/ε is small enough for the number format, else LogDomain.
 	AutoDomain Domain = iota
-	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products a sweep, but exp underflows where C/ε is large.
+	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products per sweep, but exp underflows if C/ε is
+	// large.
 	KernelDomain
-	// LogDomain works on potentials with log-sum-exp, one or two exponentials per entry a sweep, and it never underflows.
+	// LogDomain works on potentials with log-sum-exp: one or two exponentials per entry and sweep. It never underflows.
 	LogDomain
 )
 
@@ -28,14 +28,7 @@ func (d Domain) String() string { return domainNames.Name(d) }
 // ParseDomain is the inverse of String.
 func ParseDomain(s string) (Domain, error) { return domainNames.Parse(s) }
 
-// MarshalText writes the name.
-func (d Domain) MarshalText() ([]byte, error) {
-	if _, err := ParseDomain(d.String()); err != nil {
-		return nil, err
-	}
-	return []byte(d.String()), nil
-}
-
+func (d Domain) MarshalText() ([]byte, error)     { return domainNames.Marshal(d) }
 func (d *Domain) UnmarshalText(text []byte) error { return domainNames.Unmarshal(d, text) }
 
 // EpsilonUnit says what SinkhornConfig.Epsilon is a multiple of.
@@ -44,8 +37,8 @@ type EpsilonUnit int
 const (
 	// Absolute takes epsilon in the unit of the cost.
 	Absolute EpsilonUnit = iota
-	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive: the plan is then the same
-	// in whatever unit the cost is measured.
+	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive. The plan is then the
+	// same in any unit of the cost.
 	MeanCost
 )
 
@@ -57,29 +50,24 @@ func (u EpsilonUnit) String() string { return epsilonUnitNames.Name(u) }
 // ParseEpsilonUnit is the inverse of String.
 func ParseEpsilonUnit(s string) (EpsilonUnit, error) { return epsilonUnitNames.Parse(s) }
 
-// MarshalText writes the name.
-func (u EpsilonUnit) MarshalText() ([]byte, error) {
-	if _, err := ParseEpsilonUnit(u.String()); err != nil {
-		return nil, err
-	}
-	return []byte(u.String()), nil
-}
-
+func (u EpsilonUnit) MarshalText() ([]byte, error)     { return epsilonUnitNames.Marshal(u) }
 func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames.Unmarshal(u, text) }
 
-// GradientMode says how gradients pass through a plan on the graph. See "Gradients" in the package documentation for
-// which is right when, and docs/benchmarks.md for the error and the time of each.
+// GradientMode says how gradients pass through a plan in a graph. "Gradients" in the package documentation says which
+// to choose, and docs/benchmarks.md has the error and the time of each.
 type GradientMode int
 
 const (
-	// Detached plans are constants: no gradient flows, the backward pass never sees the sweeps. KLPlanLoss and TransportValue are exact
-	// with it, because their gradients are known in closed form; so is everything that has no gradient to pass, like a teacher.
+	// Detached plans are constants: no gradient flows, and the backward pass never sees the sweeps. KLPlanLoss and
+	// TransportValue are exact with it, because their gradients are known in closed form. A teacher needs no other
+	// mode.
 	Detached GradientMode = iota
-	// Implicit differentiates the equations that the converged plan solves: any function of the plan, one linear system in
-	// the potentials on the way back, nothing kept of the sweeps. Off by about the marginal error where they have not converged.
+	// Implicit differentiates the equations that the converged plan solves. It serves any function of the plan, solves
+	// one linear system in the potentials on the way back, and keeps nothing of the sweeps. It is off by about the
+	// marginal error.
 	Implicit
-	// Unrolled differentiates the sweeps that were done, each of which is kept: the exact gradient of an unconverged plan,
-	// at several times the time and with memory that grows with the sweeps. The only mode with gradients to the marginals.
+	// Unrolled differentiates the sweeps that were done: the exact gradient of an unconverged plan. It takes several
+	// times as long, and memory for every sweep. It is the only mode with gradients to the marginals.
 	Unrolled
 )
 
@@ -91,28 +79,22 @@ func (m GradientMode) String() string { return gradientModeNames.Name(m) }
 // ParseGradientMode is the inverse of String.
 func ParseGradientMode(s string) (GradientMode, error) { return gradientModeNames.Parse(s) }
 
-// MarshalText writes the name.
-func (m GradientMode) MarshalText() ([]byte, error) {
-	if _, err := ParseGradientMode(m.String()); err != nil {
-		return nil, err
-	}
-	return []byte(m.String()), nil
-}
-
+func (m GradientMode) MarshalText() ([]byte, error)     { return gradientModeNames.Marshal(m) }
 func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
 
-// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε), so the bound keeps products of
-// two of them within the exponent of the number format: e^60 ≈ 1e26 of float32's 1e38, e^200 ≈ 1e87 of float64's 1e308.
+// Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two
+// of them within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
 const (
 	kernelBound32 = 60
 	kernelBound64 = 200
 )
 
-// Adaptive, as SinkhornConfig.OverRelaxation, measures how fast plain sweeps converge and over-relaxes where they are slow.
+// Adaptive is the SinkhornConfig.OverRelaxation that measures how fast plain sweeps converge, and over-relaxes slow
+// ones.
 const Adaptive = -1
 
-// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine and
-// in a graph.
+// SinkhornConfig sets how an entropic optimal-transport problem is regularised and solved, on the host, on an engine
+// and in a graph.
 type SinkhornConfig struct {
 	// Epsilon is the weight of the entropy, in EpsilonUnit. Default 0.2, for cosine costs.
 	Epsilon float64 `json:"epsilon"`
@@ -122,21 +104,22 @@ type SinkhornConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C, in EpsilonUnit; in a graph, where C is not known yet, AutoDomain goes by it. Default 2,
-	// the range of a cosine cost; 0 means unknown, and AutoDomain then takes LogDomain. Solve and Solver measure it instead.
+	// CostRange bounds max C − min C, in EpsilonUnit. AutoDomain decides by it in a graph, where C is not known yet.
+	// Default 2, the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve and Solver measure
+	// it instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`
-	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9.
-	// A graph has no branches and does not read it.
+	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9. Graphs do not read
+	// it.
 	Tolerance float64 `json:"tolerance"`
-	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021): 1 or 0, the default, are
-	// plain sweeps, values in (1, 2) pay where plain ones converge slowly (small ε), and Adaptive chooses one.
-	// A graph takes plain sweeps and does not read it.
+	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default,
+	// are plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses
+	// one. Graphs take plain sweeps and do not read it.
 	OverRelaxation float64 `json:"over_relaxation"`
-	// AnnealFrom, if above Epsilon, is the first of a series of falling ε, each a quarter of the one before, whose
-	// potentials warm-start the next: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none.
-	// A graph does not read it.
+	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and
+	// starts from its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none. Graphs do not
+	// read it.
 	AnnealFrom float64 `json:"anneal_from"`
 }
 
@@ -146,45 +129,52 @@ func DefaultSinkhorn() SinkhornConfig {
 }
 
 // Validate lists every bad field at once.
-func (c SinkhornConfig) Validate() error { return invalid("sinkhorn", c.faults()) }
+func (c SinkhornConfig) Validate() error {
+	l := check.In("transport: sinkhorn")
+	c.check(l)
+	return l.Err()
+}
 
-// faults says what is wrong with each bad field.
-func (c SinkhornConfig) faults() []string {
-	var bad []string
-	fault := func(ok bool, format string, args ...any) {
-		if !ok {
-			bad = append(bad, fmt.Sprintf(format, args...))
-		}
-	}
-	fault(c.Epsilon > 0 && !math.IsInf(c.Epsilon, 0), "epsilon is %v: it must be positive and finite", c.Epsilon)
-	fault(epsilonUnitNames.Has(c.EpsilonUnit), "epsilon_unit is %v: use absolute or mean cost", c.EpsilonUnit)
-	fault(c.Sweeps >= 1, "sweeps is %d: it must be at least 1", c.Sweeps)
-	fault(domainNames.Has(c.Domain), "domain is %v: use auto, kernel or log", c.Domain)
-	fault(c.CostRange >= 0 && !math.IsInf(c.CostRange, 0), "cost_range is %v: it must be finite and not negative", c.CostRange)
-	fault(gradientModeNames.Has(c.Gradient), "gradient is %v: use detached, implicit or unrolled", c.Gradient)
-	fault(c.Tolerance >= 0, "tolerance is %v: it must not be negative", c.Tolerance)
+// check adds every bad field to a list.
+func (c SinkhornConfig) check(l *check.List) {
+	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
+	l.That(c.Epsilon > 0 && finite(c.Epsilon), "epsilon", c.Epsilon, "a positive finite number")
+	l.That(epsilonUnitNames.Has(c.EpsilonUnit), "epsilon_unit", c.EpsilonUnit, epsilonUnitNames.Choices())
+	l.That(c.Sweeps >= 1, "sweeps", c.Sweeps, "1 or more")
+	l.That(domainNames.Has(c.Domain), "domain", c.Domain, domainNames.Choices())
+	l.That(finite(c.CostRange), "cost_range", c.CostRange, "a finite number of 0 or more")
+	l.That(gradientModeNames.Has(c.Gradient), "gradient", c.Gradient, gradientModeNames.Choices())
+	l.That(c.Tolerance >= 0, "tolerance", c.Tolerance, "0 or more")
 	w := c.OverRelaxation
-	fault(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation is %v: use 1, a value in (1, 2), or Adaptive", w)
-	fault(c.AnnealFrom >= 0 && !math.IsInf(c.AnnealFrom, 0), "anneal_from is %v: it must be finite and not negative", c.AnnealFrom)
-	return bad
+	l.That(w == 0 || w == Adaptive || (w >= 1 && w < 2), "over_relaxation", w, "1, a value in (1, 2), or Adaptive")
+	l.That(finite(c.AnnealFrom), "anneal_from", c.AnnealFrom, "a finite number of 0 or more")
 }
 
-// annealing returns the ε to solve at, in turn, the last being epsilon. Both are in the unit of the cost.
-func annealing(from, epsilon float64) []float64 {
+// stage is one ε of an annealed solve.
+type stage struct {
+	epsilon float64
+	last    bool
+}
+
+// annealing returns the stages from a large ε to epsilon, the last. Both are in one unit.
+func annealing(from, epsilon float64) (stages []stage) {
 	const factor = 0.25
-	var series []float64
 	for e := from; e > epsilon*(1+1e-12); e *= factor {
-		series = append(series, e)
+		stages = append(stages, stage{epsilon: e})
 	}
-	return append(series, epsilon)
+	return append(stages, stage{epsilon: epsilon, last: true})
 }
 
-// invalid makes one error, on one line, of the faults of a config.
-func invalid(config string, faults []string) error {
-	if len(faults) == 0 {
-		return nil
+// annealTolerance is the marginal error at which a stage hands over to the next.
+const annealTolerance = 1e-2
+
+// limits returns how many of the sweeps left a stage may take, and its tolerance. A stage before the last makes only a
+// good start for the next, and leaves sweeps for it.
+func (s stage) limits(left int, tolerance float64) (int, float64) {
+	if s.last {
+		return left, tolerance
 	}
-	return fmt.Errorf("transport: %s config: %s", config, strings.Join(faults, "; "))
+	return left / 2, max(tolerance, annealTolerance)
 }
 
 // resolve picks a form for AutoDomain.

@@ -11,7 +11,7 @@ import (
 	"github.com/saot-go/saot/internal/enum"
 )
 
-// CostKind is how the cost between two points follows from their coordinates.
+// CostKind is a cost between two points.
 type CostKind int
 
 const (
@@ -31,24 +31,17 @@ func (k CostKind) String() string { return costKindNames.Name(k) }
 // ParseCostKind is the inverse of String.
 func ParseCostKind(s string) (CostKind, error) { return costKindNames.Parse(s) }
 
-// MarshalText writes the name.
-func (k CostKind) MarshalText() ([]byte, error) {
-	if _, err := ParseCostKind(k.String()); err != nil {
-		return nil, err
-	}
-	return []byte(k.String()), nil
-}
-
+func (k CostKind) MarshalText() ([]byte, error)     { return costKindNames.Marshal(k) }
 func (k *CostKind) UnmarshalText(text []byte) error { return costKindNames.Unmarshal(k, text) }
 
-// zeroNorm is the squared norm at and below which a row counts as zero: its reciprocal square root and the cube of that
+// zeroNorm is the largest squared norm of a row that counts as zero: its reciprocal square root and the cube of that
 // still fit float32.
 const zeroNorm = 1e-24
 
 // Cost returns the cost matrix between the rows of x and y, on the host.
 //
-// Shapes: x [n, d], y [m, d]; returns [n, m]. O(nmd) time. It returns an error for empty or non-finite points, for widths
-// that disagree and for an unknown kind.
+// Shapes: x [n, d], y [m, d]; returns [n, m]. O(nmd) time. It returns an error for empty or non-finite points, for
+// different widths, and for an unknown kind.
 func Cost(kind CostKind, x, y *mat.Dense) (*mat.Dense, error) {
 	if err := checkCost("x", x); err != nil {
 		return nil, err
@@ -67,7 +60,8 @@ func Cost(kind CostKind, x, y *mat.Dense) (*mat.Dense, error) {
 		cost.Mul(unitRowsOf(x), unitRowsOf(y).T())
 		cost.Apply(func(_, _ int, cos float64) float64 { return 1 - cos }, cost)
 	case SquaredEuclidean, Euclidean:
-		cost.Apply(func(i, j int, _ float64) float64 { return floats.Distance(x.RawRowView(i), y.RawRowView(j), 2) }, cost)
+		cost.Apply(func(i, j int, _ float64) float64 { return floats.Distance(x.RawRowView(i), y.RawRowView(j), 2) },
+			cost)
 		if kind == SquaredEuclidean {
 			cost.MulElem(cost, cost)
 		}
@@ -110,8 +104,9 @@ func CostNode(kind CostKind, x, y *graph.Node) *graph.Node {
 //
 //	C_ij = 1 − ⟨a_i, b_j⟩ / (‖a_i‖‖b_j‖)
 //
-// Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Unit: cost, in [0, 2] up to rounding. A zero row has cosine 0, hence cost
-// 1, to every row, and receives no gradient. Gradients flow to a and b. O(nmd) time. Panics if shapes disagree.
+// Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Unit: cost, in [0, 2] up
+// to rounding. A zero row has cosine 0, hence cost 1, to every row, and receives no gradient. Gradients flow to a and
+// b. O(nmd) time. Panics if shapes disagree.
 func CosineCost(a, b *graph.Node) *graph.Node {
 	assertPoints("CosineCost", a, b)
 	return graph.OneMinus(inner(unitRows(a), unitRows(b)))
@@ -119,19 +114,20 @@ func CosineCost(a, b *graph.Node) *graph.Node {
 
 // SquaredEuclideanCost returns C_ij = ‖a_i − b_j‖² = ‖a_i‖² + ‖b_j‖² − 2⟨a_i, b_j⟩, not less than 0.
 //
-// Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Gradients flow to a and b,
-// but where rounding made the sum negative. In float32 the difference of large norms loses digits: centre the points
-// first. O(nmd) time. Panics if shapes disagree.
+// Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Gradients flow to a and
+// b, except where rounding made the sum negative. In float32 the difference of large norms loses digits: centre the
+// points first. O(nmd) time. Panics if shapes disagree.
 func SquaredEuclideanCost(a, b *graph.Node) *graph.Node {
 	assertPoints("SquaredEuclideanCost", a, b)
 	rows := graph.ReduceAndKeep(graph.Square(a), graph.ReduceSum, -1)
-	columns := graph.TransposeAllAxes(graph.ReduceAndKeep(graph.Square(b), graph.ReduceSum, -1), lastSwapped(b.Rank())...)
+	columns := graph.TransposeAllAxes(graph.ReduceAndKeep(graph.Square(b), graph.ReduceSum, -1),
+		lastSwapped(b.Rank())...)
 	return graph.MaxScalar(graph.Sub(graph.Add(rows, columns), graph.MulScalar(inner(a, b), 2)), 0)
 }
 
-// EuclideanCost returns C_ij = ‖a_i − b_j‖, the root of SquaredEuclideanCost. Points that coincide (a squared distance of at
-// most 1e-24) cost 0 and receive no gradient, which the distance does not have there. The root of what rounding leaves of
-// the squares is larger than rounding: points closer than 3e-4 of their norm in float32, 1e-8 in float64, are not told apart.
+// EuclideanCost returns C_ij = ‖a_i − b_j‖, the root of SquaredEuclideanCost, with the same shapes and errors. Points
+// that coincide (a squared distance of at most 1e-24) cost 0 and receive no gradient. The root enlarges the rounding of
+// the squares: it does not tell points apart that are closer than 3e-4 of their norm in float32, or 1e-8 in float64.
 func EuclideanCost(a, b *graph.Node) *graph.Node {
 	square := SquaredEuclideanCost(a, b)
 	same := graph.LessOrEqual(square, graph.Scalar(square.Graph(), square.DType(), zeroNorm))
@@ -144,7 +140,8 @@ func assertPoints(name string, a, b *graph.Node) {
 	ok := a.Rank() == b.Rank() && (a.Rank() == 2 || a.Rank() == 3) && a.DType().IsFloat() && a.DType() == b.DType()
 	ok = ok && a.Shape().Dim(-1) == b.Shape().Dim(-1) && (a.Rank() == 2 || a.Shape().Dim(0) == b.Shape().Dim(0))
 	if !ok {
-		exceptions.Panicf("transport: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], got %s and %s", name, a.Shape(), b.Shape())
+		exceptions.Panicf("transport: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], got %s and %s", name,
+			a.Shape(), b.Shape())
 	}
 }
 

@@ -13,16 +13,17 @@ import (
 //
 //	ℓ = KL(π_T ‖ π) = Σ_ij π_T,ij log(π_T,ij / π_ij),        ∂ℓ/∂C = (π_T − π)/ε        (SAOT Eqs. 9 and 12, Θ = KL)
 //
-// where π is Sinkhorn's converged plan of C at ε and both plans have the same marginals: then
-// ℓ = ⟨C, π_T⟩/ε − OT_ε(C)/ε + const and ∂OT_ε/∂C = π, so no sweep has to be differentiated. Where π has not converged
-// the gradient is that of the converged plan only up to an error of the order of the marginal error over ε.
+// where π is Sinkhorn's converged plan of C at ε and both plans have the same marginals: then ℓ = ⟨C, π_T⟩/ε −
+// OT_ε(C)/ε + const and ∂OT_ε/∂C = π, so no sweep has to be differentiated. If π has not converged, the gradient is off
+// by about the marginal error over ε.
 //
-// Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0 and
-// plan entries below 1e-37 count as 1e-37. The gradient flows to cost alone, and only Σ|π_T − π|/ε ≤ 2/ε of it.
-// Multiply by ε for a gradient whose size does not depend on ε. Panics if shapes disagree or epsilon is not positive.
+// Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and
+// plan entries below 1e-37 count as 1e-37. The gradient flows to cost alone, and its absolute entries sum to at most
+// 2/ε. Multiply the loss by ε for a gradient whose size does not depend on ε. Panics if shapes disagree or epsilon is
+// not positive.
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
-	assertSameMatrix("KLPlanLoss", target, plan)
-	assertSameMatrix("KLPlanLoss", plan, cost)
+	assertSame("KLPlanLoss", target, plan, 2)
+	assertSame("KLPlanLoss", plan, cost, 2)
 	assertEpsilon("KLPlanLoss", epsilon)
 	target, plan = graph.StopGradient(target), graph.StopGradient(plan)
 	value := graph.ReduceAllSum(graph.Mul(target, graph.Sub(safeLog(target), safeLog(plan))))
@@ -31,46 +32,51 @@ func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	return graph.Add(graph.StopGradient(graph.Sub(value, surrogate)), surrogate)
 }
 
-// FrobeniusPlanLoss returns the squared Frobenius distance of two plans, each scaled so that its mean entry is 1 / √(nm),
+// FrobeniusPlanLoss returns the squared Frobenius distance of two plans, each scaled so that its mean entry is 1 /
+// √(nm),
 //
 //	ℓ = nm ‖π_T − π‖²_F        (SAOT Eqs. 9 and 12, Θ = Frobenius)
 //
-// For n = m = M this is ‖M π_T − M π‖²_F, between matrices whose rows sum to 1: without the factor the loss falls as
+// For n = m = M this is ‖M π_T − M π‖²_F, between matrices whose rows sum to 1. Without the factor the loss falls as
 // 1/M². It is 0 for equal plans and 2M for two disjoint permutations.
 //
-// Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows to plan alone; to reach a cost, make the plan
+// Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows to plan alone. To reach a cost, make the plan
 // in GradientMode Implicit or Unrolled. Panics if shapes disagree.
 func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
-	assertSameMatrix("FrobeniusPlanLoss", target, plan)
-	return graph.MulScalar(graph.ReduceAllSum(graph.Square(graph.Sub(graph.StopGradient(target), plan))), float64(plan.Shape().Size()))
+	assertSame("FrobeniusPlanLoss", target, plan, 2)
+	square := graph.ReduceAllSum(graph.Square(graph.Sub(graph.StopGradient(target), plan)))
+	return graph.MulScalar(square, float64(plan.Shape().Size()))
 }
 
 // TransportValue returns the value of an entropic transport problem at its plan, with its exact gradient,
 //
 //	OT_ε(C) = ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1),        ∂OT_ε/∂C = π
 //
-// by the envelope theorem (Danskin 1966): the plan minimises, so its own change counts nothing to first order. Where π has
-// not converged the gradient is off by about the marginal error.
+// by the envelope theorem (Danskin 1966): the plan is a minimum, so its own change does not count to first order. If π
+// has not converged, the gradient is off by about the marginal error.
 //
-// Shapes: cost, plan [n, m] or [B, n, m], epsilon in the unit of the cost; returns a scalar or [B], in that unit. The
+// Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too. The
 // gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
-func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
-	assertSameBatch("TransportValue", cost, plan)
+func TransportValue(cost, plan *graph.Node,
+	epsilon float64) *graph.Node { //nolint:revive // Value is a type of this package
+	assertSame("TransportValue", cost, plan, 3)
 	assertEpsilon("TransportValue", epsilon)
 	plan = graph.StopGradient(plan)
 	entropy := graph.Mul(plan, graph.AddScalar(safeLog(plan), -1))
-	return graph.Add(graph.ReduceSum(graph.Mul(cost, plan), -2, -1), graph.MulScalar(graph.ReduceSum(entropy, -2, -1), epsilon))
+	linear := graph.ReduceSum(graph.Mul(cost, plan), -2, -1)
+	return graph.Add(linear, graph.MulScalar(graph.ReduceSum(entropy, -2, -1), epsilon))
 }
 
 // SinkhornDivergence returns the debiased entropic transport cost between two point clouds with uniform marginals,
 //
 //	S_ε(x, y) = OT_ε(x, y) − ½ OT_ε(x, x) − ½ OT_ε(y, y)        (Genevay, Peyré, Cuturi 2018; Feydy et al. 2019)
 //
-// which is 0 for equal clouds, and positive otherwise for the Euclidean costs. Gradients flow to x and y, exactly, by the envelope theorem;
-// cfg.Gradient is not read. EpsilonUnit MeanCost takes the mean of the cost between x and y for all three terms.
+// which is 0 for equal clouds, and positive otherwise for the Euclidean costs. EpsilonUnit MeanCost takes the mean of
+// the cost between x and y for all three terms.
 //
 // Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost.
-// Three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
+// Gradients flow to x and y, exactly, by the envelope theorem; it does not read cfg.Gradient. It makes three plans of
+// cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *graph.Node {
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)
@@ -81,14 +87,15 @@ func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *gr
 		return TransportValue(cost, plan, cfg.Epsilon)
 	}
 	itself := graph.Add(value(CostNode(kind, x, x)), value(CostNode(kind, y, y)))
-	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)), graph.Reshape(unit, itself.Shape().Dimensions...))
+	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)),
+		graph.Reshape(unit, itself.Shape().Dimensions...))
 }
 
-// HostSinkhornDivergence is SinkhornDivergence on the host in float64, for any marginals mu [n] and nu [m] of mass 1 (nil means
-// uniform), solved to cfg.Tolerance.
+// HostSinkhornDivergence is SinkhornDivergence on the host in float64, for any marginals mu [n] and nu [m] of mass 1
+// (nil means uniform), solved to cfg.Tolerance.
 //
-// It returns an error as Cost and Solve do, and if one of the three problems stays above the tolerance: a difference of
-// values is worth nothing then.
+// It returns an error as Cost and Solve do, and if one of the three problems stays above the tolerance, because a
+// difference of such values means nothing.
 func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cfg SinkhornConfig) (float64, error) {
 	between, err := Cost(kind, x, y)
 	if err != nil {
@@ -121,18 +128,23 @@ func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cf
 	return sum, nil
 }
 
-// Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in a
-// graph. Shapes: plan [n, m], y [m, d], or both with a batch axis in front; returns [n, d] or [B, n, d]. Rows without mass
-// become 0. Gradients flow to plan and y. Panics if shapes disagree.
+// Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in
+// a graph.
+//
+// Shapes: plan [n, m], y [m, d], or both with a batch axis in front; returns [n, d] or [B, n, d], in the unit of y.
+// Rows without mass become 0. Gradients flow to plan and y. Panics if shapes disagree.
 func Barycentric(plan, y *graph.Node) *graph.Node {
 	if plan.Rank() != y.Rank() || (plan.Rank() != 2 && plan.Rank() != 3) || plan.Shape().Dim(-1) != y.Shape().Dim(-2) {
-		exceptions.Panicf("transport: Barycentric wants a plan [n, m] and points [m, d], got %s and %s", plan.Shape(), y.Shape())
+		exceptions.Panicf("transport: Barycentric wants a plan [n, m] and points [m, d], got %s and %s", plan.Shape(),
+			y.Shape())
 	}
 	return safeDivide(graph.MatMul(plan, y), graph.ReduceAndKeep(plan, graph.ReduceSum, -1))
 }
 
-// DiagonalMass returns the mass on the diagonal of a square plan, Σ_i π_ii: 1 for the identity plan, 1/n for the uniform
-// one. Shapes: plan [n, n]; returns a scalar. No gradient flows. Panics if the plan is not square.
+// DiagonalMass returns the mass on the diagonal of a square plan, Σ_i π_ii: 1 for the identity plan, 1/n for the
+// uniform one.
+//
+// Shapes: plan [n, n]; returns a scalar. No gradient flows. Panics if the plan is not square.
 func DiagonalMass(plan *graph.Node) *graph.Node {
 	if plan.Rank() != 2 || plan.Shape().Dimensions[0] != plan.Shape().Dimensions[1] {
 		exceptions.Panicf("transport: DiagonalMass wants a square plan, got %s", plan.Shape())
@@ -144,9 +156,10 @@ func DiagonalMass(plan *graph.Node) *graph.Node {
 
 // Entropy returns the entropy of a plan of mass 1 over its maximum, −Σ π log π / log(nm), in [0, 1]: 1 for the uniform
 // plan, 1/2 for a permutation (n = m), 0 for a plan of one entry.
+//
 // Shapes: plan [n, m]; returns a scalar. No gradient flows. Panics if the plan is not a matrix.
 func Entropy(plan *graph.Node) *graph.Node {
-	assertSameMatrix("Entropy", plan, plan)
+	assertSame("Entropy", plan, plan, 2)
 	plan = graph.StopGradient(plan)
 	most := math.Log(float64(plan.Shape().Size()))
 	if most == 0 {
@@ -158,17 +171,11 @@ func Entropy(plan *graph.Node) *graph.Node {
 // safeLog is the logarithm of the larger of x and smallestPlan, so that 0·safeLog(0) is 0.
 func safeLog(x *graph.Node) *graph.Node { return graph.Log(graph.MaxScalar(x, smallestPlan)) }
 
-// assertSameMatrix panics unless both are float matrices of one shape.
-func assertSameMatrix(name string, a, b *graph.Node) {
-	if a.Rank() != 2 || !a.DType().IsFloat() || !a.Shape().Equal(b.Shape()) {
-		exceptions.Panicf("transport: %s wants float matrices of one shape [n, m], got %s and %s", name, a.Shape(), b.Shape())
-	}
-}
-
-// assertSameBatch panics unless both are float matrices, or batches of them, of one shape.
-func assertSameBatch(name string, a, b *graph.Node) {
-	if (a.Rank() != 2 && a.Rank() != 3) || !a.DType().IsFloat() || !a.Shape().Equal(b.Shape()) {
-		exceptions.Panicf("transport: %s wants float matrices of one shape [n, m] or [B, n, m], got %s and %s", name, a.Shape(), b.Shape())
+// assertSame panics unless both are float matrices of one shape, or batches of them where ranks up to 3 are allowed.
+func assertSame(name string, a, b *graph.Node, rank int) {
+	if a.Rank() < 2 || a.Rank() > rank || !a.DType().IsFloat() || !a.Shape().Equal(b.Shape()) {
+		exceptions.Panicf("transport: %s wants float matrices of one shape and at most %d axes, got %s and %s",
+			name, rank, a.Shape(), b.Shape())
 	}
 }
 

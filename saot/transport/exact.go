@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// massUnits is the number of units that the mass 1 is divided into. Every sum of masses fits int64, and every float64
-	// above 2^-9 is a whole number of units.
+	// massUnits is the number of units in the mass 1. Every sum of masses fits int64, and every float64 above 2^-9 is a
+	// whole number of units.
 	massUnits = 1 << 62
-	// massDust is 2^-52 in units, the rounding of a mass near 1. Where a part of μ equals a part of ν but for rounding
-	// (3/6 and 2/4), so much is left over.
+	// massDust is 2^-52 in units, the rounding of a mass near 1. It is left over if a part of μ equals a part of ν up
+	// to rounding (3/6 and 2/4).
 	massDust = massUnits >> 52
 )
 
@@ -23,17 +23,17 @@ const (
 //
 //	min_{π ≥ 0, π1 = μ, πᵀ1 = ν} ⟨C, π⟩ = max_{f_i + g_j ≤ C_ij} ⟨f, μ⟩ + ⟨g, ν⟩
 //
-// by the network simplex method (Dantzig 1951; Ahuja, Magnanti, Orlin 1993, ch. 11) on strongly feasible trees (Cunningham
-// 1976), which don't cycle on the ties that uniform marginals and integer costs are full of. Masses and costs are counted
-// in whole units, so the argument that it ends holds on the machine as it does on paper.
+// by the network simplex method (Dantzig 1951; Ahuja, Magnanti, Orlin 1993, ch. 11) on strongly feasible trees
+// (Cunningham 1976), which don't cycle on the many ties of uniform marginals and integer costs. Masses and costs are
+// counted in whole units, so that the proof that it ends holds on the machine too.
 //
-// The potentials certify the plan: f_i = min_j (C_ij − g_j), so f_i + g_j ≤ C_ij up to one rounding, with equality where
-// π_ij > 0 up to 2e-14·max|C| (min(n, m) ≤ 4096). They are finite where masses are 0. The plan has at most n + m − 1 entries;
-// those up to 2^-52 are dropped, as the rounding of the marginals, which hold to about 1e-15.
+// The potentials certify the plan: f_i = min_j (C_ij − g_j), so f_i + g_j ≤ C_ij up to one rounding, with equality
+// where π_ij > 0 up to 2e-14·max|C| (min(n, m) ≤ 4096). They are finite where masses are 0. The plan has at most n + m
+// − 1 entries. Those up to 2^-52 are dropped as rounding of the marginals, which hold to about 1e-15.
 //
-// Shapes: cost [n, m], mu [n], nu [m], finite; mu and nu ≥ 0 and of mass 1 up to rounding, which the caller checks.
-// In practice a few times n + m pivots, of O(n + m) time plus the pricing of a few rows; O(nm) memory.
-// It returns an error only if ctx ends.
+// Shapes: cost [n, m], mu [n], nu [m], finite; mu and nu ≥ 0 and of mass 1 up to rounding, which the caller checks. In
+// practice it takes a few times n + m pivots, of O(n + m) time plus the pricing of a few rows. O(nm) memory. It returns
+// an error only if ctx ends.
 func exactFlow(ctx context.Context, cost *mat.Dense, mu, nu []float64) (plan *mat.Dense, f, g []float64, err error) {
 	s := newSimplex(cost, mu, nu)
 	s.start()
@@ -53,9 +53,10 @@ func exactFlow(ctx context.Context, cost *mat.Dense, mu, nu []float64) (plan *ma
 	return plan, f, g, nil
 }
 
-// simplex is a feasible flow on a spanning tree. Its nodes are the rows and then the columns that have mass, its arcs run
-// from rows to columns. The flow is strongly feasible: from every node, some more could flow along the tree to the root.
-// The root is a column. So an arc from a row up to its parent may carry 0, one from a row down to a child may not.
+// simplex is a feasible flow on a spanning tree. Its nodes are the rows and then the columns that have mass. Its arcs
+// run from rows to columns, and its root is a column. The flow is strongly feasible: from every node, more could flow
+// along the tree to the root. So an arc from a row up to its parent may carry 0, but one from a row down to a child may
+// not.
 type simplex struct {
 	rows, cols []int     // the index in the cost of each row and column that has mass
 	cost       [][]int64 // [rows][cols] in units of the scale
@@ -91,7 +92,8 @@ func newSimplex(cost *mat.Dense, mu, nu []float64) *simplex {
 			s.cost[i][j] = int64(math.Round(cost.At(row, col) * s.scale))
 		}
 	}
-	s.tree, s.parent, s.depth, s.potential = make([][]int, n+m), make([]int, n+m), make([]int, n+m), make([]int64, n+m)
+	s.tree, s.potential = make([][]int, n+m), make([]int64, n+m)
+	s.parent, s.depth = make([]int, n+m), make([]int, n+m)
 	return s
 }
 
@@ -105,7 +107,7 @@ func inUnits(mass []float64) (places []int, units []int64) {
 	return places, units
 }
 
-// balance makes both sums equal to the unit. Rounding parts them by little, which the largest mass can take.
+// balance makes both sums equal to the unit. Rounding parts them by little, so the largest mass takes the difference.
 func balance(a, b []int64) {
 	missing := int64(0)
 	for _, x := range a {
@@ -121,7 +123,7 @@ func balance(a, b []int64) {
 }
 
 // start makes the first tree: each row in turn ships to its cheapest columns that are still open. One row or one column
-// closes at each step, the column where both could, so that the row hangs on to another one by an arc without flow.
+// closes at each step. If both could, the column does, so that an arc without flow joins the row to another column.
 func (s *simplex) start() {
 	supply, demand := slices.Clone(s.supply), slices.Clone(s.demand)
 	open := make([]int, len(s.cols))
@@ -148,7 +150,7 @@ func (s *simplex) start() {
 			open = slices.Delete(open, at, at+1)
 		}
 	}
-	// Totals agree, so the last column stays open to the end. As the root it has no arc that must carry flow.
+	// Totals agree, so the last column stays open to the end. As the root it needs no arc that carries flow.
 	s.hang(len(s.rows)+open[0], -1)
 }
 
@@ -166,7 +168,7 @@ func (s *simplex) unlink(a, b int) {
 	s.tree[b] = slices.Delete(s.tree[b], k, k+1)
 }
 
-// hang sets parent, depth and potential of a node and of all that hangs on it.
+// hang sets parent, depth and potential of a node and of all nodes below it.
 func (s *simplex) hang(node, parent int) {
 	s.parent[node] = parent
 	s.stack = append(s.stack[:0], node)
@@ -197,8 +199,8 @@ func (s *simplex) arc(v int) (row, col int) {
 	return v, s.parent[v] - len(s.rows)
 }
 
-// price returns the arc of the most negative reduced cost in the next row that has a negative one. It returns row −1 where
-// none has: the flow is optimal.
+// price returns the arc of the most negative reduced cost in the next row that has a negative one. It returns row −1 if
+// no row has one: the flow is then optimal.
 func (s *simplex) price() (row, col int) {
 	g := s.potential[len(s.rows):]
 	for range s.rows {
@@ -217,10 +219,10 @@ func (s *simplex) price() (row, col int) {
 	return -1, -1
 }
 
-// pivot brings an arc into the tree, ships along the cycle that it closes what can be shipped, and drops an arc whose
-// flow falls to 0. Among several it is the last one, going round from the cycle's apex in the direction of the new arc:
-// so says Cunningham's rule, which keeps the tree strongly feasible. A pivot that ships nothing then lowers the sum of the
-// potentials, and any other lowers the cost, so no tree comes back.
+// pivot brings an arc into the tree, ships as much as possible along the cycle that it closes, and drops an arc whose
+// flow falls to 0. Among several it drops the last one on the way from the apex of the cycle in the direction of the
+// new arc. This rule of Cunningham keeps the tree strongly feasible. A pivot that ships nothing then lowers the sum of
+// the potentials, and any other lowers the cost, so that no tree comes back.
 func (s *simplex) pivot(row, col int) {
 	n := len(s.rows)
 	amount, leaving := int64(math.MaxInt64), -1
@@ -239,7 +241,8 @@ func (s *simplex) pivot(row, col int) {
 	}
 	s.unlink(leaving, s.parent[leaving])
 	s.link(row, n+col)
-	// The arc that left was above the row if it hung on a row, else above the column: that end of the new arc is cut off.
+	// The arc that left was above the row if it hung on a row, else above the column. That end of the new arc is cut
+	// off.
 	if leaving < n {
 		s.hang(row, n+col)
 	} else {
@@ -247,9 +250,9 @@ func (s *simplex) pivot(row, col int) {
 	}
 }
 
-// cycle yields the nodes below the arcs that an arc off the tree would close a cycle with, up to the apex from the row and
-// from the column, and whether the cycle passes the arc against its direction. From the apex down to the row it does so
-// at rows, from the column up to the apex at columns.
+// cycle yields the arcs of the tree that an arc off the tree would close a cycle with, from the row and from the column
+// up to the apex. It names each by the node below it, and says whether the cycle passes it against its direction: from
+// the apex down to the row it does so at rows, from the column up to the apex at columns.
 func (s *simplex) cycle(row, col int) iter.Seq2[int, bool] {
 	n := len(s.rows)
 	return func(yield func(v int, against bool) bool) {
@@ -280,7 +283,8 @@ func (s *simplex) writePlan(plan *mat.Dense) {
 	}
 }
 
-// certificate returns the potentials in the unit of the cost, for all rows and columns: each as large as the others allow.
+// certificate returns the potentials of all rows and columns in the unit of the cost, each as large as the others
+// allow.
 func (s *simplex) certificate(cost *mat.Dense) (f, g []float64) {
 	n, m := cost.Dims()
 	f, g = make([]float64, n), make([]float64, m)

@@ -136,11 +136,12 @@ func TestExactFlowIsMonotoneOnTheLine(t *testing.T) {
 func TestExactFlowCertificate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	draws := map[string]func(i, j int, _ float64) float64{
-		"uniform":       func(_, _ int, _ float64) float64 { return rng.Float64() },
-		"negative":      func(_, _ int, _ float64) float64 { return 10 * rng.NormFloat64() },
-		"few integers":  func(_, _ int, _ float64) float64 { return float64(rng.IntN(4)) },
-		"constant":      func(_, _ int, _ float64) float64 { return -2.5 },
-		"product":       func(i, j int, _ float64) float64 { return float64((i + 1) * (j + 1)) }, // each row shifts all others
+		"uniform":      func(_, _ int, _ float64) float64 { return rng.Float64() },
+		"negative":     func(_, _ int, _ float64) float64 { return 10 * rng.NormFloat64() },
+		"few integers": func(_, _ int, _ float64) float64 { return float64(rng.IntN(4)) },
+		"constant":     func(_, _ int, _ float64) float64 { return -2.5 },
+		// each row shifts all others
+		"product":       func(i, j int, _ float64) float64 { return float64((i + 1) * (j + 1)) },
 		"wide exponent": func(_, _ int, _ float64) float64 { return math.Exp(-40 * rng.Float64()) },
 	}
 	for name, draw := range draws {
@@ -180,7 +181,8 @@ func TestExactFlowRoundedMarginals(t *testing.T) {
 	requireOptimal(t, cost, []float64{0, 1, 0}, []float64{0.5, 0, 0.5})
 }
 
-// gonum's simplex is of another kind altogether. One equality is implied by the others and left out: it wants full rank.
+// gonum's simplex is of another kind altogether. One equality is implied by the others and left out: it wants full
+// rank.
 func TestExactFlowAgainstSimplex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 0))
 	const n, m = 4, 5
@@ -214,14 +216,18 @@ func TestExactFlowStops(t *testing.T) {
 func BenchmarkExact(b *testing.B) {
 	rng := rand.New(rand.NewPCG(9, 0))
 	for _, n := range []int{64, 256, 512} {
-		masses := map[string][2][]float64{"uniform": {flat(n), flat(n)}, "weighted": {weights(rng, n, 0), weights(rng, n, 0)}}
+		masses := map[string][2][]float64{"uniform": {flat(n), flat(n)}, "weighted": {weights(rng, n, 0),
+			weights(rng, n, 0)}}
 		costs := map[string]*mat.Dense{"random": uniformCost(1, n, n), "product": mat.NewDense(n, n, nil)}
-		costs["product"].Apply(func(i, j int, _ float64) float64 { return float64((i + 1) * (j + 1)) }, costs["product"])
-		for _, kind := range []string{"random", "product"} { // augmenting paths, row by row, take n² steps on weighted products
+		costs["product"].Apply(func(i, j int, _ float64) float64 { return float64((i + 1) * (j + 1)) },
+			costs["product"])
+		// augmenting paths, row by row, take n² steps on weighted products
+		for _, kind := range []string{"random", "product"} {
 			for _, mass := range []string{"uniform", "weighted"} {
 				b.Run(fmt.Sprintf("%s/%s/%d", kind, mass, n), func(b *testing.B) {
 					for b.Loop() {
-						if _, _, _, err := exactFlow(context.Background(), costs[kind], masses[mass][0], masses[mass][1]); err != nil {
+						if _, _, _, err := exactFlow(context.Background(), costs[kind], masses[mass][0],
+							masses[mass][1]); err != nil {
 							b.Fatal(err)
 						}
 					}

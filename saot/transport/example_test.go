@@ -28,7 +28,8 @@ func ExampleSolve() {
 	cfg.Epsilon = 0.5
 	res := must(transport.Solve(transport.Problem{Cost: cost}, cfg))
 	fmt.Printf("%.4f\n", mat.Formatted(res.Plan))
-	fmt.Printf("%s; cost %.4f, gap below 1e-8: %v\n", res.Report.Status, res.Value.Linear, math.Abs(res.Value.Gap()) < 1e-8)
+	fmt.Printf("%s; cost %.4f, gap below 1e-8: %v\n", res.Report.Status, res.Value.Linear,
+		math.Abs(res.Value.Gap()) < 1e-8)
 	// By hand: π₀₁/π₀₀ = exp(1/ε) = 7.389, and rows sum to 1/2.
 
 	// Output:
@@ -37,7 +38,8 @@ func ExampleSolve() {
 	// converged; cost 0.1192, gap below 1e-8: true
 }
 
-// The second sample has a point that nothing in the first resembles. With relaxed marginals its mass is left where it is.
+// The second sample has a point that nothing in the first resembles. With relaxed marginals its mass is left where it
+// is.
 func ExampleSolve_unbalanced() {
 	x, y := mat.NewDense(2, 1, []float64{0, 1}), mat.NewDense(3, 1, []float64{0, 1, 9})
 	cost := must(transport.Cost(transport.SquaredEuclidean, x, y))
@@ -91,8 +93,8 @@ func ExampleExact() {
 
 // The path 0–1–2 against the same path numbered from its middle. Without features, structure alone finds the middle.
 func ExampleFusedGromov() {
-	path := transport.Adjacency{Offsets: []int64{0, 1, 3, 4}, Neighbors: []int32{1, 0, 2, 1}}
-	star := transport.Adjacency{Offsets: []int64{0, 2, 3, 4}, Neighbors: []int32{1, 2, 0, 0}} // its middle is node 0
+	path := transport.Sparse{Offsets: []int64{0, 1, 3, 4}, Neighbors: []int32{1, 0, 2, 1}}
+	star := transport.Sparse{Offsets: []int64{0, 2, 3, 4}, Neighbors: []int32{1, 2, 0, 0}} // its middle is node 0
 	cfg := transport.DefaultFGW()
 	cfg.Epsilon, cfg.Outer = 0.05, 20
 	res := must(transport.FusedGromov(mat.NewDense(3, 3, nil), path, star, cfg))
@@ -108,10 +110,12 @@ func ExampleFusedGromov() {
 func ExampleFusedGromovSolver() {
 	first := mat.NewDense(3, 3, []float64{0, 3, 4, 3, 0, 5, 4, 5, 0})
 	second := mat.NewDense(3, 3, []float64{0, 5, 3, 5, 0, 4, 3, 4, 0}) // its points are 1, 2, 0 of the first
-	cfg := transport.FGWConfig{Epsilon: 0.1, Sigma: 0, Factor: 2, Loop: transport.ProximalPoint, Outer: 200, Sweeps: 100, Tolerance: 1e-9}
+	cfg := transport.FGWConfig{Epsilon: 0.1, Sigma: 0, Factor: 2, Loop: transport.ProximalPoint, Outer: 200,
+		Sweeps: 100, Tolerance: 1e-9}
 	solver := must(transport.NewFusedGromovSolver(cfg))
 	var res transport.GromovResult
-	err := solver.Solve(&res, transport.GromovProblem{Structure1: transport.Dense{Matrix: first}, Structure2: transport.Dense{Matrix: second}})
+	err := solver.Solve(&res, transport.GromovProblem{Structure1: transport.Dense{Matrix: first},
+		Structure2: transport.Dense{Matrix: second}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -139,7 +143,8 @@ func ExampleResult_Barycentric() {
 // The derivative of one plan entry in every cost.
 func ExampleResult_ImplicitGradient() {
 	cost := mat.NewDense(2, 2, []float64{1, 0, 0, 1})
-	res := must(transport.Solve(transport.Problem{Cost: cost}, transport.SinkhornConfig{Epsilon: 0.5, Sweeps: 1000, Tolerance: 1e-12}))
+	res := must(transport.Solve(transport.Problem{Cost: cost}, transport.SinkhornConfig{Epsilon: 0.5, Sweeps: 1000,
+		Tolerance: 1e-12}))
 	gradient := must(res.ImplicitGradient(mat.NewDense(2, 2, []float64{1, 0, 0, 0})))
 	fmt.Printf("%.4f\n", mat.Formatted(gradient))
 	// By hand: π₀₀ = s/2 with s = 1/(1 + exp(d/2ε)) and d = C₀₀ + C₁₁ − C₀₁ − C₁₀; its derivative in C₀₀ is −s(1−s)/4ε.
@@ -211,7 +216,8 @@ func ExampleSolver() {
 	}
 	cfg := transport.SinkhornConfig{Epsilon: 0.05, EpsilonUnit: transport.MeanCost, Sweeps: 1000, Tolerance: 1e-5}
 	solver := must(transport.NewSolver(e, cfg))
-	solution := must(solver.Solve(context.Background(), transport.TensorProblem{Cost: tensors.FromFlatDataAndDimensions(cost, n, n)}))
+	solution := must(solver.Solve(context.Background(),
+		transport.TensorProblem{Cost: tensors.FromFlatDataAndDimensions(cost, n, n)}))
 	fmt.Println(solution.Reports[0].Status, solution.Reports[0].Domain)
 
 	// Output:

@@ -11,7 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// golden is testdata/golden.json, made by testdata/golden.py with POT and OTT-JAX; testdata/README.md says what each field is.
+// golden is testdata/golden.json, made by testdata/golden.py with POT and OTT-JAX; testdata/README.md says what each
+// field is.
 type golden struct {
 	Versions map[string]string
 	Linear   []struct {
@@ -67,7 +68,8 @@ func readGolden(t testing.TB) golden {
 	require.NoError(t, err)
 	var g golden
 	require.NoError(t, json.Unmarshal(data, &g))
-	for name, count := range map[string]int{"linear": len(g.Linear), "unbalanced": len(g.Unbalanced), "fused": len(g.Fused),
+	for name, count := range map[string]int{"linear": len(g.Linear), "unbalanced": len(g.Unbalanced),
+		"fused":  len(g.Fused),
 		"gromov": len(g.GromovGeneral), "exact": len(g.Exact), "divergence": len(g.SinkhornDivergence)} {
 		require.NotZero(t, count, name)
 	}
@@ -143,7 +145,8 @@ func TestGoldenGromov(t *testing.T) {
 		if c.Solver == "PPA" {
 			cfg.Loop = ProximalPoint
 		}
-		p := GromovProblem{Structure1: Dense{fromRows(c.Structure1)}, Structure2: Dense{fromRows(c.Structure2)}, Mu: c.Mu, Nu: c.Nu}
+		p := GromovProblem{Structure1: Dense{fromRows(c.Structure1)}, Structure2: Dense{fromRows(c.Structure2)},
+			Mu: c.Mu, Nu: c.Nu}
 		if c.Feature != nil {
 			p.Feature = fromRows(c.Feature)
 		}

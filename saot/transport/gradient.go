@@ -18,26 +18,27 @@ import (
 //	[ D_r  π  ] [x]   [H1 ]
 //	[ πᵀ  D_c ] [y] = [Hᵀ1]        D_r = diag(π1)(1 + ε/ρ_μ),  D_c = diag(πᵀ1)(1 + ε/ρ_ν)
 //
-// and then ∂ℓ/∂C = (π ⊙ (x ⊕ y) − H)/ε. With x eliminated, y solves (D_c − πᵀD_r⁻¹π) y = Hᵀ1 − πᵀD_r⁻¹H1: symmetric,
-// positive semi-definite, and singular for exact marginals along y = 1 (f and g are known up to a constant), which
-// leaves ∂ℓ/∂C alone.
+// and then ∂ℓ/∂C = (π ⊙ (x ⊕ y) − H)/ε. With x eliminated, y solves (D_c − πᵀD_r⁻¹π) y = Hᵀ1 − πᵀD_r⁻¹H1. The matrix is
+// symmetric and positive semi-definite. For exact marginals it is singular along y = 1, because f and g are known up to
+// a constant, which does not change ∂ℓ/∂C.
 
-// directLimit is the number of columns up to which ImplicitGradient factorises the system; above, it iterates.
+// directLimit is the largest number of columns for which ImplicitGradient factorises the system instead of iterating.
 const directLimit = 512
 
-// ImplicitGradient returns ∂ℓ/∂C of any function ℓ of a plan, given ∂ℓ/∂π at it, by implicit differentiation: a linear
-// system in the potentials, solved by Cholesky factors up to 512 columns and by conjugate gradients above.
+// ImplicitGradient returns ∂ℓ/∂C of any function ℓ of a plan, given ∂ℓ/∂π, by implicit differentiation. It solves a
+// linear system in the potentials, by Cholesky factors up to 512 columns and by conjugate gradients above.
 //
-// Shapes: gradient [n, m]; returns [n, m]. Unit: that of ℓ over that of the cost. Exact for the converged plan; off by about
-// the marginal error elsewhere. O(nm·min(m, iterations)) time. In a Gromov problem it is the gradient in the cost of the
-// last linear problem (ProjectedGradient only). It returns an error if shapes disagree, for results without
-// entropy (Exact), and if the iteration fails.
+// Shapes: gradient [n, m]; returns [n, m]. Unit: that of ℓ over that of the cost. It is exact for the converged plan,
+// and off by about the marginal error otherwise. O(nm·min(m, iterations)) time. In a Gromov problem it is the gradient
+// in the cost of the last linear problem (ProjectedGradient only). It returns an error if shapes disagree, for results
+// without entropy (Exact), and if the iteration fails.
 func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
 	if err := sameShape(r.Plan, gradient); err != nil {
 		return nil, err
 	}
 	if !(r.Report.Epsilon > 0) {
-		return nil, errors.New("transport: implicit gradient: the plan has no entropy, so it is not differentiable in the cost: use Solve")
+		return nil,
+			errors.New("transport: implicit gradient: the plan has no entropy, so it is not differentiable in the cost: use Solve")
 	}
 	s := newAdjoint(r, gradient)
 	solve := s.direct
@@ -62,8 +63,9 @@ type adjoint struct {
 
 func newAdjoint(r *Result, gradient *mat.Dense) *adjoint {
 	n, m := r.Plan.Dims()
-	s := &adjoint{plan: r.Plan, h: mat.NewDense(n, m, nil), rows: make([]float64, n), columns: make([]float64, m),
-		a: make([]float64, n), b: make([]float64, m), epsilon: r.Report.Epsilon, singular: r.rhoMu == 0 && r.rhoNu == 0}
+	s := &adjoint{plan: r.Plan, h: mat.NewDense(n, m, nil), epsilon: r.Report.Epsilon, singular: r.rhoMu == 0 &&
+		r.rhoNu == 0,
+		rows: make([]float64, n), columns: make([]float64, m), a: make([]float64, n), b: make([]float64, m)}
 	s.h.MulElem(gradient, r.Plan)
 	for i := range n {
 		s.rows[i], s.a[i] = floats.Sum(r.Plan.RawRowView(i)), floats.Sum(s.h.RawRowView(i))
@@ -102,7 +104,8 @@ func divide(dst, a, b []float64) {
 	}
 }
 
-// direct factorises the system. Along its null space, which no right side has a part in, a rank-one term makes it regular.
+// direct factorises the system. A rank-one term along its null space, in which no right side has a part, makes it
+// regular.
 func (s *adjoint) direct() ([]float64, error) {
 	n, m := s.plan.Dims()
 	scaled := mat.NewDense(n, m, nil) // D_r^(−1/2) π
@@ -125,7 +128,8 @@ func (s *adjoint) direct() ([]float64, error) {
 	}
 	var factors mat.Cholesky
 	if !factors.Factorize(&system) {
-		return nil, errors.New("transport: implicit gradient: the system is singular: the plan falls apart into blocks, raise epsilon")
+		return nil,
+			errors.New("transport: implicit gradient: the system is singular: the plan falls apart into blocks, raise epsilon")
 	}
 	y := mat.NewVecDense(m, nil)
 	if err := factors.SolveVecTo(y, mat.NewVecDense(m, s.right())); err != nil {
@@ -167,7 +171,9 @@ func (s *adjoint) iterate() ([]float64, error) {
 		square = next
 	}
 	if !(square <= 1e6*goal) {
-		return nil, fmt.Errorf("transport: implicit gradient: conjugate gradients stopped at a relative residual of %.1g: raise epsilon", 1e-12*math.Sqrt(square/goal))
+		return nil,
+			fmt.Errorf("transport: implicit gradient: conjugate gradients stopped at a relative residual of %.1g: "+
+				"raise epsilon", 1e-12*math.Sqrt(square/goal))
 	}
 	floats.Mul(z, scale)
 	return z, nil
@@ -181,13 +187,15 @@ func (s *adjoint) costGradient(y []float64) *mat.Dense {
 	floats.SubTo(x.RawVector().Data, s.a, x.RawVector().Data)
 	divide(x.RawVector().Data, x.RawVector().Data, s.rows)
 	out := mat.NewDense(n, m, nil)
-	out.Apply(func(i, j int, pi float64) float64 { return (pi*(x.AtVec(i)+y[j]) - s.h.At(i, j)) / s.epsilon }, s.plan)
+	out.Apply(func(i, j int, pi float64) float64 {
+		return (pi*(x.AtVec(i)+y[j]) - s.h.At(i, j)) / s.epsilon
+	}, s.plan)
 	return out
 }
 
 // implicitPlan returns the plan, with the implicit gradient from it to the cost.
 func implicitPlan(cost, plan, epsilon *graph.Node, p GraphProblem, cfg SinkhornConfig) *graph.Node {
-	// Conjugate gradients contract per step at least as a sweep does, and much faster where sweeps are slow.
+	// A step of conjugate gradients contracts at least as a sweep does, and much faster if sweeps are slow.
 	steps := max(10, cfg.Sweeps/2)
 	carrier := graph.IdentityWithCustomGradient(cost, func(_, gradient *graph.Node) *graph.Node {
 		return implicitGradient(plan, gradient, epsilon, p, steps)
@@ -208,7 +216,7 @@ func implicitGradient(plan, gradient, epsilon *graph.Node, p GraphProblem, steps
 	apply := func(z *graph.Node) *graph.Node { // (I − D_c^(−1/2) πᵀ D_r⁻¹ π D_c^(−1/2)) z
 		return graph.Sub(z, graph.Mul(scale, transposeTimes(safeDivide(times(graph.Mul(scale, z)), rows))))
 	}
-	// The right side has no part in the null space D_c^(1/2)1, but rounding has, which would grow from step to step.
+	// The right side has no part in the null space D_c^(1/2)1. Rounding has one, which would grow from step to step.
 	project := func(z *graph.Node) *graph.Node { return z }
 	if p.RhoMu == 0 && p.RhoNu == 0 {
 		null := graph.Sqrt(columns)
@@ -217,7 +225,8 @@ func implicitGradient(plan, gradient, epsilon *graph.Node, p GraphProblem, steps
 		}
 	}
 	right := project(graph.Mul(scale, graph.Sub(b, transposeTimes(safeDivide(a, rows)))))
-	y := graph.Mul(scale, conjugateGradients(func(z *graph.Node) *graph.Node { return project(apply(z)) }, right, steps))
+	y := graph.Mul(scale, conjugateGradients(func(z *graph.Node) *graph.Node { return project(apply(z)) }, right,
+		steps))
 	x := safeDivide(graph.Sub(a, times(y)), rows)
 	return graph.Div(graph.Sub(graph.Mul(plan, graph.Add(asColumn(x), y)), h), epsilon)
 }
@@ -230,7 +239,8 @@ func relaxedDiagonal(diagonal *graph.Node, rho float64, epsilon *graph.Node) *gr
 	return graph.Mul(diagonal, graph.OnePlus(graph.DivScalar(epsilon, rho)))
 }
 
-// conjugateGradients takes a fixed number of steps; those after the residual has come down to rounding change nothing.
+// conjugateGradients takes a fixed number of steps. Once the residual is down to rounding, further steps change
+// nothing.
 func conjugateGradients(apply func(*graph.Node) *graph.Node, right *graph.Node, steps int) *graph.Node {
 	rounding := 1e-13 // of a squared residual
 	if right.DType() == dtypes.Float64 {

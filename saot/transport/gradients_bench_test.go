@@ -27,7 +27,8 @@ func gradientWays() []gradientWay {
 		return graph.Neg(graph.ReduceAllSum(graph.Mul(target, graph.Log(plan))))
 	}
 	frobenius := func(target, plan, _ *graph.Node, _ float64) *graph.Node { return FrobeniusPlanLoss(target, plan) }
-	kernel, log := SinkhornConfig{Domain: KernelDomain, Gradient: Unrolled}, SinkhornConfig{Domain: LogDomain, Gradient: Unrolled}
+	kernel, log := SinkhornConfig{Domain: KernelDomain, Gradient: Unrolled}, SinkhornConfig{Domain: LogDomain,
+		Gradient: Unrolled}
 	implicit := SinkhornConfig{Domain: KernelDomain, Gradient: Implicit}
 	return []gradientWay{
 		{"KL/exact", KLPlanLoss, SinkhornConfig{Domain: KernelDomain}},
@@ -50,16 +51,18 @@ func (w gradientWay) build(epsilon float64) func(in []*graph.Node) *graph.Node {
 	}
 }
 
-// BenchmarkGradients is the time, forward and backward, and the error of the gradient of KL and of Frobenius in the cost, at
-// M = 512 and 50 sweeps, by mode. At ε = 0.2 the plan has converged by then, at 0.05 it has not ("marginal-err"). Errors are
-// ‖g − g*‖/‖g*‖ against two gradients in float64: "err" against that of the converged plan, from Solve at a tolerance of 1e-13 and
-// (π_T − π)/ε or ImplicitGradient; "err-swept" against that of the plan after 50 sweeps, unrolled in pure Go. Each time is
-// interleaved with that of the exact gradient of KL, and "over-exact" is their ratio.
+// BenchmarkGradients is the time, forward and backward, and the error of the gradient of KL and of Frobenius in the
+// cost, at M = 512 and 50 sweeps, by mode. At ε = 0.2 the plan has converged by then, at 0.05 it has not
+// ("marginal-err"). Errors are ‖g − g*‖/‖g*‖ against two gradients in float64: "err" against that of the converged
+// plan, from Solve at a tolerance of 1e-13 and (π_T − π)/ε or ImplicitGradient; "err-swept" against that of the plan
+// after 50 sweeps, unrolled in pure Go. Each time is interleaved with that of the exact gradient of KL, and
+// "over-exact" is their ratio.
 func BenchmarkGradients(b *testing.B) {
 	const m, dim = 512, 3
 	for _, epsilon := range []float64{0.2, 0.05} {
 		b.Run(fmt.Sprintf("eps=%g", epsilon), func(b *testing.B) {
-			cost, target := rounded(cosineCosts(1, m, dim, 0)), rounded(converged(b, cosineCosts(1, m, dim, 0.5), epsilon).Plan)
+			cost, target := rounded(cosineCosts(1, m, dim, 0)),
+				rounded(converged(b, cosineCosts(1, m, dim, 0.5), epsilon).Plan)
 			solution := converged(b, cost, epsilon)
 			swept, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: epsilon, Sweeps: 50})
 			require.NoError(b, err)
@@ -116,7 +119,8 @@ func sweptGradient(b *testing.B, w gradientWay, epsilon float64, cost, target *m
 	f, err := e.Func(b.Name(), one(unrolled.build(epsilon)))
 	require.NoError(b, err)
 	n, m := cost.Dims()
-	out, err := f.Call(tensors.FromFlatDataAndDimensions(cost.RawMatrix().Data, n, m), tensors.FromFlatDataAndDimensions(target.RawMatrix().Data, n, m))
+	out, err := f.Call(tensors.FromFlatDataAndDimensions(cost.RawMatrix().Data, n, m),
+		tensors.FromFlatDataAndDimensions(target.RawMatrix().Data, n, m))
 	require.NoError(b, err)
 	return tensors.MustCopyFlatData[float64](out[0])
 }
@@ -124,8 +128,8 @@ func sweptGradient(b *testing.B, w gradientWay, epsilon float64, cost, target *m
 // distance is ‖a − b‖/‖b‖.
 func distance(a, b []float64) float64 { return floats.Distance(a, b, 2) / floats.Norm(b, 2) }
 
-// cosineCosts are the cosine costs between two clouds of m points, drawn by the seed in dim dimensions, and moved by noise of that
-// size, relative to their own.
+// cosineCosts are the cosine costs between two clouds of m points, drawn by the seed in dim dimensions, and moved by
+// noise of that size, relative to their own.
 func cosineCosts(seed uint64, m, dim int, noise float64) *mat.Dense {
 	rng, shift := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4))
 	cloud := func() *mat.Dense {

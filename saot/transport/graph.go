@@ -1,11 +1,15 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// smallestPlan stands in for plan entries and masses that are 0, inside logarithms. It is a normal number in float32.
+// smallestPlan replaces plan entries and masses of 0 inside logarithms. It is a normal number in float32.
 const smallestPlan = 1e-37
 
 // Sinkhorn returns the entropic transport plan between uniform marginals μ = 1/n and ν = 1/m,
@@ -14,7 +18,8 @@ const smallestPlan = 1e-37
 //
 // by cfg.Sweeps unrolled sweeps, and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
 //
-// Shapes: cost [n, m] or [B, n, m]; returns plan, of the same shape and mass 1, and a scalar or [B].
+// Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow
+// from the plan to the cost as cfg.Gradient says. Panics if the shape is another or cfg is not valid.
 func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.Node) {
 	s := GraphProblem{Cost: cost}.Sinkhorn(cfg)
 	return s.Plan, s.MarginalError
@@ -24,9 +29,9 @@ func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.
 type GraphProblem struct {
 	// Cost is C [n, m], or a batch of them [B, n, m].
 	Cost *graph.Node
-	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are taken as they
-	// are: equal masses, none negative, are the caller's duty. Entries of 0 count as 1e-37, so their plan entries are 0 in
-	// effect: pad a ragged batch with them.
+	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are not
+	// checked: they must have equal sums and no negative entry. Entries of 0 count as 1e-37, so that their plan entries
+	// are 0 in effect: pad a ragged batch with them.
 	Mu, Nu *graph.Node
 	// RhoMu and RhoNu relax the marginals as in Problem; 0 means exact.
 	RhoMu, RhoNu float64
@@ -35,11 +40,11 @@ type GraphProblem struct {
 // GraphSolution is a plan in a graph.
 type GraphSolution struct {
 	Plan *graph.Node // [n, m] or [B, n, m]
-	// F [n] or [B, n] and G [m] or [B, m] are the potentials, in the unit of the cost: π_ij = exp((F_i + G_j − C_ij)/ε).
-	// No gradient flows through them, but in mode Unrolled.
+	// F [n] or [B, n] and G [m] or [B, m] are the potentials, in the unit of the cost: π_ij = exp((F_i + G_j −
+	// C_ij)/ε). No gradient flows through them except in mode Unrolled.
 	F, G *graph.Node
-	// MarginalError is the L1 distance of the column marginal from the optimum's, scalar or [B]; the rows are exact. It is
-	// NaN or infinite whenever the plan is not finite: check it. No gradient flows.
+	// MarginalError is the L1 distance of the column marginal from that of the optimum, scalar or [B]; rows are exact.
+	// It is NaN or infinite whenever the plan is not finite: check it. No gradient flows.
 	MarginalError *graph.Node
 }
 
@@ -50,14 +55,14 @@ type GraphSolution struct {
 // by cfg.Sweeps unrolled sweeps: columns are scaled first, rows last. With EpsilonUnit MeanCost each cost of a batch is
 // divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
-// Gradients flow from the plan to the cost as cfg.Gradient says; see GradientMode. Time: 2·Sweeps matrix-vector products
-// with the kernel, and in the log domain Sweeps exponentials of it besides (see Domain). Memory: cost, kernel and plan, and in
-// the log domain one temporary; Unrolled keeps every sweep. The kernel form underflows where range(C)/ε exceeds about 60 in
-// float32. Uses no control flow: it runs on every engine. Panics if shapes disagree or cfg is not valid.
+// Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as
+// cfg.Gradient says; see GradientMode. Time: 2·Sweeps matrix-vector products with the kernel, and in the log domain
+// also Sweeps exponentials of it (see Domain). Memory: cost, kernel and plan, and in the log domain one temporary;
+// Unrolled keeps every sweep. The kernel form underflows if range(C)/ε exceeds about 60 in float32. It uses no control
+// flow, so it runs on every engine. Panics if shapes disagree or cfg is not valid.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
-	if err := cfg.Validate(); err != nil {
+	if err := errors.Join(cfg.Validate(), checkRho(&p.RhoMu, &p.RhoNu)); err != nil {
 		panic(err)
 	}
 	given := p.Cost
@@ -65,7 +70,7 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 		p = p.detached()
 	}
 	epsilon := graph.MulScalar(costUnit(p.Cost, cfg.EpsilonUnit), cfg.Epsilon)
-	s := newGraphSweeps(p, epsilon, cfg)
+	s := newGraphSweeps(p, epsilon, cfg.graphDomain(p.Cost.DType()))
 	u := s.start(p.Mu)
 	var v *graph.Node
 	for range cfg.Sweeps {
@@ -95,20 +100,24 @@ func (p GraphProblem) assert() {
 		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m] or [B, n, m], got %s", cost.Shape())
 	}
 	for name, mass := range map[string]*graph.Node{"mu": p.Mu, "nu": p.Nu} {
-		if mass == nil {
-			continue
+		if mass != nil {
+			if err := fits(name, mass.Shape(), cost.Shape(), name == "mu"); err != nil {
+				panic(err)
+			}
 		}
-		want := withoutAxis(cost.Shape().Dimensions, name == "mu")
-		if mass.DType() != cost.DType() || mass.Shape().CheckDims(want...) != nil {
-			exceptions.Panicf("transport: Sinkhorn: %s is %s and the cost %s: it must be %v of the same type", name, mass.Shape(), cost.Shape(), want)
-		}
-	}
-	if !(p.RhoMu >= 0) || !(p.RhoNu >= 0) {
-		exceptions.Panicf("transport: Sinkhorn: rho is %v and %v: positive, or 0 for an exact marginal", p.RhoMu, p.RhoNu)
 	}
 }
 
-// withoutAxis is the shape of the rows' (or columns') marginal: the cost's without the other axis.
+// fits returns an error unless a vector has the type of a cost, and an entry for each of its rows (or columns).
+func fits(name string, x, cost shapes.Shape, rows bool) error {
+	want := withoutAxis(cost.Dimensions, rows)
+	if x.DType != cost.DType || x.CheckDims(want...) != nil {
+		return fmt.Errorf("transport: %s is %s and the cost %s: it must be %v of the same type", name, x, cost, want)
+	}
+	return nil
+}
+
+// withoutAxis is the shape of the marginal of rows (or columns): that of the cost without the other axis.
 func withoutAxis(cost []int, rows bool) []int {
 	k := len(cost)
 	last := cost[k-1]
@@ -118,7 +127,7 @@ func withoutAxis(cost []int, rows bool) []int {
 	return append(append([]int{}, cost[:k-2]...), last)
 }
 
-// detached returns the problem with no gradient into its nodes.
+// detached returns the problem without gradients into its nodes.
 func (p GraphProblem) detached() GraphProblem {
 	p.Cost = graph.StopGradient(p.Cost)
 	if p.Mu != nil {
@@ -138,7 +147,7 @@ func (s *GraphSolution) detach() {
 // relaxed says whether a marginal is.
 func (p GraphProblem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// costUnit returns what epsilon is a multiple of, a scalar or [B, 1, 1].
+// costUnit returns the factor of epsilon, a scalar or [B, 1, 1].
 func costUnit(cost *graph.Node, unit EpsilonUnit) *graph.Node {
 	if unit == Absolute {
 		return graph.Scalar(cost.Graph(), cost.DType(), 1)

@@ -7,17 +7,17 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms.
+// graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms, with λ = ρ/(ρ+ε), 1 for exact marginals.
 //
-// Kernel form: matrix is K = exp(−(C − min C)/ε), the state are the scalings u = exp(f/ε) and v, and a sweep is
-// v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: matrix is −C/ε, the state are u = f/ε and v = g/ε, and a sweep is
-// v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)). λ = ρ/(ρ+ε), 1 for exact marginals.
+// Kernel form: the matrix is K = exp(−(C − min C)/ε), the states are the scalings u = exp(f/ε) and v = exp(g/ε), and a
+// sweep is v ← (ν/Kᵀu)^λ, u ← (μ/Kv)^λ. Log form: the matrix is −C/ε, the states are u = f/ε and v = g/ε, and a sweep
+// is v ← λ(log ν − LSE_i(u − C/ε)), u ← λ(log μ − LSE_j(v − C/ε)).
 //
-// State vectors are rows, [.., 1, n] and [.., 1, m].
+// States are rows, [.., 1, n] and [.., 1, m].
 type graphSweeps struct {
 	domain Domain
 	matrix *graph.Node
-	mu, nu *graph.Node // masses, or their logarithms in log form; scalars where uniform
+	mu, nu *graph.Node // masses, or their logarithms in log form; scalars if uniform
 
 	rhoMu, rhoNu       float64     // 0: exact
 	epsilon            *graph.Node // [.., 1, 1] or a scalar
@@ -25,15 +25,16 @@ type graphSweeps struct {
 }
 
 // newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
-func newGraphSweeps(p GraphProblem, epsilon *graph.Node, cfg SinkhornConfig) *graphSweeps {
-	s := &graphSweeps{domain: cfg.graphDomain(p.Cost.DType())}
+func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSweeps {
+	s := &graphSweeps{domain: domain}
 	s.prepare(p.Cost, epsilon, p.relaxed())
 	s.setMarginals(p, epsilon)
 	return s
 }
 
-// graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to the
-// cost matters, so the kernel is not shifted, and the promise must hold for |C|: costs of points do, being positive.
+// graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to
+// the cost matters, so the kernel is not shifted and the promise must hold for |C|. It does for costs of points, which
+// are positive.
 func (c SinkhornConfig) graphDomain(dtype dtypes.DType) Domain {
 	return resolve(c.Domain, c.CostRange, c.Epsilon, kernelBound(dtype), c.CostRange > 0)
 }
@@ -45,7 +46,7 @@ func kernelBound(dtype dtypes.DType) float64 {
 	return kernelBound32
 }
 
-// prepare makes the matrix. The plan doesn't change when a constant is added to the cost, so the minimum that is subtracted
+// prepare makes the matrix. A constant added to the cost doesn't change the plan, so the minimum that is subtracted
 // needs no gradient.
 func (s *graphSweeps) prepare(cost, epsilon *graph.Node, relaxed bool) {
 	if s.domain == LogDomain {
@@ -93,7 +94,7 @@ func lambdaNode(rho float64, epsilon *graph.Node) *graph.Node {
 	return graph.Div(graph.Scalar(epsilon.Graph(), epsilon.DType(), rho), graph.AddScalar(epsilon, rho))
 }
 
-// start is the row state of zero potentials. Rows without mass start, as they stay, without a scaling.
+// start is the row state of zero potentials. Rows without mass start and stay without a scaling.
 func (s *graphSweeps) start(mu *graph.Node) *graph.Node {
 	shape := s.matrix.Shape().Clone()
 	k := shape.Rank()
@@ -110,7 +111,19 @@ func (s *graphSweeps) start(mu *graph.Node) *graph.Node {
 	return graph.Where(graph.GreaterThan(row, graph.ZerosLike(row)), some, none)
 }
 
-// sweep returns the states after one sweep. v is nil before the first. With omega, which may be nil, the states overshoot.
+// startAt is the row state of the potentials f, [.., n], in the unit of the cost.
+func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
+	u := graph.Div(graph.InsertAxes(f, -2), s.epsilon)
+	if s.domain == LogDomain {
+		return u
+	}
+	if s.rhoMu == 0 && s.rhoNu == 0 { // a constant only moves between the potentials of exact marginals
+		u = graph.Sub(u, graph.ReduceAndKeep(u, graph.ReduceMax, -1))
+	}
+	return graph.Exp(u)
+}
+
+// sweep returns the states after one sweep. v is nil before the first. The states overshoot by omega, unless it is nil.
 func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
 	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
 		u = s.translate(u, v)
@@ -125,14 +138,16 @@ func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) 
 
 // logSweep takes its log-sum-exps from the plan P = exp(u ⊕ v − C/ε) of the states before it,
 //
-//	LSE_i(u' − C/ε) = log Σ_i exp(u'_i − u_i) P_ij − v_j        and for the rows in like manner
+//	LSE_i(u' − C/ε) = log Σ_i exp(u'_i − u_i) P_ij − v_j        and the same for rows
 //
-// so that a sweep has one exponential per entry and two matrix-vector products, a fifth of the passes over memory that two
-// log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and its columns to
-// between ν_j·min μ and 1. No gradient has to flow through the states in P, because P depends on C alone otherwise.
+// so that a sweep has one exponential per entry and two matrix-vector products: a fifth of the passes over memory that
+// two log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and
+// its columns to between ν_j·min μ and 1. No gradient has to flow through the states in P: the result does not depend
+// on them.
 func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
 	if v == nil {
-		nextV = scaled(graph.Sub(s.nu, asRow(logSumExp(graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...), u))), s.lambdaNu)
+		transposed := graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...)
+		nextV = scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu)
 		return scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu), nextV
 	}
 	fixedU, fixedV := graph.StopGradient(u), graph.StopGradient(v)
@@ -150,10 +165,12 @@ func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 			state, mass = safeLog(state), safeLog(mass)
 		}
 		tilt := graph.Sub(mass, graph.Mul(state, graph.DivScalar(s.epsilon, unbounded(rho))))
-		return graph.Log(graph.ReduceAndKeep(graph.Exp(graph.BroadcastToShape(tilt, state.Shape())), graph.ReduceSum, -1))
+		return graph.Log(graph.ReduceAndKeep(graph.Exp(graph.BroadcastToShape(tilt, state.Shape())), graph.ReduceSum,
+			-1))
 	}
 	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
-	t := graph.Div(graph.MulScalar(graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu)), weight), s.epsilon)
+	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
+	t := graph.Div(graph.MulScalar(ratio, weight), s.epsilon)
 	if s.domain == KernelDomain {
 		return graph.Mul(u, graph.Exp(t))
 	}
@@ -197,7 +214,7 @@ func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, 
 	return graph.Squeeze(f, -2), graph.Squeeze(g, -2)
 }
 
-// columnError is the L1 distance of the column marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed,
+// columnError is the L1 distance of the column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a
 // scalar or [B].
 func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
 	var have, want *graph.Node
@@ -213,8 +230,8 @@ func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
 	return graph.StopGradient(graph.ReduceSum(graph.Abs(graph.Sub(have, want)), -2, -1))
 }
 
-// overshoot moves a state from one value to omega times as far as another; with no omega or no value before, just there.
-// Entries without mass stay at 0.
+// overshoot moves a state omega times as far as from one value to another. Without omega or a value before, it moves to
+// the other. Entries without mass stay at 0.
 func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 	switch {
 	case omega == nil || from == nil:
@@ -226,7 +243,8 @@ func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 	return graph.Mul(from, graph.Pow(ratio, graph.BroadcastToShape(omega, ratio.Shape())))
 }
 
-// logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in range.
+// logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in
+// range.
 func logSumExp(matrix, row *graph.Node) *graph.Node {
 	x := graph.Add(matrix, row)
 	top := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))

@@ -15,14 +15,16 @@ import (
 )
 
 // evaluate runs a graph function once and returns each output as float64, row major.
-func evaluate(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*mat.Dense) [][]float64 {
+func evaluate(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*mat.Dense) [][]float64 {
 	t.Helper()
 	out, err := call(t, e, build, inputs...)
 	require.NoError(t, err)
 	return out
 }
 
-func call(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*mat.Dense) ([][]float64, error) {
+func call(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*mat.Dense) ([][]float64, error) {
 	t.Helper()
 	f, err := e.Func(t.Name(), build)
 	require.NoError(t, err)
@@ -113,7 +115,8 @@ func TestSinkhornAgainstHost(t *testing.T) {
 					host, err := Solve(Problem{Cost: cost}, cfg)
 					require.NoError(t, err)
 					requireClose(t, host.Plan.RawMatrix().Data, out[0], 2e-6/float64(c.n*c.m)*10)
-					require.InDelta(t, host.Report.MarginalError, out[1][0], 5e-6, "the marginal error of unconverged plans too")
+					require.InDelta(t, host.Report.MarginalError, out[1][0], 5e-6,
+						"the marginal error of unconverged plans too")
 				}
 			}
 		}
@@ -156,7 +159,8 @@ func TestSinkhornIgnoresConstants(t *testing.T) {
 func TestSinkhornAtTinyEpsilonIsFinite(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cfg := SinkhornConfig{Epsilon: 0.002, Sweeps: 30, CostRange: 2}
-		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node { plan, _ := Sinkhorn(in[0], cfg); return plan }), uniformCost(5, 6, 6))
+		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node { plan, _ := Sinkhorn(in[0], cfg); return plan }),
+			uniformCost(5, 6, 6))
 		mass := 0.0
 		for _, p := range out[0] {
 			mass += p
@@ -314,9 +318,16 @@ func TestGraphBadInput(t *testing.T) {
 				p, _ := Sinkhorn(graph.ReduceSum(in[0], 0), DefaultSinkhorn())
 				return p
 			},
-			"epsilon is 0":            func(in []*graph.Node) *graph.Node { p, _ := Sinkhorn(in[0], SinkhornConfig{Sweeps: 1}); return p },
-			"KLPlanLoss wants":        func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[1], 1) },
-			"KLPlanLoss: epsilon":     func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[0], -1) },
+			"epsilon is 0": func(in []*graph.Node) *graph.Node {
+				p,
+					_ := Sinkhorn(in[0], SinkhornConfig{Sweeps: 1})
+				return p
+			},
+			"KLPlanLoss wants": func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[1], 1) },
+			"KLPlanLoss: epsilon": func(in []*graph.Node) *graph.Node {
+				return KLPlanLoss(in[0], in[0], in[0],
+					-1)
+			},
 			"FrobeniusPlanLoss wants": func(in []*graph.Node) *graph.Node { return FrobeniusPlanLoss(in[0], in[1]) },
 			"DiagonalMass wants":      func(in []*graph.Node) *graph.Node { return DiagonalMass(in[0]) },
 		} {

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 )
 
@@ -15,9 +16,9 @@ type Normalization int
 
 const (
 	// MaxNormalization divides the structure term by its maximum at each outer step, so that it spans [0, 1] like the
-	// features. Without it the term is of the size degree/M and next to nothing on a sparse sample.
+	// features. Without it the term is about degree/M, which is almost nothing on a sparse sample.
 	MaxNormalization Normalization = iota
-	// PaperNormalization leaves the term as it is: Eq. 7 to the letter.
+	// PaperNormalization leaves the term as Eq. 7 has it.
 	PaperNormalization
 )
 
@@ -29,27 +30,20 @@ func (n Normalization) String() string { return normalizationNames.Name(n) }
 // ParseNormalization is the inverse of String.
 func ParseNormalization(s string) (Normalization, error) { return normalizationNames.Parse(s) }
 
-// MarshalText writes the name.
-func (n Normalization) MarshalText() ([]byte, error) {
-	if _, err := ParseNormalization(n.String()); err != nil {
-		return nil, err
-	}
-	return []byte(n.String()), nil
-}
-
+func (n Normalization) MarshalText() ([]byte, error) { return normalizationNames.Marshal(n) }
 func (n *Normalization) UnmarshalText(text []byte) error {
 	return normalizationNames.Unmarshal(n, text)
 }
 
-// OuterLoop says how a Gromov problem is made a sequence of linear ones.
+// OuterLoop says how a Gromov problem becomes a sequence of linear ones.
 type OuterLoop int
 
 const (
-	// ProjectedGradient solves each linearisation with entropy (Peyré, Cuturi, Solomon 2016): the plan minimises the
+	// ProjectedGradient solves each linearisation with entropy (Peyré, Cuturi, Solomon 2016). The plan minimises the
 	// objective of Eq. 7, entropy included.
 	ProjectedGradient OuterLoop = iota
-	// ProximalPoint solves each with ε·KL(π‖previous plan) in place of the entropy (Xu, Luo, Zha, Carin 2019): the
-	// entropy fades as steps go on, the plan sharpens, and ε is the length of a step only.
+	// ProximalPoint solves each with ε·KL(π‖previous plan) instead of the entropy (Xu, Luo, Zha, Carin 2019). The
+	// entropy fades with the steps and the plan sharpens. ε is the length of a step only.
 	ProximalPoint
 )
 
@@ -61,14 +55,7 @@ func (l OuterLoop) String() string { return outerLoopNames.Name(l) }
 // ParseOuterLoop is the inverse of String.
 func ParseOuterLoop(s string) (OuterLoop, error) { return outerLoopNames.Parse(s) }
 
-// MarshalText writes the name.
-func (l OuterLoop) MarshalText() ([]byte, error) {
-	if _, err := ParseOuterLoop(l.String()); err != nil {
-		return nil, err
-	}
-	return []byte(l.String()), nil
-}
-
+func (l OuterLoop) MarshalText() ([]byte, error)     { return outerLoopNames.Marshal(l) }
 func (l *OuterLoop) UnmarshalText(text []byte) error { return outerLoopNames.Unmarshal(l, text) }
 
 // FGWConfig sets a fused Gromov-Wasserstein problem and its solver.
@@ -80,7 +67,7 @@ type FGWConfig struct {
 	// Normalization scales the structure term. Default MaxNormalization.
 	Normalization Normalization `json:"normalization"`
 	// Factor multiplies the structure term in the cost of each linear problem. 1, the default, linearises the objective
-	// as Eq. 7 is written; 2 is the gradient of the quadratic term and what POT takes. The target cost never has it.
+	// as Eq. 7 is written. 2 is the gradient of the quadratic term, as in POT. The target cost never has it.
 	Factor float64 `json:"factor"`
 	// Loop makes the linear problems. Default ProjectedGradient.
 	Loop OuterLoop `json:"loop"`
@@ -102,26 +89,17 @@ func DefaultFGW() FGWConfig {
 
 // Validate lists every bad field at once.
 func (c FGWConfig) Validate() error {
-	bad := c.sinkhorn().faults()
-	if !(c.Sigma >= 0 && c.Sigma <= 1) {
-		bad = append(bad, fmt.Sprintf("sigma is %v: it must lie in [0, 1]", c.Sigma))
-	}
-	if !normalizationNames.Has(c.Normalization) {
-		bad = append(bad, fmt.Sprintf("normalization is %v: use max or paper", c.Normalization))
-	}
-	if !(c.Factor > 0) || math.IsInf(c.Factor, 0) {
-		bad = append(bad, fmt.Sprintf("factor is %v: it must be positive and finite", c.Factor))
-	}
-	if !outerLoopNames.Has(c.Loop) {
-		bad = append(bad, fmt.Sprintf("loop is %v: use projected gradient or proximal point", c.Loop))
-	}
-	if c.Outer < 1 {
-		bad = append(bad, fmt.Sprintf("outer is %d: it must be at least 1", c.Outer))
-	}
-	return invalid("fused gromov", bad)
+	l := check.In("transport: fused gromov")
+	c.sinkhorn().check(l)
+	l.That(c.Sigma >= 0 && c.Sigma <= 1, "sigma", c.Sigma, "a number in [0, 1]")
+	l.That(normalizationNames.Has(c.Normalization), "normalization", c.Normalization, normalizationNames.Choices())
+	l.That(c.Factor > 0 && !math.IsInf(c.Factor, 0), "factor", c.Factor, "a positive finite number")
+	l.That(outerLoopNames.Has(c.Loop), "loop", c.Loop, outerLoopNames.Choices())
+	l.That(c.Outer >= 1, "outer", c.Outer, "1 or more")
+	return l.Err()
 }
 
-// sinkhorn returns the settings shared with linear problems, for Validate.
+// sinkhorn returns the settings of the linear problems.
 func (c FGWConfig) sinkhorn() SinkhornConfig {
 	return SinkhornConfig{Epsilon: c.Epsilon, Sweeps: c.Sweeps, Domain: c.Domain, Tolerance: c.Tolerance}
 }
@@ -130,20 +108,20 @@ func (c FGWConfig) sinkhorn() SinkhornConfig {
 type GromovProblem struct {
 	// Feature is the feature cost K [n, m], finite. It may be nil where Sigma is 0, which is Gromov-Wasserstein proper.
 	Feature *mat.Dense
-	// Structure1 [n, n] and Structure2 [m, m] are Adjacency or Dense.
+	// Structure1 [n, n] and Structure2 [m, m] are Sparse or Dense.
 	Structure1, Structure2 Structure
 	// Mu [n] and Nu [m] are the masses of the nodes, of mass 1; nil means uniform.
 	Mu, Nu []float64
 }
 
-// GromovResult is the solution of a fused Gromov problem. Its Value has the structure scaled as the config says: Linear and
-// Quadratic add up to ⟨Target, π⟩. Entropic is 0 under ProximalPoint, whose objective has no entropy.
+// GromovResult is the solution of a fused Gromov problem. Its Value has the structure scaled as in the config: Linear
+// and Quadratic add up to ⟨Target, π⟩. Entropic is 0 under ProximalPoint, whose objective has no entropy.
 type GromovResult struct {
 	Result
 	// Target is the fused cost at the final plan, C* = σK + (1−σ) S/max S [n, m], or σK + (1−σ) S under
-	// PaperNormalization, with S = L⊗π: what L_str (Eq. 10) holds the embeddings' cost to.
+	// PaperNormalization, with S = L⊗π. L_str (Eq. 10) compares the cost of the embeddings with it.
 	Target *mat.Dense
-	// StructureMax is max S at the final plan; 0 where neither sample has an edge.
+	// StructureMax is max S at the final plan; 0 if neither sample has an edge.
 	StructureMax float64
 }
 
@@ -151,27 +129,29 @@ type GromovResult struct {
 //
 //	π_G = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl L(A₁,ik, A₂,jl) π_ij π_kl − ε H(π)        (SAOT Eq. 7)
 //
-// with L(a, b) = (a − b)², which is |a − b| for 0/1 adjacency. From π = μνᵀ, each outer step solves the linear problem whose
-// cost is σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), warm-started from the
-// last one's potentials. FusedGromovSolver takes marginals, and reuses memory.
+// with L(a, b) = (a − b)², which is |a − b| for 0/1 adjacency. From π = μνᵀ, each outer step solves the linear problem
+// of cost σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), starting from the
+// potentials of the last one. FusedGromovSolver takes marginals, and reuses memory.
 //
-// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time a step: O(|E₁|m + |E₂|n) for adjacencies,
-// O(n²m + nm²) for dense structures, and O(nm·sweeps). Memory: four [n, m] matrices in all, K and the result's two included.
-// It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that don't fit it,
-// and a plan that is not finite. Not converging is no error: see Report.
+// Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time per step: O(|E₁|m + |E₂|n) for Sparse
+// structures, O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices, with K and the two of the
+// result. It returns an error for a config that is not valid, an empty or non-finite feature cost, structures that
+// don't fit it or are not symmetric, and a plan that is not finite. Not converging is no error: see Report.
 func FusedGromov(feature *mat.Dense, structure1, structure2 Structure, cfg FGWConfig) (*GromovResult, error) {
 	s, err := NewFusedGromovSolver(cfg)
 	if err != nil {
 		return nil, err
 	}
 	res := new(GromovResult)
-	if err := s.Solve(res, GromovProblem{Feature: feature, Structure1: structure1, Structure2: structure2}); err != nil {
+	if err := s.Solve(res, GromovProblem{Feature: feature, Structure1: structure1,
+		Structure2: structure2}); err != nil {
 		return nil, err
 	}
 	return res, nil
 }
 
-// FusedGromovSolver solves fused Gromov problems one after another in the same memory. It is not safe for concurrent use.
+// FusedGromovSolver solves fused Gromov problems one after the other in the same memory. It is not safe for concurrent
+// use.
 type FusedGromovSolver struct {
 	cfg           FGWConfig
 	n, m          int
@@ -190,8 +170,8 @@ func NewFusedGromovSolver(cfg FGWConfig) (*FusedGromovSolver, error) {
 	return &FusedGromovSolver{cfg: cfg}, nil
 }
 
-// Solve does as FusedGromov and writes into res, whose memory it reuses where the shapes fit. The result doesn't depend
-// on earlier calls. On an error res is in an undefined state.
+// Solve does as FusedGromov does and writes into res, whose memory it reuses if the shapes fit. The result doesn't
+// depend on earlier calls. After an error res is undefined.
 func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
 	if err := s.check(p); err != nil {
 		return err
@@ -224,7 +204,7 @@ func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
 // check refuses structures that are missing or don't fit the feature cost.
 func (s *FusedGromovSolver) check(p GromovProblem) error {
 	if p.Structure1 == nil || p.Structure2 == nil {
-		return fmt.Errorf("transport: a gromov problem needs two structures, each an Adjacency or Dense")
+		return fmt.Errorf("transport: a gromov problem needs two structures, each Sparse or Dense")
 	}
 	n, m := p.Structure1.NumNodes(), p.Structure2.NumNodes()
 	switch {
@@ -234,7 +214,8 @@ func (s *FusedGromovSolver) check(p GromovProblem) error {
 		}
 		n, m = p.Feature.Dims()
 	case s.cfg.Sigma != 0:
-		return fmt.Errorf("transport: the feature cost is missing: it may be only where sigma is 0, and sigma is %v", s.cfg.Sigma)
+		return fmt.Errorf("transport: the feature cost is missing: it may be only if sigma is 0, and sigma is %v",
+			s.cfg.Sigma)
 	case n == 0 || m == 0:
 		return fmt.Errorf("transport: the structures have %d and %d nodes: each needs at least one", n, m)
 	}
@@ -244,10 +225,11 @@ func (s *FusedGromovSolver) check(p GromovProblem) error {
 	return p.Structure2.check("structure 2", m)
 }
 
-// linear says whether the first linear problem is the whole one: with features alone its cost doesn't depend on the plan.
+// linear says whether one linear problem is all: with features alone its cost doesn't depend on the plan.
 func (s *FusedGromovSolver) linear() bool { return s.cfg.Sigma == 1 && s.cfg.Loop == ProjectedGradient }
 
-// step solves the linear problem at res.Plan and says whether the plan has settled. res.Target holds the cost meanwhile.
+// step solves the linear problem at res.Plan and says whether the plan has settled. res.Target holds the cost
+// meanwhile.
 func (s *FusedGromovSolver) step(res *GromovResult, p GromovProblem) (settled bool, err error) {
 	s.structureAt(res.Target, res.Plan, p)
 	s.fuse(res.Target, p.Feature, s.cfg.Factor)
@@ -256,8 +238,7 @@ func (s *FusedGromovSolver) step(res *GromovResult, p GromovProblem) (settled bo
 	if s.cfg.Loop == ProximalPoint {
 		prior = s.previous
 	}
-	at := solveSettings{epsilon: s.cfg.Epsilon, sweeps: s.cfg.Sweeps, domain: s.cfg.Domain, tolerance: s.cfg.Tolerance, relaxation: 1}
-	if err := s.sweeper.solve(res.Plan, res.Target, prior, at, &res.Report); err != nil {
+	if err := s.sweeper.solve(res.Plan, res.Target, prior, s.cfg.sinkhorn(), &res.Report); err != nil {
 		return false, err
 	}
 	res.Report.Outer++
@@ -313,7 +294,7 @@ func reuse(x *mat.Dense, n, m int) *mat.Dense {
 //
 //	S = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2 A₁πA₂ᵀ        with μ = π1, ν = πᵀ1        (Peyré, Cuturi, Solomon 2016, Prop. 1)
 //
-// and A∘A = A for 0/1. The marginals are the plan's own, which makes S exact for a plan that missed them a little.
+// and A∘A = A for 0/1. The marginals are those of the plan, so that S is exact for a plan that missed its own a little.
 func (s *FusedGromovSolver) structureAt(dst, plan *mat.Dense, p GromovProblem) {
 	fill(s.nu, 0)
 	for i := range s.n {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkFusedGromov is π_G on the host at M = 256, mean degree 4, 2 outer steps of 30 sweeps, with and without early exit.
+// BenchmarkFusedGromov is π_G on the host at M = 256, mean degree 4, 2 outer steps of 30 sweeps, with and without early
+// exit.
 func BenchmarkFusedGromov(b *testing.B) {
 	const m = 256
 	k, a1, a2 := uniformCost(1, m, m), randomAdjacency(1, m, 4.0/m), randomAdjacency(2, m, 4.0/m)
@@ -20,7 +21,8 @@ func BenchmarkFusedGromov(b *testing.B) {
 			s, err := NewFusedGromovSolver(cfg)
 			require.NoError(b, err)
 			res := new(GromovResult)
-			require.NoError(b, s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2})) // takes the memory
+			// takes the memory
+			require.NoError(b, s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2}))
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := s.Solve(res, GromovProblem{Feature: k, Structure1: a1, Structure2: a2}); err != nil {
@@ -32,14 +34,16 @@ func BenchmarkFusedGromov(b *testing.B) {
 	}
 }
 
-// BenchmarkGromovScaling is a fused Gromov problem between graphs of mean degree 8, in kernel form, by size: the time of an
-// outer step of 30 sweeps, and the exponent of n between a size and the one before. It would be 3 with dense structures.
+// BenchmarkGromovScaling is a fused Gromov problem between graphs of mean degree 8, in kernel form, by size: the time
+// of an outer step of 30 sweeps, and the exponent of n between a size and the one before. It would be 3 with dense
+// structures.
 func BenchmarkGromovScaling(b *testing.B) {
 	const degree = 8
 	var previous float64
 	for _, n := range []int{256, 512, 1024, 2048, 4096} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			p := GromovProblem{Feature: uniformCost(1, n, n), Structure1: randomAdjacency(1, n, degree/float64(n)), Structure2: randomAdjacency(2, n, degree/float64(n))}
+			p := GromovProblem{Feature: uniformCost(1, n, n), Structure1: randomAdjacency(1, n, degree/float64(n)),
+				Structure2: randomAdjacency(2, n, degree/float64(n))}
 			cfg := DefaultFGW()
 			cfg.Tolerance = 0
 			s, err := NewFusedGromovSolver(cfg)

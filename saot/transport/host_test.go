@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ func uniformCost(seed uint64, n, m int) *mat.Dense {
 }
 
 // randomAdjacency draws an undirected graph with edge probability p.
-func randomAdjacency(seed uint64, n int, p float64) Adjacency {
+func randomAdjacency(seed uint64, n int, p float64) Sparse {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	dense := make([][]int, n)
 	for i := range dense {
@@ -35,8 +36,8 @@ func randomAdjacency(seed uint64, n int, p float64) Adjacency {
 	return fromDense(dense)
 }
 
-func fromDense(dense [][]int) Adjacency {
-	a := Adjacency{Offsets: []int64{0}}
+func fromDense(dense [][]int) Sparse {
+	a := Sparse{Offsets: []int64{0}}
 	for _, row := range dense {
 		for j, x := range row {
 			if x != 0 {
@@ -48,7 +49,7 @@ func fromDense(dense [][]int) Adjacency {
 	return a
 }
 
-func (a Adjacency) at(i, j int) float64 {
+func (a Sparse) at(i, j int) float64 {
 	for _, k := range a.neighbors(i) {
 		if int(k) == j {
 			return 1
@@ -58,7 +59,7 @@ func (a Adjacency) at(i, j int) float64 {
 }
 
 // bruteStructure is the definition of L⊗π over the 4-D tensor: Σ_kl |A₁,ik − A₂,jl| π_kl.
-func bruteStructure(a1, a2 Adjacency, plan *mat.Dense) *mat.Dense {
+func bruteStructure(a1, a2 Sparse, plan *mat.Dense) *mat.Dense {
 	n, m := plan.Dims()
 	s := mat.NewDense(n, m, nil)
 	s.Apply(func(i, j int, _ float64) (sum float64) {
@@ -182,7 +183,8 @@ func TestHostSinkhornInvariances(t *testing.T) {
 	shifted, permuted := mat.NewDense(5, 5, nil), mat.NewDense(5, 5, nil)
 	shifted.Apply(func(i, j int, c float64) float64 { return c - 1000 + float64(i) }, cost)
 	permuted.Apply(func(i, j int, _ float64) float64 { return cost.At(perm[i], j) }, cost)
-	require.Less(t, maxDiff(plan, converged(t, shifted, 0.1).Plan), 1e-10, "a constant added to the cost or to a row changes nothing")
+	require.Less(t, maxDiff(plan, converged(t, shifted, 0.1).Plan), 1e-10,
+		"a constant added to the cost or to a row changes nothing")
 	want := mat.NewDense(5, 5, nil)
 	want.Apply(func(i, j int, _ float64) float64 { return plan.At(perm[i], j) }, want)
 	require.Less(t, maxDiff(want, converged(t, permuted, 0.1).Plan), 1e-12)
@@ -222,7 +224,8 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 func TestFusedGromovIsAFixedPoint(t *testing.T) {
 	for _, normalization := range []Normalization{MaxNormalization, PaperNormalization} {
 		k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
-		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 1, Outer: 1000, Sweeps: 1000, Tolerance: 1e-12}
+		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 1, Outer: 1000, Sweeps: 1000,
+			Tolerance: 1e-12}
 		res, err := FusedGromov(k, a1, a2, cfg)
 		require.NoError(t, err)
 		require.Equal(t, Converged, res.Report.Status)
@@ -234,7 +237,8 @@ func TestFusedGromovIsAFixedPoint(t *testing.T) {
 		target := mat.NewDense(6, 4, nil)
 		target.Apply(func(i, j int, c float64) float64 { return 0.4*c + 0.6*s.At(i, j) }, k)
 		require.Less(t, maxDiff(target, res.Target), 1e-13)
-		require.Less(t, maxDiff(res.Plan, converged(t, target, 0.3).Plan), 1e-10, "the plan solves its own linearisation")
+		require.Less(t, maxDiff(res.Plan, converged(t, target, 0.3).Plan), 1e-10,
+			"the plan solves its own linearisation")
 	}
 }
 
@@ -283,7 +287,7 @@ func TestFusedGromovPermutation(t *testing.T) {
 }
 
 func TestFusedGromovWithoutEdges(t *testing.T) {
-	k, none := uniformCost(8, 4, 4), Adjacency{Offsets: make([]int64, 5)}
+	k, none := uniformCost(8, 4, 4), Sparse{Offsets: make([]int64, 5)}
 	res, err := FusedGromov(k, none, none, DefaultFGW())
 	require.NoError(t, err)
 	require.NoError(t, res.Report.Err())
@@ -314,10 +318,14 @@ func TestSolverReusesMemoryAndForgets(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	// One n×m matrix would be 8 kB; what is left are vector headers.
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/runs, uint64(4096))
-	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(1, 3, 5), Structure1: randomAdjacency(1, 3, 1), Structure2: randomAdjacency(1, 5, 1)}), "another shape")
+	require.NoError(t, s.Solve(res, GromovProblem{Feature: uniformCost(1, 3, 5), Structure1: randomAdjacency(1, 3, 1),
+		Structure2: randomAdjacency(1, 5, 1)}), "another shape")
 	r, c := res.Plan.Dims()
 	require.Equal(t, [2]int{3, 5}, [2]int{r, c})
 }
+
+// faults is the error of several bad fields, one on each line.
+func faults(prefix string, lines ...string) string { return prefix + strings.Join(lines, "\n"+prefix) }
 
 func TestHostBadInput(t *testing.T) {
 	good, sink := uniformCost(1, 3, 3), DefaultSinkhorn()
@@ -338,13 +346,19 @@ func TestHostBadInput(t *testing.T) {
 		{good, nil, []float64{1, 1, 1}, sink, "nu has mass 3"},
 		{good, nil, []float64{2, -1, 0}, sink, "nu[1] is -1"},
 		{good, nil, nil, SinkhornConfig{Epsilon: 0, Sweeps: 0, Domain: 7, CostRange: -1, Tolerance: math.NaN()},
-			"epsilon is 0: it must be positive and finite; sweeps is 0: it must be at least 1; domain is domain(7): use auto, kernel or log; cost_range is -1: it must be finite and not negative; tolerance is NaN"},
+			faults("transport: sinkhorn: ", "epsilon is 0, want a positive finite number",
+				"sweeps is 0, want 1 or more",
+				"domain is domain(7), want auto, kernel, log", "cost_range is -1, want a finite number of 0 or more",
+				"tolerance is NaN, want 0 or more")},
 		{good, nil, nil, SinkhornConfig{Epsilon: math.NaN(), Sweeps: 1}, "epsilon is NaN"},
-		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain}, "raise epsilon or use the log domain"},
+		{good, nil, nil, SinkhornConfig{Epsilon: 1e-4, Sweeps: 5, Domain: KernelDomain},
+			"raise epsilon or use the log domain"},
 	} {
 		_, err := Solve(Problem{Cost: c.cost, Mu: c.mu, Nu: c.nu}, c.cfg)
 		require.ErrorContains(t, err, c.want)
-		require.NotContains(t, err.Error(), "\n")
+		for line := range strings.Lines(err.Error()) {
+			require.True(t, strings.HasPrefix(line, "transport: "), "%q is a fault of its own", line)
+		}
 	}
 
 	ring := randomAdjacency(1, 3, 1)
@@ -352,21 +366,30 @@ func TestHostBadInput(t *testing.T) {
 	bad.Epsilon, bad.Sigma, bad.Outer, bad.Factor, bad.Normalization = -1, 1.5, 0, 0, 9
 	for _, c := range []struct {
 		cost   *mat.Dense
-		a1, a2 Adjacency
+		a1, a2 Sparse
 		cfg    FGWConfig
 		want   string
 	}{
 		{nan, ring, ring, DefaultFGW(), "feature cost[1, 2] is NaN"},
 		{good, randomAdjacency(1, 4, 1), ring, DefaultFGW(), "structure 1 has 4 nodes and the feature cost 3"},
-		{good, ring, Adjacency{}, DefaultFGW(), "structure 2 has 0 nodes"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(), "structure 2: offsets fall after row 1"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(), "structure 2: neighbor 0 is node 3"},
-		{good, ring, Adjacency{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(), "structure 2: offsets run from 0 to 2"},
-		{good, ring, ring, bad, "epsilon is -1: it must be positive and finite; sigma is 1.5: it must lie in [0, 1]; normalization is Normalization(9): use max or paper; factor is 0: it must be positive and finite; outer is 0"},
+		{good, ring, Sparse{Offsets: ring.Offsets, Neighbors: ring.Neighbors, Directed: true}, DefaultFGW(),
+			"structure 2 is directed: it must be symmetric"},
+		{good, ring, Sparse{}, DefaultFGW(), "structure 2 has 0 nodes"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 0, 1}, Neighbors: []int32{0}}, DefaultFGW(),
+			"structure 2: offsets fall after row 1"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 1}, Neighbors: []int32{3}}, DefaultFGW(),
+			"structure 2: neighbor 0 is node 3"},
+		{good, ring, Sparse{Offsets: []int64{0, 1, 1, 2}, Neighbors: []int32{1}}, DefaultFGW(),
+			"structure 2: offsets run from 0 to 2"},
+		{good, ring, ring, bad, faults("transport: fused gromov: ", "epsilon is -1, want a positive finite number",
+			"sigma is 1.5, want a number in [0, 1]", "normalization is normalization(9), want max, paper",
+			"factor is 0, want a positive finite number", "outer is 0, want 1 or more")},
 	} {
 		_, err := FusedGromov(c.cost, c.a1, c.a2, c.cfg)
 		require.ErrorContains(t, err, c.want)
-		require.NotContains(t, err.Error(), "\n")
+		for line := range strings.Lines(err.Error()) {
+			require.True(t, strings.HasPrefix(line, "transport: "), "%q is a fault of its own", line)
+		}
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// BenchmarkPeers is our side of bench/peers/peers.py, which sets SAOT_PEERS to a folder with cost-M.npy and target-M.npy in
-// float32. On the engine that GOMLX_BACKEND names, or the best present, it measures the plan at ε = 0.2 after 50 sweeps, and
-// the plan with the gradient of KL(target‖plan) in the cost, in both forms; plan-M.npy and gradient-M.npy hold what came out.
+// BenchmarkPeers is our side of bench/peers/peers.py, which sets SAOT_PEERS to a folder with cost-M.npy and
+// target-M.npy in float32. On the engine that GOMLX_BACKEND names, or the best present, it measures the plan at ε = 0.2
+// after 50 sweeps, and the plan with the gradient of KL(target‖plan) in the cost, in both forms; plan-M.npy and
+// gradient-M.npy hold what came out.
 func BenchmarkPeers(b *testing.B) {
 	folder := os.Getenv("SAOT_PEERS")
 	if folder == "" {

@@ -14,46 +14,52 @@ import (
 type Problem struct {
 	// Cost is C [n, m], finite.
 	Cost *mat.Dense
-	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. Zero mass is allowed:
-	// its row of the plan is 0 and its potential −Inf. Both masses must be 1 to within 1e-6 (they are rescaled to exactly
-	// 1), unless a marginal is relaxed: then any positive mass goes.
+	// Mu [n] and Nu [m] are the masses of rows and columns, not negative; nil means uniform of mass 1. An entry may be
+	// 0: its row of the plan is 0 and its potential −Inf. Each must sum to 1 within 1e-6 (they are rescaled to exactly
+	// 1), unless a marginal is relaxed: then any positive sum is allowed.
 	Mu, Nu []float64
-	// RhoMu and RhoNu relax the marginals: in place of π1 = μ the objective has ρ·KL(π1‖μ), with
-	// KL(p‖q) = Σ p log(p/q) − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0, like +Inf, means exact.
+	// RhoMu and RhoNu relax the marginals: instead of π1 = μ the objective has ρ·KL(π1‖μ), with KL(p‖q) = Σ p log(p/q)
+	// − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 and +Inf mean exact.
 	RhoMu, RhoNu float64
-	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby. nil
-	// means 0; entries of −Inf, which rows without mass have, are left out.
+	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby.
+	// nil means
+	// 0. Entries of −Inf, which rows without mass have, are left out.
 	Start []float64
 }
 
 // relaxed says whether a marginal is.
 func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// finite returns ρ, or 0 for an infinite one: both mean an exact marginal.
-func finite(rho float64) float64 {
-	if math.IsInf(rho, 1) {
-		return 0
+// checkRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
+func checkRho(rhoMu, rhoNu *float64) error {
+	for name, rho := range map[string]*float64{"rho_mu": rhoMu, "rho_nu": rhoNu} {
+		if !(*rho >= 0) {
+			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal", name, *rho)
+		}
+		if math.IsInf(*rho, 1) {
+			*rho = 0
+		}
 	}
-	return rho
+	return nil
 }
 
-// check returns the marginals, rescaled or filled in.
+// check returns the marginals, rescaled or filled in, and sets an infinite ρ to 0.
 func (p *Problem) check() (mu, nu []float64, err error) {
 	if err := checkCost("cost", p.Cost); err != nil {
 		return nil, nil, err
 	}
 	n, m := p.Cost.Dims()
-	for name, rho := range map[string]float64{"rho_mu": p.RhoMu, "rho_nu": p.RhoNu} {
-		if !(rho >= 0) {
-			return nil, nil, fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal", name, rho)
-		}
+	if err := checkRho(&p.RhoMu, &p.RhoNu); err != nil {
+		return nil, nil, err
 	}
 	if p.Start != nil && len(p.Start) != n {
-		return nil, nil, fmt.Errorf("transport: start has %d entries and the cost %d rows: they must agree", len(p.Start), n)
+		return nil, nil, fmt.Errorf("transport: start has %d entries and the cost %d rows: they must agree",
+			len(p.Start), n)
 	}
 	for i, f := range p.Start {
 		if math.IsNaN(f) || math.IsInf(f, 1) {
-			return nil, nil, fmt.Errorf("transport: start[%d] is %v: it must be finite, or −Inf for a row without mass", i, f)
+			return nil, nil, fmt.Errorf("transport: start[%d] is %v: it must be finite, or −Inf for a row without mass",
+				i, f)
 		}
 	}
 	mu, nu = make([]float64, n), make([]float64, m)
@@ -67,18 +73,17 @@ func (p *Problem) check() (mu, nu []float64, err error) {
 //
 //	π = argmin ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)    over π1 = μ, πᵀ1 = ν        (Cuturi 2013)
 //
-// with ρ·KL in place of a constraint where Problem relaxes it. It sweeps, columns first and rows last, until the marginal
-// error is within cfg.Tolerance or cfg.Sweeps are done: see Report. AutoDomain takes the kernel form up to
-// range(C)/ε = 200. O(nm) time a sweep; of memory, the plan and vectors.
+// with ρ·KL instead of a constraint that Problem relaxes. It sweeps, columns first and rows last, until the marginal
+// error is within cfg.Tolerance or cfg.Sweeps are done: see Report. AutoDomain takes the kernel form up to range(C)/ε =
+// 200. O(nm) time per sweep. Memory for the plan and for vectors.
 //
-// It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid, for
-// ε relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too small an
-// ε). Not converging is no error: Report.Err says so.
+// It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid,
+// for ε relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too
+// small an ε). Not converging is no error: Report.Err says so.
 func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
 	mu, nu, err := p.check()
 	if err != nil {
 		return nil, err
@@ -91,28 +96,25 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	s := newSweeper(n, m)
 	s.mu, s.nu, s.rhoMu, s.rhoNu = mu, nu, p.RhoMu, p.RhoNu
 	epsilon := cfg.Epsilon * unit
-	series := annealing(cfg.AnnealFrom*unit, epsilon)
+	stages := annealing(cfg.AnnealFrom*unit, epsilon)
 	for i, f := range p.Start {
 		if !math.IsInf(f, -1) {
-			s.f[i] = f / series[0]
+			s.f[i] = f / stages[0].epsilon
 		}
 	}
 	res := &Result{Plan: mat.NewDense(n, m, nil), F: make([]float64, n), G: make([]float64, m)}
 	res.Report = Report{Epsilon: epsilon, Tolerance: cfg.Tolerance, Outer: 1}
-	for k, e := range series {
-		at := solveSettings{epsilon: e, sweeps: cfg.Sweeps - res.Report.Sweeps, domain: cfg.Domain, tolerance: cfg.Tolerance, relaxation: cfg.OverRelaxation}
-		if last := k == len(series)-1; !last {
-			// On the way, only a good start for the next is wanted, and some sweeps must be left for it.
-			at.tolerance, at.sweeps = max(cfg.Tolerance, annealTolerance), at.sweeps/2
-			if at.sweeps == 0 {
-				continue
+	for k, st := range stages {
+		at := cfg
+		at.Epsilon = st.epsilon
+		at.Sweeps, at.Tolerance = st.limits(cfg.Sweeps-res.Report.Sweeps, cfg.Tolerance)
+		if at.Sweeps > 0 {
+			if err := s.solve(res.Plan, p.Cost, nil, at, &res.Report); err != nil {
+				return nil, err
 			}
 		}
-		if err := s.solve(res.Plan, p.Cost, nil, at, &res.Report); err != nil {
-			return nil, err
-		}
-		if k+1 < len(series) {
-			floats.Scale(e/series[k+1], s.f)
+		if !st.last {
+			floats.Scale(st.epsilon/stages[k+1].epsilon, s.f)
 		}
 	}
 	s.potentials(res.F, res.G, epsilon)
@@ -125,19 +127,19 @@ func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 //
 //	π = argmin ⟨C, π⟩    over π1 = μ, πᵀ1 = ν        (Kantorovich 1942)
 //
-// by the network simplex method, on the host in float64, with potentials F_i + G_j ≤ C_ij that are equal where
-// π_ij > 0: Value.Gap, 0 up to rounding, proves the plan optimal. At most n+m−1 entries are positive; with uniform marginals and n = m
-// the plan is a permutation over n. Meant for small problems and as an oracle: on two cores about 10 ms at n = m = 256, 0.1 s at 512.
+// by the network simplex method, on the host in float64. The potentials satisfy F_i + G_j ≤ C_ij, with equality where
+// π_ij > 0: Value.Gap, 0 up to rounding, proves the plan optimal. At most n+m−1 entries are positive. With uniform
+// marginals and n = m the plan is a permutation over n. It is for small problems and as an oracle: on two cores it
+// takes about 10 ms at n = m = 256 and 0.1 s at 512.
 //
-// It returns an error as Solve does, for relaxed marginals, and when ctx ends. Start is not read.
+// It returns an error as Solve does, for relaxed marginals, and when ctx ends. It does not read Start.
 func Exact(ctx context.Context, p Problem) (*Result, error) {
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
-	if p.relaxed() {
-		return nil, errors.New("transport: Exact takes exact marginals only: set rho_mu and rho_nu to 0, or use Solve")
-	}
 	mu, nu, err := p.check()
 	if err != nil {
 		return nil, err
+	}
+	if p.relaxed() {
+		return nil, errors.New("transport: Exact takes exact marginals only: set rho_mu and rho_nu to 0, or use Solve")
 	}
 	plan, f, g, err := exactFlow(ctx, p.Cost, mu, nu)
 	if err != nil {
@@ -154,10 +156,7 @@ func Exact(ctx context.Context, p Problem) (*Result, error) {
 	return res, nil
 }
 
-// annealTolerance is the marginal error at which an annealed stage hands on.
-const annealTolerance = 1e-2
-
-// epsilonUnit returns what a cost's epsilon is multiplied with.
+// epsilonUnit returns the factor of a cost's epsilon.
 func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {
 	if unit == Absolute {
 		return 1, nil
@@ -165,7 +164,8 @@ func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {
 	n, m := cost.Dims()
 	mean := mat.Sum(cost) / float64(n*m)
 	if !(mean > 0) {
-		return 0, fmt.Errorf("transport: the mean of the cost is %v: epsilon_unit \"mean cost\" needs a positive one, use absolute", mean)
+		return 0, fmt.Errorf("transport: the mean of the cost is %v: "+
+			"epsilon_unit \"mean cost\" needs a positive one, use absolute", mean)
 	}
 	return mean, nil
 }
@@ -186,7 +186,7 @@ func checkCost(name string, cost *mat.Dense) error {
 	return nil
 }
 
-// setMarginal copies a marginal into dst, rescaled to mass 1 where that is wanted; nil is uniform.
+// setMarginal copies a marginal into dst, rescaled to mass 1 if unitMass is set; nil is uniform.
 func setMarginal(name string, dst, src []float64, unitMass bool) error {
 	if src == nil {
 		fill(dst, 1/float64(len(dst)))

@@ -12,10 +12,10 @@ import (
 type Result struct {
 	// Plan is π [n, m].
 	Plan *mat.Dense
-	// F [n] and G [m] are the potentials of rows and columns, in the unit of the cost: π_ij = exp((F_i + G_j − C_ij)/ε), with
-	// C the cost of the last linear problem solved; where ε is 0 (Exact), F_i + G_j ≤ C_ij with equality where π_ij > 0.
-	// They are −Inf where the marginal is 0 (finite in Exact). At the optimum F and G are the derivatives of the
-	// value in μ and ν, up to a constant moved from one to the other.
+	// F [n] and G [m] are the potentials of rows and columns, in the unit of the cost: π_ij = exp((F_i + G_j −
+	// C_ij)/ε), with C the cost of the last linear problem solved. Those of Exact, where ε is 0, satisfy F_i + G_j ≤
+	// C_ij, with equality where π_ij > 0. They are −Inf where the marginal is 0 (finite in Exact). At the optimum F and
+	// G are the derivatives of the value in μ and ν, up to a constant moved from one to the other.
 	F, G []float64
 	// Value is the objective at the plan, in parts.
 	Value Value
@@ -31,8 +31,9 @@ type Value struct {
 	Quadratic float64 // (1−σ)⟨L⊗π, π⟩, 0 in linear problems
 	Entropic  float64 // ε Σ π (log π − 1)
 	Penalty   float64 // Σ ρ·KL(marginal‖mass) of relaxed marginals
-	// Dual is the value of the dual problem at the potentials, ⟨F, μ⟩ + ⟨G, ν⟩ − ε Σ exp((F+G−C)/ε) for exact marginals. It
-	// bounds the optimum from below whatever the potentials. NaN in Gromov problems, which are not convex.
+	// Dual is the value of the dual problem at the potentials, ⟨F, μ⟩ + ⟨G, ν⟩ − ε Σ exp((F+G−C)/ε) for exact
+	// marginals. With any potentials it bounds the optimum from below. It is NaN in Gromov problems, which are not
+	// convex.
 	Dual float64
 }
 
@@ -43,7 +44,7 @@ func (v Value) Primal() float64 { return v.Linear + v.Quadratic + v.Entropic + v
 // Gap is Primal − Dual: 0 at the optimum, up to rounding.
 func (v Value) Gap() float64 { return v.Primal() - v.Dual }
 
-// value computes the parts. The logarithm of the plan is (f + g − C/ε), so it takes no logarithms.
+// value computes the parts. It takes no logarithms: that of the plan is f + g − C/ε.
 func (s *sweeper) value(cost, plan *mat.Dense, epsilon float64) Value {
 	var v Value
 	mass := 0.0
@@ -69,7 +70,8 @@ func (s *sweeper) value(cost, plan *mat.Dense, epsilon float64) Value {
 	shift := epsilon * s.low // what g lacks
 	v.Entropic = epsilon*moved + shift*mass - v.Linear - epsilon*mass
 	v.Penalty = relaxedKL(s.rhoMu, s.u, s.mu) + relaxedKL(s.rhoNu, columns, s.nu)
-	v.Dual = dualTerm(s.f, s.mu, s.rhoMu, epsilon) + dualTerm(s.g, s.nu, s.rhoNu, epsilon) + shift*floats.Sum(s.nu) - epsilon*mass
+	v.Dual = dualTerm(s.f, s.mu, s.rhoMu, epsilon) + dualTerm(s.g, s.nu, s.rhoNu, epsilon) +
+		shift*floats.Sum(s.nu) - epsilon*mass
 	return v
 }
 
@@ -88,7 +90,7 @@ func relaxedKL(rho float64, p, q []float64) float64 {
 	return rho * sum
 }
 
-// dualTerm is ⟨ε f, μ⟩, or −ρ⟨exp(−ε f/ρ) − 1, μ⟩ for a relaxed marginal. Rows without mass count nothing.
+// dualTerm is ⟨ε f, μ⟩, or −ρ⟨exp(−ε f/ρ) − 1, μ⟩ for a relaxed marginal. Rows without mass do not count.
 func dualTerm(potential, mass []float64, rho, epsilon float64) float64 {
 	sum := 0.0
 	for i, m := range mass {
@@ -103,15 +105,18 @@ func dualTerm(potential, mass []float64, rho, epsilon float64) float64 {
 	return sum
 }
 
-// Barycentric returns the barycentric projection of the rows onto points y of the columns, T(x_i) = Σ_j π_ij y_j / Σ_j π_ij:
-// where the plan sends each row, on average.
+// Barycentric returns the barycentric projection of the rows onto points y of the columns, T(x_i) = Σ_j π_ij y_j / Σ_j
+// π_ij: where the plan sends each row, on average.
 //
-// Shapes: y [m, d]; returns [n, d], in the unit of y. Rows without mass become 0. It returns an error if y has not m rows.
+// Shapes: y [m, d]; returns [n, d], in the unit of y. Rows without mass become 0. It returns an error if y does not
+// have m rows.
 func (r *Result) Barycentric(y *mat.Dense) (*mat.Dense, error) {
 	n, m := r.Plan.Dims()
 	rows, d := y.Dims()
 	if rows != m {
-		return nil, fmt.Errorf("transport: barycentric projection: y has %d rows and the plan %d columns: they must agree", rows, m)
+		return nil,
+			fmt.Errorf("transport: barycentric projection: y has %d rows and the plan %d columns: they must agree",
+				rows, m)
 	}
 	out := mat.NewDense(n, d, nil)
 	out.Mul(r.Plan, y)
@@ -123,8 +128,8 @@ func (r *Result) Barycentric(y *mat.Dense) (*mat.Dense, error) {
 	return out, nil
 }
 
-// PlanKL returns KL(a‖b) = Σ a log(a/b) − a + b of two plans on the host, in nats; 0·log 0 is 0, and it is +Inf where b is 0
-// and a is not. It returns an error if the shapes disagree.
+// PlanKL returns KL(a‖b) = Σ a log(a/b) − a + b of two plans on the host, in nats; 0·log 0 is 0, and it is +Inf where b
+// is 0 and a is not. It returns an error if the shapes disagree.
 func PlanKL(a, b *mat.Dense) (float64, error) {
 	if err := sameShape(a, b); err != nil {
 		return 0, err

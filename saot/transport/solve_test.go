@@ -55,7 +55,7 @@ func TestPlainVersionAgrees(t *testing.T) {
 	require.Less(t, maxDiff(res.Plan, fromRows(plain.Sinkhorn(rowsOf(cost), mu, nu, epsilon, sweeps))), 1e-13)
 
 	a, b := randomAdjacency(1, 5, 0.5), randomAdjacency(2, 4, 0.5)
-	dense := func(a Adjacency) [][]float64 {
+	dense := func(a Sparse) [][]float64 {
 		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
 		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
 		return rowsOf(d)
@@ -66,7 +66,8 @@ func TestPlainVersionAgrees(t *testing.T) {
 	require.NoError(t, err)
 	var fused GromovResult
 	require.NoError(t, solver.Solve(&fused, GromovProblem{Feature: cost, Structure1: a, Structure2: b, Mu: mu, Nu: nu}))
-	want := plain.FusedGromov(rowsOf(cost), dense(a), dense(b), mu, nu, cfg.Sigma, epsilon, 3, 3000)
+	graphs := plain.Graphs{Feature: rowsOf(cost), A: dense(a), B: dense(b), Mu: mu, Nu: nu, Sigma: cfg.Sigma}
+	want := plain.FusedGromov(graphs, epsilon, 3, 3000)
 	require.Less(t, maxDiff(fused.Plan, fromRows(want)), 1e-12)
 
 	target := tight(t, Problem{Cost: uniformCost(5, 5, 4), Mu: mu, Nu: nu}, epsilon).Plan
@@ -89,8 +90,8 @@ func TestCostsByHand(t *testing.T) {
 	}
 }
 
-// Between N(m₁, s₁²) and N(m₂, s₂²) on a line, with cost (x−y)², the entropic plan is Gaussian: its covariance c minimises
-// −2c − ε/2·log(1 − c²/(s₁s₂)²), so 2c² + εc − 2(s₁s₂)² = 0, by hand. Its cost is (m₁−m₂)² + s₁² + s₂² − 2c.
+// Between N(m₁, s₁²) and N(m₂, s₂²) on a line, with cost (x−y)², the entropic plan is Gaussian: its covariance c
+// minimises −2c − ε/2·log(1 − c²/(s₁s₂)²), so 2c² + εc − 2(s₁s₂)² = 0, by hand. Its cost is (m₁−m₂)² + s₁² + s₂² − 2c.
 func TestGaussianClosedForm(t *testing.T) {
 	const n, s1, s2, m1, m2 = 241, 1.0, 0.6, -0.3, 0.5
 	grid, mu, nu := mat.NewDense(n, 1, nil), make([]float64, n), make([]float64, n)
@@ -105,7 +106,8 @@ func TestGaussianClosedForm(t *testing.T) {
 	cost, err := Cost(SquaredEuclidean, grid, grid)
 	require.NoError(t, err)
 	for _, epsilon := range []float64{0.5, 2, 10} {
-		res, err := Solve(Problem{Cost: cost, Mu: mu, Nu: nu}, SinkhornConfig{Epsilon: epsilon, Sweeps: 1000, Tolerance: 1e-11})
+		res, err := Solve(Problem{Cost: cost, Mu: mu, Nu: nu}, SinkhornConfig{Epsilon: epsilon, Sweeps: 1000,
+			Tolerance: 1e-11})
 		require.NoError(t, err)
 		require.NoError(t, res.Report.Err())
 		c := (-epsilon + math.Sqrt(epsilon*epsilon+16*s1*s1*s2*s2)) / 4
@@ -152,7 +154,8 @@ func TestAnnealingReachesSmallEpsilon(t *testing.T) {
 	require.InDelta(t, annealed.Report.Epsilon, last, 1e-15)
 	exact, err := Exact(context.Background(), Problem{Cost: cost})
 	require.NoError(t, err)
-	require.InDelta(t, exact.Value.Linear, annealed.Value.Linear, 0.02*exact.Value.Linear, "near the plan without entropy")
+	require.InDelta(t, exact.Value.Linear, annealed.Value.Linear, 0.02*exact.Value.Linear,
+		"near the plan without entropy")
 	require.GreaterOrEqual(t, annealed.Value.Linear, exact.Value.Linear*(1-1e-3))
 }
 
@@ -170,7 +173,8 @@ func TestOverRelaxationGetsThereSooner(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, relaxed.Report.Err())
 			require.Less(t, maxDiff(plainly.Plan, relaxed.Plan), 1e-9)
-			require.Less(t, 2*relaxed.Report.Sweeps, plainly.Report.Sweeps, "ω = %v: %d sweeps", cfg.OverRelaxation, relaxed.Report.Sweeps)
+			require.Less(t, 2*relaxed.Report.Sweeps, plainly.Report.Sweeps, "ω = %v: %d sweeps", cfg.OverRelaxation,
+				relaxed.Report.Sweeps)
 			for i := range 30 {
 				require.InDelta(t, 1.0/30, floats.Sum(relaxed.Plan.RawRowView(i)), 1e-14, "rows are exact")
 			}
@@ -247,16 +251,18 @@ func TestDegenerateProblems(t *testing.T) {
 		p    Problem
 		want func(i, j int) float64
 	}{
-		{"constant cost", Problem{Cost: mat.NewDense(3, 2, []float64{3, 3, 3, 3, 3, 3}), Mu: mu, Nu: nu}, func(i, j int) float64 { return mu[i] * nu[j] }},
+		{"constant cost", Problem{Cost: mat.NewDense(3, 2, []float64{3, 3, 3, 3, 3, 3}), Mu: mu, Nu: nu},
+			func(i, j int) float64 { return mu[i] * nu[j] }},
 		{"one row", Problem{Cost: uniformCost(1, 1, 2), Nu: nu}, func(_, j int) float64 { return nu[j] }},
 		{"one column", Problem{Cost: uniformCost(1, 3, 1), Mu: mu}, func(i, _ int) float64 { return mu[i] }},
 		{"one by one", Problem{Cost: uniformCost(1, 1, 1)}, func(int, int) float64 { return 1 }},
-		{"all mass on one row", Problem{Cost: uniformCost(1, 3, 2), Mu: []float64{0, 1, 0}, Nu: nu}, func(i, j int) float64 {
-			if i == 1 {
-				return nu[j]
-			}
-			return 0
-		}},
+		{"all mass on one row", Problem{Cost: uniformCost(1, 3, 2), Mu: []float64{0, 1, 0}, Nu: nu},
+			func(i, j int) float64 {
+				if i == 1 {
+					return nu[j]
+				}
+				return 0
+			}},
 	} {
 		for _, domain := range []Domain{KernelDomain, LogDomain} {
 			res, err := Solve(c.p, SinkhornConfig{Epsilon: 0.1, Sweeps: 100, Tolerance: 1e-12, Domain: domain})
@@ -280,8 +286,8 @@ func TestBarycentric(t *testing.T) {
 	require.ErrorContains(t, err, "y has 3 rows and the plan 2 columns")
 }
 
-// Derivatives of the value, by the envelope theorem: π in the cost, F and G in the masses (along directions that keep the
-// mass, F being known up to a constant).
+// Derivatives of the value, by the envelope theorem: π in the cost, F and G in the masses (along directions that keep
+// the mass, F being known up to a constant).
 func TestEnvelope(t *testing.T) {
 	mu := []float64{.3, .25, .2, .25}
 	p := Problem{Cost: uniformCost(11, 4, 3), Mu: mu}
@@ -297,7 +303,8 @@ func TestEnvelope(t *testing.T) {
 	require.InDelta(t, (at(1e-4)-at(-1e-4))/2e-4, res.F[0]-res.F[2], 1e-7)
 }
 
-// The implicit gradient of Σ W ⊙ log-like functions of the plan against central differences, for exact, relaxed and missing mass.
+// The implicit gradient of Σ W ⊙ log-like functions of the plan against central differences, for exact, relaxed and
+// missing mass.
 func TestImplicitGradient(t *testing.T) {
 	w := uniformCost(12, 5, 4)
 	loss := func(plan *mat.Dense) (sum float64) {
@@ -382,7 +389,7 @@ func TestDenseStructureAgainstBruteForce(t *testing.T) {
 
 func TestDenseAndSparseStructuresAgree(t *testing.T) {
 	k, a1, a2 := uniformCost(16, 6, 5), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 5, 0.5)
-	dense := func(a Adjacency) Dense {
+	dense := func(a Sparse) Dense {
 		d := mat.NewDense(a.NumNodes(), a.NumNodes(), nil)
 		d.Apply(func(i, j int, _ float64) float64 { return a.at(i, j) }, d)
 		return Dense{d}
@@ -399,7 +406,7 @@ func TestDenseAndSparseStructuresAgree(t *testing.T) {
 
 // With features alone the proximal point loop solves the problem without entropy.
 func TestProximalPointLosesTheEntropy(t *testing.T) {
-	k, none := uniformCost(17, 6, 6), Adjacency{Offsets: make([]int64, 7)}
+	k, none := uniformCost(17, 6, 6), Sparse{Offsets: make([]int64, 7)}
 	cfg := FGWConfig{Epsilon: 0.2, Sigma: 1, Factor: 1, Loop: ProximalPoint, Outer: 400, Sweeps: 200, Tolerance: 1e-10}
 	for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
 		res, err := FusedGromov(k, none, none, cfg)
@@ -425,7 +432,8 @@ func TestGromovFindsAnIsometry(t *testing.T) {
 	require.NoError(t, err)
 	d2, err := Cost(Euclidean, turned, turned)
 	require.NoError(t, err)
-	cfg := FGWConfig{Epsilon: 0.02, Sigma: 0, Factor: 2, Loop: ProximalPoint, Outer: 500, Sweeps: 500, Tolerance: 1e-9, Normalization: MaxNormalization}
+	cfg := FGWConfig{Epsilon: 0.02, Sigma: 0, Factor: 2, Loop: ProximalPoint, Outer: 500, Sweeps: 500, Tolerance: 1e-9,
+		Normalization: MaxNormalization}
 	solver, err := NewFusedGromovSolver(cfg)
 	require.NoError(t, err)
 	var res GromovResult
@@ -435,8 +443,8 @@ func TestGromovFindsAnIsometry(t *testing.T) {
 	}
 }
 
-// At most four n×m matrices live at once: the cost that is given, and of these solvers' own the plan, or plan, target and
-// one more.
+// At most four n×m matrices live at once: the cost that is given, and of these solvers' own the plan, or plan, target
+// and one more.
 func TestMemory(t *testing.T) {
 	const n = 512
 	cost, a1, a2 := uniformCost(19, n, n), randomAdjacency(1, n, 4.0/n), randomAdjacency(2, n, 4.0/n)
@@ -479,7 +487,8 @@ func TestProblemBadInput(t *testing.T) {
 	bad := cfg
 	bad.EpsilonUnit, bad.Gradient, bad.OverRelaxation, bad.AnnealFrom = 9, 9, 2.5, -1
 	_, err := Solve(Problem{Cost: good}, bad)
-	for _, want := range []string{"epsilon_unit is epsilon unit(9)", "gradient is gradient mode(9)", "over_relaxation is 2.5", "anneal_from is -1"} {
+	for _, want := range []string{"epsilon_unit is epsilon unit(9)", "gradient is gradient mode(9)",
+		"over_relaxation is 2.5", "anneal_from is -1"} {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = Exact(context.Background(), Problem{Cost: good, RhoMu: 1})
@@ -487,7 +496,7 @@ func TestProblemBadInput(t *testing.T) {
 	_, err = Cost(Cosine, good, uniformCost(1, 3, 2))
 	require.ErrorContains(t, err, "x has 3 columns and y 2")
 	_, err = Cost(7, good, good)
-	require.ErrorContains(t, err, "unknown cost CostKind(7)")
+	require.ErrorContains(t, err, "unknown cost cost(7)")
 
 	ring := randomAdjacency(1, 3, 1)
 	fgw := DefaultFGW()
@@ -499,13 +508,18 @@ func TestProblemBadInput(t *testing.T) {
 		return s.Solve(new(GromovResult), p)
 	}
 	fgw.Loop = 5
-	require.ErrorContains(t, solve(fgw, GromovProblem{}), "loop is OuterLoop(5)")
+	require.ErrorContains(t, solve(fgw, GromovProblem{}), "loop is outer loop(5)")
 	fgw.Loop = ProximalPoint
 	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring}), "needs two structures")
-	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring, Structure2: ring}), "the feature cost is missing")
-	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: Dense{good}}), "must be symmetric")
-	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: Dense{mat.NewDense(3, 2, nil)}}), "must be square")
-	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: ring, Mu: []float64{1}}), "mu has 1 entries")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: ring, Structure2: ring}),
+		"the feature cost is missing")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: Dense{good}}),
+		"must be symmetric")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring,
+		Structure2: Dense{mat.NewDense(3, 2, nil)}}), "must be square")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Feature: good, Structure1: ring, Structure2: ring,
+		Mu: []float64{1}}), "mu has 1 entries")
 	fgw.Sigma = 0
-	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: Dense{}, Structure2: ring}), "each needs at least one")
+	require.ErrorContains(t, solve(fgw, GromovProblem{Structure1: Dense{}, Structure2: ring}),
+		"each needs at least one")
 }

@@ -2,8 +2,10 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -15,7 +17,7 @@ import (
 // solverBlock is the number of sweeps between two checks: one check costs half a sweep.
 const solverBlock = 10
 
-// solverFloor is the least marginal error that float32 can be asked for.
+// solverFloor is the smallest marginal error that float32 can be asked for.
 const solverFloor = 2e-6
 
 // TensorProblem is Problem on an engine, in float32 or float64.
@@ -47,374 +49,302 @@ func (s *TensorSolution) Err() error {
 	return nil
 }
 
-// Solver solves linear problems on an engine, in blocks of 10 sweeps with a check of the marginals after each. It chooses
-// between kernel and log domain from the range that the cost has, and knows tolerance, over-relaxation (a fixed ω) and
-// annealing, none of which a graph can have. It compiles once per shape, domain and use of options, whatever ε is.
-// It passes no gradients: see GraphProblem. It is not safe for concurrent use.
+// Solver solves linear problems on an engine by the sweeps of GraphProblem, in blocks of 10 with a check of the
+// marginals after each. It chooses between kernel and log domain from the range of the cost, and has a tolerance,
+// over-relaxation (a fixed ω) and annealing, none of which a graph can have. It compiles once per shape, domain,
+// relaxed marginals and use of options, whatever ε is. It passes no gradients: see GraphProblem. It is not safe for
+// concurrent use.
 type Solver struct {
 	engine *engine.Engine
 	cfg    SinkhornConfig
-	funcs  map[solverFunc]*engine.Func
+	funcs  map[solverGraph]*engine.Func
 }
 
-// solverFunc names a graph function of the solver; its shapes are the engine's concern.
-type solverFunc struct {
-	step     string
-	domain   Domain
-	relaxed  bool // marginals
-	mu, nu   bool // given
-	overshot bool // over-relaxed
-}
-
-// NewSolver returns a solver, or an error for a config that is not valid or asks for Adaptive over-relaxation, which Solve
-// alone has.
+// NewSolver returns a solver, or an error for a config that is not valid or asks for Adaptive over-relaxation, which
+// Solve alone has.
 func NewSolver(e *engine.Engine, cfg SinkhornConfig) (*Solver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if cfg.OverRelaxation == Adaptive {
-		return nil, fmt.Errorf("transport: solver: over_relaxation is Adaptive: only Solve adapts it, choose a value in [1, 2)")
+		return nil,
+			errors.New("transport: solver: over_relaxation is Adaptive: only Solve adapts it, choose a value in [1, 2)")
 	}
-	return &Solver{engine: e, cfg: cfg, funcs: map[solverFunc]*engine.Func{}}, nil
+	return &Solver{engine: e, cfg: cfg, funcs: map[solverGraph]*engine.Func{}}, nil
 }
 
-// Solve solves a problem, or a batch until its last problem is within the tolerance (in float32 at least 2e-6). cfg.Sweeps
-// is rounded up to whole blocks. It returns an error for shapes that don't fit, a cost that is not finite, ε relative to a
-// mean cost that is not positive, a plan that is not finite, a failing engine, and when ctx ends. Not converging is no error:
-// see TensorSolution.Err.
+// Solve solves a problem, or a batch until its last problem is within the tolerance (in float32 at least 2e-6). It
+// rounds cfg.Sweeps up to whole blocks. It returns an error for shapes that don't fit, a cost that is not finite, ε
+// relative to a mean cost that is not positive, a plan that is not finite, an engine that fails, and when ctx ends. Not
+// converging is no error: see TensorSolution.Err.
 func (s *Solver) Solve(ctx context.Context, p TensorProblem) (*TensorSolution, error) {
 	r, err := s.newRun(p)
 	if err != nil {
 		return nil, err
 	}
-	units, spread, err := r.measure()
-	if err != nil {
-		return nil, err
-	}
-	series := annealing(s.cfg.AnnealFrom, s.cfg.Epsilon)
-	for k, e := range series {
-		last := k == len(series)-1
-		limit, tolerance := s.cfg.Sweeps, r.tolerance
-		if !last {
-			limit, tolerance = (limit+r.sweeps)/2, max(tolerance, annealTolerance)
-		}
-		if err := r.prepare(resolve(s.cfg.Domain, spread, e, kernelBound(r.dtype), true), e, units); err != nil {
-			return nil, err
-		}
-		if err := r.sweep(ctx, limit, tolerance); err != nil {
-			return nil, err
-		}
-		if err := r.finish(last); err != nil {
+	defer r.free()
+	for _, st := range annealing(s.cfg.AnnealFrom, s.cfg.Epsilon) {
+		if err := r.solve(ctx, st); err != nil {
 			return nil, err
 		}
 	}
-	return r.solution(), nil
+	for b := range r.reports {
+		r.reports[b].settle(r.tolerance)
+	}
+	return &TensorSolution{Plan: r.plan, F: r.f, G: r.g, Reports: r.reports}, nil
 }
 
-// solverRun is the solution of one problem under way.
+// solverRun is one problem that is being solved.
 type solverRun struct {
 	*Solver
 	p         TensorProblem
-	dtype     dtypes.DType
-	batch     int
+	graph     solverGraph // of the current stage, without the step
+	units     []float64   // what epsilon is a multiple of, for each problem
+	spread    float64     // the largest range of a cost, in that unit
 	tolerance float64
 
-	domain  Domain
-	epsilon *tensors.Tensor // [.., 1, 1], in the unit of the cost
-	matrix  *tensors.Tensor // the kernel, or −C/ε in the log form
-	u, v    *tensors.Tensor // states, see graphSweeps
-	f, g    *tensors.Tensor // potentials after a stage
-	plan    *tensors.Tensor
-	sweeps  int
-	reports []Report
+	epsilon      *tensors.Tensor // [.., 1, 1], float64, in the unit of the cost
+	matrix, u, v *tensors.Tensor // see graphSweeps
+	f, g         *tensors.Tensor // potentials after a stage
+	plan         *tensors.Tensor
+	sweeps       int
+	reports      []Report
 }
 
 func (s *Solver) newRun(p TensorProblem) (*solverRun, error) {
-	if p.Cost == nil || (p.Cost.Rank() != 2 && p.Cost.Rank() != 3) || p.Cost.Size() == 0 || !p.Cost.DType().IsFloat() {
-		return nil, fmt.Errorf("transport: solver: the cost must be a float tensor [n, m] or [B, n, m] without empty axes")
+	types := []dtypes.DType{dtypes.Float32, dtypes.Float64}
+	if p.Cost == nil || (p.Cost.Rank() != 2 && p.Cost.Rank() != 3) || p.Cost.Size() == 0 ||
+		!slices.Contains(types, p.Cost.DType()) {
+		return nil,
+			errors.New("transport: solver: the cost must be a float32 or float64 tensor [n, m] or [B, n, m] without empty axes")
 	}
-	if !(p.RhoMu >= 0) || !(p.RhoNu >= 0) {
-		return nil, fmt.Errorf("transport: solver: rho is %v and %v: it must be positive, or 0 for an exact marginal", p.RhoMu, p.RhoNu)
-	}
-	p.RhoMu, p.RhoNu = finite(p.RhoMu), finite(p.RhoNu)
-	for name, side := range map[string]struct {
-		x    *tensors.Tensor
-		rows bool
-	}{"mu": {p.Mu, true}, "nu": {p.Nu, false}, "start": {p.Start, true}} {
-		want := withoutAxis(p.Cost.Shape().Dimensions, side.rows)
-		if side.x != nil && (side.x.DType() != p.Cost.DType() || side.x.Shape().CheckDims(want...) != nil) {
-			return nil, fmt.Errorf("transport: solver: %s is %s and the cost %s: it must be %v of the same type", name, side.x.Shape(), p.Cost.Shape(), want)
+	for name, x := range map[string]*tensors.Tensor{"mu": p.Mu, "nu": p.Nu, "start": p.Start} {
+		if x != nil {
+			if err := fits(name, x.Shape(), p.Cost.Shape(), name != "nu"); err != nil {
+				return nil, err
+			}
 		}
 	}
-	r := &solverRun{Solver: s, p: p, dtype: p.Cost.DType(), batch: 1, tolerance: s.cfg.Tolerance, f: p.Start}
-	if p.Cost.Rank() == 3 {
-		r.batch = p.Cost.Shape().Dim(0)
+	if err := checkRho(&p.RhoMu, &p.RhoNu); err != nil {
+		return nil, err
 	}
-	if r.dtype == dtypes.Float32 {
+	r := &solverRun{Solver: s, p: p, tolerance: s.cfg.Tolerance, f: p.Start, graph: solverGraph{
+		mu: p.Mu != nil, nu: p.Nu != nil, rhoMu: p.RhoMu, rhoNu: p.RhoNu, omega: max(1, s.cfg.OverRelaxation)}}
+	if p.Cost.DType() == dtypes.Float32 {
 		r.tolerance = max(r.tolerance, solverFloor)
 	}
-	r.reports = make([]Report, r.batch)
-	return r, nil
+	return r, r.measure()
 }
 
-// call runs a graph function, building it the first time.
-func (r *solverRun) call(step string, build func([]*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
-	key := solverFunc{step: step, domain: r.domain, relaxed: r.relaxed(), mu: r.p.Mu != nil, nu: r.p.Nu != nil, overshot: r.cfg.OverRelaxation > 1}
+// measure sets the unit of epsilon for each problem, and the largest range of a cost in that unit.
+func (r *solverRun) measure() error {
+	out, err := r.call("measure", r.p.Cost)
+	if err != nil {
+		return err
+	}
+	var values [3][]float64
+	for i, x := range out {
+		if values[i], err = tensors.CopyFlatData[float64](x); err != nil {
+			return err
+		}
+	}
+	batch := len(values[0])
+	r.units, r.reports = make([]float64, batch), make([]Report, batch)
+	for b := range batch {
+		low, high, mean := values[0][b], values[1][b], values[2][b]
+		switch {
+		case math.IsNaN(low+high+mean) || math.IsInf(low+high+mean, 0):
+			return fmt.Errorf("transport: solver: the cost of problem %d of %d has entries that are not finite", b+1,
+				batch)
+		case r.cfg.EpsilonUnit == Absolute:
+			r.units[b] = 1
+		case !(mean > 0):
+			return fmt.Errorf("transport: solver: the mean of cost %d of %d is %v: "+
+				"epsilon_unit \"mean cost\" needs a positive one, use absolute", b+1, batch, mean)
+		default:
+			r.units[b] = mean
+		}
+		if r.p.RhoMu > 0 || r.p.RhoNu > 0 { // the kernel is not shifted then
+			low, high = min(low, 0), max(high, 0)
+		}
+		r.spread = max(r.spread, (high-low)/r.units[b])
+	}
+	return nil
+}
+
+// solve does the blocks of a stage, until every problem is within the tolerance or the stage has had its sweeps, and
+// turns the states into potentials and a plan.
+func (r *solverRun) solve(ctx context.Context, st stage) error {
+	r.prepare(st.epsilon)
+	sweeps, tolerance := st.limits(r.cfg.Sweeps-r.sweeps, r.tolerance)
+	limit := r.sweeps + sweeps
+	for worst, first := math.Inf(1), true; first || (worst > tolerance && r.sweeps < limit); first = false {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if worst, err = r.block(first); err != nil {
+			return err
+		}
+		form := fmt.Sprintf("%s form, %s", r.graph.domain, r.p.Cost.DType())
+		if err := checkFinite(worst, r.sweeps, r.reports[0].Epsilon, form); err != nil {
+			return err
+		}
+	}
+	out, err := r.call("finish", r.p.Cost, r.epsilon, r.matrix, r.u, r.v)
+	if err != nil {
+		return err
+	}
+	r.f, r.g = out[0], out[1]
+	replace(&r.plan, out[2])
+	return nil
+}
+
+// prepare sets the domain and the epsilons of a stage.
+func (r *solverRun) prepare(epsilon float64) {
+	r.graph.domain = resolve(r.cfg.Domain, r.spread, epsilon, kernelBound(r.p.Cost.DType()), true)
+	r.graph.warm = r.f != nil
+	values := make([]float64, len(r.units))
+	for b, unit := range r.units {
+		values[b] = epsilon * unit
+		report := &r.reports[b]
+		report.Domain, report.Epsilon, report.Tolerance, report.Outer = r.graph.domain, values[b], r.tolerance, 1
+	}
+	dims := slices.Concat(r.p.Cost.Shape().Dimensions[:r.p.Cost.Rank()-2], []int{1, 1})
+	replace(&r.epsilon, tensors.FromFlatDataAndDimensions(values, dims...))
+}
+
+// block does one block of sweeps and returns the largest marginal error, NaN if one is. The first of a stage makes the
+// matrix.
+func (r *solverRun) block(first bool) (worst float64, err error) {
+	step, inputs := "block", []*tensors.Tensor{r.matrix, r.epsilon, r.u, r.v}
+	if first {
+		step, inputs = "begin", []*tensors.Tensor{r.p.Cost, r.epsilon, r.f}
+	}
+	out, err := r.call(step, append(inputs, r.p.Mu, r.p.Nu)...)
+	if err != nil {
+		return 0, err
+	}
+	if first {
+		replace(&r.matrix, out[3])
+	}
+	replace(&r.u, out[0])
+	replace(&r.v, out[1])
+	r.sweeps += solverBlock
+	missed, err := tensors.CopyFlatData[float64](out[2])
+	for b, e := range missed {
+		r.reports[b].Sweeps = r.sweeps
+		r.reports[b].record(r.reports[b].Epsilon, e)
+		worst = math.Max(worst, e)
+	}
+	return worst, err
+}
+
+// call runs a graph function on the inputs that are there; it builds the function the first time.
+func (r *solverRun) call(step string, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	key := r.graph
+	key.step = step
 	f, ok := r.funcs[key]
 	if !ok {
 		var err error
-		if f, err = r.engine.Func("sinkhorn-"+step, build); err != nil {
+		if f, err = r.engine.Func("sinkhorn-"+step, key.build); err != nil {
 			return nil, err
 		}
 		r.funcs[key] = f
 	}
-	out, err := f.Call(inputs...)
+	given := slices.DeleteFunc(inputs, func(t *tensors.Tensor) bool { return t == nil })
+	out, err := f.Call(given...)
 	if err != nil {
 		return nil, fmt.Errorf("transport: solver: %w", err)
 	}
 	return out, nil
 }
 
-func (r *solverRun) relaxed() bool { return r.p.RhoMu > 0 || r.p.RhoNu > 0 }
-
-// measure returns what epsilon is a multiple of, for each problem, and the largest range of a cost in that unit.
-func (r *solverRun) measure() (units []float64, spread float64, err error) {
-	out, err := r.call("measure", func(in []*graph.Node) []*graph.Node {
-		return []*graph.Node{graph.ReduceMin(in[0], -2, -1), graph.ReduceMax(in[0], -2, -1), graph.ReduceMean(in[0], -2, -1)}
-	}, r.p.Cost)
-	if err != nil {
-		return nil, 0, err
-	}
-	var values [3][]float64
-	for i, x := range out {
-		if values[i], err = flat64(x); err != nil {
-			return nil, 0, err
-		}
-	}
-	units = make([]float64, r.batch)
-	for b := range units {
-		low, high, mean := values[0][b], values[1][b], values[2][b]
-		if math.IsNaN(low+high+mean) || math.IsInf(low+high+mean, 0) {
-			return nil, 0, fmt.Errorf("transport: solver: the cost of problem %d of %d has entries that are not finite", b+1, r.batch)
-		}
-		units[b] = 1
-		if r.cfg.EpsilonUnit == MeanCost {
-			if !(mean > 0) {
-				return nil, 0, fmt.Errorf("transport: solver: the mean of cost %d of %d is %v: epsilon_unit \"mean cost\" needs a positive one, use absolute", b+1, r.batch, mean)
-			}
-			units[b] = mean
-		}
-		if r.relaxed() { // the kernel is not shifted then
-			low, high = min(low, 0), max(high, 0)
-		}
-		spread = max(spread, (high-low)/units[b])
-	}
-	return units, spread, nil
-}
-
-// prepare makes the matrix of a stage and its row state from the potentials so far.
-func (r *solverRun) prepare(domain Domain, epsilon float64, units []float64) (err error) {
-	r.domain = domain
-	values := make([]float64, r.batch)
-	for b, unit := range units {
-		values[b] = epsilon * unit
-		r.reports[b].Domain, r.reports[b].Epsilon, r.reports[b].Tolerance, r.reports[b].Outer = domain, values[b], r.tolerance, 1
-	}
-	dims := append(r.p.Cost.Shape().Dimensions[:r.p.Cost.Rank()-2:r.p.Cost.Rank()-2], 1, 1)
-	if r.epsilon, err = tensor64(r.dtype, values, dims...); err != nil {
-		return err
-	}
-	inputs, step := []*tensors.Tensor{r.p.Cost, r.epsilon}, "prepare"
-	if r.f != nil {
-		inputs, step = append(inputs, r.f), "prepare-warm"
-	} else if r.p.Mu != nil {
-		inputs = append(inputs, r.p.Mu)
-	}
-	out, err := r.call(step, func(in []*graph.Node) []*graph.Node {
-		s := &graphSweeps{domain: domain}
-		s.prepare(in[0], in[1], r.relaxed())
-		var u, third *graph.Node
-		if len(in) == 3 {
-			third = in[2]
-		}
-		if step == "prepare" {
-			u = s.start(third)
-		} else {
-			u = graph.Div(graph.InsertAxes(third, -2), in[1])
-			if domain == KernelDomain { // a constant only moves between the potentials of exact marginals
-				if !r.relaxed() {
-					u = graph.Sub(u, graph.ReduceAndKeep(u, graph.ReduceMax, -1))
-				}
-				u = graph.Exp(u)
-			}
-		}
-		return []*graph.Node{u, s.matrix}
-	}, inputs...)
-	if err == nil {
-		r.free()
-		r.u, r.matrix = out[0], out[1]
-	}
-	return err
-}
-
-// free gives the memory of a stage back.
+// free gives back the memory of a run, except that of its solution.
 func (r *solverRun) free() {
-	for _, t := range []*tensors.Tensor{r.matrix, r.u, r.v} {
-		if t != nil {
-			_ = t.FinalizeAll()
-		}
-	}
-	r.matrix, r.u, r.v = nil, nil, nil
-}
-
-// sweep runs blocks until every problem is within the tolerance or limit sweeps are done in all.
-func (r *solverRun) sweep(ctx context.Context, limit int, tolerance float64) error {
-	omega := max(1, r.cfg.OverRelaxation)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		final := r.sweeps+solverBlock >= limit
-		worst, err := r.block(omega)
-		if err != nil {
-			return err
-		}
-		switch {
-		case math.IsNaN(worst) || math.IsInf(worst, 0):
-			return fmt.Errorf("transport: solver: the plan is not finite after %d sweeps at epsilon %g (%s form, %s): raise epsilon or use the log domain",
-				r.sweeps, r.reports[0].Epsilon, r.domain, r.dtype)
-		case worst <= tolerance || final:
-			return nil
-		}
+	for _, t := range []**tensors.Tensor{&r.epsilon, &r.matrix, &r.u, &r.v} {
+		replace(t, nil)
 	}
 }
 
-// block runs one block and returns the largest marginal error.
-func (r *solverRun) block(omega float64) (worst float64, err error) {
-	omegaTensor, err := tensor64(r.dtype, []float64{omega})
-	if err != nil {
-		return 0, err
+// replace frees a tensor and puts another in its place.
+func replace(old **tensors.Tensor, by *tensors.Tensor) {
+	if *old != nil {
+		_ = (*old).FinalizeAll()
 	}
-	step, inputs := "first block", []*tensors.Tensor{r.matrix, r.epsilon, omegaTensor, r.u}
-	if r.v != nil {
-		step, inputs = "block", append(inputs, r.v)
-	}
-	for _, mass := range []*tensors.Tensor{r.p.Mu, r.p.Nu} {
-		if mass != nil {
-			inputs = append(inputs, mass)
-		}
-	}
-	out, err := r.call(step, func(in []*graph.Node) []*graph.Node { return r.buildBlock(in, step == "first block") }, inputs...)
-	if err != nil {
-		return 0, err
-	}
-	for _, t := range []*tensors.Tensor{r.u, r.v, omegaTensor} {
-		if t != nil {
-			_ = t.FinalizeAll()
-		}
-	}
-	r.u, r.v, r.sweeps = out[0], out[1], r.sweeps+solverBlock
-	missed, err := flat64(out[2])
-	if err != nil {
-		return 0, err
-	}
-	for b, e := range missed {
-		report := &r.reports[b]
-		report.Sweeps, report.MarginalError = r.sweeps, e
-		report.Trace = append(report.Trace, TracePoint{Sweeps: r.sweeps, Epsilon: report.Epsilon, MarginalError: e})
-		worst = math.Max(worst, e) // NaN if one is
-	}
-	return worst, nil
+	*old = by
 }
 
-// buildBlock builds the sweeps of a block: inputs are the matrix, epsilon, omega, the states, of which the first block has
-// u alone, and the masses given. The sweeps that begin and end a block are plain ones, so that the rows are exact.
-// Returns u, v and the marginal errors, a scalar or [B].
-func (r *solverRun) buildBlock(in []*graph.Node, first bool) []*graph.Node {
-	s := &graphSweeps{domain: r.domain, matrix: in[0]}
-	epsilon, omega, u, in := in[1], in[2], in[3], in[4:]
-	take := func(there bool) (x *graph.Node) {
-		if there {
-			x, in = in[0], in[1:]
-		}
-		return x
-	}
-	v := take(!first)
-	s.setMarginals(GraphProblem{Cost: s.matrix, Mu: take(r.p.Mu != nil), Nu: take(r.p.Nu != nil), RhoMu: r.p.RhoMu, RhoNu: r.p.RhoNu}, epsilon)
-	if r.cfg.OverRelaxation <= 1 {
-		omega = nil
-	}
-	for k := range solverBlock {
-		if k == 0 || k == solverBlock-1 {
-			u, v = s.sweep(u, v, nil)
-		} else {
-			u, v = s.sweep(u, v, omega)
-		}
-	}
-	return []*graph.Node{u, v, s.columnError(u, v)}
+// solverGraph is what a graph of the solver depends on, besides shapes, which are the engine's concern.
+type solverGraph struct {
+	step         string
+	domain       Domain
+	mu, nu, warm bool // given: masses, and potentials to start from
+	rhoMu, rhoNu float64
+	omega        float64
 }
 
-// finish turns the states into potentials, and after the last stage into the plan.
-func (r *solverRun) finish(last bool) error {
-	out, err := r.call("finish", func(in []*graph.Node) []*graph.Node {
-		s := &graphSweeps{domain: r.domain}
-		f, g := s.potentials(GraphProblem{Cost: in[3], RhoMu: r.p.RhoMu, RhoNu: r.p.RhoNu}, in[2], in[0], in[1])
-		return []*graph.Node{f, g}
-	}, r.u, r.v, r.epsilon, r.p.Cost)
-	if err != nil {
-		return err
+// build makes the graph. The inputs are the cost (of a block, the matrix), epsilon, and what belongs to the step.
+func (k solverGraph) build(in []*graph.Node) []*graph.Node {
+	cost := in[0]
+	if k.step == "measure" {
+		return []*graph.Node{wide(graph.ReduceMin(cost, -2, -1)), wide(graph.ReduceMax(cost, -2, -1)),
+			wide(graph.ReduceMean(cost, -2, -1))}
 	}
-	r.f, r.g = out[0], out[1]
-	if !last {
-		return nil
+	epsilon, in := graph.ConvertDType(in[1], cost.DType()), in[2:]
+	switch k.step {
+	case "begin":
+		return k.begin(cost, epsilon, in)
+	case "block":
+		s := &graphSweeps{domain: k.domain, matrix: cost}
+		s.setMarginals(k.problem(cost, in[2:]), epsilon)
+		return k.sweeps(s, in[0], in[1])
 	}
-	out, err = r.call("plan", func(in []*graph.Node) []*graph.Node {
-		s := &graphSweeps{domain: r.domain, matrix: in[2]}
-		return []*graph.Node{s.plan(in[0], in[1])}
-	}, r.u, r.v, r.matrix)
-	if err == nil {
-		r.plan = out[0]
-		r.free()
-	}
-	return err
+	s := &graphSweeps{domain: k.domain, matrix: in[0]}
+	f, g := s.potentials(GraphProblem{Cost: cost, RhoMu: k.rhoMu, RhoNu: k.rhoNu}, epsilon, in[1], in[2])
+	return []*graph.Node{f, g, s.plan(in[1], in[2])}
 }
 
-func (r *solverRun) solution() *TensorSolution {
-	for b := range r.reports {
-		if r.reports[b].MarginalError > r.tolerance {
-			r.reports[b].Status = SweepLimit
+// begin prepares the sweeps of a stage and does the first block. in holds the potentials to start from and the masses,
+// where they are given. Returns what sweeps does, and the matrix.
+func (k solverGraph) begin(cost, epsilon *graph.Node, in []*graph.Node) []*graph.Node {
+	masses := in
+	if k.warm {
+		masses = in[1:]
+	}
+	p := k.problem(cost, masses)
+	s := newGraphSweeps(p, epsilon, k.domain)
+	u := s.start(p.Mu)
+	if k.warm {
+		u = s.startAt(in[0])
+	}
+	return append(k.sweeps(s, u, nil), s.matrix)
+}
+
+// problem takes the masses that are given.
+func (k solverGraph) problem(cost *graph.Node, masses []*graph.Node) GraphProblem {
+	p := GraphProblem{Cost: cost, RhoMu: k.rhoMu, RhoNu: k.rhoNu}
+	if k.mu {
+		p.Mu, masses = masses[0], masses[1:]
+	}
+	if k.nu {
+		p.Nu = masses[0]
+	}
+	return p
+}
+
+// sweeps does a block. Its first and its last sweep are plain ones, so that the rows are exact. Returns the states, and
+// the marginal errors in float64, a scalar or [B].
+func (k solverGraph) sweeps(s *graphSweeps, u, v *graph.Node) []*graph.Node {
+	for i := range solverBlock {
+		var omega *graph.Node
+		if k.omega > 1 && i > 0 && i < solverBlock-1 {
+			omega = graph.Scalar(u.Graph(), u.DType(), k.omega)
 		}
+		u, v = s.sweep(u, v, omega)
 	}
-	return &TensorSolution{Plan: r.plan, F: r.f, G: r.g, Reports: r.reports}
+	return []*graph.Node{u, v, wide(s.columnError(u, v))}
 }
 
-// flat64 reads a tensor as float64.
-func flat64(t *tensors.Tensor) ([]float64, error) {
-	if t.DType() == dtypes.Float64 {
-		return tensors.CopyFlatData[float64](t)
-	}
-	x, err := tensors.CopyFlatData[float32](t)
-	if err != nil {
-		return nil, fmt.Errorf("transport: solver: read a tensor: %w", err)
-	}
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out, nil
-}
-
-// tensor64 makes a float32 or float64 tensor.
-func tensor64(dtype dtypes.DType, values []float64, dims ...int) (*tensors.Tensor, error) {
-	switch dtype {
-	case dtypes.Float64:
-		return tensors.FromFlatDataAndDimensions(values, dims...), nil
-	case dtypes.Float32:
-		narrow := make([]float32, len(values))
-		for i, v := range values {
-			narrow[i] = float32(v)
-		}
-		return tensors.FromFlatDataAndDimensions(narrow, dims...), nil
-	}
-	return nil, fmt.Errorf("transport: solver: the cost is %s: it must be float32 or float64", dtype)
-}
+// wide is x in float64, for the host.
+func wide(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float64) }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 
@@ -29,7 +30,8 @@ func stack(t testing.TB, dtype dtypes.DType, dims []int, parts ...[]float64) *te
 }
 
 // evaluate64 runs a graph function on tensors and returns each output as float64.
-func evaluate64(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) [][]float64 {
+func evaluate64(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*tensors.Tensor) [][]float64 {
 	t.Helper()
 	f, err := e.Func(t.Name(), build)
 	require.NoError(t, err)
@@ -60,19 +62,21 @@ func raw(ps []Problem) (flat [][]float64) {
 	return flat
 }
 
-// A batch with marginals, exact and relaxed, in both domains, both types and both units of ε, is what the host makes of its
-// problems one by one.
+// A batch with marginals, exact and relaxed, in both domains, both types and both units of ε, is what the host makes of
+// its problems one by one.
 func TestGraphBatchAgainstHost(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
-			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...), stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
+			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
+				stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
 			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}} {
 				for _, domain := range []Domain{KernelDomain, LogDomain} {
 					for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
 						cfg := SinkhornConfig{Epsilon: 0.15, EpsilonUnit: unit, Sweeps: 12, Domain: domain}
 						out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-							s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
+							s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0],
+								RhoNu: rho[1]}.Sinkhorn(cfg)
 							return []*graph.Node{s.Plan, s.MarginalError, s.F, s.G}
 						}, cost, rows, columns)
 						for b, p := range problems {
@@ -100,8 +104,8 @@ func TestGraphBatchAgainstHost(t *testing.T) {
 	})
 }
 
-// Implicit and unrolled gradients of a function of a batch of plans, against the host's implicit gradient, which is held to
-// central differences elsewhere.
+// Implicit and unrolled gradients of a function of a batch of plans, against the host's implicit gradient, which is
+// held to central differences elsewhere.
 func TestGraphGradientsAgainstHost(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	w := uniformCost(40, 15, 4)
@@ -122,10 +126,14 @@ func TestGraphGradientsAgainstHost(t *testing.T) {
 						p.RhoMu, p.RhoNu = rho[0], rho[1]
 						res := tight(t, p, 0.3)
 						gradient := mat.NewDense(5, 4, nil)
-						gradient.Apply(func(i, j int, x float64) float64 { return w.At(b*5+i, j) * 20 * math.Cos(20*x) }, res.Plan)
+						gradient.Apply(func(i, j int, x float64) float64 {
+							return w.At(b*5+i,
+								j) * 20 * math.Cos(20*x)
+						}, res.Plan)
 						want, err := res.ImplicitGradient(gradient)
 						require.NoError(t, err)
-						requireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8, "%v rho %v %v problem %d", mode, rho, domain, b)
+						requireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8, "%v rho %v %v problem %d",
+							mode, rho, domain, b)
 					}
 				}
 			}
@@ -159,9 +167,11 @@ func TestTransportValueAndDivergence(t *testing.T) {
 				cfg := cfg
 				cfg.EpsilonUnit, cfg.Epsilon = Absolute, 2 // ε that does not move with the points
 				d := SinkhornDivergence(kind, in[0], in[1], cfg)
-				return []*graph.Node{SinkhornDivergence(kind, in[0], in[1], SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60}),
+				return []*graph.Node{SinkhornDivergence(kind, in[0], in[1],
+					SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60}),
 					graph.Gradient(d, in[0])[0]}
-			}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{4, 3}, y.RawMatrix().Data))
+			}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{4, 3},
+				y.RawMatrix().Data))
 			require.InDelta(t, divergence(kind, x), out[0][0], 1e-8, kind.String())
 			cfg := SinkhornConfig{Epsilon: 2, Sweeps: 100000, Tolerance: 1e-13}
 			numeric := centralDifferences(mat.DenseCopyOf(x), 1e-4, func(x *mat.Dense) float64 {
@@ -186,14 +196,17 @@ func TestGraphCostsAgainstHost(t *testing.T) {
 			}
 			want, err := Cost(kind, x, y)
 			require.NoError(t, err)
-			out := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{6, 3}, y.RawMatrix().Data))
+			out := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data),
+				stack(t, dtypes.Float64, []int{6, 3}, y.RawMatrix().Data))
 			requireClose(t, want.RawMatrix().Data, out[0], 1e-7, kind.String())
 			for _, g := range out[1] {
 				require.False(t, math.IsNaN(g) || math.IsInf(g, 0), "%v: a gradient is %v", kind, g)
 			}
-			batch := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{2, 3, 3}, y.RawMatrix().Data))
+			batch := evaluate64(t, e, build, stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data),
+				stack(t, dtypes.Float64, []int{2, 3, 3}, y.RawMatrix().Data))
 			for b := range 2 {
-				part, err := Cost(kind, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)), mat.DenseCopyOf(y.Slice(3*b, 3*b+3, 0, 3)))
+				part, err := Cost(kind, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)),
+					mat.DenseCopyOf(y.Slice(3*b, 3*b+3, 0, 3)))
 				require.NoError(t, err)
 				requireClose(t, part.RawMatrix().Data, batch[0][b*9:(b+1)*9], 1e-7, kind.String())
 			}
@@ -209,8 +222,8 @@ func TestGraphBarycentric(t *testing.T) {
 	})
 }
 
-// What goes wrong in float32 is seen in the marginal error, never silent: ε far too small for the kernel form, and a cost
-// with a NaN or an infinity. The log form takes any ε.
+// What goes wrong in float32 is seen in the marginal error, never silent: ε far too small for the kernel form, and a
+// cost with a NaN or an infinity. The log form takes any ε.
 func TestFloat32Extremes(t *testing.T) {
 	cost := uniformCost(46, 6, 5)
 	nan, inf := mat.DenseCopyOf(cost), mat.DenseCopyOf(cost)
@@ -255,8 +268,10 @@ func TestSolverAgainstHost(t *testing.T) {
 						cfg.Sweeps, cfg.Domain, cfg.Tolerance = 3000, domain, 1e-12
 						s, err := NewSolver(e, cfg)
 						require.NoError(t, err)
-						got, err := s.Solve(context.Background(), TensorProblem{Cost: stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
-							Mu: stack(t, dtype, []int{3, 5}, mu...), Nu: stack(t, dtype, []int{3, 4}, nu...), RhoMu: rho[0], RhoNu: rho[1]})
+						got, err := s.Solve(context.Background(),
+							TensorProblem{Cost: stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
+								Mu: stack(t, dtype, []int{3, 5}, mu...), Nu: stack(t, dtype, []int{3, 4}, nu...),
+								RhoMu: rho[0], RhoNu: rho[1]})
 						require.NoError(t, err)
 						require.NoError(t, got.Err())
 						plan, err := flat64(got.Plan)
@@ -270,7 +285,8 @@ func TestSolverAgainstHost(t *testing.T) {
 							if dtype == dtypes.Float32 {
 								tol = 1e-5
 							}
-							requireClose(t, host.Plan.RawMatrix().Data, plan[b*20:(b+1)*20], tol, "%v %v %v %+v", dtype, rho, domain, cfg)
+							requireClose(t, host.Plan.RawMatrix().Data, plan[b*20:(b+1)*20], tol, "%v %v %v %+v", dtype,
+								rho, domain, cfg)
 							require.Equal(t, domain, got.Reports[b].Domain)
 							require.InDelta(t, host.Report.Epsilon, got.Reports[b].Epsilon, 1e-7)
 							require.Equal(t, got.Reports[b].Sweeps, 10*len(got.Reports[b].Trace))
@@ -328,6 +344,27 @@ func TestSolverStopsAndStartsWarm(t *testing.T) {
 	})
 }
 
+// A solver that has seen one relaxation solves another as a fresh solver does.
+func TestSolverTakesEachRelaxation(t *testing.T) {
+	cost := uniformCost(48, 6, 5)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 2000, Tolerance: 1e-12}
+		s, err := NewSolver(e, cfg)
+		require.NoError(t, err)
+		for _, rho := range []float64{0.5, 2} {
+			got, err := s.Solve(context.Background(),
+				TensorProblem{Cost: stack(t, dtypes.Float64, []int{6, 5}, cost.RawMatrix().Data),
+					RhoMu: rho, RhoNu: math.Inf(1)})
+			require.NoError(t, err)
+			plan, err := flat64(got.Plan)
+			require.NoError(t, err)
+			host, err := Solve(Problem{Cost: cost, RhoMu: rho}, cfg)
+			require.NoError(t, err)
+			requireClose(t, host.Plan.RawMatrix().Data, plan, 1e-10, "rho %v", rho)
+		}
+	})
+}
+
 func TestSolverBadInput(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		good := stack(t, dtypes.Float32, []int{2, 2}, []float64{1, 0, 0, 1})
@@ -336,16 +373,23 @@ func TestSolverBadInput(t *testing.T) {
 			cfg  SinkhornConfig
 			want string
 		}{
-			{TensorProblem{}, DefaultSinkhorn(), "must be a float tensor"},
-			{TensorProblem{Cost: tensors.FromFlatDataAndDimensions([]int32{1, 2}, 1, 2)}, DefaultSinkhorn(), "must be a float tensor"},
+			{TensorProblem{}, DefaultSinkhorn(), "must be a float32 or float64 tensor"},
+			{TensorProblem{Cost: tensors.FromFlatDataAndDimensions([]int32{1, 2}, 1, 2)}, DefaultSinkhorn(),
+				"must be a float32 or float64 tensor"},
 			{TensorProblem{Cost: good, Mu: good}, DefaultSinkhorn(), "mu is"},
-			{TensorProblem{Cost: good, Start: stack(t, dtypes.Float64, []int{2}, []float64{0, 0})}, DefaultSinkhorn(), "start is"},
-			{TensorProblem{Cost: good, RhoMu: -1}, DefaultSinkhorn(), "rho is -1"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.NaN(), 0, 1})}, DefaultSinkhorn(), "entries that are not finite"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.Inf(1), 0, 1})}, DefaultSinkhorn(), "entries that are not finite"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 1, 1})}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, ""},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 0, 1})}, SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, "raise epsilon or use the log domain"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, make([]float64, 4))}, SinkhornConfig{Epsilon: 1, EpsilonUnit: MeanCost, Sweeps: 10}, "the mean of cost 1 of 1 is 0"},
+			{TensorProblem{Cost: good, Start: stack(t, dtypes.Float64, []int{2}, []float64{0, 0})}, DefaultSinkhorn(),
+				"start is"},
+			{TensorProblem{Cost: good, RhoMu: -1}, DefaultSinkhorn(), "rho_mu is -1"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.NaN(), 0, 1})},
+				DefaultSinkhorn(), "entries that are not finite"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.Inf(1), 0, 1})},
+				DefaultSinkhorn(), "entries that are not finite"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 1, 1})},
+				SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, ""},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 0, 1})},
+				SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, "raise epsilon or use the log domain"},
+			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, make([]float64, 4))},
+				SinkhornConfig{Epsilon: 1, EpsilonUnit: MeanCost, Sweeps: 10}, "the mean of cost 1 of 1 is 0"},
 		} {
 			s, err := NewSolver(e, c.cfg)
 			require.NoError(t, err)
@@ -360,4 +404,35 @@ func TestSolverBadInput(t *testing.T) {
 		_, err = NewSolver(e, SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive})
 		require.ErrorContains(t, err, "only Solve adapts it")
 	})
+}
+
+// flat64 reads a tensor as float64.
+func flat64(t *tensors.Tensor) ([]float64, error) {
+	if t.DType() == dtypes.Float64 {
+		return tensors.CopyFlatData[float64](t)
+	}
+	x, err := tensors.CopyFlatData[float32](t)
+	if err != nil {
+		return nil, fmt.Errorf("read a tensor: %w", err)
+	}
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out, nil
+}
+
+// tensor64 makes a float32 or float64 tensor.
+func tensor64(dtype dtypes.DType, values []float64, dims ...int) (*tensors.Tensor, error) {
+	switch dtype {
+	case dtypes.Float64:
+		return tensors.FromFlatDataAndDimensions(values, dims...), nil
+	case dtypes.Float32:
+		narrow := make([]float32, len(values))
+		for i, v := range values {
+			narrow[i] = float32(v)
+		}
+		return tensors.FromFlatDataAndDimensions(narrow, dims...), nil
+	}
+	return nil, fmt.Errorf("no %s: use float32 or float64", dtype)
 }

@@ -8,9 +8,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
-// Structure is a symmetric matrix A [n, n] that says how the nodes of a graph relate: Adjacency or Dense.
+// Structure is a symmetric matrix A [n, n] that says how the nodes of a graph relate: Sparse or Dense.
 type Structure interface {
 	// NumNodes returns n.
 	NumNodes() int
@@ -21,27 +23,27 @@ type Structure interface {
 	subtractTwice(dst, x *mat.Dense) // dst −= 2 x Aᵀ
 }
 
-// Adjacency is a 0/1 adjacency matrix in compressed sparse rows: the neighbours of node i are
-// Neighbors[Offsets[i]:Offsets[i+1]], without duplicates. They are the fields of an undirected
-// graph.Adjacency.
-type Adjacency struct {
-	Offsets   []int64
-	Neighbors []int32
-}
+// Sparse is the 0/1 adjacency of an undirected graph as a structure: transport.Sparse(g.Adjacency) shares its arrays.
+// Solvers refuse a directed adjacency, which is not symmetric.
+type Sparse graph.Adjacency
 
 // NumNodes returns the number of rows.
-func (a Adjacency) NumNodes() int { return max(0, len(a.Offsets)-1) }
+func (a Sparse) NumNodes() int { return max(0, len(a.Offsets)-1) }
 
-// neighbors returns the neighbours of node i.
-func (a Adjacency) neighbors(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
+// neighbors returns the neighbors of node i.
+func (a Sparse) neighbors(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
 
-// check refuses offsets and neighbours that don't fit.
-func (a Adjacency) check(name string, nodes int) error {
-	if a.NumNodes() != nodes {
-		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, a.NumNodes(), nodes)
-	}
-	if a.Offsets[0] != 0 || a.Offsets[nodes] != int64(len(a.Neighbors)) {
-		return fmt.Errorf("transport: %s: offsets run from %d to %d, want 0 to %d", name, a.Offsets[0], a.Offsets[nodes], len(a.Neighbors))
+// check refuses a directed graph, and offsets and neighbors that don't fit.
+func (a Sparse) check(name string, nodes int) error {
+	switch {
+	case a.NumNodes() != nodes:
+		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, a.NumNodes(),
+			nodes)
+	case a.Directed:
+		return fmt.Errorf("transport: %s is directed: it must be symmetric, take its Undirected adjacency", name)
+	case a.Offsets[0] != 0 || a.Offsets[nodes] != int64(len(a.Neighbors)):
+		return fmt.Errorf("transport: %s: offsets run from %d to %d, want 0 to %d",
+			name, a.Offsets[0], a.Offsets[nodes], len(a.Neighbors))
 	}
 	for i := range nodes {
 		if a.Offsets[i+1] < a.Offsets[i] {
@@ -56,7 +58,7 @@ func (a Adjacency) check(name string, nodes int) error {
 	return nil
 }
 
-func (a Adjacency) squareTimes(dst, x []float64) {
+func (a Sparse) squareTimes(dst, x []float64) {
 	for i := range dst {
 		dst[i] = 0
 		for _, j := range a.neighbors(i) {
@@ -65,7 +67,7 @@ func (a Adjacency) squareTimes(dst, x []float64) {
 	}
 }
 
-func (a Adjacency) leftOf(dst, x *mat.Dense) {
+func (a Sparse) leftOf(dst, x *mat.Dense) {
 	for i := range a.NumNodes() {
 		line := dst.RawRowView(i)
 		fill(line, 0)
@@ -75,7 +77,7 @@ func (a Adjacency) leftOf(dst, x *mat.Dense) {
 	}
 }
 
-func (a Adjacency) subtractTwice(dst, x *mat.Dense) {
+func (a Sparse) subtractTwice(dst, x *mat.Dense) {
 	rows, _ := dst.Dims()
 	for i := range rows {
 		line, from := dst.RawRowView(i), x.RawRowView(i)
@@ -101,10 +103,11 @@ func (d Dense) NumNodes() int {
 	return n
 }
 
-// check refuses what is not square, finite and symmetric.
+// check refuses a matrix that is not square, finite and symmetric.
 func (d Dense) check(name string, nodes int) error {
 	if d.NumNodes() != nodes {
-		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, d.NumNodes(), nodes)
+		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, d.NumNodes(),
+			nodes)
 	}
 	if n, m := d.Matrix.Dims(); n != m {
 		return fmt.Errorf("transport: %s is %d×%d: it must be square", name, n, m)
@@ -116,7 +119,8 @@ func (d Dense) check(name string, nodes int) error {
 	for i := range nodes {
 		for j, a := range d.Matrix.RawRowView(i)[:i] {
 			if b := d.Matrix.At(j, i); math.Abs(a-b) > 1e-12*largest {
-				return fmt.Errorf("transport: %s[%d, %d] is %v and [%d, %d] is %v: it must be symmetric", name, i, j, a, j, i, b)
+				return fmt.Errorf("transport: %s[%d, %d] is %v and [%d, %d] is %v: it must be symmetric", name, i, j, a,
+					j, i, b)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
@@ -16,14 +15,14 @@ import (
 //
 //	g_j ← λ (log ν_j − log Σ_i exp(f_i − C_ij/ε)),        f_i ← λ (log μ_i − log Σ_j exp(g_j − C_ij/ε))
 //
-// The vectors are in logarithms always. What differs between the domains is how the sums over the matrix are made.
+// The vectors are always logarithms. The domains differ in how they sum over the matrix.
 type sweeper struct {
 	mu, nu       []float64 // marginals
 	rhoMu, rhoNu float64   // 0: exact
 	f, g         []float64 // potentials over ε
 	row, col     []float64 // log Σ_j exp(g_j − C_ij/ε) and log Σ_i exp(f_i − C_ij/ε)
 	u, v         []float64 // exp(f) and exp(g) up to a factor; in the log domain v is scratch
-	low          float64   // min C / ε where it is taken out of the scores, and with that out of g
+	low          float64   // min C / ε if it is taken out of the scores, and so out of g
 }
 
 // newSweeper starts from zero potentials and uniform marginals.
@@ -35,18 +34,10 @@ func newSweeper(n, m int) *sweeper {
 	return s
 }
 
-// solveSettings are those of one linear problem.
-type solveSettings struct {
-	epsilon    float64 // in the unit of the cost
-	sweeps     int
-	domain     Domain
-	tolerance  float64
-	relaxation float64
-}
-
 // solve writes the plan of a finite cost, starting from the row potentials of the last solve, and adds to the report.
-// With a prior it solves for ε·KL(π‖prior) in place of the entropy. The plan's memory holds the kernel meanwhile.
-func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *Report) error {
+// at has epsilon in the unit of the cost. With a prior it solves for ε·KL(π‖prior) instead of the entropy. The memory
+// of the plan holds the kernel meanwhile.
+func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report *Report) error {
 	raw := cost.RawMatrix()
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range raw.Rows {
@@ -58,11 +49,11 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *
 		low, high = min(low, 0), max(high, 0)
 		s.low = 0
 	} else {
-		s.low = low / at.epsilon
+		s.low = low / at.Epsilon
 	}
-	report.Domain = resolve(at.domain, high-low, at.epsilon, kernelBound64, true)
+	report.Domain = resolve(at.Domain, high-low, at.Epsilon, kernelBound64, true)
 	sums := s.logSums
-	s.fillScores(plan, cost, prior, at.epsilon)
+	s.fillScores(plan, cost, prior, at.Epsilon)
 	if report.Domain == KernelDomain {
 		sums = s.kernelSums
 		expAll(plan)
@@ -70,23 +61,15 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at solveSettings, report *
 	first := report.Sweeps
 	s.sweep(plan, sums, at, report)
 	s.writePlan(plan, report.Domain)
-	// What overflows or is undefined ends in the marginal error.
-	if math.IsNaN(report.MarginalError) || math.IsInf(report.MarginalError, 0) {
-		return fmt.Errorf("transport: the plan is not finite after %d sweeps at epsilon %g (%s form): raise epsilon or use the log domain",
-			report.Sweeps-first, at.epsilon, report.Domain)
-	}
-	report.Status = Converged
-	if report.MarginalError > at.tolerance {
-		report.Status = SweepLimit
-	}
-	return nil
+	report.settle(at.Tolerance)
+	return checkFinite(report.MarginalError, report.Sweeps-first, at.Epsilon, report.Domain.String())
 }
 
-// sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the column
-// marginal from what the optimum has: ν, or ν exp(−g/ρ) where it is relaxed. Rows have been fitted last.
-func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSettings, report *Report) {
-	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.epsilon), relaxedScale(s.rhoNu, at.epsilon)
-	pace, missed := newPace(at.relaxation), 0.0
+// sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the
+// column marginal from that of the optimum: ν, or ν exp(−g/ρ) if it is relaxed. Rows are fitted last.
+func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at SinkhornConfig, report *Report) {
+	scaleMu, scaleNu := relaxedScale(s.rhoMu, at.Epsilon), relaxedScale(s.rhoNu, at.Epsilon)
+	pace, missed := newPace(at.OverRelaxation), 0.0
 	for i, mu := range s.mu {
 		if mu == 0 {
 			s.f[i] = math.Inf(-1)
@@ -95,31 +78,30 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at solveSe
 	for done := 0; ; done++ {
 		sums(plan, false)
 		if done > 0 {
-			report.MarginalError = s.columnError(at.epsilon) + missed
-			report.Trace = append(report.Trace, TracePoint{Sweeps: report.Sweeps, Epsilon: at.epsilon, MarginalError: report.MarginalError})
+			report.record(at.Epsilon, s.columnError(at.Epsilon)+missed)
 			// Only a plain sweep leaves the rows exact.
-			if done == at.sweeps || (!(report.MarginalError > at.tolerance) && missed == 0) {
+			if done == at.Sweeps || (!(report.MarginalError > at.Tolerance) && missed == 0) {
 				return
 			}
-			s.translate(at.epsilon)
+			s.translate(at.Epsilon)
 		}
 		omega := pace.next(done, report.MarginalError)
-		if done == at.sweeps-1 {
+		if done == at.Sweeps-1 {
 			omega = 1
 		}
 		update(s.g, s.nu, s.col, scaleNu, omega)
 		sums(plan, true)
 		update(s.f, s.mu, s.row, scaleMu, omega)
 		if missed = 0; omega != 1 {
-			missed = s.rowError(at.epsilon)
+			missed = s.rowError(at.Epsilon)
 		}
 		report.Sweeps++
 	}
 }
 
-// translate moves a constant from g to f. With relaxed marginals the constant matters, and sweeps alone find it slowly; it is
-// known in closed form, t = ρ_μρ_ν/(ρ_μ+ρ_ν)·log(⟨μ, exp(−f/ρ_μ)⟩/⟨ν, exp(−g/ρ_ν)⟩) (Séjourné, Vialard, Peyré 2022, Prop. 2).
-// The sums of a column change with f, by as much.
+// translate moves a constant from g to f. With relaxed marginals the constant matters, and sweeps alone find it slowly.
+// It has a closed form, t = ρ_μρ_ν/(ρ_μ+ρ_ν)·log(⟨μ, exp(−f/ρ_μ)⟩/⟨ν, exp(−g/ρ_ν)⟩) (Séjourné, Vialard, Peyré 2022,
+// Prop. 2). The column sums change by as much as f.
 func (s *sweeper) translate(epsilon float64) {
 	if s.rhoMu == 0 && s.rhoNu == 0 {
 		return
@@ -179,7 +161,7 @@ func (s *sweeper) rowError(epsilon float64) float64 {
 	return missing(s.f, s.row, s.mu, s.rhoMu, epsilon)
 }
 
-// missing is Σ |marginal of the plan − what the optimum has with these potentials|.
+// missing is Σ |marginal of the plan − marginal of the optimum with these potentials|.
 func missing(potential, logSum, mass []float64, rho, epsilon float64) float64 {
 	sum := 0.0
 	for i, m := range mass {
@@ -220,14 +202,16 @@ func expAll(x *mat.Dense) {
 	}
 }
 
-// kernelSums sets s.row (or s.col) by a matrix-vector product with K = exp(low − C/ε), which fills the plan's memory.
+// kernelSums sets s.row (or s.col) by a matrix-vector product with K = exp(low − C/ε), which is in the memory of the
+// plan.
 func (s *sweeper) kernelSums(kernel *mat.Dense, rows bool) {
 	from, scaled, to, trans := s.f, s.u, s.col, blas.Trans
 	if rows {
 		from, scaled, to, trans = s.g, s.v, s.row, blas.NoTrans
 	}
 	top := expShifted(scaled, from)
-	blas64.Gemv(trans, 1, kernel.RawMatrix(), blas64.Vector{N: len(scaled), Data: scaled, Inc: 1}, 0, blas64.Vector{N: len(to), Data: to, Inc: 1})
+	vector := func(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Data: x, Inc: 1} }
+	blas64.Gemv(trans, 1, kernel.RawMatrix(), vector(scaled), 0, vector(to))
 	for i, sum := range to {
 		to[i] = math.Log(sum) + top
 	}
@@ -311,12 +295,12 @@ func (s *sweeper) potentials(f, g []float64, epsilon float64) {
 	floats.AddConst(epsilon*s.low, g)
 }
 
-// pace chooses ω. Plain sweeps near the solution contract the error by a factor θ each, and ones with ω up to
-// ω* = 2/(1 + √(1−θ)), the best, by the λ that solves (λ + ω − 1)² = θω²λ, as for successive over-relaxation (Young 1954;
-// Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022). So λ, which is seen, tells θ, and θ the ω to take. Far from
-// the solution an ω may be too much: then the error grows, and ω steps back.
+// pace chooses ω. Near the solution each plain sweep contracts the error by a factor θ. Sweeps with ω up to the best,
+// ω* = 2/(1 + √(1−θ)), contract it by the λ that solves (λ + ω − 1)² = θω²λ, as in successive over-relaxation (Young
+// 1954; Thibault, Chizat, Dossal, Papadakis 2021; Lehmann et al. 2022). So the λ that is measured gives θ, and θ gives
+// ω. Far from the solution an ω may be too large: then the error grows, and ω steps back.
 //
-// Over-relaxed errors swing. So the last sweep of a window is a plain one, and only after it a solution is recognised.
+// Over-relaxed errors swing. So the last sweep of a window is plain, and only after it can the solver stop.
 type pace struct {
 	omega, most float64
 	settled     float64 // the error when half a window was over
@@ -325,10 +309,10 @@ type pace struct {
 }
 
 const (
-	paceWindow = 20   // sweeps of one ω, the last being plain
-	paceMost   = 1.99 // the largest ω taken
-	paceFast   = 0.3  // the θ up to which plain sweeps are left alone
-	paceGrowth = 2    // growth of the error over a window that is too much
+	paceWindow = 20   // sweeps with one ω; the last is plain
+	paceMost   = 1.99 // the largest ω
+	paceFast   = 0.3  // the largest θ at which sweeps stay plain
+	paceGrowth = 2    // the factor over a window by which the error may grow
 )
 
 func newPace(omega float64) pace {
@@ -338,7 +322,7 @@ func newPace(omega float64) pace {
 	return pace{omega: max(1, omega)}
 }
 
-// next returns the ω of the coming sweep, given the number of sweeps done and the error after the last of them.
+// next returns the ω of the next sweep, given the number of sweeps done and the error after the last of them.
 func (p *pace) next(done int, marginalError float64) float64 {
 	last := done%paceWindow == paceWindow-1
 	if p.adaptive && done > 0 {
@@ -357,7 +341,7 @@ func (p *pace) next(done int, marginalError float64) float64 {
 	return p.omega
 }
 
-// choose sets the ω of the next window from the rate seen in the second half of this one.
+// choose sets the ω of the next window from the rate in the second half of this one.
 func (p *pace) choose(marginalError float64) {
 	lambda := math.Pow(marginalError/p.settled, 2.0/paceWindow)
 	theta := (lambda + p.omega - 1) * (lambda + p.omega - 1) / (p.omega * p.omega * lambda)
@@ -366,7 +350,7 @@ func (p *pace) choose(marginalError float64) {
 	}
 }
 
-// stepBack returns to plain sweeps, and allows half as much later, if the error grew over the window.
+// stepBack returns to plain sweeps, and allows half as much from then on, if the error grew over the window.
 func (p *pace) stepBack(marginalError float64) {
 	if marginalError > paceGrowth*p.start {
 		p.omega, p.most = 1, 1+(p.omega-1)/2

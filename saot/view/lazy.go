@@ -6,18 +6,17 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// Lazy is a view of a graph too large to be copied for every step: whether an edge is kept is decided when it is asked for,
-// always alike.
+// Lazy is a view of a graph that is too large to copy at every step. It decides about an edge on demand, always alike.
 type Lazy struct {
 	Edges  Filter
 	Masked []int32 // as in View
 }
 
-// LazyPair draws two independent views from rng, for graphs of so many feature columns. O(columns), whatever the edges.
+// LazyPair draws two independent views from rng, for graphs with the given number of feature columns. O(columns),
+// independent of the edges.
 func LazyPair(columns int, directed bool, c Config, rng *rand.Rand) (a, b Lazy) {
 	draw := func() Lazy {
 		return Lazy{
@@ -28,7 +27,7 @@ func LazyPair(columns int, directed bool, c Config, rng *rand.Rand) (a, b Lazy) 
 	return draw(), draw()
 }
 
-// Filter drops edges at a rate, each independently, as a hash of its ends and the seed has it.
+// Filter drops edges at a rate, each independently: a hash of the seed and the ends of an edge decides.
 type Filter struct {
 	Rate     float64
 	Seed     uint64
@@ -46,10 +45,10 @@ func (f Filter) Keeps(from, to int32) bool {
 	return seed.Mix(f.Seed, uint64(from)<<32|uint64(to)) >= uint64(f.Rate*math.MaxUint64)
 }
 
-// Share returns the share of edges that is kept on average.
+// Share returns the share of edges that the filter keeps on average.
 func (f Filter) Share() float64 { return 1 - f.Rate }
 
-// Keep appends to kept those of a node's neighbours whose edges to it the filter keeps.
+// Keep appends to kept the neighbors of a node whose edges to it the filter keeps.
 func (f Filter) Keep(kept []int32, node int32, neighbors []int32) []int32 {
 	if f.Rate == 0 {
 		return append(kept, neighbors...)
@@ -62,8 +61,8 @@ func (f Filter) Keep(kept []int32, node int32, neighbors []int32) []int32 {
 	return kept
 }
 
-// Induced returns what the filter keeps of the adjacency that the nodes induce, as Adjacency.Induced numbers it, without going
-// through the whole graph: O(degrees of the nodes).
+// Induced returns the adjacency that the nodes induce, numbered as by Adjacency.Induced, without the edges that the
+// filter drops. It visits only the neighbors of the nodes: O(degrees of the nodes).
 func (f Filter) Induced(a *graph.Adjacency, nodes []int32) graph.Adjacency {
 	position := make(map[int32]int32, len(nodes))
 	for k, v := range nodes {

@@ -3,47 +3,49 @@
 package view
 
 import (
-	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 )
 
-// Config says how strongly a view is augmented.
+// Config sets how strongly a view is augmented.
 type Config struct {
 	EdgeDrop    float64 // share of edges dropped, each independently; in [0, 1)
-	FeatureMask float64 // share of feature columns set to zero for all nodes alike; in [0, 1)
+	FeatureMask float64 // share of feature columns set to zero for all nodes; in [0, 1)
 }
 
-// Validate returns an error that names the first field out of range.
+// Validate returns an error that names each field out of range.
 func (c Config) Validate() error {
-	if !(c.EdgeDrop >= 0 && c.EdgeDrop < 1) {
-		return fmt.Errorf("view: edge drop rate is %g, want a value in [0, 1)", c.EdgeDrop)
-	}
-	if !(c.FeatureMask >= 0 && c.FeatureMask < 1) {
-		return fmt.Errorf("view: feature mask rate is %g, want a value in [0, 1)", c.FeatureMask)
-	}
-	return nil
+	faults := check.In("view")
+	faults.That(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge drop rate", c.EdgeDrop, "a value in [0, 1)")
+	faults.That(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature mask rate", c.FeatureMask, "a value in [0, 1)")
+	return faults.Err()
 }
 
-// View is one augmented view: what is left of the adjacency, and which feature columns are masked.
+// View is one augmented view: the edges that are kept, and the feature columns that are masked.
 type View struct {
 	Adjacency graph.Adjacency
 	Masked    []int32 // ascending; always MaskedColumns(cols) of them
 }
 
-// MaskedColumns returns how many of cols feature columns a view masks. The number is fixed, and only the choice is
-// random, so that the shapes of a training step do not change; a Bernoulli mask has the same mean.
+// MaskedColumns returns how many of cols feature columns a view masks. Only the choice of columns is random, not their
+// number, so that the shapes of a training step do not change; a Bernoulli mask has the same mean.
 func (c Config) MaskedColumns(cols int) int { return int(math.Round(c.FeatureMask * float64(cols))) }
 
-// Pair draws two independent views of g from rng. The edges of an undirected graph are dropped in both directions at once, so
-// that both adjacencies stay symmetric; those of a directed one each by itself, so that of two nodes that point at each other
-// one may still do so. O(edges + columns).
+// Pair draws two independent views of g from rng. An edge of an undirected graph is dropped in both directions at once,
+// so that both adjacencies stay symmetric. In a directed graph, opposite edges are dropped independently.
+// O(edges + columns).
 func Pair(g *graph.Graph, c Config, rng *rand.Rand) (a, b View) {
+	cols := g.Features.Cols
 	draw := func() View {
-		return View{Adjacency: dropEdges(&g.Adjacency, c.EdgeDrop, rng), Masked: chooseColumns(g.Features.Cols, c.MaskedColumns(g.Features.Cols), rng)}
+		return View{
+			Adjacency: dropEdges(&g.Adjacency, c.EdgeDrop, rng),
+			Masked:    chooseColumns(cols, c.MaskedColumns(cols), rng),
+		}
 	}
 	return draw(), draw()
 }
@@ -59,7 +61,7 @@ func dropEdges(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjacency
 	return dropUndirected(a, rate, rng)
 }
 
-// dropDirected decides for every entry by itself.
+// dropDirected decides about each entry independently.
 func dropDirected(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjacency {
 	n := a.NumNodes()
 	out := graph.Adjacency{Offsets: make([]int64, n+1), Neighbors: make([]int32, 0, len(a.Neighbors)), Directed: true}
@@ -74,8 +76,8 @@ func dropDirected(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjace
 	return out
 }
 
-// dropUndirected decides at an edge's first appearance (i < j) and writes both directions; since rows are visited in order,
-// every row stays ascending.
+// dropUndirected decides about an edge where it first appears (i < j) and writes both directions. It visits rows in
+// order, so every row stays ascending.
 func dropUndirected(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adjacency {
 	n := a.NumNodes()
 	kept := make([]int32, len(a.Neighbors)) // row i may use kept[Offsets[i]:Offsets[i+1]]
@@ -115,10 +117,5 @@ func chooseColumns(n, k int, rng *rand.Rand) []int32 {
 		}
 		chosen[c] = true
 	}
-	out := make([]int32, 0, k)
-	for c := range chosen {
-		out = append(out, c)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(chosen))
 }

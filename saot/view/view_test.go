@@ -89,7 +89,10 @@ func TestRates(t *testing.T) {
 
 // directedGraph returns a graph in which each ordered pair is an edge with probability p.
 func directedGraph(n int, p float64, rng *rand.Rand) *graph.Graph {
-	g := &graph.Graph{Features: graph.Features{Rows: n}, Adjacency: graph.Adjacency{Offsets: []int64{0}, Directed: true}}
+	g := &graph.Graph{
+		Features:  graph.Features{Rows: n},
+		Adjacency: graph.Adjacency{Offsets: []int64{0}, Directed: true},
+	}
 	for i := range n {
 		for j := range n {
 			if i != j && rng.Float64() < p {
@@ -101,8 +104,8 @@ func directedGraph(n int, p float64, rng *rand.Rand) *graph.Graph {
 	return g
 }
 
-// Of two nodes that point at each other, both edges stay with probability (1 − rate)², one with 2·rate·(1 − rate): were they
-// dropped together, one alone would never stay. Held to five standard errors.
+// Of two nodes that point at each other, both edges stay with probability (1 − rate)², one with 2·rate·(1 − rate): were
+// they dropped together, one alone would never stay. Held to five standard errors.
 func TestDirectedEdgesAreDroppedOneByOne(t *testing.T) {
 	g := directedGraph(60, 0.5, rand.New(rand.NewPCG(1, 2)))
 	rng := rand.New(rand.NewPCG(7, 8))

@@ -27,7 +27,8 @@ func ExampleFusedGromov() {
 	star := [][]float64{{0, 1, 1}, {1, 0, 0}, {1, 0, 0}} // its middle is node 0
 	noFeatures := [][]float64{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}
 	third := []float64{1. / 3, 1. / 3, 1. / 3}
-	for _, row := range plain.FusedGromov(noFeatures, path, star, third, third, 0, 0.05, 20, 100) {
+	graphs := plain.Graphs{Feature: noFeatures, A: path, B: star, Mu: third, Nu: third}
+	for _, row := range plain.FusedGromov(graphs, 0.05, 20, 100) {
 		fmt.Printf("%.3f\n", row)
 	}
 

@@ -1,7 +1,7 @@
-// Package plain is package transport on a blackboard, to be read from top to bottom; the other one is to be used.
+// Package plain is package transport on a blackboard: read this one from top to bottom, and use the other.
 //
-// A plan π ≥ 0 moves the masses μ of n points onto the masses ν of m points: row i sums to μ_i, column j to ν_j. Between
-// two point clouds with costs C_ij, SAOT's Eq. 8 with entropy (Cuturi 2013) asks for
+// A plan π ≥ 0 moves the masses μ of n points onto the masses ν of m points: row i sums to μ_i, column j to ν_j.
+// Between two point clouds with costs C_ij, SAOT's Eq. 8 with entropy (Cuturi 2013) asks for
 //
 //	π = argmin ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)
 //
@@ -29,8 +29,9 @@ func CosineCost(x, y [][]float64) [][]float64 {
 //
 //	π_ij = u_i K_ij v_j        with the kernel K_ij = exp(−C_ij/ε)
 //
-// A sweep finds v such that the columns have mass ν, then u such that the rows have mass μ; the columns then miss theirs,
-// by less each time. The kernel underflows where C_ij > 700 ε: then work with log u and log v (transport.LogDomain).
+// A sweep finds v such that the columns have mass ν, then u such that the rows have mass μ; the columns then miss
+// theirs, by less each time. The kernel underflows where C_ij > 700 ε: then work with log u and log v
+// (transport.LogDomain).
 func Sinkhorn(cost [][]float64, mu, nu []float64, epsilon float64, sweeps int) [][]float64 {
 	kernel := matrix(len(mu), len(nu), func(i, j int) float64 { return math.Exp(-cost[i][j] / epsilon) })
 	u, v := slices.Repeat([]float64{1}, len(mu)), make([]float64, len(nu))
@@ -65,18 +66,26 @@ func StructureCost(a, b, plan [][]float64) [][]float64 {
 	})
 }
 
-// FusedGromov returns a plan between two graphs. The problem is quadratic in π: each outer step holds one π fixed, the
-// first is μνᵀ, and solves the linear problem that is left. L⊗π is divided by its largest entry, to weigh as much as K.
-func FusedGromov(feature, a, b [][]float64, mu, nu []float64, sigma, epsilon float64, outer, sweeps int) [][]float64 {
-	plan := matrix(len(mu), len(nu), func(i, j int) float64 { return mu[i] * nu[j] })
+// Graphs are two graphs to match, of n and m nodes.
+type Graphs struct {
+	Feature [][]float64 // K [n, m]
+	A, B    [][]float64 // edges, 0 or 1: [n, n] and [m, m]
+	Mu, Nu  []float64   // masses of the nodes
+	Sigma   float64     // weight of the features; edges have the rest of 1
+}
+
+// FusedGromov returns a plan between two graphs. The problem is quadratic in π. Each outer step holds one π fixed, at
+// first μνᵀ, and solves the linear problem that is left. L⊗π is divided by its largest entry, to weigh as much as K.
+func FusedGromov(g Graphs, epsilon float64, outer, sweeps int) [][]float64 {
+	plan := matrix(len(g.Mu), len(g.Nu), func(i, j int) float64 { return g.Mu[i] * g.Nu[j] })
 	for range outer {
-		structure := StructureCost(a, b, plan)
+		structure := StructureCost(g.A, g.B, plan)
 		largest := math.SmallestNonzeroFloat64 // so that 0/0 is 0 where no graph has an edge
 		for _, row := range structure {
 			largest = max(largest, slices.Max(row))
 		}
-		fused := func(i, j int) float64 { return sigma*feature[i][j] + (1-sigma)*structure[i][j]/largest }
-		plan = Sinkhorn(matrix(len(mu), len(nu), fused), mu, nu, epsilon, sweeps)
+		fused := func(i, j int) float64 { return g.Sigma*g.Feature[i][j] + (1-g.Sigma)*structure[i][j]/largest }
+		plan = Sinkhorn(matrix(len(g.Mu), len(g.Nu), fused), g.Mu, g.Nu, epsilon, sweeps)
 	}
 	return plan
 }
@@ -93,9 +102,9 @@ func KL(target, plan [][]float64) (sum float64) {
 	return sum
 }
 
-// KLGradient returns ∂KL/∂C = (π_T − π)/ε, the derivative by the cost that π was made from, if both have the same masses.
-// For KL is const + ⟨C, π_T⟩/ε − max_{u, v} (Σ_i μ_i log u_i + Σ_j ν_j log v_j − Σ_ij u_i K_ij v_j), and at a maximum only C
-// itself counts, not how u and v move with it. So Sinkhorn's sweeps need not be differentiated.
+// KLGradient returns ∂KL/∂C = (π_T − π)/ε, the derivative by the cost that π was made from, if both have the same
+// masses. For KL is const + ⟨C, π_T⟩/ε − max_{u, v} (Σ_i μ_i log u_i + Σ_j ν_j log v_j − Σ_ij u_i K_ij v_j), and at a
+// maximum only C itself counts, not how u and v move with it. So Sinkhorn's sweeps need not be differentiated.
 func KLGradient(target, plan [][]float64, epsilon float64) [][]float64 {
 	return matrix(len(plan), len(plan[0]), func(i, j int) float64 { return (target[i][j] - plan[i][j]) / epsilon })
 }

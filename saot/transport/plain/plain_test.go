@@ -46,7 +46,8 @@ func TestCosineCostByHand(t *testing.T) {
 	requireMatrix(t, [][]float64{{0, 1, 2}, {1 - 0.6, 1 - 0.8, 1 + 0.6}}, CosineCost(x, y), 1e-15)
 }
 
-// With equal masses the 2×2 plan is [p, q; q, p] and keeps the kernel's cross ratio p²/q² = exp((C₀₁ + C₁₀ − C₀₀ − C₁₁)/ε).
+// With equal masses the 2×2 plan is [p, q; q, p] and keeps the kernel's cross ratio p²/q² = exp((C₀₁ + C₁₀ − C₀₀ −
+// C₁₁)/ε).
 func TestSinkhornByHand(t *testing.T) {
 	cost := [][]float64{{0.3, 1.2}, {0.9, 0.6}}
 	ratio := math.Exp((1.2 + 0.9 - 0.3 - 0.6) / 0.4 / 2) // p/q
@@ -91,18 +92,20 @@ func TestFusedGromov(t *testing.T) {
 	none := matrix(3, 3, func(_, _ int) float64 { return 0 })
 	feature, mass := random(3, 3, 3), equalMasses(3)
 
-	byStructure := FusedGromov(none, path, star, mass, mass, 0, 0.05, 20, 500)
+	graphs := Graphs{Feature: none, A: path, B: star, Mu: mass, Nu: mass}
+	byStructure := FusedGromov(graphs, 0.05, 20, 500)
 	requireMatrix(t, [][]float64{{0, 1. / 6, 1. / 6}, {1. / 3, 0, 0}, {0, 1. / 6, 1. / 6}}, byStructure, 1e-6)
 
-	byFeatures := Sinkhorn(feature, mass, mass, 0.2, 500)
-	requireMatrix(t, byFeatures, FusedGromov(feature, path, star, mass, mass, 1, 0.2, 3, 500), 1e-15)
+	graphs.Feature, graphs.Sigma = feature, 1
+	requireMatrix(t, Sinkhorn(feature, mass, mass, 0.2, 500), FusedGromov(graphs, 0.2, 3, 500), 1e-15)
 
+	graphs.A, graphs.B, graphs.Sigma = none, none, 0.5
 	halved := matrix(3, 3, func(i, j int) float64 { return feature[i][j] / 2 })
-	requireMatrix(t, Sinkhorn(halved, mass, mass, 0.2, 500), FusedGromov(feature, none, none, mass, mass, 0.5, 0.2, 2, 500), 1e-15)
+	requireMatrix(t, Sinkhorn(halved, mass, mass, 0.2, 500), FusedGromov(graphs, 0.2, 2, 500), 1e-15)
 
-	requireMarginals(t, mass, equalMasses(4), FusedGromov(random(4, 3, 4), path, matrix(4, 4, func(i, j int) float64 {
-		return float64((i + j) % 2)
-	}), mass, equalMasses(4), 0.5, 0.2, 3, 500))
+	four := matrix(4, 4, func(i, j int) float64 { return float64((i + j) % 2) })
+	graphs = Graphs{Feature: random(4, 3, 4), A: path, B: four, Mu: mass, Nu: equalMasses(4), Sigma: 0.5}
+	requireMarginals(t, mass, equalMasses(4), FusedGromov(graphs, 0.2, 3, 500))
 }
 
 func TestKL(t *testing.T) {

@@ -1,12 +1,15 @@
-package baseline
+package control
 
 import (
 	"context"
 	"io"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/linalg"
+	"github.com/saot-go/saot/saot"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // fixed is a learner that learns nothing: an embedding that the node's own graph determines.
@@ -33,14 +36,21 @@ func (fixed) Save(io.Writer) error { return nil }
 // Load reads nothing.
 func (fixed) Load(io.Reader) error { return nil }
 
+func init() {
+	majority := define(0, "majority", "class frequencies alone", newMajority)
+	majority.Featureless = true
+	method.Register(majority)
+	method.Register(define(1, "features", "raw features X", newFeatures))
+}
+
 // newMajority embeds every node as nothing at all, so that a probe sees class frequencies alone.
-func newMajority() continual.Learner {
-	return fixed{func(g *graph.Graph) *continual.Embedding { return &continual.Embedding{Rows: g.NumNodes()} }}
+func newMajority(method.Build, *saot.Config) (continual.Method, error) {
+	return fixed{func(g *graph.Graph) *continual.Embedding { return &continual.Embedding{Rows: g.NumNodes()} }}, nil
 }
 
 // newFeatures embeds a node as its own features.
-func newFeatures() continual.Learner {
+func newFeatures(method.Build, *saot.Config) (continual.Method, error) {
 	return fixed{func(g *graph.Graph) *continual.Embedding {
-		return embeddingOf(dense(&g.Features), 0)
-	}}
+		return embeddingOf(linalg.Dense(&g.Features), 0)
+	}}, nil
 }

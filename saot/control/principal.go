@@ -1,4 +1,4 @@
-package baseline
+package control
 
 import (
 	"context"
@@ -13,9 +13,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/replay"
 )
 
@@ -40,23 +42,28 @@ type component struct {
 	Variance []float64 // [k], of the fitted rows along each axis; k ≤ width, as axes without variance are left out
 }
 
-func newPrincipal(features int, c saot.Config, seedValue uint64) continual.Learner {
-	return &principal{width: c.Encoder.Out, features: features, seed: seedValue, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+func init() {
+	method.Register(define(4, "propagated-pca", "the same, on the encoder's width by PCA of the current task and a buffer", newPrincipal))
+}
+
+func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {
+	return &principal{width: c.Encoder.Out, features: b.Stream.Features, seed: b.Seed,
+		buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
 }
 
 // Learn fits the components and keeps a subgraph of the task. Diagnostics of the report: "components", how many there are,
 // and "variance", what the fitted rows have along them in total.
 func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
 	if g.Features.Cols != p.features {
-		return nil, fmt.Errorf("baseline: task %d has %d feature columns, the learner was made for %d", task+1, g.Features.Cols, p.features)
+		return nil, fmt.Errorf("control: task %d has %d feature columns, the learner was made for %d", task+1, g.Features.Cols, p.features)
 	}
 	batched, err := p.buffer.Union(g)
 	if err != nil {
-		return nil, fmt.Errorf("baseline: task %d: join replay: %w", task+1, err)
+		return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
 	}
 	a := newCentred(batched)
 	if p.fit, err = fitComponents(ctx, a, p.width, seed.Stream(p.seed, "pca", task)); err != nil {
-		return nil, fmt.Errorf("baseline: task %d: %w", task+1, err)
+		return nil, fmt.Errorf("control: task %d: %w", task+1, err)
 	}
 	p.buffer.Add(g, seed.Stream(p.seed, "replay", task))
 	return &continual.TaskReport{Task: task, Nodes: batched.NumNodes(),
@@ -69,7 +76,7 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 		return nil, err
 	}
 	if len(p.fit.Basis) == 0 {
-		return nil, errors.New("baseline: propagated-pca has learned no task yet")
+		return nil, errors.New("control: propagated-pca has learned no task yet")
 	}
 	a := centred{graph: g, mean: p.fit.Mean}
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
@@ -80,7 +87,7 @@ func (p *principal) Save(w io.Writer) error {
 	out := gob.NewEncoder(w)
 	for _, value := range []any{p.fit, p.buffer.Subgraphs} {
 		if err := out.Encode(value); err != nil {
-			return fmt.Errorf("baseline: save: %w", err)
+			return fmt.Errorf("control: save: %w", err)
 		}
 	}
 	return nil
@@ -92,7 +99,7 @@ func (p *principal) Load(r io.Reader) error {
 	p.fit, p.buffer.Subgraphs = component{}, nil
 	for _, value := range []any{&p.fit, &p.buffer.Subgraphs} {
 		if err := in.Decode(value); err != nil {
-			return fmt.Errorf("baseline: load: %w", err)
+			return fmt.Errorf("control: load: %w", err)
 		}
 	}
 	return nil
@@ -106,17 +113,17 @@ type centred struct {
 
 func newCentred(g *graph.Graph) centred {
 	n := g.NumNodes()
-	ones := matrix(n, 1)
+	ones := linalg.New(n, 1)
 	for i := range n {
 		ones.RawMatrix().Data[i] = 1 / float64(n)
 	}
-	mean := transposedTimes(&g.Features, propagateBack(&g.Adjacency, ones)) // Xᵀ(Â²)ᵀ1/N
+	mean := linalg.TransposedTimes(&g.Features, propagateBack(&g.Adjacency, ones)) // Xᵀ(Â²)ᵀ1/N
 	return centred{graph: g, mean: mean.RawMatrix().Data}
 }
 
 // times returns A·B. Shapes: b [F, d]; returns [N, d].
 func (a centred) times(b *mat.Dense) *mat.Dense {
-	out := propagate(&a.graph.Adjacency, times(&a.graph.Features, b))
+	out := propagate(&a.graph.Adjacency, linalg.Times(&a.graph.Features, b))
 	shift := make([]float64, b.RawMatrix().Cols)
 	for c, m := range a.mean {
 		floats.AddScaled(shift, -m, b.RawRowView(c))
@@ -133,30 +140,24 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	for i := range a.graph.NumNodes() {
 		floats.Add(sum, b.RawRowView(i))
 	}
-	out := transposedTimes(&a.graph.Features, propagateBack(&a.graph.Adjacency, b))
+	out := linalg.TransposedTimes(&a.graph.Features, propagateBack(&a.graph.Adjacency, b))
 	for c, m := range a.mean {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
 	}
 	return out
 }
 
-const (
-	oversampling    = 32    // directions kept beyond the width during the iteration
-	powerIterations = 6     // subspace iterations
-	noVariance      = 1e-12 // share of the largest variance below which a direction counts as having none
-)
-
 // fitComponents finds the leading right singular vectors of A by randomised subspace iteration with a final
 // Rayleigh-Ritz step (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the
 // number of features, and otherwise as close as the spectrum's decay over the oversampling allows.
 func fitComponents(ctx context.Context, a centred, width int, rng *rand.Rand) (component, error) {
 	features := len(a.mean)
-	v := orthonormal(gaussian(features, min(features, width+oversampling), rng))
-	for range powerIterations {
+	v := linalg.Orthonormal(linalg.Gaussian(features, min(features, width+linalg.Oversampling), rng))
+	for range linalg.PowerIterations {
 		if err := ctx.Err(); err != nil {
 			return component{}, err
 		}
-		v = orthonormal(a.transposedTimes(a.times(v)))
+		v = linalg.Orthonormal(a.transposedTimes(a.times(v)))
 	}
 	projected := a.times(v)
 	var gram mat.SymDense
@@ -174,18 +175,18 @@ func (a centred) turned(v *mat.Dense, eigen *mat.EigenSym, width int, rng *rand.
 	last := len(values) - 1
 	c := component{Mean: a.mean}
 	for k := range min(width, len(values)) {
-		if values[last-k] > noVariance*values[last] {
+		if values[last-k] > linalg.NoVariance*values[last] {
 			c.Variance = append(c.Variance, values[last-k]/float64(max(1, a.graph.NumNodes()-1)))
 		}
 	}
-	axes := matrix(len(values), width) // the leading eigenvectors, and zeros
+	axes := linalg.New(len(values), width) // the leading eigenvectors, and zeros
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
 	for k := range c.Variance {
 		axes.SetCol(k, mat.Col(nil, last-k, &vectors))
 	}
 	var basis mat.Dense
-	basis.Product(v, axes, orthonormal(gaussian(width, width, rng)))
+	basis.Product(v, axes, linalg.Orthonormal(linalg.Gaussian(width, width, rng)))
 	c.Basis = basis.RawMatrix().Data
 	return c
 }

@@ -1,4 +1,4 @@
-package baseline
+package control
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/replay"
 )
 
@@ -26,16 +26,29 @@ type random struct {
 	buffer    replay.Buffer
 }
 
-func newRandom(e *engine.Engine, c saot.Config, calibrate bool, features int, tasks []encoder.Size, seedValue uint64) (continual.Learner, error) {
+func init() {
+	method.Register(define(5, "random", "saot's encoder before training", newRandom))
+	method.Register(define(6, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen", newCalibrated))
+}
+
+func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
+	m, err := newRandom(b, c)
+	if err == nil {
+		m.(*random).calibrate = true
+	}
+	return m, err
+}
+
+func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	shape := c.Encoder
 	// Every epoch of training moves the running statistics by the momentum towards those of the same batch. One pass with
 	// this momentum takes them as far.
 	shape.Momentum = 1 - math.Pow(1-shape.Momentum, float64(c.Epochs))
-	enc, err := encoder.New(e, shape, features, encoder.NewBuckets(tasks), seed.Stream(seedValue, "weights"))
+	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}
-	return &random{encoder: enc, calibrate: calibrate, seed: seedValue, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
+	return &random{encoder: enc, seed: b.Seed, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
 }
 
 // Learn calibrates, if it is to, and keeps a subgraph of the task.
@@ -44,10 +57,10 @@ func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(con
 	if r.calibrate {
 		batched, err := r.buffer.Union(g)
 		if err != nil {
-			return nil, fmt.Errorf("baseline: task %d: join replay: %w", task+1, err)
+			return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
 		}
 		if err := r.encoder.Calibrate(batched); err != nil {
-			return nil, fmt.Errorf("baseline: task %d: %w", task+1, err)
+			return nil, fmt.Errorf("control: task %d: %w", task+1, err)
 		}
 		r.buffer.Add(g, seed.Stream(r.seed, "replay", task))
 		report.Nodes = batched.NumNodes()
@@ -71,7 +84,7 @@ func (r *random) Save(w io.Writer) error {
 		return err
 	}
 	if err := out.Encode(r.buffer.Subgraphs); err != nil {
-		return fmt.Errorf("baseline: save replay buffer: %w", err)
+		return fmt.Errorf("control: save replay buffer: %w", err)
 	}
 	return nil
 }
@@ -84,7 +97,7 @@ func (r *random) Load(from io.Reader) error {
 	}
 	r.buffer.Subgraphs = nil
 	if err := in.Decode(&r.buffer.Subgraphs); err != nil {
-		return fmt.Errorf("baseline: load replay buffer: %w", err)
+		return fmt.Errorf("control: load replay buffer: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package baseline
+package cluster
 
 import (
 	"math"
@@ -7,34 +7,35 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// kmeansObjective is the sum of squares that kmeans makes small, with the best centres for an assignment.
+// kmeansObjective is the sum of squares that KMeans makes small, with the best centres for an assignment.
 func kmeansObjective(x *mat.Dense, assign []int, k int) (sum float64) {
-	centres := matrix(k, x.RawMatrix().Cols)
+	centres := linalg.New(k, x.RawMatrix().Cols)
 	clusterMeans(x, assign, centres)
 	for i, c := range assign {
-		sum += squaredDistance(x.RawRowView(i), centres.RawRowView(c))
+		sum += SquaredDistance(x.RawRowView(i), centres.RawRowView(c))
 	}
 	return sum
 }
 
 func TestKMeansFindsSeparatedBlobs(t *testing.T) {
 	const k, each = 5, 40
-	x := gaussian(k*each, 6, seed.Stream(1, "blobs"))
+	x := linalg.Gaussian(k*each, 6, seed.Stream(1, "blobs"))
 	for i := range k * each {
 		x.RawRowView(i)[i%k] += 30
 	}
 	for s := range uint64(20) {
-		assign, centres := kmeans(x, k, seed.Stream(s))
+		assign, centres := KMeans(x, k, seed.Stream(s))
 		for i := range assign {
 			require.Equal(t, assign[i%k], assign[i])
 		}
 		for c := range k {
 			require.InDelta(t, 30, mat.Max(centres.RowView(c)), 1)
 		}
-		again, _ := kmeans(x, k, seed.Stream(s))
+		again, _ := KMeans(x, k, seed.Stream(s))
 		require.Equal(t, assign, again)
 	}
 }
@@ -43,7 +44,7 @@ func TestKMeansFindsSeparatedBlobs(t *testing.T) {
 func TestKMeansAgainstAllAssignments(t *testing.T) {
 	const n, k = 9, 3
 	for s := range uint64(10) {
-		x := gaussian(n, 2, seed.Stream(s, "tiny"))
+		x := linalg.Gaussian(n, 2, seed.Stream(s, "tiny"))
 		want, assign := math.Inf(1), make([]int, n)
 		for code := range int(math.Pow(k, n)) {
 			used := [k]bool{}
@@ -58,8 +59,8 @@ func TestKMeansAgainstAllAssignments(t *testing.T) {
 		}
 		best := math.Inf(1)
 		for try := range 300 {
-			assign, centres := kmeans(x, k, seed.Stream(s, try))
-			_, changed := kmeansAssign(x, centres, assign)
+			assign, centres := KMeans(x, k, seed.Stream(s, try))
+			_, changed := nearest(x, centres, assign)
 			require.False(t, changed, "every row is at its nearest centre")
 			best = min(best, kmeansObjective(x, assign, k))
 		}
@@ -68,10 +69,10 @@ func TestKMeansAgainstAllAssignments(t *testing.T) {
 }
 
 func TestKMeansLeavesNoClusterEmpty(t *testing.T) {
-	same := matrix(7, 3)
-	for _, x := range []*mat.Dense{same, gaussian(7, 3, seed.Stream(1))} {
+	same := linalg.New(7, 3)
+	for _, x := range []*mat.Dense{same, linalg.Gaussian(7, 3, seed.Stream(1))} {
 		for _, k := range []int{1, 4, 7, 20} {
-			assign, centres := kmeans(x, k, seed.Stream(2))
+			assign, centres := KMeans(x, k, seed.Stream(2))
 			count := make([]int, min(k, 7))
 			for _, c := range assign {
 				count[c]++
@@ -81,7 +82,7 @@ func TestKMeansLeavesNoClusterEmpty(t *testing.T) {
 			require.False(t, math.IsNaN(mat.Sum(centres)))
 		}
 	}
-	assign, centres := kmeans(matrix(0, 3), 2, seed.Stream(1))
+	assign, centres := KMeans(linalg.New(0, 3), 2, seed.Stream(1))
 	require.Empty(t, assign)
 	require.Equal(t, 3, centres.RawMatrix().Cols)
 	require.Equal(t, []int{1, 1}, []int{draw([]float64{0, 2, 0}, 0), draw([]float64{0, 2, 0}, 2)})

@@ -1,11 +1,10 @@
-package baseline_test
+package control_test
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -18,11 +17,12 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	_ "github.com/saot-go/saot/saot/control"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // tinyConfig is small enough for the pure-Go engine to run every method in a moment.
@@ -100,19 +100,14 @@ func twoHops(g *graph.Graph) *mat.Dense {
 	return &out
 }
 
-// own returns SAOT, its ablations and the controls.
-func own() []baseline.Method {
-	return slices.DeleteFunc(baseline.Methods(), baseline.Method.Compared)
-}
-
-func learner(t *testing.T, m baseline.Method, e *engine.Engine, c saot.Config, g ...*graph.Graph) continual.Learner {
-	var sizes []encoder.Size
+func learner(t *testing.T, m string, e *engine.Engine, c saot.Config, g ...*graph.Graph) continual.Learner {
+	stream := method.Stream{Features: g[0].Features.Cols}
 	for _, graph := range g {
-		sizes = append(sizes, encoder.SizeOf(graph))
+		stream.Sizes = append(stream.Sizes, encoder.SizeOf(graph))
 	}
-	l, err := baseline.New(m, e, c, g[0].Features.Cols, sizes, 7)
+	l, err := method.New(m, method.Build{Engine: e, Stream: stream, Settings: &c, Seed: 7})
 	require.NoError(t, err)
-	return l
+	return l.(continual.Learner)
 }
 
 func embed(t *testing.T, l continual.Learner, g *graph.Graph) *mat.Dense {
@@ -131,41 +126,15 @@ func learn(t *testing.T, l continual.Learner, task int, g *graph.Graph) {
 	require.NoError(t, err)
 }
 
-func TestNamesParseBack(t *testing.T) {
-	for _, m := range own() {
-		parsed, err := baseline.ParseMethod(m.String())
-		require.NoError(t, err)
-		require.Equal(t, m, parsed)
-	}
-	_, err := baseline.ParseMethod("sao")
-	require.ErrorContains(t, err, `unknown method "sao"`)
-	require.ErrorContains(t, err, "propagated-pca")
-}
-
-func TestAblationsSetOneField(t *testing.T) {
-	d := saot.DefaultConfig()
-	require.Equal(t, d, baseline.SAOT.Settings(d))
-	for m, change := range map[baseline.Method]func(*saot.Config){
-		baseline.SAOTNoDistill: func(c *saot.Config) { c.Distillation = saot.DistillNone },
-		baseline.SAOTCosine:    func(c *saot.Config) { c.Distillation = saot.DistillCosine },
-		baseline.SAOTMSE:       func(c *saot.Config) { c.Distillation = saot.DistillMSE },
-		baseline.SAOTBarlow:    func(c *saot.Config) { c.Objective = saot.BarlowTwins },
-	} {
-		want := saot.DefaultConfig()
-		change(&want)
-		require.Equal(t, want, m.Settings(d), m)
-	}
-	l := baseline.SAOTLinear.Settings(d)
-	require.NoError(t, l.Validate())
-	require.Equal(t, encoder.Linear, l.Encoder.Kind)
-	require.Equal(t, l, baseline.SAOTLinear.Settings(l))
-}
-
-func TestNewRefusesGraphsWithoutFeatures(t *testing.T) {
-	for _, m := range baseline.Methods()[baseline.Features:] {
-		_, err := baseline.New(m, nil, tinyConfig(), 0, nil, 1)
-		require.ErrorContains(t, err, "no", m)
-		require.ErrorContains(t, err, "feature", m)
+func TestOnlyMajorityTakesGraphsWithoutFeatures(t *testing.T) {
+	for _, d := range method.All() {
+		c := tinyConfig()
+		_, err := method.New(d.Name, method.Build{Settings: &c})
+		if d.Name == "majority" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, d.Name+" needs node features")
 	}
 }
 
@@ -195,7 +164,8 @@ func TestMajorityByHand(t *testing.T) {
 		task.Graph = &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)}, Features: graph.Features{Rows: n}}
 		s.Tasks = append(s.Tasks, task)
 	}
-	l, err := baseline.New(baseline.Majority, nil, saot.DefaultConfig(), 0, saot.SizesOf(s), 1)
+	c := saot.DefaultConfig()
+	l, err := method.New("majority", method.Build{Settings: &c})
 	require.NoError(t, err)
 	result, err := continual.Run(context.Background(), s, l, continual.Options{})
 	require.NoError(t, err)
@@ -213,7 +183,7 @@ func TestMajorityByHand(t *testing.T) {
 
 func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
 	for _, g := range []*graph.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph, directedGraph(t, 12, 5)} { // dense and sparse features
-		x := embed(t, learner(t, baseline.Features, nil, tinyConfig(), g), g)
+		x := embed(t, learner(t, "features", nil, tinyConfig(), g), g)
 		row := make([]float32, g.Features.Cols)
 		for i := range g.NumNodes() {
 			g.Features.CopyRow(i, row)
@@ -221,7 +191,7 @@ func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
 				require.Equal(t, float64(v), x.At(i, c))
 			}
 		}
-		got := embed(t, learner(t, baseline.Propagated, nil, tinyConfig(), g), g)
+		got := embed(t, learner(t, "propagated", nil, tinyConfig(), g), g)
 		require.True(t, mat.EqualApprox(twoHops(g), got, 1e-6))
 	}
 }
@@ -231,7 +201,7 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 	g := randomGraph(t, 12, 5)
 	c := tinyConfig()
 	c.Encoder.Out = 7
-	z := embed(t, learner(t, baseline.PropagatedRandom, nil, c, g), g)
+	z := embed(t, learner(t, "propagated-random", nil, c, g), g)
 	require.Equal(t, 7, z.RawMatrix().Cols)
 	var want, got mat.Dense
 	want.Mul(twoHops(g), twoHops(g).T())
@@ -240,7 +210,7 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 	require.Zero(t, mat.Norm(z.Slice(0, 12, 5, 7), 1))
 
 	c.Encoder.Out = 3
-	require.Equal(t, 3, embed(t, learner(t, baseline.PropagatedRandom, nil, c, g), g).RawMatrix().Cols)
+	require.Equal(t, 3, embed(t, learner(t, "propagated-random", nil, c, g), g).RawMatrix().Cols)
 }
 
 // The leading components against gonum's, which takes the singular vectors of the dense matrix. The coordinates are
@@ -250,7 +220,7 @@ func TestPCAAgainstGonum(t *testing.T) {
 	for _, g := range []*graph.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 60), directedGraph(t, 40, 10), directedGraph(t, 40, 60)} {
 		features := g.Features.Cols
 		c := tinyConfig()
-		l := learner(t, baseline.PropagatedPCA, nil, c, g)
+		l := learner(t, "propagated-pca", nil, c, g)
 		report, err := l.Learn(context.Background(), 0, g, nil)
 		require.NoError(t, err)
 		z := embed(t, l, g)
@@ -282,7 +252,7 @@ func TestPCAOfConstantFeatures(t *testing.T) {
 	for i := range g.Features.Dense {
 		g.Features.Dense[i] = 1
 	}
-	l := learner(t, baseline.PropagatedPCA, nil, tinyConfig(), g)
+	l := learner(t, "propagated-pca", nil, tinyConfig(), g)
 	_, err := l.Embed(context.Background(), g)
 	require.ErrorContains(t, err, "learned no task")
 	learn(t, l, 0, g)
@@ -296,7 +266,7 @@ func TestControlsResume(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		s := tinyStream(t)
 		first, second := s.Tasks[0].Graph, s.Tasks[1].Graph
-		for _, m := range []baseline.Method{baseline.Majority, baseline.PropagatedRandom, baseline.PropagatedPCA, baseline.RandomCalibrated} {
+		for _, m := range []string{"majority", "propagated-random", "propagated-pca", "random-calibrated"} {
 			through, resumed := learner(t, m, e, tinyConfig(), first, second), learner(t, m, e, tinyConfig(), first, second)
 			learn(t, through, 0, first)
 			var state bytes.Buffer
@@ -315,14 +285,14 @@ func TestControlsResume(t *testing.T) {
 
 func TestLoadRefusesDamagedState(t *testing.T) {
 	g := randomGraph(t, 12, 5)
-	err := learner(t, baseline.PropagatedPCA, nil, tinyConfig(), g).Load(bytes.NewReader([]byte("no state")))
-	require.ErrorContains(t, err, "baseline: load")
+	err := learner(t, "propagated-pca", nil, tinyConfig(), g).Load(bytes.NewReader([]byte("no state")))
+	require.ErrorContains(t, err, "control: load")
 }
 
 func TestRandomIsWhereSAOTStarts(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := tinyStream(t).Tasks[0].Graph
-		random, untrained := learner(t, baseline.Random, e, tinyConfig(), g), learner(t, baseline.SAOT, e, tinyConfig(), g)
+		random, untrained := learner(t, "random", e, tinyConfig(), g), learner(t, "saot", e, tinyConfig(), g)
 		learn(t, random, 0, g)
 		require.Equal(t, embed(t, untrained, g), embed(t, random, g))
 	})
@@ -334,7 +304,7 @@ func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
 		g := tinyStream(t).Tasks[0].Graph
 		c := tinyConfig()
 		c.Epochs = 5
-		l := learner(t, baseline.RandomCalibrated, e, c, g)
+		l := learner(t, "random-calibrated", e, c, g)
 		before := embed(t, l, g)
 		learn(t, l, 0, g)
 		enc, err := encoder.New(e, c.Encoder, g.Features.Cols, encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)}), seed.Stream(7, "weights"))
@@ -368,15 +338,16 @@ func TestLabelsDoNotReachTheLearners(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)
 	defer e.Close()
-	run := func(m baseline.Method, s *datasets.Stream) ([]*continual.Embedding, string) {
-		l, err := baseline.New(m, e, tinyConfig(), s.Tasks[0].Graph.Features.Cols, saot.SizesOf(s), 5)
+	run := func(m string, s *datasets.Stream) ([]*continual.Embedding, string) {
+		c := tinyConfig()
+		l, err := method.New(m, method.Build{Engine: e, Stream: method.StreamOf(s), Settings: &c, Seed: 5})
 		require.NoError(t, err)
-		r := &recorder{Learner: l}
+		r := &recorder{Learner: l.(continual.Learner)}
 		result, err := continual.Run(context.Background(), s, r, continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 		require.NoError(t, err, m)
 		return r.seen, fmt.Sprint(result.Scores[0].Matrix, result.Scores[1].Matrix)
 	}
-	for _, m := range own() {
+	for _, m := range method.Names() { // saot, its variants and the controls
 		clean, scores := run(m, tinyStream(t))
 		poisoned := tinyStream(t)
 		for k := range poisoned.Tasks {

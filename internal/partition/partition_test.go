@@ -1,4 +1,4 @@
-package baseline
+package partition
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func requireBalance(t *testing.T, part []int, parts int) {
 	}
 }
 
-// bestCut tries every partition with parts of the sizes that partition allows.
+// bestCut tries every partition with parts of the sizes that Nodes allows.
 func bestCut(a *graph.Adjacency, parts int) int {
 	n := a.NumNodes()
 	s, part, sizes, best := newShare(n, parts), make([]int, n), make([]int, parts), math.MaxInt
@@ -109,7 +109,7 @@ func TestPartitionAgainstAllPartitions(t *testing.T) {
 			return 0.25
 		})
 		for _, parts := range []int{2, 3, 4} {
-			part := partition(a, parts, seed.Stream(name))
+			part := Nodes(a, parts, seed.Stream(name))
 			requireBalance(t, part, parts)
 			want, got := bestCut(a, parts), cutOf(a, part)
 			if parts == 2 {
@@ -128,7 +128,7 @@ func TestPartitionOfGrids(t *testing.T) {
 	} {
 		a := gridGraph(t, c.rows, c.cols)
 		for s := range uint64(3) {
-			part := partition(a, c.parts, seed.Stream(s))
+			part := Nodes(a, c.parts, seed.Stream(s))
 			requireBalance(t, part, c.parts)
 			require.LessOrEqual(t, float64(cutOf(a, part)), 1.25*float64(c.best), "%v seed %d", c, s)
 		}
@@ -144,12 +144,12 @@ func TestPartitionFindsPlantedParts(t *testing.T) {
 		return 0.005
 	})
 	for s := range uint64(3) {
-		part := partition(a, parts, seed.Stream(s))
+		part := Nodes(a, parts, seed.Stream(s))
 		requireBalance(t, part, parts)
 		for i := range part {
 			require.Equal(t, part[i%parts], part[i])
 		}
-		require.Equal(t, part, partition(a, parts, seed.Stream(s)), "it repeats")
+		require.Equal(t, part, Nodes(a, parts, seed.Stream(s)), "it repeats")
 	}
 }
 
@@ -160,14 +160,14 @@ func TestPartitionOfOddGraphs(t *testing.T) {
 	pairs := drawnGraph(t, 400, 1, func(i, j int) float64 { return map[bool]float64{true: 1}[i == j^1] })
 	for _, a := range []*graph.Adjacency{star, empty, half, pairs, {Offsets: []int64{0, 0}}, {}} {
 		for _, parts := range []int{1, 2, 7, 14, 60} {
-			part := partition(a, parts, seed.Stream(1))
+			part := Nodes(a, parts, seed.Stream(1))
 			require.Len(t, part, a.NumNodes())
 			requireBalance(t, part, max(1, min(parts, a.NumNodes())))
 		}
 	}
-	require.Zero(t, cutOf(pairs, partition(pairs, 4, seed.Stream(1))))
+	require.Zero(t, cutOf(pairs, Nodes(pairs, 4, seed.Stream(1))))
 	directed := graph.Adjacency{Offsets: []int64{0, 1, 1, 2, 2}, Neighbors: []int32{1, 3}, Directed: true}
-	part := partition(&directed, 2, seed.Stream(1))
+	part := Nodes(&directed, 2, seed.Stream(1))
 	require.Equal(t, part[0], part[1])
 	require.Equal(t, part[2], part[3])
 	require.NotEqual(t, part[0], part[2])
@@ -219,7 +219,7 @@ func TestPartitionAgainstMETIS(t *testing.T) {
 		}),
 	} {
 		for _, parts := range []int{2, 8, 14} {
-			part := partition(a, parts, seed.Stream(1))
+			part := Nodes(a, parts, seed.Stream(1))
 			requireBalance(t, part, parts)
 			ours, theirs := cutOf(a, part), cutOf(a, gpmetis(t, a, parts))
 			t.Logf("%s in %d: cut %d, METIS %d", name, parts, ours, theirs)

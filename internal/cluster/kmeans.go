@@ -1,36 +1,39 @@
-package baseline
+// Package cluster divides points into groups.
+//
+// It is our own because no Go library was found that is maintained, takes a generator and has no further dependencies.
+package cluster
 
 import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/linalg"
 )
 
-// kmeansRounds bounds Lloyd's rounds.
-const kmeansRounds = 100
+// rounds is the largest number of iterations of Lloyd's algorithm.
+const rounds = 100
 
-// kmeans divides the rows of x [N, F] into k clusters with a small sum of squares
+// KMeans divides the rows of x [N, F] into k clusters with a small sum of squares
 //
 //	Σ_i ‖x_i − centre_{assign(i)}‖²,
 //
-// by Lloyd's rounds (Lloyd 1982) from a k-means++ start (Arthur and Vassilvitskii 2007), until no row changes its cluster or
-// for 100 rounds. It returns each row's cluster and the clusters' means [k, F]. No cluster is empty: k is cut to the number of
-// rows, and a cluster that loses its last row takes the row farthest from its centre. The result is a local optimum, and
-// follows from x and rng alone. O(N·k·F) time a round.
-//
-// It is written out here because no Go library was found that is kept, takes a generator and comes without more.
-func kmeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Dense) {
+// by Lloyd's algorithm (Lloyd 1982) from a k-means++ start (Arthur and Vassilvitskii 2007). It stops when no row changes its
+// cluster, or after 100 iterations. It returns the cluster of each row and the means of the clusters [k, F]. No cluster is
+// empty: k is at most the number of rows, and an empty cluster takes the row that is farthest from its own centre. The result
+// is a local optimum that depends on x and rng alone. O(N·k·F) time per iteration.
+func KMeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Dense) {
 	raw := x.RawMatrix()
 	n := raw.Rows
 	k = min(k, n)
 	assign = make([]int, n)
 	if k < 1 {
-		return assign, matrix(0, raw.Cols)
+		return assign, linalg.New(0, raw.Cols)
 	}
-	centres = kmeansStart(x, k, rng)
-	for range kmeansRounds {
-		distance, changed := kmeansAssign(x, centres, assign)
+	centres = start(x, k, rng)
+	for range rounds {
+		distance, changed := nearest(x, centres, assign)
 		if fillEmpty(assign, distance, k) {
 			changed = true
 		}
@@ -42,11 +45,11 @@ func kmeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Den
 	return assign, centres
 }
 
-// kmeansStart draws rows as first centres, each with a probability in proportion to its squared distance from the nearest centre
-// drawn before it.
-func kmeansStart(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
+// start draws rows as the first centres, each with a probability proportional to its squared distance from the nearest
+// centre drawn before it.
+func start(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 	raw := x.RawMatrix()
-	centres := matrix(k, raw.Cols)
+	centres := linalg.New(k, raw.Cols)
 	distance := make([]float64, raw.Rows) // squared, from the nearest centre
 	for c := range k {
 		next := rng.IntN(raw.Rows) // also where all rows coincide with centres
@@ -55,7 +58,7 @@ func kmeansStart(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 		}
 		copy(centres.RawRowView(c), x.RawRowView(next))
 		for i := range distance {
-			if d := squaredDistance(x.RawRowView(i), centres.RawRowView(c)); c == 0 || d < distance[i] {
+			if d := SquaredDistance(x.RawRowView(i), centres.RawRowView(c)); c == 0 || d < distance[i] {
 				distance[i] = d
 			}
 		}
@@ -63,7 +66,7 @@ func kmeansStart(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 	return centres
 }
 
-// draw returns the index at which the running sum of weights passes a value, and never one without weight.
+// draw returns the index at which the running sum of weights passes a value, never one without weight.
 func draw(weights []float64, value float64) int {
 	last := 0
 	for i, w := range weights {
@@ -78,17 +81,18 @@ func draw(weights []float64, value float64) int {
 	return last
 }
 
-func squaredDistance(a, b []float64) (d float64) {
+// SquaredDistance returns ‖a − b‖² of two vectors of one length.
+func SquaredDistance(a, b []float64) (d float64) {
 	for i, v := range a {
 		d += (v - b[i]) * (v - b[i])
 	}
 	return d
 }
 
-// kmeansAssign moves every row to its nearest centre, if that is nearer than the row's own. It returns the rows' squared distances
-// from their centres, and whether a row moved.
-func kmeansAssign(x, centres *mat.Dense, assign []int) (distance []float64, changed bool) {
-	product := matrix(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
+// nearest moves every row to its nearest centre, if that is nearer than the row's own. It returns the squared distances of
+// the rows from their centres, and whether a row moved.
+func nearest(x, centres *mat.Dense, assign []int) (distance []float64, changed bool) {
+	product := linalg.New(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
 	product.Mul(x, centres.T())
 	norms := make([]float64, centres.RawMatrix().Rows)
 	for c := range norms {
@@ -110,8 +114,8 @@ func kmeansAssign(x, centres *mat.Dense, assign []int) (distance []float64, chan
 	return distance, changed
 }
 
-// fillEmpty gives every empty cluster the row farthest from its centre among those that are not alone in theirs, and reports
-// whether there was one.
+// fillEmpty gives every empty cluster the row farthest from its centre among those that are not alone in theirs. It reports
+// whether there was an empty one.
 func fillEmpty(assign []int, distance []float64, k int) (filled bool) {
 	count := make([]int, k)
 	for _, c := range assign {

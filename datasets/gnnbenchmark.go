@@ -1,0 +1,150 @@
+package datasets
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/saot-go/saot/datasets/graph"
+)
+
+// readGNNBenchmark reads LayoutNPZ.
+func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
+	err = b.readNPZ(b.only, func(f *npzFile) error {
+		ds, err = parse(f, strings.TrimSuffix(b.only, ".npz"), opt)
+		return err
+	})
+	return ds, err
+}
+
+// parse reads the graph out of its npz file.
+func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
+	ds := &Dataset{Name: name}
+	read := readAdjacency
+	if f.has("edge_index") || f.has("edges") {
+		read = readOwnGraph
+	}
+	if err := read(f, ds, opt.Direction); err != nil {
+		return nil, err
+	}
+	return ds.withFeatures(opt, func() error { return readFeatures(f, ds.Graph.NumNodes(), ds) })
+}
+
+// readAdjacency reads gnn-benchmark's adj_ and the labels.
+func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
+	if f.has("indptr") && f.has("indices") {
+		return f.errorf("indptr", "a matrix of SciPy's alone is no dataset: "+
+			"put it as edges.npz into a folder, beside labels.csv and features.npz, and name the folder")
+	}
+	m, err := readPattern(f, "adj_")
+	if err != nil {
+		return err
+	}
+	ds.setEdges(m.rows, m, direction)
+	labels, err := f.open(f.first("labels", "label", "y"), 1)
+	if err != nil {
+		return err
+	}
+	return labels.classes(m.rows, ds)
+}
+
+// readOwnGraph reads the labels, which say how many nodes there are, and the edges as a list.
+func readOwnGraph(f *npzFile, ds *Dataset, direction Direction) error {
+	labels, err := f.open(f.first("labels", "label", "y"), 1)
+	if err != nil {
+		return err
+	}
+	if err := labels.classes(labels.len(), ds); err != nil {
+		return err
+	}
+	return readEdgeArray(f, len(ds.Labels), ds, direction)
+}
+
+// readEdgeArray reads edge_index, all sources before all targets, or edges, a pair after the other.
+func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
+	key := f.first("edge_index", "edges")
+	a, err := f.open(key, 2)
+	if err != nil {
+		return err
+	}
+	pairs, two := key == "edges", a.shape[0]
+	if pairs {
+		two = a.shape[1]
+	}
+	if two != 2 {
+		return a.errorf("shape %v, want [2, edges] of edge_index and [edges, 2] of edges", a.shape)
+	}
+	ends, err := a.indices(0, int64(n)-1)
+	if err != nil {
+		return err
+	}
+	var list graph.EdgeList = graph.PairList(ends)
+	if !pairs {
+		list = graph.Coordinates{Src: ends[:len(ends)/2], Dst: ends[len(ends)/2:]}
+	}
+	ds.setEdges(n, list, direction)
+	return nil
+}
+
+// classes reads the array as the labels of n nodes.
+func (a *npyArray) classes(n int, ds *Dataset) error {
+	if a.len() != n || n == 0 {
+		return a.errorf("%d labels for %d nodes", a.len(), n)
+	}
+	labels, err := a.indices(0, int64(n)-1) // as classes too are below the number of nodes
+	if err != nil {
+		return err
+	}
+	ds.setLabels(labels)
+	return nil
+}
+
+func readFeatures(f *npzFile, n int, ds *Dataset) error {
+	if dense := f.first("attr_matrix", "x", "features"); f.has(dense) && !f.has("attr_data") {
+		return readDense(f, dense, n, ds)
+	}
+	if !f.has("attr_data") {
+		return f.errorf("attr_data",
+			"missing: the file has no node features; choose a file that has them, or read the topology alone")
+	}
+	return readSparse(f, "attr_", n, ds)
+}
+
+func readSparse(f *npzFile, prefix string, n int, ds *Dataset) error {
+	m, err := readCSR(f, prefix)
+	if err != nil {
+		return err
+	}
+	if m.rows != n || m.cols == 0 {
+		return f.errorf(prefix+"shape", "[%d, %d], want %d rows, one a node, and at least 1 column", m.rows, m.cols, n)
+	}
+	duplicates, err := m.tidy()
+	if err != nil {
+		return f.errorf(prefix+"data", "%w", err)
+	}
+	if duplicates > 0 {
+		ds.Notes = append(ds.Notes, fmt.Sprintf("%d duplicate feature entries were summed", duplicates))
+	}
+	ds.Graph.Features = graph.Features{Rows: n, Cols: m.cols, Offsets: m.offsets, Columns: m.columns, Values: m.values}
+	return nil
+}
+
+func readDense(f *npzFile, key string, n int, ds *Dataset) error {
+	a, err := f.open(key, 2)
+	if err != nil {
+		return err
+	}
+	return a.dense(n, ds)
+}
+
+// dense reads the array as the features of n nodes.
+func (a *npyArray) dense(n int, ds *Dataset) error {
+	if a.shape[0] != n || a.shape[1] == 0 {
+		return a.errorf("shape %v, want %d rows, one a node, and at least 1 column", a.shape, n)
+	}
+	values, err := a.floats()
+	if err != nil {
+		return err
+	}
+	ds.Graph.Features = graph.Features{Rows: n, Cols: a.shape[1], Dense: values}
+	return nil
+}

@@ -1,0 +1,161 @@
+package datasets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/saot-go/saot/internal/file"
+)
+
+// Import takes a file of an entry, or a folder of its files, that was downloaded by hand. It copies each file, checks
+// the copy by its checksum or, if none is known, by reading it, gives it its name in the data folder and records it.
+// With trust it also takes a file that is not the published one if it can be read. It returns the states of the
+// imported files, or an error that names both checksums, the finding of the reader, or the expected names.
+func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]FileStatus, error) {
+	paths, err := e.match(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("datasets: %w: choose a folder that can be written with --data", err)
+	}
+	staging, err := os.MkdirTemp(s.Dir, ".import-*") // next to the target, so that a rename is one step
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w: choose a folder that can be written with --data", err)
+	}
+	defer func() { _ = os.RemoveAll(staging) }()
+	stage := Store{Dir: staging}
+	var all []FileStatus
+	var taken []File
+	for _, f := range e.Files {
+		if from, ok := paths[f.Name]; ok {
+			status, err := stage.take(ctx, e, f, from, trust)
+			if err != nil {
+				return nil, err
+			}
+			all, taken = append(all, status), append(taken, f)
+		}
+	}
+	if err := stage.vouch(e, all, trust); err != nil {
+		return nil, err
+	}
+	for k, f := range taken {
+		if err := s.settle(ctx, stage.Path(f), f, all[k], paths[f.Name]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// match finds which of an entry's files a path holds: the path of each by its name.
+func (e Entry) match(path string) (map[string]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w; check the path", err)
+	}
+	if len(e.Files) == 0 {
+		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
+	}
+	if !info.IsDir() && len(e.Files) == 1 {
+		return map[string]string{e.Files[0].Name: path}, nil
+	}
+	found := make(map[string]string)
+	var expected []string
+	for _, f := range e.Files {
+		base := filepath.Base(f.Name)
+		expected = append(expected, base)
+		candidate := path
+		if info.IsDir() {
+			candidate = filepath.Join(path, base)
+		} else if filepath.Base(path) != base {
+			continue
+		}
+		if _, err := os.Stat(candidate); err == nil {
+			found[f.Name] = candidate
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("datasets: %s is not a file of %s: import %s, or a folder that holds it", path, e.Name,
+			strings.Join(expected, ", "))
+	}
+	return found, nil
+}
+
+// take copies a file into a staging folder and checks its bytes.
+func (s Store) take(ctx context.Context, e Entry, f File, from string, trust bool) (FileStatus, error) {
+	if err := copyFile(ctx, from, s.Path(f)); err != nil {
+		return FileStatus{}, fmt.Errorf("datasets: %w", err)
+	}
+	status, err := s.status(e, f)
+	if err != nil {
+		return status, err
+	}
+	if status.State == Wrong {
+		if !trust {
+			return status, fmt.Errorf("datasets: %s: %s: download it again, or add --trust to take it as it is", from,
+				status.Detail)
+		}
+		status.State, status.Detail = Recorded, "not the published file, taken on trust"
+	}
+	return status, nil
+}
+
+// vouch reads staged files whose bytes are not known, if all that the reader needs is staged.
+func (s Store) vouch(e Entry, all []FileStatus, trust bool) error {
+	unknown := slices.ContainsFunc(all, func(s FileStatus) bool { return !s.State.known() })
+	if !unknown || len(all) < len(e.Files) {
+		return nil
+	}
+	path, err := s.locate(e)
+	if err != nil {
+		return err
+	}
+	return e.recognise(path, trust)
+}
+
+// settle moves a staged file to its place and records it.
+func (s Store) settle(ctx context.Context, staged string, f File, status FileStatus, source string) error {
+	path := s.Path(f)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	lock, err := file.Acquire(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := file.Commit(staged, path); err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	for _, leftover := range []string{".part", ".part.json"} { // of an unfinished download
+		_ = os.Remove(path + leftover)
+	}
+	return s.record(ctx, f, status, source)
+}
+
+// copyFile copies a file until the context ends.
+func copyFile(ctx context.Context, from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	return file.Replace(to, func(w io.Writer) error {
+		_, err := io.Copy(w, readerFunc(func(p []byte) (int, error) {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+			return in.Read(p)
+		}))
+		return err
+	})
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

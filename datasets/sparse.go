@@ -1,0 +1,192 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
+)
+
+// csr is a sparse matrix as a file stores it: columns in any order, perhaps repeated. It is no second Adjacency but the
+// input of one, and of sparse Features. As an adjacency it has no values, and a column of -1 is no entry.
+type csr struct {
+	rows, cols int
+	offsets    []int64
+	columns    []int32
+	values     []float32
+}
+
+func (m *csr) Size() int { return len(m.columns) }
+
+func (m *csr) Visit(part, parts int, f func(i, j int32)) {
+	for i := parallel.RowShare(m.offsets, part, parts); i < parallel.RowShare(m.offsets, part+1, parts); i++ {
+		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
+			if m.columns[k] >= 0 {
+				f(int32(i), m.columns[k])
+			}
+		}
+	}
+}
+
+// readCSR reads and checks the four arrays of a matrix: shape, indptr, indices and data, each key with the prefix.
+func readCSR(f *npzFile, prefix string) (*csr, error) {
+	m, data, err := openCSR(f, prefix)
+	if err != nil {
+		return nil, err
+	}
+	if data.len() != len(m.columns) {
+		return nil, data.errorf("%d values for %d indices", data.len(), len(m.columns))
+	}
+	m.values, err = data.floats()
+	return m, err
+}
+
+// readPattern is readCSR for an adjacency: a square matrix, whose values are not kept, but the columns of stored zeros
+// become -1.
+func readPattern(f *npzFile, prefix string) (*csr, error) {
+	m, data, err := openCSR(f, prefix)
+	if err != nil {
+		return nil, err
+	}
+	if m.cols != m.rows {
+		return nil, f.errorf(prefix+"shape", "[%d, %d], want a square matrix", m.rows, m.cols)
+	}
+	if m.rows == 0 {
+		return nil, f.errorf(prefix+"shape", "[0, 0]: the graph has no nodes")
+	}
+	return m, data.blank(m.columns)
+}
+
+// openCSR reads all but the data.
+func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
+	rows, cols, err := readShape(f, prefix+"shape")
+	if err != nil {
+		return nil, nil, err
+	}
+	arrays := make(map[string]*npyArray, 3)
+	for _, part := range []string{"indptr", "indices", "data"} {
+		if arrays[part], err = f.open(prefix+part, 1); err != nil {
+			return nil, nil, err
+		}
+	}
+	m := &csr{rows: rows, cols: cols}
+	if m.offsets, err = readOffsets(arrays["indptr"], rows, arrays["indices"].len()); err != nil {
+		return nil, nil, err
+	}
+	m.columns, err = arrays["indices"].indices(0, int64(cols)-1)
+	return m, arrays["data"], err
+}
+
+// readShape reads the shape of a sparse matrix.
+func readShape(f *npzFile, key string) (rows, cols int, err error) {
+	a, err := f.open(key, 1)
+	if err != nil {
+		return 0, 0, err
+	}
+	shape, err := a.ints(0, math.MaxInt32)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(shape) != 2 {
+		return 0, 0, a.errorf("%d numbers, want 2", len(shape))
+	}
+	return int(shape[0]), int(shape[1]), nil
+}
+
+func readOffsets(a *npyArray, rows, entries int) ([]int64, error) {
+	if a.len() != rows+1 {
+		return nil, a.errorf("%d numbers, want rows + 1 = %d", a.len(), rows+1)
+	}
+	offsets, err := a.ints(0, int64(entries))
+	if err != nil {
+		return nil, err
+	}
+	if offsets[0] != 0 || offsets[rows] != int64(entries) {
+		return nil, a.errorf("runs from %d to %d, want 0 to %d, the number of indices", offsets[0], offsets[rows],
+			entries)
+	}
+	for i := range rows {
+		if offsets[i+1] < offsets[i] {
+			return nil, a.errorf("falls from %d to %d at row %d; the file is damaged", offsets[i], offsets[i+1], i)
+		}
+	}
+	return offsets, nil
+}
+
+// tidy sorts the columns within each row, sums duplicates, drops zeros, and returns how many duplicates there were.
+func (m *csr) tidy() (duplicates int, err error) {
+	kept := int64(0)
+	for i := range m.rows {
+		a, b := m.offsets[i], m.offsets[i+1]
+		if !slices.IsSorted(m.columns[a:b]) {
+			sort.Stable(entryOrder{m.columns[a:b], m.values[a:b]})
+		}
+		m.offsets[i] = kept
+		for k := a; k < b; {
+			c, sum := m.columns[k], m.values[k]
+			for k++; k < b && m.columns[k] == c; k++ {
+				sum += m.values[k]
+				duplicates++
+			}
+			if math.IsInf(float64(sum), 0) {
+				return 0, fmt.Errorf("duplicates in row %d, column %d add up beyond float32", i, c)
+			}
+			if sum != 0 {
+				m.columns[kept], m.values[kept] = c, sum
+				kept++
+			}
+		}
+	}
+	m.offsets[m.rows] = kept
+	m.columns, m.values = m.columns[:kept], m.values[:kept]
+	return duplicates, nil
+}
+
+// entryOrder sorts a row's entries by column.
+type entryOrder struct {
+	columns []int32
+	values  []float32
+}
+
+func (e entryOrder) Len() int           { return len(e.columns) }
+func (e entryOrder) Less(i, j int) bool { return e.columns[i] < e.columns[j] }
+func (e entryOrder) Swap(i, j int) {
+	e.columns[i], e.columns[j] = e.columns[j], e.columns[i]
+	e.values[i], e.values[j] = e.values[j], e.values[i]
+}
+
+// readCOO reads an adjacency of n nodes in SciPy's coordinate layout.
+func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
+	rows, cols, err := readShape(f, "shape")
+	if err != nil {
+		return err
+	}
+	if rows != n || cols != n {
+		return f.errorf("shape", "[%d, %d] for %d labels", rows, cols, n)
+	}
+	var ends [2][]int32
+	for k, key := range []string{"row", "col"} {
+		a, err := f.open(key, 1)
+		if err != nil {
+			return err
+		}
+		if ends[k], err = a.indices(0, int64(n)-1); err != nil {
+			return err
+		}
+	}
+	if len(ends[0]) != len(ends[1]) {
+		return f.errorf("col", "%d indices, but row has %d", len(ends[1]), len(ends[0]))
+	}
+	data, err := f.open("data", 1)
+	if err != nil {
+		return err
+	}
+	if err := data.blank(ends[0]); err != nil {
+		return err
+	}
+	ds.setEdges(n, graph.Coordinates{Src: ends[0], Dst: ends[1]}, direction)
+	return nil
+}

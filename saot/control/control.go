@@ -1,0 +1,22 @@
+// Package control holds what every figure is read against: methods that take no training step and see no label. They range
+// from class frequencies alone over raw and propagated features to SAOT's encoder before training.
+package control
+
+import (
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
+)
+
+// define returns a control. All controls take SAOT's settings, so that the same flags and spec entries run both. They use what
+// they share with SAOT: the encoder, the buffer and, for the calibration, the number of epochs.
+func define(order int, name, summary string, fresh func(b method.Build, c *saot.Config) (continual.Method, error)) method.Definition {
+	return method.Definition{Name: name, Summary: "control: " + summary, Kind: method.Control, Order: order,
+		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {
+			c := saot.ConfigFor(recipe)
+			return &c
+		},
+		New: func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
+	}
+}

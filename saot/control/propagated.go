@@ -1,0 +1,79 @@
+package control
+
+import (
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/saot"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/linalg"
+	"github.com/saot-go/saot/internal/seed"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
+)
+
+const hops = 2 // of propagation, as many as the encoder has layers
+
+func init() {
+	method.Register(define(2, "propagated", "features after two hops of propagation, full width", newPropagated))
+	method.Register(define(3, "propagated-random", "the same, on the encoder's width by a random projection", newProjected))
+}
+
+// newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019). D holds
+// the row sums of A+I: on a directed graph 1 + the edges that point at a node, as in PyTorch Geometric's gcn_norm.
+func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
+	return fixed{func(g *graph.Graph) *continual.Embedding {
+		return embeddingOf(propagate(&g.Adjacency, linalg.Dense(&g.Features)), 0)
+	}}, nil
+}
+
+// newProjected embeds a node as its row of Â²XP, P [features, width] with orthonormal columns drawn uniformly. Where
+// there are fewer features than width, P is square and the embedding is padded with zeros.
+func newProjected(b method.Build, c *saot.Config) (continual.Method, error) {
+	features, width := b.Stream.Features, c.Encoder.Out
+	basis := linalg.Orthonormal(linalg.Gaussian(features, min(features, width), seed.Stream(b.Seed, "projection")))
+	return fixed{func(g *graph.Graph) *continual.Embedding {
+		return embeddingOf(propagate(&g.Adjacency, linalg.Times(&g.Features, basis)), width)
+	}}, nil
+}
+
+// propagate returns Â²H. Shapes: h [N, d], which it may overwrite; returns [N, d]. O(E·d) time.
+func propagate(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
+	return propagateAlong(a, linalg.DegreeScale(a), h)
+}
+
+// propagateBack returns (Â²)ᵀH, which is Â²H but on directed graphs. Shapes and time: those of propagate.
+func propagateBack(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
+	back := a.Transposed()
+	return propagateAlong(&back, linalg.DegreeScale(a), h) // the degrees stay those of Â
+}
+
+// propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns [N, d].
+func propagateAlong(a *graph.Adjacency, scale []float64, h *mat.Dense) *mat.Dense {
+	next := linalg.New(h.RawMatrix().Rows, h.RawMatrix().Cols)
+	for range hops {
+		for i := range scale {
+			row := next.RawRowView(i)
+			floats.ScaleTo(row, scale[i]*scale[i], h.RawRowView(i))
+			for _, j := range a.Neighborhood(i) {
+				floats.AddScaled(row, scale[i]*scale[j], h.RawRowView(int(j)))
+			}
+		}
+		h, next = next, h
+	}
+	return h
+}
+
+// embeddingOf returns a matrix as an embedding, padded with columns of zeros to at least the given width.
+func embeddingOf(m *mat.Dense, width int) *continual.Embedding {
+	raw := m.RawMatrix()
+	e := &continual.Embedding{Rows: raw.Rows, Cols: max(raw.Cols, width)}
+	e.Data = make([]float32, e.Rows*e.Cols)
+	for i := range raw.Rows {
+		for c, v := range m.RawRowView(i) {
+			e.Data[i*e.Cols+c] = float32(v)
+		}
+	}
+	return e
+}

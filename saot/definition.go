@@ -1,0 +1,57 @@
+package saot
+
+import (
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/method"
+)
+
+// ConfigFor returns the default settings for datasets of a recipe: those of DefaultConfig, smaller on the generated stream.
+func ConfigFor(recipe datasets.Recipe) Config {
+	c := DefaultConfig()
+	if recipe == datasets.RecipeSynthetic {
+		c.Encoder.Hidden, c.Encoder.Out = 256, 128
+		c.Points = 80
+		c.Buffer = 50
+	}
+	return c
+}
+
+func init() {
+	for order, d := range []method.Definition{
+		variant(func(*Config) {}, "saot", "SAOT", "self-supervised continual graph learning by optimal transport"),
+		variant(func(c *Config) { c.Distillation = DistillNone },
+			"saot-no-distill", "w/o Cross-task Distill.", "saot without a teacher (Table 4)"),
+		variant(func(c *Config) { c.Distillation = DistillCosine },
+			"saot-cosine", "w/ Cosine", "saot with cosine distillation of each node instead of plans (Table 4)"),
+		variant(func(c *Config) { c.Distillation = DistillMSE },
+			"saot-mse", "w/ MSE", "saot with squared-error distillation of each node instead of plans (Table 4)"),
+		variant(func(c *Config) { c.Objective = BarlowTwins },
+			"saot-barlow", "w/o Optimal Transport", "Graph Barlow Twins with saot's replay (Table 4)"),
+		variant(func(c *Config) {
+			c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
+			c.FeatureCost, c.Centred, c.Distillation = PropagatedFeatures, true, DistillNone
+		}, "saot-l", "", "saot with a linear encoder, costs of propagated features and centred structure loss (not in the paper)"),
+	} {
+		d.Order = order
+		method.Register(d)
+	}
+}
+
+// variant defines SAOT with some fields fixed.
+func variant(fix func(c *Config), name, paper, summary string) method.Definition {
+	return method.Definition{Name: name, Paper: paper, Summary: summary, Kind: method.Ours,
+		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {
+			c := ConfigFor(recipe)
+			fix(&c)
+			return &c
+		},
+		Fix: func(s method.Settings) { fix(s.(*Config)) },
+		New: func(b method.Build) (continual.Method, error) {
+			c := *b.Settings.(*Config)
+			fix(&c)
+			return New(b.Engine, c, b.Stream.Features, b.Stream.Sizes, b.Seed)
+		},
+	}
+}

@@ -1,0 +1,111 @@
+// Package method is the registry of methods: what SAOT, its ablations, the controls and the methods of the comparison are
+// called, how they are set, and how a learner of each is made. Commands, specs, tables and estimates read it; none of them
+// names a method.
+//
+// A method registers its Definition from its own file. Import saot/method/all to have every method of this module.
+package method
+
+import (
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// Kind is what a method is in a comparison. The kinds are in the order of tables.
+type Kind int
+
+// The kinds.
+const (
+	Ours           Kind = iota // SAOT and its variants
+	Control                    // takes no training step: what every figure is read against
+	SelfSupervised             // learns without labels and is scored by probes
+	Supervised                 // learns from labels and is its own classifier
+)
+
+var kinds = enum.Of[Kind]("kind", "ours", "control", "self-supervised", "supervised")
+
+// String returns "ours", "control", "self-supervised" or "supervised".
+func (k Kind) String() string { return kinds.Name(k) }
+
+// Settings are a method's own: a pointer to a struct. The JSON names of its fields are the names of the settings in flags,
+// specs and results, the tag help is a line about each, and the tag range is what package check reads.
+type Settings interface {
+	// Validate lists every field out of range.
+	Validate() error
+}
+
+// Preset chooses among the defaults of a method.
+type Preset int
+
+// The presets.
+const (
+	Paper Preset = iota // the constants of the method's paper or reference code
+	Fast                // fewer steps: for a first look, not for a table
+)
+
+var presets = enum.Of[Preset]("preset", "paper", "fast")
+
+// String returns "paper" or "fast".
+func (p Preset) String() string                   { return presets.Name(p) }
+func (p Preset) MarshalText() ([]byte, error)     { return presets.Marshal(p) }
+func (p *Preset) UnmarshalText(text []byte) error { return presets.Unmarshal(p, text) }
+
+// Stream is what a learner must know of the stream to come.
+type Stream struct {
+	Features int            // feature columns
+	Classes  int            // of all tasks
+	Sizes    []encoder.Size // of the tasks' graphs
+}
+
+// StreamOf describes a stream.
+func StreamOf(s *datasets.Stream) Stream {
+	out := Stream{Features: s.Tasks[0].Graph.Features.Cols, Classes: s.NumClasses}
+	for i := range s.Tasks {
+		out.Sizes = append(out.Sizes, encoder.SizeOf(s.Tasks[i].Graph))
+	}
+	return out
+}
+
+// Build is what a learner is made of.
+type Build struct {
+	Engine   *engine.Engine
+	Stream   Stream
+	Settings Settings // as Defaults returns them, with changes
+	Seed     uint64   // of all that is random in the learner
+}
+
+// Definition is a method.
+type Definition struct {
+	Name    string // in flags, specs and results
+	Paper   string // in the tables of SAOT's paper; "" where the paper does not have it
+	Summary string // one line of help
+	Kind    Kind
+	Order   int // place among the methods of its kind in tables
+
+	// Defaults returns new settings for a dataset with a recipe.
+	Defaults func(recipe datasets.Recipe, p Preset) Settings
+	// Fix sets the fields that make a variant what it is, after all other changes. It may be nil.
+	Fix func(s Settings)
+	// New makes a learner. It is called through New of this package, which checks the Build.
+	New func(b Build) (continual.Method, error)
+	// Featureless says that the method also runs on graphs whose nodes have no features.
+	Featureless bool
+}
+
+// Change applies changes to settings of the method. Its error is a *fields.Fault, which lists the method's settings where there
+// is none of a name.
+func (d *Definition) Change(s Settings, changes ...fields.Change) error {
+	err := fields.Apply(s, changes)
+	if d.Fix != nil {
+		d.Fix(s)
+	}
+	return err
+}
+
+// Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]".
+func (d *Definition) Set(s Settings, name, text string) error {
+	return d.Change(s, fields.Change{Path: name, Value: fields.Value{Text: text}})
+}
