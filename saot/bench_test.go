@@ -12,15 +12,13 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/transport"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // BenchmarkStep takes a training step apart on the second task of a real stream, replay and teacher included (M = 256,
@@ -40,26 +38,23 @@ func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{"uai", "coauthor-cs"} {
 		b.Run(name, func(b *testing.B) {
 			l, batch := secondTask(b, name)
-			solver, err := transport.NewFusedGromovSolver(l.config.gromov())
+			draw, projected, err := l.whole(batch)
 			require.NoError(b, err)
-			in := stepInputs[*tensors.Tensor]{featuresT: batch.FeaturesT, mask: batch.Mask, weights: tensors.FromScalar(float32(l.config.Beta))}
-			_, in.projected, err = l.encoder.Forward(batch)
+			defer engine.Release(projected)
+			graphs, err := l.newGraphPlans(batch.Graph)
 			require.NoError(b, err)
-			var p *prepared
+			var in inputs[*tensors.Tensor]
 			prepare := best(b, func() {
-				if p, err = l.prepare(solver, l.config.costSource(batch.Graph), batch, seed.Stream(1)); err != nil {
+				if in, _, err = l.prepare(draw, graphs, new(planFigures), 1, 0); err != nil {
 					b.Fatal(err)
 				}
 			})
-			p.into(&in)
 			upTo := make([]time.Duration, stages)
 			for stage := range upTo {
-				f, err := l.partialStep(stage)
-				require.NoError(b, err)
-				inputs := flatten(&in, l.config, l.encoder.Features)
-				upTo[stage] = best(b, func() { call(b, f, inputs...) })
+				step := l.partialStep(b, stage)
+				upTo[stage] = best(b, func() { step(in) })
 			}
-			floor := float64(l.encoderFlops(batch)) / matmulRate(b, l.engine, l.encoder.Features, batch.Size.Nodes, l.config.Encoder.Hidden)
+			floor := float64(l.encoderFlops(batch)) / matmulRate(b, l.encoder.Engine(), l.encoder.Features, batch.Size.Nodes, l.config.Encoder.Hidden)
 			encoderTime := upTo[teacherStage] + upTo[backwardStage] - upTo[transportStage]
 			b.ReportMetric(ms(prepare), "prepare-ms")
 			b.ReportMetric(ms(upTo[forwardStage]), "forward-ms")
@@ -106,39 +101,44 @@ func secondTask(b *testing.B, name string) (*Learner, *encoder.Batch) {
 	require.NoError(b, err)
 	union, err := l.buffer.Union(stream.Tasks[1].Graph)
 	require.NoError(b, err)
-	batch, err := l.encoder.Batch(union)
+	batch, err := l.encoder.Graphs.Upload(union)
 	require.NoError(b, err)
 	b.Logf("engine %s, %d nodes (padded %d), %d features, %d undirected edges", e.Info().Name, union.NumNodes(), batch.Size.Nodes, ds.Graph.Features.Cols, union.Adjacency.NumEdges())
 	return l, batch
 }
 
-// partialStep is a step cut short after a stage; what it has made so far is summed, so that nothing is optimised away.
-func (l *Learner) partialStep(stage int) (*engine.Func, error) {
+// partialStep is a step cut short after a stage; what it has made so far is summed, so that nothing is optimized away.
+func (l *Learner) partialStep(b *testing.B, stage int) func(in inputs[*tensors.Tensor]) {
 	if stage == adamStage {
-		return l.train, nil
+		return func(in inputs[*tensors.Tensor]) {
+			_, _, err := l.trainer.Step(in)
+			require.NoError(b, err)
+		}
 	}
-	return l.engine.ModelFunc("partial step", l.encoder.Store(), func(_ *model.Scope, nodes []*Node) []*Node {
-		in := l.stepInputs(nodes)
-		projected := l.config.Encoder.Project(l.encoder.Store().Scope(encoder.Scope), in.featuresT)
-		z1 := l.encodeView(encoder.Scope, projected, in, 0, encoder.Training)
-		z2 := l.encodeView(encoder.Scope, projected, in, 1, encoder.Training)
-		sum := Add(ReduceAllSum(z1), ReduceAllSum(z2))
-		switch {
-		case stage == teacherStage:
-			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, in, 0, encoder.Inference)))
-			sum = Add(sum, ReduceAllSum(l.encodeView(encoder.TeacherScope, in.projected, in, 1, encoder.Inference)))
-		case stage >= transportStage:
-			out := make([]*Node, numOutputs)
-			l.transportLosses(out, l.aligned(z1, z2, in))
-			sum = out[outTotal]
+	sum := func(z [2]*Node) *Node { return Add(ReduceAllSum(z[0]), ReduceAllSum(z[1])) }
+	f, err := engine.NewNamed[inputs[*tensors.Tensor]](l.encoder.Engine(), "partial step", l.encoder.Store(), func(in inputs[*Node]) []*Node {
+		if stage >= transportStage {
+			total := l.loss(in).Total
+			out := total
 			if stage == backwardStage {
-				for _, gradient := range l.encoder.Store().RootScope().BuildTrainableVariablesGradientsGraph(out[outTotal]) {
-					sum = Add(sum, ReduceAllSum(gradient))
+				for _, gradient := range l.encoder.Store().RootScope().BuildTrainableVariablesGradientsGraph(total) {
+					out = Add(out, ReduceAllSum(gradient))
 				}
 			}
+			return []*Node{out}
 		}
-		return []*Node{sum}
+		out := sum(train.Embed(l.encoder, encoder.Scope, in.Views, nil, encoder.Training))
+		if stage == teacherStage {
+			out = Add(out, sum(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)))
+		}
+		return []*Node{out}
 	})
+	require.NoError(b, err)
+	return func(in inputs[*tensors.Tensor]) {
+		out, err := f.Call(in)
+		require.NoError(b, err)
+		engine.Release(out)
+	}
 }
 
 // encoderFlops counts the multiplications and additions of a step's matrix products in the encoder: the shared X·W₁ and
@@ -225,21 +225,20 @@ const sampledSteps = 60
 
 // apart returns the time of a step's preparation and of its work on the engine.
 func (l *Learner) apart(b *testing.B, g *graph.Graph) (host, device time.Duration) {
-	solver, err := transport.NewFusedGromovSolver(l.config.gromov())
+	graphs, err := l.newGraphPlans(g)
 	require.NoError(b, err)
-	sampler := encoder.NewSampler(g, l.config.Encoder.SampleFanOut)
-	patches, beta := newPatches(&g.Adjacency, seed.Stream(1)), l.beta()
+	_, _, draw := l.samples(g, 1)
 	var hosts, devices []time.Duration
 	for step := range sampledSteps {
 		start := time.Now()
-		p, err := l.prepareSample(solver, l.config.costSource(g), sampler, g, patches.next(l.config.Points), seed.Stream(1, step))
+		in, made, err := l.prepare(draw, graphs, new(planFigures), 1, step)
 		require.NoError(b, err)
 		ready := time.Now()
-		_, err = l.run(l.sampled, l.sampledInputs(p, beta))
+		_, _, err = l.trainer.Step(in)
 		require.NoError(b, err)
 		devices = append(devices, time.Since(ready))
 		hosts = append(hosts, ready.Sub(start))
-		p.finalize()
+		engine.Release(made)
 	}
 	return median(hosts), median(devices)
 }

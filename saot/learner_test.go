@@ -264,7 +264,7 @@ func TestNaNNamesTaskStepAndTerm(t *testing.T) {
 			learn(t, l, 0, 1)
 			_, err := l.Learn(context.Background(), 1, spoiled(tinyStream(t).Tasks[1].Graph, 17), nil)
 			require.Error(t, err)
-			require.Regexp(t, "task 2, step 1: .*"+term, err.Error())
+			require.Regexp(t, "task 2: step 1: .*"+term, err.Error())
 		}
 	})
 }

@@ -1,105 +1,68 @@
 package saot
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"time"
 
-	"github.com/saot-go/saot/datasets/graph"
-
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/transport"
-	"github.com/saot-go/saot/saot/view"
 )
 
-// prepared is what the host makes for one training step: two views, the aligned nodes, and π_G with its cost.
-type prepared struct {
-	operators         [2]*encoder.Operator
-	samples           [2]encoder.Sample[*tensors.Tensor] // of a graph that is not encoded whole
-	masked            [2]*tensors.Tensor
-	points            *tensors.Tensor
-	graphPlan, target *tensors.Tensor
+// plan is the training of a task.
+type plan = train.Plan[inputs[*tensors.Tensor]]
 
-	marginalError, diagonalMass float64 // of π_G
-	seconds                     float64
-	err                         error
-}
+// A drawer draws the views and the aligned nodes of a step.
+type drawer func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error)
 
-// into sets the inputs of a step.
-func (p *prepared) into(in *stepInputs[*tensors.Tensor]) {
-	for i, operator := range p.operators {
-		in.operators[i] = operator.Tensors()
-	}
-	in.masked, in.points, in.graphPlan, in.target = p.masked, p.points, p.graphPlan, p.target
-}
-
-// finalize frees the tensors.
-func (p *prepared) finalize() {
-	for _, o := range p.operators {
-		if o != nil {
-			o.Finalize()
+// whole draws from a graph that a step takes whole. It returns the teacher's products with the features too, to be released
+// after the last step.
+func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Tensor, err error) {
+	if l.config.distils() {
+		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
+		var z *tensors.Tensor
+		if z, projected, err = l.encoder.Forward(b); err != nil {
+			return nil, nil, fmt.Errorf("teacher: %w", err)
 		}
+		_ = z.FinalizeAll()
 	}
-	for _, s := range p.samples {
-		finalize(encoder.Tensors(s)...)
+	draw = func(_ int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error) {
+		if pair, err = train.WholePair(b, l.config.Encoder, l.config.view(), rng); err != nil {
+			return in, nil, nil, err
+		}
+		in.Projected = projected
+		if l.config.Objective == Transport {
+			points = samplePoints(b.Graph.NumNodes(), l.config.Points, rng)
+			in.Points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
+		}
+		return in, pair, points, nil
 	}
-	finalize(p.masked[0], p.masked[1], p.points, p.graphPlan, p.target)
+	return draw, projected, nil
 }
 
-// prepareAll makes the inputs of a task's steps one ahead of their use. The channel closes after the last one, after an
-// error, and when ctx ends.
-func (t training) prepareAll(ctx context.Context) <-chan *prepared {
-	out := make(chan *prepared, 1)
-	go func() {
-		defer close(out)
-		for step := range t.steps {
-			p, err := t.prepare(step)
-			if err != nil {
-				p = &prepared{err: err}
+// samples draws from a graph that is too large for a step. Each step aligns M nodes, in patches, of which it sees a sampled
+// neighborhood: what it costs does not depend on the size of the graph.
+func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, draw drawer) {
+	sampler := encoder.NewSampler(batched, l.config.Encoder.SampleFanOut)
+	perEpoch := max(1, batched.NumNodes()/l.config.Points)
+	var near *patches
+	return l.config.Epochs, l.config.Epochs * perEpoch,
+		func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error) {
+			if step%perEpoch == 0 {
+				near = newPatches(&batched.Adjacency, seed.Stream(l.seed, "order", task, step/perEpoch))
 			}
-			select {
-			case out <- p:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
+			points = near.next(l.config.Points)
+			pair, err = train.SampledPair(sampler, points, l.config.Encoder, l.config.view(), rng)
+			return in, pair, points, err
 		}
-	}()
-	return out
-}
-
-// prepare draws two views and, for the transport objective, M nodes of the batched graph, and solves π_G between them.
-func (l *Learner) prepare(solver *transport.FusedGromovSolver, source costSource, b *encoder.Batch, rng *rand.Rand) (*prepared, error) {
-	start := time.Now()
-	p := &prepared{}
-	v1, v2 := view.Pair(b.Graph, l.config.view(), rng)
-	for i, v := range []view.View{v1, v2} {
-		op, err := l.config.Encoder.NewOperator(&v.Adjacency, b.Size)
-		if err != nil {
-			return nil, err
-		}
-		p.operators[i] = op
-		if len(v.Masked) > 0 {
-			p.masked[i] = tensors.FromFlatDataAndDimensions(v.Masked, len(v.Masked))
-		}
-	}
-	if l.config.Objective == Transport {
-		points := samplePoints(b.Graph.NumNodes(), l.config.Points, rng)
-		p.points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
-		induced := [2]graph.Adjacency{v1.Adjacency.Induced(points), v2.Adjacency.Induced(points)}
-		if err := l.graphPlan(p, solver, source, induced, [2][]int32{v1.Masked, v2.Masked}, points); err != nil {
-			return nil, err
-		}
-	}
-	p.seconds = time.Since(start).Seconds()
-	return p, nil
 }
 
 // samplePoints draws m of n nodes without replacement, ascending.
@@ -112,49 +75,103 @@ func samplePoints(n, m int, rng *rand.Rand) []int32 {
 	return points
 }
 
-// graphPlan solves Eq. 7 between the two views restricted to the sampled nodes, given the edges among these and the masked
-// columns. The engine makes the feature cost K, the host the plan; no gradient is needed.
-func (l *Learner) graphPlan(p *prepared, solver *transport.FusedGromovSolver, source costSource, induced [2]graph.Adjacency, masked [2][]int32, points []int32) error {
-	if source.clean {
-		masked = [2][]int32{}
+// prepare makes the inputs of a step: two views, the aligned nodes and, for the transport objective, π_G between them.
+func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
+	task, step int) (in inputs[*tensors.Tensor], made any, err error) {
+	in, pair, points, err := draw(step, seed.Stream(l.seed, "augment", task, step))
+	if err != nil {
+		return in, nil, err
 	}
-	k, err := l.featureCost(source.Features, masked[0], masked[1], points)
+	in.Views = pair.Views
+	if l.config.Objective == Transport {
+		var result transport.GromovResult
+		if err := graphs.solve(&result, pair, points); err != nil {
+			return in, nil, err
+		}
+		in.GraphPlan, in.Target = matrixTensor(result.Plan), matrixTensor(result.Target)
+		*figures = planFigures{result.Report.MarginalError, mat.Trace(result.Plan)}
+	}
+	if l.config.distils() {
+		in.Beta = tensors.FromScalar(float32(l.beta()))
+	}
+	return in, []any{pair.Made(), in.Points, in.GraphPlan, in.Target, in.Beta}, nil
+}
+
+// beta returns β, or 0 while nothing has been learned that could be distilled.
+func (l *Learner) beta() float64 {
+	if l.tasks == 0 {
+		return 0
+	}
+	return l.config.Beta
+}
+
+// planFigures are those of a step's π_G.
+type planFigures struct{ marginalError, diagonalMass float64 }
+
+// graphPlans solves the plans π_G of a task (Eq. 7).
+type graphPlans struct {
+	solver   *transport.FusedGromovSolver
+	features *graph.Features // what the feature cost K is made of
+	clean    bool            // no columns are masked
+	cost     func(in costInputs[*tensors.Tensor]) ([]*tensors.Tensor, error)
+}
+
+// newGraphPlans prepares for the plans of a task with a batched graph.
+func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
+	p := &graphPlans{features: &g.Features, cost: l.cost.Call}
+	if l.config.FeatureCost == PropagatedFeatures && l.config.Objective == Transport {
+		p.features, p.clean = encoder.Propagated(g), true
+	}
+	var err error
+	p.solver, err = transport.NewFusedGromovSolver(l.config.gromov())
+	return p, err
+}
+
+// solve solves Eq. 7 between two views restricted to the aligned nodes. The engine makes the feature cost K, the host the plan;
+// no gradient is needed.
+func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, points []int32) error {
+	k, err := p.featureCost(pair.Columns, points)
 	if err != nil {
 		return fmt.Errorf("feature cost: %w", err)
 	}
-	var result transport.GromovResult
-	if err := solver.Solve(&result, transport.GromovProblem{Feature: k, Structure1: structure(induced[0]), Structure2: structure(induced[1])}); err != nil {
+	problem := transport.GromovProblem{Feature: k,
+		Structure1: structure(pair.Induced(0, points)), Structure2: structure(pair.Induced(1, points))}
+	if err := p.solver.Solve(result, problem); err != nil {
 		return fmt.Errorf("graph plan: %w", err)
 	}
-	p.graphPlan, p.target = matrixTensor(result.Plan), matrixTensor(result.Target)
-	p.marginalError, p.diagonalMass = result.Report.MarginalError, mat.Trace(result.Plan)
 	return nil
 }
 
 // structure is the adjacency as transport takes it: symmetric.
 func structure(a graph.Adjacency) transport.Structure { return transport.Sparse(a.Undirected()) }
 
-// costSource is what K is made of: features of a task's batched graph.
-type costSource struct {
-	*graph.Features
-	clean bool // no columns are masked
+// costInputs are the rows of X of the aligned nodes [M, F], and rows [1, F] that are 0 on the columns that a view masks.
+type costInputs[T any] struct {
+	Rows T
+	Keep [2]T
 }
 
-func (c Config) costSource(g *graph.Graph) costSource {
-	if c.FeatureCost == PropagatedFeatures && c.Objective == Transport {
-		return costSource{encoder.Propagated(g), true}
-	}
-	return costSource{Features: &g.Features}
+// featureCost returns K(X₁, X₂)_ij = 1 − cos(x¹_i, x²_j) [M, M] between the rows of the aligned nodes in two views.
+func featureCost(in costInputs[*Node]) []*Node {
+	return []*Node{transport.CosineCost(Mul(in.Rows, in.Keep[0]), Mul(in.Rows, in.Keep[1]))}
 }
 
-// featureCost returns K(X₁, X₂)_ij = 1 − cos(x¹_i, x²_j) between the masked rows of the sampled nodes.
-func (l *Learner) featureCost(f *graph.Features, masked1, masked2, points []int32) (*mat.Dense, error) {
+// featureCost is K on the host.
+func (p *graphPlans) featureCost(masked [2][]int32, points []int32) (*mat.Dense, error) {
+	f := p.features
 	rows := make([]float32, len(points)*f.Cols)
 	for i, v := range points {
 		f.CopyRow(int(v), rows[i*f.Cols:(i+1)*f.Cols])
 	}
-	inputs := []*tensors.Tensor{tensors.FromFlatDataAndDimensions(rows, len(points), f.Cols), keep(f.Cols, masked1), keep(f.Cols, masked2)}
-	out, err := l.cost.Call(inputs...)
+	if p.clean {
+		masked = [2][]int32{}
+	}
+	in := costInputs[*tensors.Tensor]{Rows: tensors.FromFlatDataAndDimensions(rows, len(points), f.Cols)}
+	for i := range masked {
+		in.Keep[i] = train.Unmasked(f.Cols, masked[i])
+	}
+	out, err := p.cost(in)
+	defer engine.Release(in, out)
 	if err != nil {
 		return nil, err
 	}
@@ -164,22 +181,7 @@ func (l *Learner) featureCost(f *graph.Features, masked1, masked2, points []int3
 			k.RawMatrix().Data[i] = float64(v)
 		}
 	})
-	for _, t := range append(inputs, out...) {
-		_ = t.FinalizeAll()
-	}
 	return k, err
-}
-
-// keep returns a row [1, cols] that is 0 on the masked columns and 1 elsewhere.
-func keep(cols int, masked []int32) *tensors.Tensor {
-	row := make([]float32, cols)
-	for i := range row {
-		row[i] = 1
-	}
-	for _, c := range masked {
-		row[c] = 0
-	}
-	return tensors.FromFlatDataAndDimensions(row, 1, cols)
 }
 
 func matrixTensor(m *mat.Dense) *tensors.Tensor {

@@ -349,13 +349,13 @@ func TestUnlimitedSampleOfGATIsTheWholeGraph(t *testing.T) {
 			for i := range exact {
 				requireClose(t, exact[i], got[i], 1e-4, "%s, output %d", name, i)
 			}
-			require.InDeltaMapValues(t, sums(readGAT(t, whole)), sums(readGAT(t, enc)), 1e-5)
+			require.InDeltaMapValues(t, totals(readGAT(t, whole)), totals(readGAT(t, enc)), 1e-5)
 		}
 	})
 }
 
-// sums adds up each variable.
-func sums(r *gatReference) map[string]float64 {
+// totals adds up each variable.
+func totals(r *gatReference) map[string]float64 {
 	out := map[string]float64{}
 	for name, values := range r.variables {
 		for _, v := range values {

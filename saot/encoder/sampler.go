@@ -33,6 +33,9 @@ func NewSampler(g *graph.Graph, fanOut []int) *Sampler {
 	return s
 }
 
+// Graph returns what is sampled from.
+func (s *Sampler) Graph() *graph.Graph { return s.graph }
+
 // Neighborhood is what a Sampler draws.
 type Neighborhood struct {
 	Nodes []int32 // ids in the graph: the targets, then what each hop adds

@@ -153,7 +153,7 @@ func gather(v reflect.Value, skeleton *strings.Builder, list []*tensors.Tensor) 
 		for i := range v.Len() {
 			list = gather(v.Index(i), skeleton, list)
 		}
-	case reflect.Pointer:
+	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			skeleton.WriteByte('-')
 			return list

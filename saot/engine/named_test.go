@@ -97,4 +97,8 @@ func TestTensorsInOrder(t *testing.T) {
 	require.Empty(t, Tensors(nil))
 	Release(in, nil)
 	require.Error(t, a.CheckValid(), "a released tensor holds nothing")
+	d, e := vector(4), vector(5)
+	Release([]any{d, pair[*tensors.Tensor]{B: e}, (*tensors.Tensor)(nil), nil})
+	require.Error(t, d.CheckValid())
+	require.Error(t, e.CheckValid())
 }

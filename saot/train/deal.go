@@ -1,10 +1,6 @@
 package train
 
-import (
-	"math/rand/v2"
-
-	"github.com/gomlx/gomlx/core/tensors"
-)
+import "math/rand/v2"
 
 // Deal deals n items out in batches of one size, in a new order every epoch. What does not fill a batch sits an epoch out.
 type Deal struct {
@@ -34,9 +30,9 @@ func (d *Deal) Batch(step int) []int32 {
 	return batch
 }
 
-// Plan completes a plan by so many epochs of batches.
-func (d *Deal) Plan(p Plan, epochs int, inputs func(step int, batch []int32) (in, release []*tensors.Tensor, err error)) Plan {
+// OverBatches completes a plan by a number of epochs of batches.
+func OverBatches[T any](p Plan[T], d *Deal, epochs int, inputs func(step int, batch []int32) (in T, made any, err error)) Plan[T] {
 	p.Epochs, p.Steps = epochs, epochs*d.PerEpoch()
-	p.Inputs = func(step int) (in, release []*tensors.Tensor, err error) { return inputs(step, d.Batch(step)) }
+	p.Inputs = func(step int) (T, any, error) { return inputs(step, d.Batch(step)) }
 	return p
 }

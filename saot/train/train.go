@@ -1,4 +1,6 @@
-package nn
+// Package train takes training steps: one loop for SAOT and for every method it is compared with. The host prepares the
+// inputs of a step while the engine takes the one before, and Adam starts afresh with each task.
+package train
 
 import (
 	"cmp"
@@ -7,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -15,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -25,86 +29,122 @@ type Optimizer struct {
 	L2           float64 // coupled: added to the gradient, as PyTorch's Adam has it
 }
 
-// Trainer takes training steps on a net.
-type Trainer struct {
+// Loss is what the graph of a step returns: scalars.
+type Loss struct {
+	Total   *Node  // what the step moves the trainable variables down
+	Parts   []Term // parts of the total, for the report
+	Figures []Term // further figures, for Plan.After
+}
+
+// Term is a scalar with a name.
+type Term struct {
+	Name string
+	Node *Node
+}
+
+// scalars lists the total and what follows it.
+func (l Loss) scalars() []Term {
+	return append(append([]Term{{"total", l.Total}}, l.Parts...), l.Figures...)
+}
+
+// Trainer takes training steps on the trainable variables of a net. T is the struct of a step's inputs, see engine.Named.
+type Trainer[T any] struct {
 	store *model.Store
 	rate  *model.Variable // the learning rate
 	base  float64         // its value where no plan says otherwise
-	names []string        // of the loss's terms, the total first
-	step  *engine.Func
+	names []string        // of the terms of Loss, as the graph last built returned them
+	parts int             // how many of these are terms: the total and its parts
+	step  *engine.Named[T]
 }
 
-// Trainer compiles a step: loss returns scalars, the total first, one for each name; the step moves the net's variables down the
-// total's gradient.
-func (n *Net) Trainer(name string, o Optimizer, names []string, loss func(in []*Node) []*Node) (*Trainer, error) {
-	return NewTrainer(n.engine, n.store, name, o, names, loss)
+// New compiles a training step. T and N are one struct, of *tensors.Tensor and of *Node (see engine.NewNamed).
+func New[T, N any](n *encoder.Net, name string, o Optimizer, loss func(in N) Loss) (*Trainer[T], error) {
+	t := &Trainer[T]{store: n.Store(), base: o.LearningRate}
+	var err error
+	t.step, err = engine.NewNamed[T](n.Engine(), name, t.store, func(in N) []*Node {
+		l := loss(in)
+		o.update(t.store, l.Total)
+		t.names, t.parts = nil, 1+len(l.Parts)
+		var all []*Node
+		for _, s := range l.scalars() {
+			t.names, all = append(t.names, s.Name), append(all, s.Node)
+		}
+		return []*Node{Stack(all, 0)}
+	})
+	t.rate = optimizer.LearningRateVar(t.store.RootScope(), dtypes.Float32, o.LearningRate)
+	return t, err
 }
 
-// NewTrainer is Net.Trainer for the trainable variables of any store.
-func NewTrainer(e *engine.Engine, store *model.Store, name string, o Optimizer, names []string, loss func(in []*Node) []*Node) (*Trainer, error) {
-	step, err := e.ModelFunc(name, store, func(_ *model.Scope, in []*Node) []*Node {
-		terms := loss(in)
-		g := terms[0].Graph()
-		objective := terms[0]
-		if o.L2 > 0 {
-			for v := range store.IterVariables() {
-				if v.Trainable {
-					objective = Add(objective, MulScalar(ReduceAllSum(Square(v.NodeValue(g))), o.L2/2))
-				}
+// update takes Adam's step on a loss.
+func (o Optimizer) update(store *model.Store, loss *Node) {
+	g := loss.Graph()
+	if o.L2 > 0 {
+		for v := range store.IterVariables() {
+			if v.Trainable {
+				loss = Add(loss, MulScalar(ReduceAllSum(Square(v.NodeValue(g))), o.L2/2))
 			}
 		}
-		adam := optimizer.Adam().LearningRate(o.LearningRate).Epsilon(1e-8)
-		if o.Decay > 0 {
-			adam = adam.WeightDecay(o.Decay)
-		}
-		adam.Done().UpdateGraph(store.RootScope(), g, objective)
-		return []*Node{Stack(terms, 0)}
-	})
-	rate := optimizer.LearningRateVar(store.RootScope(), dtypes.Float32, o.LearningRate)
-	return &Trainer{store: store, rate: rate, base: o.LearningRate, names: names, step: step}, err
+	}
+	adam := optimizer.Adam().LearningRate(o.LearningRate).Epsilon(1e-8)
+	if o.Decay > 0 {
+		adam = adam.WeightDecay(o.Decay)
+	}
+	adam.Done().UpdateGraph(store.RootScope(), g, loss)
 }
 
 // Plan is the training of one task.
-type Plan struct {
+type Plan[T any] struct {
 	Task, Steps int
-	Epochs      int // in which the steps are taken, for the report; 0 is one a step
-	// Inputs returns the inputs of a step and what to release after it. While the engine takes a step, the inputs of the
-	// next are made.
-	Inputs func(step int) (in, release []*tensors.Tensor, err error)
-	Rate   func(step int) float64                // the learning rate, if it changes
-	After  func(step int, terms []float64) error // sees each step's terms; may end the training early with ErrStop
+	Epochs      int // in which the steps are taken, for the report; 0 is one for each step
+	// Inputs returns the inputs of a step, and those of them that were made for this step, to be released after it. While
+	// the engine takes a step, the inputs of the next are made.
+	Inputs func(step int) (in T, made any, err error)
+	Rate   func(step int) float64 // the learning rate; nil is the optimizer's
+	// After sees each step and the figures of its loss before the observer does, and may change what is observed. It may end
+	// the training early with ErrStop. It may be nil.
+	After  func(s *continual.Step, figures map[string]float64) error
 	Report *continual.TaskReport
-	Seen   func(continual.Step) // may be nil
+	Seen   func(continual.Step) // the observer; may be nil
 }
 
 // ErrStop, returned by Plan.After, ends a task's training without an error.
 var ErrStop = errors.New("stop")
 
-// Train takes the steps of a plan and fills in its report. The optimiser starts afresh: nothing of it is carried from task to
-// task, nor saved. It returns ctx.Err() when cancelled, and an error that names the term when one is not finite.
-func (t *Trainer) Train(ctx context.Context, p Plan) error {
+// Train takes the steps of a plan and fills in its report, with three diagnostics: prepare_seconds (making inputs),
+// wait_seconds (the part of it that the engine had to wait for) and engine_seconds (taking steps). It returns ctx.Err() when
+// canceled, and an error that names the terms when one is not finite.
+func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 	if err := t.reset(); err != nil {
 		return err
 	}
+	if p.Report.Diagnostics == nil {
+		p.Report.Diagnostics = map[string]float64{}
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	next := p.inputs(ctx)
+	next := p.prepare(ctx)
 	defer func() {
 		cancel()
-		for in := range next {
-			Release(in.release...)
+		for in := range next { // until the preparation, which may use the engine, has ended
+			engine.Release(in.made)
 		}
 	}()
 	p.Report.Epochs = cmp.Or(p.Epochs, p.Steps)
 	for step := range p.Steps {
+		waiting := time.Now()
 		in, ok := <-next
 		if !ok || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		terms, err := t.take(&p, step, in)
+		working := time.Now()
+		seen, err := t.take(&p, step, in)
 		if err != nil && !errors.Is(err, ErrStop) {
 			return fmt.Errorf("step %d: %w", step+1, err)
 		}
-		p.record(step, t.names, terms)
+		d := p.Report.Diagnostics
+		d["wait_seconds"] += working.Sub(waiting).Seconds()
+		d["engine_seconds"] += time.Since(working).Seconds()
+		d["prepare_seconds"] += in.seconds
+		p.record(seen)
 		if err != nil {
 			break
 		}
@@ -112,78 +152,100 @@ func (t *Trainer) Train(ctx context.Context, p Plan) error {
 	return nil
 }
 
-// take takes one step.
-func (t *Trainer) take(p *Plan, step int, in stepInput) ([]float64, error) {
-	defer Release(in.release...)
+// take takes one step of a plan.
+func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.Step, err error) {
+	defer engine.Release(in.made)
 	if in.err != nil {
-		return nil, in.err
+		return seen, in.err
 	}
 	rate := t.base // trainers of one store share the variable
 	if p.Rate != nil {
 		rate = p.Rate(step)
 	}
 	if err := t.rate.SetValue(tensors.FromScalar(float32(rate))); err != nil {
-		return nil, err
+		return seen, err
 	}
-	out, err := t.step.Call(in.tensors...)
+	seen = continual.Step{Task: p.Task, Done: step + 1, Steps: p.Steps}
+	var figures map[string]float64
+	if seen.Terms, figures, err = t.Step(in.in); err == nil && p.After != nil {
+		err = p.After(&seen, figures)
+	}
+	return seen, err
+}
+
+// Step takes one step, outside of any plan, and returns the terms and the figures of its loss.
+func (t *Trainer[T]) Step(in T) (terms []continual.Term, figures map[string]float64, err error) {
+	out, err := t.step.Call(in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer Release(out...)
-	terms := make([]float64, len(t.names))
+	defer engine.Release(out)
+	figures = map[string]float64{}
 	err = tensors.ConstFlatData(out[0], func(flat []float32) {
 		for i, v := range flat {
-			terms[i] = float64(v)
+			if i < t.parts {
+				terms = append(terms, continual.Term{Name: t.names[i], Value: float64(v)})
+			} else {
+				figures[t.names[i]] = float64(v)
+			}
 		}
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = finite(terms)
 	}
-	for i, v := range terms {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("loss term %q is %v: lower learning_rate, or look for bad features", t.names[i], v)
+	return terms, figures, err
+}
+
+// finite names every term that is not finite.
+func finite(terms []continual.Term) error {
+	var bad []string
+	for _, term := range terms {
+		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
+			bad = append(bad, fmt.Sprintf("%s is %v", term.Name, term.Value))
 		}
 	}
-	if p.After != nil {
-		return terms, p.After(step, terms)
+	if len(bad) == 0 {
+		return nil
 	}
-	return terms, nil
+	return fmt.Errorf("the loss is not finite (%s): lower learning_rate, raise epsilon if the method has one, or look for bad features",
+		strings.Join(bad, ", "))
 }
 
-// record tells observer and report of a step.
-func (p *Plan) record(step int, names []string, values []float64) {
-	terms := make([]continual.Term, len(names))
-	for i, name := range names {
-		terms[i] = continual.Term{Name: name, Value: values[i]}
-	}
+// record tells report and observer of a step.
+func (p *Plan[T]) record(s continual.Step) {
 	if p.Report.Steps == 0 {
-		p.Report.FirstLoss = terms
+		p.Report.FirstLoss = s.Terms
 	}
-	p.Report.LastLoss = terms
+	p.Report.LastLoss = s.Terms
 	p.Report.Steps++
 	if p.Seen != nil {
-		p.Seen(continual.Step{Task: p.Task, Done: step + 1, Steps: p.Steps, Terms: terms})
+		p.Seen(s)
 	}
 }
 
-// stepInput is what the engine takes in one step.
-type stepInput struct {
-	tensors, release []*tensors.Tensor
-	err              error
+// prepared is what the host makes for a step.
+type prepared[T any] struct {
+	in      T
+	made    any
+	seconds float64
+	err     error
 }
 
-// inputs makes the inputs one step ahead of their use.
-func (p *Plan) inputs(ctx context.Context) <-chan stepInput {
-	out := make(chan stepInput, 1)
+// prepare makes the inputs one step ahead of their use. The channel closes after the last step, after an error, and when ctx
+// ends.
+func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
+	out := make(chan prepared[T], 1)
 	go func() {
 		defer close(out)
 		for step := range p.Steps {
-			var in stepInput
-			in.tensors, in.release, in.err = p.Inputs(step)
+			var in prepared[T]
+			start := time.Now()
+			in.in, in.made, in.err = p.Inputs(step)
+			in.seconds = time.Since(start).Seconds()
 			select {
 			case out <- in:
 			case <-ctx.Done():
-				Release(in.release...)
+				engine.Release(in.made)
 				return
 			}
 			if in.err != nil {
@@ -194,8 +256,8 @@ func (p *Plan) inputs(ctx context.Context) <-chan stepInput {
 	return out
 }
 
-// reset sets Adam's moments and step count to zero.
-func (t *Trainer) reset() error {
+// reset sets Adam's moments and step count to zero, as if it were made for the task. So they need not be saved.
+func (t *Trainer[T]) reset() error {
 	for v := range t.store.IterVariables() {
 		if !strings.HasPrefix(v.Path(), "/AdamOptimizer/") || !v.HasValue() {
 			continue
@@ -207,8 +269,8 @@ func (t *Trainer) reset() error {
 	return nil
 }
 
-// WarmUpCosine returns the learning rate that rises linearly to peak over the first steps and falls as a cosine to 0 at the end
-// (Loshchilov and Hutter 2017, Eq. 5).
+// WarmUpCosine returns the learning rate that rises linearly to peak over the first steps and falls as a cosine to 0 at the
+// end (Loshchilov and Hutter 2017, Eq. 5).
 func WarmUpCosine(peak float64, warmUp, steps int) func(step int) float64 {
 	return func(step int) float64 {
 		if step < warmUp {
