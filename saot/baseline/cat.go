@@ -16,7 +16,6 @@ import (
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/method"
 )
 

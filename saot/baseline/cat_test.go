@@ -16,7 +16,6 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/method"
 )
 

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
 	"fmt"
 	"math/rand/v2"
 
@@ -12,29 +11,31 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // classifier is a graph convolutional network (Kipf and Welling 2017) that scores nodes for all classes of a stream,
 //
 //	logits = Â·ReLU(… Â·ReLU(Â·X·W₁ + b₁)·W₂ …)·W_L + b_L.
 type classifier struct {
-	*nn.Net
-	graphs *nn.Graphs
+	*encoder.Net
+	graphs *encoder.Graphs
 	widths []int // of the input, the hidden layers and the output
-	layers *nn.Layers
+	layers *encoder.Layers
 	whole  int // the largest graph, in nodes, that is scored at once; 0 scores any
 }
 
 // newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so on. A graph
 // of more nodes than whole is scored layer by layer.
 func newClassifier(b method.Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
-	c := &classifier{whole: whole, Net: nn.New(b.Engine), graphs: nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)}
+	c := &classifier{whole: whole, Net: encoder.NewNet(b.Engine), graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
 	c.widths = append(append([]int{b.Stream.Features}, hidden...), b.Stream.Classes)
 	for l := 1; l < len(c.widths); l++ {
-		if err := c.AddAll(nn.Named{Name: weightName(l), Value: nn.Glorot(c.widths[l-1], c.widths[l], rng)},
-			nn.Named{Name: biasName(l), Value: nn.Filled(0, c.widths[l])}); err != nil {
+		if err := c.Add(encoder.Variable{Name: weightName(l), Value: encoder.Glorot(c.widths[l-1], c.widths[l], rng)},
+			encoder.Variable{Name: biasName(l), Value: encoder.Filled(0, c.widths[l])}); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +54,7 @@ func biasName(layer int) string   { return fmt.Sprintf("bias%d", layer) }
 // redraw gives the network fresh weights.
 func (c *classifier) redraw(rng *rand.Rand) error {
 	for l := 1; l < len(c.widths); l++ {
-		w, err := tensors.CopyFlatData[float32](nn.Glorot(c.widths[l-1], c.widths[l], rng))
+		w, err := tensors.CopyFlatData[float32](encoder.Glorot(c.widths[l-1], c.widths[l], rng))
 		if err == nil {
 			err = c.SetValue(weightName(l), w)
 		}
@@ -68,7 +69,7 @@ func (c *classifier) redraw(rng *rand.Rand) error {
 }
 
 // logits returns the scores [N, classes], of a sample for its targets alone.
-func (c *classifier) logits(in nn.Nodes) *Node { return c.layers.Forward(in) }
+func (c *classifier) logits(in encoder.Nodes) *Node { return c.layers.Forward(in) }
 
 // after is what follows the propagation of a layer, up to that of the next.
 func (c *classifier) after(layer int, h *Node) *Node {
@@ -77,7 +78,7 @@ func (c *classifier) after(layer int, h *Node) *Node {
 	if layer == len(c.widths)-1 {
 		return h
 	}
-	return MatMul(nn.ReLU(h), c.Node(g, weightName(layer+1)))
+	return MatMul(encoder.ReLU(h), c.Node(g, weightName(layer+1)))
 }
 
 // scores returns the logits of a graph's nodes for the classes seen so far.
@@ -102,22 +103,26 @@ func firstColumns(data []float32, cols, first int) *continual.Embedding {
 // bySetting holds a network for each setting.
 type bySetting[T any] [2]T
 
-// saveAll writes networks.
-func saveAll(w *gob.Encoder, all ...*classifier) error {
-	for _, c := range all {
-		if err := c.Save(w); err != nil {
-			return err
-		}
-	}
-	return nil
+// What trains on lessons, and the plan of a task.
+type (
+	lessonTrainer = train.Trainer[lesson[*tensors.Tensor]]
+	lessonPlan    = train.Plan[lesson[*tensors.Tensor]]
+)
+
+// trainer trains the network by the cross-entropy of its logits.
+func (c *classifier) trainer(name string, o train.Optimizer) (*lessonTrainer, error) {
+	return train.New[lesson[*tensors.Tensor]](c.Net, name, o, func(in lesson[*Node]) train.Loss {
+		return train.Loss{Total: crossEntropy(c.logits(encoder.NodesOf(in.Graph)), in.Labels)}
+	})
 }
 
-// loadAll restores them.
-func loadAll(r *gob.Decoder, all ...*classifier) error {
-	for _, c := range all {
-		if err := c.Load(r); err != nil {
-			return err
-		}
-	}
-	return nil
+// teach carries a plan out on labelled rows of an uploaded graph, all in each step.
+func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, in *encoder.Uploaded, rows []labelled) error {
+	all := lesson[*tensors.Tensor]{Labels: newSupervision(rows, in.Rows(), c.classes()), Graph: in.Input}
+	defer engine.Release(all.Labels)
+	p.Inputs = func(int) (lesson[*tensors.Tensor], any, error) { return all, nil, nil }
+	return t.Train(ctx, p)
 }
+
+// classes returns the number of classes that are scored.
+func (c *classifier) classes() int { return c.widths[len(c.widths)-1] }

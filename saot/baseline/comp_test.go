@@ -15,7 +15,6 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/nn"
 )
 
 // featuresOf is a matrix as features, sparse ones on demand.

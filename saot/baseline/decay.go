@@ -3,7 +3,7 @@ package baseline
 import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
-	"github.com/saot-go/saot/saot/internal/nn"
+	"github.com/saot-go/saot/saot/encoder"
 )
 
 // decayed is a variable and which of its entries weight decay acts on, as a mask that broadcasts to it.
@@ -28,7 +28,7 @@ func coupledDecay(lambda float64, of ...decayed) *Node {
 // wordsOf is 1 for the features that some node of a graph, or of a sample's first layer, has, and 0 for the others.
 //
 // Shapes: returns [F, 1]. No gradient flows.
-func wordsOf(in nn.Nodes) *Node {
+func wordsOf(in encoder.Nodes) *Node {
 	if in.Sample != nil {
 		return StopGradient(Transpose(PositiveIndicator(ReduceAndKeep(Abs(in.Sample.Rows), ReduceMax, 0)), 0, 1))
 	}
@@ -37,8 +37,8 @@ func wordsOf(in nn.Nodes) *Node {
 
 // columnsOf is 1 for the classes that some labelled row may be given, and 0 for the others; see supervision.
 //
-// Shapes: open [N, C], weight [N, 1]; returns [1, C]. No gradient flows.
-func columnsOf(open, weight *Node) *Node {
-	may := Mul(PositiveIndicator(weight), PositiveIndicator(AddScalar(open, -closedLogit/2)))
+// Shapes: returns [1, C]. No gradient flows.
+func columnsOf(s supervision[*Node]) *Node {
+	may := Mul(PositiveIndicator(s.Weight), PositiveIndicator(AddScalar(s.Open, -closedLogit/2)))
 	return StopGradient(ReduceAndKeep(may, ReduceMax, 0))
 }

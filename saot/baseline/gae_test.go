@@ -18,7 +18,6 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
-	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/method"
 )
 

@@ -2,23 +2,19 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // CGLBSettings are those that CGLB's methods share.
@@ -68,11 +64,11 @@ func (s *JointSettings) Validate() error {
 // a bias in place of an unnormalised sum.
 type joint struct {
 	JointSettings
-	classes  int
+	state
 	seed     uint64
 	networks bySetting[*classifier]
-	trainers bySetting[*nn.Trainer]
-	unions   *nn.Graphs // all tasks seen
+	trainers bySetting[*lessonTrainer]
+	unions   *encoder.Graphs // all tasks seen
 	tasks    []*continual.Labeled
 }
 
@@ -80,21 +76,20 @@ type joint struct {
 const unionShapes = 8
 
 func newJoint(b method.Build) (continual.Method, error) {
-	l := &joint{JointSettings: *b.Settings.(*JointSettings), classes: b.Stream.Classes, seed: b.Seed}
-	l.unions = nn.NewGraphsIn(encoder.NewBucketsOf(unionShapes, unions(b.Stream.Sizes)), b.Stream.Features)
+	l := &joint{JointSettings: *b.Settings.(*JointSettings), seed: b.Seed}
+	l.unions = encoder.NewGraphs(b.Stream.Features, encoder.NewBucketsOf(unionShapes, unions(b.Stream.Sizes)))
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
 			return nil, err
 		}
 		l.networks[s] = c
-		l.trainers[s], err = c.Trainer("joint", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
-			return []*Node{crossEntropy(c.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
-		})
+		l.trainers[s], err = c.trainer("joint", train.Optimizer{LearningRate: l.LearningRate, L2: l.L2})
 		if err != nil {
 			return nil, err
 		}
 	}
+	l.state = state{"joint", []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, []any{&l.tasks}}
 	return l, nil
 }
 
@@ -150,24 +145,16 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *g
 	if l.Balanced {
 		balance(rows)
 	}
-	p := nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
+	p := lessonPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
 	if l.samples(all) {
-		p, err := c.sampledPlan(l.Sampling, p, l.Epochs, all, rows, l.seed, s, nil)
-		if err != nil {
-			return err
-		}
-		return l.trainers[s].Train(ctx, p)
+		return c.teachBatches(ctx, l.trainers[s], p, l.Epochs, batches{l.Sampling, all, rows, l.seed, s})
 	}
-	in, err := l.unions.Upload(all, nil)
+	in, err := l.unions.UploadInput(all)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	labels := newSupervision(rows, in.Rows, l.classes)
-	defer nn.Release(labels.tensors()...)
-	inputs := slices.Concat(labels.tensors(), in.Tensors())
-	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
-	return l.trainers[s].Train(ctx, p)
+	return c.teach(ctx, l.trainers[s], p, in, rows)
 }
 
 func (l *joint) seen() int { return l.tasks[len(l.tasks)-1].End }
@@ -175,23 +162,4 @@ func (l *joint) seen() int { return l.tasks[len(l.tasks)-1].End }
 // Logits scores nodes by the network of the setting.
 func (l *joint) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen())
-}
-
-// Save writes the networks and all tasks.
-func (l *joint) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	if err := saveAll(out, l.networks[:]...); err != nil {
-		return fmt.Errorf("baseline: joint: %w", err)
-	}
-	return out.Encode(l.tasks)
-}
-
-// Load restores them.
-func (l *joint) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	if err := loadAll(in, l.networks[:]...); err != nil {
-		return fmt.Errorf("baseline: joint: %w", err)
-	}
-	l.tasks = nil
-	return in.Decode(&l.tasks)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
-	"github.com/saot-go/saot/saot/internal/nn"
 	"github.com/saot-go/saot/saot/method"
 )
 

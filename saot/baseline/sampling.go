@@ -1,20 +1,19 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/internal/nn"
-	"github.com/saot-go/saot/saot/view"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // Sampling says which graphs are too large for a method to take at once, and how it trains on those: an epoch is then as many steps
@@ -61,36 +60,52 @@ func perLayer(fanOut []int, layers int) []int {
 }
 
 // deal deals n items out in batches for a task. name tells trainings of one task apart.
-func (s *Sampling) deal(n int, seedValue uint64, task int, name ...any) *nn.Deal {
-	return nn.NewDeal(n, s.Batch, func(epoch int) *rand.Rand {
+func (s *Sampling) deal(n int, seedValue uint64, task int, name ...any) *train.Deal {
+	return train.NewDeal(n, s.Batch, func(epoch int) *rand.Rand {
 		return seed.Stream(seedValue, slices.Concat([]any{"order"}, name, []any{task, epoch})...)
 	})
 }
 
-// sampledPlan completes a plan by epochs of batches of labelled rows of a graph, each with the mean of its rows' losses by their
-// weights. Inputs are those of supervision, what extra makes of the rows, and the sample.
-func (c *classifier) sampledPlan(s Sampling, p nn.Plan, epochs int, g *graph.Graph, rows []labelled, seedValue uint64, name any,
-	extra func(rows []labelled) []*tensors.Tensor) (nn.Plan, error) {
-	samples, err := c.graphs.Samples(g, encoder.GCN, perLayer(s.FanOut, len(c.widths)-1))
+// batches is how a classifier is trained on labelled rows of a graph too large for a step.
+type batches struct {
+	Sampling
+	graph *graph.Graph
+	rows  []labelled
+	seed  uint64
+	name  any // tells trainings of one task apart
+}
+
+// lessons returns a deal of the rows, and what makes the lesson of a step: a batch of rows, each with its share of the batch's
+// weight, and their sampled neighborhoods. It returns the rows of the batch too.
+func (c *classifier) lessons(b batches, task int) (*train.Deal,
+	func(step int, batch []int32) (lesson[*tensors.Tensor], []labelled, error), error) {
+	samples, err := c.graphs.Samples(b.graph, encoder.GCN, perLayer(b.FanOut, len(c.widths)-1))
 	if err != nil {
-		return p, err
+		return nil, nil, err
 	}
-	classes := c.widths[len(c.widths)-1]
-	deal := s.deal(len(rows), seedValue, p.Task, name)
-	return deal.Plan(p, epochs, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
-		of, targets, labels := batchOf(rows, batch, classes)
-		in, err = samples.Inputs(samples.Draw(targets, seed.Stream(seedValue, "neighbours", name, p.Task, step)))
-		first := labels.tensors()
-		if extra != nil {
-			first = append(first, extra(of)...)
-		}
-		in = append(first, in...)
+	return b.deal(len(b.rows), b.seed, task, b.name),
+		func(step int, batch []int32) (in lesson[*tensors.Tensor], of []labelled, err error) {
+			of, targets, labels := batchOf(b.rows, batch, c.classes())
+			in.Labels = labels
+			in.Graph, err = samples.Input(samples.Draw(targets, seed.Stream(b.seed, "neighbours", b.name, task, step)))
+			return in, of, err
+		}, nil
+}
+
+// teachBatches carries a plan out on batches of labelled rows, for a number of epochs.
+func (c *classifier) teachBatches(ctx context.Context, t *lessonTrainer, p lessonPlan, epochs int, b batches) error {
+	deal, next, err := c.lessons(b, p.Task)
+	if err != nil {
+		return err
+	}
+	return t.Train(ctx, train.OverBatches(p, deal, epochs, func(step int, batch []int32) (lesson[*tensors.Tensor], any, error) {
+		in, _, err := next(step, batch)
 		return in, in, err
-	}), nil
+	}))
 }
 
 // batchOf returns some labelled rows with their nodes and their supervision, as the first rows of a batch.
-func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, targets []int32, labels supervision) {
+func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, targets []int32, labels supervision[*tensors.Tensor]) {
 	own := make([]labelled, len(batch))
 	for i, k := range batch {
 		of, targets = append(of, rows[k]), append(targets, int32(rows[k].row))
@@ -98,62 +113,4 @@ func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, target
 		own[i].row = i
 	}
 	return of, targets, newSupervision(own, len(own), classes)
-}
-
-// viewSampler draws sampled neighbourhoods of the same nodes in two views of a graph.
-type viewSampler struct {
-	encoder encoder.Config
-	view    view.Config
-	graph   *graph.Graph
-	sampler *encoder.Sampler
-}
-
-func newViewSampler(c encoder.Config, v view.Config, g *graph.Graph) *viewSampler {
-	return &viewSampler{encoder: c, view: v, graph: g, sampler: encoder.NewSampler(g, c.SampleFanOut)}
-}
-
-// draw returns inputs for takeSampledViews.
-func (s *viewSampler) draw(targets []int32, rng *rand.Rand) (in []*tensors.Tensor, err error) {
-	v1, v2 := view.LazyPair(s.graph.Features.Cols, s.graph.Adjacency.Directed, s.view, rng)
-	drawn := [2]*encoder.Neighborhood{}
-	for i, v := range []view.Lazy{v1, v2} {
-		drawn[i] = s.sampler.Draw(targets, v.Edges, rng.Uint64())
-	}
-	samples, err := s.sampler.SampleAlike(s.encoder, drawn[:]...)
-	if err != nil {
-		return nil, err
-	}
-	for _, sample := range samples {
-		in = append(in, encoder.Tensors(sample)...)
-	}
-	for _, v := range []view.Lazy{v1, v2} {
-		if len(v.Masked) > 0 {
-			in = append(in, unmasked(s.graph.Features.Cols, v.Masked))
-		}
-	}
-	return in, nil
-}
-
-// unmasked is 0 in masked columns and 1 in others, [1, columns].
-func unmasked(columns int, masked []int32) *tensors.Tensor {
-	keep := slices.Repeat([]float32{1}, columns)
-	for _, c := range masked {
-		keep[c] = 0
-	}
-	return tensors.FromFlatDataAndDimensions(keep, 1, columns)
-}
-
-// takeSampledViews reads two views of sampled neighbourhoods from the head of a function's inputs, and returns the rest. Columns are
-// masked or none are.
-func takeSampledViews(c encoder.Config, masked bool, in []*Node) (views [2]encoder.Sample[*Node], rest []*Node) {
-	for i := range views {
-		views[i], in = c.TakeSample(in)
-	}
-	if masked {
-		for i := range views {
-			views[i].Rows = Mul(views[i].Rows, in[i])
-		}
-		in = in[2:]
-	}
-	return views, in
 }

@@ -5,13 +5,20 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 )
 
 // supervision is what a classifier is trained towards, for rows of a graph of which some have labels.
-type supervision struct {
-	target *tensors.Tensor // [N, classes], one-hot; 0 in rows without a label
-	open   *tensors.Tensor // [N, classes], added to the logits: 0 for classes that a row may be given, else closedLogit
-	weight *tensors.Tensor // [N, 1], the share of a row in the loss; they sum to 1
+type supervision[T any] struct {
+	Target T // [N, classes], one-hot; 0 in rows without a label
+	Open   T // [N, classes], added to the logits: 0 for classes that a row may be given, else closedLogit
+	Weight T // [N, 1], the share of a row in the loss; they sum to 1
+}
+
+// lesson is a graph with supervision of its rows, of a sample of its targets.
+type lesson[T any] struct {
+	Labels supervision[T]
+	Graph  encoder.Input[T]
 }
 
 // closedLogit takes a class out of a softmax.
@@ -47,8 +54,8 @@ func balance(rows []labelled) {
 	}
 }
 
-// newSupervision lays labelled rows out for a graph of n rows, padding included, and so many classes.
-func newSupervision(rows []labelled, n, classes int) supervision {
+// newSupervision lays labelled rows out for a graph of n rows, padding included, and a number of classes.
+func newSupervision(rows []labelled, n, classes int) supervision[*tensors.Tensor] {
 	target, open, weight := make([]float32, n*classes), make([]float32, n*classes), make([]float32, n)
 	total := 0.0
 	for _, r := range rows {
@@ -63,24 +70,17 @@ func newSupervision(rows []labelled, n, classes int) supervision {
 			}
 		}
 	}
-	return supervision{
-		target: tensors.FromFlatDataAndDimensions(target, n, classes),
-		open:   tensors.FromFlatDataAndDimensions(open, n, classes),
-		weight: tensors.FromFlatDataAndDimensions(weight, n, 1),
+	return supervision[*tensors.Tensor]{
+		Target: tensors.FromFlatDataAndDimensions(target, n, classes),
+		Open:   tensors.FromFlatDataAndDimensions(open, n, classes),
+		Weight: tensors.FromFlatDataAndDimensions(weight, n, 1),
 	}
-}
-
-// supervisionTensors is how many tensors a supervision has.
-const supervisionTensors = 3
-
-func (s supervision) tensors() []*tensors.Tensor {
-	return []*tensors.Tensor{s.target, s.open, s.weight}
 }
 
 // crossEntropy returns Σ_i w_i·CE(softmax(logits_i + open_i), target_i).
 //
-// Shapes: logits, target, open [N, C], weight [N, 1]; returns a scalar in nats. The gradient flows to logits.
-func crossEntropy(logits, target, open, weight *Node) *Node {
-	logp := LogSoftmax(Add(logits, open), -1)
-	return Neg(ReduceAllSum(Mul(Mul(target, logp), weight)))
+// Shapes: logits [N, C]; returns a scalar in nats. The gradient flows to logits.
+func crossEntropy(logits *Node, s supervision[*Node]) *Node {
+	logp := LogSoftmax(Add(logits, s.Open), -1)
+	return Neg(ReduceAllSum(Mul(Mul(s.Target, logp), s.Weight)))
 }
