@@ -69,20 +69,24 @@ type completion struct{ components int }
 
 const completionScale = 100 // of the loss, in the reference
 
-func (c completion) width() int  { return c.components }
-func (c completion) inputs() int { return 4 }
+// completed is what completion reads.
+type completed[T any] struct {
+	Target, Share T // U and the share of each entry in the loss [N, K]
+	Own, Gain     T // what takes the self-loops off Â [N, 1]; see propagate
+}
+
+func (c completion) width() int { return c.components }
 
 func (c completion) loops() bool { return false }
 
-// solve finds U. The tensors are U and the share of each entry in the loss [N, K], and what takes the self-loops off Â: own and gain
-// [N, 1].
+// solve finds U.
 func (c completion) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
 	u, err := leftSingular(ctx, &g.Features, c.components, rng)
 	if err != nil {
 		return nil, nil, err
 	}
 	_, found := u.Dims()
-	return func(nodes []int32, rows int) []*tensors.Tensor {
+	return func(nodes []int32, rows int) targets[*tensors.Tensor] {
 		target, share := make([]float32, rows*c.components), make([]float32, rows*c.components)
 		for i, v := range nodes {
 			for k, x := range u.RawRowView(int(v)) {
@@ -91,12 +95,12 @@ func (c completion) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (
 			}
 		}
 		own, gain := withoutSelf(&g.Adjacency, nodes, rows)
-		return []*tensors.Tensor{
-			tensors.FromFlatDataAndDimensions(target, rows, c.components),
-			tensors.FromFlatDataAndDimensions(share, rows, c.components),
-			tensors.FromFlatDataAndDimensions(own, rows, 1),
-			tensors.FromFlatDataAndDimensions(gain, rows, 1),
-		}
+		return targets[*tensors.Tensor]{Features: &completed[*tensors.Tensor]{
+			Target: tensors.FromFlatDataAndDimensions(target, rows, c.components),
+			Share:  tensors.FromFlatDataAndDimensions(share, rows, c.components),
+			Own:    tensors.FromFlatDataAndDimensions(own, rows, 1),
+			Gain:   tensors.FromFlatDataAndDimensions(gain, rows, 1),
+		}}
 	}, map[string]float64{"components": float64(found)}, nil
 }
 
@@ -113,14 +117,13 @@ func withoutSelf(a *graph.Adjacency, nodes []int32, rows int) (own, gain []float
 }
 
 // propagate returns Ã·h = G(Â·G·h − S²·G·h) for Â = S(A+I)S, S = (D+I)^{−1/2} and the gain G = (D+I)^{1/2}·D^{−1/2}.
-func (c completion) propagate(t []*Node, hat encoder.Propagation, h *Node) *Node {
-	own, gain := t[2], t[3]
-	scaled := Mul(h, gain)
-	return Mul(Sub(hat.Apply(scaled), Mul(scaled, own)), gain)
+func (c completion) propagate(t targets[*Node], hat encoder.Propagation, h *Node) *Node {
+	scaled := Mul(h, t.Features.Gain)
+	return Mul(Sub(hat.Apply(scaled), Mul(scaled, t.Features.Own)), t.Features.Gain)
 }
 
-func (c completion) loss(prediction *Node, t []*Node) *Node {
-	return ReduceAllSum(Mul(Abs(Sub(prediction, t[0])), t[1]))
+func (c completion) loss(prediction *Node, t targets[*Node]) *Node {
+	return ReduceAllSum(Mul(Abs(Sub(prediction, t.Features.Target)), t.Features.Share))
 }
 
 // leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values; fewer where X

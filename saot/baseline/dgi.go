@@ -2,13 +2,9 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -21,6 +17,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // DGISettings are those of Deep Graph Infomax.
@@ -66,11 +63,15 @@ func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi"
 // form (§4.2), and the loss that ends a task is an epoch's mean, taken for that of the weights at its end.
 type dgi struct {
 	DGISettings
-	seed    uint64
-	net     *nn.Net
-	graphs  *nn.Graphs
-	layers  *nn.Layers
-	trainer *nn.Trainer
+	layered
+	trainer *train.Trainer[corrupted[*tensors.Tensor]]
+}
+
+// corrupted is a graph and what its features are permuted by.
+type corrupted[T any] struct {
+	Graph          encoder.Input[T]
+	Order, Inverse T                 // of the nodes of a whole graph [N, 1]
+	Permuted       *encoder.Input[T] // the same sample with the features permuted
 }
 
 // The variables of dgi.
@@ -84,55 +85,52 @@ const (
 
 // newDGI draws initial weights as PyTorch does for the reference: Glorot's, for W with the fan of a tensor [1, out, out].
 func newDGI(b method.Build) (continual.Method, error) {
-	l := &dgi{DGISettings: *b.Settings.(*DGISettings), seed: b.Seed, net: nn.New(b.Engine)}
-	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
-	rng := seed.Stream(b.Seed, "weights")
-	bilinear := math.Sqrt(6 / float64(l.Out*l.Out+l.Out))
-	err := l.net.AddAll(
-		nn.Named{Name: dgiWeight, Value: nn.Glorot(b.Stream.Features, l.Out, rng)},
-		nn.Named{Name: dgiBias, Value: nn.Filled(0, l.Out)},
-		nn.Named{Name: dgiSlope, Value: nn.Filled(0.25, 1)},
-		nn.Named{Name: dgiDiscriminator, Value: nn.Uniform(bilinear, rng, l.Out, l.Out)},
-		nn.Named{Name: dgiOffset, Value: nn.Filled(0, 1)})
+	s, rng := *b.Settings.(*DGISettings), seed.Stream(b.Seed, "weights")
+	bilinear := math.Sqrt(6 / float64(s.Out*s.Out+s.Out))
+	base, err := newLayered(b, "dgi", s.Sampling,
+		encoder.Variable{Name: dgiWeight, Value: encoder.Glorot(b.Stream.Features, s.Out, rng)},
+		encoder.Variable{Name: dgiBias, Value: encoder.Filled(0, s.Out)},
+		encoder.Variable{Name: dgiSlope, Value: encoder.Filled(0.25, 1)},
+		encoder.Variable{Name: dgiDiscriminator, Value: encoder.Uniform(bilinear, rng, s.Out, s.Out)},
+		encoder.Variable{Name: dgiOffset, Value: encoder.Filled(0, 1)})
 	if err != nil {
 		return nil, err
 	}
+	l := &dgi{DGISettings: s, layered: base}
 	var err1, err2 error
 	l.layers, err1 = l.net.Layers("embed", dgiWeight, l.activate)
-	l.trainer, err2 = l.net.Trainer("dgi", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total"}, l.loss)
+	l.trainer, err2 = train.New[corrupted[*tensors.Tensor]](l.net, "dgi", train.Optimizer{LearningRate: l.LearningRate}, l.loss)
 	return l, errors.Join(err1, err2)
 }
 
 // activate returns PReLU(h + b). Padded rows mean nothing.
 func (l *dgi) activate(h *Node) *Node {
-	g := h.Graph()
-	h = Add(h, InsertAxes(l.net.Node(g, dgiBias), 0))
-	return Add(nn.ReLU(h), Mul(InsertAxes(l.net.Node(g, dgiSlope), 0), Min(h, ZerosLike(h))))
+	h = Add(h, InsertAxes(l.node(h, dgiBias), 0))
+	return Add(encoder.ReLU(h), Mul(InsertAxes(l.node(h, dgiSlope), 0), Min(h, ZerosLike(h))))
 }
 
-// loss takes a permutation and its inverse, and the graph, or two samples: one and the same, with the features permuted.
-func (l *dgi) loss(in []*Node) []*Node {
-	nodes := nn.Take(in[2:])
-	var h, corrupted *Node
-	if nodes.Sample != nil {
-		h, corrupted = l.layers.Forward(nodes), l.layers.Forward(nn.Take(in[:2]))
+// loss returns L for a whole graph or a sample.
+func (l *dgi) loss(in corrupted[*Node]) train.Loss {
+	nodes := encoder.NodesOf(in.Graph)
+	var h, fake *Node
+	if in.Permuted != nil {
+		h, fake = l.layers.Forward(nodes), l.layers.Forward(encoder.NodesOf(*in.Permuted))
 	} else {
-		projected := nodes.Times(l.net.Node(nodes.Mask.Graph(), dgiWeight))
+		projected := nodes.Times(l.node(nodes.Mask, dgiWeight))
 		h = l.activate(nodes.Hat.Apply(projected))
-		corrupted = l.activate(nodes.Hat.Apply(permuted(projected, in[0], in[1]))) // (PX)·Θ = P·(X·Θ): one product does for both
+		fake = l.activate(nodes.Hat.Apply(permuted(projected, in.Order, in.Inverse))) // (PX)·Θ = P·(X·Θ): one product for both
 	}
 	count := ReduceAllSum(nodes.Mask)
 	summary := Sigmoid(Div(ReduceSum(Mul(h, nodes.Mask), 0), count))
 	share := DivScalar(Div(nodes.Mask, count), 2)
-	real, made := logisticLoss(l.discriminate(h, summary), share), logisticLoss(l.discriminate(corrupted, summary), Neg(share))
-	return []*Node{Add(real, made)}
+	real, made := logisticLoss(l.discriminate(h, summary), share), logisticLoss(l.discriminate(fake, summary), Neg(share))
+	return train.Loss{Total: Add(real, made)}
 }
 
 // discriminate returns D(h_i, s) [N, 1] for h [N, out] and s [out].
 func (l *dgi) discriminate(h, summary *Node) *Node {
-	g := h.Graph()
-	direction := MatMul(l.net.Node(g, dgiDiscriminator), InsertAxes(summary, -1))
-	return Add(MatMul(h, direction), InsertAxes(l.net.Node(g, dgiOffset), 0))
+	direction := MatMul(l.node(h, dgiDiscriminator), InsertAxes(summary, -1))
+	return Add(MatMul(h, direction), InsertAxes(l.node(h, dgiOffset), 0))
 }
 
 // permuted returns the rows of h in another order: row i is h's row order_i.
@@ -158,18 +156,18 @@ func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
 	return tensors.FromFlatDataAndDimensions(to, rows, 1), tensors.FromFlatDataAndDimensions(from, rows, 1)
 }
 
-// Learn trains encoder and discriminator on until the loss stops falling. The report's diagnostics are best_step, the epoch,
-// from 1, and best_loss: those of the weights that are kept.
-func (l *dgi) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+// Learn continues the training of encoder and discriminator until the loss stops falling. The report's diagnostics are
+// best_step, the epoch, from 1, and best_loss: those of the weights that are kept.
+func (l *dgi) Learn(ctx context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	if err := l.train(ctx, g, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
-		return nil, fmt.Errorf("baseline: dgi: task %d: %w", task+1, err)
-	}
-	return report, nil
+	return report, l.fault(task, l.train(ctx, g, dgiPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
 }
 
+type dgiPlan = train.Plan[corrupted[*tensors.Tensor]]
+
 // train carries a plan out, and leaves the weights of the lowest loss.
-func (l *dgi) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
+func (l *dgi) train(ctx context.Context, g *graph.Graph, p dgiPlan) error {
 	best, err := newBestWeights(l.net, l.Patience)
 	if err != nil {
 		return err
@@ -182,59 +180,50 @@ func (l *dgi) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
 	if err != nil {
 		return err
 	}
-	p.Report.Diagnostics = map[string]float64{"best_step": float64(best.step + 1), "best_loss": best.loss}
+	p.Report.Diagnostics["best_step"], p.Report.Diagnostics["best_loss"] = float64(best.step+1), best.loss
 	return l.net.Restore(best.weights)
 }
 
-func (l *dgi) trainWhole(ctx context.Context, g *graph.Graph, p nn.Plan, best *bestWeights) error {
-	in, err := l.graphs.Upload(g, nil)
+func (l *dgi) trainWhole(ctx context.Context, g *graph.Graph, p dgiPlan, best *bestWeights) error {
+	in, err := l.graphs.UploadInput(g)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	p.After = func(step int, terms []float64) error { return best.after(step, terms[0]) }
-	p.Inputs = func(step int) (all, drawn []*tensors.Tensor, err error) {
-		order, inverse := corruption(g.NumNodes(), in.Rows, seed.Stream(l.seed, "corruption", p.Task, step))
-		drawn = []*tensors.Tensor{order, inverse}
-		return slices.Concat(drawn, in.Tensors()), drawn, nil
+	p.After = func(s *continual.Step, _ map[string]float64) error { return best.after(s.Done-1, s.Terms[0].Value) }
+	p.Inputs = func(step int) (all corrupted[*tensors.Tensor], made any, err error) {
+		all.Order, all.Inverse = corruption(g.NumNodes(), in.Rows(), seed.Stream(l.seed, "corruption", p.Task, step))
+		made = all
+		all.Graph = in.Input
+		return all, made, nil
 	}
 	return l.trainer.Train(ctx, p)
 }
 
-func (l *dgi) trainSampled(ctx context.Context, g *graph.Graph, p nn.Plan, best *bestWeights) error {
+func (l *dgi) trainSampled(ctx context.Context, g *graph.Graph, p dgiPlan, best *bestWeights) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, l.FanOut)
 	if err != nil {
 		return err
 	}
-	deal, sum := l.deal(g.NumNodes(), l.seed, p.Task), 0.0
-	p.After = func(step int, terms []float64) (err error) {
-		sum += terms[0]
-		if (step+1)%deal.PerEpoch() > 0 {
-			return nil
-		}
-		mean := sum / float64(deal.PerEpoch())
-		sum = 0
-		if best.current, err = l.net.Snapshot(); err != nil {
-			return err
-		}
-		return best.after(step/deal.PerEpoch(), mean)
-	}
-	return l.trainer.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (all, drawn []*tensors.Tensor, err error) {
-		rng := seed.Stream(l.seed, "corruption", p.Task, step)
-		n := samples.Draw(batch, rng)
-		corrupted, err := samples.Inputs(n.Shuffled(rng))
-		if err != nil {
-			return nil, nil, err
-		}
-		clean, err := samples.Inputs(n)
-		all = slices.Concat(corrupted, clean)
-		return all, all, err
-	}))
+	deal := l.deal(g.NumNodes(), l.seed, p.Task)
+	p.After = best.afterEpochs(deal.PerEpoch())
+	return l.trainer.Train(ctx, train.OverBatches(p, deal, l.Epochs,
+		func(step int, batch []int32) (all corrupted[*tensors.Tensor], made any, err error) {
+			rng := seed.Stream(l.seed, "corruption", p.Task, step)
+			n := samples.Draw(batch, rng)
+			fake, err := samples.Input(n.Shuffled(rng))
+			if err != nil {
+				return all, nil, err
+			}
+			all.Permuted = &fake
+			all.Graph, err = samples.Input(n)
+			return all, all, err
+		}))
 }
 
 // bestWeights remembers the weights of a net that had the lowest loss of a training.
 type bestWeights struct {
-	net      *nn.Net
+	net      *encoder.Net
 	patience int                  // epochs without a lower loss, after which the training ends
 	current  map[string][]float32 // the weights that the next loss is that of
 	weights  map[string][]float32 // those of the lowest loss
@@ -242,7 +231,7 @@ type bestWeights struct {
 	step     int
 }
 
-func newBestWeights(net *nn.Net, patience int) (*bestWeights, error) {
+func newBestWeights(net *encoder.Net, patience int) (*bestWeights, error) {
 	current, err := net.Snapshot()
 	return &bestWeights{net: net, patience: patience, current: current, loss: math.Inf(1)}, err
 }
@@ -253,23 +242,26 @@ func (b *bestWeights) after(step int, loss float64) (err error) {
 	if loss < b.loss {
 		b.loss, b.step, b.weights = loss, step, b.current
 	} else if step-b.step >= b.patience {
-		return nn.ErrStop
+		return train.ErrStop
 	}
 	b.current, err = b.net.Snapshot()
 	return err
 }
 
-// Embed returns H.
-func (l *dgi) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
-	if err != nil {
-		return nil, fmt.Errorf("baseline: dgi: %w", err)
+// afterEpochs returns what sees the steps of epochs of batches: the mean loss of an epoch counts as that of the weights at its
+// end.
+func (b *bestWeights) afterEpochs(batches int) func(s *continual.Step, _ map[string]float64) error {
+	sum := 0.0
+	return func(s *continual.Step, _ map[string]float64) (err error) {
+		sum += s.Terms[0].Value
+		if s.Done%batches > 0 {
+			return nil
+		}
+		mean := sum / float64(batches)
+		sum = 0
+		if b.current, err = b.net.Snapshot(); err != nil {
+			return err
+		}
+		return b.after((s.Done-1)/batches, mean)
 	}
-	return e, nil
 }
-
-// Save writes encoder and discriminator.
-func (l *dgi) Save(w io.Writer) error { return l.net.Save(gob.NewEncoder(w)) }
-
-// Load restores them.
-func (l *dgi) Load(r io.Reader) error { return l.net.Load(gob.NewDecoder(r)) }

@@ -2,10 +2,7 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -20,7 +17,9 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -76,56 +75,60 @@ func (s *GAESettings) Validate() error {
 // which an inner product cannot tell.
 type gae struct {
 	GAESettings
-	seed           uint64
-	net            *nn.Net
-	graphs         *nn.Graphs
-	layers         *nn.Layers
-	dense, sampled *nn.Trainer
+	layered
+	dense, sampled *train.Trainer[pairs[*tensors.Tensor]]
+}
+
+// pairs is a graph with pairs of nodes that are edges or not.
+type pairs[T any] struct {
+	Weights  T // signed, see logisticLoss: [N, N] of all pairs, or [N, 2·pairs] of drawn ones
+	Partners T // the nodes that each one is paired with [2·pairs, N, 1] int32; absent for all pairs
+	Graph    encoder.Input[T]
 }
 
 func newGAE(b method.Build) (continual.Method, error) {
-	l := &gae{GAESettings: *b.Settings.(*GAESettings), seed: b.Seed, net: nn.New(b.Engine)}
-	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
+	s := *b.Settings.(*GAESettings)
 	rng := seed.Stream(b.Seed, "weights")
-	err := l.net.AddAll(nn.Named{Name: weightName(1), Value: nn.Glorot(b.Stream.Features, l.Hidden, rng)},
-		nn.Named{Name: weightName(2), Value: nn.Glorot(l.Hidden, l.Out, rng)})
+	base, err := newLayered(b, "gae", s.Sampling,
+		encoder.Variable{Name: weightName(1), Value: encoder.Glorot(b.Stream.Features, s.Hidden, rng)},
+		encoder.Variable{Name: weightName(2), Value: encoder.Glorot(s.Hidden, s.Out, rng)})
 	if err != nil {
 		return nil, err
 	}
-	adam := nn.Optimizer{LearningRate: l.LearningRate}
+	l := &gae{GAESettings: s, layered: base}
+	adam := train.Optimizer{LearningRate: l.LearningRate}
 	var err1, err2, err3 error
 	l.layers, err1 = l.net.Layers("embed", weightName(1), func(h *Node) *Node {
-		return MatMul(nn.ReLU(h), l.net.Node(h.Graph(), weightName(2)))
+		return MatMul(encoder.ReLU(h), l.node(h, weightName(2)))
 	}, nil)
-	l.dense, err2 = l.net.Trainer("gae on all pairs", adam, []string{"total"}, l.denseLoss)
-	l.sampled, err3 = l.net.Trainer("gae on sampled pairs", adam, []string{"total"}, l.sampledLoss)
+	l.dense, err2 = train.New[pairs[*tensors.Tensor]](l.net, "gae on all pairs", adam, l.denseLoss)
+	l.sampled, err3 = train.New[pairs[*tensors.Tensor]](l.net, "gae on sampled pairs", adam, l.sampledLoss)
 	return l, errors.Join(err1, err2, err3)
 }
 
 // encode returns Z [N, out]. Padded rows of a whole graph are zeros.
-func (l *gae) encode(in nn.Nodes) *Node { return l.layers.Forward(in) }
+func (l *gae) encode(in encoder.Input[*Node]) *Node { return l.layers.Forward(encoder.NodesOf(in)) }
 
-// denseLoss takes the weights [N, N] of densePairs or batchPairs, and the graph or the sample. O(N²·out) time.
-func (l *gae) denseLoss(in []*Node) []*Node {
-	z := l.encode(nn.Take(in[1:]))
+// denseLoss takes the weights of densePairs or batchPairs. O(N²·out) time.
+func (l *gae) denseLoss(in pairs[*Node]) train.Loss {
+	z := l.encode(in.Graph)
 	scores := Dot(z, z).General([]int{1}, nil, []int{1}, nil)
-	return []*Node{logisticLoss(scores, in[0])}
+	return train.Loss{Total: logisticLoss(scores, in.Weights)}
 }
 
-// sampledLoss takes the partners [2·pairs, N, 1] and weights [N, 2·pairs] of drawPairs, and the graph. Every pair of nodes {u, v}
-// stands in the mean as (u, v) and as (v, u), with the same score, so that the gradient in z_u is twice that of the pairs which u
-// comes first in: their partners are gathered without a gradient, which would be a scatter. O(N·pairs·out) time.
-func (l *gae) sampledLoss(in []*Node) []*Node {
-	partners, weights := in[0], in[1]
-	z := l.encode(nn.Take(in[2:]))
+// sampledLoss takes what drawPairs draws. Every pair of nodes {u, v} stands in the mean as (u, v) and as (v, u), with the same
+// score, so that the gradient in z_u is twice that of the pairs which u comes first in: their partners are gathered without a
+// gradient, which would be a scatter. O(N·pairs·out) time.
+func (l *gae) sampledLoss(in pairs[*Node]) train.Loss {
+	z := l.encode(in.Graph)
 	fixed := StopGradient(z)
 	var scores []*Node
-	for k := range partners.Shape().Dim(0) {
-		partner := Gather(fixed, Squeeze(Slice(partners, AxisElem(k)), 0))
+	for k := range in.Partners.Shape().Dim(0) {
+		partner := Gather(fixed, Squeeze(Slice(in.Partners, AxisElem(k)), 0))
 		scores = append(scores, ReduceAndKeep(Mul(z, partner), ReduceSum, -1))
 	}
-	loss := logisticLoss(Concatenate(scores, -1), weights)
-	return []*Node{Sub(MulScalar(loss, 2), StopGradient(loss))} // the value once, the gradient twice
+	loss := logisticLoss(Concatenate(scores, -1), in.Weights)
+	return train.Loss{Total: Sub(MulScalar(loss, 2), StopGradient(loss))} // the value once, the gradient twice
 }
 
 // logisticLoss returns the weighted cross-entropy of logits,
@@ -266,75 +269,53 @@ func missing(list []int32, r int) int32 {
 	return int32(r + sort.Search(len(list), func(i int) bool { return int(list[i])-i > r }))
 }
 
-// Learn trains the encoder on.
-func (l *gae) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+// Learn continues the encoder's training.
+func (l *gae) Learn(ctx context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	if err := l.train(ctx, g, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
-		return nil, fmt.Errorf("baseline: gae: task %d: %w", task+1, err)
-	}
-	return report, nil
+	p := train.Plan[pairs[*tensors.Tensor]]{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
+	return report, l.fault(task, l.train(ctx, g, p))
 }
 
 // train carries a plan out, on all pairs of nodes or on drawn ones.
-func (l *gae) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
+func (l *gae) train(ctx context.Context, g *graph.Graph, p train.Plan[pairs[*tensors.Tensor]]) error {
 	a := g.Adjacency.Undirected()
 	if l.samples(g) {
 		return l.trainSampled(ctx, g, &a, p)
 	}
-	in, err := l.graphs.Upload(g, nil)
+	in, err := l.graphs.UploadInput(g)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
 	if g.NumNodes() <= l.DenseNodes {
-		weights := densePairs(&a, in.Rows)
-		defer nn.Release(weights)
-		inputs := slices.Concat([]*tensors.Tensor{weights}, in.Tensors())
-		p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+		all := pairs[*tensors.Tensor]{Weights: densePairs(&a, in.Rows()), Graph: in.Input}
+		defer engine.Release(all.Weights)
+		p.Inputs = func(int) (pairs[*tensors.Tensor], any, error) { return all, nil, nil }
 		return l.dense.Train(ctx, p)
 	}
-	p.Inputs = func(step int) (all, drawn []*tensors.Tensor, err error) {
-		partners, weights := drawPairs(&a, l.Pairs, in.Rows, seed.Stream(l.seed, "pairs", p.Task, step))
-		drawn = []*tensors.Tensor{partners, weights}
-		return slices.Concat(drawn, in.Tensors()), drawn, nil
+	p.Inputs = func(step int) (drawn pairs[*tensors.Tensor], made any, err error) {
+		drawn.Partners, drawn.Weights = drawPairs(&a, l.Pairs, in.Rows(), seed.Stream(l.seed, "pairs", p.Task, step))
+		made = drawn
+		drawn.Graph = in.Input
+		return drawn, made, nil
 	}
 	return l.sampled.Train(ctx, p)
 }
 
 // trainSampled carries a plan out on a graph too large for a step.
-func (l *gae) trainSampled(ctx context.Context, g *graph.Graph, a *graph.Adjacency, p nn.Plan) error {
+func (l *gae) trainSampled(ctx context.Context, g *graph.Graph, a *graph.Adjacency,
+	p train.Plan[pairs[*tensors.Tensor]]) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
 	if err != nil {
 		return err
 	}
-	deal := l.deal(g.NumNodes(), l.seed, p.Task)
-	return l.dense.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
-		rng := seed.Stream(l.seed, "pairs", p.Task, step)
-		nodes, weights := batchPairs(a, batch[:(len(batch)+1)/2], len(batch), rng)
-		in, err = samples.Inputs(samples.Draw(nodes, rng))
-		in = append([]*tensors.Tensor{weights}, in...)
-		return in, in, err
-	}))
+	return l.dense.Train(ctx, train.OverBatches(p, l.deal(g.NumNodes(), l.seed, p.Task), l.Epochs,
+		func(step int, batch []int32) (in pairs[*tensors.Tensor], made any, err error) {
+			rng := seed.Stream(l.seed, "pairs", p.Task, step)
+			var nodes []int32
+			nodes, in.Weights = batchPairs(a, batch[:(len(batch)+1)/2], len(batch), rng)
+			in.Graph, err = samples.Input(samples.Draw(nodes, rng))
+			return in, in, err
+		}))
 }
-
-// Embed returns Z.
-func (l *gae) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
-	if err != nil {
-		return nil, fmt.Errorf("baseline: gae: %w", err)
-	}
-	return e, nil
-}
-
-// embedding returns the output of a network for all nodes of a graph, layer by layer if the graph is a large one.
-func embedding(ctx context.Context, layers *nn.Layers, graphs *nn.Graphs, g *graph.Graph,
-	large bool) (*continual.Embedding, error) {
-	data, cols, err := layers.Rows(ctx, graphs, g, !large)
-	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: data}, err
-}
-
-// Save writes the encoder.
-func (l *gae) Save(w io.Writer) error { return l.net.Save(gob.NewEncoder(w)) }
-
-// Load restores it.
-func (l *gae) Load(r io.Reader) error { return l.net.Load(gob.NewDecoder(r)) }

@@ -2,10 +2,6 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
-	"errors"
-	"fmt"
-	"io"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -19,6 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -73,109 +70,82 @@ func (s *GBTSettings) encoder() encoder.Config {
 // of masked columns is fixed at its mean (see package view), and PReLU's slope is decayed like everything else.
 type gbt struct {
 	GBTSettings
-	seed           uint64
-	encoder        *encoder.Encoder
-	whole, sampled *nn.Trainer
+	state
+	seed    uint64
+	encoder *encoder.Encoder
+	trainer *train.Trainer[train.Views[*tensors.Tensor]]
 }
 
 func newGBT(b method.Build) (continual.Method, error) {
 	l := &gbt{GBTSettings: *b.Settings.(*GBTSettings), seed: b.Seed}
 	var err error
-	l.encoder, err = encoder.New(b.Engine, l.GBTSettings.encoder(), b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
+	l.encoder, err = encoder.New(b.Engine, l.GBTSettings.encoder(), b.Stream.Features,
+		encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}
-	o := nn.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
-	var err1, err2 error
-	l.whole, err1 = nn.NewTrainer(b.Engine, l.encoder.Store(), "gbt", o, []string{"total"}, l.loss)
-	l.sampled, err2 = nn.NewTrainer(b.Engine, l.encoder.Store(), "gbt on samples", o, []string{"total"}, l.sampledLoss)
-	return l, errors.Join(err1, err2)
+	l.state = state{name: "gbt", nets: []*encoder.Net{l.encoder.Net}}
+	l.trainer, err = train.New[train.Views[*tensors.Tensor]](l.encoder.Net, "gbt",
+		train.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay},
+		func(in train.Views[*Node]) train.Loss { return train.Loss{Total: barlow(l.encoder, in)} })
+	return l, err
 }
 
-// loss takes the masked columns of both views, unless there are none, Xᵀ, mask, and Â of both views.
-func (l *gbt) loss(in []*Node) []*Node {
-	var masked [2]*Node
-	if l.view().MaskedColumns(l.encoder.Features) > 0 {
-		masked, in = [2]*Node{in[0], in[1]}, in[2:]
-	}
-	featuresT, mask, operators := in[0], in[1], in[2:]
-	scope, c := l.encoder.Store().Scope(encoder.Scope), l.encoder.Config
-	projected := c.Project(scope, featuresT)
-	var z [2]*Node
-	for i := range z {
-		x := projected
-		if masked[i] != nil {
-			x = c.MaskColumns(scope, projected, featuresT, masked[i])
-		}
-		half := len(operators) / 2
-		z[i] = c.Encode(scope, x, encoder.NewPropagation(operators[i*half:(i+1)*half]), mask, encoder.Training)
-	}
-	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], mask)}
-}
-
-// sampledLoss takes what viewSampler draws.
-func (l *gbt) sampledLoss(in []*Node) []*Node {
-	scope, c := l.encoder.Store().Scope(encoder.Scope), l.encoder.Config
-	views, _ := takeSampledViews(c, l.view().MaskedColumns(l.encoder.Features) > 0, in)
-	var z [2]*Node
-	for i := range z {
-		z[i] = c.EncodeSample(scope, views[i], encoder.Training)
-	}
-	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], OnesLike(Slice(z[0], AxisRange(), AxisRange(0, 1))))}
+// barlow returns the loss of Graph Barlow Twins between the embeddings of two views.
+func barlow(e *encoder.Encoder, in train.Views[*Node]) *Node {
+	z := train.Embed(e, encoder.Scope, in, nil, encoder.Training)
+	return saot.BarlowTwinsLoss(z[0], z[1], train.RealRows(in, z[0]))
 }
 
 func (l *gbt) view() view.Config {
 	return view.Config{EdgeDrop: l.EdgeDrop, FeatureMask: l.FeatureMask}
 }
 
-// Learn trains the encoder on.
-func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+// Learn continues the encoder's training.
+func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	train := l.train
+	p := viewPlan{Task: task, Report: report, Seen: observe}
 	if l.samples(g) {
-		train = l.trainSampled
+		return report, l.fault(task, l.trainSampled(ctx, g, p))
 	}
-	if err := train(ctx, g, nn.Plan{Task: task, Report: report, Seen: observe}); err != nil {
-		return nil, fmt.Errorf("baseline: gbt: task %d: %w", task+1, err)
-	}
-	return report, nil
+	return report, l.fault(task, l.train(ctx, g, p))
 }
 
+// viewPlan trains on two views in each step.
+type viewPlan = train.Plan[train.Views[*tensors.Tensor]]
+
 // train carries a plan out on a whole graph.
-func (l *gbt) train(ctx context.Context, g *graph.Graph, p nn.Plan) error {
-	b, err := l.encoder.Batch(g)
+func (l *gbt) train(ctx context.Context, g *graph.Graph, p viewPlan) error {
+	b, err := l.encoder.Graphs.Upload(g)
 	if err != nil {
 		return err
 	}
 	defer b.Finalize()
-	p.Steps, p.Rate = l.Epochs, nn.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs)
-	p.Inputs = func(step int) (in, release []*tensors.Tensor, err error) {
-		v1, v2 := view.Pair(g, l.view(), seed.Stream(l.seed, "augment", p.Task, step))
-		var operators []*tensors.Tensor
-		for _, v := range []view.View{v1, v2} {
-			if len(v.Masked) > 0 {
-				release = append(release, tensors.FromFlatDataAndDimensions(v.Masked, len(v.Masked)))
-			}
-			op, err := l.encoder.Config.NewOperator(&v.Adjacency, b.Size)
-			if err != nil {
-				return nil, release, err
-			}
-			operators = append(operators, op.Tensors()...)
+	p.Steps, p.Rate = l.Epochs, train.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs)
+	p.Inputs = func(step int) (in train.Views[*tensors.Tensor], made any, err error) {
+		pair, err := train.WholePair(b, l.encoder.Config, l.view(), seed.Stream(l.seed, "augment", p.Task, step))
+		if err != nil {
+			return in, nil, err
 		}
-		in = append(append(append(in, release...), b.FeaturesT, b.Mask), operators...)
-		return in, append(release, operators...), nil
+		return pair.Views, pair.Made(), nil
 	}
-	return l.whole.Train(ctx, p)
+	return l.trainer.Train(ctx, p)
 }
 
 // trainSampled carries a plan out on a graph too large for a step.
-func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p nn.Plan) error {
-	views, deal := newViewSampler(l.encoder.Config, l.view(), g), l.deal(g.NumNodes(), l.seed, p.Task)
-	p.Rate = nn.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
-	return l.sampled.Train(ctx, deal.Plan(p, l.Epochs, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
-		in, err = views.draw(batch, seed.Stream(l.seed, "augment", p.Task, step))
-		return in, in, err
-	}))
+func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) error {
+	sampler, deal := encoder.NewSampler(g, l.encoder.Config.SampleFanOut), l.deal(g.NumNodes(), l.seed, p.Task)
+	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
+	return l.trainer.Train(ctx, train.OverBatches(p, deal, l.Epochs,
+		func(step int, batch []int32) (in train.Views[*tensors.Tensor], made any, err error) {
+			pair, err := train.SampledPair(sampler, batch, l.encoder.Config, l.view(),
+				seed.Stream(l.seed, "augment", p.Task, step))
+			if err != nil {
+				return in, nil, err
+			}
+			return pair.Views, pair.Made(), nil
+		}))
 }
 
 // Embed returns the encoder's embeddings.
@@ -183,9 +153,3 @@ func (l *gbt) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, 
 	rows, cols, data, err := l.encoder.Embed(ctx, g)
 	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
 }
-
-// Save writes the encoder.
-func (l *gbt) Save(w io.Writer) error { return l.encoder.Save(gob.NewEncoder(w)) }
-
-// Load restores it.
-func (l *gbt) Load(r io.Reader) error { return l.encoder.Load(gob.NewDecoder(r)) }

@@ -2,9 +2,7 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
-	"fmt"
-	"io"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +16,9 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // PretextSettings are those that the three pretext methods of SS-GCNs share.
@@ -66,32 +66,39 @@ func ofCora(recipe datasets.Recipe) bool {
 type pretext struct {
 	PretextSettings
 	puzzle
-	name    string
-	seed    uint64
-	net     *nn.Net
-	graphs  *nn.Graphs
-	trainer *nn.Trainer
-	layers  *nn.Layers // to the embedding
+	layered
+	trainer *train.Trainer[pretextInputs[*tensors.Tensor]]
 }
 
 // puzzle is a task that a graph sets itself.
 type puzzle interface {
 	// width is that of the head.
 	width() int
-	// solve makes what is to be predicted of a graph, and figures for the report. The solution lays out what the loss and propagate
-	// read for some nodes, as rows with padding after them, in a fixed number of tensors.
+	// solve makes what is to be predicted of a graph, and figures for the report.
 	solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error)
-	// inputs is the number of these tensors.
-	inputs() int
 	// loops reports whether a node itself has a share in its row of Ã·h; Ã is Â if it has.
 	loops() bool
 	// propagate returns Ã·h of a whole graph. Shapes: h [N, d]; returns [N, d].
-	propagate(targets []*Node, hat encoder.Propagation, h *Node) *Node
+	propagate(t targets[*Node], hat encoder.Propagation, h *Node) *Node
 	// loss returns a scalar for predictions [N, width].
-	loss(prediction *Node, targets []*Node) *Node
+	loss(prediction *Node, t targets[*Node]) *Node
 }
 
-type solution func(nodes []int32, rows int) []*tensors.Tensor
+// solution lays out what the loss and propagate read for some nodes, as rows with padding after them.
+type solution func(nodes []int32, rows int) targets[*tensors.Tensor]
+
+// targets are those of a puzzle.
+type targets[T any] struct {
+	Groups   *supervision[T] // of sorting
+	Features *completed[T]   // of completion
+}
+
+// pretextInputs are those of a step.
+type pretextInputs[T any] struct {
+	Targets targets[T]
+	Dropout T // factors of H [N, hidden]
+	Graph   encoder.Input[T]
+}
 
 // Names of the variables.
 const (
@@ -100,39 +107,36 @@ const (
 )
 
 func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pretext, error) {
-	l := &pretext{PretextSettings: s, puzzle: p, name: name, seed: b.Seed, net: nn.New(b.Engine)}
-	l.graphs = nn.NewGraphs(b.Stream.Features, b.Stream.Sizes)
-	weight := linear(b.Stream.Features, s.Hidden, seed.Stream(b.Seed, "weights"))
-	err := l.net.AddAll(nn.Named{Name: pretextWeight, Value: weight}, nn.Named{Name: pretextHead, Value: nn.Filled(0, s.Hidden, p.width())})
+	base, err := newLayered(b, name, s.Sampling,
+		encoder.Variable{Name: pretextWeight, Value: linear(b.Stream.Features, s.Hidden, seed.Stream(b.Seed, "weights"))},
+		encoder.Variable{Name: pretextHead, Value: encoder.Filled(0, s.Hidden, p.width())})
 	if err != nil {
 		return nil, err
 	}
-	l.layers, err = l.net.Layers(name+" embed", pretextWeight, nn.ReLU)
-	if err != nil {
-		return nil, err
-	}
-	o := nn.Optimizer{LearningRate: s.LearningRate, L2: s.L2}
-	l.trainer, err = l.net.Trainer(name, o, []string{"total"}, func(in []*Node) []*Node {
-		return []*Node{l.loss(l.predict(in), in[:l.inputs()])}
+	l := &pretext{PretextSettings: s, puzzle: p, layered: base}
+	var err1, err2 error
+	l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU)
+	o := train.Optimizer{LearningRate: s.LearningRate, L2: s.L2}
+	l.trainer, err2 = train.New[pretextInputs[*tensors.Tensor]](l.net, name, o, func(in pretextInputs[*Node]) train.Loss {
+		return train.Loss{Total: l.loss(l.predict(in), in.Targets)}
 	})
-	return l, err
+	return l, errors.Join(err1, err2)
 }
 
 // linear draws weights [in, out] as PyTorch's Linear does: uniformly from ±1/√in.
 func linear(in, out int, rng *rand.Rand) *tensors.Tensor {
-	return nn.Uniform(1/math.Sqrt(float64(in)), rng, in, out)
+	return encoder.Uniform(1/math.Sqrt(float64(in)), rng, in, out)
 }
 
 // hidden returns H [N, hidden] of a whole graph.
-func (l *pretext) hidden(n nn.Nodes, propagate func(h *Node) *Node) *Node {
-	return nn.ReLU(propagate(n.Times(l.net.Node(n.Mask.Graph(), pretextWeight))))
+func (l *pretext) hidden(n encoder.Nodes, propagate func(h *Node) *Node) *Node {
+	return encoder.ReLU(propagate(n.Times(l.node(n.Mask, pretextWeight))))
 }
 
-// predict returns the head's predictions [N, width]. Inputs are the puzzle's targets, the factors of dropout [N, hidden] and the
-// graph or the sample, in which N is what H has rows.
-func (l *pretext) predict(in []*Node) *Node {
-	targets, dropout, n := in[:l.inputs()], in[l.inputs()], nn.Take(in[l.inputs()+1:])
-	propagate := func(h *Node) *Node { return l.propagate(targets, n.Hat, h) }
+// predict returns the head's predictions [N, width].
+func (l *pretext) predict(in pretextInputs[*Node]) *Node {
+	n := encoder.NodesOf(in.Graph)
+	propagate := func(h *Node) *Node { return l.propagate(in.Targets, n.Hat, h) }
 	var h *Node
 	if n.Sample != nil { // its Â is Ã: see sample
 		h = l.layers.Forward(n)
@@ -143,72 +147,71 @@ func (l *pretext) predict(in []*Node) *Node {
 	} else {
 		h = l.hidden(n, propagate)
 	}
-	h = Mul(h, dropout)
-	return propagate(MatMul(h, l.net.Node(h.Graph(), pretextHead))) // (Ã·H)·Θ, of which the narrower product goes first
+	h = Mul(h, in.Dropout)
+	return propagate(MatMul(h, l.node(h, pretextHead))) // (Ã·H)·Θ, of which the narrower product goes first
 }
 
-// Learn sets the head anew and trains on.
-func (l *pretext) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+// Learn draws a new head and continues the training.
+func (l *pretext) Learn(ctx context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	if err := l.train(ctx, g, report, observe); err != nil {
-		return nil, fmt.Errorf("baseline: %s: task %d: %w", l.name, task+1, err)
-	}
-	return report, nil
+	return report, l.fault(task, l.train(ctx, g, pretextPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
 }
 
-func (l *pretext) train(ctx context.Context, g *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
-	if err := l.newHead(report.Task); err != nil {
+type pretextPlan = train.Plan[pretextInputs[*tensors.Tensor]]
+
+func (l *pretext) train(ctx context.Context, g *graph.Graph, p pretextPlan) (err error) {
+	if err := l.newHead(p.Task); err != nil {
 		return err
 	}
-	find, figures, err := l.solve(ctx, g, seed.Stream(l.seed, "targets", report.Task))
-	if err != nil {
+	var find solution
+	if find, p.Report.Diagnostics, err = l.solve(ctx, g, seed.Stream(l.seed, "targets", p.Task)); err != nil {
 		return err
 	}
-	report.Diagnostics = figures
-	p := nn.Plan{Task: report.Task, Steps: l.Epochs, Report: report, Seen: observe}
 	if l.samples(g) {
 		return l.trainSampled(ctx, g, find, p)
 	}
-	in, err := l.graphs.Upload(g, nil)
+	on, err := l.graphs.UploadInput(g)
 	if err != nil {
 		return err
 	}
-	defer in.Release()
-	targets := find(consecutive(g.NumNodes()), in.Rows)
-	defer nn.Release(targets...)
-	p.Inputs = func(step int) ([]*tensors.Tensor, []*tensors.Tensor, error) {
-		kept := dropoutMask(g.NumNodes(), in.Rows, l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", p.Task, step))
-		return slices.Concat(targets, []*tensors.Tensor{kept}, in.Tensors()), []*tensors.Tensor{kept}, nil
+	defer on.Release()
+	all := pretextInputs[*tensors.Tensor]{Targets: find(consecutive(g.NumNodes()), on.Rows()), Graph: on.Input}
+	defer engine.Release(all.Targets)
+	p.Inputs = func(step int) (in pretextInputs[*tensors.Tensor], made any, err error) {
+		in = all
+		in.Dropout = dropoutMask(g.NumNodes(), on.Rows(), l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", p.Task, step))
+		return in, in.Dropout, nil
 	}
 	return l.trainer.Train(ctx, p)
 }
 
 // trainSampled carries a plan out on a graph too large for a step.
-func (l *pretext) trainSampled(ctx context.Context, g *graph.Graph, find solution, p nn.Plan) error {
+func (l *pretext) trainSampled(ctx context.Context, g *graph.Graph, find solution, p pretextPlan) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
 	if err != nil {
 		return err
 	}
-	return l.trainer.Train(ctx, l.deal(g.NumNodes(), l.seed, p.Task).Plan(p, l.Epochs,
-		func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
-			return l.sample(samples, batch, find, seed.Stream(l.seed, "dropout", p.Task, step))
+	return l.trainer.Train(ctx, train.OverBatches(p, l.deal(g.NumNodes(), l.seed, p.Task), l.Epochs,
+		func(step int, batch []int32) (in pretextInputs[*tensors.Tensor], made any, err error) {
+			in, err = l.sample(samples, batch, find, seed.Stream(l.seed, "dropout", p.Task, step))
+			return in, in, err
 		}))
 }
 
-// sample makes the inputs of a step on sampled neighbourhoods of a batch.
-func (l *pretext) sample(samples *nn.Samples, batch []int32, find solution,
-	rng *rand.Rand) (in, release []*tensors.Tensor, err error) {
+// sample makes the inputs of a step on sampled neighborhoods of a batch.
+func (l *pretext) sample(samples *encoder.Samples, batch []int32, find solution,
+	rng *rand.Rand) (in pretextInputs[*tensors.Tensor], err error) {
 	n := samples.Draw(batch, rng)
 	if !l.loops() {
 		n = n.WithoutLoops()
 	}
-	sample, err := samples.Inputs(n)
-	if err != nil {
-		return nil, nil, err
+	if in.Graph, err = samples.Input(n); err != nil {
+		return in, err
 	}
-	rows := sample[1].Shape().Dim(0) // of Â·X, and so of H
-	in = slices.Concat(find(batch, len(batch)), []*tensors.Tensor{dropoutMask(rows, rows, l.Hidden, l.Dropout, rng)}, sample)
-	return in, in, nil
+	rows := in.Graph.Sample.Rows.Shape().Dim(0) // of Â·X, and so of H
+	in.Targets, in.Dropout = find(batch, len(batch)), dropoutMask(rows, rows, l.Hidden, l.Dropout, rng)
+	return in, nil
 }
 
 // newHead draws the head of a task.
@@ -233,21 +236,6 @@ func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.
 	return tensors.FromFlatDataAndDimensions(mask, rows, cols)
 }
 
-// Embed returns the hidden layer, without dropout.
-func (l *pretext) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	e, err := embedding(ctx, l.layers, l.graphs, g, l.samples(g))
-	if err != nil {
-		return nil, fmt.Errorf("baseline: %s: %w", l.name, err)
-	}
-	return e, nil
-}
-
-// Save writes the network.
-func (l *pretext) Save(w io.Writer) error { return l.net.Save(gob.NewEncoder(w)) }
-
-// Load restores it.
-func (l *pretext) Load(r io.Reader) error { return l.net.Load(gob.NewDecoder(r)) }
-
 // sorting is the puzzle of telling nodes' groups apart, of which there are at most so many:
 //
 //	L_ss = (1/N) Σ_i CE(softmax(prediction_i), group_i).
@@ -256,8 +244,7 @@ type sorting struct {
 	sort   func(g *graph.Graph, rng *rand.Rand) (group []int, figures map[string]float64)
 }
 
-func (s sorting) width() int  { return s.groups }
-func (s sorting) inputs() int { return 3 }
+func (s sorting) width() int { return s.groups }
 
 func (s sorting) loops() bool { return true }
 
@@ -267,17 +254,20 @@ func (s sorting) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (sol
 	}
 	group, figures := s.sort(g, rng)
 	end := slices.Max(append(group, 0)) + 1 // a small graph may have fewer groups
-	return func(nodes []int32, rows int) []*tensors.Tensor {
+	return func(nodes []int32, rows int) targets[*tensors.Tensor] {
 		labels := make([]labelled, len(nodes))
 		for i, v := range nodes {
 			labels[i] = labelled{row: i, column: group[v], end: end, weight: 1}
 		}
-		return newSupervision(labels, rows, s.groups).tensors()
+		of := newSupervision(labels, rows, s.groups)
+		return targets[*tensors.Tensor]{Groups: &of}
 	}, figures, nil
 }
 
-func (s sorting) propagate(_ []*Node, hat encoder.Propagation, h *Node) *Node { return hat.Apply(h) }
+func (s sorting) propagate(_ targets[*Node], hat encoder.Propagation, h *Node) *Node {
+	return hat.Apply(h)
+}
 
-func (s sorting) loss(prediction *Node, t []*Node) *Node {
-	return crossEntropy(prediction, t[0], t[1], t[2])
+func (s sorting) loss(prediction *Node, t targets[*Node]) *Node {
+	return crossEntropy(prediction, *t.Groups)
 }

@@ -2,10 +2,8 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -23,6 +21,7 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // Coordinates are those in which a hyperbolic method hands its embeddings out.
@@ -112,13 +111,22 @@ const leastBent, mostBent = 0.01, 10.0
 //     sampled neighbours; an epoch is one step there too.
 type rieGrace struct {
 	RieGraceSettings
-	*nn.Net
-	features int
-	seed     uint64
-	buckets  *encoder.Buckets
-	trainer  *nn.Trainer
-	embed    *engine.Func
-	parts    rieGraceParts
+	state
+	net     *encoder.Net
+	graphs  *encoder.Graphs
+	seed    uint64
+	trainer *train.Trainer[contrasted[*tensors.Tensor]]
+	embed   *engine.Named[encoder.Input[*tensors.Tensor]]
+	parts   rieGraceParts
+}
+
+// contrasted is a graph with the nodes that a step contrasts.
+type contrasted[T any] struct {
+	Graph  encoder.Input[T]
+	Drawn  T // the rows of the nodes [M, 1] int32
+	Share  T // of each in the loss [M, 1]; 0 on padding
+	Points T // the teacher's [M, out]
+	Lambda T // λ, or 0 on the first task
 }
 
 // rieGraceParts are the layers as encoder.AttendLayerwise takes them.
@@ -140,27 +148,28 @@ func attentionNames(layer int) (target, source string) {
 }
 
 func newRieGrace(b method.Build) (continual.Method, error) {
-	l := &rieGrace{RieGraceSettings: *b.Settings.(*RieGraceSettings), Net: nn.New(b.Engine),
-		features: b.Stream.Features, seed: b.Seed, buckets: encoder.NewBuckets(b.Stream.Sizes)}
+	l := &rieGrace{RieGraceSettings: *b.Settings.(*RieGraceSettings), net: encoder.NewNet(b.Engine), seed: b.Seed,
+		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
+	l.state = state{name: "riegrace", nets: []*encoder.Net{l.net}}
 	if largest := largestOf(b.Stream.Sizes); largest > 0 {
 		l.Nodes = min(l.Nodes, largest)
 	}
-	if err := l.initialise(seed.Stream(b.Seed, "weights")); err != nil {
+	if err := l.initialise(b.Stream.Features, seed.Stream(b.Seed, "weights")); err != nil {
 		return nil, fmt.Errorf("baseline: riegrace: %w", err)
 	}
-	var err error
-	l.embed, err = l.Func("embed", func(in []*Node) []*Node {
-		space, _, high := l.encode(in)
-		return []*Node{space.coordinates(high), space.log(high)}
-	})
-	if err != nil {
+	var err1, err2, err3 error
+	l.embed, err1 = engine.NewNamed[encoder.Input[*tensors.Tensor]](b.Engine, "embed", l.net.Store(),
+		func(in encoder.Input[*Node]) []*Node {
+			space, _, high := l.encode(in)
+			return []*Node{LorentzCoordinates: space.coordinates(high), TangentCoordinates: space.log(high)}
+		})
+	err2 = l.makeParts()
+	l.trainer, err3 = train.New[contrasted[*tensors.Tensor]](l.net, "riegrace",
+		train.Optimizer{LearningRate: l.LearningRate}, l.loss)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("baseline: riegrace: %w", err)
 	}
-	if err := l.makeParts(); err != nil {
-		return nil, fmt.Errorf("baseline: riegrace: %w", err)
-	}
-	l.trainer, err = l.Trainer("riegrace", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total", "intra", "inter"}, l.loss)
-	return l, err
+	return l, nil
 }
 
 func largestOf(sizes []encoder.Size) (nodes int) {
@@ -171,27 +180,27 @@ func largestOf(sizes []encoder.Size) (nodes int) {
 }
 
 // initialise creates the variables.
-func (l *rieGrace) initialise(rng *rand.Rand) error {
-	all := []nn.Named{{Name: logBend, Value: tensors.FromScalar(float32(0))},
-		{Name: projection, Value: nn.Glorot(l.Hidden, l.Out, rng)}}
-	widths := []int{l.features, l.Hidden, l.Out}
+func (l *rieGrace) initialise(features int, rng *rand.Rand) error {
+	all := []encoder.Variable{{Name: logBend, Value: tensors.FromScalar(float32(0))},
+		{Name: projection, Value: encoder.Glorot(l.Hidden, l.Out, rng)}}
+	widths := []int{features, l.Hidden, l.Out}
 	for layer := 1; layer < len(widths); layer++ {
 		in, out := widths[layer-1], widths[layer]
 		target, source := attentionNames(layer)
-		all = append(all, nn.Named{Name: weightName(layer), Value: nn.Glorot(in, out, rng)},
-			nn.Named{Name: target, Value: nn.Glorot(out, 1, rng)}, nn.Named{Name: source, Value: nn.Glorot(out, 1, rng)})
+		all = append(all, encoder.Variable{Name: weightName(layer), Value: encoder.Glorot(in, out, rng)},
+			encoder.Variable{Name: target, Value: encoder.Glorot(out, 1, rng)}, encoder.Variable{Name: source, Value: encoder.Glorot(out, 1, rng)})
 	}
-	return l.AddAll(all...)
+	return l.net.Add(all...)
 }
 
 // makeParts makes the functions of layer-wise inference.
 func (l *rieGrace) makeParts() error {
 	part := func(name string, f func(space lorentz, rows *Node) []*Node) (*engine.Func, error) {
-		return l.Func(name, func(in []*Node) []*Node { return f(l.space(in[0].Graph()), in[0]) })
+		return l.net.ChunkFunc(name, func(rows *Node) []*Node { return f(l.space(rows.Graph()), rows) })
 	}
 	project := func(layer int, from func(space lorentz, rows *Node) *Node) (*engine.Func, error) {
 		return part("project a chunk", func(space lorentz, rows *Node) []*Node {
-			x, target, source := l.points(space, layer, MatMul(from(space, rows), l.Node(rows.Graph(), weightName(layer))))
+			x, target, source := l.points(space, layer, MatMul(from(space, rows), l.net.Node(rows.Graph(), weightName(layer))))
 			return []*Node{space.weighable(x), Concatenate([]*Node{target, source}, -1)}
 		})
 	}
@@ -210,23 +219,25 @@ func (l *rieGrace) makeParts() error {
 
 // space returns the space as it is now.
 func (l *rieGrace) space(g *Graph) lorentz {
-	return lorentz{Exp(ClipScalar(l.Node(g, logBend), math.Log(leastBent), math.Log(mostBent)))}
+	return lorentz{Exp(ClipScalar(l.net.Node(g, logBend), math.Log(leastBent), math.Log(mostBent)))}
 }
 
-// encode returns the space and, as points of it, the low level [N, hidden] and the high level [N, out] of a graph, whose
-// features and operator are the inputs, or of a sample: the low level of all nodes that it is needed of, the targets first.
-func (l *rieGrace) encode(in []*Node) (space lorentz, low, high *Node) {
-	g := in[0].Graph()
+// encode returns the space and, as points of it, the low level [N, hidden] and the high level [N, out] of a graph, or of a
+// sample: the low level of all nodes that it is needed of, the targets first.
+func (l *rieGrace) encode(in encoder.Input[*Node]) (space lorentz, low, high *Node) {
+	g := in.Mask.Graph()
 	space = l.space(g)
-	if in[0].Shape().Dim(1) == 1 {
-		sample := nn.TakeKind(encoder.GAT, in).Sample
-		low = l.layer(space, 1, MatMul(sample.Rows, l.Node(g, weightName(1))), encoder.NewPropagation(sample.Layers[0]))
-		high = l.layer(space, 2, MatMul(space.log(low), l.Node(g, weightName(2))), encoder.NewPropagation(sample.Layers[1]))
-		return space, low, high
+	var first *Node
+	var near [2]encoder.Propagation
+	if in.Sample != nil {
+		first = MatMul(in.Sample.Rows, l.net.Node(g, weightName(1)))
+		near[0], near[1] = encoder.NewPropagation(in.Sample.Layers[0]), encoder.NewPropagation(in.Sample.Layers[1])
+	} else {
+		nodes := encoder.NodesOf(in)
+		first, near = nodes.Times(l.net.Node(g, weightName(1))), [2]encoder.Propagation{nodes.Hat, nodes.Hat}
 	}
-	near := encoder.NewPropagation(in[1:])
-	low = l.layer(space, 1, nn.Nodes{FeaturesT: in[0]}.Times(l.Node(g, weightName(1))), near)
-	high = l.layer(space, 2, MatMul(space.log(low), l.Node(g, weightName(2))), near)
+	low = l.layer(space, 1, first, near[0])
+	high = l.layer(space, 2, MatMul(space.log(low), l.net.Node(g, weightName(2))), near[1])
 	return space, low, high
 }
 
@@ -241,20 +252,20 @@ func (l *rieGrace) layer(space lorentz, layer int, transformed *Node, near encod
 func (l *rieGrace) points(space lorentz, layer int, transformed *Node) (x, target, source *Node) {
 	h := space.within(transformed)
 	targetName, sourceName := attentionNames(layer)
-	score := func(name string) *Node { return MatMul(h, l.Node(h.Graph(), name)) }
+	score := func(name string) *Node { return MatMul(h, l.net.Node(h.Graph(), name)) }
 	return space.exp(h), score(targetName), score(sourceName)
 }
 
-// loss takes the nodes drawn [M, 1], their shares [M, 1], the teacher's points of them [M, out], λ, and what encode takes.
-func (l *rieGrace) loss(in []*Node) []*Node {
-	drawn, share, teacher, lambda := in[0], in[1], in[2], in[3]
-	space, low, high := l.encode(in[4:])
-	student := Gather(high, drawn)
-	projected := MatMul(Gather(low, drawn), l.Node(low.Graph(), projection))
-	intra := infoNCE(space.squaredDistances(student, projected), share, l.Temperature)
-	inter := infoNCE(space.squaredDistances(student, teacher), share, l.Temperature)
-	inter = Where(GreaterThan(lambda, ZerosLike(lambda)), inter, ZerosLike(inter))
-	return []*Node{Add(intra, Mul(lambda, inter)), intra, inter}
+// loss returns J and its two terms.
+func (l *rieGrace) loss(in contrasted[*Node]) train.Loss {
+	space, low, high := l.encode(in.Graph)
+	student := Gather(high, in.Drawn)
+	projected := MatMul(Gather(low, in.Drawn), l.net.Node(low.Graph(), projection))
+	intra := infoNCE(space.squaredDistances(student, projected), in.Share, l.Temperature)
+	inter := infoNCE(space.squaredDistances(student, in.Points), in.Share, l.Temperature)
+	inter = Where(GreaterThan(in.Lambda, ZerosLike(in.Lambda)), inter, ZerosLike(inter))
+	return train.Loss{Total: Add(intra, Mul(in.Lambda, inter)),
+		Parts: []train.Term{{Name: "intra", Node: intra}, {Name: "inter", Node: inter}}}
 }
 
 // infoNCE returns Σ_i w_i·CE(softmax_j(−d²_ij/τ), i) over the pairs whose share w is not 0 (van den Oord et al. 2018, Eq. 4).
@@ -267,86 +278,77 @@ func infoNCE(squared, share *Node, temperature float64) *Node {
 	return Neg(ReduceAllSum(Mul(own, Squeeze(share, -1))))
 }
 
-// Learn starts κ from the graph and trains on, taught by the network as the last task left it. The report's diagnostics are
-// observed_curvature and, after training, curvature.
-func (l *rieGrace) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
-	report, err := l.learn(ctx, task, g, observe)
-	if err != nil {
-		return nil, fmt.Errorf("baseline: riegrace: task %d: %w", task+1, err)
-	}
-	return report, nil
+// Learn starts κ from the graph and continues the training, taught by the network as the last task left it. The report's
+// diagnostics are observed_curvature and, after training, curvature.
+func (l *rieGrace) Learn(ctx context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
+	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{}}
+	return report, l.fault(task, l.learn(ctx, g, rieGracePlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
 }
 
-func (l *rieGrace) learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
-	inputs, release, err := l.inputs(ctx, task, g)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	observed := observedCurvature(&g.Adjacency, l.Triangles, seed.Stream(l.seed, "triangles", task))
-	if err := l.bend(min(observed, l.HighestCurvature)); err != nil {
-		return nil, err
-	}
-	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{"observed_curvature": observed}}
-	err = l.trainer.Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe,
-		Inputs: func(step int) (all, drawn []*tensors.Tensor, err error) {
-			return inputs(seed.Stream(l.seed, "contrast", task, step))
-		}})
-	if err != nil {
-		return nil, err
-	}
-	report.Diagnostics["curvature"], err = l.curvature()
-	return report, err
-}
+type rieGracePlan = train.Plan[contrasted[*tensors.Tensor]]
 
-// upload returns what encode takes for a graph.
-func (l *rieGrace) upload(g *graph.Graph) ([]*tensors.Tensor, error) {
-	if g.Features.Cols != l.features {
-		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, l.features)
-	}
-	b, err := encoder.NewBatch(g, l.buckets.Fit(encoder.SizeOf(g)))
-	if err != nil {
-		return nil, err
-	}
-	op, err := encoder.Config{Kind: encoder.GAT}.NewOperator(&g.Adjacency, b.Size)
-	if err != nil {
-		b.Finalize()
-		return nil, err
-	}
-	nn.Release(b.Mask)
-	return slices.Concat([]*tensors.Tensor{b.FeaturesT}, op.Tensors()), nil
-}
-
-// inputs returns what makes the inputs of a step, and what releases those that all steps share.
-func (l *rieGrace) inputs(ctx context.Context, task int, g *graph.Graph) (
-	draw func(rng *rand.Rand) (in, drawn []*tensors.Tensor, err error), release func(), err error) {
-	n := g.NumNodes()
+func (l *rieGrace) learn(ctx context.Context, g *graph.Graph, p rieGracePlan) (err error) {
+	var release func()
 	if beyond(g, l.WholeGraph) {
-		c, err := l.contrasts(task, n, 0, func() ([]float32, error) { return l.pointsOfLarge(ctx, g, LorentzCoordinates) })
-		if err != nil {
-			return nil, nil, err
-		}
-		samples, err := nn.NewGraphs(l.features, nil).Samples(g, encoder.GAT, perLayer(l.FanOut, 2))
-		return func(rng *rand.Rand) (in, drawn []*tensors.Tensor, err error) {
-			nodes := c.nodes(rng)
-			in, err = samples.Inputs(samples.Draw(nodes, rng))
-			in = slices.Concat(c.tensors(nodes, consecutive(len(nodes))), in)
-			return in, in, err
-		}, func() {}, err
+		p.Inputs, err = l.sampledInputs(ctx, p.Task, g)
+	} else if p.Inputs, release, err = l.wholeInputs(p.Task, g); err == nil {
+		defer release()
 	}
-	in, err := l.upload(g)
+	if err != nil {
+		return err
+	}
+	d := p.Report.Diagnostics
+	d["observed_curvature"] = observedCurvature(&g.Adjacency, l.Triangles, seed.Stream(l.seed, "triangles", p.Task))
+	if err := l.bend(min(d["observed_curvature"], l.HighestCurvature)); err != nil {
+		return err
+	}
+	if err := l.trainer.Train(ctx, p); err != nil {
+		return err
+	}
+	d["curvature"], err = l.curvature()
+	return err
+}
+
+// stepInputs makes the inputs of a step.
+type stepInputs func(step int) (in contrasted[*tensors.Tensor], made any, err error)
+
+// wholeInputs returns what makes the inputs of steps on a whole graph, and what releases those that all steps share.
+func (l *rieGrace) wholeInputs(task int, g *graph.Graph) (stepInputs, func(), error) {
+	on, err := l.graphs.UploadFor(g, attentive)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := l.contrasts(task, n, in[0].Shape().Dim(1)-1, func() ([]float32, error) {
-		data, _, err := l.pointsOf(in, n, LorentzCoordinates)
+	c, err := l.contrasts(task, g.NumNodes(), on.Rows()-1, func() ([]float32, error) {
+		data, _, err := l.pointsOf(on, LorentzCoordinates)
 		return data, err
 	})
-	return func(rng *rand.Rand) (all, drawn []*tensors.Tensor, err error) {
+	return func(step int) (in contrasted[*tensors.Tensor], made any, err error) {
+		nodes := c.nodes(seed.Stream(l.seed, "contrast", task, step))
+		in = c.inputs(nodes, nodes)
+		made = in
+		in.Graph = on.Input
+		return in, made, nil
+	}, on.Release, err
+}
+
+// attentive is what encodes: neighbors weigh by attention.
+var attentive = encoder.Config{Kind: encoder.GAT}
+
+// sampledInputs returns what makes the inputs of steps on a graph too large for one.
+func (l *rieGrace) sampledInputs(ctx context.Context, task int, g *graph.Graph) (stepInputs, error) {
+	c, err := l.contrasts(task, g.NumNodes(), 0, func() ([]float32, error) { return l.pointsOfLarge(ctx, g, LorentzCoordinates) })
+	if err != nil {
+		return nil, err
+	}
+	samples, err := l.graphs.Samples(g, attentive.Kind, perLayer(l.FanOut, 2))
+	return func(step int) (in contrasted[*tensors.Tensor], made any, err error) {
+		rng := seed.Stream(l.seed, "contrast", task, step)
 		nodes := c.nodes(rng)
-		drawn = c.tensors(nodes, nodes)
-		return slices.Concat(drawn, in), drawn, nil
-	}, func() { nn.Release(in...) }, err
+		in = c.inputs(nodes, consecutive(len(nodes)))
+		in.Graph, err = samples.Input(samples.Draw(nodes, rng))
+		return in, in, err
+	}, err
 }
 
 func consecutive(n int) []int32 {
@@ -391,49 +393,53 @@ func (c *contrast) nodes(rng *rand.Rand) []int32 {
 	return nodes
 }
 
-// tensors returns the rows in which the nodes stand, their shares, the teacher's points of them and λ. A graph of fewer than M nodes
-// is drawn whole; the rest of the rows are a row of padding with the share 0.
-func (c *contrast) tensors(nodes, rows []int32) []*tensors.Tensor {
+// inputs returns the rows in which the nodes stand, their shares, the teacher's points of them and λ. A graph of fewer than M
+// nodes is drawn whole; the rest of the rows are a row of padding with the share 0.
+func (c *contrast) inputs(nodes, rows []int32) contrasted[*tensors.Tensor] {
 	drawn, share, points := slices.Repeat([]int32{c.padding}, c.m), make([]float32, c.m), make([]float32, c.m*c.width)
 	copy(drawn, rows)
 	for i, node := range nodes {
 		share[i] = 1 / float32(c.of)
 		copy(points[i*c.width:(i+1)*c.width], c.teacher[int(node)*(1+c.width)+1:])
 	}
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(drawn, c.m, 1), tensors.FromFlatDataAndDimensions(share, c.m, 1),
-		tensors.FromFlatDataAndDimensions(points, c.m, c.width), tensors.FromScalar(float32(c.lambda))}
+	return contrasted[*tensors.Tensor]{
+		Drawn:  tensors.FromFlatDataAndDimensions(drawn, c.m, 1),
+		Share:  tensors.FromFlatDataAndDimensions(share, c.m, 1),
+		Points: tensors.FromFlatDataAndDimensions(points, c.m, c.width),
+		Lambda: tensors.FromScalar(float32(c.lambda)),
+	}
 }
 
 // bend sets κ.
 func (l *rieGrace) bend(curvature float64) error {
-	return l.SetValue(logBend, []float32{float32(math.Log(min(max(-curvature, leastBent), mostBent)))})
+	return l.net.SetValue(logBend, []float32{float32(math.Log(min(max(-curvature, leastBent), mostBent)))})
 }
 
 // curvature returns κ.
 func (l *rieGrace) curvature() (float64, error) {
-	v, err := l.Value(logBend)
+	v, err := l.net.Value(logBend)
 	if err != nil {
 		return 0, err
 	}
 	return -min(max(math.Exp(float64(v[0])), leastBent), mostBent), nil
 }
 
-// pointsOf returns the high level of the first n nodes of an uploaded graph, row major, and the number of columns.
-func (l *rieGrace) pointsOf(in []*tensors.Tensor, n int, c Coordinates) (data []float32, cols int, err error) {
-	out, err := l.embed.Call(in...)
+// pointsOf returns the high level of the nodes of an uploaded graph, row major, and the number of columns.
+func (l *rieGrace) pointsOf(on *encoder.Uploaded, c Coordinates) (data []float32, cols int, err error) {
+	out, err := l.embed.Call(on.Input)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer nn.Release(out...)
+	defer engine.Release(out)
 	cols = out[c].Shape().Dim(1)
-	err = tensors.ConstFlatData(out[c], func(flat []float32) { data = slices.Clone(flat[:n*cols]) })
+	err = tensors.ConstFlatData(out[c], func(flat []float32) { data = slices.Clone(flat[:on.Graph.NumNodes()*cols]) })
 	return data, cols, err
 }
 
 // pointsOfLarge returns the high level of a graph, layer by layer with all neighbours.
 func (l *rieGrace) pointsOfLarge(ctx context.Context, g *graph.Graph, c Coordinates) ([]float32, error) {
-	if g.Features.Cols != l.features {
-		return nil, fmt.Errorf("the graph has %d feature columns, the learner was made for %d", g.Features.Cols, l.features)
+	if err := l.graphs.Check(g); err != nil {
+		return nil, err
 	}
 	low, err := encoder.AttendLayerwise(ctx, &g.Adjacency, &g.Features, 1+l.Hidden, l.Hidden, l.parts.project[0], l.parts.hidden)
 	if err != nil {
@@ -470,17 +476,11 @@ func (l *rieGrace) embedding(ctx context.Context, g *graph.Graph) ([]float32, er
 	if beyond(g, l.WholeGraph) {
 		return l.pointsOfLarge(ctx, g, l.Coordinates)
 	}
-	in, err := l.upload(g)
+	on, err := l.graphs.UploadFor(g, attentive)
 	if err != nil {
 		return nil, err
 	}
-	defer nn.Release(in...)
-	data, _, err := l.pointsOf(in, g.NumNodes(), l.Coordinates)
+	defer on.Release()
+	data, _, err := l.pointsOf(on, l.Coordinates)
 	return data, err
 }
-
-// Save writes the network. The teacher of the next task is the network itself, and needs no place of its own.
-func (l *rieGrace) Save(w io.Writer) error { return l.Net.Save(gob.NewEncoder(w)) }
-
-// Load restores it.
-func (l *rieGrace) Load(r io.Reader) error { return l.Net.Load(gob.NewDecoder(r)) }

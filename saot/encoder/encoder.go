@@ -67,7 +67,7 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 func (enc *Encoder) prepareLayerwise() error {
 	arch := enc.Config.architecture()
 	for part := range arch.denseParts() {
-		f, err := enc.chunkFunc("embed a chunk", func(rows *Node) []*Node {
+		f, err := enc.ChunkFunc("embed a chunk", func(rows *Node) []*Node {
 			return arch.dense(enc.store.Scope(Scope), part, rows)
 		})
 		if err != nil {
@@ -114,7 +114,7 @@ func (enc *Encoder) Calibrate(g *graph.Graph) error {
 
 // calibrateSample calibrates on the neighbourhoods of nodes at even distances, always the same.
 func (enc *Encoder) calibrateSample(g *graph.Graph) error {
-	if err := enc.Graphs.accept(g); err != nil {
+	if err := enc.Graphs.Check(g); err != nil {
 		return err
 	}
 	targets := make([]int32, min(calibrationTargets, g.NumNodes()))
@@ -155,7 +155,7 @@ func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (rows, cols int, 
 	}
 	rows, cols = g.NumNodes(), enc.Config.Out
 	if enc.Config.Samples(rows) {
-		if err := enc.Graphs.accept(g); err != nil {
+		if err := enc.Graphs.Check(g); err != nil {
 			return 0, 0, nil, err
 		}
 		data, err = enc.Config.architecture().embedLayerwise(ctx, enc, g)

@@ -72,19 +72,22 @@ func NewGraphs(features int, buckets *Buckets) *Graphs { return &Graphs{features
 
 // Upload lays a graph out with its features. The caller releases its batch.
 func (gs *Graphs) Upload(g *graph.Graph) (*Batch, error) {
-	if err := gs.accept(g); err != nil {
+	if err := gs.Check(g); err != nil {
 		return nil, err
 	}
 	return NewBatch(g, gs.buckets.Fit(SizeOf(g)))
 }
 
-// UploadInput is Upload for a network of graph convolutions: with Â of the graph. The caller releases it.
-func (gs *Graphs) UploadInput(g *graph.Graph) (*Uploaded, error) {
+// UploadInput is UploadFor for a network of graph convolutions: with Â of the graph.
+func (gs *Graphs) UploadInput(g *graph.Graph) (*Uploaded, error) { return gs.UploadFor(g, Config{}) }
+
+// UploadFor is Upload with what an encoder of the configuration propagates by. The caller releases it.
+func (gs *Graphs) UploadFor(g *graph.Graph, c Config) (*Uploaded, error) {
 	b, err := gs.Upload(g)
 	if err != nil {
 		return nil, err
 	}
-	in, err := b.Input(Config{}, &g.Adjacency)
+	in, err := b.Input(c, &g.Adjacency)
 	if err != nil {
 		b.Finalize()
 		return nil, err
@@ -110,8 +113,8 @@ func (b *Batch) Input(c Config, view *graph.Adjacency) (Input[*tensors.Tensor], 
 	return Input[*tensors.Tensor]{FeaturesT: b.FeaturesT, Mask: b.Mask, Operator: &op}, err
 }
 
-// accept returns an error unless the graph has the features that the network was made for, of each node.
-func (gs *Graphs) accept(g *graph.Graph) error {
+// Check returns an error unless the graph has the features that the network was made for, of each node.
+func (gs *Graphs) Check(g *graph.Graph) error {
 	if g.Features.Cols != gs.features {
 		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, gs.features)
 	}

@@ -24,7 +24,7 @@ type Samples struct {
 // Samples prepares for sampling from a graph for a network of as many layers as fanOut has numbers: how many neighbours are
 // drawn for each node, from the output layer to the input; 0 takes all.
 func (gs *Graphs) Samples(g *graph.Graph, kind Kind, fanOut []int) (*Samples, error) {
-	if err := gs.accept(g); err != nil {
+	if err := gs.Check(g); err != nil {
 		return nil, err
 	}
 	return &Samples{shape: Config{Kind: kind, Layers: len(fanOut)}, sampler: NewSampler(g, fanOut)}, nil
@@ -68,7 +68,7 @@ func (n *Net) Layers(name, weight string, after ...func(h *Node) *Node) (*Layers
 	for layer, f := range after {
 		var part *engine.Func
 		if layer == 0 || f != nil {
-			part, err = n.chunkFunc(fmt.Sprintf("%s a chunk, layer %d", name, layer+1), func(h *Node) []*Node {
+			part, err = n.ChunkFunc(fmt.Sprintf("%s a chunk, layer %d", name, layer+1), func(h *Node) []*Node {
 				if layer == 0 {
 					h = MatMul(h, n.Node(h.Graph(), weight))
 				}
@@ -106,7 +106,7 @@ func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bo
 		return nil, 0, err
 	}
 	if !atOnce {
-		if err := gs.accept(g); err != nil {
+		if err := gs.Check(g); err != nil {
 			return nil, 0, err
 		}
 		return Layerwise(ctx, g, s.parts...)
@@ -128,7 +128,7 @@ func (s *Layers) Of(in *Uploaded) (data []float32, cols int, err error) {
 	return RowsOf(out, in.Graph.NumNodes())
 }
 
-// chunkFunc compiles a function of a chunk of rows that reads the variables and trains none.
-func (n *Net) chunkFunc(name string, build func(rows *Node) []*Node) (*engine.Func, error) {
+// ChunkFunc compiles a function of a chunk of rows that reads the variables and trains none.
+func (n *Net) ChunkFunc(name string, build func(rows *Node) []*Node) (*engine.Func, error) {
 	return n.engine.ModelFunc(name, n.store, func(_ *model.Scope, in []*Node) []*Node { return build(in[0]) })
 }

@@ -118,18 +118,18 @@ func (n *Net) Restore(snapshot map[string][]float32) error {
 	return nil
 }
 
-// CopyTo copies all variables to another scope of the store, where nothing trains them: a frozen teacher.
-func (n *Net) CopyTo(scope string) error {
+// RestoreTo sets the variables of a snapshot in another scope of the store, where nothing trains them: a frozen copy.
+func (n *Net) RestoreTo(scope string, snapshot map[string][]float32) error {
 	frozen := n.store.Scope(scope)
 	for _, name := range n.names {
-		data, err := n.Value(name)
-		if err != nil {
-			return err
+		shape := n.store.Scope(n.scope).GetVariable(name).Shape()
+		if len(snapshot[name]) != shape.Size() {
+			return fmt.Errorf("freeze variable %s: the snapshot has %d of %d values", name, len(snapshot[name]), shape.Size())
 		}
-		copied := tensors.FromFlatDataAndDimensions(data, n.store.Scope(n.scope).GetVariable(name).Shape().Dimensions...)
-		if v := frozen.GetVariable(name); v != nil {
-			err = v.SetValue(copied)
-		} else if v, err = frozen.CreateVariable(name, copied); err == nil {
+		value, v, err := tensors.FromFlatDataAndDimensions(snapshot[name], shape.Dimensions...), frozen.GetVariable(name), error(nil)
+		if v != nil {
+			err = v.SetValue(value)
+		} else if v, err = frozen.CreateVariable(name, value); err == nil {
 			v.SetTrainable(false)
 		}
 		if err != nil {
@@ -137,6 +137,15 @@ func (n *Net) CopyTo(scope string) error {
 		}
 	}
 	return nil
+}
+
+// CopyTo copies all variables to another scope of the store, where nothing trains them: a frozen teacher.
+func (n *Net) CopyTo(scope string) error {
+	snapshot, err := n.Snapshot()
+	if err != nil {
+		return err
+	}
+	return n.RestoreTo(scope, snapshot)
 }
 
 // saved is how a variable is written.
