@@ -2,21 +2,19 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // CaTSettings are those of CaT.
@@ -66,6 +64,7 @@ func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges
 // choice does not depend on the length of rows at all.
 type cat struct {
 	CaTSettings
+	state
 	seed      uint64
 	condenser *condenser
 	network   *memoryTrainer
@@ -79,15 +78,12 @@ func newCaT(b method.Build) (continual.Method, error) {
 	if l.condenser, err = newCondenser(b, l.CondensationSettings, 0, 0.6); err != nil {
 		return nil, err
 	}
-	c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights"))
-	if err != nil {
+	o := train.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
+	if l.network, err = newMemoryTrainer(b, "cat", []int{l.Hidden}, l.Epochs, l.CondensationSettings, o); err != nil {
 		return nil, err
 	}
-	l.network = &memoryTrainer{classifier: c, epochs: l.Epochs, memory: nn.NewGraphs(b.Stream.Features, l.memorySizes(b))}
-	l.network.trainer, err = c.Trainer("cat", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
-		return []*Node{crossEntropy(edgeFreeLogits(c, nn.Take(in[3:])), in[0], in[1], in[2])}
-	})
-	return l, err
+	l.state = state{"cat", []*encoder.Net{l.network.Net}, []any{&l.bank, &l.seen}}
+	return l, nil
 }
 
 // Learn condenses the task and trains on the memory. Diagnostics of the report: those of condenser.condense.
@@ -101,44 +97,10 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled, observe
 		l.bank, l.seen = append(l.bank, set), t.End
 		err = l.network.train(ctx, task, l.bank, l.seen, report, observe)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("baseline: cat: task %d: %w", task+1, err)
-	}
-	return report, nil
+	return report, l.fault(task, err)
 }
 
 // Logits scores nodes with all edges of their graph.
 func (l *cat) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
-}
-
-// Save writes the network and the memory.
-func (l *cat) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	err := l.network.Save(out)
-	for _, part := range []any{l.bank, l.seen} {
-		if err == nil {
-			err = out.Encode(part)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: cat: %w", err)
-	}
-	return nil
-}
-
-// Load restores them.
-func (l *cat) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	err := l.network.Load(in)
-	l.bank = nil
-	for _, part := range []any{&l.bank, &l.seen} {
-		if err == nil {
-			err = in.Decode(part)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: cat: %w", err)
-	}
-	return nil
 }

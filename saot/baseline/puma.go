@@ -2,9 +2,7 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,12 +10,13 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // PUMASettings are those of PUMA.
@@ -67,6 +66,7 @@ func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Rang
 // settings, and each task's follow when it comes, not after a first pass over the stream, with the same outcome.
 type puma struct {
 	PUMASettings
+	state
 	seed        uint64
 	condenser   *condenser
 	network     *memoryTrainer
@@ -80,52 +80,56 @@ func newPUMA(b method.Build) (continual.Method, error) {
 	if l.condenser, err = newCondenser(b, l.CondensationSettings, l.InnerSteps, 0.8); err != nil {
 		return nil, err
 	}
-	c, err := newClassifier(b, []int{l.Hidden, l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights"))
-	if err != nil {
+	o := train.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
+	if l.network, err = newMemoryTrainer(b, "puma", []int{l.Hidden, l.Hidden}, l.Epochs, l.CondensationSettings, o); err != nil {
 		return nil, err
 	}
-	l.network = &memoryTrainer{classifier: c, epochs: l.Epochs, memory: nn.NewGraphs(b.Stream.Features, l.memorySizes(b))}
-	l.network.trainer, err = c.Trainer("puma", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
-		return []*Node{crossEntropy(edgeFreeLogits(c, nn.Take(in[3:])), in[0], in[1], in[2])}
-	})
-	return l, err
+	l.state = state{"puma", []*encoder.Net{l.network.Net}, []any{&l.plain, &l.bank, &l.seen}}
+	return l, nil
 }
 
 // Learn condenses the task, labels its nodes, condenses it again and trains on the memory. Diagnostics of the report: those of
 // condenser.condense, of the first condensation with "plain_" before them, and "pseudo_labels", how many nodes were given one.
-func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.seen = t.End
 	report := &continual.TaskReport{Task: task, Diagnostics: map[string]float64{}}
-	plain := &continual.TaskReport{Diagnostics: report.Diagnostics}
-	members := trainByClass(t)
-	err := l.pass(ctx, task, t, &l.plain, members, "plain_", plain, observe)
-	if err == nil {
-		members, err = l.withPseudoLabels(ctx, t, members, report.Diagnostics)
-	}
-	if err == nil {
-		err = l.pass(ctx, task, t, &l.bank, members, "", report, observe)
-	}
+	plain := &continual.TaskReport{Task: task, Diagnostics: report.Diagnostics}
+	first := pumaPass{name: "plain_", bank: &l.plain, members: trainByClass(t), report: plain}
+	err := l.pass(ctx, t, first, observe)
 	if err != nil {
-		return nil, fmt.Errorf("baseline: puma: task %d: %w", task+1, err)
+		return nil, l.fault(task, err)
 	}
-	return report, nil
+	second := pumaPass{bank: &l.bank, report: report}
+	if second.members, err = l.withPseudoLabels(ctx, t, first.members, report.Diagnostics); err == nil {
+		err = l.pass(ctx, t, second, observe)
+	}
+	return report, l.fault(task, err)
 }
 
-// pass condenses a task into a bank and trains the network anew on it.
-func (l *puma) pass(ctx context.Context, task int, t *continual.Labeled, bank *memoryBank, members [][]int32, name string,
-	report *continual.TaskReport, observe func(continual.Step)) error {
-	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: members, observe: observe,
+// pumaPass is one of a task's two condensations.
+type pumaPass struct {
+	name    string      // before the names of its diagnostics
+	bank    *memoryBank // what it is kept in
+	members [][]int32   // nodes of each class
+	report  *continual.TaskReport
+}
+
+// pass condenses a task into a bank and trains a new network on it.
+func (l *puma) pass(ctx context.Context, t *continual.Labeled, p pumaPass, observe func(continual.Step)) error {
+	task := p.report.Task
+	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: p.members, observe: observe,
 		stream: func(part ...any) *rand.Rand {
-			return seed.Stream(l.seed, slices.Concat([]any{"condense", name, task}, part)...)
-		}}, name, report.Diagnostics)
+			return seed.Stream(l.seed, slices.Concat([]any{"condense", p.name, task}, part)...)
+		}}, p.name, p.report.Diagnostics)
 	if err != nil {
 		return err
 	}
-	*bank = append(*bank, set)
-	if err := l.network.redraw(seed.Stream(l.seed, "weights", name, task)); err != nil {
+	*p.bank = append(*p.bank, set)
+	if err := l.network.redraw(seed.Stream(l.seed, "weights", p.name, task)); err != nil {
 		return err
 	}
-	return l.network.train(ctx, task, *bank, l.seen, report, observe)
+	return l.network.train(ctx, task, *p.bank, l.seen, p.report, observe)
 }
 
 // withPseudoLabels adds to the train nodes of each class of a task the nodes that the network takes to be of it.
@@ -168,35 +172,4 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 // Logits scores nodes with all edges of their graph.
 func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
-}
-
-// Save writes the network and both memories.
-func (l *puma) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	err := l.network.Save(out)
-	for _, part := range []any{l.plain, l.bank, l.seen} {
-		if err == nil {
-			err = out.Encode(part)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: puma: %w", err)
-	}
-	return nil
-}
-
-// Load restores them.
-func (l *puma) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	err := l.network.Load(in)
-	l.plain, l.bank = nil, nil
-	for _, part := range []any{&l.plain, &l.bank, &l.seen} {
-		if err == nil {
-			err = in.Decode(part)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: puma: %w", err)
-	}
-	return nil
 }

@@ -2,9 +2,7 @@ package baseline
 
 import (
 	"context"
-	"encoding/gob"
-	"fmt"
-	"io"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,13 +11,13 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // TACOSettings are those of TACO.
@@ -70,17 +68,17 @@ func (s *TACOSettings) Validate() error {
 // training.
 type taco struct {
 	TACOSettings
-	classes int
+	state
 	seed    uint64
 	network *classifier
-	trainer *nn.Trainer
-	hidden  *nn.Layers
+	trainer *lessonTrainer
+	hidden  *encoder.Layers
 	memory  coarseMemory
 	seen    int
 }
 
 func newTACO(b method.Build) (continual.Method, error) {
-	l := &taco{TACOSettings: *b.Settings.(*TACOSettings), classes: b.Stream.Classes, seed: b.Seed}
+	l := &taco{TACOSettings: *b.Settings.(*TACOSettings), seed: b.Seed}
 	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, l.joinedSizes(b.Stream.Sizes))
 	var err error
 	if l.network, err = newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights")); err != nil {
@@ -98,16 +96,13 @@ func newTACO(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 	}
-	l.trainer, err = l.network.Trainer("taco", nn.Optimizer{LearningRate: l.LearningRate}, []string{"total"}, func(in []*Node) []*Node {
-		return []*Node{crossEntropy(l.network.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
+	l.state = state{"taco", []*encoder.Net{l.network.Net}, []any{&l.memory, &l.seen}}
+	var err1, err2 error
+	l.trainer, err1 = l.network.trainer("taco", train.Optimizer{LearningRate: l.LearningRate})
+	l.hidden, err2 = l.network.Layers("hidden", weightName(1), func(h *Node) *Node {
+		return unitRows(encoder.ReLU(Add(h, InsertAxes(l.network.Node(h.Graph(), biasName(1)), 0))))
 	})
-	if err != nil {
-		return nil, err
-	}
-	l.hidden, err = l.network.Layers("hidden", weightName(1), func(h *Node) *Node {
-		return unitRows(nn.ReLU(Add(h, InsertAxes(l.network.Node(h.Graph(), biasName(1)), 0))))
-	})
-	return l, err
+	return l, errors.Join(err1, err2)
 }
 
 // componentShare is about how many components CoraFull's tasks have, over their nodes; Arxiv's have fewer. They are never merged.
@@ -131,62 +126,57 @@ func (s *TACOSettings) joinedSizes(tasks []encoder.Size) (all []encoder.Size) {
 
 // Learn trains on the task joined with the coarsened graph and coarsens the two. Diagnostics of the report: "coarse_nodes" and
 // "coarse_edges", of the coarsened graph.
-func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
-	joined, err := l.memory.join(t, l.classes, l.Buffer, seed.Stream(l.seed, "reservoir", task))
+func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
+	report := &continual.TaskReport{Task: task}
+	return report, l.fault(task, l.learn(ctx, t, lessonPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+}
+
+func (l *taco) learn(ctx context.Context, t *continual.Labeled, p lessonPlan) error {
+	joined, err := l.memory.join(t, l.network.classes(), l.Buffer, seed.Stream(l.seed, "reservoir", p.Task))
 	if err != nil {
-		return nil, fmt.Errorf("baseline: taco: task %d: %w", task+1, err)
+		return err
 	}
-	l.seen = t.End
-	report := &continual.TaskReport{Task: task, Nodes: joined.Graph.NumNodes()}
-	embedded, err := l.train(ctx, task, joined, report, observe)
+	l.seen, p.Report.Nodes = t.End, joined.Graph.NumNodes()
+	embedded, err := l.train(ctx, joined, p)
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err == nil {
-		err = l.memory.coarsen(joined, embedded, l.Reduction, seed.Stream(l.seed, "split", task))
-	}
 	if err != nil {
-		return nil, fmt.Errorf("baseline: taco: task %d: %w", task+1, err)
+		return err
 	}
-	coarse := &l.memory.Graph.Adjacency
-	report.Diagnostics = map[string]float64{"coarse_nodes": float64(coarse.NumNodes()), "coarse_edges": float64(coarse.NumEdges())}
-	return report, nil
+	if err := l.memory.coarsen(joined, embedded, l.Reduction, seed.Stream(l.seed, "split", p.Task)); err != nil {
+		return err
+	}
+	coarse, d := &l.memory.Graph.Adjacency, p.Report.Diagnostics
+	d["coarse_nodes"], d["coarse_edges"] = float64(coarse.NumNodes()), float64(coarse.NumEdges())
+	return nil
 }
 
 // train trains the network on a graph and returns the first layer's embeddings of it, of norm 1, row major.
-func (l *taco) train(ctx context.Context, task int, m *coarseMemory, report *continual.TaskReport,
-	observe func(continual.Step)) ([]float32, error) {
+func (l *taco) train(ctx context.Context, m *coarseMemory, p lessonPlan) (embedded []float32, err error) {
 	var rows []labelled
 	for v, train := range m.Train {
 		if train {
-			rows = append(rows, labelled{row: v, column: winner(m.Votes[v]), end: l.classes, weight: 1})
+			rows = append(rows, labelled{row: v, column: winner(m.Votes[v]), end: l.network.classes(), weight: 1})
 		}
 	}
-	p := nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
 	if l.samples(m.Graph) {
-		p, err := l.network.sampledPlan(l.Sampling, p, l.Epochs, m.Graph, rows, l.seed, "taco", nil)
-		if err == nil {
-			err = l.trainer.Train(ctx, p)
-		}
-		if err != nil {
+		if err := l.network.teachBatches(ctx, l.trainer, p, l.Epochs, batches{l.Sampling, m.Graph, rows, l.seed, "taco"}); err != nil {
 			return nil, err
 		}
-		embedded, _, err := l.hidden.Rows(ctx, l.network.graphs, m.Graph, false)
+		embedded, _, err = l.hidden.Rows(ctx, l.network.graphs, m.Graph, false)
 		return embedded, err
 	}
-	in, err := l.network.graphs.Upload(m.Graph, nil)
+	in, err := l.network.graphs.UploadInput(m.Graph)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Release()
-	labels := newSupervision(rows, in.Rows, l.classes)
-	defer nn.Release(labels.tensors()...)
-	inputs := slices.Concat(labels.tensors(), in.Tensors())
-	p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
-	if err := l.trainer.Train(ctx, p); err != nil {
+	if err := l.network.teach(ctx, l.trainer, p, in, rows); err != nil {
 		return nil, err
 	}
-	embedded, _, err := l.hidden.Of(in)
+	embedded, _, err = l.hidden.Of(in)
 	return embedded, err
 }
 
@@ -297,35 +287,4 @@ func innerProduct(x, y []float32) (sum float64) {
 // Logits scores nodes of a real graph.
 func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
-}
-
-// Save writes the network and the coarsened graph.
-func (l *taco) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	err := l.network.Save(out)
-	for _, part := range []any{l.memory, l.seen} {
-		if err == nil {
-			err = out.Encode(part)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: taco: %w", err)
-	}
-	return nil
-}
-
-// Load restores them.
-func (l *taco) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	err := l.network.Load(in)
-	l.memory = coarseMemory{}
-	for _, part := range []any{&l.memory, &l.seen} {
-		if err == nil {
-			err = in.Decode(part)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("baseline: taco: %w", err)
-	}
-	return nil
 }

@@ -1,15 +1,10 @@
 package baseline
 
 import (
-	"cmp"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -20,11 +15,11 @@ import (
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
-	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -131,17 +126,34 @@ func (s *TRACESettings) view() view.Config {
 // and where an encoder must go, it is that of the task retained best, which is not replayed from then on.
 type trace struct {
 	TRACESettings
+	state
 	engine      *engine.Engine
 	stream      method.Stream
 	seed        uint64
 	fast, slow  *encoder.Encoder
-	fastTrainer sizedTrainers
-	slowTrainer sizedTrainers
+	fastTrainer *traceTrainer
+	slowTrainer *traceTrainer
 	memories    []*traceMemory // of the tasks learned, in order
 }
 
-// sizedTrainers train on whole graphs, and on samples of larger ones.
-type sizedTrainers struct{ whole, sampled *nn.Trainer }
+type (
+	traceTrainer = train.Trainer[traceInputs[*tensors.Tensor]]
+	tracePlan    = train.Plan[traceInputs[*tensors.Tensor]]
+)
+
+// traceInputs are those of a step of either encoder.
+type traceInputs[T any] struct {
+	Task    train.Views[T]
+	Current *storedViews[T]  // the subgraph of the task's proxies; absent of the fast encoder and on the first task
+	Past    []storedViews[T] // those of the last task and of the replayed ones
+}
+
+// storedViews are two views of a stored subgraph.
+type storedViews[T any] struct {
+	Views  train.Views[T]
+	Share  T // 1/|P| on the proxies, which are its first rows, and 0 after [P, 1]
+	Weight T // β or β·min(1, R_τ); absent of the current task's
+}
 
 func newTRACE(b method.Build) (continual.Method, error) {
 	l := &trace{TRACESettings: *b.Settings.(*TRACESettings), engine: b.Engine, stream: b.Stream, seed: b.Seed}
@@ -151,92 +163,46 @@ func newTRACE(b method.Build) (continual.Method, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	l.fastTrainer, err1 = l.trainers(l.fast, "trace fast", []string{"total"}, l.fastLoss, l.sampledFastLoss)
-	terms := []string{"total", "barlow", "distillation", "replay"}
-	l.slowTrainer, err2 = l.trainers(l.slow, "trace slow", terms, l.slowLoss, l.sampledSlowLoss)
+	l.state = state{"trace", []*encoder.Net{l.slow.Net}, []any{&l.memories}} // a fast encoder is of use to one task only
+	adam := train.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
+	l.fastTrainer, err1 = train.New[traceInputs[*tensors.Tensor]](l.fast.Net, "trace fast", adam,
+		func(in traceInputs[*Node]) train.Loss { return train.Loss{Total: barlow(l.fast, in.Task)} })
+	l.slowTrainer, err2 = train.New[traceInputs[*tensors.Tensor]](l.slow.Net, "trace slow", adam, l.slowLoss)
 	return l, errors.Join(err1, err2)
-}
-
-func (l *trace) trainers(e *encoder.Encoder, name string, terms []string,
-	whole, sampled func(in []*Node) []*Node) (t sizedTrainers, err error) {
-	o := nn.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
-	var err1, err2 error
-	t.whole, err1 = nn.NewTrainer(l.engine, e.Store(), name, o, terms, whole)
-	t.sampled, err2 = nn.NewTrainer(l.engine, e.Store(), name+" on samples", o, terms, sampled)
-	return t, errors.Join(err1, err2)
 }
 
 func (l *trace) newEncoder(rng *rand.Rand) (*encoder.Encoder, error) {
 	return encoder.New(l.engine, l.encoder(), l.stream.Features, encoder.NewBuckets(l.stream.Sizes), rng)
 }
 
-// fastLoss takes a graph in two views.
-func (l *trace) fastLoss(in []*Node) []*Node {
-	g := l.takeGraph(in, false)
-	z := l.embed(l.fast, encoder.Scope, g, encoder.Training)
-	return []*Node{saot.BarlowTwinsLoss(z[0], z[1], g.mask)}
-}
-
-// sampledFastLoss takes what viewSampler draws.
-func (l *trace) sampledFastLoss(in []*Node) []*Node {
-	barlow, _ := l.sampledBarlow(l.fast, in)
-	return []*Node{barlow}
-}
-
-// sampledBarlow takes what viewSampler draws from the head of the inputs, and returns the rest.
-func (l *trace) sampledBarlow(e *encoder.Encoder, in []*Node) (loss *Node, rest []*Node) {
-	views, rest := takeSampledViews(e.Config, l.view().MaskedColumns(l.stream.Features) > 0, in)
-	var z [2]*Node
-	for v := range z {
-		z[v] = e.Config.EncodeSample(e.Store().Scope(encoder.Scope), views[v], encoder.Training)
+// slowLoss returns L and its parts.
+func (l *trace) slowLoss(in traceInputs[*Node]) train.Loss {
+	total := barlow(l.slow, in.Task)
+	zero := Scalar(total.Graph(), dtypes.Float32, 0)
+	parts := []train.Term{{Name: "barlow", Node: total}, {Name: "distillation", Node: zero}, {Name: "replay", Node: zero}}
+	if in.Current == nil {
+		return train.Loss{Total: total, Parts: parts}
 	}
-	return saot.BarlowTwinsLoss(z[0], z[1], OnesLike(Slice(z[0], AxisRange(), AxisRange(0, 1)))), rest
-}
-
-// slowLoss takes graphs in two views: the task's alone on the first task, and later, after the weights β and β·min(1, R_τ) [1+n],
-// the task's, the subgraphs of its proxies and of the last task's, and those of n replayed tasks.
-func (l *trace) slowLoss(in []*Node) []*Node {
-	var weights *Node
-	if in[0].Rank() == 1 {
-		weights, in = in[0], in[1:]
-	}
-	graphs := l.takeGraphs(in)
-	z := l.embed(l.slow, encoder.Scope, graphs[0], encoder.Training)
-	return l.slowTerms(saot.BarlowTwinsLoss(z[0], z[1], graphs[0].mask), weights, graphs[1:])
-}
-
-// sampledSlowLoss takes what viewSampler draws of the task's graph, and, from the second task on, the weights and the subgraphs.
-func (l *trace) sampledSlowLoss(in []*Node) []*Node {
-	barlow, rest := l.sampledBarlow(l.slow, in)
-	if len(rest) == 0 {
-		return l.slowTerms(barlow, nil, nil)
-	}
-	return l.slowTerms(barlow, rest[0], l.takeStored(rest[1:]))
-}
-
-// slowTerms returns L and its parts, given the stored subgraphs, that of the current task first.
-func (l *trace) slowTerms(barlow, weights *Node, stored []graphViews) []*Node {
-	distillation, replay := Scalar(barlow.Graph(), dtypes.Float32, 0), Scalar(barlow.Graph(), dtypes.Float32, 0)
-	if weights == nil {
-		return []*Node{barlow, barlow, distillation, replay}
-	}
-	current, weight := stored[0], func(k int) *Node { return Squeeze(SliceAxis(weights, 0, AxisElem(k)), 0) }
-	now := l.embed(l.slow, encoder.Scope, current, encoder.Training)
-	total := barlow
-	for k, past := range stored[1:] {
-		frozen := traceScope(k)
+	now := l.embed(encoder.Scope, in.Current, encoder.Training)
+	for k := range in.Past {
+		past, frozen := &in.Past[k], traceScope(k)
 		d := similarityLoss(
-			proxyViews{now, l.embed(l.slow, encoder.Scope, past, encoder.Training)},
-			proxyViews{l.embed(l.slow, frozen, current, encoder.Inference), l.embed(l.slow, frozen, past, encoder.Inference)},
-			current.share, past.share)
-		d = Mul(weight(k), d)
+			proxyViews{now, l.embed(encoder.Scope, past, encoder.Training)},
+			proxyViews{l.embed(frozen, in.Current, encoder.Inference), l.embed(frozen, past, encoder.Inference)},
+			in.Current.Share, past.Share)
+		d = Mul(past.Weight, d)
 		if total = Add(total, d); k == 0 {
-			distillation = d
+			parts[1].Node = d
 		} else {
-			replay = Add(replay, d)
+			parts[2].Node = Add(parts[2].Node, d)
 		}
 	}
-	return []*Node{total, barlow, distillation, replay}
+	return train.Loss{Total: total, Parts: parts}
+}
+
+// embed returns Z [N, out] of both views by the slow encoder whose variables stand in the scope.
+func (l *trace) embed(scopePath string, s *storedViews[*Node], mode encoder.Mode) [2]*Node {
+	return train.Embed(l.slow, scopePath, s.Views, nil, mode)
 }
 
 // traceScope is where the frozen encoder stands in the store that the k-th subgraph of the past is compared with.
@@ -282,102 +248,8 @@ func cosines(a, b *Node, p int) *Node {
 	return Dot(unit(a), unit(b)).General([]int{1}, nil, []int{1}, nil)
 }
 
-// graphViews is a graph in two views among a function's inputs.
-type graphViews struct {
-	featuresT, mask, share *Node // share [P, 1] of a stored subgraph: 1/|P| on its proxies
-	masked                 [2]*Node
-	hat                    [2]encoder.Propagation
-}
-
-// takeGraphs reads the inputs that pair makes for several graphs, all but the first stored subgraphs.
-func (l *trace) takeGraphs(in []*Node) []graphViews {
-	end := endOfGraph(in)
-	return append([]graphViews{l.takeGraph(in[:end], false)}, l.takeStored(in[end:])...)
-}
-
-// takeStored is takeGraphs for stored subgraphs alone.
-func (l *trace) takeStored(in []*Node) (all []graphViews) {
-	for len(in) > 0 {
-		end := endOfGraph(in)
-		all = append(all, l.takeGraph(in[:end], true))
-		in = in[end:]
-	}
-	return all
-}
-
-// endOfGraph returns the number of inputs that belong to the first graph. Each begins with Xᵀ, the only matrix of more than one
-// column.
-func endOfGraph(in []*Node) int {
-	end := 1
-	for end < len(in) && (in[end].Rank() != 2 || in[end].Shape().Dim(1) == 1) {
-		end++
-	}
-	return end
-}
-
-func (l *trace) takeGraph(in []*Node, stored bool) graphViews {
-	g := graphViews{featuresT: in[0], mask: in[1]}
-	in = in[2:]
-	if stored {
-		g.share, in = in[0], in[1:]
-	}
-	if l.view().MaskedColumns(l.stream.Features) > 0 {
-		g.masked, in = [2]*Node{in[0], in[1]}, in[2:]
-	}
-	half := len(in) / 2
-	g.hat = [2]encoder.Propagation{encoder.NewPropagation(in[:half]), encoder.NewPropagation(in[half:])}
-	return g
-}
-
-// embed returns Z [N, out] of both views by the encoder whose variables stand in the scope.
-func (l *trace) embed(e *encoder.Encoder, scopePath string, g graphViews, mode encoder.Mode) (z [2]*Node) {
-	c, scope := e.Config, e.Store().Scope(scopePath)
-	projected := c.Project(scope, g.featuresT)
-	for v := range z {
-		x := projected
-		if g.masked[v] != nil {
-			x = c.MaskColumns(scope, projected, g.featuresT, g.masked[v])
-		}
-		z[v] = c.Encode(scope, x, g.hat[v], g.mask, mode)
-	}
-	return z
-}
-
-// tracedGraph is a graph on the engine, to be trained on.
-type tracedGraph struct {
-	*encoder.Batch
-	share *tensors.Tensor // nil of a task's graph
-}
-
-func (b *tracedGraph) release() {
-	b.Finalize()
-	nn.Release(b.share)
-}
-
-// pair draws two views of a graph as inputs for takeGraph.
-func (l *trace) pair(b *tracedGraph, rng *rand.Rand) (in, release []*tensors.Tensor, err error) {
-	in = []*tensors.Tensor{b.FeaturesT, b.Mask}
-	if b.share != nil {
-		in = append(in, b.share)
-	}
-	v1, v2 := view.Pair(b.Graph, l.view(), rng)
-	var operators []*tensors.Tensor
-	for _, v := range []view.View{v1, v2} {
-		if len(v.Masked) > 0 {
-			release = append(release, tensors.FromFlatDataAndDimensions(v.Masked, len(v.Masked)))
-		}
-		op, err := l.slow.Config.NewOperator(&v.Adjacency, b.Size)
-		if err != nil {
-			return nil, append(release, operators...), err
-		}
-		operators = append(operators, op.Tensors()...)
-	}
-	release = append(release, operators...)
-	return append(in, release...), release, nil
-}
-
-// Learn lets the fast encoder learn the task, keeps its proxies, and trains the slow encoder on. Diagnostics of the report, whose
-// losses are the slow encoder's:
+// Learn lets the fast encoder learn the task, keeps its proxies, and continues the slow encoder's training. Diagnostics of the
+// report, whose losses are the slow encoder's:
 //
 //	fast_loss        of the fast encoder's last step
 //	proxies          chosen
@@ -385,12 +257,10 @@ func (l *trace) pair(b *tracedGraph, rng *rand.Rand) (in, release []*tensors.Ten
 //	retention        mean R_τ of the tasks before the last one
 //	replayed         how many of these are replayed
 //	kept_encoders    how many of these still have their encoder
-func (l *trace) Learn(ctx context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *trace) Learn(ctx context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{}}
-	if err := l.learn(ctx, g, report, observe); err != nil {
-		return nil, fmt.Errorf("baseline: trace: task %d: %w", task+1, err)
-	}
-	return report, nil
+	return report, l.fault(task, l.learn(ctx, g, report, observe))
 }
 
 func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
@@ -417,54 +287,55 @@ func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.Tas
 	return err
 }
 
-// taskViews is what draws two views of a task's graph as inputs of a step: of the whole graph, or of a batch of a larger one's nodes.
+// taskViews is what draws two views of a task's graph for a step: of the whole graph, or of a batch of a larger one's nodes.
 type taskViews struct {
 	graph    *graph.Graph
-	whole    *tracedGraph // nil of a larger graph
-	sampler  *viewSampler
+	whole    *encoder.Batch // nil of a larger graph
+	sampler  *encoder.Sampler
 	perEpoch int // steps
 }
 
 func (l *trace) taskViews(g *graph.Graph) (*taskViews, error) {
 	if l.samples(g) {
-		return &taskViews{graph: g, sampler: newViewSampler(l.slow.Config, l.view(), g), perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
+		return &taskViews{graph: g, sampler: encoder.NewSampler(g, l.slow.Config.SampleFanOut), perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
 	}
-	b, err := l.slow.Batch(g)
-	return &taskViews{graph: g, whole: &tracedGraph{Batch: b}, perEpoch: 1}, err
+	b, err := l.slow.Graphs.Upload(g)
+	return &taskViews{graph: g, whole: b, perEpoch: 1}, err
 }
 
 func (v *taskViews) release() {
 	if v.whole != nil {
-		v.whole.release()
+		v.whole.Finalize()
 	}
 }
 
-// train takes the steps of so many epochs on the task's graph and, with weights, stored subgraphs. name is that of the views'
-// randomness.
-func (l *trace) train(ctx context.Context, t sizedTrainers, on *taskViews, weights []*tensors.Tensor, stored []*tracedGraph,
-	name string, epochs int, p nn.Plan) error {
-	p.Rate = nn.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
-	inputs := func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
-		rng := seed.Stream(l.seed, name, p.Task, step)
-		if on.whole != nil {
-			in, release, err = l.pair(on.whole, rng)
-			in = slices.Concat(weights, in)
-		} else {
-			release, err = on.sampler.draw(batch, rng)
-			in = slices.Concat(release, weights)
-		}
-		for i := 0; i < len(stored) && err == nil; i++ {
-			more, made, failed := l.pair(stored[i], rng)
-			in, release, err = append(in, more...), append(release, made...), failed
-		}
-		return in, release, err
-	}
+// draw draws two views of the task's graph.
+func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair, error) {
 	if on.whole != nil {
-		p.Steps = epochs
-		p.Inputs = func(step int) (in, release []*tensors.Tensor, err error) { return inputs(step, nil) }
-		return t.whole.Train(ctx, p)
+		return train.WholePair(on.whole, l.slow.Config, l.view(), rng)
 	}
-	return t.sampled.Train(ctx, l.deal(on.graph.NumNodes(), l.seed, p.Task, name).Plan(p, epochs, inputs))
+	return train.SampledPair(on.sampler, batch, l.slow.Config, l.view(), rng)
+}
+
+// train takes the steps of epochs on the task's graph and stored subgraphs. name is that of the views' randomness.
+func (l *trace) train(ctx context.Context, t *traceTrainer, on *taskViews, m *traceStored, name string, epochs int, p tracePlan) error {
+	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
+	inputs := func(step int, batch []int32) (in traceInputs[*tensors.Tensor], made any, err error) {
+		rng := seed.Stream(l.seed, name, p.Task, step)
+		pair, err := l.draw(on, batch, rng)
+		if err != nil {
+			return in, nil, err
+		}
+		in.Task = pair.Views
+		drawn, err := l.drawStored(&in, m, rng)
+		return in, append(drawn, pair.Made()), err
+	}
+	if on.whole == nil {
+		return t.Train(ctx, train.OverBatches(p, l.deal(on.graph.NumNodes(), l.seed, p.Task, name), epochs, inputs))
+	}
+	p.Steps = epochs
+	p.Inputs = func(step int) (traceInputs[*tensors.Tensor], any, error) { return inputs(step, nil) }
+	return t.Train(ctx, p)
 }
 
 // learnFast trains a new fast encoder and returns its embeddings.
@@ -475,16 +346,16 @@ func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.
 	if err != nil {
 		return nil, err
 	}
-	weights, err := snapshotEncoder(drawn)
+	weights, err := drawn.Snapshot()
 	if err == nil {
-		err = weights.restore(l.fast, encoder.Scope) // into an encoder whose steps are compiled
+		err = l.fast.Restore(weights) // into an encoder whose steps are compiled
 	}
 	if err != nil {
 		return nil, err
 	}
 	fast := &continual.TaskReport{}
-	err = l.train(ctx, l.fastTrainer, on, nil, nil, "fast augment", l.FastEpochs,
-		nn.Plan{Task: task, Report: fast, Seen: l.counted(observe, 0, on.perEpoch)})
+	err = l.train(ctx, l.fastTrainer, on, nil, "fast augment", l.FastEpochs,
+		tracePlan{Task: task, Report: fast, Seen: l.counted(observe, 0, on.perEpoch)})
 	if err != nil {
 		return nil, fmt.Errorf("fast encoder: %w", err)
 	}
@@ -507,125 +378,17 @@ func (l *trace) counted(observe func(continual.Step), before, perEpoch int) func
 // learnSlow trains the slow encoder on the task, with distillation and replay from the second task on.
 func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced, report *continual.TaskReport,
 	observe func(continual.Step)) error {
-	var stored []*tracedGraph
-	var weights []*tensors.Tensor
-	if n := len(l.memories); n > 1 {
-		past, frozen := []*traceMemory{l.memories[n-1], l.memories[n-2]}, []float32{float32(l.Beta)}
-		for _, r := range replayed {
-			past, frozen = append(past, r.memory), append(frozen, float32(l.Beta*r.weight))
-		}
-		weights = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(frozen, len(frozen))}
-		defer nn.Release(weights...)
-		size := l.room()
-		for _, m := range past {
-			p, err := l.upload(m, size)
-			if err != nil {
-				return err
-			}
-			defer p.release()
-			stored = append(stored, p)
-		}
+	stored, err := l.uploadStored(replayed)
+	if err != nil {
+		return err
 	}
-	return l.train(ctx, l.slowTrainer, on, weights, stored, "augment", l.Epochs,
-		nn.Plan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on.perEpoch)})
+	defer stored.release()
+	return l.train(ctx, l.slowTrainer, on, stored, "augment", l.Epochs,
+		tracePlan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on.perEpoch)})
 }
 
 // Embed returns the slow encoder's embeddings.
 func (l *trace) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	rows, cols, data, err := l.slow.Embed(ctx, g)
 	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
-}
-
-// Save writes the slow encoder and the memory. A fast encoder is of use to one task only.
-func (l *trace) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	if err := l.slow.Save(out); err != nil {
-		return err
-	}
-	if err := out.Encode(l.memories); err != nil {
-		return fmt.Errorf("baseline: trace: save the memory: %w", err)
-	}
-	return nil
-}
-
-// Load restores them.
-func (l *trace) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	if err := l.slow.Load(in); err != nil {
-		return err
-	}
-	l.memories = nil
-	if err := in.Decode(&l.memories); err != nil {
-		return fmt.Errorf("baseline: trace: load the memory: %w", err)
-	}
-	return nil
-}
-
-// spaced is a task to be replayed.
-type spaced struct {
-	memory *traceMemory
-	weight float64 // min(1, R_τ)
-}
-
-// consolidate ends the last task and prepares the next: it freezes the slow encoder as f̄_{t−1}, measures the retention of the
-// tasks before it, and returns those to be replayed, whose encoders it puts in place.
-func (l *trace) consolidate(d map[string]float64) ([]spaced, error) {
-	if len(l.memories) == 0 {
-		return nil, nil
-	}
-	last := len(l.memories) - 1
-	err := l.slow.Freeze()
-	if err == nil {
-		l.memories[last].Encoder, err = snapshotEncoder(l.slow)
-	}
-	if err != nil {
-		return nil, err
-	}
-	retention := make([]float64, last)
-	for i, m := range l.memories[:last] {
-		now, err := l.similarity(m)
-		if err != nil {
-			return nil, err
-		}
-		retention[i] = now / math.Max(m.Similarity, math.SmallestNonzeroFloat32)
-		d["retention"] += retention[i] / float64(last)
-	}
-	d["kept_encoders"] = float64(l.forget(retention))
-	replayed := l.replayed(retention)
-	d["replayed"] = float64(len(replayed))
-	for k, r := range replayed {
-		if err := r.memory.Encoder.restore(l.slow, traceScope(k+1)); err != nil {
-			return nil, err
-		}
-	}
-	return replayed, nil
-}
-
-// replayed returns the tasks to be replayed, given the retention of all before the last: those whose similarities have changed
-// by more than 1 − ρ either way, and whose encoders are kept.
-func (l *trace) replayed(retention []float64) (all []spaced) {
-	for i, r := range retention {
-		if l.memories[i].Encoder != nil && (r < l.Retention || r > 2-l.Retention) {
-			all = append(all, spaced{l.memories[i], math.Min(1, r)})
-		}
-	}
-	return all
-}
-
-// forget drops encoders of tasks before the last until no more than Encoders are left, those of the tasks retained best first, and
-// returns how many are left.
-func (l *trace) forget(retention []float64) int {
-	var kept []int
-	for i := range retention {
-		if l.memories[i].Encoder != nil {
-			kept = append(kept, i)
-		}
-	}
-	slices.SortStableFunc(kept, func(i, j int) int { // least retained first
-		return cmp.Compare(math.Abs(retention[j]-1), math.Abs(retention[i]-1))
-	})
-	for _, i := range kept[min(l.Encoders, len(kept)):] {
-		l.memories[i].Encoder = nil
-	}
-	return min(l.Encoders, len(kept))
 }

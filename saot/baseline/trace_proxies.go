@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -18,14 +17,15 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // traceMemory is what TRACE keeps of a task.
 type traceMemory struct {
 	Graph      *graph.Graph // the proxies, which stand first, and the nodes around them
 	Proxies    int
-	Similarity float64       // mean cosine similarity of the proxies right after the task was learned
-	Encoder    frozenEncoder // the slow encoder then; nil where it is not kept, and of the task learned last
+	Similarity float64              // mean cosine similarity of the proxies right after the task was learned
+	Encoder    map[string][]float32 // the slow encoder then; nil where it is not kept, and of the task learned last
 }
 
 // keep chooses a task's proxies by the fast encoder's embeddings and returns what is stored of it.
@@ -163,7 +163,7 @@ func (l *trace) room() (size encoder.Size) {
 }
 
 // upload lays a stored subgraph out.
-func (l *trace) upload(m *traceMemory, size encoder.Size) (*tracedGraph, error) {
+func (l *trace) upload(m *traceMemory, size encoder.Size) (*storedBatch, error) {
 	b, err := encoder.NewBatch(m.Graph, size)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (l *trace) upload(m *traceMemory, size encoder.Size) (*tracedGraph, error) 
 	for i := range m.Proxies {
 		share[i] = 1 / float32(m.Proxies)
 	}
-	return &tracedGraph{Batch: b, share: tensors.FromFlatDataAndDimensions(share, len(share), 1)}, nil
+	return &storedBatch{Batch: b, share: tensors.FromFlatDataAndDimensions(share, len(share), 1)}, nil
 }
 
 // similarity returns the mean cosine similarity of a task's proxies by the slow encoder, on the clean subgraph.
@@ -186,11 +186,7 @@ func (l *trace) similarity(m *traceMemory) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		for _, t := range append(projected, z) {
-			_ = t.FinalizeAll()
-		}
-	}()
+	defer engine.Release(z, projected)
 	var mean float64
 	err = tensors.ConstFlatData(z, func(flat []float32) { mean = meanSimilarity(flat[:m.Proxies*l.Out], l.Out) })
 	return mean, err
@@ -211,50 +207,4 @@ func meanSimilarity(z []float32, cols int) float64 {
 		}
 	}
 	return floats.Dot(mean, mean)
-}
-
-// frozenEncoder holds an encoder's variables.
-type frozenEncoder []frozenVariable
-
-type frozenVariable struct {
-	Name string
-	Dims []int
-	Data []float32
-}
-
-// snapshotEncoder copies an encoder's variables.
-func snapshotEncoder(e *encoder.Encoder) (all frozenEncoder, err error) {
-	for v := range e.Store().IterVariables() {
-		if v.Scope() != encoder.Scope {
-			continue
-		}
-		value, err := v.Value()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", v.Path(), err)
-		}
-		data, err := tensors.CopyFlatData[float32](value)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", v.Path(), err)
-		}
-		all = append(all, frozenVariable{v.Name(), slices.Clone(v.Shape().Dimensions), data})
-	}
-	return all, nil
-}
-
-// restore copies them to a scope of an encoder's store: its own, or another, where nothing trains them.
-func (f frozenEncoder) restore(e *encoder.Encoder, scopePath string) error {
-	scope := e.Store().Scope(scopePath)
-	for _, x := range f {
-		value := tensors.FromFlatDataAndDimensions(slices.Clone(x.Data), x.Dims...)
-		v, err := scope.GetVariable(x.Name), error(nil)
-		if v != nil {
-			err = v.SetValue(value)
-		} else if v, err = scope.CreateVariable(x.Name, value); err == nil {
-			v.SetTrainable(false)
-		}
-		if err != nil {
-			return fmt.Errorf("restore %s to %s: %w", x.Name, scopePath, err)
-		}
-	}
-	return nil
 }

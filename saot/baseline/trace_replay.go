@@ -1,0 +1,154 @@
+package baseline
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/train"
+)
+
+// spaced is a task to be replayed.
+type spaced struct {
+	memory *traceMemory
+	weight float64 // min(1, R_τ)
+}
+
+// consolidate ends the last task and prepares the next: it freezes the slow encoder as f̄_{t−1}, measures the retention of the
+// tasks before it, and returns those to be replayed, whose encoders it puts in place.
+func (l *trace) consolidate(d map[string]float64) ([]spaced, error) {
+	if len(l.memories) == 0 {
+		return nil, nil
+	}
+	last := len(l.memories) - 1
+	frozen, err := l.slow.Snapshot()
+	if err == nil {
+		err = l.slow.RestoreTo(encoder.TeacherScope, frozen)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.memories[last].Encoder = frozen
+	retention := make([]float64, last)
+	for i, m := range l.memories[:last] {
+		now, err := l.similarity(m)
+		if err != nil {
+			return nil, err
+		}
+		retention[i] = now / math.Max(m.Similarity, math.SmallestNonzeroFloat32)
+		d["retention"] += retention[i] / float64(last)
+	}
+	d["kept_encoders"] = float64(l.forget(retention))
+	replayed := l.replayed(retention)
+	d["replayed"] = float64(len(replayed))
+	for k, r := range replayed {
+		if err := l.slow.RestoreTo(traceScope(k+1), r.memory.Encoder); err != nil {
+			return nil, err
+		}
+	}
+	return replayed, nil
+}
+
+// replayed returns the tasks to be replayed, given the retention of all before the last: those whose similarities have changed
+// by more than 1 − ρ either way, and whose encoders are kept.
+func (l *trace) replayed(retention []float64) (all []spaced) {
+	for i, r := range retention {
+		if l.memories[i].Encoder != nil && (r < l.Retention || r > 2-l.Retention) {
+			all = append(all, spaced{l.memories[i], math.Min(1, r)})
+		}
+	}
+	return all
+}
+
+// forget drops encoders of tasks before the last until no more than Encoders are left, those of the tasks retained best first, and
+// returns how many are left.
+func (l *trace) forget(retention []float64) int {
+	var kept []int
+	for i := range retention {
+		if l.memories[i].Encoder != nil {
+			kept = append(kept, i)
+		}
+	}
+	slices.SortStableFunc(kept, func(i, j int) int { // least retained first
+		return cmp.Compare(math.Abs(retention[j]-1), math.Abs(retention[i]-1))
+	})
+	for _, i := range kept[min(l.Encoders, len(kept)):] {
+		l.memories[i].Encoder = nil
+	}
+	return min(l.Encoders, len(kept))
+}
+
+// traceStored are the stored subgraphs that a task is trained with; nil on the first task.
+type traceStored struct {
+	current *storedBatch
+	past    []*storedBatch // of the last task, and of the replayed ones
+}
+
+// storedBatch is a stored subgraph on the engine.
+type storedBatch struct {
+	*encoder.Batch
+	share, weight *tensors.Tensor // see storedViews
+}
+
+func (b *storedBatch) release() { engine.Release(b.FeaturesT, b.Mask, b.share, b.weight) }
+
+func (m *traceStored) release() {
+	if m == nil {
+		return
+	}
+	m.current.release()
+	for _, b := range m.past {
+		b.release()
+	}
+}
+
+// uploadStored lays out the subgraphs of the current task, the last one and the replayed ones. It returns nil on the first task.
+func (l *trace) uploadStored(replayed []spaced) (*traceStored, error) {
+	n := len(l.memories)
+	if n < 2 {
+		return nil, nil
+	}
+	past := append([]spaced{{l.memories[n-2], 1}}, replayed...)
+	size := l.room()
+	current, err := l.upload(l.memories[n-1], size)
+	if err != nil {
+		return nil, err
+	}
+	stored := &traceStored{current: current}
+	for _, r := range past {
+		b, err := l.upload(r.memory, size)
+		if err != nil {
+			stored.release()
+			return nil, err
+		}
+		b.weight = tensors.FromScalar(float32(l.Beta * r.weight))
+		stored.past = append(stored.past, b)
+	}
+	return stored, nil
+}
+
+// drawStored draws two views of each stored subgraph into the inputs of a step, and returns what was made for it.
+func (l *trace) drawStored(in *traceInputs[*tensors.Tensor], m *traceStored, rng *rand.Rand) (made []any, err error) {
+	if m == nil {
+		return nil, nil
+	}
+	for i, b := range append([]*storedBatch{m.current}, m.past...) {
+		pair, err := train.WholePair(b.Batch, l.slow.Config, l.view(), rng)
+		if err != nil {
+			return made, err
+		}
+		made = append(made, pair.Made())
+		views := storedViews[*tensors.Tensor]{Views: pair.Views, Share: b.share, Weight: b.weight}
+		if i == 0 {
+			in.Current = &views
+		} else {
+			in.Past = append(in.Past, views)
+		}
+	}
+	return made, nil
+}
