@@ -2,13 +2,11 @@ package baseline
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/saot-go/saot/datasets/graph"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -17,6 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // smallCaT is CaT's fast settings, smaller still.
@@ -30,7 +29,7 @@ func smallCaT() *CaTSettings {
 type fineTuning struct {
 	CaTSettings
 	network *classifier
-	trainer *nn.Trainer
+	trainer *lessonTrainer
 	seen    int
 	continual.Supervised
 }
@@ -40,25 +39,21 @@ func newFineTuning(t *testing.T, b method.Build) *fineTuning {
 	var err error
 	l.network, err = newClassifier(b, []int{l.Hidden}, 0, seed.Stream(b.Seed, "weights"))
 	require.NoError(t, err)
-	l.trainer, err = l.network.Trainer("fine-tuning", nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}, []string{"total"}, func(in []*Node) []*Node {
-		return []*Node{crossEntropy(l.network.logits(nn.Take(in[3:])), in[0], in[1], in[2])}
-	})
+	l.trainer, err = l.network.trainer("fine-tuning", train.Optimizer{LearningRate: l.LearningRate, L2: l.L2})
 	require.NoError(t, err)
 	return l
 }
 
 func (l *fineTuning) Learn(ctx context.Context, task int, t *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport, error) {
 	l.seen = t.End
-	in, err := l.network.graphs.Upload(t.Graph, nil)
+	in, err := l.network.graphs.UploadInput(t.Graph)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Release()
-	labels := newSupervision(trainRows(t, 0, t.End, continual.ClassIL), in.Rows, l.network.widths[2])
-	inputs := slices.Concat(labels.tensors(), in.Tensors())
 	report := &continual.TaskReport{Task: task}
-	return report, l.trainer.Train(ctx, nn.Plan{Task: task, Steps: l.Epochs, Report: report,
-		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
+	return report, l.network.teach(ctx, l.trainer, lessonPlan{Task: task, Steps: l.Epochs, Report: report}, in,
+		trainRows(t, 0, t.End, continual.ClassIL))
 }
 
 func (l *fineTuning) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -97,9 +98,9 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 		directed.Adjacency = directedCycle(22)
 		for _, g := range []*graph.Graph{undirected, directed} {
 			l := pretextLearner(t, e, "gcn-comp", g, nil)
-			got, _ := l.evaluate(t, g, func(in []*Node) *Node {
-				n := nn.Take(in[l.inputs()+1:])
-				return l.propagate(in[:l.inputs()], n.Hat, Transpose(n.FeaturesT, 0, 1))
+			got, _ := l.evaluate(t, g, func(in pretextInputs[*Node]) *Node {
+				n := encoder.NodesOf(in.Graph)
+				return l.propagate(in.Targets, n.Hat, Transpose(n.FeaturesT, 0, 1))
 			})
 			var want mat.Dense
 			want.Mul(operatorOf(&g.Adjacency, false), linalg.Dense(&g.Features))
@@ -115,11 +116,11 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 		g := pretextGraph(t, 22, 1)
 		l := pretextLearner(t, e, "gcn-comp", g, map[string]string{"dropout": "0"})
 		require.NoError(t, l.newHead(0))
-		hidden := func(in []*Node) *Node {
-			n := nn.Take(in[l.inputs()+1:])
-			return l.hidden(n, func(h *Node) *Node { return l.propagate(in[:l.inputs()], n.Hat, h) })
+		hidden := func(in pretextInputs[*Node]) *Node {
+			n := encoder.NodesOf(in.Graph)
+			return l.hidden(n, func(h *Node) *Node { return l.propagate(in.Targets, n.Hat, h) })
 		}
-		changes := func(g *graph.Graph, node, width int, f func(in []*Node) *Node) (own, others float64) {
+		changes := func(g *graph.Graph, node, width int, f func(in pretextInputs[*Node]) *Node) (own, others float64) {
 			before, _ := l.evaluate(t, g, f)
 			other := &graph.Graph{Adjacency: g.Adjacency, Features: *featuresOf(linalg.Dense(&g.Features), false)}
 			for c := range 6 {
@@ -152,8 +153,8 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 			reached = reached || others > 100*rounding
 		}
 		require.True(t, reached)
-		own, _ := changes(cycle, 3, l.Hidden, func(in []*Node) *Node { // Â would show it
-			n := nn.Take(in[l.inputs()+1:])
+		own, _ := changes(cycle, 3, l.Hidden, func(in pretextInputs[*Node]) *Node { // Â would show it
+			n := encoder.NodesOf(in.Graph)
 			return l.hidden(n, n.Hat.Apply)
 		})
 		require.Greater(t, own, 100*rounding)

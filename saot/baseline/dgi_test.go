@@ -65,12 +65,13 @@ func TestDGILoss(t *testing.T) {
 		}
 		require.NoError(t, l.net.SetValue(dgiDiscriminator, w))
 		require.NoError(t, l.net.SetValue(dgiBias, []float32{0.1, -0.2, 0.3, 0}))
-		in, err := l.graphs.Upload(g, nil)
+		in, err := l.graphs.UploadInput(g)
 		require.NoError(t, err)
 		defer in.Release()
-		order, inverse := corruption(11, in.Rows, seed.Stream(2))
+		order, inverse := corruption(11, in.Rows(), seed.Stream(2))
 		p := parameters(t, l.net)
-		requireGradients(t, l.net, l.loss, append([]*tensors.Tensor{order, inverse}, in.Tensors()...), p, func() float64 {
+		inputs := corrupted[*tensors.Tensor]{Graph: in.Input, Order: order, Inverse: inverse}
+		requireGradients(t, l.net, l.loss, inputs, p, func() float64 {
 			return dgiReference(g, tensors.MustCopyFlatData[int32](order), p)
 		})
 	})
@@ -115,7 +116,8 @@ func TestDGIPatience(t *testing.T) {
 		require.Less(t, len(losses), s.Epochs)
 		require.Equal(t, best+1+s.Patience, len(losses))
 		require.Equal(t, len(losses), report.Steps)
-		require.Equal(t, map[string]float64{"best_step": float64(best + 1), "best_loss": losses[best]}, report.Diagnostics)
+		require.Equal(t, float64(best+1), report.Diagnostics["best_step"])
+		require.Equal(t, losses[best], report.Diagnostics["best_loss"])
 		order, _ := corruption(g.NumNodes(), g.NumNodes(), seed.Stream(3, "corruption", task, best))
 		require.InDelta(t, losses[best], dgiReference(g, tensors.MustCopyFlatData[int32](order), parameters(t, l.net)), 1e-5)
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // pairedGraph has random edges among all nodes but the last, and random features.
@@ -83,7 +84,7 @@ func denseGraph(g *graph.Graph) (hat, x *mat.Dense) {
 }
 
 // parameters returns a net's variables in float64, by name.
-func parameters(t *testing.T, net *nn.Net) map[string][]float64 {
+func parameters(t *testing.T, net *encoder.Net) map[string][]float64 {
 	all, err := net.Snapshot()
 	require.NoError(t, err)
 	out := map[string][]float64{}
@@ -97,10 +98,10 @@ func parameters(t *testing.T, net *nn.Net) map[string][]float64 {
 
 // requireGradients holds a loss and its gradients in all variables of a net against a reference in float64 and its central
 // differences. The reference reads p, whose values are moved.
-func requireGradients(t *testing.T, net *nn.Net, loss func([]*Node) []*Node, inputs []*tensors.Tensor,
+func requireGradients[T, N any](t *testing.T, net *encoder.Net, loss func(in N) train.Loss, inputs T,
 	p map[string][]float64, reference func() float64) {
-	f, err := net.Func("gradients", func(in []*Node) []*Node {
-		value := loss(in)[0]
+	f, err := engine.NewNamed[T](net.Engine(), "gradients", net.Store(), func(in N) []*Node {
+		value := loss(in).Total
 		var variables []*Node
 		for _, name := range net.Names() {
 			variables = append(variables, net.Node(value.Graph(), name))
@@ -108,7 +109,7 @@ func requireGradients(t *testing.T, net *nn.Net, loss func([]*Node) []*Node, inp
 		return append([]*Node{value}, Gradient(value, variables...)...)
 	})
 	require.NoError(t, err)
-	out, err := f.Call(inputs...)
+	out, err := f.Call(inputs)
 	require.NoError(t, err)
 	require.InDelta(t, reference(), float64(tensors.ToScalar[float32](out[0])), 1e-5)
 	for i, name := range net.Names() {
@@ -153,11 +154,11 @@ func TestGAEOnAllPairs(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g, s := pairedGraph(t, 11, 6), tinyGAE()
 		l := built[*gae](t, e, s, newGAE, g, 5)
-		in, err := l.graphs.Upload(g, nil)
+		in, err := l.graphs.UploadInput(g)
 		require.NoError(t, err)
 		defer in.Release()
 		p := parameters(t, l.net)
-		inputs := append([]*tensors.Tensor{densePairs(&g.Adjacency, in.Rows)}, in.Tensors()...)
+		inputs := pairs[*tensors.Tensor]{Weights: densePairs(&g.Adjacency, in.Rows()), Graph: in.Input}
 		requireGradients(t, l.net, l.denseLoss, inputs, p, func() float64 {
 			scores, n, sum := gaeScores(g, s, p), g.NumNodes(), 0.0
 			entries, all := float64(len(g.Adjacency.Neighbors)), float64(n*n)
@@ -180,12 +181,13 @@ func TestGAEOnDrawnPairs(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g, s := pairedGraph(t, 11, 6), tinyGAE()
 		l := built[*gae](t, e, s, newGAE, g, 5)
-		in, err := l.graphs.Upload(g, nil)
+		in, err := l.graphs.UploadInput(g)
 		require.NoError(t, err)
 		defer in.Release()
 		p := parameters(t, l.net)
-		partners, weights := drawPairs(&g.Adjacency, 11, in.Rows, seed.Stream(1))
-		requireGradients(t, l.net, l.sampledLoss, append([]*tensors.Tensor{partners, weights}, in.Tensors()...), p, func() float64 {
+		partners, weights := drawPairs(&g.Adjacency, 11, in.Rows(), seed.Stream(1))
+		drawn := pairs[*tensors.Tensor]{Weights: weights, Partners: partners, Graph: in.Input}
+		requireGradients(t, l.net, l.sampledLoss, drawn, p, func() float64 {
 			scores, n := gaeScores(g, s, p), g.NumNodes()
 			var sum, count [2]float64
 			for i := range n {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/saot-go/saot/datasets"
@@ -63,23 +62,24 @@ func pretextLearner(t *testing.T, e *engine.Engine, m string, g *graph.Graph, ch
 	return l.(*pretext)
 }
 
-// evaluate runs a graph function over what a training step is given, and returns its first output.
-func (l *pretext) evaluate(t *testing.T, g *graph.Graph, f func(in []*Node) *Node) ([]float32, []*tensors.Tensor) {
-	in, err := l.graphs.Upload(g, nil)
+// evaluate runs a graph function over what a training step is given, and returns its output.
+func (l *pretext) evaluate(t *testing.T, g *graph.Graph,
+	f func(in pretextInputs[*Node]) *Node) ([]float32, pretextInputs[*tensors.Tensor]) {
+	on, err := l.graphs.UploadInput(g)
 	require.NoError(t, err)
-	defer in.Release()
+	defer on.Release()
 	find, _, err := l.solve(context.Background(), g, seed.Stream(l.seed, "targets", 0))
 	require.NoError(t, err)
-	targets := find(consecutive(g.NumNodes()), in.Rows)
-	require.Len(t, targets, l.inputs())
-	kept := dropoutMask(g.NumNodes(), in.Rows, l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", 0, 0))
-	run, err := l.net.Func("test", func(in []*Node) []*Node { return []*Node{f(in)} })
+	in := pretextInputs[*tensors.Tensor]{Targets: find(consecutive(g.NumNodes()), on.Rows()), Graph: on.Input,
+		Dropout: dropoutMask(g.NumNodes(), on.Rows(), l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", 0, 0))}
+	run, err := engine.NewNamed[pretextInputs[*tensors.Tensor]](l.net.Engine(), "test", l.net.Store(),
+		func(in pretextInputs[*Node]) []*Node { return []*Node{f(in)} })
 	require.NoError(t, err)
-	out, err := run.Call(slices.Concat(targets, []*tensors.Tensor{kept}, in.Tensors())...)
+	out, err := run.Call(in)
 	require.NoError(t, err)
 	data, err := tensors.CopyFlatData[float32](out[0])
 	require.NoError(t, err)
-	return data, append(targets, kept)
+	return data, in
 }
 
 // matrixOf is a tensor's first rows.
@@ -138,9 +138,9 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 				require.NoError(t, err)
 				return matrixOf(data, rows, cols)
 			}
-			got, inputs := l.evaluate(t, g, func(in []*Node) *Node { return l.loss(l.predict(in), in[:l.inputs()]) })
-			flat := func(k, cols int) *mat.Dense {
-				data, err := tensors.CopyFlatData[float32](inputs[k])
+			got, inputs := l.evaluate(t, g, func(in pretextInputs[*Node]) *Node { return l.loss(l.predict(in), in.Targets) })
+			flat := func(of *tensors.Tensor, cols int) *mat.Dense {
+				data, err := tensors.CopyFlatData[float32](of)
 				require.NoError(t, err)
 				return matrixOf(data, 22, cols)
 			}
@@ -153,9 +153,15 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 			if m != "gcn-comp" { // the embedding is propagated by Â in all three
 				require.True(t, mat.EqualApprox(&h, matrixOf(embedding.Data, 22, l.Hidden), 1e-5))
 			}
-			h.MulElem(&h, flat(len(inputs)-1, l.Hidden)) // dropout
+			h.MulElem(&h, flat(inputs.Dropout, l.Hidden))
 			prediction.Product(a, &h, value(pretextHead, l.Hidden, l.width()))
-			require.InDelta(t, lossOf(m, &prediction, flat(0, l.width()), 3), float64(got[0]), 1e-4, m)
+			var target *tensors.Tensor
+			if m == "gcn-comp" {
+				target = inputs.Targets.Features.Target
+			} else {
+				target = inputs.Targets.Groups.Target
+			}
+			require.InDelta(t, lossOf(m, &prediction, flat(target, l.width()), 3), float64(got[0]), 1e-4, m)
 		}
 	})
 }
@@ -238,6 +244,6 @@ func TestDropoutMask(t *testing.T) {
 	require.InDelta(t, 0.75, float64(kept)/(400*50), 0.02)
 	require.Equal(t, make([]float32, 10*50), mask[400*50:])
 	none := dropoutMask(3, 3, 2, 0, seed.Stream(1))
-	defer nn.Release(none)
-	require.True(t, none.Equal(nn.Filled(1, 3, 2)))
+	defer engine.Release(none)
+	require.True(t, none.Equal(encoder.Filled(1, 3, 2)))
 }

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -96,12 +98,16 @@ func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
 		require.Equal(t, make([]float32, len(bias)), bias)
 	}
 	memory, rows := l.bank.graph(c.widths[0], l.seen)
-	in, err := c.graphs.Upload(memory, nil)
+	in, err := c.graphs.UploadInput(memory)
 	require.NoError(t, err)
 	defer in.Release()
-	f, err := c.Func("edge-free", func(in []*Node) []*Node { return []*Node{edgeFreeLogits(c, nn.Take(in))} })
+	f, err := engine.NewNamed[encoder.Input[*tensors.Tensor]](e, "edge-free", c.Store(), func(in encoder.Input[*Node]) []*Node {
+		return []*Node{edgeFreeLogits(c, encoder.NodesOf(in))}
+	})
 	require.NoError(t, err)
-	got, _, err := nn.Rows(f, in)
+	out, err := f.Call(in.Input)
+	require.NoError(t, err)
+	got, _, err := encoder.RowsOf(out, memory.NumNodes())
 	require.NoError(t, err)
 	want, _, err := c.layers.Of(in)
 	require.NoError(t, err)

@@ -173,15 +173,16 @@ func TestDGILossOnASample(t *testing.T) {
 		samples, err := l.graphs.Samples(g, encoder.GCN, []int{0})
 		require.NoError(t, err)
 		n := samples.Draw(consecutive(11), seed.Stream(2))
-		corrupted := n.Shuffled(seed.Stream(4))
+		shuffled := n.Shuffled(seed.Stream(4))
 		require.Equal(t, consecutive(11), n.Nodes)
-		require.NotEqual(t, n.Nodes, corrupted.Nodes)
-		first, err := samples.Inputs(corrupted)
+		require.NotEqual(t, n.Nodes, shuffled.Nodes)
+		permuted, err := samples.Input(shuffled)
 		require.NoError(t, err)
-		second, err := samples.Inputs(n)
+		clean, err := samples.Input(n)
 		require.NoError(t, err)
 		p := parameters(t, l.net)
-		requireGradients(t, l.net, l.loss, append(first, second...), p, func() float64 { return dgiReference(g, corrupted.Nodes, p) })
+		requireGradients(t, l.net, l.loss, corrupted[*tensors.Tensor]{Graph: clean, Permuted: &permuted}, p,
+			func() float64 { return dgiReference(g, shuffled.Nodes, p) })
 	})
 }
 

@@ -125,7 +125,7 @@ func TestTRACEReplaysWhatHasChanged(t *testing.T) {
 	l := &trace{TRACESettings: *traceDefaults(datasets.RecipeCora, method.Paper).(*TRACESettings)}
 	retention := []float64{0.78, 0.8, 1, 1.2, 1.21, 0.3, 5}
 	for range len(retention) + 1 {
-		l.memories = append(l.memories, &traceMemory{Encoder: frozenEncoder{}})
+		l.memories = append(l.memories, &traceMemory{Encoder: map[string][]float32{}})
 	}
 	weights := func() map[int]float64 {
 		all := map[int]float64{}
@@ -277,8 +277,8 @@ func pureGo(t *testing.T) *engine.Engine {
 }
 
 // embeddedBy returns embeddings of a graph by the slow encoder as it once was.
-func embeddedBy(t *testing.T, l *trace, weights frozenEncoder, g *graph.Graph) *mat.Dense {
-	require.NoError(t, weights.restore(l.slow, encoder.Scope))
+func embeddedBy(t *testing.T, l *trace, weights map[string][]float32, g *graph.Graph) *mat.Dense {
+	require.NoError(t, l.slow.Restore(weights))
 	z, err := l.Embed(context.Background(), g)
 	require.NoError(t, err)
 	m := mat.NewDense(z.Rows, z.Cols, nil)
@@ -312,12 +312,12 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 		}
 		l, other := tinyTRACE(t, e, settings), tinyTRACE(t, e, settings)
 		learnPath(t, l, 0)
-		first, err := snapshotEncoder(l.slow)
+		first, err := l.slow.Snapshot()
 		require.NoError(t, err)
 		learnPath(t, l, 1)
 		require.Equal(t, first, l.memories[0].Encoder)
 		require.Nil(t, l.memories[1].Encoder, "until the next task")
-		second, err := snapshotEncoder(l.slow)
+		second, err := l.slow.Snapshot()
 		require.NoError(t, err)
 		similarity, err := l.similarity(l.memories[0])
 		require.NoError(t, err)
@@ -332,7 +332,7 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 			require.Equal(t, math.Ceil(weight), r.Diagnostics["replayed"])
 			terms := termsOf(r.FirstLoss)
 
-			was := func(weights frozenEncoder, past int) [2]*mat.Dense {
+			was := func(weights map[string][]float32, past int) [2]*mat.Dense {
 				return [2]*mat.Dense{embeddedBy(t, other, weights, l.memories[2].Graph), embeddedBy(t, other, weights, l.memories[past].Graph)}
 			}
 			replay := changeOf(was(second, 0), was(first, 0), l.memories[2].Proxies, l.memories[0].Proxies)
@@ -357,9 +357,9 @@ func TestTRACEResumesWithReplay(t *testing.T) {
 		require.NoError(t, resumed.Load(&file))
 		require.Equal(t, 1., learnPath(t, whole, 2).Diagnostics["replayed"])
 		learnPath(t, resumed, 2)
-		want, err := snapshotEncoder(whole.slow)
+		want, err := whole.slow.Snapshot()
 		require.NoError(t, err)
-		got, err := snapshotEncoder(resumed.slow)
+		got, err := resumed.slow.Snapshot()
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.Equal(t, whole.memories, resumed.memories)
@@ -370,7 +370,7 @@ func TestTRACEResumesWithReplay(t *testing.T) {
 func TestTRACEFastIsNewAndSlowGoesOn(t *testing.T) {
 	e := pureGo(t)
 	l := tinyTRACE(t, e, func(s *TRACESettings) {})
-	start, err := snapshotEncoder(l.slow)
+	start, err := l.slow.Snapshot()
 	require.NoError(t, err)
 	seen := 0
 	_, err = l.Learn(context.Background(), 0, tracePath(t, 30), func(s continual.Step) {
@@ -379,7 +379,7 @@ func TestTRACEFastIsNewAndSlowGoesOn(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 5, seen)
-	after, err := snapshotEncoder(l.slow)
+	after, err := l.slow.Snapshot()
 	require.NoError(t, err)
 	require.NotEqual(t, start, after)
 
