@@ -54,7 +54,8 @@ func BenchmarkStep(b *testing.B) {
 				step := l.partialStep(b, stage)
 				upTo[stage] = best(b, func() { step(in) })
 			}
-			floor := float64(l.encoderFlops(batch)) / matmulRate(b, l.encoder.Engine(), l.encoder.Features, batch.Size.Nodes, l.config.Encoder.Hidden)
+			floor := float64(l.encoderFlops(batch)) / matmulRate(b, l.encoder.Engine(), l.encoder.Features,
+				batch.Size.Nodes, l.config.Encoder.Hidden)
 			encoderTime := upTo[teacherStage] + upTo[backwardStage] - upTo[transportStage]
 			b.ReportMetric(ms(prepare), "prepare-ms")
 			b.ReportMetric(ms(upTo[forwardStage]), "forward-ms")
@@ -103,7 +104,8 @@ func secondTask(b *testing.B, name string) (*Learner, *encoder.Batch) {
 	require.NoError(b, err)
 	batch, err := l.encoder.Graphs.Upload(union)
 	require.NoError(b, err)
-	b.Logf("engine %s, %d nodes (padded %d), %d features, %d undirected edges", e.Info().Name, union.NumNodes(), batch.Size.Nodes, ds.Graph.Features.Cols, union.Adjacency.NumEdges())
+	b.Logf("engine %s, %d nodes (padded %d), %d features, %d undirected edges", e.Info().Name, union.NumNodes(),
+		batch.Size.Nodes, ds.Graph.Features.Cols, union.Adjacency.NumEdges())
 	return l, batch
 }
 
@@ -116,23 +118,26 @@ func (l *Learner) partialStep(b *testing.B, stage int) func(in inputs[*tensors.T
 		}
 	}
 	sum := func(z [2]*Node) *Node { return Add(ReduceAllSum(z[0]), ReduceAllSum(z[1])) }
-	f, err := engine.NewNamed[inputs[*tensors.Tensor]](l.encoder.Engine(), "partial step", l.encoder.Store(), func(in inputs[*Node]) []*Node {
-		if stage >= transportStage {
-			total := l.loss(in).Total
-			out := total
-			if stage == backwardStage {
-				for _, gradient := range l.encoder.Store().RootScope().BuildTrainableVariablesGradientsGraph(total) {
-					out = Add(out, ReduceAllSum(gradient))
+	f, err := engine.NewNamed[inputs[*tensors.Tensor]](l.encoder.Engine(), "partial step", l.encoder.Store(),
+		func(in inputs[*Node]) []*Node {
+			if stage >= transportStage {
+				total := l.loss(in).Total
+				out := total
+				if stage == backwardStage {
+					store := l.encoder.Store()
+					for _, gradient := range store.RootScope().BuildTrainableVariablesGradientsGraph(total) {
+						out = Add(out, ReduceAllSum(gradient))
+					}
 				}
+				return []*Node{out}
+			}
+			out := sum(train.Embed(l.encoder, encoder.Scope, in.Views, nil, encoder.Training))
+			if stage == teacherStage {
+				out = Add(out, sum(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected,
+					encoder.Inference)))
 			}
 			return []*Node{out}
-		}
-		out := sum(train.Embed(l.encoder, encoder.Scope, in.Views, nil, encoder.Training))
-		if stage == teacherStage {
-			out = Add(out, sum(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)))
-		}
-		return []*Node{out}
-	})
+		})
 	require.NoError(b, err)
 	return func(in inputs[*tensors.Tensor]) {
 		out, err := f.Call(in)
@@ -177,7 +182,8 @@ func call(b *testing.B, f *engine.Func, inputs ...*tensors.Tensor) {
 	}
 }
 
-// best returns the shortest of several runs after a warm-up that compiles: on a shared machine, the one least disturbed.
+// best returns the shortest of several runs after a warm-up that compiles: on a shared machine, the one least
+// disturbed.
 func best(b *testing.B, f func()) time.Duration {
 	b.Helper()
 	f()
@@ -190,9 +196,9 @@ func best(b *testing.B, f func()) time.Duration {
 	return shortest
 }
 
-// BenchmarkSampledStep shows that training on samples costs the same on graphs of 10⁴ to 10⁶ nodes: a step's preparation on
-// the host and its work on the engine, one after the other; the time from step to step of the loop, where they overlap; and that
-// as a multiple of what it is on the smallest graph in the same run.
+// BenchmarkSampledStep shows that training on samples costs the same on graphs of 10⁴ to 10⁶ nodes: a step's
+// preparation on the host and its work on the engine, one after the other; the time from step to step of the loop,
+// where they overlap; and that as a multiple of what it is on the smallest graph in the same run.
 func BenchmarkSampledStep(b *testing.B) {
 	e, err := engine.Open("")
 	require.NoError(b, err)
@@ -200,7 +206,8 @@ func BenchmarkSampledStep(b *testing.B) {
 	var smallest time.Duration
 	for _, nodes := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			ds, err := datasets.Open(fmt.Sprintf("synthetic:%d,columns=100,degree=25,classes=2", nodes), "", datasets.Options{})
+			ds, err := datasets.Open(fmt.Sprintf("synthetic:%d,columns=100,degree=25,classes=2", nodes), "",
+				datasets.Options{})
 			require.NoError(b, err)
 			c := DefaultConfig()
 			c.Encoder.WholeGraph = 1

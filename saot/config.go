@@ -66,8 +66,8 @@ const (
 	// Balanced gives all terms comparable gradients at any ε and M: ε·KL (or the Frobenius divergence over M), and
 	// (1/M)·‖C* − R‖²_F for L_str.
 	Balanced Scaling = iota
-	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. KL then
-	// drowns L_str, so that α in [0, 1] has little effect on the scores.
+	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. KL
+	// then drowns L_str, so that α in [0, 1] has little effect on the scores.
 	Literal
 )
 
@@ -94,13 +94,13 @@ func (f FeatureCost) String() string                   { return featureCosts.Nam
 func (f FeatureCost) MarshalText() ([]byte, error)     { return featureCosts.Marshal(f) }
 func (f *FeatureCost) UnmarshalText(text []byte) error { return featureCosts.Unmarshal(f, text) }
 
-// Config holds every setting of the method. Its tags are the flags' help, the ranges that Validate holds fields to, and the names
-// in files and in the Result's record.
+// Config holds every setting of the method. Its tags are the flags' help, the ranges that Validate holds fields to, and
+// the names in files and in the Result's record.
 type Config struct {
 	Encoder encoder.Config `json:"encoder"`
 
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam, which starts afresh with each task"`
-	Epochs       int     `json:"epochs" range:"[1,)" help:"of a task: a step each on a whole graph, many on a sampled one"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"of a task: a step on a whole graph, many on samples"`
 	EdgeDrop     float64 `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	FeatureMask  float64 `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
 
@@ -114,7 +114,7 @@ type Config struct {
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
 	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`
 	// FeatureCost is K in Eq. 7.
-	FeatureCost FeatureCost `json:"feature_cost" help:"features in the graph plan: views, or propagated (clean, two hops)"`
+	FeatureCost FeatureCost `json:"feature_cost" help:"of the graph plan: views, or propagated (clean, two hops)"`
 
 	Objective  Objective  `json:"objective" help:"within a task: transport or barlow-twins"`
 	Divergence Divergence `json:"divergence" help:"Θ between plans: kl or frobenius"`
@@ -134,8 +134,9 @@ func DefaultConfig() Config {
 	return Config{
 		Encoder:      encoder.DefaultConfig(),
 		LearningRate: 1e-3, Epochs: 30, EdgeDrop: 0.2, FeatureMask: 0.1,
-		Points: 256, Epsilon: 0.2, Sweeps: 50, Sigma: 0.5, GromovOuter: 2, GromovSweeps: 30, StructureUnit: transport.MaxNormalization,
-		Objective: Transport, Divergence: KL, Scaling: Balanced, Alpha: 1, Distillation: DistillPlan, Beta: 0.5,
+		Points: 256, Epsilon: 0.2, Sweeps: 50, Sigma: 0.5, GromovOuter: 2, GromovSweeps: 30,
+		StructureUnit: transport.MaxNormalization,
+		Objective:     Transport, Divergence: KL, Scaling: Balanced, Alpha: 1, Distillation: DistillPlan, Beta: 0.5,
 		Buffer: 200, FanOut: []int{10, 10},
 	}
 }
@@ -165,15 +166,17 @@ func (c Config) distils() bool {
 	return c.Objective == Transport && c.Distillation != DistillNone && c.Beta > 0
 }
 
-// gromov returns the settings of π_G, which has the ε of π_Z: with another the encoder would have to stretch cosines that
-// cannot leave [−1, 1].
+// gromov returns the settings of π_G, which has the ε of π_Z: with another the encoder would have to stretch cosines
+// that cannot leave [−1, 1].
 func (c Config) gromov() transport.FGWConfig {
 	f := transport.DefaultFGW()
-	f.Epsilon, f.Sigma, f.Normalization, f.Outer, f.Sweeps = c.Epsilon, c.Sigma, c.StructureUnit, c.GromovOuter, c.GromovSweeps
+	f.Epsilon, f.Sigma, f.Normalization, f.Outer, f.Sweeps = c.Epsilon, c.Sigma, c.StructureUnit, c.GromovOuter,
+		c.GromovSweeps
 	return f
 }
 
-// sinkhorn returns the settings of π_Z. The KL divergence has its gradient in closed form; Frobenius goes through the plan.
+// sinkhorn returns the settings of π_Z. The KL divergence has its gradient in closed form; Frobenius goes through the
+// plan.
 func (c Config) sinkhorn() transport.SinkhornConfig {
 	s := transport.DefaultSinkhorn()
 	s.Epsilon, s.Sweeps = c.Epsilon, c.Sweeps

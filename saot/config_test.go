@@ -24,8 +24,10 @@ func TestValidateListsEveryBadField(t *testing.T) {
 	}
 	err := bad.Validate()
 	for _, field := range []string{
-		"hidden", "out is", "momentum", "learning_rate", "epochs", "edge_drop", "feature_mask", "points", "epsilon", "sweeps",
-		"sigma", "gromov_outer", "gromov_sweeps", "structure_unit", "objective", "divergence", "scaling", "alpha", "distillation",
+		"hidden", "out is", "momentum", "learning_rate", "epochs", "edge_drop", "feature_mask", "points", "epsilon",
+		"sweeps",
+		"sigma", "gromov_outer", "gromov_sweeps", "structure_unit", "objective", "divergence", "scaling", "alpha",
+		"distillation",
 		"beta", "buffer", "fan_out[1]",
 	} {
 		require.ErrorContains(t, err, field)
@@ -35,7 +37,8 @@ func TestValidateListsEveryBadField(t *testing.T) {
 
 func TestConfigSurvivesJSON(t *testing.T) {
 	varied := DefaultConfig()
-	varied.Objective, varied.Divergence, varied.Scaling, varied.Distillation = BarlowTwins, Frobenius, Literal, DistillMSE
+	varied.Objective, varied.Divergence, varied.Scaling, varied.Distillation = BarlowTwins, Frobenius, Literal,
+		DistillMSE
 	varied.StructureUnit, varied.FanOut = transport.PaperNormalization, []int{5}
 	for _, want := range []Config{DefaultConfig(), varied} {
 		text, err := json.Marshal(want)

@@ -7,7 +7,8 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// ConfigFor returns the default settings for datasets of a recipe: those of DefaultConfig, smaller on the generated stream.
+// ConfigFor returns the default settings for datasets of a recipe: those of DefaultConfig, smaller on the generated
+// stream.
 func ConfigFor(recipe datasets.Recipe) Config {
 	c := DefaultConfig()
 	if recipe == datasets.RecipeSynthetic {
@@ -32,7 +33,8 @@ func init() {
 		variant(func(c *Config) {
 			c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
 			c.FeatureCost, c.Centred, c.Distillation = PropagatedFeatures, true, DistillNone
-		}, "saot-l", "", "saot with a linear encoder, costs of propagated features and centred structure loss (not in the paper)"),
+		}, "saot-l", "",
+			"saot with a linear encoder, costs of propagated features and centred structure loss (not in the paper)"),
 	} {
 		d.Order = order
 		method.Register(d)

@@ -1,4 +1,5 @@
-// Package saot is the method of "SAOT: Self-Supervised Continual Graph Learning with Structure-Aware Optimal Transport".
+// Package saot is the method of "SAOT: Self-Supervised Continual Graph Learning with Structure-Aware Optimal
+// Transport".
 //
 // A graph encoder learns a stream of tasks without labels. Each step takes two augmented views of the current task's
 // graph joined with replayed subgraphs of earlier ones, picks M nodes, and compares three transport plans between the
@@ -7,7 +8,7 @@
 //
 //	L_total = Θ(π_G*, π_Z*) + α·Θ(σK + (1−σ)·L⊗π_G*, R) + β·Θ(π_Z^{t−1}, π_Z^t)        (Eq. 13)
 //
-// Config holds every setting, Learner trains, and package continual runs the stream and scores it. In the code: the terms
-// are in loss.go, one training step in step.go, what the host prepares for it in prepare.go, the loop over steps in
-// learner.go.
+// Config holds every setting, Learner trains, and package continual runs the stream and scores it. In the code: the
+// terms are in loss.go, one training step in step.go, what the host prepares for it in prepare.go, the loop over steps
+// in learner.go.
 package saot

@@ -11,7 +11,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Take SAOT through a stream: open a dataset, cut it into tasks, learn them one after the other, score by linear probes.
+// Take SAOT through a stream: open a dataset, cut it into tasks, learn them one after the other, score by linear
+// probes.
 func Example() {
 	dataset, err := datasets.Open("synthetic", "", datasets.Options{})
 	check(err)

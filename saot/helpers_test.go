@@ -20,7 +20,8 @@ import (
 // tinyStream is two tasks of 50 to 70 nodes with 32 words.
 func tinyStream(t testing.TB) *datasets.Stream {
 	t.Helper()
-	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Seed: 3, Nodes: 120, Classes: 4, Degree: 3, Vocabulary: 32, Words: 8})
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Seed: 3, Nodes: 120, Classes: 4, Degree: 3, Vocabulary: 32,
+		Words: 8})
 	require.NoError(t, err)
 	stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(t, err)
@@ -49,7 +50,8 @@ func newTiny(t testing.TB, e *engine.Engine, c Config, seed uint64) *Learner {
 func learn(t testing.TB, l *Learner, first, last int) (steps []continual.Step) {
 	t.Helper()
 	for i, task := range tinyStream(t).Tasks[first:last] {
-		_, err := l.Learn(context.Background(), first+i, task.Graph, func(s continual.Step) { steps = append(steps, s) })
+		_, err := l.Learn(context.Background(), first+i, task.Graph,
+			func(s continual.Step) { steps = append(steps, s) })
 		require.NoError(t, err)
 	}
 	return steps

@@ -51,7 +51,8 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 			return nil, err
 		}
 	}
-	whole := slices.DeleteFunc(append(batched, tasks...), func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
+	whole := slices.DeleteFunc(append(batched, tasks...),
+		func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
 	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(whole), seed.Stream(seedValue, "weights"))
 	if err != nil {
 		return nil, err
@@ -98,8 +99,8 @@ func addScaled(a, b []int, scale float64) []int {
 	return sum
 }
 
-// checkNodes returns an error if a step, which aligns Points different nodes or samples around them, cannot be taken on the
-// graph of a task. The error proposes as many points as least nodes.
+// checkNodes returns an error if a step, which aligns Points different nodes or samples around them, cannot be taken on
+// the graph of a task. The error proposes as many points as least nodes.
 func (c Config) checkNodes(task, nodes, least int) error {
 	if nodes >= c.Points || c.Objective != Transport && !c.Encoder.Samples(nodes) {
 		return nil

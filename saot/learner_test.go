@@ -55,7 +55,8 @@ func TestLoadRefusesATruncatedFile(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, l.Save(&file))
 	for _, length := range []int{0, 2, file.Len() / 2, file.Len() - 1} {
-		require.Error(t, newTiny(t, e, tinyConfig(), 1).Load(bytes.NewReader(file.Bytes()[:length])), "cut to %d bytes", length)
+		require.Error(t, newTiny(t, e, tinyConfig(), 1).Load(bytes.NewReader(file.Bytes()[:length])), "cut to %d bytes",
+			length)
 	}
 }
 
@@ -86,7 +87,8 @@ func TestEnginesAgree(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for i, s := range learn(t, newTiny(t, e, tinyConfig(), 1), 0, 1) {
 			for j, term := range s.Terms {
-				require.InDelta(t, want[i].Terms[j].Value, term.Value, 1e-4*max(1, want[i].Terms[j].Value), "step %d, %s", i, term.Name)
+				require.InDelta(t, want[i].Terms[j].Value, term.Value, 1e-4*max(1, want[i].Terms[j].Value),
+					"step %d, %s", i, term.Name)
 			}
 		}
 	})
@@ -257,7 +259,8 @@ func TestCancellation(t *testing.T) {
 // One NaN among the features spoils the batch's statistics, or the feature cost where its node is aligned.
 func TestNaNNamesTaskStepAndTerm(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for objective, term := range map[Objective]string{Transport: "(graph plan|structure is NaN)", BarlowTwins: "total is NaN"} {
+		for objective, term := range map[Objective]string{Transport: "(graph plan|structure is NaN)",
+			BarlowTwins: "total is NaN"} {
 			c := tinyConfig()
 			c.Objective, c.FeatureMask = objective, 0
 			l := newTiny(t, e, c, 1)

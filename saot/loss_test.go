@@ -79,12 +79,17 @@ func TestStructureLoss(t *testing.T) {
 				d.Sub(target, cost)
 				return unit * math.Pow(mat.Norm(&d, 2), 2) // the 2-norm of a mat.Matrix is Frobenius'
 			}
-			got := evaluate(t, e, withGradients(func(in []*Node) *Node { return Config{Scaling: scaling}.StructureLoss(in[0], in[1]) }), target, cost)
+			got := evaluate(t, e,
+				withGradients(func(in []*Node) *Node { return Config{Scaling: scaling}.StructureLoss(in[0], in[1]) }),
+				target, cost)
 			requireClose(t, []float64{reference()}, got[0], 1e-5)
 			requireZero(t, got[1], "the target gets no gradient")
 			requireClose(t, centralDifferences(cost, reference), got[2], 1e-4)
 
-			got = evaluate(t, e, withGradients(func(in []*Node) *Node { return Config{Scaling: scaling, Centred: true}.StructureLoss(in[0], in[1]) }), target, cost)
+			got = evaluate(t, e, withGradients(func(in []*Node) *Node {
+				return Config{Scaling: scaling,
+					Centred: true}.StructureLoss(in[0], in[1])
+			}), target, cost)
 			requireClose(t, []float64{centred()}, got[0], 1e-5)
 			requireClose(t, centralDifferences(cost, centred), got[2], 1e-4)
 		}
@@ -110,7 +115,11 @@ func TestPointDistillation(t *testing.T) {
 				}
 				return sum / m
 			}
-			got := evaluate(t, e, withGradients(func(in []*Node) *Node { return Config{Distillation: kind}.PointDistillation(in[0], in[1]) }), z, teacher)
+			got := evaluate(t, e,
+				withGradients(func(in []*Node) *Node {
+					return Config{Distillation: kind}.PointDistillation(in[0],
+						in[1])
+				}), z, teacher)
 			requireClose(t, []float64{reference()}, got[0], 1e-5, kind)
 			requireClose(t, centralDifferences(z, reference), got[1], 1e-4, kind)
 			requireZero(t, got[2], "the teacher gets no gradient")
@@ -135,7 +144,8 @@ func TestBarlowTwinsLoss(t *testing.T) {
 		reference := func() (sum float64) {
 			for i := range d {
 				for j := range d {
-					c := covariance(z1, i, z2, j, n) / math.Sqrt(covariance(z1, i, z1, i, n)*covariance(z2, j, z2, j, n)) * (n - 1) / n
+					c := covariance(z1, i, z2, j, n) / math.Sqrt(covariance(z1, i, z1, i, n)*covariance(z2, j, z2, j,
+						n)) * (n - 1) / n
 					if i == j {
 						sum += (1 - c) * (1 - c)
 					} else {

@@ -6,8 +6,8 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// patchFanOut is how many neighbors of a node are aligned with it in a sampled step. M nodes drawn at random from a large
-// graph have hardly an edge among them, and L⊗π_G would say nothing.
+// patchFanOut is how many neighbors of a node are aligned with it in a sampled step. M nodes drawn at random from a
+// large graph have hardly an edge among them, and L⊗π_G would say nothing.
 const patchFanOut = 4
 
 // patches deals the nodes of a graph out in a random order, each with some of its neighbors.

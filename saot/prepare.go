@@ -23,8 +23,8 @@ type plan = train.Plan[inputs[*tensors.Tensor]]
 // A drawer draws the views and the aligned nodes of a step.
 type drawer func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error)
 
-// whole draws from a graph that a step takes whole. It returns the teacher's products with the features too, to be released
-// after the last step.
+// whole draws from a graph that a step takes whole. It returns the teacher's products with the features too, to be
+// released after the last step.
 func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Tensor, err error) {
 	if l.config.distils() {
 		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
@@ -48,8 +48,8 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 	return draw, projected, nil
 }
 
-// samples draws from a graph that is too large for a step. Each step aligns M nodes, in patches, of which it sees a sampled
-// neighborhood: what it costs does not depend on the size of the graph.
+// samples draws from a graph that is too large for a step. Each step aligns M nodes, in patches, of which it sees a
+// sampled neighborhood: what it costs does not depend on the size of the graph.
 func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, draw drawer) {
 	sampler := encoder.NewSampler(batched, l.config.Encoder.SampleFanOut)
 	perEpoch := max(1, batched.NumNodes()/l.config.Points)
@@ -127,8 +127,8 @@ func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
 	return p, err
 }
 
-// solve solves Eq. 7 between two views restricted to the aligned nodes. The engine makes the feature cost K, the host the plan;
-// no gradient is needed.
+// solve solves Eq. 7 between two views restricted to the aligned nodes. The engine makes the feature cost K, the host
+// the plan; no gradient is needed.
 func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, points []int32) error {
 	k, err := p.featureCost(pair.Columns, points)
 	if err != nil {
@@ -145,7 +145,8 @@ func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, poi
 // structure is the adjacency as transport takes it: symmetric.
 func structure(a graph.Adjacency) transport.Structure { return transport.Sparse(a.Undirected()) }
 
-// costInputs are the rows of X of the aligned nodes [M, F], and rows [1, F] that are 0 on the columns that a view masks.
+// costInputs are the rows of X of the aligned nodes [M, F], and rows [1, F] that are 0 on the columns that a view
+// masks.
 type costInputs[T any] struct {
 	Rows T
 	Keep [2]T

@@ -15,8 +15,8 @@ import (
 	"github.com/saot-go/saot/saot/replay"
 )
 
-// A run compiles a training step and an embedding per shape, a feature cost, and four graphs of the probes: with at most
-// three shapes it stays within twelve. Here the graphs of whole streams are fitted, without training on them.
+// A run compiles a training step and an embedding per shape, a feature cost, and four graphs of the probes: with at
+// most three shapes it stays within twelve. Here the graphs of whole streams are fitted, without training on them.
 func TestStreamsFitThreeShapes(t *testing.T) {
 	for _, name := range []string{"synthetic", "cora-ml", "uai", "amazon-computers", "coauthor-cs"} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,8 @@ func (l *Learner) loss(in inputs[*Node]) train.Loss {
 	zero := Scalar(z[0].Graph(), dtypes.Float32, 0)
 	if l.config.Objective == BarlowTwins {
 		return train.Loss{Total: BarlowTwinsLoss(z[0], z[1], train.RealRows(in.Views, z[0])),
-			Parts: []train.Term{{Name: termMatching, Node: zero}, {Name: termStructure, Node: zero}, {Name: termDistillation, Node: zero}}}
+			Parts: []train.Term{{Name: termMatching, Node: zero}, {Name: termStructure, Node: zero},
+				{Name: termDistillation, Node: zero}}}
 	}
 	return l.transportLoss(aligned(z, in.Points), in, zero)
 }
@@ -48,16 +49,19 @@ func aligned(z [2]*Node, points *Node) [2]*Node {
 	return [2]*Node{Gather(z[0], points), Gather(z[1], points)}
 }
 
-// transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the embeddings [M, out] of the aligned nodes.
+// transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the embeddings [M, out] of the aligned
+// nodes.
 func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.Loss {
 	c := l.config
 	cost := transport.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
 	plan, marginalError := transport.Sinkhorn(cost, c.sinkhorn())
 
-	matching, structure, distillation := c.MatchingLoss(in.GraphPlan, plan, cost), c.StructureLoss(in.Target, cost), zero
+	matching, structure, distillation := c.MatchingLoss(in.GraphPlan, plan, cost), c.StructureLoss(in.Target, cost),
+		zero
 	total := Add(matching, MulScalar(structure, c.Alpha))
 	if c.distils() {
-		teacher := aligned(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference), in.Points)
+		teacher := aligned(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference),
+			in.Points)
 		distillation = c.distillation(z, teacher, plan, cost)
 		total = Add(total, Mul(in.Beta, distillation))
 	}
@@ -66,17 +70,20 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 		Parts: []train.Term{{Name: termMatching, Node: matching}, {Name: termStructure, Node: structure},
 			{Name: termDistillation, Node: distillation}},
 		Figures: []train.Term{{Name: figureMarginalError, Node: marginalError},
-			{Name: figureDiagonalMass, Node: transport.DiagonalMass(plan)}, {Name: figureEntropy, Node: transport.Entropy(plan)}},
+			{Name: figureDiagonalMass, Node: transport.DiagonalMass(plan)},
+			{Name: figureEntropy, Node: transport.Entropy(plan)}},
 	}
 }
 
-// distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both views.
+// distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both
+// views.
 func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) *Node {
 	if c.Distillation != DistillPlan {
 		return MulScalar(Add(c.PointDistillation(z[0], teacher[0]), c.PointDistillation(z[1], teacher[1])), 0.5)
 	}
 	settings := c.sinkhorn()
 	settings.Gradient = transport.Detached
-	teacherPlan, _ := transport.Sinkhorn(transport.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])), settings)
+	teacherPlan, _ := transport.Sinkhorn(transport.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])),
+		settings)
 	return c.MatchingLoss(teacherPlan, plan, cost)
 }

@@ -28,9 +28,9 @@ func (l *List) That(ok bool, field string, value any, want string) {
 	}
 }
 
-// Ranges notes every number in the struct that s points to that is outside the interval in its field's tag: range:"[0,1)"
-// takes 0 and not 1, range:"[1,)" has no upper end. In a list, each number is held against it. NaN and ±Inf are in no interval.
-// Fields of embedded structs take part, those of other nested structs do not.
+// Ranges notes every number in the struct that s points to that is outside the interval in its field's tag:
+// range:"[0,1)" takes 0 and not 1, range:"[1,)" has no upper end. In a list, each number is held against it. NaN and
+// ±Inf are in no interval. Fields of embedded structs take part, those of other nested structs do not.
 func (l *List) Ranges(s any) *List {
 	v := reflect.ValueOf(s).Elem()
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -50,7 +50,8 @@ func (l *List) Ranges(s any) *List {
 	return l
 }
 
-// inside notes a number outside an interval. It panics if the interval is not written as one, which is a fault of the program.
+// inside notes a number outside an interval. It panics if the interval is not written as one, which is a fault of the
+// program.
 func (l *List) inside(name string, v reflect.Value, interval string) {
 	low, high, ok := strings.Cut(strings.Trim(interval, "[]()"), ",")
 	first, err1 := bound(low, math.Inf(-1))

@@ -19,10 +19,10 @@ const rounds = 100
 //
 //	Σ_i ‖x_i − centre_{assign(i)}‖²,
 //
-// by Lloyd's algorithm (Lloyd 1982) from a k-means++ start (Arthur and Vassilvitskii 2007). It stops when no row changes its
-// cluster, or after 100 iterations. It returns the cluster of each row and the means of the clusters [k, F]. No cluster is
-// empty: k is at most the number of rows, and an empty cluster takes the row that is farthest from its own centre. The result
-// is a local optimum that depends on x and rng alone. O(N·k·F) time per iteration.
+// by Lloyd's algorithm (Lloyd 1982) from a k-means++ start (Arthur and Vassilvitskii 2007). It stops when no row
+// changes its cluster, or after 100 iterations. It returns the cluster of each row and the means of the clusters [k,
+// F]. No cluster is empty: k is at most the number of rows, and an empty cluster takes the row that is farthest from
+// its own centre. The result is a local optimum that depends on x and rng alone. O(N·k·F) time per iteration.
 func KMeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Dense) {
 	raw := x.RawMatrix()
 	n := raw.Rows
@@ -89,8 +89,8 @@ func SquaredDistance(a, b []float64) (d float64) {
 	return d
 }
 
-// nearest moves every row to its nearest centre, if that is nearer than the row's own. It returns the squared distances of
-// the rows from their centres, and whether a row moved.
+// nearest moves every row to its nearest centre, if that is nearer than the row's own. It returns the squared distances
+// of the rows from their centres, and whether a row moved.
 func nearest(x, centres *mat.Dense, assign []int) (distance []float64, changed bool) {
 	product := linalg.New(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
 	product.Mul(x, centres.T())
@@ -114,8 +114,8 @@ func nearest(x, centres *mat.Dense, assign []int) (distance []float64, changed b
 	return distance, changed
 }
 
-// fillEmpty gives every empty cluster the row farthest from its centre among those that are not alone in theirs. It reports
-// whether there was an empty one.
+// fillEmpty gives every empty cluster the row farthest from its centre among those that are not alone in theirs. It
+// reports whether there was an empty one.
 func fillEmpty(assign []int, distance []float64, k int) (filled bool) {
 	count := make([]int, k)
 	for _, c := range assign {

@@ -60,10 +60,10 @@ type Fault struct {
 func (f *Fault) Error() string { return f.err.Error() }
 func (f *Fault) Unwrap() error { return f.err }
 
-// Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two changes of
-// one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of its fields that
-// was changed. Apply stops at the first change that is not possible and returns a *Fault. Where a path leads nowhere, the
-// error lists the fields.
+// Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two
+// changes of one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of
+// its fields that was changed. Apply stops at the first change that is not possible and returns a *Fault. Where a path
+// leads nowhere, the error lists the fields.
 func Apply(target any, changes []Change) error {
 	type found struct {
 		place
@@ -111,7 +111,8 @@ func find(v reflect.Value, path string) (p place, err error) {
 		p.parent, p.field, p.index = v, v.FieldByIndex(f.Index), append(p.index, f.Index...)
 	}
 	if nested(p.field.Type()) {
-		return p, fmt.Errorf("setting %q holds others: choose one of %s", path, strings.Join(names(p.field.Type()), ", "))
+		return p, fmt.Errorf("setting %q holds others: choose one of %s", path, strings.Join(names(p.field.Type()),
+			", "))
 	}
 	return p, nil
 }

@@ -45,9 +45,11 @@ func change(path, text string) Change { return Change{Path: path, Value: Value{T
 func TestApply(t *testing.T) {
 	c := config{Rate: 1, Encoder: inner{Hidden: 2, FanOut: []int{3}}}
 	list := Value{List: []Value{{Text: "10"}, {Text: "20"}}}
-	require.NoError(t, Apply(&c, []Change{change("rate", "1e-4"), change("encoder.hidden", "7"), {Path: "encoder.fan_out", Value: list},
+	require.NoError(t, Apply(&c, []Change{change("rate", "1e-4"), change("encoder.hidden", "7"),
+		{Path: "encoder.fan_out", Value: list},
 		change("on", "true"), change("steps", "4"), change("name", "one two")}))
-	require.Equal(t, config{Rate: 1e-4, Encoder: inner{Hidden: 7, FanOut: []int{10, 20}}, On: true, Shared: Shared{4}, Name: "one two"}, c)
+	require.Equal(t, config{Rate: 1e-4, Encoder: inner{Hidden: 7, FanOut: []int{10, 20}}, On: true, Shared: Shared{4},
+		Name: "one two"}, c)
 	for text, want := range map[string][]int{"1,2": {1, 2}, "[3, 4]": {3, 4}, "": {}, "[]": {}} {
 		require.NoError(t, Apply(&c, []Change{change("encoder.fan_out", text)}))
 		require.Len(t, c.Encoder.FanOut, len(want))
@@ -55,10 +57,12 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A field that others depend on is changed before them, wherever it stands among the changes; of equal ones the last holds.
+// A field that others depend on is changed before them, wherever it stands among the changes; of equal ones the last
+// holds.
 func TestApplyInOrder(t *testing.T) {
 	c := config{}
-	require.NoError(t, Apply(&c, []Change{change("encoder.hidden", "5"), change("encoder.kind", "small"), change("encoder.kind", "large")}))
+	require.NoError(t, Apply(&c, []Change{change("encoder.hidden", "5"), change("encoder.kind", "small"),
+		change("encoder.kind", "large")}))
 	require.Equal(t, inner{Kind: 1, Hidden: 5}, c.Encoder)
 	require.NoError(t, Apply(&c, []Change{change("encoder.kind", "large")}))
 	require.Equal(t, 100, c.Encoder.Hidden)
@@ -96,6 +100,7 @@ func TestAll(t *testing.T) {
 	for _, f := range All(&config{Rate: 3e-4, Encoder: inner{FanOut: []int{10, 5}}}) {
 		texts = append(texts, f.Path+"="+f.Text()+" "+f.Help)
 	}
-	require.Equal(t, []string{"rate=0.0003 of learning", "encoder.kind=small ", "encoder.hidden=0 width", "encoder.fan_out=10,5 ",
+	require.Equal(t, []string{"rate=0.0003 of learning", "encoder.kind=small ", "encoder.hidden=0 width",
+		"encoder.fan_out=10,5 ",
 		"steps=0 ", "on=false ", "name= "}, texts)
 }

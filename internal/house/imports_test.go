@@ -14,9 +14,9 @@ import (
 
 const module = "github.com/saot-go/saot/"
 
-// arrows lists, for each package, the packages of this module that its code may import. Packages under internal are open to
-// all, except that those that are built on GoMLX stay where it is allowed. A package that wants to import upwards is two
-// packages.
+// arrows lists, for each package, the packages of this module that its code may import. Packages under internal are
+// open to all, except that those that are built on GoMLX stay where it is allowed. A package that wants to import
+// upwards is two packages.
 var arrows = map[string][]string{
 	"datasets/graph":       {},
 	"datasets/fetch":       {},
@@ -34,7 +34,8 @@ var arrows = map[string][]string{
 }
 
 // trainees are the rooms where methods live: they take part in training and may import all that it rests on.
-var trainees = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/method", "saot/replay",
+var trainees = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/method",
+	"saot/replay",
 	"saot/train", "saot/transport", "saot/view"}
 
 func allowed() map[string][]string {
@@ -43,11 +44,13 @@ func allowed() map[string][]string {
 		all[room] = may
 	}
 	all["saot"] = trainees
-	// The ablation "w/o Optimal Transport" and Graph Barlow Twins share a loss; controls take SAOT's encoder and buffer.
+	// The ablation "w/o Optimal Transport" and Graph Barlow Twins share a loss; controls take SAOT's encoder and
+	// buffer.
 	all["saot/baseline"] = append([]string{"saot"}, trainees...)
 	all["saot/control"] = append([]string{"saot"}, trainees...)
 	all["saot/method/all"] = []string{"saot", "saot/baseline", "saot/control"}
-	all["saot/experiment"] = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/method"}
+	all["saot/experiment"] = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine",
+		"saot/method"}
 	all["saot/experiment/metrics"] = []string{"saot/continual"}
 	all["plotting"] = []string{"saot/continual", "saot/drift", "saot/experiment", "saot/transport"}
 	all["plotting/nb"] = []string{"plotting"}
@@ -57,7 +60,8 @@ func allowed() map[string][]string {
 }
 
 // backends are the modules that compute. Package engine alone knows them.
-var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute-onnx", "github.com/gomlx/compute/gobackend"}
+var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute-onnx",
+	"github.com/gomlx/compute/gobackend"}
 
 type listed struct {
 	ImportPath string
@@ -76,7 +80,8 @@ func TestArrowsPointDown(t *testing.T) {
 			require.NoError(t, err)
 		}
 		room, ours := strings.CutPrefix(p.ImportPath, module)
-		if !ours || strings.HasPrefix(room, "cmd/") || strings.HasPrefix(room, "notebooks") || strings.HasPrefix(room, "bench/") {
+		if !ours || strings.HasPrefix(room, "cmd/") || strings.HasPrefix(room, "notebooks") ||
+			strings.HasPrefix(room, "bench/") {
 			continue // everything is open to these
 		}
 		seen++
@@ -90,7 +95,8 @@ func TestArrowsPointDown(t *testing.T) {
 				require.Contains(t, may, to, "%s must not import %s", room, to)
 			}
 			isBackend := slices.ContainsFunc(backends, func(b string) bool { return strings.HasPrefix(path, b) })
-			require.False(t, isBackend && room != "saot/engine", "%s imports the backend %s: only saot/engine may", room, path)
+			require.False(t, isBackend && room != "saot/engine", "%s imports the backend %s: only saot/engine may",
+				room, path)
 		}
 	}
 	require.Greater(t, seen, 15, "go list found the rooms")

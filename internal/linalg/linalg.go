@@ -32,8 +32,8 @@ func Gaussian(rows, cols int, rng *rand.Rand) *mat.Dense {
 	return m
 }
 
-// Orthonormal returns the thin Q of the decomposition m = QR, which mat.QR gives only as a square matrix. Shapes: m [n, d] with
-// n ≥ d ≥ 1, overwritten; returns [n, d].
+// Orthonormal returns the thin Q of the decomposition m = QR, which mat.QR gives only as a square matrix. Shapes: m [n,
+// d] with n ≥ d ≥ 1, overwritten; returns [n, d].
 func Orthonormal(m *mat.Dense) *mat.Dense {
 	raw := m.RawMatrix()
 	tau := make([]float64, raw.Cols)

@@ -23,8 +23,8 @@ func Do(parts int, work func(part int)) {
 	group.Wait()
 }
 
-// Each calls work(0) … work(n-1), as many at once as there are cores and at least two, and waits for them. It returns the first
-// error by index. One error does not stop the others.
+// Each calls work(0) … work(n-1), as many at once as there are cores and at least two, and waits for them. It returns
+// the first error by index. One error does not stop the others.
 func Each(n int, work func(i int) error) error {
 	errs := make([]error, n)
 	var group errgroup.Group

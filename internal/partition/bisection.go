@@ -100,11 +100,11 @@ func (b *bisection) refine() {
 	}
 }
 
-// pass moves nodes one after the other, each at most once and the one with the largest gain first, even if that is a loss.
-// Then it returns to the best state on the way, and reports whether that is better than the first.
+// pass moves nodes one after the other, each at most once and the one with the largest gain first, even if that is a
+// loss. Then it returns to the best state on the way, and reports whether that is better than the first.
 //
-// Side 0 gives unless it is below the window, side 1 unless side 0 is above it. So the window is left by at most one node, and
-// one of the sides can always give.
+// Side 0 gives unless it is below the window, side 1 unless side 0 is above it. So the window is left by at most one
+// node, and one of the sides can always give.
 func (b *bisection) pass() bool {
 	var queues [2]moves
 	for i, s := range b.side {
@@ -178,8 +178,8 @@ type move struct {
 	age  int // the later, the larger
 }
 
-// less puts the smaller gain first. Of equal gains it puts the older first: nodes near the last moves are better (Hagen, Huang
-// and Kahng 1997).
+// less puts the smaller gain first. Of equal gains it puts the older first: nodes near the last moves are better
+// (Hagen, Huang and Kahng 1997).
 func (m move) less(o move) bool {
 	return cmp.Or(cmp.Compare(m.gain, o.gain), cmp.Compare(m.age, o.age), cmp.Compare(m.node, o.node)) < 0
 }

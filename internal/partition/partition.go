@@ -10,14 +10,14 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// Nodes divides the nodes of a graph into parts of nearly equal size with few edges between them. It returns the part of each
-// node. Every part holds between 95 % and 105 % of the mean, or the whole numbers next to it. The number of parts is at most
-// the number of nodes. A directed graph is read as undirected. The result depends on the graph and rng alone. It takes
-// O(edges·log(parts)) time, plus sorting.
+// Nodes divides the nodes of a graph into parts of nearly equal size with few edges between them. It returns the part
+// of each node. Every part holds between 95 % and 105 % of the mean, or the whole numbers next to it. The number of
+// parts is at most the number of nodes. A directed graph is read as undirected. The result depends on the graph and rng
+// alone. It takes O(edges·log(parts)) time, plus sorting.
 //
-// The scheme is the multilevel one of METIS (Karypis and Kumar 1998), by recursive bisection: contract matched edges until
-// the graph is small, grow one side there from a few starts, and refine while the contractions are undone (Fiduccia and
-// Mattheyses 1982). Nodes without edges take no part in it: each goes to the smallest part.
+// The scheme is the multilevel one of METIS (Karypis and Kumar 1998), by recursive bisection: contract matched edges
+// until the graph is small, grow one side there from a few starts, and refine while the contractions are undone
+// (Fiduccia and Mattheyses 1982). Nodes without edges take no part in it: each goes to the smallest part.
 func Nodes(a *graph.Adjacency, parts int, rng *rand.Rand) []int {
 	if a.Directed {
 		u := a.Undirected()
@@ -115,8 +115,8 @@ func (g *weighted) total() (sum int) {
 	return sum
 }
 
-// contract joins every node with the unmatched neighbour across its heaviest edge, in random order, and returns the smaller
-// graph with the map onto its nodes.
+// contract joins every node with the unmatched neighbour across its heaviest edge, in random order, and returns the
+// smaller graph with the map onto its nodes.
 func (g *weighted) contract(rng *rand.Rand) (small *weighted, to []int32) {
 	n := len(g.size)
 	limit := max(2, g.total()*heaviest/coarsest)
@@ -168,8 +168,8 @@ func (g *weighted) joined(members [][2]int32, to []int32) *weighted {
 	return small
 }
 
-// grow takes nodes into side 0 from a random one on, each time the one that adds least to the cut, until the middle of the window
-// is reached. Where the frontier is empty it starts again from another random node.
+// grow takes nodes into side 0 from a random one on, each time the one that adds least to the cut, until the middle of
+// the window is reached. Where the frontier is empty it starts again from another random node.
 func (g *weighted) grow(w window, rng *rand.Rand) []int8 {
 	side := slices.Repeat([]int8{1}, len(g.size))
 	order := rng.Perm(len(g.size))

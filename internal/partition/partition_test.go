@@ -156,7 +156,8 @@ func TestPartitionFindsPlantedParts(t *testing.T) {
 func TestPartitionOfOddGraphs(t *testing.T) {
 	star := drawnGraph(t, 300, 1, func(_, j int) float64 { return float64(1 - min(j, 1)) })
 	empty := drawnGraph(t, 50, 1, func(int, int) float64 { return 0 })
-	half := drawnGraph(t, 44, 1, func(i, j int) float64 { return float64(i % 2 * (j % 2)) }) // every second node is isolated
+	// every second node is isolated
+	half := drawnGraph(t, 44, 1, func(i, j int) float64 { return float64(i % 2 * (j % 2)) })
 	pairs := drawnGraph(t, 400, 1, func(i, j int) float64 { return map[bool]float64{true: 1}[i == j^1] })
 	for _, a := range []*graph.Adjacency{star, empty, half, pairs, {Offsets: []int64{0, 0}}, {}} {
 		for _, parts := range []int{1, 2, 7, 14, 60} {
@@ -212,7 +213,8 @@ func TestPartitionAgainstMETIS(t *testing.T) {
 		"grid":   gridGraph(t, 30, 40),
 		"random": drawnGraph(t, 600, 2, func(int, int) float64 { return 0.008 }),
 		"geometric": drawnGraph(t, len(place), 1, func(i, j int) float64 {
-			return math.Floor(1.05 - math.Hypot(place[i][0]-place[j][0], place[i][1]-place[j][1])) // 1 where they are near
+			// 1 where they are near
+			return math.Floor(1.05 - math.Hypot(place[i][0]-place[j][0], place[i][1]-place[j][1]))
 		}),
 		"citation": drawnGraph(t, 1000, 3, func(i, j int) float64 { // a few nodes have many edges
 			return min(1, 2/math.Sqrt(float64((i+1)*(j+1))))

@@ -25,8 +25,8 @@ func Mix(base, x uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Distinct appends min(k, n) different numbers in [0, n) to dst and returns it. Every subset is equally likely, but not every
-// order (Floyd's algorithm: Bentley and Floyd 1987). It draws from rng once per number.
+// Distinct appends min(k, n) different numbers in [0, n) to dst and returns it. Every subset is equally likely, but not
+// every order (Floyd's algorithm: Bentley and Floyd 1987). It draws from rng once per number.
 func Distinct(dst []int, k, n int, rng *rand.Rand) []int {
 	k = min(k, n)
 	first := len(dst)

@@ -8,7 +8,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
-
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -28,8 +27,9 @@ type CaTSettings struct {
 
 // catDefaults are the reference's: its budgets, and 5,000 encoders for CoraFull and 3,000 for others.
 func catDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
-	s := &CaTSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 500, CondensationSettings: CondensationSettings{
-		Budget: condensedBudget(recipe), Encoders: 3000, Width: 512, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
+	s := &CaTSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 500,
+		CondensationSettings: CondensationSettings{
+			Budget: condensedBudget(recipe), Encoders: 3000, Width: 512, FeatureRate: 1e-3, WholeGraph: wholeGraph}}
 	if recipe == datasets.RecipeCoraFull {
 		s.Encoders = 5000
 	}
@@ -48,20 +48,21 @@ func init() {
 // Validate lists every field out of range.
 func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges(s).Err() }
 
-// cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without edges (see
-// condenser), and one network goes on training on those of all tasks seen, the current one included, with no look at its
-// graph. Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
+// cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without
+// edges (see condenser), and one network goes on training on those of all tasks seen, the current one included, with no
+// look at its graph. Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
 //
 //	L = 1/|M| Σ_{j∈M} CE(softmax(logits_j), ỹ_j),
 //
-// with the softmax over all classes seen. A memory has no edges, so that Â = I there; tasks are classified with their edges. In
-// task-il the same scores are compared within a task. Departures from the reference: Adam starts afresh at every task where
-// it goes on there; a stream that is none of the four has a budget of 0.5 % of the train nodes; and the network has no biases, as
-// PUMA's has none. The rows of a memory are longer than those of a task: condensation does not see the length of a row, as f_W
-// normalises, and Adam's noise adds to it (on Cora-ML from 1 to 6), while Â makes the rows of a task shorter (0.5 there). Biases
-// learned on the former outweigh the latter, and most nodes are put in the class of the highest. The reference's features are 0 or
-// 1, in rows of length 7 or so, where that matters little; the default here is rows of length 1. Without biases the network's
-// choice does not depend on the length of rows at all.
+// with the softmax over all classes seen. A memory has no edges, so that Â = I there; tasks are classified with their
+// edges. In task-il the same scores are compared within a task. Departures from the reference: Adam starts afresh at
+// every task where it goes on there; a stream that is none of the four has a budget of 0.5 % of the train nodes; and
+// the network has no biases, as PUMA's has none. The rows of a memory are longer than those of a task: condensation
+// does not see the length of a row, as f_W normalises, and Adam's noise adds to it (on Cora-ML from 1 to 6), while Â
+// makes the rows of a task shorter (0.5 there). Biases learned on the former outweigh the latter, and most nodes are
+// put in the class of the highest. The reference's features are 0 or 1, in rows of length 7 or so, where that matters
+// little; the default here is rows of length 1. Without biases the network's choice does not depend on the length of
+// rows at all.
 type cat struct {
 	CaTSettings
 	state
@@ -87,9 +88,11 @@ func newCaT(b method.Build) (continual.Method, error) {
 }
 
 // Learn condenses the task and trains on the memory. Diagnostics of the report: those of condenser.condense.
-func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Diagnostics: map[string]float64{}}
-	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: trainByClass(t), observe: observe,
+	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: trainByClass(t),
+		observe: observe,
 		stream: func(name ...any) *rand.Rand {
 			return seed.Stream(l.seed, slices.Concat([]any{"condense", task}, name)...)
 		}}, "", report.Diagnostics)

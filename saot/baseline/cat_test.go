@@ -44,7 +44,8 @@ func newFineTuning(t *testing.T, b method.Build) *fineTuning {
 	return l
 }
 
-func (l *fineTuning) Learn(ctx context.Context, task int, t *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (l *fineTuning) Learn(ctx context.Context, task int, t *continual.Labeled,
+	_ func(continual.Step)) (*continual.TaskReport, error) {
 	l.seen = t.End
 	in, err := l.network.graphs.UploadInput(t.Graph)
 	if err != nil {
@@ -82,8 +83,8 @@ func TestCaTForgetsLessThanFineTuning(t *testing.T) {
 	require.Greater(t, cat.AP, plain.AP+10)
 }
 
-// Rows of a memory are several times as long as those of a task, so that nothing may depend on their length: a graph's scores grow
-// with its features. Biases, learned on the memory, would outweigh short rows.
+// Rows of a memory are several times as long as those of a task, so that nothing may depend on their length: a graph's
+// scores grow with its features. Biases, learned on the memory, would outweigh short rows.
 func TestCaTDoesNotSeeTheLengthOfRows(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		tasks := twoLabelled(t, 15)
@@ -122,19 +123,23 @@ func TestCaTReadsNoHiddenLabels(t *testing.T) {
 
 // The memory has no edges and one label for every row, and holds the current task.
 func TestMemoryGraph(t *testing.T) {
-	bank := memoryBank{{Features: []float32{1, 2, 3, 4}, Columns: []int32{0, 1}}, {Features: []float32{5, 6}, Columns: []int32{3}}}
+	bank := memoryBank{{Features: []float32{1, 2, 3, 4}, Columns: []int32{0, 1}},
+		{Features: []float32{5, 6}, Columns: []int32{3}}}
 	g, rows := bank.graph(2, 4)
 	require.Equal(t, 3, g.NumNodes())
 	require.Zero(t, g.Adjacency.NumEdges())
 	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, g.Features.Dense)
-	require.Equal(t, []labelled{{row: 0, column: 0, end: 4, weight: 1}, {row: 1, column: 1, end: 4, weight: 1}, {row: 2, column: 3, end: 4, weight: 1}}, rows)
+	require.Equal(t, []labelled{{row: 0, column: 0, end: 4, weight: 1}, {row: 1, column: 1, end: 4, weight: 1},
+		{row: 2, column: 3, end: 4, weight: 1}}, rows)
 }
 
 func TestCaTDefaultsOfStreams(t *testing.T) {
-	for dataset, want := range map[string][2]int{"cora-full": {4, 5000}, "cora": {4, 5000}, "corafull-topology": {4, 5000}, "arxiv-topology": {29, 3000},
+	for dataset, want := range map[string][2]int{"cora-full": {4, 5000}, "cora": {4, 5000},
+		"corafull-topology": {4, 5000}, "arxiv-topology": {29, 3000},
 		"reddit": {40, 3000}, "ogbn-products": {318, 3000}, "uai": {0, 3000}} {
 		s := catDefaults(datasets.RecipeOf(dataset), method.Paper).(*CaTSettings)
 		require.Equal(t, want, [2]int{s.Budget, s.Encoders}, dataset)
 	}
-	require.NoError(t, setting(catDefaults(datasets.NoRecipe, method.Fast), "encoder_width", "64"), "the shared settings are flat")
+	require.NoError(t, setting(catDefaults(datasets.NoRecipe, method.Fast), "encoder_width", "64"),
+		"the shared settings are flat")
 }

@@ -28,10 +28,11 @@ type classifier struct {
 	whole  int // the largest graph, in nodes, that is scored at once; 0 scores any
 }
 
-// newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so on. A graph
-// of more nodes than whole is scored layer by layer.
+// newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so
+// on. A graph of more nodes than whole is scored layer by layer.
 func newClassifier(b method.Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
-	c := &classifier{whole: whole, Net: encoder.NewNet(b.Engine), graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
+	c := &classifier{whole: whole, Net: encoder.NewNet(b.Engine), graphs: encoder.NewGraphs(b.Stream.Features,
+		encoder.NewBuckets(b.Stream.Sizes))}
 	c.widths = append(append([]int{b.Stream.Features}, hidden...), b.Stream.Classes)
 	for l := 1; l < len(c.widths); l++ {
 		if err := c.Add(encoder.Variable{Name: weightName(l), Value: encoder.Glorot(c.widths[l-1], c.widths[l], rng)},
@@ -117,7 +118,8 @@ func (c *classifier) trainer(name string, o train.Optimizer) (*lessonTrainer, er
 }
 
 // teach carries a plan out on labelled rows of an uploaded graph, all in each step.
-func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, in *encoder.Uploaded, rows []labelled) error {
+func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, in *encoder.Uploaded,
+	rows []labelled) error {
 	all := lesson[*tensors.Tensor]{Labels: newSupervision(rows, in.Rows(), c.classes()), Graph: in.Input}
 	defer engine.Release(all.Labels)
 	p.Inputs = func(int) (lesson[*tensors.Tensor], any, error) { return all, nil, nil }

@@ -18,10 +18,11 @@ type coarsening struct {
 // protectedPenalty puts an edge behind all edges that touch no protected node: similarities are in [−1, 1].
 const protectedPenalty = 100
 
-// coarsened merges the ends of edges, the most similar first, until at most (1−r)·N clusters of N nodes are left, or no edges.
-// Edges of protected nodes come last (TACO's node-fidelity preservation). Edges merge whole clusters, so that these may be of
-// any size, unlike those of a matching. O(E log E) time.
-func coarsened(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool, reduction float64) *coarsening {
+// coarsened merges the ends of edges, the most similar first, until at most (1−r)·N clusters of N nodes are left, or no
+// edges. Edges of protected nodes come last (TACO's node-fidelity preservation). Edges merge whole clusters, so that
+// these may be of any size, unlike those of a matching. O(E log E) time.
+func coarsened(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool,
+	reduction float64) *coarsening {
 	n := a.NumNodes()
 	sets := newDisjointSets(n)
 	target := (1 - reduction) * float64(n)
@@ -42,7 +43,8 @@ type weighed struct {
 	rank float64
 }
 
-// edgesBySimilarity returns each edge once, in the order of merging; edges of equal rank are in the order of their nodes.
+// edgesBySimilarity returns each edge once, in the order of merging; edges of equal rank are in the order of their
+// nodes.
 func edgesBySimilarity(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool) []weighed {
 	edges := make([]weighed, 0, a.NumEdges())
 	for i := range int32(a.NumNodes()) {

@@ -46,7 +46,8 @@ func TestCoarseningHalvesAConnectedGraph(t *testing.T) {
 		require.Equal(t, want, p.clusters, reduction)
 	}
 	odd := connectedGraph(t, 61, 0)
-	require.Equal(t, 30, coarsened(&odd.Adjacency, featureCosine(&odd.Features), unprotected(odd), 0.5).clusters, "n ≤ 30.5")
+	require.Equal(t, 30, coarsened(&odd.Adjacency, featureCosine(&odd.Features), unprotected(odd), 0.5).clusters,
+		"n ≤ 30.5")
 }
 
 // 20 joined nodes and 40 alone: half of 60 cannot be reached, and coarsening stops where edges end.
@@ -115,7 +116,8 @@ func TestProtectedNodesMergeLast(t *testing.T) {
 	free, guarded := make([]bool, 5), []bool{true, false, false, false, true}
 	require.Equal(t, []int32{0, 0, 1, 2, 2}, coarsened(&a, similarity, free, 0.4).cluster)
 	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsened(&a, similarity, guarded, 0.4).cluster)
-	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsened(&a, similarity, guarded, 0.6).cluster, "then the most similar of them")
+	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsened(&a, similarity, guarded, 0.6).cluster,
+		"then the most similar of them")
 }
 
 // A buffer's nodes keep clusters to themselves as long as other edges are left.
@@ -143,7 +145,8 @@ func TestCoarseFeaturesAndVotesByHand(t *testing.T) {
 	w := 1 / (2 + math.Sqrt2)
 	require.InDeltaSlice(t, []float64{w, math.Sqrt2 * w, w, 1}, share, 1e-12)
 	x := graph.Features{Rows: 4, Cols: 3, Dense: []float32{1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 5}}
-	sparse := graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 1, 2, 3, 4}, Columns: []int32{0, 1, 0, 2}, Values: []float32{1, 2, 1, 5}}
+	sparse := graph.Features{Rows: 4, Cols: 3, Offsets: []int64{0, 1, 2, 3, 4}, Columns: []int32{0, 1, 0, 2},
+		Values: []float32{1, 2, 1, 5}}
 	want := []float32{float32(2 * w), float32(2 * math.Sqrt2 * w), 0, 0, 0, 5}
 	dense := p.features(&x, share)
 	require.InDeltaSlice(t, want, dense.Dense, 1e-6)

@@ -46,25 +46,26 @@ func (s *CompSettings) Validate() error {
 	return s.check(check.In("baseline: gcn-comp").Ranges(s), 2).Err()
 }
 
-// newComp is the learner that completes a node's features from its neighbourhood (You et al. 2020, "graph
-// completion"); see completion. The embedding is of the whole neighbourhood, the node itself included, by the same W. Diagnostic
-// of the report: "components", how many there are.
+// newComp is the learner that completes a node's features from its neighbourhood (You et al. 2020, "graph completion");
+// see completion. The embedding is of the whole neighbourhood, the node itself included, by the same W. Diagnostic of
+// the report: "components", how many there are.
 func newComp(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CompSettings)
 	return newPretext(b, "gcn-comp", s.PretextSettings, completion{components: s.Components})
 }
 
-// completion is the puzzle of telling a node's reduced features from those of other nodes. With the singular value decomposition
-// X = U·Σ·Vᵀ and K components,
+// completion is the puzzle of telling a node's reduced features from those of other nodes. With the singular value
+// decomposition X = U·Σ·Vᵀ and K components,
 //
 //	L_ss = (100/(N·K)) Σ_ik |prediction_ik − U_ik|,
 //
-// the prediction being propagated by Ã = D^{−1/2}·A·D^{−1/2} without self-loops, D the degrees in A. So H_i does not hold X_i.
-// As the reference has two propagations, X_i does come back to the prediction of i through a neighbour, weighed by Ã_ij·Ã_ji: the
-// paper's features are masked, the reference's are hidden from the first hop alone, and the reference is followed.
+// the prediction being propagated by Ã = D^{−1/2}·A·D^{−1/2} without self-loops, D the degrees in A. So H_i does not
+// hold X_i. As the reference has two propagations, X_i does come back to the prediction of i through a neighbour,
+// weighed by Ã_ij·Ã_ji: the paper's features are masked, the reference's are hidden from the first hop alone, and the
+// reference is followed.
 //
-// Departures: components without variance are left out, and a node to which no edge points counts as one of degree 1, which matters
-// on directed graphs alone.
+// Departures: components without variance are left out, and a node to which no edge points counts as one of degree 1,
+// which matters on directed graphs alone.
 type completion struct{ components int }
 
 const completionScale = 100 // of the loss, in the reference
@@ -126,9 +127,9 @@ func (c completion) loss(prediction *Node, t targets[*Node]) *Node {
 	return ReduceAllSum(Mul(Abs(Sub(prediction, t.Features.Target)), t.Features.Share))
 }
 
-// leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values; fewer where X
-// has not so many. They are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1), with
-// the precision that linalg.PowerIterations gives; the signs follow from rng.
+// leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values;
+// fewer where X has not so many. They are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011,
+// Algorithms 4.4 and 5.1), with the precision that linalg.PowerIterations gives; the signs follow from rng.
 func leftSingular(ctx context.Context, x *graph.Features, components int, rng *rand.Rand) (*mat.Dense, error) {
 	width := min(components+linalg.Oversampling, x.Rows, x.Cols)
 	if width == 0 {

@@ -60,7 +60,8 @@ func TestLeftSingularAgainstFullSVD(t *testing.T) {
 			svd.UTo(&want)
 			require.Equal(t, min(8, shape[1]), got.RawMatrix().Cols)
 			for k := range got.RawMatrix().Cols {
-				require.InDelta(t, 1, math.Abs(mat.Dot(want.ColView(k), got.ColView(k))), 1e-6, "%v column %d, up to its sign", shape, k)
+				require.InDelta(t, 1, math.Abs(mat.Dot(want.ColView(k), got.ColView(k))), 1e-6,
+					"%v column %d, up to its sign", shape, k)
 				require.InDelta(t, 1, mat.Norm(got.ColView(k), 2), 1e-9)
 			}
 		}
@@ -70,7 +71,8 @@ func TestLeftSingularAgainstFullSVD(t *testing.T) {
 // Components beyond the rank of X are nobody's: they are left out.
 func TestLeftSingularOfLowRank(t *testing.T) {
 	x := linalg.Gaussian(40, 60, seed.Stream(1))
-	x.Apply(func(i, c int, _ float64) float64 { return math.Round(4 * x.At(i, c%3)) }, x) // three columns, each many times
+	// three columns, each many times
+	x.Apply(func(i, c int, _ float64) float64 { return math.Round(4 * x.At(i, c%3)) }, x)
 	exact := featuresOf(x, false)
 	u, err := leftSingular(context.Background(), exact, 8, seed.Stream(1))
 	require.NoError(t, err)
@@ -109,8 +111,8 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 	})
 }
 
-// A node's own features do not enter its hidden row, nor its prediction but by walks of two steps through a neighbour, which the
-// reference has too.
+// A node's own features do not enter its hidden row, nor its prediction but by walks of two steps through a neighbour,
+// which the reference has too.
 func TestCompHidesANodesOwnFeatures(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := pretextGraph(t, 22, 1)

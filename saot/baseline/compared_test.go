@@ -44,8 +44,10 @@ func defaultsOf(t *testing.T, m string, p method.Preset) method.Settings {
 // tinySettings are a method's fast ones, smaller still.
 func tinySettings(t *testing.T, m string) method.Settings {
 	s := defaultsOf(t, m, method.Fast)
-	for _, pair := range [][2]string{{"epochs", "2"}, {"warm_up", "1"}, {"hidden", "8"}, {"out", "4"}, {"buffer", "10"}, {"budget", "4"},
-		{"fast_epochs", "2"}, {"encoders", "2"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"}, {"proxies", "4"}} {
+	for _, pair := range [][2]string{{"epochs", "2"}, {"warm_up", "1"}, {"hidden", "8"}, {"out", "4"}, {"buffer", "10"},
+		{"budget", "4"},
+		{"fast_epochs", "2"}, {"encoders", "2"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"},
+		{"proxies", "4"}} {
 		_ = setting(s, pair[0], pair[1]) // not every method has each
 	}
 	require.NoError(t, s.Validate(), m)
@@ -65,7 +67,8 @@ func made[L continual.Method](t *testing.T, m string, b method.Build) L {
 
 // tinyStream is two tasks of the generated dataset.
 func tinyStream(t *testing.T) *datasets.Stream {
-	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48, Words: 12})
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48,
+		Words: 12})
 	require.NoError(t, err)
 	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(t, err)
@@ -138,7 +141,8 @@ func TestNewRefuses(t *testing.T) {
 // embeddingsAfter runs a self-supervised method through a stream and returns the embeddings of all tasks at the end.
 func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.Stream) (all [][]float32) {
 	l := made[continual.Learner](t, m, buildOf(t, e, m, stream))
-	_, err := continual.Run(context.Background(), stream, l, continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
+	_, err := continual.Run(context.Background(), stream, l,
+		continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 	require.NoError(t, err)
 	for i := range stream.Tasks {
 		z, err := l.Embed(context.Background(), stream.Tasks[i].Graph)
@@ -207,7 +211,8 @@ type spy struct {
 	seen []*continual.Labeled
 }
 
-func (s *spy) Learn(_ context.Context, task int, l *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (s *spy) Learn(_ context.Context, task int, l *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport,
+	error) {
 	s.seen = append(s.seen, l)
 	return &continual.TaskReport{Task: task}, nil
 }

@@ -9,14 +9,14 @@ import (
 // decayed is a variable and which of its entries weight decay acts on, as a mask that broadcasts to it.
 type decayed struct{ variable, mask *Node }
 
-// coupledDecay returns λ/2·Σ_p m_p·p², whose gradient λ·p is that of weight decay as PyTorch's Adam has it, for the weights p of
-// mask 1.
+// coupledDecay returns λ/2·Σ_p m_p·p², whose gradient λ·p is that of weight decay as PyTorch's Adam has it, for the
+// weights p of mask 1.
 //
-// The masks are for learners that train on one task alone. There, weights exist that the task's loss does not depend on: those of
-// words that none of its nodes has, and those of other tasks' classes. Decay would be all of their gradient, and an Adam that
-// starts afresh with the task divides it by its own size: whatever λ is, they lose a learning rate a step and are 0 before the task
-// ends, and with them what earlier tasks know. One Adam for all tasks, as CGLB has it, remembers larger gradients and forgets more
-// slowly. So such weights are left alone.
+// The masks are for learners that train on one task alone. There, weights exist that the task's loss does not depend
+// on: those of words that none of its nodes has, and those of other tasks' classes. Decay would be all of their
+// gradient, and an Adam that starts afresh with the task divides it by its own size: whatever λ is, they lose a
+// learning rate a step and are 0 before the task ends, and with them what earlier tasks know. One Adam for all tasks,
+// as CGLB has it, remembers larger gradients and forgets more slowly. So such weights are left alone.
 func coupledDecay(lambda float64, of ...decayed) *Node {
 	sum := ScalarZero(of[0].variable.Graph(), of[0].variable.DType())
 	for _, d := range of {

@@ -24,13 +24,13 @@ import (
 type DGISettings struct {
 	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam, without decay"`
-	Epochs       int     `json:"epochs" range:"[1,)" help:"at most, per task: full-batch steps, or passes over a large graph"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task, at most: steps, or passes over a large graph"`
 	Patience     int     `json:"patience" range:"[1,)" help:"epochs without a lower loss after which a task ends"`
 	Sampling
 }
 
-// dgiDefaults are the reference code's constants for Cora; the batches are the paper's on Reddit, with the neighbors of its first
-// hop there.
+// dgiDefaults are the reference code's constants for Cora; the batches are the paper's on Reddit, with the neighbors of
+// its first hop there.
 func dgiDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &DGISettings{Out: 512, LearningRate: 0.001, Epochs: 10_000, Patience: 20, Sampling: newSampling(256, 10)}
 	if p == method.Fast {
@@ -48,19 +48,19 @@ func init() {
 // Validate lists every field out of range.
 func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi").Ranges(s), 1).Err() }
 
-// dgi is Deep Graph Infomax (Veličković et al. 2019), one task after the other, with nothing against forgetting: encoder and
-// discriminator go on where the last task left them. A discriminator tells the nodes of a graph from those of a corrupted one, whose
-// features are dealt out to the nodes anew, by a summary of the graph,
+// dgi is Deep Graph Infomax (Veličković et al. 2019), one task after the other, with nothing against forgetting:
+// encoder and discriminator go on where the last task left them. A discriminator tells the nodes of a graph from those
+// of a corrupted one, whose features are dealt out to the nodes anew, by a summary of the graph,
 //
 //	H = PReLU(Â·X·Θ + b),   H̃ = PReLU(Â·(PX)·Θ + b),   P a permutation          (§4.2),
 //	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (§4.2; their code has c),
 //	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
 //
-// A task ends when the loss has not fallen for so many steps, with the weights that had the lowest. X is what the dataset says: the
-// reference divides its rows by their sums.
+// A task ends when the loss has not fallen for so many steps, with the weights that had the lowest. X is what the
+// dataset says: the reference divides its rows by their sums.
 //
-// On a graph too large for a step, nodes, summary and P are those of a batch with sampled neighbours, as in the paper's inductive
-// form (§4.2), and the loss that ends a task is an epoch's mean, taken for that of the weights at its end.
+// On a graph too large for a step, nodes, summary and P are those of a batch with sampled neighbours, as in the paper's
+// inductive form (§4.2), and the loss that ends a task is an epoch's mean, taken for that of the weights at its end.
 type dgi struct {
 	DGISettings
 	layered
@@ -83,7 +83,8 @@ const (
 	dgiOffset        = "offset"        // c [1]
 )
 
-// newDGI draws initial weights as PyTorch does for the reference: Glorot's, for W with the fan of a tensor [1, out, out].
+// newDGI draws initial weights as PyTorch does for the reference: Glorot's, for W with the fan of a tensor [1, out,
+// out].
 func newDGI(b method.Build) (continual.Method, error) {
 	s, rng := *b.Settings.(*DGISettings), seed.Stream(b.Seed, "weights")
 	bilinear := math.Sqrt(6 / float64(s.Out*s.Out+s.Out))
@@ -99,7 +100,8 @@ func newDGI(b method.Build) (continual.Method, error) {
 	l := &dgi{DGISettings: s, layered: base}
 	var err1, err2 error
 	l.layers, err1 = l.net.Layers("embed", dgiWeight, l.activate)
-	l.trainer, err2 = train.New[corrupted[*tensors.Tensor]](l.net, "dgi", train.Optimizer{LearningRate: l.LearningRate}, l.loss)
+	l.trainer, err2 = train.New[corrupted[*tensors.Tensor]](l.net, "dgi", train.Optimizer{LearningRate: l.LearningRate},
+		l.loss)
 	return l, errors.Join(err1, err2)
 }
 
@@ -118,12 +120,14 @@ func (l *dgi) loss(in corrupted[*Node]) train.Loss {
 	} else {
 		projected := nodes.Times(l.node(nodes.Mask, dgiWeight))
 		h = l.activate(nodes.Hat.Apply(projected))
-		fake = l.activate(nodes.Hat.Apply(permuted(projected, in.Order, in.Inverse))) // (PX)·Θ = P·(X·Θ): one product for both
+		// (PX)·Θ = P·(X·Θ): one product for both
+		fake = l.activate(nodes.Hat.Apply(permuted(projected, in.Order, in.Inverse)))
 	}
 	count := ReduceAllSum(nodes.Mask)
 	summary := Sigmoid(Div(ReduceSum(Mul(h, nodes.Mask), 0), count))
 	share := DivScalar(Div(nodes.Mask, count), 2)
-	real, made := logisticLoss(l.discriminate(h, summary), share), logisticLoss(l.discriminate(fake, summary), Neg(share))
+	real, made := logisticLoss(l.discriminate(h, summary), share), logisticLoss(l.discriminate(fake, summary),
+		Neg(share))
 	return train.Loss{Total: Add(real, made)}
 }
 
@@ -135,15 +139,16 @@ func (l *dgi) discriminate(h, summary *Node) *Node {
 
 // permuted returns the rows of h in another order: row i is h's row order_i.
 //
-// Shapes: h [N, d], order and its inverse [N, 1] int32; returns [N, d]. The gradient is put back in order by the inverse, since that
-// of a gather would be a scatter.
+// Shapes: h [N, d], order and its inverse [N, 1] int32; returns [N, d]. The gradient is put back in order by the
+// inverse, since that of a gather would be a scatter.
 func permuted(h, order, inverse *Node) *Node {
 	through := IdentityWithCustomGradient(h, func(_, v *Node) *Node { return Gather(v, inverse) })
 	// The difference is exactly 0: it carries the gradient, and the gather carries the value.
 	return Add(Gather(StopGradient(h), order), Sub(through, StopGradient(h)))
 }
 
-// corruption draws an order of the first n of so many rows, and returns it with its inverse, [rows, 1] both. Padding stays in place.
+// corruption draws an order of the first n of so many rows, and returns it with its inverse, [rows, 1] both. Padding
+// stays in place.
 func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
 	to, from := make([]int32, rows), make([]int32, rows)
 	for i := range rows {
@@ -236,8 +241,8 @@ func newBestWeights(net *encoder.Net, patience int) (*bestWeights, error) {
 	return &bestWeights{net: net, patience: patience, current: current, loss: math.Inf(1)}, err
 }
 
-// after sees the loss of each epoch, which is that of the current weights: on a whole graph an epoch is a step, and its loss that of
-// the weights which it began with, before the optimiser moved them.
+// after sees the loss of each epoch, which is that of the current weights: on a whole graph an epoch is a step, and its
+// loss that of the weights which it began with, before the optimiser moved them.
 func (b *bestWeights) after(step int, loss float64) (err error) {
 	if loss < b.loss {
 		b.loss, b.step, b.weights = loss, step, b.current
@@ -248,8 +253,8 @@ func (b *bestWeights) after(step int, loss float64) (err error) {
 	return err
 }
 
-// afterEpochs returns what sees the steps of epochs of batches: the mean loss of an epoch counts as that of the weights at its
-// end.
+// afterEpochs returns what sees the steps of epochs of batches: the mean loss of an epoch counts as that of the weights
+// at its end.
 func (b *bestWeights) afterEpochs(batches int) func(s *continual.Step, _ map[string]float64) error {
 	sum := 0.0
 	return func(s *continual.Step, _ map[string]float64) (err error) {

@@ -102,7 +102,8 @@ func TestDGICorruptionKeepsTheRows(t *testing.T) {
 	})
 }
 
-// At too high a learning rate the loss soon stops falling: the task ends after so many steps, with the weights of the lowest loss.
+// At too high a learning rate the loss soon stops falling: the task ends after so many steps, with the weights of the
+// lowest loss.
 func TestDGIPatience(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := pairedGraph(t, 40, 6)
@@ -110,7 +111,8 @@ func TestDGIPatience(t *testing.T) {
 		l := built[*dgi](t, e, s, newDGI, g, 0)
 		var losses []float64
 		const task = 1
-		report, err := l.Learn(context.Background(), task, g, func(s continual.Step) { losses = append(losses, s.Terms[0].Value) })
+		report, err := l.Learn(context.Background(), task, g,
+			func(s continual.Step) { losses = append(losses, s.Terms[0].Value) })
 		require.NoError(t, err)
 		best := slices.Index(losses, slices.Min(losses))
 		require.Less(t, len(losses), s.Epochs)
@@ -119,7 +121,8 @@ func TestDGIPatience(t *testing.T) {
 		require.Equal(t, float64(best+1), report.Diagnostics["best_step"])
 		require.Equal(t, losses[best], report.Diagnostics["best_loss"])
 		order, _ := corruption(g.NumNodes(), g.NumNodes(), seed.Stream(3, "corruption", task, best))
-		require.InDelta(t, losses[best], dgiReference(g, tensors.MustCopyFlatData[int32](order), parameters(t, l.net)), 1e-5)
+		require.InDelta(t, losses[best], dgiReference(g, tensors.MustCopyFlatData[int32](order), parameters(t, l.net)),
+			1e-5)
 	})
 }
 
@@ -132,8 +135,10 @@ func TestDGIRunsOutOfSteps(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 12, report.Steps)
 		require.LessOrEqual(t, report.Diagnostics["best_loss"], report.LastLoss[0].Value)
-		order, _ := corruption(g.NumNodes(), g.NumNodes(), seed.Stream(3, "corruption", 0, int(report.Diagnostics["best_step"])-1))
-		require.InDelta(t, report.Diagnostics["best_loss"], dgiReference(g, tensors.MustCopyFlatData[int32](order), parameters(t, l.net)), 1e-5)
+		order, _ := corruption(g.NumNodes(), g.NumNodes(), seed.Stream(3, "corruption", 0,
+			int(report.Diagnostics["best_step"])-1))
+		require.InDelta(t, report.Diagnostics["best_loss"], dgiReference(g, tensors.MustCopyFlatData[int32](order),
+			parameters(t, l.net)), 1e-5)
 	})
 }
 
@@ -157,6 +162,9 @@ func TestDGITellsCorruptionApart(t *testing.T) {
 func TestDGIPaddingChangesNothing(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := pairedGraph(t, 20, 6)
-		requirePaddingFree(t, g, func(room int) continual.Learner { return built[*dgi](t, e, tinyDGI(), newDGI, g, room) })
+		requirePaddingFree(t, g, func(room int) continual.Learner {
+			return built[*dgi](t, e, tinyDGI(), newDGI, g,
+				room)
+		})
 	})
 }

@@ -1,7 +1,9 @@
-// Package baseline holds the methods that the paper compares SAOT with, a file each: eight self-supervised ones, which see no
-// label, and six supervised ones, which see those of train and valid nodes and classify by themselves. Each registers itself with
-// package method and has settings of its own, whose defaults are the constants of its paper or its reference code.
+// Package baseline holds the methods that the paper compares SAOT with, a file each: eight self-supervised ones, which
+// see no label, and six supervised ones, which see those of train and valid nodes and classify by themselves. Each
+// registers itself with package method and has settings of its own, whose defaults are the constants of its paper or
+// its reference code.
 //
-// The objectives of gae, dgi and gbt carry their equation's number in the paper. The others name the paper and follow its
-// reference code, or a description of the paper where no code is public (riegrace); their numbers could not be looked up.
+// The objectives of gae, dgi and gbt carry their equation's number in the paper. The others name the paper and follow
+// its reference code, or a description of the paper where no code is public (riegrace); their numbers could not be
+// looked up.
 package baseline

@@ -29,16 +29,16 @@ type GAESettings struct {
 	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
-	DenseNodes   int     `json:"dense_nodes" range:"[0,)" help:"the largest graph of which all pairs of nodes are decoded"`
-	Pairs        int     `json:"pairs" range:"[1,)" help:"edges drawn for each node and step of larger ones, and as many non-edges"`
+	DenseNodes   int     `json:"dense_nodes" range:"[0,)" help:"largest graph, in nodes, of which all pairs are decoded"`
+	Pairs        int     `json:"pairs" range:"[1,)" help:"edges, and non-edges, drawn for each node of larger ones"`
 	Sampling             // half of a batch are the ends of drawn edges
 }
 
-// gaeDefaults follow the original (200 epochs), but for the layers, which at its 32 and 16 columns are too narrow for streams of
-// many classes and are as wide as G-BT's, and for the learning rate, a tenth of its 0.01. A step of Adam is of one size for every
-// weight, so that it moves the outputs of layers 512 and 256 wide by far more than those of narrow ones. At 0.01 the first steps
-// leave embeddings of Cora-ML in few directions (effective rank 2.5 of 256; 7 at 0.001), and the loss stays higher for good: 0.42
-// after 200 steps, and 0.38 at 0.001.
+// gaeDefaults follow the original (200 epochs), but for the layers, which at its 32 and 16 columns are too narrow for
+// streams of many classes and are as wide as G-BT's, and for the learning rate, a tenth of its 0.01. A step of Adam is
+// of one size for every weight, so that it moves the outputs of layers 512 and 256 wide by far more than those of
+// narrow ones. At 0.01 the first steps leave embeddings of Cora-ML in few directions (effective rank 2.5 of 256; 7 at
+// 0.001), and the loss stays higher for good: 0.42 after 200 steps, and 0.38 at 0.001.
 func gaeDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &GAESettings{Hidden: 512, Out: 256, LearningRate: 0.001, Epochs: 200, DenseNodes: 5_000, Pairs: 8,
 		Sampling: newSampling(2048, 10)}
@@ -61,18 +61,19 @@ func (s *GAESettings) Validate() error {
 	return s.check(l, 2).Err()
 }
 
-// gae is the graph auto-encoder (Kipf and Welling 2016, §2), one task after the other, with nothing against forgetting. Nodes
-// are embedded by a graph convolutional network without biases, and their inner products are taken for the logits of edges,
+// gae is the graph auto-encoder (Kipf and Welling 2016, §2), one task after the other, with nothing against forgetting.
+// Nodes are embedded by a graph convolutional network without biases, and their inner products are taken for the logits
+// of edges,
 //
 //	Z = Â·ReLU(Â·X·W₁)·W₂,   p(A_ij = 1) = σ(z_iᵀz_j)        (their Eq. 4).
 //
-// The loss is the original code's weighted cross-entropy over all N² pairs towards A + I, see densePairs. In graphs of more than
-// DenseNodes nodes it is the mean of −log σ over the edges and that of −log(1−σ) over as many non-edges, as PyTorch Geometric has
-// it, see drawPairs.
+// The loss is the original code's weighted cross-entropy over all N² pairs towards A + I, see densePairs. In graphs of
+// more than DenseNodes nodes it is the mean of −log σ over the edges and that of −log(1−σ) over as many non-edges, as
+// PyTorch Geometric has it, see drawPairs.
 //
-// Departures: wider layers, as the settings say; in large graphs the edges and non-edges are drawn node by node, of the same mean.
-// Of a graph too large for a step, batches are decoded, see batchPairs. A directed graph is reconstructed without its directions,
-// which an inner product cannot tell.
+// Departures: wider layers, as the settings say; in large graphs the edges and non-edges are drawn node by node, of the
+// same mean. Of a graph too large for a step, batches are decoded, see batchPairs. A directed graph is reconstructed
+// without its directions, which an inner product cannot tell.
 type gae struct {
 	GAESettings
 	layered
@@ -116,9 +117,9 @@ func (l *gae) denseLoss(in pairs[*Node]) train.Loss {
 	return train.Loss{Total: logisticLoss(scores, in.Weights)}
 }
 
-// sampledLoss takes what drawPairs draws. Every pair of nodes {u, v} stands in the mean as (u, v) and as (v, u), with the same
-// score, so that the gradient in z_u is twice that of the pairs which u comes first in: their partners are gathered without a
-// gradient, which would be a scatter. O(N·pairs·out) time.
+// sampledLoss takes what drawPairs draws. Every pair of nodes {u, v} stands in the mean as (u, v) and as (v, u), with
+// the same score, so that the gradient in z_u is twice that of the pairs which u comes first in: their partners are
+// gathered without a gradient, which would be a scatter. O(N·pairs·out) time.
 func (l *gae) sampledLoss(in pairs[*Node]) train.Loss {
 	z := l.encode(in.Graph)
 	fixed := StopGradient(z)
@@ -137,11 +138,13 @@ func (l *gae) sampledLoss(in pairs[*Node]) train.Loss {
 //
 // where a positive weight asks for a 1, a negative one for a 0, and 0 stands for padding.
 //
-// Shapes: scores, weights [N, M]; returns a scalar in nats where the weights of either sign sum to 1. The gradient flows to scores.
+// Shapes: scores, weights [N, M]; returns a scalar in nats where the weights of either sign sum to 1. The gradient
+// flows to scores.
 func logisticLoss(scores, weights *Node) *Node {
 	x := Mul(Neg(Sign(weights)), scores)
 	size := Abs(x)
-	softplus := Add(DivScalar(Add(x, size), 2), Log1P(Exp(Neg(size)))) // its slope at 0 is ½ whichever slope |x| is given there
+	// its slope at 0 is ½ whichever slope |x| is given there
+	softplus := Add(DivScalar(Add(x, size), 2), Log1P(Exp(Neg(size))))
 	// Row by row first: a sum of millions of small numbers one after another would lose digits.
 	return ReduceAllSum(ReduceSum(Mul(Abs(weights), softplus), -1))
 }
@@ -151,7 +154,8 @@ func logisticLoss(scores, weights *Node) *Node {
 //	L = norm/N²·Σ_ij [w₊·Ã_ij·(−log σ(s_ij)) + (1−Ã_ij)·(−log(1−σ(s_ij)))],   Ã = A + I,
 //	w₊ = (N²−|A|)/|A|,   norm = N²/2(N²−|A|),   |A| = Σ_ij A_ij,
 //
-// weighs an entry of Ã with 1/2|A| and any other one with 1/2(N²−|A|). A graph without edges counts as one of one entry.
+// weighs an entry of Ã with 1/2|A| and any other one with 1/2(N²−|A|). A graph without edges counts as one of one
+// entry.
 func densePairs(a *graph.Adjacency, rows int) *tensors.Tensor {
 	n, entries := a.NumNodes(), float64(max(1, len(a.Neighbors)))
 	on, off := float32(1/(2*entries)), float32(-1/(2*(float64(n)*float64(n)-entries)))
@@ -169,12 +173,13 @@ func densePairs(a *graph.Adjacency, rows int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(weights, rows, rows)
 }
 
-// drawPairs draws up to k neighbours of each node and up to k nodes that are not, without replacement, and returns them with the
-// signed weights that make the weighted sum an unbiased estimate of
+// drawPairs draws up to k neighbours of each node and up to k nodes that are not, without replacement, and returns them
+// with the signed weights that make the weighted sum an unbiased estimate of
 //
 //	L = 1/|A|·Σ_{(u,v)∈A} −log σ(s_uv) + 1/(N(N−1)−|A|)·Σ_{u≠v, (u,v)∉A} −log(1−σ(s_uv)).
 //
-// So both lists have the same shape at every step, and a node stands in them as often as k allows, not as its degree says.
+// So both lists have the same shape at every step, and a node stands in them as often as k allows, not as its degree
+// says.
 //
 // Shapes: partners [2k, rows, 1] int32, neighbours first; weights [rows, 2k], 0 where nothing was drawn.
 func drawPairs(a *graph.Adjacency, k, rows int, rng *rand.Rand) (partners, weights *tensors.Tensor) {
@@ -201,9 +206,10 @@ func drawPairs(a *graph.Adjacency, k, rows int, rng *rand.Rand) (partners, weigh
 	return tensors.FromFlatDataAndDimensions(index, 2*k, rows, 1), tensors.FromFlatDataAndDimensions(weight, rows, 2*k)
 }
 
-// batchPairs draws nodes of a batch and the signed weights of all pairs of them, which make the weighted sum an unbiased estimate of
-// the loss that drawPairs estimates: the nodes of a pool, drawn at random from all, whose non-edges stand for all non-edges, and the
-// ends of edges drawn at random, which stand for all edges. The batch is filled up with any nodes.
+// batchPairs draws nodes of a batch and the signed weights of all pairs of them, which make the weighted sum an
+// unbiased estimate of the loss that drawPairs estimates: the nodes of a pool, drawn at random from all, whose
+// non-edges stand for all non-edges, and the ends of edges drawn at random, which stand for all edges. The batch is
+// filled up with any nodes.
 //
 // Shapes: nodes of so many as size, without repetition; weights [size, size].
 func batchPairs(a *graph.Adjacency, pool []int32, size int, rng *rand.Rand) (nodes []int32, weights *tensors.Tensor) {
@@ -219,7 +225,8 @@ func batchPairs(a *graph.Adjacency, pool []int32, size int, rng *rand.Rand) (nod
 	}
 	near := view.Filter{}.Induced(a, pool)
 	n, k := float64(a.NumNodes()), float64(len(pool))
-	off := float32(-n * (n - 1) / (k * (k - 1)) / (n*(n-1) - float64(len(a.Neighbors)))) // a pair is in the pool that often
+	// a pair is in the pool that often
+	off := float32(-n * (n - 1) / (k * (k - 1)) / (n*(n-1) - float64(len(a.Neighbors))))
 	for i := range pool {
 		row := weight[i*size : i*size+len(pool)]
 		for j := range row {

@@ -57,11 +57,13 @@ func cliques(t *testing.T, groups, width int) *graph.Graph {
 }
 
 // built makes a learner for a graph, with room for so many nodes more.
-func built[L any](t *testing.T, e *engine.Engine, s method.Settings, fresh func(method.Build) (continual.Method, error), g *graph.Graph, room int) L {
+func built[L any](t *testing.T, e *engine.Engine, s method.Settings, fresh func(method.Build) (continual.Method, error),
+	g *graph.Graph, room int) L {
 	size := encoder.SizeOf(g)
 	size.Nodes += room
 	size.Chunks[0] += room
-	l, err := fresh(method.Build{Engine: e, Settings: s, Seed: 3, Stream: method.Stream{Features: g.Features.Cols, Classes: 2, Sizes: []encoder.Size{size}}})
+	l, err := fresh(method.Build{Engine: e, Settings: s, Seed: 3, Stream: method.Stream{Features: g.Features.Cols,
+		Classes: 2, Sizes: []encoder.Size{size}}})
 	require.NoError(t, err)
 	return any(l).(L)
 }
@@ -96,8 +98,8 @@ func parameters(t *testing.T, net *encoder.Net) map[string][]float64 {
 	return out
 }
 
-// requireGradients holds a loss and its gradients in all variables of a net against a reference in float64 and its central
-// differences. The reference reads p, whose values are moved.
+// requireGradients holds a loss and its gradients in all variables of a net against a reference in float64 and its
+// central differences. The reference reads p, whose values are moved.
 func requireGradients[T, N any](t *testing.T, net *encoder.Net, loss func(in N) train.Loss, inputs T,
 	p map[string][]float64, reference func() float64) {
 	f, err := engine.NewNamed[T](net.Engine(), "gradients", net.Store(), func(in N) []*Node {
@@ -176,7 +178,8 @@ func TestGAEOnAllPairs(t *testing.T) {
 	})
 }
 
-// Where every pair is drawn, the loss on drawn pairs is the mean over edges and that over non-edges, with its whole gradient.
+// Where every pair is drawn, the loss on drawn pairs is the mean over edges and that over non-edges, with its whole
+// gradient.
 func TestGAEOnDrawnPairs(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g, s := pairedGraph(t, 11, 6), tinyGAE()
@@ -254,7 +257,8 @@ func TestLogisticLossAtTheEnds(t *testing.T) {
 		})
 		require.NoError(t, err)
 		scores, weights := []float32{0, 0, 300, -300, 5}, []float32{2, -2, -1, -1, 0}
-		out, err := f.Call(tensors.FromFlatDataAndDimensions(scores, 1, 5), tensors.FromFlatDataAndDimensions(weights, 1, 5))
+		out, err := f.Call(tensors.FromFlatDataAndDimensions(scores, 1, 5), tensors.FromFlatDataAndDimensions(weights,
+			1, 5))
 		require.NoError(t, err)
 		require.InDelta(t, 4*math.Ln2+300, float64(tensors.ToScalar[float32](out[0])), 1e-4)
 		require.InDeltaSlice(t, []float32{-1, 1, 1, 0, 0}, tensors.MustCopyFlatData[float32](out[1]), 1e-6)

@@ -33,8 +33,8 @@ type GBTSettings struct {
 	Sampling
 }
 
-// gbtDefaults have the widths, decay, momentum and, as on Products, batches of the reference; the rest is what TRACE's code takes
-// on streams.
+// gbtDefaults have the widths, decay, momentum and, as on Products, batches of the reference; the rest is what TRACE's
+// code takes on streams.
 func gbtDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &GBTSettings{Hidden: 512, Out: 256, LearningRate: 3e-4, Decay: 1e-5, Epochs: 300, WarmUp: 20, FeatureMask: 0.1,
 		EdgeDrop: 0.2, Momentum: 0.01, Sampling: newSampling(512, 10)}
@@ -64,10 +64,11 @@ func (s *GBTSettings) encoder() encoder.Config {
 		WholeGraph: s.WholeGraph, SampleFanOut: perLayer(s.FanOut, 2)}
 }
 
-// gbt is Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022), one task after the other, with nothing against forgetting:
-// the encoder goes on where the last task left it. The loss is saot.BarlowTwinsLoss (its Eqs. 1 and 2) between two views of the
-// whole graph, or of sampled neighbourhoods of a batch of a large one's nodes, as the reference has it there. Departures: the number
-// of masked columns is fixed at its mean (see package view), and PReLU's slope is decayed like everything else.
+// gbt is Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022), one task after the other, with nothing against
+// forgetting: the encoder goes on where the last task left it. The loss is saot.BarlowTwinsLoss (its Eqs. 1 and 2)
+// between two views of the whole graph, or of sampled neighbourhoods of a batch of a large one's nodes, as the
+// reference has it there. Departures: the number of masked columns is fixed at its mean (see package view), and PReLU's
+// slope is decayed like everything else.
 type gbt struct {
 	GBTSettings
 	state

@@ -8,7 +8,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
-
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -22,14 +21,15 @@ type CGLBSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
-	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph's labels"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps, or passes over a large graph's labels"`
 	Balanced     bool    `json:"balanced" help:"every class counts alike in the loss"`
 	Sampling
 }
 
 // cglbDefaults are CGLB's.
 func cglbDefaults(p method.Preset) CGLBSettings {
-	s := CGLBSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true, Sampling: newSampling(2000, 25, 10)}
+	s := CGLBSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true,
+		Sampling: newSampling(2000, 25, 10)}
 	if p == method.Fast {
 		s.Epochs = 50
 	}
@@ -45,7 +45,7 @@ func jointDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 
 func init() {
 	method.Register(method.Definition{Name: "joint", Paper: "Joint", Kind: method.Supervised, Order: 0,
-		Summary:  "one network trained on all tasks seen, afresh after each: what a method that may not keep them can hope for",
+		Summary:  "a new network trained on all tasks seen, after each task: the upper bound",
 		Defaults: jointDefaults, New: newJoint})
 }
 
@@ -54,14 +54,14 @@ func (s *JointSettings) Validate() error {
 	return s.check(check.In("baseline: joint").Ranges(s), 2).Err()
 }
 
-// joint keeps every task and trains a fresh network on all of them: what a method that may not keep them can hope for. Loss
-// (CGLB, joint baseline): the mean cross-entropy over the train nodes of all tasks seen,
+// joint keeps every task and trains a fresh network on all of them: what a method that may not keep them can hope for.
+// Loss (CGLB, joint baseline): the mean cross-entropy over the train nodes of all tasks seen,
 //
 //	L = Σ_{τ≤t} Σ_{i∈train_τ} w_i · CE(softmax(logits_i), y_i),
 //
-// with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each. Departures from
-// CGLB: whole graphs up to a bound, where it has batches of 2,000 with sampled neighbours, and Kipf and Welling's normalised propagation with
-// a bias in place of an unnormalised sum.
+// with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each. Departures
+// from CGLB: whole graphs up to a bound, where it has batches of 2,000 with sampled neighbours, and Kipf and Welling's
+// normalised propagation with a bias in place of an unnormalised sum.
 type joint struct {
 	JointSettings
 	state
@@ -72,7 +72,8 @@ type joint struct {
 	tasks    []*continual.Labeled
 }
 
-// unionShapes bounds the padded shapes of the unions. They grow with every task, and hundreds of steps are taken on each.
+// unionShapes bounds the padded shapes of the unions. They grow with every task, and hundreds of steps are taken on
+// each.
 const unionShapes = 8
 
 func newJoint(b method.Build) (continual.Method, error) {
@@ -111,7 +112,8 @@ func unions(sizes []encoder.Size) (all []encoder.Size) {
 }
 
 // Learn keeps the task and trains both networks anew on all tasks.
-func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.tasks = append(l.tasks, t)
 	graphs := make([]*graph.Graph, len(l.tasks))
 	for i := range l.tasks {
@@ -131,7 +133,8 @@ func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled, obser
 }
 
 // train fits the network of a setting.
-func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *graph.Graph,
+	report *continual.TaskReport, observe func(continual.Step)) error {
 	c := l.networks[s]
 	if err := c.redraw(seed.Stream(l.seed, "weights", s, task)); err != nil {
 		return err

@@ -11,21 +11,22 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 )
 
-// lorentz is the Lorentz model of the hyperbolic space with curvature κ = −k (RieGrace, Sun et al. 2023, preliminaries),
+// lorentz is the Lorentz model of the hyperbolic space with curvature κ = −k (RieGrace, Sun et al. 2023,
+// preliminaries),
 //
 //	L^{d,κ} = {x ∈ R^{d+1} : ⟨x,x⟩ = 1/κ, x₀ > 0},   ⟨x,y⟩ = −x₀y₀ + Σ_i x_i y_i,   origin o = (1/√k, 0, …, 0).
 //
-// A point is carried by its space coordinates x = (x₁ … x_d) alone: time follows as x₀ = √(1/k + ‖x‖²), so that no rounding
-// takes a point off the model. Every map is written as a smooth function of k‖·‖², for two reasons: neither the origin nor
-// coinciding points divide by 0, and where k → 0, the Euclidean limit, no large 1/k cancels.
+// A point is carried by its space coordinates x = (x₁ … x_d) alone: time follows as x₀ = √(1/k + ‖x‖²), so that no
+// rounding takes a point off the model. Every map is written as a smooth function of k‖·‖², for two reasons: neither
+// the origin nor coinciding points divide by 0, and where k → 0, the Euclidean limit, no large 1/k cancels.
 //
 // κ > 0, the sphere, is left out: there, points have no global log map and its arccosine has no gradient at antipodes.
 type lorentz struct {
 	k *Node // −κ > 0, a scalar
 }
 
-// maxRadius bounds √k‖v‖ of tangent vectors. At 6 space coordinates are up to sinh 6 = 202 times 1/√k, and float32 tells points
-// there apart that are 0.2/√k away from each other.
+// maxRadius bounds √k‖v‖ of tangent vectors. At 6 space coordinates are up to sinh 6 = 202 times 1/√k, and float32
+// tells points there apart that are 0.2/√k away from each other.
 const maxRadius = 6
 
 // within shortens tangent vectors at the origin, [N, d], to the radius maxRadius.
@@ -41,7 +42,8 @@ func (l lorentz) exp(v *Node) *Node { return Mul(v, sinhOverRoot(l.bend(v))) }
 
 // log is the logarithmic map at the origin and inverts exp, v = arsinh(s)/s · x with s = √k‖x‖.
 //
-// Shapes: x [N, d] points; returns tangent vectors [N, d], whose length is the distance to the origin. Gradients flow to x and k.
+// Shapes: x [N, d] points; returns tangent vectors [N, d], whose length is the distance to the origin. Gradients flow
+// to x and k.
 func (l lorentz) log(x *Node) *Node { return Mul(x, arsinhOverRoot(l.bend(x))) }
 
 // coordinates returns points with their time coordinate first, [N, 1+d].
@@ -53,8 +55,8 @@ func (l lorentz) coordinates(x *Node) *Node {
 //
 //	w = u/k = (‖x‖² + ‖y‖² + k‖x‖²‖y‖²)/(γ_x γ_y + 1) − x·y,   d² = w · arcosh²(1 + kw)/(kw),
 //
-// in which nothing cancels as k → 0: w is then ½‖x − y‖². Rounding may take w below 0, the argument of arcosh below 1: there
-// the distance is 0 with the gradient 0.
+// in which nothing cancels as k → 0: w is then ½‖x − y‖². Rounding may take w below 0, the argument of arcosh below 1:
+// there the distance is 0 with the gradient 0.
 //
 // Shapes: x [N, d], y [M, d] points; returns [N, M]. Gradients flow to x, y and k. O(N·M·d).
 func (l lorentz) squaredDistances(x, y *Node) *Node {
@@ -72,8 +74,8 @@ func (l lorentz) squaredDistances(x, y *Node) *Node {
 // (RieGrace, attentive aggregation; the centre of mass of Law et al. 2019). With the times √k·x₀ = γ the root is one
 // of γ_s² − k‖s‖², which is 1 or more as the weights sum to 1, and is kept so where rounding says less.
 //
-// Shapes: x [N, d] points, target and source [N, 1] the attention scores (see encoder.Propagation.Attend); returns points [N, d].
-// Gradients flow to x, the scores and k.
+// Shapes: x [N, d] points, target and source [N, 1] the attention scores (see encoder.Propagation.Attend); returns
+// points [N, d]. Gradients flow to x, the scores and k.
 func (l lorentz) centroid(near encoder.Propagation, x, target, source *Node) *Node {
 	return l.centre(Squeeze(near.Attend(InsertAxes(l.weighable(x), 1), target, source), 1))
 }
@@ -121,8 +123,8 @@ func squaredArcoshOver(u *Node) *Node {
 	})
 }
 
-// series is a power series in q below a bound and a closed form from it on. Each is only handed numbers of its own range, so
-// that the gradient of the other is never NaN.
+// series is a power series in q below a bound and a closed form from it on. Each is only handed numbers of its own
+// range, so that the gradient of the other is never NaN.
 func series(q *Node, bound float64, coefficients []float64, closed func(q *Node) *Node) *Node {
 	edge := Scalar(q.Graph(), q.DType(), bound)
 	small, sum := Min(q, edge), Scalar(q.Graph(), q.DType(), 0)
@@ -135,13 +137,14 @@ func series(q *Node, bound float64, coefficients []float64, closed func(q *Node)
 // trianglesPerReference is how many triangles share a reference node, and with it the search for its distances.
 const trianglesPerReference = 64
 
-// observedCurvature estimates the curvature of a graph by how far its triangles miss the parallelogram law (Gu et al. 2019;
-// RieGrace's observed curvature). For a node m, two of its neighbours b and c, and a reference node a,
+// observedCurvature estimates the curvature of a graph by how far its triangles miss the parallelogram law (Gu et al.
+// 2019; RieGrace's observed curvature). For a node m, two of its neighbours b and c, and a reference node a,
 //
 //	ξ(m; b, c; a) = [ d²(a,m) + d²(b,c)/4 − (d²(a,b) + d²(a,c))/2 ] / (2·d(a,m)),
 //
-// in hops: 0 on a line, −1 where a tree branches, 1/8 in a clique. It returns the mean over triangles drawn at random, of
-// nodes in one component, and 0 for a graph without any. Directions of edges don't count. O(triangles/64 · (nodes + edges)).
+// in hops: 0 on a line, −1 where a tree branches, 1/8 in a clique. It returns the mean over triangles drawn at random,
+// of nodes in one component, and 0 for a graph without any. Directions of edges don't count. O(triangles/64 · (nodes +
+// edges)).
 func observedCurvature(a *graph.Adjacency, triangles int, rng *rand.Rand) float64 {
 	undirected := a.Undirected()
 	if undirected.NumNodes() == 0 {

@@ -20,7 +20,8 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// plainLorentz holds the textbook formulas in float64, for points with their time coordinate first; its value is k = −κ.
+// plainLorentz holds the textbook formulas in float64, for points with their time coordinate first; its value is k =
+// −κ.
 type plainLorentz float64
 
 func (k plainLorentz) inner(x, y []float64) float64 { return floats.Dot(x[1:], y[1:]) - x[0]*y[0] }
@@ -56,7 +57,8 @@ func (k plainLorentz) centroid(points [][]float64, weights []float64) []float64 
 }
 
 // runLorentz runs a graph function on matrices and returns each output as a matrix; a scalar becomes 1×1.
-func runLorentz(t *testing.T, e *engine.Engine, build func(in []*Node) []*Node, inputs ...*mat.Dense) (out []*mat.Dense) {
+func runLorentz(t *testing.T, e *engine.Engine, build func(in []*Node) []*Node,
+	inputs ...*mat.Dense) (out []*mat.Dense) {
 	f, err := e.Func(t.Name(), build)
 	require.NoError(t, err)
 	args := make([]*tensors.Tensor, len(inputs))
@@ -136,7 +138,8 @@ func TestLorentzMapsInvertEachOther(t *testing.T) {
 				require.InDelta(t, -1/k, plain.inner(got, got), 4e-7*x[0]*x[0], "⟨x,x⟩ = 1/κ, k=%v row %d", k, i)
 				requireRow(t, v.RawRowView(i), out[1].RawRowView(i), 4e-6, "log∘exp, k=%v row %d", k, i)
 				requireRow(t, x[1:], out[2].RawRowView(i), 2e-5, "exp∘log, k=%v row %d", k, i)
-				require.InDeltaSlice(t, v.RawRowView(i), plain.log(x), 1e-6*float64(maxRadius)/math.Sqrt(k), "the reference inverts too")
+				require.InDeltaSlice(t, v.RawRowView(i), plain.log(x), 1e-6*float64(maxRadius)/math.Sqrt(k),
+					"the reference inverts too")
 			}
 		}
 	})
@@ -163,7 +166,8 @@ func TestLorentzDistances(t *testing.T) {
 			unit := 1 / math.Sqrt(k)
 			for i := range 20 {
 				x := plain.exp(v.RawRowView(i))
-				require.InDelta(t, floats.Norm(v.RawRowView(i), 2), d(0, i), 1e-4*unit, "the distance to the origin is the tangent's length")
+				require.InDelta(t, floats.Norm(v.RawRowView(i), 2), d(0, i), 1e-4*unit,
+					"the distance to the origin is the tangent's length")
 				for j := range 20 {
 					want := plain.distance(x, plain.exp(v.RawRowView(j)))
 					require.InDelta(t, k*want*want, k*square.At(i, j), 5e-4, "k=%v %d %d", k, i, j)
@@ -213,10 +217,12 @@ func differences(x *mat.Dense, f func() float64) *mat.Dense {
 
 func requireGradient(t *testing.T, want, got *mat.Dense, msg ...any) {
 	scale := mat.Max(want) - mat.Min(want) + math.Abs(want.At(0, 0))
-	require.True(t, mat.EqualApprox(want, got, 2e-3*scale), append(msg, fmt.Sprint(mat.Formatted(want), "\n", mat.Formatted(got)))...)
+	require.True(t, mat.EqualApprox(want, got, 2e-3*scale),
+		append(msg, fmt.Sprint(mat.Formatted(want), "\n", mat.Formatted(got)))...)
 }
 
-// The gradient of weighted squared distances in both ends and in k, where some points coincide and some lie at the origin.
+// The gradient of weighted squared distances in both ends and in k, where some points coincide and some lie at the
+// origin.
 func TestLorentzDistanceGradient(t *testing.T) {
 	const n, d = 5, 3
 	rng := seed.Stream(4, "v")
@@ -253,7 +259,8 @@ func TestLorentzCentroid(t *testing.T) {
 	const n, d = 6, 2
 	a, err := graph.NewAdjacency(n, []int32{0, 0, 0, 1, 2}, []int32{1, 2, 3, 2, 4}) // node 5 has no neighbour
 	require.NoError(t, err)
-	size := encoder.NewBuckets([]encoder.Size{encoder.SizeOf(&graph.Graph{Adjacency: a})}).Fit(encoder.SizeOf(&graph.Graph{Adjacency: a}))
+	of := encoder.SizeOf(&graph.Graph{Adjacency: a})
+	size := encoder.NewBuckets([]encoder.Size{of}).Fit(of)
 	pad := func(x *mat.Dense) *mat.Dense {
 		_, cols := x.Dims()
 		padded := mat.NewDense(size.Nodes, cols, nil)
@@ -261,7 +268,8 @@ func TestLorentzCentroid(t *testing.T) {
 		return padded
 	}
 	rng := seed.Stream(5, "v")
-	x, scores, weights, k := tangents(rng, n, d, 1, 2), tangents(rng, n, 2, 1, 1), tangents(rng, n, d, 1, 1), bendOf(0.7)
+	x, scores, weights, k := tangents(rng, n, d, 1, 2), tangents(rng, n, 2, 1, 1), tangents(rng, n, d, 1, 1),
+		bendOf(0.7)
 	centroids := func() (all [][]float64) {
 		plain := plainLorentz(k.At(0, 0))
 		for i := range n {
@@ -287,7 +295,8 @@ func TestLorentzCentroid(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		f, err := e.Func("centroid", func(in []*Node) []*Node {
 			l := space(in[0])
-			c := l.centroid(encoder.NewPropagation(in[4:]), in[1], SliceAxis(in[2], -1, AxisElem(0)), SliceAxis(in[2], -1, AxisElem(1)))
+			c := l.centroid(encoder.NewPropagation(in[4:]), in[1], SliceAxis(in[2], -1, AxisElem(0)),
+				SliceAxis(in[2], -1, AxisElem(1)))
 			loss := ReduceAllSum(Mul(c, in[3]))
 			return append([]*Node{l.coordinates(c)}, Gradient(loss, in[:3]...)...)
 		})
@@ -372,17 +381,20 @@ func TestObservedCurvature(t *testing.T) {
 	require.Zero(t, observed(edges(t, n, path...)), "a line is flat")
 	require.InDelta(t, -1, observed(edges(t, n, star...)), 1e-12, "the centre of a star branches")
 	require.InDelta(t, 1./8, observed(edges(t, n, clique...)), 1e-12)
-	require.InDelta(t, 1, observed(edges(t, 4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 3}, [2]int{3, 0})), 1e-12, "a square, seen from the opposite corner")
+	require.InDelta(t, 1, observed(edges(t, 4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 3}, [2]int{3, 0})), 1e-12,
+		"a square, seen from the opposite corner")
 	require.Less(t, observed(edges(t, 255, tree...)), -0.2, "a tree is hyperbolic")
 	require.InDelta(t, 0, observed(edges(t, side*side, grid...)), 0.05, "a grid is nearly flat")
 	require.Zero(t, observed(edges(t, 3, [2]int{0, 1})), "no triangle")
 	require.Zero(t, observed(edges(t, 0)), "no node")
 }
 
-// The estimate tends to the mean over all triangles of a connected graph, each node m and each reference counting alike.
+// The estimate tends to the mean over all triangles of a connected graph, each node m and each reference counting
+// alike.
 func TestObservedCurvatureAgainstAllTriangles(t *testing.T) {
 	const n = 9
-	a := edges(t, n, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{2, 3}, [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6}, [2]int{6, 3}, [2]int{4, 7}, [2]int{7, 8})
+	a := edges(t, n, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 0}, [2]int{2, 3}, [2]int{3, 4}, [2]int{4, 5}, [2]int{5, 6},
+		[2]int{6, 3}, [2]int{4, 7}, [2]int{7, 8})
 	d := mat.NewDense(n, n, nil) // Floyd and Warshall
 	d.Apply(func(i, j int, _ float64) float64 {
 		for _, k := range a.Neighborhood(i) {

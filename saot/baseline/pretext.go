@@ -26,15 +26,16 @@ type PretextSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the embeddings"`
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
-	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps on a whole graph, or passes over a larger one"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps, or passes over a large graph"`
 	Dropout      float64 `json:"dropout" range:"[0,1)" help:"share of the hidden layer dropped in training"`
 	Sampling
 }
 
-// pretextDefaults are the reference code's constants, with those for Cora on graphs of that family, but for the hidden layer, which
-// is as wide as SAOT's (reference: 16), and the batches (the reference takes whole graphs alone).
+// pretextDefaults are the reference code's constants, with those for Cora on graphs of that family, but for the hidden
+// layer, which is as wide as SAOT's (reference: 16), and the batches (the reference takes whole graphs alone).
 func pretextDefaults(recipe datasets.Recipe, epochs int, p method.Preset) PretextSettings {
-	s := PretextSettings{Hidden: 512, LearningRate: 0.01, L2: 5e-4, Epochs: epochs, Dropout: 0.5, Sampling: newSampling(2048, 10)}
+	s := PretextSettings{Hidden: 512, LearningRate: 0.01, L2: 5e-4, Epochs: epochs, Dropout: 0.5,
+		Sampling: newSampling(2048, 10)}
 	if ofCora(recipe) {
 		s.LearningRate, s.L2 = 0.008, 8e-5
 	}
@@ -49,20 +50,22 @@ func ofCora(recipe datasets.Recipe) bool {
 	return recipe == datasets.RecipeCora || recipe == datasets.RecipeCoraFull
 }
 
-// pretext is what the three methods of SS-GCNs share (You et al. 2020, "When Does Self-Supervision Help Graph Convolutional
-// Networks?"): a graph convolutional network without biases whose hidden layer
+// pretext is what the three methods of SS-GCNs share (You et al. 2020, "When Does Self-Supervision Help Graph
+// Convolutional Networks?"): a graph convolutional network without biases whose hidden layer
 //
 //	H = ReLU(Â·X·W)
 //
-// is the embedding, and is trained by a task that the graph sets itself: a head predicts for each node what can be made of the
-// graph without labels (the paper's multi-task objective with the self-supervised term alone; the network is net.py of its code),
+// is the embedding, and is trained by a task that the graph sets itself: a head predicts for each node what can be made
+// of the graph without labels (the paper's multi-task objective with the self-supervised term alone; the network is
+// net.py of its code),
 //
 //	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the pretext task, Â but for completion.
 //
-// W goes on from task to task; Θ is drawn anew, as the targets of two tasks have nothing to do with each other. Departures: the
-// reference trains beside a labelled loss, whose validation also ends the training early: here all epochs are taken. It also
-// divides the rows of X by their sums, which is left to the stream. On a graph too large for a step, the loss is the mean over a
-// batch of nodes with sampled neighbourhoods; what is to be predicted is still made of the whole graph.
+// W goes on from task to task; Θ is drawn anew, as the targets of two tasks have nothing to do with each other.
+// Departures: the reference trains beside a labelled loss, whose validation also ends the training early: here all
+// epochs are taken. It also divides the rows of X by their sums, which is left to the stream. On a graph too large for
+// a step, the loss is the mean over a batch of nodes with sampled neighbourhoods; what is to be predicted is still made
+// of the whole graph.
 type pretext struct {
 	PretextSettings
 	puzzle
@@ -108,7 +111,8 @@ const (
 
 func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pretext, error) {
 	base, err := newLayered(b, name, s.Sampling,
-		encoder.Variable{Name: pretextWeight, Value: linear(b.Stream.Features, s.Hidden, seed.Stream(b.Seed, "weights"))},
+		encoder.Variable{Name: pretextWeight, Value: linear(b.Stream.Features, s.Hidden,
+			seed.Stream(b.Seed, "weights"))},
 		encoder.Variable{Name: pretextHead, Value: encoder.Filled(0, s.Hidden, p.width())})
 	if err != nil {
 		return nil, err
@@ -117,9 +121,10 @@ func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pret
 	var err1, err2 error
 	l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU)
 	o := train.Optimizer{LearningRate: s.LearningRate, L2: s.L2}
-	l.trainer, err2 = train.New[pretextInputs[*tensors.Tensor]](l.net, name, o, func(in pretextInputs[*Node]) train.Loss {
-		return train.Loss{Total: l.loss(l.predict(in), in.Targets)}
-	})
+	l.trainer, err2 = train.New[pretextInputs[*tensors.Tensor]](l.net, name, o,
+		func(in pretextInputs[*Node]) train.Loss {
+			return train.Loss{Total: l.loss(l.predict(in), in.Targets)}
+		})
 	return l, errors.Join(err1, err2)
 }
 
@@ -155,7 +160,8 @@ func (l *pretext) predict(in pretextInputs[*Node]) *Node {
 func (l *pretext) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	return report, l.fault(task, l.train(ctx, g, pretextPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+	return report, l.fault(task, l.train(ctx, g, pretextPlan{Task: task, Steps: l.Epochs, Report: report,
+		Seen: observe}))
 }
 
 type pretextPlan = train.Plan[pretextInputs[*tensors.Tensor]]
@@ -180,7 +186,8 @@ func (l *pretext) train(ctx context.Context, g *graph.Graph, p pretextPlan) (err
 	defer engine.Release(all.Targets)
 	p.Inputs = func(step int) (in pretextInputs[*tensors.Tensor], made any, err error) {
 		in = all
-		in.Dropout = dropoutMask(g.NumNodes(), on.Rows(), l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", p.Task, step))
+		in.Dropout = dropoutMask(g.NumNodes(), on.Rows(), l.Hidden, l.Dropout, seed.Stream(l.seed, "dropout", p.Task,
+			step))
 		return in, in.Dropout, nil
 	}
 	return l.trainer.Train(ctx, p)
@@ -223,8 +230,8 @@ func (l *pretext) newHead(task int) error {
 	return l.net.SetValue(pretextHead, head)
 }
 
-// dropoutMask returns the factors [rows, cols] of dropout: 0 for the share dropped, 1/(1 − share) for what is kept. Rows beyond
-// the nodes are 0.
+// dropoutMask returns the factors [rows, cols] of dropout: 0 for the share dropped, 1/(1 − share) for what is kept.
+// Rows beyond the nodes are 0.
 func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.Tensor {
 	mask := make([]float32, rows*cols)
 	keep := float32(1 / (1 - share))

@@ -138,7 +138,10 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 				require.NoError(t, err)
 				return matrixOf(data, rows, cols)
 			}
-			got, inputs := l.evaluate(t, g, func(in pretextInputs[*Node]) *Node { return l.loss(l.predict(in), in.Targets) })
+			got, inputs := l.evaluate(t, g, func(in pretextInputs[*Node]) *Node {
+				return l.loss(l.predict(in),
+					in.Targets)
+			})
 			flat := func(of *tensors.Tensor, cols int) *mat.Dense {
 				data, err := tensors.CopyFlatData[float32](of)
 				require.NoError(t, err)
@@ -166,7 +169,8 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 	})
 }
 
-// The targets are the whole of what the loss is about: every node counts alike, and groups that do not occur are closed.
+// The targets are the whole of what the loss is about: every node counts alike, and groups that do not occur are
+// closed.
 func TestPretextTargetsOfSmallGraphs(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)

@@ -10,7 +10,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
-
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -50,20 +49,22 @@ func init() {
 // Validate lists every field out of range.
 func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Ranges(s).Err() }
 
-// puma is PUMA, the pseudo-label guided memory bank (Liu, Qiu and Huang 2024): CaT with three changes. A task is condensed
-// twice: first as CaT does it; then a network trained on the memories so made says what the nodes without a label are, and those
-// that it takes to be of class c join the train nodes of c in the mean that the second condensation matches,
+// puma is PUMA, the pseudo-label guided memory bank (Liu, Qiu and Huang 2024): CaT with three changes. A task is
+// condensed twice: first as CaT does it; then a network trained on the memories so made says what the nodes without a
+// label are, and those that it takes to be of class c join the train nodes of c in the mean that the second
+// condensation matches,
 //
 //	c = { i ∈ train : y_i = c } ∪ { i ∉ train ∪ valid : argmax p_i = c and max p_i ≥ threshold }.
 //
-// The random encoders are few and wide, with several steps for each and X propagated once. And the network, a GCN of three layers,
-// begins anew after every task and is trained as if it had neither edges nor biases,
+// The random encoders are few and wide, with several steps for each and X propagated once. And the network, a GCN of
+// three layers, begins anew after every task and is trained as if it had neither edges nor biases,
 //
 //	logits = ReLU(ReLU(X̃·W₁)·W₂)·W₃,
 //
-// which is exact on memories; tasks are classified with their edges. In task-il the same scores are compared within a task. Departures
-// from the reference: condensed rows are given the length of real ones (see condenser); pseudo-labels are those of class-il in both
-// settings, and each task's follow when it comes, not after a first pass over the stream, with the same outcome.
+// which is exact on memories; tasks are classified with their edges. In task-il the same scores are compared within a
+// task. Departures from the reference: condensed rows are given the length of real ones (see condenser); pseudo-labels
+// are those of class-il in both settings, and each task's follow when it comes, not after a first pass over the stream,
+// with the same outcome.
 type puma struct {
 	PUMASettings
 	state
@@ -81,15 +82,17 @@ func newPUMA(b method.Build) (continual.Method, error) {
 		return nil, err
 	}
 	o := train.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
-	if l.network, err = newMemoryTrainer(b, "puma", []int{l.Hidden, l.Hidden}, l.Epochs, l.CondensationSettings, o); err != nil {
+	if l.network, err = newMemoryTrainer(b, "puma", []int{l.Hidden, l.Hidden}, l.Epochs, l.CondensationSettings,
+		o); err != nil {
 		return nil, err
 	}
 	l.state = state{"puma", []*encoder.Net{l.network.Net}, []any{&l.plain, &l.bank, &l.seen}}
 	return l, nil
 }
 
-// Learn condenses the task, labels its nodes, condenses it again and trains on the memory. Diagnostics of the report: those of
-// condenser.condense, of the first condensation with "plain_" before them, and "pseudo_labels", how many nodes were given one.
+// Learn condenses the task, labels its nodes, condenses it again and trains on the memory. Diagnostics of the report:
+// those of condenser.condense, of the first condensation with "plain_" before them, and "pseudo_labels", how many nodes
+// were given one.
 func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.seen = t.End
@@ -148,8 +151,8 @@ func (l *puma) withPseudoLabels(ctx context.Context, t *continual.Labeled, train
 	return members, nil
 }
 
-// pseudoLabels returns the nodes that logits take to be of each class of a task, with a probability of at least the threshold; train
-// and valid nodes are left out, and nodes taken to be of an earlier task's class count for none.
+// pseudoLabels returns the nodes that logits take to be of each class of a task, with a probability of at least the
+// threshold; train and valid nodes are left out, and nodes taken to be of an earlier task's class count for none.
 func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold float64) [][]int32 {
 	all := make([][]int32, t.End-t.First)
 	labelled := make([]bool, logits.Rows)

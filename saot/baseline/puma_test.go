@@ -56,7 +56,8 @@ func TestPseudoLabelsJoinTheTrainNodes(t *testing.T) {
 	members, err := l.withPseudoLabels(context.Background(), task, train, diagnostics)
 	require.NoError(t, err)
 	hidden := task.Graph.NumNodes() - len(task.Train) - len(task.Valid)
-	require.Equal(t, float64(hidden), diagnostics["pseudo_labels"], "threshold 0 and no earlier task: every node without a label")
+	require.Equal(t, float64(hidden), diagnostics["pseudo_labels"],
+		"threshold 0 and no earlier task: every node without a label")
 	require.Equal(t, float64(hidden), report.Diagnostics["pseudo_labels"])
 	for class := range members {
 		require.Equal(t, train[class], members[class][:len(train[class])])
@@ -78,7 +79,8 @@ func TestPUMAReadsNoHiddenLabels(t *testing.T) {
 	}, shownTasks(t, stream))
 }
 
-// Without edges and with biases of 0 the network that is trained is the one that classifies, and training leaves the biases at 0.
+// Without edges and with biases of 0 the network that is trained is the one that classifies, and training leaves the
+// biases at 0.
 func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)
@@ -101,9 +103,10 @@ func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
 	in, err := c.graphs.UploadInput(memory)
 	require.NoError(t, err)
 	defer in.Release()
-	f, err := engine.NewNamed[encoder.Input[*tensors.Tensor]](e, "edge-free", c.Store(), func(in encoder.Input[*Node]) []*Node {
-		return []*Node{edgeFreeLogits(c, encoder.NodesOf(in))}
-	})
+	f, err := engine.NewNamed[encoder.Input[*tensors.Tensor]](e, "edge-free", c.Store(),
+		func(in encoder.Input[*Node]) []*Node {
+			return []*Node{edgeFreeLogits(c, encoder.NodesOf(in))}
+		})
 	require.NoError(t, err)
 	out, err := f.Call(in.Input)
 	require.NoError(t, err)

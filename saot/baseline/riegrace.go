@@ -54,12 +54,13 @@ type RieGraceSettings struct {
 	Triangles        int         `json:"triangles" range:"[1,)" help:"drawn to observe a task's curvature"`
 	Coordinates      Coordinates `json:"coordinates" help:"of the embeddings: lorentz or tangent"`
 
-	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that a step takes whole; 0 is no limit"`
+	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, taken whole; 0 is no limit"`
 	FanOut     []int `json:"fan_out" help:"neighbors drawn of each node of a larger one, by layer; 0 draws all"`
 }
 
 func rieGraceDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
-	s := &RieGraceSettings{Hidden: 32, Out: 32, LearningRate: 0.01, Epochs: 200, Nodes: 512, Temperature: 0.2, Distillation: 1,
+	s := &RieGraceSettings{Hidden: 32, Out: 32, LearningRate: 0.01, Epochs: 200, Nodes: 512, Temperature: 0.2,
+		Distillation:     1,
 		HighestCurvature: -0.1, Triangles: 4096, WholeGraph: wholeGraph, FanOut: []int{10}}
 	if p == method.Fast {
 		s.Epochs, s.Nodes = 50, 256
@@ -86,21 +87,21 @@ func (s *RieGraceSettings) Validate() error {
 // The range of −κ, which keeps training from making the space flat or a ball of radius 0.
 const leastBent, mostBent = 0.01, 10.0
 
-// rieGrace is RieGrace (Sun et al. 2023, "Self-Supervised Continual Graph Learning in Adaptive Riemannian Spaces"): a graph
-// network in a space whose curvature follows the graphs, AdaRGCN, taught by itself and by its state after the last task. A
-// layer is
+// rieGrace is RieGrace (Sun et al. 2023, "Self-Supervised Continual Graph Learning in Adaptive Riemannian Spaces"): a
+// graph network in a space whose curvature follows the graphs, AdaRGCN, taught by itself and by its state after the
+// last task. A layer is
 //
 //	h_i = W·log_o(x_i),   x'_i = centroid_j(exp_o(h_j); α_ij),   α_ij = softmax_j LeakyReLU(a·h_i + b·h_j),   j ∈ N(i) ∪ {i},
 //
-// where the features count as tangent vectors already. With x^L after one layer, x^H after two and those of the teacher x^T,
-// the label-free Lorentz distillation is (in our notation)
+// where the features count as tangent vectors already. With x^L after one layer, x^H after two and those of the teacher
+// x^T, the label-free Lorentz distillation is (in our notation)
 //
 //	J = J(x^H, P(x^L)) + λ·J(x^H, P(x^T)),   J(x, y) = −1/M Σ_i log( exp(−d²(x_i,y_i)/τ) / Σ_j exp(−d²(x_i,y_j)/τ) ),
 //
 // the first term intra-, the second inter-distillation, absent in the first task. P stands for the generalised Lorentz
-// projection between spaces of different dimension and curvature: the space coordinates times a matrix, and the time that
-// puts them on the student's model. For x^L it is trained; for x^T, of the student's dimension, it is the identity, since a
-// trained one would follow the very drift that the term is there to prevent.
+// projection between spaces of different dimension and curvature: the space coordinates times a matrix, and the time
+// that puts them on the student's model. For x^L it is trained; for x^T, of the student's dimension, it is the
+// identity, since a trained one would follow the very drift that the term is there to prevent.
 //
 // Departures, the paper's code not being public:
 //   - CurvNet, a network that regresses the observed curvature of a graph, is left out. A task's κ starts at the observed
@@ -142,7 +143,8 @@ const (
 	projection = "projection" // of the low level into the space of the high one [hidden, out]
 )
 
-// attentionNames returns the names of a layer's a, for the node that attends, and b, for the one attended to, [d, 1] both.
+// attentionNames returns the names of a layer's a, for the node that attends, and b, for the one attended to, [d, 1]
+// both.
 func attentionNames(layer int) (target, source string) {
 	return fmt.Sprintf("target%d", layer), fmt.Sprintf("source%d", layer)
 }
@@ -188,7 +190,8 @@ func (l *rieGrace) initialise(features int, rng *rand.Rand) error {
 		in, out := widths[layer-1], widths[layer]
 		target, source := attentionNames(layer)
 		all = append(all, encoder.Variable{Name: weightName(layer), Value: encoder.Glorot(in, out, rng)},
-			encoder.Variable{Name: target, Value: encoder.Glorot(out, 1, rng)}, encoder.Variable{Name: source, Value: encoder.Glorot(out, 1, rng)})
+			encoder.Variable{Name: target, Value: encoder.Glorot(out, 1, rng)}, encoder.Variable{Name: source,
+				Value: encoder.Glorot(out, 1, rng)})
 	}
 	return l.net.Add(all...)
 }
@@ -200,12 +203,16 @@ func (l *rieGrace) makeParts() error {
 	}
 	project := func(layer int, from func(space lorentz, rows *Node) *Node) (*engine.Func, error) {
 		return part("project a chunk", func(space lorentz, rows *Node) []*Node {
-			x, target, source := l.points(space, layer, MatMul(from(space, rows), l.net.Node(rows.Graph(), weightName(layer))))
+			x, target, source := l.points(space, layer,
+				MatMul(from(space, rows), l.net.Node(rows.Graph(), weightName(layer))))
 			return []*Node{space.weighable(x), Concatenate([]*Node{target, source}, -1)}
 		})
 	}
 	end := func(as func(space lorentz, x *Node) *Node) (*engine.Func, error) {
-		return part("end a chunk", func(space lorentz, sums *Node) []*Node { return []*Node{as(space, space.centre(sums))} })
+		return part("end a chunk", func(space lorentz,
+			sums *Node) []*Node {
+			return []*Node{as(space, space.centre(sums))}
+		})
 	}
 	same := func(_ lorentz, x *Node) *Node { return x }
 	var err [5]error
@@ -222,8 +229,8 @@ func (l *rieGrace) space(g *Graph) lorentz {
 	return lorentz{Exp(ClipScalar(l.net.Node(g, logBend), math.Log(leastBent), math.Log(mostBent)))}
 }
 
-// encode returns the space and, as points of it, the low level [N, hidden] and the high level [N, out] of a graph, or of a
-// sample: the low level of all nodes that it is needed of, the targets first.
+// encode returns the space and, as points of it, the low level [N, hidden] and the high level [N, out] of a graph, or
+// of a sample: the low level of all nodes that it is needed of, the targets first.
 func (l *rieGrace) encode(in encoder.Input[*Node]) (space lorentz, low, high *Node) {
 	g := in.Mask.Graph()
 	space = l.space(g)
@@ -247,8 +254,8 @@ func (l *rieGrace) layer(space lorentz, layer int, transformed *Node, near encod
 	return space.centroid(near, x, target, source)
 }
 
-// points returns what centroid weighs, from W·log(x) [N, d]: points [N, d] and the scores [N, 1] of attention, which is taken of the
-// log maps of the transformed points; they undo the exponential map just taken.
+// points returns what centroid weighs, from W·log(x) [N, d]: points [N, d] and the scores [N, 1] of attention, which is
+// taken of the log maps of the transformed points; they undo the exponential map just taken.
 func (l *rieGrace) points(space lorentz, layer int, transformed *Node) (x, target, source *Node) {
 	h := space.within(transformed)
 	targetName, sourceName := attentionNames(layer)
@@ -268,9 +275,11 @@ func (l *rieGrace) loss(in contrasted[*Node]) train.Loss {
 		Parts: []train.Term{{Name: "intra", Node: intra}, {Name: "inter", Node: inter}}}
 }
 
-// infoNCE returns Σ_i w_i·CE(softmax_j(−d²_ij/τ), i) over the pairs whose share w is not 0 (van den Oord et al. 2018, Eq. 4).
+// infoNCE returns Σ_i w_i·CE(softmax_j(−d²_ij/τ), i) over the pairs whose share w is not 0 (van den Oord et al. 2018,
+// Eq. 4).
 //
-// Shapes: squared distances [M, M], share [M, 1], summing to 1; returns a scalar in nats. The gradient flows to the distances.
+// Shapes: squared distances [M, M], share [M, 1], summing to 1; returns a scalar in nats. The gradient flows to the
+// distances.
 func infoNCE(squared, share *Node, temperature float64) *Node {
 	absent := Transpose(MulScalar(OneMinus(PositiveIndicator(share)), closedLogit), 0, 1)
 	logp := LogSoftmax(Add(MulScalar(squared, -1/temperature), absent), -1)
@@ -278,12 +287,13 @@ func infoNCE(squared, share *Node, temperature float64) *Node {
 	return Neg(ReduceAllSum(Mul(own, Squeeze(share, -1))))
 }
 
-// Learn starts κ from the graph and continues the training, taught by the network as the last task left it. The report's
-// diagnostics are observed_curvature and, after training, curvature.
+// Learn starts κ from the graph and continues the training, taught by the network as the last task left it. The
+// report's diagnostics are observed_curvature and, after training, curvature.
 func (l *rieGrace) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{}}
-	return report, l.fault(task, l.learn(ctx, g, rieGracePlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+	return report, l.fault(task, l.learn(ctx, g, rieGracePlan{Task: task, Steps: l.Epochs, Report: report,
+		Seen: observe}))
 }
 
 type rieGracePlan = train.Plan[contrasted[*tensors.Tensor]]
@@ -337,7 +347,10 @@ var attentive = encoder.Config{Kind: encoder.GAT}
 
 // sampledInputs returns what makes the inputs of steps on a graph too large for one.
 func (l *rieGrace) sampledInputs(ctx context.Context, task int, g *graph.Graph) (stepInputs, error) {
-	c, err := l.contrasts(task, g.NumNodes(), 0, func() ([]float32, error) { return l.pointsOfLarge(ctx, g, LorentzCoordinates) })
+	c, err := l.contrasts(task, g.NumNodes(), 0, func() ([]float32, error) {
+		return l.pointsOfLarge(ctx, g,
+			LorentzCoordinates)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -368,8 +381,8 @@ type contrast struct {
 	lambda   float64
 }
 
-// contrasts prepares the contrasts of a task whose graph has n nodes, given the row that fills lists of indices. teach returns the
-// teacher's points, with time first.
+// contrasts prepares the contrasts of a task whose graph has n nodes, given the row that fills lists of indices. teach
+// returns the teacher's points, with time first.
 func (l *rieGrace) contrasts(task, n, padding int, teach func() ([]float32, error)) (*contrast, error) {
 	c := &contrast{m: l.Nodes, of: min(l.Nodes, n), n: n, width: l.Out, padding: int32(padding)}
 	if task == 0 {
@@ -393,8 +406,8 @@ func (c *contrast) nodes(rng *rand.Rand) []int32 {
 	return nodes
 }
 
-// inputs returns the rows in which the nodes stand, their shares, the teacher's points of them and λ. A graph of fewer than M
-// nodes is drawn whole; the rest of the rows are a row of padding with the share 0.
+// inputs returns the rows in which the nodes stand, their shares, the teacher's points of them and λ. A graph of fewer
+// than M nodes is drawn whole; the rest of the rows are a row of padding with the share 0.
 func (c *contrast) inputs(nodes, rows []int32) contrasted[*tensors.Tensor] {
 	drawn, share, points := slices.Repeat([]int32{c.padding}, c.m), make([]float32, c.m), make([]float32, c.m*c.width)
 	copy(drawn, rows)
@@ -441,11 +454,13 @@ func (l *rieGrace) pointsOfLarge(ctx context.Context, g *graph.Graph, c Coordina
 	if err := l.graphs.Check(g); err != nil {
 		return nil, err
 	}
-	low, err := encoder.AttendLayerwise(ctx, &g.Adjacency, &g.Features, 1+l.Hidden, l.Hidden, l.parts.project[0], l.parts.hidden)
+	low, err := encoder.AttendLayerwise(ctx, &g.Adjacency, &g.Features, 1+l.Hidden, l.Hidden, l.parts.project[0],
+		l.parts.hidden)
 	if err != nil {
 		return nil, err
 	}
-	high, err := encoder.AttendLayerwise(ctx, &g.Adjacency, low, 1+l.Out, l.columns(c), l.parts.project[1], l.parts.out[c])
+	high, err := encoder.AttendLayerwise(ctx, &g.Adjacency, low, 1+l.Out, l.columns(c), l.parts.project[1],
+		l.parts.out[c])
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,8 @@ func TestRieGraceLearns(t *testing.T) {
 			require.Less(t, last[1].Value, math.Log(16), "better than a guess among 16")
 			require.Equal(t, task > 0, last[2].Value > 0)
 			require.Less(t, report.Diagnostics["curvature"], 0.0)
-			require.NotEqual(t, min(report.Diagnostics["observed_curvature"], -0.1), report.Diagnostics["curvature"], "κ is trained")
+			require.NotEqual(t, min(report.Diagnostics["observed_curvature"], -0.1), report.Diagnostics["curvature"],
+				"κ is trained")
 		}
 	})
 }

@@ -16,12 +16,13 @@ import (
 	"github.com/saot-go/saot/saot/train"
 )
 
-// Sampling says which graphs are too large for a method to take at once, and how it trains on those: an epoch is then as many steps
-// as batches fill from its nodes, or its labelled ones. A step sees sampled neighbourhoods of a batch; where a network propagates by
-// Â, what it sums over the neighbours drawn is an unbiased estimate of a layer (see encoder.Propagation). The last number of the
-// fan-out stands for all further layers. Such graphs are embedded, and classified, layer by layer with all neighbours.
+// Sampling says which graphs are too large for a method to take at once, and how it trains on those: an epoch is then
+// as many steps as batches fill from its nodes, or its labelled ones. A step sees sampled neighbourhoods of a batch;
+// where a network propagates by Â, what it sums over the neighbours drawn is an unbiased estimate of a layer (see
+// encoder.Propagation). The last number of the fan-out stands for all further layers. Such graphs are embedded, and
+// classified, layer by layer with all neighbours.
 type Sampling struct {
-	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that a step takes whole; 0 is no limit"`
+	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, taken whole; 0 is no limit"`
 	Batch      int   `json:"batch" range:"[2,)" help:"nodes of a step on a larger one, whose neighborhoods are sampled"`
 	FanOut     []int `json:"fan_out" help:"neighbors drawn of each node, by layer from the output on; 0 draws all"`
 }
@@ -75,8 +76,8 @@ type batches struct {
 	name  any // tells trainings of one task apart
 }
 
-// lessons returns a deal of the rows, and what makes the lesson of a step: a batch of rows, each with its share of the batch's
-// weight, and their sampled neighborhoods. It returns the rows of the batch too.
+// lessons returns a deal of the rows, and what makes the lesson of a step: a batch of rows, each with its share of the
+// batch's weight, and their sampled neighborhoods. It returns the rows of the batch too.
 func (c *classifier) lessons(b batches, task int) (*train.Deal,
 	func(step int, batch []int32) (lesson[*tensors.Tensor], []labelled, error), error) {
 	samples, err := c.graphs.Samples(b.graph, encoder.GCN, perLayer(b.FanOut, len(c.widths)-1))
@@ -98,14 +99,16 @@ func (c *classifier) teachBatches(ctx context.Context, t *lessonTrainer, p lesso
 	if err != nil {
 		return err
 	}
-	return t.Train(ctx, train.OverBatches(p, deal, epochs, func(step int, batch []int32) (lesson[*tensors.Tensor], any, error) {
+	return t.Train(ctx, train.OverBatches(p, deal, epochs, func(step int, batch []int32) (lesson[*tensors.Tensor], any,
+		error) {
 		in, _, err := next(step, batch)
 		return in, in, err
 	}))
 }
 
 // batchOf returns some labelled rows with their nodes and their supervision, as the first rows of a batch.
-func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, targets []int32, labels supervision[*tensors.Tensor]) {
+func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, targets []int32,
+	labels supervision[*tensors.Tensor]) {
 	own := make([]labelled, len(batch))
 	for i, k := range batch {
 		of, targets = append(of, rows[k]), append(targets, int32(rows[k].row))

@@ -24,7 +24,8 @@ import (
 
 // sampledStream is two tasks of about 40 nodes each.
 func sampledStream(t *testing.T) *datasets.Stream {
-	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48, Words: 12})
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48,
+		Words: 12})
 	require.NoError(t, err)
 	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(t, err)
@@ -45,8 +46,10 @@ func defaultsOf(t *testing.T, m string, recipe datasets.Recipe, p method.Preset)
 // small changes those settings of a method that it has.
 func small(t *testing.T, m string, change ...string) method.Settings {
 	s := defaultsOf(t, m, datasets.NoRecipe, method.Fast)
-	all := append([]string{"epochs", "3", "fast_epochs", "3", "warm_up", "1", "hidden", "8", "out", "4", "clusters", "3", "parts", "3", "components", "4",
-		"proxies", "4", "buffer", "10", "budget", "4", "encoders", "2", "encoder_width", "16", "nodes", "64"}, change...)
+	all := append([]string{"epochs", "3", "fast_epochs", "3", "warm_up", "1", "hidden", "8", "out", "4", "clusters",
+		"3", "parts", "3", "components", "4",
+		"proxies", "4", "buffer", "10", "budget", "4", "encoders", "2", "encoder_width", "16", "nodes", "64"},
+		change...)
 	for i := 0; i < len(all); i += 2 {
 		_ = setting(s, all[i], all[i+1])
 	}
@@ -72,15 +75,17 @@ func made[L continual.Method](t *testing.T, m string, b method.Build) L {
 	return l.(L)
 }
 
-// A step on a batch of all nodes with all their neighbours is the step on the whole graph, over several steps and tasks. Views and
-// dropout, whose randomness differs, are left out, and with them DGI, which is nothing else, and GAE, whose pairs differ; see below.
+// A step on a batch of all nodes with all their neighbours is the step on the whole graph, over several steps and
+// tasks. Views and dropout, whose randomness differs, are left out, and with them DGI, which is nothing else, and GAE,
+// whose pairs differ; see below.
 func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
 	whole := []string{"edge_drop", "0", "feature_mask", "0", "dropout", "0", "whole_graph", "0"}
 	sampled := append(whole[:6:6], "whole_graph", "1", "batch", "1000", "fan_out", "[0]")
 	stream := sampledStream(t)
 	tasks := shownTasks(t, stream)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, m := range []string{"gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace", "joint", "twp", "er-gnn", "taco"} {
+		for _, m := range []string{"gbt", "gcn-clu", "gcn-par", "gcn-comp", "riegrace", "trace", "joint", "twp",
+			"er-gnn", "taco"} {
 			t.Run(m, func(t *testing.T) {
 				var learners [2]func(task int) (*continual.TaskReport, error)
 				for i, change := range [][]string{whole, sampled} {
@@ -100,11 +105,14 @@ func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
 					require.NoError(t, err)
 					got, err := learners[1](task)
 					require.NoError(t, err)
-					require.Equal(t, []int{want.Epochs, want.Steps, want.Nodes}, []int{got.Epochs, got.Steps, got.Nodes})
+					require.Equal(t, []int{want.Epochs, want.Steps, want.Nodes},
+						[]int{got.Epochs, got.Steps, got.Nodes})
 					for k := range want.FirstLoss {
 						tolerance := 1e-3 + 2e-3*want.LastLoss[k].Value
-						require.InDelta(t, want.FirstLoss[k].Value, got.FirstLoss[k].Value, tolerance, "task %d: %s", task, want.FirstLoss[k].Name)
-						require.InDelta(t, want.LastLoss[k].Value, got.LastLoss[k].Value, tolerance, "task %d: %s", task, want.LastLoss[k].Name)
+						require.InDelta(t, want.FirstLoss[k].Value, got.FirstLoss[k].Value, tolerance, "task %d: %s",
+							task, want.FirstLoss[k].Name)
+						require.InDelta(t, want.LastLoss[k].Value, got.LastLoss[k].Value, tolerance, "task %d: %s",
+							task, want.LastLoss[k].Name)
 					}
 					require.NotEqual(t, want.FirstLoss, want.LastLoss)
 				}
@@ -165,7 +173,8 @@ func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
 	})
 }
 
-// DGI's loss on a sample of all nodes with all neighbours, with the sample's own permutation, is that of the whole graph.
+// DGI's loss on a sample of all nodes with all neighbours, with the sample's own permutation, is that of the whole
+// graph.
 func TestDGILossOnASample(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := pairedGraph(t, 11, 6)
@@ -222,7 +231,8 @@ func TestGAEBatchesAreUnbiased(t *testing.T) {
 	}
 }
 
-// What TWP measures on an epoch of one batch of all train nodes, with all neighbours, is the importance on the whole graph.
+// What TWP measures on an epoch of one batch of all train nodes, with all neighbours, is the importance on the whole
+// graph.
 func TestTWPImportanceOfALargeTask(t *testing.T) {
 	tasks := twoLabelled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -248,7 +258,8 @@ func TestTWPImportanceOfALargeTask(t *testing.T) {
 
 func TestSamplingRefuses(t *testing.T) {
 	for _, m := range append(methodsIn(t, "self-supervised"), methodsIn(t, "supervised")...) {
-		for name, values := range map[string][]string{"whole_graph": {"-1"}, "batch": {"1"}, "fan_out": {"[]", "[10,-1]", "[1,2,3,4]"}} {
+		for name, values := range map[string][]string{"whole_graph": {"-1"}, "batch": {"1"},
+			"fan_out": {"[]", "[10,-1]", "[1,2,3,4]"}} {
 			for _, value := range values {
 				s := defaultsOf(t, m, datasets.NoRecipe, method.Paper)
 				if setting(s, name, value) == nil { // not every method has each

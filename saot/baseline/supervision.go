@@ -30,8 +30,8 @@ type labelled struct {
 	weight                  float64 // relative to those of other rows
 }
 
-// trainRows returns the train nodes of a task as rows of a graph in which the task begins at an offset. In class-il a row may be
-// given all columns up to seen, in task-il those of its task.
+// trainRows returns the train nodes of a task as rows of a graph in which the task begins at an offset. In class-il a
+// row may be given all columns up to seen, in task-il those of its task.
 func trainRows(t *continual.Labeled, offset, seen int, s continual.Setting) []labelled {
 	rows := make([]labelled, len(t.Train))
 	for i, node := range t.Train {

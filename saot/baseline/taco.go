@@ -24,7 +24,7 @@ import (
 type TACOSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
-	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph's labels"`
+	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps, or passes over a large graph's labels"`
 	Buffer       int     `json:"buffer" range:"[0,)" help:"train nodes of all tasks that are merged last"`
 	Reduction    float64 `json:"reduction" range:"[0,1)" help:"r, the share of nodes that coarsening takes away"`
 	Sampling
@@ -32,7 +32,8 @@ type TACOSettings struct {
 
 // tacoDefaults are the reference's, but for the sampling, which is joint's: the reference takes whole graphs alone.
 func tacoDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
-	s := &TACOSettings{Hidden: 48, LearningRate: 0.01, Epochs: 50, Buffer: 200, Reduction: 0.5, Sampling: newSampling(2000, 25, 10)}
+	s := &TACOSettings{Hidden: 48, LearningRate: 0.01, Epochs: 50, Buffer: 200, Reduction: 0.5,
+		Sampling: newSampling(2000, 25, 10)}
 	if p == method.Fast {
 		s.Epochs = 20
 	}
@@ -50,22 +51,23 @@ func (s *TACOSettings) Validate() error {
 	return s.check(check.In("baseline: taco").Ranges(s), 2).Err()
 }
 
-// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network goes on training on the union of the task's
-// graph and a coarsened graph of all that came before, which is then coarsened in turn,
+// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network goes on training on the union of the
+// task's graph and a coarsened graph of all that came before, which is then coarsened in turn,
 //
 //	G_t = G^r_{t−1} ∪ task t,   A^r = [CACᵀ ≠ 0] without its diagonal,   X^r = C̄X,   y^r = argmax C̄Y,
 //
-// C being the projection of a coarsening (see coarsening.projection), C̄ the same with rows that sum to 1, and Y the one-hot
-// labels of train nodes. (The reference's Y has those of valid nodes too; here settings are chosen on them, so no method trains
-// on them.) The coarsening merges nodes that the first layer embeds alike, and nodes of a reservoir of train nodes last. A
-// random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean cross-entropy over the train nodes of
-// G_t with the softmax over all classes of the stream, as in the reference; in task-il the scores are compared within a task.
+// C being the projection of a coarsening (see coarsening.projection), C̄ the same with rows that sum to 1, and Y the
+// one-hot labels of train nodes. (The reference's Y has those of valid nodes too; here settings are chosen on them, so
+// no method trains on them.) The coarsening merges nodes that the first layer embeds alike, and nodes of a reservoir of
+// train nodes last. A random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean
+// cross-entropy over the train nodes of G_t with the softmax over all classes of the stream, as in the reference; in
+// task-il the scores are compared within a task.
 //
-// Where a graph has many components the target of (1−r)·N nodes cannot be met, since only edges merge: coarsening then stops where
-// edges end. Departures from the reference: its C is cast to integers, which wipes out the features of merged nodes; it
-// weighs a merged node's features by the rows of C, which do not sum to 1; its biases start at random; and it lets Adam go on from
-// task to task. Like it in effect, though not in intention, the last epoch's weights are kept. Directions of edges are not used in
-// training.
+// Where a graph has many components the target of (1−r)·N nodes cannot be met, since only edges merge: coarsening then
+// stops where edges end. Departures from the reference: its C is cast to integers, which wipes out the features of
+// merged nodes; it weighs a merged node's features by the rows of C, which do not sum to 1; its biases start at random;
+// and it lets Adam go on from task to task. Like it in effect, though not in intention, the last epoch's weights are
+// kept. Directions of edges are not used in training.
 type taco struct {
 	TACOSettings
 	state
@@ -105,7 +107,8 @@ func newTACO(b method.Build) (continual.Method, error) {
 	return l, errors.Join(err1, err2)
 }
 
-// componentShare is about how many components CoraFull's tasks have, over their nodes; Arxiv's have fewer. They are never merged.
+// componentShare is about how many components CoraFull's tasks have, over their nodes; Arxiv's have fewer. They are
+// never merged.
 const componentShare = 0.23
 
 // joinedSizes foresees the sizes of the graphs G_t.
@@ -124,12 +127,13 @@ func (s *TACOSettings) joinedSizes(tasks []encoder.Size) (all []encoder.Size) {
 	return all
 }
 
-// Learn trains on the task joined with the coarsened graph and coarsens the two. Diagnostics of the report: "coarse_nodes" and
-// "coarse_edges", of the coarsened graph.
+// Learn trains on the task joined with the coarsened graph and coarsens the two. Diagnostics of the report:
+// "coarse_nodes" and "coarse_edges", of the coarsened graph.
 func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task}
-	return report, l.fault(task, l.learn(ctx, t, lessonPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+	return report, l.fault(task, l.learn(ctx, t, lessonPlan{Task: task, Steps: l.Epochs, Report: report,
+		Seen: observe}))
 }
 
 func (l *taco) learn(ctx context.Context, t *continual.Labeled, p lessonPlan) error {
@@ -162,7 +166,8 @@ func (l *taco) train(ctx context.Context, m *coarseMemory, p lessonPlan) (embedd
 		}
 	}
 	if l.samples(m.Graph) {
-		if err := l.network.teachBatches(ctx, l.trainer, p, l.Epochs, batches{l.Sampling, m.Graph, rows, l.seed, "taco"}); err != nil {
+		if err := l.network.teachBatches(ctx, l.trainer, p, l.Epochs, batches{l.Sampling, m.Graph, rows, l.seed,
+			"taco"}); err != nil {
 			return nil, err
 		}
 		embedded, _, err = l.hidden.Rows(ctx, l.network.graphs, m.Graph, false)
@@ -211,7 +216,8 @@ func (m *coarseMemory) join(t *continual.Labeled, classes, buffer int, rng *rand
 		return nil, err
 	}
 	n := t.Graph.NumNodes()
-	out := &coarseMemory{Graph: union, Votes: slices.Concat(m.Votes, make([][]float32, n)), Train: slices.Concat(m.Train, make([]bool, n)),
+	out := &coarseMemory{Graph: union, Votes: slices.Concat(m.Votes, make([][]float32, n)),
+		Train:  slices.Concat(m.Train, make([]bool, n)),
 		Buffer: slices.Clone(m.Buffer), Passed: m.Passed}
 	for _, node := range t.Train {
 		vote := make([]float32, classes)
@@ -223,7 +229,8 @@ func (m *coarseMemory) join(t *continual.Labeled, classes, buffer int, rng *rand
 	return out, nil
 }
 
-// reserve offers a node to the reservoir, which keeps all that were offered with equal probability (Vitter 1985, Algorithm R).
+// reserve offers a node to the reservoir, which keeps all that were offered with equal probability (Vitter 1985,
+// Algorithm R).
 func (m *coarseMemory) reserve(node int32, buffer int, rng *rand.Rand) {
 	m.Passed++
 	if len(m.Buffer) < buffer {
@@ -235,7 +242,8 @@ func (m *coarseMemory) reserve(node int32, buffer int, rng *rand.Rand) {
 	}
 }
 
-// trainShare is the share of nodes with votes that train the network after coarsening; the rest are the reference's valid nodes.
+// trainShare is the share of nodes with votes that train the network after coarsening; the rest are the reference's
+// valid nodes.
 const trainShare = 0.6
 
 // coarsen makes the memory the coarsened form of a joined one, whose nodes have embeddings of norm 1, row major.

@@ -20,7 +20,8 @@ func smallTACO() *TACOSettings {
 	return s
 }
 
-// After every task the memory is a consistent graph of about half the nodes, buffer included, and most of its votes are right.
+// After every task the memory is a consistent graph of about half the nodes, buffer included, and most of its votes are
+// right.
 func TestTACOMemoryStaysConsistent(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)

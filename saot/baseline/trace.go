@@ -32,38 +32,40 @@ type TRACESettings struct {
 	Heads        int          `json:"heads" help:"of a gat"`
 	LearningRate float64      `json:"learning_rate" range:"(0,1)" help:"of AdamW in both systems, at its peak"`
 	Decay        float64      `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
-	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task: steps, or passes over a large graph"`
-	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task: steps, or passes over a large graph"`
+	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task, or passes over a large graph"`
+	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task, or passes over a large graph"`
 	WarmUp       int          `json:"warm_up" help:"epochs up to the peak of the learning rate"`
 	FeatureMask  float64      `json:"feature_mask" help:"share of feature columns masked in a view"`
 	EdgeDrop     float64      `json:"edge_drop" help:"share of edges dropped in a view"`
 	Momentum     float64      `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
 	Clusters     int          `json:"clusters" range:"[1,)" help:"K of the first clustering"`
-	Variance     float64      `json:"variance" range:"[0,)" help:"of the clusters' compactness, below which clustering stops"`
-	Retention    float64      `json:"retention" range:"[0,1]" help:"ρ: a task is replayed where R_τ is outside [ρ, 2−ρ]"`
+	Variance     float64      `json:"variance" range:"[0,)" help:"of clusters, below which clustering stops"`
+	Retention    float64      `json:"retention" range:"[0,1]" help:"ρ: a task is replayed if R_τ is outside [ρ, 2−ρ]"`
 
 	Sampling
 
 	// What bounds the memory; the reference has no such bounds.
 	Proxies  int `json:"proxies" range:"[1,)" help:"of a task, at most"`
 	Buffer   int `json:"buffer" help:"nodes of a task's stored subgraph, at most, the proxies among them"`
-	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most, next to that of the last task"`
+	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most"`
 }
 
-// traceDefaults follow the public code, which has a GAT on Reddit and Products, and on CoraFull too: there its first layer
-// would take eight times a GCN's operations over 8,710 columns, hours on a CPU, so that the GCN is the default. The GAT's sampled
-// steps are smaller than the reference's, batches of 2,048 with 10 neighbours in each of three layers: these may have 2.7 million rows
-// of width 1,024, and a step in two views holds dozens of such matrices. 64 proxies are several times what clustering from K = 10
-// yields.
+// traceDefaults follow the public code, which has a GAT on Reddit and Products, and on CoraFull too: there its first
+// layer would take eight times a GCN's operations over 8,710 columns, hours on a CPU, so that the GCN is the default.
+// The GAT's sampled steps are smaller than the reference's, batches of 2,048 with 10 neighbours in each of three
+// layers: these may have 2.7 million rows of width 1,024, and a step in two views holds dozens of such matrices. 64
+// proxies are several times what clustering from K = 10 yields.
 func traceDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &TRACESettings{
-		Hidden: 256, Out: 128, Layers: 3, Heads: 4, LearningRate: 3e-4, Decay: 1e-5, FastEpochs: 300, Epochs: 300, WarmUp: 20,
+		Hidden: 256, Out: 128, Layers: 3, Heads: 4, LearningRate: 3e-4, Decay: 1e-5, FastEpochs: 300, Epochs: 300,
+		WarmUp:      20,
 		FeatureMask: 0.1, EdgeDrop: 0.2, Momentum: 0.01, Beta: 0.01, Clusters: 10, Variance: 0.1, Retention: 0.8,
 		Proxies: 64, Buffer: 1000, Encoders: 40, Sampling: newSampling(2048, 10),
 	}
 	if p == method.Fast {
-		s.FastEpochs, s.Epochs, s.WarmUp, s.LearningRate, s.Momentum, s.Buffer, s.Encoders = 30, 30, 3, 1e-3, 0.1, 200, 8
+		s.FastEpochs, s.Epochs, s.WarmUp, s.LearningRate, s.Momentum, s.Buffer, s.Encoders = 30, 30, 3, 1e-3, 0.1, 200,
+			8
 	} else if recipe == datasets.RecipeReddit || recipe == datasets.RecipeProducts {
 		s.Encoder, s.Sampling = encoder.GAT, newSampling(128, 5, 2, 2)
 	}
@@ -112,18 +114,20 @@ func (s *TRACESettings) view() view.Config {
 //
 //     L = L_G-BT + β·D_{t−1}(f̄_{t−1}) + Σ_{τ<t−1, R_τ∉[ρ, 2−ρ]} β·min(1, R_τ)·D_τ(f̄_τ),
 //
-// where f̄_τ is the slow encoder as it was after task τ, and D_τ the change in the similarities of the proxies (similarityLoss):
-// distillation from the last task, and spaced replay of those whose retention R_τ has changed (meanSimilarity).
+// where f̄_τ is the slow encoder as it was after task τ, and D_τ the change in the similarities of the proxies
+// (similarityLoss): distillation from the last task, and spaced replay of those whose retention R_τ has changed
+// (meanSimilarity).
 //
-// The embeddings are the slow encoder's. As in the code, its BatchNorm takes the statistics of each batch, the proxies' subgraphs
-// included, and f̄'s the running averages: with BatchNorm, D is not 0 even at the first step.
+// The embeddings are the slow encoder's. As in the code, its BatchNorm takes the statistics of each batch, the proxies'
+// subgraphs included, and f̄'s the running averages: with BatchNorm, D is not 0 even at the first step.
 //
-// Departures from the code: weights are those of the last epoch, where the code's running loss, never reset, chooses the first;
-// the slow encoder is trained on the first task too, by L_G-BT, where the code evaluates it untrained; AdamW and the learning
-// rate's schedule start afresh with every task; replayed tasks are compared with their own encoders, where the code fails to
-// load them; graphs up to a bound are whole, where the code has batches of 2,048 with 10 sampled neighbours; and a GCN of two layers in
-// place of three on Arxiv; views and weight decay are as gbt has them; R_τ is not rounded to two decimals; the memory is bounded,
-// and where an encoder must go, it is that of the task retained best, which is not replayed from then on.
+// Departures from the code: weights are those of the last epoch, where the code's running loss, never reset, chooses
+// the first; the slow encoder is trained on the first task too, by L_G-BT, where the code evaluates it untrained; AdamW
+// and the learning rate's schedule start afresh with every task; replayed tasks are compared with their own encoders,
+// where the code fails to load them; graphs up to a bound are whole, where the code has batches of 2,048 with 10
+// sampled neighbours; and a GCN of two layers in place of three on Arxiv; views and weight decay are as gbt has them;
+// R_τ is not rounded to two decimals; the memory is bounded, and where an encoder must go, it is that of the task
+// retained best, which is not replayed from then on.
 type trace struct {
 	TRACESettings
 	state
@@ -163,7 +167,8 @@ func newTRACE(b method.Build) (continual.Method, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	l.state = state{"trace", []*encoder.Net{l.slow.Net}, []any{&l.memories}} // a fast encoder is of use to one task only
+	// a fast encoder is of use to one task only
+	l.state = state{"trace", []*encoder.Net{l.slow.Net}, []any{&l.memories}}
 	adam := train.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
 	l.fastTrainer, err1 = train.New[traceInputs[*tensors.Tensor]](l.fast.Net, "trace fast", adam,
 		func(in traceInputs[*Node]) train.Loss { return train.Loss{Total: barlow(l.fast, in.Task)} })
@@ -179,7 +184,8 @@ func (l *trace) newEncoder(rng *rand.Rand) (*encoder.Encoder, error) {
 func (l *trace) slowLoss(in traceInputs[*Node]) train.Loss {
 	total := barlow(l.slow, in.Task)
 	zero := Scalar(total.Graph(), dtypes.Float32, 0)
-	parts := []train.Term{{Name: "barlow", Node: total}, {Name: "distillation", Node: zero}, {Name: "replay", Node: zero}}
+	parts := []train.Term{{Name: "barlow", Node: total}, {Name: "distillation", Node: zero},
+		{Name: "replay", Node: zero}}
 	if in.Current == nil {
 		return train.Loss{Total: total, Parts: parts}
 	}
@@ -222,8 +228,8 @@ type proxyViews struct{ current, past [2]*Node }
 //
 // with S̄ of a frozen encoder. A rotation or a scaling of all embeddings changes nothing.
 //
-// Shapes: embeddings [N, d] whose first rows are proxies, of the current and the past task; shares [P, 1], 1/|P_t| and 1/|P_τ| on
-// proxies and 0 on further rows; returns a scalar. The gradient flows to now. O(P²·d).
+// Shapes: embeddings [N, d] whose first rows are proxies, of the current and the past task; shares [P, 1], 1/|P_t| and
+// 1/|P_τ| on proxies and 0 on further rows; returns a scalar. The gradient flows to now. O(P²·d).
 func similarityLoss(now, then proxyViews, current, past *Node) *Node {
 	loss := Scalar(current.Graph(), current.DType(), 0)
 	for v := range now.current {
@@ -248,8 +254,8 @@ func cosines(a, b *Node, p int) *Node {
 	return Dot(unit(a), unit(b)).General([]int{1}, nil, []int{1}, nil)
 }
 
-// Learn lets the fast encoder learn the task, keeps its proxies, and continues the slow encoder's training. Diagnostics of the
-// report, whose losses are the slow encoder's:
+// Learn lets the fast encoder learn the task, keeps its proxies, and continues the slow encoder's training. Diagnostics
+// of the report, whose losses are the slow encoder's:
 //
 //	fast_loss        of the fast encoder's last step
 //	proxies          chosen
@@ -263,7 +269,8 @@ func (l *trace) Learn(ctx context.Context, task int, g *graph.Graph,
 	return report, l.fault(task, l.learn(ctx, g, report, observe))
 }
 
-func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.TaskReport, observe func(continual.Step)) error {
+func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.TaskReport,
+	observe func(continual.Step)) error {
 	replayed, err := l.consolidate(report.Diagnostics)
 	if err != nil {
 		return err
@@ -287,7 +294,8 @@ func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.Tas
 	return err
 }
 
-// taskViews is what draws two views of a task's graph for a step: of the whole graph, or of a batch of a larger one's nodes.
+// taskViews is what draws two views of a task's graph for a step: of the whole graph, or of a batch of a larger one's
+// nodes.
 type taskViews struct {
 	graph    *graph.Graph
 	whole    *encoder.Batch // nil of a larger graph
@@ -297,7 +305,8 @@ type taskViews struct {
 
 func (l *trace) taskViews(g *graph.Graph) (*taskViews, error) {
 	if l.samples(g) {
-		return &taskViews{graph: g, sampler: encoder.NewSampler(g, l.slow.Config.SampleFanOut), perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
+		return &taskViews{graph: g, sampler: encoder.NewSampler(g, l.slow.Config.SampleFanOut),
+			perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
 	}
 	b, err := l.slow.Graphs.Upload(g)
 	return &taskViews{graph: g, whole: b, perEpoch: 1}, err
@@ -318,7 +327,8 @@ func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair,
 }
 
 // train takes the steps of epochs on the task's graph and stored subgraphs. name is that of the views' randomness.
-func (l *trace) train(ctx context.Context, t *traceTrainer, on *taskViews, m *traceStored, name string, epochs int, p tracePlan) error {
+func (l *trace) train(ctx context.Context, t *traceTrainer, on *taskViews, m *traceStored, name string, epochs int,
+	p tracePlan) error {
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
 	inputs := func(step int, batch []int32) (in traceInputs[*tensors.Tensor], made any, err error) {
 		rng := seed.Stream(l.seed, name, p.Task, step)

@@ -42,15 +42,15 @@ func (l *trace) keep(task int, g *graph.Graph, z *continual.Embedding) *traceMem
 // smallShare is the share of all nodes below which a cluster is not halved (TRACE's public code).
 const smallShare = 0.2
 
-// progressive chooses node proxies by progressive clustering: k-means of all nodes into K clusters, whose compactness is the mean
-// distance of its nodes to its centre. If the variance of the compactness is below the threshold, the node nearest to each centre
-// is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c of the N nodes is clustered in
-// turn, into
+// progressive chooses node proxies by progressive clustering: k-means of all nodes into K clusters, whose compactness
+// is the mean distance of its nodes to its centre. If the variance of the compactness is below the threshold, the node
+// nearest to each centre is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c
+// of the N nodes is clustered in turn, into
 //
 //	K' = max(2, round(K·n_c/N)),
 //
-// unless K' is 2 and n_c/N below 0.2. Departures from the code: it goes breadth first, and a cluster stays whole if its parts would
-// make more than Proxies.
+// unless K' is 2 and n_c/N below 0.2. Departures from the code: it goes breadth first, and a cluster stays whole if its
+// parts would make more than Proxies.
 func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int32) {
 	type part struct {
 		nodes []int32
@@ -85,9 +85,10 @@ type nodeCluster struct {
 	proxy int32 // the node nearest to the centre
 }
 
-// divide clusters some rows of the embeddings, and says which clusters are loose: none if the variance of the compactness is below
-// the threshold, otherwise those above its mean.
-func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Rand) (clusters []nodeCluster, loose []bool) {
+// divide clusters some rows of the embeddings, and says which clusters are loose: none if the variance of the
+// compactness is below the threshold, otherwise those above its mean.
+func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Rand) (clusters []nodeCluster,
+	loose []bool) {
 	_, cols := z.Dims()
 	rows := mat.NewDense(len(nodes), cols, nil)
 	for i, v := range nodes {
@@ -114,8 +115,9 @@ func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Ran
 	return clusters, loose
 }
 
-// around returns the nodes within so many hops of the proxies: the proxies first, then hop by hop. Of a hop that exceeds the limit, so
-// many as fit are drawn at random. On a directed graph hops lead against the edges, as messages come.
+// around returns the nodes within so many hops of the proxies: the proxies first, then hop by hop. Of a hop that
+// exceeds the limit, so many as fit are drawn at random. On a directed graph hops lead against the edges, as messages
+// come.
 func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand) []int32 {
 	nodes, taken := slices.Clone(proxies), map[int32]bool{}
 	for _, v := range proxies {
@@ -140,8 +142,8 @@ func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand
 	return nodes
 }
 
-// room returns the padded size of all stored subgraphs: powers of two, so that few shapes occur in a run, and a function of the
-// subgraphs alone, so that a resumed run has the same.
+// room returns the padded size of all stored subgraphs: powers of two, so that few shapes occur in a run, and a
+// function of the subgraphs alone, so that a resumed run has the same.
 func (l *trace) room() (size encoder.Size) {
 	size.Nodes = l.Proxies
 	for _, m := range l.memories {
@@ -192,8 +194,9 @@ func (l *trace) similarity(m *traceMemory) (float64, error) {
 	return mean, err
 }
 
-// meanSimilarity returns (1/n²)·Σ_ij cos(z_i, z_j), i = j included, of n rows of so many columns, which is the squared length of the
-// mean of the normalised rows. A task's retention R_τ is this figure of its proxies over that right after the task was learned.
+// meanSimilarity returns (1/n²)·Σ_ij cos(z_i, z_j), i = j included, of n rows of so many columns, which is the squared
+// length of the mean of the normalised rows. A task's retention R_τ is this figure of its proxies over that right after
+// the task was learned.
 func meanSimilarity(z []float32, cols int) float64 {
 	mean, n := make([]float64, cols), len(z)/cols
 	for i := range n {

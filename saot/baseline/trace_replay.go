@@ -19,8 +19,8 @@ type spaced struct {
 	weight float64 // min(1, R_τ)
 }
 
-// consolidate ends the last task and prepares the next: it freezes the slow encoder as f̄_{t−1}, measures the retention of the
-// tasks before it, and returns those to be replayed, whose encoders it puts in place.
+// consolidate ends the last task and prepares the next: it freezes the slow encoder as f̄_{t−1}, measures the retention
+// of the tasks before it, and returns those to be replayed, whose encoders it puts in place.
 func (l *trace) consolidate(d map[string]float64) ([]spaced, error) {
 	if len(l.memories) == 0 {
 		return nil, nil
@@ -54,8 +54,8 @@ func (l *trace) consolidate(d map[string]float64) ([]spaced, error) {
 	return replayed, nil
 }
 
-// replayed returns the tasks to be replayed, given the retention of all before the last: those whose similarities have changed
-// by more than 1 − ρ either way, and whose encoders are kept.
+// replayed returns the tasks to be replayed, given the retention of all before the last: those whose similarities have
+// changed by more than 1 − ρ either way, and whose encoders are kept.
 func (l *trace) replayed(retention []float64) (all []spaced) {
 	for i, r := range retention {
 		if l.memories[i].Encoder != nil && (r < l.Retention || r > 2-l.Retention) {
@@ -65,8 +65,8 @@ func (l *trace) replayed(retention []float64) (all []spaced) {
 	return all
 }
 
-// forget drops encoders of tasks before the last until no more than Encoders are left, those of the tasks retained best first, and
-// returns how many are left.
+// forget drops encoders of tasks before the last until no more than Encoders are left, those of the tasks retained best
+// first, and returns how many are left.
 func (l *trace) forget(retention []float64) int {
 	var kept []int
 	for i := range retention {
@@ -107,7 +107,8 @@ func (m *traceStored) release() {
 	}
 }
 
-// uploadStored lays out the subgraphs of the current task, the last one and the replayed ones. It returns nil on the first task.
+// uploadStored lays out the subgraphs of the current task, the last one and the replayed ones. It returns nil on the
+// first task.
 func (l *trace) uploadStored(replayed []spaced) (*traceStored, error) {
 	n := len(l.memories)
 	if n < 2 {

@@ -43,8 +43,8 @@ func TestTRACEKeepsCompactClusters(t *testing.T) {
 	require.Len(t, proxiesOf(onLine(3, 3, 3, 3), 2, 10), 2, "equal embeddings end the clustering")
 }
 
-// A cluster of mean distance 10 to its centre 111, beside one of 0.01·(n²−1)/4n: the loose one is halved, into {100, 102} and
-// {120, 122}, if it holds a fifth of the nodes, and else stands for itself.
+// A cluster of mean distance 10 to its centre 111, beside one of 0.01·(n²−1)/4n: the loose one is halved, into {100,
+// 102} and {120, 122}, if it holds a fifth of the nodes, and else stands for itself.
 func TestTRACEDividesLooseClusters(t *testing.T) {
 	tight := func(n int) (x []float64) {
 		for i := range n {
@@ -61,7 +61,8 @@ func TestTRACEDividesLooseClusters(t *testing.T) {
 	require.Len(t, proxiesOf(onLine(append(tight(15), loose...)...), 2, 2), 2, "no room for a third proxy")
 	// The parts of a cluster of a third of the nodes are a third of K.
 	wide := []float64{1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700}
-	far := onLine(append(tight(8), append([]float64{-5000, -5000.1, -5000, -5000.1, -5000, -5000.1, -5000, -5000.1}, wide...)...)...)
+	far := onLine(append(tight(8), append([]float64{-5000, -5000.1, -5000, -5000.1, -5000, -5000.1, -5000, -5000.1},
+		wide...)...)...)
 	s := TRACESettings{Variance: 0.1, Clusters: 3, Proxies: 100}
 	p := s.progressive(far, seed.Stream(1, "proxies"))
 	require.Greater(t, len(p), 3)
@@ -145,7 +146,8 @@ func TestTRACEReplaysWhatHasChanged(t *testing.T) {
 	require.Empty(t, weights())
 }
 
-// similarityLossOf runs similarityLoss on embeddings [rows, d] of the current and the past proxies in two views, now and then.
+// similarityLossOf runs similarityLoss on embeddings [rows, d] of the current and the past proxies in two views, now
+// and then.
 func similarityLossOf(t *testing.T, e *engine.Engine, z [8]*mat.Dense, current, past []float32) float64 {
 	var in []*tensors.Tensor
 	for _, share := range [][]float32{current, past} {
@@ -221,7 +223,8 @@ func TestTRACESimilarityLoss(t *testing.T) {
 // tinyTRACE is a learner of small settings for paths of 30 nodes.
 func tinyTRACE(t *testing.T, e *engine.Engine, change func(s *TRACESettings)) *trace {
 	s := traceDefaults(datasets.RecipeCora, method.Fast).(*TRACESettings)
-	s.Hidden, s.Out, s.Heads, s.FastEpochs, s.Epochs, s.WarmUp, s.Clusters, s.Proxies, s.Buffer, s.Beta = 8, 4, 2, 2, 3, 1, 4, 6, 12, 0.5
+	s.Hidden, s.Out, s.Heads, s.FastEpochs, s.Epochs, s.WarmUp, s.Clusters, s.Proxies, s.Buffer, s.Beta = 8, 4, 2, 2, 3,
+		1, 4, 6, 12, 0.5
 	change(s)
 	require.NoError(t, s.Validate())
 	l, err := newTRACE(method.Build{Engine: e, Settings: s, Seed: 3, Stream: method.Stream{Features: 12, Classes: 2,
@@ -254,14 +257,16 @@ func termsOf(all []continual.Term) map[string]float64 {
 	return m
 }
 
-// A GAT of one layer has no BatchNorm: the slow encoder begins a task as the frozen one, and only its steps make a difference.
+// A GAT of one layer has no BatchNorm: the slow encoder begins a task as the frozen one, and only its steps make a
+// difference.
 func TestTRACEDistilsNothingUntilSomethingChanges(t *testing.T) {
 	e := pureGo(t)
 	l := tinyTRACE(t, e, func(s *TRACESettings) { s.Encoder, s.Layers = encoder.GAT, 1 })
 	first := learnPath(t, l, 0)
 	terms := termsOf(first.LastLoss)
 	require.Positive(t, terms["barlow"])
-	require.Equal(t, []float64{terms["barlow"], 0, 0}, []float64{terms["total"], terms["distillation"], terms["replay"]})
+	require.Equal(t, []float64{terms["barlow"], 0, 0}, []float64{terms["total"], terms["distillation"],
+		terms["replay"]})
 	second := learnPath(t, l, 1)
 	require.InDelta(t, 0, termsOf(second.FirstLoss)["distillation"], 1e-10)
 	terms = termsOf(second.LastLoss)
@@ -303,8 +308,8 @@ func barlowOfEqualViews(z *mat.Dense) (loss float64) {
 	return loss
 }
 
-// The third task replays the first if its retention is outside [0.8, 1.2], by the encoder that the first task left. With views that
-// change nothing, and without BatchNorm, every term of the first step follows from embeddings.
+// The third task replays the first if its retention is outside [0.8, 1.2], by the encoder that the first task left.
+// With views that change nothing, and without BatchNorm, every term of the first step follows from embeddings.
 func TestTRACEReplaysSpaced(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		settings := func(s *TRACESettings) {
@@ -333,7 +338,8 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 			terms := termsOf(r.FirstLoss)
 
 			was := func(weights map[string][]float32, past int) [2]*mat.Dense {
-				return [2]*mat.Dense{embeddedBy(t, other, weights, l.memories[2].Graph), embeddedBy(t, other, weights, l.memories[past].Graph)}
+				return [2]*mat.Dense{embeddedBy(t, other, weights, l.memories[2].Graph), embeddedBy(t, other, weights,
+					l.memories[past].Graph)}
 			}
 			replay := changeOf(was(second, 0), was(first, 0), l.memories[2].Proxies, l.memories[0].Proxies)
 			require.Greater(t, replay, 1e-3, "the second task has moved the encoder")
@@ -391,7 +397,8 @@ func TestTRACEFastIsNewAndSlowGoesOn(t *testing.T) {
 
 func TestTRACEMemoryIsBounded(t *testing.T) {
 	e := pureGo(t)
-	l := tinyTRACE(t, e, func(s *TRACESettings) { s.Epochs, s.FastEpochs, s.Encoders, s.Retention = 1, 1, 2, 1 }) // replay all
+	// replay all
+	l := tinyTRACE(t, e, func(s *TRACESettings) { s.Epochs, s.FastEpochs, s.Encoders, s.Retention = 1, 1, 2, 1 })
 	for task := range 6 {
 		r := learnPath(t, l, task)
 		require.Equal(t, float64(min(max(0, task-1), 2)), r.Diagnostics["kept_encoders"])

@@ -12,8 +12,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Labels of valid and test nodes change nothing that a supervised method learns: settings are chosen on the former, and it is scored
-// on the latter.
+// Labels of valid and test nodes change nothing that a supervised method learns: settings are chosen on the former, and
+// it is scored on the latter.
 func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)

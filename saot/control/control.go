@@ -1,5 +1,5 @@
-// Package control holds what every figure is read against: methods that take no training step and see no label. They range
-// from class frequencies alone over raw and propagated features to SAOT's encoder before training.
+// Package control holds what every figure is read against: methods that take no training step and see no label. They
+// range from class frequencies alone over raw and propagated features to SAOT's encoder before training.
 package control
 
 import (
@@ -9,9 +9,10 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// define returns a control. All controls take SAOT's settings, so that the same flags and spec entries run both. They use what
-// they share with SAOT: the encoder, the buffer and, for the calibration, the number of epochs.
-func define(order int, name, summary string, fresh func(b method.Build, c *saot.Config) (continual.Method, error)) method.Definition {
+// define returns a control. All controls take SAOT's settings, so that the same flags and spec entries run both. They
+// use what they share with SAOT: the encoder, the buffer and, for the calibration, the number of epochs.
+func define(order int, name, summary string, fresh func(b method.Build, c *saot.Config) (continual.Method,
+	error)) method.Definition {
 	return method.Definition{Name: name, Summary: "control: " + summary, Kind: method.Control, Order: order,
 		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {
 			c := saot.ConfigFor(recipe)

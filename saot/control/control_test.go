@@ -34,7 +34,8 @@ func tinyConfig() saot.Config {
 
 // tinyStream is two tasks of the generated dataset.
 func tinyStream(t *testing.T) *datasets.Stream {
-	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48, Words: 12})
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48,
+		Words: 12})
 	require.NoError(t, err)
 	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(t, err)
@@ -142,7 +143,8 @@ func TestOnlyMajorityTakesGraphsWithoutFeatures(t *testing.T) {
 // held-out nodes are 2 and 1, and 3 and 1. After task 1 class 0 wins everywhere: 2 of 3 right. After task 2 class 2 has
 // the most train nodes of all, so Class-IL gives task 1 nothing and task 2 3 of 4; Task-IL keeps 2/3 and 3/4.
 func TestMajorityByHand(t *testing.T) {
-	counts := [][2][2]int{{{6, 2}, {3, 1}}, {{9, 3}, {3, 1}}} // task, class: train nodes, and as many of valid as of test
+	// task, class: train nodes, and as many of valid as of test
+	counts := [][2][2]int{{{6, 2}, {3, 1}}, {{9, 3}, {3, 1}}}
 	s := &datasets.Stream{Dataset: "hand", NumClasses: 4}
 	for k, classes := range counts {
 		task := datasets.Task{Index: k, Classes: []int32{int32(2 * k), int32(2*k + 1)}}
@@ -161,7 +163,8 @@ func TestMajorityByHand(t *testing.T) {
 			}
 		}
 		n := len(task.Labels)
-		task.Graph = &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)}, Features: graph.Features{Rows: n}}
+		task.Graph = &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)},
+			Features: graph.Features{Rows: n}}
 		s.Tasks = append(s.Tasks, task)
 	}
 	c := saot.DefaultConfig()
@@ -182,7 +185,8 @@ func TestMajorityByHand(t *testing.T) {
 }
 
 func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
-	for _, g := range []*graph.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph, directedGraph(t, 12, 5)} { // dense and sparse features
+	// dense and sparse features
+	for _, g := range []*graph.Graph{randomGraph(t, 12, 5), tinyStream(t).Tasks[0].Graph, directedGraph(t, 12, 5)} {
 		x := embed(t, learner(t, "features", nil, tinyConfig(), g), g)
 		row := make([]float32, g.Features.Cols)
 		for i := range g.NumNodes() {
@@ -196,7 +200,8 @@ func TestFeaturesAndPropagatedAgainstDenseMatrices(t *testing.T) {
 	}
 }
 
-// With no more features than the width the projection is a rotation, so that all inner products stay; the rest is zeros.
+// With no more features than the width the projection is a rotation, so that all inner products stay; the rest is
+// zeros.
 func TestProjectionRotatesAndPads(t *testing.T) {
 	g := randomGraph(t, 12, 5)
 	c := tinyConfig()
@@ -214,10 +219,11 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 }
 
 // The leading components against gonum's, which takes the singular vectors of the dense matrix. The coordinates are
-// turned, so inner products are compared: those of the leading four components, and no others. 60 features are more than
-// 4 + 32, so that the iteration is put to use.
+// turned, so inner products are compared: those of the leading four components, and no others. 60 features are more
+// than 4 + 32, so that the iteration is put to use.
 func TestPCAAgainstGonum(t *testing.T) {
-	for _, g := range []*graph.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 60), directedGraph(t, 40, 10), directedGraph(t, 40, 60)} {
+	for _, g := range []*graph.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 60), directedGraph(t, 40, 10),
+		directedGraph(t, 40, 60)} {
 		features := g.Features.Cols
 		c := tinyConfig()
 		l := learner(t, "propagated-pca", nil, c, g)
@@ -267,7 +273,8 @@ func TestControlsResume(t *testing.T) {
 		s := tinyStream(t)
 		first, second := s.Tasks[0].Graph, s.Tasks[1].Graph
 		for _, m := range []string{"majority", "propagated-random", "propagated-pca", "random-calibrated"} {
-			through, resumed := learner(t, m, e, tinyConfig(), first, second), learner(t, m, e, tinyConfig(), first, second)
+			through, resumed := learner(t, m, e, tinyConfig(), first, second), learner(t, m, e, tinyConfig(), first,
+				second)
 			learn(t, through, 0, first)
 			var state bytes.Buffer
 			require.NoError(t, through.Save(&state), m)
@@ -307,7 +314,8 @@ func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
 		l := learner(t, "random-calibrated", e, c, g)
 		before := embed(t, l, g)
 		learn(t, l, 0, g)
-		enc, err := encoder.New(e, c.Encoder, g.Features.Cols, encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)}), seed.Stream(7, "weights"))
+		enc, err := encoder.New(e, c.Encoder, g.Features.Cols, encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)}),
+			seed.Stream(7, "weights"))
 		require.NoError(t, err)
 		for range c.Epochs {
 			require.NoError(t, enc.Calibrate(g))
@@ -343,7 +351,8 @@ func TestLabelsDoNotReachTheLearners(t *testing.T) {
 		l, err := method.New(m, method.Build{Engine: e, Stream: method.StreamOf(s), Settings: &c, Seed: 5})
 		require.NoError(t, err)
 		r := &recorder{Learner: l.(continual.Learner)}
-		result, err := continual.Run(context.Background(), s, r, continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
+		result, err := continual.Run(context.Background(), s, r,
+			continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 		require.NoError(t, err, m)
 		return r.seen, fmt.Sprint(result.Scores[0].Matrix, result.Scores[1].Matrix)
 	}
@@ -352,7 +361,10 @@ func TestLabelsDoNotReachTheLearners(t *testing.T) {
 		poisoned := tinyStream(t)
 		for k := range poisoned.Tasks {
 			labels := poisoned.Tasks[k].Labels
-			seed.Stream(1, "poison", k).Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
+			seed.Stream(1, "poison", k).Shuffle(len(labels), func(i, j int) {
+				labels[i], labels[j] = labels[j],
+					labels[i]
+			})
 		}
 		wrong, wrongScores := run(m, poisoned)
 		require.Equal(t, clean, wrong, m)

@@ -18,7 +18,8 @@ type fixed struct {
 }
 
 // Learn only reports the task.
-func (fixed) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (fixed) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
+	error) {
 	return &continual.TaskReport{Task: task, Nodes: g.NumNodes()}, ctx.Err()
 }
 

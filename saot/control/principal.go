@@ -21,13 +21,13 @@ import (
 	"github.com/saot-go/saot/saot/replay"
 )
 
-// principal embeds nodes by PCA of Â²X, fitted anew at each task on the task's graph joined with the replay buffer: what
-// SAOT sees, without an encoder or a gradient.
+// principal embeds nodes by PCA of Â²X, fitted anew at each task on the task's graph joined with the replay buffer:
+// what SAOT sees, without an encoder or a gradient.
 //
-// The coordinates within the principal subspace are turned at random. Along the principal axes a probe that standardises
-// its input would whiten it, and where a task has no more nodes than the embedding has columns, whitened train nodes are
-// all equally far apart: nothing would be left to learn from. Turned, the columns have about equal variance already, and
-// distances between nodes stay as PCA leaves them.
+// The coordinates within the principal subspace are turned at random. Along the principal axes a probe that
+// standardises its input would whiten it, and where a task has no more nodes than the embedding has columns, whitened
+// train nodes are all equally far apart: nothing would be left to learn from. Turned, the columns have about equal
+// variance already, and distances between nodes stay as PCA leaves them.
 type principal struct {
 	width, features int
 	seed            uint64
@@ -43,7 +43,8 @@ type component struct {
 }
 
 func init() {
-	method.Register(define(4, "propagated-pca", "the same, on the encoder's width by PCA of the current task and a buffer", newPrincipal))
+	method.Register(define(4, "propagated-pca",
+		"the same, on the encoder's width by PCA of the current task and a buffer", newPrincipal))
 }
 
 func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {
@@ -51,11 +52,13 @@ func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {
 		buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
 }
 
-// Learn fits the components and keeps a subgraph of the task. Diagnostics of the report: "components", how many there are,
-// and "variance", what the fitted rows have along them in total.
-func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+// Learn fits the components and keeps a subgraph of the task. Diagnostics of the report: "components", how many there
+// are, and "variance", what the fitted rows have along them in total.
+func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
+	error) {
 	if g.Features.Cols != p.features {
-		return nil, fmt.Errorf("control: task %d has %d feature columns, the learner was made for %d", task+1, g.Features.Cols, p.features)
+		return nil, fmt.Errorf("control: task %d has %d feature columns, the learner was made for %d", task+1,
+			g.Features.Cols, p.features)
 	}
 	batched, err := p.buffer.Union(g)
 	if err != nil {
@@ -67,7 +70,8 @@ func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(
 	}
 	p.buffer.Add(g, seed.Stream(p.seed, "replay", task))
 	return &continual.TaskReport{Task: task, Nodes: batched.NumNodes(),
-		Diagnostics: map[string]float64{"components": float64(len(p.fit.Variance)), "variance": floats.Sum(p.fit.Variance)}}, nil
+		Diagnostics: map[string]float64{"components": float64(len(p.fit.Variance)),
+			"variance": floats.Sum(p.fit.Variance)}}, nil
 }
 
 // Embed returns (Â²X − 1·meanᵀ)·Basis.
@@ -164,7 +168,8 @@ func fitComponents(ctx context.Context, a centred, width int, rng *rand.Rand) (c
 	gram.SymOuterK(1, projected.T())
 	var eigen mat.EigenSym
 	if !eigen.Factorize(&gram, true) {
-		return component{}, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(), gram.SymmetricDim())
+		return component{}, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(),
+			gram.SymmetricDim())
 	}
 	return a.turned(v, &eigen, width, rng), nil
 }

@@ -17,11 +17,13 @@ const hops = 2 // of propagation, as many as the encoder has layers
 
 func init() {
 	method.Register(define(2, "propagated", "features after two hops of propagation, full width", newPropagated))
-	method.Register(define(3, "propagated-random", "the same, on the encoder's width by a random projection", newProjected))
+	method.Register(define(3, "propagated-random", "the same, on the encoder's width by a random projection",
+		newProjected))
 }
 
-// newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019). D holds
-// the row sums of A+I: on a directed graph 1 + the edges that point at a node, as in PyTorch Geometric's gcn_norm.
+// newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019).
+// D holds the row sums of A+I: on a directed graph 1 + the edges that point at a node, as in PyTorch Geometric's
+// gcn_norm.
 func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
 	return fixed{func(g *graph.Graph) *continual.Embedding {
 		return embeddingOf(propagate(&g.Adjacency, linalg.Dense(&g.Features)), 0)
@@ -49,7 +51,8 @@ func propagateBack(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
 	return propagateAlong(&back, linalg.DegreeScale(a), h) // the degrees stay those of Â
 }
 
-// propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns [N, d].
+// propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns
+// [N, d].
 func propagateAlong(a *graph.Adjacency, scale []float64, h *mat.Dense) *mat.Dense {
 	next := linalg.New(h.RawMatrix().Rows, h.RawMatrix().Cols)
 	for range hops {

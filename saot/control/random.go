@@ -17,8 +17,8 @@ import (
 	"github.com/saot-go/saot/saot/replay"
 )
 
-// random is SAOT's encoder with its initial weights. Calibrated, BatchNorm's running statistics follow the tasks as they
-// would in training, over the same graphs joined with replay, while the weights stay put.
+// random is SAOT's encoder with its initial weights. Calibrated, BatchNorm's running statistics follow the tasks as
+// they would in training, over the same graphs joined with replay, while the weights stay put.
 type random struct {
 	encoder   *encoder.Encoder
 	calibrate bool
@@ -28,7 +28,8 @@ type random struct {
 
 func init() {
 	method.Register(define(5, "random", "saot's encoder before training", newRandom))
-	method.Register(define(6, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen", newCalibrated))
+	method.Register(define(6, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
+		newCalibrated))
 }
 
 func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
@@ -41,10 +42,11 @@ func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
 
 func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	shape := c.Encoder
-	// Every epoch of training moves the running statistics by the momentum towards those of the same batch. One pass with
-	// this momentum takes them as far.
+	// Every epoch of training moves the running statistics by the momentum towards those of the same batch. One pass
+	// with this momentum takes them as far.
 	shape.Momentum = 1 - math.Pow(1-shape.Momentum, float64(c.Epochs))
-	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
+	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes),
+		seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,8 @@ func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 }
 
 // Learn calibrates, if it is to, and keeps a subgraph of the task.
-func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
+	error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	if r.calibrate {
 		batched, err := r.buffer.Union(g)

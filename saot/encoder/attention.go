@@ -7,8 +7,8 @@ import (
 const (
 	attentionSlope = 0.2 // of the LeakyReLU below 0, as in the paper
 
-	// infinity stands in for ∞ in the logits of absent neighbours: their weight is exp(−infinity/5) = 0, and no difference
-	// or product of it is NaN.
+	// infinity stands in for ∞ in the logits of absent neighbours: their weight is exp(−infinity/5) = 0, and no
+	// difference or product of it is NaN.
 	infinity = 1e30
 )
 
@@ -17,11 +17,12 @@ const (
 //
 //	y_i = Σ_j α_ij h_j,   α_ij = exp(e_ij) / Σ_k exp(e_ik),   e_ij = LeakyReLU(s_i + t_j),   j, k ∈ N(i) ∪ {i}.
 //
-// In a sampled layer N(i) are the neighbours drawn. There is no gain as a GCN has it: the weights sum to 1 for any number.
+// In a sampled layer N(i) are the neighbours drawn. There is no gain as a GCN has it: the weights sum to 1 for any
+// number.
 //
-// Shapes: h [N, heads, d], s and t [N, heads]; returns [T, heads, d], T = N but in a sampled layer, whose targets are the
-// first T nodes. Exact gradients flow to h, s and t, without a scatter. About 2·E·heads·d operations, and three times that
-// backward, where twice as much memory is held as by Apply at the same width.
+// Shapes: h [N, heads, d], s and t [N, heads]; returns [T, heads, d], T = N but in a sampled layer, whose targets are
+// the first T nodes. Exact gradients flow to h, s and t, without a scatter. About 2·E·heads·d operations, and three
+// times that backward, where twice as much memory is held as by Apply at the same width.
 func (p Propagation) Attend(h, s, t *Node) *Node {
 	targets, d := p.targets(), h.Shape().Dim(2)
 	shift := StopGradient(p.highest(s, t)) // cancels in α
@@ -63,7 +64,8 @@ func (p Propagation) newAttention(s, t, shift *Node) attention {
 //
 //	∂x_j = Σ_i w_ij G_i,   ∂s_i = G_i · Σ_j w_ij λ_ij x_j,   ∂t_j = x_j · Σ_i w_ij λ_ij G_i,
 //
-// with λ_ij the slope of LeakyReLU at s_i + t_j: sums over the neighbours, and over the nodes that each is a neighbour of.
+// with λ_ij the slope of LeakyReLU at s_i + t_j: sums over the neighbours, and over the nodes that each is a neighbour
+// of.
 func (a attention) neighborSum(rows *Node) *Node {
 	w, slope := a.forward.weights(a.target, a.source)
 	sum := Squeeze(a.forward.weightedSum(rows, InsertAxes(w, -1)), 2)
@@ -74,8 +76,8 @@ func (a attention) neighborSum(rows *Node) *Node {
 	return Add(StopGradient(sum), head(Sub(through, StopGradient(rows)), a.targets()))
 }
 
-// gradient returns ∂x with ∂t and ∂s in the columns of t and s (see neighborSum), given w·λ of the forward lists. Shapes:
-// v [T, heads, c+2], 0 in the last two columns; returns [N, heads, c+2].
+// gradient returns ∂x with ∂t and ∂s in the columns of t and s (see neighborSum), given w·λ of the forward lists.
+// Shapes: v [T, heads, c+2], 0 in the last two columns; returns [N, heads, c+2].
 func (a attention) gradient(rows, weights, v *Node) *Node {
 	sloped := Squeeze(a.forward.weightedSum(rows, InsertAxes(weights, -1)), 2)
 	ds := ReduceSum(Mul(v, sloped), -1)
@@ -89,8 +91,8 @@ func (a attention) gradient(rows, weights, v *Node) *Node {
 	}, -1)
 }
 
-// weights returns w and λ of every edge in the tree's lists, from what is known of the ends that the lists belong to and of
-// the ends that they list. Shapes: [n, 2·heads] each; returns [width, C_0, heads] each.
+// weights returns w and λ of every edge in the tree's lists, from what is known of the ends that the lists belong to
+// and of the ends that they list. Shapes: [n, 2·heads] each; returns [width, C_0, heads] each.
 func (t sums) weights(owner, listed *Node) (w, slope *Node) {
 	ends := Add(Gather(listed, t.Levels[0]), InsertAxes(Gather(owner, t.Owners), 0))
 	heads := owner.Shape().Dim(1) / 2

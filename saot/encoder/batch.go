@@ -49,8 +49,8 @@ func NewBucketsOf(most int, sizes []Size) *Buckets {
 	return b
 }
 
-// Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and one
-// that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations.
+// Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and
+// one that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations.
 func (b *Buckets) Fit(s Size) Size { return b.fit(s, 0.25) }
 
 // fit widens the graph's bucket where it must, by the share slack at least.

@@ -41,14 +41,15 @@ type Config struct {
 	Heads    int     `json:"heads" help:"of a gat"`
 	Momentum float64 `json:"momentum" range:"(0,1]" help:"weight of a new batch in BatchNorm's running averages"`
 
-	// WholeGraph bounds the graphs that are encoded at once. A larger one is trained on sampled neighborhoods and embedded
-	// layer by layer in chunks.
-	WholeGraph int `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that a step takes whole; 0 is no limit"`
+	// WholeGraph bounds the graphs that are encoded at once. A larger one is trained on sampled neighborhoods and
+	// embedded layer by layer in chunks.
+	WholeGraph int `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, taken whole; 0 is no limit"`
 	// SampleFanOut goes from the output layer to the input.
 	SampleFanOut []int `json:"sample_fan_out" range:"[0,)" help:"neighbors drawn per layer in a sample; 0 is all"`
 }
 
-// Changed gives a GAT its own defaults when Kind becomes GAT by name, as a flag or in a spec. Package internal/fields calls it.
+// Changed gives a GAT its own defaults when Kind becomes GAT by name, as a flag or in a spec. Package internal/fields
+// calls it.
 func (c *Config) Changed(name string) {
 	if name == "kind" && c.Kind == GAT {
 		*c = DefaultGAT()
@@ -62,11 +63,12 @@ func DefaultConfig() Config {
 
 // DefaultGAT is the paper's encoder for Reddit: three layers of four heads, 256 wide each, BatchNorm as in TRACE.
 func DefaultGAT() Config {
-	return Config{Kind: GAT, Hidden: 256, Out: 256, Layers: 3, Heads: 4, Momentum: 0.01, WholeGraph: 5_000, SampleFanOut: []int{5, 5, 5}}
+	return Config{Kind: GAT, Hidden: 256, Out: 256, Layers: 3, Heads: 4, Momentum: 0.01, WholeGraph: 5_000,
+		SampleFanOut: []int{5, 5, 5}}
 }
 
-// Depth returns the number of layers. A graph convolutional network of Layers layers is not an encoder, but can be sampled for
-// like one.
+// Depth returns the number of layers. A graph convolutional network of Layers layers is not an encoder, but can be
+// sampled for like one.
 func (c Config) Depth() int {
 	if c.Kind == GAT || c.Layers > 0 {
 		return c.Layers
@@ -113,7 +115,8 @@ type architecture interface {
 	encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node
 	// encodeSample returns Z [T, out] of a sample's targets.
 	encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node
-	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in so many parts.
+	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in so many
+	// parts.
 	embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error)
 	denseParts() int
 	dense(scope *model.Scope, part int, rows *Node) []*Node
@@ -129,11 +132,11 @@ func (c Config) architecture() architecture {
 	return gcn{c}
 }
 
-// Project returns the products of the first layer with the features, before propagation: X·W₁ for a GCN, X·W₁ and the skip's
-// X·S₁ for a GAT.
+// Project returns the products of the first layer with the features, before propagation: X·W₁ for a GCN, X·W₁ and the
+// skip's X·S₁ for a GAT.
 //
-// Shapes: featuresT [F, N] (Xᵀ; see Batch for why it lies transposed); returns matrices of N rows. The gradient flows to
-// the weights. O(N·F·hidden) time.
+// Shapes: featuresT [F, N] (Xᵀ; see Batch for why it lies transposed); returns matrices of N rows. The gradient flows
+// to the weights. O(N·F·hidden) time.
 func (c Config) Project(scope *model.Scope, featuresT *Node) []*Node {
 	return c.architecture().project(scope, featuresT)
 }
@@ -156,13 +159,14 @@ func (c Config) MaskColumns(scope *model.Scope, projected []*Node, featuresT, co
 
 // Encode returns the embeddings of a whole graph from the products of Project.
 //
-// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; returns [N, out], whose padded rows mean nothing. Gradients flow
-// to the variables and to projected.
+// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; returns [N, out], whose padded rows mean nothing. Gradients
+// flow to the variables and to projected.
 func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }
 
-// EncodeSample returns the embeddings [T, out] of the targets of a sampled neighbourhood. Gradients flow to the variables.
+// EncodeSample returns the embeddings [T, out] of the targets of a sampled neighbourhood. Gradients flow to the
+// variables.
 func (c Config) EncodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	return c.architecture().encodeSample(scope, in, mode)
 }

@@ -1,7 +1,7 @@
-// Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and PReLU, or
-// a GAT (SAOT §5, "Implementation Details"; the architectures are those of Graph Barlow Twins). A graph is encoded whole, as
-// a padded sparse batch of one of few fixed shapes, or, where it is too large, by sampled neighbourhoods in training and layer
-// by layer in inference.
+// Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and
+// PReLU, or a GAT (SAOT §5, "Implementation Details"; the architectures are those of Graph Barlow Twins). A graph is
+// encoded whole, as a padded sparse batch of one of few fixed shapes, or, where it is too large, by sampled
+// neighbourhoods in training and layer by layer in inference.
 package encoder
 
 import (
@@ -54,10 +54,11 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 		z, projected := enc.forward(in, Inference)
 		return append([]*Node{z}, projected...)
 	})
-	enc.calibrate, err2 = engine.NewNamed[Input[*tensors.Tensor]](e, "calibrate", enc.store, func(in Input[*Node]) []*Node {
-		z, _ := enc.forward(in, Training)
-		return []*Node{z}
-	})
+	enc.calibrate, err2 = engine.NewNamed[Input[*tensors.Tensor]](e, "calibrate", enc.store,
+		func(in Input[*Node]) []*Node {
+			z, _ := enc.forward(in, Training)
+			return []*Node{z}
+		})
 	enc.calibrateOn, err3 = engine.NewNamed[Sample[*tensors.Tensor]](e, "calibrate on a sample", enc.store,
 		func(in Sample[*Node]) []*Node { return []*Node{c.EncodeSample(enc.store.Scope(Scope), in, Training)} })
 	return enc, errors.Join(err1, err2, err3, enc.prepareLayerwise())
@@ -98,7 +99,8 @@ func (enc *Encoder) Forward(b *Batch) (z *tensors.Tensor, projected []*tensors.T
 const calibrationTargets = 1024
 
 // Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages towards
-// the graph's statistics and changes nothing else. Of a graph larger than Config.WholeGraph it passes a sample of nodes.
+// the graph's statistics and changes nothing else. Of a graph larger than Config.WholeGraph it passes a sample of
+// nodes.
 func (enc *Encoder) Calibrate(g *graph.Graph) error {
 	if enc.Config.Samples(g.NumNodes()) {
 		return enc.calibrateSample(g)

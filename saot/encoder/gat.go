@@ -24,12 +24,13 @@ const (
 //
 //	H = X·W,   Y = attention(H; s = a_target·H, t = a_source·H) + X·S + b,
 //
-// where each head attends by itself; its heads are joined side by side, BatchNorm and ELU follow, or, in the last layer,
-// they are averaged and nothing follows.
+// where each head attends by itself; its heads are joined side by side, BatchNorm and ELU follow, or, in the last
+// layer, they are averaged and nothing follows.
 //
-// It is the network that Graph Barlow Twins (Bielak et al. 2022) and TRACE train on large graphs. There the attention and
-// the skip have a bias each; both are added, so that one is as good. Weights and biases start as PyTorch Geometric's GATConv
-// has them, Xavier-uniform and 0, and those of the skips too, for which PyTorch's Linear would draw both from ±1/√in.
+// It is the network that Graph Barlow Twins (Bielak et al. 2022) and TRACE train on large graphs. There the attention
+// and the skip have a bias each; both are added, so that one is as good. Weights and biases start as PyTorch
+// Geometric's GATConv has them, Xavier-uniform and 0, and those of the skips too, for which PyTorch's Linear would draw
+// both from ±1/√in.
 type gat struct{ Config }
 
 // layerName returns the name of a layer's variable; layers count from 0, names from 1.
@@ -168,8 +169,8 @@ func (c gat) dense(scope *model.Scope, part int, rows *Node) []*Node {
 	return []*Node{c.finish(scope, layer, attended, skip, nil, Inference)}
 }
 
-// embedLayerwise returns the embeddings [N, out] of a large graph. It holds the rows of one layer and their products with W,
-// [N, heads·hidden] each.
+// embedLayerwise returns the embeddings [N, out] of a large graph. It holds the rows of one layer and their products
+// with W, [N, heads·hidden] each.
 func (c gat) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
 	n := g.NumNodes()
 	x, h := &g.Features, make([]float32, n*c.Heads*max(c.headWidth(0), c.Out))

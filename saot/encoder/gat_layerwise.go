@@ -21,9 +21,9 @@ type attendedLayer struct {
 	ends      []float32 // s and t, [N, 2·heads]
 }
 
-// AttendLayerwise returns what a layer of one attention head makes of all rows of x, [N, out]. project turns rows of x into
-// H [C, width] and the scores s and t side by side [C, 2] (see Propagation.Attend); finish turns rows of the weighted means of H into
-// rows of the output.
+// AttendLayerwise returns what a layer of one attention head makes of all rows of x, [N, out]. project turns rows of x
+// into H [C, width] and the scores s and t side by side [C, 2] (see Propagation.Attend); finish turns rows of the
+// weighted means of H into rows of the output.
 func AttendLayerwise(ctx context.Context, a *graph.Adjacency, x *graph.Features, width, out int,
 	project, finish *engine.Func) (*graph.Features, error) {
 	n := x.Rows
@@ -67,8 +67,8 @@ func (l *attendedLayer) finish(ctx context.Context, f *engine.Func, x, y *graph.
 	})
 }
 
-// attend writes the weighted sums of a node's heads to dst, which holds zeros (see Propagation.Attend). shift and total are
-// room for a number a head.
+// attend writes the weighted sums of a node's heads to dst, which holds zeros (see Propagation.Attend). shift and total
+// are room for a number a head.
 func (l *attendedLayer) attend(dst []float32, i int, shift, total []float32) {
 	near := l.adjacency.Neighborhood(i)
 	copy(shift, l.source(int32(i)))

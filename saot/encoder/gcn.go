@@ -24,8 +24,8 @@ const (
 //	Z = Â · PReLU(BatchNorm(Â·X·W₁)) · W₂ + b₂,   Â = D^{−1/2}(A+I)D^{−1/2}.
 type gcn struct{ Config }
 
-// variables are Xavier-uniform weights drawn on the host, so that every engine starts from the same numbers; PReLU's slope
-// at 0.25 and the running averages at 0 and 1, as PyTorch has them.
+// variables are Xavier-uniform weights drawn on the host, so that every engine starts from the same numbers; PReLU's
+// slope at 0.25 and the running averages at 0 and 1, as PyTorch has them.
 func (c gcn) variables(features int, rng *rand.Rand) []Variable {
 	h := c.Hidden
 	return []Variable{
@@ -54,8 +54,8 @@ func (c gcn) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 	return c.offset(scope, p.Apply(MatMul(h, valueOf(scope, h.Graph(), outputWeight))))
 }
 
-// encodeSample takes O(n·F·hidden + T·hidden·out) time for n first-layer nodes. The targets being few, their sums are taken
-// before the second product rather than after it.
+// encodeSample takes O(n·F·hidden + T·hidden·out) time for n first-layer nodes. The targets being few, their sums are
+// taken before the second product rather than after it.
 func (c gcn) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	aggregated := in.Rows // Â·X: the features have no gradient, so that the host added them up while copying
 	h := c.activate(scope, MatMul(aggregated, valueOf(scope, aggregated.Graph(), inputWeight)), in.Real[0], mode)

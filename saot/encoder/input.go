@@ -12,8 +12,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Input is a graph as a network takes it: tensors on the host, nodes in a graph. It is a whole graph, padded to a bucket, or
-// sampled neighbourhoods of some nodes, the targets.
+// Input is a graph as a network takes it: tensors on the host, nodes in a graph. It is a whole graph, padded to a
+// bucket, or sampled neighbourhoods of some nodes, the targets.
 type Input[T any] struct {
 	FeaturesT T            // Xᵀ [F, N] of a whole graph, padding included
 	Mask      T            // [N, 1], 1 on real nodes; of a sample, 1 on all its targets [T, 1]
@@ -116,7 +116,8 @@ func (b *Batch) Input(c Config, view *graph.Adjacency) (Input[*tensors.Tensor], 
 // Check returns an error unless the graph has the features that the network was made for, of each node.
 func (gs *Graphs) Check(g *graph.Graph) error {
 	if g.Features.Cols != gs.features {
-		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols, gs.features)
+		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols,
+			gs.features)
 	}
 	if g.Features.Rows != g.NumNodes() {
 		return fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)

@@ -14,15 +14,15 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Samples makes inputs of a graph that is too large for a step: sampled neighbourhoods of a few of its nodes (see Sampler).
-// It is not safe for concurrent use.
+// Samples makes inputs of a graph that is too large for a step: sampled neighbourhoods of a few of its nodes (see
+// Sampler). It is not safe for concurrent use.
 type Samples struct {
 	shape   Config
 	sampler *Sampler
 }
 
-// Samples prepares for sampling from a graph for a network of as many layers as fanOut has numbers: how many neighbours are
-// drawn for each node, from the output layer to the input; 0 takes all.
+// Samples prepares for sampling from a graph for a network of as many layers as fanOut has numbers: how many neighbours
+// are drawn for each node, from the output layer to the input; 0 takes all.
 func (gs *Graphs) Samples(g *graph.Graph, kind Kind, fanOut []int) (*Samples, error) {
 	if err := gs.Check(g); err != nil {
 		return nil, err
@@ -99,9 +99,10 @@ func (s *Layers) Forward(in Nodes) *Node {
 	return h
 }
 
-// Rows returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in chunks of
-// nodes with all their neighbours: with the same result but for rounding.
-func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int, err error) {
+// Rows returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in
+// chunks of nodes with all their neighbours: with the same result but for rounding.
+func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
+	err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}

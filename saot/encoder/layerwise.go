@@ -13,9 +13,9 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// A graph too large to be encoded at once is embedded one layer after another, each for all nodes, in chunks: the host sums
-// over all neighbours, the engine does what is dense. Beside the graph and the embeddings there is one matrix [N, out], of a
-// GAT two [N, heads·hidden], and two chunks, whatever the size of the graph.
+// A graph too large to be encoded at once is embedded one layer after another, each for all nodes, in chunks: the host
+// sums over all neighbours, the engine does what is dense. Beside the graph and the embeddings there is one matrix [N,
+// out], of a GAT two [N, heads·hidden], and two chunks, whatever the size of the graph.
 
 // chunkEntries bounds the entries of a chunk of rows.
 const chunkEntries = 1 << 22
@@ -56,8 +56,8 @@ func Propagated(g *graph.Graph) *graph.Features {
 	return twice
 }
 
-// Layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows that give as
-// many rows; nil is the identity.
+// Layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows
+// that give as many rows; nil is the identity.
 func Layerwise(ctx context.Context, g *graph.Graph, parts ...*engine.Func) (data []float32, cols int, err error) {
 	scale, n, h := inverseRoots(&g.Adjacency), g.NumNodes(), &g.Features
 	for _, f := range parts {
@@ -115,9 +115,11 @@ func propagateTwice(ctx context.Context, enc *Encoder, g *graph.Graph, bias []fl
 	return z, ctx.Err()
 }
 
-// inChunks feeds n rows of so many columns to a function of the engine, a chunk at a time, and hands its outputs on. The
-// last chunk is padded with what was in it before. fill prepares a chunk while the engine works on the one before it.
-func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []float32, first, end int), take func(out [][]float32, first, end int)) error {
+// inChunks feeds n rows of so many columns to a function of the engine, a chunk at a time, and hands its outputs on.
+// The last chunk is padded with what was in it before. fill prepares a chunk while the engine works on the one before
+// it.
+func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []float32, first, end int),
+	take func(out [][]float32, first, end int)) error {
 	rows := chunkRows(cols)
 	ctx, cancel := context.WithCancel(ctx)
 	next := make(chan *tensors.Tensor)

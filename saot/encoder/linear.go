@@ -14,8 +14,8 @@ import (
 	"github.com/saot-go/saot/internal/linalg"
 )
 
-// linear is two hops of propagation and a product (Simple Graph Convolution, Wu et al. 2019), without BatchNorm, bias or
-// non-linearity,
+// linear is two hops of propagation and a product (Simple Graph Convolution, Wu et al. 2019), without BatchNorm, bias
+// or non-linearity,
 //
 //	Z = Â·Â·X·W,   W [F, out] with orthonormal columns (rows, where F < out) at the start.
 //

@@ -17,7 +17,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Net is a set of named float32 variables on an engine: what a network learns, and what is frozen, saved and restored of it.
+// Net is a set of named float32 variables on an engine: what a network learns, and what is frozen, saved and restored
+// of it.
 type Net struct {
 	engine *engine.Engine
 	store  *model.Store
@@ -124,9 +125,11 @@ func (n *Net) RestoreTo(scope string, snapshot map[string][]float32) error {
 	for _, name := range n.names {
 		shape := n.store.Scope(n.scope).GetVariable(name).Shape()
 		if len(snapshot[name]) != shape.Size() {
-			return fmt.Errorf("freeze variable %s: the snapshot has %d of %d values", name, len(snapshot[name]), shape.Size())
+			return fmt.Errorf("freeze variable %s: the snapshot has %d of %d values", name, len(snapshot[name]),
+				shape.Size())
 		}
-		value, v, err := tensors.FromFlatDataAndDimensions(snapshot[name], shape.Dimensions...), frozen.GetVariable(name), error(nil)
+		value, v, err := tensors.FromFlatDataAndDimensions(snapshot[name], shape.Dimensions...),
+			frozen.GetVariable(name), error(nil)
 		if v != nil {
 			err = v.SetValue(value)
 		} else if v, err = frozen.CreateVariable(name, value); err == nil {
@@ -181,7 +184,8 @@ func (n *Net) Load(r *gob.Decoder) error {
 		}
 		want := n.store.Scope(n.scope).GetVariable(name).Shape()
 		if s.Name != name || !slices.Equal(s.Shape, want.Dimensions) || len(s.Data) != want.Size() {
-			return fmt.Errorf("the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name, want.Dimensions)
+			return fmt.Errorf("the checkpoint holds %s %v where %s %v is wanted", s.Name, s.Shape, name,
+				want.Dimensions)
 		}
 		if err := n.SetValue(name, s.Data); err != nil {
 			return err

@@ -16,8 +16,8 @@ const (
 
 const normEpsilon = 1e-5 // added to the variance, as in PyTorch's BatchNorm1d
 
-// batchNorm normalises each column over the real nodes. Running averages follow PyTorch: new = (1−m)·old + m·batch, with
-// the unbiased variance. Its four variables are named as a GCN's, after a prefix.
+// batchNorm normalises each column over the real nodes. Running averages follow PyTorch: new = (1−m)·old + m·batch,
+// with the unbiased variance. Its four variables are named as a GCN's, after a prefix.
 func (c Config) batchNorm(scope *model.Scope, prefix string, h, mask *Node, mode Mode) *Node {
 	g := h.Graph()
 	mean, variance := valueOf(scope, g, prefix+normMean), valueOf(scope, g, prefix+normVariance)
@@ -33,7 +33,8 @@ func (c Config) batchNorm(scope *model.Scope, prefix string, h, mask *Node, mode
 		mean, variance = batchMean, batchVariance
 	}
 	scale := Div(valueOf(scope, g, prefix+normScale), Sqrt(AddScalar(variance, normEpsilon)))
-	return Add(Mul(Sub(h, InsertAxes(mean, 0)), InsertAxes(scale, 0)), InsertAxes(valueOf(scope, g, prefix+normOffset), 0))
+	return Add(Mul(Sub(h, InsertAxes(mean, 0)), InsertAxes(scale, 0)), InsertAxes(valueOf(scope, g, prefix+normOffset),
+		0))
 }
 
 func (c Config) average(scope *model.Scope, name string, old, batch *Node) {

@@ -9,7 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an unbiased estimate of some of its rows,
+// Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an unbiased estimate of some of its
+// rows,
 //
 //	Â_i· h ≈ s_i (g_i Σ_{j drawn} s_j h_j + s_i h_i),   g_i = neighbours of i over neighbours drawn.
 //
@@ -20,9 +21,9 @@ type Propagation struct {
 	gain              *Node // [T, 1] float32: g; nil where all neighbours take part
 }
 
-// Apply returns Â·h. Shapes: h [N, d]; returns [T, d], T = N but in a sampled layer, whose targets are the first T nodes.
-// The gradient with respect to h is Âᵀ times the incoming one, by the same kind of sums.
-// About 2·(E + N·chunkWidth/2)·d operations.
+// Apply returns Â·h. Shapes: h [N, d]; returns [T, d], T = N but in a sampled layer, whose targets are the first T
+// nodes. The gradient with respect to h is Âᵀ times the incoming one, by the same kind of sums. About 2·(E +
+// N·chunkWidth/2)·d operations.
 func (p Propagation) Apply(h *Node) *Node {
 	t := p.targets()
 	through := IdentityWithCustomGradient(h, func(_, v *Node) *Node { return p.transposedSum(head(v, t)) })
@@ -85,9 +86,9 @@ type Operator[T any] struct {
 	Gain     T        // absent where all neighbours take part
 }
 
-// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone. The last node is padding,
-// and stands in for absent neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of
-// incoming edges. O(edges).
+// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone. The last node is
+// padding, and stands in for absent neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i,
+// d the number of incoming edges. O(edges).
 func (c Config) NewOperator(a *graph.Adjacency, size Size) (o Operator[*tensors.Tensor], err error) {
 	n := a.NumNodes()
 	if err := size.holds(n, chunksOf(a)); err != nil {

@@ -16,7 +16,8 @@ type Sample[T any] struct {
 	Layers []Operator[T] // of each layer that the engine propagates, the input layer first
 }
 
-// engineLayers returns how many layers the engine propagates: the input layer of a GCN is done while its rows are copied.
+// engineLayers returns how many layers the engine propagates: the input layer of a GCN is done while its rows are
+// copied.
 func (c Config) engineLayers() int {
 	if c.Kind == GAT {
 		return c.Depth()
@@ -33,8 +34,8 @@ type sampleRoom struct {
 	forward, backward [][]int // chunks by hop and level
 }
 
-// roomFor returns the smaller of two shapes into which a neighbourhood fits: all that its fan-outs can bring, or half of it.
-// The shapes depend on nothing else, so that tasks of all sizes share them.
+// roomFor returns the smaller of two shapes into which a neighbourhood fits: all that its fan-outs can bring, or half
+// of it. The shapes depend on nothing else, so that tasks of all sizes share them.
 func (s *Sampler) roomFor(n *Neighborhood, targets int) sampleRoom {
 	return s.room(targets, s.halvesFor(n, targets))
 }
@@ -93,8 +94,8 @@ func (s *Sampler) forwardRoom(fanOut, targets int) (room []int) {
 	}
 }
 
-// backwardRoom bounds the tree of a transposed layer. Only a node drawn for more than w^ℓ targets has chunks on level ℓ,
-// one for every w^{ℓ+1} of them: at most so many full ones, and one more for each such node.
+// backwardRoom bounds the tree of a transposed layer. Only a node drawn for more than w^ℓ targets has chunks on level
+// ℓ, one for every w^{ℓ+1} of them: at most so many full ones, and one more for each such node.
 func backwardRoom(nodes, edges, targets int) (room []int) {
 	for reach := 1; reach == 1 || reach < targets; reach *= backwardWidth {
 		partial := min(nodes, edges)
@@ -111,9 +112,9 @@ func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], er
 	return s.layOut(c, n, s.roomFor(n, n.Targets()))
 }
 
-// SampleAlike is Sample for neighbourhoods of as many targets each, in one padded shape, the larger if any of them or any before needs
-// it. An engine holds memory for every combination of shapes that it has seen: here there are two, however many neighbourhoods a
-// step takes.
+// SampleAlike is Sample for neighbourhoods of as many targets each, in one padded shape, the larger if any of them or
+// any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are two,
+// however many neighbourhoods a step takes.
 func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors.Tensor], error) {
 	for _, n := range all {
 		s.halves = max(s.halves, s.halvesFor(n, n.Targets()))
@@ -199,8 +200,8 @@ func (l lists) transposed(rows int) lists {
 	return out
 }
 
-// aggregatedRows returns the rows of Â·X for the targets of a hop, padded. The features have no gradient: what would be a
-// copy of all drawn rows is their sum instead, of which there are a fan-out fewer.
+// aggregatedRows returns the rows of Â·X for the targets of a hop, padded. The features have no gradient: what would be
+// a copy of all drawn rows is their sum instead, of which there are a fan-out fewer.
 func (s *Sampler) aggregatedRows(n *Neighborhood, k, padded int, scale []float32) *tensors.Tensor {
 	f, h := &s.graph.Features, n.hops[k]
 	rows := make([]float32, padded*f.Cols)

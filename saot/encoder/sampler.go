@@ -13,8 +13,8 @@ import (
 )
 
 // Sampler draws neighbourhoods of a few nodes from a large graph (Hamilton, Ying and Leskovec 2017): the targets, some
-// neighbours of each, some neighbours of all these, and so on. What it costs depends on the fan-outs and the degrees, not
-// on the size of the graph. It is not safe for concurrent use.
+// neighbours of each, some neighbours of all these, and so on. What it costs depends on the fan-outs and the degrees,
+// not on the size of the graph. It is not safe for concurrent use.
 type Sampler struct {
 	graph    *graph.Graph
 	fanOut   []int
@@ -23,8 +23,8 @@ type Sampler struct {
 	halves   int     // of the room that SampleAlike has needed so far
 }
 
-// NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the targets
-// outwards, without replacement; 0 takes all.
+// NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the
+// targets outwards, without replacement; 0 takes all.
 func NewSampler(g *graph.Graph, fanOut []int) *Sampler {
 	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes())}
 	if slices.Contains(fanOut, 0) {
@@ -40,8 +40,8 @@ func (s *Sampler) Graph() *graph.Graph { return s.graph }
 type Neighborhood struct {
 	Nodes []int32 // ids in the graph: the targets, then what each hop adds
 	hops  []hop
-	// degree is the number of neighbours of each node in the view, of which hops may hold fewer. Of the last hop's nodes, which
-	// are most of all, it is the mean over views: to count would be to go through all their edges.
+	// degree is the number of neighbours of each node in the view, of which hops may hold fewer. Of the last hop's
+	// nodes, which are most of all, it is the mean over views: to count would be to go through all their edges.
 	degree    []float32
 	loopsLeft bool // out of Â
 }
@@ -49,8 +49,8 @@ type Neighborhood struct {
 // Targets returns the number of nodes whose neighbourhood it is.
 func (n *Neighborhood) Targets() int { return n.hops[0].drawn.targets() }
 
-// WithoutLoops turns Â into D^{−1/2}·A·D^{−1/2} for what is laid out from the neighbourhood, a node without neighbours counting as
-// one of degree 1. In the layers that the engine propagates that is Propagation.ApplyNeighbors.
+// WithoutLoops turns Â into D^{−1/2}·A·D^{−1/2} for what is laid out from the neighbourhood, a node without neighbours
+// counting as one of degree 1. In the layers that the engine propagates that is Propagation.ApplyNeighbors.
 func (n *Neighborhood) WithoutLoops() *Neighborhood {
 	out := *n
 	out.loopsLeft = true
@@ -79,8 +79,8 @@ type Filter interface {
 	Share() float64
 }
 
-// Draw returns a neighbourhood of distinct targets in the view of the graph that the filter leaves; nil leaves all edges. The
-// same seed gives the same neighbourhood on any number of cores.
+// Draw returns a neighbourhood of distinct targets in the view of the graph that the filter leaves; nil leaves all
+// edges. The same seed gives the same neighbourhood on any number of cores.
 func (s *Sampler) Draw(targets []int32, filter Filter, seedValue uint64) *Neighborhood {
 	n := &Neighborhood{Nodes: slices.Clone(targets)}
 	for i, v := range targets {

@@ -10,10 +10,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime adds
-// colliding scatter updates from several threads at once and loses some. On a GPU their order, and so the rounding, changes
-// from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its chunks in chunks again,
-// and so on: levels that shrink by that factor, with a fixed order of additions on every engine.
+// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime
+// adds colliding scatter updates from several threads at once and loses some. On a GPU their order, and so the
+// rounding, changes from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its
+// chunks in chunks again, and so on: levels that shrink by that factor, with a fixed order of additions on every
+// engine.
 type tree[T any] struct {
 	Levels []T // [width, C_ℓ, 1] int32: listed rows by chunk (ℓ = 0), chunks of the level below (ℓ ≥ 1)
 	Roots  T   // [T, 1] int32: where in all levels, one after another, a target's sum stands
@@ -43,8 +44,8 @@ func (t sums) climb(level *Node, gather func(h, index *Node) *Node) *Node {
 }
 
 // gatherSum returns Σ_k h[index_k]. Shapes: h [n, d], index [width, C, 1]; returns [C, d]. The new term stands first in
-// each sum because ONNX Runtime orders operations by their last operand: so it adds each slice as soon as it is gathered,
-// and holds two of them instead of all.
+// each sum because ONNX Runtime orders operations by their last operand: so it adds each slice as soon as it is
+// gathered, and holds two of them instead of all.
 func gatherSum(h, index *Node) *Node {
 	sum := Gather(h, Squeeze(Slice(index, AxisElem(0)), 0))
 	for k := 1; k < index.Shape().Dim(0); k++ {
@@ -87,7 +88,8 @@ func (l lists) chunkCounts(width int) []int {
 // holds returns an error unless a tree of so many chunks fits into the room of each level, padding included.
 func holds(room, chunks []int) error {
 	if len(chunks) > len(room) {
-		return fmt.Errorf("encoder: a graph of %d levels does not fit a batch with room for %d levels", len(chunks), len(room))
+		return fmt.Errorf("encoder: a graph of %d levels does not fit a batch with room for %d levels", len(chunks),
+			len(room))
 	}
 	for level, c := range chunks {
 		if c >= room[level] {
@@ -117,8 +119,9 @@ func (l lists) owners(room, width int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(owner, room, 1)
 }
 
-// layOut lays out the lists' tree: the levels, each padded to its room, and the roots of the targets, padding included. absent is a row of zeros in the matrix to be summed, which stands in for missing rows; the last chunk
-// of every level is a sum of such rows, for missing chunks and for targets without rows. O(rows + room).
+// layOut lays out the lists' tree: the levels, each padded to its room, and the roots of the targets, padding included.
+// absent is a row of zeros in the matrix to be summed, which stands in for missing rows; the last chunk of every level
+// is a sum of such rows, for missing chunks and for targets without rows. O(rows + room).
 func (l lists) layOut(targets int, room []int, width int, absent int32) tree[*tensors.Tensor] {
 	index := make([][]int32, len(room)) // slot k of chunk c at k·C + c
 	offset := make([]int32, len(room))  // of the level among all levels

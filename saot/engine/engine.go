@@ -53,7 +53,8 @@ func (e *Engine) Backend() compute.Backend { return e.backend }
 // Info returns what runs and why.
 func (e *Engine) Info() Info { return e.info }
 
-// Compiled returns the number of graphs built so far through Func and ModelFunc: one for each combination of input shapes.
+// Compiled returns the number of graphs built so far through Func and ModelFunc: one for each combination of input
+// shapes.
 func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 
 // Close releases the backend. Neither the engine nor anything made with it may be used afterwards.
@@ -65,7 +66,8 @@ type Func struct {
 	call func(args ...any) ([]*tensors.Tensor, error)
 }
 
-// Call runs the function; it compiles first where the input shapes are new. Panics of graph building come back as errors.
+// Call runs the function; it compiles first where the input shapes are new. Panics of graph building come back as
+// errors.
 func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err error) {
 	args := make([]any, len(inputs))
 	for i, t := range inputs {
@@ -98,7 +100,8 @@ func (e *Engine) Func(name string, build func(inputs []*graph.Node) []*graph.Nod
 // ModelFunc wraps a graph-building function that reads and updates the variables of a store; it must take at least one
 // input. The graph is marked as training, without which ONNX Runtime would freeze variables that no gradient reaches
 // into constants. It returns an error if GoMLX refuses the function.
-func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *model.Scope, inputs []*graph.Node) []*graph.Node) (*Func, error) {
+func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *model.Scope,
+	inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	exec, err := model.NewExec(e.backend, store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		if len(inputs) == 0 {
 			exceptions.Panicf("a model function needs at least one input")

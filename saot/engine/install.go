@@ -191,7 +191,8 @@ func (i installer) unpack(archive, temp string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", archive, err)
 	case found < 0:
-		return fmt.Errorf("%s does not hold %s: take onnxruntime-node-%s.tgz or the onnxruntime %s wheel of this platform", archive, i.pins[0].entry, onnxVersion, onnxVersion)
+		return fmt.Errorf("%s does not hold %s: take onnxruntime-node-%s.tgz or the onnxruntime %s wheel of this platform",
+			archive, i.pins[0].entry, onnxVersion, onnxVersion)
 	}
 	want := i.pins[found]
 	sum, err := file.SHA256(unpacked)
@@ -199,7 +200,8 @@ func (i installer) unpack(archive, temp string) error {
 		return err
 	}
 	if sum != want.sha256 {
-		return fmt.Errorf("%s: %s has SHA-256 %s, not the pinned %s: the file is damaged or another build; nothing was installed",
+		return fmt.Errorf("%s: %s has SHA-256 %s, not the pinned %s: the file is damaged or another build; "+
+			"nothing was installed",
 			archive, want.entry, sum, want.sha256)
 	}
 	if err := file.Commit(unpacked, i.target); err != nil {

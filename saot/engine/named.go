@@ -12,9 +12,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Named is a graph function whose inputs have names: T is a struct of tensors, and the function sees the same struct with
-// nodes for tensors. Structs may hold structs, pointers to structs, slices and arrays of them; a nil tensor, pointer or slice
-// is absent in the graph too. So a struct type is written once, with a type parameter,
+// Named is a graph function whose inputs have names: T is a struct of tensors, and the function sees the same struct
+// with nodes for tensors. Structs may hold structs, pointers to structs, slices and arrays of them; a nil tensor,
+// pointer or slice is absent in the graph too. So a struct type is written once, with a type parameter,
 //
 //	type inputs[T any] struct{ Features, Mask T; Levels []T }
 //
@@ -33,8 +33,8 @@ var (
 	nodeType   = reflect.TypeFor[*graph.Node]()
 )
 
-// NewNamed wraps a graph-building function (which may panic). With a store the function reads and updates its variables, as
-// ModelFunc's does. It returns an error if T and N are not the same struct but for tensors and nodes.
+// NewNamed wraps a graph-building function (which may panic). With a store the function reads and updates its
+// variables, as ModelFunc's does. It returns an error if T and N are not the same struct but for tensors and nodes.
 func NewNamed[T, N any](e *Engine, name string, store *model.Store, build func(in N) []*graph.Node) (*Named[T], error) {
 	if err := alike(reflect.TypeFor[T](), reflect.TypeFor[N](), "inputs"); err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", name, err)

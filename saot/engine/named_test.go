@@ -17,7 +17,9 @@ type bundle[T any] struct {
 	Twice  [2]pair[T]
 }
 
-func vector(values ...float32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(values, len(values)) }
+func vector(values ...float32) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(values, len(values))
+}
 
 func goEngine(t *testing.T) *Engine {
 	e, err := Open("go")
@@ -70,7 +72,8 @@ func TestNamedTellsSkeletonsApart(t *testing.T) {
 	for _, c := range []struct {
 		in   pair[*tensors.Tensor]
 		want float32
-	}{{pair[*tensors.Tensor]{A: vector(1)}, 1}, {pair[*tensors.Tensor]{B: vector(1)}, -1}, {pair[*tensors.Tensor]{A: vector(2)}, 2}} {
+	}{{pair[*tensors.Tensor]{A: vector(1)}, 1}, {pair[*tensors.Tensor]{B: vector(1)}, -1},
+		{pair[*tensors.Tensor]{A: vector(2)}, 2}} {
 		out, err := f.Call(c.in)
 		require.NoError(t, err)
 		require.Equal(t, []float32{c.want}, out[0].Value())

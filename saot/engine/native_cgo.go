@@ -45,7 +45,8 @@ func openNative(c Candidate, options string) (compute.Backend, string, error) {
 func openONNX(path, options string) (compute.Backend, string, error) {
 	if native.onnxLibrary != "" && native.onnxLibrary != path {
 		return nil, "",
-			fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: use that one, or another process", native.onnxLibrary)
+			fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: "+
+				"use that one, or another process", native.onnxLibrary)
 	}
 	if err := quietONNX(); err != nil {
 		return nil, "", err

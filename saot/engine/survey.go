@@ -127,9 +127,11 @@ func xlaAt(name, path string) Candidate {
 	hint := "name a plugin as xla:/path/to/plugin.so"
 	switch name {
 	case nameCPU:
-		hint = "put go-xla's pjrt_c_api_cpu_plugin.so into ~/.local/lib/go-xla, or name it as xla:/path (environment.md)"
+		hint = "put go-xla's pjrt_c_api_cpu_plugin.so into ~/.local/lib/go-xla, " +
+			"or name it as xla:/path (environment.md)"
 	case nameCUDA:
-		hint = "install the Python package jax-cuda13-pjrt with its NVIDIA libraries and name xla:/path/to/xla_cuda_plugin.so (environment.md)"
+		hint = "install the Python package jax-cuda13-pjrt with its NVIDIA libraries " +
+			"and name xla:/path/to/xla_cuda_plugin.so (environment.md)"
 	}
 	return Candidate{Spec: name, Library: path, Hint: hint}.check("GetPjrtApi")
 }

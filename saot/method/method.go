@@ -1,6 +1,6 @@
-// Package method is the registry of methods: what SAOT, its ablations, the controls and the methods of the comparison are
-// called, how they are set, and how a learner of each is made. Commands, specs, tables and estimates read it; none of them
-// names a method.
+// Package method is the registry of methods: what SAOT, its ablations, the controls and the methods of the comparison
+// are called, how they are set, and how a learner of each is made. Commands, specs, tables and estimates read it; none
+// of them names a method.
 //
 // A method registers its Definition from its own file. Import saot/method/all to have every method of this module.
 package method
@@ -30,8 +30,8 @@ var kinds = enum.Of[Kind]("kind", "ours", "control", "self-supervised", "supervi
 // String returns "ours", "control", "self-supervised" or "supervised".
 func (k Kind) String() string { return kinds.Name(k) }
 
-// Settings are a method's own: a pointer to a struct. The JSON names of its fields are the names of the settings in flags,
-// specs and results, the tag help is a line about each, and the tag range is what package check reads.
+// Settings are a method's own: a pointer to a struct. The JSON names of its fields are the names of the settings in
+// flags, specs and results, the tag help is a line about each, and the tag range is what package check reads.
 type Settings interface {
 	// Validate lists every field out of range.
 	Validate() error
@@ -95,8 +95,8 @@ type Definition struct {
 	Featureless bool
 }
 
-// Change applies changes to settings of the method. Its error is a *fields.Fault, which lists the method's settings where there
-// is none of a name.
+// Change applies changes to settings of the method. Its error is a *fields.Fault, which lists the method's settings
+// where there is none of a name.
 func (d *Definition) Change(s Settings, changes ...fields.Change) error {
 	err := fields.Apply(s, changes)
 	if d.Fix != nil {

@@ -16,9 +16,9 @@ var registry struct {
 	list []Definition
 }
 
-// Register adds a method. It is for init functions, as with the drivers of database/sql and the formats of image: a program has
-// the methods of the packages that it imports, and no other package has a list of them. Like those it panics if the definition
-// is incomplete or its name is taken, which no input can cause.
+// Register adds a method. It is for init functions, as with the drivers of database/sql and the formats of image: a
+// program has the methods of the packages that it imports, and no other package has a list of them. Like those it
+// panics if the definition is incomplete or its name is taken, which no input can cause.
 func Register(d Definition) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -83,18 +83,20 @@ func Group(name string) ([]Definition, error) {
 	return slices.DeleteFunc(All(), func(d Definition) bool { return !holds(d) }), nil
 }
 
-// New makes a learner of a method. It returns an error if there is no such method, if the settings are another method's or out
-// of range, if the nodes have no features and the method needs them, and those of the method's own constructor.
+// New makes a learner of a method. It returns an error if there is no such method, if the settings are another method's
+// or out of range, if the nodes have no features and the method needs them, and those of the method's own constructor.
 func New(name string, b Build) (continual.Method, error) {
 	d, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
 	if want := reflect.TypeOf(d.Defaults("", Paper)); reflect.TypeOf(b.Settings) != want {
-		return nil, fmt.Errorf("%s: the settings are a %T, want a %v: take those of the method's Defaults", name, b.Settings, want)
+		return nil, fmt.Errorf("%s: the settings are a %T, want a %v: take those of the method's Defaults", name,
+			b.Settings, want)
 	}
 	if b.Stream.Features < 1 && !d.Featureless {
-		return nil, fmt.Errorf("%s needs node features and the graphs have none: use a method or a control without, or a dataset with features", name)
+		return nil,
+			fmt.Errorf("%s needs node features and the graphs have none: use a method without, or a dataset with features", name)
 	}
 	if err := b.Settings.Validate(); err != nil {
 		return nil, err

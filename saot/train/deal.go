@@ -2,7 +2,8 @@ package train
 
 import "math/rand/v2"
 
-// Deal deals n items out in batches of one size, in a new order every epoch. What does not fill a batch sits an epoch out.
+// Deal deals n items out in batches of one size, in a new order every epoch. What does not fill a batch sits an epoch
+// out.
 type Deal struct {
 	n, size int
 	rng     func(epoch int) *rand.Rand
@@ -31,7 +32,8 @@ func (d *Deal) Batch(step int) []int32 {
 }
 
 // OverBatches completes a plan by a number of epochs of batches.
-func OverBatches[T any](p Plan[T], d *Deal, epochs int, inputs func(step int, batch []int32) (in T, made any, err error)) Plan[T] {
+func OverBatches[T any](p Plan[T], d *Deal, epochs int, inputs func(step int, batch []int32) (in T, made any,
+	err error)) Plan[T] {
 	p.Epochs, p.Steps = epochs, epochs*d.PerEpoch()
 	p.Inputs = func(step int) (T, any, error) { return inputs(step, d.Batch(step)) }
 	return p

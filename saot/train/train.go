@@ -47,7 +47,8 @@ func (l Loss) scalars() []Term {
 	return append(append([]Term{{"total", l.Total}}, l.Parts...), l.Figures...)
 }
 
-// Trainer takes training steps on the trainable variables of a net. T is the struct of a step's inputs, see engine.Named.
+// Trainer takes training steps on the trainable variables of a net. T is the struct of a step's inputs, see
+// engine.Named.
 type Trainer[T any] struct {
 	store *model.Store
 	rate  *model.Variable // the learning rate
@@ -96,12 +97,12 @@ func (o Optimizer) update(store *model.Store, loss *Node) {
 type Plan[T any] struct {
 	Task, Steps int
 	Epochs      int // in which the steps are taken, for the report; 0 is one for each step
-	// Inputs returns the inputs of a step, and those of them that were made for this step, to be released after it. While
-	// the engine takes a step, the inputs of the next are made.
+	// Inputs returns the inputs of a step, and those of them that were made for this step, to be released after it.
+	// While the engine takes a step, the inputs of the next are made.
 	Inputs func(step int) (in T, made any, err error)
 	Rate   func(step int) float64 // the learning rate; nil is the optimizer's
-	// After sees each step and the figures of its loss before the observer does, and may change what is observed. It may end
-	// the training early with ErrStop. It may be nil.
+	// After sees each step and the figures of its loss before the observer does, and may change what is observed. It
+	// may end the training early with ErrStop. It may be nil.
 	After  func(s *continual.Step, figures map[string]float64) error
 	Report *continual.TaskReport
 	Seen   func(continual.Step) // the observer; may be nil
@@ -111,8 +112,8 @@ type Plan[T any] struct {
 var ErrStop = errors.New("stop")
 
 // Train takes the steps of a plan and fills in its report, with three diagnostics: prepare_seconds (making inputs),
-// wait_seconds (the part of it that the engine had to wait for) and engine_seconds (taking steps). It returns ctx.Err() when
-// canceled, and an error that names the terms when one is not finite.
+// wait_seconds (the part of it that the engine had to wait for) and engine_seconds (taking steps). It returns ctx.Err()
+// when canceled, and an error that names the terms when one is not finite.
 func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 	if err := t.reset(); err != nil {
 		return err
@@ -207,7 +208,8 @@ func finite(terms []continual.Term) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the loss is not finite (%s): lower learning_rate, raise epsilon if the method has one, or look for bad features",
+	return fmt.Errorf("the loss is not finite (%s): lower learning_rate, "+
+		"raise epsilon if the method has one, or look for bad features",
 		strings.Join(bad, ", "))
 }
 
@@ -231,8 +233,8 @@ type prepared[T any] struct {
 	err     error
 }
 
-// prepare makes the inputs one step ahead of their use. The channel closes after the last step, after an error, and when ctx
-// ends.
+// prepare makes the inputs one step ahead of their use. The channel closes after the last step, after an error, and
+// when ctx ends.
 func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 	out := make(chan prepared[T], 1)
 	go func() {
@@ -269,8 +271,8 @@ func (t *Trainer[T]) reset() error {
 	return nil
 }
 
-// WarmUpCosine returns the learning rate that rises linearly to peak over the first steps and falls as a cosine to 0 at the
-// end (Loshchilov and Hutter 2017, Eq. 5).
+// WarmUpCosine returns the learning rate that rises linearly to peak over the first steps and falls as a cosine to 0 at
+// the end (Loshchilov and Hutter 2017, Eq. 5).
 func WarmUpCosine(peak float64, warmUp, steps int) func(step int) float64 {
 	return func(step int) float64 {
 		if step < warmUp {

@@ -23,8 +23,8 @@ type Views[T any] struct {
 	Keep    [2]T                  // [1, F], 0 on the columns that each sampled view masks; absent where there are none
 }
 
-// Embed returns the embeddings of both views [N, out], of samples those of the targets, by the encoder whose variables stand in a
-// scope. projected is Config.Project of that scope; nil stands for computing it.
+// Embed returns the embeddings of both views [N, out], of samples those of the targets, by the encoder whose variables
+// stand in a scope. projected is Config.Project of that scope; nil stands for computing it.
 func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*Node, mode encoder.Mode) (z [2]*Node) {
 	scope := e.Store().Scope(scopePath)
 	if in.Samples[0] != nil {
