@@ -219,41 +219,6 @@ func traceScope(k int) string {
 	return fmt.Sprintf("/replay%d", k)
 }
 
-// proxyViews are embeddings of the current task's proxies and of a past one's, each in both views.
-type proxyViews struct{ current, past [2]*Node }
-
-// similarityLoss returns how far the similarities of proxies are from what they were,
-//
-//	D_τ = ½ Σ_{views} [ MSE(S(P_t, P_τ), S̄(P_t, P_τ)) + MSE(S(P_τ, P_τ), S̄(P_τ, P_τ)) ],   S_ij = cos(z_i, z_j),
-//
-// with S̄ of a frozen encoder. A rotation or a scaling of all embeddings changes nothing.
-//
-// Shapes: embeddings [N, d] whose first rows are proxies, of the current and the past task; shares [P, 1], 1/|P_t| and
-// 1/|P_τ| on proxies and 0 on further rows; returns a scalar. The gradient flows to now. O(P²·d).
-func similarityLoss(now, then proxyViews, current, past *Node) *Node {
-	loss := Scalar(current.Graph(), current.DType(), 0)
-	for v := range now.current {
-		for _, pair := range [2]struct{ now, then, share *Node }{
-			{now.current[v], then.current[v], current},
-			{now.past[v], then.past[v], past},
-		} {
-			p := past.Shape().Dim(0)
-			change := Sub(cosines(pair.now, now.past[v], p), StopGradient(cosines(pair.then, then.past[v], p)))
-			loss = Add(loss, ReduceAllSum(Mul(Square(change), Mul(pair.share, Transpose(past, 0, 1)))))
-		}
-	}
-	return MulScalar(loss, 0.5)
-}
-
-// cosines returns S_ij = cos(a_i, b_j) of the first p rows.
-func cosines(a, b *Node, p int) *Node {
-	unit := func(z *Node) *Node {
-		z = Slice(z, AxisRange(0, p))
-		return Div(z, Sqrt(AddScalar(ReduceAndKeep(Square(z), ReduceSum, -1), 1e-12)))
-	}
-	return Dot(unit(a), unit(b)).General([]int{1}, nil, []int{1}, nil)
-}
-
 // Learn lets the fast encoder learn the task, keeps its proxies, and continues the slow encoder's training. Diagnostics
 // of the report, whose losses are the slow encoder's:
 //
@@ -326,22 +291,30 @@ func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair,
 	return train.SampledPair(on.sampler, batch, l.slow.Config, l.view(), rng)
 }
 
-// train takes the steps of epochs on the task's graph and stored subgraphs. name is that of the views' randomness.
-func (l *trace) train(ctx context.Context, t *traceTrainer, on *taskViews, m *traceStored, name string, epochs int,
-	p tracePlan) error {
+// traceRun is what one of the encoders is trained on.
+type traceRun struct {
+	on     *taskViews
+	stored *traceStored
+	epochs int
+	name   string // of the randomness of views
+}
+
+// train takes the steps of a run.
+func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r traceRun) error {
+	on, epochs := r.on, r.epochs
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
 	inputs := func(step int, batch []int32) (in traceInputs[*tensors.Tensor], made any, err error) {
-		rng := seed.Stream(l.seed, name, p.Task, step)
+		rng := seed.Stream(l.seed, r.name, p.Task, step)
 		pair, err := l.draw(on, batch, rng)
 		if err != nil {
 			return in, nil, err
 		}
 		in.Task = pair.Views
-		drawn, err := l.drawStored(&in, m, rng)
+		drawn, err := l.drawStored(&in, r.stored, rng)
 		return in, append(drawn, pair.Made()), err
 	}
 	if on.whole == nil {
-		return t.Train(ctx, train.OverBatches(p, l.deal(on.graph.NumNodes(), l.seed, p.Task, name), epochs, inputs))
+		return t.Train(ctx, train.OverBatches(p, l.deal(on.graph.NumNodes(), l.seed, p.Task, r.name), epochs, inputs))
 	}
 	p.Steps = epochs
 	p.Inputs = func(step int) (traceInputs[*tensors.Tensor], any, error) { return inputs(step, nil) }
@@ -364,8 +337,8 @@ func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.
 		return nil, err
 	}
 	fast := &continual.TaskReport{}
-	err = l.train(ctx, l.fastTrainer, on, nil, "fast augment", l.FastEpochs,
-		tracePlan{Task: task, Report: fast, Seen: l.counted(observe, 0, on.perEpoch)})
+	err = l.train(ctx, l.fastTrainer, tracePlan{Task: task, Report: fast, Seen: l.counted(observe, 0, on.perEpoch)},
+		traceRun{on: on, epochs: l.FastEpochs, name: "fast augment"})
 	if err != nil {
 		return nil, fmt.Errorf("fast encoder: %w", err)
 	}
@@ -393,8 +366,9 @@ func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced,
 		return err
 	}
 	defer stored.release()
-	return l.train(ctx, l.slowTrainer, on, stored, "augment", l.Epochs,
-		tracePlan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on.perEpoch)})
+	return l.train(ctx, l.slowTrainer,
+		tracePlan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on.perEpoch)},
+		traceRun{on: on, stored: stored, epochs: l.Epochs, name: "augment"})
 }
 
 // Embed returns the slow encoder's embeddings.

@@ -153,3 +153,38 @@ func (l *trace) drawStored(in *traceInputs[*tensors.Tensor], m *traceStored, rng
 	}
 	return made, nil
 }
+
+// proxyViews are embeddings of the current task's proxies and of a past one's, each in both views.
+type proxyViews struct{ current, past [2]*Node }
+
+// similarityLoss returns how far the similarities of proxies are from what they were,
+//
+//	D_τ = ½ Σ_{views} [ MSE(S(P_t, P_τ), S̄(P_t, P_τ)) + MSE(S(P_τ, P_τ), S̄(P_τ, P_τ)) ],   S_ij = cos(z_i, z_j),
+//
+// with S̄ of a frozen encoder. A rotation or a scaling of all embeddings changes nothing.
+//
+// Shapes: embeddings [N, d] whose first rows are proxies, of the current and the past task; shares [P, 1], 1/|P_t| and
+// 1/|P_τ| on proxies and 0 on further rows; returns a scalar. The gradient flows to now. O(P²·d).
+func similarityLoss(now, then proxyViews, current, past *Node) *Node {
+	loss := Scalar(current.Graph(), current.DType(), 0)
+	for v := range now.current {
+		for _, pair := range [2]struct{ now, then, share *Node }{
+			{now.current[v], then.current[v], current},
+			{now.past[v], then.past[v], past},
+		} {
+			p := past.Shape().Dim(0)
+			change := Sub(cosines(pair.now, now.past[v], p), StopGradient(cosines(pair.then, then.past[v], p)))
+			loss = Add(loss, ReduceAllSum(Mul(Square(change), Mul(pair.share, Transpose(past, 0, 1)))))
+		}
+	}
+	return MulScalar(loss, 0.5)
+}
+
+// cosines returns S_ij = cos(a_i, b_j) of the first p rows.
+func cosines(a, b *Node, p int) *Node {
+	unit := func(z *Node) *Node {
+		z = Slice(z, AxisRange(0, p))
+		return Div(z, Sqrt(AddScalar(ReduceAndKeep(Square(z), ReduceSum, -1), 1e-12)))
+	}
+	return Dot(unit(a), unit(b)).General([]int{1}, nil, []int{1}, nil)
+}
