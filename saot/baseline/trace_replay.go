@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/saot/encoder"
