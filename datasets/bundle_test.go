@@ -145,7 +145,7 @@ func TestOwnFolder(t *testing.T) {
 	require.ErrorContains(t, err, "labels.npy: 0 labels for 0 nodes")
 }
 
-// repeated is a text of so many bytes, compressed.
+// repeated is a text of a number of bytes, compressed.
 func repeated(t *testing.T, line string, bytes int) []byte {
 	var b strings.Builder
 	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)

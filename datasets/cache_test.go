@@ -366,7 +366,7 @@ func FuzzCache(f *testing.F) {
 				continue
 			}
 			require.NoError(t, ds.fits())
-			for i := range ds.Graph.NumNodes() { // whoever walks it stays within it
+			for i := range ds.Graph.NumNodes() { // a reader that walks it stays within it
 				ds.Graph.Adjacency.Neighborhood(i)
 				ds.Graph.Features.Row(i)
 			}

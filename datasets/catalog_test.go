@@ -90,7 +90,7 @@ func TestCatalog(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The copies at hand are those that the catalogue knows, and hold what it says of them.
+// The copies in the data folder are those that the catalogue knows, and hold what it says of them.
 func TestCatalogKnowsRealFiles(t *testing.T) {
 	s := Store{Dir: filepath.Dir(realFile(t, "cora_ml.npz"))}
 	for _, name := range []string{"cora-ml", "coauthor-cs", "amazon-computers", "uai"} {

@@ -33,7 +33,7 @@ func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 	if f.has("indptr") && f.has("indices") {
 		return f.errorf("indptr", "a matrix of SciPy's alone is no dataset: "+
-			"put it as edges.npz into a folder, beside labels.csv and features.npz, and name the folder")
+			"put it as edges.npz into a folder, next to labels.csv and features.npz, and name the folder")
 	}
 	m, err := readPattern(f, "adj_")
 	if err != nil {

@@ -415,7 +415,7 @@ func TestClaimsAreNotBelieved(t *testing.T) {
 	})
 }
 
-// requireFrugal asserts that a call allocates at most so many bytes in all.
+// requireFrugal asserts that a call allocates at most a number of bytes in all.
 func requireFrugal(t *testing.T, bytes uint64, call func()) {
 	t.Helper()
 	before := allocated()

@@ -236,7 +236,7 @@ func useGraph(t *testing.T, ds *Dataset) {
 	g := &ds.Graph
 	row := make([]float32, g.Features.Cols)
 	nodes := make([]int32, 0, g.NumNodes())
-	for i := g.NumNodes() - 1; i >= 0; i-- { // descending, so that rows are sorted anew
+	for i := g.NumNodes() - 1; i >= 0; i-- { // descending, so that rows are sorted again
 		nodes = append(nodes, int32(i))
 		g.Features.CopyRow(i, row)
 	}

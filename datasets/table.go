@@ -204,7 +204,7 @@ func (t *tableReader[T]) hand(b block[T], blocks chan<- block[T]) error {
 	if t.rows >= 0 && t.row+rows > t.rows {
 		return fmt.Errorf("more than %d lines, %s", t.rows, t.what)
 	}
-	if len(b.text)/rows < 2*t.cols { // the text is too short for so many numbers, so they get no room
+	if len(b.text)/rows < 2*t.cols { // the text is too short for that many numbers, so they get no room
 		if row, err := shortLine(b.text, t.cols); err != nil {
 			return fmt.Errorf("line %d%w", t.skipped+t.row+row+1, err)
 		}

@@ -118,12 +118,12 @@ func heatFigure(g *grid, r ramp, unit string, rowMass, colMass []float64, o Plan
 		head = title.Height(o.Title) + 6
 	}
 	side := marginGap + marginDepth
-	beside := side
+	gap := side
 	if rowMass == nil {
-		beside = 0
+		gap = 0
 	}
 	f := Figure{
-		width:  w + dw + beside + 8 + barFrame + 2*margin,
+		width:  w + dw + gap + 8 + barFrame + 2*margin,
 		height: h + dh + side + head + 2*margin,
 		paint: func(c draw.Canvas) {
 			plotArea := subCanvas(c, c.Min.X+margin, c.Min.Y+margin, w+dw, h+dh)
@@ -137,7 +137,7 @@ func heatFigure(g *grid, r ramp, unit string, rowMass, colMass []float64, o Plan
 				drawMarginal(c, rect(data.Min.X, data.Max.Y+marginGap, data.Size().X, marginDepth), colMass, false)
 				drawMarginal(c, rect(data.Max.X+marginGap, data.Min.Y, marginDepth, data.Size().Y), rowMass, true)
 			}
-			bar := rect(data.Max.X+beside+8, data.Min.Y, barWidth, data.Size().Y)
+			bar := rect(data.Max.X+gap+8, data.Min.Y, barWidth, data.Size().Y)
 			e, suffix := scientific(max(math.Abs(o.Low), math.Abs(o.High)))
 			ten := math.Pow(10, float64(e))
 			drawColorBar(c, bar, r, o.Low/ten, o.High/ten, unit+suffix)

@@ -10,7 +10,7 @@ import (
 //
 //	L_mat = Θ(π_G*, π_Z*)        (SAOT Eq. 9)
 //
-// and serves as L_skd (Eq. 12) with the teacher's plan in place of π_G.
+// and serves as L_skd (Eq. 12) with the teacher's plan instead of π_G.
 //
 // Shapes: target, plan, cost [M, M], where plan is Sinkhorn's of cost at ε; returns a scalar, in nats for KL.
 // The gradient flows to cost (KL, exact at convergence: (π_T − π)/ε) or through the sweeps of plan (Frobenius).

@@ -280,7 +280,7 @@ func TestTransientError(t *testing.T) {
 	holds(t, r.Path, content)
 }
 
-// A server that ignores Range sends the whole file anew: the part is overwritten, not prolonged.
+// A server that ignores Range sends the whole file again: the part is overwritten, not extended.
 func TestRangeIgnored(t *testing.T) {
 	content := noise(7, 400_000)
 	m := &mirror{content: content}

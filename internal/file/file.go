@@ -1,7 +1,7 @@
 // Package file writes files that are complete or absent, keeps processes from changing one file at once, and takes
 // checksums.
 //
-// It is our own because the libraries at hand do one half: renameio has no lock, and flock leaves its file behind and
+// It is our own because each library does one half: renameio has no lock, and flock leaves its file behind and
 // cannot hand a held lock to a child process, which a sweep needs.
 package file
 

@@ -17,7 +17,7 @@ type Lock struct {
 // lockPoll is how often a process asks for a lock that another holds.
 const lockPoll = 50 * time.Millisecond
 
-// Acquire takes the lock of the file at path, which is path + ".lock" beside it, and waits while another process has
+// Acquire takes the lock of the file at path, which is path + ".lock" next to it, and waits while another process has
 // it. The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which then
 // says where the lock lies: on systems without flock one may be left over from a process that was killed.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
@@ -47,7 +47,7 @@ func (l *Lock) Release() {
 		_ = os.Remove(l.path)
 		return
 	}
-	_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks anew
+	_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks again
 	_ = l.file.Close()
 }
 

@@ -49,14 +49,14 @@ func init() {
 func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges(s).Err() }
 
 // cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without
-// edges (see condenser), and one network goes on training on those of all tasks seen, the current one included, with no
+// edges (see condenser), and one network continues its training on those of all tasks seen, the current one included, with no
 // look at its graph. Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
 //
 //	L = 1/|M| Σ_{j∈M} CE(softmax(logits_j), ỹ_j),
 //
 // with the softmax over all classes seen. A memory has no edges, so that Â = I there; tasks are classified with their
 // edges. In task-il the same scores are compared within a task. Departures from the reference: Adam starts afresh at
-// every task where it goes on there; a stream that is none of the four has a budget of 0.5 % of the train nodes; and
+// every task, where it continues there; a stream that is none of the four has a budget of 0.5 % of the train nodes; and
 // the network has no biases, as PUMA's has none. The rows of a memory are longer than those of a task: condensation
 // does not see the length of a row, as f_W normalises, and Adam's noise adds to it (on Cora-ML from 1 to 6), while Â
 // makes the rows of a task shorter (0.5 there). Biases learned on the former outweigh the latter, and most nodes are

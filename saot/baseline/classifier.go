@@ -28,7 +28,7 @@ type classifier struct {
 	whole  int // the largest graph, in nodes, that is scored at once; 0 scores any
 }
 
-// newClassifier makes a network with so many hidden layers' widths; its variables are weight1, bias1, weight2 and so
+// newClassifier makes a network with hidden layers of these widths; its variables are weight1, bias1, weight2 and so
 // on. A graph of more nodes than whole is scored layer by layer.
 func newClassifier(b method.Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
 	c := &classifier{whole: whole, Net: encoder.NewNet(b.Engine), graphs: encoder.NewGraphs(b.Stream.Features,
@@ -91,7 +91,7 @@ func (c *classifier) scores(ctx context.Context, g *graph.Graph, seen int) (*con
 	return firstColumns(data, cols, seen), nil
 }
 
-// firstColumns cuts rows of so many columns down to the first ones.
+// firstColumns cuts rows of cols columns down to the first ones.
 func firstColumns(data []float32, cols, first int) *continual.Embedding {
 	rows := len(data) / cols
 	e := &continual.Embedding{Rows: rows, Cols: first, Data: make([]float32, 0, rows*first)}

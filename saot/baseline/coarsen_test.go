@@ -13,7 +13,7 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// connectedGraph is a ring of n nodes with chords, and after it so many nodes without edges.
+// connectedGraph is a ring of n nodes with chords, and after it a number of nodes without edges.
 func connectedGraph(t *testing.T, n, isolated int) *graph.Graph {
 	rng := seed.Stream(5, "ring", n)
 	var src, dst []int32

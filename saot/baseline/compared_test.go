@@ -167,7 +167,7 @@ func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
 	}
 }
 
-// What is saved after a task and loaded into a fresh learner goes on bit for bit.
+// What is saved after a task and loaded into a new learner continues bit for bit.
 func TestComparedResumeBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		names := methodsIn(t, "self-supervised")

@@ -102,7 +102,7 @@ func TestDGICorruptionKeepsTheRows(t *testing.T) {
 	})
 }
 
-// At too high a learning rate the loss soon stops falling: the task ends after so many steps, with the weights of the
+// At too high a learning rate the loss soon stops falling: the task ends after as many steps, with the weights of the
 // lowest loss.
 func TestDGIPatience(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

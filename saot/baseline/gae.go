@@ -211,7 +211,7 @@ func drawPairs(a *graph.Adjacency, k, rows int, rng *rand.Rand) (partners, weigh
 // non-edges stand for all non-edges, and the ends of edges drawn at random, which stand for all edges. The batch is
 // filled up with any nodes.
 //
-// Shapes: nodes of so many as size, without repetition; weights [size, size].
+// Shapes: nodes [size], without repetition; weights [size, size].
 func batchPairs(a *graph.Adjacency, pool []int32, size int, rng *rand.Rand) (nodes []int32, weights *tensors.Tensor) {
 	weight, at := make([]float32, size*size), make(map[int32]int, size)
 	position := func(v int32) int {

@@ -56,7 +56,7 @@ func cliques(t *testing.T, groups, width int) *graph.Graph {
 	return graphOf(t, n, src, dst, x)
 }
 
-// built makes a learner for a graph, with room for so many nodes more.
+// built makes a learner for a graph, with room for more nodes.
 func built[L any](t *testing.T, e *engine.Engine, s method.Settings, fresh func(method.Build) (continual.Method, error),
 	g *graph.Graph, room int) L {
 	size := encoder.SizeOf(g)

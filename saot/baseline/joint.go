@@ -61,7 +61,7 @@ func (s *JointSettings) Validate() error {
 //
 // with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each. Departures
 // from CGLB: whole graphs up to a bound, where it has batches of 2,000 with sampled neighbours, and Kipf and Welling's
-// normalised propagation with a bias in place of an unnormalised sum.
+// normalised propagation with a bias instead of an unnormalized sum.
 type joint struct {
 	JointSettings
 	state
@@ -111,7 +111,7 @@ func unions(sizes []encoder.Size) (all []encoder.Size) {
 	return all
 }
 
-// Learn keeps the task and trains both networks anew on all tasks.
+// Learn keeps the task and trains two new networks on all tasks.
 func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.tasks = append(l.tasks, t)

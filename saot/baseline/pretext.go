@@ -61,8 +61,8 @@ func ofCora(recipe datasets.Recipe) bool {
 //
 //	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the pretext task, Â but for completion.
 //
-// W goes on from task to task; Θ is drawn anew, as the targets of two tasks have nothing to do with each other.
-// Departures: the reference trains beside a labelled loss, whose validation also ends the training early: here all
+// W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other.
+// Departures: the reference trains next to a labelled loss, whose validation also ends the training early: here all
 // epochs are taken. It also divides the rows of X by their sums, which is left to the stream. On a graph too large for
 // a step, the loss is the mean over a batch of nodes with sampled neighbourhoods; what is to be predicted is still made
 // of the whole graph.
@@ -243,7 +243,7 @@ func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.
 	return tensors.FromFlatDataAndDimensions(mask, rows, cols)
 }
 
-// sorting is the puzzle of telling nodes' groups apart, of which there are at most so many:
+// sorting is the puzzle of telling nodes' groups apart, of which there are groups at most:
 //
 //	L_ss = (1/N) Σ_i CE(softmax(prediction_i), group_i).
 type sorting struct {

@@ -57,7 +57,7 @@ func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Rang
 //	c = { i ∈ train : y_i = c } ∪ { i ∉ train ∪ valid : argmax p_i = c and max p_i ≥ threshold }.
 //
 // The random encoders are few and wide, with several steps for each and X propagated once. And the network, a GCN of
-// three layers, begins anew after every task and is trained as if it had neither edges nor biases,
+// three layers, starts from new weights after every task and is trained as if it had neither edges nor biases,
 //
 //	logits = ReLU(ReLU(X̃·W₁)·W₂)·W₃,
 //

@@ -128,7 +128,7 @@ type rieGraceParts struct {
 	out     [2]*engine.Func // what ends the second, by coordinates
 }
 
-// Variables beside weight1 and weight2.
+// Variables next to weight1 and weight2.
 const (
 	logBend    = "log_bend"   // log(−κ), a scalar
 	projection = "projection" // of the low level into the space of the high one [hidden, out]

@@ -51,7 +51,7 @@ func (s *TACOSettings) Validate() error {
 	return s.check(check.In("baseline: taco").Ranges(s), 2).Err()
 }
 
-// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network goes on training on the union of the
+// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network continues its training on the union of the
 // task's graph and a coarsened graph of all that came before, which is then coarsened in turn,
 //
 //	G_t = G^r_{t−1} ∪ task t,   A^r = [CACᵀ ≠ 0] without its diagonal,   X^r = C̄X,   y^r = argmax C̄Y,
@@ -66,7 +66,7 @@ func (s *TACOSettings) Validate() error {
 // Where a graph has many components the target of (1−r)·N nodes cannot be met, since only edges merge: coarsening then
 // stops where edges end. Departures from the reference: its C is cast to integers, which wipes out the features of
 // merged nodes; it weighs a merged node's features by the rows of C, which do not sum to 1; its biases start at random;
-// and it lets Adam go on from task to task. Like it in effect, though not in intention, the last epoch's weights are
+// and its Adam continues from task to task. Like it in effect, though not in intention, the last epoch's weights are
 // kept. Directions of edges are not used in training.
 type taco struct {
 	TACOSettings

@@ -114,7 +114,7 @@ func TestTACOReadsNoHiddenLabels(t *testing.T) {
 	}, shownTasks(t, stream))
 }
 
-// The coarsened graph's claim: the first task is forgotten less than by going on without it.
+// The coarsened graph's claim: the first task is forgotten less than by training without it.
 func TestTACOForgetsLessThanFineTuning(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)

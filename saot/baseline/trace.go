@@ -110,7 +110,7 @@ func (s *TRACESettings) view() view.Config {
 //  2. progressive clustering of its embeddings chooses node proxies P_t (progressive), and the subgraph of the nodes within
 //     as many hops of them as the encoder has layers is stored;
 //
-//  3. the slow encoder f, which goes on from task to task, learns by
+//  3. the slow encoder f, which continues from task to task, learns by
 //
 //     L = L_G-BT + β·D_{t−1}(f̄_{t−1}) + Σ_{τ<t−1, R_τ∉[ρ, 2−ρ]} β·min(1, R_τ)·D_τ(f̄_τ),
 //
@@ -125,7 +125,7 @@ func (s *TRACESettings) view() view.Config {
 // the first; the slow encoder is trained on the first task too, by L_G-BT, where the code evaluates it untrained; AdamW
 // and the learning rate's schedule start afresh with every task; replayed tasks are compared with their own encoders,
 // where the code fails to load them; graphs up to a bound are whole, where the code has batches of 2,048 with 10
-// sampled neighbours; and a GCN of two layers in place of three on Arxiv; views and weight decay are as gbt has them;
+// sampled neighbours; and a GCN of two layers instead of three on Arxiv; views and weight decay are as gbt has them;
 // R_τ is not rounded to two decimals; the memory is bounded, and where an encoder must go, it is that of the task
 // retained best, which is not replayed from then on.
 type trace struct {

@@ -115,8 +115,8 @@ func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Ran
 	return clusters, loose
 }
 
-// around returns the nodes within so many hops of the proxies: the proxies first, then hop by hop. Of a hop that
-// exceeds the limit, so many as fit are drawn at random. On a directed graph hops lead against the edges, as messages
+// around returns the nodes within a number of hops of the proxies: the proxies first, then hop by hop. Of a hop that
+// exceeds the limit, as many as fit are drawn at random. On a directed graph hops lead against the edges, as messages
 // come.
 func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand) []int32 {
 	nodes, taken := slices.Clone(proxies), map[int32]bool{}
@@ -194,7 +194,7 @@ func (l *trace) similarity(m *traceMemory) (float64, error) {
 	return mean, err
 }
 
-// meanSimilarity returns (1/n²)·Σ_ij cos(z_i, z_j), i = j included, of n rows of so many columns, which is the squared
+// meanSimilarity returns (1/n²)·Σ_ij cos(z_i, z_j), i = j included, of n rows of cols columns, which is the squared
 // length of the mean of the normalised rows. A task's retention R_τ is this figure of its proxies over that right after
 // the task was learned.
 func meanSimilarity(z []float32, cols int) float64 {

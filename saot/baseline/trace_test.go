@@ -43,7 +43,7 @@ func TestTRACEKeepsCompactClusters(t *testing.T) {
 	require.Len(t, proxiesOf(onLine(3, 3, 3, 3), 2, 10), 2, "equal embeddings end the clustering")
 }
 
-// A cluster of mean distance 10 to its centre 111, beside one of 0.01·(n²−1)/4n: the loose one is halved, into {100,
+// A cluster of mean distance 10 to its centre 111, next to one of 0.01·(n²−1)/4n: the loose one is halved, into {100,
 // 102} and {120, 122}, if it holds a fifth of the nodes, and else stands for itself.
 func TestTRACEDividesLooseClusters(t *testing.T) {
 	tight := func(n int) (x []float64) {
@@ -74,7 +74,7 @@ func TestTRACEProxiesAreBounded(t *testing.T) {
 	x := make([]float64, 400)
 	for i := range x {
 		if x[i] = 100 * rng.Float64(); i%2 == 0 {
-			x[i] = 1e6 * float64(1+i%9) // nine tight clusters beside a loose one, of half of the nodes
+			x[i] = 1e6 * float64(1+i%9) // nine tight clusters next to a loose one, of half of the nodes
 		}
 	}
 	require.Len(t, proxiesOf(onLine(x...), 10, 100), 14, "the loose one in round(10/2) parts")
@@ -171,7 +171,7 @@ func similarityLossOf(t *testing.T, e *engine.Engine, z [8]*mat.Dense, current, 
 	return float64(tensors.MustCopyFlatData[float32](out[0])[0])
 }
 
-// changeOf is one view's share of D by its definition, in float64, for so many current and past proxies.
+// changeOf is one view's share of D by its definition, in float64, for numbers of current and past proxies.
 func changeOf(now, then [2]*mat.Dense, current, past int) float64 {
 	cos := func(a, b *mat.Dense, i, j int) float64 {
 		return mat.Dot(a.RowView(i), b.RowView(j)) / mat.Norm(a.RowView(i), 2) / mat.Norm(b.RowView(j), 2)
@@ -351,7 +351,7 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 	})
 }
 
-// What is saved with tasks to replay goes on bit for bit.
+// What is saved with tasks to replay continues bit for bit.
 func TestTRACEResumesWithReplay(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		settings := func(s *TRACESettings) { s.Retention, s.Encoders = 1, 1 } // replays all that it can
@@ -389,7 +389,7 @@ func TestTRACEFastIsNewAndSlowGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, start, after)
 
-	// Whatever the fast encoder has been through, a task's is drawn anew.
+	// Whatever the fast encoder has been through, a task's is newly drawn.
 	other := tinyTRACE(t, e, func(s *TRACESettings) {})
 	a, b := learnPath(t, l, 1), learnPath(t, other, 1)
 	require.Equal(t, a.Diagnostics["fast_loss"], b.Diagnostics["fast_loss"])

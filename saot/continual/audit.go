@@ -42,7 +42,7 @@ type AuditReport struct {
 	Notes       []string     // what the audit could not do, or did with less rigour
 }
 
-// Comparison holds the last row of a performance matrix against the one that is embedded and scored anew.
+// Comparison holds the last row of a performance matrix against the one that is embedded and scored again.
 type Comparison struct {
 	Setting         Setting
 	Probe           Probe
@@ -65,7 +65,7 @@ func (a *AuditReport) Verdict() Verdict {
 }
 
 const (
-	noteNoModel     = "there is no kept learner: nothing was embedded anew, the result was held against itself alone"
+	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared with itself alone"
 	noteEarlierRows = "earlier rows cannot be embedded from the last state: they were held against the model's own record"
 	noteTolerance   = "the engine is not the result's, or does not repeat its sums: cells may differ by one scored node"
 	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"

@@ -351,7 +351,7 @@ func TestKeepRefuses(t *testing.T) {
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
 	require.ErrorContains(t, err, "had ended without keeping its learner")
 
-	// A damaged checkpoint beside the result is not made the model.
+	// A damaged checkpoint next to the result is not made the model.
 	require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, CheckpointFile), []byte("half"), 0o600))
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
 	require.ErrorContains(t, err, "keep the learner: ")

@@ -25,7 +25,7 @@ type EvaluationFinished struct {
 	Evaluation  Evaluation
 }
 
-// Resumed says that a run goes on after the first Done tasks.
+// Resumed says that a run continues after the first Done tasks.
 type Resumed struct{ Done, Tasks int }
 
 // Row is one row of a performance matrix.

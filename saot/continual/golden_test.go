@@ -58,7 +58,7 @@ func realFile(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("SAOT_DATA")
 	if dir == "" {
-		t.Skip("SAOT_DATA is not set: real data is not at hand")
+		t.Skip("SAOT_DATA is not set: there is no real data")
 	}
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -54,7 +54,7 @@ type TaskReport struct {
 	Task        int                `json:"task"`
 	Nodes       int                `json:"nodes"` // nodes of the batched graph, replay included
 	Epochs      int                `json:"epochs"`
-	Steps       int                `json:"steps"`       // training steps taken; 0 in results of before it was recorded
+	Steps       int                `json:"steps"`       // training steps taken; 0 in results that do not record it
 	Seconds     float64            `json:"seconds"`     // wall time of Learn, which Run measures
 	FirstLoss   []Term             `json:"first_loss"`  // terms of the first step
 	LastLoss    []Term             `json:"last_loss"`   // terms of the last step

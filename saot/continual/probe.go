@@ -222,7 +222,7 @@ func newInputs[T float](d *design, s Setting, sh shape, embed func(dst []T, s sa
 	return in
 }
 
-// rowsOf returns the embeddings of samples, of so many columns, and a column of ones, padded: [rows, width+1].
+// rowsOf returns the embeddings of samples, width columns, and a column of ones, padded: [rows, width+1].
 func rowsOf[T float](samples []sample, rows, width int, embed func(dst []T, s sample)) []T {
 	x := make([]T, rows*(width+1))
 	for i, sample := range samples {

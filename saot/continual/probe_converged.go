@@ -36,7 +36,7 @@ const leastCurvature = 1e-9
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
 
-// pathMargin, in percentage points, and pathNodes say when the path of class-il ends: where it is far below its best, on so many
+// pathMargin, in percentage points, and pathNodes say when the path of class-il ends: where it is far below its best, on enough
 // valid nodes that this is not one or two of them. With no margin, a fit on UAI would have ended before the strength that it keeps.
 const (
 	pathMargin = 0.5

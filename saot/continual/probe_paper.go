@@ -124,7 +124,7 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 		state: state(w, width, sh.columns)}
 }
 
-// column returns a column of a matrix of so many.
+// column returns a column of a matrix of a number of columns.
 func column(x []float32, columns, c int) []float32 {
 	out := make([]float32, len(x)/columns)
 	for i := range out {
@@ -133,7 +133,7 @@ func column(x []float32, columns, c int) []float32 {
 	return out
 }
 
-// difference returns the first column of a matrix of so many less the second.
+// difference returns the first column of a matrix of a number of columns, minus the second.
 func difference(x []float32, columns int) []float32 {
 	out := column(x, columns, 0)
 	for i, second := range column(x, columns, 1) {

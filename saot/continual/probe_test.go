@@ -185,7 +185,7 @@ func TestConvergedAgainstScalarEquation(t *testing.T) {
 	})
 }
 
-// Every head must be at a stationary point of its own problem, whatever the heads beside it do.
+// Every head must be at a stationary point of its own problem, whatever the heads next to it do.
 func TestConvergedHeadsAreStationary(t *testing.T) {
 	s := toyStream(3, 6, func(class int) int { return 20 + 7*class }, 3)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -391,7 +391,7 @@ func TestOracleStop(t *testing.T) {
 	// Best at check 3, then worse: ten worse checks end it at check 13.
 	o := run(func(c int) []float64 { return []float64{map[bool]float64{true: 60, false: 50}[c == 3], 40} })
 	require.Equal(t, []any{300, 1300, []float64{60, 40}}, []any{o.epoch, o.last, o.row})
-	// A tie is an improvement: the later row is kept and the patience starts anew.
+	// A tie is an improvement: the later row is kept and the patience starts again.
 	o = run(func(c int) []float64 {
 		switch c {
 		case 2:

@@ -92,7 +92,7 @@ func (s *Score) ValidAP() (float64, bool) {
 	return sum / float64(max(1, len(heads))), sum > 0
 }
 
-// When the paper probe is said to have stopped early: the head that it kept is of its first looks, and so many percentage
+// When the paper probe is said to have stopped early: the head that it kept is of its first looks, and some percentage
 // points below the converged probe's.
 const (
 	earlyEpoch  = 3 * paperInterval
@@ -143,7 +143,7 @@ func (r *Result) Score(s Setting, p Probe) (*Score, bool) {
 	return nil, false
 }
 
-// WriteFile writes the result as JSON. The file is complete or not there: it is written beside its name and renamed.
+// WriteFile writes the result as JSON. The file is complete or not there: it is written to a temporary name and renamed.
 func (r *Result) WriteFile(path string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -23,7 +23,7 @@ type Options struct {
 	ProbeRows int
 	Seed      uint64 // of the probes' initial weights; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
-	Resume    bool   // go on after the last checkpoint in Dir; without one, start at the first task
+	Resume    bool   // continue after the last checkpoint in Dir; without one, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
 	Manifest  Manifest
 	Observe   func(Event) // called in order, from the goroutine of Run or of the learner; may be nil

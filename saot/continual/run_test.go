@@ -144,7 +144,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 	err = resume(append([]byte(earlierMagic), good[len(checkpointMagic):]...))
 	require.ErrorContains(t, err, path+" was written by an earlier version of saot: start the run again in an empty folder")
-	// A crash may leave a half-written file beside the checkpoint: it is not looked at, and goes.
+	// A crash may leave a half-written file next to the checkpoint: it is not looked at, and goes.
 	require.NoError(t, os.WriteFile(path+".tmp", good[:10], 0o600))
 	require.NoError(t, resume(good))
 	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
@@ -161,7 +161,7 @@ func TestRunRefusesOtherMethods(t *testing.T) {
 	require.ErrorContains(t, err, "belongs to supervised methods")
 }
 
-func TestResumeWithoutCheckpointStartsAnew(t *testing.T) {
+func TestResumeWithoutCheckpointStartsOver(t *testing.T) {
 	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: t.TempDir(), Resume: true})
 	require.NoError(t, err)
 	require.Zero(t, r.Resumed)

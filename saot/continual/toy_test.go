@@ -20,7 +20,7 @@ func toyStream(tasks, width int, size func(class int) int, spread float64) *data
 	return toyStreamOf(2, tasks, width, size, spread)
 }
 
-// toyStreamOf is toyStream with so many classes a task.
+// toyStreamOf is toyStream with a number of classes in each task.
 func toyStreamOf(classes, tasks, width int, size func(class int) int, spread float64) *datasets.Stream {
 	rng := seed.Stream(1, "toy")
 	s := &datasets.Stream{Dataset: "toy", Checksum: "toy-sum", SplitHash: "toy-split", Synthetic: true, NumClasses: classes * tasks}

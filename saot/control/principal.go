@@ -21,7 +21,7 @@ import (
 	"github.com/saot-go/saot/saot/replay"
 )
 
-// principal embeds nodes by PCA of Â²X, fitted anew at each task on the task's graph joined with the replay buffer:
+// principal embeds nodes by PCA of Â²X, fitted again at each task on the task's graph joined with the replay buffer:
 // what SAOT sees, without an encoder or a gradient.
 //
 // The coordinates within the principal subspace are turned at random. Along the principal axes a probe that

@@ -34,7 +34,7 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	change := func(i, j int) float64 { return distance(after[i*e:(i+1)*e], after[j*e:(j+1)*e]) - base(i, j) }
 	size := centredNorm(n, base)
 	if size == 0 {
-		return 0, errors.New("drift: all rows of before are the same: there is no distance to compare with")
+		return 0, errors.New("drift: all rows of before are equal: there is no distance to compare with")
 	}
 	return centredNorm(n, change) / size, nil
 }

@@ -84,7 +84,7 @@ func (c Config) Products() int {
 	return 1
 }
 
-// Samples reports whether a graph of so many nodes is too large to be encoded at once.
+// Samples reports whether a graph of a number of nodes is too large to be encoded at once.
 func (c Config) Samples(nodes int) bool { return c.WholeGraph > 0 && nodes > c.WholeGraph }
 
 // Validate lists every field out of range.
@@ -115,8 +115,8 @@ type architecture interface {
 	encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node
 	// encodeSample returns Z [T, out] of a sample's targets.
 	encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node
-	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in so many
-	// parts.
+	// embedLayerwise returns the embeddings [N, out] of a large graph; the engine's share of it is dense, in
+	// this number of parts.
 	embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error)
 	denseParts() int
 	dense(scope *model.Scope, part int, rows *Node) []*Node

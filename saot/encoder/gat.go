@@ -153,7 +153,7 @@ func elu(x *Node) *Node {
 // Every layer is two parts of layer-wise inference: its products, and what follows its attention.
 func (c gat) denseParts() int { return 2 * c.Layers }
 
-// dense turns rows [C, in] into X·W [C, heads·d] and [s, t] [C, 2·heads], or rows of the weighted sums beside those
+// dense turns rows [C, in] into X·W [C, heads·d] and [s, t] [C, 2·heads], or rows of the weighted sums next to those
 // of X [C, heads·d + in] into the layer's output [C, width].
 func (c gat) dense(scope *model.Scope, part int, rows *Node) []*Node {
 	layer := part / 2

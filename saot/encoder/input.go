@@ -67,7 +67,7 @@ type Graphs struct {
 	buckets  *Buckets
 }
 
-// NewGraphs prepares for graphs with so many feature columns.
+// NewGraphs prepares for graphs with a number of feature columns.
 func NewGraphs(features int, buckets *Buckets) *Graphs { return &Graphs{features, buckets} }
 
 // Upload lays a graph out with its features. The caller releases its batch.

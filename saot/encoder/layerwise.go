@@ -14,13 +14,13 @@ import (
 )
 
 // A graph too large to be encoded at once is embedded one layer after another, each for all nodes, in chunks: the host
-// sums over all neighbours, the engine does what is dense. Beside the graph and the embeddings there is one matrix [N,
+// sums over all neighbours, the engine does what is dense. Next to the graph and the embeddings there is one matrix [N,
 // out], of a GAT two [N, heads·hidden], and two chunks, whatever the size of the graph.
 
 // chunkEntries bounds the entries of a chunk of rows.
 const chunkEntries = 1 << 22
 
-// chunkRows returns how many rows of so many columns go to the engine at once, always the same number for one shape.
+// chunkRows returns how many rows of cols columns go to the engine at once, always the same number for one shape.
 func chunkRows(cols int) int { return max(64, min(1<<14, chunkEntries/max(1, cols))) }
 
 // inverseRoots returns s_i = 1/√(d_i+1) of every node, d the number of its neighbours.
@@ -115,7 +115,7 @@ func propagateTwice(ctx context.Context, enc *Encoder, g *graph.Graph, bias []fl
 	return z, ctx.Err()
 }
 
-// inChunks feeds n rows of so many columns to a function of the engine, a chunk at a time, and hands its outputs on.
+// inChunks feeds n rows of cols columns to a function of the engine, a chunk at a time, and hands its outputs on.
 // The last chunk is padded with what was in it before. fill prepares a chunk while the engine works on the one before
 // it.
 func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []float32, first, end int),

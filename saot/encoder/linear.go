@@ -19,7 +19,7 @@ import (
 //
 //	Z = Â·Â·X·W,   W [F, out] with orthonormal columns (rows, where F < out) at the start.
 //
-// Untrained it is a random projection of Â²X that keeps distances as well as so many columns can.
+// Untrained it is a random projection of Â²X that keeps distances as well as that number of columns can.
 type linear struct{ Config }
 
 func (c linear) variables(features int, rng *rand.Rand) []Variable {

@@ -51,7 +51,7 @@ func (s *Sampler) halvesFor(n *Neighborhood, targets int) int {
 	return 1
 }
 
-// room bounds a neighbourhood of so many targets whose hops have halves/2 of the nodes that they could have.
+// room bounds a neighborhood of a number of targets whose hops have halves/2 of the nodes that they could have.
 func (s *Sampler) room(targets, halves int) sampleRoom {
 	r := sampleRoom{nodes: []int{targets}}
 	most := targets
@@ -95,7 +95,7 @@ func (s *Sampler) forwardRoom(fanOut, targets int) (room []int) {
 }
 
 // backwardRoom bounds the tree of a transposed layer. Only a node drawn for more than w^ℓ targets has chunks on level
-// ℓ, one for every w^{ℓ+1} of them: at most so many full ones, and one more for each such node.
+// ℓ, one for every w^{ℓ+1} of them: at most that many full ones, and one more for each such node.
 func backwardRoom(nodes, edges, targets int) (room []int) {
 	for reach := 1; reach == 1 || reach < targets; reach *= backwardWidth {
 		partial := min(nodes, edges)
@@ -181,7 +181,7 @@ func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
 	return o, nil
 }
 
-// transposed lists, for each of so many rows, the targets that list it.
+// transposed lists, for each of a number of rows, the targets that list it.
 func (l lists) transposed(rows int) lists {
 	out := lists{offsets: make([]int64, rows+1), rows: make([]int32, len(l.rows))}
 	for _, r := range l.rows {

@@ -57,7 +57,7 @@ func (n *Neighborhood) WithoutLoops() *Neighborhood {
 	return &out
 }
 
-// Shuffled returns the neighbourhood with the features of its nodes dealt out to them anew.
+// Shuffled returns the neighbourhood with the features of its nodes dealt out to them at random.
 func (n *Neighborhood) Shuffled(rng *rand.Rand) *Neighborhood {
 	out := *n
 	out.Nodes = slices.Clone(n.Nodes)
@@ -182,7 +182,7 @@ func (n *Neighborhood) gain(h hop, target int) float32 {
 	return 1
 }
 
-// inParallel deals n items out to so many goroutines.
+// inParallel deals n items out to a number of goroutines.
 func inParallel(n, parts int, work func(part, first, end int)) {
 	if parts <= 1 {
 		work(0, 0, n)

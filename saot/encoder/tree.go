@@ -85,7 +85,7 @@ func (l lists) chunkCounts(width int) []int {
 	return counts
 }
 
-// holds returns an error unless a tree of so many chunks fits into the room of each level, padding included.
+// holds returns an error unless a tree of these chunks fits into the room of each level, padding included.
 func holds(room, chunks []int) error {
 	if len(chunks) > len(room) {
 		return fmt.Errorf("encoder: a graph of %d levels does not fit a batch with room for %d levels", len(chunks),

@@ -162,13 +162,13 @@ func TestInstallRefuses(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.whl")
 	require.NoError(t, os.WriteFile(text, []byte("no archive"), 0o644))
 	for name, c := range map[string]struct{ archive, complaint string }{
-		"another content":              {tgz(t, "package/bin/lib.so", "evil"), "not the pinned"},
-		"another package":              {tgz(t, "package/readme", "hello"), "does not hold package/bin/lib.so"},
-		"a path out of the archive":    {tgz(t, "../../lib.so", fakeLibrary, "/lib.so", fakeLibrary), "does not hold"},
-		"a link in place of a library": {tgz(t, "package/bin/lib.so", "->/etc/passwd"), "does not hold"},
-		"a truncated archive":          {truncated, "unexpected EOF"},
-		"no archive":                   {text, "no .whl archive"},
-		"no file":                      {filepath.Join(t.TempDir(), "absent.tgz"), "no such file"},
+		"another content":             {tgz(t, "package/bin/lib.so", "evil"), "not the pinned"},
+		"another package":             {tgz(t, "package/readme", "hello"), "does not hold package/bin/lib.so"},
+		"a path out of the archive":   {tgz(t, "../../lib.so", fakeLibrary, "/lib.so", fakeLibrary), "does not hold"},
+		"a link instead of a library": {tgz(t, "package/bin/lib.so", "->/etc/passwd"), "does not hold"},
+		"a truncated archive":         {truncated, "unexpected EOF"},
+		"no archive":                  {text, "no .whl archive"},
+		"no file":                     {filepath.Join(t.TempDir(), "absent.tgz"), "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, _ := fakeInstaller(t)

@@ -22,7 +22,7 @@ type sweeper struct {
 	f, g         []float64 // potentials over ε
 	row, col     []float64 // log Σ_j exp(g_j − C_ij/ε) and log Σ_i exp(f_i − C_ij/ε)
 	u, v         []float64 // exp(f) and exp(g) up to a factor; in the log domain v is scratch
-	low          float64   // min C / ε if it is taken out of the scores, and so out of g
+	low          float64   // min C / ε if it is left out of the scores, and so out of g
 }
 
 // newSweeper starts from zero potentials and uniform marginals.
