@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
 )
 
 // checkAdjacency asserts what Adjacency's doc promises.
@@ -320,4 +321,22 @@ func TestValidate(t *testing.T) {
 	}
 	sparse.Columns = []int32{1, 4, 0, 3}
 	require.ErrorContains(t, sparse.Validate(), "row 0: entry 4 after 1")
+}
+
+func TestProducts(t *testing.T) {
+	dense := Features{Rows: 2, Cols: 3, Dense: []float32{1, 0, 2, 0, 3, 0}}
+	sparse := Features{Rows: 2, Cols: 3, Offsets: []int64{0, 2, 3}, Columns: []int32{0, 2, 1}, Values: []float32{1, 2, 3}}
+	x := mat.NewDense(2, 3, []float64{1, 0, 2, 0, 3, 0})
+	for _, f := range []Features{dense, sparse} {
+		require.True(t, mat.Equal(x, f.Matrix()))
+		b, c := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6}), mat.NewDense(2, 1, []float64{1, -1})
+		var want mat.Dense
+		want.Mul(x, b)
+		require.True(t, mat.Equal(&want, f.Times(b)))
+		want.Reset()
+		want.Mul(x.T(), c)
+		require.True(t, mat.Equal(&want, f.TransposedTimes(c)))
+	}
+	a := Adjacency{Offsets: []int64{0, 0, 3}, Neighbors: []int32{0, 0, 0}}
+	require.Equal(t, []float64{1, 0.5}, a.DegreeScale())
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
-	"github.com/saot-go/saot/internal/linalg"
 
 	"github.com/saot-go/saot/internal/cluster"
 	"github.com/saot-go/saot/saot/continual"
@@ -43,7 +42,7 @@ func newClu(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CluSettings)
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,
 		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
-			x := linalg.Dense(&g.Features)
+			x := g.Features.Matrix()
 			assign, centres := cluster.KMeans(x, s.Clusters, rng)
 			spread := 0.0
 			for i, c := range assign {

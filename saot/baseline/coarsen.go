@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/linalg"
 )
 
 // coarsening puts every node of a graph into a cluster.
@@ -179,7 +178,7 @@ func (p *coarsening) features(f *graph.Features, share []float64) graph.Features
 	for _, nodes := range p.members() {
 		var columns []int32
 		for _, v := range nodes {
-			linalg.Each(f, int(v), func(c int, x float64) {
+			f.Each(int(v), func(c int, x float64) {
 				row[c] += float32(share[v] * x)
 				if !touched[c] {
 					touched[c], columns = true, append(columns, int32(c))

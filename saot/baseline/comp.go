@@ -135,15 +135,15 @@ func leftSingular(ctx context.Context, x *graph.Features, components int, rng *r
 	if width == 0 {
 		return linalg.New(x.Rows, 0), nil
 	}
-	q := linalg.Orthonormal(linalg.Times(x, linalg.Gaussian(x.Cols, width, rng)))
+	q := linalg.Orthonormal(x.Times(linalg.Gaussian(x.Cols, width, rng)))
 	for range linalg.PowerIterations {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		q = linalg.Orthonormal(linalg.Times(x, linalg.Orthonormal(linalg.TransposedTimes(x, q))))
+		q = linalg.Orthonormal(x.Times(linalg.Orthonormal(x.TransposedTimes(q))))
 	}
 	var svd mat.SVD // (QᵀX)ᵀ = V·Σ·Wᵀ, so that X ≈ (Q·W)·Σ·Vᵀ
-	if !svd.Factorize(linalg.TransposedTimes(x, q), mat.SVDThin) {
+	if !svd.Factorize(x.TransposedTimes(q), mat.SVDThin) {
 		return nil, fmt.Errorf("the singular values of a %d×%d matrix did not converge", x.Cols, width)
 	}
 	values := svd.Values(nil)

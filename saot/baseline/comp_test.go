@@ -55,7 +55,7 @@ func TestLeftSingularAgainstFullSVD(t *testing.T) {
 			got, err := leftSingular(context.Background(), f, 8, seed.Stream(2))
 			require.NoError(t, err)
 			var svd mat.SVD
-			require.True(t, svd.Factorize(linalg.Dense(f), mat.SVDThin))
+			require.True(t, svd.Factorize(f.Matrix(), mat.SVDThin))
 			var want mat.Dense
 			svd.UTo(&want)
 			require.Equal(t, min(8, shape[1]), got.RawMatrix().Cols)
@@ -105,7 +105,7 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 				return l.propagate(in.Targets, n.Hat, Transpose(n.FeaturesT, 0, 1))
 			})
 			var want mat.Dense
-			want.Mul(operatorOf(&g.Adjacency, false), linalg.Dense(&g.Features))
+			want.Mul(operatorOf(&g.Adjacency, false), g.Features.Matrix())
 			require.True(t, mat.EqualApprox(&want, matrixOf(got, 22, 6), 1e-5))
 		}
 	})
@@ -124,7 +124,7 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 		}
 		changes := func(g *graph.Graph, node, width int, f func(in pretextInputs[*Node]) *Node) (own, others float64) {
 			before, _ := l.evaluate(t, g, f)
-			other := &graph.Graph{Adjacency: g.Adjacency, Features: *featuresOf(linalg.Dense(&g.Features), false)}
+			other := &graph.Graph{Adjacency: g.Adjacency, Features: *featuresOf(g.Features.Matrix(), false)}
 			for c := range 6 {
 				other.Features.Dense[node*6+c] += 1 + float32(c)
 			}

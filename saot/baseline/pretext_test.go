@@ -149,7 +149,7 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 			}
 			a := operatorOf(&g.Adjacency, m != "gcn-comp")
 			var h, prediction mat.Dense
-			h.Product(a, linalg.Dense(&g.Features), value(pretextWeight, 6, l.Hidden))
+			h.Product(a, g.Features.Matrix(), value(pretextWeight, 6, l.Hidden))
 			h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)
 			embedding, err := l.Embed(context.Background(), g)
 			require.NoError(t, err)

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/saot"
 
 	"github.com/saot-go/saot/saot/continual"
@@ -52,6 +51,6 @@ func newMajority(method.Build, *saot.Config) (continual.Method, error) {
 // newFeatures embeds a node as its own features.
 func newFeatures(method.Build, *saot.Config) (continual.Method, error) {
 	return fixed{func(g *graph.Graph) *continual.Embedding {
-		return embeddingOf(linalg.Dense(&g.Features), 0)
+		return embeddingOf(g.Features.Matrix(), 0)
 	}}, nil
 }

@@ -121,13 +121,13 @@ func newCentred(g *graph.Graph) centred {
 	for i := range n {
 		ones.RawMatrix().Data[i] = 1 / float64(n)
 	}
-	mean := linalg.TransposedTimes(&g.Features, propagateBack(&g.Adjacency, ones)) // Xᵀ(Â²)ᵀ1/N
+	mean := g.Features.TransposedTimes(propagateBack(&g.Adjacency, ones)) // Xᵀ(Â²)ᵀ1/N
 	return centred{graph: g, mean: mean.RawMatrix().Data}
 }
 
 // times returns A·B. Shapes: b [F, d]; returns [N, d].
 func (a centred) times(b *mat.Dense) *mat.Dense {
-	out := propagate(&a.graph.Adjacency, linalg.Times(&a.graph.Features, b))
+	out := propagate(&a.graph.Adjacency, a.graph.Features.Times(b))
 	shift := make([]float64, b.RawMatrix().Cols)
 	for c, m := range a.mean {
 		floats.AddScaled(shift, -m, b.RawRowView(c))
@@ -144,7 +144,7 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	for i := range a.graph.NumNodes() {
 		floats.Add(sum, b.RawRowView(i))
 	}
-	out := linalg.TransposedTimes(&a.graph.Features, propagateBack(&a.graph.Adjacency, b))
+	out := a.graph.Features.TransposedTimes(propagateBack(&a.graph.Adjacency, b))
 	for c, m := range a.mean {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
 	}

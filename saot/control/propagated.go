@@ -26,7 +26,7 @@ func init() {
 // gcn_norm.
 func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
 	return fixed{func(g *graph.Graph) *continual.Embedding {
-		return embeddingOf(propagate(&g.Adjacency, linalg.Dense(&g.Features)), 0)
+		return embeddingOf(propagate(&g.Adjacency, g.Features.Matrix()), 0)
 	}}, nil
 }
 
@@ -36,19 +36,19 @@ func newProjected(b method.Build, c *saot.Config) (continual.Method, error) {
 	features, width := b.Stream.Features, c.Encoder.Out
 	basis := linalg.Orthonormal(linalg.Gaussian(features, min(features, width), seed.Stream(b.Seed, "projection")))
 	return fixed{func(g *graph.Graph) *continual.Embedding {
-		return embeddingOf(propagate(&g.Adjacency, linalg.Times(&g.Features, basis)), width)
+		return embeddingOf(propagate(&g.Adjacency, g.Features.Times(basis)), width)
 	}}, nil
 }
 
 // propagate returns Â²H. Shapes: h [N, d], which it may overwrite; returns [N, d]. O(E·d) time.
 func propagate(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
-	return propagateAlong(a, linalg.DegreeScale(a), h)
+	return propagateAlong(a, a.DegreeScale(), h)
 }
 
 // propagateBack returns (Â²)ᵀH, which is Â²H but on directed graphs. Shapes and time: those of propagate.
 func propagateBack(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
 	back := a.Transposed()
-	return propagateAlong(&back, linalg.DegreeScale(a), h) // the degrees stay those of Â
+	return propagateAlong(&back, a.DegreeScale(), h) // the degrees stay those of Â
 }
 
 // propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns

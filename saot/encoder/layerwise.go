@@ -3,7 +3,6 @@ package encoder
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -26,8 +25,8 @@ func chunkRows(cols int) int { return max(64, min(1<<14, chunkEntries/max(1, col
 // inverseRoots returns s_i = 1/√(d_i+1) of every node, d the number of its neighbours.
 func inverseRoots(a *graph.Adjacency) []float32 {
 	out := make([]float32, a.NumNodes())
-	for i := range out {
-		out[i] = float32(1 / math.Sqrt(float64(len(a.Neighborhood(i))+1)))
+	for i, s := range a.DegreeScale() {
+		out[i] = float32(s)
 	}
 	return out
 }
