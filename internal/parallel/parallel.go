@@ -42,6 +42,12 @@ func Each(n int, work func(i int) error) error {
 // Share returns where part p of parts begins when n items are dealt out evenly; part p ends where p+1 begins.
 func Share(n, p, parts int) int { return int(int64(n) * int64(p) / int64(parts)) }
 
+// Ranges calls work for consecutive ranges of n items, one range for each core.
+func Ranges(n int, work func(first, end int)) {
+	parts := max(1, min(runtime.GOMAXPROCS(0), n))
+	Do(parts, func(p int) { work(Share(n, p, parts), Share(n, p+1, parts)) })
+}
+
 // Rows calls work for consecutive ranges of n rows that together cost about cells; small matrices stay on one core.
 func Rows(n, cells int, work func(first, end int)) {
 	parts := max(1, min(runtime.GOMAXPROCS(0), cells>>16, n))

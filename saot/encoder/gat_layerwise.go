@@ -3,9 +3,9 @@ package encoder
 import (
 	"context"
 	"math"
-	"runtime"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -54,7 +54,7 @@ func (l *attendedLayer) finish(ctx context.Context, f *engine.Func, x, y *graph.
 	wide := l.Heads * l.headWidth(l.layer)
 	cols := wide + x.Cols
 	return inChunks(ctx, f, x.Rows, cols, func(dst []float32, first, end int) {
-		inParallel(end-first, runtime.GOMAXPROCS(0), func(_, from, to int) {
+		parallel.Ranges(end-first, func(from, to int) {
 			shift, total := make([]float32, l.Heads), make([]float32, l.Heads)
 			for i := first + from; i < first+to; i++ {
 				row := dst[(i-first)*cols : (i-first+1)*cols]

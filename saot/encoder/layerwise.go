@@ -3,9 +3,9 @@ package encoder
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -33,7 +33,7 @@ func inverseRoots(a *graph.Adjacency) []float32 {
 
 // propagateRows writes rows first to end of Â·H to dst, H being given by the features.
 func propagateRows(dst []float32, a *graph.Adjacency, h *graph.Features, scale []float32, first, end int) {
-	inParallel(end-first, runtime.GOMAXPROCS(0), func(_, from, to int) {
+	parallel.Ranges(end-first, func(from, to int) {
 		for i := first + from; i < first+to; i++ {
 			row := dst[(i-first)*h.Cols : (i-first+1)*h.Cols]
 			clear(row)

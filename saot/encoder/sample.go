@@ -1,9 +1,8 @@
 package encoder
 
 import (
-	"runtime"
-
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -206,7 +205,7 @@ func (s *Sampler) aggregatedRows(n *Neighborhood, k, padded int, scale []float32
 	f, h := &s.graph.Features, n.hops[k]
 	rows := make([]float32, padded*f.Cols)
 	targets := h.drawn.targets()
-	inParallel(targets, runtime.GOMAXPROCS(0), func(_, first, end int) {
+	parallel.Ranges(targets, func(first, end int) {
 		for i := first; i < end; i++ {
 			dst := rows[i*f.Cols : (i+1)*f.Cols]
 			weight := scale[i] * n.gain(h, i)
@@ -225,7 +224,7 @@ func (s *Sampler) aggregatedRows(n *Neighborhood, k, padded int, scale []float32
 func (s *Sampler) plainRows(n *Neighborhood, padded int) *tensors.Tensor {
 	f := &s.graph.Features
 	rows := make([]float32, padded*f.Cols)
-	inParallel(len(n.Nodes), runtime.GOMAXPROCS(0), func(_, first, end int) {
+	parallel.Ranges(len(n.Nodes), func(first, end int) {
 		for i := first; i < end; i++ {
 			f.CopyRow(int(n.Nodes[i]), rows[i*f.Cols:(i+1)*f.Cols])
 		}

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/saot-go/saot/datasets/graph"
 
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/internal/seed"
 )
 
@@ -118,11 +118,12 @@ func (s *Sampler) Draw(targets []int32, filter Filter, seedValue uint64) *Neighb
 func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint64) (lists, []float32) {
 	parts := make([]lists, min(runtime.GOMAXPROCS(0), 1+len(nodes)/256))
 	degree := make([]float32, len(nodes))
-	inParallel(len(nodes), len(parts), func(part, first, end int) {
+	parallel.Do(len(parts), func(part int) {
 		var pcg rand.PCG
 		var kept []int32
 		rng, out := rand.New(&pcg), &parts[part]
-		for i := first; i < end; i++ {
+		end := parallel.Share(len(nodes), part+1, len(parts))
+		for i := parallel.Share(len(nodes), part, len(parts)); i < end; i++ {
 			v := nodes[i]
 			near := s.graph.Adjacency.Neighborhood(int(v))
 			if filter != nil {
@@ -180,17 +181,4 @@ func (n *Neighborhood) gain(h hop, target int) float32 {
 		return n.degree[target] / float32(drawn)
 	}
 	return 1
-}
-
-// inParallel deals n items out to a number of goroutines.
-func inParallel(n, parts int, work func(part, first, end int)) {
-	if parts <= 1 {
-		work(0, 0, n)
-		return
-	}
-	var group sync.WaitGroup
-	for p := range parts {
-		group.Go(func() { work(p, n*p/parts, n*(p+1)/parts) })
-	}
-	group.Wait()
 }
