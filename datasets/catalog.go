@@ -51,10 +51,10 @@ type Stats struct {
 
 // Catalog lists the datasets that Open knows by name.
 //
-// Where the figures and checksums come from: the paper's Table 1 and appendix; for the real files the publishers' own pages,
-// PyTorch Geometric's and DGL's documentation, and, where a test reads the file, our own count. SHA-256 sums of files that
-// could not be had here are those that several independent public projects pin; git blobs are read off the trees of the
-// publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
+// Where the figures and checksums come from: the paper's Table 1 and appendix; for the real files the publishers' own
+// pages, PyTorch Geometric's and DGL's documentation, and, where a test reads the file, our own count. SHA-256 sums of
+// files that could not be had here are those that several independent public projects pin; git blobs are read off the
+// trees of the publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
 func Catalog() []Entry {
 	entries := []Entry{{Name: "synthetic", Licence: "none needed", Recipe: RecipeSynthetic,
 		Title: "generated citation-like graph, needs no file; synthetic:NODES makes one of any size"}}
@@ -65,8 +65,8 @@ func Catalog() []Entry {
 	return append(entries, standIns(benchmarks())...)
 }
 
-// Lookup returns the entry of a name; that of a scaled synthetic dataset (ParseScaled) is made for it. Its error lists the known
-// names, or says what is wrong with the scaled one.
+// Lookup returns the entry of a name; that of a scaled synthetic dataset (ParseScaled) is made for it. Its error lists
+// the known names, or says what is wrong with the scaled one.
 func Lookup(name string) (Entry, error) {
 	if strings.HasPrefix(name, scaledPrefix) {
 		return scaledEntry(name)
@@ -78,5 +78,6 @@ func Lookup(name string) (Entry, error) {
 		}
 		known = append(known, e.Name)
 	}
-	return Entry{}, fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's own, such as ./graph", name, strings.Join(known, ", "))
+	return Entry{},
+		fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's own, such as ./graph", name, strings.Join(known, ", "))
 }

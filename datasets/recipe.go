@@ -1,7 +1,7 @@
 package datasets
 
-// Recipe names the benchmark whose published constants a method takes on a dataset. Methods choose their defaults by it, not by
-// the dataset's name, so that one graph under two names has one set of defaults.
+// Recipe names the benchmark whose published constants a method takes on a dataset. Methods choose their defaults by
+// it, not by the dataset's name, so that one graph under two names has one set of defaults.
 type Recipe string
 
 // The recipes.

@@ -10,9 +10,12 @@ import (
 func TestRecipes(t *testing.T) {
 	require.Equal(t, RecipeOf("cora-full"), RecipeOf("cora"))
 	for name, want := range map[string]Recipe{
-		"synthetic": RecipeSynthetic, "cora-ml": RecipeCora, "cora-full": RecipeCoraFull, "corafull-topology": RecipeCoraFull,
-		"ogbn-arxiv": RecipeArxiv, "arxiv-topology": RecipeArxivStandIn, "reddit": RecipeReddit, "ogbn-products": RecipeProducts,
-		"uai": NoRecipe, "synthetic:1000": NoRecipe, "/graphs/cora": NoRecipe, "cora.npz": NoRecipe, "unheard-of": NoRecipe, "": NoRecipe,
+		"synthetic": RecipeSynthetic, "cora-ml": RecipeCora, "cora-full": RecipeCoraFull,
+		"corafull-topology": RecipeCoraFull,
+		"ogbn-arxiv":        RecipeArxiv, "arxiv-topology": RecipeArxivStandIn, "reddit": RecipeReddit,
+		"ogbn-products": RecipeProducts,
+		"uai":           NoRecipe, "synthetic:1000": NoRecipe, "/graphs/cora": NoRecipe, "cora.npz": NoRecipe,
+		"unheard-of": NoRecipe, "": NoRecipe,
 	} {
 		require.Equal(t, want, RecipeOf(name), name)
 	}

@@ -1,5 +1,5 @@
-// Command golden shows that a change of the code changed no figure. It runs a list of small runs with one build of saot and
-// keeps what they found; a second call compares two such folders to the last bit.
+// Command golden shows that a change of the code changed no figure. It runs a list of small runs with one build of saot
+// and keeps what they found; a second call compares two such folders to the last bit.
 //
 //	go build -o /tmp/before ./cmd/saot        # at the commit before
 //	go run ./bench/golden -saot /tmp/before -out /tmp/golden-before
@@ -7,8 +7,8 @@
 //	go run ./bench/golden -saot /tmp/after -out /tmp/golden-after
 //	go run ./bench/golden -compare /tmp/golden-before /tmp/golden-after
 //
-// Runs on Cora-ML need SAOT_DATA; without it they are left out, and the program says so. What is there already is not run
-// again, so that a call that was stopped continues.
+// Runs on Cora-ML need SAOT_DATA; without it they are left out, and the program says so. What is there already is not
+// run again, so that a call that was stopped continues.
 package main
 
 import (
@@ -51,15 +51,18 @@ type run struct {
 	args []string
 }
 
-// runs lists the calls on an engine: every method on Cora-ML, and, so that sampled training takes part, on a generated graph
-// that each method is told to take in samples.
+// runs lists the calls on an engine: every method on Cora-ML, and, so that sampled training takes part, on a generated
+// graph that each method is told to take in samples.
 func runs(engine string) (all []run) {
 	add := func(name string, args ...string) {
-		all = append(all, run{engine + "-" + name, append([]string{"run", "--engine", engine, "--log", "text"}, args...)})
+		all = append(all, run{engine + "-" + name, append([]string{"run", "--engine", engine, "--log", "text"},
+			args...)})
 	}
 	ours := []string{"saot", "saot-l", "saot-no-distill", "saot-barlow", "saot-cosine", "saot-mse"}
-	small := []string{"--epochs", "2", "--encoder-hidden", "64", "--encoder-out", "32", "--points", "48", "--buffer", "40"}
-	for _, m := range slices.Concat(ours, []string{"random-calibrated", "propagated-pca", "propagated-random", "random", "majority"}) {
+	small := []string{"--epochs", "2", "--encoder-hidden", "64", "--encoder-out", "32", "--points", "48", "--buffer",
+		"40"}
+	for _, m := range slices.Concat(ours, []string{"random-calibrated", "propagated-pca", "propagated-random", "random",
+		"majority"}) {
 		add("cora-ml-"+m, slices.Concat([]string{"--dataset", "cora-ml", "--method", m}, small)...)
 	}
 	for m, settings := range theirs() {

@@ -325,7 +325,8 @@ func TestValidate(t *testing.T) {
 
 func TestProducts(t *testing.T) {
 	dense := Features{Rows: 2, Cols: 3, Dense: []float32{1, 0, 2, 0, 3, 0}}
-	sparse := Features{Rows: 2, Cols: 3, Offsets: []int64{0, 2, 3}, Columns: []int32{0, 2, 1}, Values: []float32{1, 2, 3}}
+	sparse := Features{Rows: 2, Cols: 3, Offsets: []int64{0, 2, 3}, Columns: []int32{0, 2, 1},
+		Values: []float32{1, 2, 3}}
 	x := mat.NewDense(2, 3, []float64{1, 0, 2, 0, 3, 0})
 	for _, f := range []Features{dense, sparse} {
 		require.True(t, mat.Equal(x, f.Matrix()))

@@ -49,8 +49,8 @@ func init() {
 func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges(s).Err() }
 
 // cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without
-// edges (see condenser), and one network continues its training on those of all tasks seen, the current one included, with no
-// look at its graph. Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
+// edges (see condenser), and one network continues its training on those of all tasks seen, the current one included,
+// with no look at its graph. Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
 //
 //	L = 1/|M| Σ_{j∈M} CE(softmax(logits_j), ỹ_j),
 //

@@ -49,15 +49,15 @@ func init() {
 func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi").Ranges(s), 1).Err() }
 
 // dgi is Deep Graph Infomax (Veličković et al. 2019), one task after the other, with nothing against forgetting:
-// encoder and discriminator continue where the last task left them. A discriminator tells the nodes of a graph from those
-// of a corrupted one, whose features are dealt out to the nodes at random, by a summary of the graph,
+// encoder and discriminator continue where the last task left them. A discriminator tells the nodes of a graph from
+// those of a corrupted one, whose features are dealt out to the nodes at random, by a summary of the graph,
 //
 //	H = PReLU(Â·X·Θ + b),   H̃ = PReLU(Â·(PX)·Θ + b),   P a permutation          (§4.2),
 //	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (§4.2; their code has c),
 //	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
 //
-// A task ends when the loss has not fallen for a number of steps (patience), with the weights that had the lowest. X is what the
-// dataset says: the reference divides its rows by their sums.
+// A task ends when the loss has not fallen for a number of steps (patience), with the weights that had the lowest. X is
+// what the dataset says: the reference divides its rows by their sums.
 //
 // On a graph too large for a step, nodes, summary and P are those of a batch with sampled neighbours, as in the paper's
 // inductive form (§4.2), and the loss that ends a task is an epoch's mean, taken for that of the weights at its end.
@@ -147,8 +147,8 @@ func permuted(h, order, inverse *Node) *Node {
 	return Add(Gather(StopGradient(h), order), Sub(through, StopGradient(h)))
 }
 
-// corruption draws an order of the first n of a number of rows, and returns it with its inverse, [rows, 1] both. Padding
-// stays in place.
+// corruption draws an order of the first n of a number of rows, and returns it with its inverse, [rows, 1] both.
+// Padding stays in place.
 func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
 	to, from := make([]int32, rows), make([]int32, rows)
 	for i := range rows {

@@ -51,8 +51,8 @@ func (s *TACOSettings) Validate() error {
 	return s.check(check.In("baseline: taco").Ranges(s), 2).Err()
 }
 
-// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network continues its training on the union of the
-// task's graph and a coarsened graph of all that came before, which is then coarsened in turn,
+// taco is TACO, topology-aware coarsening (Han, Feng and Ning 2024): one network continues its training on the union of
+// the task's graph and a coarsened graph of all that came before, which is then coarsened in turn,
 //
 //	G_t = G^r_{t−1} ∪ task t,   A^r = [CACᵀ ≠ 0] without its diagonal,   X^r = C̄X,   y^r = argmax C̄Y,
 //

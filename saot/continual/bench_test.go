@@ -9,8 +9,8 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// One row of the last step of a stream of the synthetic default's size: 4 tasks, about 560 nodes, width 256. The classes
-// overlap, so that the paper probe runs for thousands of epochs.
+// One row of the last step of a stream of the synthetic default's size: 4 tasks, about 560 nodes, width 256. The
+// classes overlap, so that the paper probe runs for thousands of epochs.
 func BenchmarkProbe(b *testing.B) {
 	s := toyStream(4, 256, func(class int) int { return 40 + class*37%7*10 }, 5)
 	var embed []*Embedding
@@ -40,8 +40,8 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// The heads of a long stream's last step in task-il, fitted alone as they are, and all side by side, where every row pays for the
-// columns of all heads and every head takes the iterations of the slowest.
+// The heads of a long stream's last step in task-il, fitted alone as they are, and all side by side, where every row
+// pays for the columns of all heads and every head takes the iterations of the slowest.
 func BenchmarkTaskHeads(b *testing.B) {
 	s := toyStream(18, 256, func(int) int { return 280 }, 5)
 	var embed []*Embedding

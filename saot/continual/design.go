@@ -52,8 +52,8 @@ type sample struct {
 	part               part
 }
 
-// design holds the labelled nodes of the tasks that are fitted together, in order of task, and their embeddings: all seen
-// tasks in class-il, some of them in task-il. Labels exist nowhere else in the protocol.
+// design holds the labelled nodes of the tasks that are fitted together, in order of task, and their embeddings: all
+// seen tasks in class-il, some of them in task-il. Labels exist nowhere else in the protocol.
 type design struct {
 	layout  layout
 	origin  origin
@@ -73,7 +73,8 @@ type origin struct {
 
 // newDesign collects the nodes of tasks that the split and the labels have been checked of.
 func newDesign(tasks []datasets.Task, embed []*Embedding, at origin) (*design, error) {
-	d := &design{layout: newLayout(tasks), origin: at, seen: len(tasks), width: embed[0].Cols, embed: embed, trainOf: make([]int, len(tasks))}
+	d := &design{layout: newLayout(tasks), origin: at, seen: len(tasks), width: embed[0].Cols, embed: embed,
+		trainOf: make([]int, len(tasks))}
 	for j := range tasks {
 		train, held, err := samplesOf(&tasks[j], j, d.layout.offset[j])
 		if err != nil {
@@ -95,14 +96,17 @@ func samplesOf(task *datasets.Task, position, offset int) (train, held []sample,
 		part  part
 		name  string
 		nodes []int32
-	}{{partTrain, "train", task.Split.Train}, {partValid, "valid", task.Split.Valid}, {partTest, "test", task.Split.Test}} {
+	}{{partTrain, "train", task.Split.Train}, {partValid, "valid", task.Split.Valid},
+		{partTest, "test", task.Split.Test}} {
 		for _, node := range p.nodes {
 			if node < 0 || int(node) >= len(task.Labels) {
-				return nil, nil, fmt.Errorf("task %d: %s node %d is out of range: the task has %d labels", task.Index+1, p.name, node, len(task.Labels))
+				return nil, nil, fmt.Errorf("task %d: %s node %d is out of range: the task has %d labels", task.Index+1,
+					p.name, node, len(task.Labels))
 			}
 			c, ok := column[task.Labels[node]]
 			if !ok {
-				return nil, nil, fmt.Errorf("task %d: node %d has label %d, which is not one of the task's classes %v", task.Index+1, node, task.Labels[node], task.Classes)
+				return nil, nil, fmt.Errorf("task %d: node %d has label %d, which is not one of the task's classes %v",
+					task.Index+1, node, task.Labels[node], task.Classes)
 			}
 			s := sample{task: position, node: int(node), column: c, part: p.part}
 			if p.part == partTrain {
@@ -200,7 +204,8 @@ func checkEmbedding(task int, e *Embedding, nodes int) error {
 	case e == nil:
 		return fmt.Errorf("task %d: the learner returned no embedding", task+1)
 	case e.Rows != nodes || e.Cols < 0 || len(e.Data) != e.Rows*e.Cols:
-		return fmt.Errorf("task %d: the embedding is [%d, %d] with %d values, for a graph of %d nodes", task+1, e.Rows, e.Cols, len(e.Data), nodes)
+		return fmt.Errorf("task %d: the embedding is [%d, %d] with %d values, for a graph of %d nodes", task+1, e.Rows,
+			e.Cols, len(e.Data), nodes)
 	}
 	for i, v := range e.Data {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {

@@ -13,8 +13,9 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// A constant embedding makes every head the majority predictor m, whose figures follow from class counts alone: M[i][j] is
-// the share of m among task j's held-out nodes. These were counted from the public labels; the paper prints nearly the same for RieGrace on Arxiv (75.4; 4.9 / −18.0) and Products (73.1; 4.1 / −4.9).
+// A constant embedding makes every head the majority predictor m, whose figures follow from class counts alone: M[i][j]
+// is the share of m among task j's held-out nodes. These were counted from the public labels; the paper prints nearly
+// the same for RieGrace on Arxiv (75.4; 4.9 / −18.0) and Products (73.1; 4.1 / −4.9).
 func TestMajorityOnPublicLabels(t *testing.T) {
 	for _, tc := range []struct {
 		name, file               string

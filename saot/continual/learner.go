@@ -1,6 +1,6 @@
-// Package continual is the protocol of continual graph learning: a method sees one task after another; after each, it is scored
-// on every task seen so far. A self-supervised learner sees no labels, and linear probes score its frozen embeddings; a supervised
-// method is its own classifier.
+// Package continual is the protocol of continual graph learning: a method sees one task after another; after each, it
+// is scored on every task seen so far. A self-supervised learner sees no labels, and linear probes score its frozen
+// embeddings; a supervised method is its own classifier.
 package continual
 
 import (

@@ -29,8 +29,10 @@ func TestEarlyStops(t *testing.T) {
 		}
 		return fits
 	}
-	paper := Score{Setting: ClassIL, Probe: ProbePaper, Matrix: Matrix{{100}, {30, 50}, {79, 80, 81}, {20, 20, 20, 20}}, Fits: at(100, 300, 200, 400)}
-	converged := Score{Setting: ClassIL, Probe: ProbeConverged, Matrix: Matrix{{90}, {50, 51}, {90, 90, 90}, {80, 80, 80, 80}}}
+	paper := Score{Setting: ClassIL, Probe: ProbePaper, Matrix: Matrix{{100}, {30, 50}, {79, 80, 81}, {20, 20, 20, 20}},
+		Fits: at(100, 300, 200, 400)}
+	converged := Score{Setting: ClassIL, Probe: ProbeConverged, Matrix: Matrix{{90}, {50, 51}, {90, 90, 90},
+		{80, 80, 80, 80}}}
 	both := Result{Scores: []Score{paper, converged}}
 	require.Equal(t, []int{1}, both.EarlyStops(), "rows 0 and 2 are not far below, row 3 continued")
 	alone := Result{Scores: []Score{paper}}

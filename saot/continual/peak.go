@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// peakBytes returns the largest resident set that the process has had, as Linux tells it, and 0 elsewhere. It holds what an
-// engine's library allocates, too.
+// peakBytes returns the largest resident set that the process has had, as Linux tells it, and 0 elsewhere. It holds
+// what an engine's library allocates, too.
 func peakBytes() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

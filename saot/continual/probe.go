@@ -18,7 +18,8 @@ import (
 // last row the bias, in which every train sample may reach only the columns of its head. The heads of task-il are then
 // independent blocks of columns, fitted side by side.
 //
-// Rows and columns are padded to one of a few shapes for the whole run, and each probe compiles a graph for each, see shapes.
+// Rows and columns are padded to one of a few shapes for the whole run, and each probe compiles a graph for each, see
+// shapes.
 type evaluator struct {
 	engine *engine.Engine
 	tasks  []datasets.Task
@@ -49,9 +50,9 @@ type shape struct {
 	train, held, columns int
 }
 
-// vectorWidth is what wider heads are padded to a multiple of: as many numbers of the probe's type as a vector register holds.
-// On ONNX Runtime products with 18 columns took twice the time of 32 in float32 on two cores, and the same on one; in float64
-// 24 columns took three quarters of the time of 32.
+// vectorWidth is what wider heads are padded to a multiple of: as many numbers of the probe's type as a vector register
+// holds. On ONNX Runtime products with 18 columns took twice the time of 32 in float32 on two cores, and the same on
+// one; in float64 24 columns took three quarters of the time of 32.
 func vectorWidth(p Probe) int {
 	if p == ProbePaper {
 		return 16 // float32
@@ -77,12 +78,12 @@ func (ev *evaluator) shapeOf(p Probe, first, end int) shape {
 // longStream is the number of tasks from which padding to half of the stream costs more than a few graphs.
 const longStream = 13
 
-// shapes returns the padded shapes of a probe, ascending but for those of single tasks, which come first: one that holds any of
-// them, and on a long stream its quarter and its half before it. Class-il grows by halves of the stream, or by eighths of a long
-// one. The heads of task-il are fitted alone, so that no row pays for the columns of other heads. On short streams, where a run
-// compiles 12 graphs at most, the paper probe has two shapes: for heads of two classes, which cost little alone, that of a task
-// and the whole stream; for others, which all take thousands of epochs and waste the least side by side, half of the stream and
-// the whole.
+// shapes returns the padded shapes of a probe, ascending but for those of single tasks, which come first: one that
+// holds any of them, and on a long stream its quarter and its half before it. Class-il grows by halves of the stream,
+// or by eighths of a long one. The heads of task-il are fitted alone, so that no row pays for the columns of other
+// heads. On short streams, where a run compiles 12 graphs at most, the paper probe has two shapes: for heads of two
+// classes, which cost little alone, that of a task and the whole stream; for others, which all take thousands of epochs
+// and waste the least side by side, half of the stream and the whole.
 func (ev *evaluator) shapes(p Probe) []shape {
 	tasks, rungs, alone := len(ev.tasks), 2, []int{1}
 	switch {
@@ -138,8 +139,8 @@ func (s shape) fits(in shape) bool {
 	return s.train <= in.train && s.held <= in.held && s.columns <= in.columns
 }
 
-// groups cuts the seen tasks into runs [first, end) whose heads are fitted together: in task-il as many as fit into the first
-// shape, one at least.
+// groups cuts the seen tasks into runs [first, end) whose heads are fitted together: in task-il as many as fit into the
+// first shape, one at least.
 func (ev *evaluator) groups(p Probe, s Setting, seen int) [][2]int {
 	if s == ClassIL {
 		return [][2]int{{0, seen}}

@@ -16,7 +16,8 @@ import (
 )
 
 // L-BFGS settings. Embeddings are strongly correlated: on UAI a memory of 15, gonum's default, took ten times the
-// iterations of 80 at the weakest penalty, before class-il had coordinates of its own; in task-il W is small, and memory cheap.
+// iterations of 80 at the weakest penalty, before class-il had coordinates of its own; in task-il W is small, and
+// memory cheap.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80
@@ -26,8 +27,9 @@ const (
 // off by ‖gradient‖/λ at most, so that a fixed bound would leave weak penalties where strong ones ended.
 func convergedGradient(strength float64) float64 { return min(1e-5, 1e-2*strength) }
 
-// curvedWidth is how many columns X may have for each class where class-il is solved in coordinates of its own: these take as many
-// operations as width/(4·classes) evaluations a strength, several times as long, and spare most where there are many classes.
+// curvedWidth is how many columns X may have for each class where class-il is solved in coordinates of its own: these
+// take as many operations as width/(4·classes) evaluations a strength, several times as long, and spare most where
+// there are many classes.
 const curvedWidth = 32
 
 // leastCurvature bounds the curvature of a sample from below, so that the coordinates of a perfect fit can be computed.
@@ -36,8 +38,9 @@ const leastCurvature = 1e-9
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
 
-// pathMargin, in percentage points, and pathNodes say when the path of class-il ends: where it is far below its best, on enough
-// valid nodes that this is not one or two of them. With no margin, a fit on UAI would have ended before the strength that it keeps.
+// pathMargin, in percentage points, and pathNodes say when the path of class-il ends: where it is far below its best,
+// on enough valid nodes that this is not one or two of them. With no margin, a fit on UAI would have ended before the
+// strength that it keeps.
 const (
 	pathMargin = 0.5
 	pathNodes  = 300
@@ -50,9 +53,10 @@ const (
 // X standardised with the train samples of the head's tasks and b not penalised. Each head keeps the λ with the best
 // mean validation accuracy over its tasks (the stronger one on a tie) and is scored on test with it.
 //
-// In class-il, with pathNodes valid nodes or more, the path ends at the first λ whose accuracy is more than pathMargin below the
-// best: the weakest two take four fifths of the iterations, and past the best fit a weaker penalty overfits more. Where valid
-// nodes are few, as in the heads of task-il, accuracy may fall by chance, and the path is cheap: it goes to the end.
+// In class-il, with pathNodes valid nodes or more, the path ends at the first λ whose accuracy is more than pathMargin
+// below the best: the weakest two take four fifths of the iterations, and past the best fit a weaker penalty overfits
+// more. Where valid nodes are few, as in the heads of task-il, accuracy may fall by chance, and the path is cheap: it
+// goes to the end.
 func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]float64, []Fit, error) {
 	pr := ev.newLogistic(s, d)
 	defer pr.release()
@@ -108,8 +112,10 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 		floats.Scale(weight, in.target[i*sh.columns:(i+1)*sh.columns])
 	}
 	return &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
-		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train),
-			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
+		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width,
+			sh.train),
+			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns),
+			tensorOf(in.weight, sh.train, 1)},
 		w: make([]float64, width*columns), grad: make([]float64, width*columns)}
 }
 
@@ -118,8 +124,8 @@ func (pr *logistic) release() {
 	release(pr.penalty)
 }
 
-// solve minimises the objective at a strength, from the solution before, in W itself or in coordinates that fit its curvature (of
-// class-il alone).
+// solve minimises the objective at a strength, from the solution before, in W itself or in coordinates that fit its
+// curvature (of class-il alone).
 func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (Fit, error) {
 	pr.setStrength(strength)
 	var co coordinates
@@ -149,8 +155,10 @@ func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (F
 			return optimize.NotTerminated, nil
 		},
 	}
-	settings := &optimize.Settings{MajorIterations: convergedIterations, Converger: &stationary{pr, convergedGradient(strength)}}
-	found, err := optimize.Minimize(problem, co.place(pr.w, pr.columns), settings, &optimize.LBFGS{Store: convergedMemory, Linesearcher: &optimize.MoreThuente{}})
+	settings := &optimize.Settings{MajorIterations: convergedIterations,
+		Converger: &stationary{pr, convergedGradient(strength)}}
+	found, err := optimize.Minimize(problem, co.place(pr.w, pr.columns), settings,
+		&optimize.LBFGS{Store: convergedMemory, Linesearcher: &optimize.MoreThuente{}})
 	if pr.err != nil {
 		return Fit{}, pr.err
 	}
@@ -168,8 +176,8 @@ func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (F
 // largest returns the largest entry of the gradient by W.
 func (pr *logistic) largest() float64 { return floats.Norm(pr.grad, math.Inf(1)) }
 
-// stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound. The optimiser asks after an
-// evaluation at the place that it asks about.
+// stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound. The optimiser asks
+// after an evaluation at the place that it asks about.
 type stationary struct {
 	*logistic
 	bound float64
@@ -220,13 +228,13 @@ func (co coordinates) gradient(byV, byW []float64, columns int) {
 	}
 }
 
-// curvature returns the coordinates in which the objective of class-il curves about alike in all directions: UᵀU is the mean of the
-// diagonal blocks of the Hessian, one a class, at the solution so far,
+// curvature returns the coordinates in which the objective of class-il curves about alike in all directions: UᵀU is the
+// mean of the diagonal blocks of the Hessian, one a class, at the solution so far,
 //
 //	Xᵀ diag(h) X + diag(penalty), hᵢ = weightᵢ/C · Σ_c p_ic (1 − p_ic).
 //
-// Embeddings are strongly correlated, and a few directions hold most of their variance: by W itself the curvature spans five orders.
-// The minimum is the same.
+// Embeddings are strongly correlated, and a few directions hold most of their variance: by W itself the curvature spans
+// five orders. The minimum is the same.
 func (pr *logistic) curvature(strength float64) (coordinates, error) {
 	d, n := pr.design, pr.width
 	m := mat.NewSymDense(n, nil)
@@ -245,7 +253,8 @@ func (pr *logistic) curvature(strength float64) (coordinates, error) {
 	}
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(m) {
-		return coordinates{}, fmt.Errorf("converged probe at strength %g: the embeddings' covariance has no Cholesky factor", strength)
+		return coordinates{},
+			fmt.Errorf("converged probe at strength %g: the embeddings' covariance has no Cholesky factor", strength)
 	}
 	var u mat.TriDense
 	cholesky.UTo(&u)
@@ -326,10 +335,10 @@ func (pr *logistic) eachBlock(samples []sample, f func(first int, x blas64.Gener
 	}
 }
 
-// buildLogistic computes Σ weight·CE(Z) + ½Σ penalty·W², Z = XW + closed, and its gradient Xᵀ((softmax(Z) − Y) ⊙ weight) + penalty ⊙ W.
-// The exponential is taken once for both: in float64 nothing but the products costs more.
-// Inputs: x [n, w], xᵀ [w, n], Y ⊙ weight, closed [n, c], weight [n, 1], W [w, c], penalty [w, 1].
-// Returns the value (scalar) and the gradient [w, c].
+// buildLogistic computes Σ weight·CE(Z) + ½Σ penalty·W², Z = XW + closed, and its gradient Xᵀ((softmax(Z) − Y) ⊙
+// weight) + penalty ⊙ W. The exponential is taken once for both: in float64 nothing but the products costs more.
+// Inputs: x [n, w], xᵀ [w, n], Y ⊙ weight, closed [n, c], weight [n, 1], W [w, c], penalty [w, 1]. Returns the value
+// (scalar) and the gradient [w, c].
 func buildLogistic(in []*graph.Node) []*graph.Node {
 	x, xt, target, closed, weight, w, penalty := in[0], in[1], in[2], in[3], in[4], in[5], in[6]
 	z := graph.Add(graph.Dot(x, w).Product(), closed)
@@ -375,7 +384,8 @@ func (sc *scaler) apply(dst []float64, s sample) {
 	}
 }
 
-// moments returns the mean and the inverse standard deviation (0 for constant columns) of the train samples of some tasks.
+// moments returns the mean and the inverse standard deviation (0 for constant columns) of the train samples of some
+// tasks.
 func (d *design) moments(member []bool) (mean, scale []float64) {
 	mean, scale = make([]float64, d.width), make([]float64, d.width)
 	n := 0.0

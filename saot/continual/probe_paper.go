@@ -110,7 +110,8 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 	x, xt := tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width, sh.train)
 	w := ev.initialWeights(s, d, sh.columns)
 	state := func(w []float32, dims ...int) []*tensors.Tensor {
-		return []*tensors.Tensor{tensorOf(w, dims...), tensorOf(make([]float32, len(w)), dims...), tensorOf(make([]float32, len(w)), dims...)}
+		return []*tensors.Tensor{tensorOf(w, dims...), tensorOf(make([]float32, len(w)), dims...),
+			tensorOf(make([]float32, len(w)), dims...)}
 	}
 	if d.pair() {
 		return &paperTrainer{block: ev.adamwPair, design: d, setting: s, columns: 1,
@@ -214,8 +215,8 @@ func adamWRates(done int) *tensors.Tensor {
 //
 // xᵀ is an input because ONNX Runtime would transpose X again in every epoch, a third of its time.
 //
-// Inputs: x [n, w], xᵀ [w, n], held x [h, w], target, closed [n, c], weight [n, 1], W, m, v [w, c], rates [2, paperBlock].
-// Returns W, m, v and the held-out logits [h, c].
+// Inputs: x [n, w], xᵀ [w, n], held x [h, w], target, closed [n, c], weight [n, 1], W, m, v [w, c], rates [2,
+// paperBlock]. Returns W, m, v and the held-out logits [h, c].
 func buildAdamW(in []*graph.Node) []*graph.Node {
 	x, xt, held, target, closed, weight := in[0], in[1], in[2], in[3], in[4], in[5]
 	w, m, v, rates := in[6], in[7], in[8], in[9]
@@ -238,12 +239,13 @@ func adamStep(m, v, g, rates *graph.Node, k int) (newM, newV, step *graph.Node) 
 	return m, v, graph.Div(graph.Mul(m, rate), graph.AddScalar(graph.Mul(graph.Sqrt(v), scale), paperAdamWSmall))
 }
 
-// buildAdamWPair is buildAdamW for one head of two classes. The gradients of its two columns are opposite, so their moments and
-// steps are; and the logits matter by their difference alone. So it is enough to follow δ = w₁ − w₂,
+// buildAdamWPair is buildAdamW for one head of two classes. The gradients of its two columns are opposite, so their
+// moments and steps are; and the logits matter by their difference alone. So it is enough to follow δ = w₁ − w₂,
 //
 //	g = ((σ(δXᵀ) − y) ⊙ weight)·X,   δ ← (1 − lr·wd)·δ − 2·step(g),
 //
-// with y = 1 for the first class. Products with one row take ONNX Runtime an eighth of the time: its kernels pad two columns to 16.
+// with y = 1 for the first class. Products with one row take ONNX Runtime an eighth of the time: its kernels pad two
+// columns to 16.
 //
 // Inputs: x [n, w], xᵀ [w, n], held xᵀ [w, h], y, weight [1, n], δ, m, v [1, w], rates [2, paperBlock].
 // Returns δ, m, v and the held-out differences of logits [1, h].

@@ -217,8 +217,8 @@ func TestConvergedHeadsAreStationary(t *testing.T) {
 	})
 }
 
-// Where embeddings are correlated, coordinates that fit the curvature spare iterations and find the same minimum. These are sums of
-// features, each with a little of its own: the eigenvalues of their covariance span four orders.
+// Where embeddings are correlated, coordinates that fit the curvature spare iterations and find the same minimum. These
+// are sums of features, each with a little of its own: the eigenvalues of their covariance span four orders.
 func TestCoordinatesSpareIterations(t *testing.T) {
 	s := toyStream(4, 12, func(int) int { return 60 }, 2)
 	for j := range s.Tasks {
@@ -262,8 +262,8 @@ func TestCoordinates(t *testing.T) {
 	require.Equal(t, []float64{2*1 + 3*4, 2*2 + 3*5, 2*3 + 3*6, 16, 20, 24}, coordinates{&u}.place(w, 3), "UW by hand")
 }
 
-// Heads keep the best of their path on valid. In class-il it ends at the first strength that is far below the best, so that a later
-// recovery is not seen; in task-il it does not end.
+// Heads keep the best of their path on valid. In class-il it ends at the first strength that is far below the best, so
+// that a later recovery is not seen; in task-il it does not end.
 func TestPathOfStrengths(t *testing.T) {
 	s := toyStream(2, 22, func(int) int { return 30 }, 2) // class-il has 17, 16, 16, 18 and 18 of 24 on valid
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -277,7 +277,8 @@ func TestPathOfStrengths(t *testing.T) {
 				_, err := pr.solve(context.Background(), lambda, setting == ClassIL)
 				require.NoError(t, err)
 				logits := pr.logits(d.held)
-				valid, test = append(valid, accuracy(d, setting, partValid, logits)), append(test, accuracy(d, setting, partTest, logits))
+				valid, test = append(valid, accuracy(d, setting, partValid, logits)),
+					append(test, accuracy(d, setting, partTest, logits))
 			}
 			pr.release()
 			row, fits, err := ev.fitDesign(context.Background(), ProbeConverged, setting, d)

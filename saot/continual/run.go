@@ -18,8 +18,8 @@ import (
 type Options struct {
 	Engine *engine.Engine // fits the probes; may be nil where embeddings have no columns
 	Probes []Probe        // none means all
-	// ProbeRows bounds the train nodes that probes are fitted to, all tasks together; 0 is no bound. Where there are more,
-	// every class of every task keeps its share of them, and 10 at least. Held-out nodes are always all scored.
+	// ProbeRows bounds the train nodes that probes are fitted to, all tasks together; 0 is no bound. Where there are
+	// more, every class of every task keeps its share of them, and 10 at least. Held-out nodes are always all scored.
 	ProbeRows int
 	Seed      uint64 // of the probes' initial weights; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
@@ -30,15 +30,16 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is written. A
-// Learner gets the graphs without labels; its frozen encoder embeds the tasks, and the probes of both settings are fitted. A
-// Supervised method gets the labels too and is its own classifier: its scores are those of ProbeHead in both settings, and
-// Options.Probes and ProbeRows are not used. Run returns the finished Result, which it also writes to Dir/result.json.
+// Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is
+// written. A Learner gets the graphs without labels; its frozen encoder embeds the tasks, and the probes of both
+// settings are fitted. A Supervised method gets the labels too and is its own classifier: its scores are those of
+// ProbeHead in both settings, and Options.Probes and ProbeRows are not used. Run returns the finished Result, which it
+// also writes to Dir/result.json.
 //
-// Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled (the error
-// is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid or test nodes), when
-// Dir holds another run, or cannot be written, and when what is resumed is not the same run. A resumed run ends with the same
-// matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.
+// Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled
+// (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid
+// or test nodes), when Dir holds another run, or cannot be written, and when what is resumed is not the same run. A
+// resumed run ends with the same matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.
 func Run(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*Result, error) {
 	r, err := newRun(stream, m, opt)
 	if err != nil {
@@ -78,7 +79,8 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 	}
 	now := time.Now()
 	r := &run{stream: stream, subject: newSubject(m, stream.Tasks, ev), opt: opt, started: now, clock: now,
-		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes, ProbeRows: opt.ProbeRows}}
+		identity: Identity{Manifest: opt.Manifest, Dataset: datasetInfo(stream), Seed: opt.Seed, Probes: opt.Probes,
+			ProbeRows: opt.ProbeRows}}
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
 	}
@@ -97,7 +99,8 @@ func (o *Options) settle(m Method) error {
 		o.Probes, o.ProbeRows = []Probe{ProbeHead}, 0
 	case Learner:
 		if slices.Contains(o.Probes, ProbeHead) {
-			return fmt.Errorf("the probe %v belongs to supervised methods: choose %v or %v", ProbeHead, ProbePaper, ProbeConverged)
+			return fmt.Errorf("the probe %v belongs to supervised methods: choose %v or %v", ProbeHead, ProbePaper,
+				ProbeConverged)
 		}
 	default:
 		return fmt.Errorf("a %T is no method: it has to be a Learner or a Supervised", m)
@@ -194,7 +197,8 @@ func (r *run) task(ctx context.Context, t int) error {
 	r.partial.Evaluations = append(r.partial.Evaluations, *evaluation)
 	r.opt.Observe(EvaluationFinished{Task: t, Tasks: tasks, Rows: rows, Evaluation: *evaluation})
 	for _, row := range rows {
-		r.opt.Log.Info("evaluated", "task", t, "setting", row.Setting, "probe", row.Probe, "average", mean(row.Accuracy))
+		r.opt.Log.Info("evaluated", "task", t, "setting", row.Setting, "probe", row.Probe, "average",
+			mean(row.Accuracy))
 	}
 	r.done = t + 1
 	return r.checkpoint()
@@ -248,7 +252,8 @@ func checkReport(r *TaskReport) error {
 func checkTerms(terms []Term, when string) error {
 	for _, term := range terms {
 		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
-			return fmt.Errorf("loss term %q is %v at %s: lower the learning rate or raise epsilon", term.Name, term.Value, when)
+			return fmt.Errorf("loss term %q is %v at %s: lower the learning rate or raise epsilon", term.Name,
+				term.Value, when)
 		}
 	}
 	return nil

@@ -93,15 +93,33 @@ func TestResumeNamesWhatDiffers(t *testing.T) {
 	base := func() Options { return Options{Seed: 1, Manifest: manifest(`{"epochs": 5, "name": "a<b"}`)} }
 	dir := interrupted(t, base())
 	for want, change := range map[string]func(*Options, *datasets.Stream){
-		"seed was 1 and is now 2":                         func(o *Options, _ *datasets.Stream) { o.Seed = 2 },
-		"method was toy and is now saot":                  func(o *Options, _ *datasets.Stream) { o.Manifest.Method = "saot" },
-		`configuration field "epochs" (5, now 6)`:         func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":6}`) },
-		`configuration field "new" (absent, now 1)`:       func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":5,"new":1}`) },
-		"dataset checksum was toy-sum and is now other":   func(_ *Options, s *datasets.Stream) { s.Checksum = "other" },
-		"split hash was toy-split and is now other":       func(_ *Options, s *datasets.Stream) { s.SplitHash = "other" },
-		"number of tasks was 3 and is now 2":              func(_ *Options, s *datasets.Stream) { s.Tasks = s.Tasks[:2] },
-		"probes was [paper converged] and is now [paper]": func(o *Options, _ *datasets.Stream) { o.Probes = []Probe{ProbePaper} },
-		"dataset name was toy and is now something else":  func(_ *Options, s *datasets.Stream) { s.Dataset = "something else" },
+		"seed was 1 and is now 2": func(o *Options, _ *datasets.Stream) { o.Seed = 2 },
+		"method was toy and is now saot": func(o *Options,
+			_ *datasets.Stream) {
+			o.Manifest.Method = "saot"
+		},
+		`configuration field "epochs" (5, now 6)`:   func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":6}`) },
+		`configuration field "new" (absent, now 1)`: func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":5,"new":1}`) },
+		"dataset checksum was toy-sum and is now other": func(_ *Options,
+			s *datasets.Stream) {
+			s.Checksum = "other"
+		},
+		"split hash was toy-split and is now other": func(_ *Options,
+			s *datasets.Stream) {
+			s.SplitHash = "other"
+		},
+		"number of tasks was 3 and is now 2": func(_ *Options,
+			s *datasets.Stream) {
+			s.Tasks = s.Tasks[:2]
+		},
+		"probes was [paper converged] and is now [paper]": func(o *Options,
+			_ *datasets.Stream) {
+			o.Probes = []Probe{ProbePaper}
+		},
+		"dataset name was toy and is now something else": func(_ *Options,
+			s *datasets.Stream) {
+			s.Dataset = "something else"
+		},
 	} {
 		opt, s := base(), smallStream()
 		opt.Dir, opt.Resume = dir, true
@@ -143,7 +161,8 @@ func TestDamagedCheckpoint(t *testing.T) {
 		require.ErrorContains(t, resume(bad), "is damaged", "bit flipped in byte %d", i)
 	}
 	err = resume(append([]byte(earlierMagic), good[len(checkpointMagic):]...))
-	require.ErrorContains(t, err, path+" was written by an earlier version of saot: start the run again in an empty folder")
+	require.ErrorContains(t, err,
+		path+" was written by an earlier version of saot: start the run again in an empty folder")
 	// A crash may leave a half-written file next to the checkpoint: it is not looked at, and goes.
 	require.NoError(t, os.WriteFile(path+".tmp", good[:10], 0o600))
 	require.NoError(t, resume(good))
@@ -201,7 +220,8 @@ func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
 		e, err := engine.Open("go")
 		require.NoError(t, err)
 		dir := t.TempDir()
-		_, err = Run(context.Background(), smallStream(), l, Options{Dir: dir, Engine: e, Probes: []Probe{ProbeConverged}})
+		_, err = Run(context.Background(), smallStream(), l,
+			Options{Dir: dir, Engine: e, Probes: []Probe{ProbeConverged}})
 		require.ErrorContains(t, err, want)
 		_, done, err := ReadIdentity(dir)
 		require.NoError(t, err)
@@ -318,7 +338,8 @@ func TestResultFile(t *testing.T) {
 
 const killedDirEnv = "SAOT_TEST_KILLED_DIR"
 
-// A process is killed outright, again and again, wherever it happens to be; the run must end as if nothing had happened.
+// A process is killed outright, again and again, wherever it happens to be; the run must end as if nothing had
+// happened.
 func TestKilledProcess(t *testing.T) {
 	if dir := os.Getenv(killedDirEnv); dir != "" {
 		runUntilKilled(t, dir)
@@ -349,14 +370,15 @@ func TestKilledProcess(t *testing.T) {
 
 // runUntilKilled goes through the stream for ever, a byte on stdout at every step, and never finishes its last task.
 func runUntilKilled(t *testing.T, dir string) {
-	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Observe: func(ev Event) {
-		if step, ok := ev.(StepEvent); ok {
-			_, _ = os.Stdout.Write([]byte{'.'})
-			for step.Task == 2 && step.Done == 5 {
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true,
+		Observe: func(ev Event) {
+			if step, ok := ev.(StepEvent); ok {
 				_, _ = os.Stdout.Write([]byte{'.'})
-				time.Sleep(time.Millisecond)
+				for step.Task == 2 && step.Done == 5 {
+					_, _ = os.Stdout.Write([]byte{'.'})
+					time.Sleep(time.Millisecond)
+				}
 			}
-		}
-	}})
+		}})
 	require.NoError(t, err)
 }

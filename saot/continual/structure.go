@@ -12,17 +12,17 @@ import (
 	"github.com/saot-go/saot/saot/transport"
 )
 
-// Structure is what an evaluation tells of the shape of the embeddings, from nodes sampled evenly from each task. Rows are scaled
-// to length 1, so that distances are those of cosines.
+// Structure is what an evaluation tells of the shape of the embeddings, from nodes sampled evenly from each task. Rows
+// are scaled to length 1, so that distances are those of cosines.
 type Structure struct {
 	// EffectiveRank of the samples of all tasks seen; see drift.EffectiveRank.
 	EffectiveRank float64 `json:"effective_rank"`
 	// DistanceDrift, for each task seen, is the relative change of the distances between its sampled nodes since it was
 	// learned; see drift.Distance. The newest is 0.
 	DistanceDrift []float64 `json:"distance_drift"`
-	// PlanDrift, for each task seen, is the total variation, in [0, 1], between two transport plans from one half of its sampled
-	// nodes to the other: after the task was learned, and now. The cost is the cosine one, masses are uniform, and ε is 0.2;
-	// see drift.Plan.
+	// PlanDrift, for each task seen, is the total variation, in [0, 1], between two transport plans from one half of
+	// its sampled nodes to the other: after the task was learned, and now. The cost is the cosine one, masses are
+	// uniform, and ε is 0.2; see drift.Plan.
 	PlanDrift []float64 `json:"plan_drift"`
 }
 
@@ -114,8 +114,8 @@ func (s sketch) plan() ([]float64, error) {
 	return res.Plan.RawMatrix().Data, nil
 }
 
-// structure compares the embeddings of the tasks seen with the sketches made when they were learned, and adds a sketch of the
-// newest. It returns nil if there is nothing to measure: no columns, or a task of one node.
+// structure compares the embeddings of the tasks seen with the sketches made when they were learned, and adds a sketch
+// of the newest. It returns nil if there is nothing to measure: no columns, or a task of one node.
 func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 	if embed[0].Cols == 0 {
 		return nil, nil

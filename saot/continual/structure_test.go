@@ -45,7 +45,8 @@ func TestStructure(t *testing.T) {
 	require.InDelta(t, 0, st.DistanceDrift[0], 1e-6)
 	require.InDelta(t, 0, st.PlanDrift[0], 1e-6)
 
-	// Fresh directions have nothing to do with the old ones; unrelated matrices of one norm are √2 apart, less what all distances share.
+	// Fresh directions have nothing to do with the old ones; unrelated matrices of one norm are √2 apart, less what all
+	// distances share.
 	st, err = restored.structure([]*Embedding{randomEmbedding(r, 150, 6), second})
 	require.NoError(t, err)
 	require.Greater(t, st.DistanceDrift[0], 1.0)

@@ -14,7 +14,8 @@ import (
 type subject interface {
 	Method
 	learn(ctx context.Context, task int, observe func(Step)) (*TaskReport, error)
-	// rows scores the seen tasks: a row for each score of the run. It notes timings in e and the embeddings' sketches in p.
+	// rows scores the seen tasks: a row for each score of the run. It notes timings in e and the embeddings' sketches
+	// in p.
 	rows(ctx context.Context, seen int, p *partial, e *Evaluation) ([]Row, [][]Fit, error)
 }
 
@@ -51,7 +52,8 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 			return nil, nil, err
 		}
 		if embed[j].Cols != embed[0].Cols {
-			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1, embed[j].Cols, embed[0].Cols)
+			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1,
+				embed[j].Cols, embed[0].Cols)
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()
@@ -62,9 +64,10 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 	return s.probe(ctx, p.Scores, embed, e)
 }
 
-// probe fits the probes. The settings of one are fitted side by side: they are independent, and an engine that runs such
-// small problems on one core leaves the others idle.
-func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit, error) {
+// probe fits the probes. The settings of one are fitted side by side: they are independent, and an engine that runs
+// such small problems on one core leaves the others idle.
+func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit,
+	error) {
 	rows := make([]Row, len(scores))
 	fits := make([][]Fit, len(rows))
 	e.Probes = make([]ProbeTiming, len(rows))

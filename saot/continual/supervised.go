@@ -10,12 +10,12 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per task,
-// in order, and Logits for every task seen so far after each, once for each setting.
+// Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per
+// task, in order, and Logits for every task seen so far after each, once for each setting.
 type Supervised interface {
 	Method
-	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when cancelled;
-	// the learner is then in an undefined state and must be restored with Load.
+	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
+	// cancelled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, t *Labeled, observe func(Step)) (*TaskReport, error)
 	// Logits returns a score of each node of g for each class seen so far, [nodes, End of the last task]. The evaluator
 	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a
@@ -27,8 +27,8 @@ type Supervised interface {
 type Labeled struct {
 	Graph        *graph.Graph
 	Train, Valid []int32 // nodes
-	// Columns is the column of each node's class: classes are numbered through the stream as they come. It is −1 for all
-	// nodes but those of Train and Valid.
+	// Columns is the column of each node's class: classes are numbered through the stream as they come. It is −1 for
+	// all nodes but those of Train and Valid.
 	Columns    []int32
 	First, End int // the task's own columns
 }
@@ -81,7 +81,8 @@ func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluati
 			}
 		}
 		rows, fits = append(rows, row), append(fits, headFits(setting, valid))
-		e.Probes = append(e.Probes, ProbeTiming{Setting: setting, Probe: ProbeHead, Seconds: time.Since(start).Seconds()})
+		e.Probes = append(e.Probes, ProbeTiming{Setting: setting, Probe: ProbeHead,
+			Seconds: time.Since(start).Seconds()})
 	}
 	return rows, fits, nil
 }
@@ -98,13 +99,15 @@ func headFits(s Setting, valid []float64) []Fit {
 	return fits
 }
 
-// score returns the micro accuracies in percent of logits on a task's test and valid nodes; that of no valid nodes is 0.
+// score returns the micro accuracies in percent of logits on a task's test and valid nodes; that of no valid nodes is
+// 0.
 func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen int) (test, valid float64, err error) {
 	if err := checkEmbedding(task.Index, logits, len(task.Labels)); err != nil {
 		return 0, 0, err
 	}
 	if want := l.offset[seen]; logits.Cols != want {
-		return 0, 0, fmt.Errorf("task %d: the logits have %d columns, but %d classes have been seen", task.Index+1, logits.Cols, want)
+		return 0, 0, fmt.Errorf("task %d: the logits have %d columns, but %d classes have been seen", task.Index+1,
+			logits.Cols, want)
 	}
 	own := l.offset[task.Index : task.Index+2]
 	_, held, err := samplesOf(task, 0, own[0])

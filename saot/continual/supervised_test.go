@@ -82,7 +82,8 @@ func TestSupervisedRun(t *testing.T) {
 				for _, node := range task.Split.Test {
 					best := first
 					for c := first; c < end; c++ {
-						if l.distance(&task.Graph.Features, int(node), c) < l.distance(&task.Graph.Features, int(node), best) {
+						if l.distance(&task.Graph.Features, int(node), c) < l.distance(&task.Graph.Features, int(node),
+							best) {
 							best = c
 						}
 					}

@@ -11,8 +11,9 @@ import (
 // leastRows is what a class keeps when train nodes are thinned, however small its share.
 const leastRows = 10
 
-// thinned returns the tasks with about that many train nodes in all, if they have more: each class in each task keeps its
-// share, since the imbalance is part of what is measured, and at least leastRows. Which nodes stay depends on the class alone.
+// thinned returns the tasks with about that many train nodes in all, if they have more: each class in each task keeps
+// its share, since the imbalance is part of what is measured, and at least leastRows. Which nodes stay depends on the
+// class alone.
 func thinned(tasks []datasets.Task, rows int) []datasets.Task {
 	all := 0
 	for i := range tasks {

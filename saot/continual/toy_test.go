@@ -14,8 +14,8 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// toyStream makes a stream without edges, of two classes a task: class c has size(c) nodes around a random centre, split 60/20/20
-// per class. A larger spread makes the classes overlap more.
+// toyStream makes a stream without edges, of two classes a task: class c has size(c) nodes around a random centre,
+// split 60/20/20 per class. A larger spread makes the classes overlap more.
 func toyStream(tasks, width int, size func(class int) int, spread float64) *datasets.Stream {
 	return toyStreamOf(2, tasks, width, size, spread)
 }
@@ -23,7 +23,8 @@ func toyStream(tasks, width int, size func(class int) int, spread float64) *data
 // toyStreamOf is toyStream with a number of classes in each task.
 func toyStreamOf(classes, tasks, width int, size func(class int) int, spread float64) *datasets.Stream {
 	rng := seed.Stream(1, "toy")
-	s := &datasets.Stream{Dataset: "toy", Checksum: "toy-sum", SplitHash: "toy-split", Synthetic: true, NumClasses: classes * tasks}
+	s := &datasets.Stream{Dataset: "toy", Checksum: "toy-sum", SplitHash: "toy-split", Synthetic: true,
+		NumClasses: classes * tasks}
 	for t := range tasks {
 		task := datasets.Task{Index: t, Graph: &graph.Graph{}}
 		for c := range classes {
@@ -89,7 +90,8 @@ func (l *toyLearner) Learn(ctx context.Context, task int, g *graph.Graph, observ
 			l.cancel()
 		}
 	}
-	return &TaskReport{Task: task, Nodes: g.NumNodes(), Epochs: 5, Seconds: l.seconds, Diagnostics: map[string]float64{"steps": float64(l.steps)}}, nil
+	return &TaskReport{Task: task, Nodes: g.NumNodes(), Epochs: 5, Seconds: l.seconds,
+		Diagnostics: map[string]float64{"steps": float64(l.steps)}}, nil
 }
 
 func (l *toyLearner) Embed(_ context.Context, g *graph.Graph) (*Embedding, error) {

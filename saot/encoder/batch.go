@@ -33,7 +33,8 @@ const maxBuckets = 3
 // NewBuckets chooses at most three shapes for graphs of the given sizes, with the least padding.
 func NewBuckets(sizes []Size) *Buckets { return NewBucketsOf(maxBuckets, sizes) }
 
-// NewBucketsOf is NewBuckets for a given number of shapes at most: more than three pay where many steps are taken on each.
+// NewBucketsOf is NewBuckets for a given number of shapes at most: more than three pay where many steps are taken on
+// each.
 func NewBucketsOf(most int, sizes []Size) *Buckets {
 	nodes := make([]int, len(sizes))
 	for i, s := range sizes {

@@ -14,7 +14,8 @@ import (
 // is a name too; options after a comma are not. An engine that is named so and cannot be opened fails the test.
 const EnginesEnv = "SAOT_TEST_ENGINES"
 
-// opened keeps the engines of this test process by name, since opening one is expensive and ONNX Runtime loads only once.
+// opened keeps the engines of this test process by name, since opening one is expensive and ONNX Runtime loads only
+// once.
 var opened sync.Map
 
 // Each runs f as a subtest on each engine present: pure Go, ONNX Runtime, XLA on the CPU and on CUDA, or those that
