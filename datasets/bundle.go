@@ -172,7 +172,8 @@ func unpacked(bytes, packed int64) error {
 	if bytes <= modest || bytes/maxExpansion <= packed {
 		return nil
 	}
-	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it uncompressed",
+	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it "+
+		"uncompressed",
 		packed, maxExpansion)
 }
 

@@ -43,7 +43,8 @@ func TestOpenPath(t *testing.T) {
 	maps.Copy(both, tinyCSV())
 	for name, tc := range map[string]struct{ path, want string }{
 		"none": {files{"a.txt": nil}.folder(t, "x"),
-			"no dataset in it, nor up to two folders down: looked for edges.csv or edges.csv.gz or edges.npz (CSV), adj_full.npz (GraphSAINT)"},
+			"no dataset in it, nor up to two folders down: looked for edges.csv or edges.csv.gz or edges.npz (CSV), " +
+				"adj_full.npz (GraphSAINT)"},
 		"both":   {both.folder(t, "x"), "edges.csv (CSV) and "},
 		"absent": {filepath.Join(t.TempDir(), "x"), "check the path"},
 		"file":   {filepath.Join(tinyCSV().folder(t, "x"), "edges.csv"), "neither a folder nor a complete zip archive"},

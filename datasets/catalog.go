@@ -79,5 +79,6 @@ func Lookup(name string) (Entry, error) {
 		known = append(known, e.Name)
 	}
 	return Entry{},
-		fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's own, such as ./graph", name, strings.Join(known, ", "))
+		fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's "+
+			"own, such as ./graph", name, strings.Join(known, ", "))
 }

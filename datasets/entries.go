@@ -1,9 +1,12 @@
 package datasets
 
 const (
-	graph2gauss   = "Bojchevski, Günnemann: Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via Ranking. ICLR 2018"
-	pitfalls      = "Shchur, Mumme, Bojchevski, Günnemann: Pitfalls of Graph Neural Network Evaluation. arXiv:1811.05868, 2018"
-	ogb           = "Hu, Fey, Zitnik, Dong, Ren, Liu, Catasta, Leskovec: Open Graph Benchmark: Datasets for Machine Learning on Graphs. NeurIPS 2020"
+	graph2gauss = "Bojchevski, Günnemann: Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via " +
+		"Ranking. ICLR 2018"
+	pitfalls = "Shchur, Mumme, Bojchevski, Günnemann: Pitfalls of Graph Neural Network Evaluation. " +
+		"arXiv:1811.05868, 2018"
+	ogb = "Hu, Fey, Zitnik, Dong, Ren, Liu, Catasta, Leskovec: Open Graph Benchmark: Datasets for Machine " +
+		"Learning on Graphs. NeurIPS 2020"
 	repackaged    = "GraphData's copy with gnn-benchmark's keys"
 	mitRepository = "MIT (of the repository that publishes it)"
 )
@@ -31,7 +34,10 @@ func (f File) withCopy(sha256 string) File {
 }
 
 // benchmarks are the paper's four streams.
-func benchmarks() []Entry {
+func benchmarks() []Entry { return append(coraFulls(), largeBenchmarks()...) }
+
+// coraFulls are the two publications of CoraFull.
+func coraFulls() []Entry {
 	coraFull := Entry{
 		Title: "CoraFull: papers of computer science and their citations", Layout: LayoutNPZ, Licence: mitRepository,
 		Citation: graph2gauss,
@@ -39,8 +45,9 @@ func benchmarks() []Entry {
 		Paper:    Stats{Nodes: 19793, Edges: 130622, Classes: 70, Tasks: 35},
 		Appendix: Stats{Nodes: 19793, Edges: 126842, Columns: 8710, Classes: 70, Tasks: 35},
 		True:     Stats{Nodes: 19793, Edges: 63421, Entries: 65311, Columns: 8710, Classes: 70, Tasks: 35},
-		Note: "the paper's 130,622 edges are both directions of the 65,311 stored entries, duplicates and self-loops included; 126,842 are both " +
-			"directions without them. Feature rows are TF-IDF weights of L2 norm 1, which PyTorch Geometric turns into 0 and 1.",
+		Note: "the paper's 130,622 edges are both directions of the 65,311 stored entries, duplicates and " +
+			"self-loops included; 126,842 are both directions without them. Feature rows are TF-IDF weights of " +
+			"L2 norm 1, which PyTorch Geometric turns into 0 and 1.",
 	}
 	full, original := coraFull, coraFull
 	full.Name, full.Files = "cora-full", []File{gnnBenchmark("cora_full.npz",
@@ -48,7 +55,12 @@ func benchmarks() []Entry {
 	original.Name, original.Title = "cora", "CoraFull as graph2gauss publishes it, which PyTorch Geometric reads"
 	original.Files = []File{fromGraph2gauss("cora.npz", "7dfe6828aec9c9a337ce1bb8efe088e5870e0666")}
 	original.Files[0].SHA256 = "62e054f93be00a3dedb15b7ac15a2a07168ceab68b40bf95f54d2289d024c6bc"
-	return []Entry{full, original, {
+	return []Entry{full, original}
+}
+
+// largeBenchmarks are the other three streams.
+func largeBenchmarks() []Entry {
+	return []Entry{{
 		Name: "ogbn-arxiv", Title: "papers of computer science on arXiv and their citations", Layout: LayoutOGB,
 		Folder: "ogbn_arxiv",
 		Recipe: RecipeArxiv,
@@ -76,8 +88,9 @@ func benchmarks() []Entry {
 		Paper:    Stats{Nodes: 2449029, Edges: 61859140, Classes: 47, Tasks: 23},
 		Appendix: Stats{Nodes: 2449028, Edges: 61859036, Columns: 100, Classes: 46, Tasks: 23},
 		True:     Stats{Nodes: 2449029, Entries: 61859140, Columns: 100, Classes: 47, Tasks: 23},
-		Note: "about 1.4 GB. The file stores each edge once. One class has a single node and is left out, which leaves 2,449,028 nodes, 46 classes and " +
-			"23 tasks; how many of the 61,859,140 entries are duplicates or self-loops could not be counted here.",
+		Note: "about 1.4 GB. The file stores each edge once. One class has a single node and is left out, which " +
+			"leaves 2,449,028 nodes, 46 classes and 23 tasks; how many of the 61,859,140 entries are duplicates or " +
+			"self-loops could not be counted here.",
 	}, {
 		Name: "reddit", Title: "posts on Reddit, joined where the same person commented", Layout: LayoutReddit,
 		Folder: "reddit",
@@ -93,8 +106,9 @@ func benchmarks() []Entry {
 		Paper:    Stats{Nodes: 232965, Edges: 114615892, Classes: 40, Tasks: 20},
 		Appendix: Stats{Nodes: 227853, Columns: 602, Classes: 40, Tasks: 20},
 		True:     Stats{Nodes: 232965, Edges: 57307946, Entries: 114615892, Columns: 602, Classes: 41, Tasks: 20},
-		Note: "the paper's 114,615,892 edges are both directions and those of all 41 classes. The odd last class, 5,112 nodes, is left out: 227,853 " +
-			"nodes are used, with fewer edges than that. The appendix says \"approximately 114.6 million\" edges of them.",
+		Note: "the paper's 114,615,892 edges are both directions and those of all 41 classes. The odd last class, " +
+			"5,112 nodes, is left out: 227,853 nodes are used, with fewer edges than that. The appendix says " +
+			"\"approximately 114.6 million\" edges of them.",
 	}}
 }
 
@@ -158,10 +172,11 @@ func others() []Entry {
 	return []Entry{{
 		Name: "wikics", Title: "Wiki-CS: articles of Wikipedia on computer science and their links",
 		Layout: LayoutWikiCS, Files: []File{wiki},
-		Licence:  "MIT (of the repository that publishes it); the articles are CC BY-SA",
-		Citation: "Mernyei, Cangea: Wiki-CS: A Wikipedia-Based Benchmark for Graph Neural Networks. arXiv:2007.02901, 2020",
-		True:     Stats{Nodes: 11701, Edges: 215603, Columns: 300, Classes: 10, Tasks: 5},
-		Note:     "216,123 edges are also given for it: undirected, with 520 self-loops. Published as data.json.",
+		Licence: "MIT (of the repository that publishes it); the articles are CC BY-SA",
+		Citation: "Mernyei, Cangea: Wiki-CS: A Wikipedia-Based Benchmark for Graph Neural Networks. " +
+			"arXiv:2007.02901, 2020",
+		True: Stats{Nodes: 11701, Edges: 215603, Columns: 300, Classes: 10, Tasks: 5},
+		Note: "216,123 edges are also given for it: undirected, with 520 self-loops. Published as data.json.",
 	}, {
 		Name: "flickr", Title: "Flickr: pictures with something in common", Layout: LayoutSAINT, Folder: "flickr",
 		Files: []File{
@@ -170,17 +185,19 @@ func others() []Entry {
 			onDrive("flickr/class_map.json", "1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9"),
 			onDrive("flickr/role.json", "1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7"),
 		},
-		Licence:  "none stated",
-		Citation: "Zeng, Zhou, Srivastava, Kannan, Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning Method. ICLR 2020",
-		True:     Stats{Nodes: 89250, Edges: 449878, Entries: 899756, Columns: 500, Classes: 7, Tasks: 3},
-		Note:     "no checksum was ever published: the sums of the first fetch are recorded and checked from then on.",
+		Licence: "none stated",
+		Citation: "Zeng, Zhou, Srivastava, Kannan, Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning " +
+			"Method. ICLR 2020",
+		True: Stats{Nodes: 89250, Edges: 449878, Entries: 899756, Columns: 500, Classes: 7, Tasks: 3},
+		Note: "no checksum was ever published: the sums of the first fetch are recorded and checked from then on.",
 	}, {
 		Name: "uai", Title: "UAI2010: pages of Wikipedia", Layout: LayoutNPZ, Licence: "MIT (of GraphData)",
 		Files: []File{{Name: "uai.npz",
 			Copies: []Copy{{"c58c5fe6056c3c902e524656aa047e125cc61affd5ab27b1eadf7178965abb07", repackaged}}}},
 		Citation: "Wang, Zhu, Bo, Cui, Shi, Pei: AM-GCN: Adaptive Multi-channel Graph Convolutional Networks. KDD 2020",
 		True:     Stats{Nodes: 3067, Edges: 28308, Columns: 4973, Classes: 19, Tasks: 9},
-		Note:     "GraphData publishes it with other keys (github.com/EdisonLeeeee/GraphData): store adj_ and attr_ as CSR under gnn-benchmark's keys and import that.",
+		Note: "GraphData publishes it with other keys (github.com/EdisonLeeeee/GraphData): store adj_ and attr_ " +
+			"as CSR under gnn-benchmark's keys and import that.",
 	}}
 }
 

@@ -67,7 +67,8 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 			f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
 	case len(f.URLs) == 0:
 		return "",
-			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a file of your own", f.Name, e.Note, e.Name)
+			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a "+
+				"file of your own", f.Name, e.Note, e.Name)
 	}
 	request := fetch.Request{
 		URLs: f.URLs, Path: s.Path(f), SHA256: f.SHA256, Client: s.Client,
@@ -115,7 +116,8 @@ func (e Entry) recognise(path string, trust bool) error {
 		return err
 	}
 	if n := int64(ds.Graph.NumNodes()); !trust && (n != e.True.Nodes || ds.NumClasses != e.True.Classes) {
-		return fmt.Errorf("datasets: %s has %d nodes and %d classes, %s has %d and %d: it is another dataset (saot data import takes it with --trust)",
+		return fmt.Errorf("datasets: %s has %d nodes and %d classes, %s has %d and %d: it is another dataset (saot "+
+			"data import takes it with --trust)",
 			path, n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes)
 	}
 	return nil

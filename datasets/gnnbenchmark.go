@@ -73,7 +73,7 @@ func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	if two != 2 {
 		return a.errorf("shape %v, want [2, edges] of edge_index and [edges, 2] of edges", a.shape)
 	}
-	ends, err := a.indices(0, int64(n)-1)
+	ends, err := a.indices(int64(n) - 1)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a *npyArray) classes(n int, ds *Dataset) error {
 	if a.len() != n || n == 0 {
 		return a.errorf("%d labels for %d nodes", a.len(), n)
 	}
-	labels, err := a.indices(0, int64(n)-1) // as classes too are below the number of nodes
+	labels, err := a.indices(int64(n) - 1) // as classes too are below the number of nodes
 	if err != nil {
 		return err
 	}

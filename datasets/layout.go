@@ -54,7 +54,7 @@ const (
 	// LayoutCSV is a graph of one's own:
 	//
 	//	edges.csv     two node ids per line, from 0, separated by a comma: source and target; or
-	//	edges.npz     an array edge_index or edges (see LayoutNPZ), or a sparse matrix of scipy.sparse.save_npz (CSR or COO)
+	//	edges.npz     an array edge_index or edges (see LayoutNPZ), or a matrix of scipy.sparse.save_npz
 	//	labels.csv    a class id from 0 per line, one for each node in the order of the ids; or
 	//	labels.npy    the same as an array [nodes]
 	//	features.csv  equally many numbers for each node, separated by commas; or

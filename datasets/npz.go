@@ -200,7 +200,8 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 	}
 	a := &npyArray{file: f, key: key, order: binary.LittleEndian}
 	kind := npyType.FindStringSubmatch(descr[1])
-	if kind == nil || !strings.Contains("iufb", kind[2]) || !slices.Contains([]string{"1", "2", "4", "8"}, kind[3]) ||
+	if kind == nil || !slices.Contains([]string{"i", "u", "f", "b"}, kind[2]) ||
+		!slices.Contains([]string{"1", "2", "4", "8"}, kind[3]) ||
 		(kind[2] == "f" && kind[3] != "4" && kind[3] != "8") || (kind[2] == "b" && kind[3] != "1") {
 		return nil,
 			f.errorf(key,
@@ -276,8 +277,8 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 // ints returns the elements, which must be integers in [low, high].
 func (a *npyArray) ints(low, high int64) ([]int64, error) { return integers[int64](a, low, high) }
 
-// indices is ints for values that fit 32 bits.
-func (a *npyArray) indices(low, high int64) ([]int32, error) { return integers[int32](a, low, high) }
+// indices returns the elements, which must be integers in [0, high].
+func (a *npyArray) indices(high int64) ([]int32, error) { return integers[int32](a, 0, high) }
 
 func integers[T int32 | int64](a *npyArray, low, high int64) ([]T, error) {
 	if a.dtype != 'i' && a.dtype != 'u' {

@@ -99,7 +99,8 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	switch {
 	case ds.Checksum == "" || ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
 	case ok && recorded.SHA256 != ds.Checksum:
-		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
+		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: "+
+			"move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
 			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
 	case f.SHA256 != "":
 		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
@@ -131,7 +132,8 @@ func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) e
 			return err
 		}
 		if status.State == Wrong {
-			return fmt.Errorf("datasets: %s: %s: move it away and run saot data get %s, or run saot data import %s FOLDER if the change is meant",
+			return fmt.Errorf("datasets: %s: %s: move it away and run saot data get %s, or run saot data import %s "+
+				"FOLDER if the change is meant",
 				s.Path(f), status.Detail, e.Name, e.Name)
 		}
 	}

@@ -71,7 +71,8 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 			return in.errorf("node %d stands twice", i)
 		}
 		if labels[i], err = scalar(in, below(n, "a class id").parse); err != nil {
-			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not supported: "+
+			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not "+
+				"supported: "+
 				"choose a dataset with one class per node)", i, err)
 		}
 		return nil
@@ -94,6 +95,7 @@ func parseRoles(in jsonReader) (note string, err error) {
 			return in.skip()
 		})
 	})
-	return fmt.Sprintf("the published split of %d training, %d validation and %d test nodes (%s) is not used: the stream draws its own",
+	return fmt.Sprintf("the published split of %d training, %d validation and %d test nodes (%s) is not used: the "+
+		"stream draws its own",
 		counts["tr"], counts["va"], counts["te"], saintRoles), err
 }

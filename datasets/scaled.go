@@ -107,7 +107,8 @@ func ParseScaled(name string) (ScaledOptions, error) {
 		k := slices.IndexFunc(left, func(s setting) bool { return s.name == key })
 		if k < 0 {
 			return o,
-				fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, homophily, spread, columns or signal, each as name=value", name, key)
+				fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, "+
+					"homophily, spread, columns or signal, each as name=value", name, key)
 		}
 		if value == "null" || json.Unmarshal([]byte(value), left[k].field) != nil {
 			return o, fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)

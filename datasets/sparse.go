@@ -76,7 +76,7 @@ func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
 	if m.offsets, err = readOffsets(arrays["indptr"], rows, arrays["indices"].len()); err != nil {
 		return nil, nil, err
 	}
-	m.columns, err = arrays["indices"].indices(0, int64(cols)-1)
+	m.columns, err = arrays["indices"].indices(int64(cols) - 1)
 	return m, arrays["data"], err
 }
 
@@ -173,7 +173,7 @@ func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 		if err != nil {
 			return err
 		}
-		if ends[k], err = a.indices(0, int64(n)-1); err != nil {
+		if ends[k], err = a.indices(int64(n) - 1); err != nil {
 			return err
 		}
 	}

@@ -139,7 +139,8 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	s.build(ds, members, f.Tasks)
 	if f.Hash != "" && f.Hash != s.SplitHash {
 		return nil,
-			fmt.Errorf("datasets: split of %s: its split_hash is %s, but its lists give %s: they were changed after it was written; if that is meant, take the field split_hash out",
+			fmt.Errorf("datasets: split of %s: its split_hash is %s, but its lists give %s: they were changed after "+
+				"it was written; if that is meant, take the field split_hash out",
 				f.Dataset, f.Hash, s.SplitHash)
 	}
 	return s, nil
@@ -151,7 +152,8 @@ func (f *SplitFile) check(ds *Dataset) error {
 	case f.Format != SplitFormat:
 		return fmt.Errorf("format is %q, want %q", f.Format, SplitFormat)
 	case f.Checksum != ds.Checksum:
-		return fmt.Errorf("it is of the dataset with checksum %q, but %s has %q: use the files that it was made from, or, if these hold the same nodes in the same order, write their checksum into the split file",
+		return fmt.Errorf("it is of the dataset with checksum %q, but %s has %q: use the files that it was made "+
+			"from, or, if these hold the same nodes in the same order, write their checksum into the split file",
 			f.Checksum, ds.Name, ds.Checksum)
 	case f.Nodes != ds.Graph.NumNodes():
 		return fmt.Errorf("it is of a dataset of %d nodes, but %s has %d", f.Nodes, ds.Name, ds.Graph.NumNodes())

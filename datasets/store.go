@@ -96,7 +96,8 @@ func (s Store) locate(e Entry) (string, error) {
 		how = "nobody publishes it in this form"
 	}
 	return "",
-		fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment variable SAOT_DATA or --data to the folder that holds it: %w",
+		fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment "+
+			"variable SAOT_DATA or --data to the folder that holds it: %w",
 			e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
 }
 

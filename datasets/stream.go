@@ -94,7 +94,8 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	classes := s.chooseClasses(members)
 	if len(classes) == 0 {
 		return nil,
-			fmt.Errorf("datasets: %s: fewer than %d classes have 2 nodes or more, so no task can be formed: lower ClassesPerTask or choose another dataset",
+			fmt.Errorf("datasets: %s: fewer than %d classes have 2 nodes or more, so no task can be formed: lower "+
+				"ClassesPerTask or choose another dataset",
 				ds.Name, opt.ClassesPerTask)
 	}
 	var tasks []TaskSplit

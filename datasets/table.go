@@ -121,7 +121,8 @@ func (t *tableReader[T]) cut(blocks chan<- block[T], free chan []byte) error {
 	var rest []byte // the beginning of a line, or blank lines that may turn out to end the file
 	for started, end := false, false; !end && !t.failed(); {
 		var err error
-		buffer := append((<-free)[:0], rest...)
+		buffer := <-free
+		buffer = append(buffer[:0], rest...)
 		if buffer, end, err = fill(t.in, buffer); err != nil {
 			return fmt.Errorf("after line %d: %w", t.skipped+t.row, err)
 		}

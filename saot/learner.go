@@ -123,7 +123,7 @@ func smallest(sizes []encoder.Size) int {
 // report, next to those of train.Trainer:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
-//	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 the identity
+//	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 identity
 //	entropy                                    of π_Z at the last step, over its maximum
 //	setup_seconds                              batching, upload, the teacher's projection, replay
 func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,

@@ -29,7 +29,7 @@ type GAESettings struct {
 	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
-	DenseNodes   int     `json:"dense_nodes" range:"[0,)" help:"largest graph, in nodes, of which all pairs are decoded"`
+	DenseNodes   int     `json:"dense_nodes" range:"[0,)" help:"largest graph of which all pairs are decoded"`
 	Pairs        int     `json:"pairs" range:"[1,)" help:"edges, and non-edges, drawn for each node of larger ones"`
 	Sampling             // half of a batch are the ends of drawn edges
 }

@@ -104,12 +104,12 @@ const leastBent, mostBent = 0.01, 10.0
 // identity, since a trained one would follow the very drift that the term is there to prevent.
 //
 // Departures, the paper's code not being public:
-//   - CurvNet, a network that regresses the observed curvature of a graph, is left out. A task's κ starts at the observed
-//     curvature itself (observedCurvature) and is trained along with the weights.
+//   - CurvNet, a network that regresses the observed curvature of a graph, is left out. A task's κ starts at the
+//     observed curvature itself (observedCurvature) and is trained along with the weights.
 //   - κ stays below 0: graphs whose observed curvature is above HighestCurvature start there (see lorentz).
 //   - There is one κ at a time: that of the last task embeds the graphs of all tasks, as one probe reads them all.
-//   - M nodes drawn afresh for each step stand for all nodes of a graph in J. In graphs too large for a step, they attend over
-//     sampled neighbours; an epoch is one step there too.
+//   - M nodes drawn afresh for each step stand for all nodes of a graph in J. In graphs too large for a step, they
+//     attend over sampled neighbours; an epoch is one step there too.
 type rieGrace struct {
 	RieGraceSettings
 	state

@@ -32,8 +32,8 @@ type TRACESettings struct {
 	Heads        int          `json:"heads" help:"of a gat"`
 	LearningRate float64      `json:"learning_rate" range:"(0,1)" help:"of AdamW in both systems, at its peak"`
 	Decay        float64      `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
-	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task, or passes over a large graph"`
-	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task, or passes over a large graph"`
+	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task, steps or passes"`
+	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task, steps or passes"`
 	WarmUp       int          `json:"warm_up" help:"epochs up to the peak of the learning rate"`
 	FeatureMask  float64      `json:"feature_mask" help:"share of feature columns masked in a view"`
 	EdgeDrop     float64      `json:"edge_drop" help:"share of edges dropped in a view"`

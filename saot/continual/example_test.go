@@ -49,7 +49,7 @@ func ExampleRun() {
 	result, err := continual.Run(context.Background(), stream, degrees{},
 		continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	score, _ := result.Score(continual.TaskIL, continual.ProbeConverged)
 	for _, row := range score.Matrix {

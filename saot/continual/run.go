@@ -143,10 +143,12 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 		case t.Graph.NumNodes() != len(t.Labels):
 			return fmt.Errorf("task %d has %d nodes and %d labels", i+1, t.Graph.NumNodes(), len(t.Labels))
 		case len(t.Split.Train) == 0 || len(t.Split.Test) == 0:
-			return fmt.Errorf("task %d has %d train and %d test nodes: it needs both; give each class at least 5 nodes, or drop the task",
+			return fmt.Errorf("task %d has %d train and %d test nodes: it needs both; give each class at least 5 "+
+				"nodes, or drop the task",
 				i+1, len(t.Split.Train), len(t.Split.Test))
 		case len(t.Split.Valid) == 0 && slices.Contains(probes, ProbeConverged):
-			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the split, or run the probe %v alone",
+			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the "+
+				"split, or run the probe %v alone",
 				i+1, ProbeConverged, ProbePaper)
 		}
 		if _, _, err := samplesOf(t, i, 0); err != nil {

@@ -98,8 +98,12 @@ func TestResumeNamesWhatDiffers(t *testing.T) {
 			_ *datasets.Stream) {
 			o.Manifest.Method = "saot"
 		},
-		`configuration field "epochs" (5, now 6)`:   func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":6}`) },
-		`configuration field "new" (absent, now 1)`: func(o *Options, _ *datasets.Stream) { o.Manifest.Config = []byte(`{"name":"a<b","epochs":5,"new":1}`) },
+		`configuration field "epochs" (5, now 6)`: func(o *Options, _ *datasets.Stream) {
+			o.Manifest.Config = []byte(`{"name":"a<b","epochs":6}`)
+		},
+		`configuration field "new" (absent, now 1)`: func(o *Options, _ *datasets.Stream) {
+			o.Manifest.Config = []byte(`{"name":"a<b","epochs":5,"new":1}`)
+		},
 		"dataset checksum was toy-sum and is now other": func(_ *Options,
 			s *datasets.Stream) {
 			s.Checksum = "other"
@@ -233,10 +237,12 @@ func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
 
 func TestBadStreams(t *testing.T) {
 	for want, change := range map[string]func(*datasets.Stream){
-		"the stream has no tasks":                  func(s *datasets.Stream) { s.Tasks = nil },
-		"task 2 has no nodes":                      func(s *datasets.Stream) { s.Tasks[1].Labels = nil },
-		"task 2 has no classes":                    func(s *datasets.Stream) { s.Tasks[1].Classes = nil },
-		"task 1 has 40 nodes and 39 labels":        func(s *datasets.Stream) { s.Tasks[0].Labels = s.Tasks[0].Labels[1:] },
+		"the stream has no tasks": func(s *datasets.Stream) { s.Tasks = nil },
+		"task 2 has no nodes":     func(s *datasets.Stream) { s.Tasks[1].Labels = nil },
+		"task 2 has no classes":   func(s *datasets.Stream) { s.Tasks[1].Classes = nil },
+		"task 1 has 40 nodes and 39 labels": func(s *datasets.Stream) {
+			s.Tasks[0].Labels = s.Tasks[0].Labels[1:]
+		},
 		"task 3 has 0 train and 8 test nodes":      func(s *datasets.Stream) { s.Tasks[2].Split.Train = nil },
 		"task 3 has no valid nodes":                func(s *datasets.Stream) { s.Tasks[2].Split.Valid = nil },
 		"task 3: test node 99 is out of range":     func(s *datasets.Stream) { s.Tasks[2].Split.Test[0] = 99 },
@@ -305,14 +311,15 @@ func TestEvents(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	step := slices.Repeat([]string{"StepEvent"}, 5)
-	task := append(step, "TaskEvent", "EvaluationStarted", "EvaluationFinished")
+	task := slices.Concat(step, []string{"TaskEvent", "EvaluationStarted", "EvaluationFinished"})
 	require.Equal(t, slices.Repeat(task, 3), kinds)
 	require.Len(t, rows, 3*4)
 	require.Len(t, rows[11].Accuracy, 3)
 }
 
 func TestResultFile(t *testing.T) {
-	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Seed: 9, Manifest: manifest(`{"epochs":5}`)})
+	r, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Seed: 9, Manifest: manifest(`{"epochs":5}`)})
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "result.json")
 	require.NoError(t, r.WriteFile(path))

@@ -21,12 +21,12 @@ func Example() {
 		return []*graph.Node{graph.Square(in[0])}
 	})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	for _, x := range [][]float32{{1, 2, 3}, {4, 5, 6}, {7, 8}} {
 		out, err := square.Call(tensors.FromFlatDataAndDimensions(x, len(x)))
 		if err != nil {
-			log.Fatal(err)
+			log.Panic(err)
 		}
 		fmt.Println(out[0].Value())
 	}

@@ -191,7 +191,8 @@ func (i installer) unpack(archive, temp string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", archive, err)
 	case found < 0:
-		return fmt.Errorf("%s does not hold %s: take onnxruntime-node-%s.tgz or the onnxruntime %s wheel of this platform",
+		return fmt.Errorf("%s does not hold %s: take onnxruntime-node-%s.tgz or the onnxruntime %s wheel of this "+
+			"platform",
 			archive, i.pins[0].entry, onnxVersion, onnxVersion)
 	}
 	want := i.pins[found]

@@ -107,7 +107,8 @@ func installed(t *testing.T, i installer) []string {
 func TestInstallThroughNpm(t *testing.T) {
 	i, progress := fakeInstaller(t)
 	archive := tgz(t, "package/readme", "no", "package/bin/lib.so", fakeLibrary)
-	clients(t, map[string]string{"npm": `[ "$1 $2" = "pack --ignore-scripts" ] && cp ` + archive + ` "$5/onnxruntime-node.tgz"`})
+	npm := `[ "$1 $2" = "pack --ignore-scripts" ] && cp ` + archive + ` "$5/onnxruntime-node.tgz"`
+	clients(t, map[string]string{"npm": npm})
 	require.NoError(t, i.install(context.Background(), ""))
 	content, err := os.ReadFile(i.target)
 	require.NoError(t, err)

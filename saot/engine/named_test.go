@@ -87,7 +87,7 @@ func TestNamedRefusesOtherStructs(t *testing.T) {
 	require.ErrorContains(t, err, "4 fields for tensors and 2 for nodes")
 	_, err = NewNamed[pair[int]](e, "f", nil, func(pair[int]) []*graph.Node { return nil })
 	require.ErrorContains(t, err, "inputs.A is int")
-	type hidden[T any] struct{ a T }
+	type hidden[T any] struct{ a T } //nolint:unused // read by reflection
 	_, err = NewNamed[hidden[*tensors.Tensor]](e, "f", nil, func(hidden[*graph.Node]) []*graph.Node { return nil })
 	require.ErrorContains(t, err, "exported")
 }

@@ -57,8 +57,9 @@ func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 //
 // Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too. The
 // gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
-func TransportValue(cost, plan *graph.Node,
-	epsilon float64) *graph.Node { //nolint:revive // Value is a type of this package
+//
+//nolint:revive // Value is a type of this package
+func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 	assertSame("TransportValue", cost, plan, 3)
 	assertEpsilon("TransportValue", epsilon)
 	plan = graph.StopGradient(plan)

@@ -43,12 +43,13 @@
 //
 // There are four ways. docs/benchmarks.md has a table of the error and the time of each.
 //
-//   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (TransportValue, SinkhornDivergence; on the host, Result.Plan, and
-//     F and G in μ and ν). Nothing to compute.
-//   - Of KL(π_T‖π(C)), for plans of equal marginals: (π_T − π)/ε exactly, because the divergence is
-//     ⟨C, π_T⟩/ε − OT_ε(C)/ε + const (KLPlanLoss). Nothing to compute. SAOT trains by it.
-//   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear system.
-//     For KL it is the better one if the plan has not quite converged: the system corrects the marginals by a Newton step.
+//   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (TransportValue, SinkhornDivergence; on the host,
+//     Result.Plan, and F and G in μ and ν). Nothing to compute.
+//   - Of KL(π_T‖π(C)), for plans of equal marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
+//     OT_ε(C)/ε + const (KLPlanLoss). Nothing to compute. SAOT trains by it.
+//   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear
+//     system. For KL it is the better one if the plan has not quite converged: the system corrects the marginals by a
+//     Newton step.
 //   - Of the sweeps that were done: GradientMode Unrolled. It is slow and takes much memory.
 //
 // # Why it may not converge, and what to do
@@ -58,22 +59,24 @@
 // it is. Report.Trace says how it got there. While it is large, the gradients above are off by about that error over ε,
 // and the columns of the plan carry wrong mass.
 //
-//   - Raise ε, or bring the cost to a smaller range. EpsilonUnit MeanCost makes ε independent of the unit of the cost. Plans
-//     at very small ε are nearly permutations anyway: Exact finds those up to some thousand points.
+//   - Raise ε, or bring the cost to a smaller range. EpsilonUnit MeanCost makes ε independent of the unit of the cost.
+//     Plans at very small ε are nearly permutations anyway: Exact finds those up to some thousand points.
 //   - Raise the sweeps: the error falls geometrically.
-//   - If ε must be small: AnnealFrom starts at a large ε and passes the potentials on, OverRelaxation takes longer steps, and
-//     Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start takes the potentials of
-//     a problem nearby.
-//   - A NaN comes only from KernelDomain forced where range(C)/ε is beyond the number format (about 60 in float32, 200 in
-//     float64), or from a cost that has one. Host functions and Solver then return an error; in a graph the marginal error is
-//     NaN or infinite. AutoDomain avoids it if SinkhornConfig.CostRange is true to the cost, and LogDomain always does.
-//   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from different
-//     starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two steps from μνᵀ
-//     are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan with each step.
-//   - Floats have a floor: ask for 2e-6 at best in float32, and for 1e-13 on the host. If range(C)/ε is R, potentials over ε
-//     are of size R and the plan is known to a relative R·1e-7 in float32: at R = 1e5, two digits.
-//   - Relaxed marginals with a large ρ converge as exact ones do, because each sweep also moves the constant between f and g
-//     to its best value.
+//   - If ε must be small: AnnealFrom starts at a large ε and passes the potentials on, OverRelaxation takes longer
+//     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
+//     takes the potentials of a problem nearby.
+//   - A NaN comes only from KernelDomain forced where range(C)/ε is beyond the number format (about 60 in float32, 200
+//     in float64), or from a cost that has one. Host functions and Solver then return an error; in a graph the
+//     marginal error is NaN or infinite. AutoDomain avoids it if SinkhornConfig.CostRange is true to the cost, and
+//     LogDomain always does.
+//   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
+//     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two
+//     steps from μνᵀ are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan
+//     with each step.
+//   - Floats have a floor: ask for 2e-6 at best in float32, and for 1e-13 on the host. If range(C)/ε is R, potentials
+//     over ε are of size R and the plan is known to a relative R·1e-7 in float32: at R = 1e5, two digits.
+//   - Relaxed marginals with a large ρ converge as exact ones do, because each sweep also moves the constant between f
+//     and g to its best value.
 //
 // # Corner cases
 //

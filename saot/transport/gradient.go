@@ -38,7 +38,8 @@ func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
 	}
 	if !(r.Report.Epsilon > 0) {
 		return nil,
-			errors.New("transport: implicit gradient: the plan has no entropy, so it is not differentiable in the cost: use Solve")
+			errors.New("transport: implicit gradient: the plan has no entropy, so it is not differentiable in the " +
+				"cost: use Solve")
 	}
 	s := newAdjoint(r, gradient)
 	solve := s.direct
@@ -129,7 +130,8 @@ func (s *adjoint) direct() ([]float64, error) {
 	var factors mat.Cholesky
 	if !factors.Factorize(&system) {
 		return nil,
-			errors.New("transport: implicit gradient: the system is singular: the plan falls apart into blocks, raise epsilon")
+			errors.New("transport: implicit gradient: the system is singular: the plan falls apart into blocks, " +
+				"raise epsilon")
 	}
 	y := mat.NewVecDense(m, nil)
 	if err := factors.SolveVecTo(y, mat.NewVecDense(m, s.right())); err != nil {

@@ -292,7 +292,7 @@ func reuse(x *mat.Dense, n, m int) *mat.Dense {
 
 // structureAt sets dst to S = L⊗π and s.structureMax to its maximum. For L(a, b) = (a − b)² = a² + b² − 2ab,
 //
-//	S = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2 A₁πA₂ᵀ        with μ = π1, ν = πᵀ1        (Peyré, Cuturi, Solomon 2016, Prop. 1)
+//	S = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2 A₁πA₂ᵀ   with μ = π1, ν = πᵀ1   (Peyré, Cuturi, Solomon 2016, Prop. 1)
 //
 // and A∘A = A for 0/1. The marginals are those of the plan, so that S is exact for a plan that missed its own a little.
 func (s *FusedGromovSolver) structureAt(dst, plan *mat.Dense, p GromovProblem) {

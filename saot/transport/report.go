@@ -37,9 +37,10 @@ type Report struct {
 	// MarginalError is the L1 distance of the column marginal from that of the optimum, in [0, 2] for mass 1. Rows are
 	// exact.
 	MarginalError float64 `json:"marginal_error"`
-	PlanChange    float64 `json:"plan_change"` // L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems
-	Epsilon       float64 `json:"epsilon"`     // in the unit of the cost
-	Tolerance     float64 `json:"tolerance"`
+	// PlanChange is the L1 distance of the last two outer plans, in [0, 2]; 0 for linear problems.
+	PlanChange float64 `json:"plan_change"`
+	Epsilon    float64 `json:"epsilon"` // in the unit of the cost
+	Tolerance  float64 `json:"tolerance"`
 	// Trace holds the marginal error at every check: after each sweep on the host, after each block of sweeps on an
 	// engine.
 	Trace []TracePoint `json:"trace,omitempty"`

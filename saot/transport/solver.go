@@ -116,7 +116,8 @@ func (s *Solver) newRun(p TensorProblem) (*solverRun, error) {
 	if p.Cost == nil || (p.Cost.Rank() != 2 && p.Cost.Rank() != 3) || p.Cost.Size() == 0 ||
 		!slices.Contains(types, p.Cost.DType()) {
 		return nil,
-			errors.New("transport: solver: the cost must be a float32 or float64 tensor [n, m] or [B, n, m] without empty axes")
+			errors.New("transport: solver: the cost must be a float32 or float64 tensor [n, m] or [B, n, m] without " +
+				"empty axes")
 	}
 	for name, x := range map[string]*tensors.Tensor{"mu": p.Mu, "nu": p.Nu, "start": p.Start} {
 		if x != nil {
