@@ -98,7 +98,7 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled,
 		}}, "", report.Diagnostics)
 	if err == nil {
 		l.bank, l.seen = append(l.bank, set), t.End
-		err = l.network.train(ctx, task, l.bank, l.seen, report, observe)
+		err = l.network.train(ctx, l.bank, l.seen, lessonPlan{Task: task, Report: report, Seen: observe})
 	}
 	return report, l.fault(task, err)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 
-	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"

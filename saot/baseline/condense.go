@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/linalg"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -23,6 +21,7 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // CondensationSettings say how a task is condensed; CaT's and PUMA's differ.
@@ -54,7 +53,7 @@ func condensedBudget(recipe datasets.Recipe) int {
 //
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
 //
-// W is drawn anew for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
+// W is newly drawn for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
 //
 // Departure from PUMA's reference: since f_W normalises, the objective leaves the length of a condensed row open, and an Adam that
 // starts afresh for every encoder takes steps of the full rate in every column, so that rows grow, to 20 times the length of those
@@ -67,7 +66,7 @@ type condenser struct {
 	inner  int   // steps for each encoder, Adam afresh; 0 is one step an encoder, and Adam goes on
 	block  int   // real nodes embedded at once
 	rows   []int // padded sizes of blocks
-	real   *engine.Func
+	real   *engine.Named[meanInputs[*tensors.Tensor]]
 	nets   map[int]*condensedNet // by room for condensed nodes
 }
 
@@ -83,10 +82,18 @@ func newCondenser(b method.Build, s CondensationSettings, inner int, share float
 	}
 	c.rows = engine.Budgets(rows, 3)
 	var err error
-	c.real, err = b.Engine.Func("class means", func(in []*Node) []*Node {
-		return []*Node{Add(in[0], embeddedMeans(in[1], in[2], in[3]))}
-	})
+	c.real, err = engine.NewNamed[meanInputs[*tensors.Tensor]](b.Engine, "class means", nil,
+		func(in meanInputs[*Node]) []*Node {
+			return []*Node{Add(in.Sum, embeddedMeans(in.Mean, in.Rows, in.Weight))}
+		})
 	return c, err
+}
+
+// meanInputs is a block of real nodes, and the sum of the blocks before.
+type meanInputs[T any] struct {
+	Sum        T // [C, d]
+	Mean, Rows T // see embeddedMeans
+	Weight     T
 }
 
 // embeddedMeans returns M·f_W(H), the class means of a random encoder's embeddings.
@@ -94,7 +101,7 @@ func newCondenser(b method.Build, s CondensationSettings, inner int, share float
 // Shapes: mean M [C, N], rows that sum to 1, or shares of such; rows H [N, F], weight W [F, d]; returns [C, d]. The gradient flows
 // to H.
 func embeddedMeans(mean, rows, weight *Node) *Node {
-	return MatMul(mean, unitRows(nn.ReLU(MatMul(rows, weight))))
+	return MatMul(mean, unitRows(encoder.ReLU(MatMul(rows, weight))))
 }
 
 // unitRows divides each row by its Euclidean norm, or by 1e-12 where that is more, as PyTorch's normalize does.
@@ -104,25 +111,38 @@ func unitRows(h *Node) *Node {
 
 // condensedNet learns the features of condensed nodes, of which there may be fewer than it has room for.
 type condensedNet struct {
-	*nn.Net
-	trainer *nn.Trainer
+	*encoder.Net
+	trainer *condensedTrainer
 }
 
-// net returns a net with room for so many condensed nodes; rooms are powers of two, since engines compile for each.
+// matched is what a step matches.
+type matched[T any] struct {
+	Real   T // class means of the real nodes' embeddings [C, d]
+	Mean   T // takes the class means of condensed nodes [C, room]
+	Weight T // W [F, d]
+}
+
+type (
+	condensedTrainer = train.Trainer[matched[*tensors.Tensor]]
+	condensedPlan    = train.Plan[matched[*tensors.Tensor]]
+)
+
+// net returns a net with room for condensed nodes; rooms are powers of two, since engines compile for each.
 func (c *condenser) net(nodes, features int) (*condensedNet, int, error) {
 	room := 1 << bits.Len(uint(nodes-1))
 	if n := c.nets[room]; n != nil {
 		return n, room, nil
 	}
-	n := &condensedNet{Net: nn.New(c.engine)}
-	if err := n.Add("features", nn.Filled(0, room, features)); err != nil {
+	n := &condensedNet{Net: encoder.NewNet(c.engine)}
+	if err := n.Add(encoder.Variable{Name: "features", Value: encoder.Filled(0, room, features)}); err != nil {
 		return nil, 0, err
 	}
 	var err error
-	n.trainer, err = n.Trainer("condense", nn.Optimizer{LearningRate: c.FeatureRate}, []string{"discrepancy"}, func(in []*Node) []*Node {
-		real, mean, weight := in[0], in[1], in[2]
-		return []*Node{ReduceAllSum(Square(Sub(real, embeddedMeans(mean, n.Node(real.Graph(), "features"), weight))))}
-	})
+	n.trainer, err = train.New[matched[*tensors.Tensor]](n.Net, "condense", train.Optimizer{LearningRate: c.FeatureRate},
+		func(in matched[*Node]) train.Loss {
+			made := embeddedMeans(in.Mean, n.Node(in.Real.Graph(), "features"), in.Weight)
+			return train.Loss{Total: ReduceAllSum(Square(Sub(in.Real, made)))}
+		})
 	c.nets[room] = n
 	return n, room, err
 }
@@ -160,9 +180,10 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	real := c.upload(p.labeled.Graph, p.members)
 	defer real.release()
 	mean := meansOf(set.groups(p.labeled), room)
-	defer nn.Release(mean)
+	defer engine.Release(mean)
 	report := &continual.TaskReport{}
-	if err := c.match(ctx, p, net.trainer, real, mean, report); err != nil {
+	plan := condensedPlan{Task: p.task, Steps: c.Encoders, Report: report, Seen: p.observe}
+	if err := c.match(ctx, net.trainer, plan, c.draw(p, real, mean)); err != nil {
 		return nil, fmt.Errorf("condense: %w", err)
 	}
 	diagnostics[prefix+"discrepancy_first"] = report.FirstLoss[0].Value
@@ -191,24 +212,32 @@ func (s *condensed) setLengths(lengths []float64, first int) {
 // vector is a row as BLAS takes it.
 func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: row} }
 
+// draw returns what makes the inputs of the steps with an encoder.
+func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor) func(e int) (in matched[*tensors.Tensor], made any, err error) {
+	return func(e int) (in matched[*tensors.Tensor], made any, err error) {
+		in.Mean, in.Weight = mean, randomEncoder(real.features, c.Width, p.stream("encoder", e))
+		in.Real, err = c.means(real, in.Weight)
+		return in, []*tensors.Tensor{in.Real, in.Weight}, err
+	}
+}
+
 // match takes the training steps.
-func (c *condenser) match(ctx context.Context, p condensation, t *nn.Trainer, real *realRows, mean *tensors.Tensor,
-	report *continual.TaskReport) error {
-	draw := func(e int) (in, release []*tensors.Tensor, err error) {
-		weight := randomEncoder(real.features, c.Width, p.stream("encoder", e))
-		means, err := c.means(real, weight)
-		return []*tensors.Tensor{means, mean, weight}, []*tensors.Tensor{means, weight}, err
-	}
+func (c *condenser) match(ctx context.Context, t *condensedTrainer, p condensedPlan,
+	draw func(e int) (in matched[*tensors.Tensor], made any, err error)) error {
 	if c.inner == 0 {
-		return t.Train(ctx, nn.Plan{Task: p.task, Steps: c.Encoders, Report: report, Seen: p.observe, Inputs: draw})
+		p.Inputs = draw
+		return t.Train(ctx, p)
 	}
+	observe := p.Seen
+	p.Steps = c.inner
 	for e := range c.Encoders {
-		in, release, err := draw(e)
+		in, made, err := draw(e)
 		if err == nil {
-			err = t.Train(ctx, nn.Plan{Task: p.task, Steps: c.inner, Report: report, Seen: shifted(p.observe, e*c.inner, c.Encoders*c.inner),
-				Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return in, nil, nil }})
+			p.Seen = shifted(observe, e*c.inner, c.Encoders*c.inner)
+			p.Inputs = func(int) (matched[*tensors.Tensor], any, error) { return in, nil, nil }
+			err = t.Train(ctx, p)
 		}
-		nn.Release(release...)
+		engine.Release(made)
 		if err != nil {
 			return err
 		}
@@ -216,7 +245,7 @@ func (c *condenser) match(ctx context.Context, p condensation, t *nn.Trainer, re
 	return nil
 }
 
-// shifted tells an observer of steps that are a part of so many.
+// shifted tells an observer of steps that are a part of more.
 func shifted(observe func(continual.Step), done, steps int) func(continual.Step) {
 	if observe == nil {
 		return nil
@@ -235,8 +264,7 @@ type realRows struct {
 }
 
 func (r *realRows) release() {
-	nn.Release(r.rows...)
-	nn.Release(r.mean...)
+	engine.Release(r.rows, r.mean)
 }
 
 // upload makes the rows of ÂX that belong to nodes of some class.
@@ -265,12 +293,12 @@ func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 
 // propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room, F], row major.
 func propagatedRows(g *graph.Graph, nodes []int32, room int) []float32 {
-	scale := linalg.DegreeScale(&g.Adjacency)
+	scale := g.Adjacency.DegreeScale()
 	out := make([]float32, room*g.Features.Cols)
 	for k, i := range nodes {
 		row := out[k*g.Features.Cols : (k+1)*g.Features.Cols]
 		add := func(j int32) {
-			linalg.Each(&g.Features, int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
+			g.Features.Each(int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
 		}
 		add(i)
 		for _, j := range g.Adjacency.Neighborhood(int(i)) {
@@ -298,10 +326,10 @@ func meansBetween(groups [][]int32, first, columns int) *tensors.Tensor {
 
 // means returns the real class means of a random encoder.
 func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tensor, error) {
-	sum := nn.Filled(0, real.classes, c.Width)
+	sum := encoder.Filled(0, real.classes, c.Width)
 	for i := range real.rows {
-		out, err := c.real.Call(sum, real.mean[i], real.rows[i], weight)
-		nn.Release(sum)
+		out, err := c.real.Call(meanInputs[*tensors.Tensor]{Sum: sum, Mean: real.mean[i], Rows: real.rows[i], Weight: weight})
+		engine.Release(sum)
 		if err != nil {
 			return nil, err
 		}
@@ -313,7 +341,7 @@ func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tens
 // encoderBlock is how many weights one goroutine draws at a time.
 const encoderBlock = 1 << 16
 
-// randomEncoder draws W [in, out] as nn.Glorot does, on all cores: there are tens of millions of weights at worst, and a new
+// randomEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst, and a new
 // encoder every few steps. The weights are the same on any number of cores.
 func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
 	w, base := make([]float32, in*out), rng.Uint64()
@@ -390,75 +418,4 @@ func (s *condensed) groups(t *continual.Labeled) [][]int32 {
 		all[int(column)-t.First] = append(all[int(column)-t.First], int32(i))
 	}
 	return all
-}
-
-// memoryBank is the condensed sets of all tasks seen.
-type memoryBank []*condensed
-
-// memorySizes are those of a memory's graph after each task, as far as they can be foreseen.
-func (s CondensationSettings) memorySizes(b method.Build) (all []encoder.Size) {
-	nodes := 0
-	for _, size := range b.Stream.Sizes {
-		budget := s.Budget
-		if budget == 0 {
-			budget = int(0.005 * float64(size.Nodes))
-		}
-		nodes += max(2, budget) // a task has two classes as a rule
-		all = append(all, encoder.Size{Nodes: nodes})
-	}
-	return all
-}
-
-// graph returns the memory as a graph without edges, of which every row has a label.
-func (m memoryBank) graph(features, seen int) (*graph.Graph, []labelled) {
-	g := &graph.Graph{Features: graph.Features{Cols: features, Dense: []float32{}}}
-	var rows []labelled
-	for _, set := range m {
-		for _, column := range set.Columns {
-			rows = append(rows, labelled{row: len(rows), column: int(column), end: seen, weight: 1})
-		}
-		g.Features.Dense = append(g.Features.Dense, set.Features...)
-	}
-	g.Features.Rows = len(rows)
-	g.Adjacency.Offsets = make([]int64, len(rows)+1)
-	return g, rows
-}
-
-// edgeFreeLogits returns a classifier's scores without its propagation and its biases, which then stay 0.
-func edgeFreeLogits(c *classifier, in nn.Nodes) *Node {
-	g := in.FeaturesT.Graph()
-	h := in.Times(c.Node(g, weightName(1)))
-	for layer := 2; layer < len(c.widths); layer++ {
-		h = MatMul(nn.ReLU(h), c.Node(g, weightName(layer)))
-	}
-	return h
-}
-
-// memoryTrainer trains a classifier on a memory: training in memory, as CaT has it, current task included, so that every task
-// counts about alike.
-type memoryTrainer struct {
-	*classifier
-	trainer *nn.Trainer
-	memory  *nn.Graphs
-	epochs  int
-}
-
-// train takes the steps after a task.
-func (m *memoryTrainer) train(ctx context.Context, task int, bank memoryBank, seen int,
-	report *continual.TaskReport, observe func(continual.Step)) error {
-	g, rows := bank.graph(m.widths[0], seen)
-	if len(rows) == 0 {
-		return errors.New("no task has a train node")
-	}
-	in, err := m.memory.Upload(g, nil)
-	if err != nil {
-		return err
-	}
-	defer in.Release()
-	labels := newSupervision(rows, in.Rows, m.widths[len(m.widths)-1])
-	defer nn.Release(labels.tensors()...)
-	inputs := slices.Concat(labels.tensors(), in.Tensors())
-	report.Nodes = len(rows)
-	return m.trainer.Train(ctx, nn.Plan{Task: task, Steps: m.epochs, Report: report, Seen: observe,
-		Inputs: func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }})
 }

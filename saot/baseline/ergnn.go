@@ -3,9 +3,6 @@ package baseline
 import (
 	"cmp"
 	"context"
-	"encoding/gob"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -20,7 +17,9 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // NodeSelection says which train nodes ER-GNN keeps.
@@ -90,36 +89,49 @@ func (s *ERGNNSettings) Validate() error {
 // are whole up to a bound, beyond which a batch is drawn from the task and the buffer together.
 type ergnn struct {
 	ERGNNSettings
-	classes, seen int
-	seed          uint64
-	networks      bySetting[*classifier]
-	trainers      bySetting[*nn.Trainer]
-	graphs        *nn.Graphs // tasks joined with the buffer
-	buffer        []experience
+	state
+	seen     int
+	seed     uint64
+	networks bySetting[*classifier]
+	trainers bySetting[*train.Trainer[replayed[*tensors.Tensor]]]
+	graphs   *encoder.Graphs // tasks joined with the buffer
+	buffer   []experience
 }
 
+// replayed is a task joined with the buffer.
+type replayed[T any] struct {
+	Lesson lesson[T]
+	Kept   T // 1 on the nodes of the buffer, 0 on those of the task [N, 1]
+}
+
+type replayPlan = train.Plan[replayed[*tensors.Tensor]]
+
 func newERGNN(b method.Build) (continual.Method, error) {
-	l := &ergnn{ERGNNSettings: *b.Settings.(*ERGNNSettings), classes: b.Stream.Classes, seed: b.Seed}
-	l.graphs = nn.NewGraphs(b.Stream.Features, replayedSizes(b.Stream, l.Budget))
+	l := &ergnn{ERGNNSettings: *b.Settings.(*ERGNNSettings), seed: b.Seed}
+	l.graphs = encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(replayedSizes(b.Stream, l.Budget)))
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
 			return nil, err
 		}
-		o := nn.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
 		l.networks[s] = c
-		l.trainers[s], err = c.Trainer("er-gnn", o, []string{"total", "current", "replay"}, func(in []*Node) []*Node {
-			target, open, weight, replay := in[0], in[1], in[2], in[3]
-			logits := c.logits(nn.Take(in[4:]))
-			cur := crossEntropy(logits, target, open, Mul(weight, OneMinus(replay)))
-			buf := crossEntropy(logits, target, open, Mul(weight, replay))
-			return []*Node{Add(cur, buf), cur, buf} // the shares of L, β and 1−β included
-		})
+		o := train.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
+		l.trainers[s], err = train.New[replayed[*tensors.Tensor]](c.Net, "er-gnn", o, c.replayLoss)
 		if err != nil {
 			return nil, err
 		}
 	}
+	l.state = state{"er-gnn", []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, []any{&l.buffer, &l.seen}}
 	return l, nil
+}
+
+// replayLoss returns L. The weights of the rows hold the shares β and 1−β.
+func (c *classifier) replayLoss(in replayed[*Node]) train.Loss {
+	logits, task, buffer := c.logits(encoder.NodesOf(in.Lesson.Graph)), in.Lesson.Labels, in.Lesson.Labels
+	task.Weight, buffer.Weight = Mul(task.Weight, OneMinus(in.Kept)), Mul(buffer.Weight, in.Kept)
+	current, replay := crossEntropy(logits, task), crossEntropy(logits, buffer)
+	return train.Loss{Total: Add(current, replay),
+		Parts: []train.Term{{Name: "current", Node: current}, {Name: "replay", Node: replay}}}
 }
 
 // replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without edges need no
@@ -134,19 +146,17 @@ func replayedSizes(s method.Stream, budget int) (all []encoder.Size) {
 	return all
 }
 
-// Learn chooses what to keep of the task and trains both networks on.
-func (l *ergnn) Learn(ctx context.Context, task int, t *continual.Labeled, observe func(continual.Step)) (*continual.TaskReport, error) {
+// Learn chooses what to keep of the task and continues the training of both networks.
+func (l *ergnn) Learn(ctx context.Context, task int, t *continual.Labeled,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	l.seen = t.End
 	l.buffer = append(l.buffer, l.choose(t, seed.Stream(l.seed, "experience", task)))
 	report := &continual.TaskReport{Task: task}
-	if err := l.train(ctx, t, nn.Plan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
-		return nil, fmt.Errorf("baseline: er-gnn: task %d: %w", task+1, err)
-	}
-	return report, nil
+	return report, l.fault(task, l.train(ctx, t, replayPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
 }
 
 // train trains both networks on the task and the buffer.
-func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) error {
+func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) error {
 	g, err := l.union(t.Graph)
 	if err != nil {
 		return err
@@ -155,19 +165,19 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) erro
 	if l.samples(g) {
 		return l.trainSampled(ctx, t, g, p)
 	}
-	in, err := l.graphs.Upload(g, nil)
+	in, err := l.graphs.UploadInput(g)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	replay := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows)
-	defer nn.Release(replay)
+	kept := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows())
+	defer engine.Release(kept)
 	for _, s := range continual.Settings() {
-		labels := newSupervision(l.rows(t, s), in.Rows, l.classes)
-		inputs := slices.Concat(labels.tensors(), []*tensors.Tensor{replay}, in.Tensors())
-		p.Inputs = func(int) ([]*tensors.Tensor, []*tensors.Tensor, error) { return inputs, nil, nil }
+		labels := newSupervision(l.rows(t, s), in.Rows(), l.networks[s].classes())
+		all := replayed[*tensors.Tensor]{Lesson: lesson[*tensors.Tensor]{Labels: labels, Graph: in.Input}, Kept: kept}
+		p.Inputs = func(int) (replayed[*tensors.Tensor], any, error) { return all, nil, nil }
 		err := l.trainers[s].Train(ctx, p)
-		nn.Release(labels.tensors()...)
+		engine.Release(labels)
 		if err != nil {
 			return err
 		}
@@ -176,26 +186,35 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p nn.Plan) erro
 }
 
 // trainSampled is train for a graph too large for a step.
-func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p nn.Plan) error {
-	kept := func(rows []labelled) []*tensors.Tensor {
-		replay := make([]float32, len(rows))
-		for i, r := range rows {
-			if r.row >= t.Graph.NumNodes() {
-				replay[i] = 1
-			}
-		}
-		return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(replay, len(rows), 1)}
-	}
+func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p replayPlan) error {
 	for _, s := range continual.Settings() {
-		p, err := l.networks[s].sampledPlan(l.Sampling, p, l.Epochs, g, l.rows(t, s), l.seed, s, kept)
-		if err == nil {
-			err = l.trainers[s].Train(ctx, p)
+		deal, next, err := l.networks[s].lessons(batches{l.Sampling, g, l.rows(t, s), l.seed, s}, p.Task)
+		if err != nil {
+			return err
 		}
+		err = l.trainers[s].Train(ctx, train.OverBatches(p, deal, l.Epochs,
+			func(step int, batch []int32) (in replayed[*tensors.Tensor], made any, err error) {
+				var rows []labelled
+				in.Lesson, rows, err = next(step, batch)
+				in.Kept = keptRows(rows, t.Graph.NumNodes())
+				return in, in, err
+			}))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keptRows is 1 for rows from first on [len(rows), 1].
+func keptRows(rows []labelled, first int) *tensors.Tensor {
+	kept := make([]float32, len(rows))
+	for i, r := range rows {
+		if r.row >= first {
+			kept[i] = 1
+		}
+	}
+	return tensors.FromFlatDataAndDimensions(kept, len(rows), 1)
 }
 
 // indicator is 1 in rows first to end of n [n, 1].
@@ -267,31 +286,6 @@ func shareWeight(rows []labelled, sum float64) []labelled {
 // Logits scores nodes by the network of the setting.
 func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen)
-}
-
-// Save writes the networks and the buffer.
-func (l *ergnn) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	if err := saveAll(out, l.networks[:]...); err != nil {
-		return fmt.Errorf("baseline: er-gnn: %w", err)
-	}
-	if err := out.Encode(l.buffer); err != nil {
-		return fmt.Errorf("baseline: er-gnn: %w", err)
-	}
-	return out.Encode(l.seen)
-}
-
-// Load restores them.
-func (l *ergnn) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	if err := loadAll(in, l.networks[:]...); err != nil {
-		return fmt.Errorf("baseline: er-gnn: %w", err)
-	}
-	l.buffer = nil
-	if err := in.Decode(&l.buffer); err != nil {
-		return fmt.Errorf("baseline: er-gnn: %w", err)
-	}
-	return in.Decode(&l.seen)
 }
 
 // experience is what is kept of a task: the features of some train nodes, and the columns of their classes.

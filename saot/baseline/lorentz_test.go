@@ -254,6 +254,11 @@ func TestLorentzDistanceGradient(t *testing.T) {
 	})
 }
 
+type centroidInputs[T any] struct {
+	K, X, Scores, Weights T
+	Operator              encoder.Operator[T]
+}
+
 // The centroid with attention over a small graph, against the textbook's, and its gradient in points, scores and k.
 func TestLorentzCentroid(t *testing.T) {
 	const n, d = 6, 2
@@ -293,21 +298,18 @@ func TestLorentzCentroid(t *testing.T) {
 		return sum
 	}
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		f, err := e.Func("centroid", func(in []*Node) []*Node {
-			l := space(in[0])
-			c := l.centroid(encoder.NewPropagation(in[4:]), in[1], SliceAxis(in[2], -1, AxisElem(0)),
-				SliceAxis(in[2], -1, AxisElem(1)))
-			loss := ReduceAllSum(Mul(c, in[3]))
-			return append([]*Node{l.coordinates(c)}, Gradient(loss, in[:3]...)...)
+		f, err := engine.NewNamed[centroidInputs[*tensors.Tensor]](e, "centroid", nil, func(in centroidInputs[*Node]) []*Node {
+			l := space(in.K)
+			c := l.centroid(encoder.NewPropagation(in.Operator), in.X, SliceAxis(in.Scores, -1, AxisElem(0)),
+				SliceAxis(in.Scores, -1, AxisElem(1)))
+			loss := ReduceAllSum(Mul(c, in.Weights))
+			return append([]*Node{l.coordinates(c)}, Gradient(loss, in.K, in.X, in.Scores)...)
 		})
 		require.NoError(t, err)
 		op, err := encoder.Config{Kind: encoder.GAT}.NewOperator(&a, size)
 		require.NoError(t, err)
-		var args []*tensors.Tensor
-		for _, m := range []*mat.Dense{k, pad(x), pad(scores), pad(weights)} {
-			args = append(args, lorentzTensor(m))
-		}
-		out, err := f.Call(append(args, op.Tensors()...)...)
+		out, err := f.Call(centroidInputs[*tensors.Tensor]{K: lorentzTensor(k), X: lorentzTensor(pad(x)),
+			Scores: lorentzTensor(pad(scores)), Weights: lorentzTensor(pad(weights)), Operator: op})
 		require.NoError(t, err)
 		matrix := func(i, rows, cols int) *mat.Dense {
 			m := mat.NewDense(rows, cols, nil)

@@ -132,7 +132,7 @@ func (l *puma) pass(ctx context.Context, t *continual.Labeled, p pumaPass, obser
 	if err := l.network.redraw(seed.Stream(l.seed, "weights", p.name, task)); err != nil {
 		return err
 	}
-	return l.network.train(ctx, task, *p.bank, l.seen, p.report, observe)
+	return l.network.train(ctx, *p.bank, l.seen, lessonPlan{Task: task, Report: p.report, Seen: observe})
 }
 
 // withPseudoLabels adds to the train nodes of each class of a task the nodes that the network takes to be of it.

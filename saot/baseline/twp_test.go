@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 
@@ -203,15 +205,15 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 			c := l.networks[s]
 			rows := trainRows(tasks[1], 0, 4, s)
 			balance(rows)
-			in, err := c.graphs.Upload(tasks[1].Graph, nil)
+			in, err := c.graphs.UploadInput(tasks[1].Graph)
 			require.NoError(t, err)
-			labels := newSupervision(rows, in.Rows, 4)
+			taught := lesson[*tensors.Tensor]{Labels: newSupervision(rows, in.Rows(), 4), Graph: in.Input}
 			reference := newNetwork64(t, c.classifier, tasks[1], rows)
 			for _, term := range []struct {
 				l, t float64
 				f    func() float64
 			}{{1, 0, reference.crossEntropy}, {0, 1, reference.norm}} {
-				got, err := c.importance(in, labels, term.l, term.t)
+				got, err := c.importance(in, taught, term.l, term.t)
 				require.NoError(t, err)
 				for _, name := range c.Names() {
 					want := reference.differences(name, term.f)
@@ -342,14 +344,14 @@ func TestTWPDecayOfWhatATaskUses(t *testing.T) {
 	})
 }
 
-func snapshot(t *testing.T, n *nn.Net) map[string][]float32 {
+func snapshot(t *testing.T, n *encoder.Net) map[string][]float32 {
 	all, err := n.Snapshot()
 	require.NoError(t, err)
 	return all
 }
 
 // moved returns Σ_p Ω_p·(p − p*_p)² over all weights of a network.
-func moved(t *testing.T, c *nn.Net, omega map[string][]float64, from map[string][]float32) (sum float64) {
+func moved(t *testing.T, c *encoder.Net, omega map[string][]float64, from map[string][]float32) (sum float64) {
 	now, err := c.Snapshot()
 	require.NoError(t, err)
 	for name, values := range now {
