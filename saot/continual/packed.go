@@ -81,31 +81,31 @@ func PackResults(to string, paths ...string) (count int, err error) {
 	return len(lines), nil
 }
 
-// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile, and returns
-// how many it wrote. A result that is there already is left alone if it is the same. If any is another, UnpackResults
-// writes nothing and returns an error.
-func UnpackResults(packed, dir string) (written int, err error) {
-	written, err = unpack(packed, dir)
+// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It leaves
+// those alone that are there already, and returns how many of both there are. If another result lies in one of the
+// folders, UnpackResults writes nothing and returns an error.
+func UnpackResults(packed, dir string) (written, kept int, err error) {
+	written, kept, err = unpack(packed, dir)
 	if err != nil {
-		return written, fmt.Errorf("continual: unpack results: %w", err)
+		return written, kept, fmt.Errorf("continual: unpack results: %w", err)
 	}
-	return written, nil
+	return written, kept, nil
 }
 
-func unpack(packed, dir string) (written int, err error) {
+func unpack(packed, dir string) (written, kept int, err error) {
 	var lines []packedLine
 	if err := readPacked(packed, ".", func(s Stored, raw []byte) error {
 		lines = append(lines, packedLine{s.Folder, raw})
 		return nil
 	}); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	root, err := os.OpenRoot(dir) // no symbolic link leads out of it
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { _ = root.Close() }()
 	var absent []packedLine
@@ -114,26 +114,28 @@ func unpack(packed, dir string) (written int, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			absent = append(absent, line)
 		case err != nil:
-			return 0, err
+			return 0, 0, err
 		case !same:
-			return 0, fmt.Errorf("%s holds another result: choose an empty folder", filepath.Join(dir, line.name()))
+			return 0, 0, fmt.Errorf("%s is another result: choose an empty folder", filepath.Join(dir, line.name()))
+		default:
+			kept++
 		}
 	}
 	for _, line := range absent {
 		if err := root.MkdirAll(filepath.FromSlash(line.Path), 0o755); err != nil {
-			return written, err
+			return written, kept, err
 		}
 		var b bytes.Buffer
 		if err := json.Indent(&b, line.Result, "", "  "); err != nil {
-			return written, err
+			return written, kept, err
 		}
 		b.WriteByte('\n')
 		if err := file.Write(filepath.Join(dir, line.name()), b.Bytes()); err != nil {
-			return written, err
+			return written, kept, err
 		}
 		written++
 	}
-	return written, nil
+	return written, kept, nil
 }
 
 // packedLine is a line of packed results.

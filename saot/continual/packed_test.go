@@ -58,9 +58,9 @@ func TestPackedRoundTrip(t *testing.T) {
 	require.Equal(t, "deep/a-s0", beside[0].Folder)
 
 	out := filepath.Join(t.TempDir(), "new")
-	n, err = UnpackResults(packed, out)
+	n, kept, err := UnpackResults(packed, out)
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	require.Equal(t, []int{3, 0}, []int{n, kept})
 	for folder := range want {
 		before, err := os.ReadFile(filepath.Join(dir, folder, ResultFile))
 		require.NoError(t, err)
@@ -95,15 +95,15 @@ func TestUnpackKeepsWhatIsThere(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(other), 0o755))
 	for _, content := range []string{"{}", "", "no result"} {
 		require.NoError(t, os.WriteFile(other, []byte(content), 0o600))
-		n, err := UnpackResults(packed, out)
-		require.ErrorContains(t, err, other+" holds another result")
-		require.Zero(t, n)
+		n, kept, err := UnpackResults(packed, out)
+		require.ErrorContains(t, err, other+" is another result")
+		require.Zero(t, n+kept)
 		require.NoFileExists(t, filepath.Join(out, "b-s1", ResultFile), "nothing is written")
 	}
 	require.NoError(t, os.Remove(other))
-	n, err := UnpackResults(packed, out)
+	n, kept, err := UnpackResults(packed, out)
 	require.NoError(t, err)
-	require.Equal(t, 2, n, "one was there")
+	require.Equal(t, []int{2, 1}, []int{n, kept})
 }
 
 func TestUnpackStaysInItsFolder(t *testing.T) {
@@ -113,7 +113,7 @@ func TestUnpackStaysInItsFolder(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(out, "more")); err != nil {
 		t.Skip("no symbolic links: ", err)
 	}
-	_, err = UnpackResults(packed, out)
+	_, _, err = UnpackResults(packed, out)
 	require.ErrorContains(t, err, "escapes")
 	require.Empty(t, filesIn(t, outside))
 
@@ -121,7 +121,7 @@ func TestUnpackStaysInItsFolder(t *testing.T) {
 	for _, name := range []string{"", "..", "../x", "a/../../x", "/tmp/x", "a//b", "a/", "./a", "a/../b", "a\x00"} {
 		writeLines(t, packed, fmt.Sprintf(line, name))
 		target := filepath.Join(out, "deep")
-		_, err := UnpackResults(packed, target)
+		_, _, err := UnpackResults(packed, target)
 		require.ErrorContains(t, err, packed+", line 1: ", name)
 		require.NoDirExists(t, target)
 		_, err = ReadResults(packed)
