@@ -28,14 +28,16 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit PATH...",
 		Short: "check results against the learners that their runs kept",
-		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and, where the run was given
---keep-model, that the file model is undamaged and of this run, and that its learner gives the last row of every matrix when all
-tasks are embedded and scored anew. Earlier rows are of states that are gone: they are held against the record in the model. Packed results have no models.
+		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and,
+where the run was given --keep-model, that the file model is undamaged and of this run, and that its learner gives the
+last row of every matrix when all tasks are embedded and scored anew. Earlier rows are of states that are gone: they
+are held against the record in the model. Packed results have no models.
 
-Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one scored node.
+Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one
+scored node.
 
-The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which. It is 1
-if one is not, or cannot be audited.`,
+The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which.
+It is 1 if one is not, or cannot be audited.`,
 		Example: `  saot run --keep-model --out runs/uai --dataset uai
   saot audit runs/uai
   saot audit results/compared.jsonl.gz`,

@@ -15,8 +15,9 @@ func newPackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pack PATH... --output FILE",
 		Short: "put the results of many runs into one file",
-		Long: `Write every result under the paths to one compressed file of JSON lines. Each line is a result and its run folder. Nothing of
-result.json is lost; models, pictures and metrics stay where they are. Equal results make equal files.
+		Long: `Write every result under the paths to one compressed file of JSON lines. Each line is a result and its
+run folder. Nothing of result.json is lost; models, pictures and metrics stay where they are. Equal results make equal
+files.
 
 Every command that reads results takes such a file instead of a folder, and finds those in a folder whose names end in
 ` + continual.PackedExt + `. saot unpack makes the run folders again.`,
@@ -45,8 +46,8 @@ func newUnpackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unpack FILE DIR",
 		Short: "make run folders of packed results",
-		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is left alone if it is
-the same. If any is another, nothing is written.`,
+		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is
+left alone if it is the same. If any is another, nothing is written.`,
 		Example: "  saot unpack results/table2.jsonl.gz runs/table2",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

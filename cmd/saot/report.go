@@ -56,9 +56,10 @@ func newFiguresCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
 		Short: "draw the figures of finished runs",
-		Long: `Draw what the runs under the paths have the figures for: performance matrices side by side (the paper's Figure 2), AP and AF
-against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes), AP against time (Figure 4), AP over
-tasks; and drift of distances and plans, effective rank, loss terms and marginal errors.`,
+		Long: `Draw what the runs under the paths have the figures for: performance matrices side by side (the paper's
+Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
+AP against time (Figure 4), AP over tasks; and drift of distances and plans, effective rank, loss terms and marginal
+errors.`,
 		Example: `  saot figures runs/fig3 --out figures
   saot figures runs --format svg --only dataset=uai`,
 		Args: cobra.MinimumNArgs(1),

@@ -16,8 +16,8 @@ func newStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status PATH",
 		Short: "say how far the runs of a sweep are",
-		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at work), running or
-failed, with the tasks that are done and the error. In a file of packed results every run is done.`,
+		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
+work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.`,
 		Example: "  saot status runs/table2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

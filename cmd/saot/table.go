@@ -14,9 +14,10 @@ func newTableCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "table PATH...",
 		Short: "make tables of the finished runs",
-		Long: `Find every result.json and all packed results under the paths and print a table for each dataset: a row for each method, the mean and the sample
-standard deviation (n − 1) over seeds of AP and AF, for both settings under each probe, then the time of training on a task and
-the peak of memory. Runs of one method with different settings stand in rows of their own, which name the settings that differ.
+		Long: `Find every result.json and all packed results under the paths and print a table for each dataset: a row
+for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
+each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
+stand in rows of their own, which name the settings that differ.
 
 The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the best by a
 paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs whose paper probe stopped
