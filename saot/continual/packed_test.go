@@ -3,6 +3,7 @@ package continual
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,6 +37,9 @@ func results(t *testing.T, paths ...string) map[string]*Result {
 	require.NoError(t, err)
 	byFolder := map[string]*Result{}
 	for _, s := range found {
+		var config bytes.Buffer // its layout is that of the file
+		require.NoError(t, json.Compact(&config, s.Result.Config))
+		s.Result.Config = config.Bytes()
 		byFolder[s.Folder] = s.Result
 	}
 	require.Len(t, byFolder, len(found))
@@ -172,7 +176,9 @@ func TestDamagedPackedFile(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	writeLines(t, packed, first, second)
-	require.Len(t, results(t, packed), 2)
+	found, err := ReadResults(packed)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
 }
 
 func TestReadResultsOfManyPlaces(t *testing.T) {

@@ -1,7 +1,6 @@
 package continual
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -187,10 +186,6 @@ func parseResult(data []byte) (*Result, error) {
 					i, s.Setting, s.Probe, len(row), i+1)
 			}
 		}
-	}
-	var config bytes.Buffer
-	if err := json.Compact(&config, r.Config); err == nil {
-		r.Config = config.Bytes() // the same in every layout of the file
 	}
 	return &r, nil
 }
