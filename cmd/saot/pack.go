@@ -48,7 +48,8 @@ func newUnpackCommand() *cobra.Command {
 		Short: "make run folders of packed results",
 		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is
 left alone if it is the same. If any is another, nothing is written.`,
-		Example: "  saot unpack results/table2.jsonl.gz runs/table2",
+		Example: `  saot unpack results/compared.jsonl.gz runs/compared
+  saot sweep real/compared --out runs/compared           does what is not done yet`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			written, kept, err := continual.UnpackResults(args[0], args[1])
