@@ -50,7 +50,7 @@ func newUnpackCommand() *cobra.Command {
 left alone if it is the same. If any is another, nothing is written.`,
 		Example: `  saot unpack results/compared.jsonl.gz runs/compared
   saot sweep real/compared --out runs/compared           does what is not done yet`,
-		Args:    cobra.ExactArgs(2),
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			written, kept, err := continual.UnpackResults(args[0], args[1])
 			if err != nil {
