@@ -26,20 +26,23 @@ type auditOptions struct {
 func newAuditCommand() *cobra.Command {
 	o := &auditOptions{}
 	cmd := &cobra.Command{
-		Use:   "audit DIR...",
+		Use:   "audit PATH...",
 		Short: "check results against the learners that their runs kept",
-		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and, where the run was given
---keep-model, that the file model is undamaged and of this run, and that its learner gives the last row of every matrix when all
-tasks are embedded and scored anew. Earlier rows are of states that are gone: they are held against the record in the model.
+		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and,
+where the run was given --keep-model, that the file model is undamaged and of this run, and that its learner gives the
+last row of every matrix when all tasks are embedded and scored anew. Earlier rows are of states that are gone: they
+are held against the record in the model. Packed results have no models.
 
-Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one scored node.
+Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one
+scored node.
 
-The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which. It is 1
-if one is not, or cannot be audited.`,
+The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which.
+It is 1 if one is not, or cannot be audited.`,
 		Example: `  saot run --keep-model --out runs/uai --dataset uai
-  saot audit runs/uai`,
+  saot audit runs/uai
+  saot audit results/compared.jsonl.gz`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, dirs []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), dirs) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), paths) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -49,28 +52,50 @@ if one is not, or cannot be audited.`,
 	return cmd
 }
 
-// run audits every folder, also after one that cannot be.
-func (o *auditOptions) run(ctx context.Context, out io.Writer, dirs []string) error {
-	failed := 0
-	for _, dir := range dirs {
-		report, err := o.audit(ctx, dir)
-		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted in the audit of %s: %w", dir, ctx.Err())
-		}
-		if errors.Is(err, engine.ErrUnknown) && o.engine != "" {
-			return usageError{err}
-		}
+// run audits every result, also after one that cannot be.
+func (o *auditOptions) run(ctx context.Context, out io.Writer, paths []string) error {
+	count, failed := 0, 0
+	tell := func(path string, report *continual.AuditReport, err error) error {
+		count++
 		if err != nil || report.Verdict() == continual.NotConfirmed {
 			failed++
 		}
-		if err = writeAudit(out, dir, report, err); err != nil {
+		return writeAudit(out, path, report, err)
+	}
+	for _, path := range paths {
+		if err := o.auditPath(ctx, path, tell); err != nil {
 			return err
 		}
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d results not confirmed", failed, len(dirs))
+		return fmt.Errorf("%d of %d results not confirmed", failed, count)
 	}
 	return nil
+}
+
+// auditPath tells what comes of a run folder, or of each result in a packed file. Its errors end the command.
+func (o *auditOptions) auditPath(ctx context.Context, path string,
+	tell func(path string, report *continual.AuditReport, err error) error) error {
+	if isFile(path) {
+		packed, err := continual.ReadResults(path)
+		if err != nil {
+			return tell(path, nil, err)
+		}
+		for _, s := range packed {
+			if err := tell(s.Path, s.Result.Audit(), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	report, err := o.audit(ctx, path)
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted in the audit of %s: %w", path, ctx.Err())
+	}
+	if errors.Is(err, engine.ErrUnknown) && o.engine != "" {
+		return usageError{err}
+	}
+	return tell(path, report, err)
 }
 
 // audit asks the run's learner if it was kept.

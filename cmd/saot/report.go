@@ -16,7 +16,7 @@ func newReportCommand() *cobra.Command {
 	var output, title string
 	var only []string
 	cmd := &cobra.Command{
-		Use:   "report DIR...",
+		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
 		Long: `Write a page of HTML that needs nothing but itself: the tables of saot table, the figures of saot figures, what software made
 the runs, and a spec with all settings, with which saot sweep makes them again.`,
@@ -54,11 +54,12 @@ func newFiguresCommand() *cobra.Command {
 	var out, format string
 	var only []string
 	cmd := &cobra.Command{
-		Use:   "figures DIR...",
+		Use:   "figures PATH...",
 		Short: "draw the figures of finished runs",
-		Long: `Draw what the runs under the folders have the figures for: performance matrices side by side (the paper's Figure 2), AP and AF
-against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes), AP against time (Figure 4), AP over
-tasks; and drift of distances and plans, effective rank, loss terms and marginal errors.`,
+		Long: `Draw what the runs under the paths have the figures for: performance matrices side by side (the paper's
+Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
+AP against time (Figure 4), AP over tasks; and drift of distances and plans, effective rank, loss terms and marginal
+errors.`,
 		Example: `  saot figures runs/fig3 --out figures
   saot figures runs --format svg --only dataset=uai`,
 		Args: cobra.MinimumNArgs(1),

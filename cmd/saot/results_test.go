@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,20 +49,20 @@ func TestTableFlags(t *testing.T) {
 	status, stdout, stderr := call(t, "table", "--paper")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "| TRACE | 71.2 ± 0.2 |")
-	status, stdout, stderr = call(t, "table", "--paper", "../../docs/results", "--format", "csv")
+	status, stdout, stderr = call(t, "table", "--paper", "../../results/ablations.jsonl.gz", "--format", "csv")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "CoraFull-CL,saot-cosine,w/ Cosine,class-il")
 	require.NotContains(t, stdout, "trace")
 
-	status, stdout, stderr = call(t, "table", "../../docs/results", "--only", "method=saot-mse", "--only", "dataset=uai", "--format", "html")
+	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only", "dataset=uai", "--format", "html")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "<th>saot-mse</th>")
 	require.NotContains(t, stdout, "cora-ml")
 
-	status, _, stderr = call(t, "table", "../../docs/results", "--format", "pdf")
+	status, _, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--format", "pdf")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, stderr, "md, csv, latex, html")
-	status, _, stderr = call(t, "table", "../../docs/results", "--only", "split=00")
+	status, _, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "split=00")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "no run has split=00")
 }
@@ -84,13 +85,11 @@ func flatten(into map[string]string, prefix string, value json.RawMessage) error
 
 // DGI's second seed on UAI has two rows in which the paper probe gave up at once, by its epochs in the file.
 func TestSummaryNotesEarlyStops(t *testing.T) {
-	found, err := filepath.Glob("../../docs/compared/uai-dgi-s1-*/result.json")
+	found, err := continual.ReadResults("../../results/compared.jsonl.gz")
 	require.NoError(t, err)
-	require.Len(t, found, 1)
-	data, err := os.ReadFile(found[0])
-	require.NoError(t, err)
-	r, rec := new(continual.Result), new(experiment.Run)
-	require.NoError(t, json.Unmarshal(data, r))
+	i := slices.IndexFunc(found, func(s continual.Stored) bool { return strings.HasPrefix(s.Folder, "uai-dgi-s1-") })
+	require.GreaterOrEqual(t, i, 0)
+	r, rec := found[i].Result, new(experiment.Run)
 	rec.Probes = continual.Probes()
 	var out strings.Builder
 	require.NoError(t, summarise(&out, r, rec, "runs/dgi"))

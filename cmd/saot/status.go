@@ -14,13 +14,22 @@ import (
 // newStatusCommand builds "saot status".
 func newStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "status DIR",
+		Use:   "status PATH",
 		Short: "say how far the runs of a sweep are",
-		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at work), running or
-failed, with the tasks that are done and the error.`,
+		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
+work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.`,
 		Example: "  saot status runs/table2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFile(args[0]) {
+				packed, err := continual.ReadResults(args[0])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(),
+					summary(map[experiment.State]int{experiment.Done: len(packed)}, len(packed)))
+				return err
+			}
 			s, err := experiment.OpenSweep(args[0])
 			if err != nil {
 				return err

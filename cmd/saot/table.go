@@ -12,11 +12,12 @@ func newTableCommand() *cobra.Command {
 	var only []string
 	var paper bool
 	cmd := &cobra.Command{
-		Use:   "table DIR...",
-		Short: "make tables of the finished runs in folders",
-		Long: `Find every result.json under the folders and print a table for each dataset: a row for each method, the mean and the sample
-standard deviation (n − 1) over seeds of AP and AF, for both settings under each probe, then the time of training on a task and
-the peak of memory. Runs of one method with different settings stand in rows of their own, which name the settings that differ.
+		Use:   "table PATH...",
+		Short: "make tables of the finished runs",
+		Long: `Find every result.json and all packed results under the paths and print a table for each dataset: a row
+for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
+each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
+stand in rows of their own, which name the settings that differ.
 
 The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the best by a
 paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs whose paper probe stopped
@@ -29,6 +30,7 @@ some with --only. CSV holds the raw figures.`,
   saot table runs --format latex > table.tex         for booktabs
   saot table runs --only engine=onnx                 of runs on several engines, those of one
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
+  saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
   saot table --paper                                 the paper's Tables 2 to 4
   saot table --paper runs                            the same, the methods alone that were run`,
 		Args: func(cmd *cobra.Command, dirs []string) error {

@@ -79,7 +79,12 @@ func AuditResult(dir string) (*AuditReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AuditReport{Result: result, Problems: result.inconsistencies(), Notes: []string{noteNoModel}}, nil
+	return result.Audit(), nil
+}
+
+// Audit holds the result against itself, as AuditResult does.
+func (r *Result) Audit() *AuditReport {
+	return &AuditReport{Result: r, Problems: r.inconsistencies(), Notes: []string{noteNoModel}}
 }
 
 // Audit holds the result in opt.Dir against itself, as AuditResult does, and against the learner that Options.Keep left

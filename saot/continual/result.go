@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -31,7 +31,7 @@ type Result struct {
 	Resumed  int             `json:"resumed"`         // times that the run was taken up again
 	Compiled int             `json:"compiled_graphs"` // graphs compiled by the last stretch of the run
 
-	PeakBytes int64 `json:"peak_bytes,omitempty"` // largest resident set of the process so far; 0 where the system doesn't tell
+	PeakBytes int64 `json:"peak_bytes,omitempty"` // bytes of the process's largest resident set, or 0 if unknown
 
 	ProbeRows   int          `json:"probe_rows,omitempty"` // bound of the train nodes of probes; 0 is none
 	Scores      []Score      `json:"scores"`
@@ -49,13 +49,15 @@ type DatasetInfo struct {
 	Classes   int      `json:"classes"`
 	Notes     []string `json:"notes,omitempty"`
 
-	Options datasets.StreamOptions `json:"options,omitzero"` // how the stream was cut; results before there were options have none
+	Options datasets.StreamOptions `json:"options,omitzero"` // how the stream was cut; early results have none
 }
 
 // Versions names the software of a run.
 type Versions struct {
 	Go     string `json:"go"`
-	Module string `json:"module"`
+	Module string `json:"module"`           // version of this module
+	Commit string `json:"commit,omitempty"` // of this module, in full; empty where the build does not record it
+	Dirty  bool   `json:"dirty,omitempty"`  // files differed from the commit
 	GoMLX  string `json:"gomlx"`
 }
 
@@ -76,11 +78,11 @@ type Fit struct {
 	Strength   float64 `json:"strength,omitempty"`   // converged: λ that was chosen
 	Iterations int     `json:"iterations,omitempty"` // converged: L-BFGS iterations at λ
 	Gradient   float64 `json:"gradient,omitempty"`   // converged: largest entry of the gradient at the solution for λ
-	Valid      float64 `json:"valid,omitempty"`      // converged and head: accuracy in percent on valid, the mean over the head's tasks
+	Valid      float64 `json:"valid,omitempty"`      // converged and head: mean accuracy on valid nodes, in percent
 }
 
-// ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen; false
-// where the probe does not keep valid apart from test, and in results from before it was recorded.
+// ValidAP returns the average performance on the valid nodes after the last task, by which settings may be chosen. It
+// returns false if the probe does not keep valid apart from test, or if an early result does not record it.
 func (s *Score) ValidAP() (float64, bool) {
 	if len(s.Fits) == 0 || s.Probe == ProbePaper {
 		return 0, false
@@ -92,16 +94,16 @@ func (s *Score) ValidAP() (float64, bool) {
 	return sum / float64(max(1, len(heads))), sum > 0
 }
 
-// When the paper probe is said to have stopped early: the head that it kept is of its first looks, and some percentage
-// points below the converged probe's.
+// The paper probe stopped early if it kept a head from its first checks, by epoch, that is this many percentage points
+// below the converged probe's.
 const (
 	earlyEpoch  = 3 * paperInterval
 	earlyMargin = 10
 )
 
-// EarlyStops returns the rows of class-il, counted from 0, in which the paper probe's rule gave up before its head had learned:
-// heads on small embeddings learn the sizes of classes first, which may take longer than the rule has patience. It is told by
-// the converged probe of the same run; without both there are none.
+// EarlyStops returns the rows of class-il, counted from 0, in which the paper probe's rule gave up before its head had
+// learned. Heads on small embeddings learn the sizes of classes first, which may take longer than the rule's patience.
+// The converged probe of the same run tells; without both probes there are no rows.
 func (r *Result) EarlyStops() (rows []int) {
 	paper, ok1 := r.Score(ClassIL, ProbePaper)
 	converged, ok2 := r.Score(ClassIL, ProbeConverged)
@@ -110,7 +112,8 @@ func (r *Result) EarlyStops() (rows []int) {
 	}
 	for i := range min(len(paper.Matrix), len(paper.Fits), len(converged.Matrix)) {
 		for _, fit := range paper.Fits[i] {
-			if 0 < fit.BestEpoch && fit.BestEpoch <= earlyEpoch && mean(paper.Matrix[i]) < mean(converged.Matrix[i])-earlyMargin {
+			if 0 < fit.BestEpoch && fit.BestEpoch <= earlyEpoch &&
+				mean(paper.Matrix[i]) < mean(converged.Matrix[i])-earlyMargin {
 				rows = append(rows, i)
 			}
 		}
@@ -123,7 +126,7 @@ type Evaluation struct {
 	Task         int           `json:"task"`
 	EmbedSeconds float64       `json:"embed_seconds"`
 	Probes       []ProbeTiming `json:"probes"`
-	Structure    *Structure    `json:"structure,omitempty"` // of the embeddings; results before it was measured have none
+	Structure    *Structure    `json:"structure,omitempty"` // of the embeddings; early results have none
 }
 
 // ProbeTiming is the wall time of one row. The two settings of a probe are fitted side by side: their times overlap.
@@ -143,7 +146,7 @@ func (r *Result) Score(s Setting, p Probe) (*Score, bool) {
 	return nil, false
 }
 
-// WriteFile writes the result as JSON. The file is complete or not there: it is written to a temporary name and renamed.
+// WriteFile writes the result as JSON. The file is complete or not there.
 func (r *Result) WriteFile(path string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -155,61 +158,51 @@ func (r *Result) WriteFile(path string) error {
 	return nil
 }
 
-// ReadResult reads what WriteFile wrote. It fails if the file is not a result of this schema.
+// ReadResult reads what WriteFile wrote. It returns an error if the file is not a result of this schema.
 func ReadResult(path string) (*Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("continual: read result: %w", err)
 	}
+	r, err := parseResult(data)
+	if err != nil {
+		return nil, fmt.Errorf("continual: %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func parseResult(data []byte) (*Result, error) {
 	var r Result
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("continual: %s is not a result file: %w", path, err)
+		return nil, fmt.Errorf("the content is not a result file: %w", err)
 	}
 	if r.Schema != ResultSchema {
-		return nil, fmt.Errorf("continual: %s: schema %d is not supported: this version reads schema %d", path, r.Schema, ResultSchema)
+		return nil, fmt.Errorf("schema %d is not supported: this version reads schema %d", r.Schema, ResultSchema)
 	}
 	for _, s := range r.Scores {
 		for i, row := range s.Matrix {
 			if len(row) != i+1 {
-				return nil, fmt.Errorf("continual: %s: field scores: row %d of the %s matrix under probe %s has %d entries, not %d",
-					path, i, s.Setting, s.Probe, len(row), i+1)
+				return nil, fmt.Errorf("field scores: row %d of the %s matrix under probe %s has %d entries, not %d",
+					i, s.Setting, s.Probe, len(row), i+1)
 			}
 		}
 	}
 	return &r, nil
 }
 
-// writeAtomic writes a file so that a crash at any moment leaves the old content or the new, never a part.
-func writeAtomic(path string, data []byte) (err error) {
-	tmp := path + ".tmp"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = f.Write(data)
+// writeAtomic writes a file so that a crash at any moment leaves the old content or the new. The temporary name is
+// fixed, unlike that of file.Write: a run that is killed again and again leaves one partial checkpoint, not many.
+func writeAtomic(path string, data []byte) error {
+	temporary := path + ".tmp"
+	err := os.WriteFile(temporary, data, 0o644)
 	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
+		err = file.Commit(temporary, path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp)
+		_ = os.Remove(temporary)
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	syncDir(filepath.Dir(path))
 	return nil
-}
-
-// syncDir makes a rename durable. Not every file system can; the rename itself is done by then, so errors don't matter.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }
 
 func datasetInfo(s *datasets.Stream) DatasetInfo {
@@ -218,17 +211,36 @@ func datasetInfo(s *datasets.Stream) DatasetInfo {
 }
 
 func versions() Versions {
-	v := Versions{Go: runtime.Version(), Module: "unknown", GoMLX: "unknown"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return versionsOf(info)
+}
+
+// versionsOf reads what the build recorded. The commit is that of the main module, which may be another one that uses
+// this one: then it is left out.
+func versionsOf(info *debug.BuildInfo) Versions {
+	const this = "github.com/saot-go/saot"
+	v := Versions{Go: runtime.Version(), Module: "unknown", GoMLX: "unknown"}
+	for _, module := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		switch {
+		case module.Version == "":
+		case module.Path == this:
+			v.Module = module.Version
+		case module.Path == "github.com/gomlx/gomlx":
+			v.GoMLX = module.Version
+		}
+	}
+	if info.Main.Path != this {
 		return v
 	}
-	if info.Main.Version != "" {
-		v.Module = info.Main.Version
-	}
-	for _, dep := range info.Deps {
-		if dep.Path == "github.com/gomlx/gomlx" {
-			v.GoMLX = dep.Version
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			v.Commit = setting.Value
+		case "vcs.modified":
+			v.Dirty = setting.Value == "true"
 		}
 	}
 	return v

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // checkpoint records the state after r.done tasks.
@@ -119,9 +121,7 @@ func (r *run) retire() error {
 	}
 	switch {
 	case err == nil && (r.opt.Keep || c.header.Keep):
-		if err = os.Rename(path, model); err == nil {
-			syncDir(r.opt.Dir)
-		}
+		err = file.Commit(path, model)
 	case r.opt.Keep:
 		return fmt.Errorf("keep the learner: %w", err)
 	default:

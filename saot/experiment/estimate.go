@@ -122,7 +122,7 @@ func bytesOf(g *graph.Graph) int64 {
 	return 4*int64(len(g.Adjacency.Neighbors)+len(f.Dense)+len(f.Columns)+len(f.Values)) + 8*int64(len(g.Adjacency.Offsets)+len(f.Offsets))
 }
 
-// The model's constants, fitted by eye to the runs in docs/results on two cores with ONNX Runtime; its times are right within a factor of
+// The model's constants, fitted by eye to the runs in results/ablations.jsonl.gz on two cores with ONNX Runtime; its times are right within a factor of
 // three there, for SAOT, and its memory errs on the large side. What other methods take is found out by the first run of each.
 const (
 	stepSeconds      = 0.03    // a training step

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -29,7 +27,7 @@ type Group struct {
 	Settings map[string]string
 
 	Runs  map[uint64]*continual.Result // by seed
-	Paths map[uint64]string            // of the results' files, by seed
+	Paths map[uint64]string            // Stored.Path of the results, by seed
 
 	byName bool // the dataset is one of the catalogue, not a file of one's own with such a name
 }
@@ -40,50 +38,29 @@ func (g *Group) Seeds() []uint64 { return slices.Sorted(maps.Keys(g.Runs)) }
 // Info identifies the data of the runs.
 func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Dataset }
 
-// Collect reads every result.json under the folders and groups the runs, by dataset, then in the order of baseline.Methods,
-// then by settings. In which order the folders are named, and what they are called, changes nothing.
+// Collect reads every result at the paths, which are as for continual.ReadResults, and groups the runs by dataset, then
+// in the order of baseline.Methods, then by settings. Order and names of the paths change nothing.
 //
-// It returns an error if a file cannot be read, if two files hold the same run with other figures, and if there is no result at all.
-func Collect(dirs []string) ([]*Group, error) {
-	paths, err := resultPaths(dirs)
+// It returns an error if a file cannot be read, if two files hold the same run with other figures, and if there is no
+// result at all.
+func Collect(paths []string) ([]*Group, error) {
+	found, err := continual.ReadResults(paths...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	byKey := map[string]*Group{}
-	for _, path := range paths {
-		r, err := continual.ReadResult(path)
-		if err != nil {
-			return nil, err
-		}
-		if err := addRun(byKey, r, path); err != nil {
+	for _, s := range found {
+		if err := addRun(byKey, s.Result, s.Path); err != nil {
 			return nil, err
 		}
 	}
 	if len(byKey) == 0 {
-		return nil, fmt.Errorf("experiment: there is no %s under %s: name folders of finished runs",
-			continual.ResultFile, strings.Join(dirs, ", "))
+		return nil, fmt.Errorf("experiment: there is no %s under %s: name folders of finished runs or packed results",
+			continual.ResultFile, strings.Join(paths, ", "))
 	}
 	groups := slices.SortedFunc(maps.Values(byKey), func(a, b *Group) int { return strings.Compare(a.order(), b.order()) })
 	labelGroups(groups)
 	return groups, nil
-}
-
-// resultPaths returns the results under the folders, each once, in order.
-func resultPaths(dirs []string) ([]string, error) {
-	var paths []string
-	for _, dir := range dirs {
-		err := filepath.WalkDir(filepath.Clean(dir), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && d.Name() == continual.ResultFile {
-				paths = append(paths, path)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("experiment: %w", err)
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
 }
 
 func addRun(byKey map[string]*Group, r *continual.Result, path string) error {

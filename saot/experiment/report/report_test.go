@@ -15,7 +15,7 @@ import (
 
 // real returns committed runs on Cora-ML.
 func real(t *testing.T, only ...string) []*experiment.Group {
-	groups, err := experiment.Collect([]string{"../../../docs/results"})
+	groups, err := experiment.Collect([]string{"../../../results/ablations.jsonl.gz"})
 	require.NoError(t, err)
 	groups, err = experiment.Select(groups, append([]string{"dataset=cora-ml"}, only...))
 	require.NoError(t, err)

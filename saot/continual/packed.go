@@ -1,0 +1,268 @@
+package continual
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/saot-go/saot/internal/file"
+)
+
+// PackedExt ends the names of packed results. Such a file is the compressed JSON lines of many results: one
+// {"path": run folder, "result": content of its result.json} a line, in ascending order of the paths.
+const PackedExt = ".jsonl.gz"
+
+// maxLine bounds a line of packed results, in bytes: a hundred times the largest result so far.
+const maxLine = 32 << 20
+
+// Stored is a result and where it was read.
+type Stored struct {
+	Path   string // the result's file, or the packed file and the run folder in it
+	Folder string // the run folder below the path that was named, with slashes; "." for that path itself
+	Result *Result
+}
+
+// ReadResults returns all results at the paths, in order of Stored.Path. A path is a result.json, a packed file, or a
+// folder, which is searched for both. It returns an error if a file is damaged, and no results where there are none.
+func ReadResults(paths ...string) ([]Stored, error) {
+	var all []Stored
+	err := eachResult(paths, func(s Stored, _ []byte) error {
+		all = append(all, s)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("continual: read results: %w", err)
+	}
+	slices.SortFunc(all, func(a, b Stored) int { return cmp.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
+// are. Equal results make equal files. It returns an error if two results have one run folder.
+func PackResults(to string, paths ...string) (count int, err error) {
+	var lines []packedLine
+	at := map[string]string{} // where the result of a folder was read
+	err = eachResult(paths, func(s Stored, raw []byte) error {
+		if other, known := at[s.Folder]; known {
+			return fmt.Errorf("%s and %s both have run folder %s: pack the folder above them", other, s.Path, s.Folder)
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, raw); err != nil {
+			return err
+		}
+		if compact.Len()+len(s.Folder) > maxLine/2 {
+			return fmt.Errorf("%s is too large to pack: %d MiB", s.Path, compact.Len()>>20)
+		}
+		at[s.Folder] = s.Path
+		lines = append(lines, packedLine{s.Folder, compact.Bytes()})
+		return nil
+	})
+	if err == nil && len(lines) == 0 {
+		err = fmt.Errorf("there is no %s under %s", ResultFile, strings.Join(paths, ", "))
+	}
+	if err == nil {
+		slices.SortFunc(lines, func(a, b packedLine) int { return cmp.Compare(a.Path, b.Path) })
+		err = file.Replace(to, func(w io.Writer) error { return writePacked(w, lines) })
+	}
+	if err != nil {
+		return 0, fmt.Errorf("continual: pack results: %w", err)
+	}
+	return len(lines), nil
+}
+
+// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It leaves
+// those alone that are there already, and returns how many of both there are. If another result lies in one of the
+// folders, UnpackResults writes nothing and returns an error.
+func UnpackResults(packed, dir string) (written, kept int, err error) {
+	written, kept, err = unpack(packed, dir)
+	if err != nil {
+		return written, kept, fmt.Errorf("continual: unpack results: %w", err)
+	}
+	return written, kept, nil
+}
+
+func unpack(packed, dir string) (written, kept int, err error) {
+	var lines []packedLine
+	if err := readPacked(packed, ".", func(s Stored, raw []byte) error {
+		lines = append(lines, packedLine{s.Folder, raw})
+		return nil
+	}); err != nil {
+		return 0, 0, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, 0, err
+	}
+	root, err := os.OpenRoot(dir) // no symbolic link leads out of it
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = root.Close() }()
+	var absent []packedLine
+	for _, line := range lines {
+		switch same, err := line.isIn(root); {
+		case errors.Is(err, fs.ErrNotExist):
+			absent = append(absent, line)
+		case err != nil:
+			return 0, 0, err
+		case !same:
+			return 0, 0, fmt.Errorf("%s is another result: choose an empty folder", filepath.Join(dir, line.name()))
+		default:
+			kept++
+		}
+	}
+	for _, line := range absent {
+		if err := root.MkdirAll(filepath.FromSlash(line.Path), 0o755); err != nil {
+			return written, kept, err
+		}
+		var b bytes.Buffer
+		if err := json.Indent(&b, line.Result, "", "  "); err != nil {
+			return written, kept, err
+		}
+		b.WriteByte('\n')
+		if err := file.Write(filepath.Join(dir, line.name()), b.Bytes()); err != nil {
+			return written, kept, err
+		}
+		written++
+	}
+	return written, kept, nil
+}
+
+// packedLine is a line of packed results.
+type packedLine struct {
+	Path   string          `json:"path"` // run folder, relative, with slashes
+	Result json.RawMessage `json:"result"`
+}
+
+// name is the path of the line's result below the folder to which it is unpacked.
+func (l *packedLine) name() string { return filepath.Join(filepath.FromSlash(l.Path), ResultFile) }
+
+// isIn reports whether the result lies in its run folder, in whatever layout.
+func (l *packedLine) isIn(root *os.Root) (bool, error) {
+	there, err := root.ReadFile(l.name())
+	if err != nil {
+		return false, err
+	}
+	var a, b bytes.Buffer
+	if json.Compact(&a, there) != nil || json.Compact(&b, l.Result) != nil {
+		return false, nil
+	}
+	return bytes.Equal(a.Bytes(), b.Bytes()), nil
+}
+
+// writePacked leaves name and time out of the gzip header, so that equal lines make equal files.
+func writePacked(w io.Writer, lines []packedLine) error {
+	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(compressed)
+	encoder.SetEscapeHTML(false) // results keep every byte
+	for _, line := range lines {
+		if err := encoder.Encode(&line); err != nil {
+			return err
+		}
+	}
+	return compressed.Close()
+}
+
+// readPacked gives the results of a packed file to visit, with the bytes of each. Folders are given below base.
+func readPacked(name, base string, visit func(Stored, []byte) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	content, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("%s is not a file of packed results: %w", name, err)
+	}
+	lines := bufio.NewScanner(content)
+	lines.Buffer(nil, maxLine)
+	before, number := "", 0
+	for lines.Scan() {
+		number++
+		line, result, err := parseLine(lines.Bytes(), before)
+		if err != nil {
+			return fmt.Errorf("%s, line %d: %w", name, number, err)
+		}
+		before = line.Path
+		stored := Stored{filepath.Join(name, filepath.FromSlash(line.Path)), path.Join(base, line.Path), result}
+		if err := visit(stored, line.Result); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s, line %d: the line is longer than %d MiB", name, number+1, maxLine>>20)
+	} else if err != nil {
+		return fmt.Errorf("%s, line %d: the file is damaged: %w", name, number+1, err)
+	}
+	return nil
+}
+
+func parseLine(data []byte, before string) (*packedLine, *Result, error) {
+	var line packedLine
+	if err := json.Unmarshal(data, &line); err != nil {
+		return nil, nil, fmt.Errorf("not a packed result: %w", err)
+	}
+	if !fs.ValidPath(line.Path) || !filepath.IsLocal(filepath.FromSlash(line.Path)) {
+		return nil, nil, fmt.Errorf("field path: %q is not a path below the folder of a sweep", line.Path)
+	}
+	if line.Path <= before {
+		return nil, nil, fmt.Errorf("field path: %q does not come after %q", line.Path, before)
+	}
+	result, err := parseResult(line.Result)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", line.Path, err)
+	}
+	return &line, result, nil
+}
+
+// eachResult gives each result at the paths to visit once, with its bytes.
+func eachResult(paths []string, visit func(Stored, []byte) error) error {
+	seen := map[string]bool{}
+	for _, start := range paths {
+		start = filepath.Clean(start)
+		if info, err := os.Stat(start); err == nil && info.IsDir() {
+			start += string(filepath.Separator) // follows a symbolic link
+		}
+		err := filepath.WalkDir(start, func(name string, d fs.DirEntry, err error) error {
+			isResult := filepath.Base(name) == ResultFile
+			isPacked := !isResult && (name == start || strings.HasSuffix(name, PackedExt))
+			if err != nil || d.IsDir() || seen[name] || !isResult && !isPacked {
+				return err
+			}
+			seen[name] = true
+			below, err := filepath.Rel(start, filepath.Dir(name))
+			if err != nil || name == start {
+				below = "."
+			}
+			if isPacked {
+				return readPacked(name, filepath.ToSlash(below), visit)
+			}
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			result, err := parseResult(data)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return visit(Stored{name, filepath.ToSlash(below), result}, data)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

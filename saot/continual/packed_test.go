@@ -1,0 +1,229 @@
+package continual
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// stored makes a tree of three results, one of them two folders deep.
+func stored(t *testing.T) string {
+	dir := t.TempDir()
+	for i, folder := range []string{"b-s1", "a-s0", "more/c&<é>-s2"} {
+		r := &Result{Schema: ResultSchema, Method: "toy", Seed: uint64(i), Config: []byte(`{"epochs": 5, "w": 1e-3}`),
+			Engine: engine.Info{Name: "go", Version: "1"}, Versions: Versions{Go: "go1", Module: "v1", Commit: "c0ffee",
+				Dirty: true},
+			Scores: []Score{{Setting: ClassIL, Probe: ProbeConverged, AP: 1.0 / 3,
+				Matrix: Matrix{{100}, {1.0 / 3, 2e-7}}}}}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, folder), 0o755))
+		require.NoError(t, r.WriteFile(filepath.Join(dir, folder, ResultFile)))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a-s0", "notes.json"), []byte("{"), 0o600))
+	return dir
+}
+
+func results(t *testing.T, paths ...string) map[string]*Result {
+	found, err := ReadResults(paths...)
+	require.NoError(t, err)
+	byFolder := map[string]*Result{}
+	for _, s := range found {
+		var config bytes.Buffer // its layout is that of the file
+		require.NoError(t, json.Compact(&config, s.Result.Config))
+		s.Result.Config = config.Bytes()
+		byFolder[s.Folder] = s.Result
+	}
+	require.Len(t, byFolder, len(found))
+	return byFolder
+}
+
+func TestPackedRoundTrip(t *testing.T) {
+	dir, packed := stored(t), filepath.Join(t.TempDir(), "deep", "x"+PackedExt)
+	n, err := PackResults(packed, dir)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	want := results(t, dir)
+	require.Len(t, want, 3)
+	require.Equal(t, want, results(t, packed))
+
+	beside, err := ReadResults(filepath.Dir(filepath.Dir(packed)))
+	require.NoError(t, err)
+	require.Len(t, beside, 3)
+	require.Equal(t, filepath.Join(packed, "a-s0"), beside[0].Path)
+	require.Equal(t, "deep/a-s0", beside[0].Folder)
+
+	out := filepath.Join(t.TempDir(), "new")
+	n, kept, err := UnpackResults(packed, out)
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 0}, []int{n, kept})
+	for folder := range want {
+		before, err := os.ReadFile(filepath.Join(dir, folder, ResultFile))
+		require.NoError(t, err)
+		after, err := os.ReadFile(filepath.Join(out, folder, ResultFile))
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after), "bytes of %s", folder)
+	}
+
+	again := filepath.Join(t.TempDir(), "y"+PackedExt)
+	_, err = PackResults(again, out)
+	require.NoError(t, err)
+	one, err := os.ReadFile(packed)
+	require.NoError(t, err)
+	two, err := os.ReadFile(again)
+	require.NoError(t, err)
+	require.Equal(t, one, two, "equal results make equal files")
+	_, err = PackResults(again, packed)
+	require.NoError(t, err)
+	require.Equal(t, want, results(t, again), "packed results are packed again")
+}
+
+func TestUnpackKeepsWhatIsThere(t *testing.T) {
+	dir, packed, out := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt), t.TempDir()
+	_, err := PackResults(packed, dir)
+	require.NoError(t, err)
+	same := filepath.Join(out, "a-s0", ResultFile)
+	data, err := os.ReadFile(filepath.Join(dir, "a-s0", ResultFile))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(same), 0o755))
+	require.NoError(t, os.WriteFile(same, bytes.ReplaceAll(data, []byte("\n"), nil), 0o600))
+	other := filepath.Join(out, "more", "c&<é>-s2", ResultFile)
+	require.NoError(t, os.MkdirAll(filepath.Dir(other), 0o755))
+	for _, content := range []string{"{}", "", "no result"} {
+		require.NoError(t, os.WriteFile(other, []byte(content), 0o600))
+		n, kept, err := UnpackResults(packed, out)
+		require.ErrorContains(t, err, other+" is another result")
+		require.Zero(t, n+kept)
+		require.NoFileExists(t, filepath.Join(out, "b-s1", ResultFile), "nothing is written")
+	}
+	require.NoError(t, os.Remove(other))
+	n, kept, err := UnpackResults(packed, out)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 1}, []int{n, kept})
+}
+
+func TestUnpackStaysInItsFolder(t *testing.T) {
+	dir, packed, outside, out := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt), t.TempDir(), t.TempDir()
+	_, err := PackResults(packed, dir)
+	require.NoError(t, err)
+	if err := os.Symlink(outside, filepath.Join(out, "more")); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	_, _, err = UnpackResults(packed, out)
+	require.ErrorContains(t, err, "escapes")
+	require.Empty(t, filesIn(t, outside))
+
+	line := `{"path":%q,"result":{"schema":1}}` + "\n"
+	for _, name := range []string{"", "..", "../x", "a/../../x", "/tmp/x", "a//b", "a/", "./a", "a/../b", "a\x00"} {
+		writeLines(t, packed, fmt.Sprintf(line, name))
+		target := filepath.Join(out, "deep")
+		_, _, err := UnpackResults(packed, target)
+		require.ErrorContains(t, err, packed+", line 1: ", name)
+		require.NoDirExists(t, target)
+		_, err = ReadResults(packed)
+		require.ErrorContains(t, err, packed+", line 1: ", name)
+	}
+}
+
+func writeLines(t *testing.T, name string, lines ...string) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	for _, line := range lines {
+		_, err := w.Write([]byte(line))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(name, b.Bytes(), 0o600))
+}
+
+func TestDamagedPackedFile(t *testing.T) {
+	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
+	_, err := PackResults(packed, dir)
+	require.NoError(t, err)
+	good, err := os.ReadFile(packed)
+	require.NoError(t, err)
+	for size := range good { // wherever it is cut
+		require.NoError(t, os.WriteFile(packed, good[:size], 0o600))
+		_, err := ReadResults(packed)
+		require.ErrorContains(t, err, packed, "cut at %d", size)
+	}
+	damaged := bytes.Clone(good)
+	damaged[len(damaged)-6] ^= 1 // the checksum
+	require.NoError(t, os.WriteFile(packed, damaged, 0o600))
+	_, err = ReadResults(packed)
+	require.ErrorContains(t, err, packed+", line 4: the file is damaged: gzip: invalid checksum")
+
+	first, second := `{"path":"a","result":{"schema":1}}`+"\n", `{"path":"b","result":{"schema":1}}`+"\n"
+	scores := `1,"scores":[{"setting":"class-il","probe":"head","matrix":[[1,2]]}]`
+	for want, line := range map[string]string{
+		"line 2: not a packed result":                  "{\n",
+		`line 2: field path: "a" does not come after`:  first,
+		"line 2: b: schema 7 is not supported":         strings.Replace(second, "1", "7", 1),
+		"line 2: b: the content is not a result file":  `{"path":"b"}` + "\n",
+		"line 2: b: field scores: row 0 of the class-": strings.Replace(second, "1", scores, 1),
+		"line 2: the line is longer than 32 MiB":       strings.Repeat(" ", maxLine) + second,
+	} {
+		writeLines(t, packed, first, line, strings.Replace(second, "b", "c", 1))
+		_, err := ReadResults(packed)
+		require.ErrorContains(t, err, want)
+	}
+	writeLines(t, packed, first, second)
+	found, err := ReadResults(packed)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+}
+
+func TestReadResultsOfManyPlaces(t *testing.T) {
+	dir := stored(t)
+	found, err := ReadResults(dir, filepath.Join(dir, "more"), filepath.Join(dir, "a-s0", ResultFile))
+	require.NoError(t, err)
+	require.Len(t, found, 3, "each once")
+	require.Equal(t, filepath.Join(dir, "a-s0", ResultFile), found[0].Path)
+	link := filepath.Join(t.TempDir(), "link")
+	if os.Symlink(dir, link) == nil {
+		require.Len(t, results(t, link), 3)
+	}
+	_, err = ReadResults(filepath.Join(dir, "absent"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = ReadResults(filepath.Join(dir, "a-s0", "notes.json"))
+	require.ErrorContains(t, err, "not a file of packed results")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a-s0", ResultFile), []byte("{"), 0o600))
+	_, err = ReadResults(dir)
+	require.ErrorContains(t, err, filepath.Join(dir, "a-s0", ResultFile)+": the content is not a result file")
+}
+
+func TestPackRefuses(t *testing.T) {
+	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
+	_, err := PackResults(packed, filepath.Join(dir, "a-s0"), filepath.Join(dir, "b-s1"))
+	require.ErrorContains(t, err, "both have run folder .")
+	_, err = PackResults(packed, t.TempDir())
+	require.ErrorContains(t, err, "there is no result.json under ")
+	require.NoFileExists(t, packed)
+	n, err := PackResults(packed, filepath.Join(dir, "a-s0"))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Contains(t, results(t, packed), ".")
+}
+
+func TestVersionsOfBuild(t *testing.T) {
+	vcs := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "c0ffee"},
+		{Key: "vcs.modified", Value: "true"}}
+	deps := []*debug.Module{{Path: "github.com/gomlx/gomlx", Version: "v0.9"}}
+	built := versionsOf(&debug.BuildInfo{Main: debug.Module{Path: "github.com/saot-go/saot", Version: "v1.2"},
+		Deps: deps, Settings: vcs})
+	require.Equal(t, Versions{Go: built.Go, Module: "v1.2", Commit: "c0ffee", Dirty: true, GoMLX: "v0.9"}, built)
+	deps = append(deps, &debug.Module{Path: "github.com/saot-go/saot", Version: "v1.3"})
+	used := versionsOf(&debug.BuildInfo{Main: debug.Module{Path: "example.com/mine", Version: "v7"}, Deps: deps,
+		Settings: vcs})
+	require.Equal(t, Versions{Go: built.Go, Module: "v1.3", GoMLX: "v0.9"}, used,
+		"the commit is of the module that uses this one")
+	require.Equal(t, Versions{Go: built.Go, Module: "unknown", GoMLX: "unknown"}, versionsOf(&debug.BuildInfo{}))
+}
