@@ -18,6 +18,8 @@ type Entry struct {
 	StandIn  string // the benchmark whose edges and labels it has, with generated features; "" for all but stand-ins
 	Recipe   Recipe // whose constants methods take by default
 
+	PaperName string // what SAOT's tables call the stream; "" for all but its four
+
 	Paper    Stats // as SAOT's Table 1 prints them; zero for what the paper does not use
 	Appendix Stats // as its appendix prints them, where that differs
 	True     Stats // of the real files

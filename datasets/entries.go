@@ -41,7 +41,7 @@ func coraFulls() []Entry {
 	coraFull := Entry{
 		Title: "CoraFull: papers of computer science and their citations", Layout: LayoutNPZ, Licence: mitRepository,
 		Citation: graph2gauss,
-		Recipe:   RecipeCoraFull,
+		Recipe:   RecipeCoraFull, PaperName: "CoraFull-CL",
 		Paper:    Stats{Nodes: 19793, Edges: 130622, Classes: 70, Tasks: 35},
 		Appendix: Stats{Nodes: 19793, Edges: 126842, Columns: 8710, Classes: 70, Tasks: 35},
 		True:     Stats{Nodes: 19793, Edges: 63421, Entries: 65311, Columns: 8710, Classes: 70, Tasks: 35},
@@ -63,7 +63,7 @@ func largeBenchmarks() []Entry {
 	return []Entry{{
 		Name: "ogbn-arxiv", Title: "papers of computer science on arXiv and their citations", Layout: LayoutOGB,
 		Folder: "ogbn_arxiv",
-		Recipe: RecipeArxiv,
+		Recipe: RecipeArxiv, PaperName: "Arxiv-CL",
 		Files: []File{{
 			Name: "arxiv.zip", Bytes: 83058288,
 			SHA256: "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276",
@@ -78,7 +78,7 @@ func largeBenchmarks() []Entry {
 	}, {
 		Name: "ogbn-products", Title: "goods of Amazon that are bought together", Layout: LayoutOGB,
 		Folder: "ogbn_products",
-		Recipe: RecipeProducts,
+		Recipe: RecipeProducts, PaperName: "Products-CL",
 		Files: []File{{
 			Name: "products.zip", SHA256: "5ea0a112edaec2141c0a2a612dd4aed58df97ff3e1ab1a0ca8238f43cbbb50a8",
 			URLs: []string{"https://snap.stanford.edu/ogb/data/nodeproppred/products.zip",
@@ -94,7 +94,7 @@ func largeBenchmarks() []Entry {
 	}, {
 		Name: "reddit", Title: "posts on Reddit, joined where the same person commented", Layout: LayoutReddit,
 		Folder: "reddit",
-		Recipe: RecipeReddit,
+		Recipe: RecipeReddit, PaperName: "Reddit-CL",
 		Files: []File{{
 			Name: "reddit.zip", Bytes: 1397962821,
 			SHA256: "9a16353c28f8ddd07148fc5ac9b57b818d7911ea0fbe9052d66d49fc32b372bf",

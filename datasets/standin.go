@@ -30,16 +30,14 @@ func standIns(benchmarks []Entry) []Entry {
 		"cd28734e6e354fbdc917af999b51d889f97ff106672559bffd0ab4005771b1c5",
 		"AM-GCN's copy of graph2gauss's data, without features"}}}}
 	cora.Note = "a stand-in, not CoraFull: the features are a topic model's, 8,710 wide, 8 to 182 non-zeros per " +
-		"row, L2 norm 1. Where " +
-		"cora_full_topology.npz is absent, edges and labels are taken from cora_full.npz."
+		"row, L2 norm 1. Where cora_full_topology.npz is absent, edges and labels are taken from cora_full.npz."
 	arxiv.Name, arxiv.StandIn, arxiv.Recipe = "arxiv-topology", arxiv.Name, RecipeArxivStandIn
 	arxiv.Title = "stand-in: ogbn-arxiv's edges and labels, generated features"
 	arxiv.Note = "a stand-in, not ogbn-arxiv: the 128 features of a node are drawn about a centre of its class, " +
-		"mixed with its neighbours'. " +
-		"The folder ogbn_arxiv may lack node-feat.csv.gz."
+		"mixed with its neighbours'. The folder ogbn_arxiv may lack node-feat.csv.gz."
 	all := []Entry{cora, arxiv}
 	for k := range all {
-		all[k].Paper, all[k].Appendix = Stats{}, Stats{} // the paper has no figures of these
+		all[k].Paper, all[k].Appendix, all[k].PaperName = Stats{}, Stats{}, "" // the paper has no figures of these
 	}
 	return all
 }

@@ -49,11 +49,22 @@ func variant(fix func(c *Config), name, paper, summary string) method.Definition
 			fix(&c)
 			return &c
 		},
-		Fix: func(s method.Settings) { fix(s.(*Config)) },
+		Fix:  func(s method.Settings) { fix(s.(*Config)) },
+		Load: func(s method.Settings) method.Load { return s.(*Config).load() },
 		New: func(b method.Build) (continual.Method, error) {
 			c := *b.Settings.(*Config)
 			fix(&c)
 			return New(b.Engine, c, b.Stream.Features, b.Stream.Sizes, b.Seed)
 		},
 	}
+}
+
+// load is the work of a task. A linear encoder has no hidden layer.
+func (c *Config) load() method.Load {
+	l := method.Load{Epochs: c.Epochs, Hidden: c.Encoder.Hidden, Out: c.Encoder.Out, WholeGraph: c.Encoder.WholeGraph,
+		Batch: c.Points, Replayed: c.Buffer}
+	if c.Encoder.Kind == encoder.Linear {
+		l.Hidden = l.Out
+	}
+	return l
 }

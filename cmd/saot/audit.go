@@ -30,8 +30,8 @@ func newAuditCommand() *cobra.Command {
 		Short: "check results against the learners that their runs kept",
 		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and,
 where the run was given --keep-model, that the file model is undamaged and of this run, and that its learner gives the
-last row of every matrix when all tasks are embedded and scored anew. Earlier rows are of states that are gone: they
-are held against the record in the model. Packed results have no models.
+last row of every matrix when all tasks are embedded and scored again. Earlier rows are of states that are gone: they
+are compared with the record in the model. Packed results have no models.
 
 Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one
 scored node.
@@ -124,7 +124,7 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 		return nil, err
 	}
 	defer e.Close()
-	l, supervised, err := r.NewLearner(e, stream)
+	l, err := r.NewLearner(e, stream)
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +133,6 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 		return nil, err
 	}
 	opt.Engine, opt.Dir = e, dir
-	if supervised != nil {
-		return continual.AuditSupervised(ctx, stream, supervised, opt)
-	}
 	return continual.Audit(ctx, stream, l, opt)
 }
 

@@ -8,47 +8,81 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot"
-	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
 )
 
-// addConfigFlags binds a flag to every field of a configuration; its present values are the defaults shown. A flag is
-// named like the field's JSON name, encoder.hidden as --encoder-hidden.
-func addConfigFlags(f *pflag.FlagSet, c *saot.Config) {
-	f.Var(text{&c.Encoder.Kind}, "encoder-kind", "gcn, gat or linear; a gat has defaults of its own for the other --encoder flags")
-	f.IntVar(&c.Encoder.Hidden, "encoder-hidden", c.Encoder.Hidden, "width of the encoder's hidden layer; of each head of a gat")
-	f.IntVar(&c.Encoder.Out, "encoder-out", c.Encoder.Out, "width of the embeddings, of reduced controls too")
-	f.IntVar(&c.Encoder.Layers, "encoder-layers", c.Encoder.Layers, "of a gat; a gcn has two")
-	f.IntVar(&c.Encoder.Heads, "encoder-heads", c.Encoder.Heads, "of a gat")
-	f.Float64Var(&c.Encoder.Momentum, "encoder-momentum", c.Encoder.Momentum, "weight of a new batch in BatchNorm's running averages")
-	f.IntVar(&c.Encoder.WholeGraph, "encoder-whole-graph", c.Encoder.WholeGraph, "largest graph, in nodes, that a step takes whole; of a larger one it takes samples; 0 is no limit")
-	f.Var((*list)(&c.Encoder.SampleFanOut), "encoder-sample-fan-out", "neighbours drawn per layer in a sample, output layer first; 0 is all")
+// setting makes a flag of a setting of methods. A flag --encoder-hidden 64 is --set encoder.hidden=64.
+type setting struct{ text, kind string }
 
-	f.Float64Var(&c.LearningRate, "learning-rate", c.LearningRate, "of Adam")
-	f.IntVar(&c.Epochs, "epochs", c.Epochs, "training epochs a task: a step each on a whole graph, many on a sampled one")
-	f.Float64Var(&c.EdgeDrop, "edge-drop", c.EdgeDrop, "share of edges dropped in a view")
-	f.Float64Var(&c.FeatureMask, "feature-mask", c.FeatureMask, "share of feature columns masked in a view")
+func (s *setting) String() string { return s.text }
+func (s *setting) Type() string   { return s.kind }
 
-	f.IntVar(&c.Points, "points", c.Points, "M, nodes aligned in a step")
-	f.Float64Var(&c.Epsilon, "epsilon", c.Epsilon, "ε, weight of the entropy of both plans, in units of the cosine cost")
-	f.IntVar(&c.Sweeps, "sweeps", c.Sweeps, "K, Sinkhorn sweeps for the plan between embeddings")
-	f.Float64Var(&c.Sigma, "sigma", c.Sigma, "σ in [0, 1], weight of features against edges in the graph plan")
-	f.IntVar(&c.GromovOuter, "gromov-outer", c.GromovOuter, "outer steps for the graph plan")
-	f.IntVar(&c.GromovSweeps, "gromov-sweeps", c.GromovSweeps, "Sinkhorn sweeps per outer step")
-	f.Var(text{&c.StructureUnit}, "structure-unit", "scale of the structure cost: max or paper")
+func (s *setting) Set(text string) error {
+	s.text = text
+	return nil
+}
 
-	f.Var(text{&c.FeatureCost}, "feature-cost", "features compared in the graph plan: views, or propagated (clean, two hops)")
+// flagOf names the flag of a setting.
+func flagOf(path string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(path) }
 
-	f.Var(text{&c.Objective}, "objective", "within a task: transport or barlow-twins")
-	f.Var(text{&c.Divergence}, "divergence", "Θ between plans: kl or frobenius")
-	f.Var(text{&c.Scaling}, "scaling", "units of the loss terms: balanced or literal")
-	f.Float64Var(&c.Alpha, "alpha", c.Alpha, "α, weight of the structure loss")
-	f.BoolVar(&c.Centred, "centred", c.Centred, "the structure loss compares double-centred costs")
-	f.Var(text{&c.Distillation}, "distillation", "what the teacher hands on: plan, none, cosine or mse")
-	f.Float64Var(&c.Beta, "beta", c.Beta, "β, weight of the distillation")
+// addSettingFlags adds a flag for every setting of every method, with the defaults and the help of SAOT's own. Those that SAOT does not
+// have are hidden: saot methods NAME lists them. A name that is taken gets no flag: such a setting is changed by --set.
+func addSettingFlags(f *pflag.FlagSet) {
+	for i, d := range method.All() {
+		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Paper)) {
+			name := flagOf(field.Path)
+			if f.Lookup(name) != nil {
+				continue
+			}
+			f.Var(&setting{field.Text(), kindOf(field)}, name, field.Help)
+			if f.Lookup(name).Value.Type() == "bool" {
+				f.Lookup(name).NoOptDefVal = "true"
+			}
+			f.Lookup(name).Hidden = i > 0
+		}
+	}
+}
 
-	f.IntVar(&c.Buffer, "buffer", c.Buffer, "nodes kept of each past task")
-	f.Var((*list)(&c.FanOut), "fan-out", "neighbours drawn per hop when the buffer is filled, with commas between")
+// kindOf says in help what a setting takes.
+func kindOf(f fields.Field) string {
+	switch f.Value.Interface().(type) {
+	case int, uint64:
+		return "int"
+	case float64:
+		return "float"
+	case bool:
+		return "bool"
+	case []int:
+		return "ints"
+	}
+	return "name"
+}
+
+// changesOf returns the changes of the method's settings that flags and --set ask for.
+func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all []fields.Change, err error) {
+	paths := map[string]string{}
+	for _, field := range fields.All(s.Of) {
+		paths[flagOf(field.Path)] = field.Path
+	}
+	given.Visit(func(f *pflag.Flag) {
+		if v, ok := f.Value.(*setting); ok {
+			path := paths[f.Name]
+			if path == "" && err == nil {
+				err = usagef("--%s is no setting of %s: saot methods %s lists its settings", f.Name, s.Method, s.Method)
+			}
+			all = append(all, fields.Change{Path: path, Value: fields.Value{Text: v.text}})
+		}
+	})
+	for _, pair := range set {
+		path, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, usagef("--set %s: write it as name=value", pair)
+		}
+		all = append(all, fields.Change{Path: path, Value: fields.Value{Text: value}})
+	}
+	return all, err
 }
 
 // addStreamFlags binds flags to how a dataset is cut into tasks; the present values are the defaults shown.
@@ -120,22 +154,6 @@ func (c classOrder) Set(s string) error {
 
 func (c classOrder) Type() string { return "order" }
 
-// overlay sets the fields of c whose flags were given.
-func overlay(given *pflag.FlagSet, c *saot.Config) error {
-	if kind := given.Lookup("encoder-kind"); kind.Changed && kind.Value.String() == encoder.GAT.String() {
-		c.Encoder = encoder.DefaultGAT()
-	}
-	target := pflag.NewFlagSet("", pflag.ContinueOnError)
-	addConfigFlags(target, c)
-	var failed error
-	given.Visit(func(f *pflag.Flag) {
-		if to := target.Lookup(f.Name); to != nil && failed == nil {
-			failed = to.Value.Set(f.Value.String())
-		}
-	})
-	return failed
-}
-
 // text makes a flag of an enumeration.
 type text struct {
 	value interface {
@@ -152,32 +170,3 @@ func (t text) String() string {
 }
 func (t text) Set(s string) error { return t.value.UnmarshalText([]byte(s)) }
 func (t text) Type() string       { return "name" }
-
-// list makes a flag of numbers with commas between.
-type list []int
-
-func (l *list) String() string {
-	words := make([]string, len(*l))
-	for i, n := range *l {
-		words[i] = strconv.Itoa(n)
-	}
-	return strings.Join(words, ",")
-}
-
-func (l *list) Set(s string) error {
-	numbers := []int{}
-	for word := range strings.SplitSeq(s, ",") {
-		if s == "" {
-			break
-		}
-		n, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil {
-			return fmt.Errorf("%q is not a whole number: write, for example, 10,10", word)
-		}
-		numbers = append(numbers, n)
-	}
-	*l = numbers
-	return nil
-}
-
-func (l *list) Type() string { return "ints" }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	_ "github.com/saot-go/saot/saot/method/all" // every method
 )
 
 // Exit statuses.

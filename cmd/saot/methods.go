@@ -1,25 +1,26 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // newMethodsCommand builds "saot methods".
 func newMethodsCommand() *cobra.Command {
-	dataset, preset := "", baseline.PaperPreset
+	dataset, preset := "", method.Paper
 	cmd := &cobra.Command{
 		Use:   "methods [NAME]",
 		Short: "list what saot run --method takes, or one method's settings",
-		Long: `Without a name: every method, what it is and how it is scored: by probes of its embeddings, or, where it trains on labels, by
-its own classifier. With the name of a method that SAOT is compared with: its settings and their defaults for a dataset, as
-saot run --set changes them. The settings of saot, its variants and its controls are flags of saot run.`,
+		Long: `Without a name: every method, its kind, how it is scored (by probes of its embeddings, or, where it trains on
+labels, by its own classifier) and what it is. With the name of a method: its settings and their defaults for a dataset,
+as saot run --set changes them.`,
 		Example: `  saot methods
   saot methods gbt
   saot methods cat --dataset ogbn-arxiv --preset fast`,
@@ -28,11 +29,11 @@ saot run --set changes them. The settings of saot, its variants and its controls
 			if len(args) == 0 {
 				return listMethods(cmd.OutOrStdout())
 			}
-			m, err := baseline.ParseMethod(args[0])
+			d, err := method.Lookup(args[0])
 			if err != nil {
 				return usageError{err}
 			}
-			return showMethod(cmd.OutOrStdout(), m, dataset, preset)
+			return showMethod(cmd.OutOrStdout(), d, d.Defaults(datasets.RecipeOf(dataset), preset))
 		},
 	}
 	cmd.Flags().StringVar(&dataset, "dataset", "", "whose defaults are shown; default those of no dataset in particular")
@@ -43,30 +44,27 @@ saot run --set changes them. The settings of saot, its variants and its controls
 func listMethods(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	say("method\tscored by\twhat it is\n")
-	for _, m := range baseline.Methods() {
+	say("method\tkind\tscored by\twhat it is\n")
+	for _, d := range method.All() {
 		by := "probes"
-		if m.Supervised() {
+		if !d.Probed() {
 			by = "own classifier"
 		}
-		say("%s\t%s\t%s\n", m, by, m.Description())
+		say("%s\t%s\t%s\t%s\n", d.Name, d.Kind, by, d.Summary)
 	}
 	return table.Flush()
 }
 
-// showMethod prints a method's description and its settings, a line each.
-func showMethod(out io.Writer, m baseline.Method, dataset string, preset baseline.Preset) error {
-	if _, err := fmt.Fprintf(out, "%s: %s\n", m, m.Description()); err != nil {
+// showMethod prints what a method is and its settings, a line each.
+func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
+	if _, err := fmt.Fprintf(out, "%s: %s\n\n", d.Name, d.Summary); err != nil {
 		return err
 	}
-	if !m.Compared() {
-		_, err := fmt.Fprintln(out, "its settings are flags: see saot run --help")
-		return err
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
+	say("setting\tdefault\twhat it is\n")
+	for _, f := range fields.All(s) {
+		say("%s\t%s\t%s\n", f.Path, f.Text(), f.Help)
 	}
-	data, err := json.MarshalIndent(m.Defaults(dataset, preset), "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n", data)
-	return err
+	return table.Flush()
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/metrics"
+	"github.com/saot-go/saot/saot/method"
 )
 
 const matrixFile = "matrix.png" // the performance matrices of a run folder as a picture
@@ -34,7 +34,7 @@ type runOptions struct {
 	keep        bool
 	log         logMode
 	probes      []string
-	preset      baseline.Preset
+	preset      method.Preset
 	set         []string
 }
 
@@ -49,6 +49,7 @@ func newRunCommand() *cobra.Command {
   saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
   saot run --dataset uai --method random --seed 2  a control
   saot run --dataset uai --sigma 0.75 --points 512 other settings
+  saot run --method gbt --set epochs=50            the same for any method; saot methods gbt lists them
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
@@ -60,12 +61,12 @@ func newRunCommand() *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, synthetic:NODES, or path of your own: an .npz, a folder or a zip")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
-	f.Var(text{&o.Method}, "method", "what learns: "+methodList())
+	f.StringVar(&o.Method, "method", "saot", "what learns: "+strings.Join(method.Names(), ", "))
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
-	f.BoolVar(&o.keep, "keep-model", false, "keep the learner in the run folder, as the file model, for saot audit; a resumed run goes on to")
+	f.BoolVar(&o.keep, "keep-model", false, "keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows, "train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
@@ -73,31 +74,24 @@ func newRunCommand() *cobra.Command {
 	f.Var(text{&o.Direction}, "direction", "what becomes of the directions of stored edges: undirected or directed; generated graphs have none")
 	o.cut = datasets.DefaultStreamOptions()
 	addStreamFlags(f, &o.cut)
-	f.StringVar(&o.split, "split", "", "file of saot data split --export that holds the tasks and their nodes, in place of the flags above")
-	o.Learner = saot.DefaultConfig()
-	addConfigFlags(f, &o.Learner)
-	f.Var(text{&o.preset}, "preset", "defaults of a method that SAOT is compared with: paper, or fast for a first look")
-	f.StringArrayVar(&o.set, "set", nil, "change a setting of such a method, as name=value; a wrong name lists them")
+	f.StringVar(&o.split, "split", "", "file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
+	f.Var(text{&o.preset}, "preset", "the method's defaults: paper, or fast for a first look; saot has one set of them")
+	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method, as name=value; may be repeated; a wrong name lists them")
+	addSettingFlags(f)
 	return cmd
-}
-
-func methodList() string {
-	names := make([]string, len(baseline.Methods()))
-	for i, m := range baseline.Methods() {
-		names[i] = m.String()
-	}
-	return strings.Join(names, ", ")
 }
 
 // runHelp is the long help, with the defaults that depend on the dataset.
 func runHelp() string {
-	d := experiment.LearnerDefaults("synthetic")
+	d := saot.ConfigFor(datasets.RecipeSynthetic)
 	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without labels, and after each all tasks
 seen so far are embedded and scored by linear probes. The performance matrices, their average performance (AP) and average
 forgetting (AF) go to the run folder as result.json and matrix.png; config.json there holds the settings.
 
 The dataset synthetic needs no file and has defaults of its own, small enough for the pure-Go engine:
 --encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d.
+
+Every setting of every method is a flag, or --set name=value, which is the same; saot methods NAME lists them.
 
 Ctrl-C loses at most the current task: saot run --resume DIR continues.`,
 		d.Encoder.Hidden, d.Encoder.Out, d.Points, d.Epochs, d.Buffer)
@@ -125,16 +119,19 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if r.Engine == "" {
 		r.Engine = e.Info().Name
 	}
-	run, err := r.Runner(e, stream)
+	learner, err := r.NewLearner(e, stream)
 	if err != nil {
 		return err
 	}
-	show := newShow(cmd.ErrOrStderr(), o.log, r)
+	show, err := newShow(cmd.ErrOrStderr(), o.log, r)
+	if err != nil {
+		return err
+	}
 	show.start(stream, e.Info())
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("interrupted before the first task: %w", err)
 	}
-	dir, result, err := o.protocol(ctx, r, stream, e, run, show)
+	dir, result, err := o.protocol(ctx, r, stream, e, learner, show)
 	show.stop()
 	if err != nil {
 		return err
@@ -153,10 +150,10 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 		return o.settleResumed(flags)
 	}
 	r := o.Run
-	if err := o.settleMethod(flags, &r); err != nil {
+	if err := o.settleMethod(flags, &r.Settings); err != nil {
 		return nil, err
 	}
-	if err := o.settleProbes(&r); err != nil {
+	if err := o.settleProbes(&r.Settings); err != nil {
 		return nil, err
 	}
 	if err := o.settleCut(flags, &r); err != nil {
@@ -168,27 +165,52 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 	return &r, r.Absolute()
 }
 
+// settleMethod records the method's settings: its defaults for the dataset, changed by flags.
+func (o *runOptions) settleMethod(flags *pflag.FlagSet, s *experiment.Settings) error {
+	d, err := experiment.DefaultSettings(s.Dataset, s.Method, o.preset)
+	if err != nil {
+		return usageError{err}
+	}
+	d.Seed, d.ProbeRows, d.Features, d.Direction = s.Seed, s.ProbeRows, s.Features, s.Direction
+	*s = d
+	changes, err := changesOf(flags, o.set, s)
+	if err != nil {
+		return err
+	}
+	if err := s.Change(changes...); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
 // settleProbes records how the method is scored.
-func (o *runOptions) settleProbes(r *experiment.Run) error {
-	r.Probes = nil
+func (o *runOptions) settleProbes(s *experiment.Settings) error {
+	var probes []continual.Probe
 	for _, name := range o.probes {
 		p, err := continual.ParseProbe(name)
 		if err == nil && p == continual.ProbeHead {
-			err = fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: choose paper, converged or both", p)
+			err = fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: "+
+				"choose paper, converged or both", p)
 		}
 		if err != nil {
 			return usageError{err}
 		}
-		r.Probes = append(r.Probes, p)
+		probes = append(probes, p)
 	}
-	if len(r.Probes) == 0 {
+	if len(probes) == 0 {
 		return usagef("--probe names no probe: choose paper, converged or both")
 	}
-	if r.ProbeRows < 0 {
-		return usagef("--probe-rows is %d, want 0 (all) or more", r.ProbeRows)
+	if s.ProbeRows < 0 {
+		return usagef("--probe-rows is %d, want 0 (all) or more", s.ProbeRows)
 	}
-	if r.Method.Supervised() {
-		r.Probes, r.ProbeRows = []continual.Probe{continual.ProbeHead}, 0
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return usageError{err}
+	}
+	if d.Probed() {
+		s.Probes = probes
+	} else {
+		s.ProbeRows = 0
 	}
 	return nil
 }
@@ -213,7 +235,7 @@ func (o *runOptions) settleCut(flags *pflag.FlagSet, r *experiment.Run) (err err
 	return nil
 }
 
-// settleResumed reads the settings of the folder. Only flags that change no figure may stand beside --resume.
+// settleResumed reads the settings of the folder. Only flags that change no figure may be given with --resume.
 func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error) {
 	r, err := experiment.ReadRun(o.resume)
 	if err != nil {
@@ -236,7 +258,7 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 }
 
 // protocol runs the stream in the run folder, which it makes or takes up. A failed start leaves no folder behind.
-func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *stream, e *engine.Engine, run experiment.Runner, show *show) (string, *continual.Result, error) {
+func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *stream, e *engine.Engine, learner continual.Method, show *show) (string, *continual.Result, error) {
 	dir := &experiment.Folder{Path: o.resume}
 	if o.resume == "" {
 		path := o.out
@@ -258,7 +280,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		return dir.Path, nil, err
 	}
 	opt.Observe = func(e continual.Event) { show.observe(e); record.Observe(e) }
-	result, err := run(ctx, stream, opt)
+	result, err := continual.Run(ctx, stream, learner, opt)
 	if failed := record.Close(); failed != nil && err == nil {
 		err = failed
 	}
@@ -276,7 +298,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	return dir.Path, result, err
 }
 
-// interrupted is a cancellation with a line that says how to go on.
+// interrupted is a cancellation with a line that says how to continue.
 type interrupted struct {
 	error
 	line string

@@ -13,6 +13,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
 )
 
 type stream = datasets.Stream
@@ -51,9 +52,13 @@ type show struct {
 	line     string // of the bar: the last training step
 }
 
-func newShow(out io.Writer, mode logMode, r *experiment.Run) *show {
+func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
 	s := &show{out: out, log: slog.New(slog.DiscardHandler)}
-	if r.Method.Trains() {
+	d, err := method.Lookup(r.Method)
+	if err != nil {
+		return nil, err
+	}
+	if d.Trains() {
 		s.steps = 100 // a per cent each: how many steps a task takes is the learner's affair
 	}
 	switch mode {
@@ -64,11 +69,8 @@ func newShow(out io.Writer, mode logMode, r *experiment.Run) *show {
 	default:
 		f, ok := out.(*os.File)
 		s.terminal = ok && term.IsTerminal(int(f.Fd()))
-		if !s.terminal {
-			return s
-		}
 	}
-	return s
+	return s, nil
 }
 
 // start says what computes and what was repaired or dropped in the data.

@@ -18,6 +18,7 @@ func define(order int, name, summary string, fresh func(b method.Build, c *saot.
 			c := saot.ConfigFor(recipe)
 			return &c
 		},
-		New: func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
+		Load: func(s method.Settings) method.Load { return method.Load{Epochs: s.(*saot.Config).Epochs} },
+		New:  func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
 	}
 }

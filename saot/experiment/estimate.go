@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Estimate is what a run is expected to take. Both figures are 0 where nothing is known of its dataset.
@@ -57,16 +56,17 @@ func (r *Run) alike() string {
 	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut())
 }
 
-// effort is the number of epochs, or 1 where a method has none.
-func (r *Run) effort() float64 {
-	var c struct {
-		Epochs int `json:"epochs"`
+// load is the work of a task; none where the method is of another version.
+func (r *Run) load() method.Load {
+	d, err := method.Lookup(r.Method)
+	if err != nil {
+		return method.Load{}
 	}
-	if c.Epochs = r.Learner.Epochs; len(r.Compared) > 0 {
-		_ = json.Unmarshal(r.Compared, &c)
-	}
-	return float64(max(1, c.Epochs))
+	return d.LoadOf(r.Of)
 }
+
+// effort is the number of epochs, or 1 where a method has none.
+func (r *Run) effort() float64 { return float64(max(1, r.load().Epochs)) }
 
 func (e *estimator) estimate(r *Run) Estimate {
 	var est Estimate
@@ -122,8 +122,9 @@ func bytesOf(g *graph.Graph) int64 {
 	return 4*int64(len(g.Adjacency.Neighbors)+len(f.Dense)+len(f.Columns)+len(f.Values)) + 8*int64(len(g.Adjacency.Offsets)+len(f.Offsets))
 }
 
-// The model's constants, fitted by eye to the runs in results/ablations.jsonl.gz on two cores with ONNX Runtime; its times are right within a factor of
-// three there, for SAOT, and its memory errs on the large side. What other methods take is found out by the first run of each.
+// The model's constants, fitted by eye to the runs in results/ablations.jsonl.gz on two cores with ONNX Runtime; its
+// times are right within a factor of three there, for SAOT, and its memory errs on the large side. What other methods
+// take is found out by the first run of each.
 const (
 	stepSeconds      = 0.03    // a training step
 	nodeSeconds      = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
@@ -142,14 +143,15 @@ func (s *shape) estimate(r *Run) Estimate {
 	if s.err != nil {
 		return Estimate{Basis: s.err.Error()}
 	}
-	widths, sum, whole, buffer, points := r.widths()
-	est := Estimate{Basis: "model"}
+	load, est := r.load(), Estimate{Basis: "model"}
+	widths, sum := widthsOf(load)
 	largest, rows := 0, 0
 	for t, n := range s.nodes {
-		batch := n + t*buffer
-		if whole > 0 && batch > whole {
-			est.Seconds += r.effort() * math.Ceil(float64(batch)/float64(points)) * sampleSeconds
-			batch = whole
+		batch := n + t*load.Replayed
+		if load.WholeGraph > 0 && batch > load.WholeGraph {
+			steps := math.Ceil(float64(batch) / float64(cmp.Or(load.Batch, 256)))
+			est.Seconds += r.effort() * steps * sampleSeconds
+			batch = load.WholeGraph
 		} else {
 			est.Seconds += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
 		}
@@ -170,29 +172,14 @@ func (s *shape) estimate(r *Run) Estimate {
 	return est
 }
 
-// widths returns what the model asks of the settings.
-func (r *Run) widths() (product, sum float64, whole, buffer, points int) {
-	if !r.Method.Trains() {
-		return 0, defaultWidthSum / 4, 0, 0, 1
+// widthsOf returns the product and the sum of the widths of a method's layers. A method that takes no step has none, and its rows of
+// embeddings take some memory.
+func widthsOf(l method.Load) (product, sum float64) {
+	if l.Hidden == 0 && l.Out == 0 {
+		return 0, defaultWidthSum / 4
 	}
-	hidden, out := 512, 256
-	if r.Method.Compared() {
-		var c struct {
-			Hidden     int `json:"hidden"`
-			Out        int `json:"out"`
-			WholeGraph int `json:"whole_graph"`
-			Batch      int `json:"batch"`
-		}
-		_ = json.Unmarshal(r.Compared, &c)
-		hidden, out, whole, points = cmp.Or(c.Hidden, hidden), cmp.Or(c.Out, out), c.WholeGraph, c.Batch
-	} else {
-		c := r.Learner
-		hidden, out, whole, buffer, points = c.Encoder.Hidden, c.Encoder.Out, c.Encoder.WholeGraph, c.Buffer, c.Points
-		if c.Encoder.Kind == encoder.Linear {
-			hidden = out
-		}
-	}
-	return float64(hidden * out), float64(hidden + out), whole, buffer, cmp.Or(points, 256)
+	hidden, out := float64(cmp.Or(l.Hidden, 512)), float64(cmp.Or(l.Out, 256))
+	return hidden * out, hidden + out
 }
 
 // FreeMemory returns the bytes that programs may take without swapping, as Linux tells it, and 0 elsewhere.

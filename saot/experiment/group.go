@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Group is the finished runs that differ in nothing but the seed: a row of a table, a line of a figure.
@@ -21,7 +20,8 @@ type Group struct {
 	Method  string
 	Label   string // the method, and the settings by which it differs from the method's other groups on the dataset
 
-	// Settings are the leaves of the results' config by path, learner.epsilon → 0.2, without seed and probes; and of the results
+	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names that --set
+	// takes, epsilon → 0.2; and of the results
 	// themselves dataset, method, data (checksum), split (hash), synthetic, engine (name), direction and, where embeddings were
 	// probed, probe_rows.
 	Settings map[string]string
@@ -29,7 +29,8 @@ type Group struct {
 	Runs  map[uint64]*continual.Result // by seed
 	Paths map[uint64]string            // Stored.Path of the results, by seed
 
-	byName bool // the dataset is one of the catalogue, not a file of one's own with such a name
+	own    map[string]bool // names in Settings that are the method's own
+	byName bool            // the dataset is one of the catalogue, not a file of one's own with such a name
 }
 
 // Seeds returns the seeds of the runs, ascending.
@@ -39,7 +40,7 @@ func (g *Group) Seeds() []uint64 { return slices.Sorted(maps.Keys(g.Runs)) }
 func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Dataset }
 
 // Collect reads every result at the paths, which are as for continual.ReadResults, and groups the runs by dataset, then
-// in the order of baseline.Methods, then by settings. Order and names of the paths change nothing.
+// in the order of method.All, then by settings. Order and names of the paths change nothing.
 //
 // It returns an error if a file cannot be read, if two files hold the same run with other figures, and if there is no
 // result at all.
@@ -64,9 +65,9 @@ func Collect(paths []string) ([]*Group, error) {
 }
 
 func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
-	g := &Group{Dataset: r.Dataset.Name, Method: r.Method, Settings: map[string]string{},
+	g := &Group{Dataset: r.Dataset.Name, Method: r.Method, Settings: map[string]string{}, own: map[string]bool{},
 		Runs: map[uint64]*continual.Result{}, Paths: map[uint64]string{}}
-	if err := errors.Join(defaults(g.Settings, r.Config), flatten(g.Settings, "", r.Config)); err != nil {
+	if err := g.leaves(r.Config); err != nil {
 		return fmt.Errorf("experiment: %s: field config: %w", path, err)
 	}
 	g.byName = g.Settings["dataset"] == r.Dataset.Name
@@ -119,27 +120,33 @@ func merged(a, b *continual.Result) (both *continual.Result, same bool) {
 	return &out, true
 }
 
-// defaults adds the leaves that a method's settings have today. A result from before one of them existed ran as its default says;
-// all others are overwritten by what the result records.
-func defaults(into map[string]string, config json.RawMessage) error {
-	var head struct {
-		Dataset           string          `json:"dataset"`
-		Method            baseline.Method `json:"method"`
-		Preset            baseline.Preset `json:"preset"`
-		Learner, Compared json.RawMessage
+// leaves adds the leaves of a result's config. Settings that are newer than the result are there too, with the defaults by which it
+// ran.
+func (g *Group) leaves(config json.RawMessage) error {
+	var s Settings
+	if json.Unmarshal(config, &s) != nil { // made by something else
+		return flatten(g.Settings, "", config)
 	}
-	if json.Unmarshal(config, &head) != nil || (head.Learner == nil && head.Compared == nil) {
-		return nil // made by something else
-	}
-	name, of := "learner.", any(head.Method.Settings(LearnerDefaults(head.Dataset)))
-	if head.Method.Compared() {
-		name, of = "compared.", head.Method.Defaults(head.Dataset, head.Preset)
-	}
-	data, err := json.Marshal(of)
+	of, err := json.Marshal(s.Of)
 	if err != nil {
 		return err
 	}
-	return flatten(into, name, data)
+	if err := flatten(g.Settings, "", of); err != nil {
+		return err
+	}
+	for name := range g.Settings {
+		g.own[name] = true
+	}
+	s.Of = nil
+	rest, err := json.Marshal(&s)
+	if err != nil {
+		return err
+	}
+	if err := flatten(g.Settings, "", rest); err != nil {
+		return err
+	}
+	delete(g.Settings, "settings")
+	return nil
 }
 
 // flatten adds the leaves of a JSON object as path → text.
@@ -171,11 +178,8 @@ func flatten(into map[string]string, prefix string, value json.RawMessage) error
 
 // order sorts groups: dataset, place of the method, settings. No two groups have the same.
 func (g *Group) order() string {
-	place := 99 // a method of another version
-	if m, err := baseline.ParseMethod(g.Method); err == nil {
-		place = int(m)
-	}
-	return fmt.Sprintf("%s\n%02d %s\n%q", g.Dataset, place, g.Method, g.Settings)
+	place := slices.Index(append(method.Names(), g.Method), g.Method) // last for one of another version
+	return fmt.Sprintf("%s\n%03d %s\n%q", g.Dataset, place, g.Method, g.Settings)
 }
 
 // labelGroups names each group: its method, and what it alone among the groups of the method has.
@@ -203,6 +207,8 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 		if !ok {
 			return nil, fmt.Errorf("experiment: %q is no setting: write name=value", want)
 		}
+		// Earlier versions wrote these before the names of the methods' own settings.
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "learner."), "compared.")
 		values, names := map[string]bool{}, map[string]bool{}
 		has := map[string]bool{} // methods that have the setting
 		for _, g := range groups {
@@ -228,7 +234,7 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 		}
 	}
 	out := make([]*Group, len(groups))
-	for i, g := range groups { // labels change with what stands beside
+	for i, g := range groups { // labels change with what stands next to them
 		copied := *g
 		out[i] = &copied
 	}

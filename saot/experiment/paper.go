@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 //go:embed paper/tables_2_3.csv
@@ -20,6 +20,12 @@ var tables23 string
 //go:embed paper/table_4_ablation.csv
 var table4 string
 
+// remarksFile holds what a reader should know of figures of the paper: where they were copied from, and where the paper contradicts
+// itself. An empty stream or setting stands for all.
+//
+//go:embed paper/remarks.csv
+var remarksFile string
+
 // paperRuns is over how many runs the paper averages (Section 5, "Implementation Details").
 const paperRuns = 5
 
@@ -27,20 +33,19 @@ const paperRuns = 5
 type printed struct {
 	table   int // 2, 3 or 4
 	name    string
-	method  baseline.Method
+	method  string // its name in the registry
 	stream  string
 	setting continual.Setting
 	ap, af  Cell
+	remarks [2][]string // on AP and on AF
 }
 
 // readPaper returns the figures of Tables 2 to 4, in their order.
 func readPaper() ([]printed, error) {
-	names := map[string]baseline.Method{"SAOT": baseline.SAOT, "Joint": baseline.Joint, "TWP": baseline.TWP, "ER-GNN": baseline.ERGNN,
-		"CaT": baseline.CaT, "TACO": baseline.TACO, "PUMA": baseline.PUMA, "GAE": baseline.GAE, "DGI": baseline.DGI, "G-BT": baseline.GBT,
-		"GCN-Clu": baseline.GCNClu, "GCN-Par": baseline.GCNPar, "GCN-Comp": baseline.GCNComp,
-		"RieGrace": baseline.RieGrace, "TRACE": baseline.TRACE,
-		"w/ Cosine": baseline.SAOTCosine, "w/ MSE": baseline.SAOTMSE, "w/o Optimal Transport": baseline.SAOTBarlow,
-		"w/o Cross-task Distill.": baseline.SAOTNoDistill}
+	names := map[string]string{}
+	for _, d := range method.All() {
+		names[d.Paper] = d.Name
+	}
 	var out []printed
 	add := func(table int, setting, name, stream string, fields []string) error {
 		p := printed{table: table, name: name, stream: stream}
@@ -81,7 +86,7 @@ func readPaper() ([]printed, error) {
 			}
 		}
 	}
-	return out, nil
+	return out, addRemarks(out)
 }
 
 // printedCell reads a figure and its deviation, either of which may be absent.
@@ -101,8 +106,6 @@ func printedCell(mean, std string) (c Cell, err error) {
 // own, or a dataset of the paper's that is cut otherwise. The seed of the split, which the paper does not tell, is left open, and
 // so is whether valid counts as test.
 func (g *Group) paperStream() string {
-	names := map[string]string{"cora-full": "CoraFull-CL", "cora": "CoraFull-CL", "ogbn-arxiv": "Arxiv-CL", "reddit": "Reddit-CL",
-		"ogbn-products": "Products-CL"}
 	info := g.Info()
 	e, err := datasets.Lookup(g.Dataset)
 	if err != nil || !g.byName || info.Synthetic || e.StandIn != "" || info.Tasks != e.Paper.Tasks || info.Classes != 2*e.Paper.Tasks {
@@ -113,18 +116,18 @@ func (g *Group) paperStream() string {
 	}
 	cut, protocol := info.Options, datasets.DefaultStreamOptions()
 	if reflect.DeepEqual(cut, datasets.StreamOptions{}) { // before there were options
-		return names[g.Dataset]
+		return e.PaperName
 	}
 	cut.SplitSeed, cut.FoldValid = protocol.SplitSeed, protocol.FoldValid
 	if !reflect.DeepEqual(cut, protocol) {
 		return ""
 	}
-	return names[g.Dataset]
+	return e.PaperName
 }
 
 // publishedCell returns what the paper prints for a method in a column, with its footnotes. Tables 2 and 3 go before Table 4.
 func (t *Table) publishedCell(paper []printed, method string, of *Column) Cell {
-	i := slices.IndexFunc(paper, func(p printed) bool { return p.method.String() == method && p.setting == of.Setting })
+	i := slices.IndexFunc(paper, func(p printed) bool { return p.method == method && p.setting == of.Setting })
 	if i < 0 {
 		return Cell{}
 	}
@@ -137,63 +140,34 @@ func (t *Table) printedIn(p *printed, m Measure) Cell {
 	if m == AverageForgetting {
 		c = p.af
 	}
-	for _, text := range remarks(p, m) {
+	for _, text := range p.remarks[m] {
 		c.Notes = append(c.Notes, t.note(text))
 	}
 	return c
 }
 
-func hasMethod(groups []*Group, m baseline.Method) bool {
-	return slices.ContainsFunc(groups, func(g *Group) bool { return g.Method == m.String() })
+func hasMethod(groups []*Group, m string) bool {
+	return slices.ContainsFunc(groups, func(g *Group) bool { return g.Method == m })
 }
 
-// remarks returns what a reader should know of a figure of the paper: where it was copied from, and where the paper contradicts
-// itself. Those on a method as a whole stand at its AP.
-func remarks(p *printed, m Measure) (out []string) {
-	if m == AveragePerformance {
-		out = methodRemarks(p)
+// addRemarks gives each figure the remarks that are about it.
+func addRemarks(all []printed) error {
+	rows, err := csv.NewReader(strings.NewReader(remarksFile)).ReadAll()
+	if err != nil {
+		return fmt.Errorf("experiment: remarks on the paper: %w", err)
 	}
-	const bold, level = "Printed as the best self-supervised figure; ", "Printed as the one best self-supervised figure; "
-	text := ""
-	switch at := fmt.Sprintf("%s, %s, %s", p.method, p.stream, p.setting); {
-	case m == AveragePerformance && at == "saot, CoraFull-CL, class-il":
-		text = "The gain over TRACE is 5.1 points by the table; the abstract says 5 %, the one on ICML's page 6 %."
-	case m == AveragePerformance && at == "saot, CoraFull-CL, task-il":
-		text = "The paper's Table 3 has 96.6, its Table 4 96.7."
-	case m == AveragePerformance:
-	case at == "er-gnn, Arxiv-CL, task-il":
-		text = "+11.4 stands in CGLB's table too and has most likely lost a minus sign."
-	case at == "saot, Reddit-CL, class-il":
-		text = level + "TRACE's −0.2 is level."
-	case at == "saot, Reddit-CL, task-il":
-		text = bold + "GCN-Comp's 1.8 is higher."
-	case at == "saot, Products-CL, task-il":
-		text = bold + "GCN-Comp's 1.2 is higher."
-	case at == "saot, Arxiv-CL, task-il":
-		text = "Printed as the second best self-supervised figure; DGI's 0.2 is higher."
-	case at == "gcn-comp, Reddit-CL, task-il", at == "gcn-comp, Products-CL, task-il":
-		text = "Higher than SAOT's, which the paper prints as the best self-supervised figure."
-	}
-	if text != "" {
-		out = append(out, text)
-	}
-	return out
-}
-
-func methodRemarks(p *printed) []string {
-	switch p.method {
-	case baseline.TWP, baseline.ERGNN:
-		return []string{"Not run by the paper: the same digits as CGLB's published tables, " +
-			"whose accuracy is the mean over classes, on test nodes alone."}
-	case baseline.CaT, baseline.PUMA:
-		if p.setting == continual.ClassIL {
-			return []string{"Not run by the paper: the same digits as the tables of PUMA's authors, " +
-				"who score on test nodes alone and split otherwise."}
+	for i := range all {
+		p := &all[i]
+		for _, r := range rows[1:] { // method, dataset, setting, measure, remark
+			if r[0] != p.name || r[1] != "" && r[1] != p.stream || r[2] != "" && r[2] != p.setting.String() {
+				continue
+			}
+			m := AveragePerformance
+			if r[3] == "AF" {
+				m = AverageForgetting
+			}
+			p.remarks[m] = append(p.remarks[m], r[4])
 		}
-	case baseline.GCNClu, baseline.GCNPar, baseline.GCNComp:
-		return []string{"The paper calls this a contrastive variant of a GCN; none of the three pretexts is contrastive."}
-	case baseline.Joint:
-		return []string{"Said to train \"without replay\", which means nothing where all tasks are trained on at once."}
 	}
 	return nil
 }
@@ -229,7 +203,7 @@ func (t *Table) addPrinted(p *printed) {
 	r := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Label == p.name })
 	if r < 0 {
 		r = len(t.Rows)
-		t.Rows = append(t.Rows, Row{Label: p.name, Method: p.method.String()})
+		t.Rows = append(t.Rows, Row{Label: p.name, Method: p.method})
 	}
 	row := &t.Rows[r]
 	for _, m := range []Measure{AveragePerformance, AverageForgetting} {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,8 +17,8 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Spec names runs: each entry is the product of its datasets, methods, seeds and grid. In YAML:
@@ -27,7 +26,7 @@ import (
 //	about: AP of SAOT and its ablations by α
 //	runs:
 //	- datasets: [uai, cora-ml]
-//	  methods: [saot, saot-mse]
+//	  methods: [saot, saot-mse]     # or groups: ours, controls, self-supervised, supervised, paper, all
 //	  seeds: [0, 1, 2]
 //	  probes: [converged]           # default: all that score the method
 //	  set: {epochs: 50}             # fields of the methods' settings, as saot run records them
@@ -124,9 +123,9 @@ type entry struct {
 	ProbeRows *item[int]     `yaml:"probe_rows"`
 	Features  item[string]   `yaml:"features"`
 	Direction item[string]   `yaml:"direction"`
-	Stream    settings       `yaml:"stream"`
-	Set       settings       `yaml:"set"`
-	Grid      settings       `yaml:"grid"`
+	Stream    changes        `yaml:"stream"`
+	Set       changes        `yaml:"set"`
+	Grid      changes        `yaml:"grid"`
 	line      int
 }
 
@@ -142,20 +141,13 @@ func (i *item[T]) UnmarshalYAML(node ast.Node) error {
 	return yaml.NodeToValue(node, &i.value)
 }
 
-// settings are fields by name, in the order of the file.
-type settings []field
-
-// field is a setting, and its value or values as JSON.
-type field struct {
-	name  string
-	value json.RawMessage
-	line  int
-}
+// changes are fields by name, with a value or a list of values, in the order of the file.
+type changes []fields.Change
 
 // UnmarshalYAML reads a mapping; a mapping within gives names with a point.
-func (s *settings) UnmarshalYAML(node ast.Node) error { return s.add("", node) }
+func (c *changes) UnmarshalYAML(node ast.Node) error { return c.add("", node) }
 
-func (s *settings) add(prefix string, node ast.Node) error {
+func (c *changes) add(prefix string, node ast.Node) error {
 	m, ok := node.(ast.MapNode)
 	if !ok {
 		return fmt.Errorf("[%d] want fields with a value each, such as {epochs: 30}", node.GetToken().Position.Line)
@@ -163,37 +155,27 @@ func (s *settings) add(prefix string, node ast.Node) error {
 	for it := m.MapRange(); it.Next(); {
 		name := prefix + it.Key().GetToken().Value
 		if _, ok := it.Value().(ast.MapNode); ok {
-			if err := s.add(name+".", it.Value()); err != nil {
+			if err := c.add(name+".", it.Value()); err != nil {
 				return err
 			}
 			continue
 		}
-		var value any
-		if err := yaml.NodeToValue(it.Value(), &value); err != nil {
-			return err
-		}
-		data, err := json.Marshal(numbers(value))
-		if err != nil {
-			return fmt.Errorf("[%d] %s: %w", it.Value().GetToken().Position.Line, name, err)
-		}
-		*s = append(*s, field{name: name, value: data, line: it.Key().GetToken().Position.Line})
+		*c = append(*c, fields.Change{Path: name, Value: valueOf(it.Value()), Line: it.Key().GetToken().Position.Line})
 	}
 	return nil
 }
 
-// numbers makes numbers of words like 1e-4: YAML 1.2 calls them so, the library only if they have a point.
-func numbers(value any) any {
-	switch v := value.(type) {
-	case string:
-		if json.Valid([]byte(v)) && strings.ContainsAny(v, "0123456789") && !strings.ContainsAny(v, `"{[`) {
-			return json.Number(v)
-		}
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
-		}
+// valueOf returns a scalar or a list as it is written.
+func valueOf(node ast.Node) fields.Value {
+	list, ok := node.(ast.ArrayNode)
+	if !ok {
+		return fields.Value{Text: node.GetToken().Value}
 	}
-	return value
+	v := fields.Value{List: []fields.Value{}}
+	for it := list.ArrayRange(); it.Next(); {
+		v.List = append(v.List, valueOf(it.Value()))
+	}
+	return v
 }
 
 // UnmarshalYAML reads an entry and keeps its line.
@@ -224,23 +206,18 @@ func (e *entry) expand() (runs []Run, bad faults) {
 	}
 	base := e.base(&bad)
 	points := e.points(&bad)
-	methods := make([]baseline.Method, len(e.Methods))
-	for i, m := range e.Methods {
-		var err error
-		methods[i], err = baseline.ParseMethod(m.value)
-		bad.add(m.line, err)
-	}
+	methods := e.methods(&bad)
 	if len(bad) > 0 {
 		return nil, bad
 	}
 	for s, seed := range e.Seeds {
 		for _, dataset := range e.Datasets {
-			for i, m := range methods {
+			for _, m := range methods {
 				for _, point := range points {
-					r, err := base.of(dataset.value, m, seed.value, slices.Concat(e.Set, point))
-					line := e.Methods[i].line
-					if located := (*fieldError)(nil); errors.As(err, &located) {
-						line = located.line
+					r, err := base.of(dataset.value, m.value, seed.value, slices.Concat(e.Set, point))
+					line := m.line
+					if at := (*fields.Fault)(nil); errors.As(err, &at) {
+						line = at.Change.Line
 					}
 					if s == 0 { // the other seeds have the same faults
 						bad.add(line, err)
@@ -251,6 +228,24 @@ func (e *entry) expand() (runs []Run, bad faults) {
 		}
 	}
 	return runs, dedupe(bad)
+}
+
+// methods lists the definitions of the entry's methods and groups of methods.
+func (e *entry) methods(bad *faults) (all []item[*method.Definition]) {
+	for _, m := range e.Methods {
+		if slices.Contains(method.Groups(), m.value) {
+			group, err := method.Group(m.value)
+			bad.add(m.line, err)
+			for _, d := range group {
+				all = append(all, item[*method.Definition]{&d, m.line})
+			}
+			continue
+		}
+		d, err := method.Lookup(m.value)
+		bad.add(m.line, err)
+		all = append(all, item[*method.Definition]{d, m.line})
+	}
+	return all
 }
 
 // dedupe keeps the first of equal faults, such as one setting's under several methods.
@@ -266,18 +261,17 @@ func dedupe(all faults) (kept faults) {
 }
 
 // points returns every combination of the grid's values; one empty one where there is no grid.
-func (e *entry) points(bad *faults) []settings {
-	points := []settings{nil}
+func (e *entry) points(bad *faults) []changes {
+	points := []changes{nil}
 	for _, f := range e.Grid {
-		var values []json.RawMessage
-		if json.Unmarshal(f.value, &values) != nil || len(values) == 0 {
-			bad.add(f.line, fmt.Errorf("grid: %s is %s, want a list of values", f.name, f.value))
+		if len(f.Value.List) == 0 {
+			bad.add(f.Line, fmt.Errorf("grid: %s is %s, want a list of values", f.Path, f.Value))
 			continue
 		}
-		var longer []settings
+		var longer []changes
 		for _, p := range points {
-			for _, v := range values {
-				longer = append(longer, append(slices.Clone(p), field{name: f.name, value: v, line: f.line}))
+			for _, v := range f.Value.List {
+				longer = append(longer, append(slices.Clone(p), fields.Change{Path: f.Path, Value: v, Line: f.Line}))
 			}
 		}
 		points = longer
@@ -288,7 +282,7 @@ func (e *entry) points(bad *faults) []settings {
 // shared is what the runs of an entry have in common.
 type shared struct {
 	entry     *entry
-	preset    baseline.Preset
+	preset    method.Preset
 	probes    []continual.Probe
 	direction datasets.Direction
 	cut       datasets.StreamOptions
@@ -313,10 +307,10 @@ func (e *entry) base(bad *faults) shared {
 		c.probes = append(c.probes, probe)
 	}
 	for _, f := range e.Stream {
-		bad.add(f.line, fields.Set(&c.cut, f.name, f.value))
+		bad.add(f.Line, fields.Apply(&c.cut, []fields.Change{f}))
 	}
 	if len(e.Stream) > 0 {
-		bad.add(e.Stream[0].line, c.cut.Validate())
+		bad.add(e.Stream[0].Line, c.cut.Validate())
 	}
 	for _, d := range e.Datasets {
 		if !datasets.IsPath(d.value) {
@@ -327,56 +321,25 @@ func (e *entry) base(bad *faults) shared {
 	return c
 }
 
-// fieldError is what is wrong with a field of set or grid.
-type fieldError struct {
-	error
-	line int
-}
-
-func (e *fieldError) Unwrap() error { return e.error }
-
 // of returns the run of a point of the product.
-func (c *shared) of(dataset string, m baseline.Method, seed uint64, point settings) (Run, error) {
-	s, err := DefaultSettings(dataset, m, c.preset)
+func (c *shared) of(dataset string, d *method.Definition, seed uint64, point changes) (Run, error) {
+	s, err := DefaultSettings(dataset, d.Name, c.preset)
 	if err != nil {
 		return Run{}, err
 	}
 	s.Seed, s.Direction = seed, c.direction
-	if len(c.probes) > 0 && !m.Supervised() {
+	if len(c.probes) > 0 && d.Probed() {
 		s.Probes = c.probes
 	}
-	if c.entry.ProbeRows != nil && !m.Supervised() {
+	if c.entry.ProbeRows != nil && d.Probed() {
 		s.ProbeRows = c.entry.ProbeRows.value
 	}
 	if c.entry.Features.line > 0 {
 		s.Features = c.entry.Features.value
 	}
 	s.SetCut(c.cut)
-	if err := s.set(point, c.preset); err != nil {
-		return Run{}, fmt.Errorf("%s: %w", m, err)
+	if err := s.Change(point...); err != nil {
+		return Run{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
 	return Run{Settings: s}, s.Validate()
-}
-
-// set changes fields of the method's settings.
-func (s *Settings) set(point settings, p baseline.Preset) error {
-	if !s.Method.Compared() {
-		for _, f := range point {
-			if err := fields.Set(&s.Learner, f.name, f.value); err != nil {
-				return &fieldError{err, f.line}
-			}
-		}
-		s.Learner = s.Method.Settings(s.Learner)
-		return nil
-	}
-	of, err := s.compared()
-	if err != nil {
-		return err
-	}
-	for _, f := range point {
-		if err := fields.Set(of, f.name, f.value); err != nil {
-			return &fieldError{err, f.line}
-		}
-	}
-	return s.SetCompared(of, p)
 }

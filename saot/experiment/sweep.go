@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -133,9 +134,10 @@ func findFinished(dir string) (map[string]earlier, error) {
 		if err != nil || !finished(filepath.Dir(path)) {
 			continue // a table of it says what is wrong
 		}
-		if s, err := completed(r.Config); err == nil { // others were made by something else
-			e := found[probeless(s)]
-			found[probeless(s)] = earlier{filepath.Dir(path), append(e.probes, s.Probes...)}
+		var s Settings
+		if json.Unmarshal(r.Config, &s) == nil { // others were made by something else
+			e := found[probeless(&s)]
+			found[probeless(&s)] = earlier{filepath.Dir(path), append(e.probes, s.Probes...)}
 		}
 	}
 	return found, nil

@@ -86,12 +86,11 @@ func (g *Group) point(family []*Group) (Point, error) {
 	p := Point{Settings: map[string]string{}, Seeds: g.Seeds()}
 	for name, value := range g.Settings {
 		if slices.ContainsFunc(family, func(o *Group) bool { return o.Settings[name] != value }) {
-			_, short, found := strings.Cut(name, ".") // learner.epochs, compared.epochs
-			if !found {
+			if !g.own[name] {
 				return p, fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is no setting of the method: choose some with --only %s=%s",
 					g.Method, g.Dataset, name, name, value)
 			}
-			p.Settings[short] = value
+			p.Settings[name] = value
 		}
 	}
 	for _, seed := range p.Seeds {

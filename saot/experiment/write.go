@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It returns an
@@ -33,9 +34,13 @@ func SpecOf(about string, groups []*Group) ([]byte, error) {
 
 // entry is the inverse of reading a Spec.
 func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
-	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method.String()}}, {Key: "seeds", Value: seeds}}
+	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}}, {Key: "seeds", Value: seeds}}
 	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
-	if !s.Method.Supervised() {
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return nil, err
+	}
+	if d.Probed() {
 		var probes []string
 		for _, p := range s.Probes {
 			probes = append(probes, p.String())
@@ -52,12 +57,10 @@ func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
 		return nil, err
 	}
 	add("stream", cut)
-	var of any = s.Learner
-	if s.Method.Compared() {
-		add("preset", s.Preset)
-		of = s.Compared
+	if s.Preset != method.Paper {
+		add("preset", s.Preset.String())
 	}
-	set, err := object(of)
+	set, err := object(s.Of)
 	add("set", set)
 	return e, err
 }

@@ -91,6 +91,9 @@ type Definition struct {
 	Fix func(s Settings)
 	// New makes a learner. It is called through New of this package, which checks the Build.
 	New func(b Build) (continual.Method, error)
+	// Load says how much work a task is, for estimates. Where it is nil, the settings hidden, out, epochs, whole_graph and batch
+	// say it.
+	Load func(s Settings) Load
 	// Featureless says that the method also runs on graphs whose nodes have no features.
 	Featureless bool
 }
@@ -108,4 +111,44 @@ func (d *Definition) Change(s Settings, changes ...fields.Change) error {
 // Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]".
 func (d *Definition) Set(s Settings, name, text string) error {
 	return d.Change(s, fields.Change{Path: name, Value: fields.Value{Text: text}})
+}
+
+// Probed reports whether linear probes of its embeddings score the method. Others are scored by a classifier of their own.
+func (d *Definition) Probed() bool { return d.Kind != Supervised }
+
+// Probes returns what scores the method by default.
+func (d *Definition) Probes() []continual.Probe {
+	if d.Probed() {
+		return continual.Probes()
+	}
+	return []continual.Probe{continual.ProbeHead}
+}
+
+// Trains reports whether the method takes training steps.
+func (d *Definition) Trains() bool { return d.Kind != Control }
+
+// Load is how much work a task is.
+type Load struct {
+	Epochs      int
+	Hidden, Out int // widths of the layers; 0 where no step is taken
+	WholeGraph  int // the largest graph, in nodes, that a step takes whole; 0 is no limit
+	Batch       int // nodes of a step on a larger one
+	Replayed    int // nodes of each past task in a step
+}
+
+// LoadOf returns the load of a task by the settings.
+func (d *Definition) LoadOf(s Settings) Load {
+	if d.Load != nil {
+		return d.Load(s)
+	}
+	var l Load
+	for _, f := range fields.All(s) {
+		for name, to := range map[string]*int{"epochs": &l.Epochs, "hidden": &l.Hidden, "out": &l.Out,
+			"whole_graph": &l.WholeGraph, "batch": &l.Batch} {
+			if n, ok := f.Value.Interface().(int); ok && f.Path == name {
+				*to = n
+			}
+		}
+	}
+	return l
 }

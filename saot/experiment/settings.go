@@ -1,0 +1,195 @@
+package experiment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
+)
+
+// Settings is all that determines a run's figures. It is the config of the Result.
+type Settings struct {
+	Dataset   string            `json:"dataset"`
+	Features  string            `json:"features"` // a graph.Normalization
+	SplitSeed uint64            `json:"split_seed"`
+	Method    string            `json:"method"`
+	Seed      uint64            `json:"seed"`
+	Probes    []continual.Probe `json:"probes"`
+	ProbeRows int               `json:"probe_rows,omitempty"`
+	Preset    method.Preset     `json:"preset,omitzero"` // that Of began with; absent where it changes nothing
+	Of        method.Settings   `json:"settings"`        // the method's own
+
+	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent where all are the defaults or a file has them
+	SplitHash string                 `json:"split_hash,omitempty"` // of the split where it comes from a file
+	Direction datasets.Direction     `json:"direction,omitempty"`  // absent where edges are read undirected
+}
+
+// DefaultProbeRows bounds the train nodes of a probe.
+const DefaultProbeRows = 100_000
+
+// DefaultSettings returns the settings under which "saot run" takes a method through a dataset.
+func DefaultSettings(dataset, name string, p method.Preset) (Settings, error) {
+	d, err := method.Lookup(name)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := Settings{Dataset: dataset, Features: "l2", Method: name, Probes: d.Probes(), ProbeRows: DefaultProbeRows, Preset: p}
+	if !d.Probed() {
+		s.ProbeRows = 0
+	}
+	s.begin(d)
+	s.SetCut(datasets.DefaultStreamOptions())
+	return s, nil
+}
+
+// Change changes settings of the method. Its error may be a *fields.Fault.
+func (s *Settings) Change(changes ...fields.Change) error {
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return err
+	}
+	return d.Change(s.Of, changes...)
+}
+
+// UnmarshalJSON reads settings. Settings of the method that are not given have their defaults: those of results that are
+// older than a setting. The fields learner and compared, in which earlier versions kept the settings of SAOT and of other
+// methods, are read as settings.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	var f settingsFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	return s.from(&f, false)
+}
+
+// bare is Settings without methods.
+type bare Settings
+
+// settingsFile is Settings in JSON.
+type settingsFile struct {
+	bare
+	Of       json.RawMessage `json:"settings"`
+	Learner  json.RawMessage `json:"learner"`
+	Compared json.RawMessage `json:"compared"`
+}
+
+// from takes what a file has. Read strictly, settings that the method does not have are an error.
+func (s *Settings) from(f *settingsFile, strict bool) error {
+	d, err := method.Lookup(f.Method)
+	if err != nil {
+		return err
+	}
+	*s = Settings(f.bare)
+	s.begin(d)
+	for _, of := range []json.RawMessage{f.Learner, f.Compared, f.Of} {
+		if of == nil {
+			continue
+		}
+		in := json.NewDecoder(bytes.NewReader(of))
+		if strict {
+			in.DisallowUnknownFields()
+		}
+		if err := in.Decode(s.Of); err != nil {
+			return fmt.Errorf("settings of %s: %w", f.Method, err)
+		}
+	}
+	return nil
+}
+
+// begin sets the defaults of the method for the preset. A preset that changes nothing leaves no trace.
+func (s *Settings) begin(d *method.Definition) {
+	recipe := datasets.RecipeOf(s.Dataset)
+	s.Of = d.Defaults(recipe, s.Preset)
+	if reflect.DeepEqual(s.Of, d.Defaults(recipe, method.Paper)) {
+		s.Preset = method.Paper
+	}
+}
+
+// SetCut records how the stream is cut. Defaults leave no trace, so that runs from before there were options stay
+// comparable.
+func (s *Settings) SetCut(o datasets.StreamOptions) {
+	s.SplitSeed, s.Stream = o.SplitSeed, datasets.StreamOptions{}
+	d := datasets.DefaultStreamOptions()
+	o.SplitSeed, d.SplitSeed = 0, 0
+	if !reflect.DeepEqual(o, d) {
+		s.Stream = o
+	}
+}
+
+// Cut is the inverse of SetCut.
+func (s *Settings) Cut() datasets.StreamOptions {
+	o := s.Stream
+	o.SplitSeed = s.SplitSeed
+	return o
+}
+
+// Validate finds wrong settings before anything is opened.
+func (s *Settings) Validate() error {
+	if _, err := graph.ParseNormalization(s.Features); err != nil {
+		return err
+	}
+	if !datasets.IsPath(s.Dataset) {
+		if _, err := datasets.Lookup(s.Dataset); err != nil {
+			return err
+		}
+	}
+	if err := s.Cut().Validate(); err != nil {
+		return err
+	}
+	if err := s.validateProbes(); err != nil {
+		return err
+	}
+	if s.Of == nil {
+		return fmt.Errorf("experiment: there are no settings of %s: take those of DefaultSettings", s.Method)
+	}
+	return s.Of.Validate()
+}
+
+func (s *Settings) validateProbes() error {
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return err
+	}
+	if len(s.Probes) == 0 {
+		return errors.New("experiment: no probe: choose paper, converged or both")
+	}
+	for _, p := range s.Probes {
+		if (p == continual.ProbeHead) == d.Probed() {
+			return fmt.Errorf("experiment: the probe %v does not score %s: supervised methods are scored by %v alone, others by %v",
+				p, s.Method, continual.ProbeHead, continual.Probes())
+		}
+	}
+	if s.ProbeRows < 0 {
+		return fmt.Errorf("experiment: probe_rows is %d, want 0 (all) or more", s.ProbeRows)
+	}
+	return nil
+}
+
+// Hash identifies the settings: runs with the same hash give the same figures on the same data and engine.
+func (s *Settings) Hash() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a struct of bare values
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Name is a name for the run's folder, for people first and unlike those of all other settings: cora-ml-saot-s0-1f2e3d4c5b.
+func (s *Settings) Name() string { return s.base() + "-" + s.Hash()[:10] }
+
+func (s *Settings) base() string {
+	dataset := strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(filepath.Base(s.Dataset)) // of synthetic:1000,degree=5
+	return fmt.Sprintf("%s-%s-s%d", dataset, s.Method, s.Seed)
+}
