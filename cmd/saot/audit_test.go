@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -37,7 +36,7 @@ func edit(t *testing.T, dir string, change func(r *continual.Result)) {
 }
 
 func TestAudit(t *testing.T) {
-	first, second := runKept(t, tinyLearner...), runKept(t, "--method", baseline.PropagatedPCA.String())
+	first, second := runKept(t, tinyLearner...), runKept(t, "--method", "propagated-pca")
 	status, stdout, stderr := call(t, "audit", first, second)
 	require.Zero(t, status, stdout+stderr)
 	require.Equal(t, 8, strings.Count(stdout, "largest difference 0 "), stdout)
@@ -77,7 +76,7 @@ func TestAudit(t *testing.T) {
 }
 
 func TestAuditOfASupervisedRun(t *testing.T) {
-	dir := runKept(t, "--method", baseline.ERGNN.String(), "--preset", "fast")
+	dir := runKept(t, "--method", "er-gnn", "--preset", "fast")
 	status, stdout, stderr := call(t, "audit", dir)
 	require.Zero(t, status, stdout+stderr)
 	require.Equal(t, 2, strings.Count(stdout, "largest difference 0 "), stdout)
@@ -92,7 +91,7 @@ func TestAuditRefuses(t *testing.T) {
 	require.Contains(t, stdout, empty+": not audited: ")
 	require.Contains(t, stdout, continual.ResultFile)
 
-	dir := runKept(t, "--method", baseline.Majority.String())
+	dir := runKept(t, "--method", "majority")
 	status, _, stderr = call(t, "audit", "--engine", "abacus", dir)
 	require.Equal(t, exitUsage, status, stderr)
 	require.Contains(t, stderr, `"abacus"`)

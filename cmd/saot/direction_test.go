@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -39,7 +38,7 @@ func TestDirectionIsRecorded(t *testing.T) {
 	data, dir := ownGraph(t), t.TempDir()
 	run := func(name string, more ...string) (string, *continual.Result) {
 		out := filepath.Join(dir, name)
-		status, _, stderr := call(t, small(append(more, "--dataset", data, "--method", baseline.Propagated.String(), "--out", out)...)...)
+		status, _, stderr := call(t, small(append(more, "--dataset", data, "--method", "propagated", "--out", out)...)...)
 		require.Zero(t, status, stderr)
 		return out, scores(t, out)
 	}

@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // small are flags of a run that takes the pure-Go engine a second.
@@ -46,7 +48,7 @@ func TestBadInput(t *testing.T) {
 	write(t, in("file"), "in the way")
 	write(t, in("other/checkpoint"), "of another run")
 	write(t, in("damaged/config.json"), `{"dataset": "synthetic"`)
-	write(t, in("foreign/config.json"), `{"dataset": "synthetic", "colour": 1}`)
+	write(t, in("foreign/config.json"), `{"dataset": "synthetic", "method": "saot", "colour": 1}`)
 
 	for _, c := range []struct {
 		name   string
@@ -80,7 +82,7 @@ func TestBadInput(t *testing.T) {
 		{"file in the way", small("--out", in("file/run")), 1, []string{in("file/run"), "--out"}},
 		{"folder of another run", small("--out", in("other")), 1, []string{in("other"), "--resume", "--out"}},
 		{"resume nothing", []string{"run", "--resume", dir}, 1, []string{dir, "config.json"}},
-		{"resume damaged", []string{"run", "--resume", in("damaged")}, 1, []string{in("damaged"), "anew"}},
+		{"resume damaged", []string{"run", "--resume", in("damaged")}, 1, []string{in("damaged"), "again"}},
 		{"resume foreign", []string{"run", "--resume", in("foreign")}, 1, []string{in("foreign"), `"colour"`}},
 		{"table without folder", []string{"table"}, 2, []string{"arg"}},
 		{"table of nothing", []string{"table", in("data")}, 1, []string{"result.json", in("data")}},
@@ -111,7 +113,9 @@ func TestBadInput(t *testing.T) {
 func TestFailedStartRemovesItsFolders(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "kept", "note"), "mine")
-	r := &experiment.Run{Settings: experiment.Settings{Dataset: "synthetic", Learner: saot.DefaultConfig()}}
+	settings, err := experiment.DefaultSettings("synthetic", "saot", method.Paper)
+	require.NoError(t, err)
+	r := &experiment.Run{Settings: settings}
 	for _, path := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "kept"), filepath.Join(dir, "kept", "run")} {
 		f, err := experiment.NewFolder(path, r)
 		require.NoError(t, err)
@@ -125,40 +129,62 @@ func TestFailedStartRemovesItsFolders(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "kept", "note"))
 }
 
-// Every field of the configuration has a flag, named like its JSON name, and a given flag wins over the dataset's default.
-func TestEveryFieldHasAFlag(t *testing.T) {
-	data, err := json.Marshal(saot.DefaultConfig())
-	require.NoError(t, err)
-	fields := map[string]string{}
-	require.NoError(t, flatten(fields, "", data))
-	cmd := newRunCommand()
-	for name := range fields {
-		flag := strings.NewReplacer("_", "-", ".", "-").Replace(name)
-		require.NotNil(t, cmd.Flags().Lookup(flag), flag)
+// Every setting of every method has a flag or, where a flag of the run has its name, --set alone; SAOT's flags are in the help.
+func TestEverySettingHasAFlag(t *testing.T) {
+	flags := newRunCommand().Flags()
+	for _, d := range method.All() {
+		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Paper)) {
+			f := flags.Lookup(flagOf(field.Path))
+			require.NotNil(t, f, field.Path)
+			if _, ok := f.Value.(*setting); ok && d.Name == "saot" {
+				require.False(t, f.Hidden, field.Path)
+				require.NotEmpty(t, f.Usage, field.Path)
+			}
+		}
 	}
-	require.NoError(t, cmd.ParseFlags([]string{"--points", "7", "--fan-out", "3,2,1", "--distillation", "mse", "--encoder-momentum", "0.25", "--structure-unit", "paper"}))
-	want := experiment.LearnerDefaults("synthetic")
-	got := want
-	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
-	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
-	require.NoError(t, overlay(cmd.Flags(), &got))
-	require.Equal(t, want, got)
+}
 
-	cmd = newRunCommand()
-	require.NoError(t, cmd.ParseFlags([]string{"--encoder-kind", "gat", "--encoder-heads", "2"}))
-	got, want = experiment.LearnerDefaults("synthetic"), experiment.LearnerDefaults("synthetic")
+// settled returns the settings that flags give.
+func settled(t *testing.T, args ...string) *experiment.Settings {
+	o := &runOptions{}
+	cmd := o.command()
+	require.NoError(t, cmd.ParseFlags(args))
+	r, err := o.settle(cmd.Flags())
+	require.NoError(t, err)
+	return &r.Settings
+}
+
+// A flag is --set by another name, for SAOT and for all others, and wins over the dataset's default.
+func TestFlagsAreSettings(t *testing.T) {
+	want := saot.ConfigFor(datasets.RecipeSynthetic)
+	require.Equal(t, &want, settled(t).Of)
+	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
+	want.Centred = true
+	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
+	require.Equal(t, &want, settled(t, "--points", "7", "--fan-out", "3,2,1", "--distillation", "mse", "--encoder-momentum", "0.25",
+		"--structure-unit", "paper", "--centred").Of)
+	require.Equal(t, &want, settled(t, "--set", "points=7", "--set", "fan_out=[3,2,1]", "--set", "distillation=mse",
+		"--set", "encoder.momentum=0.25", "--set", "structure_unit=paper", "--set", "centred=true").Of)
+
+	want = saot.ConfigFor(datasets.RecipeSynthetic)
 	want.Encoder = encoder.DefaultGAT()
 	want.Encoder.Heads = 2
-	require.NoError(t, overlay(cmd.Flags(), &got))
-	require.Equal(t, want, got)
-	require.NoError(t, cmd.ParseFlags([]string{"--fan-out", ""}))
-	require.NoError(t, overlay(cmd.Flags(), &got))
-	require.Empty(t, got.FanOut)
+	require.Equal(t, &want, settled(t, "--encoder-heads", "2", "--encoder-kind", "gat").Of)
+	require.Empty(t, settled(t, "--fan-out", "").Of.(*saot.Config).FanOut)
+
+	require.Equal(t, settled(t, "--method", "gbt", "--set", "epochs=7", "--set", "warm_up=2"),
+		settled(t, "--method", "gbt", "--epochs", "7", "--warm-up", "2"))
+	require.Equal(t, 30, settled(t, "--method", "gbt", "--preset", "fast").Of.(*baseline.GBTSettings).Epochs)
+	require.Equal(t, settled(t), settled(t, "--preset", "fast"), "a preset that changes nothing leaves no trace")
 }
 
 func TestDefaultsAreValid(t *testing.T) {
 	for _, e := range datasets.Catalog() {
-		require.NoError(t, experiment.LearnerDefaults(e.Name).Validate(), e.Name)
+		for _, d := range method.All() {
+			for _, p := range []method.Preset{method.Paper, method.Fast} {
+				require.NoError(t, d.Defaults(e.Recipe, p).Validate(), "%s on %s", d.Name, e.Name)
+			}
+		}
 	}
 }
 
@@ -186,9 +212,9 @@ func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	for seed, ap := range []float64{80, 82, 87} {
 		writeResult(t, filepath.Join(dir, "a", string(rune('0'+seed)), "result.json"), "saot", uint64(seed),
-			`{"seed": `+string(rune('0'+seed))+`, "learner": {"alpha": 1}}`, ap, -float64(seed)-1)
+			`{"seed": `+string(rune('0'+seed))+`, "method": "saot", "learner": {"alpha": 1}}`, ap, -float64(seed)-1)
 	}
-	writeResult(t, filepath.Join(dir, "b", "result.json"), "majority", 0, `{"seed": 0, "learner": {"alpha": 1}}`, 10.04, 0)
+	writeResult(t, filepath.Join(dir, "b", "result.json"), "majority", 0, `{"seed": 0, "method": "majority", "learner": {"alpha": 1}}`, 10.04, 0)
 	status, stdout, stderr := call(t, "table", dir)
 	require.Zero(t, status, stderr)
 	lines := strings.Split(stdout, "\n")
@@ -196,13 +222,13 @@ func TestTable(t *testing.T) {
 	require.Equal(t, "| saot | 3 | 0–2 | **83.0 ± 3.6** | <u>−2.0 ± 1.0</u> | – | – | 2.0 | 4.5 |", lines[4])
 	require.Equal(t, "| majority | 1 | 0 | <u>10.0</u> | **0.0** | – | – | – | – |", lines[5])
 
-	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "learner": {"alpha": 0}}`, 50, 0)
+	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "method": "saot", "learner": {"alpha": 0}}`, 50, 0)
 	require.Contains(t, lines[2], "| s a task | peak, GB |")
 	_, stdout, _ = call(t, "table", dir)
-	require.Contains(t, stdout, "| saot, learner.alpha 0 | 1 | 0 | <u>50.0</u> |")
-	require.Contains(t, stdout, "| saot, learner.alpha 1 | 3 | 0–2 |")
+	require.Contains(t, stdout, "| saot, alpha 0 | 1 | 0 | <u>50.0</u> |")
+	require.Contains(t, stdout, "| saot, alpha 1 | 3 | 0–2 |")
 
-	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "learner": {"alpha": 1}}`, 60, 0)
+	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "method": "saot", "learner": {"alpha": 1}}`, 60, 0)
 	status, _, stderr = call(t, "table", dir)
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "same run")
@@ -212,7 +238,7 @@ func TestTable(t *testing.T) {
 func TestRunEndToEnd(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "")
 	out := filepath.Join(t.TempDir(), "new", "run")
-	status, stdout, stderr := call(t, small("--method", baseline.Majority.String(), "--out", out, "--log", "json")...)
+	status, stdout, stderr := call(t, small("--method", "majority", "--out", out, "--log", "json")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, out)
 	require.Contains(t, stdout, "class-il")

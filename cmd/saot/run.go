@@ -39,8 +39,9 @@ type runOptions struct {
 }
 
 // newRunCommand builds "saot run".
-func newRunCommand() *cobra.Command {
-	o := &runOptions{}
+func newRunCommand() *cobra.Command { return new(runOptions).command() }
+
+func (o *runOptions) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "train a method on a stream of tasks and score it",

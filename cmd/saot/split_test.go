@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -33,7 +32,7 @@ func TestSplitRound(t *testing.T) {
 	require.Contains(t, stdout, in("split.json")+" fits synthetic-citation")
 
 	run := func(out string, more ...string) *continual.Result {
-		status, _, stderr := call(t, small(append(more, "--method", baseline.Majority.String(), "--out", out)...)...)
+		status, _, stderr := call(t, small(append(more, "--method", "majority", "--out", out)...)...)
 		require.Zero(t, status, stderr)
 		r, err := continual.ReadResult(filepath.Join(out, continual.ResultFile))
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -35,6 +36,9 @@ type Group struct {
 
 // Seeds returns the seeds of the runs, ascending.
 func (g *Group) Seeds() []uint64 { return slices.Sorted(maps.Keys(g.Runs)) }
+
+// Own reports whether a name in Settings is one of the method's own settings, rather than the run's.
+func (g *Group) Own(name string) bool { return g.own[name] }
 
 // Info identifies the data of the runs.
 func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Dataset }
@@ -120,33 +124,36 @@ func merged(a, b *continual.Result) (both *continual.Result, same bool) {
 	return &out, true
 }
 
-// leaves adds the leaves of a result's config. Settings that are newer than the result are there too, with the defaults by which it
-// ran.
+// leaves adds the leaves of a result's config: what it records, be it of another version, and the defaults of settings that are newer,
+// by which it ran.
 func (g *Group) leaves(config json.RawMessage) error {
 	var s Settings
 	if json.Unmarshal(config, &s) != nil { // made by something else
 		return flatten(g.Settings, "", config)
 	}
-	of, err := json.Marshal(s.Of)
+	var recorded map[string]json.RawMessage
+	if err := json.Unmarshal(config, &recorded); err != nil {
+		return err
+	}
+	complete, err := json.Marshal(s.Of)
 	if err != nil {
 		return err
 	}
-	if err := flatten(g.Settings, "", of); err != nil {
-		return err
+	for _, name := range []string{"learner", "compared", "settings"} {
+		if own := recorded[name]; len(own) > 0 && own[0] == '{' {
+			err = errors.Join(err, flatten(g.Settings, "", own))
+		}
+		delete(recorded, name)
 	}
+	err = errors.Join(err, flatten(g.Settings, "", complete))
 	for name := range g.Settings {
 		g.own[name] = true
 	}
-	s.Of = nil
-	rest, err := json.Marshal(&s)
-	if err != nil {
-		return err
+	for name, value := range recorded {
+		err = errors.Join(err, flatten(g.Settings, name+".", value))
 	}
-	if err := flatten(g.Settings, "", rest); err != nil {
-		return err
-	}
-	delete(g.Settings, "settings")
-	return nil
+	g.Settings["preset"] = s.Preset.String() // results name it where it matters alone
+	return err
 }
 
 // flatten adds the leaves of a JSON object as path → text.

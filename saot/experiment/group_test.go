@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // resultOf is a result with the scores of a method under the converged probe, in both settings.
@@ -59,13 +59,13 @@ func TestCollect(t *testing.T) {
 	groups, err := Collect([]string{dir})
 	require.NoError(t, err)
 	require.Len(t, groups, 3)
-	require.Equal(t, []string{"saot, learner.alpha 0.5", "saot, learner.alpha 1", "majority"},
+	require.Equal(t, []string{"saot, alpha 0.5", "saot, alpha 1", "majority"},
 		[]string{groups[0].Label, groups[1].Label, groups[2].Label})
 	g := groups[1]
 	require.Equal(t, []uint64{0, 1}, g.Seeds())
 	require.Equal(t, "uai", g.Dataset)
 	require.Equal(t, 18, g.Info().Classes)
-	require.Equal(t, "1", g.Settings["learner.alpha"])
+	require.Equal(t, "1", g.Settings["alpha"])
 	require.Equal(t, "onnx", g.Settings["engine"])
 	require.NotContains(t, g.Settings, "seed")
 	require.Equal(t, filepath.Join(dir, "run01", continual.ResultFile), g.Paths[1])
@@ -235,13 +235,14 @@ func TestSelectGroups(t *testing.T) {
 		return out
 	}
 	require.Len(t, labels(), 3)
-	require.Equal(t, []string{"saot", "gbt"}, labels("learner.alpha=0"), "a method without the setting stays")
-	require.Equal(t, []string{"saot", "gbt"}, labels("learner.centred=true"), "the method's runs without it do not")
+	require.Equal(t, []string{"saot", "gbt"}, labels("alpha=0"), "a method without the setting stays")
+	require.Equal(t, labels("alpha=0"), labels("learner.alpha=0"), "as earlier versions wrote it")
+	require.Equal(t, []string{"saot", "gbt"}, labels("centred=true"), "the method's runs without it do not")
 	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
-	require.Equal(t, "saot, learner.alpha 0, learner.centred true", groups[0].Label, "what was given is as it was")
+	require.Equal(t, "saot, alpha 0, centred true", groups[0].Label, "what was given is as it was")
 
-	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of compared.",
-		"learner.alpha=2": "the runs have 0, 1", "split=": "no run has"} {
+	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of alpha,",
+		"alpha=2": "the runs have 0, 1", "split=": "no run has"} {
 		_, err := Select(groups, []string{wanted})
 		require.ErrorContains(t, err, words)
 	}
@@ -249,8 +250,8 @@ func TestSelectGroups(t *testing.T) {
 
 // A result from before a setting existed stands with those that record it, if they have its default.
 func TestOlderResultsAreCompleted(t *testing.T) {
-	for _, m := range []baseline.Method{baseline.SAOT, baseline.GBT} {
-		s, err := DefaultSettings("uai", m, baseline.FastPreset)
+	for _, m := range []string{"saot", "gbt"} {
+		s, err := DefaultSettings("uai", m, method.Fast)
 		require.NoError(t, err)
 		now, err := json.Marshal(&s)
 		require.NoError(t, err)
@@ -259,7 +260,7 @@ func TestOlderResultsAreCompleted(t *testing.T) {
 		changed := strings.Replace(string(now), `"edge_drop":0.2`, `"edge_drop":0.3`, 1)
 		byKey := map[string]*Group{}
 		for seed, config := range []string{string(now), older, changed} {
-			require.NoError(t, addRun(byKey, &continual.Result{Method: m.String(), Seed: uint64(seed), Config: json.RawMessage(config),
+			require.NoError(t, addRun(byKey, &continual.Result{Method: m, Seed: uint64(seed), Config: json.RawMessage(config),
 				Dataset: continual.DatasetInfo{Name: "uai"}}, ""))
 		}
 		require.Len(t, byKey, 2, "%s: the older one is as the first, the changed one is not", m)

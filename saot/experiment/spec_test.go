@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Every spec that comes with the program names valid runs; there is a quick and a full one for each table and figure.
@@ -26,6 +28,9 @@ func TestSpecs(t *testing.T) {
 		}
 	}
 }
+
+// ours returns the settings of a run of SAOT.
+func ours(r Run) *saot.Config { return r.Of.(*saot.Config) }
 
 func TestSpecProduct(t *testing.T) {
 	s, err := ParseSpec("dir/mine.yaml", []byte(`
@@ -57,24 +62,24 @@ runs:
 	first, last := s.Runs[0], s.Runs[len(s.Runs)-1]
 	require.Equal(t, uint64(3), first.Seed)
 	require.Equal(t, uint64(1), s.Runs[12].Seed, "seeds are the outermost loop")
-	require.Equal(t, 0.002, first.Learner.LearningRate)
-	require.Equal(t, 0.004, s.Runs[1].Learner.LearningRate, "the grid is the innermost")
-	require.Equal(t, 5, first.Learner.Epochs)
+	require.Equal(t, 0.002, ours(first).LearningRate)
+	require.Equal(t, 0.004, ours(s.Runs[1]).LearningRate, "the grid is the innermost")
+	require.Equal(t, 5, ours(first).Epochs)
 	require.Equal(t, []continual.Probe{continual.ProbeConverged}, first.Probes)
 	require.Equal(t, 500, first.ProbeRows)
 	require.Equal(t, "binary", first.Features)
 	require.Equal(t, datasets.Directed, first.Direction)
 	require.Equal(t, uint64(7), first.Cut().SplitSeed)
 	require.Equal(t, datasets.OrderRandom, first.Cut().Order)
-	require.Equal(t, baseline.GBT, s.Runs[2].Method)
-	require.JSONEq(t, `0.002`, jsonField(t, s.Runs[2].Compared, "learning_rate"))
+	require.Equal(t, "gbt", s.Runs[2].Method)
+	require.Equal(t, 0.002, s.Runs[2].Of.(*baseline.GBTSettings).LearningRate)
 	require.Equal(t, []continual.Probe{continual.ProbeHead}, s.Runs[4].Probes, "probes are for methods that are scored by them")
-	require.Equal(t, 64, last.Learner.Encoder.Hidden)
-	require.Equal(t, []int{3, 4}, last.Learner.FanOut)
-	require.Equal(t, 1e-4, last.Learner.LearningRate)
+	require.Equal(t, 64, ours(last).Encoder.Hidden)
+	require.Equal(t, []int{3, 4}, ours(last).FanOut)
+	require.Equal(t, 1e-4, ours(last).LearningRate)
 
 	// What is not said is as saot run has it, and a run that two entries name is there once.
-	plain, err := DefaultSettings("uai", baseline.SAOT, baseline.PaperPreset)
+	plain, err := DefaultSettings("uai", "saot", method.Paper)
 	require.NoError(t, err)
 	s, err = ParseSpec("a.yaml", []byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n- {datasets: [uai], methods: [saot, saot-mse], seeds: [0]}\n"))
 	require.NoError(t, err)
@@ -131,11 +136,12 @@ func TestOpenSpecFile(t *testing.T) {
 
 // Hashes tell settings apart, and nothing else.
 func TestHash(t *testing.T) {
-	a, err := DefaultSettings("uai", baseline.SAOT, baseline.PaperPreset)
+	a, err := DefaultSettings("uai", "saot", method.Paper)
 	require.NoError(t, err)
-	b := a
+	b, err := DefaultSettings("uai", "saot", method.Paper)
+	require.NoError(t, err)
 	require.Equal(t, a.Hash(), b.Hash())
-	b.Learner.Alpha += 1e-9
+	b.Of.(*saot.Config).Alpha += 1e-9
 	require.NotEqual(t, a.Hash(), b.Hash())
 	require.NotEqual(t, a.Name(), b.Name())
 	require.Equal(t, "uai-saot-s0-"+a.Hash()[:10], a.Name())

@@ -14,8 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 func jsonField(t *testing.T, object []byte, name string) string {
@@ -66,7 +67,7 @@ func command(mode string) func(ctx context.Context, dir string) *exec.Cmd {
 // seeds returns runs that differ by their seeds.
 func seeds(t *testing.T, n int) (runs []Run) {
 	for seed := range n {
-		s, err := DefaultSettings("synthetic", baseline.Majority, baseline.PaperPreset)
+		s, err := DefaultSettings("synthetic", "majority", method.Paper)
 		require.NoError(t, err)
 		s.Seed = uint64(seed)
 		runs = append(runs, Run{Settings: s})
@@ -108,7 +109,7 @@ func TestWorkTogether(t *testing.T) {
 
 // A run that was finished before a setting existed is not done again, nor one whose probes were done by a run each.
 func TestFinishedUnderOtherNames(t *testing.T) {
-	s, err := DefaultSettings("uai", baseline.GBT, baseline.FastPreset)
+	s, err := DefaultSettings("uai", "gbt", method.Fast)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	finish := func(name string, s Settings) {
@@ -262,11 +263,11 @@ func TestSweepSelect(t *testing.T) {
 func TestEstimateModel(t *testing.T) {
 	s := &Sweep{Dir: t.TempDir(), Runs: seeds(t, 1)}
 	r := &s.Runs[0]
-	r.Method = baseline.SAOT
+	r.Method = "saot"
 	short := s.Estimates()[0]
 	require.Positive(t, short.Seconds)
 	require.Positive(t, short.Bytes)
-	r.Learner.Epochs *= 10
+	r.Of.(*saot.Config).Epochs *= 10
 	long := s.Estimates()[0]
 	require.Greater(t, long.Seconds, short.Seconds)
 	r.Dataset, r.Data = "ogbn-arxiv", t.TempDir()

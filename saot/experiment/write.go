@@ -3,10 +3,12 @@ package experiment
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -52,24 +54,26 @@ func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
 	if s.Direction != datasets.Undirected {
 		add("direction", s.Direction.String())
 	}
-	cut, err := object(s.Cut())
-	if err != nil {
-		return nil, err
+	if cut := s.Cut(); reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) {
+		add("stream", yaml.MapSlice{{Key: "split_seed", Value: s.SplitSeed}})
+	} else {
+		add("stream", leavesOf(&cut))
 	}
-	add("stream", cut)
 	if s.Preset != method.Paper {
 		add("preset", s.Preset.String())
 	}
-	set, err := object(s.Of)
-	add("set", set)
-	return e, err
+	add("set", leavesOf(s.Of))
+	return e, nil
 }
 
-// object is a struct as its JSON has it.
-func object(of any) (fields map[string]any, err error) {
-	data, err := json.Marshal(of)
-	if err == nil {
-		err = json.Unmarshal(data, &fields)
+// leavesOf lists the fields of the struct that target points to, as a spec's set and stream take them.
+func leavesOf(target any) (all yaml.MapSlice) {
+	for _, f := range fields.All(target) {
+		value := f.Value.Interface()
+		if named, ok := value.(fmt.Stringer); ok {
+			value = named.String()
+		}
+		all = append(all, yaml.MapItem{Key: f.Path, Value: value})
 	}
-	return fields, err
+	return all
 }

@@ -36,7 +36,7 @@ runs:
 		want[r.Hash()] = true
 		config, err := json.Marshal(&r.Settings)
 		require.NoError(t, err)
-		require.NoError(t, addRun(byKey, &continual.Result{Method: r.Method.String(), Config: config, Seed: r.Seed,
+		require.NoError(t, addRun(byKey, &continual.Result{Method: r.Method, Config: config, Seed: r.Seed,
 			Dataset: continual.DatasetInfo{Name: r.Dataset}}, r.Name()))
 	}
 	for _, g := range byKey {

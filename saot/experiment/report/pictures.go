@@ -246,7 +246,7 @@ func sensitivities(v *view) (all []Picture, err error) {
 // knobs returns the numeric settings of the method in which groups differ.
 func knobs(family []*experiment.Group) (names []string) {
 	for name, first := range family[0].Settings {
-		if !strings.Contains(name, ".") { // of the run, not of the method
+		if !family[0].Own(name) {
 			continue
 		}
 		differs := false

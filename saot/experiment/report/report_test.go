@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/saot-go/saot/saot/method/all"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -53,7 +56,7 @@ func made(t *testing.T, spec string, ap func(r experiment.Run) float64) []*exper
 		config, err := json.Marshal(&r.Settings)
 		require.NoError(t, err)
 		v := ap(r)
-		result := &continual.Result{Schema: continual.ResultSchema, Method: r.Method.String(), Config: config, Seed: r.Seed,
+		result := &continual.Result{Schema: continual.ResultSchema, Method: r.Method, Config: config, Seed: r.Seed,
 			Dataset: continual.DatasetInfo{Name: r.Dataset, Tasks: 2},
 			Scores:  []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: v, AF: -1, Matrix: continual.Matrix{{v + 1}, {v, v}}}},
 			Tasks:   []continual.TaskReport{{Seconds: 1, LastLoss: []continual.Term{{Name: "total", Value: 1}, {Name: "part", Value: 0.5}}}, {Task: 1, Seconds: 2}},
@@ -75,7 +78,7 @@ runs:
 - {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0, 0.5, 1]}}
 - {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {buffer: [0, 100]}}
 - {datasets: [uai], methods: [majority], seeds: [0, 1]}
-`, func(r experiment.Run) float64 { return 50 + 10*r.Learner.Alpha + float64(r.Seed) })
+`, func(r experiment.Run) float64 { return 50 + 10*r.Of.(*saot.Config).Alpha + float64(r.Seed) })
 	pictures, err := Pictures(groups)
 	require.NoError(t, err)
 	all := names(pictures)
@@ -84,11 +87,11 @@ runs:
 	for _, name := range []string{"drift-distance-uai", "drift-plan-uai", "effective-rank-uai"} {
 		require.Contains(t, all, name)
 	}
-	require.Len(t, line(experiment.Families(groups)[0], "learner.alpha"), 3)
-	on := line(experiment.Families(groups)[0], "learner.buffer")
+	require.Len(t, line(experiment.Families(groups)[0], "alpha"), 3)
+	on := line(experiment.Families(groups)[0], "buffer")
 	require.Len(t, on, 3, "0, 100 and the default of 200")
-	require.Equal(t, "0", on[0].Settings["learner.buffer"])
-	require.Equal(t, "200", on[2].Settings["learner.buffer"])
+	require.Equal(t, "0", on[0].Settings["buffer"])
+	require.Equal(t, "200", on[2].Settings["buffer"])
 }
 
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
