@@ -72,7 +72,7 @@ func TestAudit(t *testing.T) {
 	status, stdout, _ = call(t, "audit", first)
 	require.Zero(t, status)
 	require.Contains(t, stdout, first+": consistent")
-	require.Contains(t, stdout, "note: there is no kept learner: nothing was embedded anew")
+	require.Contains(t, stdout, "note: there is no kept learner: nothing was embedded again")
 }
 
 func TestAuditOfASupervisedRun(t *testing.T) {
