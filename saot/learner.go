@@ -2,7 +2,6 @@ package saot
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -27,11 +26,12 @@ import (
 // Learner is the method: an encoder trained task by task to align transport plans, with a teacher and a replay buffer.
 // It implements continual.Learner. It is not safe for concurrent use.
 type Learner struct {
-	config  Config
-	seed    uint64
-	encoder *encoder.Encoder
-	buffer  replay.Buffer
-	tasks   int // tasks learned so far
+	method.State // what later tasks depend on; Adam starts again with each task and has no state in between
+	config       Config
+	seed         uint64
+	encoder      *encoder.Encoder
+	buffer       replay.Buffer
+	tasks        int // tasks learned so far
 
 	trainer *train.Trainer[inputs[*tensors.Tensor]]
 	cost    *engine.Named[costInputs[*tensors.Tensor]] // K(X₁, X₂) of the aligned nodes
@@ -61,6 +61,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 		return nil, err
 	}
 	l := &Learner{config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+	l.State = method.State{Name: "saot", Nets: []*encoder.Net{enc.Net}, Parts: []any{&l.tasks, &l.buffer.Subgraphs}}
 	var err1, err2 error
 	adam := train.Optimizer{LearningRate: c.LearningRate}
 	l.trainer, err1 = train.New[inputs[*tensors.Tensor]](enc.Net, "train", adam, l.loss)
@@ -204,41 +205,13 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 
 // Embed returns the frozen encoder's embeddings of g [nodes, out].
 func (l *Learner) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	rows, cols, data, err := l.encoder.Embed(ctx, g)
-	if err != nil {
-		return nil, err
-	}
-	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, nil
-}
-
-// Save writes what later tasks depend on: the number of tasks, the encoder (which is also the teacher) and the buffer.
-// Adam starts afresh with each task and has no state in between.
-func (l *Learner) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	if err := out.Encode(l.tasks); err != nil {
-		return fmt.Errorf("saot: save: %w", err)
-	}
-	if err := l.encoder.Save(out); err != nil {
-		return err
-	}
-	if err := out.Encode(l.buffer.Subgraphs); err != nil {
-		return fmt.Errorf("saot: save replay buffer: %w", err)
-	}
-	return nil
+	return train.Embedded(ctx, l.encoder, g)
 }
 
 // Load restores a learner of the same configuration.
 func (l *Learner) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	if err := in.Decode(&l.tasks); err != nil {
-		return fmt.Errorf("saot: load: %w", err)
-	}
-	if err := l.encoder.Load(in); err != nil {
+	if err := l.State.Load(r); err != nil {
 		return err
-	}
-	l.buffer.Subgraphs = nil
-	if err := in.Decode(&l.buffer.Subgraphs); err != nil {
-		return fmt.Errorf("saot: load replay buffer: %w", err)
 	}
 	return l.encoder.Freeze()
 }

@@ -65,7 +65,7 @@ func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges
 // rows at all.
 type cat struct {
 	CaTSettings
-	state
+	method.State
 	seed      uint64
 	condenser *condenser
 	network   *memoryTrainer
@@ -83,7 +83,7 @@ func newCaT(b method.Build) (continual.Method, error) {
 	if l.network, err = newMemoryTrainer(b, "cat", []int{l.Hidden}, l.Epochs, l.CondensationSettings, o); err != nil {
 		return nil, err
 	}
-	l.state = state{"cat", []*encoder.Net{l.network.Net}, []any{&l.bank, &l.seen}}
+	l.State = method.State{Name: "cat", Nets: []*encoder.Net{l.network.Net}, Parts: []any{&l.bank, &l.seen}}
 	return l, nil
 }
 
@@ -100,7 +100,7 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled,
 		l.bank, l.seen = append(l.bank, set), t.End
 		err = l.network.train(ctx, l.bank, l.seen, lessonPlan{Task: task, Report: report, Seen: observe})
 	}
-	return report, l.fault(task, err)
+	return report, l.Fault(task, err)
 }
 
 // Logits scores nodes with all edges of their graph.

@@ -166,7 +166,7 @@ func corruption(n, rows int, rng *rand.Rand) (order, inverse *tensors.Tensor) {
 func (l *dgi) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	return report, l.fault(task, l.train(ctx, g, dgiPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+	return report, l.Fault(task, l.train(ctx, g, dgiPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
 }
 
 type dgiPlan = train.Plan[corrupted[*tensors.Tensor]]

@@ -89,7 +89,7 @@ func (s *ERGNNSettings) Validate() error {
 // are whole up to a bound, beyond which a batch is drawn from the task and the buffer together.
 type ergnn struct {
 	ERGNNSettings
-	state
+	method.State
 	seen     int
 	seed     uint64
 	networks bySetting[*classifier]
@@ -121,7 +121,7 @@ func newERGNN(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 	}
-	l.state = state{"er-gnn", []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, []any{&l.buffer, &l.seen}}
+	l.State = method.State{Name: "er-gnn", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, Parts: []any{&l.buffer, &l.seen}}
 	return l, nil
 }
 
@@ -152,7 +152,7 @@ func (l *ergnn) Learn(ctx context.Context, task int, t *continual.Labeled,
 	l.seen = t.End
 	l.buffer = append(l.buffer, l.choose(t, seed.Stream(l.seed, "experience", task)))
 	report := &continual.TaskReport{Task: task}
-	return report, l.fault(task, l.train(ctx, t, replayPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+	return report, l.Fault(task, l.train(ctx, t, replayPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
 }
 
 // train trains both networks on the task and the buffer.

@@ -281,7 +281,7 @@ func (l *gae) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	p := train.Plan[pairs[*tensors.Tensor]]{Task: task, Steps: l.Epochs, Report: report, Seen: observe}
-	return report, l.fault(task, l.train(ctx, g, p))
+	return report, l.Fault(task, l.train(ctx, g, p))
 }
 
 // train carries a plan out, on all pairs of nodes or on drawn ones.

@@ -71,7 +71,7 @@ func (s *GBTSettings) encoder() encoder.Config {
 // slope is decayed like everything else.
 type gbt struct {
 	GBTSettings
-	state
+	method.State
 	seed    uint64
 	encoder *encoder.Encoder
 	trainer *train.Trainer[train.Views[*tensors.Tensor]]
@@ -85,7 +85,7 @@ func newGBT(b method.Build) (continual.Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.state = state{name: "gbt", nets: []*encoder.Net{l.encoder.Net}}
+	l.State = method.State{Name: "gbt", Nets: []*encoder.Net{l.encoder.Net}}
 	l.trainer, err = train.New[train.Views[*tensors.Tensor]](l.encoder.Net, "gbt",
 		train.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay},
 		func(in train.Views[*Node]) train.Loss { return train.Loss{Total: barlow(l.encoder, in)} })
@@ -108,9 +108,9 @@ func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph,
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
 	p := viewPlan{Task: task, Report: report, Seen: observe}
 	if l.samples(g) {
-		return report, l.fault(task, l.trainSampled(ctx, g, p))
+		return report, l.Fault(task, l.trainSampled(ctx, g, p))
 	}
-	return report, l.fault(task, l.train(ctx, g, p))
+	return report, l.Fault(task, l.train(ctx, g, p))
 }
 
 // viewPlan trains on two views in each step.
@@ -151,6 +151,5 @@ func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) erro
 
 // Embed returns the encoder's embeddings.
 func (l *gbt) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	rows, cols, data, err := l.encoder.Embed(ctx, g)
-	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
+	return train.Embedded(ctx, l.encoder, g)
 }

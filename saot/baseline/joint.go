@@ -64,7 +64,7 @@ func (s *JointSettings) Validate() error {
 // normalised propagation with a bias instead of an unnormalized sum.
 type joint struct {
 	JointSettings
-	state
+	method.State
 	seed     uint64
 	networks bySetting[*classifier]
 	trainers bySetting[*lessonTrainer]
@@ -90,7 +90,7 @@ func newJoint(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 	}
-	l.state = state{"joint", []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, []any{&l.tasks}}
+	l.State = method.State{Name: "joint", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, Parts: []any{&l.tasks}}
 	return l, nil
 }
 

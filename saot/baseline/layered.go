@@ -14,7 +14,7 @@ import (
 
 // layered is a self-supervised learner whose embeddings are the output of graph convolutions.
 type layered struct {
-	state
+	method.State
 	seed   uint64
 	whole  int // the largest graph, in nodes, that is embedded at once; 0 embeds any
 	net    *encoder.Net
@@ -26,7 +26,7 @@ type layered struct {
 func newLayered(b method.Build, name string, s Sampling, variables ...encoder.Variable) (layered, error) {
 	l := layered{seed: b.Seed, whole: s.WholeGraph, net: encoder.NewNet(b.Engine),
 		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
-	l.state = state{name: name, nets: []*encoder.Net{l.net}}
+	l.State = method.State{Name: name, Nets: []*encoder.Net{l.net}}
 	return l, l.net.Add(variables...)
 }
 
@@ -37,15 +37,7 @@ func (l *layered) node(like *Node, name string) *Node { return l.net.Node(like.G
 func (l *layered) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	data, cols, err := l.layers.Rows(ctx, l.graphs, g, !beyond(g, l.whole))
 	if err != nil {
-		return nil, fmt.Errorf("baseline: %s: %w", l.name, err)
+		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: data}, nil
-}
-
-// fault says in which task of the learner an error arose; nil stays nil.
-func (s *state) fault(task int, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("baseline: %s: task %d: %w", s.name, task+1, err)
 }

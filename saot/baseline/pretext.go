@@ -160,7 +160,7 @@ func (l *pretext) predict(in pretextInputs[*Node]) *Node {
 func (l *pretext) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	return report, l.fault(task, l.train(ctx, g, pretextPlan{Task: task, Steps: l.Epochs, Report: report,
+	return report, l.Fault(task, l.train(ctx, g, pretextPlan{Task: task, Steps: l.Epochs, Report: report,
 		Seen: observe}))
 }
 

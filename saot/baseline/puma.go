@@ -67,7 +67,7 @@ func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Rang
 // with the same outcome.
 type puma struct {
 	PUMASettings
-	state
+	method.State
 	seed        uint64
 	condenser   *condenser
 	network     *memoryTrainer
@@ -86,7 +86,7 @@ func newPUMA(b method.Build) (continual.Method, error) {
 		o); err != nil {
 		return nil, err
 	}
-	l.state = state{"puma", []*encoder.Net{l.network.Net}, []any{&l.plain, &l.bank, &l.seen}}
+	l.State = method.State{Name: "puma", Nets: []*encoder.Net{l.network.Net}, Parts: []any{&l.plain, &l.bank, &l.seen}}
 	return l, nil
 }
 
@@ -101,13 +101,13 @@ func (l *puma) Learn(ctx context.Context, task int, t *continual.Labeled,
 	first := pumaPass{name: "plain_", bank: &l.plain, members: trainByClass(t), report: plain}
 	err := l.pass(ctx, t, first, observe)
 	if err != nil {
-		return nil, l.fault(task, err)
+		return nil, l.Fault(task, err)
 	}
 	second := pumaPass{bank: &l.bank, report: report}
 	if second.members, err = l.withPseudoLabels(ctx, t, first.members, report.Diagnostics); err == nil {
 		err = l.pass(ctx, t, second, observe)
 	}
-	return report, l.fault(task, err)
+	return report, l.Fault(task, err)
 }
 
 // pumaPass is one of a task's two condensations.

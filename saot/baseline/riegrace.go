@@ -112,7 +112,7 @@ const leastBent, mostBent = 0.01, 10.0
 //     attend over sampled neighbours; an epoch is one step there too.
 type rieGrace struct {
 	RieGraceSettings
-	state
+	method.State
 	net     *encoder.Net
 	graphs  *encoder.Graphs
 	seed    uint64
@@ -143,7 +143,7 @@ func attentionNames(layer int) (target, source string) {
 func newRieGrace(b method.Build) (continual.Method, error) {
 	l := &rieGrace{RieGraceSettings: *b.Settings.(*RieGraceSettings), net: encoder.NewNet(b.Engine), seed: b.Seed,
 		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
-	l.state = state{name: "riegrace", nets: []*encoder.Net{l.net}}
+	l.State = method.State{Name: "riegrace", Nets: []*encoder.Net{l.net}}
 	if largest := largestOf(b.Stream.Sizes); largest > 0 {
 		l.Nodes = min(l.Nodes, largest)
 	}
@@ -259,7 +259,7 @@ func (l *rieGrace) points(space lorentz, layer int, transformed *Node) (x, targe
 func (l *rieGrace) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{}}
-	return report, l.fault(task, l.learn(ctx, g, rieGracePlan{Task: task, Steps: l.Epochs, Report: report,
+	return report, l.Fault(task, l.learn(ctx, g, rieGracePlan{Task: task, Steps: l.Epochs, Report: report,
 		Seen: observe}))
 }
 

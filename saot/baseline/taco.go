@@ -70,7 +70,7 @@ func (s *TACOSettings) Validate() error {
 // kept. Directions of edges are not used in training.
 type taco struct {
 	TACOSettings
-	state
+	method.State
 	seed    uint64
 	network *classifier
 	trainer *lessonTrainer
@@ -98,7 +98,7 @@ func newTACO(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 	}
-	l.state = state{"taco", []*encoder.Net{l.network.Net}, []any{&l.memory, &l.seen}}
+	l.State = method.State{Name: "taco", Nets: []*encoder.Net{l.network.Net}, Parts: []any{&l.memory, &l.seen}}
 	var err1, err2 error
 	l.trainer, err1 = l.network.trainer("taco", train.Optimizer{LearningRate: l.LearningRate})
 	l.hidden, err2 = l.network.Layers("hidden", weightName(1), func(h *Node) *Node {
@@ -132,7 +132,7 @@ func (s *TACOSettings) joinedSizes(tasks []encoder.Size) (all []encoder.Size) {
 func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task}
-	return report, l.fault(task, l.learn(ctx, t, lessonPlan{Task: task, Steps: l.Epochs, Report: report,
+	return report, l.Fault(task, l.learn(ctx, t, lessonPlan{Task: task, Steps: l.Epochs, Report: report,
 		Seen: observe}))
 }
 

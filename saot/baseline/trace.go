@@ -130,7 +130,7 @@ func (s *TRACESettings) view() view.Config {
 // retained best, which is not replayed from then on.
 type trace struct {
 	TRACESettings
-	state
+	method.State
 	engine      *engine.Engine
 	stream      method.Stream
 	seed        uint64
@@ -168,7 +168,7 @@ func newTRACE(b method.Build) (continual.Method, error) {
 		return nil, err
 	}
 	// a fast encoder is of use to one task only
-	l.state = state{"trace", []*encoder.Net{l.slow.Net}, []any{&l.memories}}
+	l.State = method.State{Name: "trace", Nets: []*encoder.Net{l.slow.Net}, Parts: []any{&l.memories}}
 	adam := train.Optimizer{LearningRate: l.LearningRate, Decay: l.Decay}
 	l.fastTrainer, err1 = train.New[traceInputs[*tensors.Tensor]](l.fast.Net, "trace fast", adam,
 		func(in traceInputs[*Node]) train.Loss { return train.Loss{Total: barlow(l.fast, in.Task)} })
@@ -231,7 +231,7 @@ func traceScope(k int) string {
 func (l *trace) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes(), Diagnostics: map[string]float64{}}
-	return report, l.fault(task, l.learn(ctx, g, report, observe))
+	return report, l.Fault(task, l.learn(ctx, g, report, observe))
 }
 
 func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.TaskReport,
@@ -373,6 +373,5 @@ func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced,
 
 // Embed returns the slow encoder's embeddings.
 func (l *trace) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	rows, cols, data, err := l.slow.Embed(ctx, g)
-	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
+	return train.Embedded(ctx, l.slow, g)
 }

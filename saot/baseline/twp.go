@@ -53,7 +53,7 @@ func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp"
 // stores the former in place of the latter.
 type twp struct {
 	TWPSettings
-	state
+	method.State
 	seed     uint64
 	seen     int
 	networks bySetting[*anchored]
@@ -61,7 +61,7 @@ type twp struct {
 
 func newTWP(b method.Build) (continual.Method, error) {
 	l := &twp{TWPSettings: *b.Settings.(*TWPSettings), seed: b.Seed}
-	l.state = state{name: "twp", parts: []any{&l.seen}}
+	l.State = method.State{Name: "twp", Parts: []any{&l.seen}}
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
@@ -70,7 +70,7 @@ func newTWP(b method.Build) (continual.Method, error) {
 		if l.networks[s], err = newAnchored(c, l.LearningRate, l.L2); err != nil {
 			return nil, err
 		}
-		l.nets, l.parts = append(l.nets, c.Net), append(l.parts, &l.networks[s].anchor)
+		l.Nets, l.Parts = append(l.Nets, c.Net), append(l.Parts, &l.networks[s].anchor)
 	}
 	return l, nil
 }
@@ -82,7 +82,7 @@ func (l *twp) Learn(ctx context.Context, task int, t *continual.Labeled,
 	l.seen = t.End
 	for _, s := range continual.Settings() {
 		if err := l.learn(ctx, s, t, twpPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
-			return nil, l.fault(task, err)
+			return nil, l.Fault(task, err)
 		}
 	}
 	return report, nil

@@ -293,7 +293,7 @@ func TestControlsResume(t *testing.T) {
 func TestLoadRefusesDamagedState(t *testing.T) {
 	g := randomGraph(t, 12, 5)
 	err := learner(t, "propagated-pca", nil, tinyConfig(), g).Load(bytes.NewReader([]byte("no state")))
-	require.ErrorContains(t, err, "control: load")
+	require.ErrorContains(t, err, "propagated-pca: load")
 }
 
 func TestRandomIsWhereSAOTStarts(t *testing.T) {

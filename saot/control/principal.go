@@ -2,10 +2,8 @@ package control
 
 import (
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -29,6 +27,7 @@ import (
 // train nodes are all equally far apart: nothing would be left to learn from. Turned, the columns have about equal
 // variance already, and distances between nodes stay as PCA leaves them.
 type principal struct {
+	method.State
 	width, features int
 	seed            uint64
 	buffer          replay.Buffer
@@ -48,8 +47,10 @@ func init() {
 }
 
 func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {
-	return &principal{width: c.Encoder.Out, features: b.Stream.Features, seed: b.Seed,
-		buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
+	p := &principal{width: c.Encoder.Out, features: b.Stream.Features, seed: b.Seed,
+		buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+	p.State = method.State{Name: "control: propagated-pca", Parts: []any{&p.fit, &p.buffer.Subgraphs}}
+	return p, nil
 }
 
 // Learn fits the components and keeps a subgraph of the task. Diagnostics of the report: "components", how many there
@@ -84,29 +85,6 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	}
 	a := centred{graph: g, mean: p.fit.Mean}
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
-}
-
-// Save writes the components and the buffer.
-func (p *principal) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	for _, value := range []any{p.fit, p.buffer.Subgraphs} {
-		if err := out.Encode(value); err != nil {
-			return fmt.Errorf("control: save: %w", err)
-		}
-	}
-	return nil
-}
-
-// Load restores what Save wrote.
-func (p *principal) Load(r io.Reader) error {
-	in := gob.NewDecoder(r)
-	p.fit, p.buffer.Subgraphs = component{}, nil
-	for _, value := range []any{&p.fit, &p.buffer.Subgraphs} {
-		if err := in.Decode(value); err != nil {
-			return fmt.Errorf("control: load: %w", err)
-		}
-	}
-	return nil
 }
 
 // centred is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries.

@@ -2,9 +2,7 @@ package control
 
 import (
 	"context"
-	"encoding/gob"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -15,15 +13,17 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/replay"
+	"github.com/saot-go/saot/saot/train"
 )
 
 // random is SAOT's encoder with its initial weights. Calibrated, BatchNorm's running statistics follow the tasks as
 // they would in training, over the same graphs joined with replay, while the weights stay put.
 type random struct {
-	encoder   *encoder.Encoder
-	calibrate bool
-	seed      uint64
-	buffer    replay.Buffer
+	method.State // the encoder, whose running statistics may have moved, and the buffer
+	encoder      *encoder.Encoder
+	calibrate    bool
+	seed         uint64
+	buffer       replay.Buffer
 }
 
 func init() {
@@ -50,7 +50,9 @@ func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &random{encoder: enc, seed: b.Seed, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}, nil
+	r := &random{encoder: enc, seed: b.Seed, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
+	r.State = method.State{Name: "control: random", Nets: []*encoder.Net{enc.Net}, Parts: []any{&r.buffer.Subgraphs}}
+	return r, nil
 }
 
 // Learn calibrates, if it is to, and keeps a subgraph of the task.
@@ -73,34 +75,5 @@ func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(con
 
 // Embed returns the encoder's embeddings.
 func (r *random) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	rows, cols, data, err := r.encoder.Embed(ctx, g)
-	if err != nil {
-		return nil, err
-	}
-	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, nil
-}
-
-// Save writes the encoder, whose running statistics may have moved, and the buffer.
-func (r *random) Save(w io.Writer) error {
-	out := gob.NewEncoder(w)
-	if err := r.encoder.Save(out); err != nil {
-		return err
-	}
-	if err := out.Encode(r.buffer.Subgraphs); err != nil {
-		return fmt.Errorf("control: save replay buffer: %w", err)
-	}
-	return nil
-}
-
-// Load restores what Save wrote.
-func (r *random) Load(from io.Reader) error {
-	in := gob.NewDecoder(from)
-	if err := r.encoder.Load(in); err != nil {
-		return err
-	}
-	r.buffer.Subgraphs = nil
-	if err := in.Decode(&r.buffer.Subgraphs); err != nil {
-		return fmt.Errorf("control: load replay buffer: %w", err)
-	}
-	return nil
+	return train.Embedded(ctx, r.encoder, g)
 }

@@ -114,18 +114,8 @@ func (b *Batch) Finalize() { engine.Release(b.FeaturesT, b.Mask) }
 
 func transposedFeatures(f *graph.Features, n int) *tensors.Tensor {
 	x := make([]float32, f.Cols*n)
-	if f.IsDense() {
-		for i := range f.Rows {
-			for c, v := range f.Dense[i*f.Cols : (i+1)*f.Cols] {
-				x[c*n+i] = v
-			}
-		}
-	} else {
-		for i := range f.Rows {
-			for p := f.Offsets[i]; p < f.Offsets[i+1]; p++ {
-				x[int(f.Columns[p])*n+i] = f.Values[p]
-			}
-		}
+	for i := range f.Rows {
+		f.Each(i, func(c int, v float64) { x[c*n+i] = float32(v) })
 	}
 	return tensors.FromFlatDataAndDimensions(x, f.Cols, n)
 }

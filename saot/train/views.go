@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/view"
 )
@@ -125,4 +127,13 @@ func Unmasked(cols int, masked []int32) *tensors.Tensor {
 		keep[c] = 0
 	}
 	return tensors.FromFlatDataAndDimensions(keep, 1, cols)
+}
+
+// Embedded returns a frozen encoder's embeddings of a graph's nodes [nodes, out].
+func Embedded(ctx context.Context, e *encoder.Encoder, g *graph.Graph) (*continual.Embedding, error) {
+	rows, cols, data, err := e.Embed(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, nil
 }
