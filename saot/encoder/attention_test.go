@@ -17,8 +17,14 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
+// attended is what Attend takes.
+type attended[T any] struct {
+	X        [3]T // h [N, heads, d], s and t [N, heads]
+	Operator Operator[T]
+}
+
 // attentionInputs are h, s and t for a graph's nodes and one of padding, and the operator.
-func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) []*tensors.Tensor {
+func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) attended[*tensors.Tensor] {
 	t.Helper()
 	size := NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g))
 	operator, err := Config{Kind: GAT}.NewOperator(&g.Adjacency, size)
@@ -34,14 +40,14 @@ func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) []*tensors.Tens
 		return x
 	}
 	n := size.Nodes
-	return slices.Concat([]*tensors.Tensor{normal(n, heads, d), normal(n, heads), normal(n, heads)}, operator.Tensors())
+	return attended[*tensors.Tensor]{[3]*tensors.Tensor{normal(n, heads, d), normal(n, heads), normal(n, heads)}, operator}
 }
 
 // attentionGradients is the squared norm of what real nodes attend to, and its gradients.
-func attentionGradients(in []*Node) []*Node {
-	y := NewPropagation(in[3:]).Attend(in[0], in[1], in[2])
+func attentionGradients(in attended[*Node]) []*Node {
+	y := NewPropagation(in.Operator).Attend(in.X[0], in.X[1], in.X[2])
 	y = head(y, y.Shape().Dim(0)-1)
-	return append([]*Node{y}, Gradient(ReduceAllSum(Square(y)), in[:3]...)...)
+	return append([]*Node{y}, Gradient(ReduceAllSum(Square(y)), in.X[:]...)...)
 }
 
 // Attention on trees of 1, 2 and 3 levels against the formula in float64, and its gradients against central differences.
@@ -55,7 +61,7 @@ func TestAttendAgainstFloat64(t *testing.T) {
 				got := call(t, e, attentionGradients, in)
 				var x [3][]float64
 				for i := range x {
-					x[i] = wide(tensors.MustCopyFlatData[float32](in[i]))
+					x[i] = wide(tensors.MustCopyFlatData[float32](in.X[i]))
 				}
 				forward := func() []float64 {
 					y := make([]float64, n*heads*d)
@@ -102,12 +108,12 @@ func attendOne(dst []float64, near []int32, i, k, heads int, x [3][]float64) {
 // At a size that engines share out among threads, value and gradients repeat bit for bit.
 func TestAttendRepeatsBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		f, err := e.Func(t.Name(), attentionGradients)
+		f, err := engine.NewNamed[attended[*tensors.Tensor]](e, t.Name(), nil, attentionGradients)
 		require.NoError(t, err)
 		in := attentionInputs(t, randomGraph(t, 1000, 1, 1), 2, 32)
 		var first [4][]float32
 		for repeat := range 10 {
-			out, err := f.Call(in...)
+			out, err := f.Call(in)
 			require.NoError(t, err)
 			for i, x := range out {
 				flat := tensors.MustCopyFlatData[float32](x)
@@ -125,7 +131,7 @@ func TestAbsentNeighboursHaveNoWeight(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		in := attentionInputs(t, randomGraph(t, 30, 1, 1), 2, 3)
 		want := call(t, e, attentionGradients, in)
-		for i, x := range in[:3] {
+		for i, x := range in.X {
 			require.NoError(t, tensors.MutableFlatData(x, func(flat []float32) {
 				for at := len(flat) - len(flat)/31; at < len(flat); at++ {
 					flat[at] = 1e6 * float32(i+1)
@@ -140,11 +146,11 @@ func TestAbsentNeighboursHaveNoWeight(t *testing.T) {
 }
 
 // call evaluates a graph function once.
-func call(t testing.TB, e *engine.Engine, build func(in []*Node) []*Node, in []*tensors.Tensor) [][]float64 {
+func call[T, N any](t testing.TB, e *engine.Engine, build func(in N) []*Node, in T) [][]float64 {
 	t.Helper()
-	f, err := e.Func(t.Name(), build)
+	f, err := engine.NewNamed[T](e, t.Name(), nil, build)
 	require.NoError(t, err)
-	out, err := f.Call(in...)
+	out, err := f.Call(in)
 	require.NoError(t, err)
 	flat := make([][]float64, len(out))
 	for i, x := range out {
@@ -165,8 +171,10 @@ func BenchmarkAttend(b *testing.B) {
 	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(b, err)
 	g := &graph.Graph{Adjacency: a}
-	attend := func(in []*Node) *Node { return NewPropagation(in[3:]).Attend(in[0], in[1], in[2]) }
-	propagate := func(in []*Node) *Node { return NewPropagation(in[3:]).Apply(Reshape(in[0], -1, heads*d)) }
+	attend := func(in attended[*Node]) *Node { return NewPropagation(in.Operator).Attend(in.X[0], in.X[1], in.X[2]) }
+	propagate := func(in attended[*Node]) *Node {
+		return NewPropagation(in.Operator).Apply(Reshape(in.X[0], -1, heads*d))
+	}
 	for _, name := range []string{"go", "onnx", "xla:cpu", "xla:cuda"} {
 		e, err := engine.Open(name)
 		if err != nil {
@@ -175,7 +183,7 @@ func BenchmarkAttend(b *testing.B) {
 		in := attentionInputs(b, g, heads, d)
 		operator, err := Config{}.NewOperator(&a, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 		require.NoError(b, err)
-		ofGCN := slices.Concat(in[:3], operator.Tensors())
+		ofGCN := attended[*tensors.Tensor]{in.X, operator}
 		b.Run("attention/value/"+name, func(b *testing.B) { timeGraph(b, e, in, attend, 0) })
 		b.Run("attention/gradients/"+name, func(b *testing.B) { timeGraph(b, e, in, attend, 3) })
 		b.Run("gcn/value/"+name, func(b *testing.B) { timeGraph(b, e, ofGCN, propagate, 0) })
@@ -184,20 +192,19 @@ func BenchmarkAttend(b *testing.B) {
 }
 
 // timeGraph times y = build(in), or the gradients of its squared norm for the first inputs.
-func timeGraph(b *testing.B, e *engine.Engine, in []*tensors.Tensor, build func(in []*Node) *Node, gradients int) {
-	f, err := e.Func(b.Name(), func(in []*Node) []*Node {
+func timeGraph(b *testing.B, e *engine.Engine, in attended[*tensors.Tensor], build func(in attended[*Node]) *Node,
+	gradients int) {
+	f, err := engine.NewNamed[attended[*tensors.Tensor]](e, b.Name(), nil, func(in attended[*Node]) []*Node {
 		if gradients == 0 {
 			return []*Node{build(in)}
 		}
-		return Gradient(ReduceAllSum(Square(build(in))), in[:gradients]...)
+		return Gradient(ReduceAllSum(Square(build(in))), in.X[:gradients]...)
 	})
 	require.NoError(b, err)
 	run := func() {
-		out, err := f.Call(in...)
+		out, err := f.Call(in)
 		require.NoError(b, err)
-		for _, x := range out {
-			_ = x.FinalizeAll()
-		}
+		engine.Release(out)
 	}
 	run() // compiles
 	for b.Loop() {

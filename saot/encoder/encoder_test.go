@@ -59,7 +59,7 @@ func TestLoadRefuses(t *testing.T) {
 	other := small(t, e, 4)
 	require.ErrorContains(t, other.Load(gob.NewDecoder(bytes.NewReader(whole))), "input_weight [5 6] where input_weight [4 6] is wanted")
 
-	for name, v := range map[string]savedVariable{
+	for name, v := range map[string]saved{
 		"another variable":   {outputBias, []int{5, 6}, make([]float32, 30)},
 		"transposed":         {inputWeight, []int{6, 5}, make([]float32, 30)},
 		"shape and data":     {inputWeight, []int{5, 6}, make([]float32, 29)},
@@ -98,7 +98,7 @@ func TestFreezeCopies(t *testing.T) {
 
 // Glorot and Bengio's bound is √(6/(in+out)); a uniform draw from ±bound has standard deviation bound/√3.
 func TestInitialWeights(t *testing.T) {
-	w := tensors.MustCopyFlatData[float32](xavier(200, 100, rand.New(rand.NewPCG(1, 1))))
+	w := tensors.MustCopyFlatData[float32](Glorot(200, 100, rand.New(rand.NewPCG(1, 1))))
 	var sum, squares float64
 	for _, v := range w {
 		require.LessOrEqual(t, v*v, float32(6.0/300))

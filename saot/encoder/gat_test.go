@@ -31,7 +31,7 @@ func readGAT(t testing.TB, enc *Encoder) *gatReference {
 	t.Helper()
 	r := &gatReference{gat: gat{enc.Config}, features: enc.Features, variables: map[string][]float64{}}
 	for _, name := range enc.names {
-		value, err := enc.value(name)
+		value, err := enc.Value(name)
 		require.NoError(t, err)
 		r.variables[name] = wide(value)
 	}
@@ -149,7 +149,7 @@ func setVariables(t testing.TB, enc *Encoder, f func(rank int, x float32) float3
 	t.Helper()
 	for _, name := range enc.names {
 		v := enc.store.Scope(Scope).GetVariable(name)
-		values, err := enc.value(name)
+		values, err := enc.Value(name)
 		require.NoError(t, err)
 		for i, x := range values {
 			values[i] = f(v.Shape().Rank(), x)
@@ -251,7 +251,7 @@ func TestGATHasNoOverflow(t *testing.T) {
 		requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-3)
 		enc.Config.WholeGraph = 39
 		requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-3)
-		got := run(t, e, enc, g, func(in []*Node) []*Node {
+		got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 			z, _ := enc.forward(in, Inference)
 			return gradients(enc, z, g.NumNodes())
 		})
@@ -275,12 +275,12 @@ func TestGATTrainsAgainstFloat64(t *testing.T) {
 				for _, c := range masked {
 					x.SetCol(int(c), make([]float64, g.NumNodes()))
 				}
-				got := run(t, e, enc, g, func(in []*Node) []*Node {
-					scope, graph := enc.store.Scope(Scope), in[0].Graph()
-					projected := enc.Config.Project(scope, in[0])
+				got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
+					scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
+					projected := enc.Config.Project(scope, in.FeaturesT)
 					require.Len(t, projected, enc.Config.Products())
-					projected = enc.Config.MaskColumns(scope, projected, in[0], Const(graph, masked))
-					z := enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], Training)
+					projected = enc.Config.MaskColumns(scope, projected, in.FeaturesT, Const(graph, masked))
+					z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 					return gradients(enc, z, g.NumNodes())
 				})
 				layers := ref.everywhere(&g.Adjacency)
@@ -305,8 +305,8 @@ func TestGATPaddingChangesNothing(t *testing.T) {
 			require.NoError(t, enc.Calibrate(g))
 		}
 		requireClose(t, wide(embed(t, tight, g)), wide(embed(t, padded, g)), 1e-6)
-		build := func(enc *Encoder) func(in []*Node) []*Node {
-			return func(in []*Node) []*Node {
+		build := func(enc *Encoder) func(in Input[*Node]) []*Node {
+			return func(in Input[*Node]) []*Node {
 				z, _ := enc.forward(in, Training)
 				return gradients(enc, z, g.NumNodes())
 			}
@@ -342,7 +342,7 @@ func TestUnlimitedSampleOfGATIsTheWholeGraph(t *testing.T) {
 			got = onSample(t, e, enc, g, sampler.Draw(all, nil, 1), Training, func(z *Node) []*Node {
 				return gradients(enc, Reverse(z, 0), 40)
 			})
-			exact := run(t, e, whole, g, func(in []*Node) []*Node {
+			exact := run(t, e, whole, g, func(in Input[*Node]) []*Node {
 				z, _ := whole.forward(in, Training)
 				return gradients(whole, z, 40)
 			})
@@ -425,12 +425,12 @@ func TestGATStartsAsPyTorchGeometricHasIt(t *testing.T) {
 	require.NoError(t, c.Validate())
 	shapes := map[string][]int{}
 	for _, v := range c.architecture().variables(602, rand.New(rand.NewPCG(1, 1))) {
-		shapes[v.name] = v.value.Shape().Dimensions
-		if len(shapes[v.name]) == 2 {
-			bound := math.Sqrt(6 / float64(shapes[v.name][0]+shapes[v.name][1]))
-			w := tensors.MustCopyFlatData[float32](v.value)
-			require.InDelta(t, bound, slices.Max(w), 0.02*bound, v.name)
-			require.InDelta(t, -bound, slices.Min(w), 0.02*bound, v.name)
+		shapes[v.Name] = v.Value.Shape().Dimensions
+		if len(shapes[v.Name]) == 2 {
+			bound := math.Sqrt(6 / float64(shapes[v.Name][0]+shapes[v.Name][1]))
+			w := tensors.MustCopyFlatData[float32](v.Value)
+			require.InDelta(t, bound, slices.Max(w), 0.02*bound, v.Name)
+			require.InDelta(t, -bound, slices.Min(w), 0.02*bound, v.Name)
 		}
 	}
 	require.Len(t, shapes, 3*5+2*4)

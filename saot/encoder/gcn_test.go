@@ -9,7 +9,6 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
@@ -37,7 +36,7 @@ func TestTrainingModeAgainstDenseFloat64(t *testing.T) {
 		a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
 		for range 2 {
 			want := ref.forward(a, x, Training)
-			got := run(t, e, enc, g, func(in []*Node) []*Node {
+			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 				z, _ := enc.forward(in, Training)
 				return []*Node{z}
 			})
@@ -95,9 +94,9 @@ func TestMaskColumnsIsMaskingTheFeatures(t *testing.T) {
 			}
 			var want mat.Dense
 			want.Mul(x, read(t, enc).w1)
-			got := run(t, e, enc, g, func(in []*Node) []*Node {
-				scope, columns := enc.store.Scope(Scope), Const(in[0].Graph(), masked)
-				return enc.Config.MaskColumns(scope, enc.Config.Project(scope, in[0]), in[0], columns)
+			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
+				scope, columns := enc.store.Scope(Scope), Const(in.Mask.Graph(), masked)
+				return enc.Config.MaskColumns(scope, enc.Config.Project(scope, in.FeaturesT), in.FeaturesT, columns)
 			})
 			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5, "masked %v", masked)
 		}
@@ -109,17 +108,18 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := randomGraph(t, 30, 5, 2)
 		enc := small(t, e, 5, SizeOf(g))
-		weight := make([]float32, enc.Buckets.Fit(SizeOf(g)).Nodes*enc.Config.Out)
+		weight := make([]float32, enc.Graphs.buckets.Fit(SizeOf(g)).Nodes*enc.Config.Out)
 		for i := range weight {
 			weight[i] = float32(i%7) - 3
 		}
 		masked := []int32{1, 4}
 		names := []string{inputWeight, outputWeight, normScale, normOffset, slope, outputBias}
-		got := run(t, e, enc, g, func(in []*Node) []*Node {
-			scope, graph := enc.store.Scope(Scope), in[0].Graph()
-			projected := enc.Config.MaskColumns(scope, enc.Config.Project(scope, in[0]), in[0], Const(graph, masked))
-			z := enc.Config.Encode(scope, projected, NewPropagation(in[2:]), in[1], Training)
-			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)), in[1])
+		got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
+			scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
+			projected := enc.Config.MaskColumns(scope, enc.Config.Project(scope, in.FeaturesT), in.FeaturesT,
+				Const(graph, masked))
+			z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
+			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)), in.Mask)
 			variables := make([]*Node, len(names))
 			for i, name := range names {
 				variables[i] = valueOf(scope, graph, name)
@@ -173,16 +173,16 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 		require.NoError(t, err)
 		operator, err := Config{}.NewOperator(&g.Adjacency, b.Size)
 		require.NoError(t, err)
-		f, err := e.Func(t.Name(), func(in []*Node) []*Node {
-			y := NewPropagation(in[1:]).Apply(in[0])
-			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in[0])[0]}
+		f, err := engine.NewNamed[propagated[*tensors.Tensor]](e, t.Name(), nil, func(in propagated[*Node]) []*Node {
+			y := NewPropagation(in.Operator).Apply(in.H)
+			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in.H)[0]}
 		})
 		require.NoError(t, err)
 		h := tensors.FromFlatDataAndDimensions(append(slices.Clone(g.Features.Dense), make([]float32, width)...), n+1, width)
-		inputs := slices.Concat([]*tensors.Tensor{h}, operator.Tensors())
+		inputs := propagated[*tensors.Tensor]{h, operator}
 		var first [2][]float32
 		for call := range 20 {
-			out, err := f.Call(inputs...)
+			out, err := f.Call(inputs)
 			require.NoError(t, err)
 			for i, x := range out {
 				flat := tensors.MustCopyFlatData[float32](x)
@@ -211,6 +211,12 @@ func halved(t *testing.T, a *graph.Adjacency) (even, odd *graph.Adjacency) {
 	return &first, &second
 }
 
+// propagated is a matrix and what multiplies it.
+type propagated[T any] struct {
+	H        T
+	Operator Operator[T]
+}
+
 // operatorMatrix applies a view's Â to the identity, and returns that with the matrix of its gradient: entry (i, j) of the
 // latter is ∂(Â·h)_i/∂h_j, read from the gradient of Σ_ic h'_ic (Â·h)_ic with h' the identity.
 func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.Adjacency) (value, gradient *mat.Dense) {
@@ -220,17 +226,16 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.
 	require.NoError(t, err)
 	operator, err := Config{}.NewOperator(view, b.Size)
 	require.NoError(t, err)
-	f, err := e.Func(t.Name(), func(in []*Node) []*Node {
-		p := NewPropagation(in[1:])
-		y := p.Apply(in[0])
-		return []*Node{y, Gradient(ReduceAllSum(Mul(StopGradient(in[0]), y)), in[0])[0]}
+	f, err := engine.NewNamed[propagated[*tensors.Tensor]](e, t.Name(), nil, func(in propagated[*Node]) []*Node {
+		y := NewPropagation(in.Operator).Apply(in.H)
+		return []*Node{y, Gradient(ReduceAllSum(Mul(StopGradient(in.H), y)), in.H)[0]}
 	})
 	require.NoError(t, err)
 	identity := make([]float32, (n+1)*n) // its last row belongs to the padding node
 	for i := range n {
 		identity[i*n+i] = 1
 	}
-	out, err := f.Call(slices.Concat([]*tensors.Tensor{tensors.FromFlatDataAndDimensions(identity, n+1, n)}, operator.Tensors())...)
+	out, err := f.Call(propagated[*tensors.Tensor]{tensors.FromFlatDataAndDimensions(identity, n+1, n), operator})
 	require.NoError(t, err)
 	dense := func(x *tensors.Tensor) *mat.Dense {
 		return mat.NewDense(n, n, wide(tensors.MustCopyFlatData[float32](x)[:n*n]))
@@ -240,11 +245,12 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.
 }
 
 // run calls a graph function over the encoder's variables with the inputs of a clean graph, once.
-func run(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, build func(in []*Node) []*Node) [][]float64 {
+func run(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph,
+	build func(in Input[*Node]) []*Node) [][]float64 {
 	t.Helper()
-	f, err := e.ModelFunc(t.Name(), enc.store, func(_ *model.Scope, in []*Node) []*Node { return build(in) })
+	f, err := engine.NewNamed[Input[*tensors.Tensor]](e, t.Name(), enc.store, build)
 	require.NoError(t, err)
-	b, err := enc.Batch(g)
+	b, err := enc.Graphs.Upload(g)
 	require.NoError(t, err)
 	defer b.Finalize()
 	out, err := enc.run(f, b)

@@ -25,7 +25,7 @@ func newLinear(t *testing.T, e *engine.Engine, features int, sizes ...Size) *Enc
 
 func weightOf(t *testing.T, enc *Encoder) *mat.Dense {
 	t.Helper()
-	w, err := enc.value(inputWeight)
+	w, err := enc.Value(inputWeight)
 	require.NoError(t, err)
 	return mat.NewDense(enc.Features, enc.Config.Out, wide(w))
 }

@@ -9,7 +9,6 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
@@ -23,13 +22,11 @@ func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *N
 	s := NewSampler(g, enc.Config.SampleFanOut)
 	sample, err := s.Sample(enc.Config, n)
 	require.NoError(t, err)
-	f, err := e.ModelFunc(t.Name(), enc.store, func(_ *model.Scope, in []*Node) []*Node {
-		inputs, rest := enc.Config.TakeSample(in)
-		require.Empty(t, rest)
-		return build(enc.Config.EncodeSample(enc.store.Scope(Scope), inputs, mode))
+	f, err := engine.NewNamed[Sample[*tensors.Tensor]](e, t.Name(), enc.store, func(in Sample[*Node]) []*Node {
+		return build(enc.Config.EncodeSample(enc.store.Scope(Scope), in, mode))
 	})
 	require.NoError(t, err)
-	out, err := f.Call(Tensors(sample)...)
+	out, err := f.Call(sample)
 	require.NoError(t, err)
 	flat := make([][]float64, len(out))
 	for i, x := range out {
@@ -72,7 +69,7 @@ func TestUnlimitedSampleIsTheWholeGraph(t *testing.T) {
 		}
 		n := NewSampler(g, enc.Config.SampleFanOut).Draw(all, nil, 1)
 		got := onSample(t, e, enc, g, n, Training, func(z *Node) []*Node { return loss(enc, z) })
-		want := run(t, e, whole, g, func(in []*Node) []*Node {
+		want := run(t, e, whole, g, func(in Input[*Node]) []*Node {
 			z, _ := whole.forward(in, Training)
 			return loss(whole, z)
 		})
@@ -178,7 +175,7 @@ func TestSampleShapesAreFew(t *testing.T) {
 				sample, err := s.Sample(Config{SampleFanOut: []int{3, 3}}, n)
 				require.NoError(t, err)
 				shape := ""
-				for _, x := range Tensors(sample) {
+				for _, x := range engine.Tensors(sample) {
 					shape += x.Shape().String()
 					_ = x.FinalizeAll()
 				}
