@@ -1,10 +1,11 @@
-package nn
+package encoder
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -13,7 +14,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -35,15 +35,15 @@ func chords(t *testing.T, n, features int) *graph.Graph {
 	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n, Cols: features, Dense: x}}
 }
 
-// layersOf is a network of so many layers on 5 features, its last function the identity.
+// layersOf is a network of some layers on 5 features, its last function the identity.
 func layersOf(t *testing.T, e *engine.Engine, depth int) *Layers {
 	t.Helper()
-	n, rng := New(e), rand.New(rand.NewPCG(3, 4))
-	require.NoError(t, n.Add("first", Uniform(1, rng, 5, 4)))
+	n, rng := NewNet(e), rand.New(rand.NewPCG(3, 4))
+	require.NoError(t, n.Add(Variable{Name: "first", Value: Uniform(1, rng, 5, 4)}))
 	var after []func(h *Node) *Node
 	for range depth - 1 {
 		name := "w" + string(rune('a'+len(after)))
-		require.NoError(t, n.Add(name, Uniform(1, rng, 4, 4)))
+		require.NoError(t, n.Add(Variable{Name: name, Value: Uniform(1, rng, 4, 4)}))
 		after = append(after, func(h *Node) *Node { return MatMul(ReLU(h), n.Node(h.Graph(), name)) })
 	}
 	l, err := n.Layers("test", "first", append(after, nil)...)
@@ -55,7 +55,7 @@ func layersOf(t *testing.T, e *engine.Engine, depth int) *Layers {
 func TestLayersOfAnyGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := chords(t, 30, 5)
-		graphs := NewGraphs(5, []encoder.Size{encoder.SizeOf(g)})
+		graphs := NewGraphs(5, NewBuckets([]Size{SizeOf(g)}))
 		for depth := 1; depth <= 3; depth++ {
 			l := layersOf(t, e, depth)
 			want, cols, err := l.Rows(context.Background(), graphs, g, true)
@@ -66,18 +66,18 @@ func TestLayersOfAnyGraph(t *testing.T) {
 			require.Equal(t, 4, cols)
 			require.InDeltaSlice(t, want, got, 1e-5)
 
-			samples, err := graphs.Samples(g, encoder.GCN, make([]int, depth))
+			samples, err := graphs.Samples(g, GCN, make([]int, depth))
 			require.NoError(t, err)
 			targets := []int32{29, 0, 7}
-			in, err := samples.Inputs(samples.Draw(targets, rand.New(rand.NewPCG(5, 6))))
+			in, err := samples.Input(samples.Draw(targets, rand.New(rand.NewPCG(5, 6))))
 			require.NoError(t, err)
-			out, err := l.whole.Call(in...)
+			out, err := l.whole.Call(in)
 			require.NoError(t, err)
 			rows := tensors.MustCopyFlatData[float32](out[0])
 			for i, v := range targets {
 				require.InDeltaSlice(t, want[4*v:4*v+4], rows[4*i:4*i+4], 1e-5, "depth %d, node %d", depth, v)
 			}
-			Release(in...)
+			engine.Release(in)
 		}
 	})
 }
@@ -106,17 +106,17 @@ func TestSamplesWithoutLoops(t *testing.T) {
 		}
 		want := propagated(propagated(x))
 
-		samples, err := NewGraphs(5, nil).Samples(g, encoder.GCN, []int{0, 0})
+		samples, err := NewGraphs(5, NewBuckets(nil)).Samples(g, GCN, []int{0, 0})
 		require.NoError(t, err)
 		targets := []int32{12, 3, 0}
-		in, err := samples.Inputs(samples.Draw(targets, rand.New(rand.NewPCG(5, 6))).WithoutLoops())
+		in, err := samples.Input(samples.Draw(targets, rand.New(rand.NewPCG(5, 6))).WithoutLoops())
 		require.NoError(t, err)
-		f, err := e.Func("twice", func(in []*Node) []*Node {
-			n := Take(in)
+		f, err := engine.NewNamed[Input[*tensors.Tensor]](e, "twice", nil, func(in Input[*Node]) []*Node {
+			n := NodesOf(in)
 			return []*Node{n.Propagation(2).ApplyNeighbors(n.Sample.Rows)}
 		})
 		require.NoError(t, err)
-		out, err := f.Call(in...)
+		out, err := f.Call(in)
 		require.NoError(t, err)
 		rows := tensors.MustCopyFlatData[float32](out[0])
 		for i, v := range targets {
@@ -128,15 +128,15 @@ func TestSamplesWithoutLoops(t *testing.T) {
 }
 
 func TestLayersRefuse(t *testing.T) {
-	l, g := layersOf(t, pure(t), 2), chords(t, 12, 4)
-	graphs := NewGraphs(5, nil)
+	l, g := layersOf(t, goEngine(t), 2), chords(t, 12, 4)
+	graphs := NewGraphs(5, NewBuckets(nil))
 	_, _, err := l.Rows(context.Background(), graphs, g, false)
-	require.ErrorContains(t, err, "4 feature columns, the learner was made for 5")
-	_, err = graphs.Samples(g, encoder.GCN, []int{2})
-	require.ErrorContains(t, err, "4 feature columns, the learner was made for 5")
+	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
+	_, err = graphs.Samples(g, GCN, []int{2})
+	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
 	g = chords(t, 12, 5)
 	g.Features.Rows = 11
-	_, err = graphs.Samples(g, encoder.GCN, []int{2})
+	_, err = graphs.Samples(g, GCN, []int{2})
 	require.ErrorContains(t, err, "12 nodes but 11 feature rows")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -144,30 +144,65 @@ func TestLayersRefuse(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Every epoch deals different items, each at most once, in an order of its own.
-func TestDeal(t *testing.T) {
-	d := NewDeal(10, 3, func(epoch int) *rand.Rand { return rand.New(rand.NewPCG(1, uint64(epoch))) })
-	require.Equal(t, 3, d.PerEpoch())
-	var epochs [2][]int32
-	for step := range 6 {
-		batch := d.Batch(step)
-		require.Len(t, batch, 3)
-		epochs[step/3] = append(epochs[step/3], batch...)
-	}
-	require.NotEqual(t, epochs[0], epochs[1])
-	for _, items := range epochs {
-		slices.Sort(items)
-		require.Len(t, slices.Compact(items), 9)
-		require.Less(t, items[len(items)-1], int32(10))
-	}
-	require.Len(t, NewDeal(2, 3, d.rng).Batch(0), 2, "all there are")
-
-	p := d.Plan(Plan{Task: 4}, 7, func(step int, batch []int32) (in, release []*tensors.Tensor, err error) {
-		require.Equal(t, 0, step)
-		require.Len(t, batch, 3)
-		return nil, nil, nil
+// A path 0 − 1 and a node alone: Â = ½ on all entries of the path and 1 on the node.
+func TestInputsOfAGraph(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		a, err := graph.NewAdjacency(3, []int32{0}, []int32{1})
+		require.NoError(t, err)
+		g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: 3, Cols: 2, Dense: []float32{1, 2, 3, 4, 5, 6}}}
+		graphs := NewGraphs(2, NewBuckets([]Size{SizeOf(g)}))
+		in, err := graphs.UploadInput(g)
+		require.NoError(t, err)
+		defer in.Release()
+		n := NewNet(e)
+		w := tensors.FromFlatDataAndDimensions([]float32{1, 10}, 2, 1)
+		require.NoError(t, n.Add(Variable{Name: "w", Value: w}))
+		l, err := n.Layers("forward", "w", nil)
+		require.NoError(t, err)
+		rows, cols, err := l.Of(in)
+		require.NoError(t, err)
+		require.Equal(t, 1, cols)
+		require.InDeltaSlice(t, []float64{32, 32, 65}, []float64{float64(rows[0]), float64(rows[1]), float64(rows[2])}, 1e-5)
+		_, err = NewGraphs(3, NewBuckets(nil)).Upload(g)
+		require.ErrorContains(t, err, "2 feature columns, the encoder was made for 3")
 	})
-	require.Equal(t, []int{4, 7, 21}, []int{p.Task, p.Epochs, p.Steps})
-	_, _, err := p.Inputs(0)
+}
+
+// Names, values, snapshots and files of a net's variables, and a frozen copy.
+func TestNet(t *testing.T) {
+	e := goEngine(t)
+	n := NewNet(e)
+	require.NoError(t, n.Add(Variable{Name: "w", Value: tensors.FromFlatDataAndDimensions([]float32{1, -2}, 2)}))
+	before, err := n.Snapshot()
 	require.NoError(t, err)
+	require.NoError(t, n.CopyTo("/frozen"))
+	require.NoError(t, n.SetValue("w", []float32{3, 4}))
+	var file bytes.Buffer
+	require.NoError(t, n.Save(gob.NewEncoder(&file)))
+	whole := file.Bytes()
+	require.NoError(t, n.Restore(before))
+	require.NoError(t, n.Load(gob.NewDecoder(&file)))
+	loaded, err := n.Value("w")
+	require.NoError(t, err)
+	require.Equal(t, []float32{3, 4}, loaded)
+	frozen := n.Store().Scope("/frozen").GetVariable("w")
+	require.False(t, frozen.Trainable)
+	value, err := frozen.Value()
+	require.NoError(t, err)
+	require.Equal(t, []float32{1, -2}, value.Value())
+	require.NoError(t, n.RestoreTo("/frozen", map[string][]float32{"w": {5, 6}}))
+	require.ErrorContains(t, n.RestoreTo("/frozen", nil), "0 of 2 values")
+	require.Error(t, n.Load(gob.NewDecoder(bytes.NewReader(whole[:len(whole)-3]))))
+	other := NewNet(e)
+	require.NoError(t, other.Add(Variable{Name: "v", Value: Filled(0, 2)}))
+	require.ErrorContains(t, other.Load(gob.NewDecoder(bytes.NewReader(whole))), "holds w [2] where v [2] is wanted")
+	require.ErrorContains(t, n.SetValue("w", []float32{1}), "none of 1 values")
+}
+
+func goEngine(t *testing.T) *engine.Engine {
+	t.Helper()
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	return e
 }
