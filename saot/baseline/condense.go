@@ -26,11 +26,11 @@ import (
 
 // CondensationSettings say how a task is condensed; CaT's and PUMA's differ.
 type CondensationSettings struct {
-	Budget      int     `json:"budget" range:"[0,)" help:"condensed nodes a task, at least one a class; 0 is 0.5 % of the train nodes"`
+	Budget      int     `json:"budget" range:"[0,)" help:"condensed nodes of a task; 0 is 0.5 % of the train nodes"`
 	Encoders    int     `json:"encoders" range:"[1,)" help:"random encoders drawn for a task"`
 	Width       int     `json:"encoder_width" range:"[1,)" help:"of the random encoders' output"`
 	FeatureRate float64 `json:"feature_rate" range:"(0,1)" help:"Adam's learning rate for the condensed features"`
-	WholeGraph  int     `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, that is classified at once; 0 is no limit"`
+	WholeGraph  int     `json:"whole_graph" range:"[0,)" help:"largest graph classified at once; 0 is no limit"`
 }
 
 // condensedBudget is the references' budget for a stream, or 0.
@@ -48,18 +48,18 @@ func condensedBudget(recipe datasets.Recipe) int {
 	return 0
 }
 
-// condenser makes a few labelled nodes without edges that stand for a task's graph, by matching the class means of random
-// embeddings (CaT, Liu, Qiu and Huang 2023, distribution matching):
+// condenser makes a few labelled nodes without edges that stand for a task's graph, by matching the class means of
+// random embeddings (CaT, Liu, Qiu and Huang 2023, distribution matching):
 //
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
 //
 // W is newly drawn for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
 //
-// Departure from PUMA's reference: since f_W normalises, the objective leaves the length of a condensed row open, and an Adam that
-// starts afresh for every encoder takes steps of the full rate in every column, so that rows grow, to 20 times the length of those
-// of ÂX where these have 1 or less. So the rows of a class are given the mean length of the real ones in the end. A network
-// trained on them without biases is of degree 1 in the length of a row and fits all rows alike: classes with the longer rows would
-// lose to the others on real ones.
+// Departure from PUMA's reference: since f_W normalises, the objective leaves the length of a condensed row open, and
+// an Adam that starts afresh for every encoder takes steps of the full rate in every column, so that rows grow, to 20
+// times the length of those of ÂX where these have 1 or less. So the rows of a class are given the mean length of the
+// real ones in the end. A network trained on them without biases is of degree 1 in the length of a row and fits all
+// rows alike: classes with the longer rows would lose to the others on real ones.
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine
@@ -75,7 +75,8 @@ const realBlock = 1 << 14
 
 // newCondenser prepares for tasks of which at most a share of the nodes takes part in the means.
 func newCondenser(b method.Build, s CondensationSettings, inner int, share float64) (*condenser, error) {
-	c := &condenser{CondensationSettings: s, engine: b.Engine, inner: inner, block: realBlock, nets: map[int]*condensedNet{}}
+	c := &condenser{CondensationSettings: s, engine: b.Engine, inner: inner, block: realBlock,
+		nets: map[int]*condensedNet{}}
 	var rows []int
 	for _, size := range b.Stream.Sizes {
 		rows = append(rows, min(c.block, int(math.Ceil(share*float64(size.Nodes)))))
@@ -98,8 +99,8 @@ type meanInputs[T any] struct {
 
 // embeddedMeans returns M·f_W(H), the class means of a random encoder's embeddings.
 //
-// Shapes: mean M [C, N], rows that sum to 1, or shares of such; rows H [N, F], weight W [F, d]; returns [C, d]. The gradient flows
-// to H.
+// Shapes: mean M [C, N], rows that sum to 1, or shares of such; rows H [N, F], weight W [F, d]; returns [C, d]. The
+// gradient flows to H.
 func embeddedMeans(mean, rows, weight *Node) *Node {
 	return MatMul(mean, unitRows(encoder.ReLU(MatMul(rows, weight))))
 }
@@ -138,7 +139,8 @@ func (c *condenser) net(nodes, features int) (*condensedNet, int, error) {
 		return nil, 0, err
 	}
 	var err error
-	n.trainer, err = train.New[matched[*tensors.Tensor]](n.Net, "condense", train.Optimizer{LearningRate: c.FeatureRate},
+	n.trainer, err = train.New[matched[*tensors.Tensor]](n.Net, "condense",
+		train.Optimizer{LearningRate: c.FeatureRate},
 		func(in matched[*Node]) train.Loss {
 			made := embeddedMeans(in.Mean, n.Node(in.Real.Graph(), "features"), in.Weight)
 			return train.Loss{Total: ReduceAllSum(Square(Sub(in.Real, made)))}
@@ -162,9 +164,10 @@ type condensation struct {
 	observe func(continual.Step)
 }
 
-// condense condenses a task. What it reports goes into diagnostics under a prefix: "discrepancy_first" and "discrepancy_last", the
-// objective at the first and the last encoder, and "condensation_seconds".
-func (c *condenser) condense(ctx context.Context, p condensation, prefix string, diagnostics map[string]float64) (*condensed, error) {
+// condense condenses a task. What it reports goes into diagnostics under a prefix: "discrepancy_first" and
+// "discrepancy_last", the objective at the first and the last encoder, and "condensation_seconds".
+func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
+	diagnostics map[string]float64) (*condensed, error) {
 	start := time.Now()
 	set := c.drawn(p.labeled, p.stream("nodes"))
 	features := p.labeled.Graph.Features.Cols
@@ -213,7 +216,8 @@ func (s *condensed) setLengths(lengths []float64, first int) {
 func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: row} }
 
 // draw returns what makes the inputs of the steps with an encoder.
-func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor) func(e int) (in matched[*tensors.Tensor], made any, err error) {
+func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor) func(e int) (in matched[*tensors.Tensor],
+	made any, err error) {
 	return func(e int) (in matched[*tensors.Tensor], made any, err error) {
 		in.Mean, in.Weight = mean, randomEncoder(real.features, c.Width, p.stream("encoder", e))
 		in.Real, err = c.means(real, in.Weight)
@@ -283,7 +287,8 @@ func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 		room := engine.Fit(c.rows, end-first)
 		rows := propagatedRows(g, nodes[first:end], room)
 		for k, class := range classes[first:end] {
-			r.lengths[class] += float64(blas32.Nrm2(vector(rows[k*r.features:(k+1)*r.features]))) / float64(len(members[class]))
+			r.lengths[class] += float64(blas32.Nrm2(vector(rows[k*r.features:(k+
+				1)*r.features]))) / float64(len(members[class]))
 		}
 		r.rows = append(r.rows, tensors.FromFlatDataAndDimensions(rows, room, r.features))
 		r.mean = append(r.mean, meansBetween(groups, first, room))
@@ -291,7 +296,8 @@ func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 	return r
 }
 
-// propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room, F], row major.
+// propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room,
+// F], row major.
 func propagatedRows(g *graph.Graph, nodes []int32, room int) []float32 {
 	scale := g.Adjacency.DegreeScale()
 	out := make([]float32, room*g.Features.Cols)
@@ -328,7 +334,8 @@ func meansBetween(groups [][]int32, first, columns int) *tensors.Tensor {
 func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tensor, error) {
 	sum := encoder.Filled(0, real.classes, c.Width)
 	for i := range real.rows {
-		out, err := c.real.Call(meanInputs[*tensors.Tensor]{Sum: sum, Mean: real.mean[i], Rows: real.rows[i], Weight: weight})
+		out, err := c.real.Call(meanInputs[*tensors.Tensor]{Sum: sum, Mean: real.mean[i], Rows: real.rows[i],
+			Weight: weight})
 		engine.Release(sum)
 		if err != nil {
 			return nil, err
@@ -341,8 +348,8 @@ func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tens
 // encoderBlock is how many weights one goroutine draws at a time.
 const encoderBlock = 1 << 16
 
-// randomEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst, and a new
-// encoder every few steps. The weights are the same on any number of cores.
+// randomEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst,
+// and a new encoder every few steps. The weights are the same on any number of cores.
 func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
 	w, base := make([]float32, in*out), rng.Uint64()
 	bound := float32(math.Sqrt(6 / float64(in+out)))
@@ -357,65 +364,4 @@ func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
 	}
 	group.Wait()
 	return tensors.FromFlatDataAndDimensions(w, in, out)
-}
-
-// drawn returns the condensed nodes to begin with: the features of train nodes of each class, drawn with replacement.
-func (c *condenser) drawn(t *continual.Labeled, rng *rand.Rand) *condensed {
-	set, train := &condensed{}, trainByClass(t)
-	row := make([]float32, t.Graph.Features.Cols)
-	for class, n := range c.shares(train) {
-		for range n {
-			t.Graph.Features.CopyRow(int(train[class][rng.IntN(len(train[class]))]), row)
-			set.Features = append(set.Features, row...)
-			set.Columns = append(set.Columns, int32(t.First+class))
-		}
-	}
-	return set
-}
-
-// trainByClass returns the train nodes of each class of a task.
-func trainByClass(t *continual.Labeled) [][]int32 {
-	all := make([][]int32, t.End-t.First)
-	for _, node := range t.Train {
-		class := int(t.Columns[node]) - t.First
-		all[class] = append(all[class], node)
-	}
-	return all
-}
-
-// shares divides the budget among classes in proportion to their train nodes, rounded down but to one at least, and gives what is
-// left to the first classes, one each in turn. A class without train nodes gets none. So small a budget that there is not a
-// node for every class is exceeded.
-func (c *condenser) shares(train [][]int32) []int {
-	total := 0
-	for _, nodes := range train {
-		total += len(nodes)
-	}
-	budget := c.Budget
-	if budget == 0 {
-		budget = int(math.Round(0.005 * float64(total)))
-	}
-	shares, left := make([]int, len(train)), budget
-	for class, nodes := range train {
-		if len(nodes) > 0 {
-			shares[class] = max(1, budget*len(nodes)/total)
-			left -= shares[class]
-		}
-	}
-	for class := 0; left > 0 && total > 0; class = (class + 1) % len(train) {
-		if shares[class] > 0 {
-			shares[class]++
-			left--
-		}
-	}
-	return shares
-}
-
-// groups returns the positions of the nodes of each class of a task.
-func (s *condensed) groups(t *continual.Labeled) [][]int32 {
-	all := make([][]int32, t.End-t.First)
-	for i, column := range s.Columns {
-		all[int(column)-t.First] = append(all[int(column)-t.First], int32(i))
-	}
-	return all
 }

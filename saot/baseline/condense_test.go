@@ -23,7 +23,8 @@ import (
 
 // smallStream is two tasks of two classes each.
 func smallStream(t *testing.T) *datasets.Stream {
-	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 160, Classes: 4, Degree: 4, Vocabulary: 48, Words: 12})
+	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 160, Classes: 4, Degree: 4, Vocabulary: 48,
+		Words: 12})
 	require.NoError(t, err)
 	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(t, err)
@@ -47,7 +48,8 @@ type taskSpy struct {
 	seen []*continual.Labeled
 }
 
-func (s *taskSpy) Learn(_ context.Context, task int, l *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport, error) {
+func (s *taskSpy) Learn(_ context.Context, task int, l *continual.Labeled,
+	_ func(continual.Step)) (*continual.TaskReport, error) {
 	s.seen = append(s.seen, l)
 	return &continual.TaskReport{Task: task}, nil
 }
@@ -57,8 +59,8 @@ func (s *taskSpy) Logits(_ context.Context, _ continual.Setting, g *graph.Graph)
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: make([]float32, g.NumNodes()*cols)}, nil
 }
 
-// requireBlindToHiddenLabels teaches two learners alike but for the columns of nodes that are neither train nor valid, which a
-// learner must not read, and requires the same scores.
+// requireBlindToHiddenLabels teaches two learners alike but for the columns of nodes that are neither train nor valid,
+// which a learner must not read, and requires the same scores.
 func requireBlindToHiddenLabels(t *testing.T, fresh func() continual.Supervised, tasks []*continual.Labeled) {
 	var all [2][][]float32
 	for i := range all {
@@ -83,7 +85,8 @@ func requireBlindToHiddenLabels(t *testing.T, fresh func() continual.Supervised,
 	require.Equal(t, all[0], all[1])
 }
 
-// By hand, from METHODS: a class's share is int(budget·its part of the train nodes), one at least, and what is left goes round.
+// By hand, from METHODS: a class's share is int(budget·its part of the train nodes), one at least, and what is left
+// goes round.
 func TestCondensedShares(t *testing.T) {
 	for _, c := range []struct {
 		budget int
@@ -103,7 +106,8 @@ func TestCondensedShares(t *testing.T) {
 		for class, n := range c.train {
 			train[class] = make([]int32, n)
 		}
-		require.Equal(t, c.want, (&condenser{CondensationSettings: CondensationSettings{Budget: c.budget}}).shares(train), c)
+		require.Equal(t, c.want,
+			(&condenser{CondensationSettings: CondensationSettings{Budget: c.budget}}).shares(train), c)
 	}
 }
 
@@ -165,7 +169,8 @@ func TestRealMeansMatchTheirDefinition(t *testing.T) {
 	members := trainByClass(task)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, block := range []int{realBlock, 17} { // all nodes at once, and a few at a time
-			c, err := newCondenser(smallBuild(e, stream, nil), CondensationSettings{Budget: 4, Encoders: 1, Width: 8, FeatureRate: 1e-3}, 0, 0.6)
+			c, err := newCondenser(smallBuild(e, stream, nil), CondensationSettings{Budget: 4, Encoders: 1, Width: 8,
+				FeatureRate: 1e-3}, 0, 0.6)
 			require.NoError(t, err)
 			c.block = block
 			real := c.upload(task.Graph, members)
@@ -227,7 +232,8 @@ func TestCondensationLowersTheDiscrepancy(t *testing.T) {
 			}
 			c, err := newCondenser(smallBuild(e, stream, nil), s, inner, 0.6)
 			require.NoError(t, err)
-			p := condensation{labeled: task, members: trainByClass(task), stream: func(name ...any) *rand.Rand { return seed.Stream(3, name...) }}
+			p := condensation{labeled: task, members: trainByClass(task),
+				stream: func(name ...any) *rand.Rand { return seed.Stream(3, name...) }}
 			diagnostics, steps := map[string]float64{}, 0
 			p.observe = func(s continual.Step) {
 				steps++
@@ -245,8 +251,8 @@ func TestCondensationLowersTheDiscrepancy(t *testing.T) {
 	})
 }
 
-// However long steps make PUMA's condensed rows, they end with the mean length of their class's real ones, whatever blocks those were
-// embedded in.
+// However long steps make PUMA's condensed rows, they end with the mean length of their class's real ones, whatever
+// blocks those were embedded in.
 func TestCondensedRowsHaveTheLengthOfRealOnes(t *testing.T) {
 	stream := smallStream(t)
 	task := shownTasks(t, stream)[1]
@@ -306,7 +312,8 @@ func TestCondensationStopsWhenCancelled(t *testing.T) {
 	require.NoError(t, err)
 	defer e.Close()
 	for _, inner := range []int{0, 2} {
-		c, err := newCondenser(smallBuild(e, stream, nil), CondensationSettings{Encoders: 50, Width: 4, FeatureRate: 1e-3}, inner, 0.6)
+		c, err := newCondenser(smallBuild(e, stream, nil), CondensationSettings{Encoders: 50, Width: 4,
+			FeatureRate: 1e-3}, inner, 0.6)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		p := condensation{labeled: task, members: trainByClass(task), observe: func(continual.Step) { cancel() },

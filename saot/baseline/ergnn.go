@@ -1,9 +1,7 @@
 package baseline
 
 import (
-	"cmp"
 	"context"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
@@ -13,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/internal/check"
-	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -21,22 +18,6 @@ import (
 	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/train"
 )
-
-// NodeSelection says which train nodes ER-GNN keeps.
-type NodeSelection int
-
-// The paper's selections that need no gradient.
-const (
-	CoverageMaximization NodeSelection = iota // those with the fewest nodes of other classes near by
-	MeanFeature                               // those nearest to the mean of their class
-)
-
-var selectionNames = enum.Of[NodeSelection]("selection", "cm", "mf")
-
-// String returns "cm" or "mf".
-func (s NodeSelection) String() string                   { return selectionNames.Name(s) }
-func (s NodeSelection) MarshalText() ([]byte, error)     { return selectionNames.Marshal(s) }
-func (s *NodeSelection) UnmarshalText(text []byte) error { return selectionNames.Unmarshal(s, text) }
 
 // ERGNNSettings are those of experience replay, CGLB's.
 type ERGNNSettings struct {
@@ -46,8 +27,8 @@ type ERGNNSettings struct {
 	Distance  float64       `json:"distance" range:"(0,)" help:"within which a node is near by, for cm"`
 }
 
-// ergnnDefaults keep 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000 elsewhere; CGLB
-// chooses one of the two on valid.
+// ergnnDefaults keep 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000
+// elsewhere; CGLB chooses one of the two on valid.
 func ergnnDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &ERGNNSettings{CGLBSettings: cglbDefaults(p), Budget: 100, Distance: 0.5}
 	switch recipe {
@@ -72,21 +53,22 @@ func (s *ERGNNSettings) Validate() error {
 	return l.Err()
 }
 
-// ergnn is experience replay (Zhou and Cao 2021): some train nodes of every class are kept, without edges, and replayed beside
-// the train nodes of the current task. The loss (the paper's, as CGLB runs it) is
+// ergnn is experience replay (Zhou and Cao 2021): some train nodes of every class are kept, without edges, and replayed
+// beside the train nodes of the current task. The loss (the paper's, as CGLB runs it) is
 //
 //	L = β·CE_cur + (1−β)·CE_buf,   β = |B| / (|B| + n_cur),
 //
-// with CE the mean cross-entropy, n_cur the train nodes of the task and |B| the nodes kept, those of the task included, as they
-// are chosen before it is trained. The first task has no replay. There is a network for each setting: in class-il CE_buf is
-// taken over the whole buffer, with the softmax over all classes seen; in task-il over one past task after the other, with the
-// softmax over its own classes, and the combination is nested, L ← β·L + (1−β)·CE_τ for τ = 1, …, t−1.
+// with CE the mean cross-entropy, n_cur the train nodes of the task and |B| the nodes kept, those of the task included,
+// as they are chosen before it is trained. The first task has no replay. There is a network for each setting: in
+// class-il CE_buf is taken over the whole buffer, with the softmax over all classes seen; in task-il over one past task
+// after the other, with the softmax over its own classes, and the combination is nested, L ← β·L + (1−β)·CE_τ for τ =
+// 1, …, t−1.
 //
-// Departures from CGLB's code: what coverage maximisation samples of a large class is drawn without replacement, and the nodes
-// it ranks are those it keeps, where CGLB mistakes their ranks for ids; equals keep their order; mean feature keeps the nodes
-// nearest to the mean, as the paper has it, where CGLB keeps those least like it; β counts the task's own nodes from its first
-// step, not from its second. The network is that of joint, Adam starts afresh with every task, and graphs
-// are whole up to a bound, beyond which a batch is drawn from the task and the buffer together.
+// Departures from CGLB's code: what coverage maximisation samples of a large class is drawn without replacement, and
+// the nodes it ranks are those it keeps, where CGLB mistakes their ranks for ids; equals keep their order; mean feature
+// keeps the nodes nearest to the mean, as the paper has it, where CGLB keeps those least like it; β counts the task's
+// own nodes from its first step, not from its second. The network is that of joint, Adam starts afresh with every task,
+// and graphs are whole up to a bound, beyond which a batch is drawn from the task and the buffer together.
 type ergnn struct {
 	ERGNNSettings
 	method.State
@@ -121,7 +103,8 @@ func newERGNN(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 	}
-	l.State = method.State{Name: "er-gnn", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, Parts: []any{&l.buffer, &l.seen}}
+	l.State = method.State{Name: "er-gnn", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net},
+		Parts: []any{&l.buffer, &l.seen}}
 	return l, nil
 }
 
@@ -134,8 +117,8 @@ func (c *classifier) replayLoss(in replayed[*Node]) train.Loss {
 		Parts: []train.Term{{Name: "current", Node: current}, {Name: "replay", Node: replay}}}
 }
 
-// replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without edges need no
-// chunks.
+// replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without
+// edges need no chunks.
 func replayedSizes(s method.Stream, budget int) (all []encoder.Size) {
 	nodes := 0
 	for k, size := range s.Sizes {
@@ -152,7 +135,8 @@ func (l *ergnn) Learn(ctx context.Context, task int, t *continual.Labeled,
 	l.seen = t.End
 	l.buffer = append(l.buffer, l.choose(t, seed.Stream(l.seed, "experience", task)))
 	report := &continual.TaskReport{Task: task}
-	return report, l.Fault(task, l.train(ctx, t, replayPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}))
+	return report, l.Fault(task, l.train(ctx, t, replayPlan{Task: task, Steps: l.Epochs, Report: report,
+		Seen: observe}))
 }
 
 // train trains both networks on the task and the buffer.
@@ -238,7 +222,8 @@ func (l *ergnn) union(g *graph.Graph) (*graph.Graph, error) {
 	return graph.DisjointUnion(all...)
 }
 
-// rows returns the labelled rows of the union, their weights summing to 1: L as a weighted sum of single cross-entropies.
+// rows returns the labelled rows of the union, their weights summing to 1: L as a weighted sum of single
+// cross-entropies.
 func (l *ergnn) rows(t *continual.Labeled, s continual.Setting) []labelled {
 	rows := l.mean(trainRows(t, 0, l.seen, s))
 	past := len(l.buffer) - 1
@@ -286,144 +271,4 @@ func shareWeight(rows []labelled, sum float64) []labelled {
 // Logits scores nodes by the network of the setting.
 func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen)
-}
-
-// experience is what is kept of a task: the features of some train nodes, and the columns of their classes.
-type experience struct {
-	Features   graph.Features
-	Columns    []int32
-	First, End int // the task's own columns
-}
-
-// rows returns the nodes kept as rows of a graph in which they begin at an offset; see trainRows.
-func (x *experience) rows(offset, seen int, s continual.Setting) []labelled {
-	t := continual.Labeled{Columns: x.Columns, First: x.First, End: x.End, Train: make([]int32, len(x.Columns))}
-	for i := range t.Train {
-		t.Train[i] = int32(i)
-	}
-	return trainRows(&t, offset, seen, s)
-}
-
-// choose returns the budget of train nodes of each class.
-func (l *ergnn) choose(t *continual.Labeled, rng *rand.Rand) experience {
-	classes := make([][]int32, t.End-t.First)
-	for _, node := range t.Train {
-		c := int(t.Columns[node]) - t.First
-		classes[c] = append(classes[c], node)
-	}
-	x := experience{First: t.First, End: t.End}
-	var all []int32
-	for c := range classes {
-		for _, node := range l.pick(&t.Graph.Features, classes, c, rng) {
-			all, x.Columns = append(all, node), append(x.Columns, t.Columns[node])
-		}
-	}
-	x.Features = t.Graph.Features.Select(all)
-	return x
-}
-
-// coverageSample is the largest number of nodes of a class that coverage maximisation looks at, CGLB's.
-const coverageSample = 1000
-
-// pick returns the budget of nodes of class c, given the train nodes of the task's classes.
-func (l *ergnn) pick(f *graph.Features, classes [][]int32, c int, rng *rand.Rand) []int32 {
-	if l.Selection == MeanFeature {
-		return lowestNodes(classes[c], distancesToMean(f, classes[c]), l.Budget)
-	}
-	candidates := sampleNodes(classes[c], max(coverageSample, l.Budget), rng)
-	var others []int32
-	for k, nodes := range classes {
-		if k != c {
-			others = append(others, sampleNodes(nodes, coverageSample, rng)...)
-		}
-	}
-	return lowestNodes(candidates, countsNear(f, candidates, others, l.Distance), l.Budget)
-}
-
-// sampleNodes returns all nodes, or n of them in their order.
-func sampleNodes(nodes []int32, n int, rng *rand.Rand) []int32 {
-	if len(nodes) <= n {
-		return nodes
-	}
-	chosen := rng.Perm(len(nodes))[:n]
-	slices.Sort(chosen)
-	out := make([]int32, n)
-	for i, k := range chosen {
-		out[i] = nodes[k]
-	}
-	return out
-}
-
-// lowestNodes returns the n nodes of the lowest scores; equals keep their order.
-func lowestNodes(nodes []int32, score []float64, n int) []int32 {
-	order := make([]int, len(nodes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(score[a], score[b]) })
-	var out []int32
-	for _, i := range order[:min(n, len(order))] {
-		out = append(out, nodes[i])
-	}
-	return out
-}
-
-// countsNear returns how many of the others lie closer to each candidate than d, by their features. O(candidates·others·F) time,
-// or their stored entries' where features are sparse.
-func countsNear(f *graph.Features, candidates, others []int32, d float64) []float64 {
-	squares := make([]float64, len(others))
-	for k, o := range others {
-		squares[k] = featureSquare(f, o)
-	}
-	counts, row := make([]float64, len(candidates)), make([]float32, f.Cols)
-	for i, c := range candidates {
-		f.CopyRow(int(c), row)
-		own := featureSquare(f, c)
-		for k, o := range others {
-			if own+squares[k]-2*featureDot(f, o, row) < d*d {
-				counts[i]++
-			}
-		}
-	}
-	return counts
-}
-
-// distancesToMean returns ‖x_i − x̄‖² − ‖x̄‖² of nodes, x̄ their mean feature.
-func distancesToMean(f *graph.Features, nodes []int32) []float64 {
-	mean, row := make([]float32, f.Cols), make([]float32, f.Cols)
-	for _, node := range nodes {
-		f.CopyRow(int(node), row)
-		for k, v := range row {
-			mean[k] += v / float32(len(nodes))
-		}
-	}
-	out := make([]float64, len(nodes))
-	for i, node := range nodes {
-		out[i] = featureSquare(f, node) - 2*featureDot(f, node, mean)
-	}
-	return out
-}
-
-// featureDot returns the product of a node's features with a vector.
-func featureDot(f *graph.Features, node int32, vector []float32) (sum float64) {
-	cols, vals := f.Row(int(node))
-	if cols == nil {
-		for k, v := range vals {
-			sum += float64(v) * float64(vector[k])
-		}
-		return sum
-	}
-	for k, c := range cols {
-		sum += float64(vals[k]) * float64(vector[c])
-	}
-	return sum
-}
-
-// featureSquare returns the squared norm of a node's features.
-func featureSquare(f *graph.Features, node int32) (sum float64) {
-	_, vals := f.Row(int(node))
-	for _, v := range vals {
-		sum += float64(v) * float64(v)
-	}
-	return sum
 }

@@ -81,9 +81,11 @@ func TestERGNNSamplesLargeClasses(t *testing.T) {
 	require.Equal(t, nodes, sampleNodes(nodes, 50, seed.Stream(1)))
 }
 
-// The third task has 4 train nodes, 3 of one class and 1 of the other; of the three tasks 2, 3 and 3 nodes are kept: β = 8/12.
+// The third task has 4 train nodes, 3 of one class and 1 of the other; of the three tasks 2, 3 and 3 nodes are kept: β
+// = 8/12.
 func TestERGNNWeightsByHand(t *testing.T) {
-	three := &continual.Labeled{Graph: &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, 6)}}, First: 4, End: 6,
+	three := &continual.Labeled{Graph: &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, 6)}}, First: 4,
+		End:   6,
 		Train: []int32{0, 1, 2, 4}, Columns: []int32{4, 4, 4, -1, 5}}
 	l := &ergnn{seen: 6, buffer: []experience{
 		{Columns: []int32{0, 1}, First: 0, End: 2},
@@ -151,8 +153,8 @@ func TestERGNNKeepsTrainNodesWithinItsBudget(t *testing.T) {
 	}
 }
 
-// Nodes kept are replayed without edges: what the engine reports is the weighted cross-entropy of a network in float64 whose graph
-// is the task's beside lone nodes.
+// Nodes kept are replayed without edges: what the engine reports is the weighted cross-entropy of a network in float64
+// whose graph is the task's beside lone nodes.
 func TestERGNNLossAgainstFloat64(t *testing.T) {
 	tasks := twoLabelled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

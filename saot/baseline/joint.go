@@ -90,7 +90,8 @@ func newJoint(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 	}
-	l.State = method.State{Name: "joint", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net}, Parts: []any{&l.tasks}}
+	l.State = method.State{Name: "joint", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net},
+		Parts: []any{&l.tasks}}
 	return l, nil
 }
 

@@ -298,13 +298,14 @@ func TestLorentzCentroid(t *testing.T) {
 		return sum
 	}
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		f, err := engine.NewNamed[centroidInputs[*tensors.Tensor]](e, "centroid", nil, func(in centroidInputs[*Node]) []*Node {
-			l := space(in.K)
-			c := l.centroid(encoder.NewPropagation(in.Operator), in.X, SliceAxis(in.Scores, -1, AxisElem(0)),
-				SliceAxis(in.Scores, -1, AxisElem(1)))
-			loss := ReduceAllSum(Mul(c, in.Weights))
-			return append([]*Node{l.coordinates(c)}, Gradient(loss, in.K, in.X, in.Scores)...)
-		})
+		f, err := engine.NewNamed[centroidInputs[*tensors.Tensor]](e, "centroid", nil,
+			func(in centroidInputs[*Node]) []*Node {
+				l := space(in.K)
+				c := l.centroid(encoder.NewPropagation(in.Operator), in.X, SliceAxis(in.Scores, -1, AxisElem(0)),
+					SliceAxis(in.Scores, -1, AxisElem(1)))
+				loss := ReduceAllSum(Mul(c, in.Weights))
+				return append([]*Node{l.coordinates(c)}, Gradient(loss, in.K, in.X, in.Scores)...)
+			})
 		require.NoError(t, err)
 		op, err := encoder.Config{Kind: encoder.GAT}.NewOperator(&a, size)
 		require.NoError(t, err)

@@ -3,16 +3,80 @@ package baseline
 import (
 	"context"
 	"errors"
+	"math"
+	"math/rand/v2"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/train"
 )
+
+// drawn returns the condensed nodes to begin with: the features of train nodes of each class, drawn with replacement.
+func (c *condenser) drawn(t *continual.Labeled, rng *rand.Rand) *condensed {
+	set, train := &condensed{}, trainByClass(t)
+	row := make([]float32, t.Graph.Features.Cols)
+	for class, n := range c.shares(train) {
+		for range n {
+			t.Graph.Features.CopyRow(int(train[class][rng.IntN(len(train[class]))]), row)
+			set.Features = append(set.Features, row...)
+			set.Columns = append(set.Columns, int32(t.First+class))
+		}
+	}
+	return set
+}
+
+// trainByClass returns the train nodes of each class of a task.
+func trainByClass(t *continual.Labeled) [][]int32 {
+	all := make([][]int32, t.End-t.First)
+	for _, node := range t.Train {
+		class := int(t.Columns[node]) - t.First
+		all[class] = append(all[class], node)
+	}
+	return all
+}
+
+// shares divides the budget among classes in proportion to their train nodes, rounded down but to one at least, and
+// gives what is left to the first classes, one each in turn. A class without train nodes gets none. So small a budget
+// that there is not a node for every class is exceeded.
+func (c *condenser) shares(train [][]int32) []int {
+	total := 0
+	for _, nodes := range train {
+		total += len(nodes)
+	}
+	budget := c.Budget
+	if budget == 0 {
+		budget = int(math.Round(0.005 * float64(total)))
+	}
+	shares, left := make([]int, len(train)), budget
+	for class, nodes := range train {
+		if len(nodes) > 0 {
+			shares[class] = max(1, budget*len(nodes)/total)
+			left -= shares[class]
+		}
+	}
+	for class := 0; left > 0 && total > 0; class = (class + 1) % len(train) {
+		if shares[class] > 0 {
+			shares[class]++
+			left--
+		}
+	}
+	return shares
+}
+
+// groups returns the positions of the nodes of each class of a task.
+func (s *condensed) groups(t *continual.Labeled) [][]int32 {
+	all := make([][]int32, t.End-t.First)
+	for i, column := range s.Columns {
+		all[int(column)-t.First] = append(all[int(column)-t.First], int32(i))
+	}
+	return all
+}
 
 // memoryBank is the condensed sets of all tasks seen.
 type memoryBank []*condensed
@@ -56,8 +120,8 @@ func edgeFreeLogits(c *classifier, in encoder.Nodes) *Node {
 	return h
 }
 
-// memoryTrainer trains a classifier on a memory: training in memory, as CaT has it, current task included, so that every
-// task counts about alike.
+// memoryTrainer trains a classifier on a memory: training in memory, as CaT has it, current task included, so that
+// every task counts about alike.
 type memoryTrainer struct {
 	*classifier
 	trainer *lessonTrainer

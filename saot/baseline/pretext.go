@@ -59,7 +59,7 @@ func ofCora(recipe datasets.Recipe) bool {
 // of the graph without labels (the paper's multi-task objective with the self-supervised term alone; the network is
 // net.py of its code),
 //
-//	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the pretext task, Â but for completion.
+//	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â but for completion.
 //
 // W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other.
 // Departures: the reference trains next to a labelled loss, whose validation also ends the training early: here all

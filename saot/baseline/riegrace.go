@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -91,7 +90,8 @@ const leastBent, mostBent = 0.01, 10.0
 // graph network in a space whose curvature follows the graphs, AdaRGCN, taught by itself and by its state after the
 // last task. A layer is
 //
-//	h_i = W·log_o(x_i),   x'_i = centroid_j(exp_o(h_j); α_ij),   α_ij = softmax_j LeakyReLU(a·h_i + b·h_j),   j ∈ N(i) ∪ {i},
+//	h_i = W·log_o(x_i),   x'_i = centroid_j(exp_o(h_j); α_ij),
+//	α_ij = softmax_j LeakyReLU(a·h_i + b·h_j),   j ∈ N(i) ∪ {i},
 //
 // where the features count as tangent vectors already. With x^L after one layer, x^H after two and those of the teacher
 // x^T, the label-free Lorentz distillation is (in our notation)
@@ -301,16 +301,16 @@ func (l *rieGrace) curvature() (float64, error) {
 	return -min(max(math.Exp(float64(v[0])), leastBent), mostBent), nil
 }
 
-// pointsOf returns the high level of the nodes of an uploaded graph, row major, and the number of columns.
-func (l *rieGrace) pointsOf(on *encoder.Uploaded, c Coordinates) (data []float32, cols int, err error) {
+// pointsOf returns the high level of the nodes of an uploaded graph, row major.
+func (l *rieGrace) pointsOf(on *encoder.Uploaded, c Coordinates) ([]float32, error) {
 	out, err := l.embed.Call(on.Input)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	defer engine.Release(out)
-	cols = out[c].Shape().Dim(1)
-	err = tensors.ConstFlatData(out[c], func(flat []float32) { data = slices.Clone(flat[:on.Graph.NumNodes()*cols]) })
-	return data, cols, err
+	other := out[1-c]
+	data, _, err := encoder.RowsOf(out[c:c+1], on.Graph.NumNodes())
+	engine.Release(other)
+	return data, err
 }
 
 // pointsOfLarge returns the high level of a graph, layer by layer with all neighbours.
@@ -318,13 +318,13 @@ func (l *rieGrace) pointsOfLarge(ctx context.Context, g *graph.Graph, c Coordina
 	if err := l.graphs.Check(g); err != nil {
 		return nil, err
 	}
-	low, err := encoder.AttendLayerwise(ctx, &g.Adjacency, &g.Features, 1+l.Hidden, l.Hidden, l.parts.project[0],
-		l.parts.hidden)
+	low, err := encoder.AttendLayerwise(ctx, &g.Adjacency, &g.Features, 1+l.Hidden, l.Hidden,
+		[2]*engine.Func{l.parts.project[0], l.parts.hidden})
 	if err != nil {
 		return nil, err
 	}
-	high, err := encoder.AttendLayerwise(ctx, &g.Adjacency, low, 1+l.Out, l.columns(c), l.parts.project[1],
-		l.parts.out[c])
+	high, err := encoder.AttendLayerwise(ctx, &g.Adjacency, low, 1+l.Out, l.columns(c),
+		[2]*engine.Func{l.parts.project[1], l.parts.out[c]})
 	if err != nil {
 		return nil, err
 	}
@@ -360,6 +360,5 @@ func (l *rieGrace) embedding(ctx context.Context, g *graph.Graph) ([]float32, er
 		return nil, err
 	}
 	defer on.Release()
-	data, _, err := l.pointsOf(on, l.Coordinates)
-	return data, err
+	return l.pointsOf(on, l.Coordinates)
 }

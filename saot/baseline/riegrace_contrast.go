@@ -58,8 +58,7 @@ func (l *rieGrace) wholeInputs(task int, g *graph.Graph) (stepInputs, func(), er
 		return nil, nil, err
 	}
 	c, err := l.contrasts(task, g.NumNodes(), on.Rows()-1, func() ([]float32, error) {
-		data, _, err := l.pointsOf(on, LorentzCoordinates)
-		return data, err
+		return l.pointsOf(on, LorentzCoordinates)
 	})
 	return func(step int) (in contrasted[*tensors.Tensor], made any, err error) {
 		nodes := c.nodes(seed.Stream(l.seed, "contrast", task, step))

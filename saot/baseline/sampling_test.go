@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -80,7 +81,7 @@ func made[L continual.Method](t *testing.T, m string, b method.Build) L {
 // whose pairs differ; see below.
 func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
 	whole := []string{"edge_drop", "0", "feature_mask", "0", "dropout", "0", "whole_graph", "0"}
-	sampled := append(whole[:6:6], "whole_graph", "1", "batch", "1000", "fan_out", "[0]")
+	sampled := slices.Concat(whole[:6], []string{"whole_graph", "1", "batch", "1000", "fan_out", "[0]"})
 	stream := sampledStream(t)
 	tasks := shownTasks(t, stream)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

@@ -107,8 +107,8 @@ func (s *TRACESettings) view() view.Config {
 //
 //  1. a fast encoder, newly drawn, learns the task alone by Graph Barlow Twins (saot.BarlowTwinsLoss);
 //
-//  2. progressive clustering of its embeddings chooses node proxies P_t (progressive), and the subgraph of the nodes within
-//     as many hops of them as the encoder has layers is stored;
+//  2. progressive clustering of its embeddings chooses node proxies P_t (progressive), and the subgraph of the nodes
+//     within as many hops of them as the encoder has layers is stored;
 //
 //  3. the slow encoder f, which continues from task to task, learns by
 //

@@ -36,21 +36,22 @@ func init() {
 // Validate lists every field out of range.
 func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp").Ranges(s), 2).Err() }
 
-// twp is topology-aware weight preserving (Liu, Yang and Wang 2021): the weights that mattered to past tasks, to their loss or
-// to the attention among their nodes, are held where they were. The loss of task t (the paper's, as CGLB runs it) is
+// twp is topology-aware weight preserving (Liu, Yang and Wang 2021): the weights that mattered to past tasks, to their
+// loss or to the attention among their nodes, are held where they were. The loss of task t (the paper's, as CGLB runs
+// it) is
 //
 //	L_t = CE_t + Σ_{τ<t} Σ_p Ω_τp·(p − p*_τ)²,   Ω_τ = λ_l·(∂CE_τ/∂p)² + λ_t·(∂‖e_τ‖₂/∂p)²   at p*_τ,
 //
-// where CE_t is the mean over the train nodes, with the softmax over all classes seen in class-il and over the task's own in
-// task-il, a network for each, p*_τ are the weights after task τ, and e_τ holds the attention coefficients of the first layer
-// on the edges and self-loops of the task's graph (see attentionNorm).
+// where CE_t is the mean over the train nodes, with the softmax over all classes seen in class-il and over the task's
+// own in task-il, a network for each, p*_τ are the weights after task τ, and e_τ holds the attention coefficients of
+// the first layer on the edges and self-loops of the task's graph (see attentionNorm).
 //
-// Departures from CGLB's code: the gradients of CE and ‖e‖₂ are kept apart, where it squares their sum for the second; CE's
-// gradient counts once, where a second backward pass doubles it. The paper's β‖Ω_t‖₁ is left out: CGLB adds ‖∇CE‖₁ as a
-// constant without a gradient, which changes nothing. The network is that of joint, graphs are whole up to a bound, and Adam starts
-// afresh with every task, for which weight decay spares what a task's loss does not depend on (see coupledDecay). In a task too large
-// for a step, ∂CE/∂p is the mean over an epoch of batches, and ∂‖e‖₂/∂p is that of the whole graph, where CGLB's variant in batches
-// stores the former in place of the latter.
+// Departures from CGLB's code: the gradients of CE and ‖e‖₂ are kept apart, where it squares their sum for the second;
+// CE's gradient counts once, where a second backward pass doubles it. The paper's β‖Ω_t‖₁ is left out: CGLB adds ‖∇CE‖₁
+// as a constant without a gradient, which changes nothing. The network is that of joint, graphs are whole up to a
+// bound, and Adam starts afresh with every task, for which weight decay spares what a task's loss does not depend on
+// (see coupledDecay). In a task too large for a step, ∂CE/∂p is the mean over an epoch of batches, and ∂‖e‖₂/∂p is that
+// of the whole graph, where CGLB's variant in batches stores the former in place of the latter.
 type twp struct {
 	TWPSettings
 	method.State

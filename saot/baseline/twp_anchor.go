@@ -49,7 +49,8 @@ type throughInputs[T any] struct {
 func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
 	a, e := &anchored{classifier: c, l2: l2}, c.Engine()
 	var err [4]error
-	a.trainer, err[0] = train.New[twpInputs[*tensors.Tensor]](c.Net, "twp", train.Optimizer{LearningRate: learningRate}, a.terms)
+	a.trainer, err[0] = train.New[twpInputs[*tensors.Tensor]](c.Net, "twp", train.Optimizer{LearningRate: learningRate},
+		a.terms)
 	a.loss, err[1] = engine.NewNamed[lesson[*tensors.Tensor]](e, "twp/loss", c.Store(), func(in lesson[*Node]) []*Node {
 		ce := crossEntropy(c.logits(encoder.NodesOf(in.Graph)), in.Labels)
 		return Gradient(ce, a.variables(ce.Graph(), c.Names())...)
@@ -116,8 +117,8 @@ func (a *anchored) dims(name string) []int {
 	return nil
 }
 
-// importance returns Ω by variable: λ_l·(∂CE/∂p)² + λ_t·(∂‖e‖₂/∂p)². ∂‖e‖₂/∂h is found on the host and taken through the first
-// layer on the engine; later layers have no part in e.
+// importance returns Ω by variable: λ_l·(∂CE/∂p)² + λ_t·(∂‖e‖₂/∂p)². ∂‖e‖₂/∂h is found on the host and taken through
+// the first layer on the engine; later layers have no part in e.
 func (a *anchored) importance(on *encoder.Uploaded, in lesson[*tensors.Tensor],
 	lambdaL, lambdaT float64) (map[string][]float64, error) {
 	loss, topology := gradients{}, gradients{}
@@ -140,8 +141,8 @@ func (a *anchored) importance(on *encoder.Uploaded, in lesson[*tensors.Tensor],
 // throughRows is how many nodes' rows of ∂‖e‖₂/∂h are taken through the first layer at once.
 const throughRows = 1 << 13
 
-// sampledImportance is importance for a graph too large for a step, from an epoch of batches. It holds h and ∂‖e‖₂/∂h of
-// all nodes.
+// sampledImportance is importance for a graph too large for a step, from an epoch of batches. It holds h and ∂‖e‖₂/∂h
+// of all nodes.
 func (a *anchored) sampledImportance(ctx context.Context, b batches, task int,
 	lambdaL, lambdaT float64) (map[string][]float64, error) {
 	loss, topology := gradients{}, gradients{}
@@ -245,8 +246,8 @@ type anchor struct {
 	Constant       float64              // c
 }
 
-// add adds a task's penalty, as a weighted mean and its variance take one value more (Chan, Golub and LeVeque 1983), which
-// loses no digits where p*_τ lie close together.
+// add adds a task's penalty, as a weighted mean and its variance take one value more (Chan, Golub and LeVeque 1983),
+// which loses no digits where p*_τ lie close together.
 func (a *anchor) add(omega map[string][]float64, at map[string][]float32) {
 	if a.Weight == nil {
 		a.Weight, a.Centre = map[string][]float64{}, map[string][]float64{}

@@ -7,8 +7,8 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// attentionNorm returns ‖e‖₂ over all edges and self-loops, and its gradient in the rows h_v of d columns each. TWP's attention
-// for networks that have none of their own (the paper's, with CGLB's LeakyReLU of slope 0.2) is
+// attentionNorm returns ‖e‖₂ over all edges and self-loops, and its gradient in the rows h_v of d columns each. TWP's
+// attention for networks that have none of their own (the paper's, with CGLB's LeakyReLU of slope 0.2) is
 //
 //	e_uv = exp(z_uv) / Σ_{w ∈ N(v)∪{v}} exp(z_wv),   z_uv = LeakyReLU(Σ_k h_uk·tanh(h_vk)),   u ∈ N(v)∪{v}.
 //

@@ -21,8 +21,8 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// twoLabelled are two tasks of two classes and n nodes each: column c stands out in the features of class c, the nodes of a class
-// form a ring, a few edges join the two, the last node has none, and every other node is for training.
+// twoLabelled are two tasks of two classes and n nodes each: column c stands out in the features of class c, the nodes
+// of a class form a ring, a few edges join the two, the last node has none, and every other node is for training.
 func twoLabelled(t *testing.T, n int) []*continual.Labeled {
 	const features = 6
 	var tasks []*continual.Labeled
@@ -55,7 +55,8 @@ func twoLabelled(t *testing.T, n int) []*continual.Labeled {
 
 // labelledBuild is the Build for tasks of which all have two classes.
 func labelledBuild(e *engine.Engine, s method.Settings, tasks []*continual.Labeled) method.Build {
-	b := method.Build{Engine: e, Settings: s, Seed: 7, Stream: method.Stream{Features: tasks[0].Graph.Features.Cols, Classes: 2 * len(tasks)}}
+	b := method.Build{Engine: e, Settings: s, Seed: 7, Stream: method.Stream{Features: tasks[0].Graph.Features.Cols,
+		Classes: 2 * len(tasks)}}
 	for _, t := range tasks {
 		b.Stream.Sizes = append(b.Stream.Sizes, encoder.SizeOf(t.Graph))
 	}
@@ -88,7 +89,8 @@ type network64 struct {
 
 func newNetwork64(t *testing.T, c *classifier, task *continual.Labeled, rows []labelled) *network64 {
 	g, n := task.Graph, task.Graph.NumNodes()
-	r := &network64{hidden: c.widths[1], out: c.widths[2], weights: map[string][]float64{}, adjacency: &g.Adjacency, rows: rows}
+	r := &network64{hidden: c.widths[1], out: c.widths[2], weights: map[string][]float64{}, adjacency: &g.Adjacency,
+		rows: rows}
 	for _, name := range c.Names() {
 		w, err := c.Value(name)
 		require.NoError(t, err)
@@ -225,7 +227,8 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 						require.Greater(t, scale, 1e-3, name)
 					}
 					for i, v := range want {
-						require.InDelta(t, math.Abs(v), math.Sqrt(got[name][i]), 1e-4*scale+1e-7, "%v %s %d", s, name, i)
+						require.InDelta(t, math.Abs(v), math.Sqrt(got[name][i]), 1e-4*scale+1e-7, "%v %s %d", s, name,
+							i)
 					}
 				}
 			}
@@ -288,8 +291,8 @@ func TestTWPPenaltyIsZeroWhereTheLastTaskEnded(t *testing.T) {
 	})
 }
 
-// What the second task's loss does not depend on stays as the first left it, to the last bit: weights of words that it has not, and
-// in task-il the first task's classes. Decay on them was all that a fresh Adam saw, which took them to 0.
+// What the second task's loss does not depend on stays as the first left it, to the last bit: weights of words that it
+// has not, and in task-il the first task's classes. Decay on them was all that a fresh Adam saw, which took them to 0.
 func TestTWPDecaySparesWhatATaskDoesNotUse(t *testing.T) {
 	tasks := twoLabelled(t, 15)
 	const absent, features, hidden = 1, 6, 5
@@ -329,7 +332,8 @@ func TestTWPDecayOfWhatATaskUses(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 1 })
 		c := l.networks[continual.TaskIL]
-		want, columns := 0.0, 2 // the report's last terms are task-il's: of the second layer, the first task's classes alone
+		// the report's last terms are task-il's: of the second layer, the first task's classes alone
+		want, columns := 0.0, 2
 		for name, values := range snapshot(t, c.Net) {
 			for i, v := range values {
 				if (name == "weight2" || name == "bias2") && i%4 >= columns {

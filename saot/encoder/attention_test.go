@@ -40,7 +40,8 @@ func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) attended[*tenso
 		return x
 	}
 	n := size.Nodes
-	return attended[*tensors.Tensor]{[3]*tensors.Tensor{normal(n, heads, d), normal(n, heads), normal(n, heads)}, operator}
+	return attended[*tensors.Tensor]{[3]*tensors.Tensor{normal(n, heads, d), normal(n, heads), normal(n, heads)},
+		operator}
 }
 
 // attentionGradients is the squared norm of what real nodes attend to, and its gradients.
@@ -50,7 +51,8 @@ func attentionGradients(in attended[*Node]) []*Node {
 	return append([]*Node{y}, Gradient(ReduceAllSum(Square(y)), in.X[:]...)...)
 }
 
-// Attention on trees of 1, 2 and 3 levels against the formula in float64, and its gradients against central differences.
+// Attention on trees of 1, 2 and 3 levels against the formula in float64, and its gradients against central
+// differences.
 func TestAttendAgainstFloat64(t *testing.T) {
 	const heads, d = 2, 3
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -159,8 +161,8 @@ func call[T, N any](t testing.TB, e *engine.Engine, build func(in N) []*Node, in
 	return flat
 }
 
-// BenchmarkAttend compares value and gradients of attention with those of Â at the same width: 4 heads of 64 on 5,000 nodes
-// of degree 16 or so.
+// BenchmarkAttend compares value and gradients of attention with those of Â at the same width: 4 heads of 64 on 5,000
+// nodes of degree 16 or so.
 func BenchmarkAttend(b *testing.B) {
 	const n, heads, d = 5000, 4, 64
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -60,7 +60,8 @@ func TestBucketsGrowOnSurprise(t *testing.T) {
 	require.Equal(t, Size{101, []int{400}}, b.Fit(Size{50, []int{10}}))
 	require.Equal(t, Size{101, []int{500}}, b.Fit(Size{50, []int{400}}), "by a quarter")
 	require.Equal(t, Size{101, []int{901}}, b.Fit(Size{50, []int{900}}), "or as much as is needed")
-	require.Equal(t, Size{101, []int{1126, 8}}, b.Fit(Size{50, []int{1, 7}}), "a level of its own, and a quarter more of the others")
+	require.Equal(t, Size{101, []int{1126, 8}}, b.Fit(Size{50, []int{1, 7}}),
+		"a level of its own, and a quarter more of the others")
 	require.Equal(t, Size{201, []int{21}}, b.Fit(Size{200, []int{20}}), "a shape of its own")
 	require.Equal(t, Size{201, []int{21}}, b.Fit(Size{101, []int{0}}))
 	require.Equal(t, Size{8, []int{4}}, NewBuckets(nil).Fit(Size{7, []int{3}}), "nothing announced")

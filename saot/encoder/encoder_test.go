@@ -57,7 +57,8 @@ func TestLoadRefuses(t *testing.T) {
 	require.Error(t, enc.Load(gob.NewDecoder(bytes.NewReader([]byte("not a checkpoint")))))
 
 	other := small(t, e, 4)
-	require.ErrorContains(t, other.Load(gob.NewDecoder(bytes.NewReader(whole))), "input_weight [5 6] where input_weight [4 6] is wanted")
+	require.ErrorContains(t, other.Load(gob.NewDecoder(bytes.NewReader(whole))),
+		"input_weight [5 6] where input_weight [4 6] is wanted")
 
 	for name, v := range map[string]saved{
 		"another variable":   {outputBias, []int{5, 6}, make([]float32, 30)},

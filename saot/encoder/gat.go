@@ -93,10 +93,11 @@ func (c gat) values(scope *model.Scope, g *Graph, layer int) func(name string) *
 
 // encode takes O(layers·(E+N)·heads·hidden + layers·N·(heads·hidden)²) time.
 func (c gat) encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
-	x := c.layer(scope, 0, projected[0], projected[1], p, mask, mode)
+	x := c.layer(scope, 0, projected, p, mask, mode)
 	for layer := 1; layer < c.Layers; layer++ {
 		value := c.values(scope, x.Graph(), layer)
-		x = c.layer(scope, layer, MatMul(x, value(layerWeight)), MatMul(x, value(skipWeight)), p, mask, mode)
+		products := []*Node{MatMul(x, value(layerWeight)), MatMul(x, value(skipWeight))}
+		x = c.layer(scope, layer, products, p, mask, mode)
 	}
 	return x
 }
@@ -111,15 +112,15 @@ func (c gat) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node
 		if layer < len(in.Real) {
 			mask = in.Real[layer]
 		}
-		x = c.layer(scope, layer, MatMul(x, value(layerWeight)), skip, p, mask, mode)
+		x = c.layer(scope, layer, []*Node{MatMul(x, value(layerWeight)), skip}, p, mask, mode)
 	}
 	return x
 }
 
 // layer returns a layer's output [T, width] from its products X·W [N, heads·d] and X·S [T, width].
-func (c gat) layer(scope *model.Scope, layer int, product, skip *Node, p Propagation, mask *Node, mode Mode) *Node {
-	h, s, t := c.attend(scope, layer, product)
-	return c.finish(scope, layer, p.Attend(h, s, t), skip, mask, mode)
+func (c gat) layer(scope *model.Scope, layer int, products []*Node, p Propagation, mask *Node, mode Mode) *Node {
+	h, s, t := c.attend(scope, layer, products[0])
+	return c.finish(scope, layer, p.Attend(h, s, t), products[1], mask, mode)
 }
 
 // attend returns what Attend takes: X·W by heads [N, heads, d], and its products with the attention vectors [N, heads].

@@ -21,19 +21,19 @@ type attendedLayer struct {
 	ends      []float32 // s and t, [N, 2·heads]
 }
 
-// AttendLayerwise returns what a layer of one attention head makes of all rows of x, [N, out]. project turns rows of x
-// into H [C, width] and the scores s and t side by side [C, 2] (see Propagation.Attend); finish turns rows of the
-// weighted means of H into rows of the output.
+// AttendLayerwise returns what a layer of one attention head makes of all rows of x, [N, out]. Of its parts the first
+// turns rows of x into H [C, width] and the scores s and t side by side [C, 2] (see Propagation.Attend), the second
+// rows of the weighted means of H into rows of the output.
 func AttendLayerwise(ctx context.Context, a *graph.Adjacency, x *graph.Features, width, out int,
-	project, finish *engine.Func) (*graph.Features, error) {
+	parts [2]*engine.Func) (*graph.Features, error) {
 	n := x.Rows
 	l := attendedLayer{gat: gat{Config{Kind: GAT, Hidden: width, Layers: 2, Heads: 1}}, adjacency: a,
 		h: make([]float32, n*width), ends: make([]float32, 2*n)}
-	if err := l.project(ctx, project, x); err != nil {
+	if err := l.project(ctx, parts[0], x); err != nil {
 		return nil, err
 	}
 	y := &graph.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)}
-	return y, l.finish(ctx, finish, &graph.Features{Rows: n, Dense: []float32{}}, y)
+	return y, l.finish(ctx, parts[1], &graph.Features{Rows: n, Dense: []float32{}}, y)
 }
 
 // project fills in X·W, s and t.

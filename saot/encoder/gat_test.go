@@ -38,7 +38,8 @@ func readGAT(t testing.TB, enc *Encoder) *gatReference {
 	return r
 }
 
-// forward returns the embeddings of the targets of the last of some layers of neighbour lists, x being all nodes' features.
+// forward returns the embeddings of the targets of the last of some layers of neighbour lists, x being all nodes'
+// features.
 func (r *gatReference) forward(layers []lists, x *mat.Dense, mode Mode) *mat.Dense {
 	for layer, near := range layers {
 		get := func(name string) []float64 { return r.variables[layerName(layer, name)] }
@@ -133,7 +134,8 @@ func (n *Neighborhood) drawn() (layers []lists) {
 func smallGAT(t testing.TB, e *engine.Engine, features, layers int, sizes ...Size) *Encoder {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
-	enc, err := New(e, Config{Kind: GAT, Hidden: 3, Out: 4, Layers: layers, Heads: 2, Momentum: 0.1}, features, NewBuckets(sizes), rng)
+	enc, err := New(e, Config{Kind: GAT, Hidden: 3, Out: 4, Layers: layers, Heads: 2, Momentum: 0.1}, features,
+		NewBuckets(sizes), rng)
 	require.NoError(t, err)
 	setVariables(t, enc, func(rank int, x float32) float32 {
 		if rank == 1 {
@@ -168,7 +170,8 @@ func (enc *Encoder) trained() (names []string) {
 	return names
 }
 
-// gradients returns Σ sin(z) of the first n rows, and its gradient for every trained variable. Sines tell rows and columns apart.
+// gradients returns Σ sin(z) of the first n rows, and its gradient for every trained variable. Sines tell rows and
+// columns apart.
 func gradients(enc *Encoder, z *Node, n int) []*Node {
 	var variables []*Node
 	for _, name := range enc.trained() {
@@ -329,7 +332,8 @@ func TestUnlimitedSampleOfGATIsTheWholeGraph(t *testing.T) {
 			enc.Config.SampleFanOut = []int{0, 0, 0}
 			sampler := NewSampler(g, enc.Config.SampleFanOut)
 			targets := []int32{39, 0, 3, 17}
-			got := onSample(t, e, enc, g, sampler.Draw(targets, nil, 1), Inference, func(z *Node) []*Node { return []*Node{z} })
+			got := onSample(t, e, enc, g, sampler.Draw(targets, nil, 1), Inference,
+				func(z *Node) []*Node { return []*Node{z} })
 			want := embed(t, enc, g)
 			for i, v := range targets {
 				requireClose(t, wide(want[4*v:4*v+4]), got[0][4*i:4*i+4], 1e-5, name)
@@ -409,7 +413,8 @@ func TestGATIsSavedAndFrozen(t *testing.T) {
 
 	require.NoError(t, saved.Freeze())
 	for _, name := range saved.names {
-		student, teacher := saved.store.Scope(Scope).GetVariable(name), saved.store.Scope(TeacherScope).GetVariable(name)
+		student, teacher := saved.store.Scope(Scope).GetVariable(name),
+			saved.store.Scope(TeacherScope).GetVariable(name)
 		want, err := student.Value()
 		require.NoError(t, err)
 		got, err := teacher.Value()
@@ -447,7 +452,8 @@ func TestGATStartsAsPyTorchGeometricHasIt(t *testing.T) {
 
 func TestGATRefuses(t *testing.T) {
 	err := Config{Kind: GAT, Hidden: 1, Out: 1, Momentum: 0.1, WholeGraph: 10, SampleFanOut: []int{1}}.Validate()
-	for _, field := range []string{"layers is 0", "heads is 0", "sample_fan_out is [1], want a number for each of the 0 layers"} {
+	for _, field := range []string{"layers is 0", "heads is 0",
+		"sample_fan_out is [1], want a number for each of the 0 layers"} {
 		require.ErrorContains(t, err, field)
 	}
 	err = Config{Hidden: 1, Out: 1, Momentum: 0.1, Layers: 3, Heads: 4}.Validate()

@@ -98,7 +98,8 @@ func TestMaskColumnsIsMaskingTheFeatures(t *testing.T) {
 				scope, columns := enc.store.Scope(Scope), Const(in.Mask.Graph(), masked)
 				return enc.Config.MaskColumns(scope, enc.Config.Project(scope, in.FeaturesT), in.FeaturesT, columns)
 			})
-			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5, "masked %v", masked)
+			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5,
+				"masked %v", masked)
 		}
 	})
 }
@@ -119,7 +120,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 			projected := enc.Config.MaskColumns(scope, enc.Config.Project(scope, in.FeaturesT), in.FeaturesT,
 				Const(graph, masked))
 			z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
-			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)), in.Mask)
+			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)),
+				in.Mask)
 			variables := make([]*Node, len(names))
 			for i, name := range names {
 				variables[i] = valueOf(scope, graph, name)
@@ -138,7 +140,8 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 			}
 			return sum
 		}
-		for i, values := range [][]float64{ref.w1.RawMatrix().Data, ref.w2.RawMatrix().Data, ref.gamma, ref.beta, ref.slope, ref.bias} {
+		for i, values := range [][]float64{ref.w1.RawMatrix().Data, ref.w2.RawMatrix().Data, ref.gamma, ref.beta,
+			ref.slope, ref.bias} {
 			want := centralDifferences(values, loss)
 			requireClose(t, want, got[i], 2e-4, names[i])
 		}
@@ -178,7 +181,8 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in.H)[0]}
 		})
 		require.NoError(t, err)
-		h := tensors.FromFlatDataAndDimensions(append(slices.Clone(g.Features.Dense), make([]float32, width)...), n+1, width)
+		h := tensors.FromFlatDataAndDimensions(append(slices.Clone(g.Features.Dense), make([]float32, width)...), n+1,
+			width)
 		inputs := propagated[*tensors.Tensor]{h, operator}
 		var first [2][]float32
 		for call := range 20 {
@@ -217,9 +221,10 @@ type propagated[T any] struct {
 	Operator Operator[T]
 }
 
-// operatorMatrix applies a view's Â to the identity, and returns that with the matrix of its gradient: entry (i, j) of the
-// latter is ∂(Â·h)_i/∂h_j, read from the gradient of Σ_ic h'_ic (Â·h)_ic with h' the identity.
-func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.Adjacency) (value, gradient *mat.Dense) {
+// operatorMatrix applies a view's Â to the identity, and returns that with the matrix of its gradient: entry (i, j) of
+// the latter is ∂(Â·h)_i/∂h_j, read from the gradient of Σ_ic h'_ic (Â·h)_ic with h' the identity.
+func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.Adjacency) (value,
+	gradient *mat.Dense) {
 	t.Helper()
 	n := g.NumNodes()
 	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))

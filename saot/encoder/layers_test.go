@@ -82,11 +82,13 @@ func TestLayersOfAnyGraph(t *testing.T) {
 	})
 }
 
-// Without self-loops, a sample with all neighbours multiplies by D^{−1/2}·A·D^{−1/2}, in the host's layer and in the engine's.
+// Without self-loops, a sample with all neighbours multiplies by D^{−1/2}·A·D^{−1/2}, in the host's layer and in the
+// engine's.
 func TestSamplesWithoutLoops(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := chords(t, 12, 5)
-		g.Adjacency.Offsets, g.Features.Rows = append(g.Adjacency.Offsets, g.Adjacency.Offsets[12]), 13 // a node without edges
+		// a node without edges
+		g.Adjacency.Offsets, g.Features.Rows = append(g.Adjacency.Offsets, g.Adjacency.Offsets[12]), 13
 		g.Features.Dense = append(g.Features.Dense, 1, 2, 3, 4, 5)
 		degree := func(i int32) float64 { return float64(max(1, len(g.Adjacency.Neighborhood(int(i))))) }
 		propagated := func(x []float64) []float64 {
@@ -162,7 +164,8 @@ func TestInputsOfAGraph(t *testing.T) {
 		rows, cols, err := l.Of(in)
 		require.NoError(t, err)
 		require.Equal(t, 1, cols)
-		require.InDeltaSlice(t, []float64{32, 32, 65}, []float64{float64(rows[0]), float64(rows[1]), float64(rows[2])}, 1e-5)
+		require.InDeltaSlice(t, []float64{32, 32, 65}, []float64{float64(rows[0]), float64(rows[1]), float64(rows[2])},
+			1e-5)
 		_, err = NewGraphs(3, NewBuckets(nil)).Upload(g)
 		require.ErrorContains(t, err, "2 feature columns, the encoder was made for 3")
 	})

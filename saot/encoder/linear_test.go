@@ -42,7 +42,8 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
 
 			targets := []int32{59, 0, 17}
-			got := onSample(t, e, enc, g, NewSampler(g, []int{0, 0}).Draw(targets, nil, 1), Training, func(z *Node) []*Node { return []*Node{z} })
+			got := onSample(t, e, enc, g, NewSampler(g, []int{0, 0}).Draw(targets, nil, 1), Training,
+				func(z *Node) []*Node { return []*Node{z} })
 			for i, v := range targets {
 				requireClose(t, want.RawRowView(int(v)), got[0][3*i:3*i+3], 1e-5)
 			}
@@ -58,7 +59,8 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 
 func TestLinearStartsOrthonormal(t *testing.T) {
 	for _, shape := range [][2]int{{40, 6}, {6, 40}, {6, 6}} {
-		w := mat.NewDense(shape[0], shape[1], wide(tensors.MustCopyFlatData[float32](orthonormal(shape[0], shape[1], rand.New(rand.NewPCG(1, 1))))))
+		w := mat.NewDense(shape[0], shape[1], wide(tensors.MustCopyFlatData[float32](orthonormal(shape[0], shape[1],
+			rand.New(rand.NewPCG(1, 1))))))
 		var gram mat.Dense
 		if shape[0] >= shape[1] {
 			gram.Mul(w.T(), w)

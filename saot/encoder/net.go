@@ -128,16 +128,18 @@ func (n *Net) RestoreTo(scope string, snapshot map[string][]float32) error {
 			return fmt.Errorf("freeze variable %s: the snapshot has %d of %d values", name, len(snapshot[name]),
 				shape.Size())
 		}
-		value, v, err := tensors.FromFlatDataAndDimensions(snapshot[name], shape.Dimensions...),
-			frozen.GetVariable(name), error(nil)
-		if v != nil {
-			err = v.SetValue(value)
-		} else if v, err = frozen.CreateVariable(name, value); err == nil {
-			v.SetTrainable(false)
+		value := tensors.FromFlatDataAndDimensions(snapshot[name], shape.Dimensions...)
+		if v := frozen.GetVariable(name); v != nil {
+			if err := v.SetValue(value); err != nil {
+				return fmt.Errorf("freeze variable %s: %w", name, err)
+			}
+			continue
 		}
+		v, err := frozen.CreateVariable(name, value)
 		if err != nil {
 			return fmt.Errorf("freeze variable %s: %w", name, err)
 		}
+		v.SetTrainable(false)
 	}
 	return nil
 }

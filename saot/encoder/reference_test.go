@@ -105,8 +105,8 @@ func denseFeatures(f *graph.Features) *mat.Dense {
 	return out
 }
 
-// randomGraph has a hub joined to every second node, whose sum needs more than one chunk where n is large, random edges,
-// and its last two nodes isolated. Its features are sparse for an odd seed and dense for an even one.
+// randomGraph has a hub joined to every second node, whose sum needs more than one chunk where n is large, random
+// edges, and its last two nodes isolated. Its features are sparse for an odd seed and dense for an even one.
 func randomGraph(t testing.TB, n, cols int, seed uint64) *graph.Graph {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -17,7 +17,8 @@ import (
 )
 
 // onSample evaluates a graph function of a sample's embeddings.
-func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *Neighborhood, mode Mode, build func(z *Node) []*Node) [][]float64 {
+func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *Neighborhood, mode Mode,
+	build func(z *Node) []*Node) [][]float64 {
 	t.Helper()
 	s := NewSampler(g, enc.Config.SampleFanOut)
 	sample, err := s.Sample(enc.Config, n)
@@ -35,8 +36,8 @@ func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *N
 	return flat
 }
 
-// With all neighbours drawn, some nodes' embeddings are those of the whole graph, and so are BatchNorm's statistics and the
-// gradients where all nodes are targets.
+// With all neighbours drawn, some nodes' embeddings are those of the whole graph, and so are BatchNorm's statistics and
+// the gradients where all nodes are targets.
 func TestUnlimitedSampleIsTheWholeGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, seed := range []uint64{1, 2} {
@@ -81,8 +82,8 @@ func TestUnlimitedSampleIsTheWholeGraph(t *testing.T) {
 	})
 }
 
-// What a sample computes, once more densely from its lists: Â_ij = s_i g_i s_j on the drawn neighbours and s_i² on the node
-// itself, with the degrees of the view. Gradients come by central differences of that.
+// What a sample computes, once more densely from its lists: Â_ij = s_i g_i s_j on the drawn neighbours and s_i² on the
+// node itself, with the degrees of the view. Gradients come by central differences of that.
 func TestSampleAgainstDenseFloat64(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := randomGraph(t, 200, 5, 2)

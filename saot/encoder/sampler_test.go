@@ -107,8 +107,8 @@ func TestAppendSomeIsUniform(t *testing.T) {
 	require.Less(t, chi2, 36.1)
 }
 
-// The room of a sample holds the worst that can be drawn: graphs of hubs, on which every draw hits the same nodes, and graphs
-// of so many nodes that no node is hit twice.
+// The room of a sample holds the worst that can be drawn: graphs of hubs, on which every draw hits the same nodes, and
+// graphs of so many nodes that no node is hit twice.
 func TestSampleRoomHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, nodes := range []int{40, 300, 5000} {
@@ -143,5 +143,6 @@ func TestTransposedLists(t *testing.T) {
 	l := lists{offsets: []int64{0, 2, 2, 5}, rows: []int32{3, 0, 0, 1, 3}}
 	got := l.transposed(4)
 	require.Equal(t, lists{offsets: []int64{0, 2, 3, 3, 5}, rows: []int32{0, 2, 2, 0, 2}}, got)
-	require.Equal(t, lists{offsets: []int64{0, 2, 2, 5}, rows: []int32{0, 3, 0, 1, 3}}, got.transposed(3), "rows now ascend")
+	require.Equal(t, lists{offsets: []int64{0, 2, 2, 5}, rows: []int32{0, 3, 0, 1, 3}}, got.transposed(3),
+		"rows now ascend")
 }

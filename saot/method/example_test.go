@@ -35,7 +35,8 @@ func Example() {
 	if err := d.Set(settings, "encoder.out", "32"); err != nil {
 		log.Panic(err)
 	}
-	learner, err := method.New(d.Name, method.Build{Engine: e, Stream: method.StreamOf(stream), Settings: settings, Seed: 1})
+	learner, err := method.New(d.Name, method.Build{Engine: e, Stream: method.StreamOf(stream), Settings: settings,
+		Seed: 1})
 	if err != nil {
 		log.Panic(err)
 	}

@@ -91,8 +91,8 @@ type Definition struct {
 	Fix func(s Settings)
 	// New makes a learner. It is called through New of this package, which checks the Build.
 	New func(b Build) (continual.Method, error)
-	// Load says how much work a task is, for estimates. Where it is nil, the settings hidden, out, epochs, whole_graph and batch
-	// say it.
+	// Load says how much work a task is, for estimates. Where it is nil, the settings hidden, out, epochs, whole_graph
+	// and batch say it.
 	Load func(s Settings) Load
 	// Featureless says that the method also runs on graphs whose nodes have no features.
 	Featureless bool
@@ -113,7 +113,8 @@ func (d *Definition) Set(s Settings, name, text string) error {
 	return d.Change(s, fields.Change{Path: name, Value: fields.Value{Text: text}})
 }
 
-// Probed reports whether linear probes of its embeddings score the method. Others are scored by a classifier of their own.
+// Probed reports whether linear probes of its embeddings score the method. Others are scored by a classifier of their
+// own.
 func (d *Definition) Probed() bool { return d.Kind != Supervised }
 
 // Probes returns what scores the method by default.

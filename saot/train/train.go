@@ -108,7 +108,7 @@ type Plan[T any] struct {
 	Seen   func(continual.Step) // the observer; may be nil
 }
 
-// ErrStop, returned by Plan.After, ends a task's training without an error.
+// ErrStop ends a task's training without an error where Plan.After returns it.
 var ErrStop = errors.New("stop")
 
 // Train takes the steps of a plan and fills in its report, with three diagnostics: prepare_seconds (making inputs),

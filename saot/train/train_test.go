@@ -76,7 +76,8 @@ func requireWeights(t *testing.T, n *encoder.Net, want [2]float64) []float32 {
 
 func TestStepsAreAdams(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, o := range []Optimizer{{LearningRate: 0.05}, {LearningRate: 0.05, L2: 0.3}, {LearningRate: 0.05, Decay: 0.4}} {
+		for _, o := range []Optimizer{{LearningRate: 0.05}, {LearningRate: 0.05, L2: 0.3},
+			{LearningRate: 0.05, Decay: 0.4}} {
 			n, trainer := bowl(t, e, o)
 			p := plan(12)
 			require.NoError(t, trainer.Train(context.Background(), p))
@@ -130,7 +131,8 @@ func TestTrainStops(t *testing.T) {
 	p.Inputs = func(int) (target[*tensors.Tensor], any, error) {
 		return target[*tensors.Tensor]{X: vector(float32(math.NaN()), 0)}, nil, nil
 	}
-	require.ErrorContains(t, trainer.Train(context.Background(), p), "step 1: the loss is not finite (total is NaN): lower")
+	require.ErrorContains(t, trainer.Train(context.Background(), p),
+		"step 1: the loss is not finite (total is NaN): lower")
 }
 
 // What is made for a step is released after it, on a stop too; After has the figures and may change what is reported.
@@ -170,7 +172,8 @@ func TestInputsMayBeAbsent(t *testing.T) {
 	for _, c := range []struct {
 		in   target[*tensors.Tensor]
 		want float64
-	}{{target[*tensors.Tensor]{X: vector(1, 2)}, 3}, {target[*tensors.Tensor]{X: vector(1, 2), Far: vector(3, 4)}, 10}} {
+	}{{target[*tensors.Tensor]{X: vector(1, 2)}, 3}, {target[*tensors.Tensor]{X: vector(1, 2), Far: vector(3, 4)},
+		10}} {
 		terms, figures, err := trainer.Step(c.in)
 		require.NoError(t, err)
 		require.Len(t, terms, 2)
@@ -196,7 +199,8 @@ func TestDeal(t *testing.T) {
 	}
 	require.Len(t, NewDeal(2, 3, d.rng).Batch(0), 2, "all there are")
 
-	p := OverBatches(bowlPlan{Task: 4}, d, 7, func(step int, batch []int32) (in target[*tensors.Tensor], made any, err error) {
+	p := OverBatches(bowlPlan{Task: 4}, d, 7, func(step int, batch []int32) (in target[*tensors.Tensor], made any,
+		err error) {
 		require.Equal(t, 0, step)
 		require.Len(t, batch, 3)
 		return in, nil, nil
