@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Every layout is recognised by its path alone, as a folder and as an archive.

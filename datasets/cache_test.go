@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/file"
-
-	"github.com/stretchr/testify/require"
 )
 
 func allocated() uint64 {

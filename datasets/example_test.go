@@ -18,7 +18,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, task := range stream.Tasks {
-		fmt.Println("classes", task.Classes, "of", task.Graph.NumNodes(), "nodes,", len(task.Split.Train), "for training")
+		nodes, train := task.Graph.NumNodes(), len(task.Split.Train)
+		fmt.Println("classes", task.Classes, "of", nodes, "nodes,", train, "for training")
 	}
 	// Output:
 	// classes [0 1] of 198 nodes, 118 for training

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // realFile returns the path of a real data file, or skips the test.

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 func TestScaledStatistics(t *testing.T) {

@@ -15,11 +15,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/fetch"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // shelf is a server with files that a test may change, and an entry of one npz file that it gives out.

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/notebooks/course"
-
 	// The cells call these packages: without the imports a cached pass would survive their changes.
 	_ "github.com/saot-go/saot/plotting/nb"
 	_ "github.com/saot-go/saot/saot"

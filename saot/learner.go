@@ -9,11 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"

@@ -5,11 +5,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/replay"

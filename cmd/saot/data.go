@@ -20,8 +20,8 @@ func newDataCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "fetch, describe and check the datasets",
-		Long: `Fetch public datasets into the data folder, where saot run finds them; describe them; check that their files are still
-what they were. Without network, download a file with a browser and import it.
+		Long: `Fetch public datasets into the data folder, where saot run finds them; describe them; check that their
+files are still what they were. Without network, download a file with a browser and import it.
 
 Every file is checked by its published checksum. Where none was ever published, the checksum of the first fetch is
 recorded in checksums.json in the data folder and checked from then on.`,
@@ -184,8 +184,8 @@ func newDataGetCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get NAME...",
 		Short: "fetch datasets into the data folder and check them",
-		Long: `Fetch the files of datasets that are not there yet, from the first mirror that has them. A download that breaks off is
-resumed, now or by the next get; a file gets its name only after its checksum was right.`,
+		Long: `Fetch the files of datasets that are not there yet, from the first mirror that has them. A download
+that breaks off is resumed, now or by the next get; a file gets its name only after its checksum was right.`,
 		Example: `  saot data get cora-full
   saot data get ogbn-arxiv reddit --data ~/graphs`,
 		Args: cobra.MinimumNArgs(1),
@@ -247,9 +247,9 @@ func newDataImportCommand(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import NAME PATH",
 		Short: "take a file that was downloaded by hand into the data folder",
-		Long: `Copy a file of a dataset, or a folder that holds its files, into the data folder under the right name. The copy is checked
-by its checksum, or, where none is known, by reading it; the original is left alone. saot data info NAME says where to
-download it.`,
+		Long: `Copy a file of a dataset, or a folder that holds its files, into the data folder under the right name.
+The copy is checked by its checksum, or, where none is known, by reading it; the original is left alone. saot data
+info NAME says where to download it.`,
 		Example: `  saot data import ogbn-arxiv ~/Downloads/arxiv.zip
   saot data import flickr ~/Downloads/flickr         a folder with adj_full.npz, feats.npy, class_map.json, role.json
   saot data import cora-ml mine.npz --trust          not the published file, but one that can be read`,
@@ -274,8 +274,9 @@ func newDataVerifyCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
 		Short: "read the files that are there and check them; exit status 1 if one is wrong",
-		Long: `Read every file of the named datasets, or of all, and say what it is: published (the publisher's bytes), known copy,
-recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong, missing.`,
+		Long: `Read every file of the named datasets, or of all, and say what it is: published (the publisher's
+bytes), known copy, recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong,
+missing.`,
 		Example: "  saot data verify\n  saot data verify cora-ml uai",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, entries, err := openEntries(*dir, args)
@@ -305,7 +306,8 @@ func wrong(all []datasets.FileStatus) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("wrong files: %s: move them away and run saot data get, or take them as they are with saot data import NAME FILE --trust", strings.Join(names, ", "))
+	return fmt.Errorf("wrong files: %s: move them away and run saot data get, or take them as they are with saot "+
+		"data import NAME FILE --trust", strings.Join(names, ", "))
 }
 
 // transfer is the progress bar of downloads, on a terminal only.

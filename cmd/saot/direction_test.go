@@ -33,12 +33,14 @@ func ownGraph(t *testing.T) string {
 	return dir
 }
 
-// The direction is recorded, in the settings and as a note, taken up by --resume, and leaves no trace where it is the default.
+// The direction is recorded, in the settings and as a note, taken up by --resume, and leaves no trace where it is the
+// default.
 func TestDirectionIsRecorded(t *testing.T) {
 	data, dir := ownGraph(t), t.TempDir()
 	run := func(name string, more ...string) (string, *continual.Result) {
 		out := filepath.Join(dir, name)
-		status, _, stderr := call(t, small(append(more, "--dataset", data, "--method", "propagated", "--out", out)...)...)
+		status, _, stderr := call(t, small(append(more, "--dataset", data, "--method", "propagated", "--out",
+			out)...)...)
 		require.Zero(t, status, stderr)
 		return out, scores(t, out)
 	}

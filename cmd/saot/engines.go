@@ -16,9 +16,9 @@ func newEnginesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "engines",
 		Short: "show the compute engines of this machine: present, missing, chosen",
-		Long: `Show every compute engine in the order in which one is chosen, with its version and place; which one would run and
-why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine of a command
-names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
+		Long: `Show every compute engine in the order in which one is chosen, with its version and place; which one
+would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
+of a command names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) },
 	}
@@ -35,9 +35,9 @@ func newInstallONNXCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "onnx",
 		Short: "install ONNX Runtime into the user's cache",
-		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned SHA-256
-and put it into the user's cache, where every saot command finds it. No script of a package is run. With --from
-nothing is fetched.`,
+		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned
+SHA-256 and put it into the user's cache, where every saot command finds it. No script of a package is run. With
+--from nothing is fetched.`,
 		Example: `  saot engines install onnx
   saot engines install onnx --from onnxruntime-node-1.30.0.tgz   on a machine without network`,
 		Args: cobra.NoArgs,

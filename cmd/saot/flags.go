@@ -27,8 +27,9 @@ func (s *setting) Set(text string) error {
 // flagOf names the flag of a setting.
 func flagOf(path string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(path) }
 
-// addSettingFlags adds a flag for every setting of every method, with the defaults and the help of SAOT's own. Those that SAOT does not
-// have are hidden: saot methods NAME lists them. A name that is taken gets no flag: such a setting is changed by --set.
+// addSettingFlags adds a flag for every setting of every method, with the defaults and the help of SAOT's own. Those
+// that SAOT does not have are hidden: saot methods NAME lists them. A name that is taken gets no flag: such a setting
+// is changed by --set.
 func addSettingFlags(f *pflag.FlagSet) {
 	for i, d := range method.All() {
 		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Paper)) {
@@ -87,18 +88,22 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 
 // addStreamFlags binds flags to how a dataset is cut into tasks; the present values are the defaults shown.
 func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
-	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask, "classes of a task; what is left over at the end is dropped")
+	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask,
+		"classes of a task; what is left over at the end is dropped")
 	f.Var(classOrder{o}, "class-order", "label, random, or the classes themselves with commas between")
 	f.Uint64Var(&o.OrderSeed, "order-seed", o.OrderSeed, "of --class-order random")
 	f.Var(text{&o.SplitBy}, "split-by", "what the ratios are taken of: each class, or the task as a whole")
 	f.Uint64Var(&o.SplitSeed, "split-seed", o.SplitSeed, "of the division into train, valid and test nodes")
 	f.Float64Var(&o.TrainRatio, "train-ratio", o.TrainRatio, "share of train nodes")
 	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest is valid")
-	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid, "count the valid nodes to the test nodes; only the paper probe does without them")
-	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: then a task's graph holds the nodes of all tasks so far")
+	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid,
+		"count the valid nodes to the test nodes; only the paper probe does without them")
+	f.Var(text{&o.InterTask}, "inter-task-edges",
+		"cut, or keep: then a task's graph holds the nodes of all tasks so far")
 }
 
-// checkStream finds options of a stream that are wrong, and those that the package would take for a default that is not meant.
+// checkStream finds options of a stream that are wrong, and those that the package would take for a default that is not
+// meant.
 func checkStream(given *pflag.FlagSet, o datasets.StreamOptions) error {
 	for _, name := range []string{"classes-per-task", "train-ratio", "test-ratio"} {
 		if f := given.Lookup(name); f.Changed && f.Value.String() == "0" {
@@ -111,7 +116,8 @@ func checkStream(given *pflag.FlagSet, o datasets.StreamOptions) error {
 	return nil
 }
 
-// refuseStreamFlags returns an error if a flag of addStreamFlags was given, where something else says how the stream is cut.
+// refuseStreamFlags returns an error if a flag of addStreamFlags was given, where something else says how the stream is
+// cut.
 func refuseStreamFlags(given *pflag.FlagSet, instead string) (err error) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addStreamFlags(all, new(datasets.StreamOptions))

@@ -23,7 +23,8 @@ import (
 
 // small are flags of a run that takes the pure-Go engine a second.
 func small(more ...string) []string {
-	return append([]string{"run", "--engine", "go", "--encoder-hidden", "16", "--encoder-out", "8", "--points", "32", "--epochs", "2"}, more...)
+	return append([]string{"run", "--engine", "go", "--encoder-hidden", "16", "--encoder-out", "8", "--points", "32",
+		"--epochs", "2"}, more...)
 }
 
 // call runs a command in this process.
@@ -68,7 +69,8 @@ func TestBadInput(t *testing.T) {
 		{"unknown log", small("--log", "xml"), 2, []string{`"xml"`, "json"}},
 		{"unknown features", small("--features", "l3"), 2, []string{`"l3"`, "rowsum"}},
 		{"unknown direction", small("--direction", "both"), 2, []string{`"both"`, "undirected, directed"}},
-		{"generated graph with directions", small("--direction", "directed"), 1, []string{"synthetic is generated without directions"}},
+		{"generated graph with directions", small("--direction", "directed"), 1,
+			[]string{"synthetic is generated without directions"}},
 		{"unknown divergence", small("--divergence", "tv"), 2, []string{`"tv"`, "frobenius"}},
 		{"epsilon 0", small("--epsilon", "0"), 2, []string{"epsilon is 0", "0.2"}},
 		{"several fields", small("--epsilon", "-1", "--epochs", "0"), 2, []string{"epsilon is -1", "epochs is 0"}},
@@ -116,7 +118,8 @@ func TestFailedStartRemovesItsFolders(t *testing.T) {
 	settings, err := experiment.DefaultSettings("synthetic", "saot", method.Paper)
 	require.NoError(t, err)
 	r := &experiment.Run{Settings: settings}
-	for _, path := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "kept"), filepath.Join(dir, "kept", "run")} {
+	for _, path := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "kept"),
+		filepath.Join(dir, "kept", "run")} {
 		f, err := experiment.NewFolder(path, r)
 		require.NoError(t, err)
 		require.FileExists(t, filepath.Join(path, experiment.ConfigFile))
@@ -129,7 +132,8 @@ func TestFailedStartRemovesItsFolders(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "kept", "note"))
 }
 
-// Every setting of every method has a flag or, where a flag of the run has its name, --set alone; SAOT's flags are in the help.
+// Every setting of every method has a flag or, where a flag of the run has its name, --set alone; SAOT's flags are in
+// the help.
 func TestEverySettingHasAFlag(t *testing.T) {
 	flags := newRunCommand().Flags()
 	for _, d := range method.All() {
@@ -161,7 +165,8 @@ func TestFlagsAreSettings(t *testing.T) {
 	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
 	want.Centred = true
 	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
-	require.Equal(t, &want, settled(t, "--points", "7", "--fan-out", "3,2,1", "--distillation", "mse", "--encoder-momentum", "0.25",
+	require.Equal(t, &want, settled(t, "--points", "7", "--fan-out", "3,2,1", "--distillation", "mse",
+		"--encoder-momentum", "0.25",
 		"--structure-unit", "paper", "--centred").Of)
 	require.Equal(t, &want, settled(t, "--set", "points=7", "--set", "fan_out=[3,2,1]", "--set", "distillation=mse",
 		"--set", "encoder.momentum=0.25", "--set", "structure_unit=paper", "--set", "centred=true").Of)
@@ -206,8 +211,8 @@ func writeResult(t *testing.T, path, method string, seed uint64, config string, 
 	require.NoError(t, r.WriteFile(path))
 }
 
-// By hand: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; −1, −2, −3 have mean −2 and deviation 1. Of the two
-// runs that have times, (1, 2) and (1, 4) seconds on two tasks, the mean is 2.
+// By hand: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; −1, −2, −3 have mean −2 and deviation 1. Of
+// the two runs that have times, (1, 2) and (1, 4) seconds on two tasks, the mean is 2.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	for seed, ap := range []float64{80, 82, 87} {

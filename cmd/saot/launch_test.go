@@ -26,7 +26,8 @@ func TestLaunchRefuses(t *testing.T) {
 	t.Setenv("SAOT_DATA", "")
 	spec := filepath.Join(t.TempDir(), "s.yaml")
 	write(t, spec, launchSpec)
-	kubernetes := []string{"--launcher", "kubernetes", "--output", "-", "--image", "i", "--claim", "c", "--out", "/saot/s"}
+	kubernetes := []string{"--launcher", "kubernetes", "--output", "-", "--image", "i", "--claim", "c", "--out",
+		"/saot/s"}
 	for _, c := range []struct {
 		name  string
 		args  []string
@@ -35,15 +36,18 @@ func TestLaunchRefuses(t *testing.T) {
 		{"unknown launcher", []string{"--launcher", "pbs"}, []string{`"pbs"`, "slurm"}},
 		{"slurm's flag for local", []string{"--partition", "gpu"}, []string{"--launcher local", "--partition"}},
 		{"slurm's flag for kubernetes", append(kubernetes, "--sbatch=--qos=low"), []string{"--sbatch"}},
-		{"kubernetes' flag for slurm", []string{"--launcher", "slurm", "--image", "i"}, []string{"--launcher slurm", "--image"}},
+		{"kubernetes' flag for slurm", []string{"--launcher", "slurm", "--image", "i"},
+			[]string{"--launcher slurm", "--image"}},
 		{"memory", []string{"--launcher", "slurm", "--memory", "3"}, []string{"--memory"}},
 		{"negative", []string{"--launcher", "slurm", "--mem", "-1"}, []string{"--mem"}},
 		{"short", []string{"--launcher", "slurm", "--time", "90s", "--dry-run"}, []string{"5m0s"}},
 		{"no such run", []string{"--launcher", "slurm", "--only", "4"}, []string{"run 4", "0 to 3"}},
 		{"index without only", []string{"--index", "0"}, []string{"--only"}},
 		{"index beyond only", []string{"--only", "1,2", "--index", "2"}, []string{"--index is 2", "has 2"}},
-		{"no output", []string{"--launcher", "kubernetes", "--image", "i", "--claim", "c", "--out", "/saot/s"}, []string{"--output"}},
-		{"no image", []string{"--launcher", "kubernetes", "--claim", "c", "--out", "/saot/s", "--output", "-"}, []string{"image"}},
+		{"no output", []string{"--launcher", "kubernetes", "--image", "i", "--claim", "c", "--out", "/saot/s"},
+			[]string{"--output"}},
+		{"no image", []string{"--launcher", "kubernetes", "--claim", "c", "--out", "/saot/s", "--output", "-"},
+			[]string{"image"}},
 		{"out beside the mount", append(kubernetes, "--out", "/saotx/s"), []string{"/saotx/s", "below /saot"}},
 		{"out is the mount of another path", append(kubernetes, "--claim", "c:/lab"), []string{"below /lab"}},
 		{"relative data", append(kubernetes, "--data", "graphs"), []string{"--data", "absolute"}},
@@ -65,12 +69,14 @@ func TestSlurmDryRun(t *testing.T) {
 	spec, out := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "out")
 	write(t, spec, launchSpec)
 	dry := func(more ...string) string {
-		status, stdout, stderr := call(t, append([]string{"sweep", spec, "--out", out, "--launcher", "slurm", "--dry-run"}, more...)...)
+		status, stdout, stderr := call(t, append([]string{"sweep", spec, "--out", out, "--launcher", "slurm",
+			"--dry-run"}, more...)...)
 		require.Zero(t, status, stderr)
 		require.NoDirExists(t, out)
 		return stdout
 	}
-	require.Contains(t, launchHelp, fmt.Sprintf("%d times the time and %v times the memory", experiment.TimeFactor, experiment.MemoryFactor))
+	require.Contains(t, launchHelp, fmt.Sprintf("%d times the time and %v times the memory", experiment.TimeFactor,
+		experiment.MemoryFactor))
 	all := dry()
 	require.Contains(t, all, "#SBATCH --array=0-3\n")
 	require.Regexp(t, `--time=0-00:15:00\n#SBATCH --mem=1024M\n`, all) // the least: the runs are small
@@ -79,7 +85,9 @@ func TestSlurmDryRun(t *testing.T) {
 	some := dry("--only", "1,3", "--workers", "1", "--engine", "go", "--time", "36h", "--mem", "2.5", "--gpus", "2",
 		"--sbatch=--qos=low")
 	require.Contains(t, some, "#SBATCH --array=1,3%1\n")
-	require.Contains(t, some, "#SBATCH --time=1-12:00:00\n#SBATCH --mem=2385M\n#SBATCH --gpus-per-task=2\n#SBATCH --qos=low\n") // 2.5e9 bytes in MiB
+	// 2.5e9 bytes in MiB
+	require.Contains(t, some,
+		"#SBATCH --time=1-12:00:00\n#SBATCH --mem=2385M\n#SBATCH --gpus-per-task=2\n#SBATCH --qos=low\n")
 	require.Contains(t, some, "--engine go --only")
 }
 
@@ -88,7 +96,8 @@ func TestKubernetesOutput(t *testing.T) {
 	dir := t.TempDir()
 	spec, manifest := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "job.yaml")
 	write(t, spec, launchSpec)
-	arguments := []string{"sweep", spec, "--out", "/lab/s", "--launcher", "kubernetes", "--image", "i", "--claim", "c:/lab", "--output"}
+	arguments := []string{"sweep", spec, "--out", "/lab/s", "--launcher", "kubernetes", "--image", "i", "--claim",
+		"c:/lab", "--output"}
 	status, stdout, stderr := call(t, append(arguments, manifest)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "4 runs")
@@ -110,7 +119,8 @@ func TestSweepIndex(t *testing.T) {
 	folder := t.TempDir()
 	spec, dir := filepath.Join(folder, "s.yaml"), filepath.Join(folder, "out")
 	write(t, spec, launchSpec)
-	out, err := exec.Command(binary, "sweep", spec, "--out", dir, "--engine", "go", "--only", "1,3", "--index", "1").CombinedOutput()
+	out, err := exec.Command(binary, "sweep", spec, "--out", dir, "--engine", "go", "--only", "1,3", "--index",
+		"1").CombinedOutput()
 	require.NoError(t, err, string(out))
 	s, err := experiment.OpenSweep(dir)
 	require.NoError(t, err)

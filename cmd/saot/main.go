@@ -56,7 +56,8 @@ func newRootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(),
-		newFiguresCommand(), newReportCommand(), newPackCommand(), newUnpackCommand(), newAuditCommand(), newMethodsCommand(), newDataCommand(),
+		newFiguresCommand(), newReportCommand(), newPackCommand(), newUnpackCommand(), newAuditCommand(),
+		newMethodsCommand(), newDataCommand(),
 		newNotebooksCommand(), newEnginesCommand(), newVersionCommand())
 	markUsage(root)
 	return root

@@ -18,9 +18,9 @@ func newMethodsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "methods [NAME]",
 		Short: "list what saot run --method takes, or one method's settings",
-		Long: `Without a name: every method, its kind, how it is scored (by probes of its embeddings, or, where it trains on
-labels, by its own classifier) and what it is. With the name of a method: its settings and their defaults for a dataset,
-as saot run --set changes them.`,
+		Long: `Without a name: every method, its kind, how it is scored (by probes of its embeddings, or, where it
+trains on labels, by its own classifier) and what it is. With the name of a method: its settings and their defaults
+for a dataset, as saot run --set changes them.`,
 		Example: `  saot methods
   saot methods gbt
   saot methods cat --dataset ogbn-arxiv --preset fast`,
@@ -36,7 +36,8 @@ as saot run --set changes them.`,
 			return showMethod(cmd.OutOrStdout(), d, d.Defaults(datasets.RecipeOf(dataset), preset))
 		},
 	}
-	cmd.Flags().StringVar(&dataset, "dataset", "", "whose defaults are shown; default those of no dataset in particular")
+	cmd.Flags().StringVar(&dataset, "dataset", "",
+		"whose defaults are shown; default those of no dataset in particular")
 	cmd.Flags().Var(text{&preset}, "preset", "paper or fast")
 	return cmd
 }

@@ -27,8 +27,8 @@ func newNotebooksBuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "write the notebooks as web pages that need no network",
-		Long: `Write a page for each executed notebook and an index with a picture of each. Sliders of frames work in the
-pages, formulas are MathML, pictures and style are inside: nothing is loaded from the network. The command runs
+		Long: `Write a page for each executed notebook and an index with a picture of each. Sliders of frames work in
+the pages, formulas are MathML, pictures and style are inside: nothing is loaded from the network. The command runs
 jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert latex2mathml.`,
 		Example: `  saot notebooks build
   saot notebooks build --out /tmp/course --pictures notebooks/pictures`,

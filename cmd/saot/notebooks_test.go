@@ -17,7 +17,8 @@ func TestNotebooksBuildErrors(t *testing.T) {
 	}{
 		{[]string{"notebooks", "build", "--notebooks", dir}, exitFailure, "saot: course: no notebooks in " + dir},
 		{[]string{"notebooks", "build", "here"}, exitUsage, "unknown command"},
-		{[]string{"notebooks", "build", "--notebooks", filepath.Join("..", "..", "notebooks"), "--out", dir, "--jupyter", filepath.Join(dir, "absent")},
+		{[]string{"notebooks", "build", "--notebooks", filepath.Join("..", "..", "notebooks"), "--out", dir,
+			"--jupyter", filepath.Join(dir, "absent")},
 			exitFailure, "absent nbconvert"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -36,8 +36,8 @@ func runArguments(out string) []string {
 	return small("--epochs", "40", "--log", "json", "--seed", "5", "--out", out)
 }
 
-// stop starts a run, sends the signal as soon as the log says that a task was learned, or, with scored, that it was also
-// evaluated and saved, and returns the exit status and what was written to stderr.
+// stop starts a run, sends the signal as soon as the log says that a task was learned, or, with scored, that it was
+// also evaluated and saved, and returns the exit status and what was written to stderr.
 func stop(t *testing.T, binary, out string, task int, scored bool, signal os.Signal) (status int, stderr string) {
 	cmd := exec.CommandContext(t.Context(), binary, runArguments(out)...)
 	pipe, err := cmd.StderrPipe()

@@ -39,7 +39,8 @@ func TestDocuments(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(after), 0o644))
 			continue
 		}
-		require.Equal(t, after, string(before), "%s: go test ./cmd/saot -run TestDocuments -update writes the tables", path)
+		require.Equal(t, after, string(before), "%s: go test ./cmd/saot -run TestDocuments -update writes the tables",
+			path)
 	}
 	require.Positive(t, tables)
 }
@@ -54,7 +55,8 @@ func TestTableFlags(t *testing.T) {
 	require.Contains(t, stdout, "CoraFull-CL,saot-cosine,w/ Cosine,class-il")
 	require.NotContains(t, stdout, "trace")
 
-	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only", "dataset=uai", "--format", "html")
+	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only",
+		"dataset=uai", "--format", "html")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "<th>saot-mse</th>")
 	require.NotContains(t, stdout, "cora-ml")
@@ -93,7 +95,8 @@ func TestSummaryNotesEarlyStops(t *testing.T) {
 	rec.Probes = continual.Probes()
 	var out strings.Builder
 	require.NoError(t, summarise(&out, r, rec, "runs/dgi"))
-	require.Contains(t, out.String(), "note: the paper probe of class-il stopped before it had learned, after 2 of 9 tasks (first after 4).")
+	require.Contains(t, out.String(),
+		"note: the paper probe of class-il stopped before it had learned, after 2 of 9 tasks (first after 4).")
 
 	r.Scores = r.Scores[2:]
 	out.Reset()

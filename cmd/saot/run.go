@@ -60,24 +60,30 @@ func (o *runOptions) command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.Dataset, "dataset", "synthetic", "name of a dataset, synthetic:NODES, or path of your own: an .npz, a folder or a zip")
+	f.StringVar(&o.Dataset, "dataset", "synthetic",
+		"name of a dataset, synthetic:NODES, or path of your own: an .npz, a folder or a zip")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.StringVar(&o.Method, "method", "saot", "what learns: "+strings.Join(method.Names(), ", "))
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
-	f.BoolVar(&o.keep, "keep-model", false, "keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
+	f.BoolVar(&o.keep, "keep-model", false,
+		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
-	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows, "train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
+	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
+		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
 	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
-	f.Var(text{&o.Direction}, "direction", "what becomes of the directions of stored edges: undirected or directed; generated graphs have none")
+	f.Var(text{&o.Direction}, "direction",
+		"what becomes of the directions of stored edges: undirected or directed; generated graphs have none")
 	o.cut = datasets.DefaultStreamOptions()
 	addStreamFlags(f, &o.cut)
-	f.StringVar(&o.split, "split", "", "file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
+	f.StringVar(&o.split, "split", "",
+		"file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
 	f.Var(text{&o.preset}, "preset", "the method's defaults: paper, or fast for a first look; saot has one set of them")
-	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method, as name=value; may be repeated; a wrong name lists them")
+	f.StringArrayVar(&o.set, "set", nil,
+		"change a setting of the method, as name=value; may be repeated; a wrong name lists them")
 	addSettingFlags(f)
 	return cmd
 }
@@ -85,9 +91,10 @@ func (o *runOptions) command() *cobra.Command {
 // runHelp is the long help, with the defaults that depend on the dataset.
 func runHelp() string {
 	d := saot.ConfigFor(datasets.RecipeSynthetic)
-	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without labels, and after each all tasks
-seen so far are embedded and scored by linear probes. The performance matrices, their average performance (AP) and average
-forgetting (AF) go to the run folder as result.json and matrix.png; config.json there holds the settings.
+	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without
+labels, and after each all tasks seen so far are embedded and scored by linear probes. The performance matrices, their
+average performance (AP) and average forgetting (AF) go to the run folder as result.json and matrix.png; config.json
+there holds the settings.
 
 The dataset synthetic needs no file and has defaults of its own, small enough for the pure-Go engine:
 --encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d.
@@ -252,14 +259,16 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 		case "engine":
 			r.Engine = o.Engine
 		default:
-			err = usagef("--resume takes its settings from %s: drop --%s", filepath.Join(o.resume, experiment.ConfigFile), f.Name)
+			err = usagef("--resume takes its settings from %s: drop --%s",
+				filepath.Join(o.resume, experiment.ConfigFile), f.Name)
 		}
 	})
 	return r, err
 }
 
 // protocol runs the stream in the run folder, which it makes or takes up. A failed start leaves no folder behind.
-func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *stream, e *engine.Engine, learner continual.Method, show *show) (string, *continual.Result, error) {
+func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *stream, e *engine.Engine,
+	learner continual.Method, show *show) (string, *continual.Result, error) {
 	dir := &experiment.Folder{Path: o.resume}
 	if o.resume == "" {
 		path := o.out
@@ -275,7 +284,8 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	if err != nil {
 		return "", nil, err
 	}
-	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Observe, opt.Log = e, dir.Path, o.resume != "", o.keep, show.observe, show.log
+	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Observe, opt.Log = e, dir.Path, o.resume != "", o.keep, show.observe,
+		show.log
 	record, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err
@@ -366,8 +376,11 @@ func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir stri
 		}
 	}
 	if early := r.EarlyStops(); len(early) > 0 {
-		fmt.Fprintf(&b, "\nnote: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after %d). Its rule gives up after\n"+
-			"ten checks without a new best; on small embeddings the accuracy may fall for longer than that before it rises.\n",
+		fmt.Fprintf(&b,
+			"\nnote: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after "+
+				"%d). Its rule gives up after\n"+
+				"ten checks without a new best; on small embeddings the accuracy may fall for longer than that "+
+				"before it rises.\n",
 			len(early), r.Dataset.Tasks, early[0]+1)
 	}
 	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)

@@ -90,8 +90,10 @@ func (s *show) start(st *stream, info engine.Info) {
 	for _, note := range st.Notes {
 		s.say("dataset: %s\n", note)
 	}
-	s.bar = progressbar.NewOptions(len(st.Tasks)*(s.steps+1), progressbar.OptionSetWriter(s.out), progressbar.OptionSetWidth(16),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(),
+	s.bar = progressbar.NewOptions(len(st.Tasks)*(s.steps+1), progressbar.OptionSetWriter(s.out),
+		progressbar.OptionSetWidth(16),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
+		progressbar.OptionClearOnFinish(),
 		progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetRenderBlankState(true))
 }
 
@@ -115,7 +117,8 @@ func (s *show) observe(event continual.Event) {
 
 // stepLine is, for example, "task 2/9 step 12/30, marginal error 2e-08, total 0.412 matching 0.2".
 func stepLine(e continual.StepEvent) string {
-	line := fmt.Sprintf("task %d/%d step %d/%d, marginal error %.0e,", e.Task+1, e.Tasks, e.Done, e.Steps, e.MarginalError)
+	line := fmt.Sprintf("task %d/%d step %d/%d, marginal error %.0e,", e.Task+1, e.Tasks, e.Done, e.Steps,
+		e.MarginalError)
 	for _, t := range e.Terms {
 		line += fmt.Sprintf(" %s %.3g", t.Name, t.Value)
 	}

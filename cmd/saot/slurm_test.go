@@ -24,9 +24,9 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// startSlurm starts a cluster of this machine alone, in a folder, with a key, sockets and ports of its own, so that it has nothing
-// to do with a cluster that the machine may be part of. It returns the environment that Slurm's commands find it by. The test is
-// skipped where Slurm or Munge is not installed.
+// startSlurm starts a cluster of this machine alone, in a folder, with a key, sockets and ports of its own, so that it
+// has nothing to do with a cluster that the machine may be part of. It returns the environment that Slurm's commands
+// find it by. The test is skipped where Slurm or Munge is not installed.
 func startSlurm(t *testing.T) (environment []string) {
 	if testing.Short() {
 		t.Skip("-short: starts Slurm")
@@ -87,13 +87,15 @@ PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	require.NoError(t, os.Mkdir(in("state"), 0o755))
 	require.NoError(t, os.Mkdir(in("spool"), 0o755))
 	for _, name := range os.Environ() {
-		if !strings.HasPrefix(name, "SLURM") && !strings.HasPrefix(name, "SBATCH") { // of a cluster that the test itself may run on
+		// of a cluster that the test itself may run on
+		if !strings.HasPrefix(name, "SLURM") && !strings.HasPrefix(name, "SBATCH") {
 			environment = append(environment, name)
 		}
 	}
 	environment = append(environment, "SLURM_CONF="+in("slurm.conf"))
 
-	// Programs pass on that SIGINT is ignored, as it is in the background of a shell, and bash could not trap it. Notify undoes that.
+	// Programs pass on that SIGINT is ignored, as it is in the background of a shell, and bash could not trap it.
+	// Notify undoes that.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt)
 	t.Cleanup(func() { signal.Stop(caught) })
@@ -121,7 +123,8 @@ PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 	}
 	daemon("munged", "--foreground", "--force", "--socket="+in("munge.socket"), "--key-file="+in("munge.key"),
 		"--pid-file="+in("munged.pid"), "--log-file="+in("munged.log"), "--seed-file="+in("munged.seed"))
-	require.Eventually(t, func() bool { _, err := os.Stat(in("munge.socket")); return err == nil }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(in("munge.socket")); return err == nil }, 20*time.Second,
+		50*time.Millisecond)
 	daemon("slurmctld", "-D", "-f", in("slurm.conf"))
 	daemon("slurmd", "-D", "-f", in("slurm.conf"))
 	require.Eventually(t, func() bool {
@@ -170,8 +173,8 @@ func (c *cluster) job(said string) (id string) {
 	return strings.TrimSuffix(id, ":")
 }
 
-// wait returns when no task of the job is left in the queue. What was queued again need not wait for Slurm's two minutes, but for
-// some seconds: till then nodes take the task for the one that was revoked.
+// wait returns when no task of the job is left in the queue. What was queued again need not wait for Slurm's two
+// minutes, but for some seconds: till then nodes take the task for the one that was revoked.
 func (c *cluster) wait(job string) {
 	requeued := map[string]time.Time{}
 	require.Eventually(c, func() bool {
@@ -225,7 +228,8 @@ func TestSweepOnSlurm(t *testing.T) {
 	require.NoError(t, err)
 
 	dir := filepath.Join(c.folder, `it's a "sweep" of $HOME at 100%a`)
-	launch := []string{"sweep", "a spec.yaml", "--out", filepath.Base(dir), "--engine", "go", "--launcher", "slurm", "--mem", "1"}
+	launch := []string{"sweep", "a spec.yaml", "--out", filepath.Base(dir), "--engine", "go", "--launcher", "slurm",
+		"--mem", "1"}
 
 	out := c.do(binary, append(launch, "--dry-run")...)
 	require.Contains(t, out, "#SBATCH --array=0-2\n")

@@ -35,10 +35,11 @@ func newSweepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep SPEC ...",
 		Short: "do the runs that a spec names",
-		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings, each in a folder of its own that is named
-after its settings. What is done is passed over and what was interrupted goes on at its last finished task, so that a sweep may
-be stopped and started at any time. Any number of sweeps may work in one folder at once, and no run is done twice. A run that
-fails leaves its error in failed.json and its log in log.txt and does not stop the others.
+		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings, each
+in a folder of its own that is named after its settings. What is done is passed over and what was interrupted goes on
+at its last finished task, so that a sweep may be stopped and started at any time. Any number of sweeps may work in
+one folder at once, and no run is done twice. A run that fails leaves its error in failed.json and its log in log.txt
+and does not stop the others.
 
 %s
 
@@ -61,7 +62,8 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
 	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit")
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
-	f.Float64Var(&o.memory, "memory", 0, "GB that runs may take together, by estimate; default what is free, if there are several workers")
+	f.Float64Var(&o.memory, "memory", 0,
+		"GB that runs may take together, by estimate; default what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
 	o.addFlags(f)
 	return cmd
@@ -98,7 +100,8 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		}
 	}
 	watch := newWatch(cmd.ErrOrStderr(), s)
-	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand, Observe: watch.observe}
+	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand,
+		Observe: watch.observe}
 	if work.Memory = o.bytes(); work.Memory > 0 {
 		for _, e := range s.Estimates() {
 			work.Bytes = append(work.Bytes, e.Bytes)
@@ -122,7 +125,8 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		o.out = filepath.Join("runs", name)
 	}
 	if o.workers < 1 || o.memory < 0 {
-		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 (what is free) or more", o.workers, o.memory)
+		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 (what is free) or more", o.workers,
+			o.memory)
 	}
 	name := o.engine
 	if name == "" && !o.dry && o.launcher == experiment.Local { // a task's node chooses by itself
@@ -147,8 +151,8 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 	return runs, nil
 }
 
-// bytes returns what runs may take together: what the flag says, or, where several are done at a time, what is free. 0 is no
-// bound: one run at a time is tried whatever the estimate says.
+// bytes returns what runs may take together: what the flag says, or, where several are done at a time, what is free. 0
+// is no bound: one run at a time is tried whatever the estimate says.
 func (o *sweepOptions) bytes() int64 {
 	if o.memory > 0 || o.workers == 1 {
 		return int64(o.memory * 1e9)
@@ -156,8 +160,8 @@ func (o *sweepOptions) bytes() int64 {
 	return experiment.FreeMemory()
 }
 
-// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run goes on only on
-// the engine it began on.
+// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run goes on
+// only on the engine it began on.
 func fastest() (string, error) {
 	e, err := engine.Open("")
 	if err != nil {
@@ -235,7 +239,8 @@ func newWatch(out io.Writer, s *experiment.Sweep) *watch {
 	w := &watch{out: out, sweep: s}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		w.bar = progressbar.NewOptions(len(s.Runs), progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(16),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
+			progressbar.OptionClearOnFinish(),
 			progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetRenderBlankState(true))
 	}
 	return w

@@ -44,17 +44,19 @@ func TestSweepDryRun(t *testing.T) {
 	require.Contains(t, stdout, "4 of 4 runs to do")
 	require.Contains(t, stdout, "model")
 	require.NoDirExists(t, out)
-	for _, c := range [][]string{{"sweep"}, {"sweep", "nowhere.yaml"}, {"sweep", "quick/table2", "--workers", "0"}, {"sweep", "quick/table2", "--memory", "-1"}} {
+	for _, c := range [][]string{{"sweep"}, {"sweep", "nowhere.yaml"}, {"sweep", "quick/table2", "--workers", "0"},
+		{"sweep", "quick/table2", "--memory", "-1"}} {
 		status, _, stderr := call(t, c...)
 		require.Equal(t, exitUsage, status, stderr)
 	}
-	status, _, stderr = call(t, "sweep", writeSpec(t, "runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]\n"), "--dry-run")
+	status, _, stderr = call(t, "sweep", writeSpec(t, "runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]\n"),
+		"--dry-run")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, stderr, "small.yaml:3: unknown method")
 }
 
-// Sweeps in several processes, of which one is killed and one interrupted in the middle, leave every run done, by one process at a
-// time, with the figures of an undisturbed sweep.
+// Sweeps in several processes, of which one is killed and one interrupted in the middle, leave every run done, by one
+// process at a time, with the figures of an undisturbed sweep.
 func TestSweepsTogether(t *testing.T) {
 	binary := build(t)
 	spec := writeSpec(t, smallSpec)
@@ -138,8 +140,9 @@ func TestSweepFailure(t *testing.T) {
 // The settings that did best on validation are printed as entries of a spec, which is one.
 func TestTune(t *testing.T) {
 	binary := build(t)
-	spec := writeSpec(t, "runs:\n- datasets: [\"synthetic:600\"]\n  methods: [gbt, joint]\n  seeds: [0]\n  preset: fast\n"+
-		"  probes: [converged]\n  set: {hidden: 64}\n  grid: {learning_rate: [0.00000001, 0.005], epochs: [6]}\n")
+	spec := writeSpec(t,
+		"runs:\n- datasets: [\"synthetic:600\"]\n  methods: [gbt, joint]\n  seeds: [0]\n  preset: fast\n"+
+			"  probes: [converged]\n  set: {hidden: 64}\n  grid: {learning_rate: [0.00000001, 0.005], epochs: [6]}\n")
 	out := filepath.Join(t.TempDir(), "sweep")
 	text, err := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--workers", "2").CombinedOutput()
 	require.NoError(t, err, string(text))
@@ -148,5 +151,6 @@ func TestTune(t *testing.T) {
 	chosen, err := experiment.ParseSpec("chosen.yaml", []byte("runs:\n"+stdout))
 	require.NoError(t, err, stdout)
 	require.Len(t, chosen.Runs, 2)
-	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  set: {learning_rate: 0.005}", "what does not learn is not chosen")
+	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  set: {learning_rate: 0.005}",
+		"what does not learn is not chosen")
 }

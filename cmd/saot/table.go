@@ -19,12 +19,13 @@ for each method, the mean and the sample standard deviation (n − 1) over seeds
 each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
 stand in rows of their own, which name the settings that differ.
 
-The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the best by a
-paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs whose paper probe stopped
-before it had learned. On the paper's own streams, and on no others, what the paper prints stands beside it in columns of its own.
+The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the
+best by a paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs
+whose paper probe stopped before it had learned. On the paper's own streams, and on no others, what the paper prints
+stands beside it in columns of its own.
 
-Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine or probe rows are refused: choose
-some with --only. CSV holds the raw figures.`,
+Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine or probe rows are
+refused: choose some with --only. CSV holds the raw figures.`,
 		Example: `  saot table runs                                    Markdown
   saot table runs --format csv > figures.csv         raw figures, a line a method, setting and probe
   saot table runs --format latex > table.tex         for booktabs
@@ -50,8 +51,10 @@ some with --only. CSV holds the raw figures.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(text{&format}, "format", "md, csv, latex or html")
-	f.StringArrayVar(&only, "only", nil, "only runs with the setting name=value: a name of result.json's config, or data, split or engine")
-	f.BoolVar(&paper, "paper", false, "what the paper prints, in tables of its own; with folders, for the methods in them")
+	f.StringArrayVar(&only, "only", nil,
+		"only runs with the setting name=value: a name of result.json's config, or data, split or engine")
+	f.BoolVar(&paper, "paper", false,
+		"what the paper prints, in tables of its own; with folders, for the methods in them")
 	return cmd
 }
 

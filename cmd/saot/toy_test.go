@@ -27,7 +27,8 @@ type toySettings struct {
 func (s *toySettings) Validate() error { return check.In("toy").Ranges(s).Err() }
 
 func init() {
-	method.Register(method.Definition{Name: "toy", Kind: method.SelfSupervised, Order: 99, Summary: "the first columns of X",
+	method.Register(method.Definition{Name: "toy", Kind: method.SelfSupervised, Order: 99,
+		Summary:  "the first columns of X",
 		Defaults: func(datasets.Recipe, method.Preset) method.Settings { return &toySettings{Width: 24, Scale: 1} },
 		New: func(b method.Build) (continual.Method, error) {
 			return &toy{toySettings: *b.Settings.(*toySettings)}, nil
@@ -85,7 +86,8 @@ func TestAMethodOfOneFile(t *testing.T) {
 	require.Regexp(t, `(?m)^scale +1 +what they are`, done("methods", "toy"))
 
 	run := filepath.Join(dir, "run")
-	require.Contains(t, done("run", "--method", "toy", "--width", "12", "--set", "scale=2", "--engine", "go", "--probe", "converged",
+	require.Contains(t, done("run", "--method", "toy", "--width", "12", "--set", "scale=2", "--engine", "go", "--probe",
+		"converged",
 		"--keep-model", "--out", run), "toy on synthetic")
 	config, err := os.ReadFile(filepath.Join(run, "config.json"))
 	require.NoError(t, err)

@@ -21,9 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/saot-go/saot/internal/file"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // noise is content that no accident reproduces.

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 )
 

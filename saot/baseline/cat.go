@@ -7,7 +7,6 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"

@@ -6,7 +6,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
-
 	"github.com/saot-go/saot/internal/cluster"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"

@@ -6,15 +6,14 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/check"
-	"github.com/saot-go/saot/internal/linalg"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"

@@ -7,14 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/fields"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"

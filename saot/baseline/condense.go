@@ -10,13 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"

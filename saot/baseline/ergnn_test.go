@@ -6,11 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"

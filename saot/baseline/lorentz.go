@@ -4,10 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/encoder"
 )
 

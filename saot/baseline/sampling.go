@@ -6,10 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"

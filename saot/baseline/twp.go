@@ -3,11 +3,10 @@ package baseline
 import (
 	"context"
 
-	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"

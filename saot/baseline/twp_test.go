@@ -7,12 +7,10 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
-
-	"github.com/stretchr/testify/require"
-
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"

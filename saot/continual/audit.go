@@ -20,11 +20,11 @@ import (
 type Verdict int
 
 const (
-	// NotConfirmed: something about the result is not as it should be; Problems and Comparisons say what.
+	// NotConfirmed says that something about the result is wrong; Problems and Comparisons say what.
 	NotConfirmed Verdict = iota
-	// Consistent: the result agrees with itself. There was no model to hold it against.
+	// Consistent says that the result agrees with itself. There was no model to compare it with.
 	Consistent
-	// Confirmed: the model gives the last row of every matrix, and holds the same record of all rows.
+	// Confirmed says that the model gives the last row of every matrix, and holds the same record of all rows.
 	Confirmed
 )
 
@@ -66,14 +66,15 @@ func (a *AuditReport) Verdict() Verdict {
 
 const (
 	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared with itself alone"
-	noteEarlierRows = "earlier rows cannot be embedded from the last state: they were held against the model's own record"
-	noteTolerance   = "the engine is not the result's, or does not repeat its sums: cells may differ by one scored node"
-	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
+	noteEarlierRows = "earlier rows cannot be embedded from the last state: they were held against the model's own " +
+		"record"
+	noteTolerance = "the engine is not the result's, or does not repeat its sums: cells may differ by one scored node"
+	noteVersions  = "the result was made by other software (%+v) than this audit (%+v)"
 )
 
-// AuditResult holds the result in a run folder against itself, without data or learner: for every setting and probe a lower
-// triangular matrix with a row for each task and accuracies of 0 … 100, from which AP and AF follow as recorded, to 1e-9.
-// It returns an error if there is no result, or none that ReadResult takes.
+// AuditResult holds the result in a run folder against itself, without data or learner: for every setting and probe a
+// lower triangular matrix with a row for each task and accuracies of 0 … 100, from which AP and AF follow as recorded,
+// to 1e-9. It returns an error if there is no result, or none that ReadResult takes.
 func AuditResult(dir string) (*AuditReport, error) {
 	result, err := ReadResult(filepath.Join(dir, ResultFile))
 	if err != nil {
@@ -88,17 +89,17 @@ func (r *Result) Audit() *AuditReport {
 }
 
 // Audit holds the result in opt.Dir against itself, as AuditResult does, and against the learner that Options.Keep left
-// there: the model must be undamaged by its SHA-256, of the same run, and hold the same record of all rows; it is loaded into m,
-// every task is scored again as in Run, and the last rows are compared cell by cell. Earlier rows cannot be embedded, as
-// the states that they are of are gone.
+// there: the model must be undamaged by its SHA-256, of the same run, and hold the same record of all rows; it is
+// loaded into m, every task is scored again as in Run, and the last rows are compared cell by cell. Earlier rows cannot
+// be embedded, as the states that they are of are gone.
 //
-// Cells must agree exactly on pure Go, ONNX Runtime and XLA on the CPU, where name, version and device of the engine are
-// the result's. On any other engine sums may come out otherwise in their last digits: there a cell may differ by one of the nodes
-// that it is a share of.
+// Cells must agree exactly on pure Go, ONNX Runtime and XLA on the CPU, where name, version and device of the engine
+// are the result's. On any other engine sums may come out otherwise in their last digits: there a cell may differ by
+// one of the nodes that it is a share of.
 //
-// The stream, m and opt are those that Run had, m freshly made. Evidence against the result is in the report. An error means
-// that there was no audit: no result in opt.Dir, another stream or other options than the result's, a learner that cannot
-// load its state or embed, or ctx was cancelled. Where there is no model the report says so.
+// The stream, m and opt are those that Run had, m freshly made. Evidence against the result is in the report. An error
+// means that there was no audit: no result in opt.Dir, another stream or other options than the result's, a learner
+// that cannot load its state or embed, or ctx was cancelled. Where there is no model the report says so.
 func Audit(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*AuditReport, error) {
 	report, err := AuditResult(opt.Dir)
 	if err != nil {
@@ -215,7 +216,8 @@ func (c *checkpoint) belongsTo(r *Result) error {
 		return fmt.Errorf("the model is of another run than the result (was: the model's, now: the result's): %s", text)
 	}
 	if !c.header.Started.Equal(r.Started) {
-		return fmt.Errorf("the model is of another run than the result: it started at %v, the result's at %v", c.header.Started, r.Started)
+		return fmt.Errorf("the model is of another run than the result: it started at %v, the result's at %v",
+			c.header.Started, r.Started)
 	}
 	if c.header.Done != r.Dataset.Tasks {
 		return fmt.Errorf("the model has learned %d of %d tasks", c.header.Done, r.Dataset.Tasks)
@@ -238,7 +240,8 @@ func (c *checkpoint) contradictions(r *Result) (problems []string) {
 			say("%s", text)
 		}
 		if was.AP != now.AP || was.AF != now.AF {
-			say("AP and AF are %v and %v in the result, %v and %v in the model's record", now.AP, now.AF, was.AP, was.AF)
+			say("AP and AF are %v and %v in the result, %v and %v in the model's record", now.AP, now.AF, was.AP,
+				was.AF)
 		}
 		if !reflect.DeepEqual(was.Fits, now.Fits) {
 			say("the fits of the heads are not those in the model's record")
@@ -251,13 +254,14 @@ func (c *checkpoint) contradictions(r *Result) (problems []string) {
 		problems = append(problems, "the reports on the tasks' training are not those in the model's record")
 	}
 	if !reflect.DeepEqual(c.header.Partial.Evaluations, r.Evaluations) {
-		problems = append(problems, "the reports on the evaluations, with the embeddings' structure, are not those in the model's record")
+		problems = append(problems,
+			"the reports on the evaluations, with the embeddings' structure, are not those in the model's record")
 	}
 	return problems
 }
 
-// difference tells the first cell in which a recorded matrix and a result's differ, and how many more do. Both are lower
-// triangular: the model was written by Run, and ReadResult takes no other.
+// difference tells the first cell in which a recorded matrix and a result's differ, and how many more do. Both are
+// lower triangular: the model was written by Run, and ReadResult takes no other.
 func (m Matrix) difference(now Matrix) string {
 	if len(m) != len(now) {
 		return fmt.Sprintf("the matrix has %d rows in the result, %d in the model's record", len(now), len(m))

@@ -109,10 +109,13 @@ func TestAuditFindsTheTamperedCell(t *testing.T) {
 		{"AF", func(s *Score) { s.AF = 1 },
 			[]string{"class-il, converged: AF is recorded as 1, but the matrix gives ", "AP and AF are "}, nil},
 		{"range", func(s *Score) { s.Matrix[1][1] = 101 },
-			[]string{"after task 2, on task 2, the accuracy is 101, want 0 to 100", "AF is recorded", "the result has 101"}, nil},
+			[]string{"after task 2, on task 2, the accuracy is 101, want 0 to 100", "AF is recorded",
+				"the result has 101"}, nil},
 		{"row missing", func(s *Score) { s.Matrix, s.Fits = s.Matrix[:2], s.Fits[:2]; recompute(s) },
-			[]string{"2 rows and fits of 2, want 3", "2 rows in the result, 3 in the model's", "AP and AF", "the fits"}, nil},
-		{"fits", func(s *Score) { s.Fits[0][0].Valid++ }, []string{"class-il, converged: the fits of the heads are not those"}, nil},
+			[]string{"2 rows and fits of 2, want 3", "2 rows in the result, 3 in the model's", "AP and AF", "the fits"},
+			nil},
+		{"fits", func(s *Score) { s.Fits[0][0].Valid++ },
+			[]string{"class-il, converged: the fits of the heads are not those"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, ResultFile), untouched, 0o600))
@@ -135,7 +138,9 @@ func TestAuditFindsTheTamperedCell(t *testing.T) {
 	for want, change := range map[string]func(*Result){
 		"the dataset is not described as in the model's record": func(r *Result) { r.Dataset.Classes = 9 },
 		"the reports on the tasks' training are not those":      func(r *Result) { r.Tasks[1].Seconds++ },
-		"the reports on the evaluations, with the embeddings'":  func(r *Result) { r.Evaluations[1].Structure.EffectiveRank++ },
+		"the reports on the evaluations, with the embeddings'": func(r *Result) {
+			r.Evaluations[1].Structure.EffectiveRank++
+		},
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, ResultFile), untouched, 0o600))
 		tamper(t, opt.Dir, change)
@@ -149,7 +154,8 @@ func TestAuditFindsTheTamperedCell(t *testing.T) {
 
 // The record in the model alone is no proof: a learner whose figures it isn't is found though result and record agree.
 func TestAuditFindsAnotherLearner(t *testing.T) {
-	opt := kept(t, goEngine(t), 4, ProbePaper) // to which the scale of an embedding matters, which is all that the toy learns
+	// to which the scale of an embedding matters, which is all that the toy learns
+	opt := kept(t, goEngine(t), 4, ProbePaper)
 	path := filepath.Join(opt.Dir, ModelFile)
 	c, err := readCheckpoint(path)
 	require.NoError(t, err)
@@ -399,5 +405,6 @@ func TestKilledProcessKeeps(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	require.Equal(t, "not confirmed, consistent, confirmed", NotConfirmed.String()+", "+Consistent.String()+", "+Confirmed.String())
+	require.Equal(t, "not confirmed, consistent, confirmed", NotConfirmed.String()+", "+Consistent.String()+", "+
+		Confirmed.String())
 }

@@ -21,7 +21,8 @@ func (r *run) checkpoint() error {
 	if r.opt.Dir == "" {
 		return nil
 	}
-	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Keep: r.opt.Keep, Partial: r.partial}}
+	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Keep: r.opt.Keep,
+		Partial: r.partial}}
 	if r.done > 0 {
 		var state bytes.Buffer
 		if err := r.subject.Save(&state); err != nil {
@@ -32,8 +33,8 @@ func (r *run) checkpoint() error {
 	return c.write(filepath.Join(r.opt.Dir, CheckpointFile))
 }
 
-// restore takes up the checkpoint in the run folder, or writes the first one, which shows at once whether the folder can
-// be written and lets a run that is killed in its first task be identified.
+// restore takes up the checkpoint in the run folder, or writes the first one, which shows at once whether the folder
+// can be written and lets a run that is killed in its first task be identified.
 func (r *run) restore() error {
 	if !r.opt.Resume {
 		return r.checkpoint()
@@ -92,8 +93,9 @@ func identityOf(r *Result) Identity {
 
 // finish makes the Result, writes it, and retires the checkpoint.
 func (r *run) finish() (*Result, error) {
-	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset, Config: r.opt.Manifest.Config,
-		Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
+	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset,
+		Config: r.opt.Manifest.Config,
+		Seed:   r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
 		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed, PeakBytes: r.partial.PeakBytes,
 		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
 	if r.opt.Engine != nil {
@@ -108,14 +110,15 @@ func (r *run) finish() (*Result, error) {
 	return result, r.retire()
 }
 
-// retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is removed.
-// A run that is stopped before or within it does it when it is resumed.
+// retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is
+// removed. A run that is stopped before or within it does it when it is resumed.
 func (r *run) retire() error {
 	path, model := filepath.Join(r.opt.Dir, CheckpointFile), filepath.Join(r.opt.Dir, ModelFile)
 	c, err := readCheckpoint(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(model); err != nil && r.opt.Keep {
-			return fmt.Errorf("the run in %s had ended without keeping its learner: run it again in an empty folder", r.opt.Dir)
+			return fmt.Errorf("the run in %s had ended without keeping its learner: run it again in an empty folder",
+				r.opt.Dir)
 		}
 		return nil
 	}

@@ -14,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per

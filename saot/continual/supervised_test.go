@@ -6,9 +6,9 @@ import (
 	"io"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // nearestMean classifies a node by the nearest mean of the train nodes of each class.

@@ -8,9 +8,8 @@ import (
 	"io"
 	"math"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 )
 

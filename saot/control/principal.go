@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"

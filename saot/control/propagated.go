@@ -1,14 +1,13 @@
 package control
 
 import (
-	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/saot"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
+	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )

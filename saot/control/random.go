@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"

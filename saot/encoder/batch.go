@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/engine"
 )
 

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // requireFits holds a bucket against a size: all nodes, and one chunk more than needed at every level, the padding.

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/support/exceptions"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 )

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Names of the variables of a GAT's layer, after its prefix; a layer but the last has BatchNorm's four as well.

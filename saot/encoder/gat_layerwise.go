@@ -4,11 +4,10 @@ import (
 	"context"
 	"math"
 
-	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/parallel"
-
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/engine"
 )
 

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/parallel"
-
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/engine"
 )
 

@@ -4,10 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )

@@ -3,10 +3,10 @@ package encoder
 import (
 	"fmt"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an unbiased estimate of some of its

@@ -6,12 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/engine"
 )
 

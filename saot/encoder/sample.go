@@ -1,11 +1,11 @@
 package encoder
 
 import (
-	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/parallel"
-
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph.

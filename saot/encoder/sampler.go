@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/internal/seed"
 )

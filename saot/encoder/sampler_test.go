@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // twoThirds drops every third edge.

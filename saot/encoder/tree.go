@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime

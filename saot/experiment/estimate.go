@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -22,8 +21,8 @@ type Estimate struct {
 	Basis   string // what the figures come from
 }
 
-// Estimates says what each run of the sweep is expected to take: as long as those of its folder that are like it have taken, or
-// what a model says where there is none.
+// Estimates says what each run of the sweep is expected to take: as long as those of its folder that are like it have
+// taken, or what a model says where there is none.
 func (s *Sweep) Estimates() []Estimate {
 	e := &estimator{shapes: map[string]*shape{}}
 	for i := range s.Runs {
@@ -119,7 +118,8 @@ func shapeOf(r *Run) *shape {
 
 func bytesOf(g *graph.Graph) int64 {
 	f := &g.Features
-	return 4*int64(len(g.Adjacency.Neighbors)+len(f.Dense)+len(f.Columns)+len(f.Values)) + 8*int64(len(g.Adjacency.Offsets)+len(f.Offsets))
+	return 4*int64(len(g.Adjacency.Neighbors)+len(f.Dense)+len(f.Columns)+len(f.Values)) +
+		8*int64(len(g.Adjacency.Offsets)+len(f.Offsets))
 }
 
 // The model's constants, fitted by eye to the runs in results/ablations.jsonl.gz on two cores with ONNX Runtime; its
@@ -168,12 +168,13 @@ func (s *shape) estimate(r *Run) Estimate {
 			est.Seconds += convergedSeconds * seen
 		}
 	}
-	est.Bytes = int64(baseBytes + datasetCopies*float64(s.bytes) + nodeBytes*float64(largest)*sum/defaultWidthSum + probeBytes*float64(rows))
+	est.Bytes = int64(baseBytes + datasetCopies*float64(s.bytes) + nodeBytes*float64(largest)*sum/defaultWidthSum +
+		probeBytes*float64(rows))
 	return est
 }
 
-// widthsOf returns the product and the sum of the widths of a method's layers. A method that takes no step has none, and its rows of
-// embeddings take some memory.
+// widthsOf returns the product and the sum of the widths of a method's layers. A method that takes no step has none,
+// and its rows of embeddings take some memory.
 func widthsOf(l method.Load) (product, sum float64) {
 	if l.Hidden == 0 && l.Out == 0 {
 		return 0, defaultWidthSum / 4

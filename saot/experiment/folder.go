@@ -30,7 +30,9 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 			if err != nil {
 				return nil, fmt.Errorf("run folder: %w: name another folder with --out", err)
 			}
-			return nil, fmt.Errorf("run folder %s already holds the file %s of another run: continue that one with --resume %s, or name another folder with --out", path, name, path)
+			return nil,
+				fmt.Errorf("run folder %s already holds the file %s of another run: continue that one with --resume "+
+					"%s, or name another folder with --out", path, name, path)
 		}
 	}
 	f := &Folder{Path: path, created: firstMissing(path)}
@@ -80,8 +82,8 @@ func readJSON(path string, value any) error {
 	return nil
 }
 
-// WriteFile writes a file, whole or not at all, by way of one beside it whose name no other process uses. It makes the folder where
-// there is none.
+// WriteFile writes a file, whole or not at all, by way of one beside it whose name no other process uses. It makes the
+// folder where there is none.
 func WriteFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -21,10 +21,9 @@ type Group struct {
 	Method  string
 	Label   string // the method, and the settings by which it differs from the method's other groups on the dataset
 
-	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names that --set
-	// takes, epsilon → 0.2; and of the results
-	// themselves dataset, method, data (checksum), split (hash), synthetic, engine (name), direction and, where embeddings were
-	// probed, probe_rows.
+	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names
+	// that --set takes, epsilon → 0.2; and of the results themselves dataset, method, data (checksum), split (hash),
+	// synthetic, engine (name), direction and, where embeddings were probed, probe_rows.
 	Settings map[string]string
 
 	Runs  map[uint64]*continual.Result // by seed
@@ -63,7 +62,8 @@ func Collect(paths []string) ([]*Group, error) {
 		return nil, fmt.Errorf("experiment: there is no %s under %s: name folders of finished runs or packed results",
 			continual.ResultFile, strings.Join(paths, ", "))
 	}
-	groups := slices.SortedFunc(maps.Values(byKey), func(a, b *Group) int { return strings.Compare(a.order(), b.order()) })
+	groups := slices.SortedFunc(maps.Values(byKey),
+		func(a, b *Group) int { return strings.Compare(a.order(), b.order()) })
 	labelGroups(groups)
 	return groups, nil
 }
@@ -94,7 +94,8 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	if before, ok := g.Runs[r.Seed]; ok {
 		both, same := merged(before, r)
 		if !same {
-			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away", g.Paths[r.Seed], path, r.Seed)
+			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away",
+				g.Paths[r.Seed], path, r.Seed)
 		}
 		if before.Started.Before(r.Started) {
 			path = g.Paths[r.Seed]
@@ -105,8 +106,8 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	return nil
 }
 
-// merged returns the earlier of two runs of the same settings with the scores that the other has besides, such as those of another
-// probe. They are not the same where a score of both differs.
+// merged returns the earlier of two runs of the same settings with the scores that the other has besides, such as those
+// of another probe. They are not the same where a score of both differs.
 func merged(a, b *continual.Result) (both *continual.Result, same bool) {
 	if b.Started.Before(a.Started) {
 		a, b = b, a
@@ -124,8 +125,8 @@ func merged(a, b *continual.Result) (both *continual.Result, same bool) {
 	return &out, true
 }
 
-// leaves adds the leaves of a result's config: what it records, be it of another version, and the defaults of settings that are newer,
-// by which it ran.
+// leaves adds the leaves of a result's config: what it records, be it of another version, and the defaults of settings
+// that are newer, by which it ran.
 func (g *Group) leaves(config json.RawMessage) error {
 	var s Settings
 	if json.Unmarshal(config, &s) != nil { // made by something else
@@ -204,8 +205,9 @@ func labelGroups(groups []*Group) {
 	}
 }
 
-// Select returns the groups that have the given settings, each written name=value with a name of Group.Settings; data and split
-// may be given by their first digits. Groups of a method that has no such setting stay: epsilon=0.2 leaves the controls in.
+// Select returns the groups that have the given settings, each written name=value with a name of Group.Settings; data
+// and split may be given by their first digits. Groups of a method that has no such setting stay: epsilon=0.2 leaves
+// the controls in.
 //
 // It returns an error if a setting is not written so, if no group has the name, and if no group is left.
 func Select(groups []*Group, wanted []string) ([]*Group, error) {
@@ -249,8 +251,8 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 	return out, nil
 }
 
-// checkComparable returns an error if groups of a dataset cannot stand in one table: their figures would differ by more than
-// method and settings.
+// checkComparable returns an error if groups of a dataset cannot stand in one table: their figures would differ by more
+// than method and settings.
 func checkComparable(groups []*Group) error {
 	first := map[string]*Group{} // by dataset and condition
 	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "probe_rows"} {
@@ -266,8 +268,10 @@ func checkComparable(groups []*Group) error {
 				continue
 			}
 			if was, _ := before.condition(name); was != value {
-				return fmt.Errorf("experiment: %s and %s cannot stand in one table of %s: %s is %s in the one and %s in the other: "+
-					"make a table of each with --only %s=%s and --only %s=%s, or name the folders of one alone", before.path(), g.path(), g.Dataset,
+				return fmt.Errorf("experiment: %s and %s cannot stand in one table of %s: %s is %s in the one and "+
+					"%s in the other: "+
+					"make a table of each with --only %s=%s and --only %s=%s, or name the folders of one alone",
+					before.path(), g.path(), g.Dataset,
 					name, orNone(was), orNone(value), name, short(before.Settings[name]), name, short(g.Settings[name]))
 			}
 		}
@@ -275,7 +279,8 @@ func checkComparable(groups []*Group) error {
 	return nil
 }
 
-// condition returns what the figures of one column must have in common; false where the group has nothing to do with it.
+// condition returns what the figures of one column must have in common; false where the group has nothing to do with
+// it.
 func (g *Group) condition(name string) (string, bool) {
 	value, ok := g.Settings[name]
 	if name != "probe_rows" {

@@ -20,12 +20,14 @@ import (
 // resultOf is a result with the scores of a method under the converged probe, in both settings.
 func resultOf(method string, seed uint64, ap, af float64) *continual.Result {
 	r := &continual.Result{Schema: continual.ResultSchema, Method: method, Seed: seed, PeakBytes: 2e9,
-		Config:  json.RawMessage(fmt.Sprintf(`{"dataset": "uai", "features": "l2", "method": %q, "seed": %d, "learner": {"alpha": 1}}`, method, seed)),
-		Dataset: continual.DatasetInfo{Name: "uai", Checksum: strings.Repeat("c0", 32), SplitHash: strings.Repeat("5a", 32), Tasks: 9, Classes: 18},
-		Tasks:   []continual.TaskReport{{Seconds: 1}, {Seconds: 2}}}
+		Config: json.RawMessage(fmt.Sprintf(`{"dataset": "uai", "features": "l2", "method": %q, "seed": %d, "learner": {"alpha": 1}}`, method, seed)),
+		Dataset: continual.DatasetInfo{Name: "uai", Checksum: strings.Repeat("c0", 32), SplitHash: strings.Repeat("5a",
+			32), Tasks: 9, Classes: 18},
+		Tasks: []continual.TaskReport{{Seconds: 1}, {Seconds: 2}}}
 	r.Engine.Name = "onnx"
 	for _, s := range continual.Settings() {
-		r.Scores = append(r.Scores, continual.Score{Setting: s, Probe: continual.ProbeConverged, AP: ap + 3*float64(s), AF: af + float64(s)})
+		r.Scores = append(r.Scores, continual.Score{Setting: s, Probe: continual.ProbeConverged, AP: ap + 3*float64(s),
+			AF: af + float64(s)})
 	}
 	return r
 }
@@ -101,14 +103,17 @@ func TestProbesApart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, first.Scores, r.Scores)
 	}
-	_, err := Collect([]string{save(t, first, configured(resultOf("saot", 0, 81, -2), "probes", []string{"converged", "paper"}))})
+	_, err := Collect([]string{save(t, first, configured(resultOf("saot", 0, 81, -2), "probes",
+		[]string{"converged", "paper"}))})
 	require.ErrorContains(t, err, "with other figures")
 }
 
 // What folders are called, and in which order they are named, changes no table in any format.
 func TestOrderOfFiles(t *testing.T) {
-	results := []*continual.Result{resultOf("saot", 0, 80.1, -2), resultOf("saot", 1, 82.7, -1), resultOf("saot", 2, 79.3, -1.7), resultOf("random", 0, 70, -3),
-		resultOf("random", 1, 69.1, -2.2), resultOf("random", 2, 69.9, -2.8), configured(resultOf("gbt", 0, 75, -1), "preset", "fast"), resultOf("gbt", 0, 74, -1)}
+	results := []*continual.Result{resultOf("saot", 0, 80.1, -2), resultOf("saot", 1, 82.7, -1),
+		resultOf("saot", 2, 79.3, -1.7), resultOf("random", 0, 70, -3),
+		resultOf("random", 1, 69.1, -2.2), resultOf("random", 2, 69.9, -2.8), configured(resultOf("gbt", 0, 75, -1),
+			"preset", "fast"), resultOf("gbt", 0, 74, -1)}
 	var want string
 	for turn := range len(results) {
 		turned := slices.Concat(results[turn:], results[:turn])
@@ -148,18 +153,22 @@ func TestCollectFailures(t *testing.T) {
 	require.ErrorContains(t, err, path)
 }
 
-// Runs that cannot stand in one table: the error names both files, what differs, and both ways on, each of which then works.
+// Runs that cannot stand in one table: the error names both files, what differs, and both ways on, each of which then
+// works.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		setting string
 		change  func(r *continual.Result)
 		words   []string
 	}{
-		{"data", func(r *continual.Result) { r.Dataset.Checksum = strings.Repeat("c1", 32) }, []string{"c0c0c0c0c0c0", "c1c1c1c1c1c1"}},
-		{"split", func(r *continual.Result) { r.Dataset.SplitHash = strings.Repeat("5b", 32) }, []string{"5a5a5a5a5a5a", "5b5b5b5b5b5b"}},
+		{"data", func(r *continual.Result) { r.Dataset.Checksum = strings.Repeat("c1", 32) },
+			[]string{"c0c0c0c0c0c0", "c1c1c1c1c1c1"}},
+		{"split", func(r *continual.Result) { r.Dataset.SplitHash = strings.Repeat("5b", 32) },
+			[]string{"5a5a5a5a5a5a", "5b5b5b5b5b5b"}},
 		{"synthetic", func(r *continual.Result) { r.Dataset.Synthetic = true }, []string{"true", "false"}},
 		{"features", func(r *continual.Result) { configured(r, "features", "raw") }, []string{"raw", "l2"}},
-		{"direction", func(r *continual.Result) { configured(r, "direction", datasets.Directed) }, []string{"directed", "undirected"}},
+		{"direction", func(r *continual.Result) { configured(r, "direction", datasets.Directed) },
+			[]string{"directed", "undirected"}},
 		{"engine", func(r *continual.Result) { r.Engine.Name = "xla:cuda" }, []string{"onnx", "xla:cuda"}},
 		{"probe_rows", func(r *continual.Result) { r.ProbeRows = 1000 }, []string{"1000", "0"}},
 	} {
@@ -171,7 +180,8 @@ func TestRefused(t *testing.T) {
 				groups, err := Collect([]string{dir})
 				require.NoError(t, err)
 				_, err = Tables(groups)
-				for _, word := range append(c.words, "run00/result.json", "run01/result.json", " of uai", c.setting, "--only "+c.setting+"=") {
+				for _, word := range append(c.words, "run00/result.json", "run01/result.json", " of uai", c.setting,
+					"--only "+c.setting+"=") {
 					require.ErrorContains(t, err, word)
 				}
 				for _, value := range []string{groups[0].Settings[c.setting], groups[1].Settings[c.setting]} {
@@ -187,8 +197,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A bound of the probes' rows does not tell runs apart that have no probe, or where the whole dataset is below it (UAI2010 has
-// 3,067 nodes).
+// A bound of the probes' rows does not tell runs apart that have no probe, or where the whole dataset is below it
+// (UAI2010 has 3,067 nodes).
 func TestProbeRowsThatDoNotMatter(t *testing.T) {
 	head := resultOf("twp", 0, 60, -20)
 	for i := range head.Scores {
@@ -260,7 +270,8 @@ func TestOlderResultsAreCompleted(t *testing.T) {
 		changed := strings.Replace(string(now), `"edge_drop":0.2`, `"edge_drop":0.3`, 1)
 		byKey := map[string]*Group{}
 		for seed, config := range []string{string(now), older, changed} {
-			require.NoError(t, addRun(byKey, &continual.Result{Method: m, Seed: uint64(seed), Config: json.RawMessage(config),
+			require.NoError(t, addRun(byKey, &continual.Result{Method: m, Seed: uint64(seed),
+				Config:  json.RawMessage(config),
 				Dataset: continual.DatasetInfo{Name: "uai"}}, ""))
 		}
 		require.Len(t, byKey, 2, "%s: the older one is as the first, the changed one is not", m)

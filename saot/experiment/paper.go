@@ -20,8 +20,8 @@ var tables23 string
 //go:embed paper/table_4_ablation.csv
 var table4 string
 
-// remarksFile holds what a reader should know of figures of the paper: where they were copied from, and where the paper contradicts
-// itself. An empty stream or setting stands for all.
+// remarksFile holds what a reader should know of figures of the paper: where they were copied from, and where the paper
+// contradicts itself. An empty stream or setting stands for all.
 //
 //go:embed paper/remarks.csv
 var remarksFile string
@@ -102,16 +102,18 @@ func printedCell(mean, std string) (c Cell, err error) {
 	return c, err
 }
 
-// paperStream returns the paper's name for the stream of a group, "" where it is none of the paper's: a stand-in, a file of one's
-// own, or a dataset of the paper's that is cut otherwise. The seed of the split, which the paper does not tell, is left open, and
-// so is whether valid counts as test.
+// paperStream returns the paper's name for the stream of a group, "" where it is none of the paper's: a stand-in, a
+// file of one's own, or a dataset of the paper's that is cut otherwise. The seed of the split, which the paper does not
+// tell, is left open, and so is whether valid counts as test.
 func (g *Group) paperStream() string {
 	info := g.Info()
 	e, err := datasets.Lookup(g.Dataset)
-	if err != nil || !g.byName || info.Synthetic || e.StandIn != "" || info.Tasks != e.Paper.Tasks || info.Classes != 2*e.Paper.Tasks {
+	if err != nil || !g.byName || info.Synthetic || e.StandIn != "" || info.Tasks != e.Paper.Tasks ||
+		info.Classes != 2*e.Paper.Tasks {
 		return ""
 	}
-	if g.Settings["direction"] != datasets.Undirected.String() || g.Settings["split_hash"] != "" { // a split from a file may be any
+	// a split from a file may be any
+	if g.Settings["direction"] != datasets.Undirected.String() || g.Settings["split_hash"] != "" {
 		return ""
 	}
 	cut, protocol := info.Options, datasets.DefaultStreamOptions()
@@ -125,7 +127,8 @@ func (g *Group) paperStream() string {
 	return e.PaperName
 }
 
-// publishedCell returns what the paper prints for a method in a column, with its footnotes. Tables 2 and 3 go before Table 4.
+// publishedCell returns what the paper prints for a method in a column, with its footnotes. Tables 2 and 3 go before
+// Table 4.
 func (t *Table) publishedCell(paper []printed, method string, of *Column) Cell {
 	i := slices.IndexFunc(paper, func(p printed) bool { return p.method == method && p.setting == of.Setting })
 	if i < 0 {
@@ -172,8 +175,8 @@ func addRemarks(all []printed) error {
 	return nil
 }
 
-// PaperTables returns the paper's own tables: Table 2 (class-il), Table 3 (task-il) and Table 4 (ablations). Given groups, only the
-// rows of their methods are kept, and tables without rows are left out.
+// PaperTables returns the paper's own tables: Table 2 (class-il), Table 3 (task-il) and Table 4 (ablations). Given
+// groups, only the rows of their methods are kept, and tables without rows are left out.
 func PaperTables(groups []*Group) ([]*Table, error) {
 	paper, err := readPaper()
 	if err != nil {
@@ -182,7 +185,8 @@ func PaperTables(groups []*Group) ([]*Table, error) {
 	if len(groups) > 0 {
 		paper = slices.DeleteFunc(paper, func(p printed) bool { return !hasMethod(groups, p.method) })
 	}
-	titles := []string{"The paper's Table 2: class-il", "The paper's Table 3: task-il", "The paper's Table 4: ablations"}
+	titles := []string{"The paper's Table 2: class-il", "The paper's Table 3: task-il",
+		"The paper's Table 4: ablations"}
 	var tables []*Table
 	for i, title := range titles {
 		t := &Table{Title: title}
@@ -198,7 +202,8 @@ func PaperTables(groups []*Group) ([]*Table, error) {
 	return tables, nil
 }
 
-// addPrinted puts a figure of the paper into its place, which it makes: the paper has a figure for every row and column.
+// addPrinted puts a figure of the paper into its place, which it makes: the paper has a figure for every row and
+// column.
 func (t *Table) addPrinted(p *printed) {
 	r := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Label == p.name })
 	if r < 0 {
@@ -208,7 +213,8 @@ func (t *Table) addPrinted(p *printed) {
 	row := &t.Rows[r]
 	for _, m := range []Measure{AveragePerformance, AverageForgetting} {
 		if r == 0 {
-			c := Column{Title: "AP", Group: p.stream, Measure: m, Dataset: p.stream, Setting: p.setting, Published: true}
+			c := Column{Title: "AP", Group: p.stream, Measure: m, Dataset: p.stream, Setting: p.setting,
+				Published: true}
 			if m == AverageForgetting {
 				c.Title = "AF"
 			}

@@ -26,7 +26,8 @@ type Place struct {
 	Engine string `json:"engine"`          // as engine.Open takes it
 }
 
-// Run is a method on a stream: the content of a run folder's config.json, and what it takes to do the run or to resume it.
+// Run is a method on a stream: the content of a run folder's config.json, and what it takes to do the run or to resume
+// it.
 type Run struct {
 	Settings
 	Place
@@ -90,7 +91,8 @@ func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.M
 	return method.New(r.Method, method.Build{Engine: e, Stream: method.StreamOf(stream), Settings: r.Of, Seed: r.Seed})
 }
 
-// Options returns those of the protocol for this run. The engine, the folder and the observers are the caller's to fill in.
+// Options returns those of the protocol for this run. The engine, the folder and the observers are the caller's to fill
+// in.
 func (r *Run) Options() (continual.Options, error) {
 	config, err := json.Marshal(&r.Settings)
 	return continual.Options{Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed,
@@ -102,8 +104,10 @@ func ReadRun(dir string) (*Run, error) {
 	path := filepath.Join(dir, ConfigFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no run that could be resumed (there is no %s in it): name the folder of an interrupted run",
-			dir, ConfigFile)
+		return nil,
+			fmt.Errorf("%s holds no run that could be resumed (there is no %s in it): name the folder of an "+
+				"interrupted run",
+				dir, ConfigFile)
 	}
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type Settings struct {
 	Preset    method.Preset     `json:"preset,omitzero"` // that Of began with; absent where it changes nothing
 	Of        method.Settings   `json:"settings"`        // the method's own
 
-	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent where all are the defaults or a file has them
+	Stream    datasets.StreamOptions `json:"stream,omitzero"`      // but the seed; absent for the defaults or a file
 	SplitHash string                 `json:"split_hash,omitempty"` // of the split where it comes from a file
 	Direction datasets.Direction     `json:"direction,omitempty"`  // absent where edges are read undirected
 }
@@ -44,7 +44,8 @@ func DefaultSettings(dataset, name string, p method.Preset) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	s := Settings{Dataset: dataset, Features: "l2", Method: name, Probes: d.Probes(), ProbeRows: DefaultProbeRows, Preset: p}
+	s := Settings{Dataset: dataset, Features: "l2", Method: name, Probes: d.Probes(), ProbeRows: DefaultProbeRows,
+		Preset: p}
 	if !d.Probed() {
 		s.ProbeRows = 0
 	}
@@ -62,9 +63,9 @@ func (s *Settings) Change(changes ...fields.Change) error {
 	return d.Change(s.Of, changes...)
 }
 
-// UnmarshalJSON reads settings. Settings of the method that are not given have their defaults: those of results that are
-// older than a setting. The fields learner and compared, in which earlier versions kept the settings of SAOT and of other
-// methods, are read as settings.
+// UnmarshalJSON reads settings. Settings of the method that are not given have their defaults: those of results that
+// are older than a setting. The fields learner and compared, in which earlier versions kept the settings of SAOT and of
+// other methods, are read as settings.
 func (s *Settings) UnmarshalJSON(data []byte) error {
 	var f settingsFile
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -166,7 +167,8 @@ func (s *Settings) validateProbes() error {
 	}
 	for _, p := range s.Probes {
 		if (p == continual.ProbeHead) == d.Probed() {
-			return fmt.Errorf("experiment: the probe %v does not score %s: supervised methods are scored by %v alone, others by %v",
+			return fmt.Errorf("experiment: the probe %v does not score %s: supervised methods are scored by %v "+
+				"alone, others by %v",
 				p, s.Method, continual.ProbeHead, continual.Probes())
 		}
 	}
@@ -186,10 +188,12 @@ func (s *Settings) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Name is a name for the run's folder, for people first and unlike those of all other settings: cora-ml-saot-s0-1f2e3d4c5b.
+// Name is a name for the run's folder, for people first and unlike those of all other settings:
+// cora-ml-saot-s0-1f2e3d4c5b.
 func (s *Settings) Name() string { return s.base() + "-" + s.Hash()[:10] }
 
 func (s *Settings) base() string {
-	dataset := strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(filepath.Base(s.Dataset)) // of synthetic:1000,degree=5
+	// of synthetic:1000,degree=5
+	dataset := strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(filepath.Base(s.Dataset))
 	return fmt.Sprintf("%s-%s-s%d", dataset, s.Method, s.Seed)
 }

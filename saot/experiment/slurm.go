@@ -46,7 +46,8 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	}
 	if j.Time > 0 && j.Time < slurmLeast {
 		return nil,
-			fmt.Errorf("experiment: slurm: a time of %v: want %v or more, for tasks are told to stop a minute or two before",
+			fmt.Errorf("experiment: slurm: a time of %v: want %v or more, for tasks are told to stop a minute or "+
+				"two before",
 				j.Time, slurmLeast)
 	}
 	options, err := o.sbatch(j)
@@ -65,8 +66,8 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 // all that it started, when the job is cancelled or preempted. After TERM it is Slurm that decides whether the task is
 // queued again. A signal ends bash's wait before the command has ended, hence the loop.
 var slurmTemplate = template.Must(template.New("").Parse(`#!/bin/bash
-# Written by saot sweep: an array job with a task for each of the {{.Runs}} runs that were left to do, numbered like them.
-# Time and memory, where the command did not say, are those of the largest run by estimate, {{.Factor}} and {{.MemoryFactor}} times.
+# Written by saot sweep: an array job with a task for each of the {{.Runs}} runs that were left to do.
+# Time and memory, where the command did not say: {{.Factor}} and {{.MemoryFactor}} times the largest estimates.
 {{range .Options}}#SBATCH {{.}}
 {{end}}
 cd -- {{.WorkDir}} || exit 1
@@ -136,7 +137,8 @@ func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	}
 	if strings.Contains(output, `\`) {
 		return nil,
-			fmt.Errorf("experiment: slurm: the folder %s has a backslash, which Slurm does not take in names of output files", o.Dir)
+			fmt.Errorf("experiment: slurm: the folder %s has a backslash, which Slurm does not take in names of "+
+				"output files", o.Dir)
 	}
 	return options, nil
 }

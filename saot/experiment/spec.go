@@ -10,12 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -32,8 +31,8 @@ import (
 //	  set: {epochs: 50}             # fields of the methods' settings, as saot run records them
 //	  grid: {alpha: [0, 0.5, 1]}    # the same with several values: a run for each combination
 //
-// Further keys of an entry are preset (paper or fast, of the compared methods), features, direction, probe_rows, and stream,
-// whose fields are those of datasets.StreamOptions.
+// Further keys of an entry are preset (paper or fast, of the compared methods), features, direction, probe_rows, and
+// stream, whose fields are those of datasets.StreamOptions.
 type Spec struct {
 	Name  string // of its file, without the extension
 	About string
@@ -54,8 +53,8 @@ func Specs() (names []string) {
 	return names
 }
 
-// OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Its error lists every
-// fault with its line.
+// OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Its error lists
+// every fault with its line.
 func OpenSpec(name string) (*Spec, error) {
 	data, err := specText(name)
 	if err != nil {
@@ -74,8 +73,9 @@ func specText(name string) ([]byte, error) {
 		return data, err
 	}
 	if data, err = embedded.ReadFile("specs/" + name + ".yaml"); err != nil {
-		return nil, fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
-			name, strings.Join(Specs(), ", "))
+		return nil,
+			fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
+				name, strings.Join(Specs(), ", "))
 	}
 	return data, nil
 }
@@ -86,7 +86,8 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("experiment: %s: %s", name, yaml.FormatError(err, false, false))
 	}
-	s := &Spec{Name: strings.TrimSuffix(path.Base(strings.ReplaceAll(name, `\`, "/")), path.Ext(name)), About: file.About}
+	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
+	s := &Spec{Name: strings.TrimSuffix(base, path.Ext(name)), About: file.About}
 	known := map[string]bool{}
 	var faults []error
 	for i := range file.Runs {
@@ -102,7 +103,8 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 		}
 	}
 	if len(faults) == 0 && len(s.Runs) == 0 {
-		faults = append(faults, fmt.Errorf("experiment: %s names no run: list entries with datasets, methods and seeds under runs", name))
+		faults = append(faults,
+			fmt.Errorf("experiment: %s names no run: list entries with datasets, methods and seeds under runs", name))
 	}
 	return s, errors.Join(faults...)
 }

@@ -73,7 +73,8 @@ runs:
 	require.Equal(t, datasets.OrderRandom, first.Cut().Order)
 	require.Equal(t, "gbt", s.Runs[2].Method)
 	require.Equal(t, 0.002, s.Runs[2].Of.(*baseline.GBTSettings).LearningRate)
-	require.Equal(t, []continual.Probe{continual.ProbeHead}, s.Runs[4].Probes, "probes are for methods that are scored by them")
+	require.Equal(t, []continual.Probe{continual.ProbeHead}, s.Runs[4].Probes,
+		"probes are for methods that are scored by them")
 	require.Equal(t, 64, ours(last).Encoder.Hidden)
 	require.Equal(t, []int{3, 4}, ours(last).FanOut)
 	require.Equal(t, 1e-4, ours(last).LearningRate)
@@ -81,7 +82,10 @@ runs:
 	// What is not said is as saot run has it, and a run that two entries name is there once.
 	plain, err := DefaultSettings("uai", "saot", method.Paper)
 	require.NoError(t, err)
-	s, err = ParseSpec("a.yaml", []byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n- {datasets: [uai], methods: [saot, saot-mse], seeds: [0]}\n"))
+	s,
+		err = ParseSpec("a.yaml",
+		[]byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n- {datasets: [uai], methods: [saot, "+
+			"saot-mse], seeds: [0]}\n"))
 	require.NoError(t, err)
 	require.Len(t, s.Runs, 2)
 	require.Equal(t, plain, s.Runs[0].Settings)
@@ -127,7 +131,8 @@ func TestSpecFaults(t *testing.T) {
 
 func TestOpenSpecFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.yaml")
-	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai], methods: [majority], seeds: [0]}\n"), 0o644))
+	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai], methods: [majority], seeds: [0]}\n"),
+		0o644))
 	s, err := OpenSpec(path)
 	require.NoError(t, err)
 	require.Equal(t, "own", s.Name)
@@ -148,7 +153,8 @@ func TestHash(t *testing.T) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	f.Add([]byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0], set: {encoder: {hidden: 3}}, grid: {alpha: [0, 1]}}\n"))
+	f.Add([]byte("runs:\n- {datasets: [uai], methods: [saot], seeds: [0], set: {encoder: {hidden: 3}}, grid: " +
+		"{alpha: [0, 1]}}\n"))
 	f.Add([]byte("runs:\n- &a {datasets: [uai]}\n- *a\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := ParseSpec("x.yaml", data)

@@ -1,27 +1,15 @@
 package experiment
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/saot-go/saot/internal/file"
-
-	"golang.org/x/sync/semaphore"
-
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -56,9 +44,9 @@ type Failure struct {
 	Time  time.Time `json:"time"`
 }
 
-// Sweep is a folder of runs, each in a folder of its own that is named after its settings. Any number of processes on one or
-// many machines may work in it at once: a run is claimed by a lock in its folder, which the kernel gives back when the process
-// ends, however it ends.
+// Sweep is a folder of runs, each in a folder of its own that is named after its settings. Any number of processes on
+// one or many machines may work in it at once: a run is claimed by a lock in its folder, which the kernel gives back
+// when the process ends, however it ends.
 type Sweep struct {
 	Dir  string
 	Runs []Run
@@ -72,8 +60,8 @@ type earlier struct {
 	probes []continual.Probe
 }
 
-// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too: one that an
-// older version finished, whose settings were fewer, and one whose probes were done by a run each.
+// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too:
+// one that an older version finished, whose settings were fewer, and one whose probes were done by a run each.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	finished, err := findFinished(dir)
 	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
@@ -187,210 +175,6 @@ func (s *Sweep) State(i int) (State, error) {
 func (s *Sweep) Failure(i int) (f Failure, err error) {
 	err = readJSON(filepath.Join(s.Folder(i), FailedFile), &f)
 	return f, err
-}
-
-// WorkOptions say how a process works on a sweep.
-type WorkOptions struct {
-	Workers     int     // runs at a time; 0 means 1
-	Memory      int64   // bytes that they may take together by Bytes; 0 is no bound
-	Bytes       []int64 // what each run is expected to take; may be nil where Memory is 0
-	RetryFailed bool
-	// Command is the process of a run, which takes up the run in its folder. Its standard error goes to LogFile.
-	Command func(ctx context.Context, dir string) *exec.Cmd
-	// Observe is told when a run begins, when it writes a line of its log, and when it ends; calls don't overlap. May be nil.
-	Observe func(i int, state State, line string)
-}
-
-// Work does every run that is not done, has not failed, and that no other process works on, and returns when none is left. A run
-// that fails is recorded and does not stop the others; interrupted by ctx, Work tells its processes to stop, waits for them, and
-// returns ctx's error. What was interrupted goes on at its last finished task when Work is called again.
-func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
-	if err := o.settle(len(s.Runs)); err != nil {
-		return err
-	}
-	w := &work{sweep: s, o: o, tried: make([]bool, len(s.Runs)), memory: semaphore.NewWeighted(max(1, o.Memory))}
-	var wait sync.WaitGroup
-	for range o.Workers {
-		wait.Go(func() { w.loop(ctx) })
-	}
-	wait.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return errors.Join(w.errs...)
-}
-
-func (o *WorkOptions) settle(runs int) error {
-	o.Workers = max(1, o.Workers)
-	if o.Observe == nil {
-		o.Observe = func(int, State, string) {}
-	}
-	if o.Memory == 0 {
-		o.Bytes = make([]int64, runs)
-		return nil
-	}
-	for i, b := range o.Bytes {
-		if b > o.Memory {
-			return fmt.Errorf("experiment: run %d is expected to take %.1f GB, more than the %.1f GB that there are: raise the bound on memory, or lower points, encoder_hidden or encoder_whole_graph",
-				i, float64(b)/1e9, float64(o.Memory)/1e9)
-		}
-	}
-	return nil
-}
-
-// work is a Work in progress.
-type work struct {
-	sweep  *Sweep
-	o      WorkOptions
-	memory *semaphore.Weighted
-
-	mu    sync.Mutex
-	tried []bool // each run is tried once
-	errs  []error
-}
-
-// loop is one worker.
-func (w *work) loop(ctx context.Context) {
-	for ctx.Err() == nil {
-		i, lock := w.next()
-		if lock == nil {
-			return
-		}
-		if err := w.memory.Acquire(ctx, w.o.Bytes[i]); err == nil {
-			if err := w.run(ctx, i, lock); err != nil {
-				w.fail(err)
-			}
-			w.memory.Release(w.o.Bytes[i])
-		}
-		lock.Release()
-	}
-}
-
-func (w *work) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.errs = append(w.errs, err)
-}
-
-// next claims a run, or returns no lock where none is left.
-func (w *work) next() (int, *file.Lock) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, tried := range w.tried {
-		if tried {
-			continue
-		}
-		w.tried[i] = true
-		lock, err := w.sweep.claim(i, w.o.RetryFailed)
-		if err != nil {
-			w.errs = append(w.errs, err)
-		}
-		if lock != nil {
-			return i, lock
-		}
-	}
-	return 0, nil
-}
-
-// claim locks a run that is to be done; it returns nil where there is nothing to do or another process does it.
-func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
-	dir := s.Folder(i)
-	todo := func() bool { return !finished(dir) && (retryFailed || !exists(dir, FailedFile)) }
-	for range 5 { // State holds the lock for a moment to see whether it is free: that is no claim
-		if !todo() {
-			return nil, nil
-		}
-		if lock, err = file.Try(filepath.Join(dir, claimFile)); lock != nil || err != nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if lock == nil || err != nil {
-		return nil, err
-	}
-	// Another process may have done it between the look and the lock.
-	if !todo() {
-		lock.Release()
-		return nil, nil
-	}
-	if err := os.Remove(filepath.Join(dir, FailedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		lock.Release()
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	return lock, nil
-}
-
-// finished reports whether a run's folder holds its result, and nothing is left to tidy up.
-func finished(dir string) bool {
-	return exists(dir, continual.ResultFile) && !exists(dir, continual.CheckpointFile)
-}
-
-// run is one run in a process of its own, so that what it breaks is its own and its peak memory too.
-func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
-	dir := w.sweep.Folder(i)
-	log, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	defer func() { _ = log.Close() }()
-	w.observe(i, Running, "")
-	cmd := w.o.Command(ctx, dir)
-	if w.o.Memory > 0 { // Go's own memory is collected before it outgrows what the run was admitted with
-		cmd.Env = append(cmd.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", max(w.o.Bytes[i], 256<<20)))
-	}
-	tail := &lastLine{tell: func(line string) { w.observe(i, Running, line) }}
-	cmd.Stderr = io.MultiWriter(log, tail)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 30 * time.Second // then it is killed
-	runtime.LockOSThread()           // on Linux a process is tied to the thread that started it
-	defer runtime.UnlockOSThread()
-	tieToParent(cmd, lock.File())
-	err = cmd.Run()
-	switch {
-	case err == nil:
-		w.observe(i, Done, "")
-	case ctx.Err() != nil || cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == interruptedStatus:
-		w.observe(i, Halted, "")
-	default:
-		f := Failure{Error: tail.last, Exit: err.Error(), Time: time.Now()}
-		if f.Error == "" {
-			f.Error = f.Exit
-		}
-		w.observe(i, Failed, f.Error)
-		return errors.Join(fmt.Errorf("experiment: %s failed: %s (%s)", dir, f.Error, f.Exit), writeJSON(filepath.Join(dir, FailedFile), f))
-	}
-	return nil
-}
-
-// interruptedStatus is the exit status of a run that stopped because it was told to.
-const interruptedStatus = 130
-
-func (w *work) observe(i int, state State, line string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.o.Observe(i, state, line)
-}
-
-// lastLine keeps the last line that is written to it, and tells of each.
-type lastLine struct {
-	tell func(line string)
-	part []byte
-	last string
-}
-
-func (l *lastLine) Write(p []byte) (int, error) {
-	l.part = append(l.part, p...)
-	for {
-		line, rest, found := bytes.Cut(l.part, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		l.part = rest
-		if text := strings.TrimSpace(string(line)); text != "" {
-			l.last = text
-			l.tell(text)
-		}
-	}
 }
 
 // Count returns how many runs are in each state.

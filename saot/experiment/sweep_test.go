@@ -19,12 +19,6 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-func jsonField(t *testing.T, object []byte, name string) string {
-	var fields map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(object, &fields))
-	return string(fields[name])
-}
-
 // childVariable makes a process of this test binary stand for a run.
 const childVariable = "SAOT_TEST_CHILD"
 
@@ -49,7 +43,8 @@ func child(mode, dir string) int {
 		return interruptedStatus
 	}
 	time.Sleep(20 * time.Millisecond)
-	if err := (&continual.Result{Schema: continual.ResultSchema, Seconds: 3, PeakBytes: 7}).WriteFile(filepath.Join(dir, continual.ResultFile)); err != nil {
+	if err := (&continual.Result{Schema: continual.ResultSchema, Seconds: 3, PeakBytes: 7}).WriteFile(filepath.Join(dir,
+		continual.ResultFile)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -198,7 +193,8 @@ func TestInterrupt(t *testing.T) {
 	require.Equal(t, map[State]int{Waiting: 2}, count)
 }
 
-// While a process of a run lives, nobody else works on the run, even if the process that claimed it let go of the claim.
+// While a process of a run lives, nobody else works on the run, even if the process that claimed it let go of the
+// claim.
 func TestClaimIsInherited(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 1))
 	require.NoError(t, err)

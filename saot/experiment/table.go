@@ -79,17 +79,18 @@ type Table struct {
 	Notes   []string // that cells refer to
 }
 
-// Tables returns a table for each dataset of the groups: a row a group, and for each setting and probe the columns AP and AF; then
-// the time a task and the memory. Where the stream is one of the paper's, columns of their own hold what the paper prints.
+// Tables returns a table for each dataset of the groups: a row a group, and for each setting and probe the columns AP
+// and AF; then the time a task and the memory. Where the stream is one of the paper's, columns of their own hold what
+// the paper prints.
 //
-// In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and supervised
-// methods too. Figures that are printed alike (one decimal) are level and have the same rank; a column of one figure, or whose
-// figures are all level, has no ranks. Rows are tested against the best by the paired t-test over the seeds that both have, where
-// these are three or more; since the best is chosen by the same runs, p is a guide and no proof. The paper's figures are neither
-// ranked nor tested: they mix protocols.
+// In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
+// supervised methods too. Figures that are printed alike (one decimal) are level and have the same rank; a column of
+// one figure, or whose figures are all level, has no ranks. Rows are tested against the best by the paired t-test over
+// the seeds that both have, where these are three or more; since the best is chosen by the same runs, p is a guide and
+// no proof. The paper's figures are neither ranked nor tested: they mix protocols.
 //
-// It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of features,
-// direction of edges, engine, or bound of the probes' train nodes.
+// It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of
+// features, direction of edges, engine, or bound of the probes' train nodes.
 func Tables(groups []*Group) ([]*Table, error) {
 	if err := checkComparable(groups); err != nil {
 		return nil, err
@@ -149,7 +150,8 @@ func newTable(groups []*Group, paper []printed) *Table {
 	return t
 }
 
-// columns returns the columns of groups of one dataset: of the probes, and of supervised methods' own classifiers, that any run has.
+// columns returns the columns of groups of one dataset: of the probes, and of supervised methods' own classifiers, that
+// any run has.
 func columns(groups []*Group, published bool) (out []Column) {
 	probes := slices.DeleteFunc(append(continual.Probes(), continual.ProbeHead), func(p continual.Probe) bool {
 		return !slices.ContainsFunc(groups, func(g *Group) bool { return g.scoredBy(p) })
@@ -195,12 +197,15 @@ func (g *Group) cell(of *Column) Cell {
 }
 
 // earlyNote is the footnote of figures that say when the paper probe stopped rather than what the embeddings hold.
-const earlyNote = "In one or more of the runs the paper probe's rule stopped before its head had learned, 10 points or more below the " +
+const earlyNote = "In one or more of the runs the paper probe's rule stopped before its head had learned, 10 points " +
+	"or more below the " +
 	"converged probe: after the last task where AP is marked, after any where AF is."
 
-// stoppedEarly reports whether a paper probe that stopped early has a share in a cell: in AP after the last task, in AF after any.
+// stoppedEarly reports whether a paper probe that stopped early has a share in a cell: in AP after the last task, in AF
+// after any.
 func (g *Group) stoppedEarly(of *Column) bool {
-	if of.Published || of.Measure > AverageForgetting || of.Setting != continual.ClassIL || of.Probe != continual.ProbePaper {
+	if of.Published || of.Measure > AverageForgetting || of.Setting != continual.ClassIL ||
+		of.Probe != continual.ProbePaper {
 		return false
 	}
 	for _, r := range g.Runs {
@@ -358,12 +363,14 @@ func legend(tables []*Table) []string {
 	if ours {
 		out = append(out, "Mean ± sample standard deviation (n − 1) over n seeds, per cent; "+
 			"training time a task and the process's largest memory, means.",
-			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are level.")
+			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
+				"level.")
 	}
 	switch {
 	case worse:
-		out = append(out, "†: below the highest, p < 0.05 in a paired t-test, two-sided, over the seeds that both have, "+
-			"after Holm's correction over the column; where they share fewer than three, nothing is tested.")
+		out = append(out,
+			"†: below the highest, p < 0.05 in a paired t-test, two-sided, over the seeds that both have, "+
+				"after Holm's correction over the column; where they share fewer than three, nothing is tested.")
 	case tested:
 		out = append(out, "No row that shares three seeds or more with the highest is below it by a paired t-test "+
 			"(p < 0.05, two-sided, after Holm's correction).")

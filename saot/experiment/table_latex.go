@@ -17,7 +17,8 @@ func latex(tables []*Table) string {
 			lead = 3
 		}
 		fmt.Fprintf(&b,
-			"\\begin{table*}\n\\centering\n\\caption{%s}\n\\resizebox{\\textwidth}{!}{%%\n\\begin{tabular}{l%s%s}\n\\toprule\n",
+			"\\begin{table*}\n\\centering\n\\caption{%s}\n\\resizebox{\\textwidth}{!}{%%\n"+
+				"\\begin{tabular}{l%s%s}\n\\toprule\n",
 			escapeLaTeX(t.Title), strings.Repeat("r", lead-1), strings.Repeat("r", len(t.Columns)))
 		t.latexHead(&b, lead)
 		for i := range t.Rows {
@@ -66,8 +67,10 @@ func (t *Table) latexHead(b *strings.Builder, lead int) {
 
 // escapeLaTeX writes a text with LaTeX's special characters as themselves. [ and * are special after the end of a row.
 func escapeLaTeX(text string) string {
-	return strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "$", `\$`, "&", `\&`, "%", `\%`, "#", `\#`, "_", `\_`,
-		"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`,
+	return strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "$", `\$`, "&", `\&`,
+		"%", `\%`, "#", `\#`, "_", `\_`,
+		"~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
+		"<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`,
 		"±", `$\pm$`, "−", "$-$", "×", `$\times$`, "†", `\textdagger{}`,
 		"–", "--", "’", "'", "[", "{[}", "*", "{*}", "\n", " ", "\r", " ").Replace(text)
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/csv"
 	"encoding/xml"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -18,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/table.* instead of comparing with them")
 
-// example is a stream of the paper's with all that a table may hold: a tie, a row that is worse, one with a seed less under one
-// probe, a supervised method, two settings of one method with characters that every format must escape.
+// example is a stream of the paper's with all that a table may hold: a tie, a row that is worse, one with a seed less
+// under one probe, a supervised method, two settings of one method with characters that every format must escape.
 func example(t *testing.T) []*Table {
 	var results []*continual.Result
 	add := func(method string, aps, afs []float64, change func(r *continual.Result)) {
@@ -62,10 +63,11 @@ func (t *Table) column(s continual.Setting, p continual.Probe, m Measure) int {
 	return -1
 }
 
-// By hand. AP: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; 83.01, 82.99, 82.97 have mean 82.99, printed 83.0
-// too, so the two share the first place; 77, 78.5, 84.5 have mean 80 and variance (9 + 2.25 + 20.25)/2 = 15.75, and differ from the
-// best by 3, 3.5, 2.5: t = 3/(0.5/√3) = 10.39. AF: 0, then −2 twice, and −4. A task took 1.5 s; 2·10⁹ bytes.
-// The p values are SciPy's 1.17.1, stats.ttest_rel: 1.94379e-7 for random, 0.00913261 for gbt, then the one level with the best.
+// By hand. AP: 80, 82, 87 have mean 83 and sample variance (9 + 1 + 16)/2 = 13; 83.01, 82.99, 82.97 have mean 82.99,
+// printed 83.0 too, so the two share the first place; 77, 78.5, 84.5 have mean 80 and variance (9 + 2.25 + 20.25)/2 =
+// 15.75, and differ from the best by 3, 3.5, 2.5: t = 3/(0.5/√3) = 10.39. AF: 0, then −2 twice, and −4. A task took 1.5
+// s; 2·10⁹ bytes. The p values are SciPy's 1.17.1, stats.ttest_rel: 1.94379e-7 for random, 0.00913261 for gbt, then the
+// one level with the best.
 func TestTableByHand(t *testing.T) {
 	tables := example(t)
 	require.Len(t, tables, 1)
@@ -126,7 +128,8 @@ func TestTableByHand(t *testing.T) {
 
 // The goldens were read through by hand when they were made; TestTableByHand checks the figures in them.
 func TestFormats(t *testing.T) {
-	for f, name := range map[Format]string{Markdown: "table.md", CSV: "table.csv", LaTeX: "table.tex", HTML: "table.html"} {
+	for f, name := range map[Format]string{Markdown: "table.md", CSV: "table.csv", LaTeX: "table.tex",
+		HTML: "table.html"} {
 		var out strings.Builder
 		require.NoError(t, f.Write(&out, example(t)))
 		path := filepath.Join("testdata", name)
@@ -136,7 +139,8 @@ func TestFormats(t *testing.T) {
 		}
 		want, err := os.ReadFile(path)
 		require.NoError(t, err)
-		require.Equal(t, string(want), out.String(), "go test ./saot/experiment -run TestFormats -update writes %s", path)
+		require.Equal(t, string(want), out.String(), "go test ./saot/experiment -run TestFormats -update writes %s",
+			path)
 	}
 }
 
@@ -152,7 +156,8 @@ func TestMarkdownCells(t *testing.T) {
 			require.Equal(t, cells, strings.Count(line, "|"), line)
 		}
 	}
-	require.Equal(t, 3+2*(2+1)*2+2, cells-1, "method, n, seeds; AP and AF of two probes and the paper in two settings; time and memory")
+	require.Equal(t, 3+2*(2+1)*2+2, cells-1,
+		"method, n, seeds; AP and AF of two probes and the paper in two settings; time and memory")
 }
 
 // Braces are balanced, every row has the same number of cells, and no special character stands bare.
@@ -182,7 +187,7 @@ func TestHTML(t *testing.T) {
 	text, rows := "", 0
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
@@ -260,8 +265,8 @@ func TestRanks(t *testing.T) {
 	require.Equal(t, []Rank{Second, Best}, ranks(-17.9, -0.2), "AF: the least forgetting")
 }
 
-// A paper probe that stopped at once and stayed below the converged one is told by a footnote: after the first task, of AF alone;
-// after the last, of AP too. The two probes ran apart.
+// A paper probe that stopped at once and stayed below the converged one is told by a footnote: after the first task, of
+// AF alone; after the last, of AP too. The two probes ran apart.
 func TestNoteOfEarlyStops(t *testing.T) {
 	converged := configured(resultOf("saot", 0, 80, -2), "probes", []string{"converged"})
 	converged.Dataset.Tasks = 2
@@ -301,7 +306,8 @@ func TestNoteOfEarlyStops(t *testing.T) {
 		for i, cell := range table.Rows[0].Cells {
 			require.Equal(t, noted[i], len(cell.Notes) == 1, "%s, column %d", c.name, i)
 		}
-		require.Equal(t, c.note, strings.Contains(markdown(tables), "<sup>a</sup> In one or more of the runs the paper probe's rule"), c.name)
+		require.Equal(t, c.note, strings.Contains(markdown(tables),
+			"<sup>a</sup> In one or more of the runs the paper probe's rule"), c.name)
 	}
 }
 

@@ -24,10 +24,12 @@ type Point struct {
 	Seeds    []uint64
 }
 
-// Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the converged
-// probe, or a supervised method's own classifier. Methods that were tried with one setting alone are left out.
+// Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the
+// converged probe, or a supervised method's own classifier. Methods that were tried with one setting alone are left
+// out.
 //
-// It returns an error if a run has no figure on valid, or if the points of a method were not all run with the same seeds.
+// It returns an error if a run has no figure on valid, or if the points of a method were not all run with the same
+// seeds.
 func Choose(groups []*Group) ([]Choice, error) {
 	var choices []Choice
 	for _, family := range Families(groups) {
@@ -44,8 +46,9 @@ func Choose(groups []*Group) ([]Choice, error) {
 		}
 		for i, p := range c.Points {
 			if !slices.Equal(p.Seeds, c.Points[0].Seeds) {
-				return nil, fmt.Errorf("experiment: %s and %s were run with the seeds %v and %v: finish the sweep first",
-					family[0].path(), family[i].path(), c.Points[0].Seeds, p.Seeds)
+				return nil,
+					fmt.Errorf("experiment: %s and %s were run with the seeds %v and %v: finish the sweep first",
+						family[0].path(), family[i].path(), c.Points[0].Seeds, p.Seeds)
 			}
 		}
 		slices.SortStableFunc(c.Points, func(a, b Point) int {
@@ -87,8 +90,10 @@ func (g *Group) point(family []*Group) (Point, error) {
 	for name, value := range g.Settings {
 		if slices.ContainsFunc(family, func(o *Group) bool { return o.Settings[name] != value }) {
 			if !g.own[name] {
-				return p, fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is no setting of the method: choose some with --only %s=%s",
-					g.Method, g.Dataset, name, name, value)
+				return p,
+					fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is no setting of the method: "+
+						"choose some with --only %s=%s",
+						g.Method, g.Dataset, name, name, value)
 			}
 			p.Settings[name] = value
 		}
@@ -113,7 +118,8 @@ func validAP(r *continual.Result) (valid, test float64, err error) {
 			}
 		}
 	}
-	return 0, 0, fmt.Errorf("the run has no figure on valid: it needs the probe %v, and a program that records it", continual.ProbeConverged)
+	return 0, 0, fmt.Errorf("the run has no figure on valid: it needs the probe %v, and a program that records it",
+		continual.ProbeConverged)
 }
 
 // WriteChoices prints choices as entries of a Spec, the validation figures as comments.
@@ -121,7 +127,8 @@ func WriteChoices(out io.Writer, choices []Choice) error {
 	var b strings.Builder
 	for _, c := range choices {
 		best := c.Points[0]
-		fmt.Fprintf(&b, "- datasets: [%s]\n  methods: [%s]\n  seeds: %s\n", c.Dataset, c.Method, strings.ReplaceAll(fmt.Sprint(best.Seeds), " ", ", "))
+		fmt.Fprintf(&b, "- datasets: [%s]\n  methods: [%s]\n  seeds: %s\n", c.Dataset, c.Method,
+			strings.ReplaceAll(fmt.Sprint(best.Seeds), " ", ", "))
 		fmt.Fprintf(&b, "  set: {%s}\n", best.text())
 		for _, p := range c.Points {
 			fmt.Fprintf(&b, "  # valid %.1f: %s\n", p.Valid, p.text())

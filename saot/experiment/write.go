@@ -12,8 +12,8 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It returns an
-// error if a group's runs were made by something else than this package.
+// SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It
+// returns an error if a group's runs were made by something else than this package.
 func SpecOf(about string, groups []*Group) ([]byte, error) {
 	var entries []yaml.MapSlice
 	for _, g := range groups {
@@ -36,7 +36,8 @@ func SpecOf(about string, groups []*Group) ([]byte, error) {
 
 // entry is the inverse of reading a Spec.
 func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
-	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}}, {Key: "seeds", Value: seeds}}
+	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}},
+		{Key: "seeds", Value: seeds}}
 	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
 	d, err := method.Lookup(s.Method)
 	if err != nil {

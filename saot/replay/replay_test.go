@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // numbered is a random graph whose only feature is the node's id, so that a sampled node can be told.

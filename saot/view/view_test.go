@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 // randomGraph returns a graph on n nodes in which each pair is an edge with probability p.

@@ -18,8 +18,8 @@ import (
 
 const eventFilePrefix = "events.out.tfevents."
 
-// eventFile is a file of tensorflow.Event messages, framed as TFRecords. The first names the version of the format, from
-// which on readers heed SessionLog.
+// eventFile is a file of tensorflow.Event messages, framed as TFRecords. The first names the version of the format,
+// from which on readers heed SessionLog.
 type eventFile struct {
 	file *os.File
 	out  *bufio.Writer
@@ -40,8 +40,8 @@ func newEventFile(dir string, now time.Time, step int64) (*eventFile, error) {
 	return f, errors.Join(err, f.record(appendBytes(event(now, step), eventSessionLog, sessionStart())))
 }
 
-// eventFileName returns a name that sorts after those of the event files in dir, whatever the clock does and wherever they
-// were written: readers take files in the order of their names.
+// eventFileName returns a name that sorts after those of the event files in dir, whatever the clock does and wherever
+// they were written: readers take files in the order of their names.
 func eventFileName(dir string, now time.Time) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -99,8 +99,8 @@ func (f *eventFile) record(data []byte) error {
 
 func (f *eventFile) close() error { return errors.Join(f.out.Flush(), f.file.Close()) }
 
-// maskedCRC is CRC-32C, turned right by 15 bits, plus a constant: so stored, it is safe to take the CRC of data that holds
-// CRCs (tensorflow/core/lib/hash/crc32c.h).
+// maskedCRC is CRC-32C, turned right by 15 bits, plus a constant: so stored, it is safe to take the CRC of data that
+// holds CRCs (tensorflow/core/lib/hash/crc32c.h).
 func maskedCRC(data []byte) uint32 {
 	crc := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 	return (crc>>15 | crc<<17) + 0xa282ead8

@@ -66,11 +66,12 @@ type Score struct {
 	Setting  continual.Setting `json:"setting"`
 	Probe    continual.Probe   `json:"probe"`
 	AP       float64           `json:"ap"`           // average performance in percent
-	AF       *float64          `json:"af,omitempty"` // average forgetting in percent points; absent where earlier rows are unknown
+	AF       *float64          `json:"af,omitempty"` // in percent points; absent where earlier rows are unknown
 	Accuracy []float64         `json:"accuracy"`     // percent, one a seen task
 }
 
-// readLines calls each for every line of a file, with the place where it ends. It passes over a last line that is not ended.
+// readLines calls each for every line of a file, with the place where it ends. It passes over a last line that is not
+// ended.
 func readLines(path string, each func(l *Line, end int64)) error {
 	f, err := os.Open(path)
 	if err != nil {

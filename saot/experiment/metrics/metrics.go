@@ -47,9 +47,9 @@ type matrixKey struct {
 	probe   continual.Probe
 }
 
-// New returns a Writer into dir, which it creates where it is missing. It reads what an earlier start of the run left there,
-// but changes nothing before the first event: a run that had already finished leaves everything as it is. It fails where dir
-// cannot be made, or metrics.jsonl not read, or where a line of that is not one of metrics.
+// New returns a Writer into dir, which it creates where it is missing. It reads what an earlier start of the run left
+// there, but changes nothing before the first event: a run that had already finished leaves everything as it is. It
+// fails where dir cannot be made, or metrics.jsonl not read, or where a line of that is not one of metrics.
 func New(dir string, o Options) (*Writer, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -64,8 +64,8 @@ func New(dir string, o Options) (*Writer, error) {
 	return &Writer{dir: dir, opt: o, past: past, matrices: map[matrixKey]continual.Matrix{}}, nil
 }
 
-// Observe writes an event; it is meant for continual.Options.Observe. After an error, which Close returns, it does nothing:
-// a run does not fail for want of its metrics.
+// Observe writes an event; it is meant for continual.Options.Observe. After an error, which Close returns, it does
+// nothing: a run does not fail for want of its metrics.
 func (w *Writer) Observe(e continual.Event) {
 	if w.err == nil && !w.closed {
 		if err := w.observe(e); err != nil {
@@ -107,7 +107,8 @@ func (w *Writer) observeStep(e *continual.StepEvent) error {
 		return err
 	}
 	w.step = max(w.step, w.before+int64(e.Done))
-	line := Line{Kind: StepLine, Task: e.Task, Tasks: e.Tasks, TaskStep: e.Done, TaskSteps: e.Steps, Terms: map[string]float64{}}
+	line := Line{Kind: StepLine, Task: e.Task, Tasks: e.Tasks, TaskStep: e.Done, TaskSteps: e.Steps,
+		Terms: map[string]float64{}}
 	var scalars []scalar
 	for _, t := range e.Terms {
 		scalars = append(scalars, scalar{"loss/" + t.Name, t.Value})
@@ -180,7 +181,8 @@ func (w *Writer) enter(task int) error {
 	return nil
 }
 
-// open starts the run at a task: it takes up the lines of earlier tasks and cuts off what follows them, a torn line included.
+// open starts the run at a task: it takes up the lines of earlier tasks and cuts off what follows them, a torn line
+// included.
 func (w *Writer) open(task int) error {
 	end := int64(0)
 	for _, p := range w.past {

@@ -13,11 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/saot-go/saot/datasets/graph"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -28,8 +27,10 @@ func script(task int) []continual.Event {
 	var events []continual.Event
 	for done := 1; done <= stepsPerTask; done++ {
 		total := 1 / float64(1+task*stepsPerTask+done)
-		events = append(events, continual.StepEvent{Tasks: tasks, Step: continual.Step{Task: task, Done: done, Steps: stepsPerTask,
-			Terms: []continual.Term{{Name: "total", Value: total}, {Name: "matching", Value: total / 3}}, MarginalError: total * 1e-6}})
+		events = append(events, continual.StepEvent{Tasks: tasks, Step: continual.Step{Task: task, Done: done,
+			Steps:         stepsPerTask,
+			Terms:         []continual.Term{{Name: "total", Value: total}, {Name: "matching", Value: total / 3}},
+			MarginalError: total * 1e-6}})
 	}
 	report := continual.TaskReport{Task: task, Nodes: 10 * (task + 1), Steps: stepsPerTask, Seconds: 0.5,
 		Diagnostics: map[string]float64{"entropy": 2.5 - float64(task)}}
@@ -41,7 +42,8 @@ func script(task int) []continual.Event {
 		}
 		done.Rows = append(done.Rows, row)
 	}
-	return append(events, continual.TaskEvent{Report: report, Tasks: tasks}, continual.EvaluationStarted{Task: task, Tasks: tasks}, done)
+	return append(events, continual.TaskEvent{Report: report, Tasks: tasks}, continual.EvaluationStarted{Task: task,
+		Tasks: tasks}, done)
 }
 
 // clock is a second later at each look.
@@ -116,8 +118,8 @@ func TestScalars(t *testing.T) {
 	require.Len(t, got, 2+1+2+1+2*(2+tasks))
 }
 
-// Whatever of the last record of either file a kill leaves, and wherever in the run it comes, the resumed run ends with the
-// files of one that was never stopped.
+// Whatever of the last record of either file a kill leaves, and wherever in the run it comes, the resumed run ends with
+// the files of one that was never stopped.
 func TestKilledAnywhere(t *testing.T) {
 	whole := t.TempDir()
 	write(t, whole, wholeRun()...)
@@ -141,7 +143,8 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		for cut := 0; cut <= max(lastLine, lastRecord); cut += cutStep(n) {
 			dir := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(dir, LinesFile), lines[:len(lines)-min(cut, lastLine)], 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, LinesFile), lines[:len(lines)-min(cut, lastLine)],
+				0o600))
 			name := filepath.Base(eventFilesIn(t, killed)[0])
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), events[:len(events)-min(cut, lastRecord)], 0o600))
 			write(t, dir, resumed(done, all[done*perTask:]...)...)
@@ -215,8 +218,9 @@ func TestNoSteps(t *testing.T) {
 	var events []continual.Event
 	for task := range tasks {
 		report := continual.TaskReport{Task: task}
-		events = append(events, continual.TaskEvent{Report: report, Tasks: tasks}, continual.EvaluationFinished{Task: task, Tasks: tasks,
-			Rows: []continual.Row{{Accuracy: make([]float64, task+1)}}})
+		events = append(events, continual.TaskEvent{Report: report, Tasks: tasks},
+			continual.EvaluationFinished{Task: task, Tasks: tasks,
+				Rows: []continual.Row{{Accuracy: make([]float64, task+1)}}})
 	}
 	write(t, dir, events...)
 	require.Equal(t, []point{{1, 0}, {2, 0}, {3, 0}}, scalarsIn(t, dir)["class-il/paper/AP"])
@@ -333,9 +337,11 @@ var errStopped = errors.New("stopped")
 // learner learns nothing in stepsPerTask steps; it is the probe's majority predictor. It stops in a task halfway.
 type learner struct{ stopAt int }
 
-func (l *learner) Learn(_ context.Context, task int, g *graph.Graph, observe func(continual.Step)) (*continual.TaskReport, error) {
+func (l *learner) Learn(_ context.Context, task int, g *graph.Graph,
+	observe func(continual.Step)) (*continual.TaskReport, error) {
 	for done := 1; done <= stepsPerTask; done++ {
-		observe(continual.Step{Task: task, Done: done, Steps: stepsPerTask, Terms: []continual.Term{{Name: "total", Value: float64(done)}}})
+		observe(continual.Step{Task: task, Done: done, Steps: stepsPerTask,
+			Terms: []continual.Term{{Name: "total", Value: float64(done)}}})
 		if task == l.stopAt && done == stepsPerTask/2 {
 			return nil, errStopped
 		}

@@ -22,8 +22,8 @@ type point struct {
 	Value float32
 }
 
-// The check value of CRC-32C (CRC catalogue, CRC-32/ISCSI), and the length of a record of 24 bytes with its masked sum, as
-// TensorFlow writes them at the head of an event file: 18 00 00 00 00 00 00 00 a3 7f 4b 22.
+// The check value of CRC-32C (CRC catalogue, CRC-32/ISCSI), and the length of a record of 24 bytes with its masked sum,
+// as TensorFlow writes them at the head of an event file: 18 00 00 00 00 00 00 00 a3 7f 4b 22.
 func TestMaskedCRC(t *testing.T) {
 	require.Equal(t, uint32(0xe3069283), bitwiseCRC([]byte("123456789")))
 	length := []byte{0x18, 0, 0, 0, 0, 0, 0, 0}
@@ -63,8 +63,9 @@ func TestEventFileBegins(t *testing.T) {
 	require.InDelta(t, 1_700_000_001, math.Float64frombits(number(first[1][0])), 1e-6)
 }
 
-// TensorBoard's own readers must see the scalars of the lines, in a run that went through and in one that was killed in the
-// middle of a record and resumed. SAOT_TENSORBOARD_PYTHON names a Python that has tensorboard; else python3 is tried.
+// TensorBoard's own readers must see the scalars of the lines, in a run that went through and in one that was killed in
+// the middle of a record and resumed. SAOT_TENSORBOARD_PYTHON names a Python that has tensorboard; else python3 is
+// tried.
 func TestTensorBoardReads(t *testing.T) {
 	python := os.Getenv("SAOT_TENSORBOARD_PYTHON")
 	if python == "" {
@@ -75,7 +76,8 @@ func TestTensorBoardReads(t *testing.T) {
 	}
 	root := tensorBoardRuns(t)
 	for _, reader := range []string{"event_accumulator", "plugin_event_accumulator"} {
-		command := exec.Command(python, "testdata/scalars.py", reader, filepath.Join(root, "whole"), filepath.Join(root, "killed"))
+		command := exec.Command(python, "testdata/scalars.py", reader, filepath.Join(root, "whole"),
+			filepath.Join(root, "killed"))
 		var stderr bytes.Buffer
 		command.Stderr = &stderr
 		out, err := command.Output()
@@ -147,8 +149,8 @@ func scalarsOfLines(t *testing.T, dir string) map[string][]point {
 	return all
 }
 
-// scalarsIn reads the event files of a folder as TensorBoard does: in the order of their names, a restart dropping what lies
-// at its step and beyond.
+// scalarsIn reads the event files of a folder as TensorBoard does: in the order of their names, a restart dropping what
+// lies at its step and beyond.
 func scalarsIn(t *testing.T, dir string) map[string][]point {
 	t.Helper()
 	all := map[string][]point{}

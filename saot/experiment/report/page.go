@@ -36,8 +36,8 @@ type row struct {
 	Dataset, Label, Seeds, Engine, Go, GoMLX, Split, Finished string
 }
 
-// Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the paper ran,
-// figures, settings, software, and a spec that makes the runs again. It loads nothing from anywhere.
+// Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
+// paper ran, figures, settings, software, and a spec that makes the runs again. It loads nothing from anywhere.
 //
 // It returns an error if the runs cannot stand in one table (see experiment.Tables), and those of Pictures.
 func Page(title string, groups []*experiment.Group) ([]byte, error) {
@@ -110,6 +110,8 @@ func show(groups []*experiment.Group) (all []shown, err error) {
 func environment(g *experiment.Group) row {
 	r := g.Runs[g.Seeds()[0]]
 	split := r.Dataset.SplitHash
-	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"), Engine: r.Engine.Name,
-		Go: r.Versions.Go, GoMLX: r.Versions.GoMLX, Split: split[:min(8, len(split))], Finished: r.Finished.UTC().Format("2006-01-02")}
+	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"),
+		Engine: r.Engine.Name,
+		Go:     r.Versions.Go, GoMLX: r.Versions.GoMLX, Split: split[:min(8, len(split))],
+		Finished: r.Finished.UTC().Format("2006-01-02")}
 }

@@ -1,4 +1,5 @@
-// Package report makes the figures of the paper, and further ones, from finished runs, and puts tables and figures on a page.
+// Package report makes the figures of the paper, and further ones, from finished runs, and puts tables and figures on a
+// page.
 package report
 
 import (
@@ -45,8 +46,8 @@ func (v *view) String() string {
 // Pictures draws every figure that the groups have the runs for, dataset by dataset:
 //
 //   - figure2: the performance matrices of the methods side by side, on one colour scale (the paper's Figure 2);
-//   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3), and buffer where that is the
-//     buffer's size (the two figures of the paper's appendix);
+//   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where it
+//     is the buffer's size (the two figures of the paper's appendix);
 //   - figure4: AP against the time of learning a task (Figure 4);
 //   - progress: AP over the tasks learned;
 //   - drift of distances and of plans, and effective rank, over the tasks learned; loss and marginal-error, over tasks.
@@ -73,7 +74,8 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 		all = append(all, studies...)
 	}
 	for _, d := range datasetsOf(groups) {
-		for _, draw := range []func([]*experiment.Group) (Picture, error){distanceDrift, planDrift, effectiveRank, losses, marginalErrors} {
+		for _, draw := range []func([]*experiment.Group) (Picture, error){distanceDrift, planDrift, effectiveRank,
+			losses, marginalErrors} {
 			if err := add(draw(d)); err != nil {
 				return nil, err
 			}
@@ -174,7 +176,10 @@ func matrices(v *view) (Picture, error) {
 		methods = methods[:mostPanels]
 	}
 	f, err := plotting.MethodMatrices(methods, plotting.MatrixOptions{Columns: min(4, len(methods))})
-	return Picture{v.name("figure2"), fmt.Sprintf("Performance matrices, %s: accuracy on each task after each task, mean over seeds.%s", v, note), f}, err
+	return Picture{v.name("figure2"),
+			fmt.Sprintf("Performance matrices, %s: accuracy on each task after each task, mean over seeds.%s", v, note),
+			f},
+		err
 }
 
 func progress(v *view) (Picture, error) {
@@ -188,7 +193,8 @@ func progress(v *view) (Picture, error) {
 		methods = methods[:mostCurves]
 	}
 	f, err := plotting.OverTasks(methods, plotting.AP, plotting.CurveOptions{})
-	return Picture{v.name("progress"), fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note), f}, err
+	return Picture{v.name("progress"),
+		fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note), f}, err
 }
 
 // tradeOff draws the methods that train.
@@ -205,7 +211,9 @@ func tradeOff(v *view) (Picture, error) {
 		return Picture{}, err
 	}
 	f, err := plotting.TradeOff(methods, "")
-	return Picture{v.name("figure4"), fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made all runs.", v), f}, err
+	return Picture{v.name("figure4"),
+		fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made "+
+			"all runs.", v), f}, err
 }
 
 // sensitivities draws AP and AF against each setting that runs of one method differ in, all else being equal.
@@ -238,7 +246,9 @@ func sensitivities(v *view) (all []Picture, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.", name, v), f})
+		all = append(all,
+			Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.",
+				name, v), f})
 	}
 	return all, nil
 }
@@ -266,8 +276,8 @@ func knobs(family []*experiment.Group) (names []string) {
 	return names
 }
 
-// line returns the largest set of groups that differ in one setting alone, by its value. A grid over two settings has several
-// such lines: the first is as good as the others.
+// line returns the largest set of groups that differ in one setting alone, by its value. A grid over two settings has
+// several such lines: the first is as good as the others.
 func line(family []*experiment.Group, knob string) (best []*experiment.Group) {
 	for _, origin := range family {
 		var on []*experiment.Group

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/saot-go/saot/saot/method/all"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
+	_ "github.com/saot-go/saot/saot/method/all"
 )
 
 // real returns committed runs on Cora-ML.
@@ -36,7 +35,8 @@ func TestPicturesOfRealRuns(t *testing.T) {
 	pictures, err := Pictures(real(t))
 	require.NoError(t, err)
 	all := names(pictures)
-	for _, want := range []string{"figure2-cora-ml-class-il-paper", "figure2-cora-ml-task-il-converged", "figure4-cora-ml-class-il-converged",
+	for _, want := range []string{"figure2-cora-ml-class-il-paper", "figure2-cora-ml-task-il-converged",
+		"figure4-cora-ml-class-il-converged",
 		"progress-cora-ml-class-il-converged", "loss-cora-ml", "marginal-error-cora-ml"} {
 		require.Contains(t, all, want)
 	}
@@ -58,10 +58,14 @@ func made(t *testing.T, spec string, ap func(r experiment.Run) float64) []*exper
 		v := ap(r)
 		result := &continual.Result{Schema: continual.ResultSchema, Method: r.Method, Config: config, Seed: r.Seed,
 			Dataset: continual.DatasetInfo{Name: r.Dataset, Tasks: 2},
-			Scores:  []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: v, AF: -1, Matrix: continual.Matrix{{v + 1}, {v, v}}}},
-			Tasks:   []continual.TaskReport{{Seconds: 1, LastLoss: []continual.Term{{Name: "total", Value: 1}, {Name: "part", Value: 0.5}}}, {Task: 1, Seconds: 2}},
-			Evaluations: []continual.Evaluation{{Structure: &continual.Structure{EffectiveRank: 9, DistanceDrift: []float64{0}, PlanDrift: []float64{0}}},
-				{Task: 1, Structure: &continual.Structure{EffectiveRank: 8, DistanceDrift: []float64{0.25, 0}, PlanDrift: []float64{0.125, 0}}}}}
+			Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: v, AF: -1,
+				Matrix: continual.Matrix{{v + 1}, {v, v}}}},
+			Tasks: []continual.TaskReport{{Seconds: 1, LastLoss: []continual.Term{{Name: "total", Value: 1},
+				{Name: "part", Value: 0.5}}}, {Task: 1, Seconds: 2}},
+			Evaluations: []continual.Evaluation{{Structure: &continual.Structure{EffectiveRank: 9,
+				DistanceDrift: []float64{0}, PlanDrift: []float64{0}}},
+				{Task: 1, Structure: &continual.Structure{EffectiveRank: 8, DistanceDrift: []float64{0.25, 0},
+					PlanDrift: []float64{0.125, 0}}}}}
 		require.NoError(t, os.MkdirAll(dir+"/"+r.Name(), 0o755))
 		require.NoError(t, result.WriteFile(dir+"/"+r.Name()+"/result.json"))
 	}
@@ -70,8 +74,8 @@ func made(t *testing.T, spec string, ap func(r experiment.Run) float64) []*exper
 	return groups
 }
 
-// Each setting is varied along a line on which all others stay: a grid of two settings gives two figures, and the points of one do
-// not stray into the other.
+// Each setting is varied along a line on which all others stay: a grid of two settings gives two figures, and the
+// points of one do not stray into the other.
 func TestSensitivityFollowsOneSetting(t *testing.T) {
 	groups := made(t, `
 runs:
@@ -95,7 +99,8 @@ runs:
 }
 
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
-	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n", func(experiment.Run) float64 { return 60 })
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n",
+		func(experiment.Run) float64 { return 60 })
 	s, ok := drifted(func(st *continual.Structure) []float64 { return st.PlanDrift }).mean(groups[0])
 	require.True(t, ok)
 	require.Equal(t, []float64{2}, s.X)

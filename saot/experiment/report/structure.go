@@ -70,13 +70,18 @@ func drifted(of func(*continual.Structure) []float64) curve {
 }
 
 func distanceDrift(groups []*experiment.Group) (Picture, error) {
-	return overTasks(groups, "drift-distance", "Change of the distances between a task's nodes since it was learned, mean over earlier tasks and seeds",
-		drifted(func(s *continual.Structure) []float64 { return s.DistanceDrift }), plotting.CurveOptions{YLabel: "relative change of distances"})
+	return overTasks(groups, "drift-distance",
+		"Change of the distances between a task's nodes since it was learned, mean over earlier tasks and seeds",
+		drifted(func(s *continual.Structure) []float64 { return s.DistanceDrift }),
+		plotting.CurveOptions{YLabel: "relative change of distances"})
 }
 
 func planDrift(groups []*experiment.Group) (Picture, error) {
-	return overTasks(groups, "drift-plan", "Change of the transport plan between two halves of a task's nodes since it was learned, mean over earlier tasks and seeds",
-		drifted(func(s *continual.Structure) []float64 { return s.PlanDrift }), plotting.CurveOptions{YLabel: "total variation of plans"})
+	return overTasks(groups, "drift-plan",
+		"Change of the transport plan between two halves of a task's nodes since it was learned, mean over earlier "+
+			"tasks and seeds",
+		drifted(func(s *continual.Structure) []float64 { return s.PlanDrift }),
+		plotting.CurveOptions{YLabel: "total variation of plans"})
 }
 
 func effectiveRank(groups []*experiment.Group) (Picture, error) {
@@ -90,7 +95,8 @@ func effectiveRank(groups []*experiment.Group) (Picture, error) {
 }
 
 func marginalErrors(groups []*experiment.Group) (Picture, error) {
-	return overTasks(groups, "marginal-error", "Largest L1 error of a plan's marginals while a task was learned, mean over seeds",
+	return overTasks(groups, "marginal-error",
+		"Largest L1 error of a plan's marginals while a task was learned, mean over seeds",
 		curve{of: func(r *continual.Result, task int) (float64, bool) {
 			if task >= len(r.Tasks) {
 				return 0, false
@@ -118,7 +124,8 @@ func losses(groups []*experiment.Group) (Picture, error) {
 			continue
 		}
 		f, err := plotting.LossTerms(r, plotting.CurveOptions{})
-		return Picture{"loss-" + g.Dataset, fmt.Sprintf("%s: loss terms of %s, seed %d, at the end of each task.", g.Dataset, g.Label, r.Seed), f}, err
+		return Picture{"loss-" + g.Dataset, fmt.Sprintf("%s: loss terms of %s, seed %d, at the end of each task.",
+			g.Dataset, g.Label, r.Seed), f}, err
 	}
 	return Picture{}, nil
 }
