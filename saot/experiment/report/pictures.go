@@ -46,8 +46,8 @@ func (v *view) String() string {
 // Pictures draws every figure that the groups have the runs for, dataset by dataset:
 //
 //   - figure2: the performance matrices of the methods side by side, on one colour scale (the paper's Figure 2);
-//   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where it
-//     is the buffer's size (the two figures of the paper's appendix);
+//   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where
+//     it is the buffer's size (the two figures of the paper's appendix);
 //   - figure4: AP against the time of learning a task (Figure 4);
 //   - progress: AP over the tasks learned;
 //   - drift of distances and of plans, and effective rank, over the tasks learned; loss and marginal-error, over tasks.
