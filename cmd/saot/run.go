@@ -245,7 +245,7 @@ func (o *runOptions) settleCut(flags *pflag.FlagSet, r *experiment.Run) (err err
 
 // settleResumed reads the settings of the folder. Only flags that change no figure may be given with --resume.
 func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error) {
-	r, err := experiment.ReadRun(o.resume)
+	r, err := experiment.ResumeRun(o.resume)
 	if err != nil {
 		return nil, err
 	}

@@ -97,17 +97,17 @@ func OpenSweep(dir string) (*Sweep, error) {
 	if err != nil || len(configs) == 0 {
 		return nil, fmt.Errorf("experiment: %s holds no runs: name the folder of a sweep", dir)
 	}
-	s := &Sweep{Dir: dir}
+	var runs []Run
 	for _, path := range configs {
 		r, err := ReadRun(filepath.Dir(path))
 		if err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w", err)
 		}
-		if filepath.Base(filepath.Dir(path)) == r.Name() {
-			s.Runs = append(s.Runs, *r)
+		if filepath.Base(filepath.Dir(path)) == r.Name() || r.earlier {
+			runs = append(runs, *r)
 		}
 	}
-	return s, nil
+	return FindSweep(dir, runs)
 }
 
 // findFinished reads the results in a folder.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Written by saot sweep: an array job with a task for each of the 6 runs that were left to do, numbered like them.
-# Time and memory, where the command did not say, are those of the largest run by estimate, 3 and 1.5 times.
+# Written by saot sweep: an array job with a task for each of the 6 runs that were left to do.
+# Time and memory, where the command did not say: 3 and 1.5 times the largest estimates.
 #SBATCH --job-name=saot-table2
 #SBATCH --array=0-2,5,7-8%4
 #SBATCH --output="/shared/the runs/slurm-%A_%a.out"
