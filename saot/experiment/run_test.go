@@ -31,7 +31,8 @@ func TestEarlierRunFolders(t *testing.T) {
 		_, err := ReadRun(filepath.Join(dir, name))
 		require.NoError(t, err)
 		_, err = ResumeRun(filepath.Join(dir, name))
-		require.ErrorContains(t, err, "was written by an earlier version of saot: start the run again in an empty folder")
+		require.ErrorContains(t, err,
+			"was written by an earlier version of saot: start the run again in an empty folder")
 	}
 	r, err := ReadRun(filepath.Join(dir, "saot"))
 	require.NoError(t, err)
