@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/gomlx/gomlx/support/exceptions"
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -29,7 +31,7 @@ type Optimizer struct {
 	L2           float64 // coupled: added to the gradient, as PyTorch's Adam has it
 }
 
-// Loss is what the graph of a step returns: scalars.
+// Loss is what the graph of a step returns: scalars, by the same names whatever inputs are absent.
 type Loss struct {
 	Total   *Node  // what the step moves the trainable variables down
 	Parts   []Term // parts of the total, for the report
@@ -53,7 +55,7 @@ type Trainer[T any] struct {
 	store *model.Store
 	rate  *model.Variable // the learning rate
 	base  float64         // its value where no plan says otherwise
-	names []string        // of the terms of Loss, as the graph last built returned them
+	names []string        // of the scalars of Loss, the same in every graph
 	parts int             // how many of these are terms: the total and its parts
 	step  *engine.Named[T]
 }
@@ -65,11 +67,15 @@ func New[T, N any](n *encoder.Net, name string, o Optimizer, loss func(in N) Los
 	t.step, err = engine.NewNamed[T](n.Engine(), name, t.store, func(in N) []*Node {
 		l := loss(in)
 		o.update(t.store, l.Total)
-		t.names, t.parts = nil, 1+len(l.Parts)
+		var names []string
 		var all []*Node
 		for _, s := range l.scalars() {
-			t.names, all = append(t.names, s.Name), append(all, s.Node)
+			names, all = append(names, s.Name), append(all, s.Node)
 		}
+		if t.names != nil && (!slices.Equal(names, t.names) || 1+len(l.Parts) != t.parts) {
+			exceptions.Panicf("the terms %v of the loss were %v before", names, t.names)
+		}
+		t.names, t.parts = names, 1+len(l.Parts)
 		return []*Node{Stack(all, 0)}
 	})
 	t.rate = optimizer.LearningRateVar(t.store.RootScope(), dtypes.Float32, o.LearningRate)
@@ -134,6 +140,7 @@ func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 		waiting := time.Now()
 		in, ok := <-next
 		if !ok || ctx.Err() != nil {
+			engine.Release(in.made)
 			return ctx.Err()
 		}
 		working := time.Now()
