@@ -16,9 +16,9 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// attended is what Attend takes.
+// attended is what attention takes.
 type attended[T any] struct {
-	X        [3]T // h [N, heads, d], s and t [N, heads]
+	Rows     [3]T // h, s and t of Attend
 	Operator Operator[T]
 }
 
@@ -39,15 +39,19 @@ func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) attended[*tenso
 		return x
 	}
 	n := size.Nodes
-	return attended[*tensors.Tensor]{[3]*tensors.Tensor{normal(n, heads, d), normal(n, heads), normal(n, heads)},
-		operator}
+	rows := [3]*tensors.Tensor{normal(n, heads, d), normal(n, heads), normal(n, heads)}
+	return attended[*tensors.Tensor]{rows, operator}
 }
 
 // attentionGradients is the squared norm of what real nodes attend to, and its gradients.
 func attentionGradients(in attended[*Node]) []*Node {
-	y := NewPropagation(in.Operator).Attend(in.X[0], in.X[1], in.X[2])
+	y := attend(in)
 	y = head(y, y.Shape().Dim(0)-1)
-	return append([]*Node{y}, Gradient(ReduceAllSum(Square(y)), in.X[:]...)...)
+	return append([]*Node{y}, Gradient(ReduceAllSum(Square(y)), in.Rows[:]...)...)
+}
+
+func attend(in attended[*Node]) *Node {
+	return NewPropagation(in.Operator).Attend(in.Rows[0], in.Rows[1], in.Rows[2])
 }
 
 // Attention on trees of 1, 2 and 3 levels against the formula in float64, and its gradients against central
@@ -62,7 +66,7 @@ func TestAttendAgainstFloat64(t *testing.T) {
 				got := call(t, e, attentionGradients, in)
 				var x [3][]float64
 				for i := range x {
-					x[i] = wide(tensors.MustCopyFlatData[float32](in.X[i]))
+					x[i] = wide(tensors.MustCopyFlatData[float32](in.Rows[i]))
 				}
 				forward := func() []float64 {
 					y := make([]float64, n*heads*d)
@@ -132,7 +136,7 @@ func TestAbsentNeighboursHaveNoWeight(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		in := attentionInputs(t, randomGraph(t, 30, 1, 1), 2, 3)
 		want := call(t, e, attentionGradients, in)
-		for i, x := range in.X {
+		for i, x := range in.Rows {
 			require.NoError(t, tensors.MutableFlatData(x, func(flat []float32) {
 				for at := len(flat) - len(flat)/31; at < len(flat); at++ {
 					flat[at] = 1e6 * float32(i+1)
@@ -153,6 +157,11 @@ func call[T, N any](t testing.TB, e *engine.Engine, build func(in N) []*Node, in
 	require.NoError(t, err)
 	out, err := f.Call(in)
 	require.NoError(t, err)
+	return flats(out)
+}
+
+// flats copies tensors.
+func flats(out []*tensors.Tensor) [][]float64 {
 	flat := make([][]float64, len(out))
 	for i, x := range out {
 		flat[i] = wide(tensors.MustCopyFlatData[float32](x))
@@ -172,9 +181,8 @@ func BenchmarkAttend(b *testing.B) {
 	a, err := graph.NewAdjacency(n, src, dst)
 	require.NoError(b, err)
 	g := &graph.Graph{Adjacency: a}
-	attend := func(in attended[*Node]) *Node { return NewPropagation(in.Operator).Attend(in.X[0], in.X[1], in.X[2]) }
 	propagate := func(in attended[*Node]) *Node {
-		return NewPropagation(in.Operator).Apply(Reshape(in.X[0], -1, heads*d))
+		return NewPropagation(in.Operator).Apply(Reshape(in.Rows[0], -1, heads*d))
 	}
 	for _, name := range []string{"go", "onnx", "xla:cpu", "xla:cuda"} {
 		e, err := engine.Open(name)
@@ -184,7 +192,7 @@ func BenchmarkAttend(b *testing.B) {
 		in := attentionInputs(b, g, heads, d)
 		operator, err := Config{}.NewOperator(&a, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 		require.NoError(b, err)
-		ofGCN := attended[*tensors.Tensor]{in.X, operator}
+		ofGCN := attended[*tensors.Tensor]{in.Rows, operator}
 		b.Run("attention/value/"+name, func(b *testing.B) { timeGraph(b, e, in, attend, 0) })
 		b.Run("attention/gradients/"+name, func(b *testing.B) { timeGraph(b, e, in, attend, 3) })
 		b.Run("gcn/value/"+name, func(b *testing.B) { timeGraph(b, e, ofGCN, propagate, 0) })
@@ -199,7 +207,7 @@ func timeGraph(b *testing.B, e *engine.Engine, in attended[*tensors.Tensor], bui
 		if gradients == 0 {
 			return []*Node{build(in)}
 		}
-		return Gradient(ReduceAllSum(Square(build(in))), in.X[:gradients]...)
+		return Gradient(ReduceAllSum(Square(build(in))), in.Rows[:gradients]...)
 	})
 	require.NoError(b, err)
 	run := func() {

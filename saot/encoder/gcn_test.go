@@ -176,8 +176,8 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 		operator, err := Config{}.NewOperator(&g.Adjacency, b.Size)
 		require.NoError(t, err)
 		f, err := engine.NewNamed[propagated[*tensors.Tensor]](e, t.Name(), nil, func(in propagated[*Node]) []*Node {
-			y := NewPropagation(in.Operator).Apply(in.H)
-			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in.H)[0]}
+			y := NewPropagation(in.Operator).Apply(in.Rows)
+			return []*Node{y, Gradient(ReduceAllSum(Square(y)), in.Rows)[0]}
 		})
 		require.NoError(t, err)
 		h := tensors.FromFlatDataAndDimensions(append(slices.Clone(g.Features.Dense), make([]float32, width)...), n+1,
@@ -198,6 +198,12 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 	})
 }
 
+// propagated is what a propagation takes.
+type propagated[T any] struct {
+	Rows     T
+	Operator Operator[T]
+}
+
 // halved splits the edges in two.
 func halved(t *testing.T, a *graph.Adjacency) (even, odd *graph.Adjacency) {
 	t.Helper()
@@ -214,38 +220,26 @@ func halved(t *testing.T, a *graph.Adjacency) (even, odd *graph.Adjacency) {
 	return &first, &second
 }
 
-// propagated is a matrix and what multiplies it.
-type propagated[T any] struct {
-	H        T
-	Operator Operator[T]
-}
-
 // operatorMatrix applies a view's Â to the identity, and returns that with the matrix of its gradient: entry (i, j) of
 // the latter is ∂(Â·h)_i/∂h_j, read from the gradient of Σ_ic h'_ic (Â·h)_ic with h' the identity.
-func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph, view *graph.Adjacency) (value,
-	gradient *mat.Dense) {
+func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph,
+	view *graph.Adjacency) (value, gradient *mat.Dense) {
 	t.Helper()
 	n := g.NumNodes()
 	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
 	require.NoError(t, err)
 	operator, err := Config{}.NewOperator(view, b.Size)
 	require.NoError(t, err)
-	f, err := engine.NewNamed[propagated[*tensors.Tensor]](e, t.Name(), nil, func(in propagated[*Node]) []*Node {
-		y := NewPropagation(in.Operator).Apply(in.H)
-		return []*Node{y, Gradient(ReduceAllSum(Mul(StopGradient(in.H), y)), in.H)[0]}
-	})
-	require.NoError(t, err)
 	identity := make([]float32, (n+1)*n) // its last row belongs to the padding node
 	for i := range n {
 		identity[i*n+i] = 1
 	}
-	out, err := f.Call(propagated[*tensors.Tensor]{tensors.FromFlatDataAndDimensions(identity, n+1, n), operator})
-	require.NoError(t, err)
-	dense := func(x *tensors.Tensor) *mat.Dense {
-		return mat.NewDense(n, n, wide(tensors.MustCopyFlatData[float32](x)[:n*n]))
-	}
-	gradient = mat.DenseCopyOf(dense(out[1]).T())
-	return dense(out[0]), gradient
+	out := call(t, e, func(in propagated[*Node]) []*Node {
+		y := NewPropagation(in.Operator).Apply(in.Rows)
+		return []*Node{y, Gradient(ReduceAllSum(Mul(StopGradient(in.Rows), y)), in.Rows)[0]}
+	}, propagated[*tensors.Tensor]{tensors.FromFlatDataAndDimensions(identity, n+1, n), operator})
+	gradient = mat.DenseCopyOf(mat.NewDense(n, n, out[1][:n*n]).T())
+	return mat.NewDense(n, n, out[0][:n*n]), gradient
 }
 
 // run calls a graph function over the encoder's variables with the inputs of a clean graph, once.
@@ -259,11 +253,7 @@ func run(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph,
 	defer b.Finalize()
 	out, err := enc.run(f, b)
 	require.NoError(t, err)
-	flat := make([][]float64, len(out))
-	for i, x := range out {
-		flat[i] = wide(tensors.MustCopyFlatData[float32](x))
-	}
-	return flat
+	return flats(out)
 }
 
 // centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.

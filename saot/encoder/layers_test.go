@@ -1,9 +1,7 @@
 package encoder
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -50,7 +48,7 @@ func layersOf(t *testing.T, e *engine.Engine, depth int) *Layers {
 	return l
 }
 
-// Layer by layer, and by samples with all neighbours, a network of any depth says what it says of the whole graph.
+// Layer by layer, and by samples with all neighbors, a network of any depth says what it says of the whole graph.
 func TestLayersOfAnyGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := chords(t, 30, 5)
@@ -72,7 +70,9 @@ func TestLayersOfAnyGraph(t *testing.T) {
 			require.NoError(t, err)
 			out, err := l.whole.Call(in)
 			require.NoError(t, err)
-			rows := tensors.MustCopyFlatData[float32](out[0])
+			rows, cols, err := RowsOf(out, len(targets))
+			require.NoError(t, err)
+			require.Equal(t, 4, cols)
 			for i, v := range targets {
 				require.InDeltaSlice(t, want[4*v:4*v+4], rows[4*i:4*i+4], 1e-5, "depth %d, node %d", depth, v)
 			}
@@ -81,14 +81,14 @@ func TestLayersOfAnyGraph(t *testing.T) {
 	})
 }
 
-// Without self-loops, a sample with all neighbours multiplies by D^{−1/2}·A·D^{−1/2}, in the host's layer and in the
+// Without self-loops, a sample with all neighbors multiplies by D^{−1/2}·A·D^{−1/2}, in the host's layer and in the
 // engine's.
 func TestSamplesWithoutLoops(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := chords(t, 12, 5)
-		// a node without edges
-		g.Adjacency.Offsets, g.Features.Rows = append(g.Adjacency.Offsets, g.Adjacency.Offsets[12]), 13
-		g.Features.Dense = append(g.Features.Dense, 1, 2, 3, 4, 5)
+		// A node without edges.
+		g.Adjacency.Offsets = append(g.Adjacency.Offsets, g.Adjacency.Offsets[12])
+		g.Features.Dense, g.Features.Rows = append(g.Features.Dense, 1, 2, 3, 4, 5), 13
 		degree := func(i int32) float64 { return float64(max(1, len(g.Adjacency.Neighborhood(int(i))))) }
 		propagated := func(x []float64) []float64 {
 			y := make([]float64, len(x))
@@ -101,37 +101,31 @@ func TestSamplesWithoutLoops(t *testing.T) {
 			}
 			return y
 		}
-		x := make([]float64, len(g.Features.Dense))
-		for i, v := range g.Features.Dense {
-			x[i] = float64(v)
-		}
-		want := propagated(propagated(x))
+		want := propagated(propagated(wide(g.Features.Dense)))
 
 		samples, err := NewGraphs(5, NewBuckets(nil)).Samples(g, GCN, []int{0, 0})
 		require.NoError(t, err)
 		targets := []int32{12, 3, 0}
 		in, err := samples.Input(samples.Draw(targets, rand.New(rand.NewPCG(5, 6))).WithoutLoops())
 		require.NoError(t, err)
-		f, err := engine.NewNamed[Input[*tensors.Tensor]](e, "twice", nil, func(in Input[*Node]) []*Node {
+		rows := call(t, e, func(in Input[*Node]) []*Node {
 			n := NodesOf(in)
 			return []*Node{n.Propagation(2).ApplyNeighbors(n.Sample.Rows)}
-		})
-		require.NoError(t, err)
-		out, err := f.Call(in)
-		require.NoError(t, err)
-		rows := tensors.MustCopyFlatData[float32](out[0])
+		}, in)[0]
 		for i, v := range targets {
 			for c := range 5 {
-				require.InDelta(t, want[5*int(v)+c], float64(rows[5*i+c]), 1e-5, "node %d", v)
+				require.InDelta(t, want[5*int(v)+c], rows[5*i+c], 1e-5, "node %d", v)
 			}
 		}
 	})
 }
 
 func TestLayersRefuse(t *testing.T) {
-	l, g := layersOf(t, goEngine(t), 2), chords(t, 12, 4)
+	l, g := layersOf(t, pure(t), 2), chords(t, 12, 4)
 	graphs := NewGraphs(5, NewBuckets(nil))
 	_, _, err := l.Rows(context.Background(), graphs, g, false)
+	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
+	_, _, err = l.Rows(context.Background(), graphs, g, true)
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
 	_, err = graphs.Samples(g, GCN, []int{2})
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
@@ -145,66 +139,42 @@ func TestLayersRefuse(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// offsetInput is a graph and a tensor of the caller's own.
+type offsetInput[T any] struct {
+	Offset T
+	Graph  Input[T]
+}
+
 // A path 0 − 1 and a node alone: Â = ½ on all entries of the path and 1 on the node.
 func TestInputsOfAGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		a, err := graph.NewAdjacency(3, []int32{0}, []int32{1})
 		require.NoError(t, err)
-		g := &graph.Graph{Adjacency: a, Features: graph.Features{Rows: 3, Cols: 2, Dense: []float32{1, 2, 3, 4, 5, 6}}}
-		graphs := NewGraphs(2, NewBuckets([]Size{SizeOf(g)}))
-		in, err := graphs.UploadInput(g)
+		features := graph.Features{Rows: 3, Cols: 2, Dense: []float32{1, 2, 3, 4, 5, 6}}
+		g := &graph.Graph{Adjacency: a, Features: features}
+		in, err := NewGraphs(2, NewBuckets([]Size{SizeOf(g)})).UploadInput(g)
 		require.NoError(t, err)
-		defer in.Release()
+		require.Equal(t, 4, in.Rows(), "one node of padding")
 		n := NewNet(e)
-		w := tensors.FromFlatDataAndDimensions([]float32{1, 10}, 2, 1)
-		require.NoError(t, n.Add(Variable{Name: "w", Value: w}))
-		l, err := n.Layers("forward", "w", nil)
+		require.NoError(t, n.Add(Variable{Name: "w", Value: tensors.FromFlatDataAndDimensions([]float32{1, 10}, 2, 1)}))
+		forward := func(in offsetInput[*Node]) []*Node {
+			x := NodesOf(in.Graph)
+			return []*Node{Add(x.First(n.Node(in.Offset.Graph(), "w")), in.Offset)}
+		}
+		f, err := engine.NewNamed[offsetInput[*tensors.Tensor]](e, "forward", n.Store(), forward)
 		require.NoError(t, err)
-		rows, cols, err := l.Of(in)
+		out, err := f.Call(offsetInput[*tensors.Tensor]{Filled(0.5, 1, 1), in.Input})
+		require.NoError(t, err)
+		rows, cols, err := RowsOf(out, 3)
 		require.NoError(t, err)
 		require.Equal(t, 1, cols)
-		require.InDeltaSlice(t, []float64{32, 32, 65}, []float64{float64(rows[0]), float64(rows[1]), float64(rows[2])},
-			1e-5)
-		_, err = NewGraphs(3, NewBuckets(nil)).Upload(g)
+		require.InDeltaSlice(t, []float64{32.5, 32.5, 65.5}, wide(rows), 1e-5)
+		in.Release()
+		require.NotEmpty(t, engine.Tensors(in.Input))
+		for _, x := range engine.Tensors(in.Input) {
+			require.Error(t, x.CheckValid(), "a released tensor holds nothing")
+		}
+		_, err = NewGraphs(3, NewBuckets(nil)).UploadInput(g)
 		require.ErrorContains(t, err, "2 feature columns, the encoder was made for 3")
 	})
-}
-
-// Names, values, snapshots and files of a net's variables, and a frozen copy.
-func TestNet(t *testing.T) {
-	e := goEngine(t)
-	n := NewNet(e)
-	require.NoError(t, n.Add(Variable{Name: "w", Value: tensors.FromFlatDataAndDimensions([]float32{1, -2}, 2)}))
-	before, err := n.Snapshot()
-	require.NoError(t, err)
-	require.NoError(t, n.CopyTo("/frozen"))
-	require.NoError(t, n.SetValue("w", []float32{3, 4}))
-	var file bytes.Buffer
-	require.NoError(t, n.Save(gob.NewEncoder(&file)))
-	whole := file.Bytes()
-	require.NoError(t, n.Restore(before))
-	require.NoError(t, n.Load(gob.NewDecoder(&file)))
-	loaded, err := n.Value("w")
-	require.NoError(t, err)
-	require.Equal(t, []float32{3, 4}, loaded)
-	frozen := n.Store().Scope("/frozen").GetVariable("w")
-	require.False(t, frozen.Trainable)
-	value, err := frozen.Value()
-	require.NoError(t, err)
-	require.Equal(t, []float32{1, -2}, value.Value())
-	require.NoError(t, n.RestoreTo("/frozen", map[string][]float32{"w": {5, 6}}))
-	require.ErrorContains(t, n.RestoreTo("/frozen", nil), "0 of 2 values")
-	require.Error(t, n.Load(gob.NewDecoder(bytes.NewReader(whole[:len(whole)-3]))))
-	other := NewNet(e)
-	require.NoError(t, other.Add(Variable{Name: "v", Value: Filled(0, 2)}))
-	require.ErrorContains(t, other.Load(gob.NewDecoder(bytes.NewReader(whole))), "holds w [2] where v [2] is wanted")
-	require.ErrorContains(t, n.SetValue("w", []float32{1}), "none of 1 values")
-}
-
-func goEngine(t *testing.T) *engine.Engine {
-	t.Helper()
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
 }

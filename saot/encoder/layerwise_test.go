@@ -14,7 +14,7 @@ import (
 // Layer by layer the embeddings are the same, whether all nodes are one chunk or there are several with a rest.
 func TestLayerwiseIsTheWholeGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		// 300 nodes of 65,536 columns go in chunks of 64
+		// 300 nodes of 65,536 columns go in chunks of 64.
 		for _, tc := range []struct{ nodes, cols int }{{100, 5}, {100, 6}, {300, 1 << 16}} {
 			for _, seed := range []uint64{1, 2} {
 				if tc.cols > 10 && seed == 2 {

@@ -28,11 +28,7 @@ func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *N
 	require.NoError(t, err)
 	out, err := f.Call(sample)
 	require.NoError(t, err)
-	flat := make([][]float64, len(out))
-	for i, x := range out {
-		flat[i] = wide(tensors.MustCopyFlatData[float32](x))
-	}
-	return flat
+	return flats(out)
 }
 
 // With all neighbours drawn, some nodes' embeddings are those of the whole graph, and so are BatchNorm's statistics and
@@ -177,8 +173,8 @@ func TestSampleShapesAreFew(t *testing.T) {
 				shape := ""
 				for _, x := range engine.Tensors(sample) {
 					shape += x.Shape().String()
-					_ = x.FinalizeAll()
 				}
+				engine.Release(sample)
 				shapes[shape] = true
 			}
 		}

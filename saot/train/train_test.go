@@ -1,11 +1,13 @@
 package train
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
+	"errors"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"testing"
+	"time"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -17,40 +19,62 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// target is the input of a bowl; Far is absent or shifts X.
-type target[T any] struct{ X, Far T }
+// point is what a step of the bowl takes: where it is lowest, and by how much that is moved, if it is.
+type point[T any] struct{ Lowest, Moved T }
 
-type bowlPlan = Plan[target[*tensors.Tensor]]
-
-// bowl is a net of one variable w = (1, −2) with the loss Σ (w − x)⁴, a part Σ w and a figure Σ x.
-func bowl(t *testing.T, e *engine.Engine, o Optimizer) (*encoder.Net, *Trainer[target[*tensors.Tensor]]) {
+// bowl is a net of a variable w = (1, −2) and a fixed one. Its loss is Σ (w − x)⁴, x an input, its part Σ w, and its
+// figures are both entries of w.
+func bowl(t *testing.T, e *engine.Engine, o Optimizer) (*encoder.Net, *Trainer[point[*tensors.Tensor]]) {
+	t.Helper()
 	n := encoder.NewNet(e)
-	require.NoError(t, n.Add(encoder.Variable{Name: "w", Value: vector(1, -2)}))
-	trainer, err := New[target[*tensors.Tensor]](n, "bowl", o, func(in target[*Node]) Loss {
-		w, x := n.Node(in.X.Graph(), "w"), in.X
-		if in.Far != nil {
-			x = Add(x, in.Far)
+	require.NoError(t, n.Add(
+		encoder.Variable{Name: "w", Value: pair(1, -2)},
+		encoder.Variable{Name: "fixed", Value: pair(5, 6), Fixed: true},
+	))
+	trainer, err := New[point[*tensors.Tensor]](n, "bowl", o, func(in point[*Node]) Loss {
+		w, x := n.Node(in.Lowest.Graph(), "w"), in.Lowest
+		if in.Moved != nil {
+			x = Add(x, in.Moved)
 		}
-		return Loss{Total: ReduceAllSum(Square(Square(Sub(w, x)))), Parts: []Term{{"sum", ReduceAllSum(w)}},
-			Figures: []Term{{"x", ReduceAllSum(x)}}}
+		entry := func(i int) *Node { return Squeeze(Slice(w, AxisElem(i))) }
+		fixed := Sub(n.Node(w.Graph(), "fixed"), pairNode(w, 5, 6)) // 0, but the loss depends on the variable
+		return Loss{
+			Total:   ReduceAllSum(Square(Square(Sub(Add(w, fixed), x)))),
+			Parts:   []Term{{"sum", ReduceAllSum(w)}},
+			Figures: []Term{{"first", entry(0)}, {"second", entry(1)}},
+		}
 	})
 	require.NoError(t, err)
 	return n, trainer
 }
 
-func vector(x ...float32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(x, len(x)) }
+func pair(a, b float32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions([]float32{a, b}, 2) }
 
-func plan(steps int) bowlPlan {
-	return bowlPlan{Task: 3, Steps: steps, Report: &continual.TaskReport{Task: 3},
-		Inputs: func(step int) (in target[*tensors.Tensor], made any, err error) {
-			in.X = vector(0.1*float32(step), 0)
-			return in, in, nil
-		}}
+func pairNode(like *Node, a, b float32) *Node { return Const(like.Graph(), []float32{a, b}) }
+
+// valueOf returns the entries of w.
+func valueOf(t *testing.T, n *encoder.Net) []float64 {
+	t.Helper()
+	w, err := n.Value("w")
+	require.NoError(t, err)
+	return []float64{float64(w[0]), float64(w[1])}
 }
 
+// plan moves the lowest point of the bowl from step to step.
+func plan(steps int) Plan[point[*tensors.Tensor]] {
+	p := Plan[point[*tensors.Tensor]]{Task: 3, Steps: steps, Report: &continual.TaskReport{Task: 3}}
+	p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
+		in.Lowest = pair(lowest(step), 0)
+		return in, in, nil
+	}
+	return p
+}
+
+func lowest(step int) float32 { return 0.1 * float32(step) }
+
 // adam is PyTorch's Adam and AdamW in float64 on the bowl.
-func adam(o Optimizer, rate func(step int) float64, steps int) (w [2]float64) {
-	w = [2]float64{1, -2}
+func adam(o Optimizer, rate func(step int) float64, steps int) []float64 {
+	w := []float64{1, -2}
 	var m, v [2]float64
 	for step := range steps {
 		for i := range w {
@@ -66,14 +90,6 @@ func adam(o Optimizer, rate func(step int) float64, steps int) (w [2]float64) {
 	return w
 }
 
-func requireWeights(t *testing.T, n *encoder.Net, want [2]float64) []float32 {
-	t.Helper()
-	got, err := n.Value("w")
-	require.NoError(t, err)
-	require.InDeltaSlice(t, want[:], []float64{float64(got[0]), float64(got[1])}, 1e-5)
-	return got
-}
-
 func TestStepsAreAdams(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, o := range []Optimizer{{LearningRate: 0.05}, {LearningRate: 0.05, L2: 0.3},
@@ -81,16 +97,19 @@ func TestStepsAreAdams(t *testing.T) {
 			n, trainer := bowl(t, e, o)
 			p := plan(12)
 			require.NoError(t, trainer.Train(context.Background(), p))
-			got := requireWeights(t, n, adam(o, func(int) float64 { return o.LearningRate }, 12))
+			got := valueOf(t, n)
+			require.InDeltaSlice(t, adam(o, func(int) float64 { return o.LearningRate }, 12), got, 1e-5, "%+v", o)
 			require.Equal(t, []int{12, 12}, []int{p.Report.Epochs, p.Report.Steps})
 			require.Equal(t, []continual.Term{{Name: "total", Value: 17}, {Name: "sum", Value: -1}}, p.Report.FirstLoss)
 
-			// Adam starts again with each plan.
+			// The optimizer starts afresh.
 			require.NoError(t, n.SetValue("w", []float32{1, -2}))
 			require.NoError(t, trainer.Train(context.Background(), plan(12)))
-			again, err := n.Value("w")
+			require.Equal(t, got, valueOf(t, n))
+
+			fixed, err := n.Value("fixed")
 			require.NoError(t, err)
-			require.Equal(t, got, again)
+			require.Equal(t, []float32{5, 6}, fixed)
 		}
 	})
 }
@@ -100,12 +119,17 @@ func TestScheduledRate(t *testing.T) {
 	p := plan(10)
 	p.Rate = WarmUpCosine(0.2, 3, 10)
 	require.NoError(t, trainer.Train(context.Background(), p))
-	requireWeights(t, n, adam(Optimizer{}, p.Rate, 10))
+	require.InDeltaSlice(t, adam(Optimizer{}, p.Rate, 10), valueOf(t, n), 1e-5)
 	// By hand: a third, two thirds and all of the peak, then a cosine whose middle is half of it.
 	require.InDelta(t, 0.2/3, p.Rate(0), 1e-12)
 	require.InDelta(t, 0.2, p.Rate(2), 1e-12)
 	require.InDelta(t, 0.2, p.Rate(3), 1e-12)
 	require.InDelta(t, 0.1, WarmUpCosine(0.2, 0, 10)(5), 1e-12)
+
+	// The rate of one plan is not that of the next.
+	require.NoError(t, n.SetValue("w", []float32{1, -2}))
+	require.NoError(t, trainer.Train(context.Background(), plan(10)))
+	require.InDeltaSlice(t, adam(Optimizer{}, func(int) float64 { return 0.05 }, 10), valueOf(t, n), 1e-5)
 }
 
 func TestTrainStops(t *testing.T) {
@@ -113,7 +137,9 @@ func TestTrainStops(t *testing.T) {
 	p := plan(10)
 	seen := 0
 	p.Seen = func(s continual.Step) { seen = s.Done; require.Equal(t, []int{3, 10}, []int{s.Task, s.Steps}) }
-	p.After = func(s *continual.Step, _ map[string]float64) error {
+	p.After = func(s *continual.Step, figures map[string]float64) error {
+		require.Len(t, s.Terms, 2)
+		require.Len(t, figures, 2)
 		if s.Done == 5 {
 			return ErrStop
 		}
@@ -126,88 +152,217 @@ func TestTrainStops(t *testing.T) {
 	p = plan(1000)
 	p.Seen = func(continual.Step) { cancel() }
 	require.ErrorIs(t, trainer.Train(ctx, p), context.Canceled)
+	require.Less(t, p.Report.Steps, 1000)
+}
+
+func TestTrainFails(t *testing.T) {
+	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	p := plan(10)
+	p.Inputs = func(int) (in point[*tensors.Tensor], made any, err error) {
+		in.Lowest = pair(float32(math.NaN()), 0)
+		return in, in, nil
+	}
+	require.ErrorContains(t, trainer.Train(context.Background(), p), `step 1: the loss is not finite (total is NaN)`)
+	require.Zero(t, p.Report.Steps)
+
+	_, trainer = bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	p = plan(10)
+	inputs, bad := p.Inputs, errors.New("no inputs")
+	p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
+		if step == 2 {
+			return in, nil, bad
+		}
+		return inputs(step)
+	}
+	err := trainer.Train(context.Background(), p)
+	require.ErrorIs(t, err, bad)
+	require.ErrorContains(t, err, "step 3: ")
+	require.Equal(t, 2, p.Report.Steps)
 
 	p = plan(10)
-	p.Inputs = func(int) (target[*tensors.Tensor], any, error) {
-		return target[*tensors.Tensor]{X: vector(float32(math.NaN()), 0)}, nil, nil
-	}
-	require.ErrorContains(t, trainer.Train(context.Background(), p),
-		"step 1: the loss is not finite (total is NaN): lower")
+	p.After = func(*continual.Step, map[string]float64) error { return bad }
+	require.ErrorIs(t, trainer.Train(context.Background(), p), bad)
 }
 
-// What is made for a step is released after it, on a stop too; After has the figures and may change what is reported.
-func TestStepsAreReleasedAndReported(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
-	p := plan(4)
-	var made []*tensors.Tensor
-	inputs := p.Inputs
-	p.Inputs = func(step int) (target[*tensors.Tensor], any, error) {
-		in, all, err := inputs(step)
-		made = append(made, in.X)
-		return in, all, err
+// What was made for a step is released after it, however the training ends, and nothing else is.
+func TestInputsAreReleased(t *testing.T) {
+	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.01})
+	bad := errors.New("bad figures")
+	for name, c := range map[string]struct {
+		end   func(cancel func()) error // at step 7
+		steps int
+		want  error
+	}{
+		"after all steps": {func(func()) error { return nil }, 20, nil},
+		"early":           {func(func()) error { return ErrStop }, 7, nil},
+		"by an error":     {func(func()) error { return bad }, 6, bad},
+		"canceled":        {func(cancel func()) error { cancel(); return nil }, 7, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			var made [20]*tensors.Tensor
+			kept := pair(0, 0.5)
+			p := plan(len(made))
+			p.Inputs = func(step int) (in point[*tensors.Tensor], own any, err error) {
+				made[step] = pair(lowest(step), 0)
+				return point[*tensors.Tensor]{Lowest: made[step], Moved: kept}, made[step], nil
+			}
+			p.After = func(s *continual.Step, _ map[string]float64) error {
+				require.NoError(t, made[s.Done-1].CheckValid(), "in use until its step is over")
+				if s.Done == 7 {
+					return c.end(cancel)
+				}
+				return nil
+			}
+			p.Seen = func(s continual.Step) { require.Error(t, made[s.Done-1].CheckValid(), "step %d is over", s.Done) }
+			require.ErrorIs(t, trainer.Train(ctx, p), c.want)
+			require.Equal(t, c.steps, p.Report.Steps)
+			for step, x := range made {
+				if x != nil {
+					require.Error(t, x.CheckValid(), "step %d", step+1)
+				}
+			}
+			require.NotNil(t, made[6])
+			require.Equal(t, []float32{0, 0.5}, kept.Value(), "not made for a step")
+		})
 	}
+}
+
+// Plan.After may change what report and observer say of a step.
+func TestAfterChangesWhatIsSeen(t *testing.T) {
+	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	p := plan(3)
 	p.After = func(s *continual.Step, figures map[string]float64) error {
-		require.InDelta(t, 0.1*float64(s.Done-1), figures["x"], 1e-6)
-		s.Terms[1].Value, s.MarginalError = 7, 0.5
+		s.Terms[1].Value = float64(10 * s.Done)
+		s.MarginalError = figures["second"]
 		return nil
 	}
-	p.Seen = func(s continual.Step) {
-		require.Equal(t, 0.5, s.MarginalError)
-		require.Equal(t, continual.Term{Name: "sum", Value: 7}, s.Terms[1])
-	}
+	var seen []continual.Step
+	p.Seen = func(s continual.Step) { seen = append(seen, s) }
 	require.NoError(t, trainer.Train(context.Background(), p))
-	require.Len(t, made, 4)
-	for _, x := range made {
-		require.Error(t, x.CheckValid())
+	require.Len(t, seen, 3)
+	for i, s := range seen {
+		require.Equal(t, []int{3, i + 1, 3}, []int{s.Task, s.Done, s.Steps})
+		require.Equal(t, continual.Term{Name: "sum", Value: float64(10 * (i + 1))}, s.Terms[1])
+		require.Less(t, s.MarginalError, -1.5)
 	}
-	require.Equal(t, 7.0, p.Report.LastLoss[1].Value)
-	for _, name := range []string{"prepare_seconds", "wait_seconds", "engine_seconds"} {
-		require.Positive(t, p.Report.Diagnostics[name], name)
-	}
+	require.Equal(t, []continual.Term{{Name: "total", Value: 17}, {Name: "sum", Value: 10}}, p.Report.FirstLoss)
+	require.Equal(t, seen[2].Terms, p.Report.LastLoss)
+	require.Equal(t, -2.0, seen[0].MarginalError)
 }
 
-// An input may be absent in some steps: the trainer compiles a step for each form.
-func TestInputsMayBeAbsent(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
-	for _, c := range []struct {
-		in   target[*tensors.Tensor]
-		want float64
-	}{{target[*tensors.Tensor]{X: vector(1, 2)}, 3}, {target[*tensors.Tensor]{X: vector(1, 2), Far: vector(3, 4)},
-		10}} {
-		terms, figures, err := trainer.Step(c.in)
+// A step returns the terms of its loss in their order, and its figures, each by its name.
+func TestTermsAndFiguresByName(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		n, trainer := bowl(t, e, Optimizer{LearningRate: 0.05})
+		require.NoError(t, n.SetValue("w", []float32{3, -1}))
+		terms, figures, err := trainer.Step(point[*tensors.Tensor]{Lowest: pair(1, 0)})
 		require.NoError(t, err)
-		require.Len(t, terms, 2)
-		require.Equal(t, map[string]float64{"x": c.want}, figures)
-	}
+		require.Equal(t, []continual.Term{{Name: "total", Value: 17}, {Name: "sum", Value: 2}}, terms)
+		require.Equal(t, map[string]float64{"first": 3, "second": -1}, figures)
+		require.InDeltaSlice(t, []float64{2.95, -0.95}, valueOf(t, n), 1e-5, "it moves w by the rate")
+	})
 }
 
-// Every epoch deals different items, each at most once, in an order of its own.
-func TestDeal(t *testing.T) {
-	d := NewDeal(10, 3, func(epoch int) *rand.Rand { return rand.New(rand.NewPCG(1, uint64(epoch))) })
-	require.Equal(t, 3, d.PerEpoch())
-	var epochs [2][]int32
-	for step := range 6 {
-		batch := d.Batch(step)
-		require.Len(t, batch, 3)
-		epochs[step/3] = append(epochs[step/3], batch...)
-	}
-	require.NotEqual(t, epochs[0], epochs[1])
-	for _, items := range epochs {
-		slices.Sort(items)
-		require.Len(t, slices.Compact(items), 9)
-		require.Less(t, items[len(items)-1], int32(10))
-	}
-	require.Len(t, NewDeal(2, 3, d.rng).Batch(0), 2, "all there are")
-
-	p := OverBatches(bowlPlan{Task: 4}, d, 7, func(step int, batch []int32) (in target[*tensors.Tensor], made any,
-		err error) {
-		require.Equal(t, 0, step)
-		require.Len(t, batch, 3)
-		return in, nil, nil
+// Steps with and without an input are steps of one trainer: one optimizer, and one graph for each of both.
+func TestAbsentInputs(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		o := Optimizer{LearningRate: 0.05}
+		n, trainer := bowl(t, e, o)
+		p := plan(12)
+		p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
+			in.Lowest = pair(lowest(step), 0)
+			if step%3 > 0 {
+				in.Lowest, in.Moved = pair(lowest(step)-2, 7), pair(2, -7)
+			}
+			return in, in, nil
+		}
+		before := e.Compiled()
+		require.NoError(t, trainer.Train(context.Background(), p))
+		require.Equal(t, 2, e.Compiled()-before)
+		require.InDeltaSlice(t, adam(o, func(int) float64 { return 0.05 }, 12), valueOf(t, n), 1e-5)
+		require.Equal(t, []string{"total", "sum"}, []string{p.Report.LastLoss[0].Name, p.Report.LastLoss[1].Name})
 	})
-	require.Equal(t, []int{4, 7, 21}, []int{p.Task, p.Epochs, p.Steps})
-	_, _, err := p.Inputs(0)
+}
+
+// All graphs of one trainer have the same terms: those of one would go by the names of another's.
+func TestTermsDoNotDependOnInputs(t *testing.T) {
+	n := encoder.NewNet(pure(t))
+	require.NoError(t, n.Add(encoder.Variable{Name: "w", Value: pair(1, -2)}))
+	trainer, err := New[point[*tensors.Tensor]](n, "uneven", Optimizer{LearningRate: 0.1}, func(in point[*Node]) Loss {
+		l := Loss{Total: ReduceAllSum(Square(Sub(n.Node(in.Lowest.Graph(), "w"), in.Lowest)))}
+		if in.Moved != nil {
+			l.Parts = []Term{{"moved", ReduceAllSum(in.Moved)}}
+		}
+		return l
+	})
 	require.NoError(t, err)
+	plain := point[*tensors.Tensor]{Lowest: pair(0, 0)}
+	terms, _, err := trainer.Step(plain)
+	require.NoError(t, err)
+	require.Len(t, terms, 1)
+	_, _, err = trainer.Step(point[*tensors.Tensor]{Lowest: pair(0, 0), Moved: pair(3, 4)})
+	require.ErrorContains(t, err, "the terms [total moved] of the loss were [total] before")
+	terms, _, err = trainer.Step(plain)
+	require.NoError(t, err)
+	require.Equal(t, "total", terms[0].Name)
+}
+
+// Making inputs takes 10 ms here and a step at least 30 ms, so that only the first inputs are waited for.
+func TestDiagnostics(t *testing.T) {
+	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	const steps, prepare, step = 6, 10 * time.Millisecond, 30 * time.Millisecond
+	p := plan(steps)
+	inputs := p.Inputs
+	p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
+		time.Sleep(prepare)
+		return inputs(step)
+	}
+	p.After = func(*continual.Step, map[string]float64) error { time.Sleep(step); return nil }
+	p.Report.Diagnostics = map[string]float64{"of the method": 7}
+	start := time.Now()
+	require.NoError(t, trainer.Train(context.Background(), p))
+	all := time.Since(start).Seconds()
+	d := p.Report.Diagnostics
+	require.Len(t, d, 4)
+	require.Equal(t, 7.0, d["of the method"])
+	require.GreaterOrEqual(t, d["prepare_seconds"], (steps * prepare).Seconds())
+	require.GreaterOrEqual(t, d["wait_seconds"], prepare.Seconds()/2, "the first inputs are waited for")
+	require.Less(t, d["wait_seconds"], d["prepare_seconds"], "and others are made meanwhile")
+	require.GreaterOrEqual(t, d["engine_seconds"], (steps * step).Seconds())
+	require.LessOrEqual(t, d["wait_seconds"]+d["engine_seconds"], all)
+
+	// A second plan adds to its own report, which needs no diagnostics of its own.
+	p = plan(2)
+	require.NoError(t, trainer.Train(context.Background(), p))
+	require.Len(t, p.Report.Diagnostics, 3)
+	require.Positive(t, p.Report.Diagnostics["engine_seconds"])
+}
+
+// A net is saved and restored as training left it, without the optimizer.
+func TestTrainedNetIsSaved(t *testing.T) {
+	n, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	before, err := n.Snapshot()
+	require.NoError(t, err)
+	require.NoError(t, trainer.Train(context.Background(), plan(3)))
+	after, err := n.Snapshot()
+	require.NoError(t, err)
+	require.NotEqual(t, before, after)
+	var file bytes.Buffer
+	require.NoError(t, n.Save(gob.NewEncoder(&file)))
+	require.NoError(t, n.Restore(before))
+	require.NoError(t, n.Load(gob.NewDecoder(&file)))
+	loaded, err := n.Snapshot()
+	require.NoError(t, err)
+	require.Equal(t, after, loaded)
+}
+
+func TestNewRefuses(t *testing.T) {
+	n := encoder.NewNet(pure(t))
+	_, err := New[point[*tensors.Tensor]](n, "other", Optimizer{},
+		func(in struct{ Lowest *Node }) Loss { return Loss{} })
+	require.ErrorContains(t, err, "2 fields for tensors and 1 for nodes")
 }
 
 func pure(t *testing.T) *engine.Engine {
