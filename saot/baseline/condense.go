@@ -184,7 +184,7 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	mean := meansOf(set.groups(p.labeled), room)
 	defer engine.Release(mean)
 	report := &continual.TaskReport{}
-	plan := condensedPlan{Task: p.task, Steps: c.Encoders, Report: report, Seen: p.observe}
+	plan := condensedPlan{Task: p.task, Steps: c.Encoders, Report: report, Seen: p.observe, After: asDiscrepancy}
 	if err := c.match(ctx, net.trainer, plan, c.draw(p, real, mean)); err != nil {
 		return nil, fmt.Errorf("condense: %w", err)
 	}
@@ -198,6 +198,12 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 		}
 	}
 	return set, err
+}
+
+// asDiscrepancy names the objective of a step. Observers must not take it for the total loss of a classifier.
+func asDiscrepancy(s *continual.Step, _ map[string]float64) error {
+	s.Terms[0].Name = "discrepancy"
+	return nil
 }
 
 // setLengths scales the rows of each class of a task, which begin at column first, to a length. A row of zeros stays.

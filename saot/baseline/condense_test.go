@@ -237,6 +237,8 @@ func TestCondensationLowersTheDiscrepancy(t *testing.T) {
 			p.observe = func(s continual.Step) {
 				steps++
 				require.Equal(t, []int{steps, 200}, []int{s.Done, s.Steps})
+				require.Len(t, s.Terms, 1)
+				require.Equal(t, "discrepancy", s.Terms[0].Name)
 			}
 			set, err := c.condense(context.Background(), p, "", diagnostics)
 			require.NoError(t, err)
