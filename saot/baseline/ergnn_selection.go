@@ -44,11 +44,7 @@ func (x *experience) rows(offset, seen int, s continual.Setting) []labelled {
 
 // choose returns the budget of train nodes of each class.
 func (l *ergnn) choose(t *continual.Labeled, rng *rand.Rand) experience {
-	classes := make([][]int32, t.End-t.First)
-	for _, node := range t.Train {
-		c := int(t.Columns[node]) - t.First
-		classes[c] = append(classes[c], node)
-	}
+	classes := trainByClass(t)
 	x := experience{First: t.First, End: t.End}
 	var all []int32
 	for c := range classes {
