@@ -75,14 +75,6 @@ func (c Config) Depth() int {
 	return 2
 }
 
-// Products returns how many matrices Project returns.
-func (c Config) Products() int {
-	if c.Kind == GAT {
-		return 2
-	}
-	return 1
-}
-
 // Samples reports whether a graph of a number of nodes is too large to be encoded at once.
 func (c Config) Samples(nodes int) bool { return c.WholeGraph > 0 && nodes > c.WholeGraph }
 

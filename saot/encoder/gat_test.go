@@ -280,7 +280,7 @@ func TestGATTrainsAgainstFloat64(t *testing.T) {
 				got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 					scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
 					projected := enc.Config.Project(scope, in.FeaturesT)
-					require.Len(t, projected, enc.Config.Products())
+					require.Len(t, projected, 2)
 					projected = enc.Config.MaskColumns(scope, projected, in.FeaturesT, Const(graph, masked))
 					z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 					return gradients(enc, z, g.NumNodes())
