@@ -1,4 +1,5 @@
-// Package plotting draws what a run of the toolkit leaves behind.
+// Package plotting draws what a run of the toolkit leaves behind. It imports continual, drift, experiment and transport
+// for their results, and no learner.
 //
 //   - Transport: Plan, Cost, CostAndPlan, Flow, GraphFlow, Potentials, SinkhornErrors.
 //   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks and TradeOff of several methods over

@@ -10,5 +10,5 @@
 //
 // Config holds every setting, Learner trains, and package continual runs the stream and scores it. In the code: the
 // terms are in loss.go, one training step in step.go, what the host prepares for it in prepare.go, a task in
-// learner.go. The loop over steps is package train's.
+// learner.go. The loop over steps is package train's. It imports train, encoder, transport, view and replay.
 package saot

@@ -3,6 +3,8 @@
 // registers itself with package method and has settings of its own, whose defaults are the constants of its paper or
 // its reference code.
 //
+// It imports what methods rest on, and package saot for the loss of Graph Barlow Twins, which SAOT's ablation shares.
+//
 // The objectives of gae, dgi and gbt carry their equation's number in the paper. The others name the paper and follow
 // its reference code, or a description of the paper where no code is public (riegrace); their numbers could not be
 // looked up.

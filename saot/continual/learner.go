@@ -1,6 +1,7 @@
 // Package continual is the protocol of continual graph learning: a method sees one task after another; after each, it
 // is scored on every task seen so far. A self-supervised learner sees no labels, and linear probes score its frozen
-// embeddings; a supervised method is its own classifier.
+// embeddings; a supervised method is its own classifier. It imports datasets, drift, engine and transport, and knows no
+// method.
 package continual
 
 import (

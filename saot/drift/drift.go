@@ -1,5 +1,5 @@
 // Package drift measures how embeddings and plans change while a stream is learned. It knows nothing of learners or
-// figures.
+// figures. It imports helpers in internal alone.
 package drift
 
 import (

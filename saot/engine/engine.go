@@ -1,5 +1,5 @@
 // Package engine decides which compute backend runs: XLA (CUDA or CPU), ONNX Runtime or pure Go. It is the only package
-// that imports backends.
+// that imports backends, and imports no other room.
 //
 // Open takes a name (go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so), or
 // chooses where the name is empty:

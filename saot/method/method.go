@@ -2,7 +2,8 @@
 // are called, how they are set, and how a learner of each is made. Commands, specs, tables and estimates read it; none
 // of them names a method.
 //
-// A method registers its Definition from its own file. Import saot/method/all to have every method of this module.
+// A method registers its Definition from its own file. Import saot/method/all to have every method of this module. It
+// imports datasets, continual, encoder and engine.
 package method
 
 import (

@@ -1,5 +1,5 @@
 // Package replay is the memory of past tasks: one small subgraph per task, joined to the graph of the current task by
-// disjoint union (SAOT §4.1). It does not know labels.
+// disjoint union (SAOT §4.1). It does not know labels. It imports datasets/graph.
 package replay
 
 import (

@@ -1,5 +1,6 @@
 // Package train takes training steps: one loop for SAOT and for every method it is compared with. The host prepares the
-// inputs of a step while the engine takes the one before, and Adam starts afresh with each task.
+// inputs of a step while the engine takes the one before, and Adam starts again with each task. It
+// imports encoder, view, continual and engine.
 package train
 
 import (

@@ -1,5 +1,6 @@
 // Package view draws the two augmented views of a graph that self-supervised learning compares: edges are dropped and
-// feature columns masked at random (SAOT §4.1, "Graph Augmentation"; rates as in Graph Barlow Twins).
+// feature columns masked at random (SAOT §4.1, "Graph Augmentation"; rates as in Graph Barlow Twins). It imports
+// datasets/graph.
 package view
 
 import (
