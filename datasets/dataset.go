@@ -4,8 +4,15 @@
 package datasets
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/memory"
 )
@@ -76,4 +83,228 @@ func (ds *Dataset) setEdges(n int, list graph.EdgeList, direction Direction) {
 func (ds *Dataset) setLabels(labels []int32) {
 	ds.Labels = labels
 	ds.NumClasses = int(slices.Max(labels)) + 1
+}
+
+// Options says how Open reads a dataset. The zero value is the default.
+type Options struct {
+	Normalization graph.Normalization // feature scaling; default L2
+	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
+	TopologyOnly  bool                // leave out the features (width 0), name it "…-topology"; default false
+	Synthetic     SyntheticOptions    // of the generated dataset; zero fields take their defaults
+}
+
+// Open returns a dataset: by its name in the catalogue, from the files in dataDir (empty: DefaultDir); by the name of a
+// generated graph, "synthetic" or "synthetic:100000" (see ParseScaled); or by a path, which ends in .npz (LayoutNPZ) or
+// has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts. See Layout for the
+// formats.
+//
+// A file whose checksum was recorded when it was fetched or imported must still have it; a Note says so where a file is
+// not the published one. Large graphs are read through the Cache in the user's cache folder.
+//
+// It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is
+// missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed,
+// and those of the layout's reader.
+func Open(name, dataDir string, opt Options) (*Dataset, error) {
+	if name == syntheticName || strings.HasPrefix(name, scaledPrefix) {
+		return generate(name, opt)
+	}
+	if IsPath(name) {
+		l, err := layoutOf(name)
+		if err != nil {
+			return nil, err
+		}
+		return l.openCached(name, opt)
+	}
+	e, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if dataDir == "" {
+		if dataDir, err = DefaultDir(); err != nil {
+			return nil, err
+		}
+	}
+	return Store{Dir: dataDir}.open(e, opt)
+}
+
+// generate returns a generated dataset.
+func generate(name string, opt Options) (ds *Dataset, err error) {
+	if opt.Direction != Undirected {
+		return nil, fmt.Errorf("datasets: %s is generated without directions, and Direction is %s: "+
+			"read it undirected, or choose a dataset from files", name, opt.Direction)
+	}
+	if name == syntheticName {
+		ds, err = Synthetic(opt.Synthetic)
+	} else {
+		var scaled ScaledOptions
+		if scaled, err = ParseScaled(name); err == nil {
+			ds, err = Scaled(scaled)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
+}
+
+// IsPath reports whether Open takes a name for a path rather than for a dataset of the catalogue.
+func IsPath(name string) bool {
+	return strings.HasSuffix(name, ".npz") || strings.ContainsAny(name, "/"+string(filepath.Separator))
+}
+
+// DefaultDir returns the data folder that is used if none is named: the environment variable SAOT_DATA, or saot/data in
+// the user's cache.
+func DefaultDir() (string, error) {
+	if dir := os.Getenv("SAOT_DATA"); dir != "" {
+		return dir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("datasets: no data folder: %w: set the environment variable SAOT_DATA or --data", err)
+	}
+	return filepath.Join(cache, "saot", "data"), nil
+}
+
+// open reads an entry.
+func (s Store) open(e Entry, opt Options) (*Dataset, error) {
+	if e.StandIn != "" {
+		return s.openStandIn(e, opt)
+	}
+	path, err := s.locate(e)
+	if err != nil {
+		return nil, err
+	}
+	ds, err := e.Layout.openCached(path, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.compare(e, path, ds); err != nil {
+		return nil, err
+	}
+	ds.Name = e.Name
+	if opt.TopologyOnly {
+		ds.Name += "-topology"
+	}
+	return ds, nil
+}
+
+// openCached reads a dataset; large ones through the cache in the user's cache folder.
+func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
+	large := l == LayoutOGB || l == LayoutReddit || l == LayoutSAINT
+	if dir, err := os.UserCacheDir(); large && err == nil {
+		return Cache{Dir: filepath.Join(dir, "saot", "processed")}.Open(l, path, opt)
+	}
+	return l.load(path, opt)
+}
+
+// Get downloads the files of an entry that are not there, checks all of them and records their checksums. It reads
+// files without a published checksum once before it records them. It returns the states of the files; an error of
+// fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody publishes it.
+func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
+	if len(e.Files) == 0 {
+		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
+	}
+	var fresh []File
+	sources := make(map[string]string)
+	for _, f := range e.Files {
+		source, err := s.get(ctx, e, f)
+		if err != nil {
+			return nil, err
+		}
+		if sources[f.Name] = source; source != "" {
+			fresh = append(fresh, f)
+		}
+	}
+	if err := s.readable(e, fresh); err != nil {
+		for _, f := range fresh {
+			_ = os.Remove(s.Path(f)) // or the next Get would take it for the dataset
+		}
+		return nil, err
+	}
+	var all []FileStatus
+	for _, f := range e.Files {
+		status, err := s.status(e, f)
+		if err != nil {
+			return nil, err
+		}
+		err = s.record(ctx, f, status, cmp.Or(sources[f.Name], "found in the folder"))
+		if err != nil && !status.State.known() { // known bytes need no record, in a read-only folder
+			return nil, err
+		}
+		all = append(all, status)
+	}
+	return all, nil
+}
+
+// get brings one file and returns the URL that it came from, or "" if it was there.
+func (s Store) get(ctx context.Context, e Entry, f File) (source string, err error) {
+	status, err := s.status(e, f)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case status.State == Wrong:
+		return "", fmt.Errorf("datasets: %s: %s", s.Path(f), status.Detail)
+	case status.State != Missing:
+		return "", nil
+	case len(f.URLs) == 0 && e.StandIn != "":
+		return "", fmt.Errorf("datasets: nobody publishes %s, and %s is read from the files of %s as well: "+
+			"run saot data get %s, or saot data import %s FILE with a file of your own",
+			f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
+	case len(f.URLs) == 0:
+		return "",
+			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a "+
+				"file of your own", f.Name, e.Note, e.Name)
+	}
+	request := fetch.Request{
+		URLs: f.URLs, Path: s.Path(f), SHA256: f.SHA256, Client: s.Client,
+		ByHand: fmt.Sprintf("run saot data import %s FILE", e.Name),
+	}
+	if f.SHA256 == "" {
+		request.GitBlob = f.GitBlob
+	}
+	if !f.pinned() { // the bytes of the first fetch must come again
+		records, err := s.records()
+		if err != nil {
+			return "", err
+		}
+		request.SHA256 = records[f.Name].SHA256
+	}
+	if s.Progress != nil {
+		request.Progress = func(done, total int64) { s.Progress(f.Name, done, total) }
+	}
+	result, err := fetch.Fetch(ctx, request)
+	if err != nil {
+		return "", fmt.Errorf("datasets: %s: %w", e.Name, err)
+	}
+	return cmp.Or(result.URL, "another process"), nil
+}
+
+// readable reads a dataset whose fresh files no checksum vouches for.
+func (s Store) readable(e Entry, fresh []File) error {
+	if !slices.ContainsFunc(fresh, func(f File) bool { return !f.pinned() }) {
+		return nil
+	}
+	path, err := s.locate(e)
+	if err != nil {
+		return err
+	}
+	if err := e.recognise(path, false); err != nil {
+		return fmt.Errorf("%w: the mirror sent something else; the fetched files were removed", err)
+	}
+	return nil
+}
+
+// recognise reads a dataset and, unless it is trusted, compares its size with the entry's.
+func (e Entry) recognise(path string, trust bool) error {
+	ds, err := e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
+	if err != nil {
+		return err
+	}
+	if n := int64(ds.Graph.NumNodes()); !trust && (n != e.True.Nodes || ds.NumClasses != e.True.Classes) {
+		return fmt.Errorf("datasets: %s has %d nodes and %d classes, %s has %d and %d: it is another dataset (saot "+
+			"data import takes it with --trust)",
+			path, n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes)
+	}
+	return nil
 }

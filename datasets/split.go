@@ -1,13 +1,20 @@
 package datasets
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // split divides the nodes of a task, those of some classes, by the options of the stream.
@@ -129,4 +136,221 @@ func splitHash(tasks []Task) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// SplitFormat names the format of split files and its version.
+const SplitFormat = "saot-split/1"
+
+// SplitFile is a split as people and programs exchange it: the classes of each task, in order, and the nodes that
+// train, validate and test. Nodes are ids of the whole dataset, so that any program reads them alike. The file is one
+// JSON object.
+type SplitFile struct {
+	Format   string        `json:"format"`               // SplitFormat
+	Dataset  string        `json:"dataset"`              // its name, for the reader
+	Checksum string        `json:"checksum"`             // the dataset's; a split fits no other
+	Nodes    int           `json:"nodes"`                // of the dataset
+	Options  StreamOptions `json:"options"`              // it was drawn with; only InterTask still matters
+	Hash     string        `json:"split_hash,omitempty"` // Stream.SplitHash; checked where it is given
+	Tasks    []TaskSplit   `json:"tasks"`
+}
+
+// TaskSplit is the part of a split that belongs to one task.
+type TaskSplit struct {
+	Classes []int32 `json:"classes"`
+	Train   []int32 `json:"train"`
+	Valid   []int32 `json:"valid"`
+	Test    []int32 `json:"test"`
+}
+
+// NewSplitFile returns the split of a stream.
+func NewSplitFile(ds *Dataset, s *Stream) *SplitFile {
+	f := &SplitFile{Format: SplitFormat, Dataset: s.Dataset, Checksum: s.Checksum, Nodes: ds.Graph.NumNodes(),
+		Options: s.Options, Hash: s.SplitHash}
+	for _, t := range s.Tasks {
+		ids := func(part []int32) []int32 {
+			out := make([]int32, len(part))
+			for k, i := range part {
+				out[k] = t.Nodes[i]
+			}
+			return out
+		}
+		f.Tasks = append(f.Tasks, TaskSplit{slices.Clone(t.Classes), ids(t.Split.Train), ids(t.Split.Valid),
+			ids(t.Split.Test)})
+	}
+	return f
+}
+
+// ReadSplitFile reads a file in the format of WriteFile. Errors name the file and the byte or field: the file is
+// missing, is not JSON, or has an unknown field or another format. Stream finds out whether it fits a dataset.
+func ReadSplitFile(path string) (*SplitFile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: split file: %w; check the path", err)
+	}
+	f, err := parseSplit(data)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s is not a split file: %w; write one with saot data split --export", path,
+			err)
+	}
+	return f, nil
+}
+
+func parseSplit(data []byte) (*SplitFile, error) {
+	f := new(SplitFile)
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.DisallowUnknownFields()
+	if err := in.Decode(f); err != nil {
+		return nil, err
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("something follows the object, at byte %d", in.InputOffset())
+	}
+	if f.Format != SplitFormat {
+		return nil, fmt.Errorf("field format is %q, want %q", f.Format, SplitFormat)
+	}
+	return f, f.Options.Validate()
+}
+
+// WriteFile writes the split, one line per task. The file is complete or absent.
+func (f *SplitFile) WriteFile(path string) error {
+	data, err := f.encode()
+	if err != nil {
+		return fmt.Errorf("datasets: split file: %w", err)
+	}
+	if err := file.Write(path, data); err != nil {
+		return fmt.Errorf("datasets: split file: %w", err)
+	}
+	return nil
+}
+
+// encode returns the object with one line per task, for readers and version control.
+func (f *SplitFile) encode() ([]byte, error) {
+	head := *f
+	head.Tasks = []TaskSplit{}
+	out, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	out = bytes.TrimSuffix(out, []byte("]}"))
+	for k, task := range f.Tasks {
+		line, err := json.Marshal(task)
+		if err != nil {
+			return nil, err
+		}
+		if k > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, '\n'), line...)
+	}
+	return append(out, "\n]}\n"...), nil
+}
+
+// Stream cuts a dataset by the split. The dataset that it was drawn on gives the same tasks and the same SplitHash.
+// Nodes of a task's classes that are in none of its three lists are in its graph, but are neither trained nor scored
+// on; Notes count them.
+//
+// Errors name the task, list and node: another dataset (checksum, number of nodes); ids out of range, twice in a task,
+// or not of the task's classes; classes that do not exist or are in two tasks; a task without training or test nodes;
+// lists that were changed after the hash was taken.
+func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
+	if err := checkDataset(ds); err != nil {
+		return nil, err
+	}
+	if err := f.check(ds); err != nil {
+		return nil, fmt.Errorf("datasets: split of %s: %w", f.Dataset, err)
+	}
+	s := newStream(ds, f.Options.withDefaults())
+	members := membersByClass(ds)
+	s.noteUnlisted(members, f.Tasks)
+	s.build(ds, members, f.Tasks)
+	if f.Hash != "" && f.Hash != s.SplitHash {
+		return nil,
+			fmt.Errorf("datasets: split of %s: its split_hash is %s, but its lists give %s: they were changed after "+
+				"it was written; if that is meant, take the field split_hash out",
+				f.Dataset, f.Hash, s.SplitHash)
+	}
+	return s, nil
+}
+
+// check holds a split against a dataset.
+func (f *SplitFile) check(ds *Dataset) error {
+	switch {
+	case f.Format != SplitFormat:
+		return fmt.Errorf("format is %q, want %q", f.Format, SplitFormat)
+	case f.Checksum != ds.Checksum:
+		return fmt.Errorf("it is of the dataset with checksum %q, but %s has %q: use the files that it was made "+
+			"from, or, if these hold the same nodes in the same order, write their checksum into the split file",
+			f.Checksum, ds.Name, ds.Checksum)
+	case f.Nodes != ds.Graph.NumNodes():
+		return fmt.Errorf("it is of a dataset of %d nodes, but %s has %d", f.Nodes, ds.Name, ds.Graph.NumNodes())
+	case len(f.Tasks) == 0:
+		return errors.New("it has no tasks")
+	}
+	if err := f.Options.Validate(); err != nil {
+		return err
+	}
+	taskOf := make([]int, ds.NumClasses) // of each class, from 1; 0 is none
+	seen := make([]bool, len(ds.Labels))
+	for k, task := range f.Tasks {
+		if err := task.check(ds, k+1, taskOf, seen); err != nil {
+			return fmt.Errorf("task %d: %w", k+1, err)
+		}
+	}
+	return nil
+}
+
+// check marks the task's classes and nodes as taken.
+func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) error {
+	if len(t.Classes) == 0 || len(t.Train) == 0 || len(t.Test) == 0 {
+		return fmt.Errorf("it has %d classes, %d training and %d test nodes, want at least one of each", len(t.Classes),
+			len(t.Train), len(t.Test))
+	}
+	for _, c := range t.Classes {
+		if c < 0 || int(c) >= len(taskOf) {
+			return fmt.Errorf("class %d is outside the dataset's %d classes", c, len(taskOf))
+		}
+		if taskOf[c] > 0 {
+			return fmt.Errorf("class %d stands in task %d already", c, taskOf[c])
+		}
+		taskOf[c] = number
+	}
+	for _, part := range []struct {
+		name  string
+		nodes []int32
+	}{{"train", t.Train}, {"valid", t.Valid}, {"test", t.Test}} {
+		for _, i := range part.nodes {
+			switch {
+			case i < 0 || int(i) >= len(seen):
+				return fmt.Errorf("%s: node %d is outside the dataset's %d nodes", part.name, i, len(seen))
+			case taskOf[ds.Labels[i]] != number:
+				return fmt.Errorf("%s: node %d is of class %d, not one of the task's classes %v", part.name, i,
+					ds.Labels[i], t.Classes)
+			case seen[i]:
+				return fmt.Errorf("%s: node %d stands in two places", part.name, i)
+			}
+			seen[i] = true
+		}
+	}
+	return nil
+}
+
+// noteUnlisted notes what of the dataset a split leaves out.
+func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
+	used := make([]bool, len(members))
+	for k, t := range tasks {
+		unlisted := -len(t.Train) - len(t.Valid) - len(t.Test)
+		for _, c := range t.Classes {
+			used[c] = true
+			unlisted += len(members[c])
+		}
+		if unlisted > 0 {
+			s.note("%d nodes of task %d are neither trained nor scored on: the split file does not list them", unlisted,
+				k+1)
+		}
+	}
+	for c, nodes := range members {
+		if !used[c] {
+			s.note("class %d (%d nodes) was dropped: the split file does not name it", c, len(nodes))
+		}
+	}
 }

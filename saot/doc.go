@@ -9,6 +9,6 @@
 //	L_total = Θ(π_G*, π_Z*) + α·Θ(σK + (1−σ)·L⊗π_G*, R) + β·Θ(π_Z^{t−1}, π_Z^t)        (Eq. 13)
 //
 // Config holds every setting, Learner trains, and package continual runs the stream and scores it. In the code: the
-// terms are in loss.go, one training step in step.go, what the host prepares for it in prepare.go, a task in
+// terms and one training step are in step.go, what the host prepares for it in prepare.go, a task in
 // learner.go. The loop over steps is package train's. It imports train, encoder, transport, view and replay.
 package saot

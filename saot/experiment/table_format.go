@@ -1,10 +1,16 @@
 package experiment
 
 import (
+	"encoding/csv"
 	"fmt"
+	"html"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/saot/continual"
 )
 
 // Format is how tables are written.
@@ -100,4 +106,209 @@ func (t *Table) withSeeds() bool {
 		}
 	}
 	return false
+}
+
+// csvHeader names the columns of the CSV form.
+func csvHeader() []string {
+	return []string{"dataset", "method", "row", "setting", "probe", "n", "seeds",
+		"ap_mean", "ap_std", "ap_p", "af_mean", "af_std", "af_p",
+		"published_ap", "published_ap_std", "published_af", "published_af_std", "seconds_per_task", "peak_gb"}
+}
+
+// csvLine is a row of the CSV form: a row of a table in one setting, under one probe.
+type csvLine struct {
+	dataset string
+	setting continual.Setting
+	probe   string // "" where all figures are the paper's
+}
+
+// writeCSV writes all tables as one: figures in the shortest form that reads back as the same number, nothing where
+// there is none; p values after Holm's correction; seeds with spaces between.
+func writeCSV(out io.Writer, tables []*Table) error {
+	w := csv.NewWriter(out)
+	if err := w.Write(csvHeader()); err != nil {
+		return err
+	}
+	for _, t := range tables {
+		lines := t.csvLines()
+		for i := range t.Rows {
+			for _, line := range lines {
+				if record := t.csvRecord(&t.Rows[i], line); record != nil {
+					if err := w.Write(record); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// csvLines returns what a row of the table is split into: settings and probes, or, in a table of the paper, streams and
+// settings.
+func (t *Table) csvLines() (out []csvLine) {
+	ours := slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Ours() })
+	for _, c := range t.Columns {
+		line := csvLine{dataset: c.Dataset, setting: c.Setting}
+		if c.Ours() {
+			line.probe = c.Probe.String()
+		}
+		if c.Measure <= AverageForgetting && c.Ours() == ours && !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// csvRecord returns the fields of a line, nil if the row has no figure there.
+func (t *Table) csvRecord(row *Row, line csvLine) []string {
+	var ap, af, publishedAP, publishedAF, seconds, peak Cell
+	for c, col := range t.Columns {
+		place := map[Measure]*Cell{AveragePerformance: &ap, AverageForgetting: &af, SecondsPerTask: &seconds,
+			PeakGigabytes: &peak}
+		if col.Published {
+			place = map[Measure]*Cell{AveragePerformance: &publishedAP, AverageForgetting: &publishedAF}
+		}
+		score := col.Measure <= AverageForgetting
+		if score && (col.Dataset != line.dataset || col.Setting != line.setting || col.Ours() &&
+			col.Probe.String() != line.probe) {
+			continue
+		}
+		*place[col.Measure] = row.Cells[c]
+	}
+	if ap.N == 0 && (line.probe != "" || publishedAP.N == 0) {
+		return nil
+	}
+	seeds := make([]string, len(ap.Seeds))
+	for i, s := range ap.Seeds {
+		seeds[i] = strconv.FormatUint(s, 10)
+	}
+	n := ""
+	if line.probe != "" {
+		n = strconv.Itoa(ap.N)
+	}
+	return []string{line.dataset, row.Method, row.Label, line.setting.String(), line.probe, n, strings.Join(seeds, " "),
+		raw(ap.Mean, ap.N > 0), raw(ap.Std, ap.HasStd), raw(ap.P, ap.Tested),
+		raw(af.Mean, af.N > 0), raw(af.Std, af.HasStd), raw(af.P, af.Tested),
+		raw(publishedAP.Mean, publishedAP.N > 0), raw(publishedAP.Std, publishedAP.HasStd),
+		raw(publishedAF.Mean, publishedAF.N > 0), raw(publishedAF.Std, publishedAF.HasStd),
+		raw(seconds.Mean, seconds.N > 0), raw(peak.Mean, peak.N > 0)}
+}
+
+func raw(v float64, known bool) string {
+	if !known {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// markdown writes tables for GitHub's Markdown.
+func markdown(tables []*Table) string {
+	var b strings.Builder
+	marks := style{escapeMarkdown, "**%s**", "<u>%s</u>", " †", " <sup>%s</sup>"}
+	for _, t := range tables {
+		fmt.Fprintf(&b, "### %s\n\n", escapeMarkdown(t.Title))
+		t.markdownHead(&b)
+		for i := range t.Rows {
+			row := &t.Rows[i]
+			fmt.Fprintf(&b, "| %s |", escapeMarkdown(row.Label))
+			if t.withSeeds() {
+				fmt.Fprintf(&b, " %d | %s |", len(row.Seeds), seedList(row.Seeds))
+			}
+			for c := range t.Columns {
+				fmt.Fprintf(&b, " %s |", t.styled(row, c, marks))
+			}
+			b.WriteString("\n")
+		}
+		for i, note := range t.Notes {
+			fmt.Fprintf(&b, "\n<sup>%s</sup> %s\n", letter(i), escapeMarkdown(note))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(strings.Join(legend(tables), " ") + "\n")
+	return b.String()
+}
+
+// markdownHead writes the header; the first column under a heading bears it.
+func (t *Table) markdownHead(b *strings.Builder) {
+	head, rule := "| method |", "|---|"
+	if t.withSeeds() {
+		head, rule = head+" n | seeds |", rule+"---|---|"
+	}
+	before := ""
+	for _, c := range t.Columns {
+		title := c.Title
+		if c.Group != "" && c.Group != before {
+			title = c.Group + ": " + title
+		}
+		before = c.Group
+		head, rule = head+" "+escapeMarkdown(title)+" |", rule+"---|"
+	}
+	b.WriteString(head + "\n" + rule + "\n")
+}
+
+// escapeMarkdown keeps a text from being taken for marks, cells or tags.
+func escapeMarkdown(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "`", "\\`", "[", `\[`, "]", `\]`,
+		"<", "&lt;", "&", "&amp;", "\n", " ", "\r", " ").Replace(text)
+}
+
+// htmlFragment writes tables for a page of HTML. Bold, underlined and raised text need no style sheet; the classes are
+// for one: saot-table, saot-note and saot-legend, and best, second, worse and published of cells.
+func htmlFragment(tables []*Table) string {
+	var b strings.Builder
+	for _, t := range tables {
+		fmt.Fprintf(&b, "<table class=\"saot-table\">\n<caption>%s</caption>\n", html.EscapeString(t.Title))
+		t.htmlHead(&b)
+		b.WriteString("<tbody>\n")
+		for i := range t.Rows {
+			t.htmlRow(&b, &t.Rows[i])
+		}
+		b.WriteString("</tbody>\n</table>\n")
+		for i, note := range t.Notes {
+			fmt.Fprintf(&b, "<p class=\"saot-note\"><sup>%s</sup> %s</p>\n", letter(i), html.EscapeString(note))
+		}
+	}
+	fmt.Fprintf(&b, "<p class=\"saot-legend\">%s</p>\n", html.EscapeString(strings.Join(legend(tables), " ")))
+	return b.String()
+}
+
+// htmlHead writes the two lines of headings.
+func (t *Table) htmlHead(b *strings.Builder) {
+	b.WriteString("<thead>\n<tr><th rowspan=\"2\">method</th>")
+	if t.withSeeds() {
+		b.WriteString("<th rowspan=\"2\">n</th><th rowspan=\"2\">seeds</th>")
+	}
+	for _, s := range t.spans() {
+		fmt.Fprintf(b, "<th colspan=\"%d\">%s</th>", s.Columns, html.EscapeString(s.Text))
+	}
+	b.WriteString("</tr>\n<tr>")
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(c.Title))
+	}
+	b.WriteString("</tr>\n</thead>\n")
+}
+
+func (t *Table) htmlRow(b *strings.Builder, row *Row) {
+	marks := style{html.EscapeString, "<strong>%s</strong>", "<u>%s</u>", " †", "<sup>%s</sup>"}
+	fmt.Fprintf(b, "<tr><th>%s</th>", html.EscapeString(row.Label))
+	if t.withSeeds() {
+		fmt.Fprintf(b, "<td>%d</td><td>%s</td>", len(row.Seeds), seedList(row.Seeds))
+	}
+	for c := range t.Columns {
+		class := []string{[]string{"", "best", "second"}[row.Cells[c].Rank]}
+		if row.Cells[c].Worse {
+			class = append(class, "worse")
+		}
+		if t.Columns[c].Published {
+			class = append(class, "published")
+		}
+		attribute := ""
+		if words := strings.TrimSpace(strings.Join(class, " ")); words != "" {
+			attribute = fmt.Sprintf(" class=%q", words)
+		}
+		fmt.Fprintf(b, "<td%s>%s</td>", attribute, t.styled(row, c, marks))
+	}
+	b.WriteString("</tr>\n")
 }

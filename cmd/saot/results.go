@@ -1,0 +1,322 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/experiment/report"
+)
+
+// newReportCommand builds "saot report".
+func newReportCommand() *cobra.Command {
+	var output, title string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "report PATH...",
+		Short: "put tables, figures and settings of finished runs on one page",
+		Long: `Write a page of HTML that needs nothing but itself: the tables of saot table, the figures of saot
+figures, what software made the runs, and a spec with all settings, with which saot sweep makes them again.`,
+		Example: `  saot report runs/table2
+  saot report runs/table2 --output table2.html --title "Table 2, quick"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			groups, err := collect(dirs, only)
+			if err != nil {
+				return err
+			}
+			if title == "" {
+				title = "SAOT: " + filepath.Base(filepath.Clean(dirs[0]))
+			}
+			page, err := report.Page(title, groups)
+			if err != nil {
+				return err
+			}
+			if err := experiment.WriteFile(output, page); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&output, "output", "report.html", "file to write")
+	f.StringVar(&title, "title", "", "of the page")
+	f.StringArrayVar(&only, "only", nil, "runs with this setting alone, as name=value; may be repeated")
+	return cmd
+}
+
+// newFiguresCommand builds "saot figures".
+func newFiguresCommand() *cobra.Command {
+	var out, format string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "figures PATH...",
+		Short: "draw the figures of finished runs",
+		Long: `Draw what the runs under the paths have the figures for: performance matrices side by side (the paper's
+Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
+AP against time (Figure 4), AP over tasks; and drift of distances and plans, effective rank, loss terms and marginal
+errors.`,
+		Example: `  saot figures runs/fig3 --out figures
+  saot figures runs --format svg --only dataset=uai`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			groups, err := collect(dirs, only)
+			if err != nil {
+				return err
+			}
+			pictures, err := report.Pictures(groups)
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(out, 0o755); err != nil {
+				return err
+			}
+			for _, p := range pictures {
+				path := filepath.Join(out, p.Name+"."+format)
+				if err := p.Figure.Save(path); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", path, p.Caption); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&out, "out", "figures", "folder of the pictures")
+	f.StringVar(&format, "format", "png", "png, svg or pdf")
+	f.StringArrayVar(&only, "only", nil, "runs with this setting alone, as name=value; may be repeated")
+	return cmd
+}
+
+// collect reads the runs in folders and chooses among them.
+func collect(dirs, only []string) ([]*experiment.Group, error) {
+	groups, err := experiment.Collect(dirs)
+	if err != nil {
+		return nil, err
+	}
+	return experiment.Select(groups, only)
+}
+
+// newTableCommand builds "saot table".
+func newTableCommand() *cobra.Command {
+	var format experiment.Format
+	var only []string
+	var paper bool
+	cmd := &cobra.Command{
+		Use:   "table PATH...",
+		Short: "make tables of the finished runs",
+		Long: `Find every result.json and all packed results under the paths and print a table for each dataset: a row
+for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
+each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
+stand in rows of their own, which name the settings that differ.
+
+The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the
+best by a paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs
+whose paper probe stopped before it had learned. On the paper's own streams, and on no others, what the paper prints
+stands beside it in columns of its own.
+
+Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine or probe rows are
+refused: choose some with --only. CSV holds the raw figures.`,
+		Example: `  saot table runs                                    Markdown
+  saot table runs --format csv > figures.csv         raw figures, a line a method, setting and probe
+  saot table runs --format latex > table.tex         for booktabs
+  saot table runs --only engine=onnx                 of runs on several engines, those of one
+  saot table runs --only split=fd01d5bd              of runs on several splits, those of one
+  saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
+  saot table --paper                                 the paper's Tables 2 to 4
+  saot table --paper runs                            the same, the methods alone that were run`,
+		Args: func(cmd *cobra.Command, dirs []string) error {
+			if paper && len(dirs) == 0 {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, dirs)
+		},
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			tables, err := makeTables(dirs, only, paper)
+			if err != nil {
+				return err
+			}
+			return format.Write(cmd.OutOrStdout(), tables)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(text{&format}, "format", "md, csv, latex or html")
+	f.StringArrayVar(&only, "only", nil,
+		"only runs with the setting name=value: a name of result.json's config, or data, split or engine")
+	f.BoolVar(&paper, "paper", false,
+		"what the paper prints, in tables of its own; with folders, for the methods in them")
+	return cmd
+}
+
+// makeTables makes the tables of the runs in folders, or the paper's of their methods.
+func makeTables(dirs, only []string, paper bool) (tables []*experiment.Table, err error) {
+	var groups []*experiment.Group
+	if len(dirs) > 0 {
+		if groups, err = experiment.Collect(dirs); err != nil {
+			return nil, err
+		}
+		if groups, err = experiment.Select(groups, only); err != nil {
+			return nil, err
+		}
+	}
+	if paper {
+		return experiment.PaperTables(groups)
+	}
+	return experiment.Tables(groups)
+}
+
+// newTuneCommand builds "saot tune".
+func newTuneCommand() *cobra.Command {
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "tune PATH...",
+		Short: "choose settings on validation among the finished runs",
+		Long: `For each dataset and method that was run with several settings, print the settings with the highest
+class-il AP on the valid nodes, as entries of a spec, and the figures of all. What the runs score on test plays no
+part. Runs under the paper probe alone have no such figure: that probe is stopped by the nodes that it is scored on.`,
+		Example: `  saot sweep quick/lr-grid --out runs/lr-grid
+  saot tune runs/lr-grid`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			groups, err := collect(dirs, only)
+			if err != nil {
+				return err
+			}
+			choices, err := experiment.Choose(groups)
+			if err != nil {
+				return err
+			}
+			return experiment.WriteChoices(cmd.OutOrStdout(), choices)
+		},
+	}
+	cmd.Flags().StringArrayVar(&only, "only", nil, "runs with this setting alone, as name=value; may be repeated")
+	return cmd
+}
+
+// newStatusCommand builds "saot status".
+func newStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status PATH",
+		Short: "say how far the runs of a sweep are",
+		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
+work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.`,
+		Example: "  saot status runs/table2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFile(args[0]) {
+				packed, err := continual.ReadResults(args[0])
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(),
+					summary(map[experiment.State]int{experiment.Done: len(packed)}, len(packed)))
+				return err
+			}
+			s, err := experiment.OpenSweep(args[0])
+			if err != nil {
+				return err
+			}
+			return writeStatus(cmd.OutOrStdout(), s)
+		},
+	}
+}
+
+func writeStatus(out io.Writer, s *experiment.Sweep) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
+	count := map[experiment.State]int{}
+	for i := range s.Runs {
+		state, err := s.State(i)
+		if err != nil {
+			return err
+		}
+		count[state]++
+		note := ""
+		switch state {
+		case experiment.Done:
+			continue
+		case experiment.Failed:
+			failure, err := s.Failure(i)
+			if err != nil {
+				return err
+			}
+			note = failure.Error
+		case experiment.Running, experiment.Halted:
+			if id, done, err := continual.ReadIdentity(s.Folder(i)); err == nil {
+				note = fmt.Sprintf("%d of %d tasks", done, id.Dataset.Tasks)
+			}
+		}
+		say("%s\t%s\t%s\n", state, s.Runs[i].Name(), note)
+	}
+	say("%s\n", summary(count, len(s.Runs)))
+	return table.Flush()
+}
+
+// newPackCommand builds "saot pack".
+func newPackCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "pack PATH... --output FILE",
+		Short: "put the results of many runs into one file",
+		Long: `Write every result under the paths to one compressed file of JSON lines. Each line is a result and its
+run folder. Nothing of result.json is lost; models, pictures and metrics stay where they are. Equal results make equal
+files.
+
+Every command that reads results takes such a file instead of a folder, and finds those in a folder whose names end in
+` + continual.PackedExt + `. saot unpack makes the run folders again.`,
+		Example: `  saot pack runs/table2 -o results/table2.jsonl.gz
+  saot table results/table2.jsonl.gz
+  zcat results/table2.jsonl.gz | jq -r .path             the run folders in it`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if output == "" {
+				return usagef("name the file to write: --output FILE")
+			}
+			count, err := continual.PackResults(output, paths...)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d results\n", output, count)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write, such as results/table2"+continual.PackedExt)
+	return cmd
+}
+
+// newUnpackCommand builds "saot unpack".
+func newUnpackCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "unpack FILE DIR",
+		Short: "make run folders of packed results",
+		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is
+left alone if it is the same. If any is another, nothing is written.`,
+		Example: `  saot unpack results/compared.jsonl.gz runs/compared
+  saot sweep real/compared --out runs/compared           does what is not done yet`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			written, kept, err := continual.UnpackResults(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d results written, %d were there\n", args[1], written, kept)
+			return err
+		},
+	}
+}
+
+// isFile reports whether a path names packed results rather than a folder.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
