@@ -266,12 +266,7 @@ const (
 
 var classOrderNames = enum.Of[ClassOrder]("class order", "label", "random", "given")
 
-// String returns "label", "random" or "given".
-func (o ClassOrder) String() string { return classOrderNames.Name(o) }
-
-// ParseClassOrder is the inverse of String.
-func ParseClassOrder(text string) (ClassOrder, error) { return classOrderNames.Parse(text) }
-
+func (o ClassOrder) String() string                   { return classOrderNames.Name(o) }
 func (o ClassOrder) MarshalText() ([]byte, error)     { return classOrderNames.Marshal(o) }
 func (o *ClassOrder) UnmarshalText(text []byte) error { return classOrderNames.Unmarshal(o, text) }
 
@@ -286,12 +281,7 @@ const (
 
 var splitUnitNames = enum.Of[SplitUnit]("split unit", "class", "task")
 
-// String returns "class" or "task".
-func (u SplitUnit) String() string { return splitUnitNames.Name(u) }
-
-// ParseSplitUnit is the inverse of String.
-func ParseSplitUnit(text string) (SplitUnit, error) { return splitUnitNames.Parse(text) }
-
+func (u SplitUnit) String() string                   { return splitUnitNames.Name(u) }
 func (u SplitUnit) MarshalText() ([]byte, error)     { return splitUnitNames.Marshal(u) }
 func (u *SplitUnit) UnmarshalText(text []byte) error { return splitUnitNames.Unmarshal(u, text) }
 
@@ -306,12 +296,7 @@ const (
 
 var interTaskNames = enum.Of[InterTask]("treatment of inter-task edges", "cut", "keep")
 
-// String returns "cut" or "keep".
-func (i InterTask) String() string { return interTaskNames.Name(i) }
-
-// ParseInterTask is the inverse of String.
-func ParseInterTask(text string) (InterTask, error) { return interTaskNames.Parse(text) }
-
+func (i InterTask) String() string                   { return interTaskNames.Name(i) }
 func (i InterTask) MarshalText() ([]byte, error)     { return interTaskNames.Marshal(i) }
 func (i *InterTask) UnmarshalText(text []byte) error { return interTaskNames.Unmarshal(i, text) }
 
@@ -326,11 +311,9 @@ const (
 
 var directionNames = enum.Of[Direction]("direction", "undirected", "directed")
 
-// String returns "undirected" or "directed".
-func (d Direction) String() string { return directionNames.Name(d) }
-
 // ParseDirection is the inverse of String.
 func ParseDirection(text string) (Direction, error) { return directionNames.Parse(text) }
 
+func (d Direction) String() string                   { return directionNames.Name(d) }
 func (d Direction) MarshalText() ([]byte, error)     { return directionNames.Marshal(d) }
 func (d *Direction) UnmarshalText(text []byte) error { return directionNames.Unmarshal(d, text) }

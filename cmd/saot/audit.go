@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,14 +108,7 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	if err != nil {
 		return nil, err
 	}
-	for _, given := range []struct {
-		flag string
-		to   *string
-	}{{o.data, &r.Data}, {o.split, &r.Split}, {o.engine, &r.Engine}} {
-		if given.flag != "" {
-			*given.to = given.flag
-		}
-	}
+	r.Data, r.Split, r.Engine = cmp.Or(o.data, r.Data), cmp.Or(o.split, r.Split), cmp.Or(o.engine, r.Engine)
 	stream, err := r.OpenStream()
 	if err != nil {
 		return nil, err
@@ -138,13 +132,12 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 
 // writeAudit prints what came of a folder: a line with the verdict, and below it what that rests on.
 func writeAudit(out io.Writer, dir string, a *continual.AuditReport, failure error) error {
-	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if failure != nil {
-		say("%s: not audited: %s", dir, oneLine(failure))
-		_, err := io.WriteString(out, b.String())
+		_, err := fmt.Fprintf(out, "%s: not audited: %s\n", dir, oneLine(failure))
 		return err
 	}
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("%s: %s (%s on %s, seed %d)", dir, a.Verdict(), a.Result.Method, a.Result.Dataset.Name, a.Result.Seed)
 	for _, c := range a.Comparisons {
 		say("  %-9s %-10s largest difference %.4g   AP %.1f  AF %+.1f", c.Setting, c.Probe, c.Largest, c.AP, c.AF)

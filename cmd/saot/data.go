@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/saot-go/saot/datasets"
 )
@@ -17,21 +14,16 @@ import (
 // newDataCommand builds "saot data", which fetches, describes and checks datasets.
 func newDataCommand() *cobra.Command {
 	var dir string
-	cmd := &cobra.Command{
-		Use:   "data",
-		Short: "fetch, describe and check the datasets",
-		Long: `Fetch public datasets into the data folder, where saot run finds them; describe them; check that their
+	cmd := group("data", "fetch, describe and check the datasets",
+		`Fetch public datasets into the data folder, where saot run finds them; describe them; check that their
 files are still what they were. Without network, download a file with a browser and import it.
 
 Every file is checked by its published checksum. Where none was ever published, the checksum of the first fetch is
 recorded in checksums.json in the data folder and checked from then on.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+		newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir),
+		newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
 	cmd.PersistentFlags().StringVar(&dir, "data", "",
 		"data folder; default $SAOT_DATA, else saot/data in the user's cache")
-	cmd.AddCommand(newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir),
-		newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
 	return cmd
 }
 
@@ -64,13 +56,13 @@ func newDataListCommand(dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(table, "NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT") // Flush reports the error
+			t := newTable(cmd.OutOrStdout(), 0)
+			t.say("NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT")
 			for _, e := range entries {
-				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, figure(e.True.Nodes),
+				t.say("%s\t%s\t%s\t%s\t%s\t%s", e.Name, figure(e.True.Nodes),
 					figure(e.True.Classes), figure(e.True.Tasks), presence(store, e), e.Title)
 			}
-			return table.Flush()
+			return t.Flush()
 		},
 	}
 }
@@ -134,9 +126,8 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 
 // describe prints what the catalogue knows of a dataset.
 func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	// Flush reports the error
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) }
+	t := newTable(out, 0)
+	say := t.say
 	say("%s: %s\n", e.Name, e.Title)
 	say("\tpaper, Table 1\tpaper, appendix\treal files")
 	row := func(name string, of func(datasets.Stats) string) {
@@ -164,7 +155,7 @@ func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
 			say("  from %s", address)
 		}
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // identity says how a file is recognised.
@@ -229,17 +220,15 @@ func total(e datasets.Entry) string {
 
 // writeFiles prints a line for each file: its state, place and checksum.
 func writeFiles(out io.Writer, store datasets.Store, all []datasets.FileStatus) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := newTable(out, 0)
 	for _, s := range all {
 		detail := s.Detail
 		if s.SHA256 != "" {
 			detail = strings.TrimPrefix(detail+"; SHA-256 "+s.SHA256, "; ")
 		}
-		// Flush reports the error
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Dataset, s.State, store.Path(datasets.File{Name: s.File}),
-			detail)
+		t.say("%s\t%s\t%s\t%s", s.Dataset, s.State, store.Path(datasets.File{Name: s.File}), detail)
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 func newDataImportCommand(dir *string) *cobra.Command {
@@ -319,7 +308,7 @@ type transfer struct {
 }
 
 func newTransfer(out io.Writer) *transfer {
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if isTerminal(out) {
 		return &transfer{out: out}
 	}
 	return &transfer{}
@@ -334,8 +323,7 @@ func (t *transfer) follow(file string, done, total int64) {
 		t.stop()
 		t.file, t.max = file, total
 		t.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(t.out), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetWidth(24),
-			progressbar.OptionSetDescription(file), progressbar.OptionClearOnFinish())
+			progressbar.OptionSetWidth(24), progressbar.OptionSetDescription(file), progressbar.OptionClearOnFinish())
 	}
 	_ = t.bar.Set64(done) // a picture that cannot be drawn does not matter
 }

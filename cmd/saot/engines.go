@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -13,19 +13,12 @@ import (
 
 // newEnginesCommand builds "saot engines", which shows the compute engines of this machine, and its subcommand install.
 func newEnginesCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "engines",
-		Short: "show the compute engines of this machine: present, missing, chosen",
-		Long: `Show every compute engine in the order in which one is chosen, with its version and place; which one
+	cmd := group("engines", "show the compute engines of this machine: present, missing, chosen",
+		`Show every compute engine in the order in which one is chosen, with its version and place; which one
 would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
 of a command names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) },
-	}
-	install := &cobra.Command{Use: "install", Short: "install an engine", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	install.AddCommand(newInstallONNXCommand())
-	cmd.AddCommand(install)
+		group("install", "install an engine", "", newInstallONNXCommand()))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) }
 	return cmd
 }
 
@@ -59,22 +52,18 @@ SHA-256 and put it into the user's cache, where every saot command finds it. No 
 
 // showEngines opens every engine that is present, to tell its version, and prints the table and the choice.
 func showEngines(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	// Flush reports the error
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\n", args...) }
-	say("ENGINE\tSTATE\tVERSION\tWHERE")
+	t := newTable(out, 0)
+	t.say("ENGINE\tSTATE\tVERSION\tWHERE")
 	var hints []string
 	for _, candidate := range engine.Survey() {
 		state, version, where := describeEngine(candidate)
-		say("%s\t%s\t%s\t%s", candidate.Spec, state, version, where)
+		t.say("%s\t%s\t%s\t%s", candidate.Spec, state, version, where)
 		if state != "present" {
 			hints = append(hints, fmt.Sprintf("to get %s: %s", candidate.Spec, candidate.Hint))
 		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(out); err != nil {
+	t.say("")
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	chosen, err := engine.Open("")
@@ -82,30 +71,25 @@ func showEngines(out io.Writer) error {
 		return err
 	}
 	defer chosen.Close()
-	say("chosen: %s", chosen.Info())
+	t.say("chosen: %s", chosen.Info())
 	for _, hint := range hints {
-		say("%s", hint)
+		t.say("%s", hint)
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // describeEngine returns a row of the table: state, version and place.
 func describeEngine(candidate engine.Candidate) (state, version, where string) {
-	where = candidate.Library
-	if where == "" {
-		where = "built in"
-	}
-	if candidate.Missing != "" {
-		if candidate.Library == "" {
-			return "missing", "-", candidate.Missing
-		}
+	switch {
+	case candidate.Missing != "" && candidate.Library == "":
+		return "missing", "-", candidate.Missing
+	case candidate.Missing != "":
 		return "broken", "-", candidate.Library + ": " + candidate.Missing
 	}
-	name := candidate.Spec
-	e, err := engine.Open(name)
+	e, err := engine.Open(candidate.Spec)
 	if err != nil {
 		return "broken", "-", err.Error()
 	}
 	defer e.Close()
-	return "present", e.Info().Version, where
+	return "present", e.Info().Version, cmp.Or(candidate.Library, "built in")
 }

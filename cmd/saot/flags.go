@@ -110,10 +110,7 @@ func checkStream(given *pflag.FlagSet, o datasets.StreamOptions) error {
 			return usagef("--%s is 0, want more", name)
 		}
 	}
-	if err := o.Validate(); err != nil {
-		return usageError{err}
-	}
-	return nil
+	return asUsage(o.Validate())
 }
 
 // refuseStreamFlags returns an error if a flag of addStreamFlags was given, where something else says how the stream is

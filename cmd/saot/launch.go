@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -148,30 +149,20 @@ func (o *sweepOptions) demand(s *experiment.Sweep, numbers []int) experiment.Dem
 		}
 		d = experiment.DemandOf(estimates)
 	}
-	if o.time > 0 {
-		d.Time = o.time
-	}
-	if o.mem > 0 {
-		d.Memory = int64(o.mem * 1e9)
-	}
-	return d
+	return experiment.Demand{Time: cmp.Or(o.time, d.Time), Memory: cmp.Or(int64(o.mem*1e9), d.Memory)}
 }
 
 // command is a task's, with paths as they are where it runs.
 func (o *sweepOptions) command(program, out string, specs []string) []string {
-	command := append([]string{program, "sweep"}, specs...)
-	command = append(command, "--out", out)
-	if o.data != "" {
-		command = append(command, "--data", o.data)
-	}
-	if o.engine != "" {
-		command = append(command, "--engine", o.engine)
-	}
-	if o.retry {
-		command = append(command, "--retry-failed")
-	}
-	if o.keep {
-		command = append(command, "--keep-model")
+	command := slices.Concat([]string{program, "sweep"}, specs, []string{"--out", out})
+	for _, given := range []struct {
+		is   bool
+		args []string
+	}{{o.data != "", []string{"--data", o.data}}, {o.engine != "", []string{"--engine", o.engine}},
+		{o.retry, []string{"--retry-failed"}}, {o.keep, []string{"--keep-model"}}} {
+		if given.is {
+			command = append(command, given.args...)
+		}
 	}
 	return command
 }

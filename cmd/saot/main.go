@@ -50,23 +50,34 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func newRootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "saot",
-		Short:         "self-supervised continual graph learning with optimal transport",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	root := group("saot", "self-supervised continual graph learning with optimal transport", "",
+		newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(),
+		newFiguresCommand(), newReportCommand(), newPackCommand(), newUnpackCommand(), newAuditCommand(),
+		newMethodsCommand(), newDataCommand(), newNotebooksCommand(), newEnginesCommand(), newVersionCommand())
+	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(),
-		newFiguresCommand(), newReportCommand(), newPackCommand(), newUnpackCommand(), newAuditCommand(),
-		newMethodsCommand(), newDataCommand(),
-		newNotebooksCommand(), newEnginesCommand(), newVersionCommand())
 	markUsage(root)
 	return root
 }
+
+// group is a command that only holds others, and shows its help.
+func group(use, short, long string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(children...)
+	return cmd
+}
+
+// table aligns columns. Its cells end in tabs; the first error of writing is that of Flush.
+type table struct{ *tabwriter.Writer }
+
+func newTable(out io.Writer, flags uint) table {
+	return table{tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)}
+}
+
+// say writes a line.
+func (t table) say(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
 
 // usageError is an error in what was typed rather than in what it led to.
 type usageError struct{ error }
@@ -75,15 +86,18 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// asUsage makes an error, if there is one, a usage error.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
 // markUsage makes wrong arguments of a command and of all below it usage errors.
 func markUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		}
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return asUsage(check(cmd, args)) }
 	}
 	for _, child := range cmd.Commands() {
 		markUsage(child)
@@ -139,31 +153,27 @@ for a dataset, as saot run --set changes them.`,
 }
 
 func listMethods(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	say("method\tkind\tscored by\twhat it is\n")
+	t := newTable(out, 0)
+	t.say("method\tkind\tscored by\twhat it is")
 	for _, d := range method.All() {
 		by := "probes"
 		if !d.Probed() {
 			by = "own classifier"
 		}
-		say("%s\t%s\t%s\t%s\n", d.Name, d.Kind, by, d.Summary)
+		t.say("%s\t%s\t%s\t%s", d.Name, d.Kind, by, d.Summary)
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // showMethod prints what a method is and its settings, a line each.
 func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
-	if _, err := fmt.Fprintf(out, "%s: %s\n\n", d.Name, d.Summary); err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	say("setting\tdefault\twhat it is\n")
+	t := newTable(out, 0)
+	t.say("%s: %s\n", d.Name, d.Summary)
+	t.say("setting\tdefault\twhat it is")
 	for _, f := range fields.All(s) {
-		say("%s\t%s\t%s\n", f.Path, f.Text(), f.Help)
+		t.say("%s\t%s\t%s", f.Path, f.Text(), f.Help)
 	}
-	return table.Flush()
+	return t.Flush()
 }
 
 // newVersionCommand builds "saot version".

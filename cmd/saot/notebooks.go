@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,14 +13,7 @@ import (
 
 // newNotebooksCommand builds "saot notebooks".
 func newNotebooksCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "notebooks",
-		Short: "the course of notebooks",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newNotebooksBuildCommand())
-	return cmd
+	return group("notebooks", "the course of notebooks", "", newNotebooksBuildCommand())
 }
 
 func newNotebooksBuildCommand() *cobra.Command {
@@ -34,9 +28,7 @@ jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert la
   saot notebooks build --out /tmp/course --pictures notebooks/pictures`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Jupyter == "" {
-				o.Jupyter = os.Getenv("SAOT_JUPYTER")
-			}
+			o.Jupyter = cmp.Or(o.Jupyter, os.Getenv("SAOT_JUPYTER"))
 			pages, err := course.Build(cmd.Context(), o)
 			if err != nil {
 				return err

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +17,6 @@ import (
 // newReportCommand builds "saot report".
 func newReportCommand() *cobra.Command {
 	var output, title string
-	var only []string
 	cmd := &cobra.Command{
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
@@ -25,37 +24,49 @@ func newReportCommand() *cobra.Command {
 figures, what software made the runs, and a spec with all settings, with which saot sweep makes them again.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			groups, err := collect(dirs, only)
-			if err != nil {
-				return err
-			}
-			if title == "" {
-				title = "SAOT: " + filepath.Base(filepath.Clean(dirs[0]))
-			}
-			page, err := report.Page(title, groups)
-			if err != nil {
-				return err
-			}
-			if err := experiment.WriteFile(output, page); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
-			return err
-		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&output, "output", "report.html", "file to write")
-	f.StringVar(&title, "title", "", "of the page")
-	f.StringArrayVar(&only, "only", nil, "runs with this setting alone, as name=value; may be repeated")
+	onGroups(cmd, func(out io.Writer, dirs []string, groups []*experiment.Group) error {
+		page, err := report.Page(cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0]))), groups)
+		if err != nil {
+			return err
+		}
+		if err := experiment.WriteFile(output, page); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out, output)
+		return err
+	})
+	cmd.Flags().StringVar(&output, "output", "report.html", "file to write")
+	cmd.Flags().StringVar(&title, "title", "", "of the page")
 	return cmd
+}
+
+// onGroups makes a command read the runs under its arguments and choose among them by --only.
+func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups []*experiment.Group) error) {
+	var only []string
+	cmd.Flags().StringArrayVar(&only, "only", nil,
+		"runs with this setting alone, as name=value; may be repeated: a name of result.json's config, or data, split or "+
+			"engine")
+	if cmd.Args == nil {
+		cmd.Args = cobra.MinimumNArgs(1)
+	}
+	cmd.RunE = func(cmd *cobra.Command, dirs []string) (err error) {
+		var groups []*experiment.Group
+		if len(dirs) > 0 {
+			if groups, err = experiment.Collect(dirs); err != nil {
+				return err
+			}
+			if groups, err = experiment.Select(groups, only); err != nil {
+				return err
+			}
+		}
+		return do(cmd.OutOrStdout(), dirs, groups)
+	}
 }
 
 // newFiguresCommand builds "saot figures".
 func newFiguresCommand() *cobra.Command {
-	var out, format string
-	var only []string
+	var folder, format string
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
 		Short: "draw the figures of finished runs",
@@ -65,51 +76,34 @@ AP against time (Figure 4), AP over tasks; and drift of distances and plans, eff
 errors.`,
 		Example: `  saot figures runs/fig3 --out figures
   saot figures runs --format svg --only dataset=uai`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			groups, err := collect(dirs, only)
-			if err != nil {
-				return err
-			}
-			pictures, err := report.Pictures(groups)
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(out, 0o755); err != nil {
-				return err
-			}
-			for _, p := range pictures {
-				path := filepath.Join(out, p.Name+"."+format)
-				if err := p.Figure.Save(path); err != nil {
-					return err
-				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", path, p.Caption); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&out, "out", "figures", "folder of the pictures")
-	f.StringVar(&format, "format", "png", "png, svg or pdf")
-	f.StringArrayVar(&only, "only", nil, "runs with this setting alone, as name=value; may be repeated")
+	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+		pictures, err := report.Pictures(groups)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		for _, p := range pictures {
+			path := filepath.Join(folder, p.Name+"."+format)
+			if err := p.Figure.Save(path); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(out, "%s: %s\n", path, p.Caption); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Flags().StringVar(&folder, "out", "figures", "folder of the pictures")
+	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
 	return cmd
-}
-
-// collect reads the runs in folders and chooses among them.
-func collect(dirs, only []string) ([]*experiment.Group, error) {
-	groups, err := experiment.Collect(dirs)
-	if err != nil {
-		return nil, err
-	}
-	return experiment.Select(groups, only)
 }
 
 // newTableCommand builds "saot table".
 func newTableCommand() *cobra.Command {
 	var format experiment.Format
-	var only []string
 	var paper bool
 	cmd := &cobra.Command{
 		Use:   "table PATH...",
@@ -122,7 +116,7 @@ stand in rows of their own, which name the settings that differ.
 The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the
 best by a paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs
 whose paper probe stopped before it had learned. On the paper's own streams, and on no others, what the paper prints
-stands beside it in columns of its own.
+stands next to it in columns of its own.
 
 Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine or probe rows are
 refused: choose some with --only. CSV holds the raw figures.`,
@@ -140,44 +134,26 @@ refused: choose some with --only. CSV holds the raw figures.`,
 			}
 			return cobra.MinimumNArgs(1)(cmd, dirs)
 		},
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			tables, err := makeTables(dirs, only, paper)
-			if err != nil {
-				return err
-			}
-			return format.Write(cmd.OutOrStdout(), tables)
-		},
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.Var(text{&format}, "format", "md, csv, latex or html")
-	f.StringArrayVar(&only, "only", nil,
-		"only runs with the setting name=value: a name of result.json's config, or data, split or engine")
-	f.BoolVar(&paper, "paper", false,
+	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+		makeTables := experiment.Tables
+		if paper {
+			makeTables = experiment.PaperTables
+		}
+		tables, err := makeTables(groups)
+		if err != nil {
+			return err
+		}
+		return format.Write(out, tables)
+	})
+	cmd.Flags().Var(text{&format}, "format", "md, csv, latex or html")
+	cmd.Flags().BoolVar(&paper, "paper", false,
 		"what the paper prints, in tables of its own; with folders, for the methods in them")
 	return cmd
 }
 
-// makeTables makes the tables of the runs in folders, or the paper's of their methods.
-func makeTables(dirs, only []string, paper bool) (tables []*experiment.Table, err error) {
-	var groups []*experiment.Group
-	if len(dirs) > 0 {
-		if groups, err = experiment.Collect(dirs); err != nil {
-			return nil, err
-		}
-		if groups, err = experiment.Select(groups, only); err != nil {
-			return nil, err
-		}
-	}
-	if paper {
-		return experiment.PaperTables(groups)
-	}
-	return experiment.Tables(groups)
-}
-
 // newTuneCommand builds "saot tune".
 func newTuneCommand() *cobra.Command {
-	var only []string
 	cmd := &cobra.Command{
 		Use:   "tune PATH...",
 		Short: "choose settings on validation among the finished runs",
@@ -186,20 +162,14 @@ class-il AP on the valid nodes, as entries of a spec, and the figures of all. Wh
 part. Runs under the paper probe alone have no such figure: that probe is stopped by the nodes that it is scored on.`,
 		Example: `  saot sweep quick/lr-grid --out runs/lr-grid
   saot tune runs/lr-grid`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			groups, err := collect(dirs, only)
-			if err != nil {
-				return err
-			}
-			choices, err := experiment.Choose(groups)
-			if err != nil {
-				return err
-			}
-			return experiment.WriteChoices(cmd.OutOrStdout(), choices)
-		},
 	}
-	cmd.Flags().StringArrayVar(&only, "only", nil, "runs with this setting alone, as name=value; may be repeated")
+	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+		choices, err := experiment.Choose(groups)
+		if err != nil {
+			return err
+		}
+		return experiment.WriteChoices(out, choices)
+	})
 	return cmd
 }
 
@@ -232,9 +202,7 @@ work), running or failed, with the tasks that are done and the error. In a file 
 }
 
 func writeStatus(out io.Writer, s *experiment.Sweep) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	count := map[experiment.State]int{}
+	t, count := newTable(out, 0), map[experiment.State]int{}
 	for i := range s.Runs {
 		state, err := s.State(i)
 		if err != nil {
@@ -256,10 +224,10 @@ func writeStatus(out io.Writer, s *experiment.Sweep) error {
 				note = fmt.Sprintf("%d of %d tasks", done, id.Dataset.Tasks)
 			}
 		}
-		say("%s\t%s\t%s\n", state, s.Runs[i].Name(), note)
+		t.say("%s\t%s\t%s", state, s.Runs[i].Name(), note)
 	}
-	say("%s\n", summary(count, len(s.Runs)))
-	return table.Flush()
+	t.say("%s", summary(count, len(s.Runs)))
+	return t.Flush()
 }
 
 // newPackCommand builds "saot pack".

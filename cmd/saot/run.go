@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,17 +117,12 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.Open(r.Engine)
-	if errors.Is(err, engine.ErrUnknown) {
-		return usageError{err}
-	}
+	e, err := openEngine(r.Engine)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if r.Engine == "" {
-		r.Engine = e.Info().Name
-	}
+	r.Engine = cmp.Or(r.Engine, e.Info().Name)
 	learner, err := r.NewLearner(e, stream)
 	if err != nil {
 		return err
@@ -151,6 +147,15 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	return summarise(cmd.OutOrStdout(), result, r, dir)
 }
 
+// openEngine opens the engine that a flag names; a name that no engine has is a usage error.
+func openEngine(name string) (*engine.Engine, error) {
+	e, err := engine.Open(name)
+	if errors.Is(err, engine.ErrUnknown) {
+		err = usageError{err}
+	}
+	return e, err
+}
+
 // settle returns the settings of the run: those given by flags, over the dataset's defaults, or those of the folder to
 // be resumed.
 func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
@@ -158,14 +163,10 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 		return o.settleResumed(flags)
 	}
 	r := o.Run
-	if err := o.settleMethod(flags, &r.Settings); err != nil {
-		return nil, err
-	}
-	if err := o.settleProbes(&r.Settings); err != nil {
-		return nil, err
-	}
-	if err := o.settleCut(flags, &r); err != nil {
-		return nil, err
+	for _, settle := range []func(*pflag.FlagSet, *experiment.Run) error{o.settleMethod, o.settleProbes, o.settleCut} {
+		if err := settle(flags, &r); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.Validate(); err != nil {
 		return nil, usageError{err}
@@ -174,25 +175,22 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 }
 
 // settleMethod records the method's settings: its defaults for the dataset, changed by flags.
-func (o *runOptions) settleMethod(flags *pflag.FlagSet, s *experiment.Settings) error {
-	d, err := experiment.DefaultSettings(s.Dataset, s.Method, o.preset)
+func (o *runOptions) settleMethod(flags *pflag.FlagSet, r *experiment.Run) error {
+	d, err := experiment.DefaultSettings(r.Dataset, r.Method, o.preset)
 	if err != nil {
 		return usageError{err}
 	}
-	d.Seed, d.ProbeRows, d.Features, d.Direction = s.Seed, s.ProbeRows, s.Features, s.Direction
-	*s = d
-	changes, err := changesOf(flags, o.set, s)
+	d.Seed, d.ProbeRows, d.Features, d.Direction = r.Seed, r.ProbeRows, r.Features, r.Direction
+	r.Settings = d
+	changes, err := changesOf(flags, o.set, &r.Settings)
 	if err != nil {
 		return err
 	}
-	if err := s.Change(changes...); err != nil {
-		return usageError{err}
-	}
-	return nil
+	return asUsage(r.Change(changes...))
 }
 
 // settleProbes records how the method is scored.
-func (o *runOptions) settleProbes(s *experiment.Settings) error {
+func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 	var probes []continual.Probe
 	for _, name := range o.probes {
 		p, err := continual.ParseProbe(name)
@@ -208,17 +206,17 @@ func (o *runOptions) settleProbes(s *experiment.Settings) error {
 	if len(probes) == 0 {
 		return usagef("--probe names no probe: choose paper, converged or both")
 	}
-	if s.ProbeRows < 0 {
-		return usagef("--probe-rows is %d, want 0 (all) or more", s.ProbeRows)
+	if r.ProbeRows < 0 {
+		return usagef("--probe-rows is %d, want 0 (all) or more", r.ProbeRows)
 	}
-	d, err := method.Lookup(s.Method)
+	d, err := method.Lookup(r.Method)
 	if err != nil {
 		return usageError{err}
 	}
 	if d.Probed() {
-		s.Probes = probes
+		r.Probes = probes
 	} else {
-		s.ProbeRows = 0
+		r.ProbeRows = 0
 	}
 	return nil
 }
@@ -271,11 +269,8 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	learner continual.Method, show *show) (string, *continual.Result, error) {
 	dir := &experiment.Folder{Path: o.resume}
 	if o.resume == "" {
-		path := o.out
-		if path == "" {
-			path = experiment.FreshName(&r.Settings, time.Now())
-		}
 		var err error
+		path := cmp.Or(o.out, experiment.FreshName(&r.Settings, time.Now()))
 		if dir, err = experiment.NewFolder(path, r); err != nil {
 			return "", nil, err
 		}
@@ -284,8 +279,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	if err != nil {
 		return "", nil, err
 	}
-	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Observe, opt.Log = e, dir.Path, o.resume != "", o.keep, show.observe,
-		show.log
+	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep, show.log
 	record, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err
@@ -345,16 +339,12 @@ func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir stri
 	if r.Dataset.Synthetic {
 		kind = ", generated data"
 	}
-	fmt.Fprintf(&b, "%s on %s (%d tasks, %d classes%s), seed %d, engine %s, %.0f s\n\n",
-		r.Method, r.Dataset.Name, r.Dataset.Tasks, r.Dataset.Classes, kind, r.Seed, r.Engine.Name, r.Seconds)
-	b.WriteString("             ")
+	fmt.Fprintf(&b, "%s on %s (%d tasks, %d classes%s), seed %d, engine %s, %.0f s\n\n%13s",
+		r.Method, r.Dataset.Name, r.Dataset.Tasks, r.Dataset.Classes, kind, r.Seed, r.Engine.Name, r.Seconds, "")
 	for _, p := range rec.Probes {
 		fmt.Fprintf(&b, "%18s", scoredBy(p))
 	}
-	b.WriteString("\n             ")
-	for range rec.Probes {
-		fmt.Fprintf(&b, "%10s%8s", "AP", "AF")
-	}
+	fmt.Fprintf(&b, "\n%13s%s", "", strings.Repeat(fmt.Sprintf("%10s%8s", "AP", "AF"), len(rec.Probes)))
 	for _, s := range continual.Settings() {
 		fmt.Fprintf(&b, "\n%-13s", s)
 		for _, p := range rec.Probes {
@@ -376,12 +366,10 @@ func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir stri
 		}
 	}
 	if early := r.EarlyStops(); len(early) > 0 {
-		fmt.Fprintf(&b,
-			"\nnote: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after "+
-				"%d). Its rule gives up after\n"+
-				"ten checks without a new best; on small embeddings the accuracy may fall for longer than that "+
-				"before it rises.\n",
-			len(early), r.Dataset.Tasks, early[0]+1)
+		fmt.Fprintf(&b, `
+note: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after %d). Its rule gives up after
+ten checks without a new best; on small embeddings the accuracy may fall for longer than that before it rises.
+`, len(early), r.Dataset.Tasks, early[0]+1) //nolint:lll // its output is wrapped here
 	}
 	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
 	_, err := io.WriteString(out, b.String())

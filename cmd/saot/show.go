@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -33,13 +34,12 @@ func (m logMode) String() string { return logModes[m] }
 
 // UnmarshalText reads the name.
 func (m *logMode) UnmarshalText(text []byte) error {
-	for i, name := range logModes {
-		if name == string(text) {
-			*m = logMode(i)
-			return nil
-		}
+	i := slices.Index(logModes, string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown log %q: choose progress, text or json", text)
 	}
-	return fmt.Errorf("unknown log %q: choose progress, text or json", text)
+	*m = logMode(i)
+	return nil
 }
 
 // show tells on stderr how a run goes.
@@ -67,8 +67,7 @@ func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
 	case logJSON:
 		s.log = slog.New(slog.NewJSONHandler(out, nil))
 	default:
-		f, ok := out.(*os.File)
-		s.terminal = ok && term.IsTerminal(int(f.Fd()))
+		s.terminal = isTerminal(out)
 	}
 	return s, nil
 }
@@ -90,11 +89,21 @@ func (s *show) start(st *stream, info engine.Info) {
 	for _, note := range st.Notes {
 		s.say("dataset: %s\n", note)
 	}
-	s.bar = progressbar.NewOptions(len(st.Tasks)*(s.steps+1), progressbar.OptionSetWriter(s.out),
-		progressbar.OptionSetWidth(16),
+	s.bar = newBar(s.out, len(st.Tasks)*(s.steps+1))
+}
+
+// isTerminal reports whether what is written can be written over.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// newBar shows how much of a number of parts is done.
+func newBar(out io.Writer, parts int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(parts, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(16),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetRenderBlankState(true))
+		progressbar.OptionClearOnFinish(), progressbar.OptionShowDescriptionAtLineEnd(),
+		progressbar.OptionSetRenderBlankState(true))
 }
 
 // observe moves the progress bar. A task counts for its training steps and one more, its evaluation.

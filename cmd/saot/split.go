@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -100,33 +99,27 @@ func (o *splitOptions) stream(ds *datasets.Dataset) (*datasets.Stream, error) {
 	}
 	s, err := file.Stream(ds)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.importOf, err)
+		err = fmt.Errorf("%s: %w", o.importOf, err)
 	}
-	return s, nil
+	return s, err
 }
 
 func printSplit(out io.Writer, s *datasets.Stream, written, checked string) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	say("task\ttrain\tvalid\ttest\tnodes\tedges\t  classes\n")
+	table := newTable(out, tabwriter.AlignRight)
+	table.say("task\ttrain\tvalid\ttest\tnodes\tedges\t  classes")
 	for _, t := range s.Tasks {
-		say("%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", t.Index+1, len(t.Split.Train), len(t.Split.Valid), len(t.Split.Test),
+		table.say("%d\t%d\t%d\t%d\t%d\t%d\t  %s", t.Index+1, len(t.Split.Train), len(t.Split.Valid), len(t.Split.Test),
 			len(t.Nodes), t.Graph.Adjacency.NumEdges(), fmt.Sprint(t.Classes))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	var b strings.Builder
 	for _, note := range s.Notes {
-		fmt.Fprintf(&b, "note: %s\n", note)
+		table.say("note: %s", note)
 	}
-	fmt.Fprintf(&b, "split hash: %s\n", s.SplitHash)
+	table.say("split hash: %s", s.SplitHash)
 	switch {
 	case written != "":
-		fmt.Fprintf(&b, "written to %s\n", written)
+		table.say("written to %s", written)
 	case checked != "":
-		fmt.Fprintf(&b, "%s fits %s\n", checked, s.Dataset)
+		table.say("%s fits %s", checked, s.Dataset)
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return table.Flush()
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
@@ -36,7 +35,7 @@ func newSweepCommand() *cobra.Command {
 		Use:   "sweep SPEC ...",
 		Short: "do the runs that a spec names",
 		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings, each
-in a folder of its own that is named after its settings. What is done is passed over and what was interrupted goes on
+in a folder of its own that is named after its settings. What is done is passed over and what was interrupted continues
 at its last finished task, so that a sweep may be stopped and started at any time. Any number of sweeps may work in
 one folder at once, and no run is done twice. A run that fails leaves its error in failed.json and its log in log.txt
 and does not stop the others.
@@ -113,7 +112,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), summary(count, len(s.Runs)), "in", o.out)
 	}
 	if cmd.Context().Err() != nil {
-		return interrupted{cmd.Context().Err(), "interrupted: the same command goes on"}
+		return interrupted{cmd.Context().Err(), "interrupted: the same command continues"}
 	}
 	return err
 }
@@ -121,8 +120,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 // open reads the specs and says where their runs compute.
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 	if o.out == "" {
-		name := strings.TrimSuffix(filepath.Base(names[0]), filepath.Ext(names[0]))
-		o.out = filepath.Join("runs", name)
+		o.out = filepath.Join("runs", strings.TrimSuffix(filepath.Base(names[0]), filepath.Ext(names[0])))
 	}
 	if o.workers < 1 || o.memory < 0 {
 		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 (what is free) or more", o.workers,
@@ -160,7 +158,7 @@ func (o *sweepOptions) bytes() int64 {
 	return experiment.FreeMemory()
 }
 
-// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run goes on
+// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run continues
 // only on the engine it began on.
 func fastest() (string, error) {
 	e, err := engine.Open("")
@@ -186,9 +184,8 @@ func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 
 // list prints the runs that are not done.
 func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format, args...) } // Flush reports the error
-	say("run\ttime\tmemory\t\t\n")
+	t := newTable(out, tabwriter.AlignRight)
+	t.say("run\ttime\tmemory\t\t")
 	left, seconds := 0, 0.0
 	for i, e := range s.Estimates() {
 		state, err := s.State(i)
@@ -199,22 +196,19 @@ func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
 			continue
 		}
 		left, seconds = left+1, seconds+e.Seconds
-		say("%d\t%s\t%.1f GB\t  %s\t  %s\n", i, duration(e.Seconds), float64(e.Bytes)/1e9, s.Runs[i].Name(), e.Basis)
+		t.say("%d\t%s\t%.1f GB\t  %s\t  %s", i, duration(e.Seconds), float64(e.Bytes)/1e9, s.Runs[i].Name(), e.Basis)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "%d of %d runs to do, %s one after the other\n", left, len(s.Runs), duration(seconds))
-	return err
+	t.say("%d of %d runs to do, %s one after the other", left, len(s.Runs), duration(seconds))
+	return t.Flush()
 }
 
 // duration is a time that is not known closely.
 func duration(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
+	d, to := time.Duration(seconds*float64(time.Second)), time.Second
 	if d >= time.Hour {
-		return d.Round(time.Minute).String()
+		to = time.Minute
 	}
-	return d.Round(time.Second).String()
+	return d.Round(to).String()
 }
 
 // summary is, for example, "12 of 48 runs done, 1 failed, 2 running".
@@ -237,11 +231,8 @@ type watch struct {
 
 func newWatch(out io.Writer, s *experiment.Sweep) *watch {
 	w := &watch{out: out, sweep: s}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		w.bar = progressbar.NewOptions(len(s.Runs), progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(16),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetRenderBlankState(true))
+	if isTerminal(out) {
+		w.bar = newBar(out, len(s.Runs))
 	}
 	return w
 }

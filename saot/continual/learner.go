@@ -117,12 +117,10 @@ const (
 // Settings returns every setting, in the order of the tables.
 func Settings() []Setting { return []Setting{ClassIL, TaskIL} }
 
-// String returns "class-il" or "task-il".
-func (s Setting) String() string { return settingNames.Name(s) }
-
 // ParseSetting is the inverse of String.
 func ParseSetting(text string) (Setting, error) { return settingNames.Parse(text) }
 
+func (s Setting) String() string                   { return settingNames.Name(s) }
 func (s Setting) MarshalText() ([]byte, error)     { return settingNames.Marshal(s) }
 func (s *Setting) UnmarshalText(text []byte) error { return settingNames.Unmarshal(s, text) }
 
@@ -143,12 +141,10 @@ const (
 // Probes returns the probes of embeddings, in the order of the tables.
 func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
 
-// String returns "paper", "converged" or "head".
-func (p Probe) String() string { return probeNames.Name(p) }
-
 // ParseProbe is the inverse of String.
 func ParseProbe(text string) (Probe, error) { return probeNames.Parse(text) }
 
+func (p Probe) String() string                   { return probeNames.Name(p) }
 func (p Probe) MarshalText() ([]byte, error)     { return probeNames.Marshal(p) }
 func (p *Probe) UnmarshalText(text []byte) error { return probeNames.Unmarshal(p, text) }
 

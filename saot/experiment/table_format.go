@@ -26,12 +26,10 @@ const (
 
 var formatNames = enum.Of[Format]("format", "md", "csv", "latex", "html")
 
-// String returns "md", "csv", "latex" or "html".
-func (f Format) String() string { return formatNames.Name(f) }
-
 // ParseFormat is the inverse of String; its error lists the formats.
 func ParseFormat(text string) (Format, error) { return formatNames.Parse(text) }
 
+func (f Format) String() string                   { return formatNames.Name(f) }
 func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
 func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 

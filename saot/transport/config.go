@@ -22,12 +22,7 @@ const (
 
 var domainNames = enum.Of[Domain]("domain", "auto", "kernel", "log")
 
-// String returns "auto", "kernel" or "log".
-func (d Domain) String() string { return domainNames.Name(d) }
-
-// ParseDomain is the inverse of String.
-func ParseDomain(s string) (Domain, error) { return domainNames.Parse(s) }
-
+func (d Domain) String() string                   { return domainNames.Name(d) }
 func (d Domain) MarshalText() ([]byte, error)     { return domainNames.Marshal(d) }
 func (d *Domain) UnmarshalText(text []byte) error { return domainNames.Unmarshal(d, text) }
 
@@ -44,12 +39,7 @@ const (
 
 var epsilonUnitNames = enum.Of[EpsilonUnit]("epsilon unit", "absolute", "mean cost")
 
-// String returns "absolute" or "mean cost".
-func (u EpsilonUnit) String() string { return epsilonUnitNames.Name(u) }
-
-// ParseEpsilonUnit is the inverse of String.
-func ParseEpsilonUnit(s string) (EpsilonUnit, error) { return epsilonUnitNames.Parse(s) }
-
+func (u EpsilonUnit) String() string                   { return epsilonUnitNames.Name(u) }
 func (u EpsilonUnit) MarshalText() ([]byte, error)     { return epsilonUnitNames.Marshal(u) }
 func (u *EpsilonUnit) UnmarshalText(text []byte) error { return epsilonUnitNames.Unmarshal(u, text) }
 
@@ -73,12 +63,7 @@ const (
 
 var gradientModeNames = enum.Of[GradientMode]("gradient mode", "detached", "implicit", "unrolled")
 
-// String returns "detached", "implicit" or "unrolled".
-func (m GradientMode) String() string { return gradientModeNames.Name(m) }
-
-// ParseGradientMode is the inverse of String.
-func ParseGradientMode(s string) (GradientMode, error) { return gradientModeNames.Parse(s) }
-
+func (m GradientMode) String() string                   { return gradientModeNames.Name(m) }
 func (m GradientMode) MarshalText() ([]byte, error)     { return gradientModeNames.Marshal(m) }
 func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNames.Unmarshal(m, text) }
 

@@ -25,12 +25,7 @@ const (
 
 var costKindNames = enum.Of[CostKind]("cost", "cosine", "squared euclidean", "euclidean")
 
-// String returns "cosine", "squared euclidean" or "euclidean".
-func (k CostKind) String() string { return costKindNames.Name(k) }
-
-// ParseCostKind is the inverse of String.
-func ParseCostKind(s string) (CostKind, error) { return costKindNames.Parse(s) }
-
+func (k CostKind) String() string                   { return costKindNames.Name(k) }
 func (k CostKind) MarshalText() ([]byte, error)     { return costKindNames.Marshal(k) }
 func (k *CostKind) UnmarshalText(text []byte) error { return costKindNames.Unmarshal(k, text) }
 

@@ -24,12 +24,10 @@ const (
 
 var normalizationNames = enum.Of[Normalization]("normalization", "max", "paper")
 
-// String returns "max" or "paper".
-func (n Normalization) String() string { return normalizationNames.Name(n) }
-
 // ParseNormalization is the inverse of String.
 func ParseNormalization(s string) (Normalization, error) { return normalizationNames.Parse(s) }
 
+func (n Normalization) String() string               { return normalizationNames.Name(n) }
 func (n Normalization) MarshalText() ([]byte, error) { return normalizationNames.Marshal(n) }
 func (n *Normalization) UnmarshalText(text []byte) error {
 	return normalizationNames.Unmarshal(n, text)
@@ -49,12 +47,7 @@ const (
 
 var outerLoopNames = enum.Of[OuterLoop]("outer loop", "projected gradient", "proximal point")
 
-// String returns "projected gradient" or "proximal point".
-func (l OuterLoop) String() string { return outerLoopNames.Name(l) }
-
-// ParseOuterLoop is the inverse of String.
-func ParseOuterLoop(s string) (OuterLoop, error) { return outerLoopNames.Parse(s) }
-
+func (l OuterLoop) String() string                   { return outerLoopNames.Name(l) }
 func (l OuterLoop) MarshalText() ([]byte, error)     { return outerLoopNames.Marshal(l) }
 func (l *OuterLoop) UnmarshalText(text []byte) error { return outerLoopNames.Unmarshal(l, text) }
 

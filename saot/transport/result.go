@@ -182,9 +182,7 @@ const (
 
 var statusNames = enum.Of[Status]("status", "converged", "sweep limit", "outer limit")
 
-// String returns the status in words.
-func (s Status) String() string { return statusNames.Name(s) }
-
+func (s Status) String() string               { return statusNames.Name(s) }
 func (s Status) MarshalText() ([]byte, error) { return statusNames.Marshal(s) }
 
 // Report says what a solver did. Not converging is data: the plan is returned all the same.

@@ -29,12 +29,7 @@ const (
 
 var kindNames = enum.Of[Kind]("kind of line", "step", "task", "evaluation")
 
-// String returns "step", "task" or "evaluation".
-func (k Kind) String() string { return kindNames.Name(k) }
-
-// ParseKind is the inverse of String.
-func ParseKind(text string) (Kind, error) { return kindNames.Parse(text) }
-
+func (k Kind) String() string                   { return kindNames.Name(k) }
 func (k Kind) MarshalText() ([]byte, error)     { return kindNames.Marshal(k) }
 func (k *Kind) UnmarshalText(text []byte) error { return kindNames.Unmarshal(k, text) }
 
