@@ -52,8 +52,7 @@ func openBundle(path string, f format) (*bundle, error) {
 		return fileBundle(path), nil
 	default:
 		if b.zip, err = zip.OpenReader(path); err != nil {
-			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w; download it again",
-				path, err)
+			return nil, fmt.Errorf("datasets: %s: neither a folder nor a complete zip archive: %w", path, err)
 		}
 		b.zip.RegisterDecompressor(zip.Deflate, flate.NewReader)
 		b.fsys = b.zip
@@ -206,8 +205,7 @@ func (b *bundle) open(name string) (*member, error) {
 		m.packed = int64(min(header.CompressedSize64, uint64(b.size)))
 		err = unpacked(m.size, m.packed)
 		if m.size < 0 || header.Method == zip.Store && m.size > m.packed {
-			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again",
-				header.UncompressedSize64)
+			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again", m.size)
 		}
 	}
 	if err != nil {

@@ -94,10 +94,7 @@ func raw[T int32 | int64 | float32](s []T) []byte {
 func (ds *Dataset) withoutArrays() Dataset {
 	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
 	meta.Labels = nil
-	meta.Graph = graph.Graph{
-		Adjacency: graph.Adjacency{Directed: a.Directed},
-		Features:  graph.Features{Rows: x.Rows, Cols: x.Cols},
-	}
+	meta.Graph.Adjacency.Directed, meta.Graph.Features = a.Directed, graph.Features{Rows: x.Rows, Cols: x.Cols}
 	return meta
 }
 
@@ -379,8 +376,7 @@ func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
 func (ds *Dataset) fits() error {
 	n := ds.Graph.NumNodes()
 	if n == 0 || n > math.MaxInt32 || len(ds.Labels) != n || ds.Graph.Features.Rows != n {
-		return fmt.Errorf("%w: %d nodes, %d labels, %d rows of features",
-			errDamaged, n, len(ds.Labels), ds.Graph.Features.Rows)
+		return fmt.Errorf("%w: %d nodes, %d labels, %d rows", errDamaged, n, len(ds.Labels), ds.Graph.Features.Rows)
 	}
 	if slices.Min(ds.Labels) < 0 || int(slices.Max(ds.Labels)) != ds.NumClasses-1 {
 		return fmt.Errorf("%w: the labels", errDamaged)

@@ -88,9 +88,8 @@ func Lookup(name string) (Entry, error) {
 const (
 	graph2gauss = "Bojchevski, Günnemann: Deep Gaussian Embedding of Graphs: Unsupervised Inductive Learning via " +
 		"Ranking. ICLR 2018"
-	pitfalls = "Shchur, Mumme, Bojchevski, Günnemann: Pitfalls of Graph Neural Network Evaluation. " +
-		"arXiv:1811.05868, 2018"
-	ogb = "Hu, Fey, Zitnik, Dong, Ren, Liu, Catasta, Leskovec: Open Graph Benchmark: Datasets for Machine " +
+	pitfalls = "Shchur et al.: Pitfalls of Graph Neural Network Evaluation. arXiv:1811.05868, 2018"
+	ogb      = "Hu, Fey, Zitnik, Dong, Ren, Liu, Catasta, Leskovec: Open Graph Benchmark: Datasets for Machine " +
 		"Learning on Graphs. NeurIPS 2020"
 	repackaged    = "GraphData's copy with gnn-benchmark's keys"
 	mitRepository = "MIT (of the repository that publishes it)"

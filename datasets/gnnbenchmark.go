@@ -103,8 +103,7 @@ func readFeatures(f *npzFile, n int, ds *Dataset) error {
 		return readDense(f, dense, n, ds)
 	}
 	if !f.has("attr_data") {
-		return f.errorf("attr_data",
-			"missing: the file has no node features; choose a file that has them, or read the topology alone")
+		return f.errorf("attr_data", "missing: the file has no node features; add them, or read the topology alone")
 	}
 	return readSparse(f, "attr_", n, ds)
 }

@@ -97,8 +97,7 @@ func (s Store) take(ctx context.Context, e Entry, f File, from string, trust boo
 	}
 	if status.State == Wrong {
 		if !trust {
-			return status, fmt.Errorf("datasets: %s: %s: download it again, or add --trust to take it as it is", from,
-				status.Detail)
+			return status, fmt.Errorf("datasets: %s: %s: get it again, or take it with --trust", from, status.Detail)
 		}
 		status.State, status.Detail = Recorded, "not the published file, taken on trust"
 	}

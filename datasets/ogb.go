@@ -35,14 +35,13 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readPairs(b, ogbEdges, ds, opt.Direction, tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount +
-		" says"}); err != nil {
+	known := tableSpec[int32]{rows: edges, what: "as " + ogbEdgeCount + " says"}
+	if err := readPairs(b, ogbEdges, ds, opt.Direction, known); err != nil {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures,
-				"missing: the dataset has no node features; add the file, or read the topology alone")
+			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read the topology alone")
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})
 	})

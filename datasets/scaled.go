@@ -98,8 +98,7 @@ func ParseScaled(name string) (ScaledOptions, error) {
 	parts := strings.Split(rest, ",")
 	var err error
 	if o.Nodes, err = strconv.Atoi(parts[0]); err != nil || o.Nodes < 1 {
-		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write, for example, %s100000", name, parts[0],
-			scaledPrefix)
+		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write %s100000", name, parts[0], scaledPrefix)
 	}
 	left := o.settings()
 	for _, part := range parts[1:] {

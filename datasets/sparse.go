@@ -105,8 +105,7 @@ func readOffsets(a *npyArray, rows, entries int) ([]int64, error) {
 		return nil, err
 	}
 	if offsets[0] != 0 || offsets[rows] != int64(entries) {
-		return nil, a.errorf("runs from %d to %d, want 0 to %d, the number of indices", offsets[0], offsets[rows],
-			entries)
+		return nil, a.errorf("runs from %d to %d, want 0 to %d indices", offsets[0], offsets[rows], entries)
 	}
 	for i := range rows {
 		if offsets[i+1] < offsets[i] {

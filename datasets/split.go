@@ -68,8 +68,7 @@ func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
 				return found
 			}
 			if !slices.ContainsFunc(members[c], held) {
-				s.note("class %d (%d nodes) has no %s nodes: the split is of the task as a whole", c, len(members[c]),
-					part.name)
+				s.note("class %d (%d nodes) has no %s nodes: the task is split whole", c, len(members[c]), part.name)
 			}
 		}
 	}
@@ -189,8 +188,7 @@ func ReadSplitFile(path string) (*SplitFile, error) {
 	}
 	f, err := parseSplit(data)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s is not a split file: %w; write one with saot data split --export", path,
-			err)
+		return nil, fmt.Errorf("datasets: %s is not a split file: %w; saot data split --export writes one", path, err)
 	}
 	return f, nil
 }
@@ -344,8 +342,7 @@ func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 			unlisted += len(members[c])
 		}
 		if unlisted > 0 {
-			s.note("%d nodes of task %d are neither trained nor scored on: the split file does not list them", unlisted,
-				k+1)
+			s.note("%d nodes of task %d are neither trained nor scored on: the file does not list them", unlisted, k+1)
 		}
 	}
 	for c, nodes := range members {

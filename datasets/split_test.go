@@ -160,7 +160,7 @@ func TestStreamOptionErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(),
-		"Order is given, want given with a list of Classes, and Classes has 0")
+		"Order is given, want given with Classes, and Classes has 0")
 	_, err = NewStream(labelled(5, 5), StreamOptions{Order: OrderGiven, Classes: []int32{1, 2}})
 	require.ErrorContains(t, err, "names class 2, but there are only 2 classes")
 

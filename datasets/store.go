@@ -167,8 +167,7 @@ func (f File) judge(sums fetch.Sums, recorded string) (State, string) {
 	case recorded != "" && recorded == sums.SHA256:
 		return Recorded, ""
 	case recorded != "":
-		return Wrong, fmt.Sprintf("it has changed: its SHA-256 is %s, recorded in %s is %s", sums.SHA256, recordsFile,
-			recorded)
+		return Wrong, fmt.Sprintf("it has changed: SHA-256 is %s, %s has %s", sums.SHA256, recordsFile, recorded)
 	case f.SHA256 != "":
 		return Wrong, fmt.Sprintf("it is not the published file: its SHA-256 is %s, not %s", sums.SHA256, f.SHA256)
 	case f.GitBlob != "":

@@ -38,8 +38,7 @@ func (o StreamOptions) Validate() error {
 	bad.That(o.ClassesPerTask >= 1, "ClassesPerTask", o.ClassesPerTask, "at least 1")
 	bad.That(classOrderNames.Has(o.Order), "Order", o.Order, classOrderNames.Choices())
 	if (o.Order == OrderGiven) != (len(o.Classes) > 0) {
-		bad.That(false, "Order", o.Order, fmt.Sprintf("given with a list of Classes, and Classes has %d",
-			len(o.Classes)))
+		bad.That(false, "Order", o.Order, fmt.Sprintf("given with Classes, and Classes has %d", len(o.Classes)))
 	}
 	classes := slices.Sorted(slices.Values(o.Classes))
 	bad.That(len(classes) == 0 || classes[0] >= 0, "Classes", o.Classes, "no negative class")
@@ -154,8 +153,7 @@ func checkDataset(ds *Dataset) error {
 	}
 	for i, c := range ds.Labels {
 		if c < 0 || int(c) >= ds.NumClasses {
-			return fmt.Errorf("datasets: %s: label of node %d is %d, outside the %d classes", ds.Name, i, c,
-				ds.NumClasses)
+			return fmt.Errorf("datasets: %s: node %d has label %d, outside %d classes", ds.Name, i, c, ds.NumClasses)
 		}
 	}
 	return nil

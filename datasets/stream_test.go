@@ -142,5 +142,5 @@ func TestStreamErrors(t *testing.T) {
 	ds := labelled(5, 5)
 	ds.Labels[3] = 2
 	_, err := NewStream(ds, StreamOptions{})
-	require.ErrorContains(t, err, "label of node 3 is 2")
+	require.ErrorContains(t, err, "node 3 has label 2")
 }

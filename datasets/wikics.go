@@ -123,8 +123,7 @@ func (w *wikiCS) check(opt Options) error {
 	}
 	for k, j := range w.dst {
 		if int(j) >= n {
-			return fmt.Errorf("field \"links\": node %d is linked to %d of %d nodes; the file is damaged", w.src[k], j,
-				n)
+			return fmt.Errorf("field \"links\": node %d is linked to %d of %d nodes; it is damaged", w.src[k], j, n)
 		}
 	}
 	return nil

@@ -101,8 +101,7 @@ type writerCanvas interface {
 // render paints on a white canvas and encodes it; a panic of the drawing library comes back as an error.
 func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	if f.paint == nil {
-		return nil, errors.New(
-			"plotting: the figure is empty: make one with a function of this package, such as Curves")
+		return nil, errors.New("plotting: the figure is empty: make one with a function such as Curves")
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -125,8 +124,7 @@ func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 // cell. It returns an error if cols is not positive, there are no figures, or one is empty.
 func Grid(cols int, figures ...Figure) (Figure, error) {
 	if cols < 1 || len(figures) == 0 {
-		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want at least one of each",
-			len(figures), cols)
+		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want 1 or more", len(figures), cols)
 	}
 	cols = min(cols, len(figures))
 	widths := make([]vg.Length, cols)

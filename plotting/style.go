@@ -45,9 +45,8 @@ var mass = ramp{
 
 // okabeIto are the categorical colors of Okabe and Ito, "Color Universal Design" (2008), dark ones first and without
 // the yellow, which is hard to see on white.
-var okabeIto = []color.RGBA{
-	hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xe69f00), hex(0xcc79a7), hex(0x56b4e9), hex(0x000000),
-}
+var okabeIto = []color.RGBA{hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xe69f00), hex(0xcc79a7), hex(0x56b4e9),
+	hex(0x000000)}
 
 // marker distinguishes points by shape as well as by color. Filled shapes come first: they differ more than outlines.
 func marker(i int) draw.GlyphStyle {

@@ -170,8 +170,8 @@ func (c Config) distils() bool {
 // that cannot leave [−1, 1].
 func (c Config) gromov() transport.FGWConfig {
 	f := transport.DefaultFGW()
-	f.Epsilon, f.Sigma, f.Normalization, f.Outer, f.Sweeps = c.Epsilon, c.Sigma, c.StructureUnit, c.GromovOuter,
-		c.GromovSweeps
+	f.Epsilon, f.Sigma, f.Normalization = c.Epsilon, c.Sigma, c.StructureUnit
+	f.Outer, f.Sweeps = c.GromovOuter, c.GromovSweeps
 	return f
 }
 

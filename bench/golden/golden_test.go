@@ -1,13 +1,13 @@
-// Package golden shows that a change of the code changed no figure. Its test runs a list of small runs with one build of
-// saot and keeps what they found; with -against it compares the figures with those of another build to the last bit.
+// Package golden shows that a change of the code changed no figure. Its test does a list of small runs with one build
+// of saot and keeps what they found; with -against it compares that with another build's to the last bit.
 //
 //	go build -o /tmp/before ./cmd/saot        # at the commit before
 //	go test ./bench/golden -timeout 0 -args -saot /tmp/before -out /tmp/golden-before
 //	go build -o /tmp/after ./cmd/saot         # at the commit after
 //	go test ./bench/golden -timeout 0 -args -saot /tmp/after -out /tmp/golden-after -against /tmp/golden-before
 //
-// Runs on Cora-ML need SAOT_DATA and are skipped without it. What is there already is not run again, so that a call that
-// was stopped continues.
+// Runs on Cora-ML need SAOT_DATA and are skipped without it. What is there is not run again: a call that was stopped
+// continues.
 package golden
 
 import (

@@ -22,8 +22,7 @@ Every file is checked by its published checksum. Where none was ever published, 
 recorded in checksums.json in the data folder and checked from then on.`,
 		newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir),
 		newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
-	cmd.PersistentFlags().StringVar(&dir, "data", "",
-		"data folder; default $SAOT_DATA, else saot/data in the user's cache")
+	cmd.PersistentFlags().StringVar(&dir, "data", "", "data folder; default $SAOT_DATA, else saot/data in your cache")
 	return cmd
 }
 

@@ -88,18 +88,15 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 
 // addStreamFlags binds flags to how a dataset is cut into tasks; the present values are the defaults shown.
 func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
-	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask,
-		"classes of a task; what is left over at the end is dropped")
+	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask, "classes of a task; a rest at the end is dropped")
 	f.Var(classOrder{o}, "class-order", "label, random, or the classes themselves with commas between")
 	f.Uint64Var(&o.OrderSeed, "order-seed", o.OrderSeed, "of --class-order random")
 	f.Var(text{&o.SplitBy}, "split-by", "what the ratios are taken of: each class, or the task as a whole")
 	f.Uint64Var(&o.SplitSeed, "split-seed", o.SplitSeed, "of the division into train, valid and test nodes")
 	f.Float64Var(&o.TrainRatio, "train-ratio", o.TrainRatio, "share of train nodes")
 	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest is valid")
-	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid,
-		"count the valid nodes to the test nodes; only the paper probe does without them")
-	f.Var(text{&o.InterTask}, "inter-task-edges",
-		"cut, or keep: then a task's graph holds the nodes of all tasks so far")
+	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid, "count valid nodes to test; only the paper probe allows it")
+	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: a task's graph then has the nodes of all tasks")
 }
 
 // checkStream finds options of a stream that are wrong, and those that the package would take for a default that is not

@@ -146,8 +146,7 @@ for a dataset, as saot run --set changes them.`,
 			return showMethod(cmd.OutOrStdout(), d, d.Defaults(datasets.RecipeOf(dataset), preset))
 		},
 	}
-	cmd.Flags().StringVar(&dataset, "dataset", "",
-		"whose defaults are shown; default those of no dataset in particular")
+	cmd.Flags().StringVar(&dataset, "dataset", "", "whose defaults are shown; default those of no dataset")
 	cmd.Flags().Var(text{&preset}, "preset", "paper or fast")
 	return cmd
 }

@@ -45,8 +45,7 @@ figures, what software made the runs, and a spec with all settings, with which s
 func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups []*experiment.Group) error) {
 	var only []string
 	cmd.Flags().StringArrayVar(&only, "only", nil,
-		"runs with this setting alone, as name=value; may be repeated: a name of result.json's config, or data, split or "+
-			"engine")
+		"runs with this setting alone, as name=value; may be repeated: a setting, data, split or engine")
 	if cmd.Args == nil {
 		cmd.Args = cobra.MinimumNArgs(1)
 	}
@@ -147,8 +146,7 @@ refused: choose some with --only. CSV holds the raw figures.`,
 		return format.Write(out, tables)
 	})
 	cmd.Flags().Var(text{&format}, "format", "md, csv, latex or html")
-	cmd.Flags().BoolVar(&paper, "paper", false,
-		"what the paper prints, in tables of its own; with folders, for the methods in them")
+	cmd.Flags().BoolVar(&paper, "paper", false, "what the paper prints; with folders, for the methods in them")
 	return cmd
 }
 
@@ -188,8 +186,8 @@ work), running or failed, with the tasks that are done and the error. In a file 
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(),
-					summary(map[experiment.State]int{experiment.Done: len(packed)}, len(packed)))
+				done := map[experiment.State]int{experiment.Done: len(packed)}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), summary(done, len(packed)))
 				return err
 			}
 			s, err := experiment.OpenSweep(args[0])

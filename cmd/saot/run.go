@@ -61,8 +61,7 @@ func (o *runOptions) command() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.Dataset, "dataset", "synthetic",
-		"name of a dataset, synthetic:NODES, or path of your own: an .npz, a folder or a zip")
+	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: .npz, folder or zip")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.StringVar(&o.Method, "method", "saot", "what learns: "+strings.Join(method.Names(), ", "))
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
@@ -83,8 +82,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringVar(&o.split, "split", "",
 		"file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
 	f.Var(text{&o.preset}, "preset", "the method's defaults: paper, or fast for a first look; saot has one set of them")
-	f.StringArrayVar(&o.set, "set", nil,
-		"change a setting of the method, as name=value; may be repeated; a wrong name lists them")
+	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
 	return cmd
 }
@@ -367,9 +365,9 @@ func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir stri
 	}
 	if early := r.EarlyStops(); len(early) > 0 {
 		fmt.Fprintf(&b, `
-note: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after %d). Its rule gives up after
-ten checks without a new best; on small embeddings the accuracy may fall for longer than that before it rises.
-`, len(early), r.Dataset.Tasks, early[0]+1) //nolint:lll // its output is wrapped here
+note: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after %d). Its rule gives
+up after ten checks without a new best; on small embeddings the accuracy may fall for longer before it rises.
+`, len(early), r.Dataset.Tasks, early[0]+1)
 	}
 	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
 	_, err := io.WriteString(out, b.String())

@@ -126,8 +126,8 @@ func (s *show) observe(event continual.Event) {
 
 // stepLine is, for example, "task 2/9 step 12/30, marginal error 2e-08, total 0.412 matching 0.2".
 func stepLine(e continual.StepEvent) string {
-	line := fmt.Sprintf("task %d/%d step %d/%d, marginal error %.0e,", e.Task+1, e.Tasks, e.Done, e.Steps,
-		e.MarginalError)
+	line := fmt.Sprintf("task %d/%d step %d/%d, marginal error %.0e,",
+		e.Task+1, e.Tasks, e.Done, e.Steps, e.MarginalError)
 	for _, t := range e.Terms {
 		line += fmt.Sprintf(" %s %.3g", t.Name, t.Value)
 	}

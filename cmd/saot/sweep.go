@@ -123,8 +123,7 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		o.out = filepath.Join("runs", strings.TrimSuffix(filepath.Base(names[0]), filepath.Ext(names[0])))
 	}
 	if o.workers < 1 || o.memory < 0 {
-		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 (what is free) or more", o.workers,
-			o.memory)
+		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 or more", o.workers, o.memory)
 	}
 	name := o.engine
 	if name == "" && !o.dry && o.launcher == experiment.Local { // a task's node chooses by itself
@@ -158,8 +157,8 @@ func (o *sweepOptions) bytes() int64 {
 	return experiment.FreeMemory()
 }
 
-// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run continues
-// only on the engine it began on.
+// fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run
+// continues only on the engine it began on.
 func fastest() (string, error) {
 	e, err := engine.Open("")
 	if err != nil {

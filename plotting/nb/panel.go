@@ -21,8 +21,7 @@ import (
 )
 
 // ErrHeadless is returned by Live and by Panel.Run if no browser answers.
-var ErrHeadless = errors.New(
-	"nb: no browser answers: the notebook runs headless, or its page can't reach the kernel: use Frames")
+var ErrHeadless = errors.New("nb: no browser answers: the notebook is headless, or its page has no kernel: use Frames")
 
 // HeadlessEnv is an environment variable for the kernel. If it is not empty, Live and Panel.Run do not wait for a
 // browser.

@@ -48,20 +48,13 @@ func init() {
 func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges(s).Err() }
 
 // cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without
-// edges (see condenser), and one network continues its training on those of all tasks seen, the current one included,
-// with no look at its graph. Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
+// edges (see condenser), and one network continues its training on those of all tasks seen, the current one included.
+// Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
 //
 //	L = 1/|M| Σ_{j∈M} CE(softmax(logits_j), ỹ_j),
 //
 // with the softmax over all classes seen. A memory has no edges, so that Â = I there; tasks are classified with their
-// edges. In task-il the same scores are compared within a task. Departures from the reference: Adam starts afresh at
-// every task, where it continues there; a stream that is none of the four has a budget of 0.5 % of the train nodes; and
-// the network has no biases, as PUMA's has none. The rows of a memory are longer than those of a task: condensation
-// does not see the length of a row, as f_W normalises, and Adam's noise adds to it (on Cora-ML from 1 to 6), while Â
-// makes the rows of a task shorter (0.5 there). Biases learned on the former outweigh the latter, and most nodes are
-// put in the class of the highest. The reference's features are 0 or 1, in rows of length 7 or so, where that matters
-// little; the default here is rows of length 1. Without biases the network's choice does not depend on the length of
-// rows at all.
+// edges. In task-il the same scores are compared within a task. docs/departures.md says where it departs.
 type cat struct {
 	CaTSettings
 	method.State

@@ -34,9 +34,7 @@ func (s *CluSettings) Validate() error {
 }
 
 // newClu is the learner that tells clusters of feature rows apart (You et al. 2020, "node clustering"), by the loss of
-// sorting. Departure: the reference maps 200 clusters of k-means to the classes of the nearest labelled nodes. Here the
-// clusters are the targets, as no label may be used. Diagnostic of the report: "spread", the clusters' mean squared
-// distance from their centres.
+// sorting. Diagnostic of the report: "spread", the clusters' mean squared distance from their centres.
 func newClu(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CluSettings)
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,

@@ -45,9 +45,8 @@ func (s *CompSettings) Validate() error {
 	return s.check(check.In("baseline: gcn-comp").Ranges(s), 2).Err()
 }
 
-// newComp is the learner that completes a node's features from its neighbourhood (You et al. 2020, "graph completion");
-// see completion. The embedding is of the whole neighbourhood, the node itself included, by the same W. Diagnostic of
-// the report: "components", how many there are.
+// newComp is the learner of completion (You et al. 2020, "graph completion"). The embedding is of the whole
+// neighbourhood, the node itself included, by the same W. Diagnostic of the report: "components", how many there are.
 func newComp(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CompSettings)
 	return newPretext(b, "gcn-comp", s.PretextSettings, completion{components: s.Components})
@@ -58,13 +57,8 @@ func newComp(b method.Build) (continual.Method, error) {
 //
 //	L_ss = (100/(N·K)) Σ_ik |prediction_ik − U_ik|,
 //
-// the prediction being propagated by Ã = D^{−1/2}·A·D^{−1/2} without self-loops, D the degrees in A. So H_i does not
-// hold X_i. As the reference has two propagations, X_i does come back to the prediction of i through a neighbour,
-// weighed by Ã_ij·Ã_ji: the paper's features are masked, the reference's are hidden from the first hop alone, and the
-// reference is followed.
-//
-// Departures: components without variance are left out, and a node to which no edge points counts as one of degree 1,
-// which matters on directed graphs alone.
+// the prediction being propagated by Ã = D^{−1/2}·A·D^{−1/2} without self-loops, D the degrees in A: H_i does not hold
+// X_i.
 type completion struct{ components int }
 
 const completionScale = 100 // of the loss, in the reference

@@ -52,13 +52,8 @@ func condensedBudget(recipe datasets.Recipe) int {
 //
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
 //
-// W is newly drawn for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean.
-//
-// Departure from PUMA's reference: since f_W normalises, the objective leaves the length of a condensed row open, and
-// an Adam that starts afresh for every encoder takes steps of the full rate in every column, so that rows grow, to 20
-// times the length of those of ÂX where these have 1 or less. So the rows of a class are given the mean length of the
-// real ones in the end. A network trained on them without biases is of degree 1 in the length of a row and fits all
-// rows alike: classes with the longer rows would lose to the others on real ones.
+// W is newly drawn for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean. f_W does
+// not see the length of a row, so PUMA's rows get that of the real ones in the end (docs/departures.md).
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine
@@ -292,8 +287,8 @@ func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 		room := engine.Fit(c.rows, end-first)
 		rows := propagatedRows(g, nodes[first:end], room)
 		for k, class := range classes[first:end] {
-			r.lengths[class] += float64(blas32.Nrm2(vector(rows[k*r.features:(k+
-				1)*r.features]))) / float64(len(members[class]))
+			row := rows[k*r.features : (k+1)*r.features]
+			r.lengths[class] += float64(blas32.Nrm2(vector(row))) / float64(len(members[class]))
 		}
 		r.rows = append(r.rows, tensors.FromFlatDataAndDimensions(rows, room, r.features))
 		r.mean = append(r.mean, meansBetween(groups, first, room))

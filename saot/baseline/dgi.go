@@ -55,11 +55,7 @@ func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi"
 //	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (§4.2; their code has c),
 //	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
 //
-// A task ends when the loss has not fallen for a number of steps (patience), with the weights that had the lowest. X is
-// what the dataset says: the reference divides its rows by their sums.
-//
-// On a graph too large for a step, nodes, summary and P are those of a batch with sampled neighbours, as in the paper's
-// inductive form (§4.2), and the loss that ends a task is an epoch's mean, taken for that of the weights at its end.
+// A task ends when the loss has not fallen for a number of steps (patience), with the weights that had the lowest.
 type dgi struct {
 	DGISettings
 	layered
@@ -125,8 +121,8 @@ func (l *dgi) loss(in corrupted[*Node]) train.Loss {
 	count := ReduceAllSum(nodes.Mask)
 	summary := Sigmoid(Div(ReduceSum(Mul(h, nodes.Mask), 0), count))
 	share := DivScalar(Div(nodes.Mask, count), 2)
-	real, made := logisticLoss(l.discriminate(h, summary), share), logisticLoss(l.discriminate(fake, summary),
-		Neg(share))
+	real := logisticLoss(l.discriminate(h, summary), share)
+	made := logisticLoss(l.discriminate(fake, summary), Neg(share))
 	return train.Loss{Total: Add(real, made)}
 }
 

@@ -53,7 +53,7 @@ func (s *ERGNNSettings) Validate() error {
 }
 
 // ergnn is experience replay (Zhou and Cao 2021): some train nodes of every class are kept, without edges, and replayed
-// beside the train nodes of the current task. The loss (the paper's, as CGLB runs it) is
+// next to the train nodes of the current task. The loss (the paper's, as CGLB runs it) is
 //
 //	L = β·CE_cur + (1−β)·CE_buf,   β = |B| / (|B| + n_cur),
 //
@@ -61,13 +61,7 @@ func (s *ERGNNSettings) Validate() error {
 // as they are chosen before it is trained. The first task has no replay. There is a network for each setting: in
 // class-il CE_buf is taken over the whole buffer, with the softmax over all classes seen; in task-il over one past task
 // after the other, with the softmax over its own classes, and the combination is nested, L ← β·L + (1−β)·CE_τ for τ =
-// 1, …, t−1.
-//
-// Departures from CGLB's code: what coverage maximisation samples of a large class is drawn without replacement, and
-// the nodes it ranks are those it keeps, where CGLB mistakes their ranks for ids; equals keep their order; mean feature
-// keeps the nodes nearest to the mean, as the paper has it, where CGLB keeps those least like it; β counts the task's
-// own nodes from its first step, not from its second. The network is that of joint, Adam starts afresh with every task,
-// and graphs are whole up to a bound, beyond which a batch is drawn from the task and the buffer together.
+// 1, …, t−1. docs/departures.md says where it departs from CGLB's code.
 type ergnn struct {
 	ERGNNSettings
 	method.State

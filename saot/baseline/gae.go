@@ -33,11 +33,7 @@ type GAESettings struct {
 	Sampling             // half of a batch are the ends of drawn edges
 }
 
-// gaeDefaults follow the original (200 epochs), but for the layers, which at its 32 and 16 columns are too narrow for
-// streams of many classes and are as wide as G-BT's, and for the learning rate, a tenth of its 0.01. A step of Adam is
-// of one size for every weight, so that it moves the outputs of layers 512 and 256 wide by far more than those of
-// narrow ones. At 0.01 the first steps leave embeddings of Cora-ML in few directions (effective rank 2.5 of 256; 7 at
-// 0.001), and the loss stays higher for good: 0.42 after 200 steps, and 0.38 at 0.001.
+// gaeDefaults follow the original (200 epochs), but for the widths and the learning rate: see docs/departures.md.
 func gaeDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 	s := &GAESettings{Hidden: 512, Out: 256, LearningRate: 0.001, Epochs: 200, DenseNodes: 5_000, Pairs: 8,
 		Sampling: newSampling(2048, 10)}
@@ -61,18 +57,13 @@ func (s *GAESettings) Validate() error {
 }
 
 // gae is the graph auto-encoder (Kipf and Welling 2016, §2), one task after the other, with nothing against forgetting.
-// Nodes are embedded by a graph convolutional network without biases, and their inner products are taken for the logits
-// of edges,
+// Nodes are embedded by a graph convolutional network without biases, and their inner products are the logits of edges,
 //
 //	Z = Â·ReLU(Â·X·W₁)·W₂,   p(A_ij = 1) = σ(z_iᵀz_j)        (their Eq. 4).
 //
 // The loss is the original code's weighted cross-entropy over all N² pairs towards A + I, see densePairs. In graphs of
 // more than DenseNodes nodes it is the mean of −log σ over the edges and that of −log(1−σ) over as many non-edges, as
-// PyTorch Geometric has it, see drawPairs.
-//
-// Departures: wider layers, as the settings say; in large graphs the edges and non-edges are drawn node by node, of the
-// same mean. Of a graph too large for a step, batches are decoded, see batchPairs. A directed graph is reconstructed
-// without its directions, which an inner product cannot tell.
+// PyTorch Geometric has it, see drawPairs. Of a graph too large for a step, batches are decoded, see batchPairs.
 type gae struct {
 	GAESettings
 	layered

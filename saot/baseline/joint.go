@@ -58,9 +58,7 @@ func (s *JointSettings) Validate() error {
 //
 //	L = Σ_{τ≤t} Σ_{i∈train_τ} w_i · CE(softmax(logits_i), y_i),
 //
-// with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each. Departures
-// from CGLB: whole graphs up to a bound, where it has batches of 2,000 with sampled neighbours, and Kipf and Welling's
-// normalised propagation with a bias instead of an unnormalized sum.
+// with the softmax over all classes seen in class-il and over the task's own in task-il, a network for each.
 type joint struct {
 	JointSettings
 	method.State

@@ -34,8 +34,7 @@ func (s *ParSettings) Validate() error {
 }
 
 // newPar is the learner that tells the parts of a balanced partition of the graph apart (You et al. 2020, "graph
-// partitioning"), by the loss of sorting. Departure: the partition is ours instead of METIS's, with a cut of the same
-// size; see internal/partition. Diagnostic of the report: "cut", the share of edges between parts.
+// partitioning"), by the loss of sorting. Diagnostic of the report: "cut", the share of edges between parts.
 func newPar(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*ParSettings)
 	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,

@@ -55,16 +55,12 @@ func ofCora(recipe datasets.Recipe) bool {
 //	H = ReLU(Â·X·W)
 //
 // is the embedding, and is trained by a task that the graph sets itself: a head predicts for each node what can be made
-// of the graph without labels (the paper's multi-task objective with the self-supervised term alone; the network is
-// net.py of its code),
+// of the graph without labels (the paper's multi-task objective with the self-supervised term alone; its code's net.py),
 //
 //	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â but for completion.
 //
-// W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other.
-// Departures: the reference trains next to a labelled loss, whose validation also ends the training early: here all
-// epochs are taken. It also divides the rows of X by their sums, which is left to the stream. On a graph too large for
-// a step, the loss is the mean over a batch of nodes with sampled neighbourhoods; what is to be predicted is still made
-// of the whole graph.
+// W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a
+// graph too large for a step, the loss is the mean over a batch; the targets are still made of the whole graph.
 type pretext struct {
 	PretextSettings
 	puzzle

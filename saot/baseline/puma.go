@@ -61,9 +61,7 @@ func (s *PUMASettings) Validate() error { return check.In("baseline: puma").Rang
 //	logits = ReLU(ReLU(X̃·W₁)·W₂)·W₃,
 //
 // which is exact on memories; tasks are classified with their edges. In task-il the same scores are compared within a
-// task. Departures from the reference: condensed rows are given the length of real ones (see condenser); pseudo-labels
-// are those of class-il in both settings, and each task's follow when it comes, not after a first pass over the stream,
-// with the same outcome.
+// task.
 type puma struct {
 	PUMASettings
 	method.State

@@ -99,16 +99,8 @@ const leastBent, mostBent = 0.01, 10.0
 //
 // the first term intra-, the second inter-distillation, absent in the first task. P stands for the generalised Lorentz
 // projection between spaces of different dimension and curvature: the space coordinates times a matrix, and the time
-// that puts them on the student's model. For x^L it is trained; for x^T, of the student's dimension, it is the
-// identity, since a trained one would follow the very drift that the term is there to prevent.
-//
-// Departures, the paper's code not being public:
-//   - CurvNet, a network that regresses the observed curvature of a graph, is left out. A task's κ starts at the
-//     observed curvature itself (observedCurvature) and is trained along with the weights.
-//   - κ stays below 0: graphs whose observed curvature is above HighestCurvature start there (see lorentz).
-//   - There is one κ at a time: that of the last task embeds the graphs of all tasks, as one probe reads them all.
-//   - M nodes drawn afresh for each step stand for all nodes of a graph in J. In graphs too large for a step, they
-//     attend over sampled neighbours; an epoch is one step there too.
+// that puts them on the student's model. It is trained for x^L, and the identity for x^T. docs/departures.md says where
+// ours departs from the paper, whose code is not public.
 type rieGrace struct {
 	RieGraceSettings
 	method.State

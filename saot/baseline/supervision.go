@@ -89,13 +89,7 @@ func crossEntropy(logits *Node, s supervision[*Node]) *Node {
 type decayed struct{ variable, mask *Node }
 
 // coupledDecay returns λ/2·Σ_p m_p·p², whose gradient λ·p is that of weight decay as PyTorch's Adam has it, for the
-// weights p of mask 1.
-//
-// The masks are for learners that train on one task alone. There, weights exist that the task's loss does not depend
-// on: those of words that none of its nodes has, and those of other tasks' classes. Decay would be all of their
-// gradient, and an Adam that starts afresh with the task divides it by its own size: whatever λ is, they lose a
-// learning rate a step and are 0 before the task ends, and with them what earlier tasks know. One Adam for all tasks,
-// as CGLB has it, remembers larger gradients and forgets more slowly. So such weights are left alone.
+// weights p of mask 1. The masks spare weights that the task's loss does not depend on (docs/departures.md, twp).
 func coupledDecay(lambda float64, of ...decayed) *Node {
 	sum := ScalarZero(of[0].variable.Graph(), of[0].variable.DType())
 	for _, d := range of {

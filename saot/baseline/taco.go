@@ -56,17 +56,13 @@ func (s *TACOSettings) Validate() error {
 //	G_t = G^r_{t−1} ∪ task t,   A^r = [CACᵀ ≠ 0] without its diagonal,   X^r = C̄X,   y^r = argmax C̄Y,
 //
 // C being the projection of a coarsening (see coarsening.projection), C̄ the same with rows that sum to 1, and Y the
-// one-hot labels of train nodes. (The reference's Y has those of valid nodes too; here settings are chosen on them, so
-// no method trains on them.) The coarsening merges nodes that the first layer embeds alike, and nodes of a reservoir of
-// train nodes last. A random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean
-// cross-entropy over the train nodes of G_t with the softmax over all classes of the stream, as in the reference; in
-// task-il the scores are compared within a task.
+// one-hot labels of train nodes. The coarsening merges nodes that the first layer embeds alike, those of a reservoir
+// of train nodes last. A random 60 % of the nodes of G^r with a vote train the network after that. Loss: the mean
+// cross-entropy over the train nodes of G_t with the softmax over all classes of the stream; in task-il the scores are
+// compared within a task.
 //
 // Where a graph has many components the target of (1−r)·N nodes cannot be met, since only edges merge: coarsening then
-// stops where edges end. Departures from the reference: its C is cast to integers, which wipes out the features of
-// merged nodes; it weighs a merged node's features by the rows of C, which do not sum to 1; its biases start at random;
-// and its Adam continues from task to task. Like it in effect, though not in intention, the last epoch's weights are
-// kept. Directions of edges are not used in training.
+// stops where edges end.
 type taco struct {
 	TACOSettings
 	method.State

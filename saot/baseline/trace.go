@@ -50,10 +50,7 @@ type TRACESettings struct {
 	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most"`
 }
 
-// traceDefaults follow the public code, which has a GAT on Reddit and Products, and on CoraFull too: there its first
-// layer would take eight times a GCN's operations over 8,710 columns, hours on a CPU, so that the GCN is the default.
-// The GAT's sampled steps are smaller than the reference's, batches of 2,048 with 10 neighbours in each of three
-// layers: these may have 2.7 million rows of width 1,024, and a step in two views holds dozens of such matrices. 64
+// traceDefaults follow the public code, but for CoraFull's encoder and the GAT's sampling (docs/departures.md). 64
 // proxies are several times what clustering from K = 10 yields.
 func traceDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &TRACESettings{
@@ -105,12 +102,9 @@ func (s *TRACESettings) view() view.Config {
 // trace is TRACE (Peng, Hua, Hao, Lin, Dong and Shen, KDD 2025), after its public code. On each task t
 //
 //  1. a fast encoder, newly drawn, learns the task alone by Graph Barlow Twins (saot.BarlowTwinsLoss);
-//
 //  2. progressive clustering of its embeddings chooses node proxies P_t (progressive), and the subgraph of the nodes
 //     within as many hops of them as the encoder has layers is stored;
-//
 //  3. the slow encoder f, which continues from task to task, learns by
-//
 //     L = L_G-BT + β·D_{t−1}(f̄_{t−1}) + Σ_{τ<t−1, R_τ∉[ρ, 2−ρ]} β·min(1, R_τ)·D_τ(f̄_τ),
 //
 // where f̄_τ is the slow encoder as it was after task τ, and D_τ the change in the similarities of the proxies
@@ -119,14 +113,6 @@ func (s *TRACESettings) view() view.Config {
 //
 // The embeddings are the slow encoder's. As in the code, its BatchNorm takes the statistics of each batch, the proxies'
 // subgraphs included, and f̄'s the running averages: with BatchNorm, D is not 0 even at the first step.
-//
-// Departures from the code: weights are those of the last epoch, where the code's running loss, never reset, chooses
-// the first; the slow encoder is trained on the first task too, by L_G-BT, where the code evaluates it untrained; AdamW
-// and the learning rate's schedule start afresh with every task; replayed tasks are compared with their own encoders,
-// where the code fails to load them; graphs up to a bound are whole, where the code has batches of 2,048 with 10
-// sampled neighbours; and a GCN of two layers instead of three on Arxiv; views and weight decay are as gbt has them;
-// R_τ is not rounded to two decimals; the memory is bounded, and where an encoder must go, it is that of the task
-// retained best, which is not replayed from then on.
 type trace struct {
 	TRACESettings
 	method.State

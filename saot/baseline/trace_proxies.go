@@ -44,12 +44,7 @@ const smallShare = 0.2
 // progressive chooses node proxies by progressive clustering: k-means of all nodes into K clusters, whose compactness
 // is the mean distance of its nodes to its centre. If the variance of the compactness is below the threshold, the node
 // nearest to each centre is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c
-// of the N nodes is clustered in turn, into
-//
-//	K' = max(2, round(K·n_c/N)),
-//
-// unless K' is 2 and n_c/N below 0.2. Departures from the code: it goes breadth first, and a cluster stays whole if its
-// parts would make more than Proxies.
+// of the N nodes is clustered in turn, into K' = max(2, round(K·n_c/N)), unless K' is 2 and n_c/N below 0.2.
 func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int32) {
 	type part struct {
 		nodes []int32

@@ -45,14 +45,8 @@ func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp"
 //
 // where CE_t is the mean over the train nodes, with the softmax over all classes seen in class-il and over the task's
 // own in task-il, a network for each, p*_τ are the weights after task τ, and e_τ holds the attention coefficients of
-// the first layer on the edges and self-loops of the task's graph (see attentionNorm).
-//
-// Departures from CGLB's code: the gradients of CE and ‖e‖₂ are kept apart, where it squares their sum for the second;
-// CE's gradient counts once, where a second backward pass doubles it. The paper's β‖Ω_t‖₁ is left out: CGLB adds ‖∇CE‖₁
-// as a constant without a gradient, which changes nothing. The network is that of joint, graphs are whole up to a
-// bound, and Adam starts afresh with every task, for which weight decay spares what a task's loss does not depend on
-// (see coupledDecay). In a task too large for a step, ∂CE/∂p is the mean over an epoch of batches, and ∂‖e‖₂/∂p is that
-// of the whole graph, where CGLB's variant in batches stores the former in place of the latter.
+// the first layer on the edges and self-loops of the task's graph (see attentionNorm). docs/departures.md says where it
+// departs from CGLB's code.
 type twp struct {
 	TWPSettings
 	method.State

@@ -66,10 +66,9 @@ func (a *AuditReport) Verdict() Verdict {
 
 const (
 	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared with itself alone"
-	noteEarlierRows = "earlier rows cannot be embedded from the last state: they were held against the model's own " +
-		"record"
-	noteTolerance = "the engine is not the result's, or does not repeat its sums: cells may differ by one scored node"
-	noteVersions  = "the result was made by other software (%+v) than this audit (%+v)"
+	noteEarlierRows = "earlier rows cannot be embedded from the last state: they are held against the model's record"
+	noteTolerance   = "the engine is not the result's, or does not repeat its sums: cells may differ by one scored node"
+	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
 )
 
 // AuditResult holds the result in a run folder against itself, without data or learner: for every setting and probe a
@@ -254,8 +253,7 @@ func (c *checkpoint) contradictions(r *Result) (problems []string) {
 		problems = append(problems, "the reports on the tasks' training are not those in the model's record")
 	}
 	if !reflect.DeepEqual(c.header.Partial.Evaluations, r.Evaluations) {
-		problems = append(problems,
-			"the reports on the evaluations, with the embeddings' structure, are not those in the model's record")
+		problems = append(problems, "the reports on the evaluations are not those in the model's record")
 	}
 	return problems
 }

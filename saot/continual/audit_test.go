@@ -138,7 +138,7 @@ func TestAuditFindsTheTamperedCell(t *testing.T) {
 	for want, change := range map[string]func(*Result){
 		"the dataset is not described as in the model's record": func(r *Result) { r.Dataset.Classes = 9 },
 		"the reports on the tasks' training are not those":      func(r *Result) { r.Tasks[1].Seconds++ },
-		"the reports on the evaluations, with the embeddings'": func(r *Result) {
+		"the reports on the evaluations": func(r *Result) {
 			r.Evaluations[1].Structure.EffectiveRank++
 		},
 	} {
@@ -354,7 +354,7 @@ func TestKeepRefuses(t *testing.T) {
 	require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
 	opt.Resume, opt.Keep = true, true
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
-	require.ErrorContains(t, err, "had ended without keeping its learner")
+	require.ErrorContains(t, err, "ended without keeping its learner")
 
 	// A damaged checkpoint next to the result is not made the model.
 	require.NoError(t, os.WriteFile(filepath.Join(opt.Dir, CheckpointFile), []byte("half"), 0o600))

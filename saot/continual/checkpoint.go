@@ -101,8 +101,7 @@ func readCheckpoint(path string) (*checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	if bytes.HasPrefix(data, []byte(earlierMagic)) {
-		return nil, fmt.Errorf("%s was written by an earlier version of saot: start the run again in an empty folder",
-			path)
+		return nil, fmt.Errorf("%s was written by an earlier version of saot: start the run in an empty folder", path)
 	}
 	fixed := len(checkpointMagic) + 8
 	if len(data) < fixed+sha256.Size || string(data[:len(checkpointMagic)]) != checkpointMagic {
@@ -110,15 +109,12 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	}
 	body := data[:len(data)-sha256.Size]
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
-		return nil,
-			fmt.Errorf("%s is damaged (its SHA-256 does not match its content): start the run again in an empty folder",
-				path)
+		return nil, fmt.Errorf("%s is damaged (its SHA-256 is another): start the run again in an empty folder", path)
 	}
 	n := binary.LittleEndian.Uint64(data[len(checkpointMagic):])
 	if n > uint64(len(body)-fixed) {
-		return nil,
-			fmt.Errorf("%s is damaged (header of %d bytes in a file of %d): start the run again in an empty folder",
-				path, n, len(data))
+		return nil, fmt.Errorf("%s is damaged (header of %d bytes of %d): start the run again in an empty folder",
+			path, n, len(data))
 	}
 	var c checkpoint
 	if err := json.Unmarshal(body[fixed:fixed+int(n)], &c.header); err != nil {

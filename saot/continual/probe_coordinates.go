@@ -72,8 +72,7 @@ func (pr *logistic) curvature(strength float64) (coordinates, error) {
 	}
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(m) {
-		return coordinates{},
-			fmt.Errorf("converged probe at strength %g: the embeddings' covariance has no Cholesky factor", strength)
+		return coordinates{}, fmt.Errorf("converged probe at strength %g: no Cholesky factor", strength)
 	}
 	var u mat.TriDense
 	cholesky.UTo(&u)

@@ -117,8 +117,7 @@ func (r *run) retire() error {
 	c, err := readCheckpoint(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(model); err != nil && r.opt.Keep {
-			return fmt.Errorf("the run in %s had ended without keeping its learner: run it again in an empty folder",
-				r.opt.Dir)
+			return fmt.Errorf("the run in %s ended without keeping its learner: run it in an empty folder", r.opt.Dir)
 		}
 		return nil
 	}

@@ -102,8 +102,7 @@ func (o *Options) settle(m Method) error {
 		o.Probes, o.ProbeRows = []Probe{ProbeHead}, 0
 	case Learner:
 		if slices.Contains(o.Probes, ProbeHead) {
-			return fmt.Errorf("the probe %v belongs to supervised methods: choose %v or %v", ProbeHead, ProbePaper,
-				ProbeConverged)
+			return fmt.Errorf("%v belongs to supervised methods: use %v or %v", ProbeHead, ProbePaper, ProbeConverged)
 		}
 	default:
 		return fmt.Errorf("a %T is no method: it has to be a Learner or a Supervised", m)
@@ -257,8 +256,7 @@ func checkReport(r *TaskReport) error {
 func checkTerms(terms []Term, when string) error {
 	for _, term := range terms {
 		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
-			return fmt.Errorf("loss term %q is %v at %s: lower the learning rate or raise epsilon", term.Name,
-				term.Value, when)
+			return fmt.Errorf("loss term %q is %v at %s: lower the rate or raise epsilon", term.Name, term.Value, when)
 		}
 	}
 	return nil

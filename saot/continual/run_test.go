@@ -165,7 +165,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 	err = resume(append([]byte(earlierMagic), good[len(checkpointMagic):]...))
 	require.ErrorContains(t, err,
-		path+" was written by an earlier version of saot: start the run again in an empty folder")
+		path+" was written by an earlier version of saot: start the run in an empty folder")
 	// A crash may leave a half-written file next to the checkpoint: it is not looked at, and goes.
 	require.NoError(t, os.WriteFile(path+".tmp", good[:10], 0o600))
 	require.NoError(t, resume(good))

@@ -105,8 +105,7 @@ func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen in
 		return 0, 0, err
 	}
 	if want := l.offset[seen]; logits.Cols != want {
-		return 0, 0, fmt.Errorf("task %d: the logits have %d columns, but %d classes have been seen", task.Index+1,
-			logits.Cols, want)
+		return 0, 0, fmt.Errorf("task %d: the logits have %d columns for %d classes", task.Index+1, logits.Cols, want)
 	}
 	own := l.offset[task.Index : task.Index+2]
 	_, held, err := samplesOf(task, 0, own[0])

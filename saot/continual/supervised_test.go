@@ -170,7 +170,7 @@ func (l *forgetful) Logits(ctx context.Context, s Setting, g *graph.Graph) (*Emb
 
 func TestSupervisedRefuses(t *testing.T) {
 	_, err := Run(context.Background(), smallStream(), &forgetful{}, Options{})
-	require.ErrorContains(t, err, "the logits have 2 columns, but 4 classes have been seen")
+	require.ErrorContains(t, err, "the logits have 2 columns for 4 classes")
 	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Probes: []Probe{ProbeHead}})
 	require.ErrorContains(t, err, "head belongs to supervised methods")
 }

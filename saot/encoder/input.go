@@ -115,8 +115,7 @@ func (b *Batch) Input(c Config, view *graph.Adjacency) (Input[*tensors.Tensor], 
 // Check returns an error unless the graph has the features that the network was made for, of each node.
 func (gs *Graphs) Check(g *graph.Graph) error {
 	if g.Features.Cols != gs.features {
-		return fmt.Errorf("encoder: the graph has %d feature columns, the encoder was made for %d", g.Features.Cols,
-			gs.features)
+		return fmt.Errorf("encoder: %d feature columns, the encoder was made for %d", g.Features.Cols, gs.features)
 	}
 	if g.Features.Rows != g.NumNodes() {
 		return fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)

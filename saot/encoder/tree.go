@@ -88,8 +88,7 @@ func (l lists) chunkCounts(width int) []int {
 // holds returns an error unless a tree of these chunks fits into the room of each level, padding included.
 func holds(room, chunks []int) error {
 	if len(chunks) > len(room) {
-		return fmt.Errorf("encoder: a graph of %d levels does not fit a batch with room for %d levels", len(chunks),
-			len(room))
+		return fmt.Errorf("encoder: a graph of %d levels, and the batch has room for %d", len(chunks), len(room))
 	}
 	for level, c := range chunks {
 		if c >= room[level] {

@@ -31,9 +31,7 @@ func openNative(c Candidate, options string) (compute.Backend, string, error) {
 	onnxbackend.EnableAutoInstall(false)
 	xla.EnableAutoInstall(false)
 	if strings.ContainsAny(c.Library, ",=") {
-		return nil, "",
-			fmt.Errorf("GoMLX cannot read the path %s: move the library to one without comma and equals sign",
-				c.Library)
+		return nil, "", fmt.Errorf("GoMLX cannot read the path %s: move it to one without , and =", c.Library)
 	}
 	if c.Spec == nameONNX {
 		return openONNX(c.Library, options)

@@ -74,8 +74,7 @@ func onnxAt(path string) Candidate {
 	if absolute, err := filepath.Abs(path); err == nil && path != "" {
 		path = absolute
 	}
-	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv +
-		" to a libonnxruntime"}
+	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv}
 	return c.check("OrtGetApiBase")
 }
 

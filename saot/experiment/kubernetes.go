@@ -74,8 +74,7 @@ func (o *KubernetesOptions) validate() error {
 	case o.Claim == "":
 		return errors.New("experiment: kubernetes: no claim: name a PersistentVolumeClaim for the folder of the sweep")
 	case !path.IsAbs(o.Mount) || path.Clean(o.Mount) == "/":
-		return fmt.Errorf("experiment: kubernetes: the claim is mounted at %q: want an absolute path, and not /",
-			o.Mount)
+		return fmt.Errorf("experiment: kubernetes: the mount is %q: want an absolute path, and not /", o.Mount)
 	case len(o.Specs) == 0:
 		return errors.New("experiment: kubernetes: no spec")
 	}

@@ -41,8 +41,7 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 		return nil, err
 	}
 	if !filepath.IsAbs(o.Dir) || !filepath.IsAbs(o.WorkDir) {
-		return nil, fmt.Errorf("experiment: slurm: folders %s and %s: want absolute paths, for nodes to find", o.Dir,
-			o.WorkDir)
+		return nil, fmt.Errorf("experiment: slurm: folders %s and %s: want absolute paths", o.Dir, o.WorkDir)
 	}
 	if j.Time > 0 && j.Time < slurmLeast {
 		return nil,
@@ -131,8 +130,7 @@ func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	options = append(options, o.Extra...)
 	for _, option := range options {
 		if strings.ContainsAny(option, "\r\n") {
-			return nil, fmt.Errorf("experiment: slurm: the option %q has a line break, which sbatch cannot read",
-				option)
+			return nil, fmt.Errorf("experiment: slurm: the option %q has a line break: sbatch cannot read it", option)
 		}
 	}
 	if strings.Contains(output, `\`) {

@@ -103,8 +103,7 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 		}
 	}
 	if len(faults) == 0 && len(s.Runs) == 0 {
-		faults = append(faults,
-			fmt.Errorf("experiment: %s names no run: list entries with datasets, methods and seeds under runs", name))
+		faults = append(faults, fmt.Errorf("experiment: %s names no run: list datasets, methods and seeds", name))
 	}
 	return s, errors.Join(faults...)
 }

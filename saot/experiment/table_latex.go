@@ -8,8 +8,8 @@ import (
 // latex writes a table* for each table.
 func latex(tables []*Table) string {
 	var b strings.Builder
-	marks := style{escapeLaTeX, `\textbf{%s}`, `\underline{%s}`,
-		`\textsuperscript{\textdagger}`, `\textsuperscript{%s}`}
+	marks := style{escapeLaTeX, `\textbf{%s}`, `\underline{%s}`, `\textsuperscript{\textdagger}`,
+		`\textsuperscript{%s}`}
 	b.WriteString("% needs \\usepackage{booktabs} and \\usepackage{graphicx}\n")
 	for _, t := range tables {
 		lead := 1
