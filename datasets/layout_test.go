@@ -277,8 +277,7 @@ func TestLayoutErrors(t *testing.T) {
 		"NaN label":    {LayoutOGB, table("node-label.csv.gz", "0\nnan\n1\n1\n"), `raw/node-label.csv.gz: line 2 is "nan", want a class id`},
 		"class beyond": {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"), "class id 9 in 4 lines"},
 		"no features": {LayoutOGB, ogb.with("raw/node-feat.csv.gz", nil),
-			"raw/node-feat.csv.gz: missing: the dataset has no node features; " +
-				"add the file, or read the topology alone"},
+			"raw/node-feat.csv.gz: missing: there are no node features; add it, or read the topology alone"},
 		"NaN feature":   {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,nan\n1,2\n1,2\n"), `raw/node-feat.csv.gz: line 2, column 2 is "nan", want a finite number`},
 		"giant feature": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1e40,2\n1,2\n"), `line 3, column 1 is "1e40", want a number within float32`},
 		"empty feature": {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,2\n1,\n1,2\n"), `line 3, column 2 is "", want a finite number`},

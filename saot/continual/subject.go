@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/parallel"
 )
 
@@ -97,4 +98,119 @@ func probesOf(scores []Score) (probes []Probe) {
 		}
 	}
 	return probes
+}
+
+// Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per
+// task, in order, and Logits for every task seen so far after each, once for each setting.
+type Supervised interface {
+	Method
+	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
+	// cancelled; the learner is then in an undefined state and must be restored with Load.
+	Learn(ctx context.Context, task int, t *Labeled, observe func(Step)) (*TaskReport, error)
+	// Logits returns a score of each node of g for each class seen so far, [nodes, End of the last task]. The evaluator
+	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a
+	// network for each setting.
+	Logits(ctx context.Context, s Setting, g *graph.Graph) (*Embedding, error)
+}
+
+// Labeled is a task as a supervised learner sees it: the whole graph, and the labels of its train and valid nodes.
+type Labeled struct {
+	Graph        *graph.Graph
+	Train, Valid []int32 // nodes
+	// Columns is the column of each node's class: classes are numbered through the stream as they come. It is −1 for
+	// all nodes but those of Train and Valid.
+	Columns    []int32
+	First, End int // the task's own columns
+}
+
+// labeled hides what the learner must not see.
+func labeled(task *datasets.Task, first int) *Labeled {
+	l := &Labeled{Graph: task.Graph, Train: task.Split.Train, Valid: task.Split.Valid,
+		Columns: make([]int32, len(task.Labels)), First: first, End: first + len(task.Classes)}
+	column := make(map[int32]int32, len(task.Classes))
+	for c, class := range task.Classes {
+		column[class] = int32(first + c)
+	}
+	for i := range l.Columns {
+		l.Columns[i] = -1
+	}
+	for _, part := range [][]int32{l.Train, l.Valid} {
+		for _, node := range part {
+			l.Columns[node] = column[task.Labels[node]]
+		}
+	}
+	return l
+}
+
+// supervised is a method that classifies by itself.
+type supervised struct {
+	Supervised
+	tasks  []datasets.Task
+	layout layout
+}
+
+func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
+	return s.Learn(ctx, t, labeled(&s.tasks[t], s.layout.offset[t]), observe)
+}
+
+// rows scores the seen tasks on their test nodes by the learner's own logits.
+func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluation) ([]Row, [][]Fit, error) {
+	var rows []Row
+	var fits [][]Fit
+	for _, setting := range Settings() {
+		start := time.Now()
+		row, valid := Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}, make([]float64, seen)
+		for j := range seen {
+			task := &s.tasks[j]
+			logits, err := s.Logits(ctx, setting, task.Graph)
+			if err != nil {
+				return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
+			}
+			if row.Accuracy[j], valid[j], err = s.layout.score(setting, task, logits, seen); err != nil {
+				return nil, nil, err
+			}
+		}
+		rows, fits = append(rows, row), append(fits, headFits(setting, valid))
+		e.Probes = append(e.Probes, ProbeTiming{Setting: setting, Probe: ProbeHead,
+			Seconds: time.Since(start).Seconds()})
+	}
+	return rows, fits, nil
+}
+
+// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il.
+func headFits(s Setting, valid []float64) []Fit {
+	if s == ClassIL {
+		return []Fit{{Valid: mean(valid)}}
+	}
+	fits := make([]Fit, len(valid))
+	for j, v := range valid {
+		fits[j].Valid = v
+	}
+	return fits
+}
+
+// score returns the micro accuracies in percent of logits on a task's test and valid nodes; that of no valid nodes is
+// 0.
+func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen int) (test, valid float64, err error) {
+	if err := checkEmbedding(task.Index, logits, len(task.Labels)); err != nil {
+		return 0, 0, err
+	}
+	if want := l.offset[seen]; logits.Cols != want {
+		return 0, 0, fmt.Errorf("task %d: the logits have %d columns for %d classes", task.Index+1, logits.Cols, want)
+	}
+	own := l.offset[task.Index : task.Index+2]
+	_, held, err := samplesOf(task, 0, own[0])
+	if err != nil {
+		return 0, 0, err
+	}
+	d := &design{layout: layout{offset: own}, seen: 1, width: logits.Cols, embed: []*Embedding{logits}, held: held}
+	if s == ClassIL {
+		d.layout.offset = []int{0, logits.Cols} // the one head of all classes
+	}
+	row := func(i int) []float32 { return d.row(d.held[i]) }
+	test = accuracy(d, s, ProbeHead.scored(), row)[0]
+	if len(task.Split.Valid) > 0 {
+		valid = accuracy(d, s, partValid, row)[0]
+	}
+	return test, valid, nil
 }

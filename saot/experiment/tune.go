@@ -1,13 +1,20 @@
 package experiment
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Choice is the settings of a method that did best on validation, among those that were tried on a dataset.
@@ -145,4 +152,71 @@ func (p Point) text() string {
 		words = append(words, name+": "+p.Settings[name])
 	}
 	return strings.Join(words, ", ")
+}
+
+// SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It
+// returns an error if a group's runs were made by something else than this package.
+func SpecOf(about string, groups []*Group) ([]byte, error) {
+	var entries []yaml.MapSlice
+	for _, g := range groups {
+		var s Settings
+		if err := json.Unmarshal(g.Runs[g.Seeds()[0]].Config, &s); err != nil {
+			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
+		}
+		entry, err := s.entry(g.Seeds())
+		if err != nil {
+			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
+		}
+		entries = append(entries, entry)
+	}
+	data, err := yaml.Marshal(yaml.MapSlice{{Key: "about", Value: about}, {Key: "runs", Value: entries}})
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	return data, nil
+}
+
+// entry is the inverse of reading a Spec.
+func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
+	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}},
+		{Key: "seeds", Value: seeds}}
+	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return nil, err
+	}
+	if d.Probed() {
+		var probes []string
+		for _, p := range s.Probes {
+			probes = append(probes, p.String())
+		}
+		add("probes", probes)
+		add("probe_rows", s.ProbeRows)
+	}
+	add("features", s.Features)
+	if s.Direction != datasets.Undirected {
+		add("direction", s.Direction.String())
+	}
+	if cut := s.Cut(); reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) {
+		add("stream", yaml.MapSlice{{Key: "split_seed", Value: s.SplitSeed}})
+	} else {
+		add("stream", leavesOf(&cut))
+	}
+	if s.Preset != method.Paper {
+		add("preset", s.Preset.String())
+	}
+	add("set", leavesOf(s.Of))
+	return e, nil
+}
+
+// leavesOf lists the fields of the struct that target points to, as a spec's set and stream take them.
+func leavesOf(target any) (all yaml.MapSlice) {
+	for _, f := range fields.All(target) {
+		value := f.Value.Interface()
+		if named, ok := value.(fmt.Stringer); ok {
+			value = named.String()
+		}
+		all = append(all, yaml.MapItem{Key: f.Path, Value: value})
+	}
+	return all
 }
