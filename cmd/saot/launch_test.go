@@ -110,7 +110,7 @@ func TestKubernetesOutput(t *testing.T) {
 	status, stdout, stderr = call(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "parallelism: 3\n")
-	require.Contains(t, stdout, "- --data\n        - /lab/graphs\n")
+	require.Contains(t, stdout, `"--data","/lab/graphs"`)
 }
 
 // What a pod does: the run at its index of the list.

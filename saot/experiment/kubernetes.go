@@ -49,7 +49,10 @@ func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
 	fill := map[string]any{"Options": o, "Job": j, "Name": "", "Runs": len(j.Numbers), "Parallel": parallel,
 		"Retries": kubernetesRetries, "Grace": int(kubernetesGrace.Seconds()), "Deadline": int(j.Time.Seconds()),
 		"Command": podCommand(j), "Mount": path.Clean(o.Mount), "SpecFolder": KubernetesSpecs,
-		"Mebibytes": (j.Memory + 1<<20 - 1) >> 20}
+		"Memory": ""}
+	if j.Memory > 0 {
+		fill["Memory"] = fmt.Sprintf("memory: %dMi", (j.Memory+1<<20-1)>>20)
+	}
 	var text bytes.Buffer
 	if err := kubernetesTemplate.Execute(&text, fill); err != nil {
 		return nil, fmt.Errorf("experiment: kubernetes: %w", err)
@@ -122,8 +125,8 @@ spec:
         image: {{json .Options.Image}}
         command: {{json .Command}}
         resources:
-          requests: { {{- with .Job.CPUs}}cpu: "{{.}}", {{end}}{{with .Mebibytes}}memory: {{.}}Mi{{end -}} }
-          limits: { {{- with .Mebibytes}}memory: {{.}}Mi, {{end}}{{with .Job.GPUs}}nvidia.com/gpu: "{{.}}"{{end -}} }
+          requests: { {{- with .Job.CPUs}}cpu: "{{.}}"{{end}}{{if and .Job.CPUs .Memory}}, {{end}}{{.Memory}}}
+          limits: { {{- .Memory}}{{if and .Memory .Job.GPUs}}, {{end}}{{with .Job.GPUs}}nvidia.com/gpu: "{{.}}"{{end -}} }
         volumeMounts:
         - {name: specs, mountPath: {{.SpecFolder}}, readOnly: true}
         - {name: runs, mountPath: {{json .Mount}}}
