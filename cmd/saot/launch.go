@@ -17,7 +17,7 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// launchOptions is what the flags of "saot sweep" hold that hand the runs to a cluster.
+// launchOptions is what those flags of "saot sweep" hold that launch the runs on a cluster.
 type launchOptions struct {
 	launcher           experiment.Launcher
 	output             string

@@ -1,7 +1,12 @@
-// Package memory returns memory to the system.
+// Package memory returns memory to the system, and reads what Linux tells of it.
 package memory
 
-import "runtime/debug"
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+)
 
 // largeBytes is where an array is worth the tens of milliseconds of returning its memory at once.
 const largeBytes = 64 << 20
@@ -13,4 +18,18 @@ func Release(bytes int) {
 	if bytes >= largeBytes {
 		debug.FreeOSMemory()
 	}
+}
+
+// Linux returns the bytes that a line such as "VmHWM:  1024 kB" of a file below /proc tells, and 0 on other systems.
+func Linux(path, key string) int64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), key)
+	var kilobytes int64
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return 0
+	}
+	return kilobytes << 10
 }

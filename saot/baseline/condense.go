@@ -57,7 +57,7 @@ func condensedBudget(recipe datasets.Recipe) int {
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine
-	inner  int   // steps for each encoder, Adam afresh; 0 is one step an encoder, and Adam goes on
+	inner  int   // steps for each encoder, with a new Adam; 0 is one step each, and Adam continues
 	block  int   // real nodes embedded at once
 	rows   []int // padded sizes of blocks
 	real   *engine.Named[meanInputs[*tensors.Tensor]]
@@ -317,7 +317,7 @@ func propagatedRows(g *graph.Graph, nodes []int32, room int) []float32 {
 // meansOf returns the matrix that takes the mean of each group of rows. Shapes: returns [groups, rows].
 func meansOf(groups [][]int32, rows int) *tensors.Tensor { return meansBetween(groups, 0, rows) }
 
-// meansBetween returns the columns of that matrix from first on, so many.
+// meansBetween returns a number of columns of that matrix from first on.
 func meansBetween(groups [][]int32, first, columns int) *tensors.Tensor {
 	m := make([]float32, len(groups)*columns)
 	for class, group := range groups {

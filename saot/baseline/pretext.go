@@ -55,7 +55,7 @@ func ofCora(recipe datasets.Recipe) bool {
 //	H = ReLU(Â·X·W)
 //
 // is the embedding, and is trained by a task that the graph sets itself: a head predicts for each node what can be made
-// of the graph without labels (the paper's multi-task objective with the self-supervised term alone; its code's net.py),
+// of the graph without labels (the paper's multi-task objective with one term alone; net.py of its code),
 //
 //	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â but for completion.
 //

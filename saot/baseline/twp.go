@@ -180,7 +180,7 @@ type attentionSum struct {
 	square   float64
 	gradient []float64
 
-	attended  []int32   // N(v) ∪ {v} of the node at hand
+	attended  []int32   // N(v) ∪ {v} of the current node
 	tanh      []float64 // tanh(h_v)
 	e, slopes []float64 // of the nodes attended to
 }

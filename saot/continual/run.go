@@ -1,19 +1,17 @@
 package continual
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -279,19 +277,4 @@ func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error
 
 // peakBytes returns the largest resident set that the process has had, as Linux tells it, and 0 elsewhere. It holds
 // what an engine's library allocates, too.
-func peakBytes() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, found := bytes.Cut(status, []byte("VmHWM:"))
-	fields := bytes.Fields(rest)
-	if !found || len(fields) == 0 {
-		return 0
-	}
-	kilobytes, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kilobytes << 10
-}
+func peakBytes() int64 { return memory.Linux("/proc/self/status", "VmHWM:") }

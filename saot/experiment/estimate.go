@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -184,15 +183,4 @@ func widthsOf(l method.Load) (product, sum float64) {
 }
 
 // FreeMemory returns the bytes that programs may take without swapping, as Linux tells it, and 0 elsewhere.
-func FreeMemory() int64 {
-	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(info), "MemAvailable:")
-	var kilobytes int64
-	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
-		return 0
-	}
-	return kilobytes << 10
-}
+func FreeMemory() int64 { return memory.Linux("/proc/meminfo", "MemAvailable:") }

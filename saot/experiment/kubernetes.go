@@ -126,7 +126,8 @@ spec:
         command: {{json .Command}}
         resources:
           requests: { {{- with .Job.CPUs}}cpu: "{{.}}"{{end}}{{if and .Job.CPUs .Memory}}, {{end}}{{.Memory}}}
-          limits: { {{- .Memory}}{{if and .Memory .Job.GPUs}}, {{end}}{{with .Job.GPUs}}nvidia.com/gpu: "{{.}}"{{end -}} }
+          limits: { {{- .Memory}}{{if and .Memory .Job.GPUs}}, {{end}}
+{{- with .Job.GPUs}}nvidia.com/gpu: "{{.}}"{{end -}} }
         volumeMounts:
         - {name: specs, mountPath: {{.SpecFolder}}, readOnly: true}
         - {name: runs, mountPath: {{json .Mount}}}

@@ -99,7 +99,7 @@ func (s *Sweep) Left(retryFailed bool) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// FrozenSpec is a spec as it is when a sweep is launched. The tasks of a job read it in place of the spec, which may
+// FrozenSpec is a spec as it is when a sweep is launched. The tasks of a job read it instead of the spec, which may
 // change before they begin, and with it the numbers of its runs.
 type FrozenSpec struct {
 	File string // its name, of the text's hash

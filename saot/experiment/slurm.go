@@ -34,8 +34,8 @@ const (
 
 // SlurmScript returns the script of an array job whose tasks do the runs, for sbatch. A task is numbered like its run.
 // Slurm queues it again when it was preempted or its node failed; when its time runs out it stops its run and queues
-// itself again. Either way the run goes on at its last finished task of the stream. It returns an error where the job
-// or a path cannot be written down.
+// itself again. Either way the run continues at its last finished task of the stream. It returns an error where the
+// job or a path cannot be written down.
 func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	if err := j.Validate(); err != nil {
 		return nil, err
@@ -110,15 +110,13 @@ func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	if j.Time > 0 {
 		options = append(options, "--time="+slurmTime(j.Time))
 	}
-	if j.Memory > 0 {
-		options = append(options, fmt.Sprintf("--mem=%dM", (j.Memory+1<<20-1)>>20))
-	}
 	for _, n := range []struct {
-		name  string
-		value int
-	}{{"--cpus-per-task=", j.CPUs}, {"--gpus-per-task=", j.GPUs}} {
+		option string
+		value  int64
+	}{{"--mem=%dM", (j.Memory + 1<<20 - 1) >> 20}, {"--cpus-per-task=%d", int64(j.CPUs)},
+		{"--gpus-per-task=%d", int64(j.GPUs)}} {
 		if n.value > 0 {
-			options = append(options, n.name+strconv.Itoa(n.value))
+			options = append(options, fmt.Sprintf(n.option, n.value))
 		}
 	}
 	if o.Partition != "" {
@@ -168,24 +166,7 @@ func Submit(ctx context.Context, script string) (job string, err error) {
 }
 
 // ranges writes rising numbers shortly: 0-3,7.
-func ranges(numbers []int) string {
-	var b strings.Builder
-	for first := 0; first < len(numbers); {
-		last := first
-		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
-			last++
-		}
-		if first > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(numbers[first]))
-		if last > first {
-			b.WriteString("-" + strconv.Itoa(numbers[last]))
-		}
-		first = last + 1
-	}
-	return b.String()
-}
+func ranges(numbers []int) string { return inRuns(numbers, 2, "-", ",") }
 
 // slurmTime writes a duration, in minutes and up, as days-hours:minutes:seconds.
 func slurmTime(d time.Duration) string {
@@ -205,11 +186,11 @@ func quote(word string) string {
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=@+"
 
 func quoteAll(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = quote(w)
+	text := ""
+	for _, w := range words {
+		text += " " + quote(w)
 	}
-	return strings.Join(quoted, " ")
+	return strings.TrimPrefix(text, " ")
 }
 
 // quoteSbatch writes a word such that sbatch reads it as it is in a line of options.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -324,27 +325,26 @@ func letter(note int) string {
 	return strconv.Itoa(note + 1)
 }
 
-// seedList writes seeds, runs of them as 0–4; an en dash where there are none.
-func seedList(seeds []uint64) string {
+// seedList writes seeds, three or more in a row as 0–4; an en dash where there are none.
+func seedList(seeds []uint64) string { return cmp.Or(inRuns(seeds, 3, "–", ", "), "–") }
+
+// inRuns writes rising numbers; where at least that many follow each other, the first and the last with a dash between.
+func inRuns[T int | uint64](numbers []T, least int, dash, comma string) string {
 	var parts []string
-	for i := 0; i < len(seeds); {
-		end := i
-		for end+1 < len(seeds) && seeds[end+1] == seeds[end]+1 {
+	for first := 0; first < len(numbers); {
+		end := first + 1
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
 			end++
 		}
-		part := strconv.FormatUint(seeds[i], 10)
-		if end > i+1 {
-			part += "–" + strconv.FormatUint(seeds[end], 10)
+		part := fmt.Sprint(numbers[first])
+		if end-first >= least {
+			part += dash + fmt.Sprint(numbers[end-1])
 		} else {
-			end = i
+			end = first + 1
 		}
-		parts = append(parts, part)
-		i = end + 1
+		parts, first = append(parts, part), end
 	}
-	if len(parts) == 0 {
-		return "–"
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, comma)
 }
 
 // legend says how to read tables, a sentence an item.
@@ -385,10 +385,8 @@ func legend(tables []*Table) []string {
 // scoredBy reports whether any run of the group has a score of the probe.
 func (g *Group) scoredBy(p continual.Probe) bool {
 	for _, r := range g.Runs {
-		for _, score := range r.Scores {
-			if score.Probe == p {
-				return true
-			}
+		if slices.ContainsFunc(r.Scores, func(s continual.Score) bool { return s.Probe == p }) {
+			return true
 		}
 	}
 	return false

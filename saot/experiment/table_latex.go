@@ -42,7 +42,7 @@ func latex(tables []*Table) string {
 	return b.String()
 }
 
-// latexHead writes the two lines of headings, after the so many first columns that have one line.
+// latexHead writes the two lines of headings, after a number of first columns that have one line.
 func (t *Table) latexHead(b *strings.Builder, lead int) {
 	groups, rules := strings.Repeat(" &", lead-1), ""
 	at := lead + 1

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,15 +59,7 @@ func Choose(groups []*Group) ([]Choice, error) {
 						family[0].path(), family[i].path(), c.Points[0].Seeds, p.Seeds)
 			}
 		}
-		slices.SortStableFunc(c.Points, func(a, b Point) int {
-			switch {
-			case a.Valid > b.Valid:
-				return -1
-			case a.Valid < b.Valid:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(c.Points, func(a, b Point) int { return cmp.Compare(b.Valid, a.Valid) })
 		choices = append(choices, c)
 	}
 	if len(choices) == 0 {
