@@ -66,7 +66,6 @@ func openBundle(path string, f format) (*bundle, error) {
 	return b, nil
 }
 
-// fileBundle is a bundle of one file.
 func fileBundle(path string) *bundle {
 	dir := filepath.Dir(path)
 	return &bundle{path: dir, fsys: os.DirFS(dir), root: ".", only: filepath.Base(path)}
@@ -128,7 +127,6 @@ func (b *bundle) name() string {
 	return strings.ReplaceAll(filepath.Base(at), "_", "-")
 }
 
-// where returns the path of a file.
 func (b *bundle) where(name string) string { return filepath.Join(b.path, b.root, name) }
 
 func (b *bundle) errorf(name, format string, args ...any) error {
@@ -145,7 +143,6 @@ func (b *bundle) has(name string) bool {
 	return err == nil
 }
 
-// member is an open file of a bundle.
 type member struct {
 	fs.File
 	size   int64        // as an archive claims it, within the bounds of unpacked
@@ -176,7 +173,6 @@ func unpacked(bytes, packed int64) error {
 		packed, maxExpansion)
 }
 
-// inflated is a stream out of packed bytes.
 type inflated struct {
 	io.Reader
 	packed, read int64
@@ -214,7 +210,6 @@ func (b *bundle) open(name string) (*member, error) {
 	return m, nil
 }
 
-// read opens a file, hands it to parse and closes it.
 func (b *bundle) read(name string, parse func(m *member) error) error {
 	m, err := b.open(name)
 	if err != nil {
@@ -277,7 +272,6 @@ func (b *bundle) unpack(name string, m *member) (*os.File, error) {
 	return f, nil
 }
 
-// readNPY reads a file that is one array.
 func (b *bundle) readNPY(name string, dims int, parse func(a *npyArray) error) error {
 	return b.read(name, func(m *member) error {
 		a, err := openNPY(io.NopCloser(m), m.size, m.packed, b.shown(name), dims)

@@ -108,7 +108,6 @@ func (c Cache) place(l Layout, path, checksum string, opt Options) (at string, k
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%x.graph", name, id[:8])), key, nil
 }
 
-// memo is what is kept of a source file.
 type memo struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`

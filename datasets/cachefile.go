@@ -62,7 +62,6 @@ var (
 	errDamaged   = errors.New("damaged")
 )
 
-// header is the beginning of a cache file.
 type header struct {
 	Magic    [8]byte
 	Version  uint32
@@ -73,7 +72,6 @@ type header struct {
 	Sum      uint32
 }
 
-// section is an entry of the table.
 type section struct {
 	Kind, Sum     uint32
 	Offset, Bytes uint64
@@ -90,7 +88,6 @@ func raw[T int32 | int64 | float32](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// withoutArrays returns a dataset without its arrays.
 func (ds *Dataset) withoutArrays() Dataset {
 	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
 	meta.Labels = nil
@@ -104,7 +101,6 @@ func (ds *Dataset) arrays() []any {
 	return []any{&a.Offsets, &a.Neighbors, &ds.Labels, &x.Dense, &x.Offsets, &x.Columns, &x.Values}
 }
 
-// writeCache writes a dataset.
 func writeCache(path string, key [32]byte, ds *Dataset) error {
 	if !littleEndian {
 		return errEndian
@@ -129,7 +125,6 @@ func writeCache(path string, key [32]byte, ds *Dataset) error {
 	return file.Replace(path, func(w io.Writer) error { return writeSections(w, key, parts) })
 }
 
-// writeSections writes a header, the table, and each part that is not nil at its place.
 func writeSections(w io.Writer, key [32]byte, parts [][]byte) error {
 	var table []section
 	at := uint64(headerBytes + maxSections*entryBytes)
@@ -165,7 +160,6 @@ func writeSections(w io.Writer, key [32]byte, parts [][]byte) error {
 	return nil
 }
 
-// encodeHeader returns the header and the table, with their sums.
 func encodeHeader(key [32]byte, table []section, bytes uint64) ([]byte, error) {
 	le := binary.LittleEndian
 	entries, err := binary.Append(nil, le, table)
@@ -349,7 +343,6 @@ func readHeader(data []byte, key [32]byte) ([]section, error) {
 	return table, nil
 }
 
-// within returns the section's bytes, whose sum it checks.
 func (s section) within(data []byte) ([]byte, error) {
 	part := data[s.Offset : s.Offset+s.Bytes]
 	sum, err := sumOf(part)

@@ -95,7 +95,6 @@ const (
 	mitRepository = "MIT (of the repository that publishes it)"
 )
 
-// onGitHub returns a file of a repository's branch master, with the tree's name for it.
 func onGitHub(repository, path, name, blob string) File {
 	return File{Name: name, GitBlob: blob, URLs: []string{
 		"https://github.com/" + repository + "/raw/master/" + path,
@@ -111,16 +110,13 @@ func fromGraph2gauss(name, blob string) File {
 	return onGitHub("abojchevski/graph2gauss", "data/"+name, name, blob)
 }
 
-// withCopy adds a known copy with other bytes.
 func (f File) withCopy(sha256 string) File {
 	f.Copies = append(f.Copies, Copy{SHA256: sha256, Origin: repackaged})
 	return f
 }
 
-// benchmarks are the paper's four streams.
 func benchmarks() []Entry { return append(coraFulls(), largeBenchmarks()...) }
 
-// coraFulls are the two publications of CoraFull.
 func coraFulls() []Entry {
 	coraFull := Entry{
 		Title: "CoraFull: papers of computer science and their citations", Layout: LayoutNPZ, Licence: mitRepository,
@@ -142,7 +138,6 @@ func coraFulls() []Entry {
 	return []Entry{full, original}
 }
 
-// largeBenchmarks are the other three streams.
 func largeBenchmarks() []Entry {
 	return []Entry{{
 		Name: "ogbn-arxiv", Title: "papers of computer science on arXiv and their citations", Layout: LayoutOGB,
@@ -196,7 +191,6 @@ func largeBenchmarks() []Entry {
 	}}
 }
 
-// citations are the smaller citation and co-author graphs.
 func citations() []Entry {
 	coraML := fromGraph2gauss("cora_ml.npz", "2df67d57d5c34554a689f8addde7fc3bdf37a415").
 		withCopy("9575fe87e7d988d967d01ec0b6ef692ace091b49de100b028817c03a2e23305f")
@@ -231,7 +225,6 @@ func citations() []Entry {
 	}}
 }
 
-// coPurchases are gnn-benchmark's graphs of Amazon.
 func coPurchases() []Entry {
 	computers := gnnBenchmark("amazon_electronics_computers.npz", "8120e4148a330b3fafe37c4476823302d9d834b9").
 		withCopy("d05b999eb3bd2f435582e97ba926a7956e8ec6e98d1a60b4388def7368c3d5d0")

@@ -127,7 +127,6 @@ func Open(name, dataDir string, opt Options) (*Dataset, error) {
 	return Store{Dir: dataDir}.open(e, opt)
 }
 
-// generate returns a generated dataset.
 func generate(name string, opt Options) (ds *Dataset, err error) {
 	if opt.Direction != Undirected {
 		return nil, fmt.Errorf("datasets: %s is generated without directions, and Direction is %s: "+
@@ -165,7 +164,6 @@ func DefaultDir() (string, error) {
 	return filepath.Join(cache, "saot", "data"), nil
 }
 
-// open reads an entry.
 func (s Store) open(e Entry, opt Options) (*Dataset, error) {
 	if e.StandIn != "" {
 		return s.openStandIn(e, opt)

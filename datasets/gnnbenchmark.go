@@ -7,7 +7,6 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// readGNNBenchmark reads LayoutNPZ.
 func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
 	err = b.readNPZ(b.only, func(f *npzFile) error {
 		ds, err = parse(f, strings.TrimSuffix(b.only, ".npz"), opt)
@@ -16,7 +15,6 @@ func readGNNBenchmark(b *bundle, opt Options) (ds *Dataset, err error) {
 	return ds, err
 }
 
-// parse reads the graph out of its npz file.
 func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: name}
 	read := readAdjacency
@@ -29,7 +27,6 @@ func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 	return ds.withFeatures(opt, func() error { return readFeatures(f, ds.Graph.NumNodes(), ds) })
 }
 
-// readAdjacency reads gnn-benchmark's adj_ and the labels.
 func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 	if f.has("indptr") && f.has("indices") {
 		return f.errorf("indptr", "a matrix of SciPy's alone is no dataset: "+
@@ -85,7 +82,6 @@ func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	return nil
 }
 
-// classes reads the array as the labels of n nodes.
 func (a *npyArray) classes(n int, ds *Dataset) error {
 	if a.len() != n || n == 0 {
 		return a.errorf("%d labels for %d nodes", a.len(), n)
@@ -135,7 +131,6 @@ func readDense(f *npzFile, key string, n int, ds *Dataset) error {
 	return a.dense(n, ds)
 }
 
-// dense reads the array as the features of n nodes.
 func (a *npyArray) dense(n int, ds *Dataset) error {
 	if a.shape[0] != n || a.shape[1] == 0 {
 		return a.errorf("shape %v, want %d rows, one a node, and at least 1 column", a.shape, n)

@@ -52,7 +52,6 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 	return all, nil
 }
 
-// match finds which of an entry's files a path holds: the path of each by its name.
 func (e Entry) match(path string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,7 +85,6 @@ func (e Entry) match(path string) (map[string]string, error) {
 	return found, nil
 }
 
-// take copies a file into a staging folder and checks its bytes.
 func (s Store) take(ctx context.Context, e Entry, f File, from string, trust bool) (FileStatus, error) {
 	if err := copyFile(ctx, from, s.Path(f)); err != nil {
 		return FileStatus{}, fmt.Errorf("datasets: %w", err)
@@ -117,7 +115,6 @@ func (s Store) vouch(e Entry, all []FileStatus, trust bool) error {
 	return e.recognise(path, trust)
 }
 
-// settle moves a staged file to its place and records it.
 func (s Store) settle(ctx context.Context, staged string, f File, status FileStatus, source string) error {
 	path := s.Path(f)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -137,7 +134,6 @@ func (s Store) settle(ctx context.Context, staged string, f File, status FileSta
 	return s.record(ctx, f, status, source)
 }
 
-// copyFile copies a file until the context ends.
 func copyFile(ctx context.Context, from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

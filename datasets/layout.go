@@ -70,14 +70,12 @@ var layouts = enum.Of[Layout]("layout", "generated", "npz", "OGB", "Reddit", "Wi
 // String returns the name of the format.
 func (l Layout) String() string { return layouts.Name(l) }
 
-// format is how a layout is read.
 type format struct {
 	anchors []string // names of which one must be there: they tell the layout
 	files   []string // all names that may be read
 	read    func(b *bundle, opt Options) (*Dataset, error)
 }
 
-// format returns how the layout is read.
 func (l Layout) format() (format, error) {
 	switch l {
 	case LayoutNPZ:
@@ -99,7 +97,6 @@ func (l Layout) format() (format, error) {
 		l, strings.Join(layouts.Names()[1:], ", "))
 }
 
-// one is a layout of one file, whose name is a pattern.
 func one(name string, read func(b *bundle, opt Options) (*Dataset, error)) format {
 	return format{[]string{name}, []string{name}, read}
 }
@@ -156,7 +153,6 @@ func (l Layout) load(path string, opt Options) (ds *Dataset, err error) {
 	return src.read(opt)
 }
 
-// source is a dataset's files before they are read.
 type source struct {
 	bundle   *bundle
 	format   format

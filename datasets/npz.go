@@ -53,7 +53,6 @@ func (f *npzFile) first(keys ...string) string {
 	return keys[0]
 }
 
-// errorf returns an error that names the file and the key, if it is a file with keys.
 func (f *npzFile) errorf(key, format string, args ...any) error {
 	if key == "" {
 		return fmt.Errorf("datasets: %s: "+format, append([]any{f.path}, args...)...)
@@ -76,7 +75,6 @@ type npyArray struct {
 // maxHeader bounds a header's length; NumPy's own are 128 bytes for these arrays.
 const maxHeader = 1 << 16
 
-// open returns the array of a key, which must have the given number of dimensions.
 func (f *npzFile) open(key string, dims int) (*npyArray, error) {
 	entry := f.entries[key]
 	if entry == nil {
@@ -125,7 +123,6 @@ func credible(entry *zip.File, size int64) error {
 	return nil
 }
 
-// each reads the elements in blocks and hands them over with the index of the block's first.
 func (a *npyArray) each(visit func(first int, raw []byte) error) error {
 	defer func() { _ = a.body.Close() }() // only read; a bad checksum shows in the last Read
 	block := make([]byte, min(a.bytes, 1<<18))
@@ -229,7 +226,6 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 	return a, nil
 }
 
-// keys lists what the archive holds, briefly.
 func (f *npzFile) keys() string {
 	var keys []string
 	for k := range f.entries {
@@ -293,7 +289,6 @@ func integers[T int32 | int64](a *npyArray, low, high int64) ([]T, error) {
 	})
 }
 
-// integer returns an element of an integer array and whether it fits an int64.
 func (a *npyArray) integer(b []byte) (int64, bool) {
 	signed := a.dtype == 'i'
 	switch a.width {

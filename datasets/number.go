@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// number is what a table holds: ids and classes, or features.
 type number interface{ int32 | float32 }
 
 // powers of ten that a float64 holds exactly.
@@ -109,7 +108,6 @@ func compose(mantissa uint64, exponent int) (float32, bool) {
 	return float32(v), true
 }
 
-// parseFloat reads any decimal number. The error says what is wanted.
 func parseFloat(s string) (float32, error) {
 	if strings.Trim(s, "0123456789+-.eE") == "" { // not hexadecimal, NaN or infinite
 		if v, err := strconv.ParseFloat(s, 32); err == nil {
@@ -133,7 +131,6 @@ func scanInt(b []byte) (int32, int) {
 	return v, i
 }
 
-// parseInt reads any whole number from 0 that an int32 holds.
 func parseInt(s string) (int32, error) {
 	v, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
@@ -162,7 +159,6 @@ func below(limit int, what string) cell[int32] {
 	}
 }
 
-// feature is the cell of a feature table.
 func feature() cell[float32] { return cell[float32]{scanFloat, parseFloat} }
 
 // cell reads one number of a table: scan reads quickly from the start of a text, parse reads a whole field where scan
@@ -181,7 +177,6 @@ func newJSONReader(r io.Reader) jsonReader {
 	return jsonReader{d}
 }
 
-// delim reads a bracket or brace.
 func (j jsonReader) delim(want json.Delim) error {
 	token, err := j.Token()
 	if err != nil {
@@ -193,12 +188,10 @@ func (j jsonReader) delim(want json.Delim) error {
 	return nil
 }
 
-// errorf names the place in the file.
 func (j jsonReader) errorf(format string, args ...any) error {
 	return fmt.Errorf("at byte %d: "+format, append([]any{j.InputOffset()}, args...)...)
 }
 
-// at says where an error of the decoder is.
 func (j jsonReader) at(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -206,7 +199,6 @@ func (j jsonReader) at(err error) error {
 	return j.errorf("%w; download it again", err)
 }
 
-// object calls field for every key of an object; field reads the value.
 func (j jsonReader) object(field func(key string) error) error {
 	if err := j.delim('{'); err != nil {
 		return err
@@ -223,7 +215,6 @@ func (j jsonReader) object(field func(key string) error) error {
 	return j.delim('}')
 }
 
-// array calls item for every item of an array; item reads it.
 func (j jsonReader) array(item func() error) error {
 	if err := j.delim('['); err != nil {
 		return err
@@ -236,7 +227,6 @@ func (j jsonReader) array(item func() error) error {
 	return j.delim(']')
 }
 
-// skip passes over one value, however deep.
 func (j jsonReader) skip() error {
 	for depth := 0; ; {
 		token, err := j.Token()
@@ -255,7 +245,6 @@ func (j jsonReader) skip() error {
 	}
 }
 
-// end makes sure that nothing follows.
 func (j jsonReader) end() error {
 	if _, err := j.Token(); !errors.Is(err, io.EOF) {
 		return j.errorf("more after the end")
@@ -277,7 +266,6 @@ func scalar[T number](j jsonReader, parse func(text string) (T, error)) (T, erro
 	return v, nil
 }
 
-// numbers appends the numbers of an array.
 func numbers[T number](j jsonReader, to *[]T, parse func(text string) (T, error)) error {
 	return j.array(func() error {
 		v, err := scalar(j, parse)

@@ -60,7 +60,6 @@ func readCount(b *bundle, name string) (int, error) {
 	return int(count[0]), nil
 }
 
-// readClasses reads a class id for each node; spec says what else is known.
 func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error) {
 	spec.cell, spec.cols = below(math.MaxInt32, "a class id"), 1
 	labels, _, err := readText(b, name, spec)
@@ -76,7 +75,6 @@ func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error)
 	return labels, nil
 }
 
-// readPairs reads edges between the nodes that have labels, and builds the adjacency.
 func readPairs(b *bundle, name string, ds *Dataset, direction Direction, spec tableSpec[int32]) error {
 	spec.cell, spec.cols = below(len(ds.Labels), "a node"), 2
 	pairs, _, err := readText(b, name, spec)
@@ -87,7 +85,6 @@ func readPairs(b *bundle, name string, ds *Dataset, direction Direction, spec ta
 	return nil
 }
 
-// readMatrix reads the features of all nodes.
 func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) error {
 	n := ds.Graph.NumNodes()
 	spec.cell, spec.rows, spec.what = feature(), n, "one a node"

@@ -44,7 +44,6 @@ func readSAINT(b *bundle, opt Options) (*Dataset, error) {
 	})
 }
 
-// readJSON reads a file that is one JSON value.
 func readJSON[T any](b *bundle, name string, parse func(in jsonReader) (T, error)) (out T, err error) {
 	err = b.read(name, func(m *member) error {
 		in := newJSONReader(bufio.NewReaderSize(m, 1<<16))
@@ -59,7 +58,6 @@ func readJSON[T any](b *bundle, name string, parse func(in jsonReader) (T, error
 	return out, err
 }
 
-// parseClassMap reads the class of each of n nodes.
 func parseClassMap(in jsonReader, n int) ([]int32, error) {
 	labels := slices.Repeat([]int32{-1}, n)
 	err := in.object(func(key string) error {
@@ -83,7 +81,6 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 	return labels, err
 }
 
-// parseRoles counts the nodes of the published split.
 func parseRoles(in jsonReader) (note string, err error) {
 	counts := make(map[string]int)
 	err = in.object(func(key string) error {

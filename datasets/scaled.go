@@ -45,7 +45,6 @@ func (o *ScaledOptions) settings() []setting {
 		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
 }
 
-// String returns a field as it is written in a name.
 func (s setting) String() string {
 	return fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem())
 }
@@ -117,7 +116,6 @@ func ParseScaled(name string) (ScaledOptions, error) {
 	return o, nil
 }
 
-// scaledEntry describes a scaled dataset.
 func scaledEntry(name string) (Entry, error) {
 	opt, err := ParseScaled(name)
 	if err != nil {
@@ -200,7 +198,6 @@ func scaledLabels(opt ScaledOptions) []int32 {
 	return labels
 }
 
-// blockModel draws the ends of edges.
 type blockModel struct {
 	opt     ScaledOptions
 	members []int32 // nodes, class by class
@@ -258,7 +255,6 @@ func (m *blockModel) edges(rng func(chunk int) *rand.Rand) graph.Adjacency {
 	return a
 }
 
-// draw draws an edge.
 func (m *blockModel) draw(rng *rand.Rand) (i, j int32) {
 	c := m.class.draw(rng)
 	other := c
@@ -327,7 +323,6 @@ func (a alias) draw(rng *rand.Rand) int {
 // chunkRows are drawn from one random stream.
 const chunkRows = 1 << 10
 
-// gaussianFeatures draws each node's features about its class's centre.
 func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
 	centre := centres(opt.Classes, opt.Columns, opt.Signal, generator(opt.Seed, "scaled/centres"))
 	out := graph.Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
@@ -343,7 +338,6 @@ func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
 	return out
 }
 
-// centres draws points of a given distance from the origin, in random directions.
 func centres(n, columns int, distance float64, rng *rand.Rand) [][]float32 {
 	out := make([][]float32, n)
 	for c := range out {

@@ -31,7 +31,6 @@ func (m *csr) Visit(part, parts int, f func(i, j int32)) {
 	}
 }
 
-// readCSR reads and checks the four arrays of a matrix: shape, indptr, indices and data, each key with the prefix.
 func readCSR(f *npzFile, prefix string) (*csr, error) {
 	m, data, err := openCSR(f, prefix)
 	if err != nil {
@@ -80,7 +79,6 @@ func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
 	return m, arrays["data"], err
 }
 
-// readShape reads the shape of a sparse matrix.
 func readShape(f *npzFile, key string) (rows, cols int, err error) {
 	a, err := f.open(key, 1)
 	if err != nil {
@@ -144,7 +142,6 @@ func (m *csr) tidy() (duplicates int, err error) {
 	return duplicates, nil
 }
 
-// entryOrder sorts a row's entries by column.
 type entryOrder struct {
 	columns []int32
 	values  []float32
@@ -157,7 +154,6 @@ func (e entryOrder) Swap(i, j int) {
 	e.values[i], e.values[j] = e.values[j], e.values[i]
 }
 
-// readCOO reads an adjacency of n nodes in SciPy's coordinate layout.
 func readCOO(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	rows, cols, err := readShape(f, "shape")
 	if err != nil {

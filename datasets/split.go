@@ -17,7 +17,6 @@ import (
 	"github.com/saot-go/saot/internal/file"
 )
 
-// split divides the nodes of a task, those of some classes, by the options of the stream.
 func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
 	task := TaskSplit{Classes: slices.Clone(classes)}
 	if s.Options.SplitBy == PerTask {
@@ -74,7 +73,6 @@ func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
 	}
 }
 
-// splitClass divides the nodes of a class at random.
 func splitClass(nodes []int32, class int32, opt StreamOptions) (train, valid, test []int32) {
 	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/%d", class))
 	held := 1 - opt.TrainRatio
@@ -270,7 +268,6 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	return s, nil
 }
 
-// check holds a split against a dataset.
 func (f *SplitFile) check(ds *Dataset) error {
 	switch {
 	case f.Format != SplitFormat:
@@ -332,7 +329,6 @@ func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) er
 	return nil
 }
 
-// noteUnlisted notes what of the dataset a split leaves out.
 func (s *Stream) noteUnlisted(members [][]int32, tasks []TaskSplit) {
 	used := make([]bool, len(members))
 	for k, t := range tasks {

@@ -18,7 +18,6 @@ import (
 // hand. It is a dataset of its own, as figures on it say nothing of figures on the benchmark: Synthetic is set, a note
 // says what is generated, and it never bears the benchmark's name. Options.Synthetic.Seed seeds the features.
 
-// standIns are the entries of the stand-ins, made from those of the benchmarks.
 func standIns(benchmarks []Entry) []Entry {
 	of := func(name string) Entry {
 		return benchmarks[slices.IndexFunc(benchmarks, func(e Entry) bool { return e.Name == name })]
@@ -87,7 +86,6 @@ func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 	return ds, s.compare(e, path, ds)
 }
 
-// alternatives lists the files that a stand-in can be read from.
 func alternatives(e, of Entry) string {
 	words := []string{e.Files[0].Name, of.Files[0].Name}
 	if of.Folder != "" {
@@ -150,7 +148,6 @@ func documents(ds *Dataset, rng *rand.Rand) graph.Features {
 	return out
 }
 
-// topicModel draws words.
 type topicModel struct {
 	ds         *Dataset
 	background cumulative
@@ -179,7 +176,6 @@ func newTopicModel(ds *Dataset, rng *rand.Rand) *topicModel {
 	return m
 }
 
-// word is a word of a document and how often it stands there.
 type word struct {
 	column int32
 	count  int

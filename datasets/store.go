@@ -88,7 +88,6 @@ func (s Store) find(e Entry) string {
 	return ""
 }
 
-// locate is find with an error that says how to get the files.
 func (s Store) locate(e Entry) (string, error) {
 	if path := s.find(e); path != "" {
 		return path, nil
@@ -121,7 +120,6 @@ func (s Store) Verify(ctx context.Context, entries []Entry) ([]FileStatus, error
 	return all, nil
 }
 
-// status reads a file and says what it is.
 func (s Store) status(e Entry, f File) (FileStatus, error) {
 	status := FileStatus{Dataset: e.Name, File: f.Name}
 	sums, err := fetch.SumFile(s.Path(f))
@@ -143,10 +141,8 @@ func (s Store) status(e Entry, f File) (FileStatus, error) {
 	return status, nil
 }
 
-// pinned reports whether the published bytes are known.
 func (f File) pinned() bool { return f.SHA256 != "" || f.GitBlob != "" }
 
-// published reports whether the sums are those of the published file.
 func (f File) published(sums fetch.Sums) bool {
 	if f.SHA256 != "" {
 		return f.SHA256 == sums.SHA256
@@ -154,12 +150,10 @@ func (f File) published(sums fetch.Sums) bool {
 	return f.GitBlob != "" && f.GitBlob == sums.GitBlob
 }
 
-// copied reports whether a checksum is that of a known copy.
 func (f File) copied(sha256 string) bool {
 	return slices.ContainsFunc(f.Copies, func(c Copy) bool { return c.SHA256 == sha256 })
 }
 
-// judge says what a file with these sums is.
 func (f File) judge(sums fetch.Sums, recorded string) (State, string) {
 	switch {
 	case f.published(sums):

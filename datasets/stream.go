@@ -110,13 +110,11 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// newStream returns a stream without tasks.
 func newStream(ds *Dataset, opt StreamOptions) *Stream {
 	return &Stream{Dataset: ds.Name, Checksum: ds.Checksum, Synthetic: ds.Synthetic, Options: opt,
 		Notes: slices.Clone(ds.Notes)}
 }
 
-// build makes the tasks of a stream from their splits.
 func (s *Stream) build(ds *Dataset, members [][]int32, tasks []TaskSplit) {
 	edges := 0
 	var before []int32 // nodes of earlier tasks

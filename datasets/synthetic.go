@@ -56,7 +56,6 @@ func (o SyntheticOptions) Validate() error {
 	return bad.Err()
 }
 
-// checkPlanted checks what both generators have in common.
 func checkPlanted(bad *check.List, homophily, spread float64) {
 	bad.That(homophily > 0 && homophily <= 1, "Homophily", homophily, "above 0 and at most 1")
 	bad.That(spread >= 0 && spread <= 2, "Spread", spread, "0 to 2")

@@ -17,7 +17,6 @@ const (
 	maxBlank   = 4 << 20  // blank lines, kept until it is known whether they end the file
 )
 
-// tableSpec says what readTable is to find.
 type tableSpec[T number] struct {
 	cell   cell[T]
 	cols   int  // numbers per line; 0 takes the first line's
@@ -116,7 +115,6 @@ func (t *tableReader[T]) failed() bool {
 	return t.err != nil
 }
 
-// cut reads the text and hands out whole lines.
 func (t *tableReader[T]) cut(blocks chan<- block[T], free chan []byte) error {
 	var rest []byte // the beginning of a line, or blank lines that may turn out to end the file
 	for started, end := false, false; !end && !t.failed(); {
@@ -199,7 +197,6 @@ func (t *tableReader[T]) start(lines []byte) []byte {
 	return lines
 }
 
-// hand gives a block its place and hands it out.
 func (t *tableReader[T]) hand(b block[T], blocks chan<- block[T]) error {
 	rows := bytes.Count(b.text, []byte{'\n'})
 	if t.rows >= 0 && t.row+rows > t.rows {
@@ -218,7 +215,6 @@ func (t *tableReader[T]) hand(b block[T], blocks chan<- block[T]) error {
 	return nil
 }
 
-// shortLine returns the first line with fewer columns.
 func shortLine(text []byte, cols int) (row int, err error) {
 	for line := range bytes.Lines(text) {
 		if n := bytes.Count(line, []byte{','}) + 1; n < cols {
@@ -292,7 +288,6 @@ func parseField[T number](text []byte, at, k, cols int, c cell[T]) (v T, end int
 	return 0, end, fmt.Errorf("%s is %.40q, want %w", column, field, err)
 }
 
-// csvFiles lists the names of LayoutCSV.
 func csvFiles() []string {
 	return slices.Concat(csvEdges(), csvLabels(), csvNames("features"), []string{"features.npz", "features.npy"})
 }

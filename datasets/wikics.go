@@ -51,7 +51,6 @@ func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
 	})
 }
 
-// field reads one field.
 func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	known := key == "features" || key == "labels" || key == "links"
 	if known && w.seen[key] {
@@ -100,7 +99,6 @@ func (w *wikiCS) row(in jsonReader) error {
 	return nil
 }
 
-// check holds the fields against each other.
 func (w *wikiCS) check(opt Options) error {
 	for _, field := range []string{"labels", "links", "features"} {
 		if !w.seen[field] {

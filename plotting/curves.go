@@ -39,7 +39,6 @@ type CurveOptions struct {
 // has no logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
 func Curves(series []Series, o CurveOptions) (Figure, error) { return curves(series, o, 340, 210) }
 
-// curves draws series in a data area of w by h.
 func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	p.Add(quietGrid())
@@ -75,7 +74,6 @@ func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 // largest is the greatest magnitude of a coordinate: the width of an axis must not overflow.
 const largest = 1e300
 
-// checkPoint returns an error for a point, the k-th of its set, with a coordinate that no axis can hold.
 func checkPoint(k int, x, y float64) error {
 	if !(math.Abs(x) <= largest) || !(math.Abs(y) <= largest) {
 		return fmt.Errorf("point %d is (%g, %g): want finite values, at most %g", k, x, y, largest)
@@ -83,7 +81,6 @@ func checkPoint(k int, x, y float64) error {
 	return nil
 }
 
-// curve plots one series.
 type curve struct {
 	points    plotter.XYs
 	low, high []float64 // ends of the spread; nil for none
@@ -93,7 +90,6 @@ type curve struct {
 	bars      bool
 }
 
-// newCurve checks the i-th series and gives it its style.
 func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	if len(s.Y) == 0 || (s.X != nil && len(s.X) != len(s.Y)) {
 		return nil, fmt.Errorf("%d values of X for %d of Y: want as many, at least one", len(s.X), len(s.Y))
@@ -160,7 +156,6 @@ func (c *curve) wholeX() bool {
 	return !slices.ContainsFunc(c.points, func(at plotter.XY) bool { return at.X != math.Trunc(at.X) })
 }
 
-// DataRange implements plot.DataRanger.
 func (c *curve) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, xmax, ymin, ymax = plotter.XYRange(c.points)
 	if c.low != nil {
@@ -169,7 +164,6 @@ func (c *curve) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return xmin, xmax, ymin, ymax
 }
 
-// Plot implements plot.Plotter.
 func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&canvas)
 	line := make([]vg.Point, len(c.points))
@@ -187,10 +181,8 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-// band plots the spread of a curve.
 type band struct{ *curve }
 
-// Plot implements plot.Plotter.
 func (b band) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&canvas)
 	border := make([]vg.Point, 0, 2*len(b.points))
@@ -217,7 +209,6 @@ func (c *curve) marked() []int {
 	return at
 }
 
-// Thumbnail implements plot.Thumbnailer.
 func (c *curve) Thumbnail(canvas *draw.Canvas) {
 	middle := canvas.Center()
 	canvas.StrokeLine2(c.line, canvas.Min.X, middle.Y, canvas.Max.X-2, middle.Y)
@@ -239,7 +230,6 @@ func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
 	}
 }
 
-// newLegend returns an empty legend in the house style.
 func newLegend(thumbnail vg.Length) plot.Legend {
 	legend := plot.NewLegend()
 	restyle(&legend.TextStyle, tickSize)

@@ -54,7 +54,6 @@ func Drift(drift [][]float64, o DriftOptions) (Figure, error) {
 	return Curves(series, CurveOptions{Title: o.Title, XLabel: "tasks learned", YLabel: label})
 }
 
-// driftMap draws drift as a triangle with a color bar.
 func driftMap(drift [][]float64, top float64, label, title string) Figure {
 	top = cmp.Or(top, 1)
 	e, suffix := scientific(top)

@@ -65,7 +65,6 @@ func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 	return withLegend(f, p, legend), nil
 }
 
-// check returns an error for embeddings or classes that are not valid.
 func (o EmbeddingOptions) check(z []float64, n, d int) error {
 	if err := checkRows(z, n, d); err != nil {
 		return err
@@ -87,7 +86,6 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 	return nil
 }
 
-// checkRows returns an error for n rows of d numbers that PCA cannot project.
 func checkRows(z []float64, n, d int) error {
 	if n < 2 || d < 1 || len(z) != n*d {
 		return fmt.Errorf("%d entries for shape [%d, %d]: want as many, at least 2 rows and 1 column", len(z), n, d)
@@ -161,16 +159,13 @@ func planeFigure(p *plot.Plot) Figure {
 	return plotFigure(p, max(1/ratio, 0.4)*longer, longer)
 }
 
-// cloud plots points by class, and arrows to their later places.
 type cloud struct {
 	points, after []Point
 	classes       []int
 }
 
-// DataRange implements plot.DataRanger.
 func (c *cloud) DataRange() (xmin, xmax, ymin, ymax float64) { return rangeOf(c.points, c.after) }
 
-// rangeOf returns the bounding box of points.
 func rangeOf(sets ...[]Point) (xmin, xmax, ymin, ymax float64) {
 	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range slices.Concat(sets...) {
@@ -179,7 +174,6 @@ func rangeOf(sets ...[]Point) (xmin, xmax, ymin, ymax float64) {
 	return xmin, xmax, ymin, ymax
 }
 
-// Plot implements plot.Plotter.
 func (c *cloud) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&canvas)
 	at := func(p Point) vg.Point { return vg.Point{X: x(p.X), Y: y(p.Y)} }
@@ -223,8 +217,6 @@ func arrow(c draw.Canvas, line draw.LineStyle, from, to vg.Point, head vg.Length
 	})
 }
 
-// thumbnail shows a marker in a legend.
 type thumbnail struct{ draw.GlyphStyle }
 
-// Thumbnail implements plot.Thumbnailer.
 func (t thumbnail) Thumbnail(c *draw.Canvas) { c.DrawGlyph(t.GlyphStyle, c.Center()) }

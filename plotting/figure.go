@@ -96,7 +96,6 @@ func (f Figure) Save(path string) error {
 	return nil
 }
 
-// writerCanvas is a canvas that can be encoded.
 type writerCanvas interface {
 	vg.CanvasSizer
 	io.WriterTo
@@ -171,7 +170,6 @@ func rect(x, y, w, h vg.Length) vg.Rectangle {
 // pdfCanvas corrects gonum's PDF canvas, which draws images upside down, and text only from the Latin code page.
 type pdfCanvas struct{ *vgpdf.Canvas }
 
-// DrawImage implements vg.Canvas.
 func (c pdfCanvas) DrawImage(r vg.Rectangle, img image.Image) {
 	c.Push()
 	defer c.Pop()
@@ -193,7 +191,6 @@ func (c pdfCanvas) FillString(face font.Face, at vg.Point, s string) {
 	c.Fill(outlines)
 }
 
-// textPath returns the outlines of a line of text that starts at a point of its baseline.
 func textPath(face font.Face, at vg.Point, s string) (vg.Path, error) {
 	var buf sfnt.Buffer
 	em := fixed.I(int(face.Face.UnitsPerEm())) // outlines in the font's own units

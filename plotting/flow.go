@@ -117,7 +117,6 @@ func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
 	return scaled, nil
 }
 
-// checkPoints returns an error for a point that is not finite.
 func checkPoints(points []Point) error {
 	for i, p := range points {
 		if err := checkPoint(i, p.X, p.Y); err != nil {
@@ -127,7 +126,6 @@ func checkPoints(points []Point) error {
 	return nil
 }
 
-// flowLine is an entry of a plan that is drawn.
 type flowLine struct {
 	i, j  int
 	share float64 // of the greatest entry
@@ -159,7 +157,6 @@ func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error)
 	return lines[max(0, len(lines)-maxFlows):], nil
 }
 
-// withNames adds a legend that names the two sides.
 func (o FlowOptions) withNames(f Figure, p *plot.Plot, width vg.Length) Figure {
 	legend := newLegend(16)
 	legend.Add(cmp.Or(o.FromName, "view 1"), thumbnail{marker(0)})
@@ -168,7 +165,6 @@ func (o FlowOptions) withNames(f Figure, p *plot.Plot, width vg.Length) Figure {
 	return withLegend(f, p, legend)
 }
 
-// drawn is one side of a flow.
 type drawn struct {
 	points   []Point
 	edges    [][2]int
@@ -176,19 +172,16 @@ type drawn struct {
 	numbered bool
 }
 
-// flow plots two sides and the lines between them.
 type flow struct {
 	from, to drawn
 	lines    []flowLine
 	arrows   bool
 }
 
-// DataRange implements plot.DataRanger.
 func (f *flow) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return rangeOf(f.from.points, f.to.points)
 }
 
-// Plot implements plot.Plotter.
 func (f *flow) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	at := func(p Point) vg.Point { return vg.Point{X: x(p.X), Y: y(p.Y)} }
@@ -221,7 +214,6 @@ func before(to, from vg.Point, distance vg.Length) vg.Point {
 	return vg.Point{X: to.X - t*(to.X-from.X), Y: to.Y - t*(to.Y-from.Y)}
 }
 
-// radius returns that of the nodes of a side.
 func (d drawn) radius() vg.Length {
 	switch {
 	case d.numbered:
@@ -232,7 +224,6 @@ func (d drawn) radius() vg.Length {
 	return 2.8
 }
 
-// nodes draws the points of a side.
 func (d drawn) nodes(c draw.Canvas, at func(Point) vg.Point) {
 	glyph := marker(d.nth)
 	glyph.Radius = d.radius()
@@ -250,15 +241,12 @@ func (f *flow) width() vg.Length {
 	return vg.Length(min(2.7, max(0.7, 2.7*math.Sqrt(16/float64(len(f.lines))))))
 }
 
-// flowStyle returns the line for a share of the greatest mass.
 func flowStyle(share float64, width vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: mass.at(0.35 + 0.5*share), Width: (0.1 + 0.9*vg.Length(share)) * width}
 }
 
-// flowThumbnail shows a line that grows.
 type flowThumbnail struct{ width vg.Length }
 
-// Thumbnail implements plot.Thumbnailer.
 func (t flowThumbnail) Thumbnail(c *draw.Canvas) {
 	const parts = 4
 	width := c.Size().X / parts
@@ -309,7 +297,6 @@ func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
 	return points, nil
 }
 
-// checkEdges returns an error for an edge with an end outside 0 … n−1.
 func checkEdges(n int, edges [][2]int) error {
 	for k, e := range edges {
 		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= n {
@@ -356,8 +343,6 @@ func newOrdered(n int, edges [][2]int) *ordered {
 
 func byID(a, b graph.Node) int { return cmp.Compare(a.ID(), b.ID()) }
 
-// Nodes implements graph.Graph.
 func (g *ordered) Nodes() graph.Nodes { return iterator.NewOrderedNodes(g.nodes) }
 
-// From implements graph.Graph.
 func (g *ordered) From(id int64) graph.Nodes { return iterator.NewOrderedNodes(g.neighbors[id]) }

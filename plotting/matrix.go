@@ -62,7 +62,6 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	return withColorBar(grid, viridis, o.Low, o.High, "accuracy (%)"), nil
 }
 
-// checkMatrix returns an error for a performance matrix that is not valid.
 func checkMatrix(m [][]float64) error {
 	if len(m) == 0 {
 		return errors.New("no rows: nothing was evaluated")
@@ -88,7 +87,6 @@ func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
 	return p, min(max(vg.Length(n)*32, 160), 380)
 }
 
-// withColorBar adds a color scale to the right of a figure.
 func withColorBar(f Figure, r ramp, low, high float64, label string) Figure {
 	return Figure{width: f.width + barFrame, height: f.height, paint: func(c draw.Canvas) {
 		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
@@ -118,13 +116,11 @@ type cells struct {
 	unit      float64 // divides the values that are written
 }
 
-// DataRange implements plot.DataRanger.
 func (p *cells) DataRange() (xmin, xmax, ymin, ymax float64) {
 	end := float64(len(p.m)) - 0.5
 	return -0.5, end, -0.5, end
 }
 
-// Plot implements plot.Plotter.
 func (p *cells) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	side := c.Size().X / vg.Length(len(p.m))

@@ -44,7 +44,6 @@ func NewMethod(name string, results []*continual.Result, s continual.Setting, p 
 	return m, m.check()
 }
 
-// check returns an error for matrices that are missing, not valid, or of different sizes.
 func (m Method) check() error {
 	if len(m.Matrices) == 0 {
 		return fmt.Errorf("plotting: method %q has no performance matrix", m.Name)
@@ -78,7 +77,6 @@ var measureNames = enum.Of[Measure]("Measure", "AP", "AF")
 // String returns "AP" or "AF".
 func (m Measure) String() string { return measureNames.Name(m) }
 
-// label is the measure with its unit.
 func (m Measure) label() string {
 	if m == AF {
 		return "AF (percent points)"
@@ -109,7 +107,6 @@ func (m Measure) of(matrix continual.Matrix, tasks int) float64 {
 	return rows.AveragePerformance()
 }
 
-// over returns mean and standard deviation of the measure over runs, after their first tasks.
 func (m Measure) over(runs []continual.Matrix, tasks int) (mean, std float64) {
 	values := make([]float64, len(runs))
 	for k, matrix := range runs {

@@ -63,7 +63,6 @@ func (o *PlanOptions) pooled(values []float64, n, m int, scale func([]float64) (
 	return g, checkScale(o.Low, o.High)
 }
 
-// checkScale returns an error for a color scale without finite length.
 func checkScale(low, high float64) error {
 	if !(low < high) || math.IsInf(high-low, 0) {
 		return fmt.Errorf("color scale from Low %g to High %g: want Low < High", low, high)
@@ -80,7 +79,6 @@ func checkShape(values []float64, n, m int) error {
 	return nil
 }
 
-// checkPlan returns an error for a plan that is not valid.
 func checkPlan(plan []float64, n, m int) error {
 	if err := checkShape(plan, n, m); err != nil {
 		return err
@@ -197,7 +195,6 @@ func pool(plan []float64, n, m, block int) *grid {
 	return g
 }
 
-// marginals returns the row sums and the column sums of a plan.
 func marginals(plan []float64, n, m int) (rows, cols []float64) {
 	rows, cols = make([]float64, n), make([]float64, m)
 	for i := range n {
@@ -217,12 +214,10 @@ type heatMap struct {
 	rowCuts, colCuts []int
 }
 
-// DataRange implements plot.DataRanger.
 func (p *heatMap) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return -0.5, float64(p.m) - 0.5, -0.5, float64(p.n) - 0.5
 }
 
-// Plot implements plot.Plotter.
 func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 	c.DrawImage(c.Rectangle, p.image())
 	x, y := plt.Transforms(&c)

@@ -80,7 +80,6 @@ func BufferSizes(studies []Study, o SensitivityOptions) (Figure, error) {
 	return Sensitivity(studies, o)
 }
 
-// series is the curve of a measure over the values of a study.
 func (s Study) series(measure Measure) (Series, error) {
 	curve := Series{Name: s.Name}
 	for _, point := range s.Points {
@@ -103,7 +102,6 @@ func wideRange(values []float64) bool {
 	return len(values) > 0 && slices.Min(values) > 0 && slices.Max(values)/10 > slices.Min(values)
 }
 
-// titled adds a title above a figure.
 func titled(f Figure, title string) Figure {
 	if title == "" {
 		return f

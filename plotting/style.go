@@ -57,7 +57,6 @@ func marker(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: 2.6, Shape: shapes[i%len(shapes)]}
 }
 
-// faded returns a color with an opacity.
 func faded(c color.Color, alpha uint8) color.Color {
 	r, g, b, _ := c.RGBA()
 	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: alpha}
@@ -84,7 +83,6 @@ func contrast(c color.RGBA) color.Color {
 	return ink
 }
 
-// textStyle returns the typeface of the style at a size in points.
 func textStyle(size float64, c color.Color) text.Style {
 	return text.Style{
 		Color:   c,
@@ -95,7 +93,6 @@ func textStyle(size float64, c color.Color) text.Style {
 	}
 }
 
-// newPlot returns a plot in the common style, without data.
 func newPlot(title, xLabel, yLabel string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -186,7 +183,6 @@ func drawColorBar(c draw.Canvas, area vg.Rectangle, r ramp, lo, hi float64, labe
 	c.FillText(side, vg.Point{X: right + 5 + widest + labelSize, Y: area.Min.Y + area.Size().Y/2}, label)
 }
 
-// outline returns the closed border of a rectangle.
 func outline(r vg.Rectangle) []vg.Point {
 	return []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
 }
@@ -214,7 +210,6 @@ func niceTicks(lo, hi float64, count int) []float64 {
 	return ticks
 }
 
-// niceMarks labels every nice tick of an axis.
 func niceMarks(lo, hi float64) []plot.Tick {
 	var ticks []plot.Tick
 	for _, v := range niceTicks(lo, hi, 6) {

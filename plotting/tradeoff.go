@@ -64,20 +64,17 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 	return plotFigure(p, 340, 230), nil
 }
 
-// tradeOffPoint is a method in the plane, with its standard deviations.
 type tradeOffPoint struct {
 	name         string
 	x, y, dx, dy float64
 	left, right  float64 // ends of the bar of time; on a logarithmic axis they and x are logarithms, left may be -Inf
 }
 
-// labeled plots points with error bars and names.
 type labeled struct {
 	at  []tradeOffPoint
 	log bool
 }
 
-// DataRange implements plot.DataRanger.
 func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range l.at {
@@ -91,7 +88,6 @@ func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return xmin, xmax, ymin, ymax
 }
 
-// Plot implements plot.Plotter.
 func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	var taken []vg.Rectangle
@@ -184,12 +180,10 @@ func crowding(taken []vg.Rectangle, box vg.Rectangle, at vg.Point, tied bool) (o
 	return overlap
 }
 
-// nearest returns the point of a rectangle that is nearest to another.
 func nearest(r vg.Rectangle, to vg.Point) vg.Point {
 	return vg.Point{X: min(max(to.X, r.Min.X), r.Max.X), Y: min(max(to.Y, r.Min.Y), r.Max.Y)}
 }
 
-// common returns the area that two rectangles share.
 func common(a, b vg.Rectangle) vg.Length {
 	w := min(a.Max.X, b.Max.X) - max(a.Min.X, b.Min.X)
 	h := min(a.Max.Y, b.Max.Y) - max(a.Min.Y, b.Min.Y)

@@ -45,7 +45,6 @@ func wholeRange(values []float64) (low, high float64) {
 	return low, high
 }
 
-// checkEntries returns an error for an entry of a matrix that is not finite or exceeds a magnitude.
 func checkEntries(values []float64, cols int, most float64) error {
 	for k, v := range values {
 		if !(math.Abs(v) <= most) {
@@ -114,13 +113,11 @@ func Potentials(f, g []float64, title string) (Figure, error) {
 	return titled(both, title), nil
 }
 
-// bars plots values over their indices.
 type bars struct {
 	values []float64
 	nth    int
 }
 
-// DataRange implements plot.DataRanger.
 func (b *bars) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return -0.5, float64(len(b.values)) - 0.5, min(0, slices.Min(b.values)), max(0, slices.Max(b.values))
 }

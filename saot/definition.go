@@ -41,7 +41,6 @@ func init() {
 	}
 }
 
-// variant defines SAOT with some fields fixed.
 func variant(fix func(c *Config), name, paper, summary string) method.Definition {
 	return method.Definition{Name: name, Paper: paper, Summary: summary, Kind: method.Ours,
 		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {

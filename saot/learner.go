@@ -185,7 +185,6 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 	return err
 }
 
-// record notes what a step says of its plans.
 func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[string]float64, graph *planFigures) {
 	if l.tasks == 0 { // the distillation has no weight, and its teacher is the untrained encoder
 		for i := range s.Terms {

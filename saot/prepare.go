@@ -17,10 +17,8 @@ import (
 	"github.com/saot-go/saot/saot/transport"
 )
 
-// plan is the training of a task.
 type plan = train.Plan[inputs[*tensors.Tensor]]
 
-// A drawer draws the views and the aligned nodes of a step.
 type drawer func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error)
 
 // whole draws from a graph that a step takes whole. It returns the teacher's products with the features too, to be
@@ -105,7 +103,6 @@ func (l *Learner) beta() float64 {
 	return l.config.Beta
 }
 
-// planFigures are those of a step's π_G.
 type planFigures struct{ marginalError, diagonalMass float64 }
 
 // graphPlans solves the plans π_G of a task (Eq. 7).
@@ -116,7 +113,6 @@ type graphPlans struct {
 	cost     func(in costInputs[*tensors.Tensor]) ([]*tensors.Tensor, error)
 }
 
-// newGraphPlans prepares for the plans of a task with a batched graph.
 func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
 	p := &graphPlans{features: &g.Features, cost: l.cost.Call}
 	if l.config.FeatureCost == PropagatedFeatures && l.config.Objective == Transport {
@@ -157,7 +153,6 @@ func featureCost(in costInputs[*Node]) []*Node {
 	return []*Node{transport.CosineCost(Mul(in.Rows, in.Keep[0]), Mul(in.Rows, in.Keep[1]))}
 }
 
-// featureCost is K on the host.
 func (p *graphPlans) featureCost(masked [2][]int32, points []int32) (*mat.Dense, error) {
 	f := p.features
 	rows := make([]float32, len(points)*f.Cols)

@@ -23,7 +23,6 @@ type auditOptions struct {
 	data, split, engine string
 }
 
-// newAuditCommand builds "saot audit".
 func newAuditCommand() *cobra.Command {
 	o := &auditOptions{}
 	cmd := &cobra.Command{

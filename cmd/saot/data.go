@@ -11,7 +11,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// newDataCommand builds "saot data", which fetches, describes and checks datasets.
 func newDataCommand() *cobra.Command {
 	var dir string
 	cmd := group("data", "fetch, describe and check the datasets",
@@ -66,7 +65,6 @@ func newDataListCommand(dir *string) *cobra.Command {
 	}
 }
 
-// presence says in a word or two whether a dataset's files are there.
 func presence(store datasets.Store, e datasets.Entry) string {
 	files, folder := store.Present(e)
 	switch {
@@ -94,7 +92,6 @@ func figure[T int | int64](n T) string {
 	return digits
 }
 
-// size writes a number of bytes.
 func size(n int64) string {
 	switch {
 	case n <= 0:
@@ -123,7 +120,6 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 	}
 }
 
-// describe prints what the catalogue knows of a dataset.
 func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
 	t := newTable(out, 0)
 	say := t.say
@@ -157,7 +153,6 @@ func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
 	return t.Flush()
 }
 
-// identity says how a file is recognised.
 func identity(f datasets.File) string {
 	switch {
 	case f.SHA256 != "":
@@ -205,7 +200,6 @@ that breaks off is resumed, now or by the next get; a file gets its name only af
 	}
 }
 
-// total is the size of a dataset's files, where it is known.
 func total(e datasets.Entry) string {
 	var sum int64
 	for _, f := range e.Files {
@@ -217,7 +211,6 @@ func total(e datasets.Entry) string {
 	return size(sum)
 }
 
-// writeFiles prints a line for each file: its state, place and checksum.
 func writeFiles(out io.Writer, store datasets.Store, all []datasets.FileStatus) error {
 	t := newTable(out, 0)
 	for _, s := range all {
@@ -283,7 +276,6 @@ missing.`,
 	}
 }
 
-// wrong is an error that names the wrong files.
 func wrong(all []datasets.FileStatus) error {
 	var names []string
 	for _, s := range all {
@@ -313,7 +305,6 @@ func newTransfer(out io.Writer) *transfer {
 	return &transfer{}
 }
 
-// follow moves the bar, and begins a new one with each file.
 func (t *transfer) follow(file string, done, total int64) {
 	if t.out == nil {
 		return
@@ -327,7 +318,6 @@ func (t *transfer) follow(file string, done, total int64) {
 	_ = t.bar.Set64(done) // a picture that cannot be drawn does not matter
 }
 
-// stop takes the bar away.
 func (t *transfer) stop() {
 	if t.bar != nil {
 		_ = t.bar.Clear()

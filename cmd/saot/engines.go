@@ -11,7 +11,6 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// newEnginesCommand builds "saot engines", which shows the compute engines of this machine, and its subcommand install.
 func newEnginesCommand() *cobra.Command {
 	cmd := group("engines", "show the compute engines of this machine: present, missing, chosen",
 		`Show every compute engine in the order in which one is chosen, with its version and place; which one
@@ -22,7 +21,6 @@ of a command names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu,
 	return cmd
 }
 
-// newInstallONNXCommand builds "saot engines install onnx".
 func newInstallONNXCommand() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
@@ -78,7 +76,6 @@ func showEngines(out io.Writer) error {
 	return t.Flush()
 }
 
-// describeEngine returns a row of the table: state, version and place.
 func describeEngine(candidate engine.Candidate) (state, version, where string) {
 	switch {
 	case candidate.Missing != "" && candidate.Library == "":

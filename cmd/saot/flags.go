@@ -24,7 +24,6 @@ func (s *setting) Set(text string) error {
 	return nil
 }
 
-// flagOf names the flag of a setting.
 func flagOf(path string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(path) }
 
 // addSettingFlags adds a flag for every setting of every method, with the defaults and the help of SAOT's own. Those
@@ -46,7 +45,6 @@ func addSettingFlags(f *pflag.FlagSet) {
 	}
 }
 
-// kindOf says in help what a setting takes.
 func kindOf(f fields.Field) string {
 	switch f.Value.Interface().(type) {
 	case int, uint64:
@@ -61,7 +59,6 @@ func kindOf(f fields.Field) string {
 	return "name"
 }
 
-// changesOf returns the changes of the method's settings that flags and --set ask for.
 func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all []fields.Change, err error) {
 	paths := map[string]string{}
 	for _, field := range fields.All(s.Of) {
@@ -123,7 +120,6 @@ func refuseStreamFlags(given *pflag.FlagSet, instead string) (err error) {
 	return err
 }
 
-// classOrder makes a flag of the order of classes.
 type classOrder struct{ o *datasets.StreamOptions }
 
 func (c classOrder) String() string {
@@ -154,7 +150,6 @@ func (c classOrder) Set(s string) error {
 
 func (c classOrder) Type() string { return "order" }
 
-// text makes a flag of an enumeration.
 type text struct {
 	value interface {
 		fmt.Stringer

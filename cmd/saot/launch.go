@@ -17,7 +17,6 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// launchOptions is what those flags of "saot sweep" hold that launch the runs on a cluster.
 type launchOptions struct {
 	launcher           experiment.Launcher
 	output             string
@@ -60,7 +59,6 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.index, "index", -1, "do, of --only, the run at this place, counted from 0: for tasks of launched jobs")
 }
 
-// validate finds flags that don't go together.
 func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 	takes := map[experiment.Launcher][]string{
 		experiment.Slurm:      {"time", "mem", "cpus", "gpus", "partition", "account", "sbatch"},
@@ -82,7 +80,6 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 	return nil
 }
 
-// launch hands the runs to a cluster.
 func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experiment.Run) error {
 	s, err := experiment.FindSweep(o.out, runs)
 	if err != nil {
@@ -122,7 +119,6 @@ func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experim
 	return o.slurm(cmd, job, s, frozen)
 }
 
-// left returns the numbers of the runs to launch.
 func (o *sweepOptions) left(s *experiment.Sweep) ([]int, error) {
 	for _, n := range o.only {
 		if n < 0 || n >= len(s.Runs) {

@@ -76,7 +76,6 @@ func newTable(out io.Writer, flags uint) table {
 	return table{tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)}
 }
 
-// say writes a line.
 func (t table) say(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
 
 // usageError is an error in what was typed rather than in what it led to.
@@ -86,7 +85,6 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// asUsage makes an error, if there is one, a usage error.
 func asUsage(err error) error {
 	if err == nil {
 		return nil
@@ -117,12 +115,10 @@ func exitStatus(ctx context.Context, err error) int {
 	return exitFailure
 }
 
-// oneLine joins the lines of an error, such as one that lists several bad fields.
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// newMethodsCommand builds "saot methods".
 func newMethodsCommand() *cobra.Command {
 	dataset, preset := "", method.Paper
 	cmd := &cobra.Command{
@@ -164,7 +160,6 @@ func listMethods(out io.Writer) error {
 	return t.Flush()
 }
 
-// showMethod prints what a method is and its settings, a line each.
 func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
 	t := newTable(out, 0)
 	t.say("%s: %s\n", d.Name, d.Summary)
@@ -175,7 +170,6 @@ func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
 	return t.Flush()
 }
 
-// newVersionCommand builds "saot version".
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

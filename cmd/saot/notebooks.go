@@ -11,7 +11,6 @@ import (
 	"github.com/saot-go/saot/notebooks/course"
 )
 
-// newNotebooksCommand builds "saot notebooks".
 func newNotebooksCommand() *cobra.Command {
 	return group("notebooks", "the course of notebooks", "", newNotebooksBuildCommand())
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/saot-go/saot/saot/experiment/report"
 )
 
-// newReportCommand builds "saot report".
 func newReportCommand() *cobra.Command {
 	var output, title string
 	cmd := &cobra.Command{
@@ -63,7 +62,6 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 	}
 }
 
-// newFiguresCommand builds "saot figures".
 func newFiguresCommand() *cobra.Command {
 	var folder, format string
 	cmd := &cobra.Command{
@@ -100,7 +98,6 @@ errors.`,
 	return cmd
 }
 
-// newTableCommand builds "saot table".
 func newTableCommand() *cobra.Command {
 	var format experiment.Format
 	var paper bool
@@ -150,7 +147,6 @@ refused: choose some with --only. CSV holds the raw figures.`,
 	return cmd
 }
 
-// newTuneCommand builds "saot tune".
 func newTuneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune PATH...",
@@ -171,7 +167,6 @@ part. Runs under the paper probe alone have no such figure: that probe is stoppe
 	return cmd
 }
 
-// newStatusCommand builds "saot status".
 func newStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status PATH",
@@ -228,7 +223,6 @@ func writeStatus(out io.Writer, s *experiment.Sweep) error {
 	return t.Flush()
 }
 
-// newPackCommand builds "saot pack".
 func newPackCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -260,7 +254,6 @@ Every command that reads results takes such a file instead of a folder, and find
 	return cmd
 }
 
-// newUnpackCommand builds "saot unpack".
 func newUnpackCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unpack FILE DIR",

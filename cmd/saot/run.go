@@ -26,7 +26,6 @@ import (
 
 const matrixFile = "matrix.png" // the performance matrices of a run folder as a picture
 
-// runOptions is what the flags of "saot run" hold.
 type runOptions struct {
 	experiment.Run
 	cut         datasets.StreamOptions
@@ -39,7 +38,6 @@ type runOptions struct {
 	set         []string
 }
 
-// newRunCommand builds "saot run".
 func newRunCommand() *cobra.Command { return new(runOptions).command() }
 
 func (o *runOptions) command() *cobra.Command {
@@ -87,7 +85,6 @@ func (o *runOptions) command() *cobra.Command {
 	return cmd
 }
 
-// runHelp is the long help, with the defaults that depend on the dataset.
 func runHelp() string {
 	d := saot.ConfigFor(datasets.RecipeSynthetic)
 	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without
@@ -172,7 +169,6 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 	return &r, r.Absolute()
 }
 
-// settleMethod records the method's settings: its defaults for the dataset, changed by flags.
 func (o *runOptions) settleMethod(flags *pflag.FlagSet, r *experiment.Run) error {
 	d, err := experiment.DefaultSettings(r.Dataset, r.Method, o.preset)
 	if err != nil {
@@ -187,7 +183,6 @@ func (o *runOptions) settleMethod(flags *pflag.FlagSet, r *experiment.Run) error
 	return asUsage(r.Change(changes...))
 }
 
-// settleProbes records how the method is scored.
 func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 	var probes []continual.Probe
 	for _, name := range o.probes {
@@ -219,7 +214,6 @@ func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 	return nil
 }
 
-// settleCut records how the stream is cut: by the flags, or by a file.
 func (o *runOptions) settleCut(flags *pflag.FlagSet, r *experiment.Run) (err error) {
 	if o.split == "" {
 		r.SetCut(o.cut)
@@ -310,7 +304,6 @@ type interrupted struct {
 func (e interrupted) Error() string { return e.line }
 func (e interrupted) Unwrap() error { return e.error }
 
-// draw writes the performance matrices as a picture.
 func draw(r *continual.Result, path string) error {
 	figure, err := plotting.Result(r, plotting.MatrixOptions{})
 	if err != nil {
@@ -319,7 +312,6 @@ func draw(r *continual.Result, path string) error {
 	return figure.Save(path)
 }
 
-// scoredBy names a probe in a summary.
 func scoredBy(p continual.Probe) string {
 	if p == continual.ProbeHead {
 		return "own classifier"
@@ -330,7 +322,6 @@ func scoredBy(p continual.Probe) string {
 // largestPrinted is the number of tasks up to which a performance matrix fits a terminal.
 const largestPrinted = 12
 
-// summarise prints a run's figures.
 func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir string) error {
 	var b strings.Builder
 	kind := ""

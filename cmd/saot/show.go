@@ -19,7 +19,6 @@ import (
 
 type stream = datasets.Stream
 
-// logMode is what a run says while it works.
 type logMode int
 
 const (
@@ -32,7 +31,6 @@ var logModes = []string{"progress", "text", "json"}
 
 func (m logMode) String() string { return logModes[m] }
 
-// UnmarshalText reads the name.
 func (m *logMode) UnmarshalText(text []byte) error {
 	i := slices.Index(logModes, string(text))
 	if i < 0 {
@@ -42,7 +40,6 @@ func (m *logMode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// show tells on stderr how a run goes.
 type show struct {
 	out      io.Writer
 	terminal bool
@@ -98,7 +95,6 @@ func isTerminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// newBar shows how much of a number of parts is done.
 func newBar(out io.Writer, parts int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(parts, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(16),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
@@ -137,7 +133,6 @@ func stepLine(e continual.StepEvent) string {
 // barWidth is the room that the progress bar takes before its description.
 const barWidth = 45
 
-// clip cuts a bar's description to what the terminal has room for.
 func clip(line string, out io.Writer) string {
 	if f, ok := out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -147,20 +142,17 @@ func clip(line string, out io.Writer) string {
 	return line
 }
 
-// at moves the bar.
 func (s *show) at(step int, line string) {
 	s.bar.Describe(clip(line, s.out))
 	_ = s.bar.Set(step) // a picture that cannot be drawn does not matter
 }
 
-// stop takes the progress bar away.
 func (s *show) stop() {
 	if s.bar != nil {
 		_ = s.bar.Clear()
 	}
 }
 
-// result logs the figures of the finished run.
 func (s *show) result(r *continual.Result, dir string) {
 	for _, score := range r.Scores {
 		s.log.Info("result", "setting", score.Setting, "probe", score.Probe, "ap", score.AP, "af", score.AF)

@@ -11,7 +11,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 )
 
-// splitOptions is what the flags of "saot data split" hold.
 type splitOptions struct {
 	dir                *string
 	dataset            string
@@ -19,7 +18,6 @@ type splitOptions struct {
 	exportTo, importOf string
 }
 
-// newDataSplitCommand builds "saot data split".
 func newDataSplitCommand(dir *string) *cobra.Command {
 	o := &splitOptions{dir: dir, cut: datasets.DefaultStreamOptions()}
 	cmd := &cobra.Command{
@@ -88,7 +86,6 @@ func (o *splitOptions) run(out io.Writer) error {
 	return printSplit(out, s, o.exportTo, o.importOf)
 }
 
-// stream draws the split, or takes it from the file.
 func (o *splitOptions) stream(ds *datasets.Dataset) (*datasets.Stream, error) {
 	if o.importOf == "" {
 		return datasets.NewStream(ds, o.cut)

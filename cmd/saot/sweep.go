@@ -18,7 +18,6 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// sweepOptions is what the flags of "saot sweep" hold.
 type sweepOptions struct {
 	out, data, engine string
 	dry, retry, keep  bool
@@ -28,7 +27,6 @@ type sweepOptions struct {
 	launchOptions
 }
 
-// newSweepCommand builds "saot sweep".
 func newSweepCommand() *cobra.Command {
 	o := &sweepOptions{}
 	cmd := &cobra.Command{
@@ -117,7 +115,6 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	return err
 }
 
-// open reads the specs and says where their runs compute.
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 	if o.out == "" {
 		o.out = filepath.Join("runs", strings.TrimSuffix(filepath.Base(names[0]), filepath.Ext(names[0])))
@@ -181,7 +178,6 @@ func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 	return exec.CommandContext(ctx, self, args...)
 }
 
-// list prints the runs that are not done.
 func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
 	t := newTable(out, tabwriter.AlignRight)
 	t.say("run\ttime\tmemory\t\t")
@@ -236,7 +232,6 @@ func newWatch(out io.Writer, s *experiment.Sweep) *watch {
 	return w
 }
 
-// observe is told what happens to run i.
 func (w *watch) observe(i int, state experiment.State, line string) {
 	name := w.sweep.Runs[i].Name()
 	if w.bar == nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/saot-go/saot/internal/file"
 )
 
-// download takes one file from one mirror.
 type download struct {
 	*Request
 	url     string
@@ -43,7 +42,6 @@ func (b bookmark) validator() string {
 
 func (d *download) sidecar() string { return d.part + ".json" }
 
-// run brings the file to its path.
 func (d *download) run(ctx context.Context) (Sums, error) {
 	for {
 		if err := d.complete(ctx); err != nil {
@@ -62,7 +60,6 @@ func (d *download) run(ctx context.Context) (Sums, error) {
 	}
 }
 
-// complete brings all bytes to the part, in as many attempts as it takes.
 func (d *download) complete(ctx context.Context) error {
 	idle := 0 // attempts in a row that brought nothing
 	for attempt := 1; ; attempt++ {
@@ -90,7 +87,6 @@ func (d *download) complete(ctx context.Context) error {
 	}
 }
 
-// pause waits, or returns the context's error.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -100,7 +96,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// have returns the number of bytes in the part.
 func (d *download) have() int64 {
 	info, err := os.Stat(d.part)
 	if err != nil {
@@ -233,7 +228,6 @@ func (d *download) continues(response *http.Response, known bookmark, offset int
 	return known, nil
 }
 
-// refusal is the error of a status that brings no file.
 func refusal(response *http.Response) error {
 	err := fmt.Errorf("the server answered %s", response.Status)
 	switch code := response.StatusCode; {
@@ -256,7 +250,6 @@ func (d *download) acceptable(response *http.Response, known bookmark) error {
 	return nil
 }
 
-// write appends the body to the part from the offset on.
 func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset int64) error {
 	if err := d.bookmark(known); err != nil {
 		return err
@@ -335,7 +328,6 @@ func (d *download) verify() (Sums, error) {
 	return sums, nil
 }
 
-// finish gives the part its name.
 func (d *download) finish() error {
 	if err := file.Commit(d.part, d.Path); err != nil {
 		return local(err)
@@ -369,7 +361,6 @@ func newWatchdog(patience time.Duration, cancel func()) *watchdog {
 	return w
 }
 
-// feed says that bytes came.
 func (w *watchdog) feed() {
 	if w.timer.Stop() { // one that went off stays off: the request is being cancelled
 		w.timer.Reset(w.patience)

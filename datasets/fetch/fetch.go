@@ -88,7 +88,6 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	return r.fromMirrors(ctx)
 }
 
-// settle fills in the defaults and refuses what cannot work.
 func (r *Request) settle() error {
 	if len(r.URLs) == 0 || r.Path == "" {
 		return errors.New("fetch: a request needs URLs and a path")
@@ -121,10 +120,8 @@ func (r *Request) settle() error {
 	return nil
 }
 
-// pinned reports whether the bytes are known beforehand.
 func (r *Request) pinned() bool { return r.SHA256 != "" || r.GitBlob != "" }
 
-// fromMirrors tries one mirror after the other.
 func (r *Request) fromMirrors(ctx context.Context) (Result, error) {
 	var failures []error
 	for _, address := range r.URLs {
@@ -150,7 +147,6 @@ func withoutURL(err error) error {
 	return err
 }
 
-// unavailable is the error of a file that no mirror brought.
 type unavailable struct {
 	path, url, byHand string
 	failures          []error
@@ -203,7 +199,6 @@ func permanent(format string, args ...any) error {
 	return marked{fmt.Errorf(format, args...), errPermanent}
 }
 
-// hopeless reports whether another attempt at the same mirror is pointless.
 func hopeless(err error) bool {
 	var dns *net.DNSError
 	return errors.Is(err, errPermanent) || errors.Is(err, errLocal) || errors.Is(err, errRedirect) ||

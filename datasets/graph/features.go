@@ -90,7 +90,6 @@ func (f *Features) Select(rows []int32) Features {
 	return out
 }
 
-// stack puts matrices of equal width and storage under one another.
 func stack(parts []*Features) (Features, error) {
 	first := parts[0]
 	out := Features{Cols: first.Cols}

@@ -72,7 +72,6 @@ func (l *List) inside(name string, v reflect.Value, interval string) {
 	l.That(above && below, name, v.Interface(), want)
 }
 
-// bound reads an end of an interval, which may be absent.
 func bound(text string, absent float64) (float64, error) {
 	if text == "" {
 		return absent, nil

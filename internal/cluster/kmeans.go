@@ -137,7 +137,6 @@ func fillEmpty(assign []int, distance []float64, k int) (filled bool) {
 	return filled
 }
 
-// clusterMeans sets the centres to the means of their rows.
 func clusterMeans(x *mat.Dense, assign []int, centres *mat.Dense) {
 	centres.Zero()
 	count := make([]float64, centres.RawMatrix().Rows)

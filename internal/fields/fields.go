@@ -89,7 +89,6 @@ func Apply(target any, changes []Change) error {
 	return nil
 }
 
-// place is where a path leads.
 type place struct {
 	parent, field reflect.Value
 	name          string
@@ -117,7 +116,6 @@ func find(v reflect.Value, path string) (p place, err error) {
 	return p, nil
 }
 
-// set writes a value into a field.
 func set(field reflect.Value, value Value) error {
 	if t, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return t.UnmarshalText([]byte(value.String()))

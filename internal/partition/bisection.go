@@ -44,7 +44,6 @@ func bisect(g *weighted, w window, rng *rand.Rand) *bisection {
 	})
 }
 
-// best returns the best of some bisections of one graph.
 func best(try func() *bisection) *bisection {
 	best := try()
 	for range tries - 1 {
@@ -55,7 +54,6 @@ func best(try func() *bisection) *bisection {
 	return best
 }
 
-// bisection is a graph divided in two.
 type bisection struct {
 	window
 	graph *weighted
@@ -135,7 +133,6 @@ func (b *bisection) pass() bool {
 	return best > 0
 }
 
-// choose takes the node to move next from the queues.
 func (b *bisection) choose(queues *[2]moves, locked []bool) (node int32, ok bool) {
 	var tops [2]move
 	var has [2]bool

@@ -43,7 +43,6 @@ func Nodes(a *graph.Adjacency, parts int, rng *rand.Rand) []int {
 	return part
 }
 
-// share is what a number of parts may hold.
 type share struct {
 	parts   int
 	low, up int // nodes in each
@@ -101,7 +100,6 @@ func unweighted(a *graph.Adjacency) *weighted {
 	return g
 }
 
-// each visits the edges of a node.
 func (g *weighted) each(i int32, visit func(j int32, weight int)) {
 	for e := g.offsets[i]; e < g.offsets[i+1]; e++ {
 		visit(g.neighbors[e], g.weight[e])

@@ -120,7 +120,6 @@ func convert(ctx context.Context, jupyter, work string, paths []string) error {
 	return nil
 }
 
-// tail returns the end of the output of a command.
 func tail(output []byte) string {
 	const most = 1500
 	if len(output) > most {
@@ -176,7 +175,6 @@ func (t Text) PNG() (image.Image, error) {
 	return png.Decode(bytes.NewReader(data))
 }
 
-// readPage takes title, summary and main figure from a notebook.
 func readPage(path string) (Page, error) {
 	p := Page{Name: strings.TrimSuffix(filepath.Base(path), ".ipynb")}
 	data, err := os.ReadFile(path)
@@ -273,7 +271,6 @@ func thumbnail(figure image.Image) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// write writes the pages, the index and the small pictures.
 func write(o Options, pages []Page) error {
 	type data struct {
 		Style template.CSS

@@ -48,7 +48,6 @@ func received() error {
 // pixels turns points (1/72 inch) into pixels of a web page (1/96 inch).
 func pixels(points float64) float64 { return points * 96 / 72 }
 
-// dataURL returns a figure as a PNG for the source of an image.
 func dataURL(f plotting.Figure) (string, error) {
 	png, err := f.PNG()
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(png), err

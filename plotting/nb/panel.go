@@ -135,7 +135,6 @@ func awaitBrowser(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// livePanel is a panel in a page.
 type livePanel struct {
 	Panel
 	draw              func(Input) (plotting.Figure, error)
@@ -248,7 +247,6 @@ func (p *livePanel) follow(
 	return figure, false, nil
 }
 
-// redraw draws a figure and puts it into the page.
 func (p *livePanel) redraw(in Input) (plotting.Figure, error) {
 	in.At = slices.Clone(in.At)
 	figure, err := p.draw(in)

@@ -95,7 +95,6 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled,
 	return report, l.Fault(task, err)
 }
 
-// Logits scores nodes with all edges of their graph.
 func (l *cat) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }

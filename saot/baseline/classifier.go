@@ -51,7 +51,6 @@ func newClassifier(b method.Build, hidden []int, whole int, rng *rand.Rand) (*cl
 func weightName(layer int) string { return fmt.Sprintf("weight%d", layer) }
 func biasName(layer int) string   { return fmt.Sprintf("bias%d", layer) }
 
-// redraw gives the network fresh weights.
 func (c *classifier) redraw(rng *rand.Rand) error {
 	for l := 1; l < len(c.widths); l++ {
 		w, err := tensors.CopyFlatData[float32](encoder.Glorot(c.widths[l-1], c.widths[l], rng))
@@ -81,7 +80,6 @@ func (c *classifier) after(layer int, h *Node) *Node {
 	return MatMul(encoder.ReLU(h), c.Node(g, weightName(layer+1)))
 }
 
-// scores returns the logits of a graph's nodes for the classes seen so far.
 func (c *classifier) scores(ctx context.Context, g *graph.Graph, seen int) (*continual.Embedding, error) {
 	data, cols, err := c.layers.Rows(ctx, c.graphs, g, !beyond(g, c.whole))
 	if err != nil {
@@ -90,7 +88,6 @@ func (c *classifier) scores(ctx context.Context, g *graph.Graph, seen int) (*con
 	return firstColumns(data, cols, seen), nil
 }
 
-// firstColumns cuts rows of cols columns down to the first ones.
 func firstColumns(data []float32, cols, first int) *continual.Embedding {
 	rows := len(data) / cols
 	e := &continual.Embedding{Rows: rows, Cols: first, Data: make([]float32, 0, rows*first)}
@@ -100,7 +97,6 @@ func firstColumns(data []float32, cols, first int) *continual.Embedding {
 	return e
 }
 
-// bySetting holds a network for each setting.
 type bySetting[T any] [2]T
 
 // What trains on lessons, and the plan of a task.
@@ -109,7 +105,6 @@ type (
 	lessonPlan    = train.Plan[lesson[*tensors.Tensor]]
 )
 
-// trainer trains the network by the cross-entropy of its logits.
 func (c *classifier) trainer(name string, o train.Optimizer) (*lessonTrainer, error) {
 	return train.New[lesson[*tensors.Tensor]](c.Net, name, o, func(in lesson[*Node]) train.Loss {
 		return train.Loss{Total: crossEntropy(c.logits(encoder.NodesOf(in.Graph)), in.Labels)}
@@ -125,5 +120,4 @@ func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, 
 	return t.Train(ctx, p)
 }
 
-// classes returns the number of classes that are scored.
 func (c *classifier) classes() int { return c.widths[len(c.widths)-1] }

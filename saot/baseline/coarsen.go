@@ -8,7 +8,6 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// coarsening puts every node of a graph into a cluster.
 type coarsening struct {
 	cluster  []int32 // of each node; clusters are numbered by their first nodes
 	clusters int
@@ -36,7 +35,6 @@ func coarsened(a *graph.Adjacency, similarity func(i, j int32) float64, protecte
 	return sets.coarsening()
 }
 
-// weighed is an edge with its rank.
 type weighed struct {
 	i, j int32
 	rank float64

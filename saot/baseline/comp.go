@@ -63,7 +63,6 @@ type completion struct{ components int }
 
 const completionScale = 100 // of the loss, in the reference
 
-// completed is what completion reads.
 type completed[T any] struct {
 	Target, Share T // U and the share of each entry in the loss [N, K]
 	Own, Gain     T // what takes the self-loops off Â [N, 1]; see propagate
@@ -73,7 +72,6 @@ func (c completion) width() int { return c.components }
 
 func (c completion) loops() bool { return false }
 
-// solve finds U.
 func (c completion) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
 	u, err := leftSingular(ctx, &g.Features, c.components, rng)
 	if err != nil {

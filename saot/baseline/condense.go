@@ -32,7 +32,6 @@ type CondensationSettings struct {
 	WholeGraph  int     `json:"whole_graph" range:"[0,)" help:"largest graph classified at once; 0 is no limit"`
 }
 
-// condensedBudget is the references' budget for a stream, or 0.
 func condensedBudget(recipe datasets.Recipe) int {
 	switch recipe {
 	case datasets.RecipeCoraFull:
@@ -84,7 +83,6 @@ func newCondenser(b method.Build, s CondensationSettings, inner int, share float
 	return c, err
 }
 
-// meanInputs is a block of real nodes, and the sum of the blocks before.
 type meanInputs[T any] struct {
 	Sum        T // [C, d]
 	Mean, Rows T // see embeddedMeans
@@ -110,7 +108,6 @@ type condensedNet struct {
 	trainer *condensedTrainer
 }
 
-// matched is what a step matches.
 type matched[T any] struct {
 	Real   T // class means of the real nodes' embeddings [C, d]
 	Mean   T // takes the class means of condensed nodes [C, room]
@@ -149,7 +146,6 @@ type condensed struct {
 	Columns  []int32   // of the nodes' classes
 }
 
-// condensation is one task to be condensed.
 type condensation struct {
 	task    int
 	labeled *continual.Labeled
@@ -212,10 +208,8 @@ func (s *condensed) setLengths(lengths []float64, first int) {
 	}
 }
 
-// vector is a row as BLAS takes it.
 func vector(row []float32) blas32.Vector { return blas32.Vector{N: len(row), Inc: 1, Data: row} }
 
-// draw returns what makes the inputs of the steps with an encoder.
 func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor) func(e int) (in matched[*tensors.Tensor],
 	made any, err error) {
 	return func(e int) (in matched[*tensors.Tensor], made any, err error) {
@@ -225,7 +219,6 @@ func (c *condenser) draw(p condensation, real *realRows, mean *tensors.Tensor) f
 	}
 }
 
-// match takes the training steps.
 func (c *condenser) match(ctx context.Context, t *condensedTrainer, p condensedPlan,
 	draw func(e int) (in matched[*tensors.Tensor], made any, err error)) error {
 	if c.inner == 0 {
@@ -330,7 +323,6 @@ func meansBetween(groups [][]int32, first, columns int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(m, len(groups), columns)
 }
 
-// means returns the real class means of a random encoder.
 func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tensor, error) {
 	sum := encoder.Filled(0, real.classes, c.Width)
 	for i := range real.rows {

@@ -106,7 +106,6 @@ func (l *dgi) activate(h *Node) *Node {
 	return Add(encoder.ReLU(h), Mul(InsertAxes(l.node(h, dgiSlope), 0), Min(h, ZerosLike(h))))
 }
 
-// loss returns L for a whole graph or a sample.
 func (l *dgi) loss(in corrupted[*Node]) train.Loss {
 	nodes := encoder.NodesOf(in.Graph)
 	var h, fake *Node
@@ -221,7 +220,6 @@ func (l *dgi) trainSampled(ctx context.Context, g *graph.Graph, p dgiPlan, best 
 		}))
 }
 
-// bestWeights remembers the weights of a net that had the lowest loss of a training.
 type bestWeights struct {
 	net      *encoder.Net
 	patience int                  // epochs without a lower loss, after which the training ends

@@ -73,7 +73,6 @@ type ergnn struct {
 	buffer   []experience
 }
 
-// replayed is a task joined with the buffer.
 type replayed[T any] struct {
 	Lesson lesson[T]
 	Kept   T // 1 on the nodes of the buffer, 0 on those of the task [N, 1]
@@ -132,7 +131,6 @@ func (l *ergnn) Learn(ctx context.Context, task int, t *continual.Labeled,
 		Seen: observe}))
 }
 
-// train trains both networks on the task and the buffer.
 func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) error {
 	g, err := l.union(t.Graph)
 	if err != nil {
@@ -162,7 +160,6 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 	return nil
 }
 
-// trainSampled is train for a graph too large for a step.
 func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p replayPlan) error {
 	for _, s := range continual.Settings() {
 		deal, next, err := l.networks[s].lessons(batches{l.Sampling, g, l.rows(t, s), l.seed, s}, p.Task)
@@ -261,7 +258,6 @@ func shareWeight(rows []labelled, sum float64) []labelled {
 	return rows
 }
 
-// Logits scores nodes by the network of the setting.
 func (l *ergnn) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen)
 }

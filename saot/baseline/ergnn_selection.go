@@ -42,7 +42,6 @@ func (x *experience) rows(offset, seen int, s continual.Setting) []labelled {
 	return trainRows(&t, offset, seen, s)
 }
 
-// choose returns the budget of train nodes of each class.
 func (l *ergnn) choose(t *continual.Labeled, rng *rand.Rand) experience {
 	classes := trainByClass(t)
 	x := experience{First: t.First, End: t.End}
@@ -74,7 +73,6 @@ func (l *ergnn) pick(f *graph.Features, classes [][]int32, c int, rng *rand.Rand
 	return lowestNodes(candidates, countsNear(f, candidates, others, l.Distance), l.Budget)
 }
 
-// sampleNodes returns all nodes, or n of them in their order.
 func sampleNodes(nodes []int32, n int, rng *rand.Rand) []int32 {
 	if len(nodes) <= n {
 		return nodes
@@ -138,7 +136,6 @@ func distancesToMean(f *graph.Features, nodes []int32) []float64 {
 	return out
 }
 
-// featureDot returns the product of a node's features with a vector.
 func featureDot(f *graph.Features, node int32, vector []float32) (sum float64) {
 	cols, vals := f.Row(int(node))
 	if cols == nil {
@@ -153,7 +150,6 @@ func featureDot(f *graph.Features, node int32, vector []float32) (sum float64) {
 	return sum
 }
 
-// featureSquare returns the squared norm of a node's features.
 func featureSquare(f *graph.Features, node int32) (sum float64) {
 	_, vals := f.Row(int(node))
 	for _, v := range vals {

@@ -70,7 +70,6 @@ type gae struct {
 	dense, sampled *train.Trainer[pairs[*tensors.Tensor]]
 }
 
-// pairs is a graph with pairs of nodes that are edges or not.
 type pairs[T any] struct {
 	Weights  T // signed, see logisticLoss: [N, N] of all pairs, or [N, 2·pairs] of drawn ones
 	Partners T // the nodes that each one is paired with [2·pairs, N, 1] int32; absent for all pairs
@@ -240,7 +239,6 @@ func batchPairs(a *graph.Adjacency, pool []int32, size int, rng *rand.Rand) (nod
 	return nodes, tensors.FromFlatDataAndDimensions(weight, size, size)
 }
 
-// drawEdge draws one of the adjacency's entries.
 func drawEdge(a *graph.Adjacency, rng *rand.Rand) (u, v int32) {
 	k := rng.Int64N(int64(len(a.Neighbors)))
 	row := sort.Search(a.NumNodes(), func(i int) bool { return a.Offsets[i+1] > k })
@@ -266,7 +264,6 @@ func missing(list []int32, r int) int32 {
 	return int32(r + sort.Search(len(list), func(i int) bool { return int(list[i])-i > r }))
 }
 
-// Learn continues the encoder's training.
 func (l *gae) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
@@ -274,7 +271,6 @@ func (l *gae) Learn(ctx context.Context, task int, g *graph.Graph,
 	return report, l.Fault(task, l.train(ctx, g, p))
 }
 
-// train carries a plan out, on all pairs of nodes or on drawn ones.
 func (l *gae) train(ctx context.Context, g *graph.Graph, p train.Plan[pairs[*tensors.Tensor]]) error {
 	a := g.Adjacency.Undirected()
 	if l.samples(g) {
@@ -300,7 +296,6 @@ func (l *gae) train(ctx context.Context, g *graph.Graph, p train.Plan[pairs[*ten
 	return l.sampled.Train(ctx, p)
 }
 
-// trainSampled carries a plan out on a graph too large for a step.
 func (l *gae) trainSampled(ctx context.Context, g *graph.Graph, a *graph.Adjacency,
 	p train.Plan[pairs[*tensors.Tensor]]) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))

@@ -89,7 +89,6 @@ func newGBT(b method.Build) (continual.Method, error) {
 	return l, err
 }
 
-// barlow returns the loss of Graph Barlow Twins between the embeddings of two views.
 func barlow(e *encoder.Encoder, in train.Views[*Node]) *Node {
 	z := train.Embed(e, encoder.Scope, in, nil, encoder.Training)
 	return saot.BarlowTwinsLoss(z[0], z[1], train.RealRows(in, z[0]))
@@ -99,7 +98,6 @@ func (l *gbt) view() view.Config {
 	return view.Config{EdgeDrop: l.EdgeDrop, FeatureMask: l.FeatureMask}
 }
 
-// Learn continues the encoder's training.
 func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
@@ -113,7 +111,6 @@ func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph,
 // viewPlan trains on two views in each step.
 type viewPlan = train.Plan[train.Views[*tensors.Tensor]]
 
-// train carries a plan out on a whole graph.
 func (l *gbt) train(ctx context.Context, g *graph.Graph, p viewPlan) error {
 	b, err := l.encoder.Graphs.Upload(g)
 	if err != nil {
@@ -131,7 +128,6 @@ func (l *gbt) train(ctx context.Context, g *graph.Graph, p viewPlan) error {
 	return l.trainer.Train(ctx, p)
 }
 
-// trainSampled carries a plan out on a graph too large for a step.
 func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) error {
 	sampler, deal := encoder.NewSampler(g, l.encoder.Config.SampleFanOut), l.deal(g.NumNodes(), l.seed, p.Task)
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
@@ -146,7 +142,6 @@ func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) erro
 		}))
 }
 
-// Embed returns the encoder's embeddings.
 func (l *gbt) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	return train.Embedded(ctx, l.encoder, g)
 }

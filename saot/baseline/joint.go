@@ -25,7 +25,6 @@ type CGLBSettings struct {
 	Sampling
 }
 
-// cglbDefaults are CGLB's.
 func cglbDefaults(p method.Preset) CGLBSettings {
 	s := CGLBSettings{Hidden: 256, LearningRate: 0.005, L2: 5e-4, Epochs: 200, Balanced: true,
 		Sampling: newSampling(2000, 25, 10)}
@@ -130,7 +129,6 @@ func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled,
 	return report, nil
 }
 
-// train fits the network of a setting.
 func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *graph.Graph,
 	report *continual.TaskReport, observe func(continual.Step)) error {
 	c := l.networks[s]
@@ -160,7 +158,6 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *g
 
 func (l *joint) seen() int { return l.tasks[len(l.tasks)-1].End }
 
-// Logits scores nodes by the network of the setting.
 func (l *joint) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen())
 }

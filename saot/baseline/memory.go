@@ -31,7 +31,6 @@ func (c *condenser) drawn(t *continual.Labeled, rng *rand.Rand) *condensed {
 	return set
 }
 
-// trainByClass returns the train nodes of each class of a task.
 func trainByClass(t *continual.Labeled) [][]int32 {
 	all := make([][]int32, t.End-t.First)
 	for _, node := range t.Train {
@@ -69,7 +68,6 @@ func (c *condenser) shares(train [][]int32) []int {
 	return shares
 }
 
-// groups returns the positions of the nodes of each class of a task.
 func (s *condensed) groups(t *continual.Labeled) [][]int32 {
 	all := make([][]int32, t.End-t.First)
 	for i, column := range s.Columns {
@@ -129,7 +127,6 @@ type memoryTrainer struct {
 	epochs  int
 }
 
-// newMemoryTrainer makes a classifier with hidden layers of these widths and its trainer.
 func newMemoryTrainer(b method.Build, name string, hidden []int, epochs int, s CondensationSettings,
 	o train.Optimizer) (*memoryTrainer, error) {
 	c, err := newClassifier(b, hidden, s.WholeGraph, seed.Stream(b.Seed, "weights"))
@@ -144,7 +141,6 @@ func newMemoryTrainer(b method.Build, name string, hidden []int, epochs int, s C
 	return m, err
 }
 
-// train takes the steps after a task.
 func (m *memoryTrainer) train(ctx context.Context, bank memoryBank, seen int, p lessonPlan) error {
 	g, rows := bank.graph(m.widths[0], seen)
 	if len(rows) == 0 {

@@ -44,7 +44,6 @@ func pretextDefaults(recipe datasets.Recipe, epochs int, p method.Preset) Pretex
 	return s
 }
 
-// ofCora reports whether SS-GCNs' constants for Cora apply.
 func ofCora(recipe datasets.Recipe) bool {
 	return recipe == datasets.RecipeCora || recipe == datasets.RecipeCoraFull
 }
@@ -85,13 +84,11 @@ type puzzle interface {
 // solution lays out what the loss and propagate read for some nodes, as rows with padding after them.
 type solution func(nodes []int32, rows int) targets[*tensors.Tensor]
 
-// targets are those of a puzzle.
 type targets[T any] struct {
 	Groups   *supervision[T] // of sorting
 	Features *completed[T]   // of completion
 }
 
-// pretextInputs are those of a step.
 type pretextInputs[T any] struct {
 	Targets targets[T]
 	Dropout T // factors of H [N, hidden]
@@ -188,7 +185,6 @@ func (l *pretext) train(ctx context.Context, g *graph.Graph, p pretextPlan) (err
 	return l.trainer.Train(ctx, p)
 }
 
-// trainSampled carries a plan out on a graph too large for a step.
 func (l *pretext) trainSampled(ctx context.Context, g *graph.Graph, find solution, p pretextPlan) error {
 	samples, err := l.graphs.Samples(g, encoder.GCN, perLayer(l.FanOut, 2))
 	if err != nil {
@@ -201,7 +197,6 @@ func (l *pretext) trainSampled(ctx context.Context, g *graph.Graph, find solutio
 		}))
 }
 
-// sample makes the inputs of a step on sampled neighborhoods of a batch.
 func (l *pretext) sample(samples *encoder.Samples, batch []int32, find solution,
 	rng *rand.Rand) (in pretextInputs[*tensors.Tensor], err error) {
 	n := samples.Draw(batch, rng)
@@ -216,7 +211,6 @@ func (l *pretext) sample(samples *encoder.Samples, batch []int32, find solution,
 	return in, nil
 }
 
-// newHead draws the head of a task.
 func (l *pretext) newHead(task int) error {
 	head, err := tensors.CopyFlatData[float32](linear(l.Hidden, l.width(), seed.Stream(l.seed, "head", task)))
 	if err != nil {

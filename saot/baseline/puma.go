@@ -28,7 +28,6 @@ type PUMASettings struct {
 	CondensationSettings
 }
 
-// pumaDefaults are the reference's, with CaT's budgets.
 func pumaDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &PUMASettings{Hidden: 512, LearningRate: 1e-3, L2: 5e-4, Epochs: 500, InnerSteps: 10,
 		CondensationSettings: CondensationSettings{Budget: condensedBudget(recipe), Encoders: 100, Width: 4096,
@@ -115,7 +114,6 @@ type pumaPass struct {
 	report  *continual.TaskReport
 }
 
-// pass condenses a task into a bank and trains a new network on it.
 func (l *puma) pass(ctx context.Context, t *continual.Labeled, p pumaPass, observe func(continual.Step)) error {
 	task := p.report.Task
 	set, err := l.condenser.condense(ctx, condensation{task: task, labeled: t, members: p.members, observe: observe,
@@ -132,7 +130,6 @@ func (l *puma) pass(ctx context.Context, t *continual.Labeled, p pumaPass, obser
 	return l.network.train(ctx, *p.bank, l.seen, lessonPlan{Task: task, Report: p.report, Seen: observe})
 }
 
-// withPseudoLabels adds to the train nodes of each class of a task the nodes that the network takes to be of it.
 func (l *puma) withPseudoLabels(ctx context.Context, t *continual.Labeled, train [][]int32,
 	diagnostics map[string]float64) ([][]int32, error) {
 	logits, err := l.network.scores(ctx, t.Graph, t.End)
@@ -169,7 +166,6 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 	return all
 }
 
-// Logits scores nodes with all edges of their graph.
 func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }

@@ -112,7 +112,6 @@ type rieGrace struct {
 	parts   rieGraceParts
 }
 
-// rieGraceParts are the layers as encoder.AttendLayerwise takes them.
 type rieGraceParts struct {
 	project [2]*engine.Func
 	hidden  *engine.Func    // what ends the first layer
@@ -163,7 +162,6 @@ func largestOf(sizes []encoder.Size) (nodes int) {
 	return nodes
 }
 
-// initialise creates the variables.
 func (l *rieGrace) initialise(features int, rng *rand.Rand) error {
 	all := []encoder.Variable{{Name: logBend, Value: tensors.FromScalar(float32(0))},
 		{Name: projection, Value: encoder.Glorot(l.Hidden, l.Out, rng)}}
@@ -178,7 +176,6 @@ func (l *rieGrace) initialise(features int, rng *rand.Rand) error {
 	return l.net.Add(all...)
 }
 
-// makeParts makes the functions of layer-wise inference.
 func (l *rieGrace) makeParts() error {
 	part := func(name string, f func(space lorentz, rows *Node) []*Node) (*engine.Func, error) {
 		return l.net.ChunkFunc(name, func(rows *Node) []*Node { return f(l.space(rows.Graph()), rows) })
@@ -206,7 +203,6 @@ func (l *rieGrace) makeParts() error {
 	return errors.Join(err[:]...)
 }
 
-// space returns the space as it is now.
 func (l *rieGrace) space(g *Graph) lorentz {
 	return lorentz{Exp(ClipScalar(l.net.Node(g, logBend), math.Log(leastBent), math.Log(mostBent)))}
 }
@@ -278,12 +274,10 @@ func (l *rieGrace) learn(ctx context.Context, g *graph.Graph, p rieGracePlan) (e
 	return err
 }
 
-// bend sets κ.
 func (l *rieGrace) bend(curvature float64) error {
 	return l.net.SetValue(logBend, []float32{float32(math.Log(min(max(-curvature, leastBent), mostBent)))})
 }
 
-// curvature returns κ.
 func (l *rieGrace) curvature() (float64, error) {
 	v, err := l.net.Value(logBend)
 	if err != nil {
@@ -322,7 +316,6 @@ func (l *rieGrace) pointsOfLarge(ctx context.Context, g *graph.Graph, c Coordina
 	return high.Dense, nil
 }
 
-// columns returns the width of the embeddings.
 func (l *rieGrace) columns(c Coordinates) int {
 	if c == LorentzCoordinates {
 		return 1 + l.Out

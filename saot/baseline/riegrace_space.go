@@ -15,7 +15,6 @@ import (
 	"github.com/saot-go/saot/saot/train"
 )
 
-// contrasted is a graph with the nodes that a step contrasts.
 type contrasted[T any] struct {
 	Graph  encoder.Input[T]
 	Drawn  T // the rows of the nodes [M, 1] int32
@@ -24,7 +23,6 @@ type contrasted[T any] struct {
 	Lambda T // λ, or 0 on the first task
 }
 
-// loss returns J and its two terms.
 func (l *rieGrace) loss(in contrasted[*Node]) train.Loss {
 	space, low, high := l.encode(in.Graph)
 	student := Gather(high, in.Drawn)
@@ -48,7 +46,6 @@ func infoNCE(squared, share *Node, temperature float64) *Node {
 	return Neg(ReduceAllSum(Mul(own, Squeeze(share, -1))))
 }
 
-// stepInputs makes the inputs of a step.
 type stepInputs func(step int) (in contrasted[*tensors.Tensor], made any, err error)
 
 // wholeInputs returns what makes the inputs of steps on a whole graph, and what releases those that all steps share.
@@ -72,7 +69,6 @@ func (l *rieGrace) wholeInputs(task int, g *graph.Graph) (stepInputs, func(), er
 // attentive is what encodes: neighbors weigh by attention.
 var attentive = encoder.Config{Kind: encoder.GAT}
 
-// sampledInputs returns what makes the inputs of steps on a graph too large for one.
 func (l *rieGrace) sampledInputs(ctx context.Context, task int, g *graph.Graph) (stepInputs, error) {
 	c, err := l.contrasts(task, g.NumNodes(), 0, func() ([]float32, error) {
 		return l.pointsOfLarge(ctx, g,
@@ -99,7 +95,6 @@ func consecutive(n int) []int32 {
 	return all
 }
 
-// contrast draws the nodes of the steps of a task.
 type contrast struct {
 	m, of, n int       // at most m nodes of the n, in lists of m
 	width    int       // of a point
@@ -124,7 +119,6 @@ func (l *rieGrace) contrasts(task, n, padding int, teach func() ([]float32, erro
 	return c, nil
 }
 
-// nodes draws the nodes of a step.
 func (c *contrast) nodes(rng *rand.Rand) []int32 {
 	nodes := make([]int32, c.of)
 	for i, node := range rng.Perm(c.n)[:c.of] {
@@ -222,7 +216,6 @@ func (l lorentz) centroid(near encoder.Propagation, x, target, source *Node) *No
 // weighable returns points with γ first, [N, 1+d], of which centroids are weighted sums.
 func (l lorentz) weighable(x *Node) *Node { return Concatenate([]*Node{l.factor(x), x}, -1) }
 
-// centre returns the points [N, d] for such sums.
 func (l lorentz) centre(sums *Node) *Node {
 	time, space := SliceAxis(sums, -1, AxisRange(0, 1)), SliceAxis(sums, -1, AxisRange(1))
 	square := Sub(Square(time), l.bend(space))
@@ -235,7 +228,6 @@ func (l lorentz) bend(x *Node) *Node { return Mul(l.k, squaredNorms(x)) }
 // factor is γ = √(1 + k‖x‖²) = √k·x₀, [N, 1].
 func (l lorentz) factor(x *Node) *Node { return Sqrt(AddScalar(l.bend(x), 1)) }
 
-// squaredNorms returns those of rows, [N, 1].
 func squaredNorms(x *Node) *Node { return InsertAxes(ReduceSum(Square(x), -1), -1) }
 
 // sinhOverRoot is sinh(√q)/√q for q ≥ 0, by its Taylor series below 1, where the difference of exponentials cancels.

@@ -144,13 +144,11 @@ func newSampling(batch int, fanOut ...int) Sampling {
 	return Sampling{WholeGraph: wholeGraph, Batch: batch, FanOut: fanOut}
 }
 
-// samples reports whether a graph is too large to be taken at once.
 func (s *Sampling) samples(g *graph.Graph) bool { return beyond(g, s.WholeGraph) }
 
 // beyond reports whether a graph has more nodes than a bound, of which 0 is none.
 func beyond(g *graph.Graph, bound int) bool { return bound > 0 && g.NumNodes() > bound }
 
-// check notes a fan-out that does not fit a network of a number of layers.
 func (s *Sampling) check(l *check.List, layers int) *check.List {
 	checkFanOut(l, s.FanOut, layers)
 	return l
@@ -161,7 +159,6 @@ func checkFanOut(l *check.List, fanOut []int, layers int) {
 		fmt.Sprintf("1 to %d numbers, for as many layers: 10, say, or 0 for all neighbors", layers))
 }
 
-// perLayer returns a fan-out with a number for each layer.
 func perLayer(fanOut []int, layers int) []int {
 	out := slices.Clone(fanOut)
 	for len(out) > 0 && len(out) < layers {
@@ -203,7 +200,6 @@ func (c *classifier) lessons(b batches, task int) (*train.Deal,
 		}, nil
 }
 
-// teachBatches carries a plan out on batches of labelled rows, for a number of epochs.
 func (c *classifier) teachBatches(ctx context.Context, t *lessonTrainer, p lessonPlan, epochs int, b batches) error {
 	deal, next, err := c.lessons(b, p.Task)
 	if err != nil {
@@ -228,7 +224,6 @@ func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, target
 	return of, targets, newSupervision(own, len(own), classes)
 }
 
-// layered is a self-supervised learner whose embeddings are the output of graph convolutions.
 type layered struct {
 	method.State
 	seed   uint64
@@ -238,7 +233,6 @@ type layered struct {
 	layers *encoder.Layers
 }
 
-// newLayered makes a learner of a name with variables, but for its layers.
 func newLayered(b method.Build, name string, s Sampling, variables ...encoder.Variable) (layered, error) {
 	l := layered{seed: b.Seed, whole: s.WholeGraph, net: encoder.NewNet(b.Engine),
 		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
@@ -246,10 +240,8 @@ func newLayered(b method.Build, name string, s Sampling, variables ...encoder.Va
 	return l, l.net.Add(variables...)
 }
 
-// node returns a variable in the graph of another node.
 func (l *layered) node(like *Node, name string) *Node { return l.net.Node(like.Graph(), name) }
 
-// Embed returns the output for all nodes of a graph, layer by layer if the graph is a large one.
 func (l *layered) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	data, cols, err := l.layers.Rows(ctx, l.graphs, g, !beyond(g, l.whole))
 	if err != nil {

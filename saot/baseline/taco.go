@@ -287,7 +287,6 @@ func innerProduct(x, y []float32) (sum float64) {
 	return sum
 }
 
-// Logits scores nodes of a real graph.
 func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }

@@ -130,14 +130,12 @@ type (
 	tracePlan    = train.Plan[traceInputs[*tensors.Tensor]]
 )
 
-// traceInputs are those of a step of either encoder.
 type traceInputs[T any] struct {
 	Task    train.Views[T]
 	Current *storedViews[T]  // the subgraph of the task's proxies; absent of the fast encoder and on the first task
 	Past    []storedViews[T] // those of the last task and of the replayed ones
 }
 
-// storedViews are two views of a stored subgraph.
 type storedViews[T any] struct {
 	Views  train.Views[T]
 	Share  T // 1/|P| on the proxies, which are its first rows, and 0 after [P, 1]
@@ -165,7 +163,6 @@ func (l *trace) newEncoder(rng *rand.Rand) (*encoder.Encoder, error) {
 	return encoder.New(l.engine, l.encoder(), l.stream.Features, encoder.NewBuckets(l.stream.Sizes), rng)
 }
 
-// slowLoss returns L and its parts.
 func (l *trace) slowLoss(in traceInputs[*Node]) train.Loss {
 	total := barlow(l.slow, in.Task)
 	zero := Scalar(total.Graph(), dtypes.Float32, 0)
@@ -268,7 +265,6 @@ func (v *taskViews) release() {
 	}
 }
 
-// draw draws two views of the task's graph.
 func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair, error) {
 	if on.whole != nil {
 		return train.WholePair(on.whole, l.slow.Config, l.view(), rng)
@@ -276,7 +272,6 @@ func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair,
 	return train.SampledPair(on.sampler, batch, l.slow.Config, l.view(), rng)
 }
 
-// traceRun is what one of the encoders is trained on.
 type traceRun struct {
 	on     *taskViews
 	stored *traceStored
@@ -284,7 +279,6 @@ type traceRun struct {
 	name   string // of the randomness of views
 }
 
-// train takes the steps of a run.
 func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r traceRun) error {
 	on, epochs := r.on, r.epochs
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
@@ -306,7 +300,6 @@ func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r trace
 	return t.Train(ctx, p)
 }
 
-// learnFast trains a new fast encoder and returns its embeddings.
 func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.TaskReport,
 	observe func(continual.Step)) (*continual.Embedding, error) {
 	task := report.Task
@@ -356,7 +349,6 @@ func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced,
 		traceRun{on: on, stored: stored, epochs: l.Epochs, name: "augment"})
 }
 
-// Embed returns the slow encoder's embeddings.
 func (l *trace) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	return train.Embedded(ctx, l.slow, g)
 }

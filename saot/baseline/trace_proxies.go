@@ -19,7 +19,6 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// traceMemory is what TRACE keeps of a task.
 type traceMemory struct {
 	Graph      *graph.Graph // the proxies, which stand first, and the nodes around them
 	Proxies    int
@@ -73,7 +72,6 @@ func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int
 	return proxies
 }
 
-// nodeCluster is a cluster of nodes.
 type nodeCluster struct {
 	nodes []int32
 	proxy int32 // the node nearest to the centre
@@ -158,7 +156,6 @@ func (l *trace) room() (size encoder.Size) {
 	return size
 }
 
-// upload lays a stored subgraph out.
 func (l *trace) upload(m *traceMemory, size encoder.Size) (*storedBatch, error) {
 	b, err := encoder.NewBatch(m.Graph, size)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/saot-go/saot/saot/train"
 )
 
-// spaced is a task to be replayed.
 type spaced struct {
 	memory *traceMemory
 	weight float64 // min(1, R_τ)
@@ -90,7 +89,6 @@ type traceStored struct {
 	past    []*storedBatch // of the last task, and of the replayed ones
 }
 
-// storedBatch is a stored subgraph on the engine.
 type storedBatch struct {
 	*encoder.Batch
 	share, weight *tensors.Tensor // see storedViews

@@ -84,7 +84,6 @@ func (l *twp) Learn(ctx context.Context, task int, t *continual.Labeled,
 	return report, nil
 }
 
-// learn is Learn for the network of a setting.
 func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Labeled, p twpPlan) error {
 	c := l.networks[s]
 	rows := trainRows(t, 0, l.seen, s)
@@ -129,7 +128,6 @@ func (l *twp) train(ctx context.Context, c *anchored, held heldInputs[*tensors.T
 	return c.importance(on, all.Lesson, l.LambdaL, l.LambdaT)
 }
 
-// trainSampled is train for a graph too large for a step.
 func (l *twp) trainSampled(ctx context.Context, c *anchored, held heldInputs[*tensors.Tensor], p twpPlan,
 	b batches) (map[string][]float64, error) {
 	deal, next, err := c.lessons(b, p.Task)
@@ -149,7 +147,6 @@ func (l *twp) trainSampled(ctx context.Context, c *anchored, held heldInputs[*te
 	return c.sampledImportance(ctx, b, p.Task, l.LambdaL, l.LambdaT)
 }
 
-// Logits scores nodes by the network of the setting.
 func (l *twp) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.networks[s].scores(ctx, g, l.seen)
 }
@@ -185,7 +182,6 @@ type attentionSum struct {
 	e, slopes []float64 // of the nodes attended to
 }
 
-// attend adds the coefficients with which v attends.
 func (at *attentionSum) attend(v int) {
 	for k, x := range at.row(v) {
 		at.tanh[k] = math.Tanh(float64(x))

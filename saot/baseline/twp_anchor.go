@@ -15,7 +15,6 @@ import (
 	"github.com/saot-go/saot/saot/train"
 )
 
-// anchored is a classifier held by an anchor.
 type anchored struct {
 	*classifier
 	l2      float64
@@ -26,7 +25,6 @@ type anchored struct {
 	through *engine.Named[throughInputs[*tensors.Tensor]] // ∂(Σ g⊙h)/∂p of the first layer's variables
 }
 
-// twpInputs are those of a step.
 type twpInputs[T any] struct {
 	Lesson lesson[T]
 	Held   heldInputs[T]
@@ -66,7 +64,6 @@ func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
 	return a, errors.Join(err[:]...)
 }
 
-// terms returns L_t with its parts.
 func (a *anchored) terms(in twpInputs[*Node]) train.Loss {
 	nodes := encoder.NodesOf(in.Lesson.Graph)
 	ce := crossEntropy(a.logits(nodes), in.Lesson.Labels)
@@ -104,7 +101,6 @@ func (a *anchored) variables(g *Graph, names []string) []*Node {
 
 func firstVariables() []string { return []string{weightName(1), biasName(1)} }
 
-// dims returns a variable's dimensions.
 func (a *anchored) dims(name string) []int {
 	for l := 1; l < len(a.widths); l++ {
 		if name == weightName(l) {
@@ -193,7 +189,6 @@ func narrowed(values []float64, rows, d int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(padded, rows, d)
 }
 
-// gradients are sums of gradients by variable.
 type gradients map[string][]float64
 
 // add returns what adds a share of the gradients that a function has returned, one for each name, and releases them.
@@ -270,7 +265,6 @@ func (a *anchor) add(omega map[string][]float64, at map[string][]float32) {
 	}
 }
 
-// held lays the anchor out for a step.
 func (a *anchored) held() (in heldInputs[*tensors.Tensor]) {
 	in.Constant = tensors.FromScalar(float32(a.anchor.Constant))
 	lay := func(name string, values []float64) *tensors.Tensor {

@@ -114,7 +114,6 @@ func Audit(ctx context.Context, stream *datasets.Stream, m Method, opt Options) 
 	return report, nil
 }
 
-// audit adds to a report on the result itself what the model says.
 func (r *run) audit(ctx context.Context, report *AuditReport) error {
 	was, now := identityOf(report.Result), r.identity
 	now.Engine = was.Engine // another may be asked
@@ -158,7 +157,6 @@ func (r *run) repeats(was engine.Info) bool {
 	return cpu && now.Name == was.Name && now.Version == was.Version && now.Device == was.Device
 }
 
-// compare asks the model for the last rows.
 func (r *run) compare(ctx context.Context, report *AuditReport, model *checkpoint) ([]Comparison, error) {
 	if err := r.subject.Load(bytes.NewReader(model.state)); err != nil {
 		return nil, fmt.Errorf("load the learner: %w", err)
@@ -208,7 +206,6 @@ func oneNode(task *datasets.Task, p Probe) float64 {
 	return 100 / float64(n)
 }
 
-// belongsTo says why a model is not the one that a result was made of.
 func (c *checkpoint) belongsTo(r *Result) error {
 	now := identityOf(r)
 	if text := c.header.Identity.difference(&now); text != "" {
@@ -224,7 +221,6 @@ func (c *checkpoint) belongsTo(r *Result) error {
 	return nil
 }
 
-// contradictions compares the record in the model with the result.
 func (c *checkpoint) contradictions(r *Result) (problems []string) {
 	for i := range c.header.Partial.Scores {
 		was := &c.header.Partial.Scores[i]
@@ -286,7 +282,6 @@ func (m Matrix) difference(now Matrix) string {
 // rounding is what figures may differ by that are the same sum of accuracies in percent.
 const rounding = 1e-9
 
-// inconsistencies lists what is wrong with a result by itself.
 func (r *Result) inconsistencies() (problems []string) {
 	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if r.Dataset.Tasks < 1 || len(r.Scores) == 0 {

@@ -199,7 +199,6 @@ func canonical(j json.RawMessage) string {
 	return string(text)
 }
 
-// prepareDir makes the run folder and refuses to overwrite another run in it.
 func prepareDir(dir string, resume bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("run folder: %w", err)
@@ -216,7 +215,6 @@ func prepareDir(dir string, resume bool) error {
 	return nil
 }
 
-// checkpoint records the state after r.done tasks.
 func (r *run) checkpoint() error {
 	now := time.Now()
 	r.partial.Seconds += now.Sub(r.clock).Seconds()
@@ -289,7 +287,6 @@ func (r *run) finished() (*Result, error) {
 	return result, r.retire()
 }
 
-// identityOf returns the identity of the run that a result is of.
 func identityOf(r *Result) Identity {
 	return Identity{Manifest: Manifest{Method: r.Method, Config: r.Config}, Dataset: r.Dataset,
 		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows, Probes: probesOf(r.Scores)}

@@ -29,7 +29,6 @@ func (l layout) columns(s Setting, task, seen int) (first, end int) {
 	return 0, l.offset[seen]
 }
 
-// part says which of a task's nodes a row belongs to.
 type part uint8
 
 const (
@@ -65,7 +64,6 @@ type design struct {
 	trainOf []int    // train nodes of each task
 }
 
-// origin places a design in its stream.
 type origin struct {
 	step  int // tasks seen by the learner
 	first int // index of the design's first task
@@ -119,7 +117,6 @@ func samplesOf(task *datasets.Task, position, offset int) (train, held []sample,
 	return train, held, nil
 }
 
-// validNodes counts the held-out samples that strengths are chosen on.
 func (d *design) validNodes() (n int) {
 	for _, s := range d.held {
 		if s.part == partValid {
@@ -129,7 +126,6 @@ func (d *design) validNodes() (n int) {
 	return n
 }
 
-// row returns the embedding of a sample.
 func (d *design) row(s sample) []float32 {
 	return d.embed[s.task].Data[s.node*d.width : (s.node+1)*d.width]
 }
@@ -179,7 +175,6 @@ func (d *design) weight(s Setting, task int) float64 {
 	return 1 / float64(len(d.train))
 }
 
-// heads groups the seen tasks by the head that serves them.
 func (d *design) heads(s Setting) [][]int {
 	if s == TaskIL {
 		heads := make([][]int, d.seen)
@@ -195,10 +190,8 @@ func (d *design) heads(s Setting) [][]int {
 	return [][]int{all}
 }
 
-// pair reports whether a design is one head of two classes.
 func (d *design) pair() bool { return d.seen == 1 && d.layout.offset[1] == 2 }
 
-// checkEmbedding reports an embedding that no probe can use.
 func checkEmbedding(task int, e *Embedding, nodes int) error {
 	switch {
 	case e == nil:

@@ -138,7 +138,6 @@ func unpack(packed, dir string) (written, kept int, err error) {
 	return written, kept, nil
 }
 
-// packedLine is a line of packed results.
 type packedLine struct {
 	Path   string          `json:"path"` // run folder, relative, with slashes
 	Result json.RawMessage `json:"result"`

@@ -47,7 +47,6 @@ func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evalua
 	return ev, errors.Join(err1, err2, err3)
 }
 
-// shape is the padded size of a problem.
 type shape struct {
 	train, held, columns int
 }
@@ -107,7 +106,6 @@ func (ev *evaluator) shapes(p Probe) []shape {
 	return shapes
 }
 
-// single returns the size that holds any single task.
 func (ev *evaluator) single(p Probe) (largest shape) {
 	for j := range ev.tasks {
 		one := ev.shapeOf(p, j, j+1)
@@ -116,17 +114,14 @@ func (ev *evaluator) single(p Probe) (largest shape) {
 	return largest
 }
 
-// share returns a shape with the n-th part of the rows.
 func (s shape) share(n int) shape {
 	return shape{(s.train + n - 1) / n, (s.held + n - 1) / n, s.columns}
 }
 
-// pairs reports whether all tasks have two classes.
 func (ev *evaluator) pairs() bool {
 	return !slices.ContainsFunc(ev.tasks, func(t datasets.Task) bool { return len(t.Classes) != 2 })
 }
 
-// padded returns the first of a probe's shapes that a design fits into.
 func (ev *evaluator) padded(p Probe, d *design) shape {
 	shapes, own := ev.shapes(p), ev.shapeOf(p, d.origin.first, d.origin.first+d.seen)
 	for _, sh := range shapes {

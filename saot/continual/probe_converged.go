@@ -172,7 +172,6 @@ func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (F
 	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: pr.largest()}, nil
 }
 
-// largest returns the largest entry of the gradient by W.
 func (pr *logistic) largest() float64 { return floats.Norm(pr.grad, math.Inf(1)) }
 
 // stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound. The optimiser asks
@@ -191,7 +190,6 @@ func (s *stationary) Converged(*optimize.Location) optimize.Status {
 	return optimize.NotTerminated
 }
 
-// setStrength changes λ.
 func (pr *logistic) setStrength(strength float64) {
 	penalty := make([]float64, pr.width)
 	for k := range pr.width - 1 {
@@ -234,7 +232,6 @@ func copyRows(dst []float64, to int, src []float64, from int) {
 	}
 }
 
-// logits scores samples with the solution so far.
 func (pr *logistic) logits(samples []sample) func(i int) []float64 {
 	logits := make([]float64, len(samples)*pr.columns)
 	pr.eachBlock(samples, func(first int, x blas64.General) {

@@ -16,12 +16,10 @@ type coordinates struct {
 	u *blas64.Triangular
 }
 
-// matrixOf is a view of numbers as a matrix.
 func matrixOf(data []float64, columns int) blas64.General {
 	return blas64.General{Rows: len(data) / columns, Cols: columns, Stride: columns, Data: data}
 }
 
-// place returns V.
 func (co coordinates) place(w []float64, columns int) []float64 {
 	v := slices.Clone(w)
 	if co.u != nil {

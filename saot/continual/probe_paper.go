@@ -92,7 +92,6 @@ func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]floa
 	return row, fits, nil
 }
 
-// paperTrainer holds the state of the heads on the engine.
 type paperTrainer struct {
 	block   *engine.Func // adamw or, of a pair of classes, adamwPair
 	design  *design
@@ -125,7 +124,6 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 		state: state(w, width, sh.columns)}
 }
 
-// column returns a column of a matrix of a number of columns.
 func column(x []float32, columns, c int) []float32 {
 	out := make([]float32, len(x)/columns)
 	for i := range out {
@@ -134,7 +132,6 @@ func column(x []float32, columns, c int) []float32 {
 	return out
 }
 
-// difference returns the first column of a matrix of a number of columns, minus the second.
 func difference(x []float32, columns int) []float32 {
 	out := column(x, columns, 0)
 	for i, second := range column(x, columns, 1) {
@@ -159,7 +156,6 @@ func (ev *evaluator) initialWeights(s Setting, d *design, columns int) []float32
 	return w
 }
 
-// advance trains a block of epochs, from the given number of epochs done.
 func (t *paperTrainer) advance(done int) error {
 	rates := adamWRates(done)
 	out, err := t.block.Call(slices.Concat(t.fixed, t.state, []*tensors.Tensor{rates})...)
@@ -172,7 +168,6 @@ func (t *paperTrainer) advance(done int) error {
 	return nil
 }
 
-// accuracy scores the state after the last block.
 func (t *paperTrainer) accuracy() ([]float64, error) {
 	logits, err := tensors.CopyFlatData[float32](t.logits)
 	if err != nil {

@@ -53,7 +53,6 @@ func Run(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*
 	return result, nil
 }
 
-// run is a Run in progress.
 type run struct {
 	stream   *datasets.Stream
 	subject  subject
@@ -93,7 +92,6 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 	return r, nil
 }
 
-// settle completes the options for a method, or says what is wrong with them.
 func (o *Options) settle(m Method) error {
 	switch m.(type) {
 	case Supervised:
@@ -180,7 +178,6 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	return r.finish()
 }
 
-// task learns and evaluates one task and writes a checkpoint.
 func (r *run) task(ctx context.Context, t int) error {
 	report, err := r.learn(ctx, t)
 	if err != nil {
@@ -260,7 +257,6 @@ func checkTerms(terms []Term, when string) error {
 	return nil
 }
 
-// evaluate scores the seen tasks and adds a row to every matrix.
 func (r *run) evaluate(ctx context.Context, seen int) ([]Row, *Evaluation, error) {
 	e := &Evaluation{Task: seen - 1}
 	rows, fits, err := r.subject.rows(ctx, seen, &r.partial, e)

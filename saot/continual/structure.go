@@ -42,7 +42,6 @@ type sketch struct {
 // packed is written as base64 of little-endian numbers, a third of their size in decimal.
 type packed []float32
 
-// MarshalText writes the numbers.
 func (p packed) MarshalText() ([]byte, error) {
 	raw := make([]byte, 0, 4*len(p))
 	for _, v := range p {
@@ -51,7 +50,6 @@ func (p packed) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, raw), nil
 }
 
-// UnmarshalText reads them.
 func (p *packed) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(raw)%4 != 0 {
@@ -64,7 +62,6 @@ func (p *packed) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// newSketch samples an embedding.
 func newSketch(e *Embedding) sketch {
 	n := min(structureNodes, e.Rows)
 	s := sketch{Cols: e.Cols, Rows: make(packed, 0, n*e.Cols)}

@@ -28,7 +28,6 @@ func newSubject(m Method, tasks []datasets.Task, ev *evaluator) subject {
 	return &supervised{Supervised: m.(Supervised), tasks: tasks, layout: newLayout(tasks)}
 }
 
-// selfSupervised is a learner that probes score.
 type selfSupervised struct {
 	Learner
 	tasks []datasets.Task
@@ -39,7 +38,6 @@ func (s *selfSupervised) learn(ctx context.Context, t int, observe func(Step)) (
 	return s.Learn(ctx, t, s.tasks[t].Graph, observe)
 }
 
-// rows embeds the seen tasks and fits the probes.
 func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Evaluation) ([]Row, [][]Fit, error) {
 	start := time.Now()
 	embed := make([]*Embedding, seen)
@@ -142,7 +140,6 @@ func labeled(task *datasets.Task, first int) *Labeled {
 	return l
 }
 
-// supervised is a method that classifies by itself.
 type supervised struct {
 	Supervised
 	tasks  []datasets.Task
@@ -153,7 +150,6 @@ func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*Tas
 	return s.Learn(ctx, t, labeled(&s.tasks[t], s.layout.offset[t]), observe)
 }
 
-// rows scores the seen tasks on their test nodes by the learner's own logits.
 func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluation) ([]Row, [][]Fit, error) {
 	var rows []Row
 	var fits [][]Fit

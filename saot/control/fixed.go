@@ -21,7 +21,6 @@ func (fixed) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continu
 	return &continual.TaskReport{Task: task, Nodes: g.NumNodes()}, ctx.Err()
 }
 
-// Embed returns the embedding of the graph's nodes.
 func (f fixed) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

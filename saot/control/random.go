@@ -54,7 +54,6 @@ func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	return r, nil
 }
 
-// Learn calibrates, if it is to, and keeps a subgraph of the task.
 func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
 	error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
@@ -72,7 +71,6 @@ func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(con
 	return report, ctx.Err()
 }
 
-// Embed returns the encoder's embeddings.
 func (r *random) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	return train.Embedded(ctx, r.encoder, g)
 }

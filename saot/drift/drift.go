@@ -39,7 +39,6 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	return centredNorm(n, change) / size, nil
 }
 
-// distance is the Euclidean distance of two vectors.
 func distance(a, b []float64) float64 {
 	var sum float64
 	for k := range a {
@@ -133,7 +132,6 @@ func EffectiveRank(z []float64, n, d int) (float64, error) {
 // largest bounds entries: their squares must be finite.
 const largest = 1e100
 
-// checkRows says what is wrong with a matrix of rows, if anything.
 func checkRows(z []float64, n, d int) error {
 	if n < 1 || d < 1 || len(z) != n*d {
 		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and as many entries", len(z), n, d)
@@ -146,7 +144,6 @@ func checkRows(z []float64, n, d int) error {
 	return nil
 }
 
-// checkPlan says what is wrong with a plan, if anything.
 func checkPlan(plan []float64) error {
 	if len(plan) == 0 {
 		return errors.New("0 entries: there is no plan")

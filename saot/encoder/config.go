@@ -94,7 +94,6 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// architecture is what a kind of encoder has to say.
 type architecture interface {
 	// variables draws the initial values, in a fixed order.
 	variables(features int, rng *rand.Rand) []Variable
@@ -162,7 +161,6 @@ func (c Config) EncodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *N
 	return c.architecture().encodeSample(scope, in, mode)
 }
 
-// valueOf returns the value of one of the encoder's variables in the graph.
 func valueOf(scope *model.Scope, g *Graph, name string) *Node {
 	v := scope.GetVariable(name)
 	if v == nil {

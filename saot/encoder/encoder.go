@@ -64,7 +64,6 @@ func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.R
 	return enc, errors.Join(err1, err2, err3, enc.prepareLayerwise())
 }
 
-// prepareLayerwise makes the functions of layer-wise inference.
 func (enc *Encoder) prepareLayerwise() error {
 	arch := enc.Config.architecture()
 	for part := range arch.denseParts() {

@@ -44,7 +44,6 @@ func (c gat) headWidth(layer int) int {
 	return c.Hidden
 }
 
-// width returns the number of columns that leave a layer.
 func (c gat) width(layer int) int {
 	if layer == c.Layers-1 {
 		return c.Out
@@ -86,7 +85,6 @@ func (c gat) maskColumns(scope *model.Scope, projected []*Node, featuresT, colum
 	}
 }
 
-// values returns a reader of a layer's variables in the graph.
 func (c gat) values(scope *model.Scope, g *Graph, layer int) func(name string) *Node {
 	return func(name string) *Node { return valueOf(scope, g, layerName(layer, name)) }
 }

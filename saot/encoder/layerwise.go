@@ -81,7 +81,6 @@ func Layerwise(ctx context.Context, g *graph.Graph, parts ...*engine.Func) (data
 	return h.Dense, h.Cols, ctx.Err()
 }
 
-// embedLayerwise returns the embeddings [N, out] of a large graph.
 func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
 	bias, err := enc.Value(outputBias)
 	if err != nil {
@@ -154,7 +153,6 @@ func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []
 	return ctx.Err()
 }
 
-// callChunk runs the function on one chunk and hands on the real rows of its outputs.
 func callChunk(f *engine.Func, in *tensors.Tensor, rows int, take func(out [][]float32)) error {
 	defer func() { _ = in.FinalizeAll() }()
 	results, err := f.Call(in)
@@ -174,7 +172,6 @@ func callChunk(f *engine.Func, in *tensors.Tensor, rows int, take func(out [][]f
 	return nil
 }
 
-// attendedLayer is one layer of a GAT in layer-wise inference.
 type attendedLayer struct {
 	gat
 	layer     int
@@ -198,7 +195,6 @@ func AttendLayerwise(ctx context.Context, a *graph.Adjacency, x *graph.Features,
 	return y, l.finish(ctx, parts[1], &graph.Features{Rows: n, Dense: []float32{}}, y)
 }
 
-// project fills in X·W, s and t.
 func (l *attendedLayer) project(ctx context.Context, f *engine.Func, x *graph.Features) error {
 	wide, ends := l.Heads*l.headWidth(l.layer), 2*l.Heads
 	return inChunks(ctx, f, x.Rows, x.Cols, func(dst []float32, first, end int) {
@@ -254,7 +250,6 @@ func (l *attendedLayer) attend(dst []float32, i int, shift, total []float32) {
 	}
 }
 
-// add adds node j's rows to the weighted sums of a target, and its weights to their totals.
 func (l *attendedLayer) add(dst []float32, j int32, target, shift, total []float32) {
 	d := len(dst) / l.Heads
 	row := l.h[int(j)*len(dst):][:len(dst)]
@@ -265,7 +260,6 @@ func (l *attendedLayer) add(dst []float32, j int32, target, shift, total []float
 	}
 }
 
-// source returns t of a node's heads.
 func (l *attendedLayer) source(j int32) []float32 { return l.ends[(2*int(j)+1)*l.Heads:][:l.Heads] }
 
 func leaky(x float32) float32 {

@@ -157,7 +157,6 @@ func (n *Net) CopyTo(scope string) error {
 	return n.RestoreTo(scope, snapshot)
 }
 
-// saved is how a variable is written.
 type saved struct {
 	Name  string
 	Shape []int
@@ -275,7 +274,6 @@ func (c linear) dense(scope *model.Scope, _ int, rows *Node) []*Node {
 	return []*Node{MatMul(rows, valueOf(scope, rows.Graph(), inputWeight))}
 }
 
-// embedLayerwise returns the embeddings [N, out] of a large graph.
 func (c linear) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
 	return propagateTwice(ctx, enc, g, make([]float32, c.Out))
 }

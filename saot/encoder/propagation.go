@@ -60,7 +60,6 @@ func (p Propagation) transposedSum(v *Node) *Node {
 	return Mul(Add(p.backward.sum(spread), padTo(scaled, p.scale.Shape().Dim(0))), p.scale)
 }
 
-// head returns the first n rows.
 func head(h *Node, n int) *Node {
 	if h.Shape().Dim(0) == n {
 		return h
@@ -68,7 +67,6 @@ func head(h *Node, n int) *Node {
 	return Slice(h, AxisRange(0, n))
 }
 
-// padTo appends rows of zeros up to n.
 func padTo(h *Node, n int) *Node {
 	missing := h.Shape().Clone()
 	missing.Dimensions[0] = n - h.Shape().Dim(0)
@@ -263,8 +261,6 @@ func withLast(x *Node, n int, value float64) *Node {
 	return Concatenate([]*Node{head(x, n-1), last}, 0)
 }
 
-// lastAxis returns a range of the last axis.
 func lastAxis(x *Node, from, to int) *Node { return SliceAxis(x, -1, AxisRange(from, to)) }
 
-// pick returns one element of an axis, and drops the axis.
 func pick(x *Node, axis, k int) *Node { return Squeeze(SliceAxis(x, axis, AxisElem(k)), axis) }

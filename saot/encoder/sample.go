@@ -27,7 +27,6 @@ func (c Config) engineLayers() int {
 // backwardWidth is the width of the chunks in the trees of the transposed layers: most nodes were drawn for one target.
 const backwardWidth = 4
 
-// sampleRoom is the padded shape of a sampled neighbourhood.
 type sampleRoom struct {
 	nodes             []int   // by hop, the targets first
 	forward, backward [][]int // chunks by hop and level
@@ -129,7 +128,6 @@ func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors
 	return out, nil
 }
 
-// layOut lays a neighbourhood out in a room.
 func (s *Sampler) layOut(c Config, n *Neighborhood, room sampleRoom) (Sample[*tensors.Tensor], error) {
 	scale := n.scale()
 	var out Sample[*tensors.Tensor]
@@ -152,7 +150,6 @@ func (s *Sampler) layOut(c Config, n *Neighborhood, room sampleRoom) (Sample[*te
 	return out, nil
 }
 
-// layer lays out the propagation of one hop.
 func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
 	scale []float32) (o Operator[*tensors.Tensor], err error) {
 	h, targets, nodes := n.hops[k], room.nodes[k], room.nodes[k+1]
@@ -220,7 +217,6 @@ func (s *Sampler) aggregatedRows(n *Neighborhood, k, padded int, scale []float32
 	return tensors.FromFlatDataAndDimensions(rows, padded, f.Cols)
 }
 
-// plainRows returns the rows of X for all drawn nodes, padded.
 func (s *Sampler) plainRows(n *Neighborhood, padded int) *tensors.Tensor {
 	f := &s.graph.Features
 	rows := make([]float32, padded*f.Cols)
@@ -232,7 +228,6 @@ func (s *Sampler) plainRows(n *Neighborhood, padded int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(rows, padded, f.Cols)
 }
 
-// addRow adds a weighted row of the features.
 func addRow(dst []float32, f *graph.Features, row int32, weight float32) {
 	columns, values := f.Row(int(row))
 	if f.IsDense() {

@@ -21,7 +21,6 @@ type tree[T any] struct {
 	Owners T   // [C_0, 1] int32: the target of each chunk of level 0; absent where no weight depends on it
 }
 
-// sums is a tree in a graph.
 type sums struct{ tree[*Node] }
 
 // chunkWidth is how many rows one chunk sums: the mean degree of citation graphs, so that most nodes need one chunk.

@@ -141,7 +141,6 @@ type spec struct {
 	options string // what follows the first comma
 }
 
-// parseSpec reads an engine name. It returns ErrUnknown with a list of the known names.
 func parseSpec(text string) (spec, error) {
 	family, rest, _ := strings.Cut(text, ":")
 	target, options, _ := strings.Cut(rest, ",")
@@ -167,7 +166,6 @@ func parseSpec(text string) (spec, error) {
 	return spec{}, unknown
 }
 
-// find looks for what the name stands for on this machine.
 func (s spec) find() Candidate {
 	switch {
 	case s.family == "go":

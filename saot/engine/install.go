@@ -81,7 +81,6 @@ func InstallONNX(ctx context.Context, from string, progress io.Writer) (string, 
 	return i.target, nil
 }
 
-// onnxCache is the folder of the installed library.
 func onnxCache() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -90,7 +89,6 @@ func onnxCache() (string, error) {
 	return filepath.Join(cache, "saot", "onnxruntime", onnxVersion), nil
 }
 
-// onnxLibrary is the file name of the installed library.
 func onnxLibrary() string {
 	if runtime.GOOS == "darwin" {
 		return "libonnxruntime.1.dylib"
@@ -98,14 +96,12 @@ func onnxLibrary() string {
 	return "libonnxruntime.so.1"
 }
 
-// installer installs one library.
 type installer struct {
 	target   string // where the library goes
 	pins     []pin  // what it may be, in order of preference
 	progress io.Writer
 }
 
-// install brings the library to the target, unless a pinned one is there.
 func (i installer) install(ctx context.Context, from string) error {
 	if sum, err := file.SHA256(i.target); err == nil &&
 		slices.ContainsFunc(i.pins, func(p pin) bool { return p.sha256 == sum }) {
@@ -171,7 +167,6 @@ func (i installer) fetch(ctx context.Context, p pin, temp string) (string, error
 	return archives[0], nil
 }
 
-// unpack takes the library out of the archive, checks it and moves it into place.
 func (i installer) unpack(archive, temp string) error {
 	i.say("checking %s …", filepath.Base(archive))
 	unpacked := filepath.Join(temp, "library")
@@ -269,7 +264,6 @@ func eachZip(archive string, visit func(name string, content io.Reader) (done bo
 	return nil
 }
 
-// writeLibrary writes the content to a file, up to maxLibrary bytes.
 func writeLibrary(target string, content io.Reader) error {
 	f, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
 	if err != nil {

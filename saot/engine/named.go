@@ -68,7 +68,6 @@ func (f *Named[T]) Call(in T) ([]*tensors.Tensor, error) {
 	return fn.Call(list...)
 }
 
-// of returns the function for a skeleton.
 func (f *Named[T]) of(skeleton string, in T) (*Func, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

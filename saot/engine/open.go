@@ -31,7 +31,6 @@ func Open(spec string) (*Engine, error) {
 	return openBest()
 }
 
-// openNamed opens the engine that spec names, or fails.
 func openNamed(spec, reason string) (*Engine, error) {
 	name, err := parseSpec(spec)
 	if err != nil {
@@ -71,7 +70,6 @@ func openBest() (*Engine, error) {
 	return nil, fmt.Errorf("engine: no engine works: %s", strings.Join(passedOver, "; "))
 }
 
-// open opens the backend of a candidate that is present.
 func (c Candidate) open(options string) (*Engine, error) {
 	var backend compute.Backend
 	var version string
@@ -122,7 +120,6 @@ func (c Candidate) reason(passedOver []string) string {
 	}
 }
 
-// deviceName describes what the backend computes on.
 func deviceName(name string, backend compute.Backend) string {
 	if name == nameGo || name == nameONNX {
 		return fmt.Sprintf("CPU (%s/%s, %d threads)", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))

@@ -30,7 +30,6 @@ func Survey() []Candidate {
 	return []Candidate{findXLA(nameCUDA), findONNX(), findXLA(nameCPU), findGo()}
 }
 
-// where names the engine with its library, for a message.
 func (c Candidate) where() string {
 	if c.Library == "" {
 		return c.label()
@@ -38,7 +37,6 @@ func (c Candidate) where() string {
 	return c.label() + " at " + c.Library
 }
 
-// label is the engine's name in a sentence.
 func (c Candidate) label() string {
 	switch c.Spec {
 	case nameGo:
@@ -73,7 +71,6 @@ func findONNX() Candidate {
 	return c
 }
 
-// onnxAt returns the ONNX Runtime at a path; an empty path stands for none.
 func onnxAt(path string) Candidate {
 	if absolute, err := filepath.Abs(path); err == nil && path != "" {
 		path = absolute
@@ -125,7 +122,6 @@ func findXLA(name string) Candidate {
 	return c
 }
 
-// xlaAt returns the XLA engine of the PJRT plugin at a path; an empty path stands for none.
 func xlaAt(name, path string) Candidate {
 	hint := "name a plugin as xla:/path/to/plugin.so"
 	switch name {

@@ -36,13 +36,11 @@ func (s *Sweep) Estimates() []Estimate {
 	return all
 }
 
-// estimator knows what runs have taken and how large datasets are.
 type estimator struct {
 	finished []past
 	shapes   map[string]*shape
 }
 
-// past is a finished run: what it was, and how much work.
 type past struct {
 	alike  string
 	effort float64
@@ -93,7 +91,6 @@ func (e *estimator) estimate(r *Run) Estimate {
 	return e.shapes[key].estimate(r)
 }
 
-// shape is what the model knows of a stream.
 type shape struct {
 	err   error
 	nodes []int // of each task

@@ -29,7 +29,6 @@ var remarksFile string
 // paperRuns is over how many runs the paper averages (Section 5, "Implementation Details").
 const paperRuns = 5
 
-// printed is what the paper prints for a method on a stream in a setting.
 type printed struct {
 	table   int // 2, 3 or 4
 	name    string
@@ -89,7 +88,6 @@ func readPaper() ([]printed, error) {
 	return out, addRemarks(out)
 }
 
-// printedCell reads a figure and its deviation, either of which may be absent.
 func printedCell(mean, std string) (c Cell, err error) {
 	if mean == "" {
 		return c, nil
@@ -137,7 +135,6 @@ func (t *Table) publishedCell(paper []printed, method string, of *Column) Cell {
 	return t.printedIn(&paper[i], of.Measure)
 }
 
-// printedIn returns a figure of the paper with its footnotes.
 func (t *Table) printedIn(p *printed, m Measure) Cell {
 	c := p.ap
 	if m == AverageForgetting {
@@ -153,7 +150,6 @@ func hasMethod(groups []*Group, m string) bool {
 	return slices.ContainsFunc(groups, func(g *Group) bool { return g.Method == m })
 }
 
-// addRemarks gives each figure the remarks that are about it.
 func addRemarks(all []printed) error {
 	rows, err := csv.NewReader(strings.NewReader(remarksFile)).ReadAll()
 	if err != nil {

@@ -184,7 +184,6 @@ func firstMissing(path string) string {
 	}
 }
 
-// writeJSON writes a file, whole or not at all.
 func writeJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -193,7 +192,6 @@ func writeJSON(path string, value any) error {
 	return WriteFile(path, append(data, '\n'))
 }
 
-// readJSON reads what writeJSON wrote.
 func readJSON(path string, value any) error {
 	data, err := os.ReadFile(path)
 	if err == nil {

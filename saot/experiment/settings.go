@@ -77,7 +77,6 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 // bare is Settings without methods.
 type bare Settings
 
-// settingsFile is Settings in JSON.
 type settingsFile struct {
 	bare
 	Of       json.RawMessage `json:"settings"`

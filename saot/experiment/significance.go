@@ -87,7 +87,6 @@ func (t *Table) best(column int) (best *Cell) {
 	return best
 }
 
-// common returns the values of two cells for the seeds that both have.
 func common(a, b *Cell) (x, y []float64) {
 	for i, seed := range a.Seeds {
 		if j, ok := slices.BinarySearch(b.Seeds, seed); ok {

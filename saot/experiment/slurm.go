@@ -95,7 +95,6 @@ fi
 exit "$status"
 `))
 
-// sbatch returns the options of the script.
 func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	array := ranges(j.Numbers)
 	if j.Workers > 0 {

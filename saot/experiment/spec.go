@@ -63,7 +63,6 @@ func OpenSpec(name string) (*Spec, error) {
 	return ParseSpec(name, data)
 }
 
-// specText reads a spec that is a file, or one that comes with the program.
 func specText(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -108,13 +107,11 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	return s, errors.Join(faults...)
 }
 
-// specFile is a spec as it is written.
 type specFile struct {
 	About string  `yaml:"about"`
 	Runs  []entry `yaml:"runs"`
 }
 
-// entry is a product of runs.
 type entry struct {
 	Datasets  []item[string] `yaml:"datasets"`
 	Methods   []item[string] `yaml:"methods"`
@@ -130,13 +127,11 @@ type entry struct {
 	line      int
 }
 
-// item is a value and the line where it stands.
 type item[T any] struct {
 	value T
 	line  int
 }
 
-// UnmarshalYAML reads the value and keeps its line.
 func (i *item[T]) UnmarshalYAML(node ast.Node) error {
 	i.line = node.GetToken().Position.Line
 	return yaml.NodeToValue(node, &i.value)
@@ -166,7 +161,6 @@ func (c *changes) add(prefix string, node ast.Node) error {
 	return nil
 }
 
-// valueOf returns a scalar or a list as it is written.
 func valueOf(node ast.Node) fields.Value {
 	list, ok := node.(ast.ArrayNode)
 	if !ok {
@@ -179,7 +173,6 @@ func valueOf(node ast.Node) fields.Value {
 	return v
 }
 
-// UnmarshalYAML reads an entry and keeps its line.
 func (e *entry) UnmarshalYAML(node ast.Node) error {
 	type plain entry
 	if err := yaml.NodeToValue(node, (*plain)(e), yaml.Strict()); err != nil {
@@ -231,7 +224,6 @@ func (e *entry) expand() (runs []Run, bad faults) {
 	return runs, dedupe(bad)
 }
 
-// methods lists the definitions of the entry's methods and groups of methods.
 func (e *entry) methods(bad *faults) (all []item[*method.Definition]) {
 	for _, m := range e.Methods {
 		if slices.Contains(method.Groups(), m.value) {
@@ -280,7 +272,6 @@ func (e *entry) points(bad *faults) []changes {
 	return points
 }
 
-// shared is what the runs of an entry have in common.
 type shared struct {
 	entry     *entry
 	preset    method.Preset
@@ -289,7 +280,6 @@ type shared struct {
 	cut       datasets.StreamOptions
 }
 
-// base reads the keys that are not multiplied.
 func (e *entry) base(bad *faults) shared {
 	c := shared{entry: e, cut: datasets.DefaultStreamOptions()}
 	if e.Preset.line > 0 {
@@ -322,7 +312,6 @@ func (e *entry) base(bad *faults) shared {
 	return c
 }
 
-// of returns the run of a point of the product.
 func (c *shared) of(dataset string, d *method.Definition, seed uint64, point changes) (Run, error) {
 	s, err := DefaultSettings(dataset, d.Name, c.preset)
 	if err != nil {

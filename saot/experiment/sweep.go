@@ -110,7 +110,6 @@ func OpenSweep(dir string) (*Sweep, error) {
 	return FindSweep(dir, runs)
 }
 
-// findFinished reads the results in a folder.
 func findFinished(dir string) (map[string]earlier, error) {
 	results, err := filepath.Glob(filepath.Join(dir, "*", continual.ResultFile))
 	if err != nil {
@@ -131,7 +130,6 @@ func findFinished(dir string) (map[string]earlier, error) {
 	return found, nil
 }
 
-// probeless identifies settings but for the probes.
 func probeless(s *Settings) string {
 	other := *s
 	other.Probes = nil

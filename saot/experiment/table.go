@@ -115,7 +115,6 @@ func Tables(groups []*Group) ([]*Table, error) {
 	return tables, nil
 }
 
-// newTable makes the table of groups of one dataset.
 func newTable(groups []*Group, paper []printed) *Table {
 	info := groups[0].Info()
 	kind := ""
@@ -180,7 +179,6 @@ func columns(groups []*Group, published bool) (out []Column) {
 		Column{Title: "peak, GB", Measure: PeakGigabytes, Dataset: groups[0].Dataset})
 }
 
-// cell returns the figure of a group in a column of ours.
 func (g *Group) cell(of *Column) Cell {
 	var c Cell
 	for _, seed := range g.Seeds() {
@@ -265,7 +263,6 @@ func (t *Table) rank(column int) {
 	}
 }
 
-// rounded is a figure as it is printed.
 func rounded(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'f', 1, 64), 64)
 	return v
@@ -308,7 +305,6 @@ func number(v float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// letters are the marks of a cell's footnotes: a, b.
 func letters(notes []int) string {
 	marks := make([]string, len(notes))
 	for i, n := range notes {
@@ -347,7 +343,6 @@ func inRuns[T int | uint64](numbers []T, least int, dash, comma string) string {
 	return strings.Join(parts, comma)
 }
 
-// legend says how to read tables, a sentence an item.
 func legend(tables []*Table) []string {
 	var ours, published, tested, worse bool
 	for _, t := range tables {
@@ -382,7 +377,6 @@ func legend(tables []*Table) []string {
 	return out
 }
 
-// scoredBy reports whether any run of the group has a score of the probe.
 func (g *Group) scoredBy(p continual.Probe) bool {
 	for _, r := range g.Runs {
 		if slices.ContainsFunc(r.Scores, func(s continual.Score) bool { return s.Probe == p }) {

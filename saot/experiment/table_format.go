@@ -60,7 +60,6 @@ type style struct {
 	best, second, worse, note string
 }
 
-// styled writes a cell with its marks.
 func (t *Table) styled(row *Row, column int, s style) string {
 	text, cell := s.escape(t.text(row, column)), &row.Cells[column]
 	switch cell.Rank {
@@ -78,13 +77,11 @@ func (t *Table) styled(row *Row, column int, s style) string {
 	return text
 }
 
-// span is a heading over neighbouring columns.
 type span struct {
 	Text    string
 	Columns int
 }
 
-// spans returns the headings over the columns.
 func (t *Table) spans() (out []span) {
 	for _, c := range t.Columns {
 		if n := len(out); n > 0 && c.Group != "" && out[n-1].Text == c.Group {
@@ -106,7 +103,6 @@ func (t *Table) withSeeds() bool {
 	return false
 }
 
-// csvHeader names the columns of the CSV form.
 func csvHeader() []string {
 	return []string{"dataset", "method", "row", "setting", "probe", "n", "seeds",
 		"ap_mean", "ap_std", "ap_p", "af_mean", "af_std", "af_p",
@@ -201,7 +197,6 @@ func raw(v float64, known bool) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// markdown writes tables for GitHub's Markdown.
 func markdown(tables []*Table) string {
 	var b strings.Builder
 	marks := style{escapeMarkdown, "**%s**", "<u>%s</u>", " †", " <sup>%s</sup>"}
@@ -272,7 +267,6 @@ func htmlFragment(tables []*Table) string {
 	return b.String()
 }
 
-// htmlHead writes the two lines of headings.
 func (t *Table) htmlHead(b *strings.Builder) {
 	b.WriteString("<thead>\n<tr><th rowspan=\"2\">method</th>")
 	if t.withSeeds() {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// latex writes a table* for each table.
 func latex(tables []*Table) string {
 	var b strings.Builder
 	marks := style{escapeLaTeX, `\textbf{%s}`, `\underline{%s}`, `\textsuperscript{\textdagger}`,

@@ -84,7 +84,6 @@ func Families(groups []*Group) (all [][]*Group) {
 	return all
 }
 
-// point reads a group's figures.
 func (g *Group) point(family []*Group) (Point, error) {
 	p := Point{Settings: map[string]string{}, Seeds: g.Seeds()}
 	for name, value := range g.Settings {
@@ -109,7 +108,6 @@ func (g *Group) point(family []*Group) (Point, error) {
 	return p, nil
 }
 
-// validAP returns the class-il AP on valid and on test.
 func validAP(r *continual.Result) (valid, test float64, err error) {
 	for _, probe := range []continual.Probe{continual.ProbeConverged, continual.ProbeHead} {
 		if s, ok := r.Score(continual.ClassIL, probe); ok {
@@ -138,7 +136,6 @@ func WriteChoices(out io.Writer, choices []Choice) error {
 	return err
 }
 
-// text is the settings as they stand in a Spec.
 func (p Point) text() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {

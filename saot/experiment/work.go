@@ -73,7 +73,6 @@ func (o *WorkOptions) settle(runs int) error {
 	return nil
 }
 
-// work is a Work in progress.
 type work struct {
 	sweep  *Sweep
 	o      WorkOptions
@@ -84,7 +83,6 @@ type work struct {
 	errs  []error
 }
 
-// loop is one worker.
 func (w *work) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		i, lock := w.next()

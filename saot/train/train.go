@@ -45,7 +45,6 @@ type Term struct {
 	Node *Node
 }
 
-// scalars lists the total and what follows it.
 func (l Loss) scalars() []Term {
 	return append(append([]Term{{"total", l.Total}}, l.Parts...), l.Figures...)
 }
@@ -161,7 +160,6 @@ func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 	return nil
 }
 
-// take takes one step of a plan.
 func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.Step, err error) {
 	defer engine.Release(in.made)
 	if in.err != nil {
@@ -205,7 +203,6 @@ func (t *Trainer[T]) Step(in T) (terms []continual.Term, figures map[string]floa
 	return terms, figures, err
 }
 
-// finite names every term that is not finite.
 func finite(terms []continual.Term) error {
 	var bad []string
 	for _, term := range terms {
@@ -221,7 +218,6 @@ func finite(terms []continual.Term) error {
 		strings.Join(bad, ", "))
 }
 
-// record tells report and observer of a step.
 func (p *Plan[T]) record(s continual.Step) {
 	if p.Report.Steps == 0 {
 		p.Report.FirstLoss = s.Terms
@@ -233,7 +229,6 @@ func (p *Plan[T]) record(s continual.Step) {
 	}
 }
 
-// prepared is what the host makes for a step.
 type prepared[T any] struct {
 	in      T
 	made    any

@@ -120,7 +120,6 @@ func (c SinkhornConfig) Validate() error {
 	return l.Err()
 }
 
-// check adds every bad field to a list.
 func (c SinkhornConfig) check(l *check.List) {
 	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 0) }
 	l.That(c.Epsilon > 0 && finite(c.Epsilon), "epsilon", c.Epsilon, "a positive finite number")
@@ -162,7 +161,6 @@ func (s stage) limits(left int, tolerance float64) (int, float64) {
 	return left / 2, max(tolerance, annealTolerance)
 }
 
-// resolve picks a form for AutoDomain.
 func resolve(d Domain, costRange, epsilon, bound float64, known bool) Domain {
 	switch {
 	case d != AutoDomain:

@@ -66,7 +66,6 @@ func Cost(kind CostKind, x, y *mat.Dense) (*mat.Dense, error) {
 	return cost, nil
 }
 
-// unitRowsOf divides each row by its norm, and leaves zero rows zero.
 func unitRowsOf(x *mat.Dense) *mat.Dense {
 	unit := mat.DenseCopyOf(x)
 	n, _ := x.Dims()
@@ -130,7 +129,6 @@ func EuclideanCost(a, b *graph.Node) *graph.Node {
 	return graph.Where(same, graph.ZerosLike(square), root)
 }
 
-// assertPoints panics unless a and b are float matrices of one width, or batches of them.
 func assertPoints(name string, a, b *graph.Node) {
 	ok := a.Rank() == b.Rank() && (a.Rank() == 2 || a.Rank() == 3) && a.DType().IsFloat() && a.DType() == b.DType()
 	ok = ok && a.Shape().Dim(-1) == b.Shape().Dim(-1) && (a.Rank() == 2 || a.Shape().Dim(0) == b.Shape().Dim(0))
@@ -140,7 +138,6 @@ func assertPoints(name string, a, b *graph.Node) {
 	}
 }
 
-// inner returns ⟨a_i, b_j⟩, in each batch.
 func inner(a, b *graph.Node) *graph.Node {
 	if a.Rank() == 2 {
 		return graph.Einsum("id,jd->ij", a, b)
@@ -148,7 +145,6 @@ func inner(a, b *graph.Node) *graph.Node {
 	return graph.Einsum("zid,zjd->zij", a, b)
 }
 
-// lastSwapped is the permutation that swaps the last two axes.
 func lastSwapped(rank int) []int {
 	if rank == 2 {
 		return []int{1, 0}

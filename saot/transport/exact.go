@@ -154,13 +154,11 @@ func (s *simplex) start() {
 	s.hang(len(s.rows)+open[0], -1)
 }
 
-// link adds an arc to the tree.
 func (s *simplex) link(a, b int) {
 	s.tree[a] = append(s.tree[a], b)
 	s.tree[b] = append(s.tree[b], a)
 }
 
-// unlink takes an arc from the tree.
 func (s *simplex) unlink(a, b int) {
 	k := slices.Index(s.tree[a], b)
 	s.tree[a] = slices.Delete(s.tree[a], k, k+1)
@@ -272,7 +270,6 @@ func (s *simplex) cycle(row, col int) iter.Seq2[int, bool] {
 	}
 }
 
-// writePlan writes the flow as a plan of mass 1.
 func (s *simplex) writePlan(plan *mat.Dense) {
 	for i, row := range s.flow {
 		for j, flow := range row {

@@ -53,7 +53,6 @@ func (r *Result) ImplicitGradient(gradient *mat.Dense) (*mat.Dense, error) {
 	return s.costGradient(y), nil
 }
 
-// adjoint is the system on the host.
 type adjoint struct {
 	plan, h       *mat.Dense
 	rows, columns []float64 // diagonals of D_r and D_c

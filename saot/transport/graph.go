@@ -87,13 +87,11 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	return solution
 }
 
-// solution makes the plan, the potentials and the marginal error of the last states.
 func (s *graphSweeps) solution(p GraphProblem, epsilon, u, v *graph.Node) GraphSolution {
 	f, g := s.potentials(p, epsilon, u, v)
 	return GraphSolution{Plan: s.plan(u, v), F: f, G: g, MarginalError: s.columnError(u, v)}
 }
 
-// assert panics unless the nodes fit together.
 func (p GraphProblem) assert() {
 	cost := p.Cost
 	if (cost.Rank() != 2 && cost.Rank() != 3) || !cost.DType().IsFloat() {
@@ -127,7 +125,6 @@ func withoutAxis(cost []int, rows bool) []int {
 	return append(append([]int{}, cost[:k-2]...), last)
 }
 
-// detached returns the problem without gradients into its nodes.
 func (p GraphProblem) detached() GraphProblem {
 	p.Cost = graph.StopGradient(p.Cost)
 	if p.Mu != nil {
@@ -144,7 +141,6 @@ func (s *GraphSolution) detach() {
 	s.MarginalError = graph.StopGradient(s.MarginalError)
 }
 
-// relaxed says whether a marginal is.
 func (p GraphProblem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
 // costUnit returns the factor of epsilon, a scalar or [B, 1, 1].

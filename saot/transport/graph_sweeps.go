@@ -177,7 +177,6 @@ func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 	return graph.Add(u, t)
 }
 
-// scaled multiplies potentials by λ.
 func scaled(x, lambda *graph.Node) *graph.Node {
 	if lambda == nil {
 		return x
@@ -185,7 +184,6 @@ func scaled(x, lambda *graph.Node) *graph.Node {
 	return graph.Mul(x, lambda)
 }
 
-// powered raises scalings to λ.
 func powered(x, lambda *graph.Node) *graph.Node {
 	if lambda == nil {
 		return x
@@ -193,7 +191,6 @@ func powered(x, lambda *graph.Node) *graph.Node {
 	return graph.Exp(graph.Mul(safeLog(x), lambda)) // a power of 0 would have no gradient
 }
 
-// plan returns π of the last states.
 func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
 	if s.domain == LogDomain {
 		return graph.Exp(graph.Add(graph.Add(s.matrix, asColumn(u)), v))

@@ -92,7 +92,6 @@ func (c FGWConfig) Validate() error {
 	return l.Err()
 }
 
-// sinkhorn returns the settings of the linear problems.
 func (c FGWConfig) sinkhorn() SinkhornConfig {
 	return SinkhornConfig{Epsilon: c.Epsilon, Sweeps: c.Sweeps, Domain: c.Domain, Tolerance: c.Tolerance}
 }
@@ -194,7 +193,6 @@ func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
 	return nil
 }
 
-// check refuses structures that are missing or don't fit the feature cost.
 func (s *FusedGromovSolver) check(p GromovProblem) error {
 	if p.Structure1 == nil || p.Structure2 == nil {
 		return fmt.Errorf("transport: a gromov problem needs two structures, each Sparse or Dense")
@@ -239,7 +237,6 @@ func (s *FusedGromovSolver) step(res *GromovResult, p GromovProblem) (settled bo
 	return res.Report.PlanChange <= s.cfg.Tolerance || s.linear(), nil
 }
 
-// finish writes the target and the value at the final plan.
 func (s *FusedGromovSolver) finish(res *GromovResult, p GromovProblem) {
 	// The entropy follows from the last linear problem, whose cost is still there.
 	res.Value = Value{Entropic: s.sweeper.value(res.Target, res.Plan, s.cfg.Epsilon).Entropic, Dual: math.NaN()}

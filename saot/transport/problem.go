@@ -27,7 +27,6 @@ type Problem struct {
 	Start []float64
 }
 
-// relaxed says whether a marginal is.
 func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
 // checkRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
@@ -156,7 +155,6 @@ func Exact(ctx context.Context, p Problem) (*Result, error) {
 	return res, nil
 }
 
-// epsilonUnit returns the factor of a cost's epsilon.
 func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {
 	if unit == Absolute {
 		return 1, nil
@@ -170,7 +168,6 @@ func epsilonUnit(cost *mat.Dense, unit EpsilonUnit) (float64, error) {
 	return mean, nil
 }
 
-// checkCost refuses an empty matrix and entries that are not finite.
 func checkCost(name string, cost *mat.Dense) error {
 	if cost == nil || cost.IsEmpty() {
 		return fmt.Errorf("transport: %s is empty: it needs at least one row and one column", name)
@@ -213,7 +210,6 @@ func setMarginal(name string, dst, src []float64, unitMass bool) error {
 	return nil
 }
 
-// fill sets every entry.
 func fill(x []float64, value float64) {
 	for i := range x {
 		x[i] = value

@@ -219,13 +219,11 @@ func (r Report) Err() error {
 		"raise epsilon or sweeps, or anneal", r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
 }
 
-// record notes the marginal error after the sweeps done so far.
 func (r *Report) record(epsilon, marginalError float64) {
 	r.MarginalError = marginalError
 	r.Trace = append(r.Trace, TracePoint{Sweeps: r.Sweeps, Epsilon: epsilon, MarginalError: marginalError})
 }
 
-// settle sets the status after the last sweep.
 func (r *Report) settle(tolerance float64) {
 	r.Status = Converged
 	if r.MarginalError > tolerance {

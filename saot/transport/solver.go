@@ -94,7 +94,6 @@ func (s *Solver) Solve(ctx context.Context, p TensorProblem) (*TensorSolution, e
 	return &TensorSolution{Plan: r.plan, F: r.f, G: r.g, Reports: r.reports}, nil
 }
 
-// solverRun is one problem that is being solved.
 type solverRun struct {
 	*Solver
 	p         TensorProblem
@@ -201,7 +200,6 @@ func (r *solverRun) solve(ctx context.Context, st stage) error {
 	return nil
 }
 
-// prepare sets the domain and the epsilons of a stage.
 func (r *solverRun) prepare(epsilon float64) {
 	r.graph.domain = resolve(r.cfg.Domain, r.spread, epsilon, kernelBound(r.p.Cost.DType()), true)
 	r.graph.warm = r.f != nil
@@ -268,7 +266,6 @@ func (r *solverRun) free() {
 	}
 }
 
-// replace frees a tensor and puts another in its place.
 func replace(old **tensors.Tensor, by *tensors.Tensor) {
 	if *old != nil {
 		_ = (*old).FinalizeAll()
@@ -322,7 +319,6 @@ func (k solverGraph) begin(cost, epsilon *graph.Node, in []*graph.Node) []*graph
 	return append(k.sweeps(s, u, nil), s.matrix)
 }
 
-// problem takes the masses that are given.
 func (k solverGraph) problem(cost *graph.Node, masses []*graph.Node) GraphProblem {
 	p := GraphProblem{Cost: cost, RhoMu: k.rhoMu, RhoNu: k.rhoNu}
 	if k.mu {
@@ -347,5 +343,4 @@ func (k solverGraph) sweeps(s *graphSweeps, u, v *graph.Node) []*graph.Node {
 	return []*graph.Node{u, v, wide(s.columnError(u, v))}
 }
 
-// wide is x in float64, for the host.
 func wide(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float64) }

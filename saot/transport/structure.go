@@ -30,10 +30,8 @@ type Sparse graph.Adjacency
 // NumNodes returns the number of rows.
 func (a Sparse) NumNodes() int { return max(0, len(a.Offsets)-1) }
 
-// neighbors returns the neighbors of node i.
 func (a Sparse) neighbors(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
 
-// check refuses a directed graph, and offsets and neighbors that don't fit.
 func (a Sparse) check(name string, nodes int) error {
 	switch {
 	case a.NumNodes() != nodes:
@@ -103,7 +101,6 @@ func (d Dense) NumNodes() int {
 	return n
 }
 
-// check refuses a matrix that is not square, finite and symmetric.
 func (d Dense) check(name string, nodes int) error {
 	if d.NumNodes() != nodes {
 		return fmt.Errorf("transport: %s has %d nodes and the feature cost %d: they must agree", name, d.NumNodes(),

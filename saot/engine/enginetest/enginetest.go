@@ -41,7 +41,6 @@ func Each(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 	}
 }
 
-// open opens an engine once per process.
 func open(name string) (*engine.Engine, error) {
 	once, _ := opened.LoadOrStore(name, sync.OnceValues(func() (*engine.Engine, error) { return engine.Open(name) }))
 	return once.(func() (*engine.Engine, error))()

@@ -64,7 +64,6 @@ func eventFileName(dir string, now time.Time) (string, error) {
 	return fmt.Sprintf("%s%010d.%s.%d", eventFilePrefix, unix, host, n), nil
 }
 
-// scalar is a figure under its tag.
 type scalar struct {
 	tag   string
 	value float64
@@ -119,7 +118,6 @@ const (
 	valueSimple      protowire.Number = 2 // float
 )
 
-// event begins a tensorflow.Event; what it tells is appended.
 func event(now time.Time, step int64) []byte {
 	b := protowire.AppendTag(nil, eventWallTime, protowire.Fixed64Type)
 	b = protowire.AppendFixed64(b, math.Float64bits(float64(now.UnixMicro())/1e6))

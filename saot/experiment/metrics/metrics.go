@@ -161,7 +161,6 @@ func (w *Writer) observeEvaluation(e *continual.EvaluationFinished) error {
 	return w.write(line, scalars)
 }
 
-// addRow adds the row of a score to its matrix and returns that.
 func (w *Writer) addRow(s Score) continual.Matrix {
 	key := matrixKey{s.Setting, s.Probe}
 	w.matrices[key] = append(w.matrices[key], slices.Clone(s.Accuracy))

@@ -14,7 +14,6 @@ import (
 //go:embed page.html
 var pageHTML string
 
-// page is what the template shows.
 type page struct {
 	Title         string
 	Runs, Groups  int
@@ -24,14 +23,12 @@ type page struct {
 	Spec          string
 }
 
-// shown is a picture on the page.
 type shown struct {
 	Name, Caption string
 	Source        template.URL
 	Width         int // on the screen; the picture is twice as fine
 }
 
-// row is the environment of a group.
 type row struct {
 	Dataset, Label, Seeds, Engine, Go, GoMLX, Split, Finished string
 }
@@ -88,7 +85,6 @@ func fragment(tables []*experiment.Table) (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// show renders the pictures into the page.
 func show(groups []*experiment.Group) (all []shown, err error) {
 	pictures, err := Pictures(groups)
 	if err != nil {
@@ -106,7 +102,6 @@ func show(groups []*experiment.Group) (all []shown, err error) {
 	return all, nil
 }
 
-// environment says what made a group's runs.
 func environment(g *experiment.Group) row {
 	r := g.Runs[g.Seeds()[0]]
 	split := r.Dataset.SplitHash

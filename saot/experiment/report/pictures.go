@@ -23,7 +23,6 @@ type Picture struct {
 	Figure  plotting.Figure
 }
 
-// view is the runs of a dataset under one setting and one probe.
 type view struct {
 	dataset string
 	setting continual.Setting
@@ -87,7 +86,6 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 	return all, nil
 }
 
-// datasetsOf divides groups by dataset.
 func datasetsOf(groups []*experiment.Group) (all [][]*experiment.Group) {
 	for _, g := range groups {
 		if n := len(all); n > 0 && all[n-1][0].Dataset == g.Dataset {
@@ -99,7 +97,6 @@ func datasetsOf(groups []*experiment.Group) (all [][]*experiment.Group) {
 	return all
 }
 
-// views finds what scores there are.
 func views(groups []*experiment.Group) (all []view) {
 	for _, of := range datasetsOf(groups) {
 		for _, s := range continual.Settings() {
@@ -129,7 +126,6 @@ func scored(g *experiment.Group, s continual.Setting, p continual.Probe) bool {
 	return true
 }
 
-// results returns a group's runs by seed.
 func results(g *experiment.Group) (runs []*continual.Result) {
 	for _, seed := range g.Seeds() {
 		runs = append(runs, g.Runs[seed])
@@ -137,7 +133,6 @@ func results(g *experiment.Group) (runs []*continual.Result) {
 	return runs
 }
 
-// methods returns what plotting needs of the groups of a view that keep accepts.
 func (v *view) methods(keep func(*experiment.Group) bool) (all []plotting.Method, err error) {
 	for _, g := range v.groups {
 		if !keep(g) {

@@ -46,7 +46,6 @@ func (c curve) mean(g *experiment.Group) (s plotting.Series, ok bool) {
 	return s, len(s.Y) > 0
 }
 
-// structureOf returns what an evaluation measured.
 func structureOf(r *continual.Result, task int) *continual.Structure {
 	if task >= len(r.Evaluations) {
 		return nil
