@@ -85,26 +85,25 @@ type SinkhornConfig struct {
 	Epsilon float64 `json:"epsilon"`
 	// EpsilonUnit is the unit of Epsilon. Default Absolute, the unit of the cost.
 	EpsilonUnit EpsilonUnit `json:"epsilon_unit"`
-	// Sweeps is the number of update pairs: exactly that many in a graph, at most that many elsewhere. Default 50.
+	// Sweeps is the largest number of update pairs. Default 50.
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
 	// CostRange bounds max C − min C, in EpsilonUnit. AutoDomain decides by it in a graph, where C is not known yet.
-	// Default 2, the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve and Solver measure
-	// it instead.
+	// Default 2, the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve measures it
+	// instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`
-	// Tolerance ends Solve and Solver early once the marginal error is at most this. Default 1e-9. Graphs do not read
-	// it.
+	// Tolerance ends the sweeps early once the marginal error is at most this. Default 1e-9. Graphs in float32 take at
+	// least 2e-6. Unrolled plans, and engines without loops, do not read it.
 	Tolerance float64 `json:"tolerance"`
 	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default,
 	// are plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses
-	// one. Graphs take plain sweeps and do not read it.
+	// one.
 	OverRelaxation float64 `json:"over_relaxation"`
 	// AnnealFrom, if above Epsilon, is the first of a series of falling ε. Each is a quarter of the one before, and
-	// starts from its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none. Graphs do not
-	// read it.
+	// starts from its potentials: the way to small ε, with LogDomain. In EpsilonUnit. Default 0: none.
 	AnnealFrom float64 `json:"anneal_from"`
 }
 

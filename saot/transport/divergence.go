@@ -7,6 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/loop"
 )
 
 // KLPlanLoss returns the divergence between a target plan and the entropic plan of a cost, with its exact gradient,
@@ -170,7 +172,9 @@ func Entropy(plan *graph.Node) *graph.Node {
 }
 
 // safeLog is the logarithm of the larger of x and smallestPlan, so that 0·safeLog(0) is 0.
-func safeLog(x *graph.Node) *graph.Node { return graph.Log(graph.MaxScalar(x, smallestPlan)) }
+func safeLog(x *graph.Node) *graph.Node {
+	return graph.Log(graph.Max(x, loop.Scalar(x.Graph(), x.DType(), smallestPlan)))
+}
 
 // assertSame panics unless both are float matrices of one shape, or batches of them where ranks up to 3 are allowed.
 func assertSame(name string, a, b *graph.Node, rank int) {

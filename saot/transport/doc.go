@@ -7,7 +7,7 @@
 // A plan π ≥ 0 [n, m] moves the masses μ of n rows onto the masses ν of m columns: π1 = μ, πᵀ1 = ν. With costs C_ij
 // (Cost, CostNode, or your own) the linear problem is
 //
-//	π = argmin_π ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)                                          Solve, Sinkhorn, Solver
+//	π = argmin_π ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)                                                  Solve, Sinkhorn
 //	π = argmin_π ⟨C, π⟩                                                                       Exact
 //
 // Entropy makes the first strictly convex, with the solution π_ij = exp((f_i + g_j − C_ij)/ε). Sinkhorn's sweeps find
@@ -27,11 +27,10 @@
 //	host, float64, any size that fits    Solve  Exact  FusedGromov  FusedGromovSolver  HostSinkhornDivergence
 //	in a graph, with gradients           Sinkhorn  GraphProblem  KLPlanLoss  FrobeniusPlanLoss  TransportValue
 //	                                     SinkhornDivergence  Barycentric
-//	on an engine, to a tolerance         Solver
 //
 // Host functions return errors. Graph functions build GoMLX graphs, in float32 or float64 and for batches [B, n, m]
-// too. They panic while building, and do a fixed number of sweeps. Solver runs blocks of the same sweeps from the host
-// and stops at a tolerance. SAOT computes its π_G on the host while the engine trains.
+// too, and panic while building. Their sweeps are a loop of the engine, which stops at a tolerance; an engine without
+// loops does all sweeps. SAOT computes its π_G on the host while the engine trains.
 //
 // # Values
 //
@@ -66,7 +65,7 @@
 //     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
 //     takes the potentials of a problem nearby.
 //   - A NaN comes only from KernelDomain forced where range(C)/ε is beyond the number format (about 60 in float32, 200
-//     in float64), or from a cost that has one. Host functions and Solver then return an error; in a graph the
+//     in float64), or from a cost that has one. Host functions then return an error; in a graph the
 //     marginal error is NaN or infinite. AutoDomain avoids it if SinkhornConfig.CostRange is true to the cost, and
 //     LogDomain always does.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
@@ -82,5 +81,5 @@
 //
 // Rows and columns without mass have plan entries 0 and potentials −Inf on the host, and entries of at most 1e-37 in a
 // graph. A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or
-// NaN is an error on the host and in Solver.
+// NaN is an error on the host.
 package transport

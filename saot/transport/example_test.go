@@ -205,7 +205,7 @@ func ExampleGraphProblem_Sinkhorn() {
 }
 
 // A larger problem on an engine, to a tolerance.
-func ExampleSolver() {
+func ExampleGraphProblem_Sinkhorn_tolerance() {
 	e := must(engine.Open("go"))
 	defer e.Close()
 	const n = 100
@@ -215,13 +215,15 @@ func ExampleSolver() {
 		cost[i] = d * d
 	}
 	cfg := transport.SinkhornConfig{Epsilon: 0.05, EpsilonUnit: transport.MeanCost, Sweeps: 1000, Tolerance: 1e-5}
-	solver := must(transport.NewSolver(e, cfg))
-	solution := must(solver.Solve(context.Background(),
-		transport.TensorProblem{Cost: tensors.FromFlatDataAndDimensions(cost, n, n)}))
-	fmt.Println(solution.Reports[0].Status, solution.Reports[0].Domain)
+	f := must(e.Func("plan", func(in []*graph.Node) []*graph.Node {
+		s := transport.GraphProblem{Cost: in[0]}.Sinkhorn(cfg)
+		return []*graph.Node{s.MarginalError, s.Sweeps}
+	}))
+	out := must(f.Call(tensors.FromFlatDataAndDimensions(cost, n, n)))
+	fmt.Println(out[0].Value().(float32) <= 1e-5, out[1].Value().(int32) < 1000)
 
 	// Output:
-	// converged log
+	// true true
 }
 
 // Cosine costs run from 0, the same direction, to 2, the opposite one.

@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/loop"
 )
 
 // Implicit differentiation. The converged plan is π = exp((f ⊕ g − C)/ε), with f and g such that π1 = μ exp(−f/ρ_μ) and
@@ -204,31 +206,18 @@ func implicitPlan(cost, plan, epsilon *graph.Node, p GraphProblem, cfg SinkhornC
 	return graph.Add(plan, graph.Sub(carrier, graph.StopGradient(cost)))
 }
 
-// implicitGradient is ImplicitGradient in a graph, with a fixed number of conjugate-gradient steps.
+// implicitGradient is ImplicitGradient in a graph, with at most the given number of conjugate-gradient steps.
 func implicitGradient(plan, gradient, epsilon *graph.Node, p GraphProblem, steps int) *graph.Node {
 	h := graph.Mul(gradient, plan)
-	rows := relaxedDiagonal(asRow(graph.ReduceAndKeep(plan, graph.ReduceSum, -1)), p.RhoMu, epsilon)
-	columns := relaxedDiagonal(graph.ReduceAndKeep(plan, graph.ReduceSum, -2), p.RhoNu, epsilon)
+	s := &graphAdjoint{plan: plan, exact: p.RhoMu == 0 && p.RhoNu == 0,
+		rows:    relaxedDiagonal(asRow(graph.ReduceAndKeep(plan, graph.ReduceSum, -1)), p.RhoMu, epsilon),
+		columns: relaxedDiagonal(graph.ReduceAndKeep(plan, graph.ReduceSum, -2), p.RhoNu, epsilon)}
+	s.scale = safeDivide(graph.OnesLike(s.columns), graph.Sqrt(s.columns))
 	a, b := asRow(graph.ReduceAndKeep(h, graph.ReduceSum, -1)), graph.ReduceAndKeep(h, graph.ReduceSum, -2)
 
-	scale := safeDivide(graph.OnesLike(columns), graph.Sqrt(columns))
-	transposeTimes := func(x *graph.Node) *graph.Node { return graph.MatMul(x, plan) }
-	times := func(y *graph.Node) *graph.Node { return asRow(graph.MatMul(plan, asColumn(y))) }
-	apply := func(z *graph.Node) *graph.Node { // (I − D_c^(−1/2) πᵀ D_r⁻¹ π D_c^(−1/2)) z
-		return graph.Sub(z, graph.Mul(scale, transposeTimes(safeDivide(times(graph.Mul(scale, z)), rows))))
-	}
-	// The right side has no part in the null space D_c^(1/2)1. Rounding has one, which would grow from step to step.
-	project := func(z *graph.Node) *graph.Node { return z }
-	if p.RhoMu == 0 && p.RhoNu == 0 {
-		null := graph.Sqrt(columns)
-		project = func(z *graph.Node) *graph.Node {
-			return graph.Sub(z, graph.Mul(null, safeDivide(rowDot(null, z), rowDot(null, null))))
-		}
-	}
-	right := project(graph.Mul(scale, graph.Sub(b, transposeTimes(safeDivide(a, rows)))))
-	y := graph.Mul(scale, conjugateGradients(func(z *graph.Node) *graph.Node { return project(apply(z)) }, right,
-		steps))
-	x := safeDivide(graph.Sub(a, times(y)), rows)
+	right := s.project(graph.Mul(s.scale, graph.Sub(b, graph.MatMul(safeDivide(a, s.rows), plan))))
+	y := graph.Mul(s.scale, s.conjugateGradients(right, steps))
+	x := safeDivide(graph.Sub(a, s.times(y)), s.rows)
 	return graph.Div(graph.Sub(graph.Mul(plan, graph.Add(asColumn(x), y)), h), epsilon)
 }
 
@@ -240,37 +229,80 @@ func relaxedDiagonal(diagonal *graph.Node, rho float64, epsilon *graph.Node) *gr
 	return graph.Mul(diagonal, graph.OnePlus(graph.DivScalar(epsilon, rho)))
 }
 
-// conjugateGradients takes a fixed number of steps. Once the residual is down to rounding, further steps change
-// nothing.
-func conjugateGradients(apply func(*graph.Node) *graph.Node, right *graph.Node, steps int) *graph.Node {
+// graphAdjoint is adjoint in a graph: the system in the potentials of the columns, in variables scaled by D_c^(1/2).
+type graphAdjoint struct {
+	plan, rows, columns, scale *graph.Node // π, the diagonals of D_r and D_c, D_c^(−1/2); vectors are [.., 1, k]
+	exact                      bool        // both marginals
+}
+
+func (s *graphAdjoint) times(y *graph.Node) *graph.Node {
+	return asRow(graph.MatMul(s.plan, asColumn(y)))
+}
+
+// apply is (I − D_c^(−1/2) πᵀ D_r⁻¹ π D_c^(−1/2)) z.
+func (s *graphAdjoint) apply(z *graph.Node) *graph.Node {
+	x := safeDivide(s.times(graph.Mul(s.scale, z)), s.rows)
+	return s.project(graph.Sub(z, graph.Mul(s.scale, graph.MatMul(x, s.plan))))
+}
+
+// project removes the part in the null space D_c^(1/2)1, of which the right side has none. Rounding has one, which
+// would grow from step to step.
+func (s *graphAdjoint) project(z *graph.Node) *graph.Node {
+	if !s.exact {
+		return z
+	}
+	null := graph.Sqrt(s.columns)
+	return graph.Sub(z, graph.Mul(null, safeDivide(rowDot(null, z), rowDot(null, null))))
+}
+
+// conjugateGradients takes steps until every residual of the batch is down to rounding. Further steps change nothing.
+func (s *graphAdjoint) conjugateGradients(right *graph.Node, steps int) *graph.Node {
+	g := right.Graph()
 	rounding := 1e-13 // of a squared residual
 	if right.DType() == dtypes.Float64 {
 		rounding = 1e-28
 	}
-	z, residual, direction := graph.ZerosLike(right), right, right
-	square := rowDot(residual, residual)
+	square := rowDot(right, right)
 	floor := graph.MulScalar(square, rounding)
-	for range steps {
-		applied := apply(direction)
-		step := safeDivide(square, rowDot(direction, applied))
-		step = graph.Where(graph.GreaterThan(square, floor), step, graph.ZerosLike(step))
-		z = graph.Add(z, graph.Mul(step, direction))
-		residual = graph.Sub(residual, graph.Mul(step, applied))
-		next := rowDot(residual, residual)
-		direction = graph.Add(residual, graph.Mul(safeDivide(next, square), direction))
-		square = next
+	state := []*graph.Node{graph.ZerosLike(right), right, right, square}
+	if !loop.Supported(g) {
+		for range steps {
+			state = s.step(state, floor)
+		}
+		return state[0]
 	}
-	return z
+	state = append(state, graph.ScalarZero(g, dtypes.Int32))
+	fixed := []*graph.Node{floor, s.plan, s.rows, s.columns, s.scale}
+	return loop.While(state, fixed, func(state, fixed []*graph.Node) *graph.Node {
+		left := graph.LessThan(state[4], loop.Scalar(g, dtypes.Int32, float64(steps)))
+		return graph.LogicalAnd(left, loop.Any(graph.GreaterThan(state[3], fixed[0])))
+	}, func(state, fixed []*graph.Node) []*graph.Node {
+		inner := &graphAdjoint{plan: fixed[1], rows: fixed[2], columns: fixed[3], scale: fixed[4], exact: s.exact}
+		return append(inner.step(state[:4:4], fixed[0]), graph.Add(state[4], loop.Scalar(g, dtypes.Int32, 1)))
+	})[0]
+}
+
+// step is one of conjugate gradients. The state is the solution, the residual, the direction and the squared residual.
+func (s *graphAdjoint) step(state []*graph.Node, floor *graph.Node) []*graph.Node {
+	z, residual, direction, square := state[0], state[1], state[2], state[3]
+	applied := s.apply(direction)
+	step := safeDivide(square, rowDot(direction, applied))
+	step = graph.Where(graph.GreaterThan(square, floor), step, loop.Scalar(step.Graph(), step.DType(), 0))
+	residual = graph.Sub(residual, graph.Mul(step, applied))
+	next := rowDot(residual, residual)
+	return []*graph.Node{graph.Add(z, graph.Mul(step, direction)), residual,
+		graph.Add(residual, graph.Mul(safeDivide(next, square), direction)), next}
 }
 
 // rowDot is the inner product of rows, [.., 1, 1].
 func rowDot(a, b *graph.Node) *graph.Node {
-	return graph.ReduceAndKeep(graph.Mul(a, b), graph.ReduceSum, -1)
+	return graph.InsertAxes(loop.Sum(graph.Mul(a, b)), -1)
 }
 
 // safeDivide is a/b, and 0 where b is not above 1e-37.
 func safeDivide(a, b *graph.Node) *graph.Node {
-	b = graph.BroadcastToShape(b, a.Shape())
-	ok := graph.GreaterThan(b, graph.Scalar(b.Graph(), b.DType(), smallestPlan))
-	return graph.Where(ok, graph.Div(a, graph.Where(ok, b, graph.OnesLike(b))), graph.ZerosLike(a))
+	b = loop.Broadcast(b, a.Shape())
+	number := func(x float64) *graph.Node { return loop.Scalar(b.Graph(), b.DType(), x) }
+	ok := graph.GreaterThan(b, number(smallestPlan))
+	return graph.Where(ok, graph.Div(a, graph.Where(ok, b, number(1))), number(0))
 }

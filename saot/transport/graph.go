@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/saot-go/saot/internal/loop"
 )
 
 // smallestPlan replaces plan entries and masses of 0 inside logarithms. It is a normal number in float32.
@@ -16,7 +19,7 @@ const smallestPlan = 1e-37
 //
 //	π = argmin_{π1 = μ, πᵀ1 = ν} ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)        (SAOT Eq. 8 with entropy; Cuturi 2013)
 //
-// by cfg.Sweeps unrolled sweeps, and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
+// and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
 //
 // Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow
 // from the plan to the cost as cfg.Gradient says. Panics if the shape is another or cfg is not valid.
@@ -35,6 +38,9 @@ type GraphProblem struct {
 	Mu, Nu *graph.Node
 	// RhoMu and RhoNu relax the marginals as in Problem; 0 means exact.
 	RhoMu, RhoNu float64
+	// Start [n] or [B, n] warm-starts the sweeps from row potentials in the unit of the cost, such as GraphSolution.F
+	// of a problem nearby; nil means 0.
+	Start *graph.Node
 }
 
 // GraphSolution is a plan in a graph.
@@ -46,37 +52,41 @@ type GraphSolution struct {
 	// MarginalError is the L1 distance of the column marginal from that of the optimum, scalar or [B]; rows are exact.
 	// It is NaN or infinite whenever the plan is not finite: check it. No gradient flows.
 	MarginalError *graph.Node
+	// Sweeps is the number of sweeps that were done, an int32 scalar: a batch ends together.
+	Sweeps *graph.Node
 }
+
+// graphFloor is the smallest marginal error that float32 can be asked for.
+const graphFloor = 2e-6
 
 // Sinkhorn returns the entropic plan
 //
 //	π = argmin ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)    over π1 = μ, πᵀ1 = ν        (Cuturi 2013)
 //
-// by cfg.Sweeps unrolled sweeps: columns are scaled first, rows last. With EpsilonUnit MeanCost each cost of a batch is
-// divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
+// by Sinkhorn's sweeps: columns are scaled first, rows last. The sweeps are a loop of the engine, which ends once the
+// marginal error of every plan of the batch is within cfg.Tolerance (in float32 at least 2e-6), or after cfg.Sweeps. In
+// mode Unrolled, and on an engine without loops (ONNX Runtime), it does exactly cfg.Sweeps. With EpsilonUnit MeanCost
+// each cost of a batch is divided by its own mean, through which no gradient flows; a mean that is not positive counts
+// as 1.
 //
 // Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as
-// cfg.Gradient says; see GradientMode. Time: 2·Sweeps matrix-vector products with the kernel, and in the log domain
-// also Sweeps exponentials of it (see Domain). Memory: cost, kernel and plan, and in the log domain one temporary;
-// Unrolled keeps every sweep. The kernel form underflows if range(C)/ε exceeds about 60 in float32. It uses no control
-// flow, so it runs on every engine. Panics if shapes disagree or cfg is not valid.
+// cfg.Gradient says; see GradientMode. Time: two matrix-vector products with the kernel a sweep, and in the log domain
+// also an exponential of it (see Domain). Memory: cost, kernel and plan, and in the log domain one temporary; Unrolled
+// keeps every sweep. The kernel form underflows if range(C)/ε exceeds about 60 in float32. Panics if shapes disagree,
+// cfg is not valid, or OverRelaxation is Adaptive, which Solve alone has.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
 	if err := errors.Join(cfg.Validate(), checkRho(&p.RhoMu, &p.RhoNu)); err != nil {
 		panic(err)
 	}
+	if cfg.OverRelaxation == Adaptive {
+		exceptions.Panicf("transport: over_relaxation is Adaptive: only Solve adapts it, choose a value in [1, 2)")
+	}
 	given := p.Cost
 	if cfg.Gradient != Unrolled {
 		p = p.detached()
 	}
-	epsilon := graph.MulScalar(costUnit(p.Cost, cfg.EpsilonUnit), cfg.Epsilon)
-	s := newGraphSweeps(p, epsilon, cfg.graphDomain(p.Cost.DType()))
-	u := s.start(p.Mu)
-	var v *graph.Node
-	for range cfg.Sweeps {
-		u, v = s.sweep(u, v, nil)
-	}
-	solution := s.solution(p, epsilon, u, v)
+	solution, epsilon := p.anneal(cfg)
 	switch cfg.Gradient {
 	case Detached:
 		solution.detach()
@@ -85,6 +95,34 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 		solution.Plan = implicitPlan(given, solution.Plan, epsilon, p, cfg)
 	}
 	return solution
+}
+
+// anneal solves for each ε in turn, from the potentials of the one before. It returns the last solution, and its ε in
+// the unit of the cost, a scalar or [B, 1, 1].
+func (p GraphProblem) anneal(cfg SinkhornConfig) (solution GraphSolution, epsilon *graph.Node) {
+	unit, dtype := costUnit(p.Cost, cfg.EpsilonUnit), p.Cost.DType()
+	tolerance := cfg.Tolerance
+	if dtype != dtypes.Float64 {
+		tolerance = max(tolerance, graphFloor)
+	}
+	r := repetition{omega: max(1, cfg.OverRelaxation)}
+	r.unrolled = cfg.Gradient == Unrolled || !loop.Supported(p.Cost.Graph())
+	f := p.Start
+	for _, st := range annealing(cfg.AnnealFrom, cfg.Epsilon) {
+		var sweeps int
+		sweeps, r.tolerance = st.limits(cfg.Sweeps-r.limit, tolerance)
+		if sweeps == 0 {
+			continue
+		}
+		r.limit += sweeps
+		epsilon = graph.MulScalar(unit, st.epsilon)
+		s := newGraphSweeps(p, epsilon, cfg.graphDomain(st.epsilon, dtype))
+		u, v := s.repeat(s.start(p.Mu, f), &r, sweeps)
+		solution = s.solution(p, epsilon, u, v)
+		f = solution.F
+	}
+	solution.Sweeps = r.done
+	return solution, epsilon
 }
 
 func (s *graphSweeps) solution(p GraphProblem, epsilon, u, v *graph.Node) GraphSolution {
@@ -97,9 +135,9 @@ func (p GraphProblem) assert() {
 	if (cost.Rank() != 2 && cost.Rank() != 3) || !cost.DType().IsFloat() {
 		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m] or [B, n, m], got %s", cost.Shape())
 	}
-	for name, mass := range map[string]*graph.Node{"mu": p.Mu, "nu": p.Nu} {
-		if mass != nil {
-			if err := fits(name, mass.Shape(), cost.Shape(), name == "mu"); err != nil {
+	for name, x := range map[string]*graph.Node{"mu": p.Mu, "nu": p.Nu, "start": p.Start} {
+		if x != nil {
+			if err := fits(name, x.Shape(), cost.Shape(), name != "nu"); err != nil {
 				panic(err)
 			}
 		}
@@ -132,6 +170,9 @@ func (p GraphProblem) detached() GraphProblem {
 	}
 	if p.Nu != nil {
 		p.Nu = graph.StopGradient(p.Nu)
+	}
+	if p.Start != nil {
+		p.Start = graph.StopGradient(p.Start)
 	}
 	return p
 }

@@ -2,9 +2,12 @@ package transport
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/saot-go/saot/internal/loop"
 )
 
 // graphSweeps is Sinkhorn's sweeps in a graph, in one of two forms, with λ = ρ/(ρ+ε), 1 for exact marginals.
@@ -35,8 +38,8 @@ func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSw
 // graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to
 // the cost matters, so the kernel is not shifted and the promise must hold for |C|. It does for costs of points, which
 // are positive.
-func (c SinkhornConfig) graphDomain(dtype dtypes.DType) Domain {
-	return resolve(c.Domain, c.CostRange, c.Epsilon, kernelBound(dtype), c.CostRange > 0)
+func (c SinkhornConfig) graphDomain(epsilon float64, dtype dtypes.DType) Domain {
+	return resolve(c.Domain, c.CostRange, epsilon, kernelBound(dtype), c.CostRange > 0)
 }
 
 func kernelBound(dtype dtypes.DType) float64 {
@@ -94,8 +97,12 @@ func lambdaNode(rho float64, epsilon *graph.Node) *graph.Node {
 	return graph.Div(graph.Scalar(epsilon.Graph(), epsilon.DType(), rho), graph.AddScalar(epsilon, rho))
 }
 
-// start is the row state of zero potentials. Rows without mass start and stay without a scaling.
-func (s *graphSweeps) start(mu *graph.Node) *graph.Node {
+// start is the row state of the potentials f [.., n], or of zero potentials where f is nil. Rows without mass start and
+// stay without a scaling.
+func (s *graphSweeps) start(mu, f *graph.Node) *graph.Node {
+	if f != nil {
+		return s.startAt(f)
+	}
 	shape := s.matrix.Shape().Clone()
 	k := shape.Rank()
 	shape.Dimensions[k-2], shape.Dimensions[k-1] = 1, shape.Dimensions[k-2]
@@ -123,17 +130,118 @@ func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
 	return graph.Exp(u)
 }
 
-// sweep returns the states after one sweep. v is nil before the first. The states overshoot by omega, unless it is nil.
-func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
+// plainEvery is the number of over-relaxed sweeps up to a plain one. Only after a plain one the rows are exact, and the
+// loop may end.
+const plainEvery = 10
+
+// repetition says how often sweeps are repeated, and counts them.
+type repetition struct {
+	limit     int     // sweeps, those done before included
+	tolerance float64 // marginal error at which the loop ends
+	omega     float64 // over-relaxation
+	unrolled  bool    // do all sweeps, without a loop
+
+	done *graph.Node // sweeps done so far, an int32 scalar
+}
+
+// repeat returns the states after the sweeps of one ε, at most the given number.
+func (s *graphSweeps) repeat(u *graph.Node, r *repetition, sweeps int) (nextU, v *graph.Node) {
+	u, v, _ = s.sweep(u, nil, nil)
+	g := u.Graph()
+	if r.unrolled {
+		for done := 1; done < sweeps; done++ {
+			var omega *graph.Node
+			if r.omega > 1 && (done+1)%plainEvery != 0 && done+1 < sweeps {
+				omega = graph.Scalar(g, u.DType(), r.omega)
+			}
+			u, v, _ = s.sweep(u, v, omega)
+		}
+		r.done = graph.Scalar(g, dtypes.Int32, r.limit)
+		return u, v
+	}
+	if r.done == nil {
+		r.done = graph.ScalarZero(g, dtypes.Int32)
+	}
+	r.done = graph.OnePlus(r.done)
+	const anyError = 1e30 // the first pass of the loop does not see an error yet
+	missed := graph.BroadcastToDims(graph.Scalar(g, u.DType(), anyError), u.Shape().Dimensions[:u.Rank()-2]...)
+	out := loop.While([]*graph.Node{r.done, missed, u, v}, s.nodes(), r.more, s.inLoop(*r))
+	r.done = out[0]
+	return out[2], out[3]
+}
+
+// more is the condition of the loop, whose state is the number of sweeps, the marginal error of the states before the
+// last sweep, a scalar or [B], and the states. The error of one sweep costs nothing in the next, which needs the
+// marginal anyway. So the loop ends one sweep late.
+func (r *repetition) more(state, _ []*graph.Node) *graph.Node {
+	g := state[0].Graph()
+	left := graph.LessThan(state[0], loop.Scalar(g, dtypes.Int32, float64(r.limit)))
+	above := graph.GreaterThan(state[1], loop.Scalar(g, state[1].DType(), r.tolerance))
+	return graph.LogicalAnd(left, loop.Any(above))
+}
+
+// inLoop is the body of the loop.
+func (s *graphSweeps) inLoop(r repetition) func(state, fixed []*graph.Node) []*graph.Node {
+	return func(state, fixed []*graph.Node) []*graph.Node {
+		inner, done, u, v := s.with(fixed), state[0], state[2], state[3]
+		integer := func(x int) *graph.Node { return loop.Scalar(u.Graph(), dtypes.Int32, float64(x)) }
+		every := func(done *graph.Node) *graph.Node {
+			return graph.Equal(graph.Rem(done, integer(plainEvery)), integer(0))
+		}
+		next := graph.Add(done, integer(1))
+		var omega *graph.Node
+		if r.omega > 1 {
+			plain := graph.LogicalOr(every(next), graph.Equal(next, integer(r.limit)))
+			omega = graph.Where(plain, loop.Scalar(u.Graph(), u.DType(), 1), loop.Scalar(u.Graph(), u.DType(), r.omega))
+		}
+		nextU, nextV, columns := inner.sweep(u, v, omega)
+		missed := inner.missed(columns, v)
+		if r.omega > 1 {
+			settled := loop.Broadcast(every(done), missed.Shape())
+			missed = graph.Where(settled, missed, state[1])
+		}
+		return []*graph.Node{next, missed, nextU, nextV}
+	}
+}
+
+// parts lists the nodes that the sweeps use.
+func (s *graphSweeps) parts() []**graph.Node {
+	all := []**graph.Node{&s.matrix, &s.mu, &s.nu, &s.epsilon, &s.lambdaMu, &s.lambdaNu}
+	return slices.DeleteFunc(all, func(x **graph.Node) bool { return *x == nil })
+}
+
+func (s *graphSweeps) nodes() (all []*graph.Node) {
+	for _, x := range s.parts() {
+		all = append(all, *x)
+	}
+	return all
+}
+
+// with returns the same sweeps on other nodes, those of a loop.
+func (s *graphSweeps) with(nodes []*graph.Node) *graphSweeps {
+	inner := *s
+	for i, x := range inner.parts() {
+		*x = nodes[i]
+	}
+	return &inner
+}
+
+// sweep returns the states after one sweep, and the column marginal of the states before it. v is nil before the first,
+// which has no marginal. The states overshoot by omega, unless it is nil.
+func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV, columns *graph.Node) {
 	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
 		u = s.translate(u, v)
 	}
 	if s.domain == LogDomain {
 		return s.logSweep(u, v, omega)
 	}
-	nextV = s.overshoot(v, powered(graph.Div(s.nu, graph.MatMul(u, s.matrix)), s.lambdaNu), omega)
+	sums := graph.MatMul(u, s.matrix)
+	if v != nil {
+		columns = graph.Mul(v, sums)
+	}
+	nextV = s.overshoot(v, powered(graph.Div(s.nu, sums), s.lambdaNu), omega)
 	nextU = powered(graph.Div(s.mu, asRow(graph.MatMul(s.matrix, asColumn(nextV)))), s.lambdaMu)
-	return s.overshoot(u, nextU, omega), nextV
+	return s.overshoot(u, nextU, omega), nextV, columns
 }
 
 // logSweep takes its log-sum-exps from the plan P = exp(u ⊕ v − C/ε) of the states before it,
@@ -144,18 +252,19 @@ func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) 
 // two log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and
 // its columns to between ν_j·min μ and 1. No gradient has to flow through the states in P: the result does not depend
 // on them.
-func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV *graph.Node) {
+func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV, marginal *graph.Node) {
 	if v == nil {
 		transposed := graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...)
 		nextV = scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu)
-		return scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu), nextV
+		return scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu), nextV, nil
 	}
 	fixedU, fixedV := graph.StopGradient(u), graph.StopGradient(v)
 	plan := s.plan(fixedU, fixedV)
-	columns := graph.Sub(safeLog(graph.MatMul(graph.Exp(graph.Sub(u, fixedU)), plan)), fixedV)
+	marginal = graph.MatMul(graph.Exp(graph.Sub(u, fixedU)), plan)
+	columns := graph.Sub(safeLog(marginal), fixedV)
 	nextV = s.overshoot(v, scaled(graph.Sub(s.nu, columns), s.lambdaNu), omega)
 	rows := graph.Sub(safeLog(asRow(graph.MatMul(plan, asColumn(graph.Exp(graph.Sub(nextV, fixedV)))))), fixedU)
-	return s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega), nextV
+	return s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega), nextV, marginal
 }
 
 // translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
@@ -164,13 +273,13 @@ func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 		if s.domain == KernelDomain {
 			state, mass = safeLog(state), safeLog(mass)
 		}
-		tilt := graph.Sub(mass, graph.Mul(state, graph.DivScalar(s.epsilon, unbounded(rho))))
-		return graph.Log(graph.ReduceAndKeep(graph.Exp(graph.BroadcastToShape(tilt, state.Shape())), graph.ReduceSum,
-			-1))
+		share := loop.Scalar(state.Graph(), state.DType(), 1/unbounded(rho))
+		tilt := graph.Sub(mass, graph.Mul(state, graph.Mul(s.epsilon, share)))
+		return graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(loop.Broadcast(tilt, state.Shape()))), -1))
 	}
 	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
-	t := graph.Div(graph.MulScalar(ratio, weight), s.epsilon)
+	t := graph.Div(graph.Mul(ratio, loop.Scalar(u.Graph(), u.DType(), weight)), s.epsilon)
 	if s.domain == KernelDomain {
 		return graph.Mul(u, graph.Exp(t))
 	}
@@ -211,20 +320,31 @@ func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, 
 	return graph.Squeeze(f, -2), graph.Squeeze(g, -2)
 }
 
-// columnError is the L1 distance of the column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a
-// scalar or [B].
+// columnError is what the plan's columns miss.
 func (s *graphSweeps) columnError(u, v *graph.Node) *graph.Node {
-	var have, want *graph.Node
+	var columns *graph.Node
 	if s.domain == LogDomain {
-		have, want = graph.ReduceAndKeep(s.plan(u, v), graph.ReduceSum, -2), graph.Exp(s.nu)
+		columns = graph.ReduceAndKeep(s.plan(u, v), graph.ReduceSum, -2)
 	} else {
-		have, want = graph.Mul(v, graph.MatMul(u, s.matrix)), s.nu
+		columns = graph.Mul(v, graph.MatMul(u, s.matrix))
+	}
+	return graph.StopGradient(s.missed(columns, v))
+}
+
+// missed is the L1 distance of a column marginal from that of the optimum, ν, or ν exp(−g/ρ) if it is relaxed: a scalar
+// or [B].
+func (s *graphSweeps) missed(columns, v *graph.Node) *graph.Node {
+	want := s.nu
+	if s.domain == LogDomain {
+		want = graph.Exp(want)
+	} else {
 		v = safeLog(v)
 	}
 	if s.rhoNu > 0 {
-		want = graph.Mul(want, graph.Exp(graph.Mul(v, graph.DivScalar(s.epsilon, -s.rhoNu))))
+		share := loop.Scalar(v.Graph(), v.DType(), -1/s.rhoNu)
+		want = graph.Mul(want, graph.Exp(graph.Mul(v, graph.Mul(s.epsilon, share))))
 	}
-	return graph.StopGradient(graph.ReduceSum(graph.Abs(graph.Sub(have, want)), -2, -1))
+	return graph.Squeeze(loop.Sum(graph.Abs(graph.Sub(columns, want))), -1)
 }
 
 // overshoot moves a state omega times as far as from one value to another. Without omega or a value before, it moves to
@@ -237,7 +357,7 @@ func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 		return graph.Add(from, graph.Mul(graph.Sub(to, from), omega))
 	}
 	ratio := safeDivide(to, from)
-	return graph.Mul(from, graph.Pow(ratio, graph.BroadcastToShape(omega, ratio.Shape())))
+	return graph.Mul(from, graph.Pow(ratio, loop.Broadcast(omega, ratio.Shape())))
 }
 
 // logSumExp returns log Σ exp(matrix + row) along the last axis, [.., k, 1]; subtracting the maximum keeps exp in

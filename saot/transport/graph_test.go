@@ -135,7 +135,7 @@ func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
 		{0.001, 2, KernelDomain, KernelDomain},
 		{1, 2, LogDomain, LogDomain},
 	} {
-		got := SinkhornConfig{Epsilon: c.epsilon, CostRange: c.costRange, Domain: c.domain}.graphDomain(dtypes.Float32)
+		got := SinkhornConfig{CostRange: c.costRange, Domain: c.domain}.graphDomain(c.epsilon, dtypes.Float32)
 		require.Equal(t, c.want, got, "%+v", c)
 	}
 }

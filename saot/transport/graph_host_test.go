@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -253,10 +252,14 @@ func TestFloat32Extremes(t *testing.T) {
 	})
 }
 
-func TestSolverAgainstHost(t *testing.T) {
+// A graph stops at the tolerance, with the plans that the host finds: over-relaxed, annealed, relaxed, in both domains
+// and both types.
+func TestGraphToTolerance(t *testing.T) {
 	problems, mu, nu := batchOfThree()
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+	withLoops(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
+			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
+				stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
 			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}} {
 				for _, domain := range []Domain{KernelDomain, LogDomain} {
 					for _, cfg := range []SinkhornConfig{
@@ -266,30 +269,24 @@ func TestSolverAgainstHost(t *testing.T) {
 						{Epsilon: 0.1, EpsilonUnit: MeanCost},
 					} {
 						cfg.Sweeps, cfg.Domain, cfg.Tolerance = 3000, domain, 1e-12
-						s, err := NewSolver(e, cfg)
-						require.NoError(t, err)
-						got, err := s.Solve(context.Background(),
-							TensorProblem{Cost: stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
-								Mu: stack(t, dtype, []int{3, 5}, mu...), Nu: stack(t, dtype, []int{3, 4}, nu...),
-								RhoMu: rho[0], RhoNu: rho[1]})
-						require.NoError(t, err)
-						require.NoError(t, got.Err())
-						plan, err := flat64(got.Plan)
-						require.NoError(t, err)
+						out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+							p := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}
+							s := p.Sinkhorn(cfg)
+							return []*graph.Node{s.Plan, s.MarginalError, graph.ConvertDType(s.Sweeps, dtypes.Float64)}
+						}, cost, rows, columns)
+						tol := 1e-10
+						if dtype == dtypes.Float32 {
+							tol = 1e-5
+						}
+						msg := []any{"%v rho %v %+v", dtype, rho, cfg}
+						require.Less(t, out[2][0], 3000.0, msg...)
 						cfg.Sweeps, cfg.AnnealFrom, cfg.OverRelaxation = 100000, 0, 0
 						for b, p := range problems {
 							p.RhoMu, p.RhoNu = rho[0], rho[1]
 							host, err := Solve(p, cfg)
 							require.NoError(t, err)
-							tol := 1e-10
-							if dtype == dtypes.Float32 {
-								tol = 1e-5
-							}
-							requireClose(t, host.Plan.RawMatrix().Data, plan[b*20:(b+1)*20], tol, "%v %v %v %+v", dtype,
-								rho, domain, cfg)
-							require.Equal(t, domain, got.Reports[b].Domain)
-							require.InDelta(t, host.Report.Epsilon, got.Reports[b].Epsilon, 1e-7)
-							require.Equal(t, got.Reports[b].Sweeps, 10*len(got.Reports[b].Trace))
+							requireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
+							require.LessOrEqual(t, out[1][b], tol, msg...)
 						}
 					}
 				}
@@ -298,111 +295,78 @@ func TestSolverAgainstHost(t *testing.T) {
 	})
 }
 
-func TestSolverStopsAndStartsWarm(t *testing.T) {
+// withLoops runs a test on the engines that have loops.
+func withLoops(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		if !e.Backend().Capabilities().Functions {
+			t.Skip("skipped: the engine has no loops, and does all sweeps")
+		}
+		f(t, e)
+	})
+}
+
+func TestGraphStopsAndStartsWarm(t *testing.T) {
 	cost := uniformCost(47, 40, 30)
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10}
-		s, err := NewSolver(e, cfg)
-		require.NoError(t, err)
-		x := stack(t, dtypes.Float64, []int{40, 30}, cost.RawMatrix().Data)
-		cold, err := s.Solve(context.Background(), TensorProblem{Cost: x})
-		require.NoError(t, err)
-		require.NoError(t, cold.Err())
-		require.Equal(t, KernelDomain, cold.Reports[0].Domain, "range(C)/ε is about 40")
-		require.Greater(t, cold.Reports[0].Sweeps, 20)
-		require.Less(t, cold.Reports[0].Sweeps, 5000)
-		warm, err := s.Solve(context.Background(), TensorProblem{Cost: x, Start: cold.F})
-		require.NoError(t, err)
-		require.Equal(t, 10, warm.Reports[0].Sweeps)
-		compiled := e.Compiled()
-		_, err = s.Solve(context.Background(), TensorProblem{Cost: x, Start: cold.F})
-		require.NoError(t, err)
-		require.Equal(t, compiled, e.Compiled(), "nothing is compiled twice")
-
-		host := tight(t, Problem{Cost: cost}, 0.05)
-		f, err := flat64(cold.F)
-		require.NoError(t, err)
-		g, err := flat64(cold.G)
-		require.NoError(t, err)
-		for i := range f {
-			require.InDelta(t, host.F[i]+host.G[3], f[i]+g[3], 1e-8)
+	withLoops(t, func(t *testing.T, e *engine.Engine) {
+		cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10, CostRange: 1}
+		require.Equal(t, LogDomain, cfg.graphDomain(1e-3, dtypes.Float32))
+		solve := func(cfg SinkhornConfig, start []float64) [][]float64 {
+			in := []*tensors.Tensor{stack(t, dtypes.Float64, []int{40, 30}, cost.RawMatrix().Data)}
+			if start != nil {
+				in = append(in, stack(t, dtypes.Float64, []int{40}, start))
+			}
+			return evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+				p := GraphProblem{Cost: in[0]}
+				if len(in) > 1 {
+					p.Start = in[1]
+				}
+				s := p.Sinkhorn(cfg)
+				return []*graph.Node{s.F, s.G, s.MarginalError, graph.ConvertDType(s.Sweeps, dtypes.Float64)}
+			}, in...)
 		}
+		for _, domain := range []Domain{KernelDomain, LogDomain} {
+			cfg.Domain = domain
+			cold := solve(cfg, nil)
+			require.Greater(t, cold[3][0], 20.0)
+			require.Less(t, cold[3][0], 5000.0)
+			require.LessOrEqual(t, cold[2][0], 1e-10)
+			require.LessOrEqual(t, solve(cfg, cold[0])[3][0], 3.0)
 
-		cfg.Epsilon, cfg.Sweeps = 1e-3, 15
-		s, err = NewSolver(e, cfg)
-		require.NoError(t, err)
-		short, err := s.Solve(context.Background(), TensorProblem{Cost: x})
-		require.NoError(t, err)
-		require.Equal(t, LogDomain, short.Reports[0].Domain)
-		require.Equal(t, 20, short.Reports[0].Sweeps, "whole blocks")
-		require.ErrorContains(t, short.Err(), "raise epsilon or sweeps")
-
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_, err = s.Solve(ctx, TensorProblem{Cost: x})
-		require.ErrorIs(t, err, context.Canceled)
-	})
-}
-
-// A solver that has seen one relaxation solves another as a fresh solver does.
-func TestSolverTakesEachRelaxation(t *testing.T) {
-	cost := uniformCost(48, 6, 5)
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 2000, Tolerance: 1e-12}
-		s, err := NewSolver(e, cfg)
-		require.NoError(t, err)
-		for _, rho := range []float64{0.5, 2} {
-			got, err := s.Solve(context.Background(),
-				TensorProblem{Cost: stack(t, dtypes.Float64, []int{6, 5}, cost.RawMatrix().Data),
-					RhoMu: rho, RhoNu: math.Inf(1)})
-			require.NoError(t, err)
-			plan, err := flat64(got.Plan)
-			require.NoError(t, err)
-			host, err := Solve(Problem{Cost: cost, RhoMu: rho}, cfg)
-			require.NoError(t, err)
-			requireClose(t, host.Plan.RawMatrix().Data, plan, 1e-10, "rho %v", rho)
-		}
-	})
-}
-
-func TestSolverBadInput(t *testing.T) {
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		good := stack(t, dtypes.Float32, []int{2, 2}, []float64{1, 0, 0, 1})
-		for _, c := range []struct {
-			p    TensorProblem
-			cfg  SinkhornConfig
-			want string
-		}{
-			{TensorProblem{}, DefaultSinkhorn(), "must be a float32 or float64 tensor"},
-			{TensorProblem{Cost: tensors.FromFlatDataAndDimensions([]int32{1, 2}, 1, 2)}, DefaultSinkhorn(),
-				"must be a float32 or float64 tensor"},
-			{TensorProblem{Cost: good, Mu: good}, DefaultSinkhorn(), "mu is"},
-			{TensorProblem{Cost: good, Start: stack(t, dtypes.Float64, []int{2}, []float64{0, 0})}, DefaultSinkhorn(),
-				"start is"},
-			{TensorProblem{Cost: good, RhoMu: -1}, DefaultSinkhorn(), "rho_mu is -1"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.NaN(), 0, 1})},
-				DefaultSinkhorn(), "entries that are not finite"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{1, math.Inf(1), 0, 1})},
-				DefaultSinkhorn(), "entries that are not finite"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 1, 1})},
-				SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, ""},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, []float64{0, 1, 0, 1})},
-				SinkhornConfig{Epsilon: 1e-4, Sweeps: 10, Domain: KernelDomain}, "raise epsilon or use the log domain"},
-			{TensorProblem{Cost: stack(t, dtypes.Float32, []int{2, 2}, make([]float64, 4))},
-				SinkhornConfig{Epsilon: 1, EpsilonUnit: MeanCost, Sweeps: 10}, "the mean of cost 1 of 1 is 0"},
-		} {
-			s, err := NewSolver(e, c.cfg)
-			require.NoError(t, err)
-			_, err = s.Solve(context.Background(), c.p)
-			if c.want != "" {
-				require.ErrorContains(t, err, c.want)
-				require.NotContains(t, err.Error(), "\n")
+			host := tight(t, Problem{Cost: cost}, 0.05)
+			for i, f := range cold[0] {
+				require.InDelta(t, host.F[i]+host.G[3], f+cold[1][3], 1e-8)
 			}
 		}
-		_, err := NewSolver(e, SinkhornConfig{})
-		require.ErrorContains(t, err, "epsilon is 0")
-		_, err = NewSolver(e, SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive})
-		require.ErrorContains(t, err, "only Solve adapts it")
+		cfg.Epsilon, cfg.Sweeps = 1e-3, 15
+		short := solve(cfg, nil)
+		require.Equal(t, 15.0, short[3][0], "no sweep too many")
+		require.Greater(t, short[2][0], 1e-3)
+	})
+}
+
+func TestGraphProblemBadInput(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, c := range []struct {
+			build func(in []*graph.Node) GraphProblem
+			cfg   SinkhornConfig
+			want  string
+		}{
+			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0], Mu: in[0]} }, DefaultSinkhorn(),
+				"mu is"},
+			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0], Start: in[0]} }, DefaultSinkhorn(),
+				"start is"},
+			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0], RhoMu: -1} }, DefaultSinkhorn(),
+				"rho_mu is -1"},
+			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0]} }, SinkhornConfig{},
+				"epsilon is 0"},
+			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0]} },
+				SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive}, "only Solve adapts it"},
+		} {
+			_, err := call(t, e, func(in []*graph.Node) []*graph.Node {
+				return []*graph.Node{c.build(in).Sinkhorn(c.cfg).Plan}
+			}, mat.NewDense(2, 2, []float64{1, 0, 0, 1}))
+			require.ErrorContains(t, err, c.want)
+		}
 	})
 }
 
