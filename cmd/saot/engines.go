@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/install"
 )
 
 func newEnginesCommand() *cobra.Command {
@@ -16,35 +16,41 @@ func newEnginesCommand() *cobra.Command {
 		`Show every compute engine in the order in which one is chosen, with its version and place; which one
 would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
 of a command names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
-		group("install", "install an engine", "", newInstallONNXCommand()))
+		group("install", "install an engine", "",
+			newInstallCommand("xla", "XLA's plugin for the CPU", "200 MB"),
+			newInstallCommand("cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB"),
+			newInstallCommand("onnx", "ONNX Runtime", "25 MB")))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) }
 	return cmd
 }
 
-func newInstallONNXCommand() *cobra.Command {
-	var from string
+// newInstallCommand builds the command that installs an engine; size is what it takes on the disk.
+func newInstallCommand(name, label, size string) *cobra.Command {
+	var from []string
 	cmd := &cobra.Command{
-		Use:   "onnx",
-		Short: "install ONNX Runtime into the user's cache",
-		Long: `Fetch ONNX Runtime with npm or pip, whichever is on the machine, check the library against a pinned
-SHA-256 and put it into the user's cache, where every saot command finds it. No script of a package is run. With
---from nothing is fetched.`,
-		Example: `  saot engines install onnx
-  saot engines install onnx --from onnxruntime-node-1.30.0.tgz   on a machine without network`,
+		Use:   name,
+		Short: "install " + label + " into the user's cache",
+		Long: `Fetch ` + label + ` (` + size + ` on the disk) as Python packages, from the index that pip is set to where pip
+is present, else from PyPI. Every package is checked against a pinned SHA-256; neither Python nor pip has to be there,
+and nothing of a package is run. A download that broke off is resumed by the next call. With --from nothing is fetched.`,
+		Example: `  saot engines install ` + name + `
+  saot engines install ` + name + ` --from PACKAGE.whl   on a machine without network`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := engine.InstallONNX(cmd.Context(), from, cmd.ErrOrStderr())
-			if errors.Is(err, engine.ErrFetch) {
-				return fmt.Errorf("%w; install npm or Python's pip, or pass --from the package's .tgz or .whl", err)
-			}
+			path, err := install.Engine(cmd.Context(), name, from, cmd.ErrOrStderr())
 			if err != nil {
 				return err
+			}
+			for _, c := range engine.Survey() {
+				if c.Spec == "xla:"+name && c.Missing != "" {
+					cmd.PrintErrf("%s cannot be used on this machine: %s\n", c.Spec, c.Missing)
+				}
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "take the library from this onnxruntime-node .tgz or onnxruntime .whl")
+	cmd.Flags().StringSliceVar(&from, "from", nil, "take the packages from these .whl files")
 	return cmd
 }
 

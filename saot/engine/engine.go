@@ -6,9 +6,10 @@
 //
 //  1. the environment variable GOMLX_BACKEND, if set;
 //  2. XLA on CUDA, where an NVIDIA GPU and a PJRT plugin are present;
-//  3. ONNX Runtime, where its library is found: at ONNXRUNTIME_SHARED_LIBRARY_PATH if that is set, else in the user's
-//     cache (see InstallONNX), else where GoMLX installs it;
-//  4. XLA on the CPU, where its PJRT plugin is installed;
+//  3. XLA on the CPU, where its PJRT plugin is installed: in the user's cache (see package install), else where go-xla
+//     looks for it;
+//  4. ONNX Runtime, where its library is found: at ONNXRUNTIME_SHARED_LIBRARY_PATH if that is set, else in the user's
+//     cache, else where GoMLX installs it;
 //  5. pure Go, always.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is

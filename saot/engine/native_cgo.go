@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -74,8 +75,13 @@ func quietONNX() error {
 // for TF32: its ten bits are too few for the marginals of a transport plan. The caller holds the lock.
 func openXLA(c Candidate, options string) (compute.Backend, string, error) {
 	config := c.Library
-	if c.Spec == nameCUDA && !strings.Contains(options, "tf32") {
-		config += ",tf32=false"
+	if c.Spec == nameCUDA {
+		if !strings.Contains(options, "tf32") {
+			config += ",tf32=false"
+		}
+		if err := setCUDA(c.Library); err != nil {
+			return nil, "", err
+		}
 	}
 	if options != "" {
 		config += "," + options
@@ -90,4 +96,23 @@ func openXLA(c Candidate, options string) (compute.Backend, string, error) {
 		version += fmt.Sprintf(", PJRT %d.%d", major, minor)
 	}
 	return backend, version, nil
+}
+
+// setCUDA tells XLA where CUDA's compiler is, if it lies next to the plugin as Python packages put it, and switches off
+// go-xla's check, which looks elsewhere and warns at length. A user who has set the variables is left alone.
+func setCUDA(library string) error {
+	dir := filepath.Join(filepath.Dir(library), "..", "..", "nvidia", "cu13")
+	if _, err := os.Stat(dir); err != nil {
+		return nil //nolint:nilerr // the libraries are the user's own
+	}
+	if _, set := os.LookupEnv("GOPJRT_CUDA_CHECKS"); !set {
+		if err := os.Setenv("GOPJRT_CUDA_CHECKS", "0"); err != nil {
+			return err
+		}
+	}
+	flags := os.Getenv("XLA_FLAGS")
+	if strings.Contains(flags, "xla_gpu_cuda_data_dir") {
+		return nil
+	}
+	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+dir))
 }

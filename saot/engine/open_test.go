@@ -61,7 +61,7 @@ func TestSurveyIsInOrderOfChoice(t *testing.T) {
 		names = append(names, candidate.Spec)
 		require.NotEmpty(t, candidate.Hint)
 	}
-	require.Equal(t, []string{"xla:cuda", "onnx", "xla:cpu", "go"}, names)
+	require.Equal(t, []string{"xla:cuda", "xla:cpu", "onnx", "go"}, names)
 }
 
 // probe is what a process of its own found when it opened engines in turn.

@@ -27,7 +27,7 @@ const pluginPathEnv = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // Survey lists every engine in the order in which Open chooses, the missing ones too. It opens nothing.
 func Survey() []Candidate {
-	return []Candidate{findXLA(nameCUDA), findONNX(), findXLA(nameCPU), findGo()}
+	return []Candidate{findXLA(nameCUDA), findXLA(nameCPU), findONNX(), findGo()}
 }
 
 func (c Candidate) where() string {
@@ -79,11 +79,44 @@ func onnxAt(path string) Candidate {
 	return c.check("OrtGetApiBase")
 }
 
-// onnxPaths lists where ONNX Runtime gets installed: by InstallONNX, then by GoMLX.
-func onnxPaths() []string {
-	var paths []string
-	if dir, err := onnxCache(); err == nil {
-		paths = append(paths, filepath.Join(dir, onnxLibrary()))
+// Folder returns the folder in the user's cache that holds the libraries of "onnx", "xla" or "cuda", as package install
+// puts them there. It returns an error for another name, and where there is no cache.
+func Folder(name string) (string, error) {
+	if _, known := installedAs[name]; !known {
+		return "", fmt.Errorf("engine: %w %q: choose one of onnx, xla, cuda", ErrUnknown, name)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("engine: no folder for the library: %w", err)
+	}
+	return filepath.Join(cache, "saot", "engines", name), nil
+}
+
+// installedAs lists where the libraries lie in the folders, which are unpacked Python packages, or go-xla's.
+var installedAs = map[string][]string{
+	"onnx": {"onnxruntime/capi/libonnxruntime.*"},
+	"xla":  {"*/pjrt_c_api_cpu_plugin.so", "xla_plugins/*/*.so", "pjrt_c_api_cpu_*_plugin.*"},
+	"cuda": {"jax_plugins/*/xla_cuda_plugin.so"},
+}
+
+// Installed returns the path of the main library in Folder(name), "" where there is none.
+func Installed(name string) string {
+	dir, err := Folder(name)
+	if err != nil {
+		return ""
+	}
+	for _, pattern := range installedAs[name] {
+		if found, _ := filepath.Glob(filepath.Join(dir, pattern)); len(found) > 0 { // the only error is a bad pattern
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// onnxPaths lists where ONNX Runtime gets installed: by package install, then by GoMLX.
+func onnxPaths() (paths []string) {
+	if path := Installed("onnx"); path != "" {
+		paths = append(paths, path)
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if runtime.GOOS == "darwin" {
@@ -102,8 +135,14 @@ func findXLA(name string) Candidate {
 		c := xlaAt(name, "")
 		if c.Missing == "" {
 			c.Missing = "no NVIDIA GPU was found (no /dev/nvidia0)"
+			c.Hint = "it needs an NVIDIA GPU with its driver, then `saot engines install cuda`"
 		}
 		return c
+	}
+	if _, set := os.LookupEnv(pluginPathEnv); !set {
+		if path := Installed(strings.Replace(strings.TrimPrefix(name, "xla:"), "cpu", "xla", 1)); path != "" {
+			return xlaAt(name, path)
+		}
 	}
 	for _, dir := range pluginFolders() {
 		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*"} {
@@ -126,11 +165,9 @@ func xlaAt(name, path string) Candidate {
 	hint := "name a plugin as xla:/path/to/plugin.so"
 	switch name {
 	case nameCPU:
-		hint = "put go-xla's pjrt_c_api_cpu_plugin.so into ~/.local/lib/go-xla, " +
-			"or name it as xla:/path (environment.md)"
+		hint = "run `saot engines install xla`, or name a plugin as xla:/path/to/plugin.so"
 	case nameCUDA:
-		hint = "install the Python package jax-cuda13-pjrt with its NVIDIA libraries " +
-			"and name xla:/path/to/xla_cuda_plugin.so (environment.md)"
+		hint = "run `saot engines install cuda`, or name a plugin as xla:/path/to/xla_cuda_plugin.so"
 	}
 	return Candidate{Spec: name, Library: path, Hint: hint}.check("GetPjrtApi")
 }

@@ -1,0 +1,178 @@
+package install
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/fetch"
+	"github.com/saot-go/saot/internal/file"
+)
+
+// zipped makes a wheel of names and contents, one after the other.
+func zipped(t *testing.T, entries ...string) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := zip.NewWriter(&buffer)
+	for k := 0; k < len(entries); k += 2 {
+		member, err := w.Create(entries[k])
+		require.NoError(t, err)
+		_, err = io.WriteString(member, entries[k+1])
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return buffer.Bytes()
+}
+
+// indexed serves wheels, and returns a bundle of them that goes to a folder of the test.
+func indexed(t *testing.T, wheels ...[]byte) (bundle, *bytes.Buffer) {
+	t.Helper()
+	t.Setenv("PATH", "") // no pip
+	served := map[string][]byte{}
+	var progress bytes.Buffer
+	b := bundle{folder: filepath.Join(t.TempDir(), "engines", "some"), progress: &progress}
+	for k, content := range wheels {
+		sum := sha256.Sum256(content)
+		name := string(rune('a'+k)) + "/lib-1.0-py3-none-any" + string(rune('a'+k)) + ".whl"
+		served["/"+name] = content
+		b.wheels = append(b.wheels, wheel{requirement: "lib==1.0", sha256: hex.EncodeToString(sum[:]), path: name})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, found := served[r.URL.Path]
+		if !found {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(server.Close)
+	b.index = server.URL
+	return b, &progress
+}
+
+// below lists the files below a folder.
+func below(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			name, _ := filepath.Rel(folder, path)
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	}))
+	return names
+}
+
+func TestInstall(t *testing.T) {
+	b, progress := indexed(t, zipped(t, "lib/one.so", "first", "lib/code.py", "no", "lib/LICENSE", "yes"),
+		zipped(t, "nvidia/two.so", "second"))
+	require.NoError(t, b.install(context.Background(), nil))
+	require.Equal(t, []string{"lib/LICENSE", "lib/one.so", "nvidia/two.so", "wheels"}, below(t, b.folder))
+	require.Empty(t, below(t, filepath.Join(filepath.Dir(b.folder), "downloads")), "what is unpacked is gone")
+
+	b.index = "http://127.0.0.1:1"
+	require.NoError(t, b.install(context.Background(), nil), "what is there is not fetched again")
+	require.Contains(t, progress.String(), "is complete")
+	b.wheels = b.wheels[:1]
+	require.ErrorIs(t, b.install(context.Background(), nil), fetch.ErrUnavailable)
+	require.Contains(t, below(t, b.folder), "nvidia/two.so", "the old one stays")
+}
+
+// A second call takes what the first has fetched before it was stopped.
+func TestInstallContinues(t *testing.T) {
+	b, progress := indexed(t, zipped(t, "lib/one.so", "first"), zipped(t, "lib/two.so", "second"))
+	whole := b.wheels
+	b.wheels = append(append([]wheel{}, whole[0]), wheel{requirement: "gone==1", sha256: whole[1].sha256,
+		path: "gone/gone-1-py3-none-any.whl"})
+	require.ErrorIs(t, b.install(context.Background(), nil), fetch.ErrUnavailable)
+	require.NoDirExists(t, b.folder)
+	downloads := filepath.Join(filepath.Dir(b.folder), "downloads")
+	require.Contains(t, below(t, downloads), whole[0].name())
+
+	b.wheels = whole
+	require.NoError(t, b.install(context.Background(), nil))
+	require.Equal(t, []string{"lib/one.so", "lib/two.so", "wheels"}, below(t, b.folder))
+	require.Contains(t, progress.String(), "2 of 2")
+}
+
+func TestInstallFromFiles(t *testing.T) {
+	one, two := zipped(t, "lib/one.so", "first"), zipped(t, "lib/two.so", "second")
+	b, _ := indexed(t, one, two)
+	b.index = "http://127.0.0.1:1"
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "x.whl"), filepath.Join(dir, "y.whl")
+	require.NoError(t, file.Write(first, one))
+	require.NoError(t, file.Write(second, two))
+	require.ErrorContains(t, b.install(context.Background(), []string{first}), "none of the given files is the wheel")
+	require.NoDirExists(t, b.folder)
+	require.NoError(t, b.install(context.Background(), []string{second, first}))
+	require.Equal(t, []string{"lib/one.so", "lib/two.so", "wheels"}, below(t, b.folder))
+	require.FileExists(t, first, "a file of the user stays")
+}
+
+func TestInstallRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		content   []byte
+		complaint string
+	}{
+		"a way out":   {zipped(t, "../../evil.so", "x"), "outside of the folder"},
+		"an absolute": {zipped(t, "/tmp/evil.so", "x"), "outside of the folder"},
+		"no wheel":    {[]byte("some text"), "no wheel"},
+		"two alike":   {zipped(t, "lib/a.so", "x", "lib/a.so", "y"), "file exists"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := indexed(t, c.content)
+			require.ErrorContains(t, b.install(context.Background(), nil), c.complaint)
+			require.NoDirExists(t, b.folder)
+			b.wheels[0].sha256 = strings.Repeat("0", 64)
+			require.Error(t, b.install(context.Background(), nil), "other bytes than the pinned")
+		})
+	}
+	b, _ := indexed(t, zipped(t, "lib/one.so", "first"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, b.install(ctx, nil), context.Canceled)
+	_, err := Engine(context.Background(), "tpu", nil, io.Discard)
+	require.ErrorContains(t, err, "choose one of")
+}
+
+// The index that pip is set to comes before PyPI.
+func TestMirrorOfPip(t *testing.T) {
+	b, _ := indexed(t, zipped(t, "lib/one.so", "first"))
+	dir := t.TempDir()
+	report := `{"install": [{"download_info": {"url": "` + b.index + "/" + b.wheels[0].path + `"}}]}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\necho '"+report+"'\n"), 0o755))
+	t.Setenv("PATH", dir)
+	if pipURL(context.Background(), b.wheels[0]) == "" {
+		t.Skip("skipped: no shell on this machine")
+	}
+	b.index = "http://127.0.0.1:1"
+	require.NoError(t, b.install(context.Background(), nil))
+	b.wheels[0].path = "a/another-1.0-py3-none-anya.whl"
+	require.Empty(t, pipURL(context.Background(), b.wheels[0]), "pip names another file")
+}
+
+func TestPins(t *testing.T) {
+	for line := range strings.Lines(pins) {
+		if f := strings.Fields(line); f[0] != "#" {
+			require.Len(t, f, 5, line)
+			require.Regexp(t, "^[0-9a-f]{64}$", f[3])
+			require.Regexp(t, `^\w\w/\w\w/\w{60}/[\w.]+-[\w.]+-\w+-\w+-[\w.]+\.whl$`, f[4])
+			require.Contains(t, f[2], "==")
+			require.NotEmpty(t, wheelsOf(f[0], f[1]))
+		}
+	}
+	require.Len(t, wheelsOf("cuda", "linux/amd64"), 16)
+	require.Empty(t, wheelsOf("cuda", "plan9/arm"))
+}
