@@ -77,26 +77,12 @@ func (c Config) batchedSizes(tasks []encoder.Size) []encoder.Size {
 	out := make([]encoder.Size, len(tasks))
 	var replayed encoder.Size
 	for t, s := range tasks {
-		out[t] = encoder.Size{Nodes: s.Nodes + replayed.Nodes, Chunks: addScaled(s.Chunks, replayed.Chunks, 1)}
-		kept := min(c.Buffer, s.Nodes)
-		replayed.Nodes += kept
-		if s.Nodes > 0 {
-			replayed.Chunks = addScaled(replayed.Chunks, s.Chunks, min(1, 1.5*float64(kept)/float64(s.Nodes)))
+		out[t] = s.Plus(replayed, 1, replayed.Nodes)
+		if kept := min(c.Buffer, s.Nodes); s.Nodes > 0 {
+			replayed = replayed.Plus(s, min(1, 1.5*float64(kept)/float64(s.Nodes)), kept)
 		}
 	}
 	return out
-}
-
-// addScaled returns a + scale·b, rounded up, for counts by level.
-func addScaled(a, b []int, scale float64) []int {
-	sum := slices.Clone(a)
-	for level, n := range b {
-		if level == len(sum) {
-			sum = append(sum, 0)
-		}
-		sum[level] += int(math.Ceil(scale * float64(n)))
-	}
-	return sum
 }
 
 // checkNodes returns an error if a step, which aligns Points different nodes or samples around them, cannot be taken on

@@ -101,7 +101,7 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 			l := pretextLearner(t, e, "gcn-comp", g, nil)
 			got, _ := l.evaluate(t, g, func(in pretextInputs[*Node]) *Node {
 				n := encoder.NodesOf(in.Graph)
-				return l.propagate(in.Targets, n.Hat, Transpose(n.FeaturesT, 0, 1))
+				return l.propagate(in.Targets, n.Hat, Transpose(n.X.Transposed, 0, 1))
 			})
 			var want mat.Dense
 			want.Mul(operatorOf(&g.Adjacency, false), g.Features.Matrix())

@@ -116,7 +116,9 @@ func replayedSizes(s method.Stream, budget int) (all []encoder.Size) {
 	for k, size := range s.Sizes {
 		nodes += size.Nodes
 		perTask := (s.Classes + len(s.Sizes) - 1) / len(s.Sizes)
-		all = append(all, encoder.Size{Nodes: size.Nodes + min(nodes, budget*perTask*(k+1)), Chunks: size.Chunks})
+		kept := min(nodes, budget*perTask*(k+1))
+		features := encoder.Size{Rows: size.Rows, Columns: size.Columns}
+		all = append(all, size.Plus(features, float64(kept)/float64(max(1, size.Nodes)), kept))
 	}
 	return all
 }

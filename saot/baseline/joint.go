@@ -3,7 +3,6 @@ package baseline
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -95,14 +94,7 @@ func newJoint(b method.Build) (continual.Method, error) {
 func unions(sizes []encoder.Size) (all []encoder.Size) {
 	var union encoder.Size
 	for _, s := range sizes {
-		union.Nodes += s.Nodes
-		union.Chunks = slices.Clone(union.Chunks)
-		for level, n := range s.Chunks {
-			if level == len(union.Chunks) {
-				union.Chunks = append(union.Chunks, 0)
-			}
-			union.Chunks[level] += n
-		}
+		union = union.Plus(s, 1, s.Nodes)
 		all = append(all, union)
 	}
 	return all

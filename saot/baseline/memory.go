@@ -110,7 +110,7 @@ func (m memoryBank) graph(features, seen int) (*graph.Graph, []labelled) {
 
 // edgeFreeLogits returns a classifier's scores without its propagation and its biases, which then stay 0.
 func edgeFreeLogits(c *classifier, in encoder.Nodes) *Node {
-	g := in.FeaturesT.Graph()
+	g := in.Mask.Graph()
 	h := in.Times(c.Node(g, weightName(1)))
 	for layer := 2; layer < len(c.widths); layer++ {
 		h = MatMul(encoder.ReLU(h), c.Node(g, weightName(layer)))

@@ -108,16 +108,6 @@ func coupledDecay(lambda float64, of ...decayed) *Node {
 	return MulScalar(sum, lambda/2)
 }
 
-// wordsOf is 1 for the features that some node of a graph, or of a sample's first layer, has, and 0 for the others.
-//
-// Shapes: returns [F, 1]. No gradient flows.
-func wordsOf(in encoder.Nodes) *Node {
-	if in.Sample != nil {
-		return StopGradient(Transpose(PositiveIndicator(ReduceAndKeep(Abs(in.Sample.Rows), ReduceMax, 0)), 0, 1))
-	}
-	return StopGradient(PositiveIndicator(ReduceAndKeep(Abs(in.FeaturesT), ReduceMax, -1)))
-}
-
 // columnsOf is 1 for the classes that some labelled row may be given, and 0 for the others; see supervision.
 //
 // Shapes: returns [1, C]. No gradient flows.

@@ -111,11 +111,8 @@ func (s *TACOSettings) joinedSizes(tasks []encoder.Size) (all []encoder.Size) {
 	var joined encoder.Size
 	passed := 0.0
 	for _, size := range tasks {
-		kept := encoder.Size{Nodes: int(max((1-s.Reduction)*float64(joined.Nodes), componentShare*passed))}
-		for _, n := range joined.Chunks {
-			kept.Chunks = append(kept.Chunks, int((1-s.Reduction)*float64(n)))
-		}
-		joined = unions([]encoder.Size{kept, size})[1]
+		kept := int(max((1-s.Reduction)*float64(joined.Nodes), componentShare*passed))
+		joined = size.Plus(joined, 1-s.Reduction, kept)
 		all = append(all, joined)
 		passed += float64(size.Nodes)
 	}

@@ -139,19 +139,14 @@ func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand
 func (l *trace) room() (size encoder.Size) {
 	size.Nodes = l.Proxies
 	for _, m := range l.memories {
-		s := encoder.SizeOf(m.Graph)
-		size.Nodes = max(size.Nodes, s.Nodes)
-		for level, c := range s.Chunks {
-			if level == len(size.Chunks) {
-				size.Chunks = append(size.Chunks, 0)
-			}
-			size.Chunks[level] = max(size.Chunks[level], c)
-		}
+		size = size.Max(encoder.SizeOf(m.Graph))
 	}
 	above := func(x int) int { return 1 << bits.Len(uint(x)) } // the least power of two greater than x: one for padding
 	size.Nodes = above(size.Nodes)
-	for level, c := range size.Chunks {
-		size.Chunks[level] = above(c)
+	for _, room := range size.Rooms() {
+		for level, c := range *room {
+			(*room)[level] = above(c)
+		}
 	}
 	return size
 }

@@ -94,7 +94,7 @@ type storedBatch struct {
 	share, weight *tensors.Tensor // see storedViews
 }
 
-func (b *storedBatch) release() { engine.Release(b.FeaturesT, b.Mask, b.share, b.weight) }
+func (b *storedBatch) release() { engine.Release(b.X, b.Mask, b.share, b.weight) }
 
 func (m *traceStored) release() {
 	if m == nil {

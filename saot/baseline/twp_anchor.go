@@ -76,7 +76,7 @@ func (a *anchored) terms(in twpInputs[*Node]) train.Loss {
 func (a *anchored) decay(in encoder.Nodes, labels supervision[*Node]) *Node {
 	g, columns := labels.Weight.Graph(), columnsOf(labels)
 	return coupledDecay(a.l2,
-		decayed{a.Node(g, weightName(1)), wordsOf(in)},
+		decayed{a.Node(g, weightName(1)), in.Words()},
 		decayed{a.Node(g, biasName(1)), ScalarOne(g, labels.Weight.DType())},
 		decayed{a.Node(g, weightName(2)), columns},
 		decayed{a.Node(g, biasName(2)), Squeeze(columns, 0)})

@@ -57,14 +57,14 @@ func TestBucketsHoldWhatWasAnnounced(t *testing.T) {
 
 func TestBucketsGrowOnSurprise(t *testing.T) {
 	b := NewBuckets([]Size{{Nodes: 100, Chunks: []int{399}}})
-	require.Equal(t, Size{101, []int{400}}, b.Fit(Size{50, []int{10}}))
-	require.Equal(t, Size{101, []int{500}}, b.Fit(Size{50, []int{400}}), "by a quarter")
-	require.Equal(t, Size{101, []int{901}}, b.Fit(Size{50, []int{900}}), "or as much as is needed")
-	require.Equal(t, Size{101, []int{1126, 8}}, b.Fit(Size{50, []int{1, 7}}),
+	require.Equal(t, Size{Nodes: 101, Chunks: []int{400}}, b.Fit(Size{Nodes: 50, Chunks: []int{10}}))
+	require.Equal(t, Size{Nodes: 101, Chunks: []int{500}}, b.Fit(Size{Nodes: 50, Chunks: []int{400}}), "by a quarter")
+	require.Equal(t, Size{Nodes: 101, Chunks: []int{901}}, b.Fit(Size{Nodes: 50, Chunks: []int{900}}), "or as much as is needed")
+	require.Equal(t, Size{Nodes: 101, Chunks: []int{1126, 8}}, b.Fit(Size{Nodes: 50, Chunks: []int{1, 7}}),
 		"a level of its own, and a quarter more of the others")
-	require.Equal(t, Size{201, []int{21}}, b.Fit(Size{200, []int{20}}), "a shape of its own")
-	require.Equal(t, Size{201, []int{21}}, b.Fit(Size{101, []int{0}}))
-	require.Equal(t, Size{8, []int{4}}, NewBuckets(nil).Fit(Size{7, []int{3}}), "nothing announced")
+	require.Equal(t, Size{Nodes: 201, Chunks: []int{21}}, b.Fit(Size{Nodes: 200, Chunks: []int{20}}), "a shape of its own")
+	require.Equal(t, Size{Nodes: 201, Chunks: []int{21}}, b.Fit(Size{Nodes: 101, Chunks: []int{0}}))
+	require.Equal(t, Size{Nodes: 8, Chunks: []int{4}}, NewBuckets(nil).Fit(Size{Nodes: 7, Chunks: []int{3}}), "nothing announced")
 }
 
 // By hand: a star of 70 leaves has 9 chunks for the hub and one a leaf, then ⌈9/8⌉ = 2, then 1.
@@ -85,7 +85,7 @@ func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {
 		size.Nodes += 3
 		b, err := NewBatch(g, size)
 		require.NoError(t, err)
-		x, mask := tensors.MustCopyFlatData[float32](b.FeaturesT), tensors.MustCopyFlatData[float32](b.Mask)
+		x, mask := tensors.MustCopyFlatData[float32](b.X.Transposed), tensors.MustCopyFlatData[float32](b.Mask)
 		row := make([]float32, 4)
 		for i := range size.Nodes {
 			clear(row)

@@ -97,10 +97,8 @@ func (c Config) Validate() error {
 type architecture interface {
 	// variables draws the initial values, in a fixed order.
 	variables(features int, rng *rand.Rand) []Variable
-	// project returns the products of the first layer with the features, before propagation. featuresT is Xᵀ [F, N].
-	project(scope *model.Scope, featuresT *Node) []*Node
-	// maskColumns takes the share of masked columns [k] off the products.
-	maskColumns(scope *model.Scope, projected []*Node, featuresT, columns *Node) []*Node
+	// firstWeights returns the weights [F, ·] that multiply the features in the first layer.
+	firstWeights(scope *model.Scope, g *Graph) []*Node
 	// encode returns Z [N, out] of a whole graph.
 	encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node
 	// encodeSample returns Z [T, out] of a sample's targets.
@@ -125,26 +123,59 @@ func (c Config) architecture() architecture {
 // Project returns the products of the first layer with the features, before propagation: X·W₁ for a GCN, X·W₁ and the
 // skip's X·S₁ for a GAT.
 //
-// Shapes: featuresT [F, N] (Xᵀ; see Batch for why it lies transposed); returns matrices of N rows. The gradient flows
-// to the weights. O(N·F·hidden) time.
-func (c Config) Project(scope *model.Scope, featuresT *Node) []*Node {
-	return c.architecture().project(scope, featuresT)
+// Shapes: returns matrices of N rows. The gradient flows to the weights. O(entries·hidden) time, those that are 0
+// counted where features are dense.
+func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Node) {
+	for _, weight := range c.architecture().firstWeights(scope, x.graph()) {
+		projected = append(projected, times(x, weight))
+	}
+	return projected
 }
 
-// MaskColumns turns the products of Project into those of the features with some columns masked, by taking the masked
-// columns' share off:
+// ProjectViews returns what Project does for two views that mask some columns S of the features. Dense features share
+// the product over all columns, and the masked ones' share is taken off. For sparse features the weights are masked,
 //
-//	(X⊙m)·W = X·W − X[:,S]·W[S,:],   S the masked columns.
+//	(X⊙m)·W = X·W − X[:,S]·W[S,:] = X·(m⊙W),
 //
-// So two views and a frozen teacher share one product over all columns and pay only for the masked ones.
+// and both views are one product.
 //
-// Shapes: projected as Project returns it, featuresT [F, N], columns [k] int32; returns the shapes of projected.
-// The gradient flows to the weights and to projected. O(N·k·hidden) time.
-func (c Config) MaskColumns(scope *model.Scope, projected []*Node, featuresT, columns *Node) []*Node {
-	if columns.Shape().Dim(0) == 0 {
-		return projected
+// Shapes: projected as Project returns it, nil to be computed; masked as Batch.Masked returns it. The gradient flows to
+// the weights and to projected.
+func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []*Node,
+	masked [2]*Node) (views [2][]*Node) {
+	if projected == nil && (x.Sparse == nil || masked[0] == nil || masked[1] == nil) {
+		projected = c.Project(scope, x)
 	}
-	return c.architecture().maskColumns(scope, projected, featuresT, columns)
+	weights := c.architecture().firstWeights(scope, x.graph())
+	var wide []*Node // the masked weights of sparse features
+	for i := range views {
+		switch {
+		case masked[i] == nil:
+			views[i] = projected
+		case x.Sparse == nil:
+			for k, weight := range weights {
+				views[i] = append(views[i], maskedProduct(projected[k], x.Transposed, weight, masked[i]))
+			}
+		default:
+			for _, weight := range weights {
+				wide = append(wide, Mul(weight, masked[i]))
+			}
+		}
+	}
+	if len(wide) == 0 {
+		return views
+	}
+	product, from := times(x, Concatenate(wide, 1)), 0
+	for i := range views {
+		if masked[i] != nil {
+			for _, weight := range weights {
+				end := from + weight.Shape().Dim(1)
+				views[i] = append(views[i], SliceAxis(product, 1, AxisRange(from, end)))
+				from = end
+			}
+		}
+	}
+	return views
 }
 
 // Encode returns the embeddings of a whole graph from the products of Project.
@@ -169,13 +200,8 @@ func valueOf(scope *model.Scope, g *Graph, name string) *Node {
 	return v.NodeValue(g)
 }
 
-// product returns X·W for Xᵀ [F, N] and a weight [F, d].
-func product(featuresT, weight *Node) *Node {
-	return Dot(featuresT, weight).General([]int{0}, nil, []int{0}, nil)
-}
-
-// maskedProduct takes the share of masked columns off X·W (see MaskColumns).
+// maskedProduct takes the share of masked columns [k] off X·W, for Xᵀ [F, N].
 func maskedProduct(projected, featuresT, weight, columns *Node) *Node {
 	index := InsertAxes(columns, -1)
-	return Sub(projected, product(Gather(featuresT, index), Gather(weight, index)))
+	return Sub(projected, times(Features[*Node]{Transposed: Gather(featuresT, index)}, Gather(weight, index)))
 }

@@ -81,7 +81,7 @@ func (enc *Encoder) prepareLayerwise() error {
 // forward encodes a clean graph. It returns Z and the products of Project.
 func (enc *Encoder) forward(in Input[*Node], mode Mode) (z *Node, projected []*Node) {
 	scope := enc.store.Scope(Scope)
-	projected = enc.Config.Project(scope, in.FeaturesT)
+	projected = enc.Config.Project(scope, in.X)
 	return enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, mode), projected
 }
 

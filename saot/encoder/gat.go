@@ -72,17 +72,9 @@ func (c gat) variables(features int, rng *rand.Rand) (all []Variable) {
 	return all
 }
 
-func (c gat) project(scope *model.Scope, featuresT *Node) []*Node {
-	value := c.values(scope, featuresT.Graph(), 0)
-	return []*Node{product(featuresT, value(layerWeight)), product(featuresT, value(skipWeight))}
-}
-
-func (c gat) maskColumns(scope *model.Scope, projected []*Node, featuresT, columns *Node) []*Node {
-	value := c.values(scope, featuresT.Graph(), 0)
-	return []*Node{
-		maskedProduct(projected[0], featuresT, value(layerWeight), columns),
-		maskedProduct(projected[1], featuresT, value(skipWeight), columns),
-	}
+func (c gat) firstWeights(scope *model.Scope, g *Graph) []*Node {
+	value := c.values(scope, g, 0)
+	return []*Node{value(layerWeight), value(skipWeight)}
 }
 
 func (c gat) values(scope *model.Scope, g *Graph, layer int) func(name string) *Node {

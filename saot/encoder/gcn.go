@@ -40,12 +40,8 @@ func (c gcn) variables(features int, rng *rand.Rand) []Variable {
 	}
 }
 
-func (c gcn) project(scope *model.Scope, featuresT *Node) []*Node {
-	return []*Node{product(featuresT, valueOf(scope, featuresT.Graph(), inputWeight))}
-}
-
-func (c gcn) maskColumns(scope *model.Scope, projected []*Node, featuresT, columns *Node) []*Node {
-	return []*Node{maskedProduct(projected[0], featuresT, valueOf(scope, featuresT.Graph(), inputWeight), columns)}
+func (c gcn) firstWeights(scope *model.Scope, g *Graph) []*Node {
+	return []*Node{valueOf(scope, g, inputWeight)}
 }
 
 // encode takes O((E+N)·(hidden+out) + N·hidden·out) time.

@@ -82,7 +82,7 @@ func TestPaddingChangesNothing(t *testing.T) {
 	})
 }
 
-func TestMaskColumnsIsMaskingTheFeatures(t *testing.T) {
+func TestMaskedViewsAreViewsOfMaskedFeatures(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := randomGraph(t, 20, 5, 2)
 		enc := small(t, e, 5, SizeOf(g))
@@ -94,8 +94,8 @@ func TestMaskColumnsIsMaskingTheFeatures(t *testing.T) {
 			var want mat.Dense
 			want.Mul(x, read(t, enc).w1)
 			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
-				scope, columns := enc.store.Scope(Scope), Const(in.Mask.Graph(), masked)
-				return enc.Config.MaskColumns(scope, enc.Config.Project(scope, in.FeaturesT), in.FeaturesT, columns)
+				columns := [2]*Node{Const(in.Mask.Graph(), masked)}
+				return enc.Config.ProjectViews(enc.store.Scope(Scope), in.X, nil, columns)[0]
 			})
 			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5,
 				"masked %v", masked)
@@ -116,8 +116,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		names := []string{inputWeight, outputWeight, normScale, normOffset, slope, outputBias}
 		got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 			scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
-			projected := enc.Config.MaskColumns(scope, enc.Config.Project(scope, in.FeaturesT), in.FeaturesT,
-				Const(graph, masked))
+			projected := enc.Config.ProjectViews(scope, in.X, nil, [2]*Node{Const(graph, masked)})[0]
 			z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)),
 				in.Mask)

@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -14,10 +15,10 @@ import (
 // Input is a graph as a network takes it: tensors on the host, nodes in a graph. It is a whole graph, padded to a
 // bucket, or sampled neighbourhoods of some nodes, the targets.
 type Input[T any] struct {
-	FeaturesT T            // Xᵀ [F, N] of a whole graph, padding included
-	Mask      T            // [N, 1], 1 on real nodes; of a sample, 1 on all its targets [T, 1]
-	Operator  *Operator[T] // Â of a whole graph
-	Sample    *Sample[T]   // absent of a whole graph
+	X        Features[T]  // of a whole graph, padding included
+	Mask     T            // [N, 1], 1 on real nodes; of a sample, 1 on all its targets [T, 1]
+	Operator *Operator[T] // Â of a whole graph
+	Sample   *Sample[T]   // absent of a whole graph
 }
 
 // Nodes is an Input in a graph.
@@ -55,7 +56,17 @@ func (n Nodes) Propagation(layer int) Propagation {
 }
 
 // Times returns X·W [N, d] of a whole graph for a weight W [F, d].
-func (n Nodes) Times(weight *Node) *Node { return product(n.FeaturesT, weight) }
+func (n Nodes) Times(weight *Node) *Node { return times(n.X, weight) }
+
+// Words is 1 for the features that some node of a graph, or of a sample's first layer, has, and 0 for the others.
+//
+// Shapes: returns [F, 1]. No gradient flows.
+func (n Nodes) Words() *Node {
+	if n.Sample != nil {
+		return StopGradient(Transpose(PositiveIndicator(ReduceAndKeep(Abs(n.Sample.Rows), ReduceMax, 0)), 0, 1))
+	}
+	return words(n.X)
+}
 
 // ReLU is max(x, 0).
 func ReLU(x *Node) *Node { return Max(x, ZerosLike(x)) }
@@ -109,7 +120,7 @@ func (u *Uploaded) Release() { engine.Release(u.Input) }
 // Input lays Â of a view of the batch's graph out, for an encoder of a kind. The caller releases the operator.
 func (b *Batch) Input(c Config, view *graph.Adjacency) (Input[*tensors.Tensor], error) {
 	op, err := c.NewOperator(view, b.Size)
-	return Input[*tensors.Tensor]{FeaturesT: b.FeaturesT, Mask: b.Mask, Operator: &op}, err
+	return Input[*tensors.Tensor]{X: b.X, Mask: b.Mask, Operator: &op}, err
 }
 
 // Check returns an error unless the graph has the features that the network was made for, of each node.
@@ -131,16 +142,53 @@ func RowsOf(out []*tensors.Tensor, rows int) (data []float32, cols int, err erro
 	return data, cols, err
 }
 
-// Size is how much room a graph needs: nodes, and chunks at each level of the sums over neighbours (see Propagation).
+// Size is how much room a graph needs: nodes, chunks at each level of the sums over neighbours (see Propagation), and
+// pieces and chunks of the rows and columns of sparse features.
 type Size struct {
-	Nodes  int
-	Chunks []int
+	Nodes         int
+	Chunks        []int
+	Rows, Columns []int
 }
 
 // SizeOf returns the room that a graph needs.
 func SizeOf(g *graph.Graph) Size {
-	return Size{Nodes: g.NumNodes(), Chunks: chunksOf(&g.Adjacency)}
+	s := Size{Nodes: g.NumNodes(), Chunks: chunksOf(&g.Adjacency)}
+	if isSparse(&g.Features) {
+		byRow, byColumn := entriesOf(&g.Features)
+		s.Rows, s.Columns = byRow.room(), byColumn.room()
+	}
+	return s
 }
+
+// Plus returns the room of a graph next to a share of another, whose nodes are given.
+func (s Size) Plus(other Size, share float64, nodes int) Size {
+	out := s.combined(other, func(a, b int) int { return a + int(math.Ceil(share*float64(b))) })
+	out.Nodes = s.Nodes + nodes
+	return out
+}
+
+// Max returns the room that holds either of two graphs.
+func (s Size) Max(other Size) Size {
+	return s.combined(other, func(a, b int) int { return max(a, b) })
+}
+
+func (s Size) combined(other Size, f func(a, b int) int) Size {
+	s.Nodes = f(s.Nodes, other.Nodes)
+	with := other.Rooms()
+	for k, room := range s.Rooms() {
+		*room = slices.Clone(*room)
+		for level, n := range *with[k] {
+			if level == len(*room) {
+				*room = append(*room, 0)
+			}
+			(*room)[level] = f((*room)[level], n)
+		}
+	}
+	return s
+}
+
+// Rooms lists the parts of the size that are numbers by level.
+func (s *Size) Rooms() []*[]int { return []*[]int{&s.Chunks, &s.Rows, &s.Columns} }
 
 // Buckets is the small set of padded shapes into which all graphs of a run are fitted, since engines compile per shape.
 type Buckets struct {
@@ -181,30 +229,40 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 	if i == len(b.sizes) {
 		b.sizes = append(b.sizes, Size{Nodes: nodes})
 	}
-	if b.sizes[i].holds(s.Nodes, s.Chunks) == nil {
+	if b.sizes[i].holds(s) == nil {
 		return b.sizes[i]
 	}
-	room := slices.Clone(b.sizes[i].Chunks)
-	for level := range room {
-		room[level] += int(slack * float64(room[level]))
+	needs := s.Rooms()
+	for k, room := range b.sizes[i].Rooms() {
+		*room = widened(*room, *needs[k], slack)
 	}
-	for level, need := range s.Chunks {
-		if level == len(room) {
-			room = append(room, 0)
-		}
-		room[level] = max(room[level], need+1)
-	}
-	b.sizes[i].Chunks = room
 	return b.sizes[i]
 }
 
-// Batch is a graph on the engine, padded to a bucket. The features lie transposed, [F, N], because a step picks masked
-// columns from them, and rows are what a gather picks cheaply.
+// widened returns room by level that holds what is needed, and more by a share at least where there was too little.
+func widened(room, need []int, slack float64) []int {
+	if holds(room, need) == nil {
+		return room
+	}
+	room = slices.Clone(room)
+	for level := range room {
+		room[level] += int(slack * float64(room[level]))
+	}
+	for level, n := range need {
+		if level == len(room) {
+			room = append(room, 0)
+		}
+		room[level] = max(room[level], n+1)
+	}
+	return room
+}
+
+// Batch is a graph on the engine, padded to a bucket.
 type Batch struct {
-	Graph     *graph.Graph
-	Size      Size            // padded
-	FeaturesT *tensors.Tensor // [F, N] float32
-	Mask      *tensors.Tensor // [N, 1] float32, 1 on real nodes
+	Graph *graph.Graph
+	Size  Size // padded
+	X     Features[*tensors.Tensor]
+	Mask  *tensors.Tensor // [N, 1] float32, 1 on real nodes
 }
 
 // NewBatch uploads the features of a graph.
@@ -215,22 +273,40 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 	if g.Features.Rows != g.NumNodes() {
 		return nil, fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
 	}
-	if err := size.holds(g.NumNodes(), chunksOf(&g.Adjacency)); err != nil {
+	if err := size.holds(SizeOf(g)); err != nil {
 		return nil, err
 	}
 	mask := make([]float32, size.Nodes)
 	for i := range g.NumNodes() {
 		mask[i] = 1
 	}
-	return &Batch{
-		Graph: g, Size: size,
-		FeaturesT: transposedFeatures(&g.Features, size.Nodes),
-		Mask:      tensors.FromFlatDataAndDimensions(mask, size.Nodes, 1),
-	}, nil
+	return &Batch{Graph: g, Size: size, X: newFeatures(&g.Features, size),
+		Mask: tensors.FromFlatDataAndDimensions(mask, size.Nodes, 1)}, nil
 }
 
 // Finalize frees the tensors now rather than at the next garbage collection.
-func (b *Batch) Finalize() { engine.Release(b.FeaturesT, b.Mask) }
+func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
+
+// Masked lays the columns that a view masks out for Config.ProjectViews: their numbers [k] for dense features, and for
+// sparse ones a column [F, 1] that is 0 on them and 1 on the others. It returns nil where there are none.
+func (b *Batch) Masked(columns []int32) *tensors.Tensor {
+	switch {
+	case len(columns) == 0:
+		return nil
+	case b.X.Sparse == nil:
+		return tensors.FromFlatDataAndDimensions(columns, len(columns))
+	}
+	return tensors.FromFlatDataAndDimensions(Unmasked(b.Graph.Features.Cols, columns), b.Graph.Features.Cols, 1)
+}
+
+// Unmasked returns, for each of a number of columns, 0 if it is masked, else 1.
+func Unmasked(cols int, masked []int32) []float32 {
+	keep := slices.Repeat([]float32{1}, cols)
+	for _, c := range masked {
+		keep[c] = 0
+	}
+	return keep
+}
 
 func transposedFeatures(f *graph.Features, n int) *tensors.Tensor {
 	x := make([]float32, f.Cols*n)

@@ -249,13 +249,7 @@ func orthonormal(rows, cols int, rng *rand.Rand) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, rows, cols)
 }
 
-func (c linear) project(scope *model.Scope, featuresT *Node) []*Node {
-	return gcn(c).project(scope, featuresT)
-}
-
-func (c linear) maskColumns(scope *model.Scope, projected []*Node, featuresT, columns *Node) []*Node {
-	return gcn(c).maskColumns(scope, projected, featuresT, columns)
-}
+func (c linear) firstWeights(scope *model.Scope, g *Graph) []*Node { return gcn(c).firstWeights(scope, g) }
 
 // encode takes O((E+N)·out) time.
 func (c linear) encode(_ *model.Scope, projected []*Node, p Propagation, _ *Node, _ Mode) *Node {

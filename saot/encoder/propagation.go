@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"errors"
 	"fmt"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -89,7 +90,7 @@ type Operator[T any] struct {
 // d the number of incoming edges. O(edges).
 func (c Config) NewOperator(a *graph.Adjacency, size Size) (o Operator[*tensors.Tensor], err error) {
 	n := a.NumNodes()
-	if err := size.holds(n, chunksOf(a)); err != nil {
+	if err := size.holds(Size{Nodes: n, Chunks: chunksOf(a)}); err != nil {
 		return o, err
 	}
 	o.Forward = c.layOut(listsOf(a), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))
@@ -121,12 +122,12 @@ func chunksOf(a *graph.Adjacency) []int {
 	return counts
 }
 
-// holds returns an error unless a graph of n nodes with these chunks fits, padding included.
-func (s Size) holds(n int, chunks []int) error {
-	if n >= s.Nodes {
-		return fmt.Errorf("encoder: a graph of %d nodes does not fit a batch with room for %d nodes", n, s.Nodes-1)
+// holds returns an error unless a graph fits, padding included.
+func (s Size) holds(g Size) error {
+	if g.Nodes >= s.Nodes {
+		return fmt.Errorf("encoder: a graph of %d nodes does not fit a batch with room for %d nodes", g.Nodes, s.Nodes-1)
 	}
-	return holds(s.Chunks, chunks)
+	return errors.Join(holds(s.Chunks, g.Chunks), holds(s.Rows, g.Rows), holds(s.Columns, g.Columns))
 }
 
 // NewPropagation returns the multiplication that an operator describes.

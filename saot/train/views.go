@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -16,10 +15,10 @@ import (
 
 // Views is a graph in two views as a step takes it: a whole graph, or sampled neighborhoods of the same targets.
 type Views[T any] struct {
-	FeaturesT T                       // Xᵀ [F, N] of a whole graph
+	X         encoder.Features[T]     // of a whole graph
 	Mask      T                       // [N, 1], 1 on its real nodes
 	Operators [2]*encoder.Operator[T] // Â of both views
-	Masked    [2]T                    // columns that each view of a whole graph masks [k] int32; absent where k is 0
+	Masked    [2]T                    // what each view of a whole graph masks, as encoder.Batch.Masked returns it
 
 	Samples [2]*encoder.Sample[T] // of a graph that is not taken whole
 	Keep    [2]T                  // [1, F], 0 on the columns that each sampled view masks; absent where there are none
@@ -39,14 +38,7 @@ func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*N
 		}
 		return z
 	}
-	if projected == nil {
-		projected = e.Config.Project(scope, in.FeaturesT)
-	}
-	for i := range z {
-		x := projected
-		if in.Masked[i] != nil {
-			x = e.Config.MaskColumns(scope, projected, in.FeaturesT, in.Masked[i])
-		}
+	for i, x := range e.Config.ProjectViews(scope, in.X, projected, in.Masked) {
 		z[i] = e.Config.Encode(scope, x, encoder.NewPropagation(*in.Operators[i]), in.Mask, mode)
 	}
 	return z
@@ -70,7 +62,7 @@ type Pair struct {
 // Made is what was made for the step, to be released after it.
 func (p *Pair) Made() any {
 	own := p.Views
-	own.FeaturesT, own.Mask = nil, nil
+	own.X, own.Mask = encoder.Features[*tensors.Tensor]{}, nil
 	return own
 }
 
@@ -79,7 +71,7 @@ func (p *Pair) Induced(view int, nodes []int32) graph.Adjacency { return p.induc
 
 // WholePair draws two views of an uploaded graph.
 func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand) (*Pair, error) {
-	p := &Pair{Views: Views[*tensors.Tensor]{FeaturesT: b.FeaturesT, Mask: b.Mask}}
+	p := &Pair{Views: Views[*tensors.Tensor]{X: b.X, Mask: b.Mask}}
 	v1, v2 := view.Pair(b.Graph, v, rng)
 	all := [2]view.View{v1, v2}
 	p.induced = func(view int, nodes []int32) graph.Adjacency { return all[view].Adjacency.Induced(nodes) }
@@ -88,10 +80,7 @@ func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand
 		if err != nil {
 			return nil, err
 		}
-		p.Operators[i], p.Columns[i] = &op, all[i].Masked
-		if len(all[i].Masked) > 0 {
-			p.Masked[i] = tensors.FromFlatDataAndDimensions(all[i].Masked, len(all[i].Masked))
-		}
+		p.Operators[i], p.Columns[i], p.Masked[i] = &op, all[i].Masked, b.Masked(all[i].Masked)
 	}
 	return p, nil
 }
@@ -122,11 +111,7 @@ func SampledPair(s *encoder.Sampler, targets []int32, c encoder.Config, v view.C
 
 // Unmasked returns a row [1, cols] that is 0 on masked columns and 1 on the others.
 func Unmasked(cols int, masked []int32) *tensors.Tensor {
-	keep := slices.Repeat([]float32{1}, cols)
-	for _, c := range masked {
-		keep[c] = 0
-	}
-	return tensors.FromFlatDataAndDimensions(keep, 1, cols)
+	return tensors.FromFlatDataAndDimensions(encoder.Unmasked(cols, masked), 1, cols)
 }
 
 // Embedded returns a frozen encoder's embeddings of a graph's nodes [nodes, out].

@@ -113,7 +113,7 @@ func TestWholePair(t *testing.T) {
 			requireViews(t, enc, g, p)
 
 			engine.Release(p.Made())
-			require.NoError(t, b.FeaturesT.CheckValid(), "the batch is not the step's own")
+			require.NoError(t, b.X.Transposed.CheckValid(), "the batch is not the step's own")
 			require.NoError(t, b.Mask.CheckValid())
 			require.Error(t, p.Operators[1].Scale.CheckValid())
 		}

@@ -1,0 +1,120 @@
+package encoder
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+// wordsGraph has no edges, and features of which most are 0: many columns with few nodes, some with all of them, some
+// with none, and nodes without a word.
+func wordsGraph(nodes, cols int, seed uint64) *graph.Graph {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	f := graph.Features{Rows: nodes, Cols: cols, Offsets: []int64{0}}
+	for i := range nodes {
+		for c := range cols {
+			share := 0.05
+			switch {
+			case c == 0:
+				share = 1
+			case c%10 == 3 || i%17 == 5:
+				share = 0
+			}
+			if rng.Float64() < share {
+				f.Columns, f.Values = append(f.Columns, int32(c)), append(f.Values, float32(rng.NormFloat64()))
+			}
+		}
+		f.Offsets = append(f.Offsets, int64(len(f.Values)))
+	}
+	return &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, nodes+1)}, Features: f}
+}
+
+func denseCopy(g *graph.Graph) *graph.Graph {
+	dense := graph.Features{Rows: g.Features.Rows, Cols: g.Features.Cols,
+		Dense: make([]float32, g.Features.Rows*g.Features.Cols)}
+	for i := range dense.Rows {
+		g.Features.CopyRow(i, dense.Dense[i*dense.Cols:(i+1)*dense.Cols])
+	}
+	return &graph.Graph{Adjacency: g.Adjacency, Features: dense}
+}
+
+func TestPiecesHoldTheEntries(t *testing.T) {
+	for k := range 300 {
+		counts, slots := pieces(k), 0
+		for p, c := range counts {
+			slots += c * pieceWidths[p]
+			require.True(t, p == 0 || c <= 1)
+		}
+		require.GreaterOrEqual(t, slots, k)
+		require.Less(t, slots, k+4)
+	}
+	require.Equal(t, [...]int{1, 1, 1, 0}, pieces(53))
+}
+
+// Sparse and dense features give the same products and gradients, of all columns and with some masked. The columns of
+// the larger graph have thousands of entries, and so several levels of chunks.
+func TestSparseIsDense(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, size := range [][2]int{{40, 60}, {3000, 30}, {1, 300}} {
+			g := wordsGraph(size[0], size[1], 3)
+			require.True(t, isSparse(&g.Features))
+			sparseOut, denseOut := projections(t, e, g), projections(t, e, denseCopy(g))
+			for i, want := range denseOut {
+				require.InDeltaSlice(t, want, sparseOut[i], 2e-4, "output %d of %v", i, size)
+			}
+		}
+	})
+}
+
+// projections returns the products of both views, of which the second masks two columns, the gradient of a function of
+// both with respect to the weight, and which words there are.
+func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float32) {
+	t.Helper()
+	cols := g.Features.Cols
+	enc := small(t, e, cols, SizeOf(g))
+	b, err := enc.Graphs.Upload(g)
+	require.NoError(t, err)
+	defer b.Finalize()
+	type inputs[T any] struct {
+		X      Features[T]
+		Masked [2]T
+	}
+	f, err := engine.NewNamed[inputs[*tensors.Tensor]](e, t.Name(), enc.store, func(in inputs[*Node]) []*Node {
+		scope := enc.store.Scope(Scope)
+		views := enc.Config.ProjectViews(scope, in.X, nil, in.Masked)
+		rows := []*Node{head(views[0][0], g.NumNodes()), head(views[1][0], g.NumNodes())}
+		loss := ReduceAllSum(Add(Sin(rows[0]), Square(rows[1])))
+		weight := valueOf(scope, loss.Graph(), inputWeight)
+		return append(rows, Gradient(loss, weight)[0], words(in.X))
+	})
+	require.NoError(t, err)
+	for _, masked := range [][2][]int32{{nil, {0, int32(cols - 1)}}, {{1}, {0, int32(cols - 1)}}} {
+		tensorsOut, err := f.Call(inputs[*tensors.Tensor]{b.X, [2]*tensors.Tensor{b.Masked(masked[0]), b.Masked(masked[1])}})
+		require.NoError(t, err)
+		for _, x := range tensorsOut {
+			out = append(out, tensors.MustCopyFlatData[float32](x))
+		}
+	}
+	return out
+}
+
+// Features that turn out larger than announced widen the room of their bucket, and no other.
+func TestSparseRoomGrows(t *testing.T) {
+	small, large := wordsGraph(50, 80, 1), wordsGraph(90, 80, 2)
+	b := NewBuckets([]Size{SizeOf(small), {Nodes: 90}})
+	before := b.Fit(SizeOf(small))
+	batch, err := NewBatch(large, b.Fit(SizeOf(large)))
+	require.NoError(t, err)
+	require.Equal(t, before, b.Fit(SizeOf(small)))
+	require.NotNil(t, batch.X.Sparse)
+	require.Nil(t, batch.X.Transposed)
+	_, err = NewBatch(large, before)
+	require.ErrorContains(t, err, "does not fit")
+}
