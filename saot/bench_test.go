@@ -94,9 +94,9 @@ func secondTask(b *testing.B, name string) (*Learner, *encoder.Batch) {
 	e, err := engine.Open("")
 	require.NoError(b, err)
 	c := DefaultConfig()
-	c.Epochs = 1
 	l, err := New(e, c, ds.Graph.Features.Cols, SizesOf(stream), 1)
 	require.NoError(b, err)
+	l.config.Epochs = 1 // of the first task; shapes are those of a whole run
 	_, err = l.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
 	require.NoError(b, err)
 	union, err := l.buffer.Union(stream.Tasks[1].Graph)

@@ -50,9 +50,9 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 			return nil, err
 		}
 	}
-	whole := slices.DeleteFunc(append(batched, tasks...),
-		func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
-	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(whole), seed.Stream(seedValue, "weights"))
+	whole := slices.DeleteFunc(batched, func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
+	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(e, c.Epochs, whole),
+		seed.Stream(seedValue, "weights"))
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,8 @@ func (c Config) batchedSizes(tasks []encoder.Size) []encoder.Size {
 	out := make([]encoder.Size, len(tasks))
 	var replayed encoder.Size
 	for t, s := range tasks {
-		out[t] = s.Plus(replayed, 1, replayed.Nodes)
-		if kept := min(c.Buffer, s.Nodes); s.Nodes > 0 {
-			replayed = replayed.Plus(s, min(1, 1.5*float64(kept)/float64(s.Nodes)), kept)
-		}
+		out[t] = s.Plus(replayed, replayed.Nodes, 1)
+		replayed = replayed.Plus(s, min(c.Buffer, s.Nodes), 1.5)
 	}
 	return out
 }

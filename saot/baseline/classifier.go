@@ -27,11 +27,14 @@ type classifier struct {
 	whole  int // the largest graph, in nodes, that is scored at once; 0 scores any
 }
 
+// typicalSteps is how many steps most methods take on a task.
+const typicalSteps = 200
+
 // newClassifier makes a network with hidden layers of these widths; its variables are weight1, bias1, weight2 and so
 // on. A graph of more nodes than whole is scored layer by layer.
 func newClassifier(b method.Build, hidden []int, whole int, rng *rand.Rand) (*classifier, error) {
 	c := &classifier{whole: whole, Net: encoder.NewNet(b.Engine), graphs: encoder.NewGraphs(b.Stream.Features,
-		encoder.NewBuckets(b.Stream.Sizes))}
+		encoder.NewBuckets(b.Engine, typicalSteps, b.Stream.Sizes))}
 	c.widths = append(append([]int{b.Stream.Features}, hidden...), b.Stream.Classes)
 	for l := 1; l < len(c.widths); l++ {
 		if err := c.Add(encoder.Variable{Name: weightName(l), Value: encoder.Glorot(c.widths[l-1], c.widths[l], rng)},

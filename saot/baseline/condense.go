@@ -74,7 +74,7 @@ func newCondenser(b method.Build, s CondensationSettings, inner int, share float
 	for _, size := range b.Stream.Sizes {
 		rows = append(rows, min(c.block, int(math.Ceil(share*float64(size.Nodes)))))
 	}
-	c.rows = engine.Budgets(rows, 3)
+	c.rows = engine.Budgets(rows, 3, 0)
 	var err error
 	c.real, err = engine.NewNamed[meanInputs[*tensors.Tensor]](b.Engine, "class means", nil,
 		func(in meanInputs[*Node]) []*Node {

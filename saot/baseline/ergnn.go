@@ -82,7 +82,8 @@ type replayPlan = train.Plan[replayed[*tensors.Tensor]]
 
 func newERGNN(b method.Build) (continual.Method, error) {
 	l := &ergnn{ERGNNSettings: *b.Settings.(*ERGNNSettings), seed: b.Seed}
-	l.graphs = encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(replayedSizes(b.Stream, l.Budget)))
+	l.graphs = encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, l.Epochs,
+		replayedSizes(b.Stream, l.Budget)))
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
@@ -117,8 +118,7 @@ func replayedSizes(s method.Stream, budget int) (all []encoder.Size) {
 		nodes += size.Nodes
 		perTask := (s.Classes + len(s.Sizes) - 1) / len(s.Sizes)
 		kept := min(nodes, budget*perTask*(k+1))
-		features := encoder.Size{Rows: size.Rows, Columns: size.Columns}
-		all = append(all, size.Plus(features, float64(kept)/float64(max(1, size.Nodes)), kept))
+		all = append(all, size.Plus(size, kept, 0))
 	}
 	return all
 }

@@ -78,7 +78,7 @@ func newGBT(b method.Build) (continual.Method, error) {
 	l := &gbt{GBTSettings: *b.Settings.(*GBTSettings), seed: b.Seed}
 	var err error
 	l.encoder, err = encoder.New(b.Engine, l.GBTSettings.encoder(), b.Stream.Features,
-		encoder.NewBuckets(b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
+		encoder.NewBuckets(b.Engine, l.Epochs, b.Stream.Sizes), seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}

@@ -67,13 +67,9 @@ type joint struct {
 	tasks    []*continual.Labeled
 }
 
-// unionShapes bounds the padded shapes of the unions. They grow with every task, and hundreds of steps are taken on
-// each.
-const unionShapes = 8
-
 func newJoint(b method.Build) (continual.Method, error) {
 	l := &joint{JointSettings: *b.Settings.(*JointSettings), seed: b.Seed}
-	l.unions = encoder.NewGraphs(b.Stream.Features, encoder.NewBucketsOf(unionShapes, unions(b.Stream.Sizes)))
+	l.unions = encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, l.Epochs, unions(b.Stream.Sizes)))
 	for _, s := range continual.Settings() {
 		c, err := newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights", s, 0))
 		if err != nil {
@@ -94,7 +90,7 @@ func newJoint(b method.Build) (continual.Method, error) {
 func unions(sizes []encoder.Size) (all []encoder.Size) {
 	var union encoder.Size
 	for _, s := range sizes {
-		union = union.Plus(s, 1, s.Nodes)
+		union = union.Plus(s, s.Nodes, 1)
 		all = append(all, union)
 	}
 	return all

@@ -264,7 +264,7 @@ func TestLorentzCentroid(t *testing.T) {
 	a, err := graph.NewAdjacency(n, []int32{0, 0, 0, 1, 2}, []int32{1, 2, 3, 2, 4}) // node 5 has no neighbour
 	require.NoError(t, err)
 	of := encoder.SizeOf(&graph.Graph{Adjacency: a})
-	size := encoder.NewBuckets([]encoder.Size{of}).Fit(of)
+	size := encoder.NewBuckets(nil, 200, []encoder.Size{of}).Fit(of)
 	pad := func(x *mat.Dense) *mat.Dense {
 		_, cols := x.Dims()
 		padded := mat.NewDense(size.Nodes, cols, nil)

@@ -134,7 +134,7 @@ func newMemoryTrainer(b method.Build, name string, hidden []int, epochs int, s C
 		return nil, err
 	}
 	m := &memoryTrainer{classifier: c, epochs: epochs,
-		memory: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(s.memorySizes(b)))}
+		memory: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, epochs, s.memorySizes(b)))}
 	m.trainer, err = train.New[lesson[*tensors.Tensor]](c.Net, name, o, func(in lesson[*Node]) train.Loss {
 		return train.Loss{Total: crossEntropy(edgeFreeLogits(c, encoder.NodesOf(in.Graph)), in.Labels)}
 	})

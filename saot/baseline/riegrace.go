@@ -132,7 +132,7 @@ func attentionNames(layer int) (target, source string) {
 
 func newRieGrace(b method.Build) (continual.Method, error) {
 	l := &rieGrace{RieGraceSettings: *b.Settings.(*RieGraceSettings), net: encoder.NewNet(b.Engine), seed: b.Seed,
-		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
+		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, typicalSteps, b.Stream.Sizes))}
 	l.State = method.State{Name: "riegrace", Nets: []*encoder.Net{l.net}}
 	if largest := largestOf(b.Stream.Sizes); largest > 0 {
 		l.Nodes = min(l.Nodes, largest)

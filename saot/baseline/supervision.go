@@ -225,7 +225,7 @@ type layered struct {
 
 func newLayered(b method.Build, name string, s Sampling, variables ...encoder.Variable) (layered, error) {
 	l := layered{seed: b.Seed, whole: s.WholeGraph, net: encoder.NewNet(b.Engine),
-		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes))}
+		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, typicalSteps, b.Stream.Sizes))}
 	l.State = method.State{Name: name, Nets: []*encoder.Net{l.net}}
 	return l, l.net.Add(variables...)
 }

@@ -112,7 +112,7 @@ func (s *TACOSettings) joinedSizes(tasks []encoder.Size) (all []encoder.Size) {
 	passed := 0.0
 	for _, size := range tasks {
 		kept := int(max((1-s.Reduction)*float64(joined.Nodes), componentShare*passed))
-		joined = size.Plus(joined, 1-s.Reduction, kept)
+		joined = size.Plus(joined, min(kept, joined.Nodes), 1)
 		all = append(all, joined)
 		passed += float64(size.Nodes)
 	}

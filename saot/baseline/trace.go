@@ -160,7 +160,8 @@ func newTRACE(b method.Build) (continual.Method, error) {
 }
 
 func (l *trace) newEncoder(rng *rand.Rand) (*encoder.Encoder, error) {
-	return encoder.New(l.engine, l.encoder(), l.stream.Features, encoder.NewBuckets(l.stream.Sizes), rng)
+	return encoder.New(l.engine, l.encoder(), l.stream.Features, encoder.NewBuckets(l.engine, l.Epochs, l.stream.Sizes),
+		rng)
 }
 
 func (l *trace) slowLoss(in traceInputs[*Node]) train.Loss {

@@ -139,7 +139,7 @@ func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand
 func (l *trace) room() (size encoder.Size) {
 	size.Nodes = l.Proxies
 	for _, m := range l.memories {
-		size = size.Max(encoder.SizeOf(m.Graph))
+		size = size.Max(l.slow.Graphs.SizeOf(m.Graph))
 	}
 	above := func(x int) int { return 1 << bits.Len(uint(x)) } // the least power of two greater than x: one for padding
 	size.Nodes = above(size.Nodes)

@@ -29,6 +29,8 @@ type evaluator struct {
 
 	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
 
+	paperBlock int // epochs of the paper probe in one call of the engine
+
 	adamw     *engine.Func // a block of epochs of the paper probe
 	adamwPair *engine.Func // the same for one head of two classes
 	objective *engine.Func // value and gradient of the converged probe
@@ -39,6 +41,10 @@ func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evalua
 	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes}
 	if e == nil {
 		return ev, nil
+	}
+	ev.paperBlock = paperUnrolled
+	if e.Loops() {
+		ev.paperBlock = paperInterval
 	}
 	var err1, err2, err3 error
 	ev.adamw, err1 = e.Func("probe-paper", buildAdamW)

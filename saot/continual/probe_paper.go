@@ -7,9 +7,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/loop"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
 )
@@ -20,7 +22,7 @@ const (
 	paperEpochs     = 10_000
 	paperInterval   = 100 // epochs between checks
 	paperPatience   = 10  // checks without improvement
-	paperBlock      = 25  // epochs in one call of the engine; divides paperInterval
+	paperUnrolled   = 25  // epochs in one call of an engine without loops; divides paperInterval
 	paperLearning   = 1e-3
 	paperDecay      = 1e-5 // decoupled
 	paperBeta1      = 0.9
@@ -67,7 +69,7 @@ func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]floa
 		if err := t.advance(epoch); err != nil {
 			return nil, nil, err
 		}
-		if epoch += paperBlock; epoch%paperInterval != 0 {
+		if epoch += ev.paperBlock; epoch%paperInterval != 0 {
 			continue
 		}
 		row, err := t.accuracy()
@@ -94,6 +96,7 @@ func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]floa
 
 type paperTrainer struct {
 	block   *engine.Func // adamw or, of a pair of classes, adamwPair
+	epochs  int          // of a block
 	design  *design
 	setting Setting
 	columns int               // of the logits
@@ -113,12 +116,12 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 			tensorOf(make([]float32, len(w)), dims...)}
 	}
 	if d.pair() {
-		return &paperTrainer{block: ev.adamwPair, design: d, setting: s, columns: 1,
+		return &paperTrainer{block: ev.adamwPair, epochs: ev.paperBlock, design: d, setting: s, columns: 1,
 			fixed: []*tensors.Tensor{x, xt, tensorOf(transposed(held, sh.held, width), width, sh.held),
 				tensorOf(column(in.target, sh.columns, 0), 1, sh.train), tensorOf(in.weight, 1, sh.train)},
 			state: state(difference(w, sh.columns), 1, width)}
 	}
-	return &paperTrainer{block: ev.adamw, design: d, setting: s, columns: sh.columns,
+	return &paperTrainer{block: ev.adamw, epochs: ev.paperBlock, design: d, setting: s, columns: sh.columns,
 		fixed: []*tensors.Tensor{x, xt, tensorOf(held, sh.held, width), tensorOf(in.target, sh.train, sh.columns),
 			tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
 		state: state(w, width, sh.columns)}
@@ -157,7 +160,7 @@ func (ev *evaluator) initialWeights(s Setting, d *design, columns int) []float32
 }
 
 func (t *paperTrainer) advance(done int) error {
-	rates := adamWRates(done)
+	rates := adamWRates(done, t.epochs)
 	out, err := t.block.Call(slices.Concat(t.fixed, t.state, []*tensors.Tensor{rates})...)
 	if err != nil {
 		return fmt.Errorf("paper probe: %w", err)
@@ -192,46 +195,76 @@ func (t *paperTrainer) release() {
 	release(t.logits)
 }
 
-// adamWRates returns the step sizes of a block [2, paperBlock]: lr/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) for epochs t = done+1, ….
-func adamWRates(done int) *tensors.Tensor {
-	rates := make([]float32, 2*paperBlock)
-	for k := range paperBlock {
+// adamWRates returns the step sizes of a block [epochs, 2]: lr/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) for epochs t = done+1, ….
+func adamWRates(done, epochs int) *tensors.Tensor {
+	rates := make([]float32, 2*epochs)
+	for k := range epochs {
 		t := float64(done + k + 1)
-		rates[k] = float32(paperLearning / (1 - math.Pow(paperBeta1, t)))
-		rates[paperBlock+k] = float32(1 / math.Sqrt(1-math.Pow(paperBeta2, t)))
+		rates[2*k] = float32(paperLearning / (1 - math.Pow(paperBeta1, t)))
+		rates[2*k+1] = float32(1 / math.Sqrt(1-math.Pow(paperBeta2, t)))
 	}
-	return tensorOf(rates, 2, paperBlock)
+	return tensorOf(rates, epochs, 2)
 }
 
-// buildAdamW unrolls paperBlock epochs of AdamW (Loshchilov & Hutter 2019, Algorithm 2, as torch.optim.AdamW has it) on
-// the mean cross-entropy of a linear head, whose gradient is Xᵀ((softmax(XW) − Y) ⊙ weight):
+// buildAdamW is a block of epochs of AdamW (Loshchilov & Hutter 2019, Algorithm 2, as torch.optim.AdamW has it) on the
+// mean cross-entropy of a linear head, whose gradient is Xᵀ((softmax(XW) − Y) ⊙ weight):
 //
 //	W ← (1 − lr·wd)·W;  m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²;  W ← W − lr/(1−β₁ᵗ) · m/(√v/√(1−β₂ᵗ) + 1e-8)
 //
 // xᵀ is an input because ONNX Runtime would transpose X again in every epoch, a third of its time.
 //
-// Inputs: x [n, w], xᵀ [w, n], held x [h, w], target, closed [n, c], weight [n, 1], W, m, v [w, c], rates [2,
-// paperBlock]. Returns W, m, v and the held-out logits [h, c].
+// Inputs: x [n, w], xᵀ [w, n], held x [h, w], target, closed [n, c], weight [n, 1], W, m, v [w, c], rates [epochs, 2].
+// Returns W, m, v and the held-out logits [h, c].
 func buildAdamW(in []*graph.Node) []*graph.Node {
-	x, xt, held, target, closed, weight := in[0], in[1], in[2], in[3], in[4], in[5]
-	w, m, v, rates := in[6], in[7], in[8], in[9]
-	for k := range paperBlock {
-		p := graph.Softmax(graph.Add(graph.Dot(x, w).Product(), closed), -1)
-		g := graph.Dot(xt, graph.Mul(graph.Sub(p, target), weight)).Product()
-		var step *graph.Node
-		m, v, step = adamStep(m, v, g, rates, k)
-		w = graph.Sub(graph.MulScalar(w, 1-paperLearning*paperDecay), step)
-	}
-	return []*graph.Node{w, m, v, graph.Dot(held, w).Product()}
+	held, state := in[2], []*graph.Node{in[6], in[7], in[8]}
+	out := epochs(state, []*graph.Node{in[0], in[1], in[3], in[4], in[5]}, in[9],
+		func(w *graph.Node, fixed []*graph.Node) *graph.Node {
+			x, xt, target, closed, weight := fixed[0], fixed[1], fixed[2], fixed[3], fixed[4]
+			p := softmax(graph.Add(graph.MatMul(x, w), closed))
+			return graph.MatMul(xt, graph.Mul(graph.Sub(p, target), weight))
+		}, 1)
+	return append(out, graph.MatMul(held, out[0]))
 }
 
-// adamStep updates Adam's moments by a gradient and returns them and the step, for epoch k of a block.
-func adamStep(m, v, g, rates *graph.Node, k int) (newM, newV, step *graph.Node) {
-	rate := graph.Slice(rates, graph.AxisElem(0), graph.AxisElem(k))
-	scale := graph.Slice(rates, graph.AxisElem(1), graph.AxisElem(k))
-	m = graph.Add(graph.MulScalar(m, paperBeta1), graph.MulScalar(g, 1-paperBeta1))
-	v = graph.Add(graph.MulScalar(v, paperBeta2), graph.MulScalar(graph.Square(g), 1-paperBeta2))
-	return m, v, graph.Div(graph.Mul(m, rate), graph.AddScalar(graph.Mul(graph.Sqrt(v), scale), paperAdamWSmall))
+// softmax is that of rows [n, c]. It reduces by ReduceMax, which no other part of a graph with a loop may: see loop.Sum.
+func softmax(x *graph.Node) *graph.Node {
+	e := graph.Exp(graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMax, -1)))
+	return graph.Div(e, graph.InsertAxes(loop.Sum(e), -1))
+}
+
+// epochs does as many epochs of AdamW as there are rates [epochs, 2], from W and its moments m and v. Each step counts
+// times times. Returns W, m and v.
+func epochs(state, fixed []*graph.Node, rates *graph.Node, gradient func(w *graph.Node, fixed []*graph.Node) *graph.Node,
+	times float64) []*graph.Node {
+	g := rates.Graph()
+	count := rates.Shape().Dim(0)
+	step := func(state, fixed []*graph.Node, rate, scale *graph.Node) []*graph.Node {
+		number := func(x float64) *graph.Node { return loop.Scalar(g, rates.DType(), x) }
+		w, m, v := state[0], state[1], state[2]
+		d := gradient(w, fixed)
+		m = graph.Add(graph.Mul(m, number(paperBeta1)), graph.Mul(d, number(1-paperBeta1)))
+		v = graph.Add(graph.Mul(v, number(paperBeta2)), graph.Mul(graph.Mul(d, d), number(1-paperBeta2)))
+		move := graph.Div(graph.Mul(m, rate), graph.Add(graph.Mul(graph.Sqrt(v), scale), number(paperAdamWSmall)))
+		w = graph.Sub(graph.Mul(w, number(1-paperLearning*paperDecay)), graph.Mul(move, number(times)))
+		return []*graph.Node{w, m, v}
+	}
+	if !loop.Supported(g) {
+		for k := range count {
+			row := graph.Slice(rates, graph.AxisElem(k), graph.AxisRange())
+			state = step(state, fixed, graph.SliceAxis(row, 1, graph.AxisElem(0)), graph.SliceAxis(row, 1, graph.AxisElem(1)))
+		}
+		return state
+	}
+	state = append(state[:3:3], graph.ScalarZero(g, dtypes.Int32))
+	return loop.While(state, append(fixed[:len(fixed):len(fixed)], rates), func(state, _ []*graph.Node) *graph.Node {
+		return graph.LessThan(state[3], loop.Scalar(g, dtypes.Int32, float64(count)))
+	}, func(state, fixed []*graph.Node) []*graph.Node {
+		last := len(fixed) - 1
+		row := graph.Gather(fixed[last], graph.Reshape(state[3], 1, 1))
+		next := step(state, fixed[:last], graph.SliceAxis(row, 1, graph.AxisElem(0)),
+			graph.SliceAxis(row, 1, graph.AxisElem(1)))
+		return append(next, graph.Add(state[3], loop.Scalar(g, dtypes.Int32, 1)))
+	})[:3]
 }
 
 // buildAdamWPair is buildAdamW for one head of two classes. The gradients of its two columns are opposite, so their
@@ -242,19 +275,17 @@ func adamStep(m, v, g, rates *graph.Node, k int) (newM, newV, step *graph.Node) 
 // with y = 1 for the first class. Products with one row take ONNX Runtime an eighth of the time: its kernels pad two
 // columns to 16.
 //
-// Inputs: x [n, w], xᵀ [w, n], held xᵀ [w, h], y, weight [1, n], δ, m, v [1, w], rates [2, paperBlock].
+// Inputs: x [n, w], xᵀ [w, n], held xᵀ [w, h], y, weight [1, n], δ, m, v [1, w], rates [epochs, 2].
 // Returns δ, m, v and the held-out differences of logits [1, h].
 func buildAdamWPair(in []*graph.Node) []*graph.Node {
-	x, xt, heldT, y, weight := in[0], in[1], in[2], in[3], in[4]
-	delta, m, v, rates := in[5], in[6], in[7], in[8]
-	for k := range paperBlock {
-		p := graph.Sigmoid(graph.Dot(delta, xt).Product())
-		g := graph.Dot(graph.Mul(graph.Sub(p, y), weight), x).Product()
-		var step *graph.Node
-		m, v, step = adamStep(m, v, g, rates, k)
-		delta = graph.Sub(graph.MulScalar(delta, 1-paperLearning*paperDecay), graph.MulScalar(step, 2))
-	}
-	return []*graph.Node{delta, m, v, graph.Dot(delta, heldT).Product()}
+	heldT, state := in[2], []*graph.Node{in[5], in[6], in[7]}
+	out := epochs(state, []*graph.Node{in[0], in[1], in[3], in[4]}, in[8],
+		func(delta *graph.Node, fixed []*graph.Node) *graph.Node {
+			x, xt, y, weight := fixed[0], fixed[1], fixed[2], fixed[3]
+			p := graph.Sigmoid(graph.MatMul(delta, xt))
+			return graph.MatMul(graph.Mul(graph.Sub(p, y), weight), x)
+		}, 2)
+	return append(out, graph.MatMul(out[0], heldT))
 }
 
 func pick(row []float64, tasks []int) []float64 {

@@ -313,7 +313,8 @@ func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
 		l := learner(t, "random-calibrated", e, c, g)
 		before := embed(t, l, g)
 		learn(t, l, 0, g)
-		enc, err := encoder.New(e, c.Encoder, g.Features.Cols, encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)}),
+		enc, err := encoder.New(e, c.Encoder, g.Features.Cols,
+			encoder.NewBuckets(nil, 200, []encoder.Size{encoder.SizeOf(g)}),
 			seed.Stream(7, "weights"))
 		require.NoError(t, err)
 		for range c.Epochs {

@@ -44,7 +44,7 @@ func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	// Every epoch of training moves the running statistics by the momentum towards those of the same batch. One pass
 	// with this momentum takes them as far.
 	shape.Momentum = 1 - math.Pow(1-shape.Momentum, float64(c.Epochs))
-	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Stream.Sizes),
+	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Engine, 1, b.Stream.Sizes),
 		seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err

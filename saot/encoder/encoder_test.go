@@ -33,7 +33,7 @@ func TestSaveAndLoadBitForBit(t *testing.T) {
 		var file bytes.Buffer
 		require.NoError(t, saved.Save(gob.NewEncoder(&file)))
 
-		loaded, err := New(e, saved.Config, 5, NewBuckets(nil), rand.New(rand.NewPCG(9, 9)))
+		loaded, err := New(e, saved.Config, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(9, 9)))
 		require.NoError(t, err)
 		require.NotEqual(t, embed(t, saved, g), embed(t, loaded, g))
 		require.NoError(t, loaded.Load(gob.NewDecoder(&file)))
@@ -111,11 +111,11 @@ func TestInitialWeights(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	e := pure(t)
-	_, err := New(e, Config{Hidden: 0, Out: -1, Momentum: 2}, 5, NewBuckets(nil), rand.New(rand.NewPCG(1, 1)))
+	_, err := New(e, Config{Hidden: 0, Out: -1, Momentum: 2}, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(1, 1)))
 	for _, field := range []string{"hidden is 0", "out is -1", "momentum is 2"} {
 		require.ErrorContains(t, err, field)
 	}
-	_, err = New(e, DefaultConfig(), 0, NewBuckets(nil), rand.New(rand.NewPCG(1, 1)))
+	_, err = New(e, DefaultConfig(), 0, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(1, 1)))
 	require.ErrorContains(t, err, "0 feature columns")
 }
 
@@ -134,7 +134,7 @@ func TestEmbedRefuses(t *testing.T) {
 
 func TestCompiledShapesAreFew(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		small10, small12, large := randomGraph(t, 10, 5, 1), randomGraph(t, 12, 5, 1), randomGraph(t, 60, 5, 1)
+		small10, small12, large := randomGraph(t, 10, 5, 1), randomGraph(t, 12, 5, 1), randomGraph(t, 400, 5, 1)
 		enc := small(t, e, 5, SizeOf(small12), SizeOf(large))
 		before := e.Compiled()
 		for _, g := range []*graph.Graph{small10, small12, large, small10} {

@@ -25,7 +25,7 @@ func Example() {
 
 	config := encoder.DefaultConfig()
 	config.Hidden, config.Out = 8, 4
-	shapes := encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)})
+	shapes := encoder.NewBuckets(nil, 200, []encoder.Size{encoder.SizeOf(g)})
 	gcn, err := encoder.New(compute, config, g.Features.Cols, shapes, rand.New(rand.NewPCG(1, 2)))
 	check(err)
 	rows, cols, data, err := gcn.Embed(context.Background(), g)

@@ -134,7 +134,7 @@ func smallGAT(t testing.TB, e *engine.Engine, features, layers int, sizes ...Siz
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
 	enc, err := New(e, Config{Kind: GAT, Hidden: 3, Out: 4, Layers: layers, Heads: 2, Momentum: 0.1}, features,
-		NewBuckets(sizes), rng)
+		NewBuckets(nil, 200, sizes), rng)
 	require.NoError(t, err)
 	setVariables(t, enc, func(rank int, x float32) float32 {
 		if rank == 1 {
@@ -403,7 +403,7 @@ func TestGATIsSavedAndFrozen(t *testing.T) {
 	saved := smallGAT(t, e, 5, 2, SizeOf(g))
 	var file bytes.Buffer
 	require.NoError(t, saved.Save(gob.NewEncoder(&file)))
-	loaded, err := New(e, saved.Config, 5, NewBuckets(nil), rand.New(rand.NewPCG(9, 9)))
+	loaded, err := New(e, saved.Config, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(9, 9)))
 	require.NoError(t, err)
 	require.NotEqual(t, embed(t, saved, g), embed(t, loaded, g))
 	require.NoError(t, loaded.Load(gob.NewDecoder(&file)))

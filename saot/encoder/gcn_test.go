@@ -170,7 +170,7 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		const n, width = 1000, 128
 		g := randomGraph(t, n, width, 2)
-		b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
+		b, err := NewBatch(g, NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g)))
 		require.NoError(t, err)
 		operator, err := Config{}.NewOperator(&g.Adjacency, b.Size)
 		require.NoError(t, err)
@@ -225,7 +225,7 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph,
 	view *graph.Adjacency) (value, gradient *mat.Dense) {
 	t.Helper()
 	n := g.NumNodes()
-	b, err := NewBatch(g, NewBuckets([]Size{SizeOf(g)}).Fit(SizeOf(g)))
+	b, err := NewBatch(g, NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g)))
 	require.NoError(t, err)
 	operator, err := Config{}.NewOperator(view, b.Size)
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ func layersOf(t *testing.T, e *engine.Engine, depth int) *Layers {
 func TestLayersOfAnyGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := chords(t, 30, 5)
-		graphs := NewGraphs(5, NewBuckets([]Size{SizeOf(g)}))
+		graphs := NewGraphs(5, NewBuckets(nil, 200, []Size{SizeOf(g)}))
 		for depth := 1; depth <= 3; depth++ {
 			l := layersOf(t, e, depth)
 			want, cols, err := l.Rows(context.Background(), graphs, g, true)
@@ -103,7 +103,7 @@ func TestSamplesWithoutLoops(t *testing.T) {
 		}
 		want := propagated(propagated(wide(g.Features.Dense)))
 
-		samples, err := NewGraphs(5, NewBuckets(nil)).Samples(g, GCN, []int{0, 0})
+		samples, err := NewGraphs(5, NewBuckets(nil, 200, nil)).Samples(g, GCN, []int{0, 0})
 		require.NoError(t, err)
 		targets := []int32{12, 3, 0}
 		in, err := samples.Input(samples.Draw(targets, rand.New(rand.NewPCG(5, 6))).WithoutLoops())
@@ -122,7 +122,7 @@ func TestSamplesWithoutLoops(t *testing.T) {
 
 func TestLayersRefuse(t *testing.T) {
 	l, g := layersOf(t, pure(t), 2), chords(t, 12, 4)
-	graphs := NewGraphs(5, NewBuckets(nil))
+	graphs := NewGraphs(5, NewBuckets(nil, 200, nil))
 	_, _, err := l.Rows(context.Background(), graphs, g, false)
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
 	_, _, err = l.Rows(context.Background(), graphs, g, true)
@@ -152,7 +152,7 @@ func TestInputsOfAGraph(t *testing.T) {
 		require.NoError(t, err)
 		features := graph.Features{Rows: 3, Cols: 2, Dense: []float32{1, 2, 3, 4, 5, 6}}
 		g := &graph.Graph{Adjacency: a, Features: features}
-		in, err := NewGraphs(2, NewBuckets([]Size{SizeOf(g)})).UploadInput(g)
+		in, err := NewGraphs(2, NewBuckets(nil, 200, []Size{SizeOf(g)})).UploadInput(g)
 		require.NoError(t, err)
 		require.Equal(t, 4, in.Rows(), "one node of padding")
 		n := NewNet(e)
@@ -174,7 +174,7 @@ func TestInputsOfAGraph(t *testing.T) {
 		for _, x := range engine.Tensors(in.Input) {
 			require.Error(t, x.CheckValid(), "a released tensor holds nothing")
 		}
-		_, err = NewGraphs(3, NewBuckets(nil)).UploadInput(g)
+		_, err = NewGraphs(3, NewBuckets(nil, 200, nil)).UploadInput(g)
 		require.ErrorContains(t, err, "2 feature columns, the encoder was made for 3")
 	})
 }

@@ -18,7 +18,7 @@ import (
 func newLinear(t *testing.T, e *engine.Engine, features int, sizes ...Size) *Encoder {
 	t.Helper()
 	c := Config{Kind: Linear, Hidden: 1, Out: 3, Momentum: 0.1, SampleFanOut: []int{0, 0}}
-	enc, err := New(e, c, features, NewBuckets(sizes), rand.New(rand.NewPCG(5, 5)))
+	enc, err := New(e, c, features, NewBuckets(nil, 200, sizes), rand.New(rand.NewPCG(5, 5)))
 	require.NoError(t, err)
 	return enc
 }
@@ -85,7 +85,7 @@ func TestLinearSavesAndLoads(t *testing.T) {
 	saved := newLinear(t, e, 5, SizeOf(g))
 	var file bytes.Buffer
 	require.NoError(t, saved.Save(gob.NewEncoder(&file)))
-	loaded, err := New(e, saved.Config, 5, NewBuckets(nil), rand.New(rand.NewPCG(9, 9)))
+	loaded, err := New(e, saved.Config, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(9, 9)))
 	require.NoError(t, err)
 	require.NotEqual(t, embed(t, saved, g), embed(t, loaded, g))
 	require.NoError(t, loaded.Load(gob.NewDecoder(&file)))

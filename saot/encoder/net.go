@@ -249,7 +249,9 @@ func orthonormal(rows, cols int, rng *rand.Rand) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, rows, cols)
 }
 
-func (c linear) firstWeights(scope *model.Scope, g *Graph) []*Node { return gcn(c).firstWeights(scope, g) }
+func (c linear) firstWeights(scope *model.Scope, g *Graph) []*Node {
+	return gcn(c).firstWeights(scope, g)
+}
 
 // encode takes O((E+N)·out) time.
 func (c linear) encode(_ *model.Scope, projected []*Node, p Propagation, _ *Node, _ Mode) *Node {

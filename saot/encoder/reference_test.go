@@ -142,7 +142,7 @@ func randomGraph(t testing.TB, n, cols int, seed uint64) *graph.Graph {
 func small(t testing.TB, e *engine.Engine, features int, sizes ...Size) *Encoder {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
-	enc, err := New(e, Config{Hidden: 6, Out: 3, Momentum: 0.1}, features, NewBuckets(sizes), rng)
+	enc, err := New(e, Config{Hidden: 6, Out: 3, Momentum: 0.1}, features, NewBuckets(nil, 200, sizes), rng)
 	require.NoError(t, err)
 	for _, name := range []string{normScale, normOffset, normMean, normVariance, slope, outputBias} {
 		v := enc.store.Scope(Scope).GetVariable(name)

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -12,9 +13,10 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// pieceWidths are the widths of the pieces that the entries of a sparse matrix's row are cut into: as many of 32 as they
-// fill, then at most one of each other, as the binary digits of what is left. A row of 53 entries is pieces of 32, 16 and
-// 8, with three slots empty. Each width is one kernel, whose gathers XLA fuses; wider ones take longer to compile.
+// pieceWidths are the widths of the pieces that the entries of a sparse matrix's row are cut into: as many of 32 as
+// they fill, then at most one of each other, as the binary digits of what is left. A row of 53 entries is pieces of 32,
+// 16 and 8, with three slots empty. Each width is one kernel, whose gathers XLA fuses; wider ones take longer to
+// compile.
 var pieceWidths = [...]int{32, 16, 8, 4}
 
 // sparse is a matrix that multiplies others from the left. A row of the product is a weighted sum of rows of the other
@@ -31,6 +33,18 @@ type sparse[T any] struct {
 type entries struct {
 	lists
 	values []float32
+}
+
+// entryCounts returns how many entries the rows and the columns of sparse features have.
+func entryCounts(f *graph.Features) (rows, columns []int) {
+	rows, columns = make([]int, f.Rows), make([]int, f.Cols)
+	for i := range rows {
+		rows[i] = int(f.Offsets[i+1] - f.Offsets[i])
+	}
+	for _, c := range f.Columns {
+		columns[c]++
+	}
+	return rows, columns
 }
 
 // entriesOf returns the entries of sparse features by row, and by column.
@@ -64,11 +78,12 @@ func pieces(k int) (counts [len(pieceWidths)]int) {
 	return counts
 }
 
-// room returns how much room the entries need: pieces of each width, then chunks at each level above those of 32.
-func (e entries) room() []int {
+// sparseRoom returns how much room rows of so many entries need: pieces of each width, then chunks at each level above
+// those of 32.
+func sparseRoom(entries []int) []int {
 	room := make([]int, len(pieceWidths))
-	for i := range e.targets() {
-		counts := pieces(len(e.of(i)))
+	for _, k := range entries {
+		counts := pieces(k)
 		for p, c := range counts {
 			room[p] += c
 		}
@@ -160,14 +175,6 @@ type Features[T any] struct {
 // Sparse is a sparse X, by row for X·W, and by column for the gradient Xᵀ·G.
 type Sparse[T any] struct{ Rows, Columns sparse[T] }
 
-// denseFrom is the share of entries that are not 0 from which features are taken as dense. On XLA a sparse product takes
-// as long as a dense one at 15 to 20 %.
-const denseFrom = 0.1
-
-func isSparse(f *graph.Features) bool {
-	return f.Offsets != nil && float64(len(f.Values)) < denseFrom*float64(f.Rows)*float64(f.Cols)
-}
-
 // graph returns the graph that the features are part of.
 func (x Features[T]) graph() *Graph {
 	if n, ok := any(x.Transposed).(*Node); ok && n != nil {
@@ -177,13 +184,19 @@ func (x Features[T]) graph() *Graph {
 }
 
 // newFeatures lays features out for a padded size.
-func newFeatures(f *graph.Features, size Size) Features[*tensors.Tensor] {
-	if !isSparse(f) {
-		return Features[*tensors.Tensor]{Transposed: transposedFeatures(f, size.Nodes)}
+func newFeatures(f *graph.Features, size Size) (x Features[*tensors.Tensor], err error) {
+	if size.Columns == nil || f.Offsets == nil {
+		x.Transposed = transposedFeatures(f, size.Nodes)
+		return x, nil
+	}
+	rows, words := entryCounts(f)
+	if err := errors.Join(holds(size.Rows, sparseRoom(rows)), holds(size.Columns, sparseRoom(words))); err != nil {
+		return x, err
 	}
 	byRow, byColumn := entriesOf(f)
-	return Features[*tensors.Tensor]{Sparse: &Sparse[*tensors.Tensor]{
-		Rows: *byRow.layOut(size.Nodes, size.Rows), Columns: *byColumn.layOut(f.Cols, size.Columns)}}
+	x.Sparse = &Sparse[*tensors.Tensor]{
+		Rows: *byRow.layOut(size.Nodes, size.Rows), Columns: *byColumn.layOut(f.Cols, size.Columns)}
+	return x, nil
 }
 
 // times returns X·W [N, d] for a weight W [F, d]. The gradient flows to the weight.
@@ -195,7 +208,10 @@ func times(x Features[*Node], weight *Node) *Node {
 	n := rows.size()
 	most := max(n, columns.size())
 	wide := padTo(weight, most)
-	through := IdentityWithCustomGradient(wide, func(_, v *Node) *Node { return padTo(columns.times(head(v, n)), most) })
+	through := IdentityWithCustomGradient(wide, func(_, v *Node) *Node {
+		return padTo(columns.times(head(v, n)),
+			most)
+	})
 	// The difference is exactly 0: it carries the gradient, and the product carries the value.
 	return Add(StopGradient(rows.times(weight)), head(Sub(through, StopGradient(wide)), n))
 }

@@ -64,7 +64,6 @@ func TestSparseIsDense(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, size := range [][2]int{{40, 60}, {3000, 30}, {1, 300}} {
 			g := wordsGraph(size[0], size[1], 3)
-			require.True(t, isSparse(&g.Features))
 			sparseOut, denseOut := projections(t, e, g), projections(t, e, denseCopy(g))
 			for i, want := range denseOut {
 				require.InDeltaSlice(t, want, sparseOut[i], 2e-4, "output %d of %v", i, size)
@@ -79,8 +78,10 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float3
 	t.Helper()
 	cols := g.Features.Cols
 	enc := small(t, e, cols, SizeOf(g))
+	enc.Graphs.buckets.sparse = 0.1
 	b, err := enc.Graphs.Upload(g)
 	require.NoError(t, err)
+	require.Equal(t, g.Features.IsDense(), b.X.Sparse == nil)
 	defer b.Finalize()
 	type inputs[T any] struct {
 		X      Features[T]
@@ -96,7 +97,8 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float3
 	})
 	require.NoError(t, err)
 	for _, masked := range [][2][]int32{{nil, {0, int32(cols - 1)}}, {{1}, {0, int32(cols - 1)}}} {
-		tensorsOut, err := f.Call(inputs[*tensors.Tensor]{b.X, [2]*tensors.Tensor{b.Masked(masked[0]), b.Masked(masked[1])}})
+		tensorsOut, err := f.Call(inputs[*tensors.Tensor]{b.X, [2]*tensors.Tensor{b.Masked(masked[0]),
+			b.Masked(masked[1])}})
 		require.NoError(t, err)
 		for _, x := range tensorsOut {
 			out = append(out, tensors.MustCopyFlatData[float32](x))
@@ -105,16 +107,21 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float3
 	return out
 }
 
-// Features that turn out larger than announced widen the room of their bucket, and no other.
-func TestSparseRoomGrows(t *testing.T) {
-	small, large := wordsGraph(50, 80, 1), wordsGraph(90, 80, 2)
-	b := NewBuckets([]Size{SizeOf(small), {Nodes: 90}})
-	before := b.Fit(SizeOf(small))
-	batch, err := NewBatch(large, b.Fit(SizeOf(large)))
+// Room for announced features holds graphs with about as many words, and grows on surprise.
+func TestSparseRoom(t *testing.T) {
+	few, many := wordsGraph(50, 80, 1), wordsGraph(3000, 80, 2)
+	b := NewBuckets(nil, 200, []Size{SizeOf(few), {Nodes: 3000}})
+	b.sparse = 0.1
+	require.Empty(t, b.Fit(b.SizeOf(denseCopy(few))).Rows)
+	b = &Buckets{sparse: 0.1, sizes: []Size{{Nodes: 51}, {Nodes: 3001}}}
+	fits := b.Fit(b.SizeOf(few))
+	require.NotEmpty(t, fits.Columns)
+	batch, err := NewBatch(many, b.Fit(b.SizeOf(many)))
 	require.NoError(t, err)
-	require.Equal(t, before, b.Fit(SizeOf(small)))
 	require.NotNil(t, batch.X.Sparse)
 	require.Nil(t, batch.X.Transposed)
-	_, err = NewBatch(large, before)
-	require.ErrorContains(t, err, "does not fit")
+	require.Equal(t, fits, b.Fit(b.SizeOf(few)), "another bucket's surprise")
+	fits.Nodes = 4000
+	_, err = NewBatch(many, fits)
+	require.ErrorContains(t, err, "the batch has room for")
 }

@@ -8,13 +8,14 @@ import (
 // fitMultiple is what Fit rounds up to beyond the budgets, so that near sizes share a compiled graph.
 const fitMultiple = 64
 
-// Budgets returns at most k padded sizes, ascending, such that padding each of the sizes up to the next of them costs
-// the least in total: the fixed shapes for which a run compiles its graphs. The largest size is always among them. Of
-// equally cheap answers it returns one with the fewest budgets. A k below 1 counts as 1; no sizes give no budgets.
+// Budgets returns at most k padded sizes, ascending, such that padding each of the sizes up to the next of them, and
+// price for every one of them, cost the least in total: the fixed shapes for which a run compiles its graphs. The
+// largest size is always among them. Of equally cheap answers it returns one with the fewest budgets. A k below 1
+// counts as 1; no sizes give no budgets.
 //
 // It is the optimal segmentation of the sorted sizes (an optimal budget is always one of them) by dynamic programming,
 // O(k·u²) time for u different sizes.
-func Budgets(sizes []int, k int) []int {
+func Budgets(sizes []int, k, price int) []int {
 	if len(sizes) == 0 {
 		return nil
 	}
@@ -33,7 +34,7 @@ func Budgets(sizes []int, k int) []int {
 	last := math.MaxInt
 	for b := 0; b < min(max(k, 1), u); b++ {
 		next, cut := segment(best, padding)
-		if next[u] >= last {
+		if b > 0 && next[u]+price >= last { // the padding that a further budget saves falls with their number
 			break
 		}
 		best, last, cuts = next, next[u], append(cuts, cut)

@@ -54,21 +54,29 @@ func TestBudgetsAgainstBruteForce(t *testing.T) {
 			sizes[i] = 1 + random.IntN(30)
 		}
 		k := 1 + random.IntN(5)
-		budgets := engine.Budgets(sizes, k)
+		budgets := engine.Budgets(sizes, k, 0)
 		require.LessOrEqual(t, len(budgets), k)
 		require.True(t, slices.IsSorted(budgets), budgets)
 		require.Equal(t, slices.Max(sizes), budgets[len(budgets)-1])
 		require.Equal(t, leastPadding(sizes, k), padding(sizes, budgets), "sizes %v, k %d, budgets %v", sizes, k,
 			budgets)
+
+		price, least := random.IntN(20), math.MaxInt
+		for n := 1; n <= len(sizes); n++ {
+			least = min(least, leastPadding(sizes, n)+n*price)
+		}
+		budgets = engine.Budgets(sizes, len(sizes), price)
+		require.Equal(t, least, padding(sizes, budgets)+price*len(budgets), "sizes %v, price %d, budgets %v", sizes,
+			price, budgets)
 	}
 }
 
 func TestBudgetsByHand(t *testing.T) {
-	require.Empty(t, engine.Budgets(nil, 3))
-	require.Equal(t, []int{7}, engine.Budgets([]int{7, 7, 7}, 4), "no more budgets than sizes")
-	require.Equal(t, []int{100}, engine.Budgets([]int{10, 100}, 0), "k below 1 counts as 1")
+	require.Empty(t, engine.Budgets(nil, 3, 0))
+	require.Equal(t, []int{7}, engine.Budgets([]int{7, 7, 7}, 4, 0), "no more budgets than sizes")
+	require.Equal(t, []int{100}, engine.Budgets([]int{10, 100}, 0, 0), "k below 1 counts as 1")
 	// {11, 100}: 1 of padding; {10, 100}: 89; {100} alone: 179
-	require.Equal(t, []int{11, 100}, engine.Budgets([]int{100, 10, 11}, 2))
+	require.Equal(t, []int{11, 100}, engine.Budgets([]int{100, 10, 11}, 2, 0))
 }
 
 func TestFit(t *testing.T) {

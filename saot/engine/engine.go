@@ -61,6 +61,13 @@ func (e *Engine) Info() Info { return e.info }
 // shapes.
 func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 
+// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and takes its time for it. No
+// engine fuses nothing.
+func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name, "xla") }
+
+// Loops reports whether the engine repeats a block of a graph by itself: all but ONNX Runtime do.
+func (e *Engine) Loops() bool { return e.backend.Capabilities().Functions }
+
 // Close releases the backend. Neither the engine nor anything made with it may be used afterwards.
 func (e *Engine) Close() { e.backend.Finalize() }
 

@@ -38,7 +38,7 @@ func ring(t *testing.T) *graph.Graph {
 func newEncoder(t *testing.T, e *engine.Engine, g *graph.Graph) *encoder.Encoder {
 	t.Helper()
 	c := encoder.Config{Hidden: 5, Out: 3, Momentum: 0.1, SampleFanOut: []int{0, 0}}
-	enc, err := encoder.New(e, c, columns, encoder.NewBuckets([]encoder.Size{encoder.SizeOf(g)}),
+	enc, err := encoder.New(e, c, columns, encoder.NewBuckets(nil, 200, []encoder.Size{encoder.SizeOf(g)}),
 		rand.New(rand.NewPCG(3, 4)))
 	require.NoError(t, err)
 	return enc

@@ -298,7 +298,7 @@ func TestGraphToTolerance(t *testing.T) {
 // withLoops runs a test on the engines that have loops.
 func withLoops(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		if !e.Backend().Capabilities().Functions {
+		if !e.Loops() {
 			t.Skip("skipped: the engine has no loops, and does all sweeps")
 		}
 		f(t, e)
