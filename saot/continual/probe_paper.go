@@ -226,7 +226,8 @@ func buildAdamW(in []*graph.Node) []*graph.Node {
 	return append(out, graph.MatMul(held, out[0]))
 }
 
-// softmax is that of rows [n, c]. It reduces by ReduceMax, which no other part of a graph with a loop may: see loop.Sum.
+// softmax is that of rows [n, c]. It reduces by ReduceMax, which no other part of a graph with a loop may: see
+// loop.Sum.
 func softmax(x *graph.Node) *graph.Node {
 	e := graph.Exp(graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMax, -1)))
 	return graph.Div(e, graph.InsertAxes(loop.Sum(e), -1))
@@ -234,7 +235,8 @@ func softmax(x *graph.Node) *graph.Node {
 
 // epochs does as many epochs of AdamW as there are rates [epochs, 2], from W and its moments m and v. Each step counts
 // times times. Returns W, m and v.
-func epochs(state, fixed []*graph.Node, rates *graph.Node, gradient func(w *graph.Node, fixed []*graph.Node) *graph.Node,
+func epochs(state, fixed []*graph.Node, rates *graph.Node,
+	gradient func(w *graph.Node, fixed []*graph.Node) *graph.Node,
 	times float64) []*graph.Node {
 	g := rates.Graph()
 	count := rates.Shape().Dim(0)
@@ -251,7 +253,8 @@ func epochs(state, fixed []*graph.Node, rates *graph.Node, gradient func(w *grap
 	if !loop.Supported(g) {
 		for k := range count {
 			row := graph.Slice(rates, graph.AxisElem(k), graph.AxisRange())
-			state = step(state, fixed, graph.SliceAxis(row, 1, graph.AxisElem(0)), graph.SliceAxis(row, 1, graph.AxisElem(1)))
+			state = step(state, fixed, graph.SliceAxis(row, 1, graph.AxisElem(0)),
+				graph.SliceAxis(row, 1, graph.AxisElem(1)))
 		}
 		return state
 	}

@@ -125,7 +125,8 @@ func chunksOf(a *graph.Adjacency) []int {
 // holds returns an error unless a graph fits, padding included.
 func (s Size) holds(g Size) error {
 	if g.Nodes >= s.Nodes {
-		return fmt.Errorf("encoder: a graph of %d nodes does not fit a batch with room for %d nodes", g.Nodes, s.Nodes-1)
+		return fmt.Errorf("encoder: a graph of %d nodes does not fit a batch with room for %d nodes", g.Nodes,
+			s.Nodes-1)
 	}
 	return errors.Join(holds(s.Chunks, g.Chunks), holds(s.Rows, g.Rows), holds(s.Columns, g.Columns))
 }

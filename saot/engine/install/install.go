@@ -49,8 +49,8 @@ func wheelsOf(name, platform string) (wheels []wheel) {
 // Engine puts the libraries of an engine, "xla", "cuda" or "onnx", into the user's cache, where engine.Open finds them,
 // and returns the path of the main library. Wheels come from the files that from names, else from the index that pip is
 // set to, where pip is present, else from PyPI. Downloads resume, in this call or a later one. Every wheel is checked
-// against a pinned SHA-256, and all are unpacked next to the place where they go, which changes in one step. Progress is
-// written as lines. Where no package is known for the platform, go-xla's own installer brings "xla".
+// against a pinned SHA-256, and all are unpacked next to the place where they go, which changes in one step. Progress
+// is written as lines. Where no package is known for the platform, go-xla's own installer brings "xla".
 //
 // It returns an error for another name, for a platform without packages, if a wheel cannot be fetched
 // (fetch.ErrUnavailable) or is not the pinned one, and if the cache cannot be written; then what was there stays.
@@ -180,8 +180,8 @@ func (b bundle) fetch(ctx context.Context, w wheel, count string) (string, error
 	return target, err
 }
 
-// pipURL asks pip where its index has a wheel: users who have a mirror have told pip. It returns "" where pip is absent,
-// too old for reports (before 22.2), or without network.
+// pipURL asks pip where its index has a wheel: users who have a mirror have told pip. It returns "" where pip is
+// absent, too old for reports (before 22.2), or without network.
 func pipURL(ctx context.Context, w wheel) string {
 	tags := strings.Split(strings.TrimSuffix(w.name(), ".whl"), "-")
 	args := []string{"-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-", "--no-deps",
