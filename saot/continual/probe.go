@@ -27,6 +27,7 @@ type evaluator struct {
 	tasks  []datasets.Task
 	seed   uint64
 
+	gramRows  int // rows that a call of gram multiplies
 	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
 
 	paperBlock int // epochs of the paper probe in one call of the engine
@@ -34,11 +35,15 @@ type evaluator struct {
 	adamw     *engine.Func // a block of epochs of the paper probe
 	adamwPair *engine.Func // the same for one head of two classes
 	objective *engine.Func // value and gradient of the converged probe
+	gram      *engine.Func // part of its curvature
 }
 
 // newEvaluator makes the evaluator of a stream. The engine may be nil: then only constant embeddings can be probed.
 func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evaluator, error) {
 	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes}
+	for j := range tasks {
+		ev.gramRows = min(ev.gramRows+len(tasks[j].Split.Train), curvedRows)
+	}
 	if e == nil {
 		return ev, nil
 	}
@@ -46,11 +51,12 @@ func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evalua
 	if e.Loops() {
 		ev.paperBlock = paperInterval
 	}
-	var err1, err2, err3 error
+	var err1, err2, err3, err4 error
 	ev.adamw, err1 = e.Func("probe-paper", buildAdamW)
 	ev.adamwPair, err2 = e.Func("probe-paper-pair", buildAdamWPair)
 	ev.objective, err3 = e.Func("probe-converged", buildLogistic)
-	return ev, errors.Join(err1, err2, err3)
+	ev.gram, err4 = e.Func("probe-gram", buildGram)
+	return ev, errors.Join(err1, err2, err3, err4)
 }
 
 type shape struct {

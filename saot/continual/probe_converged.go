@@ -5,34 +5,29 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 )
 
 // L-BFGS settings. Embeddings are strongly correlated: on UAI a memory of 15, gonum's default, took ten times the
-// iterations of 80 at the weakest penalty, before class-il had coordinates of its own; in task-il W is small, and
-// memory cheap.
+// iterations of 80 at the weakest penalty by W itself, as in task-il, where W is small and memory cheap. In the
+// coordinates of class-il 15 and 80 take as many.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80
+	curvedMemory        = 20
 )
 
 // convergedGradient returns the largest entry of the gradient at which L-BFGS stops. It falls with λ: the solution is
 // off by ‖gradient‖/λ at most, so that a fixed bound would leave weak penalties where strong ones ended.
 func convergedGradient(strength float64) float64 { return min(1e-5, 1e-2*strength) }
-
-// curvedWidth is how many columns X may have for each class where class-il is solved in coordinates of its own: these
-// take as many operations as width/(4·classes) evaluations a strength, several times as long, and spare most where
-// there are many classes.
-const curvedWidth = 32
-
-// leastCurvature bounds the curvature of a sample from below, so that the coordinates of a perfect fit can be computed.
-const leastCurvature = 1e-9
 
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
@@ -64,7 +59,7 @@ func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]
 	row, fits := make([]float64, d.seen), make([]Fit, len(heads))
 	ends := s == ClassIL && d.validNodes() >= ev.pathNodes
 	for k, strength := range strengths() {
-		fit, err := pr.solve(ctx, strength, s == ClassIL && pr.width <= curvedWidth*pr.columns)
+		fit, err := pr.solve(ctx, strength)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -90,14 +85,19 @@ type logistic struct {
 	ev             *evaluator
 	design         *design
 	scale          *scaler
+	curved         bool              // solve in coordinates that fit the curvature: in class-il
 	width, columns int               // of W, the bias row included; the optimiser sees no padding columns
 	padded         int               // columns on the engine
 	fixed          []*tensors.Tensor // x, xᵀ, target ⊙ weight, closed, weight
 	w              []float64         // the solution so far
 
+	rows     int       // samples from which the curvature of a class is computed, at most
+	gramOnce sync.Once // of gram, see meanGram
+	gram     *mat.SymDense
+	gramErr  error
+
 	penalty *tensors.Tensor // [width, 1]: λ, and 0 for the bias
-	at      []float64       // where value and grad were last computed
-	value   float64
+	value   float64         // and grad: where evaluate was last called
 	grad    []float64
 	err     error
 }
@@ -111,6 +111,8 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 		floats.Scale(weight, in.target[i*sh.columns:(i+1)*sh.columns])
 	}
 	return &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
+		curved: s == ClassIL,
+		rows:   max(curvedRows, curvedShare*len(d.train)/columns),
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width,
 			sh.train),
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns),
@@ -123,26 +125,54 @@ func (pr *logistic) release() {
 	release(pr.penalty)
 }
 
-// solve minimises the objective at a strength, from the solution before, in W itself or in coordinates that fit its
-// curvature (of class-il alone).
-func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (Fit, error) {
+// solve minimises the objective at a strength, from the solution before.
+func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	pr.setStrength(strength)
 	var co coordinates
-	if curved {
+	memory := convergedMemory
+	if pr.curved {
+		memory = curvedMemory
 		var err error
 		if co, err = pr.curvature(strength); err != nil {
 			return Fit{}, err
 		}
 	}
+	settings := &optimize.Settings{MajorIterations: convergedIterations,
+		Converger: &stationary{pr, convergedGradient(strength)}}
+	found, err := optimize.Minimize(pr.problem(ctx, co), co.place(pr.w), settings,
+		&optimize.LBFGS{Store: memory, Linesearcher: &optimize.MoreThuente{}})
+	if pr.err != nil {
+		return Fit{}, pr.err
+	}
+	// A line search that finds no lower point has reached the precision of the objective: the gradient says how far.
+	if found == nil || math.IsNaN(found.F) {
+		return Fit{}, fmt.Errorf("converged probe at strength %g: %w", strength, err)
+	}
+	pr.evaluate(co.weights(pr.w, found.X))
+	if pr.err != nil {
+		return Fit{}, pr.err
+	}
+	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: pr.largest()}, nil
+}
+
+// problem is the objective as the optimiser sees it. It asks for value and gradient at a place one by one.
+func (pr *logistic) problem(ctx context.Context, co coordinates) optimize.Problem {
+	var at []float64
 	w := make([]float64, len(pr.w))
-	problem := optimize.Problem{
+	evaluate := func(v []float64) {
+		if at == nil || !floats.Equal(at, v) {
+			at = append(at[:0], v...)
+			pr.evaluate(co.weights(w, v))
+		}
+	}
+	return optimize.Problem{
 		Func: func(v []float64) float64 {
-			pr.evaluate(co.weights(w, v, pr.columns))
+			evaluate(v)
 			return pr.value
 		},
 		Grad: func(grad, v []float64) {
-			pr.evaluate(co.weights(w, v, pr.columns))
-			co.gradient(grad, pr.grad, pr.columns)
+			evaluate(v)
+			co.gradient(grad, pr.grad)
 		},
 		Status: func() (optimize.Status, error) {
 			if pr.err == nil {
@@ -154,22 +184,6 @@ func (pr *logistic) solve(ctx context.Context, strength float64, curved bool) (F
 			return optimize.NotTerminated, nil
 		},
 	}
-	settings := &optimize.Settings{MajorIterations: convergedIterations,
-		Converger: &stationary{pr, convergedGradient(strength)}}
-	found, err := optimize.Minimize(problem, co.place(pr.w, pr.columns), settings,
-		&optimize.LBFGS{Store: convergedMemory, Linesearcher: &optimize.MoreThuente{}})
-	if pr.err != nil {
-		return Fit{}, pr.err
-	}
-	// A line search that finds no lower point has reached the precision of the objective: the gradient says how far.
-	if found == nil || math.IsNaN(found.F) {
-		return Fit{}, fmt.Errorf("converged probe at strength %g: %w", strength, err)
-	}
-	pr.evaluate(co.weights(pr.w, found.X, pr.columns))
-	if pr.err != nil {
-		return Fit{}, pr.err
-	}
-	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: pr.largest()}, nil
 }
 
 func (pr *logistic) largest() float64 { return floats.Norm(pr.grad, math.Inf(1)) }
@@ -196,17 +210,16 @@ func (pr *logistic) setStrength(strength float64) {
 		penalty[k] = strength
 	}
 	release(pr.penalty)
-	pr.penalty, pr.at = tensorOf(penalty, pr.width, 1), nil
+	pr.penalty = tensorOf(penalty, pr.width, 1)
 }
 
-// evaluate computes value and gradient at w, once for each place: the optimiser asks for them one by one.
+// evaluate computes value and gradient at w.
 func (pr *logistic) evaluate(w []float64) {
-	if pr.err != nil || (pr.at != nil && floats.Equal(pr.at, w)) {
+	if pr.err != nil {
 		return
 	}
-	pr.at = append(pr.at[:0], w...)
 	wide := make([]float64, pr.width*pr.padded)
-	copyRows(wide, pr.padded, pr.at, pr.columns)
+	copyRows(wide, pr.padded, w, pr.columns)
 	point := tensorOf(wide, pr.width, pr.padded)
 	out, err := pr.ev.objective.Call(slices.Concat(pr.fixed, []*tensors.Tensor{point, pr.penalty})...)
 	if err != nil {

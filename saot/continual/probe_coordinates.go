@@ -5,86 +5,248 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/parallel"
 )
 
-// coordinates are V = UW, U upper triangular: those in which the optimiser looks for W. Without U they are W itself.
+// coordinates are those in which the optimiser looks for W [width, columns]: column c of W is U_c⁻¹ v_c, U_c upper
+// triangular, less the mean of all columns. V lies column by column. Without factors V is W as it lies.
+//
+// The mean of all columns changes no probability, and the minimum has none. Without it the factors, which differ, would
+// give it a share of every step, and only the penalty would take it back.
 type coordinates struct {
-	u *blas64.Triangular
+	u []blas64.Triangular
 }
 
 func matrixOf(data []float64, columns int) blas64.General {
 	return blas64.General{Rows: len(data) / columns, Cols: columns, Stride: columns, Data: data}
 }
 
-func (co coordinates) place(w []float64, columns int) []float64 {
-	v := slices.Clone(w)
-	if co.u != nil {
-		blas64.Trmm(blas.Left, blas.NoTrans, 1, *co.u, matrixOf(v, columns))
+// place returns the V of a W whose columns have a mean of 0.
+func (co coordinates) place(w []float64) []float64 {
+	if co.u == nil {
+		return slices.Clone(w)
 	}
+	v := transposed(w, len(w)/len(co.u), len(co.u))
+	co.each(v, func(u blas64.Triangular, column blas64.Vector) { blas64.Trmv(blas.NoTrans, u, column) })
 	return v
 }
 
-// weights computes W = U⁻¹V into w, and returns it.
-func (co coordinates) weights(w, v []float64, columns int) []float64 {
-	copy(w, v)
-	if co.u != nil {
-		blas64.Trsm(blas.Left, blas.NoTrans, 1, *co.u, matrixOf(w, columns))
+// weights computes the W of V into w, and returns it.
+func (co coordinates) weights(w, v []float64) []float64 {
+	if co.u == nil {
+		copy(w, v)
+		return w
 	}
+	columns := slices.Clone(v)
+	co.each(columns, func(u blas64.Triangular, column blas64.Vector) { blas64.Trsv(blas.NoTrans, u, column) })
+	copy(w, transposed(columns, len(co.u), len(v)/len(co.u)))
+	center(w, len(co.u))
 	return w
 }
 
-// gradient computes the gradient by V, U⁻ᵀ times that by W.
-func (co coordinates) gradient(byV, byW []float64, columns int) {
+// gradient computes the gradient by V from that by W.
+func (co coordinates) gradient(byV, byW []float64) {
 	copy(byV, byW)
-	if co.u != nil {
-		blas64.Trsm(blas.Left, blas.Trans, 1, *co.u, matrixOf(byV, columns))
+	if co.u == nil {
+		return
+	}
+	center(byV, len(co.u))
+	copy(byV, transposed(byV, len(byV)/len(co.u), len(co.u)))
+	co.each(byV, func(u blas64.Triangular, column blas64.Vector) { blas64.Trsv(blas.Trans, u, column) })
+}
+
+// each calls f with each factor and its part of v.
+func (co coordinates) each(v []float64, f func(u blas64.Triangular, column blas64.Vector)) {
+	n := len(v) / len(co.u)
+	parallel.Rows(len(co.u), len(v)*n, func(first, end int) {
+		for c := first; c < end; c++ {
+			f(co.u[c], blas64.Vector{N: n, Inc: 1, Data: v[c*n : (c+1)*n]})
+		}
+	})
+}
+
+// center takes the mean of its columns off a matrix.
+func center(w []float64, columns int) {
+	for i := 0; i < len(w); i += columns {
+		row := w[i : i+columns]
+		floats.AddConst(-floats.Sum(row)/float64(columns), row)
 	}
 }
 
-// curvature returns the coordinates in which the objective of class-il curves about alike in all directions: UᵀU is the
-// mean of the diagonal blocks of the Hessian, one a class, at the solution so far,
+// The curvature of a class is computed from the samples on which it is largest: curvedShare times the class's share of
+// them, curvedRows at least, which is also how many a call of the engine multiplies.
+const (
+	curvedShare = 4
+	curvedRows  = 1024
+)
+
+// leastCurvature bounds the curvature of a sample from below, so that the coordinates of a perfect fit can be computed.
+const leastCurvature = 1e-9
+
+// curvature returns the coordinates in which the objective of class-il curves about alike in all directions: U_cᵀU_c is
+// the diagonal block of the Hessian that belongs to class c, at the solution so far,
 //
-//	Xᵀ diag(h) X + diag(penalty), hᵢ = weightᵢ/C · Σ_c p_ic (1 − p_ic).
+//	H_c = Xᵀ diag(h_c) X + diag(penalty), h_ic = weightᵢ p_ic (1 − p_ic).
 //
 // Embeddings are strongly correlated, and a few directions hold most of their variance: by W itself the curvature spans
-// five orders. The minimum is the same.
+// five orders. Of the samples on which h_c is small only the sum counts, times the mean XᵀX of all samples. The minimum
+// is the same whatever the coordinates.
 func (pr *logistic) curvature(strength float64) (coordinates, error) {
-	d, n := pr.design, pr.width
-	m := mat.NewSymDense(n, nil)
-	pr.eachBlock(d.train, func(first int, x blas64.General) {
-		z := matrixOf(make([]float64, x.Rows*pr.columns), pr.columns)
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, matrixOf(pr.w, pr.columns), 0, z)
-		for i := range x.Rows {
-			s := spread(z.Data[i*pr.columns : (i+1)*pr.columns])
-			h := d.weight(ClassIL, d.train[first+i].task) * max(leastCurvature, s/float64(pr.columns))
-			floats.Scale(math.Sqrt(h), x.Data[i*n:(i+1)*n])
+	h := pr.sampleCurvature()
+	co := coordinates{u: make([]blas64.Triangular, pr.columns)}
+	if floats.Norm(pr.w, math.Inf(1)) == 0 { // no class differs from another
+		if err := pr.factor(co, h, 0, strength); err != nil {
+			return coordinates{}, err
 		}
-		blas64.Syrk(blas.Trans, 1, x, 1, m.RawSymmetric())
+		for c := range co.u {
+			co.u[c] = co.u[0]
+		}
+		return co, nil
+	}
+	return co, parallel.Each(pr.columns, func(c int) error { return pr.factor(co, h, c, strength) })
+}
+
+// sampleCurvature returns h of all train samples and classes, class by class.
+func (pr *logistic) sampleCurvature() []float64 {
+	train := pr.design.train
+	h := make([]float64, len(train)*pr.columns)
+	logits := pr.logits(train)
+	parallel.Ranges(len(train), func(first, end int) {
+		for i := first; i < end; i++ {
+			z := logits(i)
+			total, weight := floats.LogSumExp(z), pr.design.weight(ClassIL, train[i].task)
+			for c, v := range z {
+				p := math.Exp(v - total)
+				h[c*len(train)+i] = weight * max(leastCurvature, p*(1-p))
+			}
+		}
 	})
-	for k := range n - 1 {
+	return h
+}
+
+// factor computes the factor of a class.
+func (pr *logistic) factor(co coordinates, curvatures []float64, class int, strength float64) error {
+	n := len(pr.design.train)
+	h := curvatures[class*n : (class+1)*n]
+	rows := largest(h, pr.rows)
+	m := mat.NewSymDense(pr.width, nil)
+	sum := 0.0
+	for len(rows) > 0 {
+		some := rows[:min(pr.ev.gramRows, len(rows))]
+		rows = rows[len(some):]
+		for _, i := range some {
+			sum += h[i]
+		}
+		if err := pr.addGram(m, some, func(i int) float64 { return math.Sqrt(h[i]) }); err != nil {
+			return err
+		}
+	}
+	if rest := floats.Sum(h) - sum; rest > 0 {
+		mean, err := pr.meanGram()
+		if err != nil {
+			return err
+		}
+		floats.AddScaled(m.RawSymmetric().Data, rest, mean.RawSymmetric().Data)
+	}
+	for k := range pr.width - 1 {
 		m.SetSym(k, k, m.At(k, k)+strength)
 	}
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(m) {
-		return coordinates{}, fmt.Errorf("converged probe at strength %g: no Cholesky factor", strength)
+		return fmt.Errorf("converged probe at strength %g: no Cholesky factor for class %d", strength, class)
 	}
 	var u mat.TriDense
 	cholesky.UTo(&u)
-	triangle := u.RawTriangular()
-	return coordinates{&triangle}, nil
+	co.u[class] = u.RawTriangular()
+	return nil
 }
 
-// spread returns Σ p(1 − p) of p = softmax(z), and overwrites z with p.
-func spread(z []float64) float64 {
-	floats.AddConst(-floats.LogSumExp(z), z)
-	sum := 0.0
-	for c, v := range z {
-		z[c] = math.Exp(v)
-		sum += z[c] * (1 - z[c])
+// largest returns the rows of the m largest values, which are above 0, to a factor of two, in the order of rows.
+func largest(values []float64, m int) []int {
+	const exponents = 64
+	bin := func(v float64) int { // of large values first
+		_, exponent := math.Frexp(v)
+		return min(max(-exponent, 0), exponents-1)
 	}
-	return sum
+	var count [exponents]int
+	for _, v := range values {
+		count[bin(v)]++
+	}
+	last, above := 0, 0 // the last bin that is taken, and how many are in those before it
+	for ; last < exponents-1 && above+count[last] < m; last++ {
+		above += count[last]
+	}
+	room := m - above
+	rows := make([]int, 0, min(m, len(values)))
+	for i, v := range values {
+		switch b := bin(v); {
+		case b < last:
+			rows = append(rows, i)
+		case b == last && room > 0:
+			rows = append(rows, i)
+			room--
+		}
+	}
+	return rows
+}
+
+// meanGram returns the mean of xxᵀ over the train samples, each with its weight.
+func (pr *logistic) meanGram() (*mat.SymDense, error) {
+	pr.gramOnce.Do(func() {
+		pr.gram = mat.NewSymDense(pr.width, nil)
+		train, sum := pr.design.train, 0.0
+		rows := make([]int, len(train))
+		for i := range rows {
+			rows[i] = i
+			sum += pr.design.weight(ClassIL, train[i].task)
+		}
+		for some := range slices.Chunk(rows, pr.ev.gramRows) {
+			err := pr.addGram(pr.gram, some, func(i int) float64 {
+				return math.Sqrt(pr.design.weight(ClassIL, train[i].task) / sum)
+			})
+			if err != nil {
+				pr.gramErr = err
+				return
+			}
+		}
+	})
+	return pr.gram, pr.gramErr
+}
+
+// addGram adds YᵀY to m, where the rows of Y are standardised samples times a scale.
+func (pr *logistic) addGram(m *mat.SymDense, rows []int, scale func(i int) float64) error {
+	y := make([]float32, pr.ev.gramRows*pr.width)
+	row := make([]float64, pr.width)
+	row[pr.width-1] = 1
+	for k, i := range rows {
+		pr.scale.apply(row[:pr.width-1], pr.design.train[i])
+		s := scale(i)
+		for j, v := range row {
+			y[k*pr.width+j] = float32(s * v)
+		}
+	}
+	in := tensorOf(y, pr.ev.gramRows, pr.width)
+	defer release(in)
+	out, err := pr.ev.gram.Call(in)
+	if err != nil {
+		return fmt.Errorf("converged probe: %w", err)
+	}
+	defer release(out...)
+	return tensors.ConstFlatData(out[0], func(product []float32) {
+		for k, v := range product {
+			m.RawSymmetric().Data[k] += float64(v)
+		}
+	})
+}
+
+// buildGram computes YᵀY. Shapes: Y [n, w]; returns [w, w].
+func buildGram(in []*graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Dot(in[0], in[0]).General([]int{0}, nil, []int{0}, nil)}
 }

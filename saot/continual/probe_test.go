@@ -7,10 +7,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/diff/fd"
-	"gonum.org/v1/gonum/floats"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -167,7 +164,7 @@ func TestConvergedAgainstScalarEquation(t *testing.T) {
 		pr := newTestEvaluator(t, e, s).newLogistic(ClassIL, embedded(t, s, 1))
 		defer pr.release()
 		for _, lambda := range strengths() {
-			fit, err := pr.solve(context.Background(), lambda, true)
+			fit, err := pr.solve(context.Background(), lambda)
 			require.NoError(t, err)
 			low, high := 0.0, 10.0
 			for range 100 {
@@ -192,7 +189,7 @@ func TestConvergedHeadsAreStationary(t *testing.T) {
 		for _, setting := range Settings() {
 			pr := ev.newLogistic(setting, d)
 			for _, lambda := range strengths() {
-				_, err := pr.solve(context.Background(), lambda, setting == ClassIL)
+				_, err := pr.solve(context.Background(), lambda)
 				require.NoError(t, err)
 				scale := newScaler(setting, d)
 				for _, tasks := range d.heads(setting) {
@@ -216,51 +213,6 @@ func TestConvergedHeadsAreStationary(t *testing.T) {
 	})
 }
 
-// Where embeddings are correlated, coordinates that fit the curvature spare iterations and find the same minimum. These
-// are sums of features, each with a little of its own: the eigenvalues of their covariance span four orders.
-func TestCoordinatesSpareIterations(t *testing.T) {
-	s := toyStream(4, 12, func(int) int { return 60 }, 2)
-	for j := range s.Tasks {
-		x := &s.Tasks[j].Graph.Features
-		for i := range x.Rows {
-			row := x.Dense[i*x.Cols : (i+1)*x.Cols]
-			for k := 1; k < len(row); k++ {
-				row[k] = row[k-1] + 0.1*row[k]
-			}
-		}
-	}
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 4)
-		plain, curved := ev.newLogistic(ClassIL, d), ev.newLogistic(ClassIL, d)
-		defer plain.release()
-		defer curved.release()
-		for _, lambda := range []float64{1e-2, 1e-3, 1e-4} {
-			a, err := plain.solve(context.Background(), lambda, false)
-			require.NoError(t, err)
-			b, err := curved.solve(context.Background(), lambda, true)
-			require.NoError(t, err)
-			t.Logf("λ %g: %d iterations, %d in W", lambda, b.Iterations, a.Iterations)
-			require.Less(t, 2*b.Iterations, a.Iterations)
-			require.InDelta(t, plain.value, curved.value, 1e-6)
-			require.InDeltaSlice(t, plain.w, curved.w, 1e-2)
-		}
-	})
-}
-
-// Coordinates undo themselves, and gradients go over by the chain rule: ⟨gradient by V, V⟩ = ⟨gradient by W, W⟩.
-func TestCoordinates(t *testing.T) {
-	u := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: 2, Stride: 2, Data: []float64{2, 3, 0, 4}}
-	w, byW := []float64{1, 2, 3, 4, 5, 6}, []float64{1, -1, 2, 0, 3, 1}
-	for _, co := range []coordinates{{}, {&u}} {
-		v := co.place(w, 3)
-		require.InDeltaSlice(t, w, co.weights(make([]float64, 6), v, 3), 1e-12)
-		byV := make([]float64, 6)
-		co.gradient(byV, byW, 3)
-		require.InDelta(t, floats.Dot(byW, w), floats.Dot(byV, v), 1e-12)
-	}
-	require.Equal(t, []float64{2*1 + 3*4, 2*2 + 3*5, 2*3 + 3*6, 16, 20, 24}, coordinates{&u}.place(w, 3), "UW by hand")
-}
-
 // Heads keep the best of their path on valid. In class-il it ends at the first strength that is far below the best, so
 // that a later recovery is not seen; in task-il it does not end.
 func TestPathOfStrengths(t *testing.T) {
@@ -273,7 +225,7 @@ func TestPathOfStrengths(t *testing.T) {
 			pr := ev.newLogistic(setting, d)
 			var valid, test [][]float64
 			for _, lambda := range strengths() {
-				_, err := pr.solve(context.Background(), lambda, setting == ClassIL)
+				_, err := pr.solve(context.Background(), lambda)
 				require.NoError(t, err)
 				logits := pr.logits(d.held)
 				valid, test = append(valid, accuracy(d, setting, partValid, logits)),
@@ -428,7 +380,7 @@ func TestPaddingChangesNothing(t *testing.T) {
 					logits[i] = block(held[:len(d.held)*tr.columns], tr.columns, 0, min(classes, tr.columns))
 					tr.release()
 					pr := ev.newLogistic(setting, d)
-					_, err := pr.solve(context.Background(), 1e-3, setting == ClassIL)
+					_, err := pr.solve(context.Background(), 1e-3)
 					require.NoError(t, err)
 					weights[i] = block(pr.w, pr.columns, 0, classes)
 					pr.release()
@@ -548,13 +500,13 @@ func TestScalerByHand(t *testing.T) {
 	require.InDeltaSlice(t, []float64{(1 - 5.5) / math.Sqrt(25.25), 0}, got, 1e-12) // variance 0.25 + 5²
 }
 
-// Far clusters leave no doubt: every probe must be perfect on every engine, with 5 graphs.
+// Far clusters leave no doubt: every probe must be perfect on every engine, with 6 graphs.
 func TestProbesOnSeparableStream(t *testing.T) {
 	s := toyStream(4, 24, func(int) int { return 20 }, 0.05)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		r, err := Run(context.Background(), s, &toyLearner{width: 24}, Options{Engine: e})
 		require.NoError(t, err)
-		require.Equal(t, 5, r.Compiled)
+		require.Equal(t, 6, r.Compiled)
 		require.Len(t, r.Scores, 4)
 		for _, score := range r.Scores {
 			require.InDelta(t, 100, score.AP, 1e-9, "%v %v", score.Setting, score.Probe)

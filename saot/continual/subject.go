@@ -63,29 +63,29 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 	return s.probe(ctx, p.Scores, embed, e)
 }
 
-// probe fits the probes. The settings of one are fitted side by side: they are independent, and an engine that runs
-// such small problems on one core leaves the others idle.
+// probe fits the probes. The settings of the paper probe are fitted side by side: its problems are small, and an engine
+// runs them on one core. The converged probe uses all cores by itself.
 func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Embedding, e *Evaluation) ([]Row, [][]Fit,
 	error) {
 	rows := make([]Row, len(scores))
 	fits := make([][]Fit, len(rows))
 	e.Probes = make([]ProbeTiming, len(rows))
-	for _, p := range probesOf(scores) {
-		err := parallel.Each(len(rows), func(i int) (err error) {
-			if scores[i].Probe != p {
-				return nil
-			}
-			setting, start := scores[i].Setting, time.Now()
-			rows[i] = Row{Setting: setting, Probe: p}
-			rows[i].Accuracy, fits[i], err = s.ev.fit(ctx, p, setting, embed)
-			e.Probes[i] = ProbeTiming{Setting: setting, Probe: p, Seconds: time.Since(start).Seconds()}
-			return err
-		})
-		if err != nil {
+	fit := func(i int) (err error) {
+		setting, p, start := scores[i].Setting, scores[i].Probe, time.Now()
+		rows[i] = Row{Setting: setting, Probe: p}
+		rows[i].Accuracy, fits[i], err = s.ev.fit(ctx, p, setting, embed)
+		e.Probes[i] = ProbeTiming{Setting: setting, Probe: p, Seconds: time.Since(start).Seconds()}
+		return err
+	}
+	var beside []int
+	for i := range scores {
+		if scores[i].Probe == ProbePaper {
+			beside = append(beside, i)
+		} else if err := fit(i); err != nil {
 			return nil, nil, err
 		}
 	}
-	return rows, fits, nil
+	return rows, fits, parallel.Each(len(beside), func(k int) error { return fit(beside[k]) })
 }
 
 // probesOf lists the probes of scores, each once.
