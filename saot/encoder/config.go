@@ -132,46 +132,32 @@ func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Nod
 	return projected
 }
 
-// ProjectViews returns what Project does for two views that mask some columns S of the features. Dense features share
-// the product over all columns, and the masked ones' share is taken off. For sparse features the weights are masked,
+// ProjectViews returns what Project does for two views that mask some columns S of the features. Both share the product
+// over all columns, and the masked ones' share is taken off:
 //
-//	(X⊙m)·W = X·W − X[:,S]·W[S,:] = X·(m⊙W),
-//
-// and both views are one product.
+//	(X⊙m)·W = X·W − X[:,S]·W[S,:].
 //
 // Shapes: projected as Project returns it, nil to be computed; masked as Batch.Masked returns it. The gradient flows to
-// the weights and to projected.
+// the weights and, of dense features, to projected.
 func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []*Node,
-	masked [2]*Node) (views [2][]*Node) {
-	if projected == nil && (x.Sparse == nil || masked[0] == nil || masked[1] == nil) {
+	masked [2]Masked[*Node]) (views [2][]*Node) {
+	if projected == nil {
 		projected = c.Project(scope, x)
 	}
-	weights := c.architecture().firstWeights(scope, x.graph())
-	var wide []*Node // the masked weights of sparse features
-	for i := range views {
-		switch {
-		case masked[i] == nil:
-			views[i] = projected
-		case x.Sparse == nil:
-			for k, weight := range weights {
-				views[i] = append(views[i], maskedProduct(projected[k], x.Transposed, weight, masked[i]))
-			}
-		default:
-			for _, weight := range weights {
-				wide = append(wide, Mul(weight, masked[i]))
-			}
+	for k, weight := range c.architecture().firstWeights(scope, x.graph()) {
+		if x.Sparse != nil && masked[0].Entries != nil && masked[1].Entries != nil {
+			both := timesBoth(x, projected[k], weight, masked)
+			views[0], views[1] = append(views[0], both[0]), append(views[1], both[1])
+			continue
 		}
-	}
-	if len(wide) == 0 {
-		return views
-	}
-	product, from := times(x, Concatenate(wide, 1)), 0
-	for i := range views {
-		if masked[i] != nil {
-			for _, weight := range weights {
-				end := from + weight.Shape().Dim(1)
-				views[i] = append(views[i], SliceAxis(product, 1, AxisRange(from, end)))
-				from = end
+		for i, m := range masked {
+			switch {
+			case m.Columns == nil:
+				views[i] = append(views[i], projected[k])
+			case x.Sparse == nil:
+				views[i] = append(views[i], maskedProduct(projected[k], x.Transposed, weight, m.Columns))
+			default:
+				views[i] = append(views[i], timesMasked(x, projected[k], weight, m))
 			}
 		}
 	}

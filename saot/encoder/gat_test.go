@@ -279,7 +279,8 @@ func TestGATTrainsAgainstFloat64(t *testing.T) {
 				}
 				got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 					scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
-					projected := enc.Config.ProjectViews(scope, in.X, nil, [2]*Node{Const(graph, masked)})[0]
+					columns := [2]Masked[*Node]{{Columns: Const(graph, masked)}}
+					projected := enc.Config.ProjectViews(scope, in.X, nil, columns)[0]
 					require.Len(t, projected, 2)
 					z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 					return gradients(enc, z, g.NumNodes())

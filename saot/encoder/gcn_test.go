@@ -94,7 +94,7 @@ func TestMaskedViewsAreViewsOfMaskedFeatures(t *testing.T) {
 			var want mat.Dense
 			want.Mul(x, read(t, enc).w1)
 			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
-				columns := [2]*Node{Const(in.Mask.Graph(), masked)}
+				columns := [2]Masked[*Node]{{Columns: Const(in.Mask.Graph(), masked)}}
 				return enc.Config.ProjectViews(enc.store.Scope(Scope), in.X, nil, columns)[0]
 			})
 			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5,
@@ -116,7 +116,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		names := []string{inputWeight, outputWeight, normScale, normOffset, slope, outputBias}
 		got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 			scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
-			projected := enc.Config.ProjectViews(scope, in.X, nil, [2]*Node{Const(graph, masked)})[0]
+			projected := enc.Config.ProjectViews(scope, in.X, nil, [2]Masked[*Node]{{Columns: Const(graph, masked)}})[0]
 			z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)),
 				in.Mask)

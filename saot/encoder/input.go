@@ -154,6 +154,8 @@ type Size struct {
 	Rows, Columns []int
 	Entries       int   // of sparse features
 	Words         []int // how many nodes have each feature, from which Columns follows
+
+	masked *[]int // room for the sparse entries that a view masks: all graphs of a shape share what they have needed
 }
 
 // SizeOf returns the room that a graph needs. What its columns need depends on the engine: see Buckets.SizeOf.
@@ -162,7 +164,7 @@ func SizeOf(g *graph.Graph) Size {
 	if g.Features.Offsets != nil {
 		var rows []int
 		rows, s.Words = entryCounts(&g.Features)
-		s.Rows, s.Entries = sparseRoom(rows), len(g.Features.Values)
+		s.Rows, s.Entries = sparseRoom(rows, pieceWidths), len(g.Features.Values)
 	}
 	return s
 }
@@ -232,7 +234,7 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 		nodes[i] = s.Nodes + 1
 	}
 	for _, n := range engine.Budgets(nodes, maxBuckets, price/max(1, steps)) {
-		b.sizes = append(b.sizes, Size{Nodes: n})
+		b.sizes = append(b.sizes, Size{Nodes: n, masked: new([]int)})
 	}
 	for _, s := range sizes {
 		s = b.settle(s)
@@ -252,7 +254,7 @@ func (b *Buckets) SizeOf(g *graph.Graph) Size { return b.settle(SizeOf(g)) }
 // settle gives a size room for a sparse matrix, if the features are one on the engine.
 func (b *Buckets) settle(s Size) Size {
 	if float64(s.Entries) < b.sparse*float64(s.Nodes)*float64(len(s.Words)) {
-		s.Rows, s.Columns = slices.Clone(s.Rows), sparseRoom(s.Words)
+		s.Rows, s.Columns = slices.Clone(s.Rows), sparseRoom(s.Words, pieceWidths)
 	} else {
 		s.Rows = nil
 	}
@@ -269,7 +271,7 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 	nodes := s.Nodes + 1 // the last node and the last chunk of every level are padding: see NewOperator
 	i, _ := slices.BinarySearchFunc(b.sizes, nodes, func(x Size, n int) int { return x.Nodes - n })
 	if i == len(b.sizes) {
-		b.sizes = append(b.sizes, Size{Nodes: nodes})
+		b.sizes = append(b.sizes, Size{Nodes: nodes, masked: new([]int)})
 	}
 	if b.sizes[i].holds(s) == nil {
 		return b.sizes[i]
@@ -330,16 +332,56 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 // Finalize frees the tensors now rather than at the next garbage collection.
 func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
 
-// Masked lays the columns that a view masks out for Config.ProjectViews: their numbers [k] for dense features, and for
-// sparse ones a column [F, 1] that is 0 on them and 1 on the others. It returns nil where there are none.
-func (b *Batch) Masked(columns []int32) *tensors.Tensor {
+// Masked lays the columns that a view masks out for Config.ProjectViews. It returns nothing where there are none.
+func (b *Batch) Masked(columns []int32) (m Masked[*tensors.Tensor]) {
 	switch {
 	case len(columns) == 0:
-		return nil
+		return m
 	case b.X.Sparse == nil:
-		return tensors.FromFlatDataAndDimensions(columns, len(columns))
+		m.Columns = tensors.FromFlatDataAndDimensions(columns, len(columns))
+		return m
 	}
-	return tensors.FromFlatDataAndDimensions(Unmasked(b.Graph.Features.Cols, columns), b.Graph.Features.Cols, 1)
+	f := &b.Graph.Features
+	keep := Unmasked(f.Cols, columns)
+	m.Columns = tensors.FromFlatDataAndDimensions(keep, f.Cols, 1)
+	taken := entries{lists{f.Offsets, f.Columns}, f.Values}.masked(keep)
+	need := sparseRoom(taken.counts(), maskedWidths)
+	if b.Size.masked == nil {
+		b.Size.masked = new([]int)
+	}
+	room := b.Size.masked
+	if *room == nil {
+		expected := float64(b.slots()) * float64(len(columns)) / float64(f.Cols)
+		*room = maskedRoom(need, expected/float64(max(1, len(taken.values))), b.Size.Nodes)
+	}
+	*room = widened(*room, need, 0.5)
+	m.Entries = taken.layOut(b.Size.Nodes, *room, maskedWidths)
+	return m
+}
+
+// slots returns for how many entries of sparse features the batch has room.
+func (b *Batch) slots() (n int) {
+	for p, width := range pieceWidths {
+		n += width * b.Size.Rows[p]
+	}
+	return n
+}
+
+// maskedRoom returns room for the entries that views mask where one needs some, and the largest is expected to mask a
+// number of times as many. A few words are those of many nodes, so that views differ: by a tenth (standard deviation) on
+// Coauthor-CS, and more in the levels above, of nodes of which many words are masked.
+func maskedRoom(need []int, times float64, nodes int) []int {
+	room := make([]int, max(len(need), 3))
+	for level := range room {
+		if level < len(need) {
+			room[level] = int(1.4 * times * float64(need[level]))
+		}
+		if level > 0 {
+			room[level] = 2*room[level] + nodes>>(4*level)
+		}
+		room[level] += 4
+	}
+	return room
 }
 
 // Unmasked returns, for each of a number of columns, 0 if it is masked, else 1.

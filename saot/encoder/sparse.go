@@ -16,17 +16,17 @@ import (
 // pieceWidths are the widths of the pieces that the entries of a sparse matrix's row are cut into: as many of 32 as
 // they fill, then at most one of each other, as the binary digits of what is left. A row of 53 entries is pieces of 32,
 // 16 and 8, with three slots empty. Each width is one kernel, whose gathers XLA fuses; wider ones take longer to
-// compile.
-var pieceWidths = [...]int{32, 16, 8, 4}
+// compile. The few entries that a view masks have one width.
+var pieceWidths, maskedWidths = []int{32, 16, 8, 4}, []int{8}
 
 // sparse is a matrix that multiplies others from the left. A row of the product is a weighted sum of rows of the other
-// matrix: the sum of its pieces, of which those of 32 are summed as a tree does (see tree).
+// matrix: the sum of its pieces, of which the widest are summed as a tree does (see tree).
 type sparse[T any] struct {
-	Index  [len(pieceWidths)]T // columns of the entries [width, pieces, 1] int32
-	Weight [len(pieceWidths)]T // values of the entries [width, pieces, 1] float32, 0 in empty slots
-	Upper  []T                 // [chunkWidth, C_ℓ, 1] int32: pieces of 32 by chunk, and chunks of the level below
-	Roots  [len(pieceWidths)]T // [rows, 1] int32: a row's piece of each width, and where among the pieces of 32 and the
-	// chunks above them, one after another, their sum stands
+	Index  []T // of each width, columns of the entries [width, pieces, 1] int32
+	Weight []T // values of the entries [width, pieces, 1] float32, 0 in empty slots
+	Upper  []T // [chunkWidth, C_ℓ, 1] int32: the widest pieces by chunk, and chunks of the level below
+	Roots  []T // [rows, 1] int32: a row's piece of each width, and where among the widest pieces and the chunks above
+	// them, one after another, their sum stands
 }
 
 // entries are the rows of a sparse matrix in compressed form.
@@ -68,26 +68,50 @@ func entriesOf(f *graph.Features) (byRow, byColumn entries) {
 	return byRow, byColumn
 }
 
+// masked returns the entries in some columns: those that keep has a 0 for.
+func (e entries) masked(keep []float32) entries {
+	out := entries{lists: lists{offsets: make([]int64, 1, len(e.offsets))}}
+	for i := range e.targets() {
+		for k := e.offsets[i]; k < e.offsets[i+1]; k++ {
+			if c := e.rows[k]; keep[c] == 0 {
+				out.rows, out.values = append(out.rows, c), append(out.values, e.values[k])
+			}
+		}
+		out.offsets = append(out.offsets, int64(len(out.rows)))
+	}
+	return out
+}
+
+// counts returns how many entries each row has.
+func (e entries) counts() []int {
+	n := make([]int, e.targets())
+	for i := range n {
+		n[i] = int(e.offsets[i+1] - e.offsets[i])
+	}
+	return n
+}
+
 // pieces returns how many pieces of each width k entries are cut into.
-func pieces(k int) (counts [len(pieceWidths)]int) {
-	least := pieceWidths[len(pieceWidths)-1]
+func pieces(k int, widths []int) []int {
+	least := widths[len(widths)-1]
 	k = (k + least - 1) / least * least
-	for p, width := range pieceWidths {
+	counts := make([]int, len(widths))
+	for p, width := range widths {
 		counts[p], k = k/width, k%width
 	}
 	return counts
 }
 
 // sparseRoom returns how much room rows of so many entries need: pieces of each width, then chunks at each level above
-// those of 32.
-func sparseRoom(entries []int) []int {
-	room := make([]int, len(pieceWidths))
+// the widest.
+func sparseRoom(entries, widths []int) []int {
+	room := make([]int, len(widths))
 	for _, k := range entries {
-		counts := pieces(k)
+		counts := pieces(k, widths)
 		for p, c := range counts {
 			room[p] += c
 		}
-		for n, level := counts[0], len(pieceWidths); n > 1; level++ {
+		for n, level := counts[0], len(widths); n > 1; level++ {
 			n = (n + chunkWidth - 1) / chunkWidth
 			if level == len(room) {
 				room = append(room, 0)
@@ -100,21 +124,19 @@ func sparseRoom(entries []int) []int {
 
 // layOut lays the entries out for a number of rows, padding included. The last piece of each width stays empty, and
 // stands in for missing ones. O(entries + room).
-func (e entries) layOut(rows int, room []int) *sparse[*tensors.Tensor] {
+func (e entries) layOut(rows int, room, widths []int) *sparse[*tensors.Tensor] {
 	out := &sparse[*tensors.Tensor]{}
-	room, chunks := room[:len(pieceWidths)], room[len(pieceWidths):]
-	var index [len(pieceWidths)][]int32
-	var weight [len(pieceWidths)][]float32
-	var roots [len(pieceWidths)][]int32
-	var used [len(pieceWidths)]int32
+	room, chunks := room[:len(widths)], room[len(widths):]
+	index, weight := make([][]int32, len(widths)), make([][]float32, len(widths))
+	roots, used := make([][]int32, len(widths)), make([]int32, len(widths))
 	for p, n := range room {
-		index[p], weight[p] = make([]int32, pieceWidths[p]*n), make([]float32, pieceWidths[p]*n)
+		index[p], weight[p] = make([]int32, widths[p]*n), make([]float32, widths[p]*n)
 		roots[p] = slices.Repeat([]int32{int32(n - 1)}, rows)
 	}
-	wide := lists{offsets: make([]int64, 1, rows+1)} // the pieces of 32 of each row
+	wide := lists{offsets: make([]int64, 1, rows+1)} // the widest pieces of each row
 	for i := range e.targets() {
 		at, end := e.offsets[i], e.offsets[i+1]
-		for p, n := range pieces(int(end - at)) {
+		for p, n := range pieces(int(end-at), widths) {
 			for range n {
 				for slot := used[p]; int(slot) < len(index[p]) && at < end; slot += int32(room[p]) {
 					index[p][slot], weight[p][slot] = e.rows[at], e.values[at]
@@ -131,11 +153,26 @@ func (e entries) layOut(rows int, room []int) *sparse[*tensors.Tensor] {
 	}
 	out.Upper = wide.layOutAbove(append([]int{room[0]}, chunks...), roots[0])
 	for p, n := range room {
-		out.Index[p] = tensors.FromFlatDataAndDimensions(index[p], pieceWidths[p], n, 1)
-		out.Weight[p] = tensors.FromFlatDataAndDimensions(weight[p], pieceWidths[p], n, 1)
-		out.Roots[p] = tensors.FromFlatDataAndDimensions(roots[p], rows, 1)
+		out.Index = append(out.Index, tensors.FromFlatDataAndDimensions(index[p], widths[p], n, 1))
+		out.Weight = append(out.Weight, tensors.FromFlatDataAndDimensions(weight[p], widths[p], n, 1))
+		out.Roots = append(out.Roots, tensors.FromFlatDataAndDimensions(roots[p], rows, 1))
 	}
 	return out
+}
+
+// owners returns the row that each piece belongs to, for rows of so many entries [pieces, 1]; 0 for empty pieces.
+func owners(entries, room, widths []int) (of []*tensors.Tensor) {
+	rows := make([][]int32, len(widths))
+	for i, k := range entries {
+		for p, n := range pieces(k, widths) {
+			rows[p] = append(rows[p], slices.Repeat([]int32{int32(i)}, n)...)
+		}
+	}
+	for p := range widths {
+		rows[p] = append(rows[p], make([]int32, room[p]-len(rows[p]))...)
+		of = append(of, tensors.FromFlatDataAndDimensions(rows[p], room[p], 1))
+	}
+	return of
 }
 
 // layOutAbove lays out the levels above a bottom of which the lists hold the rows, and moves the roots of targets with
@@ -173,7 +210,10 @@ type Features[T any] struct {
 }
 
 // Sparse is a sparse X, by row for X·W, and by column for the gradient Xᵀ·G.
-type Sparse[T any] struct{ Rows, Columns sparse[T] }
+type Sparse[T any] struct {
+	Rows, Columns sparse[T]
+	Owners        []T // [pieces, 1] int32: the column that each piece of Columns belongs to
+}
 
 // graph returns the graph that the features are part of.
 func (x Features[T]) graph() *Graph {
@@ -190,13 +230,22 @@ func newFeatures(f *graph.Features, size Size) (x Features[*tensors.Tensor], err
 		return x, nil
 	}
 	rows, words := entryCounts(f)
-	if err := errors.Join(holds(size.Rows, sparseRoom(rows)), holds(size.Columns, sparseRoom(words))); err != nil {
+	if err := errors.Join(holds(size.Rows, sparseRoom(rows, pieceWidths)),
+		holds(size.Columns, sparseRoom(words, pieceWidths))); err != nil {
 		return x, err
 	}
 	byRow, byColumn := entriesOf(f)
 	x.Sparse = &Sparse[*tensors.Tensor]{
-		Rows: *byRow.layOut(size.Nodes, size.Rows), Columns: *byColumn.layOut(f.Cols, size.Columns)}
+		Rows:    *byRow.layOut(size.Nodes, size.Rows, pieceWidths),
+		Columns: *byColumn.layOut(f.Cols, size.Columns, pieceWidths),
+		Owners:  owners(words, size.Columns, pieceWidths)}
 	return x, nil
+}
+
+// Masked is what a view masks, for Config.ProjectViews.
+type Masked[T any] struct {
+	Columns T          // of dense features their numbers [k]; of sparse ones [F, 1], 0 on them and 1 on the others
+	Entries *sparse[T] // of sparse features, X[:,S] by row
 }
 
 // times returns X·W [N, d] for a weight W [F, d]. The gradient flows to the weight.
@@ -204,16 +253,65 @@ func times(x Features[*Node], weight *Node) *Node {
 	if x.Sparse == nil {
 		return Dot(x.Transposed, weight).General([]int{0}, nil, []int{0}, nil)
 	}
-	rows, columns := sparseProduct{x.Sparse.Rows}, sparseProduct{x.Sparse.Columns}
-	n := rows.size()
-	most := max(n, columns.size())
-	wide := padTo(weight, most)
-	through := IdentityWithCustomGradient(wide, func(_, v *Node) *Node {
-		return padTo(columns.times(head(v, n)),
-			most)
+	return carried(sparseProduct{x.Sparse.Rows}.times(weight), weight, sparseProduct{x.Sparse.Columns}.times)
+}
+
+// timesMasked returns (X⊙m)·W of sparse features from X·W, which takes part in no gradient. The gradient flows to the
+// weight.
+func timesMasked(x Features[*Node], product, weight *Node, masked Masked[*Node]) *Node {
+	return carried(unmasked(product, weight, masked), weight, func(v *Node) *Node {
+		return Mul(sparseProduct{x.Sparse.Columns}.times(v), masked.Columns)
 	})
-	// The difference is exactly 0: it carries the gradient, and the product carries the value.
-	return Add(StopGradient(rows.times(weight)), head(Sub(through, StopGradient(wide)), n))
+}
+
+// unmasked is X·W − X[:,S]·W[S,:].
+func unmasked(product, weight *Node, masked Masked[*Node]) *Node {
+	return Sub(product, sparseProduct{*masked.Entries}.times(weight))
+}
+
+// timesBoth is timesMasked for two views, whose gradients are one product: a column reads the sum of both gradients, or
+// that of the view which does not mask it.
+func timesBoth(x Features[*Node], product, weight *Node, masked [2]Masked[*Node]) [2]*Node {
+	d := product.Shape().Dim(1)
+	values := []*Node{unmasked(product, weight, masked[0]), unmasked(product, weight, masked[1])}
+	both := carried(Concatenate(values, 1), weight, func(v *Node) *Node {
+		v1, v2 := SliceAxis(v, 1, AxisRange(0, d)), SliceAxis(v, 1, AxisRange(d))
+		return transposedBoth(x.Sparse, v1, v2, masked[0].Columns, masked[1].Columns)
+	})
+	return [2]*Node{SliceAxis(both, 1, AxisRange(0, d)), SliceAxis(both, 1, AxisRange(d))}
+}
+
+// transposedBoth returns (X⊙m₁)ᵀ·v₁ + (X⊙m₂)ᵀ·v₂. Shapes: v₁ and v₂ [N, d], m₁ and m₂ [F, 1]; returns [F, d].
+func transposedBoth(x *Sparse[*Node], v1, v2, keep1, keep2 *Node) *Node {
+	n := v1.Shape().Dim(0)
+	only := func(keep, other *Node) *Node { return Mul(keep, OneMinus(other)) }
+	place := Add(MulScalar(only(keep2, keep1), float64(n)), MulScalar(only(keep1, keep2), 2*float64(n)))
+	place = ConvertDType(place, dtypes.Int32)
+	columns := x.Columns
+	columns.Index = slices.Clone(columns.Index)
+	for p, index := range columns.Index {
+		columns.Index[p] = Add(index, InsertAxes(Gather(place, x.Owners[p]), 0))
+	}
+	product := sparseProduct{columns}.times(Concatenate([]*Node{Add(v1, v2), v2, v1}, 0))
+	return Mul(product, Max(keep1, keep2))
+}
+
+// carried returns a value of N rows, one or several weights wide, whose gradient goes to a weight [F, d] as a function
+// of it says.
+func carried(value, weight *Node, gradient func(v *Node) *Node) *Node {
+	n, d := value.Shape().Dim(0), weight.Shape().Dim(1)
+	most := max(n, weight.Shape().Dim(0))
+	wide := func(x *Node) *Node {
+		x = padTo(x, most)
+		if more := value.Shape().Dim(1) - d; more > 0 {
+			x = Concatenate([]*Node{x, Zeros(x.Graph(), shapes.Make(x.DType(), most, more))}, 1)
+		}
+		return x
+	}
+	carrier := wide(weight)
+	through := IdentityWithCustomGradient(carrier, func(_, v *Node) *Node { return wide(gradient(head(v, n))) })
+	// The difference is exactly 0: it carries the gradient.
+	return Add(StopGradient(value), head(Sub(through, StopGradient(carrier)), n))
 }
 
 // words is 1 for the features that some node has, and 0 for the others. Shapes: returns [F, 1]. No gradient flows.
@@ -222,6 +320,7 @@ func words(x Features[*Node]) *Node {
 		return StopGradient(PositiveIndicator(ReduceAndKeep(Abs(x.Transposed), ReduceMax, -1)))
 	}
 	columns := x.Sparse.Columns
+	columns.Weight = slices.Clone(columns.Weight)
 	for p, weight := range columns.Weight {
 		columns.Weight[p] = Abs(weight)
 	}
@@ -231,11 +330,9 @@ func words(x Features[*Node]) *Node {
 
 type sparseProduct struct{ sparse[*Node] }
 
-func (s sparseProduct) size() int { return s.Roots[0].Shape().Dim(0) }
-
 // times returns the product with a matrix [columns, d].
 func (s sparseProduct) times(h *Node) *Node {
-	sums := make([]*Node, len(pieceWidths))
+	sums := make([]*Node, len(s.Index))
 	for p := range sums {
 		sums[p] = weightedGather(h, s.Index[p], s.Weight[p])
 	}

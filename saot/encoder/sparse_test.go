@@ -47,7 +47,7 @@ func denseCopy(g *graph.Graph) *graph.Graph {
 
 func TestPiecesHoldTheEntries(t *testing.T) {
 	for k := range 300 {
-		counts, slots := pieces(k), 0
+		counts, slots := pieces(k, pieceWidths), 0
 		for p, c := range counts {
 			slots += c * pieceWidths[p]
 			require.True(t, p == 0 || c <= 1)
@@ -55,7 +55,8 @@ func TestPiecesHoldTheEntries(t *testing.T) {
 		require.GreaterOrEqual(t, slots, k)
 		require.Less(t, slots, k+4)
 	}
-	require.Equal(t, [...]int{1, 1, 1, 0}, pieces(53))
+	require.Equal(t, []int{1, 1, 1, 0}, pieces(53, pieceWidths))
+	require.Equal(t, []int{2}, pieces(9, maskedWidths))
 }
 
 // Sparse and dense features give the same products and gradients, of all columns and with some masked. The columns of
@@ -72,8 +73,8 @@ func TestSparseIsDense(t *testing.T) {
 	})
 }
 
-// projections returns the products of both views, of which the second masks two columns, the gradient of a function of
-// both with respect to the weight, and which words there are.
+// projections returns the products of both views, of which one or both mask columns, the gradient of a function of both
+// with respect to the weight, and which words there are.
 func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float32) {
 	t.Helper()
 	cols := g.Features.Cols
@@ -85,7 +86,7 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float3
 	defer b.Finalize()
 	type inputs[T any] struct {
 		X      Features[T]
-		Masked [2]T
+		Masked [2]Masked[T]
 	}
 	f, err := engine.NewNamed[inputs[*tensors.Tensor]](e, t.Name(), enc.store, func(in inputs[*Node]) []*Node {
 		scope := enc.store.Scope(Scope)
@@ -96,8 +97,9 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float3
 		return append(rows, Gradient(loss, weight)[0], words(in.X))
 	})
 	require.NoError(t, err)
-	for _, masked := range [][2][]int32{{nil, {0, int32(cols - 1)}}, {{1}, {0, int32(cols - 1)}}} {
-		tensorsOut, err := f.Call(inputs[*tensors.Tensor]{b.X, [2]*tensors.Tensor{b.Masked(masked[0]),
+	last := int32(cols - 1)
+	for _, masked := range [][2][]int32{{nil, {0, last}}, {{1}, {0, last}}, {{1, last}, {0, last}}} {
+		tensorsOut, err := f.Call(inputs[*tensors.Tensor]{b.X, [2]Masked[*tensors.Tensor]{b.Masked(masked[0]),
 			b.Masked(masked[1])}})
 		require.NoError(t, err)
 		for _, x := range tensorsOut {
@@ -124,4 +126,29 @@ func TestSparseRoom(t *testing.T) {
 	fits.Nodes = 4000
 	_, err = NewBatch(many, fits)
 	require.ErrorContains(t, err, "the batch has room for")
+}
+
+// All graphs of a shape have room for what a view of them masks, with some to spare; where it is too little, the shape
+// gets more.
+func TestMaskedRoom(t *testing.T) {
+	small, large := wordsGraph(60, 80, 1), wordsGraph(100, 80, 2)
+	b := NewBuckets(nil, 1, []Size{SizeOf(small), SizeOf(large)})
+	b.sparse = 0.1
+	batches := make([]*Batch, 2)
+	for i, g := range []*graph.Graph{small, large} {
+		b.Fit(b.SizeOf(large))
+		var err error
+		batches[i], err = NewBatch(g, b.Fit(b.SizeOf(g)))
+		require.NoError(t, err)
+	}
+	few, many := []int32{1, 2, 4, 5, 6}, make([]int32, 80)
+	for i := range many {
+		many[i] = int32(i)
+	}
+	pieces := func(b *Batch, columns []int32) int { return b.Masked(columns).Entries.Index[0].Shape().Dim(1) }
+	room := pieces(batches[0], few)
+	require.Equal(t, room, pieces(batches[1], []int32{1, 2, 4, 5, 6, 7}), "a larger graph of the same shape")
+	require.Greater(t, pieces(batches[1], many), room)
+	require.Equal(t, pieces(batches[1], many), pieces(batches[0], few))
+	require.Empty(t, batches[0].Masked(nil))
 }

@@ -18,7 +18,7 @@ type Views[T any] struct {
 	X         encoder.Features[T]     // of a whole graph
 	Mask      T                       // [N, 1], 1 on its real nodes
 	Operators [2]*encoder.Operator[T] // Â of both views
-	Masked    [2]T                    // what each view of a whole graph masks, as encoder.Batch.Masked returns it
+	Masked    [2]encoder.Masked[T]    // what each view of a whole graph masks
 
 	Samples [2]*encoder.Sample[T] // of a graph that is not taken whole
 	Keep    [2]T                  // [1, F], 0 on the columns that each sampled view masks; absent where there are none
