@@ -1,7 +1,6 @@
 package encoder
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -264,7 +263,14 @@ func (b *Buckets) settle(s Size) Size {
 
 // Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and
 // one that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations.
-func (b *Buckets) Fit(s Size) Size { return b.fit(s, 0.25) }
+// Dense features stay dense in a bucket that has room for sparse ones.
+func (b *Buckets) Fit(s Size) Size {
+	out := b.fit(s, 0.25)
+	if s.Columns == nil {
+		out.Rows, out.Columns = nil, nil
+	}
+	return out
+}
 
 // fit widens the graph's bucket where it must, by the share slack at least.
 func (b *Buckets) fit(s Size, slack float64) Size {
@@ -299,104 +305,4 @@ func widened(room, need []int, slack float64) []int {
 		room[level] = max(room[level], n+1)
 	}
 	return room
-}
-
-// Batch is a graph on the engine, padded to a bucket.
-type Batch struct {
-	Graph *graph.Graph
-	Size  Size // padded
-	X     Features[*tensors.Tensor]
-	Mask  *tensors.Tensor // [N, 1] float32, 1 on real nodes
-}
-
-// NewBatch uploads the features of a graph, as a sparse matrix where the size has room for one.
-func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
-	if g.NumNodes() == 0 {
-		return nil, fmt.Errorf("encoder: the graph has no nodes")
-	}
-	if g.Features.Rows != g.NumNodes() {
-		return nil, fmt.Errorf("encoder: the graph has %d nodes but %d feature rows", g.NumNodes(), g.Features.Rows)
-	}
-	x, err := newFeatures(&g.Features, size)
-	if err := errors.Join(err, size.holds(Size{Nodes: g.NumNodes(), Chunks: chunksOf(&g.Adjacency)})); err != nil {
-		return nil, err
-	}
-	mask := make([]float32, size.Nodes)
-	for i := range g.NumNodes() {
-		mask[i] = 1
-	}
-	return &Batch{Graph: g, Size: size, X: x,
-		Mask: tensors.FromFlatDataAndDimensions(mask, size.Nodes, 1)}, nil
-}
-
-// Finalize frees the tensors now rather than at the next garbage collection.
-func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
-
-// Masked lays the columns that a view masks out for Config.ProjectViews. It returns nothing where there are none.
-func (b *Batch) Masked(columns []int32) (m Masked[*tensors.Tensor]) {
-	switch {
-	case len(columns) == 0:
-		return m
-	case b.X.Sparse == nil:
-		m.Columns = tensors.FromFlatDataAndDimensions(columns, len(columns))
-		return m
-	}
-	f := &b.Graph.Features
-	keep := Unmasked(f.Cols, columns)
-	m.Columns = tensors.FromFlatDataAndDimensions(keep, f.Cols, 1)
-	taken := entries{lists{f.Offsets, f.Columns}, f.Values}.masked(keep)
-	need := sparseRoom(taken.counts(), maskedWidths)
-	if b.Size.masked == nil {
-		b.Size.masked = new([]int)
-	}
-	room := b.Size.masked
-	if *room == nil {
-		expected := float64(b.slots()) * float64(len(columns)) / float64(f.Cols)
-		*room = maskedRoom(need, expected/float64(max(1, len(taken.values))), b.Size.Nodes)
-	}
-	*room = widened(*room, need, 0.5)
-	m.Entries = taken.layOut(b.Size.Nodes, *room, maskedWidths)
-	return m
-}
-
-// slots returns for how many entries of sparse features the batch has room.
-func (b *Batch) slots() (n int) {
-	for p, width := range pieceWidths {
-		n += width * b.Size.Rows[p]
-	}
-	return n
-}
-
-// maskedRoom returns room for the entries that views mask where one needs some, and the largest is expected to mask a
-// number of times as many. A few words are those of many nodes, so that views differ: by a tenth (standard deviation) on
-// Coauthor-CS, and more in the levels above, of nodes of which many words are masked.
-func maskedRoom(need []int, times float64, nodes int) []int {
-	room := make([]int, max(len(need), 3))
-	for level := range room {
-		if level < len(need) {
-			room[level] = int(1.4 * times * float64(need[level]))
-		}
-		if level > 0 {
-			room[level] = 2*room[level] + nodes>>(4*level)
-		}
-		room[level] += 4
-	}
-	return room
-}
-
-// Unmasked returns, for each of a number of columns, 0 if it is masked, else 1.
-func Unmasked(cols int, masked []int32) []float32 {
-	keep := slices.Repeat([]float32{1}, cols)
-	for _, c := range masked {
-		keep[c] = 0
-	}
-	return keep
-}
-
-func transposedFeatures(f *graph.Features, n int) *tensors.Tensor {
-	x := make([]float32, f.Cols*n)
-	for i := range f.Rows {
-		f.Each(i, func(c int, v float64) { x[c*n+i] = float32(v) })
-	}
-	return tensors.FromFlatDataAndDimensions(x, f.Cols, n)
 }

@@ -123,6 +123,11 @@ func TestSparseRoom(t *testing.T) {
 	require.NotNil(t, batch.X.Sparse)
 	require.Nil(t, batch.X.Transposed)
 	require.Equal(t, fits, b.Fit(b.SizeOf(few)), "another bucket's surprise")
+	words := wordsGraph(40, 80, 3)
+	b.sparse = 0.01 // too many entries to be sparse, in a bucket of sparse features
+	batch, err = NewBatch(words, b.Fit(b.SizeOf(words)))
+	require.NoError(t, err)
+	require.Nil(t, batch.X.Sparse)
 	fits.Nodes = 4000
 	_, err = NewBatch(many, fits)
 	require.ErrorContains(t, err, "the batch has room for")
