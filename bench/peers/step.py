@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Times one SAOT training step in PyTorch, to stand next to `go test -bench 'kStep$' ./saot`.
+
+    python3 -m venv /tmp/peers && /tmp/peers/bin/pip install -r bench/peers/requirements-torch.txt
+    /tmp/peers/bin/python bench/peers/step.py $SAOT_DATA/uai.npz $SAOT_DATA/ms_academic_cs.npz [--rounds 3] [--threads 2]
+
+The step is the one of the second task of a stream, with replay and teacher: two views with 20 % of edges dropped and 10 % of
+columns masked, a GCN 512 -> 256, M = 256 aligned nodes, two Sinkhorn plans of 50 sweeps in the log domain, KL of the plan
+between embeddings to a given plan and to the teacher's, the structural loss, and Adam. The graph is not padded, and the plan in
+graph space is given, so that PyTorch does less than the step in Go. Three forms take turns:
+
+  dense      X is a dense matrix
+  compiled   the same, with the losses and the activation in torch.compile
+  sparse     X is a sparse matrix in CSR form, with its transpose for the gradient
+
+Prints the best step of each form in milliseconds.
+"""
+
+import argparse
+import math
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch.nn import functional as F
+
+HIDDEN, OUT, POINTS, SWEEPS, EPSILON, BETA = 512, 256, 256, 50, 0.2, 1.0
+DROP, MASK, REPLAYED = 0.2, 0.1, 150
+
+
+def csr(m):
+    m = sp.csr_matrix(m, dtype=np.float32)
+    parts = (m.indptr.astype(np.int64), m.indices.astype(np.int64), m.data)
+    return torch.sparse_csr_tensor(*map(torch.from_numpy, parts), size=m.shape)
+
+
+def second_task(path, rng):
+    """The edges and features of the second task next to a replayed part of the first."""
+    z = np.load(path)
+    matrix = lambda name: sp.csr_matrix((z[f"{name}_data"], z[f"{name}_indices"], z[f"{name}_indptr"]), z[f"{name}_shape"])
+    adjacency, features, labels = matrix("adj"), matrix("attr"), z["labels"].ravel()
+    task = (labels - labels.min()) // 2
+    adjacency = ((adjacency + adjacency.T) > 0).tolil()
+    adjacency.setdiag(0)
+    first, second = np.flatnonzero(task == 0), np.flatnonzero(task == 1)
+    parts = [second, rng.choice(first, min(REPLAYED, len(first)), replace=False)]
+    adjacency = adjacency.tocsr()
+    edges = sp.triu(sp.block_diag([adjacency[p][:, p] for p in parts])).tocoo()  # each once
+    return edges, sp.vstack([features[p] for p in parts]).tocsr().astype(np.float32)
+
+
+class Times(torch.autograd.Function):
+    """A constant sparse matrix times h, with its transpose for the gradient."""
+
+    @staticmethod
+    def forward(ctx, matrix, transposed, h):
+        ctx.transposed = transposed
+        return matrix @ h
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, None, ctx.transposed @ g.contiguous()
+
+
+class Encoder(torch.nn.Module):
+    def __init__(self, columns, activation):
+        super().__init__()
+        self.w1 = torch.nn.Parameter(torch.nn.init.xavier_uniform_(torch.empty(columns, HIDDEN)))
+        self.w2 = torch.nn.Parameter(torch.nn.init.xavier_uniform_(torch.empty(HIDDEN, OUT)))
+        self.bias = torch.nn.Parameter(torch.zeros(OUT))
+        self.norm, self.act, self.activation = torch.nn.BatchNorm1d(HIDDEN), torch.nn.PReLU(), activation
+
+    def forward(self, hat, x):
+        xw = Times.apply(*x, self.w1) if isinstance(x, tuple) else x @ self.w1
+        h = self.activation(self, Times.apply(hat, hat, xw))
+        return Times.apply(hat, hat, h @ self.w2) + self.bias
+
+
+def cosine(a, b):
+    return 1 - F.normalize(a, dim=1) @ F.normalize(b, dim=1).T
+
+
+def log_plan(cost):
+    level = torch.full((POINTS,), -math.log(POINTS))
+    kernel, f, g = -cost / EPSILON, torch.zeros(POINTS), torch.zeros(POINTS)
+    for _ in range(SWEEPS):
+        f = level - torch.logsumexp(kernel + g[None, :], 1)
+        g = level - torch.logsumexp(kernel + f[:, None], 0)
+    return kernel + f[:, None] + g[None, :]
+
+
+def kl(plan, log_other):
+    return (plan * (plan.clamp_min(1e-30).log() - log_other)).sum()
+
+
+def loss(z1, z2, t1, t2, graph_plan, structure):
+    cost = cosine(z1, z2)
+    plan = log_plan(cost)
+    with torch.no_grad():
+        teacher = log_plan(cosine(t1, t2)).exp()
+    return EPSILON * (kl(graph_plan, plan) + BETA * kl(teacher, plan)) + POINTS * ((structure - cost) ** 2).mean()
+
+
+def make(form, edges, features):
+    """A function that takes one step."""
+    rng = np.random.default_rng(1)
+    nodes, columns = features.shape
+    maybe = torch.compile if form == "compiled" else (lambda f: f)
+    activation, total = maybe(lambda e, h: e.act(e.norm(h))), maybe(loss)
+    student, teacher = Encoder(columns, activation), Encoder(columns, activation)
+    teacher.load_state_dict(student.state_dict())
+    teacher.eval()
+    adam = torch.optim.Adam(student.parameters(), 1e-3)
+    dense = None if form == "sparse" else torch.from_numpy(features.toarray())
+    graph_plan = torch.eye(POINTS) / POINTS * 0.5 + 0.5 / POINTS**2
+    structure = torch.rand(POINTS, POINTS)
+
+    def view():
+        kept = rng.random(edges.nnz) > DROP
+        a, b, own = edges.row[kept], edges.col[kept], np.arange(nodes)
+        row, col = np.concatenate([a, b, own]), np.concatenate([b, a, own])
+        degree = np.bincount(row, minlength=nodes)
+        hat = csr(sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes)))
+        keep = (rng.random(columns) > MASK).astype(np.float32)
+        if dense is not None:
+            return hat, dense * torch.from_numpy(keep)
+        masked = (features @ sp.diags(keep)).tocsr()
+        masked.eliminate_zeros()
+        return hat, (csr(masked), csr(masked.T))
+
+    def step():
+        views = view(), view()
+        chosen = torch.from_numpy(rng.permutation(nodes)[:POINTS])
+        z1, z2 = (student(*v)[chosen] for v in views)
+        with torch.no_grad():
+            t1, t2 = (teacher(*v)[chosen] for v in views)
+        adam.zero_grad()
+        total(z1, z2, t1, t2, graph_plan, structure).backward()
+        adam.step()
+
+    return step
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    warnings.filterwarnings("ignore", message="Sparse")  # the CSR format is called a beta
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    for path in args.data:
+        edges, features = second_task(path, np.random.default_rng(0))
+        steps = {form: make(form, edges, features) for form in ("dense", "compiled", "sparse")}
+        best = dict.fromkeys(steps, math.inf)
+        for step in steps.values():
+            for _ in range(3):
+                step()
+        for _ in range(args.rounds):
+            for form, step in steps.items():
+                for _ in range(args.steps):
+                    start = time.perf_counter()
+                    step()
+                    best[form] = min(best[form], time.perf_counter() - start)
+        print(f"{path.stem}: {features.shape[0]} nodes, {features.shape[1]} columns, torch {torch.__version__}, "
+              f"{args.threads} threads: " + ", ".join(f"{form} {1000 * t:.1f} ms" for form, t in best.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
