@@ -16,9 +16,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// L-BFGS settings. Embeddings are strongly correlated: on UAI a memory of 15, gonum's default, took ten times the
-// iterations of 80 at the weakest penalty by W itself, as in task-il, where W is small and memory cheap. In the
-// coordinates of class-il 15 and 80 take as many.
+// L-BFGS settings. The iterations are a bound. A memory of 80 is for W itself, as task-il has it: with gonum's default
+// of 15, L-BFGS took ten times the iterations on UAI at the weakest penalty, because embeddings are strongly
+// correlated. In the coordinates of class-il both memories take about the same number of iterations.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80
@@ -85,7 +85,7 @@ type logistic struct {
 	ev             *evaluator
 	design         *design
 	scale          *scaler
-	curved         bool              // solve in coordinates that fit the curvature: in class-il
+	curved         bool              // in class-il: solve in coordinates that fit the curvature
 	width, columns int               // of W, the bias row included; the optimiser sees no padding columns
 	padded         int               // columns on the engine
 	fixed          []*tensors.Tensor // x, xᵀ, target ⊙ weight, closed, weight
@@ -97,8 +97,8 @@ type logistic struct {
 	gramErr  error
 
 	penalty *tensors.Tensor // [width, 1]: λ, and 0 for the bias
-	value   float64         // and grad: where evaluate was last called
-	grad    []float64
+	value   float64         // of the last call of evaluate
+	grad    []float64       // the same
 	err     error
 }
 
@@ -125,7 +125,7 @@ func (pr *logistic) release() {
 	release(pr.penalty)
 }
 
-// solve minimises the objective at a strength, from the solution before.
+// solve minimises the objective at a strength. It starts from the solution at the strength before.
 func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	pr.setStrength(strength)
 	var co coordinates
@@ -155,7 +155,8 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: pr.largest()}, nil
 }
 
-// problem is the objective as the optimiser sees it. It asks for value and gradient at a place one by one.
+// problem is the objective in the optimiser's coordinates. The optimiser asks for the value and the gradient at a place
+// in separate calls; both come from one evaluation.
 func (pr *logistic) problem(ctx context.Context, co coordinates) optimize.Problem {
 	var at []float64
 	w := make([]float64, len(pr.w))

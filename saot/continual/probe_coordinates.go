@@ -15,20 +15,24 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// coordinates are those in which the optimiser looks for W [width, columns]: column c of W is U_c⁻¹ v_c, U_c upper
-// triangular, less the mean of all columns. V lies column by column. Without factors V is W as it lies.
+// coordinates are what the optimiser sees of W [width, columns]: a vector v_c for each column, with
 //
-// The mean of all columns changes no probability, and the minimum has none. Without it the factors, which differ, would
-// give it a share of every step, and only the penalty would take it back.
+//	w_c = U_c⁻¹ v_c − mean over all columns,   U_c upper triangular.
+//
+// V holds v_1, v_2, … one after another. Without factors, V is W itself, row by row.
+//
+// Adding the same vector to all columns of W changes no probability, so the columns of the solution have a mean of 0.
+// The factors differ from column to column, so a step in V would move that mean, and only the weak penalty would pull
+// it back. Subtracting the mean removes that direction.
 type coordinates struct {
-	u []blas64.Triangular
+	u []blas64.Triangular // U_c
 }
 
 func matrixOf(data []float64, columns int) blas64.General {
 	return blas64.General{Rows: len(data) / columns, Cols: columns, Stride: columns, Data: data}
 }
 
-// place returns the V of a W whose columns have a mean of 0.
+// place returns V for a W whose columns have a mean of 0.
 func (co coordinates) place(w []float64) []float64 {
 	if co.u == nil {
 		return slices.Clone(w)
@@ -38,7 +42,7 @@ func (co coordinates) place(w []float64) []float64 {
 	return v
 }
 
-// weights computes the W of V into w, and returns it.
+// weights writes W for a V into w, and returns w.
 func (co coordinates) weights(w, v []float64) []float64 {
 	if co.u == nil {
 		copy(w, v)
@@ -51,7 +55,7 @@ func (co coordinates) weights(w, v []float64) []float64 {
 	return w
 }
 
-// gradient computes the gradient by V from that by W.
+// gradient writes the gradient with respect to V, U_c⁻ᵀ times the centered gradient with respect to w_c.
 func (co coordinates) gradient(byV, byW []float64) {
 	copy(byV, byW)
 	if co.u == nil {
@@ -72,7 +76,7 @@ func (co coordinates) each(v []float64, f func(u blas64.Triangular, column blas6
 	})
 }
 
-// center takes the mean of its columns off a matrix.
+// center subtracts the mean of a matrix's columns from each of them.
 func center(w []float64, columns int) {
 	for i := 0; i < len(w); i += columns {
 		row := w[i : i+columns]
@@ -80,8 +84,8 @@ func center(w []float64, columns int) {
 	}
 }
 
-// The curvature of a class is computed from the samples on which it is largest: curvedShare times the class's share of
-// them, curvedRows at least, which is also how many a call of the engine multiplies.
+// The curvature of a class is computed from the samples on which it is largest: curvedShare·N/C of them, or curvedRows
+// if that is more. One call of the engine multiplies at most curvedRows.
 const (
 	curvedShare = 4
 	curvedRows  = 1024
@@ -96,8 +100,8 @@ const leastCurvature = 1e-9
 //	H_c = Xᵀ diag(h_c) X + diag(penalty), h_ic = weightᵢ p_ic (1 − p_ic).
 //
 // Embeddings are strongly correlated, and a few directions hold most of their variance: by W itself the curvature spans
-// five orders. Of the samples on which h_c is small only the sum counts, times the mean XᵀX of all samples. The minimum
-// is the same whatever the coordinates.
+// five orders. Samples with a small h_c are replaced by their sum of h_c times the mean of xxᵀ over all samples. The
+// approximation costs iterations at most: the minimum does not depend on the coordinates.
 func (pr *logistic) curvature(strength float64) (coordinates, error) {
 	h := pr.sampleCurvature()
 	co := coordinates{u: make([]blas64.Triangular, pr.columns)}
@@ -131,7 +135,7 @@ func (pr *logistic) sampleCurvature() []float64 {
 	return h
 }
 
-// factor computes the factor of a class.
+// factor computes U_c of a class from the curvatures h of all samples and classes.
 func (pr *logistic) factor(co coordinates, curvatures []float64, class int, strength float64) error {
 	n := len(pr.design.train)
 	h := curvatures[class*n : (class+1)*n]
@@ -168,10 +172,11 @@ func (pr *logistic) factor(co coordinates, curvatures []float64, class int, stre
 	return nil
 }
 
-// largest returns the rows of the m largest values, which are above 0, to a factor of two, in the order of rows.
+// largest returns the indices of m large positive values, ascending. It compares exponents only: a value that is left
+// out is less than twice any value that is taken.
 func largest(values []float64, m int) []int {
 	const exponents = 64
-	bin := func(v float64) int { // of large values first
+	bin := func(v float64) int { // bin 0 holds the largest values
 		_, exponent := math.Frexp(v)
 		return min(max(-exponent, 0), exponents-1)
 	}
@@ -179,7 +184,7 @@ func largest(values []float64, m int) []int {
 	for _, v := range values {
 		count[bin(v)]++
 	}
-	last, above := 0, 0 // the last bin that is taken, and how many are in those before it
+	last, above := 0, 0 // the last bin to take from, and the number of values in the bins before it
 	for ; last < exponents-1 && above+count[last] < m; last++ {
 		above += count[last]
 	}
@@ -197,7 +202,7 @@ func largest(values []float64, m int) []int {
 	return rows
 }
 
-// meanGram returns the mean of xxᵀ over the train samples, each with its weight.
+// meanGram returns the weighted mean of xxᵀ over the train samples.
 func (pr *logistic) meanGram() (*mat.SymDense, error) {
 	pr.gramOnce.Do(func() {
 		pr.gram = mat.NewSymDense(pr.width, nil)

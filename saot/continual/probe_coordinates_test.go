@@ -53,8 +53,7 @@ func TestCoordinatesSpareIterations(t *testing.T) {
 	})
 }
 
-// Coordinates undo themselves where the mean of the columns is 0, take it off where it is not, and their gradient is
-// that of the function that they are coordinates of.
+// weights inverts place, up to the mean of the columns, and gradient is the gradient of an objective of W by V.
 func TestCoordinates(t *testing.T) {
 	u := func(values ...float64) blas64.Triangular {
 		return blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: 2, Stride: 2, Data: values}
@@ -77,8 +76,8 @@ func TestCoordinates(t *testing.T) {
 	require.InDeltaSlice(t, want, got, 1e-6)
 }
 
-// UᵀU is the diagonal block of the Hessian, here by differences of the gradient, where all samples are taken; where
-// few are, it is near it in sum.
+// With all samples, UᵀU is the diagonal block of the Hessian, computed here from differences of the gradient. With few
+// samples, its trace stays near.
 func TestCurvatureAgainstFiniteDifferences(t *testing.T) {
 	s := toyStream(2, 3, func(class int) int { return 30 + 5*class }, 2)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

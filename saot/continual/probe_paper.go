@@ -233,8 +233,8 @@ func softmax(x *graph.Node) *graph.Node {
 	return graph.Div(e, graph.InsertAxes(loop.Sum(e), -1))
 }
 
-// epochs does as many epochs of AdamW as there are rates [epochs, 2], from W and its moments m and v. Each step counts
-// times times. Returns W, m and v.
+// epochs runs one epoch of AdamW for each row of rates [epochs, 2]. The state is W and its moments m and v. Each move
+// of W is multiplied by times. It returns the new W, m and v.
 func epochs(state, fixed []*graph.Node, rates *graph.Node,
 	gradient func(w *graph.Node, fixed []*graph.Node) *graph.Node,
 	times float64) []*graph.Node {

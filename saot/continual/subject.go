@@ -77,15 +77,15 @@ func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Emb
 		e.Probes[i] = ProbeTiming{Setting: setting, Probe: p, Seconds: time.Since(start).Seconds()}
 		return err
 	}
-	var beside []int
+	var paper []int
 	for i := range scores {
 		if scores[i].Probe == ProbePaper {
-			beside = append(beside, i)
+			paper = append(paper, i)
 		} else if err := fit(i); err != nil {
 			return nil, nil, err
 		}
 	}
-	return rows, fits, parallel.Each(len(beside), func(k int) error { return fit(beside[k]) })
+	return rows, fits, parallel.Each(len(paper), func(k int) error { return fit(paper[k]) })
 }
 
 // probesOf lists the probes of scores, each once.

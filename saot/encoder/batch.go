@@ -42,7 +42,7 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 // Finalize frees the tensors now rather than at the next garbage collection.
 func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
 
-// Masked lays the columns that a view masks out for Config.ProjectViews. It returns nothing where there are none.
+// Masked lays out the columns that a view masks, for Config.ProjectViews. Its fields are nil if there are none.
 func (b *Batch) Masked(columns []int32) (m Masked[*tensors.Tensor]) {
 	switch {
 	case len(columns) == 0:
@@ -69,7 +69,7 @@ func (b *Batch) Masked(columns []int32) (m Masked[*tensors.Tensor]) {
 	return m
 }
 
-// slots returns for how many entries of sparse features the batch has room.
+// slots returns the number of entries of sparse features that the batch has room for.
 func (b *Batch) slots() (n int) {
 	for p, width := range pieceWidths {
 		n += width * b.Size.Rows[p]
@@ -77,9 +77,10 @@ func (b *Batch) slots() (n int) {
 	return n
 }
 
-// maskedRoom returns room for the entries that views mask where one needs some, and the largest is expected to mask a
-// number of times as many. A few words are those of many nodes, so that views differ: by a tenth (standard deviation)
-// on Coauthor-CS, and more in the levels above, of nodes of which many words are masked.
+// maskedRoom returns the room for what views mask. One view needs some room; times is the expected ratio of the largest
+// graph's need to that view's. Views differ, because a few words occur in many nodes: the number of masked entries has
+// a standard deviation of a tenth of its mean on Coauthor-CS. The upper levels, for nodes with many masked words,
+// differ more.
 func maskedRoom(need []int, times float64, nodes int) []int {
 	room := make([]int, max(len(need), 3))
 	for level := range room {

@@ -57,8 +57,8 @@ func TestBucketsHoldWhatWasAnnounced(t *testing.T) {
 	}
 }
 
-// Three graphs of 100, 110 and 500 nodes: the first two share a shape, unless many steps are taken on them, and all
-// three do if few are taken.
+// Graphs of 100, 110 and 500 nodes share one shape when there are few steps on each, two when there are more, and have
+// one each when there are many.
 func TestBucketsWeighPaddingAgainstCompiling(t *testing.T) {
 	sizes := []Size{{Nodes: 100}, {Nodes: 110}, {Nodes: 500}}
 	for steps, want := range map[int]int{1: 1, 100: 2, 300: 3} {

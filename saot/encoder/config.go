@@ -123,8 +123,8 @@ func (c Config) architecture() architecture {
 // Project returns the products of the first layer with the features, before propagation: X·W₁ for a GCN, X·W₁ and the
 // skip's X·S₁ for a GAT.
 //
-// Shapes: returns matrices of N rows. The gradient flows to the weights. O(entries·hidden) time, those that are 0
-// counted where features are dense.
+// Shapes: returns matrices of N rows. The gradient flows to the weights. O(entries·hidden) time; for dense features,
+// entries that are 0 count too.
 func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Node) {
 	for _, weight := range c.architecture().firstWeights(scope, x.graph()) {
 		projected = append(projected, times(x, weight))
@@ -132,8 +132,8 @@ func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Nod
 	return projected
 }
 
-// ProjectViews returns what Project does for two views that mask some columns S of the features. Both share the product
-// over all columns, and the masked ones' share is taken off:
+// ProjectViews returns the products of Project for two views, each of which masks some columns S of the features. The
+// views share the product over all columns, and each subtracts the part of the columns that it masks:
 //
 //	(X⊙m)·W = X·W − X[:,S]·W[S,:].
 //

@@ -154,7 +154,7 @@ type Size struct {
 	Entries       int   // of sparse features
 	Words         []int // how many nodes have each feature, from which Columns follows
 
-	masked *[]int // room for the sparse entries that a view masks: all graphs of a shape share what they have needed
+	masked *[]int // room for the sparse entries that a view masks, shared by all graphs of a shape
 }
 
 // SizeOf returns the room that a graph needs. What its columns need depends on the engine: see Buckets.SizeOf.
@@ -168,8 +168,8 @@ func SizeOf(g *graph.Graph) Size {
 	return s
 }
 
-// Plus returns the room of a graph next to some nodes of another, of which they have a share, and among which there are
-// edges times as many edges for a node.
+// Plus returns the room of a graph together with a number of nodes of another graph. Those nodes have edges times as
+// many edges per node as their graph.
 func (s Size) Plus(other Size, nodes int, edges float64) Size {
 	share := float64(nodes) / float64(max(1, other.Nodes))
 	add := func(share float64) func(a, b int) int {
@@ -207,22 +207,22 @@ func (s *Size) Rooms() []*[]int { return []*[]int{&s.Chunks, &s.Rows, &s.Columns
 // Buckets is the small set of padded shapes into which all graphs of a run are fitted, since engines compile per shape.
 type Buckets struct {
 	sizes  []Size  // nodes ascending
-	sparse float64 // the share of entries that are not 0 below which features are a sparse matrix
+	sparse float64 // features with a smaller share of non-zero entries are a sparse matrix
 }
 
 // maxBuckets bounds the shapes of a run, each of which holds memory.
 const maxBuckets = 24
 
-// What a shape costs and which features are worth multiplying as a sparse matrix, measured on two cores. XLA takes 50
-// µs a row for a training step, and 1.6 s to compile it with an embedding; its sparse products take as long as dense
-// ones at 15 to 20 % of entries that are not 0. Other engines compile in a fifteenth of that time, and gain at 1 %.
+// The price of a shape, in rows of a training step, and the density below which features are a sparse matrix, measured
+// on two cores. XLA takes 50 µs per row, and 1.6 s to compile a step with its embedding; its sparse products are as
+// fast as dense ones at a density of 15 to 20 %. Other engines compile in a fifteenth of that time, and gain below 1 %.
 const (
 	compiledPrice, compiledSparse = 32_000, 0.1
 	otherPrice, otherSparse       = 2_000, 0.01
 )
 
-// NewBuckets chooses the shapes for graphs of the given nodes and chunks with which padding and compiling cost the
-// least on an engine, where so many steps are taken on each graph. A nil engine stands for pure Go.
+// NewBuckets chooses the shapes for graphs of the given sizes. It minimizes the cost of padding plus that of compiling
+// on the engine; steps is the number of training steps on each graph. A nil engine stands for pure Go.
 func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	b, price := &Buckets{sparse: otherSparse}, otherPrice
 	if e.Fuses() {

@@ -13,10 +13,10 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// pieceWidths are the widths of the pieces that the entries of a sparse matrix's row are cut into: as many of 32 as
-// they fill, then at most one of each other, as the binary digits of what is left. A row of 53 entries is pieces of 32,
-// 16 and 8, with three slots empty. Each width is one kernel, whose gathers XLA fuses; wider ones take longer to
-// compile. The few entries that a view masks have one width.
+// A row of a sparse matrix is cut into pieces of these widths: first pieces of 32, then at most one of each smaller
+// width, like the binary digits of the rest. A row of 53 entries has pieces of 32, 16 and 8, with three empty slots.
+// Each width is one kernel, whose gathers XLA fuses; wider kernels take longer to compile. The few entries that a view
+// masks have a single width.
 var pieceWidths, maskedWidths = []int{32, 16, 8, 4}, []int{8}
 
 // sparse is a matrix that multiplies others from the left. A row of the product is a weighted sum of rows of the other
@@ -68,7 +68,7 @@ func entriesOf(f *graph.Features) (byRow, byColumn entries) {
 	return byRow, byColumn
 }
 
-// masked returns the entries in some columns: those that keep has a 0 for.
+// masked returns the entries in the columns where keep is 0.
 func (e entries) masked(keep []float32) entries {
 	out := entries{lists: lists{offsets: make([]int64, 1, len(e.offsets))}}
 	for i := range e.targets() {
@@ -102,8 +102,8 @@ func pieces(k int, widths []int) []int {
 	return counts
 }
 
-// sparseRoom returns how much room rows of so many entries need: pieces of each width, then chunks at each level above
-// the widest.
+// sparseRoom returns the room that rows need, given the number of entries in each: the number of pieces of each width,
+// then the number of chunks at each level above the widest pieces.
 func sparseRoom(entries, widths []int) []int {
 	room := make([]int, len(widths))
 	for _, k := range entries {
@@ -122,8 +122,8 @@ func sparseRoom(entries, widths []int) []int {
 	return room
 }
 
-// layOut lays the entries out for a number of rows, padding included. The last piece of each width stays empty, and
-// stands in for missing ones. O(entries + room).
+// layOut lays the entries out for a number of rows, padding included. The last piece of each width stays empty: a row
+// without a piece of that width points to it. O(entries + room).
 func (e entries) layOut(rows int, room, widths []int) *sparse[*tensors.Tensor] {
 	out := &sparse[*tensors.Tensor]{}
 	room, chunks := room[:len(widths)], room[len(widths):]
@@ -133,7 +133,7 @@ func (e entries) layOut(rows int, room, widths []int) *sparse[*tensors.Tensor] {
 		index[p], weight[p] = make([]int32, widths[p]*n), make([]float32, widths[p]*n)
 		roots[p] = slices.Repeat([]int32{int32(n - 1)}, rows)
 	}
-	wide := lists{offsets: make([]int64, 1, rows+1)} // the widest pieces of each row
+	several := lists{offsets: make([]int64, 1, rows+1)} // the widest pieces of each row that has more than one
 	for i := range e.targets() {
 		at, end := e.offsets[i], e.offsets[i+1]
 		for p, n := range pieces(int(end-at), widths) {
@@ -142,16 +142,26 @@ func (e entries) layOut(rows int, room, widths []int) *sparse[*tensors.Tensor] {
 					index[p][slot], weight[p][slot] = e.rows[at], e.values[at]
 					at++
 				}
-				if p == 0 {
-					wide.rows = append(wide.rows, used[p])
+				if p == 0 && n > 1 {
+					several.rows = append(several.rows, used[p])
 				}
 				roots[p][i] = used[p]
 				used[p]++
 			}
 		}
-		wide.offsets = append(wide.offsets, int64(len(wide.rows)))
+		several.offsets = append(several.offsets, int64(len(several.rows)))
 	}
-	out.Upper = wide.layOutAbove(append([]int{room[0]}, chunks...), roots[0])
+	if len(chunks) > 0 {
+		levels, tops := several.levels(rows, chunks, chunkWidth, int32(room[0]-1))
+		for i := range several.targets() {
+			if len(several.of(i)) > 0 {
+				roots[0][i] = int32(room[0]) + tops[i]
+			}
+		}
+		for level, c := range chunks {
+			out.Upper = append(out.Upper, tensors.FromFlatDataAndDimensions(levels[level], chunkWidth, c, 1))
+		}
+	}
 	for p, n := range room {
 		out.Index = append(out.Index, tensors.FromFlatDataAndDimensions(index[p], widths[p], n, 1))
 		out.Weight = append(out.Weight, tensors.FromFlatDataAndDimensions(weight[p], widths[p], n, 1))
@@ -160,7 +170,8 @@ func (e entries) layOut(rows int, room, widths []int) *sparse[*tensors.Tensor] {
 	return out
 }
 
-// owners returns the row that each piece belongs to, for rows of so many entries [pieces, 1]; 0 for empty pieces.
+// owners returns, for each width, the row that each piece belongs to [pieces, 1], given the number of entries in each
+// row. Empty pieces belong to row 0.
 func owners(entries, room, widths []int) (of []*tensors.Tensor) {
 	rows := make([][]int32, len(widths))
 	for i, k := range entries {
@@ -173,33 +184,6 @@ func owners(entries, room, widths []int) (of []*tensors.Tensor) {
 		of = append(of, tensors.FromFlatDataAndDimensions(rows[p], room[p], 1))
 	}
 	return of
-}
-
-// layOutAbove lays out the levels above a bottom of which the lists hold the rows, and moves the roots of targets with
-// several. Room is the size of the bottom and of each level.
-func (l lists) layOutAbove(room []int, roots []int32) (levels []*tensors.Tensor) {
-	index, used := make([][]int32, len(room)), make([]int32, len(room))
-	offset := make([]int32, len(room))
-	for level := 1; level < len(room); level++ {
-		offset[level] = offset[level-1] + int32(room[level-1])
-		index[level] = slices.Repeat([]int32{int32(room[level-1] - 1)}, chunkWidth*room[level])
-	}
-	for i := range l.targets() {
-		children := l.of(i)
-		for level := 1; len(children) > 1; level++ {
-			start := used[level]
-			for j, child := range children {
-				index[level][j%chunkWidth*room[level]+int(start)+j/chunkWidth] = child
-			}
-			used[level] += int32((len(children) + chunkWidth - 1) / chunkWidth)
-			roots[i] = offset[level] + start
-			children = consecutive(start, used[level])
-		}
-	}
-	for level := 1; level < len(room); level++ {
-		levels = append(levels, tensors.FromFlatDataAndDimensions(index[level], chunkWidth, room[level], 1))
-	}
-	return levels
 }
 
 // Features is X [N, F] of a whole graph, as networks multiply by it: sparse where most entries are 0, so that it never
@@ -256,8 +240,8 @@ func times(x Features[*Node], weight *Node) *Node {
 	return carried(sparseProduct{x.Sparse.Rows}.times(weight), weight, sparseProduct{x.Sparse.Columns}.times)
 }
 
-// timesMasked returns (X⊙m)·W of sparse features from X·W, which takes part in no gradient. The gradient flows to the
-// weight.
+// timesMasked returns (X⊙m)·W of sparse features, given the product X·W. The gradient flows to the weight, but not
+// through the product.
 func timesMasked(x Features[*Node], product, weight *Node, masked Masked[*Node]) *Node {
 	return carried(unmasked(product, weight, masked), weight, func(v *Node) *Node {
 		return Mul(sparseProduct{x.Sparse.Columns}.times(v), masked.Columns)
@@ -269,8 +253,7 @@ func unmasked(product, weight *Node, masked Masked[*Node]) *Node {
 	return Sub(product, sparseProduct{*masked.Entries}.times(weight))
 }
 
-// timesBoth is timesMasked for two views, whose gradients are one product: a column reads the sum of both gradients, or
-// that of the view which does not mask it.
+// timesBoth is timesMasked for two views. Their gradients with respect to the weight are one product with Xᵀ.
 func timesBoth(x Features[*Node], product, weight *Node, masked [2]Masked[*Node]) [2]*Node {
 	d := product.Shape().Dim(1)
 	values := []*Node{unmasked(product, weight, masked[0]), unmasked(product, weight, masked[1])}
@@ -281,10 +264,14 @@ func timesBoth(x Features[*Node], product, weight *Node, masked [2]Masked[*Node]
 	return [2]*Node{SliceAxis(both, 1, AxisRange(0, d)), SliceAxis(both, 1, AxisRange(d))}
 }
 
-// transposedBoth returns (X⊙m₁)ᵀ·v₁ + (X⊙m₂)ᵀ·v₂. Shapes: v₁ and v₂ [N, d], m₁ and m₂ [F, 1]; returns [F, d].
+// transposedBoth returns (X⊙m₁)ᵀ·v₁ + (X⊙m₂)ᵀ·v₂ as one sparse product. A column of X reads v₁ + v₂ if neither view
+// masks it, and v₁ or v₂ alone if the other view does.
+//
+// Shapes: v₁ and v₂ [N, d], m₁ and m₂ [F, 1]; returns [F, d].
 func transposedBoth(x *Sparse[*Node], v1, v2, keep1, keep2 *Node) *Node {
 	n := v1.Shape().Dim(0)
 	only := func(keep, other *Node) *Node { return Mul(keep, OneMinus(other)) }
+	// The three sources lie below one another; a column's indices move to the rows of its own.
 	place := Add(MulScalar(only(keep2, keep1), float64(n)), MulScalar(only(keep1, keep2), 2*float64(n)))
 	place = ConvertDType(place, dtypes.Int32)
 	columns := x.Columns
@@ -296,8 +283,11 @@ func transposedBoth(x *Sparse[*Node], v1, v2, keep1, keep2 *Node) *Node {
 	return Mul(product, Max(keep1, keep2))
 }
 
-// carried returns a value of N rows, one or several weights wide, whose gradient goes to a weight [F, d] as a function
-// of it says.
+// carried returns a value and gives it a gradient: the function turns the gradient of the value into that of the
+// weight.
+//
+// Shapes: value [N, d] or wider, weight [F, d]; the function takes the shape of the value and returns that of the
+// weight.
 func carried(value, weight *Node, gradient func(v *Node) *Node) *Node {
 	n, d := value.Shape().Dim(0), weight.Shape().Dim(1)
 	most := max(n, weight.Shape().Dim(0))

@@ -133,8 +133,7 @@ func TestSparseRoom(t *testing.T) {
 	require.ErrorContains(t, err, "the batch has room for")
 }
 
-// All graphs of a shape have room for what a view of them masks, with some to spare; where it is too little, the shape
-// gets more.
+// All graphs of a shape have the same room for what a view masks. A view that needs more widens it for all.
 func TestMaskedRoom(t *testing.T) {
 	small, large := wordsGraph(60, 80, 1), wordsGraph(100, 80, 2)
 	b := NewBuckets(nil, 1, []Size{SizeOf(small), SizeOf(large)})

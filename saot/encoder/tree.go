@@ -120,9 +120,20 @@ func (l lists) owners(room, width int) *tensors.Tensor {
 // layOut lays out the lists' tree: the levels, each padded to its room, and the roots of the targets, padding included.
 // absent is a row of zeros in the matrix to be summed, which stands in for missing rows; the last chunk of every level
 // is a sum of such rows, for missing chunks and for targets without rows. O(rows + room).
-func (l lists) layOut(targets int, room []int, width int, absent int32) tree[*tensors.Tensor] {
-	index := make([][]int32, len(room)) // slot k of chunk c at k·C + c
-	offset := make([]int32, len(room))  // of the level among all levels
+func (l lists) layOut(targets int, room []int, width int, absent int32) (out tree[*tensors.Tensor]) {
+	levels, roots := l.levels(targets, room, width, absent)
+	for level, c := range room {
+		out.Levels = append(out.Levels, tensors.FromFlatDataAndDimensions(levels[level], width, c, 1))
+	}
+	out.Roots = tensors.FromFlatDataAndDimensions(roots, targets, 1)
+	return out
+}
+
+// levels is layOut as numbers. Slot k of chunk c of a level with C chunks is at k·C + c; roots count the chunks of all
+// levels, one level after another.
+func (l lists) levels(targets int, room []int, width int, absent int32) (index [][]int32, roots []int32) {
+	index = make([][]int32, len(room))
+	offset := make([]int32, len(room)) // of the level among all levels
 	used := make([]int32, len(room))
 	for level, c := range room {
 		padding := absent
@@ -132,7 +143,7 @@ func (l lists) layOut(targets int, room []int, width int, absent int32) tree[*te
 		}
 		index[level] = slices.Repeat([]int32{padding}, width*c)
 	}
-	roots := slices.Repeat([]int32{int32(room[0] - 1)}, targets)
+	roots = slices.Repeat([]int32{int32(room[0] - 1)}, targets)
 	for i := range l.targets() {
 		children := l.of(i)
 		for level := 0; len(children) > 0; level++ {
@@ -148,12 +159,7 @@ func (l lists) layOut(targets int, room []int, width int, absent int32) tree[*te
 			children = consecutive(start, used[level])
 		}
 	}
-	var out tree[*tensors.Tensor]
-	for level, c := range room {
-		out.Levels = append(out.Levels, tensors.FromFlatDataAndDimensions(index[level], width, c, 1))
-	}
-	out.Roots = tensors.FromFlatDataAndDimensions(roots, targets, 1)
-	return out
+	return index, roots
 }
 
 func consecutive(from, to int32) []int32 {
