@@ -42,7 +42,7 @@ func init() {
 }
 
 func variant(fix func(c *Config), name, paper, summary string) method.Definition {
-	return method.Definition{Name: name, Paper: paper, Summary: summary, Kind: method.Ours,
+	return method.Definition{Name: name, Paper: paper, Summary: summary, Kind: method.Ours, Splits: true,
 		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {
 			c := ConfigFor(recipe)
 			fix(&c)

@@ -58,7 +58,8 @@ func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, dr
 				near = newPatches(&batched.Adjacency, seed.Stream(l.seed, "order", task, step/perEpoch))
 			}
 			points = near.next(l.config.Points)
-			pair, err = train.SampledPair(sampler, points, l.config.Encoder, l.config.view(), rng)
+			pair, err = train.SampledPair(sampler, points, l.config.Encoder, l.config.view(),
+				l.encoder.Engine().Devices(), rng)
 			return in, pair, points, err
 		}
 }

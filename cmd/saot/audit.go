@@ -112,7 +112,7 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(r.Engine)
+	e, err := r.OpenEngine()
 	if err != nil {
 		return nil, err
 	}

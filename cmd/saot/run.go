@@ -63,6 +63,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.StringVar(&o.Method, "method", "saot", "what learns: "+strings.Join(method.Names(), ", "))
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
+	f.IntVar(&o.Devices, "devices", 1, "devices that sampled steps are split over, as GPUs: XLA only, see saot methods")
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
@@ -112,7 +113,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	e, err := openEngine(r.Engine)
+	e, err := openEngine(r)
 	if err != nil {
 		return err
 	}
@@ -142,9 +143,9 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	return summarise(cmd.OutOrStdout(), result, r, dir)
 }
 
-// openEngine opens the engine that a flag names; a name that no engine has is a usage error.
-func openEngine(name string) (*engine.Engine, error) {
-	e, err := engine.Open(name)
+// openEngine opens the engine of a run; a name that no engine has is a usage error.
+func openEngine(r *experiment.Run) (*engine.Engine, error) {
+	e, err := r.OpenEngine()
 	if errors.Is(err, engine.ErrUnknown) {
 		err = usageError{err}
 	}
@@ -248,6 +249,8 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 			r.Split = o.split
 		case "engine":
 			r.Engine = o.Engine
+		case "devices":
+			r.Devices = o.Devices
 		default:
 			err = usagef("--resume takes its settings from %s: drop --%s",
 				filepath.Join(o.resume, experiment.ConfigFile), f.Name)

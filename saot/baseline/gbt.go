@@ -44,7 +44,7 @@ func gbtDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 }
 
 func init() {
-	method.Register(method.Definition{Name: "gbt", Paper: "G-BT", Kind: method.SelfSupervised, Order: 2,
+	method.Register(method.Definition{Name: "gbt", Paper: "G-BT", Kind: method.SelfSupervised, Order: 2, Splits: true,
 		Summary:  "Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022)",
 		Defaults: gbtDefaults, New: newGBT})
 }
@@ -134,7 +134,7 @@ func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) erro
 	return l.trainer.Train(ctx, train.OverBatches(p, deal, l.Epochs,
 		func(step int, batch []int32) (in train.Views[*tensors.Tensor], made any, err error) {
 			pair, err := train.SampledPair(sampler, batch, l.encoder.Config, l.view(),
-				seed.Stream(l.seed, "augment", p.Task, step))
+				l.encoder.Engine().Devices(), seed.Stream(l.seed, "augment", p.Task, step))
 			if err != nil {
 				return in, nil, err
 			}

@@ -270,7 +270,7 @@ func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair,
 	if on.whole != nil {
 		return train.WholePair(on.whole, l.slow.Config, l.view(), rng)
 	}
-	return train.SampledPair(on.sampler, batch, l.slow.Config, l.view(), rng)
+	return train.SampledPair(on.sampler, batch, l.slow.Config, l.view(), 1, rng)
 }
 
 type traceRun struct {

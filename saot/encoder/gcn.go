@@ -5,6 +5,8 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // Names of the variables of a GCN in the encoder's scope.
@@ -89,16 +91,16 @@ const (
 
 const normEpsilon = 1e-5 // added to the variance, as in PyTorch's BatchNorm1d
 
-// batchNorm normalises each column over the real nodes. Running averages follow PyTorch: new = (1−m)·old + m·batch,
+// batchNorm normalises each column over the real nodes, of all devices that the step is split over. Running averages follow PyTorch: new = (1−m)·old + m·batch,
 // with the unbiased variance. Its four variables are named as a GCN's, after a prefix.
 func (c Config) batchNorm(scope *model.Scope, prefix string, h, mask *Node, mode Mode) *Node {
 	g := h.Graph()
 	mean, variance := valueOf(scope, g, prefix+normMean), valueOf(scope, g, prefix+normVariance)
 	if mode == Training {
-		n := ReduceAllSum(mask)
-		batchMean := Div(ReduceSum(Mul(h, mask), 0), n)
+		n := engine.Total(ReduceAllSum(mask))
+		batchMean := Div(engine.Total(ReduceSum(Mul(h, mask), 0)), n)
 		centred := Mul(Sub(h, InsertAxes(batchMean, 0)), mask)
-		squares := ReduceSum(Square(centred), 0)
+		squares := engine.Total(ReduceSum(Square(centred), 0))
 		batchVariance := Div(squares, n)
 		unbiased := Div(squares, MaxScalar(AddScalar(n, -1), 1))
 		c.average(scope, prefix+normMean, mean, batchMean)

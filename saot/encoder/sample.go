@@ -11,7 +11,7 @@ import (
 // Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph.
 type Sample[T any] struct {
 	Rows   T             // features: of a GCN, Â·X of the first layer's targets; of a GAT, X of all nodes [n, F]
-	Real   []T           // the real targets of every layer but the last [n_ℓ, 1], the input layer first
+	Real   []T           // 1 on what BatchNorm counts in every layer but the last [n_ℓ, 1], the input layer first
 	Layers []Operator[T] // of each layer that the engine propagates, the input layer first
 }
 
@@ -110,16 +110,20 @@ func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], er
 	return s.layOut(c, n, s.roomFor(n, n.Targets()))
 }
 
-// SampleAlike is Sample for neighbourhoods of as many targets each, in one padded shape, the larger if any of them or
-// any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are two,
+// SampleAlike is Sample for neighbourhoods of about as many targets each, in one padded shape, the larger if any of them
+// or any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are two,
 // however many neighbourhoods a step takes.
 func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors.Tensor], error) {
+	targets := 0
 	for _, n := range all {
-		s.halves = max(s.halves, s.halvesFor(n, n.Targets()))
+		targets = max(targets, n.Targets())
+	}
+	for _, n := range all {
+		s.halves = max(s.halves, s.halvesFor(n, targets))
 	}
 	var out []Sample[*tensors.Tensor]
 	for _, n := range all {
-		sample, err := s.layOut(c, n, s.room(n.Targets(), s.halves))
+		sample, err := s.layOut(c, n, s.room(targets, s.halves))
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +143,8 @@ func (s *Sampler) layOut(c Config, n *Neighborhood, room sampleRoom) (Sample[*te
 		out.Layers = append(out.Layers, layer)
 	}
 	for k := c.Depth() - 1; k > 0; k-- {
-		out.Real = append(out.Real, ones(n.hops[k-1].nodes, room.nodes[k]))
+		counted := n.counted(k-1, room.nodes[k])
+		out.Real = append(out.Real, tensors.FromFlatDataAndDimensions(counted, len(counted), 1))
 	}
 	last := len(n.hops) - 1
 	if c.Kind == GAT {
@@ -242,13 +247,4 @@ func addRow(dst []float32, f *graph.Features, row int32, weight float32) {
 // axpy adds weight·x to y.
 func axpy(weight float32, x, y []float32) {
 	blas32.Axpy(weight, blas32.Vector{N: len(x), Inc: 1, Data: x}, blas32.Vector{N: len(y), Inc: 1, Data: y})
-}
-
-// ones returns [padded, 1], 1 in the first n rows and 0 after.
-func ones(n, padded int) *tensors.Tensor {
-	mask := make([]float32, padded)
-	for i := range n {
-		mask[i] = 1
-	}
-	return tensors.FromFlatDataAndDimensions(mask, padded, 1)
 }

@@ -43,6 +43,11 @@ type Neighborhood struct {
 	// nodes, which are most of all, it is the mean over views: to count would be to go through all their edges.
 	degree    []float32
 	loopsLeft bool // out of Â
+
+	from []int32 // of a part, where its nodes stand in the whole
+	// elsewhere marks, of each layer's targets but the last layer's, those that an earlier part of the same
+	// neighbourhood has too; by hop, nil if it is not a part.
+	elsewhere [][]bool
 }
 
 // Targets returns the number of nodes whose neighbourhood it is.

@@ -48,6 +48,7 @@ func (i Info) String() string {
 type Engine struct {
 	backend  compute.Backend
 	info     Info
+	devices  int
 	compiled atomic.Int64
 }
 
@@ -97,11 +98,18 @@ func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err e
 // Func wraps a graph-building function (which may panic) for execution on the engine. It returns an error if GoMLX
 // refuses the function.
 func (e *Engine) Func(name string, build func(inputs []*graph.Node) []*graph.Node) (*Func, error) {
+	return e.function(name, 1, build)
+}
+
+func (e *Engine) function(name string, devices int, build func(inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	exec, err := graph.NewExec(e.backend, func(inputs []*graph.Node) []*graph.Node {
 		e.compiled.Add(1)
 		return build(inputs)
 	})
 	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %w", name, err)
+	}
+	if err := spread(e, devices, exec.SPMD); err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
 	exec.WithName(name).SetMaxCache(-1)
@@ -113,15 +121,26 @@ func (e *Engine) Func(name string, build func(inputs []*graph.Node) []*graph.Nod
 // into constants. It returns an error if GoMLX refuses the function.
 func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *model.Scope,
 	inputs []*graph.Node) []*graph.Node) (*Func, error) {
+	return e.modelFunction(name, store, 1, build)
+}
+
+func (e *Engine) modelFunction(name string, store *model.Store, devices int, build func(scope *model.Scope,
+	inputs []*graph.Node) []*graph.Node) (*Func, error) {
+	variables := replicated{engine: e}
 	exec, err := model.NewExec(e.backend, store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		if len(inputs) == 0 {
 			exceptions.Panicf("a model function needs at least one input")
 		}
 		e.compiled.Add(1)
 		store.SetTraining(inputs[0].Graph(), true)
+		defer variables.building(store)()
 		return build(scope, inputs)
 	})
 	if err != nil {
+		return nil, fmt.Errorf("engine: %s: %w", name, err)
+	}
+	variables.exec = exec
+	if err := spread(e, devices, exec.SPMD); err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
 	exec.WithName(name).SetMaxCache(-1)

@@ -14,7 +14,8 @@ import (
 
 // Named is a graph function whose inputs have names: T is a struct of tensors, and the function sees the same struct
 // with nodes for tensors. Structs may hold structs, pointers to structs, slices and arrays of them; a nil tensor,
-// pointer or slice is absent in the graph too. So a struct type is written once, with a type parameter,
+// pointer or slice is absent in the graph too. A Split holds what differs by device. So a struct type is written once,
+// with a type parameter,
 //
 //	type inputs[T any] struct{ Features, Mask T; Levels []T }
 //
@@ -22,7 +23,7 @@ import (
 //
 // Calls of one function from several goroutines are safe.
 type Named[T any] struct {
-	compile func(skeleton T) (*Func, error)
+	compile func(skeleton T, devices int) (*Func, error)
 
 	mu    sync.Mutex
 	funcs map[string]*Func // by skeleton: which leaves are there, and how long slices are
@@ -39,7 +40,7 @@ func NewNamed[T, N any](e *Engine, name string, store *model.Store, build func(i
 	if err := alike(reflect.TypeFor[T](), reflect.TypeFor[N](), "inputs"); err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
-	compile := func(skeleton T) (*Func, error) {
+	compile := func(skeleton T, devices int) (*Func, error) {
 		like := reflect.ValueOf(skeleton)
 		named := func(nodes []*graph.Node) []*graph.Node {
 			var in N
@@ -50,31 +51,36 @@ func NewNamed[T, N any](e *Engine, name string, store *model.Store, build func(i
 			return build(in)
 		}
 		if store == nil {
-			return e.Func(name, named)
+			return e.function(name, devices, named)
 		}
-		return e.ModelFunc(name, store, func(_ *model.Scope, nodes []*graph.Node) []*graph.Node { return named(nodes) })
+		return e.modelFunction(name, store, devices,
+			func(_ *model.Scope, nodes []*graph.Node) []*graph.Node { return named(nodes) })
 	}
 	return &Named[T]{compile: compile, funcs: map[string]*Func{}}, nil
 }
 
-// Call runs the function. It compiles first where the input shapes, or what is absent, are new.
+// Call runs the function. It compiles first where the input shapes, or what is absent, are new. Where a Split has
+// several parts, the function runs on as many devices, and the outputs are those of the first.
 func (f *Named[T]) Call(in T) ([]*tensors.Tensor, error) {
-	var skeleton strings.Builder
-	list := gather(reflect.ValueOf(in), &skeleton, nil)
-	fn, err := f.of(skeleton.String(), in)
+	first := gather(in, 0)
+	fn, err := f.of(first, in)
 	if err != nil {
 		return nil, err
 	}
-	return fn.Call(list...)
+	if first.devices == 1 {
+		return fn.Call(first.list...)
+	}
+	return callSplit(fn, in, first)
 }
 
-func (f *Named[T]) of(skeleton string, in T) (*Func, error) {
+func (f *Named[T]) of(first *gathered, in T) (*Func, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	skeleton := first.skeleton.String()
 	if known := f.funcs[skeleton]; known != nil {
 		return known, nil
 	}
-	fn, err := f.compile(in)
+	fn, err := f.compile(in, first.devices)
 	if err == nil {
 		f.funcs[skeleton] = fn
 	}
@@ -83,7 +89,7 @@ func (f *Named[T]) of(skeleton string, in T) (*Func, error) {
 
 // Tensors returns the tensors that a struct, slice or tensor holds, in the order of its fields. Nil ones are left out.
 func Tensors(in any) []*tensors.Tensor {
-	return gather(reflect.ValueOf(in), &strings.Builder{}, nil)
+	return gather(in, allDevices).list
 }
 
 // Release frees tensors, and the tensors that structs and slices hold, now rather than at the next garbage collection.
@@ -129,38 +135,65 @@ func alike(t, n reflect.Type, path string) error {
 	return fmt.Errorf("%s is %v: want tensors, or structs, pointers, slices and arrays of them", path, t)
 }
 
-// gather appends the tensors of a value, and writes its skeleton.
-func gather(v reflect.Value, skeleton *strings.Builder, list []*tensors.Tensor) []*tensors.Tensor {
+// gathered is what a device reads of a value: its tensors, and the skeleton that they stand in.
+type gathered struct {
+	device   int
+	devices  int // that the value is split over
+	skeleton strings.Builder
+	list     []*tensors.Tensor
+	shared   []int // places in the list of tensors that all devices read
+	inSplit  bool
+}
+
+// allDevices stands for every device: all parts of a Split are gathered.
+const allDevices = -1
+
+func gather(in any, device int) *gathered {
+	g := &gathered{device: device, devices: 1}
+	g.walk(reflect.ValueOf(in))
+	return g
+}
+
+func (g *gathered) walk(v reflect.Value) {
 	if !v.IsValid() {
-		return list
+		return
 	}
 	if v.Type() == tensorType {
 		if v.IsNil() {
-			skeleton.WriteByte('-')
-			return list
+			g.skeleton.WriteByte('-')
+			return
 		}
-		skeleton.WriteByte('t')
-		return append(list, v.Interface().(*tensors.Tensor))
+		g.skeleton.WriteByte('t')
+		if !g.inSplit {
+			g.shared = append(g.shared, len(g.list))
+		}
+		g.list = append(g.list, v.Interface().(*tensors.Tensor))
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			list = gather(v.Field(i), skeleton, list)
+			g.walk(v.Field(i))
 		}
 	case reflect.Slice, reflect.Array:
-		skeleton.WriteString("[" + strconv.Itoa(v.Len()) + "]")
+		g.skeleton.WriteString("[" + strconv.Itoa(v.Len()) + "]")
+		if isSplit(v.Type()) && v.Len() > 0 && g.device != allDevices {
+			g.devices, g.inSplit = max(g.devices, v.Len()), true
+			g.walk(v.Index(min(g.device, v.Len()-1)))
+			g.inSplit = false
+			return
+		}
 		for i := range v.Len() {
-			list = gather(v.Index(i), skeleton, list)
+			g.walk(v.Index(i))
 		}
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			skeleton.WriteByte('-')
-			return list
+			g.skeleton.WriteByte('-')
+			return
 		}
-		skeleton.WriteByte('*')
-		return gather(v.Elem(), skeleton, list)
+		g.skeleton.WriteByte('*')
+		g.walk(v.Elem())
 	}
-	return list
 }
 
 // fill sets the nodes of dst from the head of a list, in the skeleton of like, and returns the rest.
@@ -178,10 +211,16 @@ func fill(dst, like reflect.Value, nodes []*graph.Node) []*graph.Node {
 			nodes = fill(dst.Field(i), like.Field(i), nodes)
 		}
 	case reflect.Slice:
-		if !like.IsNil() {
-			dst.Set(reflect.MakeSlice(dst.Type(), like.Len(), like.Len()))
+		n := like.Len()
+		if isSplit(like.Type()) {
+			n = min(n, 1)
 		}
-		fallthrough
+		if !like.IsNil() {
+			dst.Set(reflect.MakeSlice(dst.Type(), n, n))
+		}
+		for i := range n {
+			nodes = fill(dst.Index(i), like.Index(i), nodes)
+		}
 	case reflect.Array:
 		for i := range like.Len() {
 			nodes = fill(dst.Index(i), like.Index(i), nodes)

@@ -26,7 +26,7 @@ var native struct {
 }
 
 // openNative opens XLA or ONNX Runtime with downloads switched off, and returns the library's version too.
-func openNative(c Candidate, options string) (compute.Backend, string, error) {
+func openNative(c Candidate, options string, devices int) (compute.Backend, string, error) {
 	native.Lock()
 	defer native.Unlock()
 	onnxbackend.EnableAutoInstall(false)
@@ -37,7 +37,7 @@ func openNative(c Candidate, options string) (compute.Backend, string, error) {
 	if c.Spec == nameONNX {
 		return openONNX(c.Library, options)
 	}
-	return openXLA(c, options)
+	return openXLA(c, options, devices)
 }
 
 // openONNX opens ONNX Runtime on the CPU: on a GPU XLA is the engine. The caller holds the lock.
@@ -72,8 +72,9 @@ func quietONNX() error {
 }
 
 // openXLA opens the PJRT plugin of the candidate. On CUDA matrix products keep float32's precision unless options ask
-// for TF32: its ten bits are too few for the marginals of a transport plan. The caller holds the lock.
-func openXLA(c Candidate, options string) (compute.Backend, string, error) {
+// for TF32: its ten bits are too few for the marginals of a transport plan. A CPU counts as any number of devices. The
+// caller holds the lock.
+func openXLA(c Candidate, options string, devices int) (compute.Backend, string, error) {
 	config := c.Library
 	if c.Spec == nameCUDA {
 		if !strings.Contains(options, "tf32") {
@@ -86,7 +87,11 @@ func openXLA(c Candidate, options string) (compute.Backend, string, error) {
 	if options != "" {
 		config += "," + options
 	}
-	backend, err := xla.New(config)
+	var client pjrt.NamedValuesMap
+	if c.Spec == nameCPU && devices > 1 {
+		client = pjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
+	}
+	backend, err := xla.NewWithOptions(config, client)
 	if err != nil {
 		return nil, "", err
 	}

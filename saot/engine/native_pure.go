@@ -12,6 +12,6 @@ import (
 const hasNative = false
 
 // openNative cannot be reached through Open: without cgo every native candidate is missing.
-func openNative(Candidate, string) (compute.Backend, string, error) {
+func openNative(Candidate, string, int) (compute.Backend, string, error) {
 	return nil, "", errors.New("this binary was built without cgo")
 }

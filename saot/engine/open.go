@@ -17,21 +17,28 @@ import (
 // Open opens the engine that spec names, or chooses one where spec is empty (the order is in the package doc). It
 // returns ErrUnknown for an unknown name, listing the known ones, and an error for a named engine that cannot be used,
 // saying why and how to get it.
-func Open(spec string) (*Engine, error) {
+func Open(spec string) (*Engine, error) { return OpenDevices(spec, 1) }
+
+// OpenDevices is Open for steps that are split over a number of devices, at least 1 (see Split): GPUs, or parts of the
+// CPU. It returns an error if the engine has fewer. Only XLA has several.
+func OpenDevices(spec string, devices int) (*Engine, error) {
+	if devices < 1 {
+		return nil, fmt.Errorf("engine: %d devices: want 1 or more", devices)
+	}
 	if spec != "" {
-		return openNamed(spec, "named by the user")
+		return openNamed(spec, devices, "named by the user")
 	}
 	if spec = os.Getenv(compute.ConfigEnvVar); spec != "" {
-		e, err := openNamed(spec, "named by "+compute.ConfigEnvVar)
+		e, err := openNamed(spec, devices, "named by "+compute.ConfigEnvVar)
 		if err != nil {
 			return nil, fmt.Errorf("%w (the name came from %s)", err, compute.ConfigEnvVar)
 		}
 		return e, nil
 	}
-	return openBest()
+	return openBest(devices)
 }
 
-func openNamed(spec, reason string) (*Engine, error) {
+func openNamed(spec string, devices int, reason string) (*Engine, error) {
 	name, err := parseSpec(spec)
 	if err != nil {
 		return nil, err
@@ -41,7 +48,10 @@ func openNamed(spec, reason string) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %s: %s cannot be used: %s; %s", spec, candidate.where(), candidate.Missing,
 			candidate.Hint)
 	}
-	e, err := candidate.open(name.options)
+	e, err := candidate.open(name.options, devices)
+	if errors.Is(err, errDevices) {
+		return nil, fmt.Errorf("engine: %s: %w", spec, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %s cannot be used: %w; %s", spec, candidate.where(), err, candidate.Hint)
 	}
@@ -50,7 +60,7 @@ func openNamed(spec, reason string) (*Engine, error) {
 }
 
 // openBest opens the first candidate that works. A library that is there but does not work is noted in Info.Reason.
-func openBest() (*Engine, error) {
+func openBest(devices int) (*Engine, error) {
 	var passedOver []string
 	for _, candidate := range Survey() {
 		if candidate.Missing != "" {
@@ -59,7 +69,7 @@ func openBest() (*Engine, error) {
 			}
 			continue
 		}
-		e, err := candidate.open("")
+		e, err := candidate.open("", devices)
 		if err != nil {
 			passedOver = append(passedOver, candidate.complaint(err))
 			continue
@@ -70,7 +80,9 @@ func openBest() (*Engine, error) {
 	return nil, fmt.Errorf("engine: no engine works: %s", strings.Join(passedOver, "; "))
 }
 
-func (c Candidate) open(options string) (*Engine, error) {
+var errDevices = errors.New("too few devices")
+
+func (c Candidate) open(options string, devices int) (*Engine, error) {
 	var backend compute.Backend
 	var version string
 	var err error
@@ -82,7 +94,7 @@ func (c Candidate) open(options string) (*Engine, error) {
 			version = moduleVersion("github.com/gomlx/compute")
 			return
 		}
-		backend, version, err = openNative(c, options)
+		backend, version, err = openNative(c, options, devices)
 	})
 	if caught != nil {
 		err = caught
@@ -90,11 +102,18 @@ func (c Candidate) open(options string) (*Engine, error) {
 	if err != nil { // the backend may be a non-nil interface holding nothing
 		return nil, err
 	}
+	if has := int(backend.NumDevices()); devices > has {
+		backend.Finalize()
+		return nil, fmt.Errorf("%w: %d were asked for, %s has %d", errDevices, devices, c.label(), has)
+	}
 	info := Info{Name: c.Spec, Version: version, Device: deviceName(c.Spec, backend)}
+	if devices > 1 {
+		info.Device += fmt.Sprintf(" and %d more", devices-1)
+	}
 	if c.Library != "" {
 		info.Library = filepath.Base(c.Library)
 	}
-	return &Engine{backend: backend, info: info}, nil
+	return &Engine{backend: backend, info: info, devices: devices}, nil
 }
 
 // complaint says in one line that the candidate is there and does not work.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type Place struct {
 	Data   string `json:"data,omitempty"`  // folder of the dataset's file
 	Split  string `json:"split,omitempty"` // file that the split is read from; "" where it is drawn
 	Engine string `json:"engine"`          // as engine.Open takes it
+
+	Devices int `json:"devices,omitempty"` // that sampled steps are split over; 0 is 1
 }
 
 // Run is a method on a stream: the content of a run folder's config.json, and what it takes to do the run or to resume
@@ -87,6 +90,9 @@ func (r *Run) OpenStream() (*datasets.Stream, error) {
 	r.SplitHash = s.SplitHash
 	return s, nil
 }
+
+// OpenEngine opens the engine of the run, with its devices.
+func (r *Run) OpenEngine() (*engine.Engine, error) { return engine.OpenDevices(r.Engine, cmp.Or(r.Devices, 1)) }
 
 // NewLearner makes the learner of the settings for a stream. It returns an error if the settings don't fit the stream.
 func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.Method, error) {

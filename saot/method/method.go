@@ -102,6 +102,8 @@ type Definition struct {
 	// Load says how much work a task is, for estimates. Where it is nil, the settings hidden, out, epochs, whole_graph
 	// and batch say it.
 	Load func(s Settings) Load
+	// Splits says that sampled steps can be split over several devices: the learner's inputs hold an engine.Split.
+	Splits bool
 	// Featureless says that the method also runs on graphs whose nodes have no features.
 	Featureless bool
 }
@@ -234,8 +236,32 @@ func Group(name string) ([]Definition, error) {
 	return slices.DeleteFunc(All(), func(d Definition) bool { return !holds(d) }), nil
 }
 
+// checkDevices returns an error if several devices would have nothing to do.
+func (b Build) checkDevices(d *Definition) error {
+	devices := 1
+	if b.Engine != nil {
+		devices = b.Engine.Devices()
+	}
+	if devices == 1 {
+		return nil
+	}
+	if !d.Splits {
+		return fmt.Errorf("%s trains on one device: drop --devices", d.Name)
+	}
+	load, most := d.LoadOf(b.Settings), 0
+	for t, s := range b.Stream.Sizes {
+		most = max(most, s.Nodes+t*load.Replayed)
+	}
+	if load.WholeGraph == 0 || most <= load.WholeGraph {
+		return fmt.Errorf("%s has no work for %d devices: they share sampled steps, and no task has more nodes than "+
+			"whole_graph (%d): lower it or drop --devices", d.Name, devices, load.WholeGraph)
+	}
+	return nil
+}
+
 // New makes a learner of a method. It returns an error if there is no such method, if the settings are another method's
-// or out of range, if the nodes have no features and the method needs them, and those of the method's own constructor.
+// or out of range, if the nodes have no features and the method needs them, if the engine has several devices and none
+// but one would work, and those of the method's own constructor.
 func New(name string, b Build) (continual.Method, error) {
 	d, err := Lookup(name)
 	if err != nil {
@@ -251,6 +277,9 @@ func New(name string, b Build) (continual.Method, error) {
 				"features", name)
 	}
 	if err := b.Settings.Validate(); err != nil {
+		return nil, err
+	}
+	if err := b.checkDevices(d); err != nil {
 		return nil, err
 	}
 	m, err := d.New(b)

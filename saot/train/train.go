@@ -96,7 +96,24 @@ func (o Optimizer) update(store *model.Store, loss *Node) {
 	if o.Decay > 0 {
 		adam = adam.WeightDecay(o.Decay)
 	}
-	adam.Done().UpdateGraph(store.RootScope(), g, loss)
+	gradients := store.RootScope().BuildTrainableVariablesGradientsGraph(loss)
+	for i, x := range gradients {
+		gradients[i] = mean(x)
+	}
+	adam.Done().(withGradients).UpdateGraphWithGradients(store.RootScope(), gradients, loss.DType())
+}
+
+// withGradients is GoMLX's Adam, which its interface of optimizers does not show whole.
+type withGradients interface {
+	UpdateGraphWithGradients(scope *model.Scope, gradients []*Node, dtype dtypes.DType)
+}
+
+// mean returns the mean of x over the devices that a step is split over.
+func mean(x *Node) *Node {
+	if n := x.Graph().NumDevices(); n > 1 {
+		return DivScalar(engine.Total(x), float64(n))
+	}
+	return x
 }
 
 // Plan is the training of one task.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/view"
 )
 
@@ -20,21 +22,25 @@ type Views[T any] struct {
 	Operators [2]*encoder.Operator[T] // Â of both views
 	Masked    [2]encoder.Masked[T]    // what each view of a whole graph masks
 
-	Samples [2]*encoder.Sample[T] // of a graph that is not taken whole
-	Keep    [2]T                  // [1, F], 0 on the columns that each sampled view masks; absent where there are none
+	Samples engine.Split[[2]encoder.Sample[T]] // of a graph that is not taken whole
+	Places  engine.Split[T]                    // of all targets in a device's sample: see joined; absent on one device
+	Keep    [2]T                               // [1, F], 0 on the columns that each sampled view masks; may be absent
 }
 
 // Embed returns the embeddings of both views [N, out], of samples those of the targets, by the encoder whose variables
-// stand in a scope. projected is Config.Project of that scope; nil stands for computing it.
+// stand in a scope. Of a sample that is split over devices, each device encodes its part, and all return the whole.
+// projected is Config.Project of that scope; nil stands for computing it.
 func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*Node, mode encoder.Mode) (z [2]*Node) {
 	scope := e.Store().Scope(scopePath)
-	if in.Samples[0] != nil {
-		for i, sample := range in.Samples {
-			s := *sample
+	if in.Samples != nil {
+		for i, s := range in.Samples[0] {
 			if in.Keep[i] != nil {
 				s.Rows = Mul(s.Rows, in.Keep[i])
 			}
 			z[i] = e.Config.EncodeSample(scope, s, mode)
+			if in.Places != nil {
+				z[i] = joined(z[i], in.Places[0])
+			}
 		}
 		return z
 	}
@@ -42,6 +48,13 @@ func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*N
 		z[i] = e.Config.Encode(scope, x, encoder.NewPropagation(*in.Operators[i]), in.Mask, mode)
 	}
 	return z
+}
+
+// joined returns the rows of all devices. places says for each row of the result where it stands on this device, or the
+// number of rows here if it stands on another. Shapes: z [T, d], places [M, 1]; returns [M, d].
+func joined(z, places *Node) *Node {
+	absent := Zeros(z.Graph(), shapes.Make(z.DType(), 1, z.Shape().Dim(1)))
+	return engine.Total(Gather(Concatenate([]*Node{z, absent}, 0), places))
 }
 
 // RealRows returns the mask [N, 1] of real rows of embeddings of the views: all rows of samples are real.
@@ -85,28 +98,56 @@ func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand
 	return p, nil
 }
 
-// SampledPair draws two views of the neighborhoods of some nodes.
-func SampledPair(s *encoder.Sampler, targets []int32, c encoder.Config, v view.Config, rng *rand.Rand) (*Pair, error) {
+// SampledPair draws two views of the neighborhoods of some nodes, split over a number of devices.
+func SampledPair(s *encoder.Sampler, targets []int32, c encoder.Config, v view.Config, devices int,
+	rng *rand.Rand) (*Pair, error) {
 	g := s.Graph()
 	p := &Pair{}
 	v1, v2 := view.LazyPair(g.Features.Cols, g.Adjacency.Directed, v, rng)
 	all := [2]view.Lazy{v1, v2}
 	p.induced = func(view int, nodes []int32) graph.Adjacency { return all[view].Edges.Induced(&g.Adjacency, nodes) }
-	var drawn [2]*encoder.Neighborhood
+	var parts []*encoder.Neighborhood
 	for i := range all {
-		drawn[i] = s.Draw(targets, all[i].Edges, rng.Uint64())
+		drawn := s.Draw(targets, all[i].Edges, rng.Uint64())
+		if devices == 1 {
+			parts = append(parts, drawn)
+		} else {
+			parts = append(parts, drawn.Parts(devices)...)
+		}
 	}
-	samples, err := s.SampleAlike(c, drawn[:]...)
+	samples, err := s.SampleAlike(c, parts...)
 	if err != nil {
 		return nil, err
 	}
+	for d := range devices {
+		p.Samples = append(p.Samples, [2]encoder.Sample[*tensors.Tensor]{samples[d], samples[devices+d]})
+	}
+	if devices > 1 {
+		p.Places = places(len(targets), devices)
+	}
 	for i := range all {
-		p.Samples[i], p.Columns[i] = &samples[i], all[i].Masked
+		p.Columns[i] = all[i].Masked
 		if len(all[i].Masked) > 0 {
 			p.Keep[i] = Unmasked(g.Features.Cols, all[i].Masked)
 		}
 	}
 	return p, nil
+}
+
+// places returns, for each device, where it has each target (see joined).
+func places(targets, devices int) (all engine.Split[*tensors.Tensor]) {
+	each := encoder.PartTargets(targets, devices)
+	for d := range devices {
+		place := make([]int32, targets)
+		for i := range place {
+			place[i] = int32(each)
+			if i/each == d {
+				place[i] = int32(i % each)
+			}
+		}
+		all = append(all, tensors.FromFlatDataAndDimensions(place, targets, 1))
+	}
+	return all
 }
 
 // Unmasked returns a row [1, cols] that is 0 on masked columns and 1 on the others.
