@@ -306,7 +306,7 @@ func TestLorentzCentroid(t *testing.T) {
 				return append([]*Node{l.coordinates(c)}, Gradient(loss, in.K, in.X, in.Scores)...)
 			})
 		require.NoError(t, err)
-		op, err := encoder.Config{Kind: encoder.GAT}.NewOperator(&a, size)
+		op, err := encoder.Config{Kind: encoder.GAT}.NewOperator(size, &a)
 		require.NoError(t, err)
 		out, err := f.Call(centroidInputs[*tensors.Tensor]{K: lorentzTensor(k), X: lorentzTensor(pad(x)),
 			Scores: lorentzTensor(pad(scores)), Weights: lorentzTensor(pad(weights)), Operator: op})

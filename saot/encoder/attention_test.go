@@ -26,7 +26,7 @@ type attended[T any] struct {
 func attentionInputs(t testing.TB, g *graph.Graph, heads, d int) attended[*tensors.Tensor] {
 	t.Helper()
 	size := NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g))
-	operator, err := Config{Kind: GAT}.NewOperator(&g.Adjacency, size)
+	operator, err := Config{Kind: GAT}.NewOperator(size, &g.Adjacency)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(3, 3))
 	normal := func(dims ...int) *tensors.Tensor {
@@ -190,7 +190,7 @@ func BenchmarkAttend(b *testing.B) {
 			continue
 		}
 		in := attentionInputs(b, g, heads, d)
-		operator, err := Config{}.NewOperator(&a, NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g)))
+		operator, err := Config{}.NewOperator(NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g)), &a)
 		require.NoError(b, err)
 		ofGCN := attended[*tensors.Tensor]{in.Rows, operator}
 		b.Run("attention/value/"+name, func(b *testing.B) { timeGraph(b, e, in, attend, 0) })

@@ -42,30 +42,39 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 // Finalize frees the tensors now rather than at the next garbage collection.
 func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
 
-// Masked lays out the columns that a view masks, for Config.ProjectViews. Its fields are nil if there are none.
-func (b *Batch) Masked(columns []int32) (m Masked[*tensors.Tensor]) {
-	switch {
-	case len(columns) == 0:
+// Masked lays out the columns that two views mask, for Config.ProjectViews. Its fields are nil if there are none.
+func (b *Batch) Masked(columns [2][]int32) (m Masked[*tensors.Tensor]) {
+	count := len(columns[0]) + len(columns[1])
+	if count == 0 {
 		return m
-	case b.X.Sparse == nil:
-		m.Columns = tensors.FromFlatDataAndDimensions(columns, len(columns))
+	}
+	if b.X.Sparse == nil {
+		for i, masked := range columns {
+			if len(masked) > 0 {
+				m.Columns[i] = tensors.FromFlatDataAndDimensions(masked, len(masked))
+			}
+		}
 		return m
 	}
 	f := &b.Graph.Features
-	keep := Unmasked(f.Cols, columns)
-	m.Columns = tensors.FromFlatDataAndDimensions(keep, f.Cols, 1)
-	taken := entries{lists{f.Offsets, f.Columns}, f.Values}.masked(keep)
+	var taken entries
+	for i, masked := range columns {
+		keep := Unmasked(f.Cols, masked)
+		m.Columns[i] = tensors.FromFlatDataAndDimensions(keep, f.Cols, 1)
+		own := entries{lists{f.Offsets, f.Columns}, f.Values}.masked(keep)
+		taken.lists, taken.values = taken.below(own.lists, i*b.Size.Nodes), append(taken.values, own.values...)
+	}
 	need := sparseRoom(taken.counts(), maskedWidths)
 	if b.Size.masked == nil {
 		b.Size.masked = new([]int)
 	}
 	room := b.Size.masked
 	if *room == nil {
-		expected := float64(b.slots()) * float64(len(columns)) / float64(f.Cols)
-		*room = maskedRoom(need, expected/float64(max(1, len(taken.values))), b.Size.Nodes)
+		expected := float64(b.slots()) * float64(count) / float64(f.Cols)
+		*room = maskedRoom(need, expected/float64(max(1, len(taken.values))), 2*b.Size.Nodes)
 	}
 	*room = widened(*room, need, 0.5)
-	m.Entries = taken.layOut(b.Size.Nodes, *room, maskedWidths)
+	m.Entries = taken.layOut(2*b.Size.Nodes, *room, maskedWidths)
 	return m
 }
 
@@ -77,8 +86,8 @@ func (b *Batch) slots() (n int) {
 	return n
 }
 
-// maskedRoom returns the room for what views mask. One view needs some room; times is the expected ratio of the largest
-// graph's need to that view's. Views differ, because a few words occur in many nodes: the number of masked entries has
+// maskedRoom returns the room for what two views mask. One pair needs some room; times is the expected ratio of the
+// largest graph's need to that pair's. Views differ, because a few words occur in many nodes: the number of masked entries has
 // a standard deviation of a tenth of its mean on Coauthor-CS. The upper levels, for nodes with many masked words,
 // differ more.
 func maskedRoom(need []int, times float64, nodes int) []int {

@@ -144,6 +144,6 @@ func TestOperatorRefuses(t *testing.T) {
 	size := SizeOf(randomGraph(t, 20, 2, 1))
 	fits := NewBuckets(nil, 200, []Size{size}).Fit(size)
 	larger := randomGraph(t, 21, 2, 1)
-	_, err := Config{}.NewOperator(&larger.Adjacency, fits)
+	_, err := Config{}.NewOperator(fits, &larger.Adjacency)
 	require.ErrorContains(t, err, "21 nodes")
 }

@@ -137,37 +137,35 @@ func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Nod
 //
 //	(X⊙m)·W = X·W − X[:,S]·W[S,:].
 //
-// Shapes: projected as Project returns it, nil to be computed; masked as Batch.Masked returns it. The gradient flows to
-// the weights and, of dense features, to projected.
+// Shapes: projected as Project returns it, nil to be computed; masked as Batch.Masked returns it. Returns matrices of 2N
+// rows, the second view's below the first's. The gradient flows to the weights and, of dense features, to projected.
 func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []*Node,
-	masked [2]Masked[*Node]) (views [2][]*Node) {
+	masked Masked[*Node]) (views []*Node) {
 	if projected == nil {
 		projected = c.Project(scope, x)
 	}
 	for k, weight := range c.architecture().firstWeights(scope, x.graph()) {
-		if x.Sparse != nil && masked[0].Entries != nil && masked[1].Entries != nil {
-			both := timesBoth(x, projected[k], weight, masked)
-			views[0], views[1] = append(views[0], both[0]), append(views[1], both[1])
+		if x.Sparse != nil && masked.Entries != nil {
+			views = append(views, timesBoth(x, projected[k], weight, masked))
 			continue
 		}
-		for i, m := range masked {
-			switch {
-			case m.Columns == nil:
-				views[i] = append(views[i], projected[k])
-			case x.Sparse == nil:
-				views[i] = append(views[i], maskedProduct(projected[k], x.Transposed, weight, m.Columns))
-			default:
-				views[i] = append(views[i], timesMasked(x, projected[k], weight, m))
+		both := []*Node{projected[k], projected[k]}
+		for i, columns := range masked.Columns {
+			if columns != nil {
+				both[i] = maskedProduct(projected[k], x.Transposed, weight, columns)
 			}
 		}
+		views = append(views, Concatenate(both, 0))
 	}
 	return views
 }
 
-// Encode returns the embeddings of a whole graph from the products of Project.
+// Encode returns the embeddings of a whole graph from the products of Project, or of several views of it from those of
+// ProjectViews.
 //
-// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; returns [N, out], whose padded rows mean nothing. Gradients
-// flow to the variables and to projected.
+// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; of several views [views, N, 1], and BatchNorm normalises each
+// by itself. Returns [N, out] or [views·N, out], whose padded rows mean nothing. Gradients flow to the variables and to
+// projected.
 func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }

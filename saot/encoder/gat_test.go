@@ -278,9 +278,7 @@ func TestGATTrainsAgainstFloat64(t *testing.T) {
 					x.SetCol(int(c), make([]float64, g.NumNodes()))
 				}
 				got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
-					scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
-					columns := [2]Masked[*Node]{{Columns: Const(graph, masked)}}
-					projected := enc.Config.ProjectViews(scope, in.X, nil, columns)[0]
+					scope, projected := enc.store.Scope(Scope), firstView(enc, in, masked)
 					require.Len(t, projected, 2)
 					z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
 					return gradients(enc, z, g.NumNodes())

@@ -91,28 +91,36 @@ const (
 
 const normEpsilon = 1e-5 // added to the variance, as in PyTorch's BatchNorm1d
 
-// batchNorm normalises each column over the real nodes, of all devices that the step is split over. Running averages follow PyTorch: new = (1−m)·old + m·batch,
-// with the unbiased variance. Its four variables are named as a GCN's, after a prefix.
+// batchNorm normalises each column over the real nodes, of all devices that the step is split over, and of each view by
+// itself where the mask has views (see Encode). Running averages follow PyTorch: new = (1−m)·old + m·batch, with the
+// unbiased variance, one view after the other. Its four variables are named as a GCN's, after a prefix.
 func (c Config) batchNorm(scope *model.Scope, prefix string, h, mask *Node, mode Mode) *Node {
-	g := h.Graph()
-	mean, variance := valueOf(scope, g, prefix+normMean), valueOf(scope, g, prefix+normVariance)
+	rows, cols, views := h.Shape().Dim(0), h.Shape().Dim(1), 1
+	value := func(name string) *Node { return Reshape(valueOf(scope, h.Graph(), prefix+name), 1, 1, cols) }
+	mean, variance := value(normMean), value(normVariance)
 	if mode == Training {
-		n := engine.Total(ReduceAllSum(mask))
-		batchMean := Div(engine.Total(ReduceSum(Mul(h, mask), 0)), n)
-		centred := Mul(Sub(h, InsertAxes(batchMean, 0)), mask)
-		squares := engine.Total(ReduceSum(Square(centred), 0))
-		batchVariance := Div(squares, n)
+		if mask.Rank() == 3 {
+			views = mask.Shape().Dim(0)
+		}
+		each, mask := Reshape(h, views, rows/views, cols), Reshape(mask, views, rows/views, 1)
+		n := engine.Total(ReduceAndKeep(mask, ReduceSum, 1))
+		mean = Div(engine.Total(ReduceAndKeep(Mul(each, mask), ReduceSum, 1)), n)
+		squares := engine.Total(ReduceAndKeep(Square(Mul(Sub(each, mean), mask)), ReduceSum, 1))
 		unbiased := Div(squares, MaxScalar(AddScalar(n, -1), 1))
-		c.average(scope, prefix+normMean, mean, batchMean)
-		c.average(scope, prefix+normVariance, variance, unbiased)
-		mean, variance = batchMean, batchVariance
+		for view := range views {
+			c.average(scope, prefix+normMean, pick(mean, 0, view))
+			c.average(scope, prefix+normVariance, pick(unbiased, 0, view))
+		}
+		variance = Div(squares, n)
 	}
-	scale := Div(valueOf(scope, g, prefix+normScale), Sqrt(AddScalar(variance, normEpsilon)))
-	return Add(Mul(Sub(h, InsertAxes(mean, 0)), InsertAxes(scale, 0)), InsertAxes(valueOf(scope, g, prefix+normOffset),
-		0))
+	scale := Div(value(normScale), Sqrt(AddScalar(variance, normEpsilon)))
+	each := Reshape(h, views, rows/views, cols)
+	return Reshape(Add(Mul(Sub(each, mean), scale), value(normOffset)), rows, cols)
 }
 
-func (c Config) average(scope *model.Scope, name string, old, batch *Node) {
-	updated := Add(MulScalar(old, 1-c.Momentum), MulScalar(StopGradient(batch), c.Momentum))
+// average moves a running average [d] towards that of a batch [1, d].
+func (c Config) average(scope *model.Scope, name string, batch *Node) {
+	old := valueOf(scope, batch.Graph(), name)
+	updated := Add(MulScalar(old, 1-c.Momentum), MulScalar(Reshape(StopGradient(batch), -1), c.Momentum))
 	scope.GetVariable(name).SetNodeValue(updated)
 }

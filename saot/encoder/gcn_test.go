@@ -94,11 +94,68 @@ func TestMaskedViewsAreViewsOfMaskedFeatures(t *testing.T) {
 			var want mat.Dense
 			want.Mul(x, read(t, enc).w1)
 			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
-				columns := [2]Masked[*Node]{{Columns: Const(in.Mask.Graph(), masked)}}
-				return enc.Config.ProjectViews(enc.store.Scope(Scope), in.X, nil, columns)[0]
+				return firstView(enc, in, masked)
 			})
 			requireClose(t, want.RawMatrix().Data, got[0][:want.RawMatrix().Rows*want.RawMatrix().Cols], 1e-5,
 				"masked %v", masked)
+		}
+	})
+}
+
+// firstView returns the products of a view of dense features that masks some columns.
+func firstView(enc *Encoder, in Input[*Node], masked []int32) (products []*Node) {
+	columns := Masked[*Node]{Columns: [2]*Node{Const(in.Mask.Graph(), masked)}}
+	for _, both := range enc.Config.ProjectViews(enc.store.Scope(Scope), in.X, nil, columns) {
+		products = append(products, head(both, both.Shape().Dim(0)/2))
+	}
+	return products
+}
+
+// Two views below one another are encoded, and move the running averages, as one after the other.
+func TestViewsAreEncodedByThemselves(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, kind := range []Kind{GCN, GAT} {
+			g := randomGraph(t, 20, 5, 2)
+			views := [2]graph.Adjacency{g.Adjacency, randomGraph(t, 20, 5, 3).Adjacency}
+			made := func() *Encoder {
+				if kind == GAT {
+					return smallGAT(t, e, 5, 3, SizeOf(g))
+				}
+				return small(t, e, 5, SizeOf(g))
+			}
+			joint, apart := made(), made()
+			size := joint.Graphs.buckets.Fit(SizeOf(g)).Max(Size{Chunks: []int{40, 10, 5}})
+			b, err := NewBatch(g, size)
+			require.NoError(t, err)
+			embedded := func(enc *Encoder, over ...*graph.Adjacency) []float32 {
+				op, err := enc.Config.NewOperator(size, over...)
+				require.NoError(t, err)
+				f, err := engine.NewNamed[Input[*tensors.Tensor]](e, t.Name(), enc.store, func(in Input[*Node]) []*Node {
+					scope, mask := enc.store.Scope(Scope), in.Mask
+					products := enc.Config.Project(scope, in.X)
+					if len(over) == 2 {
+						products = enc.Config.ProjectViews(scope, in.X, nil, Masked[*Node]{})
+						mask = Stack([]*Node{mask, mask}, 0)
+					}
+					return []*Node{enc.Config.Encode(scope, products, NewPropagation(*in.Operator), mask, Training)}
+				})
+				require.NoError(t, err)
+				out, err := f.Call(Input[*tensors.Tensor]{X: b.X, Mask: b.Mask, Operator: &op})
+				require.NoError(t, err)
+				return tensors.MustCopyFlatData[float32](out[0])
+			}
+			both, n := embedded(joint, &views[0], &views[1]), g.NumNodes()*joint.Config.Out
+			for i := range views {
+				want := embedded(apart, &views[i])
+				require.InDeltaSlice(t, want[:n], both[i*len(want):i*len(want)+n], 1e-5, "%v, view %d", kind, i)
+			}
+			got, err := joint.Snapshot()
+			require.NoError(t, err)
+			want, err := apart.Snapshot()
+			require.NoError(t, err)
+			for name, data := range want {
+				require.InDeltaSlice(t, data, got[name], 1e-6, "%v, %s", kind, name)
+			}
 		}
 	})
 }
@@ -116,8 +173,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		names := []string{inputWeight, outputWeight, normScale, normOffset, slope, outputBias}
 		got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
 			scope, graph := enc.store.Scope(Scope), in.Mask.Graph()
-			projected := enc.Config.ProjectViews(scope, in.X, nil, [2]Masked[*Node]{{Columns: Const(graph, masked)}})[0]
-			z := enc.Config.Encode(scope, projected, NewPropagation(*in.Operator), in.Mask, Training)
+			z := enc.Config.Encode(scope, firstView(enc, in, masked), NewPropagation(*in.Operator), in.Mask, Training)
 			cotangent := Mul(ConstTensor(graph, tensors.FromFlatDataAndDimensions(weight, z.Shape().Dimensions...)),
 				in.Mask)
 			variables := make([]*Node, len(names))
@@ -172,7 +228,7 @@ func TestPropagationRepeatsBitForBit(t *testing.T) {
 		g := randomGraph(t, n, width, 2)
 		b, err := NewBatch(g, NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g)))
 		require.NoError(t, err)
-		operator, err := Config{}.NewOperator(&g.Adjacency, b.Size)
+		operator, err := Config{}.NewOperator(b.Size, &g.Adjacency)
 		require.NoError(t, err)
 		f, err := engine.NewNamed[propagated[*tensors.Tensor]](e, t.Name(), nil, func(in propagated[*Node]) []*Node {
 			y := NewPropagation(in.Operator).Apply(in.Rows)
@@ -227,7 +283,7 @@ func operatorMatrix(t *testing.T, e *engine.Engine, g *graph.Graph,
 	n := g.NumNodes()
 	b, err := NewBatch(g, NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g)))
 	require.NoError(t, err)
-	operator, err := Config{}.NewOperator(view, b.Size)
+	operator, err := Config{}.NewOperator(b.Size, view)
 	require.NoError(t, err)
 	identity := make([]float32, (n+1)*n) // its last row belongs to the padding node
 	for i := range n {

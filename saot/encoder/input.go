@@ -122,7 +122,7 @@ func (u *Uploaded) Release() { engine.Release(u.Input) }
 
 // Input lays Â of a view of the batch's graph out, for an encoder of a kind. The caller releases the operator.
 func (b *Batch) Input(c Config, view *graph.Adjacency) (Input[*tensors.Tensor], error) {
-	op, err := c.NewOperator(view, b.Size)
+	op, err := c.NewOperator(b.Size, view)
 	return Input[*tensors.Tensor]{X: b.X, Mask: b.Mask, Operator: &op}, err
 }
 

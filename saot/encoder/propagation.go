@@ -85,24 +85,37 @@ type Operator[T any] struct {
 	Gain     T        // absent where all neighbours take part
 }
 
-// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone. The last node is
-// padding, and stands in for absent neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i,
-// d the number of incoming edges. O(edges).
-func (c Config) NewOperator(a *graph.Adjacency, size Size) (o Operator[*tensors.Tensor], err error) {
-	n := a.NumNodes()
-	if err := size.holds(Size{Nodes: n, Chunks: chunksOf(a)}); err != nil {
-		return o, err
+// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone; of several views of
+// a graph, one below the other as the blocks of one matrix. The last node is padding, and stands in for absent
+// neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of incoming edges.
+// O(edges).
+func (c Config) NewOperator(size Size, views ...*graph.Adjacency) (o Operator[*tensors.Tensor], err error) {
+	n := len(views) * size.Nodes
+	room := make([]int, len(size.Chunks))
+	for level, chunks := range size.Chunks {
+		room[level] = len(views) * chunks
 	}
-	o.Forward = c.layOut(listsOf(a), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))
-	if a.Directed {
-		from := a.Transposed()
-		backward := c.layOut(listsOf(&from), size.Nodes, size.Chunks, chunkWidth, int32(size.Nodes-1))
-		o.Backward = &backward
+	scale := make([]float32, n)
+	var forward, backward lists
+	for i, a := range views {
+		if err := size.holds(Size{Nodes: a.NumNodes(), Chunks: chunksOf(a)}); err != nil {
+			return o, err
+		}
+		first := i * size.Nodes
+		forward = forward.below(listsOf(a).shifted(first), first)
+		if a.Directed {
+			from := a.Transposed()
+			backward = backward.below(listsOf(&from).shifted(first), first)
+		}
+		copy(scale[first:], inverseRoots(a))
+	}
+	o.Forward = c.layOut(forward, n, room, chunkWidth, int32(n-1))
+	if backward.targets() > 0 {
+		transposed := c.layOut(backward, n, room, chunkWidth, int32(n-1))
+		o.Backward = &transposed
 	}
 	if c.Kind != GAT {
-		scale := make([]float32, size.Nodes)
-		copy(scale, inverseRoots(a))
-		o.Scale = tensors.FromFlatDataAndDimensions(scale, size.Nodes, 1)
+		o.Scale = tensors.FromFlatDataAndDimensions(scale, n, 1)
 	}
 	return o, nil
 }

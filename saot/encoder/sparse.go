@@ -226,10 +226,10 @@ func newFeatures(f *graph.Features, size Size) (x Features[*tensors.Tensor], err
 	return x, nil
 }
 
-// Masked is what a view masks, for Config.ProjectViews.
+// Masked is what two views mask, for Config.ProjectViews.
 type Masked[T any] struct {
-	Columns T          // of dense features their numbers [k]; of sparse ones [F, 1], 0 on them and 1 on the others
-	Entries *sparse[T] // of sparse features, X[:,S] by row
+	Columns [2]T       // of dense features their numbers [k]; of sparse ones [F, 1], 0 on them and 1 on the others
+	Entries *sparse[T] // of sparse features, X[:,S] by row [2N, F], the second view's below the first's
 }
 
 // times returns X·W [N, d] for a weight W [F, d]. The gradient flows to the weight.
@@ -240,67 +240,46 @@ func times(x Features[*Node], weight *Node) *Node {
 	return carried(sparseProduct{x.Sparse.Rows}.times(weight), weight, sparseProduct{x.Sparse.Columns}.times)
 }
 
-// timesMasked returns (X⊙m)·W of sparse features, given the product X·W. The gradient flows to the weight, but not
-// through the product.
-func timesMasked(x Features[*Node], product, weight *Node, masked Masked[*Node]) *Node {
-	return carried(unmasked(product, weight, masked), weight, func(v *Node) *Node {
-		return Mul(sparseProduct{x.Sparse.Columns}.times(v), masked.Columns)
-	})
+// timesBoth returns (X⊙m)·W of sparse features for two views [2N, d], given the product X·W [N, d]. The gradient flows
+// to the weight, as one product with Xᵀ, but not through the product.
+func timesBoth(x Features[*Node], product, weight *Node, masked Masked[*Node]) *Node {
+	value := Sub(twice(product), sparseProduct{*masked.Entries}.times(weight))
+	return carried(value, weight, func(v *Node) *Node { return transposedBoth(x.Sparse, v, masked.Columns) })
 }
 
-// unmasked is X·W − X[:,S]·W[S,:].
-func unmasked(product, weight *Node, masked Masked[*Node]) *Node {
-	return Sub(product, sparseProduct{*masked.Entries}.times(weight))
-}
-
-// timesBoth is timesMasked for two views. Their gradients with respect to the weight are one product with Xᵀ.
-func timesBoth(x Features[*Node], product, weight *Node, masked [2]Masked[*Node]) [2]*Node {
-	d := product.Shape().Dim(1)
-	values := []*Node{unmasked(product, weight, masked[0]), unmasked(product, weight, masked[1])}
-	both := carried(Concatenate(values, 1), weight, func(v *Node) *Node {
-		v1, v2 := SliceAxis(v, 1, AxisRange(0, d)), SliceAxis(v, 1, AxisRange(d))
-		return transposedBoth(x.Sparse, v1, v2, masked[0].Columns, masked[1].Columns)
-	})
-	return [2]*Node{SliceAxis(both, 1, AxisRange(0, d)), SliceAxis(both, 1, AxisRange(d))}
-}
+// twice returns the rows of x with the same rows below them.
+func twice(x *Node) *Node { return Concatenate([]*Node{x, x}, 0) }
 
 // transposedBoth returns (X⊙m₁)ᵀ·v₁ + (X⊙m₂)ᵀ·v₂ as one sparse product. A column of X reads v₁ + v₂ if neither view
 // masks it, and v₁ or v₂ alone if the other view does.
 //
-// Shapes: v₁ and v₂ [N, d], m₁ and m₂ [F, 1]; returns [F, d].
-func transposedBoth(x *Sparse[*Node], v1, v2, keep1, keep2 *Node) *Node {
-	n := v1.Shape().Dim(0)
+// Shapes: v [2N, d], v₁ above v₂; m₁ and m₂ [F, 1]; returns [F, d].
+func transposedBoth(x *Sparse[*Node], v *Node, keep [2]*Node) *Node {
+	n := v.Shape().Dim(0) / 2
 	only := func(keep, other *Node) *Node { return Mul(keep, OneMinus(other)) }
 	// The three sources lie below one another; a column's indices move to the rows of its own.
-	place := Add(MulScalar(only(keep2, keep1), float64(n)), MulScalar(only(keep1, keep2), 2*float64(n)))
+	place := Add(MulScalar(only(keep[0], keep[1]), float64(n)), MulScalar(only(keep[1], keep[0]), 2*float64(n)))
 	place = ConvertDType(place, dtypes.Int32)
 	columns := x.Columns
 	columns.Index = slices.Clone(columns.Index)
 	for p, index := range columns.Index {
 		columns.Index[p] = Add(index, InsertAxes(Gather(place, x.Owners[p]), 0))
 	}
-	product := sparseProduct{columns}.times(Concatenate([]*Node{Add(v1, v2), v2, v1}, 0))
-	return Mul(product, Max(keep1, keep2))
+	sum := Add(Slice(v, AxisRange(0, n)), Slice(v, AxisRange(n)))
+	product := sparseProduct{columns}.times(Concatenate([]*Node{sum, v}, 0))
+	return Mul(product, Max(keep[0], keep[1]))
 }
 
 // carried returns a value and gives it a gradient: the function turns the gradient of the value into that of the
 // weight.
 //
-// Shapes: value [N, d] or wider, weight [F, d]; the function takes the shape of the value and returns that of the
-// weight.
+// Shapes: value [N, d], weight [F, d]; the function takes the shape of the value and returns that of the weight.
 func carried(value, weight *Node, gradient func(v *Node) *Node) *Node {
-	n, d := value.Shape().Dim(0), weight.Shape().Dim(1)
+	n := value.Shape().Dim(0)
 	most := max(n, weight.Shape().Dim(0))
-	wide := func(x *Node) *Node {
-		x = padTo(x, most)
-		if more := value.Shape().Dim(1) - d; more > 0 {
-			x = Concatenate([]*Node{x, Zeros(x.Graph(), shapes.Make(x.DType(), most, more))}, 1)
-		}
-		return x
-	}
-	carrier := wide(weight)
-	through := IdentityWithCustomGradient(carrier, func(_, v *Node) *Node { return wide(gradient(head(v, n))) })
-	// The difference is exactly 0: it carries the gradient.
+	carrier := padTo(weight, most)
+	through := IdentityWithCustomGradient(carrier, func(_, v *Node) *Node { return padTo(gradient(head(v, n)), most) })
+	// The difference is exactly 0: it carries the gradient, and the sum carries the value.
 	return Add(StopGradient(value), head(Sub(through, StopGradient(carrier)), n))
 }
 

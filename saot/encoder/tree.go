@@ -61,6 +61,31 @@ type lists struct {
 
 func listsOf(a *graph.Adjacency) lists { return lists{a.Offsets, a.Neighbors} }
 
+// below returns the lists with those of further targets, from first on. Targets that come between have empty lists.
+func (l lists) below(next lists, first int) lists {
+	if len(l.offsets) == 0 {
+		l.offsets = []int64{0}
+	}
+	end := int64(len(l.rows))
+	for l.targets() < first {
+		l.offsets = append(l.offsets, end)
+	}
+	for _, offset := range next.offsets[1:] {
+		l.offsets = append(l.offsets, end+offset)
+	}
+	l.rows = append(l.rows, next.rows...)
+	return l
+}
+
+// shifted returns the lists with all rows moved by a number.
+func (l lists) shifted(by int) lists {
+	out := lists{l.offsets, slices.Clone(l.rows)}
+	for i := range out.rows {
+		out.rows[i] += int32(by)
+	}
+	return out
+}
+
 func (l lists) targets() int { return max(0, len(l.offsets)-1) }
 
 func (l lists) of(target int) []int32 { return l.rows[l.offsets[target]:l.offsets[target+1]] }

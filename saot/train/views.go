@@ -17,10 +17,10 @@ import (
 
 // Views is a graph in two views as a step takes it: a whole graph, or sampled neighborhoods of the same targets.
 type Views[T any] struct {
-	X         encoder.Features[T]     // of a whole graph
-	Mask      T                       // [N, 1], 1 on its real nodes
-	Operators [2]*encoder.Operator[T] // Â of both views
-	Masked    [2]encoder.Masked[T]    // what each view of a whole graph masks
+	X        encoder.Features[T]  // of a whole graph
+	Mask     T                    // [N, 1], 1 on its real nodes
+	Operator *encoder.Operator[T] // Â of both views, the second's nodes below the first's [2N]
+	Masked   encoder.Masked[T]    // what the views of a whole graph mask
 
 	Samples engine.Split[[2]encoder.Sample[T]] // of a graph that is not taken whole
 	Places  engine.Split[T]                    // of all targets in a device's sample: see joined; absent on one device
@@ -44,10 +44,10 @@ func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*N
 		}
 		return z
 	}
-	for i, x := range e.Config.ProjectViews(scope, in.X, projected, in.Masked) {
-		z[i] = e.Config.Encode(scope, x, encoder.NewPropagation(*in.Operators[i]), in.Mask, mode)
-	}
-	return z
+	both := e.Config.Encode(scope, e.Config.ProjectViews(scope, in.X, projected, in.Masked),
+		encoder.NewPropagation(*in.Operator), Stack([]*Node{in.Mask, in.Mask}, 0), mode)
+	n := in.Mask.Shape().Dim(0)
+	return [2]*Node{Slice(both, AxisRange(0, n)), Slice(both, AxisRange(n))}
 }
 
 // joined returns the rows of all devices. places says for each row of the result where it stands on this device, or the
@@ -88,14 +88,10 @@ func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand
 	v1, v2 := view.Pair(b.Graph, v, rng)
 	all := [2]view.View{v1, v2}
 	p.induced = func(view int, nodes []int32) graph.Adjacency { return all[view].Adjacency.Induced(nodes) }
-	for i := range all {
-		op, err := c.NewOperator(&all[i].Adjacency, b.Size)
-		if err != nil {
-			return nil, err
-		}
-		p.Operators[i], p.Columns[i], p.Masked[i] = &op, all[i].Masked, b.Masked(all[i].Masked)
-	}
-	return p, nil
+	op, err := c.NewOperator(b.Size, &v1.Adjacency, &v2.Adjacency)
+	p.Columns = [2][]int32{v1.Masked, v2.Masked}
+	p.Operator, p.Masked = &op, b.Masked(p.Columns)
+	return p, err
 }
 
 // SampledPair draws two views of the neighborhoods of some nodes, split over a number of devices.

@@ -115,7 +115,7 @@ func TestWholePair(t *testing.T) {
 			engine.Release(p.Made())
 			require.NoError(t, b.X.Transposed.CheckValid(), "the batch is not the step's own")
 			require.NoError(t, b.Mask.CheckValid())
-			require.Error(t, p.Operators[1].Scale.CheckValid())
+			require.Error(t, p.Operator.Scale.CheckValid())
 		}
 	})
 }
