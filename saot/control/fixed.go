@@ -48,7 +48,5 @@ func newMajority(method.Build, *saot.Config) (continual.Method, error) {
 
 // newFeatures embeds a node as its own features.
 func newFeatures(method.Build, *saot.Config) (continual.Method, error) {
-	return fixed{func(g *graph.Graph) *continual.Embedding {
-		return embeddingOf(g.Features.Matrix(), 0)
-	}}, nil
+	return fixed{func(g *graph.Graph) *continual.Embedding { return rowsOf(&g.Features) }}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -24,7 +25,7 @@ func init() {
 // gcn_norm.
 func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
 	return fixed{func(g *graph.Graph) *continual.Embedding {
-		return embeddingOf(propagate(&g.Adjacency, g.Features.Matrix()), 0)
+		return rowsOf(encoder.Propagated(g))
 	}}, nil
 }
 
@@ -64,6 +65,15 @@ func propagateAlong(a *graph.Adjacency, scale []float64, h *mat.Dense) *mat.Dens
 		h, next = next, h
 	}
 	return h
+}
+
+// rowsOf returns features as an embedding.
+func rowsOf(f *graph.Features) *continual.Embedding {
+	e := &continual.Embedding{Rows: f.Rows, Cols: f.Cols, Data: make([]float32, f.Rows*f.Cols)}
+	for i := range f.Rows {
+		f.CopyRow(i, e.Data[i*f.Cols:(i+1)*f.Cols])
+	}
+	return e
 }
 
 // embeddingOf returns a matrix as an embedding, padded with columns of zeros to at least the given width.

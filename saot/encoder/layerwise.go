@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -46,14 +47,56 @@ func propagateRows(dst []float32, a *graph.Adjacency, h *graph.Features, scale [
 	})
 }
 
-// Propagated returns Â²X of a graph, dense. O(E·F) time, on all cores.
+// Propagated returns Â²X of a graph: sparse, by ascending columns, if the features are, else dense. O(E·F) time for dense
+// features, else in proportion to the entries of ÂX along the edges; on all cores.
 func Propagated(g *graph.Graph) *graph.Features {
-	scale, n, cols := inverseRoots(&g.Adjacency), g.NumNodes(), g.Features.Cols
-	once := graph.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
-	propagateRows(once.Dense, &g.Adjacency, &g.Features, scale, 0, n)
-	twice := &graph.Features{Rows: n, Cols: cols, Dense: make([]float32, n*cols)}
-	propagateRows(twice.Dense, &g.Adjacency, &once, scale, 0, n)
-	return twice
+	scale, n, h := inverseRoots(&g.Adjacency), g.NumNodes(), &g.Features
+	for range 2 {
+		if !h.IsDense() {
+			h = propagateEntries(&g.Adjacency, h, scale)
+			continue
+		}
+		next := &graph.Features{Rows: n, Cols: h.Cols, Dense: make([]float32, n*h.Cols)}
+		propagateRows(next.Dense, &g.Adjacency, h, scale, 0, n)
+		h = next
+	}
+	return h
+}
+
+// propagateEntries returns Â·H of sparse rows. Each core sums rows in a dense one of its own, and keeps what is not 0.
+func propagateEntries(a *graph.Adjacency, h *graph.Features, scale []float32) *graph.Features {
+	rows := make([]entries, h.Rows)
+	parallel.Ranges(h.Rows, func(first, end int) {
+		sum, there := make([]float32, h.Cols), make([]bool, h.Cols)
+		for i := first; i < end; i++ {
+			var columns []int32
+			add := func(j int32) {
+				from, _ := h.Row(int(j))
+				for _, c := range from {
+					if !there[c] {
+						there[c], columns = true, append(columns, c)
+					}
+				}
+				addRow(sum, h, j, scale[i]*scale[j])
+			}
+			for _, j := range a.Neighborhood(i) {
+				add(j)
+			}
+			add(int32(i))
+			slices.Sort(columns)
+			values := make([]float32, len(columns))
+			for k, c := range columns {
+				values[k], sum[c], there[c] = sum[c], 0, false
+			}
+			rows[i] = entries{lists{rows: columns}, values}
+		}
+	})
+	out := &graph.Features{Rows: h.Rows, Cols: h.Cols, Offsets: make([]int64, 1, h.Rows+1)}
+	for _, row := range rows {
+		out.Columns, out.Values = append(out.Columns, row.rows...), append(out.Values, row.values...)
+		out.Offsets = append(out.Offsets, int64(len(out.Columns)))
+	}
+	return out
 }
 
 // Layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows

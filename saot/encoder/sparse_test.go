@@ -45,6 +45,20 @@ func denseCopy(g *graph.Graph) *graph.Graph {
 	return &graph.Graph{Adjacency: g.Adjacency, Features: dense}
 }
 
+// Propagated sparse features are those of the dense copy, with nothing stored twice or out of order.
+func TestPropagatedSparseFeatures(t *testing.T) {
+	g := wordsGraph(120, 80, 3)
+	directed, _ := graph.Build(120, graph.EdgeList{Src: []int32{0, 3, 5, 5}, Dst: []int32{3, 5, 0, 9}}, true)
+	for _, a := range []graph.Adjacency{g.Adjacency, directed} {
+		g.Adjacency = a
+		got := Propagated(g)
+		require.NoError(t, got.Validate())
+		require.Less(t, len(got.Values), 120*80)
+		want := Propagated(denseCopy(g))
+		require.InDeltaSlice(t, want.Dense, denseCopy(&graph.Graph{Features: *got}).Features.Dense, 1e-6)
+	}
+}
+
 func TestPiecesHoldTheEntries(t *testing.T) {
 	for k := range 300 {
 		counts, slots := pieces(k, pieceWidths), 0
