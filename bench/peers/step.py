@@ -2,16 +2,18 @@
 """Times one SAOT training step in PyTorch, to stand next to `go test -bench 'kStep$' ./saot`.
 
     python3 -m venv /tmp/peers && /tmp/peers/bin/pip install -r bench/peers/requirements-torch.txt
-    /tmp/peers/bin/python bench/peers/step.py $SAOT_DATA/uai.npz $SAOT_DATA/ms_academic_cs.npz [--rounds 3] [--threads 2]
+    /tmp/peers/bin/python bench/peers/step.py $SAOT_DATA/uai.npz $SAOT_DATA/ms_academic_cs.npz [--rounds 3] [--threads 2] \
+        [--device cuda]
 
 The step is the one of the second task of a stream, with replay and teacher: two views with 20 % of edges dropped and 10 % of
 columns masked, a GCN 512 -> 256, M = 256 aligned nodes, two Sinkhorn plans of 50 sweeps in the log domain, KL of the plan
 between embeddings to a given plan and to the teacher's, the structural loss, and Adam. The graph is not padded, and the plan in
-graph space is given, so that PyTorch does less than the step in Go. Three forms take turns:
+graph space is given, so that PyTorch does less than the step in Go. Four forms take turns:
 
-  dense      X is a dense matrix
-  compiled   the same, with the losses and the activation in torch.compile
-  sparse     X is a sparse matrix in CSR form, with its transpose for the gradient
+  dense            X is a dense matrix
+  dense-compiled   the same, with the losses and the activation in torch.compile
+  sparse           X is a sparse matrix in CSR form, with its transpose for the gradient
+  sparse-compiled  both
 
 Prints the best step of each form in milliseconds.
 """
@@ -29,12 +31,17 @@ from torch.nn import functional as F
 
 HIDDEN, OUT, POINTS, SWEEPS, EPSILON, BETA = 512, 256, 256, 50, 0.2, 1.0
 DROP, MASK, REPLAYED = 0.2, 0.1, 150
+FORMS = ("dense", "dense-compiled", "sparse", "sparse-compiled")
+
+
+def on_device(array):
+    return torch.from_numpy(array).to(torch.get_default_device())
 
 
 def csr(m):
     m = sp.csr_matrix(m, dtype=np.float32)
     parts = (m.indptr.astype(np.int64), m.indices.astype(np.int64), m.data)
-    return torch.sparse_csr_tensor(*map(torch.from_numpy, parts), size=m.shape)
+    return torch.sparse_csr_tensor(*map(on_device, parts), size=m.shape)
 
 
 def second_task(path, rng):
@@ -108,13 +115,13 @@ def make(form, edges, features):
     """A function that takes one step."""
     rng = np.random.default_rng(1)
     nodes, columns = features.shape
-    maybe = torch.compile if form == "compiled" else (lambda f: f)
+    maybe = torch.compile if form.endswith("compiled") else (lambda f: f)
     activation, total = maybe(lambda e, h: e.act(e.norm(h))), maybe(loss)
     student, teacher = Encoder(columns, activation), Encoder(columns, activation)
     teacher.load_state_dict(student.state_dict())
     teacher.eval()
     adam = torch.optim.Adam(student.parameters(), 1e-3)
-    dense = None if form == "sparse" else torch.from_numpy(features.toarray())
+    dense = None if form.startswith("sparse") else on_device(features.toarray())
     graph_plan = torch.eye(POINTS) / POINTS * 0.5 + 0.5 / POINTS**2
     structure = torch.rand(POINTS, POINTS)
 
@@ -126,20 +133,22 @@ def make(form, edges, features):
         hat = csr(sp.csr_matrix((1 / np.sqrt(degree[row] * degree[col]), (row, col)), (nodes, nodes)))
         keep = (rng.random(columns) > MASK).astype(np.float32)
         if dense is not None:
-            return hat, dense * torch.from_numpy(keep)
+            return hat, dense * on_device(keep)
         masked = (features @ sp.diags(keep)).tocsr()
         masked.eliminate_zeros()
         return hat, (csr(masked), csr(masked.T))
 
     def step():
         views = view(), view()
-        chosen = torch.from_numpy(rng.permutation(nodes)[:POINTS])
+        chosen = on_device(rng.permutation(nodes)[:POINTS])
         z1, z2 = (student(*v)[chosen] for v in views)
         with torch.no_grad():
             t1, t2 = (teacher(*v)[chosen] for v in views)
         adam.zero_grad()
         total(z1, z2, t1, t2, graph_plan, structure).backward()
         adam.step()
+        if torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
 
     return step
 
@@ -150,13 +159,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", message="Sparse")  # the CSR format is called a beta
     torch.set_num_threads(args.threads)
+    torch.set_default_device(args.device)
     torch.manual_seed(0)
     for path in args.data:
         edges, features = second_task(path, np.random.default_rng(0))
-        steps = {form: make(form, edges, features) for form in ("dense", "compiled", "sparse")}
+        steps = {form: make(form, edges, features) for form in FORMS}
         best = dict.fromkeys(steps, math.inf)
         for step in steps.values():
             for _ in range(3):
@@ -168,7 +179,7 @@ def main():
                     step()
                     best[form] = min(best[form], time.perf_counter() - start)
         print(f"{path.stem}: {features.shape[0]} nodes, {features.shape[1]} columns, torch {torch.__version__}, "
-              f"{args.threads} threads: " + ", ".join(f"{form} {1000 * t:.1f} ms" for form, t in best.items()), flush=True)
+              f"{args.device}, {args.threads} threads: " + ", ".join(f"{form} {1000 * t:.1f} ms" for form, t in best.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -34,12 +34,14 @@ func BenchmarkPlanAndGradient(b *testing.B) {
 	cost, target := uniformCost(1, m, m), converged(b, uniformCost(2, m, m), epsilon).Plan
 	eachEngine(b, func(b *testing.B, e *engine.Engine) {
 		exact := compile(b, e, func(in []*graph.Node) *graph.Node {
-			plan, _ := Sinkhorn(in[0], DefaultSinkhorn())
+			cfg := DefaultSinkhorn()
+			cfg.Tolerance = 0
+			plan, _ := Sinkhorn(in[0], cfg)
 			return graph.Gradient(KLPlanLoss(in[1], plan, in[0], epsilon), in[0])[0]
 		}, cost, target)
 		unrolled := compile(b, e, func(in []*graph.Node) *graph.Node {
 			cfg := DefaultSinkhorn()
-			cfg.Domain, cfg.Gradient = LogDomain, Unrolled
+			cfg.Domain, cfg.Gradient, cfg.Tolerance = LogDomain, Unrolled, 0
 			plan, _ := Sinkhorn(in[0], cfg)
 			loss := graph.Neg(graph.ReduceAllSum(graph.Mul(in[1], graph.Log(plan))))
 			return graph.Gradient(loss, in[0])[0]

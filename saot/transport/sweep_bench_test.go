@@ -31,7 +31,7 @@ func BenchmarkSweep(b *testing.B) {
 					cost := uniformCost(1, m, m)
 					sweeps := func(count int) func() time.Duration {
 						cfg := DefaultSinkhorn()
-						cfg.Domain, cfg.Sweeps = domain, count
+						cfg.Domain, cfg.Sweeps, cfg.Tolerance = domain, count, 0
 						return compile(b, e,
 							func(in []*graph.Node) *graph.Node { return GraphProblem{Cost: in[0]}.Sinkhorn(cfg).F },
 							cost)
