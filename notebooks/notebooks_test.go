@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/notebooks/course"
+	"github.com/saot-go/saot/saot/engine"
 	// The cells call these packages: without the imports a cached pass would survive their changes.
 	_ "github.com/saot-go/saot/plotting/nb"
 	_ "github.com/saot-go/saot/saot"
@@ -203,6 +204,42 @@ func TestNotebooksRun(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, executed.check(max(pictures, least(path))))
 			requireSameOutputs(t, committed, executed)
+		})
+	}
+}
+
+// engineEnv names an engine on which TestNotebooksRunOnAnEngine executes the notebooks too.
+const engineEnv = "SAOT_NOTEBOOKS_ENGINE"
+
+// Notebooks that open an engine run on another one as well, with as many pictures. What they print may differ in the last
+// digits, so it is not compared.
+func TestNotebooksRunOnAnEngine(t *testing.T) {
+	name := os.Getenv(engineEnv)
+	if name == "" {
+		t.Skipf("%s names no engine, such as xla:cpu", engineEnv)
+	}
+	e, err := engine.Open(name)
+	if err != nil {
+		t.Skipf("engine %s is not present: %v", name, err)
+	}
+	e.Close()
+	jupyter := findJupyter(t)
+	env := kernel(t)
+	for _, path := range all(t) {
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		opened := strings.ReplaceAll(string(source), `engine.Open(\"go\")`, fmt.Sprintf(`engine.Open(\"%s\")`, name))
+		if opened == string(source) {
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			pictures, err := read(t, path).pictures()
+			require.NoError(t, err)
+			// Next to the others, so that GoNB finds the module.
+			changed := strings.ReplaceAll(name, ":", "-") + "-" + path
+			require.NoError(t, os.WriteFile(changed, []byte(opened), 0o600))
+			t.Cleanup(func() { require.NoError(t, os.Remove(changed)) })
+			require.NoError(t, execute(t, jupyter, env, changed).check(pictures))
 		})
 	}
 }
