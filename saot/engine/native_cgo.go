@@ -91,6 +91,7 @@ func openXLA(c Candidate, options string, devices int) (compute.Backend, string,
 	if c.Spec == nameCPU && devices > 1 {
 		client = pjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
 	}
+	keepMemory()
 	backend, err := xla.NewWithOptions(config, client)
 	if err != nil {
 		return nil, "", err

@@ -1,0 +1,19 @@
+//go:build cgo && linux
+
+package engine
+
+// #include <malloc.h>
+//
+// static void keep_memory(void) {
+// #ifdef __GLIBC__
+// 	mallopt(M_MMAP_MAX, 0);
+// 	mallopt(M_ARENA_MAX, 1);
+// 	mallopt(M_TRIM_THRESHOLD, -1);
+// #endif
+// }
+import "C"
+
+// keepMemory tells glibc to keep what is freed for the next allocation. XLA allocates the buffers of a step in each step
+// again. If they are returned to the system in between, every page of them costs a fault: a sixth of a step on
+// Coauthor-CS.
+func keepMemory() { C.keep_memory() }

@@ -1,0 +1,5 @@
+//go:build cgo && darwin
+
+package engine
+
+func keepMemory() {}
