@@ -18,6 +18,7 @@ import (
 
 	"github.com/saot-go/saot/notebooks/course"
 	"github.com/saot-go/saot/saot/engine"
+
 	// The cells call these packages: without the imports a cached pass would survive their changes.
 	_ "github.com/saot-go/saot/plotting/nb"
 	_ "github.com/saot-go/saot/saot"
@@ -211,8 +212,8 @@ func TestNotebooksRun(t *testing.T) {
 // engineEnv names an engine on which TestNotebooksRunOnAnEngine executes the notebooks too.
 const engineEnv = "SAOT_NOTEBOOKS_ENGINE"
 
-// Notebooks that open an engine run on another one as well, with as many pictures. What they print may differ in the last
-// digits, so it is not compared.
+// Notebooks that open an engine run on another one as well, with as many pictures. What they print may differ in the
+// last digits, so it is not compared.
 func TestNotebooksRunOnAnEngine(t *testing.T) {
 	name := os.Getenv(engineEnv)
 	if name == "" {

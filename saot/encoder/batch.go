@@ -87,9 +87,9 @@ func (b *Batch) slots() (n int) {
 }
 
 // maskedRoom returns the room for what two views mask. One pair needs some room; times is the expected ratio of the
-// largest graph's need to that pair's. Views differ, because a few words occur in many nodes: the number of masked entries has
-// a standard deviation of a tenth of its mean on Coauthor-CS. The upper levels, for nodes with many masked words,
-// differ more.
+// largest graph's need to that pair's. Views differ, because a few words occur in many nodes: the number of masked
+// entries has a standard deviation of a tenth of its mean on Coauthor-CS. The upper levels, for nodes with many masked
+// words, differ more.
 func maskedRoom(need []int, times float64, nodes int) []int {
 	room := make([]int, max(len(need), 3))
 	for level := range room {

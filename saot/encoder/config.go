@@ -137,8 +137,8 @@ func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Nod
 //
 //	(X⊙m)·W = X·W − X[:,S]·W[S,:].
 //
-// Shapes: projected as Project returns it, nil to be computed; masked as Batch.Masked returns it. Returns matrices of 2N
-// rows, the second view's below the first's. The gradient flows to the weights and, of dense features, to projected.
+// Shapes: projected as Project returns it, nil to be computed; masked as Batch.Masked returns it. Returns matrices of
+// 2N rows, the second view's below the first's. The gradient flows to the weights and, of dense features, to projected.
 func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []*Node,
 	masked Masked[*Node]) (views []*Node) {
 	if projected == nil {
@@ -163,9 +163,9 @@ func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []
 // Encode returns the embeddings of a whole graph from the products of Project, or of several views of it from those of
 // ProjectViews.
 //
-// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; of several views [views, N, 1], and BatchNorm normalises each
-// by itself. Returns [N, out] or [views·N, out], whose padded rows mean nothing. Gradients flow to the variables and to
-// projected.
+// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; of several views [views, N, 1], and BatchNorm normalises
+// each by itself. Returns [N, out] or [views·N, out], whose padded rows mean nothing. Gradients flow to the variables
+// and to projected.
 func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }

@@ -130,7 +130,7 @@ func TestViewsAreEncodedByThemselves(t *testing.T) {
 			embedded := func(enc *Encoder, over ...*graph.Adjacency) []float32 {
 				op, err := enc.Config.NewOperator(size, over...)
 				require.NoError(t, err)
-				f, err := engine.NewNamed[Input[*tensors.Tensor]](e, t.Name(), enc.store, func(in Input[*Node]) []*Node {
+				encode := func(in Input[*Node]) []*Node {
 					scope, mask := enc.store.Scope(Scope), in.Mask
 					products := enc.Config.Project(scope, in.X)
 					if len(over) == 2 {
@@ -138,7 +138,8 @@ func TestViewsAreEncodedByThemselves(t *testing.T) {
 						mask = Stack([]*Node{mask, mask}, 0)
 					}
 					return []*Node{enc.Config.Encode(scope, products, NewPropagation(*in.Operator), mask, Training)}
-				})
+				}
+				f, err := engine.NewNamed[Input[*tensors.Tensor]](e, t.Name(), enc.store, encode)
 				require.NoError(t, err)
 				out, err := f.Call(Input[*tensors.Tensor]{X: b.X, Mask: b.Mask, Operator: &op})
 				require.NoError(t, err)

@@ -47,8 +47,8 @@ func propagateRows(dst []float32, a *graph.Adjacency, h *graph.Features, scale [
 	})
 }
 
-// Propagated returns Â²X of a graph: sparse, by ascending columns, if the features are, else dense. O(E·F) time for dense
-// features, else in proportion to the entries of ÂX along the edges; on all cores.
+// Propagated returns Â²X of a graph: sparse, by ascending columns, if the features are, else dense. O(E·F) time for
+// dense features, else in proportion to the entries of ÂX along the edges; on all cores.
 func Propagated(g *graph.Graph) *graph.Features {
 	scale, n, h := inverseRoots(&g.Adjacency), g.NumNodes(), &g.Features
 	for range 2 {

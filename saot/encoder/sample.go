@@ -110,9 +110,9 @@ func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], er
 	return s.layOut(c, n, s.roomFor(n, n.Targets()))
 }
 
-// SampleAlike is Sample for neighbourhoods of about as many targets each, in one padded shape, the larger if any of them
-// or any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are two,
-// however many neighbourhoods a step takes.
+// SampleAlike is Sample for neighbourhoods of about as many targets each, in one padded shape, the larger if any of
+// them or any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are
+// two, however many neighbourhoods a step takes.
 func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors.Tensor], error) {
 	targets := 0
 	for _, n := range all {

@@ -166,7 +166,9 @@ func TestMaskedRoom(t *testing.T) {
 	for i := range many {
 		many[i] = int32(i)
 	}
-	pieces := func(b *Batch, columns []int32) int { return b.Masked([2][]int32{columns, {3}}).Entries.Index[0].Shape().Dim(1) }
+	pieces := func(b *Batch, columns []int32) int {
+		return b.Masked([2][]int32{columns, {3}}).Entries.Index[0].Shape().Dim(1)
+	}
 	room := pieces(batches[0], few)
 	require.Equal(t, room, pieces(batches[1], []int32{1, 2, 4, 5, 6, 7}), "a larger graph of the same shape")
 	require.Greater(t, pieces(batches[1], many), room)

@@ -13,7 +13,7 @@ package engine
 // }
 import "C"
 
-// keepMemory tells glibc to keep what is freed for the next allocation. XLA allocates the buffers of a step in each step
-// again. If they are returned to the system in between, every page of them costs a fault: a sixth of a step on
+// keepMemory tells glibc to keep what is freed for the next allocation. XLA allocates the buffers of a step in each
+// step again. If they are returned to the system in between, every page of them costs a fault: a sixth of a step on
 // Coauthor-CS.
 func keepMemory() { C.keep_memory() }

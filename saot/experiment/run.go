@@ -92,7 +92,9 @@ func (r *Run) OpenStream() (*datasets.Stream, error) {
 }
 
 // OpenEngine opens the engine of the run, with its devices.
-func (r *Run) OpenEngine() (*engine.Engine, error) { return engine.OpenDevices(r.Engine, cmp.Or(r.Devices, 1)) }
+func (r *Run) OpenEngine() (*engine.Engine, error) {
+	return engine.OpenDevices(r.Engine, cmp.Or(r.Devices, 1))
+}
 
 // NewLearner makes the learner of the settings for a stream. It returns an error if the settings don't fit the stream.
 func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.Method, error) {
