@@ -27,6 +27,27 @@ func TestSampledTrainingRepeatsAndDiffersFromWhole(t *testing.T) {
 	})
 }
 
+// A run on two devices, with tasks of which one is taken whole, has the losses of one device.
+func TestSampledTrainingOnTwoDevices(t *testing.T) {
+	steps := func(devices int) (losses []float64) {
+		e, err := engine.OpenDevices("xla:cpu", devices)
+		if err != nil {
+			t.Skipf("no XLA: %v", err)
+		}
+		defer e.Close()
+		c := tinyConfig()
+		sampling(&c)
+		c.Encoder.WholeGraph = tinyStream(t).Tasks[0].Graph.NumNodes() // with replay, the second task has more
+		for _, s := range learn(t, newTiny(t, e, c, 1), 0, 2) {
+			losses = append(losses, s.Terms[0].Value)
+		}
+		return losses
+	}
+	one, two := steps(1), steps(2)
+	require.InDeltaSlice(t, one, two, 1e-3)
+	require.NotEqual(t, one, two)
+}
+
 // Every setting of a step must reach the sampled one too.
 func TestSampledSettingsMatter(t *testing.T) {
 	e := pure(t)

@@ -63,7 +63,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.StringVar(&o.Method, "method", "saot", "what learns: "+strings.Join(method.Names(), ", "))
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
-	f.IntVar(&o.Devices, "devices", 1, "devices that sampled steps are split over, as GPUs: XLA only, see saot methods")
+	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over; for "+splitting())
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
@@ -84,6 +84,17 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
 	return cmd
+}
+
+// splitting lists the methods whose steps can be split over devices.
+func splitting() string {
+	var names []string
+	for _, d := range method.All() {
+		if d.Splits {
+			names = append(names, d.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func runHelp() string {
