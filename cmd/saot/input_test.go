@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -272,4 +273,23 @@ func TestInterruptedStart(t *testing.T) {
 	left, err := os.ReadDir(".")
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// Devices that would have nothing to do are refused before anything is computed.
+func TestDevicesNeedWork(t *testing.T) {
+	if e, err := engine.OpenDevices("xla:cpu", 2); err != nil {
+		t.Skipf("no XLA: %v", err)
+	} else {
+		e.Close()
+	}
+	for want, args := range map[string][]string{
+		"engine: go: too few devices: 2 were asked for": {"--engine", "go"},
+		"random trains on one device: drop --devices":   {"--engine", "xla:cpu", "--method", "random"},
+		"saot has no work for 2 devices":                {"--engine", "xla:cpu"},
+		"engine: -1 devices: want 1 or more":            {"--devices", "-1"},
+	} {
+		status, _, stderr := call(t, append([]string{"run", "--devices", "2", "--out", t.TempDir()}, args...)...)
+		require.NotZero(t, status)
+		require.Contains(t, stderr, want)
+	}
 }
