@@ -112,7 +112,7 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.OpenEngine()
+	e, err := engine.Open(r.Engine) // an audit takes no step that could be split
 	if err != nil {
 		return nil, err
 	}
