@@ -52,7 +52,7 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 
 			var propagated mat.Dense
 			propagated.Product(a, a, x)
-			requireClose(t, propagated.RawMatrix().Data, wide(Propagated(g).Dense), 1e-5)
+			requireClose(t, propagated.RawMatrix().Data, denseFeatures(Propagated(g)).RawMatrix().Data, 1e-5)
 		}
 	})
 }
