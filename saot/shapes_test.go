@@ -81,7 +81,7 @@ func TestSparseFeaturesSaveMemory(t *testing.T) {
 	defer b.Finalize()
 	sparse, dense := int64(0), 4*int64(b.Size.Nodes)*int64(ds.Graph.Features.Cols)
 	for _, part := range engine.Tensors(b.X) {
-		sparse += int64(part.Shape().Memory())
+		sparse += int64(part.Shape().ByteSize())
 	}
 	t.Logf("%d nodes, %d columns: dense %d MB, sparse %d MB", ds.Graph.NumNodes(), ds.Graph.Features.Cols, dense>>20,
 		sparse>>20)
