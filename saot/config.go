@@ -104,12 +104,15 @@ type Config struct {
 	EdgeDrop     float64 `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	FeatureMask  float64 `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
 
-	Points       int     `json:"points" range:"[2,)" help:"M, nodes aligned in a step"`
+	Points       int     `json:"points" range:"[2,)" help:"M, nodes aligned in a step: all of a smaller graph"`
 	Epsilon      float64 `json:"epsilon" help:"ε, weight of the entropy of both plans, in units of the cosine cost"`
 	Sweeps       int     `json:"sweeps" range:"[1,)" help:"K, Sinkhorn sweeps for the plan between embeddings"`
 	Sigma        float64 `json:"sigma" range:"[0,1]" help:"σ, weight of features against edges in the graph plan"`
 	GromovOuter  int     `json:"gromov_outer" range:"[1,)" help:"outer steps for the graph plan"`
 	GromovSweeps int     `json:"gromov_sweeps" range:"[1,)" help:"Sinkhorn sweeps per outer step"`
+	// GromovFactor multiplies L⊗π in the cost of an outer step. The default of 2 is the gradient of Eq. 7, so that the
+	// plan minimises it; the equation's own term is 1.
+	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"of L⊗π in an outer step: 2 is Eq. 7's gradient, 1 its term"`
 
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
 	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`
@@ -134,7 +137,7 @@ func DefaultConfig() Config {
 	return Config{
 		Encoder:      encoder.DefaultConfig(),
 		LearningRate: 1e-3, Epochs: 30, EdgeDrop: 0.2, FeatureMask: 0.1,
-		Points: 256, Epsilon: 0.2, Sweeps: 50, Sigma: 0.5, GromovOuter: 2, GromovSweeps: 30,
+		Points: 256, Epsilon: 0.2, Sweeps: 50, Sigma: 0.5, GromovOuter: 2, GromovSweeps: 30, GromovFactor: 2,
 		StructureUnit: transport.MaxNormalization,
 		Objective:     Transport, Divergence: KL, Scaling: Balanced, Alpha: 1, Distillation: DistillPlan, Beta: 0.5,
 		Buffer: 200, FanOut: []int{10, 10},
@@ -171,7 +174,7 @@ func (c Config) distils() bool {
 func (c Config) gromov() transport.FGWConfig {
 	f := transport.DefaultFGW()
 	f.Epsilon, f.Sigma, f.Normalization = c.Epsilon, c.Sigma, c.StructureUnit
-	f.Outer, f.Sweeps = c.GromovOuter, c.GromovSweeps
+	f.Outer, f.Sweeps, f.Factor = c.GromovOuter, c.GromovSweeps, c.GromovFactor
 	return f
 }
 

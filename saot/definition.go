@@ -7,14 +7,27 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// ConfigFor returns the default settings for datasets of a recipe: those of DefaultConfig, smaller on the generated
-// stream.
-func ConfigFor(recipe datasets.Recipe) Config {
+// ConfigFor returns the settings of a preset for datasets of a recipe. Those of DefaultConfig are smaller on the
+// generated stream. The paper's are what it states of its four streams (§5, §5.4): encoder, buffer, α and β. What it
+// leaves open is as by default.
+func ConfigFor(recipe datasets.Recipe, p method.Preset) Config {
 	c := DefaultConfig()
 	if recipe == datasets.RecipeSynthetic {
 		c.Encoder.Hidden, c.Encoder.Out = 256, 128
 		c.Points = 80
 		c.Buffer = 50
+	}
+	if p != method.Paper {
+		return c
+	}
+	switch recipe {
+	case datasets.RecipeCoraFull:
+		c.Beta = 0.6
+	case datasets.RecipeArxiv, datasets.RecipeProducts:
+		c.Buffer = 800
+	case datasets.RecipeReddit:
+		c.Encoder = encoder.DefaultGAT()
+		c.Buffer, c.Alpha, c.Beta = 800, 0, 0.5
 	}
 	return c
 }
@@ -31,6 +44,9 @@ func init() {
 		variant(func(c *Config) { c.Objective = BarlowTwins },
 			"saot-barlow", "w/o Optimal Transport", "Graph Barlow Twins with saot's replay (Table 4)"),
 		variant(func(c *Config) {
+			if c.Encoder.Kind == encoder.GAT {
+				c.Encoder = encoder.DefaultConfig()
+			}
 			c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
 			c.FeatureCost, c.Centred, c.Distillation = PropagatedFeatures, true, DistillNone
 		}, "saot-l", "",
@@ -43,8 +59,8 @@ func init() {
 
 func variant(fix func(c *Config), name, paper, summary string) method.Definition {
 	return method.Definition{Name: name, Paper: paper, Summary: summary, Kind: method.Ours, Splits: true,
-		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {
-			c := ConfigFor(recipe)
+		Defaults: func(recipe datasets.Recipe, p method.Preset) method.Settings {
+			c := ConfigFor(recipe, p)
 			fix(&c)
 			return &c
 		},

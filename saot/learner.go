@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -39,18 +38,12 @@ type Learner struct {
 var _ continual.Learner = (*Learner)(nil)
 
 // New returns a learner whose weights are drawn from seed. The sizes of the graphs to come let it choose few padded
-// shapes, and refuse settings that cannot work, before anything is computed; see SizesOf.
+// shapes; see SizesOf.
 func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedValue uint64) (*Learner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	batched := c.batchedSizes(tasks)
-	for t, s := range batched {
-		if err := c.checkNodes(t, s.Nodes, smallest(batched)); err != nil {
-			return nil, err
-		}
-	}
-	whole := slices.DeleteFunc(batched, func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
+	whole := slices.DeleteFunc(c.batchedSizes(tasks), func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
 	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(e, c.Epochs, whole),
 		seed.Stream(seedValue, "weights"))
 	if err != nil {
@@ -83,23 +76,8 @@ func (c Config) batchedSizes(tasks []encoder.Size) []encoder.Size {
 	return out
 }
 
-// checkNodes returns an error if a step, which aligns Points different nodes or samples around them, cannot be taken on
-// the graph of a task. The error proposes as many points as least nodes.
-func (c Config) checkNodes(task, nodes, least int) error {
-	if nodes >= c.Points || c.Objective != Transport && !c.Encoder.Samples(nodes) {
-		return nil
-	}
-	return fmt.Errorf("saot: points is %d, but task %d has only %d nodes, replay included: lower points to %d or less",
-		c.Points, task+1, nodes, least)
-}
-
-func smallest(sizes []encoder.Size) int {
-	least := math.MaxInt
-	for _, s := range sizes {
-		least = min(least, s.Nodes)
-	}
-	return least
-}
+// points returns M, the number of nodes aligned in a step on a graph.
+func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 
 // Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
 // keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
@@ -116,9 +94,6 @@ func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,
 	batched, err := l.buffer.Union(g)
 	if err != nil {
 		return nil, fmt.Errorf("saot: task %d: join replay: %w", task+1, err)
-	}
-	if err := l.config.checkNodes(task, batched.NumNodes(), batched.NumNodes()); err != nil {
-		return nil, err
 	}
 	report := &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Diagnostics: map[string]float64{}}
 	if err := l.fit(ctx, batched, plan{Task: task, Report: report, Seen: observe}); err != nil {

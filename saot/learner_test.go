@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -192,30 +191,29 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// A step aligns all nodes of a task that has fewer than points, down to a task of two nodes without replay.
 func TestPointsBeyondTheTask(t *testing.T) {
-	e, stream := pure(t), tinyStream(t)
-	least := min(stream.Tasks[0].Graph.NumNodes(), stream.Tasks[1].Graph.NumNodes()+12)
-	c := tinyConfig()
-	c.Points = 1000
-	cols := stream.Tasks[0].Graph.Features.Cols
-	_, err := New(e, c, cols, SizesOf(stream), 1)
-	require.ErrorContains(t, err, "points is 1000")
-	require.ErrorContains(t, err, "lower points to "+strconv.Itoa(least))
-
-	// The same where the graph was not announced.
-	l, err := New(e, c, cols, nil, 1)
-	require.NoError(t, err)
-	_, err = l.Learn(context.Background(), 0, stream.Tasks[0].Graph, nil)
-	require.ErrorContains(t, err, "points is 1000")
-	require.ErrorContains(t, err, strconv.Itoa(stream.Tasks[0].Graph.NumNodes())+" nodes")
-
-	// Barlow Twins has no use for the points of a graph taken whole; of a larger one it draws as many.
-	c.Objective = BarlowTwins
-	_, err = New(e, c, cols, SizesOf(stream), 1)
-	require.NoError(t, err)
-	sampling(&c)
-	_, err = New(e, c, cols, SizesOf(stream), 1)
-	require.ErrorContains(t, err, "lower points to "+strconv.Itoa(least))
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		stream, c := tinyStream(t), tinyConfig()
+		c.Points, c.Buffer = 1000, 0
+		cols := stream.Tasks[0].Graph.Features.Cols
+		for _, sampled := range []bool{false, true} {
+			if sampled {
+				sampling(&c)
+			}
+			l, err := New(e, c, cols, SizesOf(stream), 1)
+			require.NoError(t, err)
+			for task, g := range []*graph.Graph{stream.Tasks[0].Graph, stream.Tasks[1].Graph.Induced([]int32{0, 1})} {
+				report, err := l.Learn(context.Background(), task, g, nil)
+				require.NoError(t, err)
+				require.Equal(t, g.NumNodes(), report.Nodes)
+				uniform := 1 / float64(g.NumNodes()) // the share of the diagonal of a uniform plan
+				require.GreaterOrEqual(t, report.Diagnostics["diagonal_mass"], 0.9*uniform)
+			}
+			_, err = l.Embed(context.Background(), stream.Tasks[0].Graph)
+			require.NoError(t, err)
+		}
+	})
 }
 
 func TestNewRefusesABadConfig(t *testing.T) {

@@ -38,7 +38,7 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 		}
 		in.Projected = projected
 		if l.config.Objective == Transport {
-			points = samplePoints(b.Graph.NumNodes(), l.config.Points, rng)
+			points = samplePoints(b.Graph.NumNodes(), l.config.points(b.Graph.NumNodes()), rng)
 			in.Points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
 		}
 		return in, pair, points, nil
@@ -49,15 +49,16 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 // samples draws from a graph that is too large for a step. Each step aligns M nodes, in patches, of which it sees a
 // sampled neighborhood: what it costs does not depend on the size of the graph.
 func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, draw drawer) {
-	sampler := encoder.NewSampler(batched, l.config.Encoder.SampleFanOut)
-	perEpoch := max(1, batched.NumNodes()/l.config.Points)
+	sampler := l.encoder.Graphs.Sampler(batched, l.config.Encoder.SampleFanOut)
+	m := l.config.points(batched.NumNodes())
+	perEpoch := batched.NumNodes() / m
 	var near *patches
 	return l.config.Epochs, l.config.Epochs * perEpoch,
 		func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error) {
 			if step%perEpoch == 0 {
 				near = newPatches(&batched.Adjacency, seed.Stream(l.seed, "order", task, step/perEpoch))
 			}
-			points = near.next(l.config.Points)
+			points = near.next(m)
 			pair, err = train.SampledPair(sampler, points, l.config.Encoder, l.config.view(),
 				l.encoder.Engine().Devices(), rng)
 			return in, pair, points, err

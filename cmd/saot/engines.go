@@ -15,11 +15,10 @@ func newEnginesCommand() *cobra.Command {
 	cmd := group("engines", "show the compute engines of this machine: present, missing, chosen",
 		`Show every compute engine in the order in which one is chosen, with its version and place; which one
 would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
-of a command names one: go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
+of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 		group("install", "install an engine", "",
 			newInstallCommand("xla", "XLA's plugin for the CPU", "200 MB"),
-			newInstallCommand("cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB"),
-			newInstallCommand("onnx", "ONNX Runtime", "25 MB")))
+			newInstallCommand("cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB")))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) }
 	return cmd
 }

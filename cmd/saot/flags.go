@@ -31,7 +31,7 @@ func flagOf(path string) string { return strings.NewReplacer(".", "-", "_", "-")
 // is changed by --set.
 func addSettingFlags(f *pflag.FlagSet) {
 	for i, d := range method.All() {
-		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Paper)) {
+		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
 			name := flagOf(field.Path)
 			if f.Lookup(name) != nil {
 				continue

@@ -120,7 +120,7 @@ func oneLine(err error) string {
 }
 
 func newMethodsCommand() *cobra.Command {
-	dataset, preset := "", method.Paper
+	dataset, preset := "", method.Default
 	cmd := &cobra.Command{
 		Use:   "methods [NAME]",
 		Short: "list what saot run --method takes, or one method's settings",
@@ -143,7 +143,7 @@ for a dataset, as saot run --set changes them.`,
 		},
 	}
 	cmd.Flags().StringVar(&dataset, "dataset", "", "whose defaults are shown; default those of no dataset")
-	cmd.Flags().Var(text{&preset}, "preset", "paper or fast")
+	cmd.Flags().Var(text{&preset}, "preset", "default, paper or fast")
 	return cmd
 }
 

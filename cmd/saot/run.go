@@ -80,7 +80,7 @@ func (o *runOptions) command() *cobra.Command {
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.split, "split", "",
 		"file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
-	f.Var(text{&o.preset}, "preset", "the method's defaults: paper, or fast for a first look; saot has one set of them")
+	f.Var(text{&o.preset}, "preset", "what the other settings start from: default, paper (to the letter) or fast (a first look)")
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
 	return cmd
@@ -98,7 +98,7 @@ func splitting() string {
 }
 
 func runHelp() string {
-	d := saot.ConfigFor(datasets.RecipeSynthetic)
+	d := saot.ConfigFor(datasets.RecipeSynthetic, method.Default)
 	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without
 labels, and after each all tasks seen so far are embedded and scored by linear probes. The performance matrices, their
 average performance (AP) and average forgetting (AF) go to the run folder as result.json and matrix.png; config.json

@@ -10,11 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Supported reports whether the engine of a graph has loops: XLA and pure Go do, ONNX Runtime does not.
-func Supported(g *graph.Graph) bool {
-	return g.Backend().Capabilities().Functions
-}
-
 // Scalar is a constant for the inside of a loop. graph.Scalar keeps one node for each value, and a node that was made
 // outside of a loop is no operand inside, nor the other way round. So functions of GoMLX that make scalars, such as
 // graph.MulScalar and graph.ZerosLike, have no place in a loop either.

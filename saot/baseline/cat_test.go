@@ -135,7 +135,7 @@ func TestCaTDefaultsOfStreams(t *testing.T) {
 	for dataset, want := range map[string][2]int{"cora-full": {4, 5000}, "cora": {4, 5000},
 		"corafull-topology": {4, 5000}, "arxiv-topology": {29, 3000},
 		"reddit": {40, 3000}, "ogbn-products": {318, 3000}, "uai": {0, 3000}} {
-		s := catDefaults(datasets.RecipeOf(dataset), method.Paper).(*CaTSettings)
+		s := catDefaults(datasets.RecipeOf(dataset), method.Default).(*CaTSettings)
 		require.Equal(t, want, [2]int{s.Budget, s.Encoders}, dataset)
 	}
 	require.NoError(t, setting(catDefaults(datasets.NoRecipe, method.Fast), "encoder_width", "64"),

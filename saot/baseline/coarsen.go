@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
 	"github.com/saot-go/saot/datasets/graph"
 )
 
@@ -13,53 +16,134 @@ type coarsening struct {
 	clusters int
 }
 
-// protectedPenalty puts an edge behind all edges that touch no protected node: similarities are in [−1, 1].
-const protectedPenalty = 100
+// rows are vectors, row major.
+type rows struct {
+	data  []float32
+	width int
+}
 
-// coarsened merges the ends of edges, the most similar first, until at most (1−r)·N clusters of N nodes are left, or no
-// edges. Edges of protected nodes come last (TACO's node-fidelity preservation). Edges merge whole clusters, so that
-// these may be of any size, unlike those of a matching. O(E log E) time.
-func coarsened(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool,
-	reduction float64) *coarsening {
+func (r rows) of(i int) []float32 { return r.data[i*r.width:][:r.width] }
+
+// coarsened merges nodes, the most similar first, until at most (1−r)·N clusters of N nodes are left. Similar nodes
+// have embeddings of norm 1 with a large inner product. It merges
+//
+//  1. the ends of edges;
+//  2. clusters without a common edge, once no edges are left, so that a graph in pieces shrinks as a connected one does;
+//  3. and then in the same way the protected nodes, which have kept to themselves (TACO's node-fidelity preservation).
+//
+// Edges merge whole clusters, so that these may be of any size, unlike those of a matching. O(E log E) time, and O(n·d)
+// for each of n clusters that merge without an edge.
+func coarsened(a *graph.Adjacency, embedded rows, protected []bool, reduction float64) *coarsening {
 	n := a.NumNodes()
-	sets := newDisjointSets(n)
-	target := (1 - reduction) * float64(n)
-	for _, e := range edgesBySimilarity(a, similarity, protected) {
-		if float64(n) <= target {
-			break
-		}
-		if sets.union(e.i, e.j) {
-			n--
+	m := &merger{disjointSets: newDisjointSets(n), embedded: embedded, left: n,
+		target: int((1 - reduction) * float64(n))}
+	for _, all := range []bool{false, true} {
+		may := func(v int32) bool { return all || !protected[v] }
+		m.merge(m.edges(a, may))
+		for m.left > m.target {
+			before := m.left
+			m.merge(m.nearest(may))
+			if m.left == before {
+				break
+			}
 		}
 	}
-	return sets.coarsening()
+	return m.coarsening()
 }
 
-type weighed struct {
-	i, j int32
-	rank float64
+// merger joins sets of similar nodes until few enough are left.
+type merger struct {
+	*disjointSets
+	embedded     rows
+	left, target int
 }
 
-// edgesBySimilarity returns each edge once, in the order of merging; edges of equal rank are in the order of their
-// nodes.
-func edgesBySimilarity(a *graph.Adjacency, similarity func(i, j int32) float64, protected []bool) []weighed {
-	edges := make([]weighed, 0, a.NumEdges())
+type pair struct {
+	i, j       int32
+	similarity float64
+}
+
+// merge joins the most similar pairs first; equal ones in the order of their nodes.
+func (m *merger) merge(pairs []pair) {
+	slices.SortFunc(pairs, func(x, y pair) int {
+		return cmp.Or(cmp.Compare(y.similarity, x.similarity), cmp.Compare(x.i, y.i), cmp.Compare(x.j, y.j))
+	})
+	for _, p := range pairs {
+		if m.left <= m.target {
+			return
+		}
+		if m.union(p.i, p.j) {
+			m.left--
+		}
+	}
+}
+
+// edges returns each edge between nodes that may merge once.
+func (m *merger) edges(a *graph.Adjacency, may func(v int32) bool) (pairs []pair) {
 	for i := range int32(a.NumNodes()) {
 		for _, j := range a.Neighborhood(int(i)) {
-			if i > j {
-				continue
+			if i < j && may(i) && may(j) {
+				pairs = append(pairs, pair{i, j, innerProduct(m.embedded.of(int(i)), m.embedded.of(int(j)))})
 			}
-			e := weighed{i: i, j: j, rank: similarity(i, j)}
-			if protected[i] || protected[j] {
-				e.rank -= protectedPenalty
-			}
-			edges = append(edges, e)
 		}
 	}
-	slices.SortFunc(edges, func(x, y weighed) int {
-		return cmp.Or(cmp.Compare(y.rank, x.rank), cmp.Compare(x.i, y.i), cmp.Compare(x.j, y.j))
-	})
-	return edges
+	return pairs
+}
+
+// nearestBlock bounds the clusters that are compared with each other, and so the memory.
+const nearestBlock = 2048
+
+// nearest returns each cluster of nodes that may merge with the most similar other one of its block. Clusters are
+// compared by the sums of their members' embeddings, of norm 1 again.
+func (m *merger) nearest(may func(v int32) bool) (pairs []pair) {
+	var first []int32 // a node of each cluster
+	var sums []float32
+	number := map[int32]int{}
+	for v := range int32(len(m.parent)) {
+		root := m.find(v)
+		c, ok := number[root]
+		if !ok {
+			if !may(v) {
+				continue
+			}
+			c = len(first)
+			number[root] = c
+			first, sums = append(first, v), append(sums, make([]float32, m.embedded.width)...)
+		}
+		blas32.Axpy(1, vector(m.embedded.of(int(v))), vector(rows{sums, m.embedded.width}.of(c)))
+	}
+	all := rows{sums, m.embedded.width}
+	for c := range first {
+		if norm := blas32.Nrm2(vector(all.of(c))); norm > 0 {
+			blas32.Scal(1/norm, vector(all.of(c)))
+		}
+	}
+	for start := 0; start < len(first); start += nearestBlock {
+		end := min(start+nearestBlock, len(first))
+		pairs = append(pairs, nearestIn(rows{sums[start*all.width : end*all.width], all.width}, first[start:end])...)
+	}
+	return pairs
+}
+
+// nearestIn pairs each of some clusters with the one of the largest inner product.
+func nearestIn(clusters rows, first []int32) (pairs []pair) {
+	n := len(first)
+	x := blas32.General{Rows: n, Cols: clusters.width, Stride: clusters.width, Data: clusters.data}
+	products := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, x, x, 0, products)
+	for i := range n {
+		best := -1
+		for j, s := range products.Data[i*n : (i+1)*n] {
+			if j != i && (best < 0 || s > products.Data[i*n+best]) {
+				best = j
+			}
+		}
+		if best >= 0 {
+			pairs = append(pairs, pair{min(first[i], first[best]), max(first[i], first[best]),
+				float64(products.Data[i*n+best])})
+		}
+	}
+	return pairs
 }
 
 // disjointSets is union-find by size with path halving (Tarjan and van Leeuwen 1984).
@@ -113,18 +197,18 @@ func (s *disjointSets) coarsening() *coarsening {
 
 // projection returns C_cv for each node v and its cluster c, C [clusters, N] being 0 elsewhere:
 //
-//	C_cv = √(deg_v / Σ_{u∈c} deg_u),   and 1 for a node by itself, so that C·Cᵀ = I.
+//	C_cv = √(deg_v / Σ_{u∈c} deg_u),   so that C·Cᵀ = I.
+//
+// A node without edges has a share as one with one edge.
 func (p *coarsening) projection(a *graph.Adjacency) []float64 {
-	total, count := make([]float64, p.clusters), make([]int, p.clusters)
+	degree := func(v int) float64 { return float64(max(1, len(a.Neighborhood(v)))) }
+	total := make([]float64, p.clusters)
 	for v, c := range p.cluster {
-		total[c] += float64(len(a.Neighborhood(v)))
-		count[c]++
+		total[c] += degree(v)
 	}
 	entry := make([]float64, len(p.cluster))
 	for v, c := range p.cluster {
-		if entry[v] = 1; count[c] > 1 { // joined by edges, so that no degree is 0
-			entry[v] = math.Sqrt(float64(len(a.Neighborhood(v))) / total[c])
-		}
+		entry[v] = math.Sqrt(degree(v) / total[c])
 	}
 	return entry
 }

@@ -28,12 +28,17 @@ func connectedGraph(t *testing.T, n, isolated int) *graph.Graph {
 	return &graph.Graph{Adjacency: a, Features: graph.Features{Rows: n + isolated, Cols: 6, Dense: x}}
 }
 
-// featureCosine is a similarity to merge by.
-func featureCosine(f *graph.Features) func(i, j int32) float64 {
-	return func(i, j int32) float64 {
-		x, y := f.Dense[int(i)*f.Cols:int(i+1)*f.Cols], f.Dense[int(j)*f.Cols:int(j+1)*f.Cols]
-		return innerProduct(x, y) / math.Max(1e-12, math.Sqrt(innerProduct(x, x)*innerProduct(y, y)))
+// unitFeatures is what to merge by: features of norm 1.
+func unitFeatures(f *graph.Features) rows {
+	out := rows{slices.Clone(f.Dense), f.Cols}
+	for i := range f.Rows {
+		row := out.of(i)
+		scale := float32(1 / math.Max(1e-12, math.Sqrt(innerProduct(row, row))))
+		for k := range row {
+			row[k] *= scale
+		}
 	}
+	return out
 }
 
 func unprotected(g *graph.Graph) []bool { return make([]bool, g.NumNodes()) }
@@ -41,31 +46,37 @@ func unprotected(g *graph.Graph) []bool { return make([]bool, g.NumNodes()) }
 func TestCoarseningHalvesAConnectedGraph(t *testing.T) {
 	g := connectedGraph(t, 60, 0)
 	for reduction, want := range map[float64]int{0: 60, 0.25: 45, 0.5: 30, 0.99: 1} {
-		p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), reduction)
+		p := coarsened(&g.Adjacency, unitFeatures(&g.Features), unprotected(g), reduction)
 		require.Equal(t, want, p.clusters, reduction)
 	}
 	odd := connectedGraph(t, 61, 0)
-	require.Equal(t, 30, coarsened(&odd.Adjacency, featureCosine(&odd.Features), unprotected(odd), 0.5).clusters,
+	require.Equal(t, 30, coarsened(&odd.Adjacency, unitFeatures(&odd.Features), unprotected(odd), 0.5).clusters,
 		"n ≤ 30.5")
 }
 
-// 20 joined nodes and 40 alone: half of 60 cannot be reached, and coarsening stops where edges end.
-func TestCoarseningStopsWhereEdgesEnd(t *testing.T) {
-	g := connectedGraph(t, 20, 40)
-	p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), 0.5)
-	require.Equal(t, 41, p.clusters)
-	a, err := p.adjacency(&g.Adjacency)
-	require.NoError(t, err)
-	require.Zero(t, a.NumEdges())
-	for _, v := range p.projection(&g.Adjacency)[20:] {
-		require.Equal(t, 1.0, v)
+// 20 joined nodes and 40 alone: half of 60 are left, because nodes without a common edge merge too, those with the most
+// similar features first. Protected ones stay alone.
+func TestCoarseningMergesWithoutEdges(t *testing.T) {
+	g, guarded := connectedGraph(t, 20, 40), make([]bool, 60)
+	guarded[30], guarded[59] = true, true
+	copy(g.Features.Dense[40*6:], g.Features.Dense[50*6:51*6]) // nodes 40 and 50 are alike
+	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, 0.5)
+	require.Equal(t, 30, p.clusters)
+	require.Equal(t, p.cluster[50], p.cluster[40])
+	require.Equal(t, p.cluster[0], p.cluster[19], "edges come first")
+	for _, v := range []int{30, 59} {
+		require.Len(t, p.members()[p.cluster[v]], 1)
+	}
+	for _, reduction := range []float64{0.9, 0.98} {
+		require.Equal(t, int((1-reduction)*60),
+			coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, reduction).clusters, "protected ones merge last")
 	}
 }
 
 // C·Cᵀ = I, and the rows of C̄ sum to 1.
 func TestProjectionHasOrthonormalRows(t *testing.T) {
 	g := connectedGraph(t, 50, 5)
-	p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), 0.5)
+	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), unprotected(g), 0.5)
 	c, entries := mat.NewDense(p.clusters, 55, nil), p.projection(&g.Adjacency)
 	sum := make([]float64, p.clusters)
 	for v, share := range p.shares(&g.Adjacency) {
@@ -82,7 +93,7 @@ func TestProjectionHasOrthonormalRows(t *testing.T) {
 // The coarse adjacency is [CACᵀ ≠ 0] without its diagonal, by dense matrices.
 func TestCoarseAdjacencyMatchesItsDefinition(t *testing.T) {
 	g := connectedGraph(t, 40, 3)
-	p := coarsened(&g.Adjacency, featureCosine(&g.Features), unprotected(g), 0.5)
+	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), unprotected(g), 0.5)
 	n := g.NumNodes()
 	c, a := mat.NewDense(p.clusters, n, nil), mat.NewDense(n, n, nil)
 	for v, entry := range p.projection(&g.Adjacency) {
@@ -111,11 +122,17 @@ func TestCoarseAdjacencyMatchesItsDefinition(t *testing.T) {
 func TestProtectedNodesMergeLast(t *testing.T) {
 	a, err := graph.NewAdjacency(5, []int32{0, 1, 2, 3}, []int32{1, 2, 3, 4})
 	require.NoError(t, err)
-	similarity := func(i, j int32) float64 { return []float64{1, 0.5, -0.5, 0.9}[min(i, j)] }
+	var turned rows // neighbors at 0°, 60°, 120° and 25° of each other
+	turned.width = 2
+	angle := 0.0
+	for _, by := range []float64{0, 0, 60, 120, 25} {
+		angle += by * math.Pi / 180
+		turned.data = append(turned.data, float32(math.Cos(angle)), float32(math.Sin(angle)))
+	}
 	free, guarded := make([]bool, 5), []bool{true, false, false, false, true}
-	require.Equal(t, []int32{0, 0, 1, 2, 2}, coarsened(&a, similarity, free, 0.4).cluster)
-	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsened(&a, similarity, guarded, 0.4).cluster)
-	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsened(&a, similarity, guarded, 0.6).cluster,
+	require.Equal(t, []int32{0, 0, 1, 2, 2}, coarsened(&a, turned, free, 0.4).cluster)
+	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsened(&a, turned, guarded, 0.4).cluster)
+	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsened(&a, turned, guarded, 0.6).cluster,
 		"then the most similar of them")
 }
 
@@ -126,7 +143,7 @@ func TestBufferSurvivesCoarsening(t *testing.T) {
 	for v := 0; v < 80; v += 10 {
 		guarded[v] = true
 	}
-	p := coarsened(&g.Adjacency, featureCosine(&g.Features), guarded, 0.5)
+	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, 0.5)
 	for _, nodes := range p.members() {
 		if slices.ContainsFunc(nodes, func(v int32) bool { return guarded[v] }) {
 			require.Len(t, nodes, 1)

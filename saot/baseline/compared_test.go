@@ -105,18 +105,18 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.Len(t, methodsIn(t, "supervised"), 6)
 	for _, d := range method.All() {
 		for _, e := range datasets.Catalog() {
-			for _, p := range []method.Preset{method.Paper, method.Fast} {
+			for _, p := range []method.Preset{method.Default, method.Fast} {
 				require.NoError(t, d.Defaults(e.Recipe, p).Validate(), "%v %s %v", d.Name, e.Name, p)
 			}
 		}
-		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Paper)) {
+		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
 			require.NotEmpty(t, f.Help, "%s: %s", d.Name, f.Path)
 		}
 	}
 }
 
 func TestSet(t *testing.T) {
-	s := defaultsOf(t, "gbt", method.Paper).(*baseline.GBTSettings)
+	s := defaultsOf(t, "gbt", method.Default).(*baseline.GBTSettings)
 	require.NoError(t, setting(s, "learning_rate", "0.5"))
 	require.Equal(t, 0.5, s.LearningRate)
 	require.Equal(t, 300, s.Epochs, "others stay")

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -32,7 +33,7 @@ func ergnnDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &ERGNNSettings{CGLBSettings: cglbDefaults(p), Budget: 100, Distance: 0.5}
 	switch recipe {
 	case datasets.RecipeArxiv, datasets.RecipeReddit, datasets.RecipeProducts:
-		if p == method.Paper {
+		if p != method.Fast {
 			s.Budget = 1000
 		}
 	}
@@ -71,7 +72,10 @@ type ergnn struct {
 	trainers bySetting[*train.Trainer[replayed[*tensors.Tensor]]]
 	graphs   *encoder.Graphs // tasks joined with the buffer
 	buffer   []experience
+	moments  bySetting[train.Moments]
 }
+
+var xCarry, xSpare = os.Getenv("X_CARRY") != "", os.Getenv("X_SPARE") != ""
 
 type replayed[T any] struct {
 	Lesson lesson[T]
@@ -91,22 +95,30 @@ func newERGNN(b method.Build) (continual.Method, error) {
 		}
 		l.networks[s] = c
 		o := train.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
+		if xSpare {
+			o.L2 = 0
+		}
 		l.trainers[s], err = train.New[replayed[*tensors.Tensor]](c.Net, "er-gnn", o, c.replayLoss)
 		if err != nil {
 			return nil, err
 		}
 	}
 	l.State = method.State{Name: "er-gnn", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net},
-		Parts: []any{&l.buffer, &l.seen}}
+		Parts: []any{&l.buffer, &l.seen, &l.moments}}
 	return l, nil
 }
 
 // replayLoss returns L. The weights of the rows hold the shares β and 1−β.
 func (c *classifier) replayLoss(in replayed[*Node]) train.Loss {
-	logits, task, buffer := c.logits(encoder.NodesOf(in.Lesson.Graph)), in.Lesson.Labels, in.Lesson.Labels
+	nodes := encoder.NodesOf(in.Lesson.Graph)
+	logits, task, buffer := c.logits(nodes), in.Lesson.Labels, in.Lesson.Labels
 	task.Weight, buffer.Weight = Mul(task.Weight, OneMinus(in.Kept)), Mul(buffer.Weight, in.Kept)
 	current, replay := crossEntropy(logits, task), crossEntropy(logits, buffer)
-	return train.Loss{Total: Add(current, replay),
+	total := Add(current, replay)
+	if xSpare {
+		total = Add(total, c.decay(5e-4, nodes, task))
+	}
+	return train.Loss{Total: total,
 		Parts: []train.Term{{Name: "current", Node: current}, {Name: "replay", Node: replay}}}
 }
 
@@ -150,6 +162,9 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 	kept := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows())
 	defer engine.Release(kept)
 	for _, s := range continual.Settings() {
+		if xCarry {
+			p.Moments = &l.moments[s]
+		}
 		labels := newSupervision(l.rows(t, s), in.Rows(), l.networks[s].classes())
 		all := replayed[*tensors.Tensor]{Lesson: lesson[*tensors.Tensor]{Labels: labels, Graph: in.Input}, Kept: kept}
 		p.Inputs = func(int) (replayed[*tensors.Tensor], any, error) { return all, nil, nil }

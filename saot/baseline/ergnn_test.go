@@ -18,7 +18,7 @@ import (
 )
 
 func mustERGNN(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, change func(*ERGNNSettings)) *ergnn {
-	s := ergnnDefaults(datasets.NoRecipe, method.Paper).(*ERGNNSettings)
+	s := ergnnDefaults(datasets.NoRecipe, method.Default).(*ERGNNSettings)
 	s.Hidden = 5
 	change(s)
 	require.NoError(t, s.Validate())
@@ -207,7 +207,7 @@ func TestERGNNRemembers(t *testing.T) {
 }
 
 func TestERGNNSelectionIsASetting(t *testing.T) {
-	s := ergnnDefaults(datasets.RecipeArxiv, method.Paper).(*ERGNNSettings)
+	s := ergnnDefaults(datasets.RecipeArxiv, method.Default).(*ERGNNSettings)
 	require.Equal(t, 1000, s.Budget)
 	require.NoError(t, setting(s, "selection", "mf"))
 	require.Equal(t, MeanFeature, s.Selection)

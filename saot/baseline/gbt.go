@@ -129,7 +129,7 @@ func (l *gbt) train(ctx context.Context, g *graph.Graph, p viewPlan) error {
 }
 
 func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) error {
-	sampler, deal := encoder.NewSampler(g, l.encoder.Config.SampleFanOut), l.deal(g.NumNodes(), l.seed, p.Task)
+	sampler, deal := l.encoder.Graphs.Sampler(g, l.encoder.Config.SampleFanOut), l.deal(g.NumNodes(), l.seed, p.Task)
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
 	return l.trainer.Train(ctx, train.OverBatches(p, deal, l.Epochs,
 		func(step int, batch []int32) (in train.Views[*tensors.Tensor], made any, err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -111,14 +112,32 @@ func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pret
 	}
 	l := &pretext{PretextSettings: s, puzzle: p, layered: base}
 	var err1, err2 error
-	l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU)
-	o := train.Optimizer{LearningRate: s.LearningRate, L2: s.L2}
-	l.trainer, err2 = train.New[pretextInputs[*tensors.Tensor]](l.net, name, o,
-		func(in pretextInputs[*Node]) train.Loss {
-			return train.Loss{Total: l.loss(l.predict(in), in.Targets)}
-		})
+	if xHop {
+		l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU, nil)
+	} else {
+		l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU)
+	}
+	o := train.Optimizer{LearningRate: s.LearningRate}
+	if !xWords {
+		o.L2 = s.L2
+	}
+	l.trainer, err2 = train.New[pretextInputs[*tensors.Tensor]](l.net, name, o, l.terms)
 	return l, errors.Join(err1, err2)
 }
+
+// terms is L_ss and the decay of W, which spares the words that no node of the task has.
+func (l *pretext) terms(in pretextInputs[*Node]) train.Loss {
+	puzzle := l.loss(l.predict(in), in.Targets)
+	if !xWords {
+		return train.Loss{Total: puzzle}
+	}
+	decay := coupledDecay(l.L2, decayed{l.node(puzzle, pretextWeight), encoder.NodesOf(in.Graph).Words()},
+		decayed{l.node(puzzle, pretextHead), ScalarOne(puzzle.Graph(), puzzle.DType())})
+	return train.Loss{Total: Add(puzzle, decay), Parts: []train.Term{{Name: "puzzle", Node: puzzle},
+		{Name: "decay", Node: decay}}}
+}
+
+var xHop, xWords = os.Getenv("X_HOP") != "", os.Getenv("X_WORDS") != ""
 
 // linear draws weights [in, out] as PyTorch's Linear does: uniformly from ±1/√in.
 func linear(in, out int, rng *rand.Rand) *tensors.Tensor {
@@ -136,7 +155,7 @@ func (l *pretext) predict(in pretextInputs[*Node]) *Node {
 	propagate := func(h *Node) *Node { return l.propagate(in.Targets, n.Hat, h) }
 	var h *Node
 	if n.Sample != nil { // its Â is Ã: see sample
-		h = l.layers.Forward(n)
+		h = encoder.ReLU(n.First(l.node(n.Mask, pretextWeight)))
 		propagate = n.Propagation(2).Apply
 		if !l.loops() {
 			propagate = n.Propagation(2).ApplyNeighbors
@@ -206,7 +225,7 @@ func (l *pretext) sample(samples *encoder.Samples, batch []int32, find solution,
 	if in.Graph, err = samples.Input(n); err != nil {
 		return in, err
 	}
-	rows := in.Graph.Sample.Rows.Shape().Dim(0) // of Â·X, and so of H
+	rows := in.Graph.Sample.NumRows() // of Â·X, and so of H
 	in.Targets, in.Dropout = find(batch, len(batch)), dropoutMask(rows, rows, l.Hidden, l.Dropout, rng)
 	return in, nil
 }

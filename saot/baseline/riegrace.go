@@ -215,7 +215,7 @@ func (l *rieGrace) encode(in encoder.Input[*Node]) (space lorentz, low, high *No
 	var first *Node
 	var near [2]encoder.Propagation
 	if in.Sample != nil {
-		first = MatMul(in.Sample.Rows, l.net.Node(g, weightName(1)))
+		first = encoder.NodesOf(in).Times(l.net.Node(g, weightName(1)))
 		near[0], near[1] = encoder.NewPropagation(in.Sample.Layers[0]), encoder.NewPropagation(in.Sample.Layers[1])
 	} else {
 		nodes := encoder.NodesOf(in)

@@ -261,7 +261,7 @@ func TestSamplingRefuses(t *testing.T) {
 		for name, values := range map[string][]string{"whole_graph": {"-1"}, "batch": {"1"},
 			"fan_out": {"[]", "[10,-1]", "[1,2,3,4]"}} {
 			for _, value := range values {
-				s := defaultsOf(t, m, datasets.NoRecipe, method.Paper)
+				s := defaultsOf(t, m, datasets.NoRecipe, method.Default)
 				if setting(s, name, value) == nil { // not every method has each
 					require.ErrorContains(t, s.Validate(), fmt.Sprintf("%v: %s is", m, name))
 				} else {

@@ -15,7 +15,7 @@ import (
 
 // smallTACO is TACO's settings, smaller.
 func smallTACO() *TACOSettings {
-	s := tacoDefaults(datasets.RecipeSynthetic, method.Paper).(*TACOSettings)
+	s := tacoDefaults(datasets.RecipeSynthetic, method.Default).(*TACOSettings)
 	s.Hidden, s.Buffer = 16, 10
 	return s
 }

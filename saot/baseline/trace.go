@@ -253,7 +253,7 @@ type taskViews struct {
 
 func (l *trace) taskViews(g *graph.Graph) (*taskViews, error) {
 	if l.samples(g) {
-		return &taskViews{graph: g, sampler: encoder.NewSampler(g, l.slow.Config.SampleFanOut),
+		return &taskViews{graph: g, sampler: l.slow.Graphs.Sampler(g, l.slow.Config.SampleFanOut),
 			perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
 	}
 	b, err := l.slow.Graphs.Upload(g)

@@ -28,7 +28,7 @@ import (
 func onLine(x ...float64) *mat.Dense { return mat.NewDense(len(x), 1, x) }
 
 func proxiesOf(z *mat.Dense, clusters, limit int) []int32 {
-	s := traceDefaults(datasets.RecipeCora, method.Paper).(*TRACESettings)
+	s := traceDefaults(datasets.RecipeCora, method.Default).(*TRACESettings)
 	s.Clusters, s.Proxies = clusters, limit
 	p := s.progressive(z, seed.Stream(1, "proxies"))
 	slices.Sort(p)
@@ -122,7 +122,7 @@ func TestTRACEMeanSimilarity(t *testing.T) {
 }
 
 func TestTRACEReplaysWhatHasChanged(t *testing.T) {
-	l := &trace{TRACESettings: *traceDefaults(datasets.RecipeCora, method.Paper).(*TRACESettings)}
+	l := &trace{TRACESettings: *traceDefaults(datasets.RecipeCora, method.Default).(*TRACESettings)}
 	retention := []float64{0.78, 0.8, 1, 1.2, 1.21, 0.3, 5}
 	for range len(retention) + 1 {
 		l.memories = append(l.memories, &traceMemory{Encoder: map[string][]float32{}})

@@ -67,19 +67,9 @@ func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
 func (a *anchored) terms(in twpInputs[*Node]) train.Loss {
 	nodes := encoder.NodesOf(in.Lesson.Graph)
 	ce := crossEntropy(a.logits(nodes), in.Lesson.Labels)
-	penalty, decay := a.penalty(in.Held), a.decay(nodes, in.Lesson.Labels)
+	penalty, decay := a.penalty(in.Held), a.decay(a.l2, nodes, in.Lesson.Labels)
 	return train.Loss{Total: Add(Add(ce, penalty), decay), Parts: []train.Term{
 		{Name: "cross-entropy", Node: ce}, {Name: "penalty", Node: penalty}, {Name: "decay", Node: decay}}}
-}
-
-// decay is the weight decay of what CE_t depends on; see coupledDecay.
-func (a *anchored) decay(in encoder.Nodes, labels supervision[*Node]) *Node {
-	g, columns := labels.Weight.Graph(), columnsOf(labels)
-	return coupledDecay(a.l2,
-		decayed{a.Node(g, weightName(1)), in.Words()},
-		decayed{a.Node(g, biasName(1)), ScalarOne(g, labels.Weight.DType())},
-		decayed{a.Node(g, weightName(2)), columns},
-		decayed{a.Node(g, biasName(2)), Squeeze(columns, 0)})
 }
 
 // penalty returns Σ_p Λ_p·(p − p̄_p)² + c, which is Σ_τ Σ_p Ω_τp·(p − p*_τ)² (see anchor).

@@ -62,7 +62,7 @@ func labelledBuild(e *engine.Engine, s method.Settings, tasks []*continual.Label
 }
 
 func mustTWP(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, change func(*TWPSettings)) *twp {
-	s := twpDefaults(datasets.NoRecipe, method.Paper).(*TWPSettings)
+	s := twpDefaults(datasets.NoRecipe, method.Default).(*TWPSettings)
 	s.Hidden = 5
 	change(s)
 	l, err := newTWP(labelledBuild(e, s, tasks))

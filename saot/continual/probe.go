@@ -30,8 +30,6 @@ type evaluator struct {
 	gramRows  int // rows that a call of gram multiplies
 	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
 
-	paperBlock int // epochs of the paper probe in one call of the engine
-
 	adamw     *engine.Func // a block of epochs of the paper probe
 	adamwPair *engine.Func // the same for one head of two classes
 	objective *engine.Func // value and gradient of the converged probe
@@ -47,10 +45,6 @@ func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evalua
 	if e == nil {
 		return ev, nil
 	}
-	ev.paperBlock = paperUnrolled
-	if e.Loops() {
-		ev.paperBlock = paperInterval
-	}
 	var err1, err2, err3, err4 error
 	ev.adamw, err1 = e.Func("probe-paper", buildAdamW)
 	ev.adamwPair, err2 = e.Func("probe-paper-pair", buildAdamWPair)
@@ -64,8 +58,7 @@ type shape struct {
 }
 
 // vectorWidth is what wider heads are padded to a multiple of: as many numbers of the probe's type as a vector register
-// holds. On ONNX Runtime products with 18 columns took twice the time of 32 in float32 on two cores, and the same on
-// one; in float64 24 columns took three quarters of the time of 32.
+// holds.
 func vectorWidth(p Probe) int {
 	if p == ProbePaper {
 		return 16 // float32

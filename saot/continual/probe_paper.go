@@ -20,9 +20,8 @@ import (
 // mean cross-entropy, AdamW, an accuracy check every 100 epochs on the nodes that are scored.
 const (
 	paperEpochs     = 10_000
-	paperInterval   = 100 // epochs between checks
+	paperInterval   = 100 // epochs between checks, in one call of the engine
 	paperPatience   = 10  // checks without improvement
-	paperUnrolled   = 25  // epochs in one call of an engine without loops; divides paperInterval
 	paperLearning   = 1e-3
 	paperDecay      = 1e-5 // decoupled
 	paperBeta1      = 0.9
@@ -69,9 +68,7 @@ func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]floa
 		if err := t.advance(epoch); err != nil {
 			return nil, nil, err
 		}
-		if epoch += ev.paperBlock; epoch%paperInterval != 0 {
-			continue
-		}
+		epoch += paperInterval
 		row, err := t.accuracy()
 		if err != nil {
 			return nil, nil, err
@@ -96,7 +93,6 @@ func (ev *evaluator) fitPaper(ctx context.Context, s Setting, d *design) ([]floa
 
 type paperTrainer struct {
 	block   *engine.Func // adamw or, of a pair of classes, adamwPair
-	epochs  int          // of a block
 	design  *design
 	setting Setting
 	columns int               // of the logits
@@ -116,12 +112,12 @@ func (ev *evaluator) newPaperTrainer(s Setting, d *design) *paperTrainer {
 			tensorOf(make([]float32, len(w)), dims...)}
 	}
 	if d.pair() {
-		return &paperTrainer{block: ev.adamwPair, epochs: ev.paperBlock, design: d, setting: s, columns: 1,
+		return &paperTrainer{block: ev.adamwPair, design: d, setting: s, columns: 1,
 			fixed: []*tensors.Tensor{x, xt, tensorOf(transposed(held, sh.held, width), width, sh.held),
 				tensorOf(column(in.target, sh.columns, 0), 1, sh.train), tensorOf(in.weight, 1, sh.train)},
 			state: state(difference(w, sh.columns), 1, width)}
 	}
-	return &paperTrainer{block: ev.adamw, epochs: ev.paperBlock, design: d, setting: s, columns: sh.columns,
+	return &paperTrainer{block: ev.adamw, design: d, setting: s, columns: sh.columns,
 		fixed: []*tensors.Tensor{x, xt, tensorOf(held, sh.held, width), tensorOf(in.target, sh.train, sh.columns),
 			tensorOf(in.closed, sh.train, sh.columns), tensorOf(in.weight, sh.train, 1)},
 		state: state(w, width, sh.columns)}
@@ -160,7 +156,7 @@ func (ev *evaluator) initialWeights(s Setting, d *design, columns int) []float32
 }
 
 func (t *paperTrainer) advance(done int) error {
-	rates := adamWRates(done, t.epochs)
+	rates := adamWRates(done, paperInterval)
 	out, err := t.block.Call(slices.Concat(t.fixed, t.state, []*tensors.Tensor{rates})...)
 	if err != nil {
 		return fmt.Errorf("paper probe: %w", err)
@@ -211,7 +207,7 @@ func adamWRates(done, epochs int) *tensors.Tensor {
 //
 //	W ← (1 − lr·wd)·W;  m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²;  W ← W − lr/(1−β₁ᵗ) · m/(√v/√(1−β₂ᵗ) + 1e-8)
 //
-// xᵀ is an input because ONNX Runtime would transpose X again in every epoch, a third of its time.
+// xᵀ is an input, so that no engine transposes X in every epoch.
 //
 // Inputs: x [n, w], xᵀ [w, n], held x [h, w], target, closed [n, c], weight [n, 1], W, m, v [w, c], rates [epochs, 2].
 // Returns W, m, v and the held-out logits [h, c].
@@ -250,14 +246,6 @@ func epochs(state, fixed []*graph.Node, rates *graph.Node,
 		w = graph.Sub(graph.Mul(w, number(1-paperLearning*paperDecay)), graph.Mul(move, number(times)))
 		return []*graph.Node{w, m, v}
 	}
-	if !loop.Supported(g) {
-		for k := range count {
-			row := graph.Slice(rates, graph.AxisElem(k), graph.AxisRange())
-			state = step(state, fixed, graph.SliceAxis(row, 1, graph.AxisElem(0)),
-				graph.SliceAxis(row, 1, graph.AxisElem(1)))
-		}
-		return state
-	}
 	state = append(state[:3:3], graph.ScalarZero(g, dtypes.Int32))
 	return loop.While(state, append(fixed[:len(fixed):len(fixed)], rates), func(state, _ []*graph.Node) *graph.Node {
 		return graph.LessThan(state[3], loop.Scalar(g, dtypes.Int32, float64(count)))
@@ -275,7 +263,7 @@ func epochs(state, fixed []*graph.Node, rates *graph.Node,
 //
 //	g = ((σ(δXᵀ) − y) ⊙ weight)·X,   δ ← (1 − lr·wd)·δ − 2·step(g),
 //
-// with y = 1 for the first class. Products with one row take ONNX Runtime an eighth of the time: its kernels pad two
+// with y = 1 for the first class. Products with one row take an eighth of the time where kernels pad two
 // columns to 16.
 //
 // Inputs: x [n, w], xᵀ [w, n], held xᵀ [w, h], y, weight [1, n], δ, m, v [1, w], rates [epochs, 2].

@@ -267,7 +267,7 @@ func TestPaperStepsAgainstReference(t *testing.T) {
 		for _, setting := range Settings() {
 			tr := ev.newPaperTrainer(setting, d)
 			start := tensors.MustCopyFlatData[float32](tr.state[0])
-			for done := 0; done < 100; done += ev.paperBlock {
+			for done := 0; done < 100; done += paperInterval {
 				require.NoError(t, tr.advance(done))
 			}
 			end := tensors.MustCopyFlatData[float32](tr.state[0])
@@ -294,7 +294,7 @@ func TestPaperPairAgainstReference(t *testing.T) {
 		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 1)
 		for _, setting := range Settings() {
 			tr := ev.newPaperTrainer(setting, d)
-			for done := 0; done < 100; done += ev.paperBlock {
+			for done := 0; done < 100; done += paperInterval {
 				require.NoError(t, tr.advance(done))
 			}
 			h, _ := headOf(d, setting, []int{0}, rawRow(d))

@@ -122,7 +122,7 @@ func (enc *Encoder) calibrateSample(g *graph.Graph) error {
 	for i := range targets {
 		targets[i] = int32(i * g.NumNodes() / len(targets))
 	}
-	s := NewSampler(g, enc.Config.SampleFanOut)
+	s := enc.Graphs.Sampler(g, enc.Config.SampleFanOut)
 	sample, err := s.Sample(enc.Config, s.Draw(targets, nil, 1))
 	if err != nil {
 		return err

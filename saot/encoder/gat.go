@@ -94,15 +94,22 @@ func (c gat) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 
 // encodeSample attends over the neighbours drawn alone. Layers skip from the nodes that they have for targets.
 func (c gat) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
-	x := in.Rows
+	var x *Node
+	times := func(weight *Node) *Node {
+		if x == nil {
+			return sampleTimes(in, weight)
+		}
+		return MatMul(x, weight)
+	}
 	for layer := range c.Layers {
-		p, value := NewPropagation(in.Layers[layer]), c.values(scope, x.Graph(), layer)
-		skip := MatMul(head(x, p.targets()), value(skipWeight))
+		p := NewPropagation(in.Layers[layer])
+		value := c.values(scope, p.forward.Roots.Graph(), layer)
+		skip := head(times(value(skipWeight)), p.targets())
 		var mask *Node
 		if layer < len(in.Real) {
 			mask = in.Real[layer]
 		}
-		x = c.layer(scope, layer, []*Node{MatMul(x, value(layerWeight)), skip}, p, mask, mode)
+		x = c.layer(scope, layer, []*Node{times(value(layerWeight)), skip}, p, mask, mode)
 	}
 	return x
 }

@@ -55,8 +55,8 @@ func (c gcn) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 // encodeSample takes O(n·F·hidden + T·hidden·out) time for n first-layer nodes. The targets being few, their sums are
 // taken before the second product rather than after it.
 func (c gcn) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
-	aggregated := in.Rows // Â·X: the features have no gradient, so that the host added them up while copying
-	h := c.activate(scope, MatMul(aggregated, valueOf(scope, aggregated.Graph(), inputWeight)), in.Real[0], mode)
+	g := in.Real[0].Graph()
+	h := c.activate(scope, sampleTimes(in, valueOf(scope, g, inputWeight)), in.Real[0], mode)
 	sums := NewPropagation(in.Layers[0]).Apply(h)
 	return c.offset(scope, MatMul(sums, valueOf(scope, h.Graph(), outputWeight)))
 }

@@ -39,7 +39,7 @@ func NodesOf(in Input[*Node]) Nodes {
 // First returns Â·X·W, what a network's first layer begins with, for a weight W [F, d].
 func (n Nodes) First(weight *Node) *Node {
 	if n.Sample != nil {
-		return MatMul(n.Sample.Rows, weight)
+		return n.Times(weight)
 	}
 	return n.Hat.Apply(n.Times(weight))
 }
@@ -55,13 +55,21 @@ func (n Nodes) Propagation(layer int) Propagation {
 	return n.Hat
 }
 
-// Times returns X·W [N, d] of a whole graph for a weight W [F, d].
-func (n Nodes) Times(weight *Node) *Node { return times(n.X, weight) }
+// Times returns X·W [N, d] of a whole graph for a weight W [F, d], or the product with a sample's features.
+func (n Nodes) Times(weight *Node) *Node {
+	if n.Sample != nil {
+		return sampleTimes(*n.Sample, weight)
+	}
+	return times(n.X, weight)
+}
 
 // Words is 1 for the features that some node of a graph, or of a sample's first layer, has, and 0 for the others.
 //
 // Shapes: returns [F, 1]. No gradient flows.
 func (n Nodes) Words() *Node {
+	if n.Sample != nil && n.Sample.Sparse != nil {
+		return words(Features[*Node]{Sparse: n.Sample.Sparse})
+	}
 	if n.Sample != nil {
 		return StopGradient(Transpose(PositiveIndicator(ReduceAndKeep(Abs(n.Sample.Rows), ReduceMax, 0)), 0, 1))
 	}
@@ -206,8 +214,9 @@ func (s *Size) Rooms() []*[]int { return []*[]int{&s.Chunks, &s.Rows, &s.Columns
 
 // Buckets is the small set of padded shapes into which all graphs of a run are fitted, since engines compile per shape.
 type Buckets struct {
-	sizes  []Size  // nodes ascending
-	sparse float64 // features with a smaller share of non-zero entries are a sparse matrix
+	sizes   []Size  // nodes ascending
+	sparse  float64 // features with a smaller share of non-zero entries are a sparse matrix
+	sampled *sampledRooms
 }
 
 // maxBuckets bounds the shapes of a run, each of which holds memory.
@@ -228,6 +237,7 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	if e.Fuses() {
 		b.sparse, price = compiledSparse, compiledPrice
 	}
+	b.sampled = &sampledRooms{density: b.sparse, rooms: map[int]*Size{}}
 	nodes := make([]int, len(sizes))
 	for i, s := range sizes {
 		nodes[i] = s.Nodes + 1

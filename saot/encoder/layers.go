@@ -26,7 +26,7 @@ func (gs *Graphs) Samples(g *graph.Graph, kind Kind, fanOut []int) (*Samples, er
 	if err := gs.Check(g); err != nil {
 		return nil, err
 	}
-	return &Samples{shape: Config{Kind: kind, Layers: len(fanOut)}, sampler: NewSampler(g, fanOut)}, nil
+	return &Samples{shape: Config{Kind: kind, Layers: len(fanOut)}, sampler: gs.Sampler(g, fanOut)}, nil
 }
 
 // Draw draws neighbourhoods of distinct nodes.

@@ -260,7 +260,8 @@ func (c linear) encode(_ *model.Scope, projected []*Node, p Propagation, _ *Node
 
 // encodeSample takes O(n·F·out) time for n first-layer nodes.
 func (c linear) encodeSample(scope *model.Scope, in Sample[*Node], _ Mode) *Node {
-	return NewPropagation(in.Layers[0]).Apply(MatMul(in.Rows, valueOf(scope, in.Rows.Graph(), inputWeight)))
+	p := NewPropagation(in.Layers[0])
+	return p.Apply(sampleTimes(in, valueOf(scope, p.forward.Roots.Graph(), inputWeight)))
 }
 
 func (c linear) denseParts() int { return 1 }

@@ -1,6 +1,8 @@
 package encoder
 
 import (
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -8,11 +10,37 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph.
+// Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph. Its features [n, F]
+// are Â·X of the first layer's targets for a GCN, and X of all nodes for a GAT. They are Rows or, where most entries are
+// 0, Sparse.
 type Sample[T any] struct {
-	Rows   T             // features: of a GCN, Â·X of the first layer's targets; of a GAT, X of all nodes [n, F]
+	Rows   T
+	Sparse *Sparse[T]
+	Keep   T             // [F, 1], 0 on the feature columns that a view masks; may be absent
 	Real   []T           // 1 on what BatchNorm counts in every layer but the last [n_ℓ, 1], the input layer first
 	Layers []Operator[T] // of each layer that the engine propagates, the input layer first
+}
+
+// NumRows returns the number of feature rows, padding included.
+func (s Sample[T]) NumRows() int {
+	rows := any(s.Rows)
+	if s.Sparse != nil {
+		rows = s.Sparse.Rows.Roots[0]
+	}
+	return rows.(shapes.HasShape).Shape().Dim(0)
+}
+
+// sampleTimes returns the product of a sample's features, without the masked columns, and a weight.
+//
+// Shapes: weight [F, d]; returns [n, d]. The gradient flows to the weight.
+func sampleTimes(s Sample[*Node], weight *Node) *Node {
+	if s.Keep != nil {
+		weight = Mul(s.Keep, weight)
+	}
+	if s.Sparse != nil {
+		return times(Features[*Node]{Sparse: s.Sparse}, weight)
+	}
+	return MatMul(s.Rows, weight)
 }
 
 // engineLayers returns how many layers the engine propagates: the input layer of a GCN is done while its rows are
@@ -107,7 +135,14 @@ func backwardRoom(nodes, edges, targets int) (room []int) {
 
 // Sample lays a neighbourhood out for an encoder. The caller finalizes its tensors.
 func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], error) {
-	return s.layOut(c, n, s.roomFor(n, n.Targets()))
+	room := s.roomFor(n, n.Targets())
+	out, err := s.layOut(c, n, room)
+	if err != nil {
+		return out, err
+	}
+	one := []Sample[*tensors.Tensor]{out}
+	s.addFeatures(c, one, []*Neighborhood{n}, room)
+	return one[0], nil
 }
 
 // SampleAlike is Sample for neighbourhoods of about as many targets each, in one padded shape, the larger if any of
@@ -122,13 +157,15 @@ func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors
 		s.halves = max(s.halves, s.halvesFor(n, targets))
 	}
 	var out []Sample[*tensors.Tensor]
+	room := s.room(targets, s.halves)
 	for _, n := range all {
-		sample, err := s.layOut(c, n, s.room(targets, s.halves))
+		sample, err := s.layOut(c, n, room)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, sample)
 	}
+	s.addFeatures(c, out, all, room)
 	return out, nil
 }
 
@@ -146,13 +183,30 @@ func (s *Sampler) layOut(c Config, n *Neighborhood, room sampleRoom) (Sample[*te
 		counted := n.counted(k-1, room.nodes[k])
 		out.Real = append(out.Real, tensors.FromFlatDataAndDimensions(counted, len(counted), 1))
 	}
-	last := len(n.hops) - 1
-	if c.Kind == GAT {
-		out.Rows = s.plainRows(n, room.nodes[last+1])
-	} else {
-		out.Rows = s.aggregatedRows(n, last, room.nodes[last], scale)
-	}
 	return out, nil
+}
+
+// addFeatures lays out the features of neighborhoods, in one shape for all.
+func (s *Sampler) addFeatures(c Config, samples []Sample[*tensors.Tensor], all []*Neighborhood, room sampleRoom) {
+	last := len(s.fanOut) - 1
+	padded := room.nodes[last]
+	if c.Kind == GAT {
+		padded = room.nodes[last+1]
+	}
+	if !s.isSparse(c) {
+		for i, n := range all {
+			samples[i].Rows = s.denseRows(n.sums(c), padded)
+		}
+		return
+	}
+	rows := make([]matrix, len(all))
+	for i, n := range all {
+		rows[i] = s.sparseRows(n.sums(c))
+		s.sparse.widen(padded, rows[i])
+	}
+	for i, m := range rows {
+		samples[i].Sparse = m.layOut(padded, *s.sparse.rooms[padded])
+	}
 }
 
 func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
@@ -201,33 +255,60 @@ func (l lists) transposed(rows int) lists {
 	return out
 }
 
-// aggregatedRows returns the rows of Â·X for the targets of a hop, padded. The features have no gradient: what would be
-// a copy of all drawn rows is their sum instead, of which there are a fan-out fewer.
-func (s *Sampler) aggregatedRows(n *Neighborhood, k, padded int, scale []float32) *tensors.Tensor {
-	f, h := &s.graph.Features, n.hops[k]
-	rows := make([]float32, padded*f.Cols)
-	targets := h.drawn.targets()
-	parallel.Ranges(targets, func(first, end int) {
-		for i := first; i < end; i++ {
-			dst := rows[i*f.Cols : (i+1)*f.Cols]
-			weight := scale[i] * n.gain(h, i)
-			for _, j := range h.drawn.of(i) {
-				addRow(dst, f, n.Nodes[j], weight*scale[j])
-			}
-			if !n.loopsLeft {
-				addRow(dst, f, n.Nodes[i], scale[i]*scale[i])
-			}
-		}
-	})
-	return tensors.FromFlatDataAndDimensions(rows, padded, f.Cols)
+// rowSums lists the nodes whose features are summed in each row, and their weights; nil weights are 1.
+type rowSums struct {
+	nodes   lists
+	weights []float32
 }
 
-func (s *Sampler) plainRows(n *Neighborhood, padded int) *tensors.Tensor {
+// sums returns what a sample's features are sums of: the rows of Â·X of the last hop's targets for a GCN. The features
+// have no gradient, so the host adds up what would be a copy of all rows drawn: a fan-out fewer. A GAT takes X of all
+// nodes.
+func (n *Neighborhood) sums(c Config) (out rowSums) {
+	out.nodes.offsets = []int64{0}
+	if c.Kind == GAT {
+		out.nodes.rows = n.Nodes
+		for i := range n.Nodes {
+			out.nodes.offsets = append(out.nodes.offsets, int64(i)+1)
+		}
+		return out
+	}
+	h, scale := n.hops[len(n.hops)-1], n.scale()
+	add := func(at int32, weight float32) {
+		out.nodes.rows, out.weights = append(out.nodes.rows, n.Nodes[at]), append(out.weights, weight*scale[at])
+	}
+	for i := range h.drawn.targets() {
+		for _, j := range h.drawn.of(i) {
+			add(j, scale[i]*n.gain(h, i))
+		}
+		if !n.loopsLeft {
+			add(int32(i), scale[i])
+		}
+		out.nodes.offsets = append(out.nodes.offsets, int64(len(out.nodes.rows)))
+	}
+	return out
+}
+
+// each calls f for each node that a row is the sum of.
+func (r rowSums) each(row int, f func(node int32, weight float32)) {
+	first := r.nodes.offsets[row]
+	for k, v := range r.nodes.of(row) {
+		weight := float32(1)
+		if r.weights != nil {
+			weight = r.weights[int(first)+k]
+		}
+		f(v, weight)
+	}
+}
+
+// denseRows returns the sums of feature rows [padded, F].
+func (s *Sampler) denseRows(sums rowSums, padded int) *tensors.Tensor {
 	f := &s.graph.Features
 	rows := make([]float32, padded*f.Cols)
-	parallel.Ranges(len(n.Nodes), func(first, end int) {
+	parallel.Ranges(sums.nodes.targets(), func(first, end int) {
 		for i := first; i < end; i++ {
-			f.CopyRow(int(n.Nodes[i]), rows[i*f.Cols:(i+1)*f.Cols])
+			dst := rows[i*f.Cols : (i+1)*f.Cols]
+			sums.each(i, func(v int32, weight float32) { addRow(dst, f, v, weight) })
 		}
 	})
 	return tensors.FromFlatDataAndDimensions(rows, padded, f.Cols)

@@ -17,9 +17,10 @@ import (
 type Sampler struct {
 	graph    *graph.Graph
 	fanOut   []int
-	all      []int   // chunks of the whole graph's tree, where a fan-out is unlimited
-	position []int32 // of each node in the neighbourhood, from 1, while one is drawn; 0 is absent
-	halves   int     // of the room that SampleAlike has needed so far
+	all      []int         // chunks of the whole graph's tree, where a fan-out is unlimited
+	position []int32       // of each node in the neighbourhood, from 1, while one is drawn; 0 is absent
+	halves   int           // of the room that SampleAlike has needed so far
+	sparse   *sampledRooms // nil where samples have dense features
 }
 
 // NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the

@@ -47,25 +47,38 @@ func entryCounts(f *graph.Features) (rows, columns []int) {
 	return rows, columns
 }
 
-// entriesOf returns the entries of sparse features by row, and by column.
-func entriesOf(f *graph.Features) (byRow, byColumn entries) {
-	byRow = entries{lists{f.Offsets, f.Columns}, f.Values}
-	byColumn = entries{lists{make([]int64, f.Cols+1), make([]int32, len(f.Columns))}, make([]float32, len(f.Values))}
-	for _, c := range f.Columns {
-		byColumn.offsets[c+1]++
+// transposed returns the entries by column, of which there are cols.
+func (e entries) transposed(cols int) entries {
+	out := entries{lists{make([]int64, cols+1), make([]int32, len(e.rows))}, make([]float32, len(e.values))}
+	for _, c := range e.rows {
+		out.offsets[c+1]++
 	}
-	for c := range f.Cols {
-		byColumn.offsets[c+1] += byColumn.offsets[c]
+	for c := range cols {
+		out.offsets[c+1] += out.offsets[c]
 	}
-	next := slices.Clone(byColumn.offsets[:f.Cols])
-	for i := range f.Rows {
-		for k := f.Offsets[i]; k < f.Offsets[i+1]; k++ {
-			c := f.Columns[k]
-			byColumn.rows[next[c]], byColumn.values[next[c]] = int32(i), f.Values[k]
+	next := slices.Clone(out.offsets[:cols])
+	for i := range e.targets() {
+		for k := e.offsets[i]; k < e.offsets[i+1]; k++ {
+			c := e.rows[k]
+			out.rows[next[c]], out.values[next[c]] = int32(i), e.values[k]
 			next[c]++
 		}
 	}
-	return byRow, byColumn
+	return out
+}
+
+// matrix is a sparse matrix by row and by column.
+type matrix struct{ byRow, byColumn entries }
+
+func newMatrix(byRow entries, cols int) matrix { return matrix{byRow, byRow.transposed(cols)} }
+
+// layOut lays the matrix out for a number of rows, padding included, in the room of a size.
+func (m matrix) layOut(rows int, room Size) *Sparse[*tensors.Tensor] {
+	return &Sparse[*tensors.Tensor]{
+		Rows:    *m.byRow.layOut(rows, room.Rows, pieceWidths),
+		Columns: *m.byColumn.layOut(m.byColumn.targets(), room.Columns, pieceWidths),
+		Owners:  owners(m.byColumn.counts(), room.Columns, pieceWidths),
+	}
 }
 
 // masked returns the entries in the columns where keep is 0.
@@ -213,16 +226,12 @@ func newFeatures(f *graph.Features, size Size) (x Features[*tensors.Tensor], err
 		x.Transposed = transposedFeatures(f, size.Nodes)
 		return x, nil
 	}
-	rows, words := entryCounts(f)
-	if err := errors.Join(holds(size.Rows, sparseRoom(rows, pieceWidths)),
-		holds(size.Columns, sparseRoom(words, pieceWidths))); err != nil {
+	m := newMatrix(entries{lists{f.Offsets, f.Columns}, f.Values}, f.Cols)
+	if err := errors.Join(holds(size.Rows, sparseRoom(m.byRow.counts(), pieceWidths)),
+		holds(size.Columns, sparseRoom(m.byColumn.counts(), pieceWidths))); err != nil {
 		return x, err
 	}
-	byRow, byColumn := entriesOf(f)
-	x.Sparse = &Sparse[*tensors.Tensor]{
-		Rows:    *byRow.layOut(size.Nodes, size.Rows, pieceWidths),
-		Columns: *byColumn.layOut(f.Cols, size.Columns, pieceWidths),
-		Owners:  owners(words, size.Columns, pieceWidths)}
+	x.Sparse = m.layOut(size.Nodes, size)
 	return x, nil
 }
 

@@ -175,3 +175,67 @@ func TestMaskedRoom(t *testing.T) {
 	require.Equal(t, pieces(batches[1], many), pieces(batches[0], few))
 	require.Empty(t, batches[0].Masked([2][]int32{}))
 }
+
+// Samples with sparse features give the products and gradients of dense ones, with columns masked and without, and
+// steps share a shape.
+func TestSparseSamplesAreDense(t *testing.T) {
+	g := wordsGraph(400, 300, 3)
+	var from, to []int32
+	rng := rand.New(rand.NewPCG(5, 1))
+	for range 700 {
+		from, to = append(from, int32(rng.IntN(400))), append(to, int32(rng.IntN(400)))
+	}
+	var err error
+	g.Adjacency, err = graph.NewAdjacency(400, from, to)
+	require.NoError(t, err)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, kind := range []Kind{GCN, GAT} {
+			sparse, dense := sampleProducts(t, e, g, kind), sampleProducts(t, e, denseCopy(g), kind)
+			require.NotEmpty(t, sparse)
+			for i, want := range dense {
+				require.InDeltaSlice(t, want, sparse[i], 1e-4, "%v, output %d", kind, i)
+			}
+		}
+	})
+}
+
+// sampleProducts returns, of three samples, the first one's columns not masked, the product with a weight, its gradient
+// and which words there are.
+func sampleProducts(t *testing.T, e *engine.Engine, g *graph.Graph, kind Kind) (out [][]float32) {
+	t.Helper()
+	cols := g.Features.Cols
+	gs := NewGraphs(cols, NewBuckets(e, 200, nil))
+	gs.buckets.sampled.density = 0.5
+	s := gs.Sampler(g, []int{3, 2})
+	net := NewNet(e)
+	require.NoError(t, net.Add(Variable{Name: "weight", Value: Glorot(cols, 7, rand.New(rand.NewPCG(1, 2)))}))
+	f, err := engine.NewNamed[Sample[*tensors.Tensor]](e, t.Name(), net.store, func(in Sample[*Node]) []*Node {
+		weight := net.Node(in.Layers[0].Forward.Roots.Graph(), "weight")
+		n := Nodes{Input: Input[*Node]{Sample: &in}}
+		product := n.Times(weight)
+		loss := ReduceAllSum(Sin(product))
+		return []*Node{product, Gradient(loss, weight)[0], n.Words()}
+	})
+	require.NoError(t, err)
+	shapes := map[int]bool{}
+	for k := range 3 {
+		targets := []int32{int32(k), 7, 300, 399, int32(100 + k)}
+		sample, err := s.SampleAlike(Config{Kind: kind, Layers: 2}, s.Draw(targets, nil, uint64(k)))
+		require.NoError(t, err)
+		require.Equal(t, g.Features.IsDense(), sample[0].Sparse == nil)
+		if k > 0 {
+			sample[0].Keep = tensors.FromFlatDataAndDimensions(Unmasked(cols, []int32{0, int32(k), 298}), cols, 1)
+		}
+		if sample[0].Sparse != nil {
+			shapes[sample[0].Sparse.Columns.Index[3].Shape().Dim(1)] = true
+		}
+		results, err := f.Call(sample[0])
+		require.NoError(t, err)
+		require.Equal(t, results[0].Shape().Dim(0), sample[0].NumRows())
+		for _, x := range results {
+			out = append(out, tensors.MustCopyFlatData[float32](x))
+		}
+	}
+	require.LessOrEqual(t, len(shapes), 1)
+	return out
+}

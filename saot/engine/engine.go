@@ -1,16 +1,13 @@
-// Package engine decides which compute backend runs: XLA (CUDA or CPU), ONNX Runtime or pure Go. It is the only package
-// that imports backends, and imports no other room.
+// Package engine decides which compute backend runs: XLA (on CUDA or the CPU) or pure Go. It is the only package that
+// imports backends, and imports no other room.
 //
-// Open takes a name (go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so), or
-// chooses where the name is empty:
+// Open takes a name (go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so), or chooses where the name is empty:
 //
 //  1. the environment variable GOMLX_BACKEND, if set;
 //  2. XLA on CUDA, where an NVIDIA GPU and a PJRT plugin are present;
 //  3. XLA on the CPU, where its PJRT plugin is installed: in the user's cache (see package install), else where go-xla
 //     looks for it;
-//  4. ONNX Runtime, where its library is found: at ONNXRUNTIME_SHARED_LIBRARY_PATH if that is set, else in the user's
-//     cache, else where GoMLX installs it;
-//  5. pure Go, always.
+//  4. pure Go, always.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
 // automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds pure Go alone.
@@ -32,7 +29,7 @@ import (
 
 // Info describes the engine of a run; it is recorded in the Result.
 type Info struct {
-	Name    string `json:"name"`    // "onnx", "xla:cuda", "xla:cpu", "go", or "xla" for a plugin of another device
+	Name    string `json:"name"`    // "xla:cuda", "xla:cpu", "go", or "xla" for a plugin of another device
 	Version string `json:"version"` // of the library where it tells, else of the Go module
 	Device  string `json:"device"`
 	Library string `json:"library,omitempty"` // file name of the shared library, if any
@@ -65,9 +62,6 @@ func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 // Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and takes its time for it. No
 // engine fuses nothing.
 func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name, "xla") }
-
-// Loops reports whether the engine repeats a block of a graph by itself: all but ONNX Runtime do.
-func (e *Engine) Loops() bool { return e.backend.Capabilities().Functions }
 
 // Close releases the backend. Neither the engine nor anything made with it may be used afterwards.
 func (e *Engine) Close() { e.backend.Finalize() }
@@ -117,8 +111,7 @@ func (e *Engine) function(name string, devices int, build func(inputs []*graph.N
 }
 
 // ModelFunc wraps a graph-building function that reads and updates the variables of a store; it must take at least one
-// input. The graph is marked as training, without which ONNX Runtime would freeze variables that no gradient reaches
-// into constants. It returns an error if GoMLX refuses the function.
+// input. The graph is marked as training. It returns an error if GoMLX refuses the function.
 func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *model.Scope,
 	inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	return e.modelFunction(name, store, 1, build)
@@ -150,20 +143,19 @@ func (e *Engine) modelFunction(name string, store *model.Store, devices int, bui
 // Names of the engines, as Candidate.Spec and Info.Name hold them.
 const (
 	nameGo   = "go"
-	nameONNX = "onnx"
 	nameXLA  = "xla" // a plugin whose file name tells no device
 	nameCPU  = "xla:cpu"
 	nameCUDA = "xla:cuda"
 )
 
-const knownSpecs = "go, onnx, onnx:/path/to/libonnxruntime.so, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so"
+const knownSpecs = "go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so"
 
 // ErrUnknown marks an engine name that Open does not know, as opposed to a missing library.
 var ErrUnknown = errors.New("unknown engine")
 
 // spec is a parsed engine name: family[:target][,options]. Options are GoMLX's and are passed on as they stand.
 type spec struct {
-	family  string // go, onnx or xla
+	family  string // go or xla
 	target  string // "", cpu, cuda or the absolute path of a library
 	options string // what follows the first comma
 }
@@ -176,10 +168,7 @@ func parseSpec(text string) (spec, error) {
 	switch {
 	case family == "go" && rest == "", family == "xla" && (target == "" || target == "cpu" || target == "cuda"):
 		return s, nil
-	case family == "onnx" && (target == "" || target == "cpu"): // GoMLX's onnx:cpu is the onnx of this package
-		s.target = ""
-		return s, nil
-	case family == "onnx" || family == "xla":
+	case family == "xla":
 		if !strings.ContainsAny(target, `/\`) && filepath.Ext(target) == "" {
 			return spec{}, unknown
 		}
@@ -197,10 +186,6 @@ func (s spec) find() Candidate {
 	switch {
 	case s.family == "go":
 		return findGo()
-	case s.family == "onnx" && s.target == "":
-		return findONNX()
-	case s.family == "onnx":
-		return onnxAt(s.target)
 	case s.target == "cpu":
 		return findXLA(nameCPU)
 	case s.target == "cuda":

@@ -52,8 +52,7 @@ func TestFuncReturnsPanicsAsErrors(t *testing.T) {
 	})
 }
 
-// A variable that no gradient reaches must change from call to call: ONNX Runtime makes it a constant if the graph is
-// not marked as training.
+// A variable that no gradient reaches changes from call to call.
 func TestModelFuncUpdatesVariables(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		store := model.NewStore()

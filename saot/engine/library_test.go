@@ -11,7 +11,7 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// brokenLibraries makes files that are no usable ONNX Runtime, by what is wrong with them.
+// brokenLibraries makes files that are no usable plugin, by what is wrong with them.
 func brokenLibraries(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,17 +35,17 @@ func brokenLibraries(t *testing.T) map[string]string {
 		broken["a dependency missing"] = needy
 	}
 	for _, candidate := range engine.Survey() {
-		if candidate.Spec == "onnx" && candidate.Missing == "" {
+		if candidate.Spec == "xla:cpu" && candidate.Missing == "" {
 			whole, err := os.ReadFile(candidate.Library)
 			require.NoError(t, err)
-			broken["half an ONNX Runtime"] = write("libhalf.so", whole[:len(whole)/2])
-			broken["an ONNX Runtime without its end"] = write("libend.so", whole[:len(whole)-5000])
+			broken["half a plugin"] = write("pjrt_c_api_cpu_half_plugin.so", whole[:len(whole)/2])
+			broken["a plugin without its end"] = write("pjrt_c_api_cpu_end_plugin.so", whole[:len(whole)-5000])
 		}
 	}
 	return broken
 }
 
-// libraryWithoutItsDependency builds a library that is whole and exports what ONNX Runtime does, but needs one that is
+// libraryWithoutItsDependency builds a library that is whole and exports what a plugin does, but needs one that is
 // gone. It returns nothing on a machine without a C compiler.
 func libraryWithoutItsDependency(t *testing.T, dir string) string {
 	t.Helper()
@@ -57,7 +57,7 @@ func libraryWithoutItsDependency(t *testing.T, dir string) string {
 		filepath.Join(dir, "libneedy.so")
 	require.NoError(t, os.WriteFile(source, []byte("int gone(void) { return 1; }"), 0o644))
 	require.NoError(t, exec.Command(cc, "-shared", "-fPIC", "-o", dependency, source).Run())
-	require.NoError(t, os.WriteFile(source, []byte("int gone(void); int OrtGetApiBase(void) { return gone(); }"),
+	require.NoError(t, os.WriteFile(source, []byte("int gone(void); int GetPjrtApi(void) { return gone(); }"),
 		0o644))
 	require.NoError(t, exec.Command(cc, "-shared", "-fPIC", "-o", library, source, dependency).Run())
 	require.NoError(t, os.Remove(dependency))

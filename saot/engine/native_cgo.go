@@ -10,65 +10,25 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute"
-	onnxbackend "github.com/gomlx/compute-onnx"
 	"github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/go-xla/pjrt"
 )
 
-// hasNative tells whether XLA and ONNX Runtime are part of this binary.
+// hasNative tells whether XLA is part of this binary.
 const hasNative = true
 
-// native holds what is true of the whole process, because shared libraries are: the backends' switches are global
-// variables, and ONNX Runtime is loaded once, from one file.
-var native struct {
-	sync.Mutex
-	onnxLibrary string
-}
+// native serializes what is true of the whole process: the backend's switches are global variables.
+var native sync.Mutex
 
-// openNative opens XLA or ONNX Runtime with downloads switched off, and returns the library's version too.
+// openNative opens XLA with downloads switched off, and returns the library's version too.
 func openNative(c Candidate, options string, devices int) (compute.Backend, string, error) {
 	native.Lock()
 	defer native.Unlock()
-	onnxbackend.EnableAutoInstall(false)
 	xla.EnableAutoInstall(false)
 	if strings.ContainsAny(c.Library, ",=") {
 		return nil, "", fmt.Errorf("GoMLX cannot read the path %s: move it to one without , and =", c.Library)
 	}
-	if c.Spec == nameONNX {
-		return openONNX(c.Library, options)
-	}
 	return openXLA(c, options, devices)
-}
-
-// openONNX opens ONNX Runtime on the CPU: on a GPU XLA is the engine. The caller holds the lock.
-func openONNX(path, options string) (compute.Backend, string, error) {
-	if native.onnxLibrary != "" && native.onnxLibrary != path {
-		return nil, "",
-			fmt.Errorf("this process has already loaded %s and cannot load a second ONNX Runtime: "+
-				"use that one, or another process", native.onnxLibrary)
-	}
-	if err := quietONNX(); err != nil {
-		return nil, "", err
-	}
-	backend, err := onnxbackend.New(strings.TrimSuffix("cpu,"+path+","+options, ","))
-	if err != nil {
-		return nil, "", err
-	}
-	native.onnxLibrary = path
-	if b, ok := backend.(interface{ Version() string }); ok && b.Version() != "" {
-		return backend, b.Version(), nil
-	}
-	return backend, "compute-onnx " + moduleVersion("github.com/gomlx/compute-onnx"), nil
-}
-
-// quietONNX keeps ONNX Runtime from reporting its use to its makers, which releases from 1.30 do unless told not to,
-// and from writing the identifier for that into the user's cache. A user who has set the variable is left alone.
-func quietONNX() error {
-	const variable = "ORT_DISABLE_TELEMETRY"
-	if _, set := os.LookupEnv(variable); set {
-		return nil
-	}
-	return os.Setenv(variable, "1")
 }
 
 // openXLA opens the PJRT plugin of the candidate. On CUDA matrix products keep float32's precision unless options ask

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// hasNative tells whether XLA and ONNX Runtime are part of this binary.
+// hasNative tells whether XLA is part of this binary.
 const hasNative = false
 
 // openNative cannot be reached through Open: without cgo every native candidate is missing.

@@ -140,7 +140,7 @@ func (c Candidate) reason(passedOver []string) string {
 }
 
 func deviceName(name string, backend compute.Backend) string {
-	if name == nameGo || name == nameONNX {
+	if name == nameGo {
 		return fmt.Sprintf("CPU (%s/%s, %d threads)", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 	}
 	return backend.DeviceDescription(0)

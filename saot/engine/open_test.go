@@ -16,22 +16,20 @@ import (
 
 const (
 	backendEnv = "GOMLX_BACKEND"
-	onnxEnv    = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
 	pluginEnv  = "PJRT_PLUGIN_LIBRARY_PATH"
 )
 
 func TestUnknownNamesListTheKnown(t *testing.T) {
-	for _, name := range []string{"tpu", "xla:rocm", "onnx:gpu", "go:fast", ":", "ONNX"} {
+	for _, name := range []string{"tpu", "xla:rocm", "onnx", "go:fast", ":", "XLA"} {
 		_, err := engine.Open(name)
 		require.ErrorIs(t, err, engine.ErrUnknown, name)
-		require.ErrorContains(t, err, "choose one of go, onnx,", name)
+		require.ErrorContains(t, err, "choose one of go, xla,", name)
 	}
 }
 
 func TestNamedButMissingIsAnError(t *testing.T) {
-	t.Setenv(onnxEnv, filepath.Join(t.TempDir(), "absent.so"))
 	t.Setenv(pluginEnv, t.TempDir())
-	for _, name := range []string{"onnx", "onnx:/absent/libonnxruntime.so", "xla", "xla:cpu", "xla:/absent/plugin.so"} {
+	for _, name := range []string{"xla", "xla:cpu", "xla:/absent/plugin.so"} {
 		_, err := engine.Open(name)
 		require.ErrorContains(t, err, "cannot be used", name)
 		require.ErrorContains(t, err, "engine: "+name, name)
@@ -61,7 +59,7 @@ func TestSurveyIsInOrderOfChoice(t *testing.T) {
 		names = append(names, candidate.Spec)
 		require.NotEmpty(t, candidate.Hint)
 	}
-	require.Equal(t, []string{"xla:cuda", "xla:cpu", "onnx", "go"}, names)
+	require.Equal(t, []string{"xla:cuda", "xla:cpu", "go"}, names)
 }
 
 // probe is what a process of its own found when it opened engines in turn.
@@ -79,7 +77,6 @@ func openElsewhere(t *testing.T, names []string, env ...string) probe {
 	home := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProbe$", "-test.v=false")
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home, pluginEnv+"="+home, backendEnv+"=",
-		onnxEnv+"=",
 		"SAOT_ENGINE_PROBE="+string(request))
 	cmd.Env = append(cmd.Env, env...)
 	output, err := cmd.Output()
@@ -120,16 +117,13 @@ func TestNothingInstalledMeansPureGo(t *testing.T) {
 	require.Equal(t, "go", found.Infos[0].Name, found)
 }
 
-func TestBrokenLibraryFallsBack(t *testing.T) {
+func TestNamedBrokenLibraryIsAnError(t *testing.T) {
 	requireNative(t)
 	for name, library := range brokenLibraries(t) {
 		t.Run(name, func(t *testing.T) {
-			found := openElsewhere(t, []string{"", "onnx"}, onnxEnv+"="+library)
-			require.Equal(t, "go", found.Infos[0].Name, found)
-			require.Contains(t, found.Infos[0].Reason, "ONNX Runtime at "+library+" could not be loaded (")
-			require.Contains(t, found.Infos[0].Reason, "; using pure Go")
-			require.NotContains(t, found.Infos[0].Reason, "\n")
-			require.Contains(t, found.Errors[1], "cannot be used", "a named engine must not fall back")
+			found := openElsewhere(t, []string{"xla:" + library})
+			require.Contains(t, found.Errors[0], library+" cannot be used: ")
+			require.NotContains(t, found.Errors[0], "\n", "a named engine must not fall back")
 		})
 	}
 }
@@ -146,23 +140,6 @@ func TestBrokenPluginFallsBack(t *testing.T) {
 	require.Contains(t, found.Errors[2], plugin)
 }
 
-func TestONNXRuntimeOpens(t *testing.T) {
-	library := onnxLibrary(t)
-	other := filepath.Join(t.TempDir(), "libonnxruntime.so")
-	require.NoError(t, os.Symlink(library, other))
-	found := openElsewhere(t, []string{"", "onnx", "onnx:cpu", "onnx:" + library, "onnx:" + other, "onnx"},
-		onnxEnv+"="+library)
-	for _, i := range []int{0, 1, 2, 3, 5} {
-		require.Empty(t, found.Errors[i])
-		require.Equal(t, "onnx", found.Infos[i].Name)
-		require.Regexp(t, `^\d+\.\d+\.\d+`, found.Infos[i].Version)
-		require.Equal(t, filepath.Base(library), found.Infos[i].Library)
-	}
-	require.Contains(t, found.Infos[0].Reason, "ONNX Runtime is installed")
-	require.NotContains(t, found.Infos[0].Reason, library, "results hold no paths")
-	require.Contains(t, found.Errors[4], "cannot load a second ONNX Runtime")
-}
-
 func requireNative(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -173,16 +150,4 @@ func requireNative(t *testing.T) {
 			t.Skip(candidate.Missing)
 		}
 	}
-}
-
-// onnxLibrary returns a whole ONNX Runtime, or skips.
-func onnxLibrary(t *testing.T) string {
-	t.Helper()
-	for _, candidate := range engine.Survey() {
-		if candidate.Spec == "onnx" && candidate.Missing == "" {
-			return candidate.Library
-		}
-	}
-	t.Skip("ONNX Runtime is not present: run `saot engines install onnx`")
-	return ""
 }

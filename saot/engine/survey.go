@@ -19,15 +19,12 @@ type Candidate struct {
 	Hint    string // how to get it
 }
 
-// onnxPathEnv names the ONNX Runtime library to use, for this package as for GoMLX.
-const onnxPathEnv = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
-
 // pluginPathEnv lists the folders of PJRT plugins, as in go-xla.
 const pluginPathEnv = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // Survey lists every engine in the order in which Open chooses, the missing ones too. It opens nothing.
 func Survey() []Candidate {
-	return []Candidate{findXLA(nameCUDA), findXLA(nameCPU), findONNX(), findGo()}
+	return []Candidate{findXLA(nameCUDA), findXLA(nameCPU), findGo()}
 }
 
 func (c Candidate) where() string {
@@ -41,8 +38,6 @@ func (c Candidate) label() string {
 	switch c.Spec {
 	case nameGo:
 		return "pure Go"
-	case nameONNX:
-		return "ONNX Runtime"
 	case nameCUDA:
 		return "XLA on CUDA"
 	case nameCPU:
@@ -54,36 +49,11 @@ func (c Candidate) label() string {
 
 func findGo() Candidate { return Candidate{Spec: nameGo, Hint: "built in"} }
 
-// findONNX returns the ONNX Runtime that the environment names, else the first one installed.
-func findONNX() Candidate {
-	if path := os.Getenv(onnxPathEnv); path != "" {
-		return onnxAt(path)
-	}
-	for _, path := range onnxPaths() {
-		if _, err := os.Stat(path); err == nil {
-			return onnxAt(path)
-		}
-	}
-	c := onnxAt("")
-	if c.Missing == "" {
-		c.Missing = "its library was not found"
-	}
-	return c
-}
-
-func onnxAt(path string) Candidate {
-	if absolute, err := filepath.Abs(path); err == nil && path != "" {
-		path = absolute
-	}
-	c := Candidate{Spec: nameONNX, Library: path, Hint: "run `saot engines install onnx`, or set " + onnxPathEnv}
-	return c.check("OrtGetApiBase")
-}
-
-// Folder returns the folder in the user's cache that holds the libraries of "onnx", "xla" or "cuda", as package install
-// puts them there. It returns an error for another name, and where there is no cache.
+// Folder returns the folder in the user's cache that holds the libraries of "xla" or "cuda", as package install puts them
+// there. It returns an error for another name, and where there is no cache.
 func Folder(name string) (string, error) {
 	if _, known := installedAs[name]; !known {
-		return "", fmt.Errorf("engine: %w %q: choose one of onnx, xla, cuda", ErrUnknown, name)
+		return "", fmt.Errorf("engine: %w %q: choose one of xla, cuda", ErrUnknown, name)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -94,7 +64,6 @@ func Folder(name string) (string, error) {
 
 // installedAs lists where the libraries lie in the folders, which are unpacked Python packages, or go-xla's.
 var installedAs = map[string][]string{
-	"onnx": {"onnxruntime/capi/libonnxruntime.*"},
 	"xla":  {"*/pjrt_c_api_cpu_plugin.so", "xla_plugins/*/*.so", "pjrt_c_api_cpu_*_plugin.*"},
 	"cuda": {"jax_plugins/*/xla_cuda_plugin.so"},
 }
@@ -111,22 +80,6 @@ func Installed(name string) string {
 		}
 	}
 	return ""
-}
-
-// onnxPaths lists where ONNX Runtime gets installed: by package install, then by GoMLX.
-func onnxPaths() (paths []string) {
-	if path := Installed("onnx"); path != "" {
-		paths = append(paths, path)
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		if runtime.GOOS == "darwin" {
-			paths = append(paths, filepath.Join(home, "Library", "Application Support", "onnxruntime",
-				"libonnxruntime.dylib"))
-		} else {
-			paths = append(paths, filepath.Join(home, ".local", "lib", "onnxruntime", "libonnxruntime.so"))
-		}
-	}
-	return paths
 }
 
 // findXLA returns the PJRT plugin for a device, nameCPU or nameCUDA, if one is installed.

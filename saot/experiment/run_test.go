@@ -36,7 +36,7 @@ func TestEarlierRunFolders(t *testing.T) {
 	}
 	r, err := ReadRun(filepath.Join(dir, "saot"))
 	require.NoError(t, err)
-	want := saot.ConfigFor("synthetic")
+	want := saot.ConfigFor("synthetic", method.Default)
 	want.Encoder.Hidden, want.Epochs = 64, 7
 	require.Equal(t, &want, r.Of)
 	r, err = ReadRun(filepath.Join(dir, "gbt"))

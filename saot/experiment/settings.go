@@ -111,8 +111,8 @@ func (s *Settings) from(f *settingsFile, strict bool) error {
 func (s *Settings) begin(d *method.Definition) {
 	recipe := datasets.RecipeOf(s.Dataset)
 	s.Of = d.Defaults(recipe, s.Preset)
-	if reflect.DeepEqual(s.Of, d.Defaults(recipe, method.Paper)) {
-		s.Preset = method.Paper
+	if reflect.DeepEqual(s.Of, d.Defaults(recipe, method.Default)) {
+		s.Preset = method.Default
 	}
 }
 

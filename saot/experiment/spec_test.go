@@ -80,7 +80,7 @@ runs:
 	require.Equal(t, 1e-4, ours(last).LearningRate)
 
 	// What is not said is as saot run has it, and a run that two entries name is there once.
-	plain, err := DefaultSettings("uai", "saot", method.Paper)
+	plain, err := DefaultSettings("uai", "saot", method.Default)
 	require.NoError(t, err)
 	s,
 		err = ParseSpec("a.yaml",
@@ -141,9 +141,9 @@ func TestOpenSpecFile(t *testing.T) {
 
 // Hashes tell settings apart, and nothing else.
 func TestHash(t *testing.T) {
-	a, err := DefaultSettings("uai", "saot", method.Paper)
+	a, err := DefaultSettings("uai", "saot", method.Default)
 	require.NoError(t, err)
-	b, err := DefaultSettings("uai", "saot", method.Paper)
+	b, err := DefaultSettings("uai", "saot", method.Default)
 	require.NoError(t, err)
 	require.Equal(t, a.Hash(), b.Hash())
 	b.Of.(*saot.Config).Alpha += 1e-9

@@ -62,7 +62,7 @@ func command(mode string) func(ctx context.Context, dir string) *exec.Cmd {
 // seeds returns runs that differ by their seeds.
 func seeds(t *testing.T, n int) (runs []Run) {
 	for seed := range n {
-		s, err := DefaultSettings("synthetic", "majority", method.Paper)
+		s, err := DefaultSettings("synthetic", "majority", method.Default)
 		require.NoError(t, err)
 		s.Seed = uint64(seed)
 		runs = append(runs, Run{Settings: s})

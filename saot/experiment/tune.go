@@ -192,7 +192,7 @@ func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
 	} else {
 		add("stream", leavesOf(&cut))
 	}
-	if s.Preset != method.Paper {
+	if s.Preset != method.Default {
 		add("preset", s.Preset.String())
 	}
 	add("set", leavesOf(s.Of))

@@ -50,13 +50,14 @@ type Preset int
 
 // The presets.
 const (
-	Paper Preset = iota // the constants of the method's paper or reference code
-	Fast                // fewer steps: for a first look, not for a table
+	Default Preset = iota // what we recommend: Paper's, but for what docs/methods.md says otherwise
+	Paper                 // the constants of the method's paper or reference code
+	Fast                  // fewer steps: for a first look, not for a table
 )
 
-var presets = enum.Of[Preset]("preset", "paper", "fast")
+var presets = enum.Of[Preset]("preset", "default", "paper", "fast")
 
-// String returns "paper" or "fast".
+// String returns "default", "paper" or "fast".
 func (p Preset) String() string                   { return presets.Name(p) }
 func (p Preset) MarshalText() ([]byte, error)     { return presets.Marshal(p) }
 func (p *Preset) UnmarshalText(text []byte) error { return presets.Unmarshal(p, text) }

@@ -129,6 +129,8 @@ type Plan[T any] struct {
 	After  func(s *continual.Step, figures map[string]float64) error
 	Report *continual.TaskReport
 	Seen   func(continual.Step) // the observer; may be nil
+	// Moments is Adam's state, which the plan carries from the last task to the next. Nil starts Adam again.
+	Moments *Moments
 }
 
 // ErrStop ends a task's training without an error where Plan.After returns it.
@@ -138,7 +140,7 @@ var ErrStop = errors.New("stop")
 // wait_seconds (the part of it that the engine had to wait for) and engine_seconds (taking steps). It returns ctx.Err()
 // when canceled, and an error that names the terms when one is not finite.
 func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
-	if err := t.reset(); err != nil {
+	if err := t.start(p.Moments); err != nil {
 		return err
 	}
 	if p.Report.Diagnostics == nil {
@@ -174,7 +176,7 @@ func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 			break
 		}
 	}
-	return nil
+	return t.keep(p.Moments)
 }
 
 func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.Step, err error) {
@@ -276,19 +278,6 @@ func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 		}
 	}()
 	return out
-}
-
-// reset sets Adam's moments and step count to zero, as if it were made for the task. So they need not be saved.
-func (t *Trainer[T]) reset() error {
-	for v := range t.store.IterVariables() {
-		if !strings.HasPrefix(v.Path(), "/AdamOptimizer/") || !v.HasValue() {
-			continue
-		}
-		if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
-			return fmt.Errorf("reset %s: %w", v.Path(), err)
-		}
-	}
-	return nil
 }
 
 // WarmUpCosine returns the learning rate that rises linearly to peak over the first steps and falls as a cosine to 0 at

@@ -372,3 +372,38 @@ func pure(t *testing.T) *engine.Engine {
 	t.Cleanup(e.Close)
 	return e
 }
+
+// Adam carried from task to task steps as if the tasks were one, also when another trainer takes over.
+func TestMomentsAreCarried(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		o := Optimizer{LearningRate: 0.1}
+		want := adam(o, func(int) float64 { return 0.1 }, 7)
+		n, trainer := bowl(t, e, o)
+		var moments Moments
+		train := func(trainer *Trainer[point[*tensors.Tensor]], first, steps int) {
+			p := plan(steps)
+			p.Moments = &moments
+			p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
+				in.Lowest = pair(lowest(first+step), 0)
+				return in, in, nil
+			}
+			require.NoError(t, trainer.Train(context.Background(), p))
+		}
+		train(trainer, 0, 3)
+		snapshot, err := n.Snapshot()
+		require.NoError(t, err)
+		train(trainer, 3, 4)
+		require.InDeltaSlice(t, want, valueOf(t, n), 1e-5)
+
+		n, trainer = bowl(t, e, o)
+		moments = Moments{}
+		train(trainer, 0, 3)
+		n, trainer = bowl(t, e, o)
+		require.NoError(t, n.Restore(snapshot))
+		train(trainer, 3, 4)
+		require.InDeltaSlice(t, want, valueOf(t, n), 1e-5)
+		p := plan(1)
+		require.NoError(t, trainer.Train(context.Background(), p))
+		require.Equal(t, moments["/AdamOptimizer/step"].Data, []float32{7}, "a plan without moments leaves them")
+	})
+}

@@ -24,7 +24,6 @@ type Views[T any] struct {
 
 	Samples engine.Split[[2]encoder.Sample[T]] // of a graph that is not taken whole
 	Places  engine.Split[T]                    // of all targets in a device's sample: see joined; absent on one device
-	Keep    [2]T                               // [1, F], 0 on the columns that each sampled view masks; may be absent
 }
 
 // Embed returns the embeddings of both views [N, out], of samples those of the targets, by the encoder whose variables
@@ -34,9 +33,6 @@ func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*N
 	scope := e.Store().Scope(scopePath)
 	if in.Samples != nil {
 		for i, s := range in.Samples[0] {
-			if in.Keep[i] != nil {
-				s.Rows = Mul(s.Rows, in.Keep[i])
-			}
 			z[i] = e.Config.EncodeSample(scope, s, mode)
 			if in.Places != nil {
 				z[i] = joined(z[i], in.Places[0])
@@ -115,6 +111,12 @@ func SampledPair(s *encoder.Sampler, targets []int32, c encoder.Config, v view.C
 	if err != nil {
 		return nil, err
 	}
+	for k := range samples {
+		if masked := all[k/devices].Masked; len(masked) > 0 {
+			samples[k].Keep = tensors.FromFlatDataAndDimensions(encoder.Unmasked(g.Features.Cols, masked),
+				g.Features.Cols, 1)
+		}
+	}
 	for d := range devices {
 		p.Samples = append(p.Samples, [2]encoder.Sample[*tensors.Tensor]{samples[d], samples[devices+d]})
 	}
@@ -123,9 +125,6 @@ func SampledPair(s *encoder.Sampler, targets []int32, c encoder.Config, v view.C
 	}
 	for i := range all {
 		p.Columns[i] = all[i].Masked
-		if len(all[i].Masked) > 0 {
-			p.Keep[i] = Unmasked(g.Features.Cols, all[i].Masked)
-		}
 	}
 	return p, nil
 }

@@ -132,12 +132,12 @@ func TestSampledPair(t *testing.T) {
 		require.Equal(t, g.Adjacency, p.Induced(0, everyNode()))
 		requireViews(t, enc, g, p)
 		engine.Release(p.Made())
-		require.Error(t, p.Keep[0].CheckValid())
+		require.Error(t, p.Samples[0][0].Keep.CheckValid())
 		require.Error(t, p.Samples[0][1].Rows.CheckValid())
 
 		p, err = SampledPair(s, everyNode(), enc.Config, view.Config{EdgeDrop: 0.4}, 1, rand.New(rand.NewPCG(5, 6)))
 		require.NoError(t, err)
-		require.Nil(t, p.Keep[0])
+		require.Nil(t, p.Samples[0][0].Keep)
 		require.NotEqual(t, p.Induced(0, everyNode()), p.Induced(1, everyNode()))
 	})
 }

@@ -19,8 +19,8 @@
 //	π = argmin_π σ⟨K, π⟩ + (1−σ) Σ_ijkl (A₁,ik − A₂,jl)² π_ij π_kl + ε Σ_ij π_ij (log π_ij − 1)        FusedGromov
 //
 // For 0/1 adjacency (a − b)² = |a − b|, as in the paper. It is solved as a short sequence of linear problems with cost
-// σK + (1−σ) L⊗π, where L⊗π = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2A₁πA₂ᵀ: two products, sparse for Sparse structures, and
-// never a 4-D tensor. σ = 1 is Wasserstein, σ = 0 is Gromov-Wasserstein. POT's alpha is 1 − σ.
+// σK + 2(1−σ) L⊗π, the gradient, where L⊗π = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2A₁πA₂ᵀ: two products, sparse for Sparse
+// structures, and never a 4-D tensor. σ = 1 is Wasserstein, σ = 0 is Gromov-Wasserstein. POT's alpha is 1 − σ.
 //
 // # Where each runs
 //

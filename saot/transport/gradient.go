@@ -265,12 +265,6 @@ func (s *graphAdjoint) conjugateGradients(right *graph.Node, steps int) *graph.N
 	square := rowDot(right, right)
 	floor := graph.MulScalar(square, rounding)
 	state := []*graph.Node{graph.ZerosLike(right), right, right, square}
-	if !loop.Supported(g) {
-		for range steps {
-			state = s.step(state, floor)
-		}
-		return state[0]
-	}
 	state = append(state, graph.ScalarZero(g, dtypes.Int32))
 	fixed := []*graph.Node{floor, s.plan, s.rows, s.columns, s.scale}
 	return loop.While(state, fixed, func(state, fixed []*graph.Node) *graph.Node {

@@ -8,8 +8,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
-
-	"github.com/saot-go/saot/internal/loop"
 )
 
 // smallestPlan replaces plan entries and masses of 0 inside logarithms. It is a normal number in float32.
@@ -65,7 +63,7 @@ const graphFloor = 2e-6
 //
 // by Sinkhorn's sweeps: columns are scaled first, rows last. The sweeps are a loop of the engine, which ends once the
 // marginal error of every plan of the batch is within cfg.Tolerance (in float32 at least 2e-6), or after cfg.Sweeps. In
-// mode Unrolled, and on an engine without loops (ONNX Runtime), it does exactly cfg.Sweeps. With EpsilonUnit MeanCost
+// mode Unrolled it does exactly cfg.Sweeps. With EpsilonUnit MeanCost
 // each cost of a batch is divided by its own mean, through which no gradient flows; a mean that is not positive counts
 // as 1.
 //
@@ -105,8 +103,7 @@ func (p GraphProblem) anneal(cfg SinkhornConfig) (solution GraphSolution, epsilo
 	if dtype != dtypes.Float64 {
 		tolerance = max(tolerance, graphFloor)
 	}
-	r := repetition{omega: max(1, cfg.OverRelaxation)}
-	r.unrolled = cfg.Gradient == Unrolled || !loop.Supported(p.Cost.Graph())
+	r := repetition{omega: max(1, cfg.OverRelaxation), unrolled: cfg.Gradient == Unrolled}
 	f := p.Start
 	for _, st := range annealing(cfg.AnnealFrom, cfg.Epsilon) {
 		var sweeps int

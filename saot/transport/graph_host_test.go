@@ -256,7 +256,7 @@ func TestFloat32Extremes(t *testing.T) {
 // and both types.
 func TestGraphToTolerance(t *testing.T) {
 	problems, mu, nu := batchOfThree()
-	withLoops(t, func(t *testing.T, e *engine.Engine) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
 			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
 				stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
@@ -295,19 +295,9 @@ func TestGraphToTolerance(t *testing.T) {
 	})
 }
 
-// withLoops runs a test on the engines that have loops.
-func withLoops(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		if !e.Loops() {
-			t.Skip("skipped: the engine has no loops, and does all sweeps")
-		}
-		f(t, e)
-	})
-}
-
 func TestGraphStopsAndStartsWarm(t *testing.T) {
 	cost := uniformCost(47, 40, 30)
-	withLoops(t, func(t *testing.T, e *engine.Engine) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10, CostRange: 1}
 		require.Equal(t, LogDomain, cfg.graphDomain(1e-3, dtypes.Float32))
 		solve := func(cfg SinkhornConfig, start []float64) [][]float64 {

@@ -59,8 +59,9 @@ type FGWConfig struct {
 	Sigma float64 `json:"sigma"`
 	// Normalization scales the structure term. Default MaxNormalization.
 	Normalization Normalization `json:"normalization"`
-	// Factor multiplies the structure term in the cost of each linear problem. 1, the default, linearises the objective
-	// as Eq. 7 is written. 2 is the gradient of the quadratic term, as in POT. The target cost never has it.
+	// Factor multiplies the structure term in the cost of each linear problem. 2, the default, is the gradient of the
+	// quadratic term, as in POT. 1 is the term as Eq. 7 prints it: the plan then settles where the structure weighs half,
+	// which is POT's at alpha = (1−σ)/(1+σ) and reg = 2ε/(1+σ). The target cost never has the factor.
 	Factor float64 `json:"factor"`
 	// Loop makes the linear problems. Default ProjectedGradient.
 	Loop OuterLoop `json:"loop"`
@@ -77,7 +78,7 @@ type FGWConfig struct {
 
 // DefaultFGW returns the documented defaults.
 func DefaultFGW() FGWConfig {
-	return FGWConfig{Epsilon: 0.2, Sigma: 0.5, Factor: 1, Outer: 2, Sweeps: 30, Tolerance: 1e-9}
+	return FGWConfig{Epsilon: 0.2, Sigma: 0.5, Factor: 2, Outer: 2, Sweeps: 30, Tolerance: 1e-9}
 }
 
 // Validate lists every bad field at once.

@@ -14,16 +14,15 @@ import (
 // is a name too; options after a comma are not. An engine that is named so and cannot be opened fails the test.
 const EnginesEnv = "SAOT_TEST_ENGINES"
 
-// opened keeps the engines of this test process by name, since opening one is expensive and ONNX Runtime loads only
-// once.
+// opened keeps the engines of this test process by name, since opening one is expensive.
 var opened sync.Map
 
-// Each runs f as a subtest on each engine present: pure Go, ONNX Runtime, XLA on the CPU and on CUDA, or those that
+// Each runs f as a subtest on each engine present: pure Go, XLA on the CPU and on CUDA, or those that
 // EnginesEnv names. A missing engine skips its subtest. Engines are shared by all tests of the process: f must neither
 // close its engine nor count on Compiled starting at zero.
 func Each(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
-	names, narrowed := []string{"go", "onnx", "xla:cpu", "xla:cuda"}, false
+	names, narrowed := []string{"go", "xla:cpu", "xla:cuda"}, false
 	if list := os.Getenv(EnginesEnv); list != "" {
 		names, narrowed = strings.Split(list, ","), true
 	}

@@ -1,6 +1,6 @@
-// Package install brings the libraries of the faster engines: XLA's CPU plugin, XLA's CUDA plugin with NVIDIA's
-// libraries, and ONNX Runtime. They come as Python packages, whose wheels are pinned, checked and unpacked; neither
-// Python nor pip is needed. It imports datasets/fetch and the engine.
+// Package install brings XLA: its CPU plugin, and its CUDA plugin with NVIDIA's libraries. They come as Python packages,
+// whose wheels are pinned, checked and unpacked; neither Python nor pip is needed. It imports datasets/fetch and the
+// engine.
 package install
 
 import (
@@ -46,7 +46,7 @@ func wheelsOf(name, platform string) (wheels []wheel) {
 	return wheels
 }
 
-// Engine puts the libraries of an engine, "xla", "cuda" or "onnx", into the user's cache, where engine.Open finds them,
+// Engine puts the libraries of an engine, "xla" or "cuda", into the user's cache, where engine.Open finds them,
 // and returns the path of the main library. Wheels come from the files that from names, else from the index that pip is
 // set to, where pip is present, else from PyPI. Downloads resume, in this call or a later one. Every wheel is checked
 // against a pinned SHA-256, and all are unpacked next to the place where they go, which changes in one step. Progress
