@@ -45,7 +45,7 @@ func BenchmarkStep(b *testing.B) {
 			require.NoError(b, err)
 			var in inputs[*tensors.Tensor]
 			prepare := best(b, func() {
-				if in, _, err = l.prepare(draw, graphs, new(planFigures), 1, 0); err != nil {
+				if in, _, err = l.prepare(draw, graphs, new(planFigures), 1, 0, false); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -257,7 +257,7 @@ func (l *Learner) apart(b *testing.B, g *graph.Graph) (host, device time.Duratio
 	var hosts, devices []time.Duration
 	for step := range sampledSteps {
 		start := time.Now()
-		in, made, err := l.prepare(draw, graphs, new(planFigures), 1, step)
+		in, made, err := l.prepare(draw, graphs, new(planFigures), 1, step, false)
 		require.NoError(b, err)
 		ready := time.Now()
 		_, _, err = l.trainer.Step(in)

@@ -4,6 +4,7 @@ import (
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/train"
 	"github.com/saot-go/saot/saot/transport"
 	"github.com/saot-go/saot/saot/view"
 )
@@ -94,15 +95,67 @@ func (f FeatureCost) String() string                   { return featureCosts.Nam
 func (f FeatureCost) MarshalText() ([]byte, error)     { return featureCosts.Marshal(f) }
 func (f *FeatureCost) UnmarshalText(text []byte) error { return featureCosts.Unmarshal(f, text) }
 
+// PointChoice is how the aligned nodes of a step are drawn.
+type PointChoice int
+
+// The choices.
+const (
+	UniformPoints PointChoice = iota // every set of M nodes alike, as the paper has it
+	PatchPoints                      // nodes in a random order, each with some of its neighbors
+)
+
+var pointChoices = enum.Of[PointChoice]("choice of points", "uniform", "patches")
+
+// String returns the name used in flags and files.
+func (p PointChoice) String() string                   { return pointChoices.Name(p) }
+func (p PointChoice) MarshalText() ([]byte, error)     { return pointChoices.Marshal(p) }
+func (p *PointChoice) UnmarshalText(text []byte) error { return pointChoices.Unmarshal(p, text) }
+
+// Relation is what A in Eq. 7 says of two nodes of a view.
+type Relation int
+
+// The relations.
+const (
+	Edges     Relation = iota // whether an edge joins them, as in the paper
+	Walks                     // their entry of Â²: how much two hops of propagation bring from one to the other
+	Unrelated                 // nothing: the control, in which features keep the weight σ
+)
+
+var relations = enum.Of[Relation]("relation", "edges", "walks", "none")
+
+// String returns the name used in flags and files.
+func (r Relation) String() string                   { return relations.Name(r) }
+func (r Relation) MarshalText() ([]byte, error)     { return relations.Marshal(r) }
+func (r *Relation) UnmarshalText(text []byte) error { return relations.Unmarshal(r, text) }
+
+// Schedule is how the learning rate goes within a task, after its warm-up.
+type Schedule int
+
+// The schedules.
+const (
+	Constant Schedule = iota
+	Cosine            // falls to 0 as a cosine
+)
+
+var schedules = enum.Of[Schedule]("schedule", "constant", "cosine")
+
+// String returns the name used in flags and files.
+func (s Schedule) String() string                   { return schedules.Name(s) }
+func (s Schedule) MarshalText() ([]byte, error)     { return schedules.Marshal(s) }
+func (s *Schedule) UnmarshalText(text []byte) error { return schedules.Unmarshal(s, text) }
+
 // Config holds every setting of the method. Its tags are the flags' help, the ranges that Validate holds fields to, and
 // the names in files and in the Result's record.
 type Config struct {
 	Encoder encoder.Config `json:"encoder"`
 
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam, which starts afresh with each task"`
-	Epochs       int     `json:"epochs" range:"[1,)" help:"of a task: a step on a whole graph, many on samples"`
-	EdgeDrop     float64 `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
-	FeatureMask  float64 `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
+	LearningRate float64  `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	WarmUp       int      `json:"warm_up" range:"[0,)" help:"steps in which the learning rate rises from 0, in each task"`
+	Schedule     Schedule `json:"schedule" help:"of the learning rate in each task: constant or cosine"`
+	CarryAdam    bool     `json:"carry_adam" help:"Adam's moments continue from task to task, instead of starting at 0"`
+	Epochs       int      `json:"epochs" range:"[1,)" help:"of a task: a step on a whole graph, many on samples"`
+	EdgeDrop     float64  `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
+	FeatureMask  float64  `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
 
 	Points       int     `json:"points" range:"[2,)" help:"M, nodes aligned in a step: all of a smaller graph"`
 	Epsilon      float64 `json:"epsilon" help:"ε, weight of the entropy of both plans, in units of the cosine cost"`
@@ -116,6 +169,9 @@ type Config struct {
 
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
 	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`
+	// PointChoice and Relation decide what the structure term sees: docs/methods.md compares them.
+	PointChoice PointChoice `json:"point_choice" help:"of the aligned nodes: uniform or patches"`
+	Relation    Relation    `json:"relation" help:"of nodes in the graph plan: edges, walks or none"`
 	// FeatureCost is K in Eq. 7.
 	FeatureCost FeatureCost `json:"feature_cost" help:"of the graph plan: views, or propagated (clean, two hops)"`
 
@@ -151,7 +207,10 @@ func (c Config) Validate() error {
 	l.That(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a positive value, such as 0.2")
 	_, err := transport.ParseNormalization(c.StructureUnit.String())
 	l.That(err == nil, "structure_unit", c.StructureUnit, "max or paper")
+	l.That(pointChoices.Has(c.PointChoice), "point_choice", c.PointChoice, "one of "+pointChoices.Choices())
+	l.That(relations.Has(c.Relation), "relation", c.Relation, "one of "+relations.Choices())
 	l.That(featureCosts.Has(c.FeatureCost), "feature_cost", c.FeatureCost, "one of "+featureCosts.Choices())
+	l.That(schedules.Has(c.Schedule), "schedule", c.Schedule, "one of "+schedules.Choices())
 	l.That(objectives.Has(c.Objective), "objective", c.Objective, "one of "+objectives.Choices())
 	l.That(divergences.Has(c.Divergence), "divergence", c.Divergence, "one of "+divergences.Choices())
 	l.That(scalings.Has(c.Scaling), "scaling", c.Scaling, "one of "+scalings.Choices())
@@ -161,6 +220,16 @@ func (c Config) Validate() error {
 
 func (c Config) view() view.Config {
 	return view.Config{EdgeDrop: c.EdgeDrop, FeatureMask: c.FeatureMask}
+}
+
+// rate returns the learning rate of each of a task's steps.
+func (c Config) rate(steps int) func(step int) float64 {
+	if c.Schedule == Cosine {
+		return train.WarmUpCosine(c.LearningRate, c.WarmUp, steps)
+	}
+	return func(step int) float64 {
+		return c.LearningRate * min(1, float64(step+1)/float64(max(1, c.WarmUp)))
+	}
 }
 
 // distils reports whether a teacher takes part. Without transport there is no plan to distil: the paper's variant "w/o

@@ -24,12 +24,13 @@ import (
 // Learner is the method: an encoder trained task by task to align transport plans, with a teacher and a replay buffer.
 // It implements continual.Learner. It is not safe for concurrent use.
 type Learner struct {
-	method.State // what later tasks depend on; Adam starts again with each task and has no state in between
+	method.State // what later tasks depend on
 	config       Config
 	seed         uint64
 	encoder      *encoder.Encoder
 	buffer       replay.Buffer
-	tasks        int // tasks learned so far
+	moments      train.Moments // Adam's, where they are carried from task to task
+	tasks        int           // tasks learned so far
 
 	trainer *train.Trainer[inputs[*tensors.Tensor]]
 	cost    *engine.Named[costInputs[*tensors.Tensor]] // K(X₁, X₂) of the aligned nodes
@@ -53,7 +54,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 		return nil, err
 	}
 	l := &Learner{config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
-	l.State = method.State{Name: "saot", Nets: []*encoder.Net{enc.Net}, Parts: []any{&l.tasks, &l.buffer.Subgraphs}}
+	l.State = method.State{Name: "saot", Nets: []*encoder.Net{enc.Net}, Parts: []any{&l.tasks, &l.buffer.Subgraphs, &l.moments}}
 	var err1, err2 error
 	adam := train.Optimizer{LearningRate: c.LearningRate}
 	l.trainer, err1 = train.New[inputs[*tensors.Tensor]](enc.Net, "train", adam, l.loss)
@@ -87,6 +88,10 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 identity
 //	entropy                                    of π_Z at the last step, over its maximum
+//	structure_seen                             share of the variance of L⊗π_G that is left after centering, last step
+//	structure_moved                            L1 distance of π_G from the plan of the features alone, last step
+//	gradient_matching, …                       ‖∂L/∂Z‖ of each weighted term of the loss, Z both views' embeddings
+//	cosine_matching_structure, …               between the gradients of two terms; all are means over the steps
 //	setup_seconds                              batching, upload, the teacher's projection, replay
 func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
@@ -133,14 +138,20 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 	}
 	figures := make([]planFigures, p.Steps)
 	p.Inputs = func(step int) (in inputs[*tensors.Tensor], made any, err error) {
-		return l.prepare(draw, graphs, &figures[step], p.Task, step)
+		return l.prepare(draw, graphs, &figures[step], p.Task, step, step == p.Steps-1)
 	}
 	p.After = func(s *continual.Step, out map[string]float64) error {
 		l.record(p.Report, s, out, &figures[s.Done-1])
 		return nil
 	}
+	p.Rate = l.config.rate(p.Steps)
+	if l.config.CarryAdam {
+		p.Moments = &l.moments
+	}
 	err = l.trainer.Train(ctx, p)
-	p.Report.Diagnostics["graph_diagonal_mass"] /= float64(p.Steps)
+	for _, name := range append(gradientNames(), "graph_diagonal_mass") {
+		p.Report.Diagnostics[name] /= float64(p.Steps)
+	}
 	return err
 }
 
@@ -158,6 +169,10 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 	d["graph_marginal_error"] = max(d["graph_marginal_error"], graph.marginalError)
 	d["graph_diagonal_mass"] += graph.diagonalMass
 	d[figureDiagonalMass], d[figureEntropy] = out[figureDiagonalMass], out[figureEntropy]
+	d["structure_seen"], d["structure_moved"] = graph.structure.seen, graph.structure.moved
+	for _, name := range gradientNames() {
+		d[name] += out[name]
+	}
 }
 
 // Embed returns the frozen encoder's embeddings of g [nodes, out].

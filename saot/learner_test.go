@@ -28,21 +28,25 @@ func TestEqualSeedsGiveEqualBits(t *testing.T) {
 
 func TestSaveAndLoadContinueBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		whole := newTiny(t, e, tinyConfig(), 1)
-		learn(t, whole, 0, 1)
-		var file bytes.Buffer
-		require.NoError(t, whole.Save(&file))
-		checkpoint := file.Bytes()
-		want := learn(t, whole, 1, 2)
+		for _, carry := range []bool{false, true} {
+			c := tinyConfig()
+			c.CarryAdam = carry
+			whole := newTiny(t, e, c, 1)
+			learn(t, whole, 0, 1)
+			var file bytes.Buffer
+			require.NoError(t, whole.Save(&file))
+			checkpoint := file.Bytes()
+			want := learn(t, whole, 1, 2)
 
-		resumed := newTiny(t, e, tinyConfig(), 1)
-		require.NoError(t, resumed.Load(&file))
-		require.Equal(t, want, learn(t, resumed, 1, 2))
-		require.Equal(t, embeddings(t, whole), embeddings(t, resumed))
+			resumed := newTiny(t, e, c, 1)
+			require.NoError(t, resumed.Load(&file))
+			require.Equal(t, want, learn(t, resumed, 1, 2))
+			require.Equal(t, embeddings(t, whole), embeddings(t, resumed))
 
-		// Going back in the same learner leaves nothing of what came after.
-		require.NoError(t, whole.Load(bytes.NewReader(checkpoint)))
-		require.Equal(t, want, learn(t, whole, 1, 2))
+			// Going back in the same learner leaves nothing of what came after.
+			require.NoError(t, whole.Load(bytes.NewReader(checkpoint)))
+			require.Equal(t, want, learn(t, whole, 1, 2))
+		}
 	})
 }
 

@@ -38,7 +38,12 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 		}
 		in.Projected = projected
 		if l.config.Objective == Transport {
-			points = samplePoints(b.Graph.NumNodes(), l.config.points(b.Graph.NumNodes()), rng)
+			m := l.config.points(b.Graph.NumNodes())
+			if l.config.PointChoice == PatchPoints {
+				points = newPatches(&b.Graph.Adjacency, rng).next(m)
+			} else {
+				points = samplePoints(b.Graph.NumNodes(), m, rng)
+			}
 			in.Points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
 		}
 		return in, pair, points, nil
@@ -77,7 +82,7 @@ func samplePoints(n, m int, rng *rand.Rand) []int32 {
 
 // prepare makes the inputs of a step: two views, the aligned nodes and, for the transport objective, π_G between them.
 func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
-	task, step int) (in inputs[*tensors.Tensor], made any, err error) {
+	task, step int, last bool) (in inputs[*tensors.Tensor], made any, err error) {
 	in, pair, points, err := draw(step, seed.Stream(l.seed, "augment", task, step))
 	if err != nil {
 		return in, nil, err
@@ -85,11 +90,17 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 	in.Views = pair.Views
 	if l.config.Objective == Transport {
 		var result transport.GromovResult
-		if err := graphs.solve(&result, pair, points); err != nil {
+		k, err := graphs.solve(&result, pair, points)
+		if err != nil {
 			return in, nil, err
 		}
 		in.GraphPlan, in.Target = matrixTensor(result.Plan), matrixTensor(result.Target)
-		*figures = planFigures{result.Report.MarginalError, mat.Trace(result.Plan)}
+		*figures = planFigures{marginalError: result.Report.MarginalError, diagonalMass: mat.Trace(result.Plan)}
+		if last {
+			if figures.structure, err = graphs.structureFigures(&result, k); err != nil {
+				return in, nil, err
+			}
+		}
 	}
 	if l.config.distils() {
 		in.Beta = tensors.FromScalar(float32(l.beta()))
@@ -105,18 +116,24 @@ func (l *Learner) beta() float64 {
 	return l.config.Beta
 }
 
-type planFigures struct{ marginalError, diagonalMass float64 }
+type planFigures struct {
+	marginalError, diagonalMass float64
+	structure                   structureFigures // of a task's last step
+}
 
 // graphPlans solves the plans π_G of a task (Eq. 7).
 type graphPlans struct {
 	solver   *transport.FusedGromovSolver
 	features *graph.Features // what the feature cost K is made of
 	clean    bool            // no columns are masked
+	relation Relation
+	sigma    float64
 	cost     func(in costInputs[*tensors.Tensor]) ([]*tensors.Tensor, error)
 }
 
 func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
-	p := &graphPlans{features: &g.Features, cost: l.cost.Call}
+	p := &graphPlans{features: &g.Features, cost: l.cost.Call, relation: l.config.Relation,
+		sigma: l.config.Sigma}
 	if l.config.FeatureCost == PropagatedFeatures && l.config.Objective == Transport {
 		p.features, p.clean = encoder.Propagated(g), true
 	}
@@ -125,23 +142,19 @@ func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
 	return p, err
 }
 
-// solve solves Eq. 7 between two views restricted to the aligned nodes. The engine makes the feature cost K, the host
-// the plan; no gradient is needed.
-func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, points []int32) error {
-	k, err := p.featureCost(pair.Columns, points)
-	if err != nil {
-		return fmt.Errorf("feature cost: %w", err)
+// solve solves Eq. 7 between two views restricted to the aligned nodes, and returns the feature cost K. The engine makes
+// K, the host the plan; no gradient is needed.
+func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, points []int32) (k *mat.Dense, err error) {
+	if k, err = p.featureCost(pair.Columns, points); err != nil {
+		return nil, fmt.Errorf("feature cost: %w", err)
 	}
-	problem := transport.GromovProblem{Feature: k,
-		Structure1: structure(pair.Induced(0, points)), Structure2: structure(pair.Induced(1, points))}
+	problem := transport.GromovProblem{Feature: k, Structure1: p.relation.structureOf(pair, 0, points),
+		Structure2: p.relation.structureOf(pair, 1, points)}
 	if err := p.solver.Solve(result, problem); err != nil {
-		return fmt.Errorf("graph plan: %w", err)
+		return nil, fmt.Errorf("graph plan: %w", err)
 	}
-	return nil
+	return k, nil
 }
-
-// structure is the adjacency as transport takes it: symmetric.
-func structure(a graph.Adjacency) transport.Structure { return transport.Sparse(a.Undirected()) }
 
 // costInputs are the rows of X of the aligned nodes [M, F], and rows [1, F] that are 0 on the columns that a view
 // masks.

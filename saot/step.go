@@ -61,21 +61,53 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 
 	matching, structure, distillation := c.MatchingLoss(in.GraphPlan, plan, cost), c.StructureLoss(in.Target, cost),
 		zero
-	total := Add(matching, MulScalar(structure, c.Alpha))
+	weighted := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}
 	if c.distils() {
 		teacher := aligned(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference),
 			in.Points)
 		distillation = c.distillation(z, teacher, plan, cost)
-		total = Add(total, Mul(in.Beta, distillation))
+		weighted[2] = Mul(in.Beta, distillation)
 	}
+	total := Add(Add(weighted[0], weighted[1]), weighted[2])
 	return train.Loss{
 		Total: total,
 		Parts: []train.Term{{Name: termMatching, Node: matching}, {Name: termStructure, Node: structure},
 			{Name: termDistillation, Node: distillation}},
-		Figures: []train.Term{{Name: figureMarginalError, Node: marginalError},
-			{Name: figureDiagonalMass, Node: transport.DiagonalMass(plan)},
-			{Name: figureEntropy, Node: transport.Entropy(plan)}},
+		Figures: append(gradientFigures(z, weighted), train.Term{Name: figureMarginalError, Node: marginalError},
+			train.Term{Name: figureDiagonalMass, Node: transport.DiagonalMass(plan)},
+			train.Term{Name: figureEntropy, Node: transport.Entropy(plan)}),
 	}
+}
+
+// gradientNames lists the figures of gradientFigures.
+func gradientNames() (names []string) {
+	terms := []string{termMatching, termStructure, termDistillation}
+	for i, a := range terms {
+		names = append(names, "gradient_"+a)
+		for _, b := range terms[:i] {
+			names = append(names, "cosine_"+b+"_"+a)
+		}
+	}
+	return names
+}
+
+// gradientFigures returns the norms of the gradients of the terms with respect to the embeddings [M, d] of both views,
+// and the cosines between them: 0 for a term without a gradient. O(M²·d) for each term.
+func gradientFigures(z [2]*Node, terms [3]*Node) (figures []train.Term) {
+	names := gradientNames()
+	add := func(x *Node) { figures = append(figures, train.Term{Name: names[len(figures)], Node: StopGradient(x)}) }
+	var gradients, norms [3]*Node
+	for i, term := range terms {
+		g := Gradient(term, z[0], z[1])
+		gradients[i] = Stack(g, 0)
+		norms[i] = Sqrt(ReduceAllSum(Square(gradients[i])))
+		add(norms[i])
+		for j := range i {
+			dot := ReduceAllSum(Mul(gradients[i], gradients[j]))
+			add(Div(dot, AddScalar(Mul(norms[i], norms[j]), 1e-30)))
+		}
+	}
+	return figures
 }
 
 // distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both

@@ -26,7 +26,7 @@ import (
 var (
 	saot    = flag.String("saot", "", "the build of saot to run")
 	out     = flag.String("out", "", "folder that keeps what the runs found")
-	engines = flag.String("engines", "go,onnx", "engines, with commas between")
+	engines = flag.String("engines", "go,xla:cpu", "engines, with commas between")
 	only    = flag.String("only", "", "runs whose name contains this, and no others")
 	against = flag.String("against", "", "folder of the figures to compare with")
 )

@@ -63,7 +63,7 @@ func TestBadInput(t *testing.T) {
 		{"argument", small("synthetic"), 2, []string{"synthetic"}},
 		{"unknown dataset", small("--dataset", "corra"), 2, []string{`"corra"`, "cora-ml"}},
 		{"unknown method", small("--method", "soat"), 2, []string{`"soat"`, "saot-no-distill"}},
-		{"unknown engine", []string{"run", "--engine", "abacus"}, 2, []string{`"abacus"`, "onnx"}},
+		{"unknown engine", []string{"run", "--engine", "abacus"}, 2, []string{`"abacus"`, "xla:cpu"}},
 		{"unknown probe", small("--probe", "deep"), 2, []string{`"deep"`, "converged"}},
 		{"no probe", small("--probe", ""), 2, []string{"probe"}},
 		{"negative probe rows", small("--probe-rows", "-1"), 2, []string{"--probe-rows is -1"}},

@@ -184,7 +184,7 @@ func newVersionCommand() *cobra.Command {
 			_, err := fmt.Fprintf(out, "saot %s, %s\n", info.Main.Version, info.GoVersion)
 			for _, dep := range info.Deps {
 				switch dep.Path {
-				case "github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/compute-onnx",
+				case "github.com/gomlx/gomlx", "github.com/gomlx/compute",
 					"github.com/gomlx/go-xla":
 					_, err = fmt.Fprintf(out, "%s %s\n", dep.Path, dep.Version)
 				}

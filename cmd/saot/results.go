@@ -119,7 +119,7 @@ refused: choose some with --only. CSV holds the raw figures.`,
 		Example: `  saot table runs                                    Markdown
   saot table runs --format csv > figures.csv         raw figures, a line a method, setting and probe
   saot table runs --format latex > table.tex         for booktabs
-  saot table runs --only engine=onnx                 of runs on several engines, those of one
+  saot table runs --only engine=xla:cpu              of runs on several engines, those of one
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
   saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
   saot table --paper                                 the paper's Tables 2 to 4

@@ -61,8 +61,7 @@ func allowed() map[string][]string {
 }
 
 // backends are the modules that compute. Package engine alone knows them.
-var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute-onnx",
-	"github.com/gomlx/compute/gobackend"}
+var backends = []string{"github.com/gomlx/go-xla", "github.com/gomlx/compute/gobackend"}
 
 type listed struct {
 	ImportPath string

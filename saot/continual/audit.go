@@ -92,7 +92,7 @@ func (r *Result) Audit() *AuditReport {
 // loaded into m, every task is scored again as in Run, and the last rows are compared cell by cell. Earlier rows cannot
 // be embedded, as the states that they are of are gone.
 //
-// Cells must agree exactly on pure Go, ONNX Runtime and XLA on the CPU, where name, version and device of the engine
+// Cells must agree exactly on pure Go and XLA on the CPU, where name, version and device of the engine
 // are the result's. On any other engine sums may come out otherwise in their last digits: there a cell may differ by
 // one of the nodes that it is a share of.
 //
@@ -153,7 +153,7 @@ func (r *run) repeats(was engine.Info) bool {
 		return was.Name == ""
 	}
 	now := r.opt.Engine.Info()
-	cpu := slices.Contains([]string{"go", "onnx", "xla:cpu"}, now.Name)
+	cpu := slices.Contains([]string{"go", "xla:cpu"}, now.Name)
 	return cpu && now.Name == was.Name && now.Version == was.Version && now.Device == was.Device
 }
 

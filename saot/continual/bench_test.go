@@ -18,7 +18,7 @@ func BenchmarkProbe(b *testing.B) {
 		x := &s.Tasks[j].Graph.Features
 		embed = append(embed, &Embedding{Rows: x.Rows, Cols: x.Cols, Data: x.Dense})
 	}
-	for _, name := range []string{"go", "onnx"} {
+	for _, name := range []string{"go", "xla:cpu"} {
 		e, err := engine.Open(name)
 		if err != nil {
 			b.Logf("engine %s is not present: %v", name, err)
@@ -49,9 +49,9 @@ func BenchmarkTaskHeads(b *testing.B) {
 		x := &s.Tasks[j].Graph.Features
 		embed = append(embed, &Embedding{Rows: x.Rows, Cols: x.Cols, Data: x.Dense})
 	}
-	e, err := engine.Open("onnx")
+	e, err := engine.Open("xla:cpu")
 	if err != nil {
-		b.Skipf("engine onnx is not present: %v", err)
+		b.Skipf("XLA is not present: %v", err)
 	}
 	defer e.Close()
 	ev, err := newEvaluator(e, s.Tasks, 1)

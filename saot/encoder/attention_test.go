@@ -184,7 +184,7 @@ func BenchmarkAttend(b *testing.B) {
 	propagate := func(in attended[*Node]) *Node {
 		return NewPropagation(in.Operator).Apply(Reshape(in.Rows[0], -1, heads*d))
 	}
-	for _, name := range []string{"go", "onnx", "xla:cpu", "xla:cuda"} {
+	for _, name := range []string{"go", "xla:cpu", "xla:cuda"} {
 		e, err := engine.Open(name)
 		if err != nil {
 			continue

@@ -221,8 +221,7 @@ func TestPropagationAgainstDense(t *testing.T) {
 	})
 }
 
-// At a size that engines share out among threads, value and gradient repeat bit for bit. ONNX Runtime's scatter, which
-// this takes the place of, lost updates in about one of seven calls at 5000 edges and width 512.
+// At a size that engines share out among threads, value and gradient repeat bit for bit.
 func TestPropagationRepeatsBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		const n, width = 1000, 128

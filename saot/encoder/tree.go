@@ -10,9 +10,8 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. ONNX Runtime
-// adds colliding scatter updates from several threads at once and loses some. On a GPU their order, and so the
-// rounding, changes from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its
+// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. On a GPU
+// the order of colliding scatter updates, and so the rounding, changes from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its
 // chunks in chunks again, and so on: levels that shrink by that factor, with a fixed order of additions on every
 // engine.
 type tree[T any] struct {
@@ -42,9 +41,7 @@ func (t sums) climb(level *Node, gather func(h, index *Node) *Node) *Node {
 	return Gather(level, t.Roots)
 }
 
-// gatherSum returns Σ_k h[index_k]. Shapes: h [n, d], index [width, C, 1]; returns [C, d]. The new term stands first in
-// each sum because ONNX Runtime orders operations by their last operand: so it adds each slice as soon as it is
-// gathered, and holds two of them instead of all.
+// gatherSum returns Σ_k h[index_k]. Shapes: h [n, d], index [width, C, 1]; returns [C, d].
 func gatherSum(h, index *Node) *Node {
 	sum := Gather(h, Squeeze(Slice(index, AxisElem(0)), 0))
 	for k := 1; k < index.Shape().Dim(0); k++ {

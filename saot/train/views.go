@@ -66,6 +66,7 @@ type Pair struct {
 	Views[*tensors.Tensor]
 	Columns [2][]int32 // that each view masks, ascending
 	induced func(view int, nodes []int32) graph.Adjacency
+	near    func(view int) func(v int32) []int32
 }
 
 // Made is what was made for the step, to be released after it.
@@ -78,12 +79,18 @@ func (p *Pair) Made() any {
 // Induced returns the edges of a view among some nodes, numbered by their places in the list.
 func (p *Pair) Induced(view int, nodes []int32) graph.Adjacency { return p.induced(view, nodes) }
 
+// Neighbors returns a function that lists the neighbors of a node in a view.
+func (p *Pair) Neighbors(view int) func(v int32) []int32 { return p.near(view) }
+
 // WholePair draws two views of an uploaded graph.
 func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand) (*Pair, error) {
 	p := &Pair{Views: Views[*tensors.Tensor]{X: b.X, Mask: b.Mask}}
 	v1, v2 := view.Pair(b.Graph, v, rng)
 	all := [2]view.View{v1, v2}
 	p.induced = func(view int, nodes []int32) graph.Adjacency { return all[view].Adjacency.Induced(nodes) }
+	p.near = func(view int) func(v int32) []int32 {
+		return func(v int32) []int32 { return all[view].Adjacency.Neighborhood(int(v)) }
+	}
 	op, err := c.NewOperator(b.Size, &v1.Adjacency, &v2.Adjacency)
 	p.Columns = [2][]int32{v1.Masked, v2.Masked}
 	p.Operator, p.Masked = &op, b.Masked(p.Columns)
@@ -98,6 +105,9 @@ func SampledPair(s *encoder.Sampler, targets []int32, c encoder.Config, v view.C
 	v1, v2 := view.LazyPair(g.Features.Cols, g.Adjacency.Directed, v, rng)
 	all := [2]view.Lazy{v1, v2}
 	p.induced = func(view int, nodes []int32) graph.Adjacency { return all[view].Edges.Induced(&g.Adjacency, nodes) }
+	p.near = func(view int) func(v int32) []int32 {
+		return func(v int32) []int32 { return all[view].Edges.Keep(nil, v, g.Adjacency.Neighborhood(int(v))) }
+	}
 	var parts []*encoder.Neighborhood
 	for i := range all {
 		drawn := s.Draw(targets, all[i].Edges, rng.Uint64())

@@ -15,7 +15,7 @@ import (
 
 // eachEngine runs a benchmark on every engine present.
 func eachEngine(b *testing.B, f func(b *testing.B, e *engine.Engine)) {
-	for _, spec := range []string{"go", "onnx", "xla:cpu", "xla:cuda"} {
+	for _, spec := range []string{"go", "xla:cpu", "xla:cuda"} {
 		b.Run(spec, func(b *testing.B) {
 			e, err := engine.Open(spec)
 			if err != nil {

@@ -124,10 +124,9 @@ func TestGoldenUnbalanced(t *testing.T) {
 func TestGoldenFused(t *testing.T) {
 	for _, domain := range []Domain{KernelDomain, LogDomain} {
 		for _, c := range readGolden(t).Fused {
-			cfg := FGWConfig{
-				Epsilon: c.Epsilon, Sigma: c.Sigma, Normalization: PaperNormalization, Factor: 2,
-				Outer: c.Outer, Sweeps: 100000, Tolerance: 1e-13, Domain: domain,
-			}
+			cfg := DefaultFGW()
+			cfg.Epsilon, cfg.Sigma, cfg.Normalization, cfg.Domain = c.Epsilon, c.Sigma, PaperNormalization, domain
+			cfg.Outer, cfg.Sweeps, cfg.Tolerance = c.Outer, 100000, 1e-13
 			res, err := FusedGromov(fromRows(c.Feature), fromDense(c.Adjacency1), fromDense(c.Adjacency2), cfg)
 			require.NoError(t, err)
 			require.Less(t, maxDiff(res.Plan, fromRows(c.Plan)), 1e-9, "sigma %v outer %d", c.Sigma, c.Outer)
@@ -135,13 +134,12 @@ func TestGoldenFused(t *testing.T) {
 	}
 }
 
-// POT's alpha weights the structure: σ = 1 − alpha. Its gradient of the quadratic term has the factor 2, its value not.
+// POT's alpha weights the structure: σ = 1 − alpha, at the default factor of 2.
 func TestGoldenGromov(t *testing.T) {
 	for k, c := range readGolden(t).GromovGeneral {
-		cfg := FGWConfig{
-			Epsilon: c.Epsilon, Sigma: 1 - c.Alpha, Normalization: PaperNormalization, Factor: 2,
-			Outer: c.Outer, Sweeps: 100000, Tolerance: 1e-14,
-		}
+		cfg := DefaultFGW()
+		cfg.Epsilon, cfg.Sigma, cfg.Normalization = c.Epsilon, 1-c.Alpha, PaperNormalization
+		cfg.Outer, cfg.Sweeps, cfg.Tolerance = c.Outer, 100000, 1e-14
 		if c.Solver == "PPA" {
 			cfg.Loop = ProximalPoint
 		}

@@ -224,7 +224,7 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 func TestFusedGromovIsAFixedPoint(t *testing.T) {
 	for _, normalization := range []Normalization{MaxNormalization, PaperNormalization} {
 		k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
-		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 1, Outer: 1000, Sweeps: 1000,
+		cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Normalization: normalization, Factor: 2, Outer: 1000, Sweeps: 1000,
 			Tolerance: 1e-12}
 		res, err := FusedGromov(k, a1, a2, cfg)
 		require.NoError(t, err)
@@ -237,9 +237,60 @@ func TestFusedGromovIsAFixedPoint(t *testing.T) {
 		target := mat.NewDense(6, 4, nil)
 		target.Apply(func(i, j int, c float64) float64 { return 0.4*c + 0.6*s.At(i, j) }, k)
 		require.Less(t, maxDiff(target, res.Target), 1e-13)
-		require.Less(t, maxDiff(res.Plan, converged(t, target, 0.3).Plan), 1e-10,
+		gradient := mat.NewDense(6, 4, nil)
+		gradient.Apply(func(i, j int, c float64) float64 { return 0.4*c + 2*0.6*s.At(i, j) }, k)
+		require.Less(t, maxDiff(res.Plan, converged(t, gradient, 0.3).Plan), 1e-10,
 			"the plan solves its own linearisation")
 	}
+}
+
+// The default plan is at the minimum of Eq. 7 with its entropy: the objective, summed term by term, rises in every
+// direction that keeps the marginals. With the factor 1 it falls in some.
+func TestFusedGromovMinimisesItsObjective(t *testing.T) {
+	const n, m = 5, 4
+	k, a1, a2 := uniformCost(5, n, m), randomAdjacency(1, n, 0.5), randomAdjacency(2, m, 0.6)
+	cfg := DefaultFGW()
+	cfg.Normalization, cfg.Outer, cfg.Sweeps, cfg.Tolerance = PaperNormalization, 1000, 1000, 1e-14
+	objective := func(plan *mat.Dense) (sum float64) {
+		s := bruteStructure(a1, a2, plan)
+		for i := range n {
+			for j := range m {
+				p := plan.At(i, j)
+				sum += p * (cfg.Sigma*k.At(i, j) + (1-cfg.Sigma)*s.At(i, j) + cfg.Epsilon*(math.Log(p)-1))
+			}
+		}
+		return sum
+	}
+	slopes := func(plan *mat.Dense) (steepest float64) { // by central differences
+		for i := range n - 1 {
+			for j := range m - 1 {
+				along := func(h float64) float64 {
+					moved := mat.DenseCopyOf(plan)
+					for _, corner := range [][3]int{{i, j, 1}, {i, j + 1, -1}, {i + 1, j, -1}, {i + 1, j + 1, 1}} {
+						moved.Set(corner[0], corner[1], moved.At(corner[0], corner[1])+h*float64(corner[2]))
+					}
+					return objective(moved)
+				}
+				steepest = max(steepest, math.Abs(along(1e-5)-along(-1e-5))/2e-5)
+			}
+		}
+		return steepest
+	}
+	res, err := FusedGromov(k, a1, a2, cfg)
+	require.NoError(t, err)
+	require.NoError(t, res.Report.Err())
+	require.Less(t, slopes(res.Plan), 1e-6)
+	cfg.Factor = 1
+	literal, err := FusedGromov(k, a1, a2, cfg)
+	require.NoError(t, err)
+	require.Greater(t, slopes(literal.Plan), 1e-2)
+
+	// The factor 1 solves the problem of POT's alpha = (1−σ)/(1+σ) and reg = 2ε/(1+σ).
+	other := cfg
+	other.Factor, other.Sigma, other.Epsilon = 2, 1-(1-cfg.Sigma)/(1+cfg.Sigma), 2*cfg.Epsilon/(1+cfg.Sigma)
+	same, err := FusedGromov(k, a1, a2, other)
+	require.NoError(t, err)
+	require.Less(t, maxDiff(literal.Plan, same.Plan), 1e-12)
 }
 
 func TestSigmaWeightsFeatures(t *testing.T) {

@@ -1,0 +1,118 @@
+package saot
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/internal/parallel"
+	"github.com/saot-go/saot/saot/train"
+	"github.com/saot-go/saot/saot/transport"
+)
+
+// structureOf returns A of Eq. 7 for the aligned nodes of a view.
+func (r Relation) structureOf(pair *train.Pair, view int, points []int32) transport.Structure {
+	switch r {
+	case Walks:
+		return transport.Dense{Matrix: walks(pair.Neighbors(view), points)}
+	case Unrelated:
+		return transport.Sparse{Offsets: make([]int64, len(points)+1)}
+	}
+	induced := pair.Induced(view, points)
+	return transport.Sparse(induced.Undirected()) // transport takes symmetric structures
+}
+
+// walks returns [Â²]_PP [M, M], the rows and columns of Â² that belong to the points: how much of one point two hops of
+// propagation bring to another. Its diagonal is 0, as that of an adjacency is. Where edges go one way, it is the mean of
+// both ways. The neighbors of a node must not change between calls. O(M·d²) time for degrees of d.
+func walks(neighbors func(v int32) []int32, points []int32) *mat.Dense {
+	place := make(map[int32]int, len(points))
+	for i, v := range points {
+		place[v] = i
+	}
+	out := mat.NewDense(len(points), len(points), nil)
+	hop := func(v int32, to func(u int32, weight float64)) {
+		near := neighbors(v)
+		scale := 1 / math.Sqrt(float64(len(near)+1))
+		to(v, scale*scale)
+		for _, u := range near {
+			to(u, scale/math.Sqrt(float64(len(neighbors(u))+1)))
+		}
+	}
+	parallel.Ranges(len(points), func(first, end int) {
+		for i := first; i < end; i++ {
+			row := out.RawRowView(i)
+			hop(points[i], func(u int32, w float64) {
+				hop(u, func(x int32, y float64) {
+					if j, ok := place[x]; ok && j != i {
+						row[j] += w * y
+					}
+				})
+			})
+		}
+	})
+	for i := range points {
+		for j := range i {
+			both := (out.At(i, j) + out.At(j, i)) / 2
+			out.Set(i, j, both)
+			out.Set(j, i, both)
+		}
+	}
+	return out
+}
+
+// structureFigures say how much of a plan the structure decides.
+type structureFigures struct {
+	// seen is the share of the variance of L⊗π that is left after its rows and columns are centered. A plan of fixed
+	// marginals sees nothing else.
+	seen float64
+	// moved is the L1 distance between the plan and that of the features alone, from 0 to 2.
+	moved float64
+}
+
+// structureFigures solves the problem of a result again, without the structure.
+func (p *graphPlans) structureFigures(result *transport.GromovResult, feature *mat.Dense) (f structureFigures, err error) {
+	n, m := result.Plan.Dims()
+	structure := mat.NewDense(n, m, nil) // times (1−σ)
+	structure.Scale(-p.sigma, feature)
+	structure.Add(structure, result.Target)
+	if total := variance(structure); total > 0 {
+		f.seen = variance(centered(structure)) / total
+	}
+	none := transport.Sparse{Offsets: make([]int64, n+1)}
+	var alone transport.GromovResult
+	if err := p.solver.Solve(&alone, transport.GromovProblem{Feature: feature, Structure1: none,
+		Structure2: none}); err != nil {
+		return f, err
+	}
+	for i, x := range result.Plan.RawMatrix().Data {
+		f.moved += math.Abs(x - alone.Plan.RawMatrix().Data[i])
+	}
+	return f, nil
+}
+
+// variance is the mean squared distance of the entries from their mean.
+func variance(x *mat.Dense) (v float64) {
+	data := x.RawMatrix().Data
+	mean := mat.Sum(x) / float64(len(data))
+	for _, e := range data {
+		v += (e - mean) * (e - mean) / float64(len(data))
+	}
+	return v
+}
+
+// centered is J·x·J with J = I − 11ᵀ/n.
+func centered(x *mat.Dense) *mat.Dense {
+	n, m := x.Dims()
+	rows, columns := make([]float64, n), make([]float64, m)
+	for i := range n {
+		for j, e := range x.RawRowView(i) {
+			rows[i] += e / float64(m)
+			columns[j] += e / float64(n)
+		}
+	}
+	mean := mat.Sum(x) / float64(n*m)
+	out := mat.NewDense(n, m, nil)
+	out.Apply(func(i, j int, e float64) float64 { return e - rows[i] - columns[j] + mean }, x)
+	return out
+}
