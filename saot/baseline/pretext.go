@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -50,16 +49,18 @@ func ofCora(recipe datasets.Recipe) bool {
 }
 
 // pretext is what the three methods of SS-GCNs share (You et al. 2020, "When Does Self-Supervision Help Graph
-// Convolutional Networks?"): a graph convolutional network without biases whose hidden layer
-//
-//	H = ReLU(Â·X·W)
-//
-// is the embedding, and is trained by a task that the graph sets itself: a head predicts for each node what can be made
-// of the graph without labels (the paper's multi-task objective with one term alone; net.py of its code),
+// Convolutional Networks?"): a graph convolutional network without biases, trained by a task that the graph sets itself.
+// A head predicts for each node what can be made of the graph without labels (the paper's multi-task objective with one
+// term alone; net.py of its code),
 //
 //	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â but for completion.
 //
-// W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a
+// The embedding is what the head acts on: the hidden layer after its second propagation,
+//
+//	Z = Â·ReLU(Â·X·W).
+//
+// Weight decay spares the rows of W of words that a task lacks. The reference's decay would be all of their gradient,
+// and an Adam that starts again makes it a full step: they would be 0 before the task ends. W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a
 // graph too large for a step, the loss is the mean over a batch; the targets are still made of the whole graph.
 type pretext struct {
 	PretextSettings
@@ -112,15 +113,8 @@ func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pret
 	}
 	l := &pretext{PretextSettings: s, puzzle: p, layered: base}
 	var err1, err2 error
-	if xHop {
-		l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU, nil)
-	} else {
-		l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU)
-	}
+	l.layers, err1 = l.net.Layers(name+" embed", pretextWeight, encoder.ReLU, nil)
 	o := train.Optimizer{LearningRate: s.LearningRate}
-	if !xWords {
-		o.L2 = s.L2
-	}
 	l.trainer, err2 = train.New[pretextInputs[*tensors.Tensor]](l.net, name, o, l.terms)
 	return l, errors.Join(err1, err2)
 }
@@ -128,16 +122,11 @@ func newPretext(b method.Build, name string, s PretextSettings, p puzzle) (*pret
 // terms is L_ss and the decay of W, which spares the words that no node of the task has.
 func (l *pretext) terms(in pretextInputs[*Node]) train.Loss {
 	puzzle := l.loss(l.predict(in), in.Targets)
-	if !xWords {
-		return train.Loss{Total: puzzle}
-	}
 	decay := coupledDecay(l.L2, decayed{l.node(puzzle, pretextWeight), encoder.NodesOf(in.Graph).Words()},
 		decayed{l.node(puzzle, pretextHead), ScalarOne(puzzle.Graph(), puzzle.DType())})
 	return train.Loss{Total: Add(puzzle, decay), Parts: []train.Term{{Name: "puzzle", Node: puzzle},
 		{Name: "decay", Node: decay}}}
 }
-
-var xHop, xWords = os.Getenv("X_HOP") != "", os.Getenv("X_WORDS") != ""
 
 // linear draws weights [in, out] as PyTorch's Linear does: uniformly from ±1/√in.
 func linear(in, out int, rng *rand.Rand) *tensors.Tensor {

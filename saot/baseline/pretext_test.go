@@ -152,9 +152,12 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 			h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)
 			embedding, err := l.Embed(context.Background(), g)
 			require.NoError(t, err)
-			if m != "gcn-comp" { // the embedding is propagated by Â in all three
-				require.True(t, mat.EqualApprox(&h, matrixOf(embedding.Data, 22, l.Hidden), 1e-5))
-			}
+			var hidden, want mat.Dense // the embedding is propagated by Â in all three, and twice
+			hat := operatorOf(&g.Adjacency, true)
+			hidden.Product(hat, g.Features.Matrix(), value(pretextWeight, 6, l.Hidden))
+			hidden.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &hidden)
+			want.Mul(hat, &hidden)
+			require.True(t, mat.EqualApprox(&want, matrixOf(embedding.Data, 22, l.Hidden), 1e-5))
 			h.MulElem(&h, flat(inputs.Dropout, l.Hidden))
 			prediction.Product(a, &h, value(pretextHead, l.Hidden, l.width()))
 			var target *tensors.Tensor
@@ -164,6 +167,32 @@ func TestPretextLossAgainstFloat64(t *testing.T) {
 				target = inputs.Targets.Groups.Target
 			}
 			require.InDelta(t, lossOf(m, &prediction, flat(target, l.width()), 3), float64(got[0]), 1e-4, m)
+		}
+	})
+}
+
+// Decay leaves the weights of a word alone that no node of a task has, on a whole graph and on samples, and shrinks the
+// others.
+func TestPretextDecaySparesAbsentWords(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		g := pretextGraph(t, 30, 3)
+		for i := range 30 {
+			g.Features.Dense[i*6+4] = 0
+		}
+		for _, m := range pretextMethods {
+			for _, whole := range []string{"0", "10"} {
+				l := pretextLearner(t, e, m, g, map[string]string{"l2": "0.5", "epochs": "10", "whole_graph": whole,
+					"batch": "30"})
+				before, err := l.net.Value(pretextWeight)
+				require.NoError(t, err)
+				_, err = l.Learn(context.Background(), 0, g, nil)
+				require.NoError(t, err)
+				after, err := l.net.Value(pretextWeight)
+				require.NoError(t, err)
+				row := func(w []float32, word int) []float32 { return w[word*l.Hidden:][:l.Hidden] }
+				require.Equal(t, row(before, 4), row(after, 4), "%s, whole graphs up to %s", m, whole)
+				require.NotEqual(t, row(before, 3), row(after, 3))
+			}
 		}
 	})
 }

@@ -1,0 +1,276 @@
+// Command choice compares rules by which the converged probe chooses its strength, on the embeddings of kept learners:
+//
+//	saot run --keep-model --out runs/uai --dataset uai --probe converged
+//	go run ./bench/choice runs/uai …
+//
+// For each run, setting and rule it prints the spread of the test AP over bootstraps of the valid nodes, and the bias:
+// how far the mean of the test AP is below that at the best strength for test. The reference is the rule's AP on the
+// valid nodes as they are. It is no part of saot.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/experiment"
+	_ "github.com/saot-go/saot/saot/method/all"
+)
+
+func main() {
+	log.SetFlags(0)
+	name, bootstraps := flag.String("engine", "", "what computes"), flag.Int("bootstraps", 500, "of the valid nodes")
+	flag.Parse()
+	e, err := engine.Open(*name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer e.Close()
+	fmt.Println("| run | setting | rule | strength | test AP | spread | bias | path, s |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
+	for _, dir := range flag.Args() {
+		if err := study(context.Background(), e, dir, *bootstraps); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// halfDecades are strengths from strong to weak; every second one is a decade.
+func halfDecades() (all []float64) {
+	for k := range 9 {
+		all = append(all, math.Pow(10, -1-float64(k)/2))
+	}
+	return all
+}
+
+func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int) error {
+	r, err := experiment.ResumeRun(dir)
+	if err != nil {
+		return err
+	}
+	stream, err := r.OpenStream()
+	if err != nil {
+		return err
+	}
+	m, err := r.NewLearner(e, stream)
+	if err != nil {
+		return err
+	}
+	if err := continual.LoadKept(dir, m); err != nil {
+		return err
+	}
+	l, ok := m.(continual.Learner)
+	if !ok {
+		return fmt.Errorf("%s: %s is its own classifier", dir, r.Method)
+	}
+	var embed []*continual.Embedding
+	for i := range stream.Tasks {
+		z, err := l.Embed(ctx, stream.Tasks[i].Graph)
+		if err != nil {
+			return err
+		}
+		embed = append(embed, z)
+	}
+	for _, s := range continual.Settings() {
+		var seconds [2]float64
+		var points []continual.PathPoint
+		for i, strengths := range [][]float64{every(halfDecades(), 2), halfDecades()} {
+			start := time.Now()
+			if points, err = continual.Path(ctx, e, stream.Tasks, embed, s, strengths); err != nil {
+				return err
+			}
+			seconds[i] = time.Since(start).Seconds()
+		}
+		for _, rule := range rules {
+			path := points
+			if !rule.halves {
+				path = every(points, 2)
+			}
+			report(dir, s, rule, path, len(stream.Tasks), seconds[map[bool]int{true: 1}[rule.halves]], bootstraps)
+		}
+	}
+	return nil
+}
+
+func every[T any](all []T, n int) (some []T) {
+	for i := 0; i < len(all); i += n {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// rule chooses a point for some tasks from what is known of weighted valid nodes.
+type rule struct {
+	name   string
+	halves bool
+	choose func(stats []stat) int
+}
+
+// stat is what valid nodes say of a strength: means over tasks.
+type stat struct{ accuracy, logLoss, se float64 }
+
+func best(less func(a, b stat) bool) func(stats []stat) int {
+	return func(stats []stat) (at int) {
+		for i := range stats {
+			if less(stats[i], stats[at]) {
+				at = i
+			}
+		}
+		return at
+	}
+}
+
+var (
+	byAccuracy = best(func(a, b stat) bool { return a.accuracy > b.accuracy })
+	byLogLoss  = best(func(a, b stat) bool { return a.logLoss < b.logLoss })
+	rules      = []rule{
+		{"accuracy", false, byAccuracy}, {"accuracy", true, byAccuracy},
+		{"log-loss", false, byLogLoss}, {"log-loss", true, byLogLoss},
+		{"one standard error", false, oneStandardError}, {"one standard error", true, oneStandardError},
+	}
+)
+
+// oneStandardError takes the strongest penalty within a standard error of the best accuracy.
+func oneStandardError(stats []stat) int {
+	top := stats[byAccuracy(stats)]
+	for i, s := range stats {
+		if s.accuracy >= top.accuracy-top.se {
+			return i
+		}
+	}
+	return len(stats) - 1
+}
+
+// report prints the row of a rule. In class-il one strength serves all tasks, in task-il each task has its own.
+func report(dir string, s continual.Setting, r rule, path []continual.PathPoint, tasks int, seconds float64,
+	bootstraps int) {
+	heads := [][]int{{}}
+	if s == continual.TaskIL {
+		heads = nil
+	}
+	for j := range tasks {
+		if s == continual.TaskIL {
+			heads = append(heads, []int{j})
+		} else {
+			heads[0] = append(heads[0], j)
+		}
+	}
+	test := testAccuracies(path, tasks)
+	apply := func(weights []float64) (ap, strength float64) {
+		for _, head := range heads {
+			k := r.choose(statistics(path, head, weights))
+			strength = path[k].Strength
+			for _, j := range head {
+				ap += test[k][j] / float64(tasks)
+			}
+		}
+		return ap, strength
+	}
+	top := 0.0
+	for _, head := range heads {
+		highest := 0.0
+		for k := range path {
+			sum := 0.0
+			for _, j := range head {
+				sum += test[k][j]
+			}
+			highest = max(highest, sum)
+		}
+		top += highest / float64(tasks)
+	}
+	ap, strength := apply(nil)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var mean, square float64
+	for range bootstraps {
+		x, _ := apply(resample(path[0].Held, tasks, rng))
+		mean, square = mean+x/float64(bootstraps), square+x*x/float64(bootstraps)
+	}
+	chosen := fmt.Sprintf("%.0e", strength)
+	if s == continual.TaskIL {
+		chosen = "–"
+	}
+	name := r.name
+	if r.halves {
+		name += ", half decades"
+	}
+	fmt.Printf("| %s | %v | %s | %s | %.2f | %.2f | %.2f | %.1f |\n", dir, s, name, chosen, ap,
+		math.Sqrt(max(0, square-mean*mean)), top-mean, seconds)
+}
+
+// resample returns how often each valid node is drawn, with replacement within its task.
+func resample(held []continual.HeldNode, tasks int, rng *rand.Rand) []float64 {
+	of, weights := make([][]int, tasks), make([]float64, len(held))
+	for i, n := range held {
+		if !n.Test {
+			of[n.Task] = append(of[n.Task], i)
+		}
+	}
+	for _, nodes := range of {
+		for range nodes {
+			weights[nodes[rng.IntN(len(nodes))]]++
+		}
+	}
+	return weights
+}
+
+// statistics are the means over tasks of the weighted means over their valid nodes; nil weights are 1.
+func statistics(path []continual.PathPoint, tasks []int, weights []float64) []stat {
+	place := map[int]int{}
+	for k, j := range tasks {
+		place[j] = k
+	}
+	out := make([]stat, len(path))
+	for k, point := range path {
+		count, right, loss := make([]float64, len(tasks)), make([]float64, len(tasks)), make([]float64, len(tasks))
+		for i, n := range point.Held {
+			at, ok := place[n.Task]
+			if !ok || n.Test {
+				continue
+			}
+			w := 1.0
+			if weights != nil {
+				w = weights[i]
+			}
+			count[at] += w
+			loss[at] += w * n.LogLoss
+			if n.Right {
+				right[at] += w
+			}
+		}
+		variance := 0.0
+		for at, n := range count {
+			p := right[at] / n
+			out[k].accuracy += p / float64(len(tasks))
+			out[k].logLoss += loss[at] / n / float64(len(tasks))
+			variance += p * (1 - p) / n
+		}
+		out[k].se = math.Sqrt(variance) / float64(len(tasks))
+	}
+	return out
+}
+
+// testAccuracies returns the test accuracy in percent of each task at each point.
+func testAccuracies(path []continual.PathPoint, tasks int) (all [][]float64) {
+	for _, point := range path {
+		right, count := make([]float64, tasks), make([]float64, tasks)
+		for _, n := range point.Held {
+			if n.Test {
+				count[n.Task]++
+				if n.Right {
+					right[n.Task]++
+				}
+			}
+		}
+		for j := range right {
+			right[j] *= 100 / count[j]
+		}
+		all = append(all, right)
+	}
+	return all
+}
