@@ -4,10 +4,15 @@ package engine
 
 // #include <malloc.h>
 //
+// #ifdef __GLIBC__
+// // One arena for all threads: the others ask the system for each large piece and give it back. glibc counts its
+// // arenas when a second thread allocates, so this comes before there is one.
+// __attribute__((constructor)) static void one_arena(void) { mallopt(M_ARENA_MAX, 1); }
+// #endif
+//
 // static void keep_memory(void) {
 // #ifdef __GLIBC__
 // 	mallopt(M_MMAP_MAX, 0);
-// 	mallopt(M_ARENA_MAX, 1);
 // 	mallopt(M_TRIM_THRESHOLD, -1);
 // #endif
 // }
