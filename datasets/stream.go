@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/saot-go/saot/internal/check"
@@ -23,6 +24,8 @@ type StreamOptions struct {
 	TestRatio  float64   `json:"test_ratio,omitempty"`  // share for testing, the rest is for validation; default 0.2
 	FoldValid  bool      `json:"fold_valid,omitempty"`  // count the validation nodes to the test nodes; default false
 	InterTask  InterTask `json:"inter_task_edges"`      // default CutEdges
+	// First is the share of the tasks that are kept, from the first on, at least two; default all.
+	First float64 `json:"first,omitempty"`
 }
 
 // DefaultStreamOptions returns the published protocol: two classes per task in label order, edges between tasks cut,
@@ -49,6 +52,7 @@ func (o StreamOptions) Validate() error {
 	sum := fmt.Sprintf("%g + %g", o.TrainRatio, o.TestRatio)
 	bad.That(o.TrainRatio+o.TestRatio <= 1, "TrainRatio + TestRatio", sum, "at most 1")
 	bad.That(interTaskNames.Has(o.InterTask), "InterTask", o.InterTask, interTaskNames.Choices())
+	bad.That(o.First >= 0 && o.First <= 1, "First", o.First, "a share of the tasks, in [0, 1]")
 	return bad.Err()
 }
 
@@ -185,7 +189,14 @@ func (s *Stream) chooseClasses(members [][]int32) []int32 {
 	for _, c := range classes[whole:] {
 		s.note("class %d (%d nodes) was dropped: it is left over from tasks of %d classes", c, len(members[c]), perTask)
 	}
-	return classes[:whole]
+	classes = classes[:whole]
+	if tasks, share := whole/perTask, s.Options.First; share > 0 {
+		if kept := min(tasks, max(2, int(math.Ceil(share*float64(tasks)-1e-9)))); kept < tasks {
+			s.note("the last %d of %d tasks were left out", tasks-kept, tasks)
+			classes = classes[:kept*perTask]
+		}
+	}
+	return classes
 }
 
 // listClasses returns the classes to choose from: all, or those of a given order, and notes how many that leaves out.

@@ -144,3 +144,27 @@ func TestStreamErrors(t *testing.T) {
 	_, err := NewStream(ds, StreamOptions{})
 	require.ErrorContains(t, err, "node 3 has label 2")
 }
+
+// The first tasks of a stream are those of the whole stream, at least two, and the notes say how many are missing.
+func TestFirstTasks(t *testing.T) {
+	ds := labelled(10, 12, 20, 11, 15, 7, 9, 8, 10, 14)
+	whole, err := NewStream(ds, DefaultStreamOptions())
+	require.NoError(t, err)
+	require.Len(t, whole.Tasks, 5)
+	for share, want := range map[float64]int{0.01: 2, 1.0 / 3: 2, 0.4: 2, 0.6: 3, 0.61: 4, 1: 5} {
+		o := DefaultStreamOptions()
+		o.First = share
+		s, err := NewStream(ds, o)
+		require.NoError(t, err)
+		require.Len(t, s.Tasks, want, share)
+		require.Equal(t, 2*want, s.NumClasses)
+		require.Equal(t, whole.Tasks[:want], s.Tasks)
+		if want < 5 {
+			require.Contains(t, s.Notes, fmt.Sprintf("the last %d of 5 tasks were left out", 5-want))
+		}
+	}
+	o := DefaultStreamOptions()
+	o.First = 1.5
+	_, err = NewStream(ds, o)
+	require.ErrorContains(t, err, "First")
+}

@@ -152,10 +152,12 @@ func newTuneCommand() *cobra.Command {
 		Use:   "tune PATH...",
 		Short: "choose settings on validation among the finished runs",
 		Long: `For each dataset and method that was run with several settings, print the settings with the highest
-class-il AP on the valid nodes, as entries of a spec, and the figures of all. What the runs score on test plays no
-part. Runs under the paper probe alone have no such figure: that probe is stopped by the nodes that it is scored on.`,
-		Example: `  saot sweep quick/lr-grid --out runs/lr-grid
-  saot tune runs/lr-grid`,
+class-il AP on the valid nodes, as a spec that saot sweep reads, and the figures of all as its comments. What the runs
+score on test plays no part. Runs under the paper probe alone have no such figure: that probe is stopped by the nodes
+that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.`,
+		Example: `  saot sweep tune/uai --out runs/tune-uai
+  saot tune runs/tune-uai > chosen.yaml
+  saot sweep chosen.yaml --out runs/chosen`,
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
 		choices, err := experiment.Choose(groups)

@@ -148,9 +148,9 @@ func TestTune(t *testing.T) {
 	require.NoError(t, err, string(text))
 	status, stdout, stderr := call(t, "tune", out)
 	require.Zero(t, status, stderr)
-	chosen, err := experiment.ParseSpec("chosen.yaml", []byte("runs:\n"+stdout))
+	chosen, err := experiment.ParseSpec("chosen.yaml", []byte(stdout))
 	require.NoError(t, err, stdout)
 	require.Len(t, chosen.Runs, 2)
-	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  set: {learning_rate: 0.005}",
-		"what does not learn is not chosen")
+	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  preset: fast\n"+
+		"  set: {epochs: 6, hidden: 64, learning_rate: 0.005}", "what does not learn is not chosen")
 }

@@ -22,6 +22,10 @@ import (
 type Choice struct {
 	Dataset, Method string
 	Points          []Point // every one that was tried, the best first; equal ones in the order of Collect
+
+	preset method.Preset
+	first  float64           // share of the stream's tasks that the runs saw; 0 is all
+	fixed  map[string]string // settings that are not the preset's
 }
 
 // Point is one combination of settings.
@@ -45,6 +49,9 @@ func Choose(groups []*Group) ([]Choice, error) {
 			continue
 		}
 		c := Choice{Dataset: family[0].Dataset, Method: family[0].Method}
+		if err := c.describe(family[0]); err != nil {
+			return nil, err
+		}
 		for _, g := range family {
 			p, err := g.point(family)
 			if err != nil {
@@ -120,14 +127,24 @@ func validAP(r *continual.Result) (valid, test float64, err error) {
 		continual.ProbeConverged)
 }
 
-// WriteChoices prints choices as entries of a Spec, the validation figures as comments.
+// WriteChoices prints choices as a Spec, on whole streams, the validation figures as comments. The settings of an entry
+// are those that were tried, and those in which the runs differ from the method's preset.
 func WriteChoices(out io.Writer, choices []Choice) error {
 	var b strings.Builder
+	b.WriteString("about: settings that did best on validation, as saot tune chose them\nruns:\n")
 	for _, c := range choices {
 		best := c.Points[0]
-		fmt.Fprintf(&b, "- datasets: [%s]\n  methods: [%s]\n  seeds: %s\n", c.Dataset, c.Method,
+		fmt.Fprintf(&b, "- datasets: [%q]\n  methods: [%s]\n  seeds: %s\n", c.Dataset, c.Method,
 			strings.ReplaceAll(fmt.Sprint(best.Seeds), " ", ", "))
-		fmt.Fprintf(&b, "  set: {%s}\n", best.text())
+		if c.preset != method.Default {
+			fmt.Fprintf(&b, "  preset: %v\n", c.preset)
+		}
+		set := maps.Clone(c.fixed)
+		maps.Copy(set, best.Settings)
+		fmt.Fprintf(&b, "  set: {%s}\n", textOf(set))
+		if c.first > 0 {
+			fmt.Fprintf(&b, "  # chosen on the first %.2g of the tasks\n", c.first)
+		}
 		for _, p := range c.Points {
 			fmt.Fprintf(&b, "  # valid %.1f: %s\n", p.Valid, p.text())
 		}
@@ -136,10 +153,43 @@ func WriteChoices(out io.Writer, choices []Choice) error {
 	return err
 }
 
-func (p Point) text() string {
+// describe notes what a choice's runs have in common.
+func (c *Choice) describe(g *Group) error {
+	var s Settings
+	if err := json.Unmarshal(g.Runs[g.Seeds()[0]].Config, &s); err != nil {
+		return fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
+	}
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return fmt.Errorf("experiment: %s: %w", g.path(), err)
+	}
+	c.preset, c.first, c.fixed = s.Preset, s.Stream.First, map[string]string{}
+	usual := map[string]string{}
+	for _, f := range fields.All(d.Defaults(datasets.RecipeOf(s.Dataset), s.Preset)) {
+		usual[f.Path] = f.Text()
+	}
+	for _, f := range fields.All(s.Of) {
+		if f.Text() != usual[f.Path] {
+			c.fixed[f.Path] = yamlText(f.Text())
+		}
+	}
+	return nil
+}
+
+// yamlText is the text of a field as a value in YAML: lists have brackets.
+func yamlText(text string) string {
+	if strings.Contains(text, ",") && !strings.HasPrefix(text, "[") {
+		return "[" + text + "]"
+	}
+	return text
+}
+
+func (p Point) text() string { return textOf(p.Settings) }
+
+func textOf(settings map[string]string) string {
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
-		words = append(words, name+": "+p.Settings[name])
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		words = append(words, name+": "+settings[name])
 	}
 	return strings.Join(words, ", ")
 }
