@@ -71,7 +71,8 @@ func traceDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "trace", Paper: "TRACE", Kind: method.SelfSupervised, Order: 7,
 		Summary:  "fast and slow encoders with proxies of past tasks (TRACE, KDD 2025)",
-		Defaults: traceDefaults, New: newTRACE})
+		Defaults: traceDefaults, New: newTRACE,
+		Load: func(s method.Settings) method.Load { return s.(*TRACESettings).load() }})
 }
 
 // Validate lists every field out of range.
@@ -93,6 +94,16 @@ func (s *TRACESettings) encoder() encoder.Config {
 	}
 	c.SampleFanOut = perLayer(s.FanOut, c.Depth())
 	return c
+}
+
+// load is the work of a task: the fast encoder's epochs and the slow one's.
+func (s *TRACESettings) load() method.Load {
+	l := method.Load{Epochs: s.FastEpochs + s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph,
+		Batch: s.Batch}
+	if c := s.encoder(); c.Kind == encoder.GAT {
+		l.Hidden, l.Out = c.GATWidths()
+	}
+	return l
 }
 
 func (s *TRACESettings) view() view.Config {

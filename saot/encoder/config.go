@@ -75,6 +75,13 @@ func (c Config) Depth() int {
 	return 2
 }
 
+// GATWidths returns the widths of a GCN that takes about as many operations for a node as a GAT of these layers, heads
+// and skips.
+func (c Config) GATWidths() (hidden, out int) {
+	width := c.Heads * c.Hidden
+	return width, 2 * (max(0, c.Layers-2)*width + c.Heads*c.Out)
+}
+
 // Samples reports whether a graph of a number of nodes is too large to be encoded at once.
 func (c Config) Samples(nodes int) bool { return c.WholeGraph > 0 && nodes > c.WholeGraph }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -266,6 +267,13 @@ func TestEstimateModel(t *testing.T) {
 	r.Of.(*saot.Config).Epochs *= 10
 	long := s.Estimates()[0]
 	require.Greater(t, long.Seconds, short.Seconds)
+	gcn := s.Estimates()[0]
+	require.NoError(t, r.Change(fields.Change{Path: "encoder.kind", Value: fields.Value{Text: "gat"}}))
+	require.Greater(t, s.Estimates()[0].Seconds, 2*gcn.Seconds, "a GAT takes longer")
+	trace, err := DefaultSettings("synthetic", "trace", method.Default)
+	require.NoError(t, err)
+	both := Run{Settings: trace}
+	require.Equal(t, 600.0, both.effort(), "the epochs of both encoders")
 	r.Dataset, r.Data = "ogbn-arxiv", t.TempDir()
 	missing := s.Estimates()[0]
 	require.Zero(t, missing.Seconds)

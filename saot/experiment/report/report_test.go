@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
@@ -96,6 +97,36 @@ runs:
 	require.Len(t, on, 3, "0, 100 and the default of 200")
 	require.Equal(t, "0", on[0].Settings["buffer"])
 	require.Equal(t, "200", on[2].Settings["buffer"])
+}
+
+// Figure 2 has the paper's form where TRACE and SAOT were run, and no picture drops them for want of room.
+func TestFigure2HasTRACEAndSAOT(t *testing.T) {
+	groups := made(t, `
+runs:
+- {datasets: [uai, cora-ml], methods: [self-supervised, ours, controls], seeds: [0]}
+- {datasets: [coauthor-cs], methods: [trace], seeds: [0]}
+`, func(experiment.Run) float64 { return 60 })
+	pairs := figure2(views(groups))
+	require.Len(t, pairs, 1)
+	for i, method := range []string{"trace", "saot"} {
+		require.Len(t, pairs[0].of[i], 2)
+		require.Equal(t, method+", cora-ml", pairs[0].of[i][0].Name)
+		require.Equal(t, method+", uai", pairs[0].of[i][1].Name)
+	}
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	require.Contains(t, names(pictures), "figure2-paper-class-il-converged")
+
+	var methods []plotting.Method
+	for _, name := range []string{"saot, alpha 1", "saot-mse", "a", "b", "c", "d", "trace"} {
+		methods = append(methods, plotting.Method{Name: name})
+	}
+	some, note := foremost(methods, 4)
+	require.Equal(t, []plotting.Method{methods[0], methods[1], methods[2], methods[6]}, some)
+	require.Equal(t, " 4 of 7 methods.", note)
+	all, note := foremost(methods, 7)
+	require.Equal(t, methods, all)
+	require.Empty(t, note)
 }
 
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
