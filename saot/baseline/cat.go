@@ -54,7 +54,7 @@ func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges
 //	L = 1/|M| Σ_{j∈M} CE(softmax(logits_j), ỹ_j),
 //
 // with the softmax over all classes seen. A memory has no edges, so that Â = I there; tasks are classified with their
-// edges. In task-il the same scores are compared within a task. docs/departures.md says where it departs.
+// edges. In task-il the same scores are compared within a task. docs/methods.md says where it departs.
 type cat struct {
 	CaTSettings
 	method.State

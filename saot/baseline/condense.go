@@ -52,7 +52,7 @@ func condensedBudget(recipe datasets.Recipe) int {
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
 //
 // W is newly drawn for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean. f_W does
-// not see the length of a row, so PUMA's rows get that of the real ones in the end (docs/departures.md).
+// not see the length of a row, so PUMA's rows get that of the real ones in the end (docs/methods.md).
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine

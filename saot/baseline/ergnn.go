@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"os"
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -62,7 +61,8 @@ func (s *ERGNNSettings) Validate() error {
 // as they are chosen before it is trained. The first task has no replay. There is a network for each setting: in
 // class-il CE_buf is taken over the whole buffer, with the softmax over all classes seen; in task-il over one past task
 // after the other, with the softmax over its own classes, and the combination is nested, L ← β·L + (1−β)·CE_τ for τ =
-// 1, …, t−1. docs/departures.md says where it departs from CGLB's code.
+// 1, …, t−1. Weight decay acts on what CE_cur depends on: under decay of all weights, the heads of old tasks, whose
+// share of L falls to 1−β, shrink until they tell nothing. docs/methods.md says where it departs from CGLB's code.
 type ergnn struct {
 	ERGNNSettings
 	method.State
@@ -72,10 +72,7 @@ type ergnn struct {
 	trainers bySetting[*train.Trainer[replayed[*tensors.Tensor]]]
 	graphs   *encoder.Graphs // tasks joined with the buffer
 	buffer   []experience
-	moments  bySetting[train.Moments]
 }
-
-var xCarry, xSpare = os.Getenv("X_CARRY") != "", os.Getenv("X_SPARE") != ""
 
 type replayed[T any] struct {
 	Lesson lesson[T]
@@ -94,32 +91,28 @@ func newERGNN(b method.Build) (continual.Method, error) {
 			return nil, err
 		}
 		l.networks[s] = c
-		o := train.Optimizer{LearningRate: l.LearningRate, L2: l.L2}
-		if xSpare {
-			o.L2 = 0
-		}
-		l.trainers[s], err = train.New[replayed[*tensors.Tensor]](c.Net, "er-gnn", o, c.replayLoss)
+		o := train.Optimizer{LearningRate: l.LearningRate}
+		l.trainers[s], err = train.New[replayed[*tensors.Tensor]](c.Net, "er-gnn", o,
+			func(in replayed[*Node]) train.Loss { return c.replayLoss(in, l.L2) })
 		if err != nil {
 			return nil, err
 		}
 	}
 	l.State = method.State{Name: "er-gnn", Nets: []*encoder.Net{l.networks[0].Net, l.networks[1].Net},
-		Parts: []any{&l.buffer, &l.seen, &l.moments}}
+		Parts: []any{&l.buffer, &l.seen}}
 	return l, nil
 }
 
-// replayLoss returns L. The weights of the rows hold the shares β and 1−β.
-func (c *classifier) replayLoss(in replayed[*Node]) train.Loss {
+// replayLoss returns L and the weight decay of what CE_cur depends on. The weights of the rows hold the shares β and
+// 1−β.
+func (c *classifier) replayLoss(in replayed[*Node], l2 float64) train.Loss {
 	nodes := encoder.NodesOf(in.Lesson.Graph)
 	logits, task, buffer := c.logits(nodes), in.Lesson.Labels, in.Lesson.Labels
 	task.Weight, buffer.Weight = Mul(task.Weight, OneMinus(in.Kept)), Mul(buffer.Weight, in.Kept)
 	current, replay := crossEntropy(logits, task), crossEntropy(logits, buffer)
-	total := Add(current, replay)
-	if xSpare {
-		total = Add(total, c.decay(5e-4, nodes, task))
-	}
-	return train.Loss{Total: total,
-		Parts: []train.Term{{Name: "current", Node: current}, {Name: "replay", Node: replay}}}
+	decay := c.decay(l2, nodes, task)
+	return train.Loss{Total: Add(Add(current, replay), decay), Parts: []train.Term{{Name: "current", Node: current},
+		{Name: "replay", Node: replay}, {Name: "decay", Node: decay}}}
 }
 
 // replayedSizes returns the sizes of the tasks joined with what the buffer holds by then at the most; nodes without
@@ -162,9 +155,6 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 	kept := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows())
 	defer engine.Release(kept)
 	for _, s := range continual.Settings() {
-		if xCarry {
-			p.Moments = &l.moments[s]
-		}
 		labels := newSupervision(l.rows(t, s), in.Rows(), l.networks[s].classes())
 		all := replayed[*tensors.Tensor]{Lesson: lesson[*tensors.Tensor]{Labels: labels, Graph: in.Input}, Kept: kept}
 		p.Inputs = func(int) (replayed[*tensors.Tensor], any, error) { return all, nil, nil }

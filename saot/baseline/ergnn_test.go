@@ -153,7 +153,7 @@ func TestERGNNKeepsTrainNodesWithinItsBudget(t *testing.T) {
 }
 
 // Nodes kept are replayed without edges: what the engine reports is the weighted cross-entropy of a network in float64
-// whose graph is the task's beside lone nodes.
+// whose graph is the task's next to lone nodes.
 func TestERGNNLossAgainstFloat64(t *testing.T) {
 	tasks := twoLabelled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -171,8 +171,9 @@ func TestERGNNLossAgainstFloat64(t *testing.T) {
 		require.Equal(t, tasks[1].Graph.Adjacency.NumEdges(), g.Adjacency.NumEdges())
 		rows := l.rows(tasks[1], continual.Settings()[0])
 		reference := newNetwork64(t, l.networks[0], &continual.Labeled{Graph: g}, rows)
-		require.InDelta(t, reference.crossEntropy(), report.FirstLoss[0].Value, 1e-5)
-		require.InDelta(t, report.FirstLoss[0].Value, report.FirstLoss[1].Value+report.FirstLoss[2].Value, 1e-6)
+		loss := func(term int) float64 { return report.FirstLoss[term].Value }
+		require.InDelta(t, reference.crossEntropy(), loss(1)+loss(2), 1e-5)
+		require.InDelta(t, loss(0), loss(1)+loss(2)+loss(3), 1e-6)
 		require.Positive(t, report.FirstLoss[2].Value)
 	})
 }
@@ -217,4 +218,45 @@ func TestERGNNSelectionIsASetting(t *testing.T) {
 	for _, name := range []string{"budget is 0", "distance is NaN", "learning_rate is 2"} {
 		require.ErrorContains(t, err, "er-gnn: "+name)
 	}
+}
+
+// Decay is λ/2·Σp² of what the task's own rows depend on: in task-il of its two columns, not of the first task's, whose
+// share of the loss is small; in class-il of all columns seen.
+func TestERGNNDecaySparesOldHeads(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		const lambda = 3.0
+		tasks := twoLabelled(t, 15)
+		l := mustERGNN(t, e, tasks, func(s *ERGNNSettings) { s.Epochs, s.LearningRate, s.L2 = 1, 1e-9, lambda })
+		mustLearn(t, l, 0, tasks[0])
+		var steps []continual.Step
+		_, err := l.Learn(context.Background(), 1, tasks[1], func(s continual.Step) { steps = append(steps, s) })
+		require.NoError(t, err)
+		require.Len(t, steps, 2)
+		for _, s := range continual.Settings() {
+			c, first := l.networks[s], 0
+			if s == continual.TaskIL {
+				first = tasks[1].First
+			}
+			want := 0.0
+			square := func(name string, columns, from int) {
+				w, err := c.Value(name)
+				require.NoError(t, err)
+				for k, x := range w {
+					if k%columns >= from && k%columns < tasks[1].End {
+						want += lambda / 2 * float64(x) * float64(x)
+					}
+				}
+			}
+			square(weightName(2), c.classes(), first)
+			square(biasName(2), c.classes(), first)
+			w, err := c.Value(weightName(1)) // all words occur
+			require.NoError(t, err)
+			for _, x := range w {
+				want += lambda / 2 * float64(x) * float64(x)
+			}
+			term := steps[s].Terms[3]
+			require.Equal(t, "decay", term.Name)
+			require.InDelta(t, want, term.Value, 1e-4*want, "%v", s)
+		}
+	})
 }

@@ -99,7 +99,7 @@ const leastBent, mostBent = 0.01, 10.0
 //
 // the first term intra-, the second inter-distillation, absent in the first task. P stands for the generalised Lorentz
 // projection between spaces of different dimension and curvature: the space coordinates times a matrix, and the time
-// that puts them on the student's model. It is trained for x^L, and the identity for x^T. docs/departures.md says where
+// that puts them on the student's model. It is trained for x^L, and the identity for x^T. docs/methods.md says where
 // ours departs from the paper, whose code is not public.
 type rieGrace struct {
 	RieGraceSettings

@@ -99,7 +99,7 @@ func crossEntropy(logits *Node, s supervision[*Node]) *Node {
 type decayed struct{ variable, mask *Node }
 
 // coupledDecay returns λ/2·Σ_p m_p·p², whose gradient λ·p is that of weight decay as PyTorch's Adam has it, for the
-// weights p of mask 1. The masks spare weights that the task's loss does not depend on (docs/departures.md, twp).
+// weights p of mask 1. The masks spare weights that the task's loss does not depend on (docs/methods.md, twp).
 func coupledDecay(lambda float64, of ...decayed) *Node {
 	sum := ScalarZero(of[0].variable.Graph(), of[0].variable.DType())
 	for _, d := range of {

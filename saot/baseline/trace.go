@@ -50,7 +50,7 @@ type TRACESettings struct {
 	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most"`
 }
 
-// traceDefaults follow the public code, but for CoraFull's encoder and the GAT's sampling (docs/departures.md). 64
+// traceDefaults follow the public code, but for CoraFull's encoder and the GAT's sampling (docs/methods.md). 64
 // proxies are several times what clustering from K = 10 yields.
 func traceDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &TRACESettings{

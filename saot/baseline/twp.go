@@ -45,7 +45,7 @@ func (s *TWPSettings) Validate() error { return s.check(check.In("baseline: twp"
 //
 // where CE_t is the mean over the train nodes, with the softmax over all classes seen in class-il and over the task's
 // own in task-il, a network for each, p*_τ are the weights after task τ, and e_τ holds the attention coefficients of
-// the first layer on the edges and self-loops of the task's graph (see attentionNorm). docs/departures.md says where it
+// the first layer on the edges and self-loops of the task's graph (see attentionNorm). docs/methods.md says where it
 // departs from CGLB's code.
 type twp struct {
 	TWPSettings
