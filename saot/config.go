@@ -66,8 +66,8 @@ type Scaling int
 // the defaults: saot run --dataset cora-ml, field diagnostics of result.json.
 const (
 	// Balanced makes each term independent of ε and M: ε·KL (or the Frobenius divergence over M), and (1/M)·‖C* − R‖²_F
-	// for L_str. It does not balance their gradients: α·L_str has 300 times the norm of L_mat, and that 3 times the norm
-	// of β·L_skd. Training then is all but that of L_str.
+	// for L_str. It does not balance their gradients: α·L_str has 300 times the norm of L_mat, and that 3 times the
+	// norm of β·L_skd. Training then is all but that of L_str.
 	Balanced Scaling = iota
 	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. The
 	// gradients are then of one order: L_mat has 4 times the norm of α·L_str at α = 1. So it is here that α and β in
@@ -153,7 +153,7 @@ type Config struct {
 	Encoder encoder.Config `json:"encoder"`
 
 	LearningRate float64  `json:"learning_rate" range:"(0,1)" help:"of Adam"`
-	WarmUp       int      `json:"warm_up" range:"[0,)" help:"steps in which the learning rate rises from 0, in each task"`
+	WarmUp       int      `json:"warm_up" range:"[0,)" help:"steps of each task in which the learning rate rises"`
 	Schedule     Schedule `json:"schedule" help:"of the learning rate in each task: constant or cosine"`
 	CarryAdam    bool     `json:"carry_adam" help:"Adam's moments continue from task to task, instead of starting at 0"`
 	Epochs       int      `json:"epochs" range:"[1,)" help:"of a task: a step on a whole graph, many on samples"`
@@ -168,7 +168,7 @@ type Config struct {
 	GromovSweeps int     `json:"gromov_sweeps" range:"[1,)" help:"Sinkhorn sweeps per outer step"`
 	// GromovFactor multiplies L⊗π in the cost of an outer step. The default of 2 is the gradient of Eq. 7, so that the
 	// plan minimises it; the equation's own term is 1.
-	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"of L⊗π in an outer step: 2 is Eq. 7's gradient, 1 its term"`
+	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"of L⊗π: 2 is Eq. 7's gradient, 1 its term"`
 
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
 	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`

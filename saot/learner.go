@@ -54,7 +54,8 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 		return nil, err
 	}
 	l := &Learner{config: c, seed: seedValue, encoder: enc, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
-	l.State = method.State{Name: "saot", Nets: []*encoder.Net{enc.Net}, Parts: []any{&l.tasks, &l.buffer.Subgraphs, &l.moments}}
+	l.State = method.State{Name: "saot", Nets: []*encoder.Net{enc.Net},
+		Parts: []any{&l.tasks, &l.buffer.Subgraphs, &l.moments}}
 	var err1, err2 error
 	adam := train.Optimizer{LearningRate: c.LearningRate}
 	l.trainer, err1 = train.New[inputs[*tensors.Tensor]](enc.Net, "train", adam, l.loss)

@@ -142,8 +142,8 @@ func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
 	return p, err
 }
 
-// solve solves Eq. 7 between two views restricted to the aligned nodes, and returns the feature cost K. The engine makes
-// K, the host the plan; no gradient is needed.
+// solve solves Eq. 7 between two views restricted to the aligned nodes, and returns the feature cost K. The engine
+// makes K, the host the plan; no gradient is needed.
 func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, points []int32) (k *mat.Dense, err error) {
 	if k, err = p.featureCost(pair.Columns, points); err != nil {
 		return nil, fmt.Errorf("feature cost: %w", err)

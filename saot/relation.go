@@ -23,8 +23,8 @@ func (r Relation) structureOf(pair *train.Pair, view int, points []int32) transp
 }
 
 // walks returns [Â²]_PP [M, M], the rows and columns of Â² that belong to the points: how much of one point two hops of
-// propagation bring to another. Its diagonal is 0, as that of an adjacency is. Where edges go one way, it is the mean of
-// both ways. The neighbors of a node must not change between calls. O(M·d²) time for degrees of d.
+// propagation bring to another. Its diagonal is 0, as that of an adjacency is. Where edges go one way, it is the mean
+// of both ways. The neighbors of a node must not change between calls. O(M·d²) time for degrees of d.
 func walks(neighbors func(v int32) []int32, points []int32) *mat.Dense {
 	place := make(map[int32]int, len(points))
 	for i, v := range points {
@@ -71,7 +71,8 @@ type structureFigures struct {
 }
 
 // structureFigures solves the problem of a result again, without the structure.
-func (p *graphPlans) structureFigures(result *transport.GromovResult, feature *mat.Dense) (f structureFigures, err error) {
+func (p *graphPlans) structureFigures(result *transport.GromovResult,
+	feature *mat.Dense) (f structureFigures, err error) {
 	n, m := result.Plan.Dims()
 	structure := mat.NewDense(n, m, nil) // times (1−σ)
 	structure.Scale(-p.sigma, feature)

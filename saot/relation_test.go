@@ -16,8 +16,8 @@ import (
 	"github.com/saot-go/saot/saot/transport"
 )
 
-// Walks among some nodes are the entries of Â² by dense products, symmetric and without a diagonal, on graphs with edges
-// of one or both directions.
+// Walks among some nodes are the entries of Â² by dense products, symmetric and without a diagonal, on graphs with
+// edges of one or both directions.
 func TestWalksAreTwoHops(t *testing.T) {
 	const n = 30
 	rng := rand.New(rand.NewPCG(1, 2))

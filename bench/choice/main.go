@@ -27,18 +27,25 @@ func main() {
 	log.SetFlags(0)
 	name, bootstraps := flag.String("engine", "", "what computes"), flag.Int("bootstraps", 500, "of the valid nodes")
 	flag.Parse()
-	e, err := engine.Open(*name)
-	if err != nil {
+	if err := compare(*name, flag.Args(), *bootstraps); err != nil {
 		log.Fatal(err)
+	}
+}
+
+func compare(engineName string, dirs []string, bootstraps int) error {
+	e, err := engine.Open(engineName)
+	if err != nil {
+		return err
 	}
 	defer e.Close()
 	fmt.Println("| run | setting | rule | strength | test AP | spread | bias | path, s |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
-	for _, dir := range flag.Args() {
-		if err := study(context.Background(), e, dir, *bootstraps); err != nil {
-			log.Fatal(err)
+	for _, dir := range dirs {
+		if err := study(context.Background(), e, dir, bootstraps); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // halfDecades are strengths from strong to weak; every second one is a decade.
@@ -92,7 +99,8 @@ func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int) er
 			if !rule.halves {
 				path = every(points, 2)
 			}
-			report(dir, s, rule, path, len(stream.Tasks), seconds[map[bool]int{true: 1}[rule.halves]], bootstraps)
+			report(subject{dir, s, len(stream.Tasks), bootstraps}, rule, path,
+				seconds[map[bool]int{true: 1}[rule.halves]])
 		}
 	}
 	return nil
@@ -147,9 +155,16 @@ func oneStandardError(stats []stat) int {
 	return len(stats) - 1
 }
 
+// subject is what a row is about.
+type subject struct {
+	dir               string
+	setting           continual.Setting
+	tasks, bootstraps int
+}
+
 // report prints the row of a rule. In class-il one strength serves all tasks, in task-il each task has its own.
-func report(dir string, s continual.Setting, r rule, path []continual.PathPoint, tasks int, seconds float64,
-	bootstraps int) {
+func report(of subject, r rule, path []continual.PathPoint, seconds float64) {
+	s, tasks, bootstraps := of.setting, of.tasks, of.bootstraps
 	heads := [][]int{{}}
 	if s == continual.TaskIL {
 		heads = nil
@@ -172,18 +187,7 @@ func report(dir string, s continual.Setting, r rule, path []continual.PathPoint,
 		}
 		return ap, strength
 	}
-	top := 0.0
-	for _, head := range heads {
-		highest := 0.0
-		for k := range path {
-			sum := 0.0
-			for _, j := range head {
-				sum += test[k][j]
-			}
-			highest = max(highest, sum)
-		}
-		top += highest / float64(tasks)
-	}
+	top := highest(test, heads) / float64(tasks)
 	ap, strength := apply(nil)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var mean, square float64
@@ -199,8 +203,24 @@ func report(dir string, s continual.Setting, r rule, path []continual.PathPoint,
 	if r.halves {
 		name += ", half decades"
 	}
-	fmt.Printf("| %s | %v | %s | %s | %.2f | %.2f | %.2f | %.1f |\n", dir, s, name, chosen, ap,
+	fmt.Printf("| %s | %v | %s | %s | %.2f | %.2f | %.2f | %.1f |\n", of.dir, s, name, chosen, ap,
 		math.Sqrt(max(0, square-mean*mean)), top-mean, seconds)
+}
+
+// highest returns the sum over tasks of the test accuracies, each head at its best strength for test.
+func highest(test [][]float64, heads [][]int) (total float64) {
+	for _, head := range heads {
+		top := 0.0
+		for _, row := range test {
+			sum := 0.0
+			for _, j := range head {
+				sum += row[j]
+			}
+			top = max(top, sum)
+		}
+		total += top
+	}
+	return total
 }
 
 // resample returns how often each valid node is drawn, with replacement within its task.

@@ -93,7 +93,7 @@ func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
 	f.Float64Var(&o.TrainRatio, "train-ratio", o.TrainRatio, "share of train nodes")
 	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest is valid")
 	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid, "count valid nodes to test; only the paper probe allows it")
-	f.Float64Var(&o.First, "first-tasks", o.First, "share of the tasks to keep, from the first on, at least two; 0 keeps all")
+	f.Float64Var(&o.First, "first-tasks", o.First, "share of the tasks that are kept, two at least; 0 keeps all")
 	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: a task's graph then has the nodes of all tasks")
 }
 

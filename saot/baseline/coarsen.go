@@ -28,7 +28,7 @@ func (r rows) of(i int) []float32 { return r.data[i*r.width:][:r.width] }
 // have embeddings of norm 1 with a large inner product. It merges
 //
 //  1. the ends of edges;
-//  2. clusters without a common edge, once no edges are left, so that a graph in pieces shrinks as a connected one does;
+//  2. clusters without a common edge, once no edges are left, so that a graph in pieces shrinks as others do;
 //  3. and then in the same way the protected nodes, which have kept to themselves (TACO's node-fidelity preservation).
 //
 // Edges merge whole clusters, so that these may be of any size, unlike those of a matching. O(E log E) time, and O(n·d)

@@ -69,7 +69,8 @@ func TestCoarseningMergesWithoutEdges(t *testing.T) {
 	}
 	for _, reduction := range []float64{0.9, 0.98} {
 		require.Equal(t, int((1-reduction)*60),
-			coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, reduction).clusters, "protected ones merge last")
+			coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, reduction).clusters,
+			"protected ones merge last")
 	}
 }
 

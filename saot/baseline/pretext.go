@@ -49,9 +49,9 @@ func ofCora(recipe datasets.Recipe) bool {
 }
 
 // pretext is what the three methods of SS-GCNs share (You et al. 2020, "When Does Self-Supervision Help Graph
-// Convolutional Networks?"): a graph convolutional network without biases, trained by a task that the graph sets itself.
-// A head predicts for each node what can be made of the graph without labels (the paper's multi-task objective with one
-// term alone; net.py of its code),
+// Convolutional Networks?"): a graph convolutional network without biases, trained by a task that the graph sets
+// itself. A head predicts for each node what can be made of the graph without labels (the paper's multi-task objective
+// with one term alone; net.py of its code),
 //
 //	min_{W,Θ} L_ss( Ã·dropout(ReLU(Ã·X·W))·Θ , targets ),   Ã the propagation of the task, Â but for completion.
 //
@@ -60,8 +60,9 @@ func ofCora(recipe datasets.Recipe) bool {
 //	Z = Â·ReLU(Â·X·W).
 //
 // Weight decay spares the rows of W of words that a task lacks. The reference's decay would be all of their gradient,
-// and an Adam that starts again makes it a full step: they would be 0 before the task ends. W continues from task to task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a
-// graph too large for a step, the loss is the mean over a batch; the targets are still made of the whole graph.
+// and an Adam that starts again makes it a full step: they would be 0 before the task ends. W continues from task to
+// task; Θ is newly drawn, as the targets of two tasks have nothing to do with each other. On a graph too large for a
+// step, the loss is the mean over a batch; the targets are still made of the whole graph.
 type pretext struct {
 	PretextSettings
 	puzzle

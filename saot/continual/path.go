@@ -69,8 +69,8 @@ func (ev *evaluator) path(ctx context.Context, s Setting, d *design, strengths [
 		for i, node := range d.held {
 			first, end := d.layout.columns(s, node.task, d.seen)
 			best, loss := judge(logits(i), node.column, first, end)
-			points[k].Held = append(points[k].Held, HeldNode{Task: d.origin.first + node.task, Test: node.part == partTest,
-				Right: best == node.column, LogLoss: loss})
+			points[k].Held = append(points[k].Held, HeldNode{Task: d.origin.first + node.task,
+				Test: node.part == partTest, Right: best == node.column, LogLoss: loss})
 		}
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 )
 
 // Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph. Its features [n, F]
-// are Â·X of the first layer's targets for a GCN, and X of all nodes for a GAT. They are Rows or, where most entries are
-// 0, Sparse.
+// are Â·X of the first layer's targets for a GCN, and X of all nodes for a GAT. They are Rows or, where most entries
+// are 0, Sparse.
 type Sample[T any] struct {
 	Rows   T
 	Sparse *Sparse[T]

@@ -10,10 +10,10 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. On a GPU
-// the order of colliding scatter updates, and so the rounding, changes from run to run. Here a target's rows are summed in chunks of a fixed width of gathered rows, its
-// chunks in chunks again, and so on: levels that shrink by that factor, with a fixed order of additions on every
-// engine.
+// tree sums, for each of some targets, the rows of a matrix that are listed for it, without a scatter. On a GPU the
+// order of colliding scatter updates, and so the rounding, changes from run to run. Here a target's rows are summed in
+// chunks of a fixed width of gathered rows, its chunks in chunks again, and so on: levels that shrink by that factor,
+// with a fixed order of additions on every engine.
 type tree[T any] struct {
 	Levels []T // [width, C_ℓ, 1] int32: listed rows by chunk (ℓ = 0), chunks of the level below (ℓ ≥ 1)
 	Roots  T   // [T, 1] int32: where in all levels, one after another, a target's sum stands

@@ -49,8 +49,8 @@ func (c Candidate) label() string {
 
 func findGo() Candidate { return Candidate{Spec: nameGo, Hint: "built in"} }
 
-// Folder returns the folder in the user's cache that holds the libraries of "xla" or "cuda", as package install puts them
-// there. It returns an error for another name, and where there is no cache.
+// Folder returns the folder in the user's cache that holds the libraries of "xla" or "cuda", as package install puts
+// them there. It returns an error for another name, and where there is no cache.
 func Folder(name string) (string, error) {
 	if _, known := installedAs[name]; !known {
 		return "", fmt.Errorf("engine: %w %q: choose one of xla, cuda", ErrUnknown, name)

@@ -395,7 +395,7 @@ func TestMomentsAreCarried(t *testing.T) {
 		train(trainer, 3, 4)
 		require.InDeltaSlice(t, want, valueOf(t, n), 1e-5)
 
-		n, trainer = bowl(t, e, o)
+		_, trainer = bowl(t, e, o)
 		moments = Moments{}
 		train(trainer, 0, 3)
 		n, trainer = bowl(t, e, o)

@@ -60,8 +60,8 @@ type FGWConfig struct {
 	// Normalization scales the structure term. Default MaxNormalization.
 	Normalization Normalization `json:"normalization"`
 	// Factor multiplies the structure term in the cost of each linear problem. 2, the default, is the gradient of the
-	// quadratic term, as in POT. 1 is the term as Eq. 7 prints it: the plan then settles where the structure weighs half,
-	// which is POT's at alpha = (1−σ)/(1+σ) and reg = 2ε/(1+σ). The target cost never has the factor.
+	// quadratic term, as in POT. 1 is the term as Eq. 7 prints it: the plan then settles where the structure weighs
+	// half, which is POT's at alpha = (1−σ)/(1+σ) and reg = 2ε/(1+σ). The target cost never has the factor.
 	Factor float64 `json:"factor"`
 	// Loop makes the linear problems. Default ProjectedGradient.
 	Loop OuterLoop `json:"loop"`

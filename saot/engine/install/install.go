@@ -1,6 +1,6 @@
-// Package install brings XLA: its CPU plugin, and its CUDA plugin with NVIDIA's libraries. They come as Python packages,
-// whose wheels are pinned, checked and unpacked; neither Python nor pip is needed. It imports datasets/fetch and the
-// engine.
+// Package install brings XLA: its CPU plugin, and its CUDA plugin with NVIDIA's libraries. They come as Python
+// packages, whose wheels are pinned, checked and unpacked; neither Python nor pip is needed. It imports datasets/fetch
+// and the engine.
 package install
 
 import (
