@@ -66,12 +66,12 @@ type Scaling int
 // the defaults: saot run --dataset cora-ml, field diagnostics of result.json.
 const (
 	// Balanced makes each term independent of ε and M: ε·KL (or the Frobenius divergence over M), and (1/M)·‖C* − R‖²_F
-	// for L_str. It does not balance their gradients: α·L_str has 300 times the norm of L_mat, and that 3 times the
-	// norm of β·L_skd. Training then is all but that of L_str.
+	// for L_str. It does not balance their gradients: α·L_str has 370 times the norm of L_mat, and that 2.5 times
+	// the norm of β·L_skd. Training then is all but that of L_str.
 	Balanced Scaling = iota
 	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. The
-	// gradients are then of one order: L_mat has 4 times the norm of α·L_str at α = 1. So it is here that α and β in
-	// [0, 1], the paper's range, weigh terms against each other.
+	// gradients are then of one order, 1.3 to 1 to 0.5. So it is here that α and β in [0, 1], the paper's range, weigh
+	// terms against each other.
 	Literal
 )
 
