@@ -63,7 +63,7 @@ func (d *Divergence) UnmarshalText(text []byte) error { return divergences.Unmar
 type Scaling int
 
 // The scalings. Norms of gradients are those with respect to the embeddings, the mean over the last task of cora-ml at
-// the defaults: saot run --dataset cora-ml, field diagnostics of result.json.
+// the defaults: saot run --dataset cora-ml --set warm_up=0, field diagnostics of result.json.
 const (
 	// Balanced makes each term independent of ε and M: ε·KL (or the Frobenius divergence over M), and (1/M)·‖C* − R‖²_F
 	// for L_str. It does not balance their gradients: α·L_str has 370 times the norm of L_mat, and that 2.5 times
@@ -195,7 +195,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Encoder:      encoder.DefaultConfig(),
-		LearningRate: 1e-3, Epochs: 30, EdgeDrop: 0.2, FeatureMask: 0.1,
+		LearningRate: 1e-3, WarmUp: 10, Epochs: 30, EdgeDrop: 0.2, FeatureMask: 0.1,
 		Points: 256, Epsilon: 0.2, Sweeps: 50, Sigma: 0.5, GromovOuter: 2, GromovSweeps: 30, GromovFactor: 2,
 		StructureUnit: transport.MaxNormalization,
 		Objective:     Transport, Divergence: KL, Scaling: Balanced, Alpha: 1, Distillation: DistillPlan, Beta: 0.5,
