@@ -109,29 +109,27 @@ func TestStructureFigures(t *testing.T) {
 
 // Every relation and choice of points trains and reports what the structure decides: nothing where there is none.
 func TestRelationsAndPoints(t *testing.T) {
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		plans := map[float64]bool{}
-		for _, points := range []PointChoice{UniformPoints, PatchPoints} {
-			for _, relation := range []Relation{Edges, Walks, Unrelated} {
-				for _, sampled := range []bool{false, true} {
-					c := tinyConfig()
-					c.PointChoice, c.Relation, c.Epochs = points, relation, 2
-					if sampled {
-						sampling(&c)
-					}
-					l := newTiny(t, e, c, 1)
-					report, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, nil)
-					require.NoError(t, err)
-					d := report.Diagnostics
-					require.Equal(t, relation != Unrelated, d["structure_moved"] > 1e-6, "%v %v", relation, points)
-					require.Equal(t, relation != Unrelated, d["structure_seen"] > 0)
-					require.LessOrEqual(t, d["structure_seen"], 1.0)
-					plans[d["graph_diagonal_mass"]] = true
+	e, plans := pure(t), map[float64]bool{} // relations are of the host alone
+	for _, points := range []PointChoice{UniformPoints, PatchPoints} {
+		for _, relation := range []Relation{Edges, Walks, Unrelated} {
+			for _, sampled := range []bool{false, true} {
+				c := tinyConfig()
+				c.PointChoice, c.Relation, c.Epochs = points, relation, 2
+				if sampled {
+					sampling(&c)
 				}
+				l := newTiny(t, e, c, 1)
+				report, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, nil)
+				require.NoError(t, err)
+				d := report.Diagnostics
+				require.Equal(t, relation != Unrelated, d["structure_moved"] > 1e-6, "%v %v", relation, points)
+				require.Equal(t, relation != Unrelated, d["structure_seen"] > 0)
+				require.LessOrEqual(t, d["structure_seen"], 1.0)
+				plans[d["graph_diagonal_mass"]] = true
 			}
 		}
-		require.Len(t, plans, 9, "two choices on a whole graph and one on samples, three relations")
-	})
+	}
+	require.Len(t, plans, 9, "two choices on a whole graph and one on samples, three relations")
 }
 
 // The norms and cosines of the terms' gradients are those of central differences.
