@@ -98,7 +98,7 @@ func (f FeatureCost) String() string                   { return featureCosts.Nam
 func (f FeatureCost) MarshalText() ([]byte, error)     { return featureCosts.Marshal(f) }
 func (f *FeatureCost) UnmarshalText(text []byte) error { return featureCosts.Unmarshal(f, text) }
 
-// PointChoice is how the aligned nodes of a step are drawn.
+// PointChoice is how the aligned nodes of a step on a whole graph are drawn. Sampled steps align patches.
 type PointChoice int
 
 // The choices.
@@ -173,7 +173,7 @@ type Config struct {
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
 	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`
 	// PointChoice and Relation decide what the structure term sees: docs/methods.md compares them.
-	PointChoice PointChoice `json:"point_choice" help:"of the aligned nodes: uniform or patches"`
+	PointChoice PointChoice `json:"point_choice" help:"of the aligned nodes of a whole graph: uniform or patches"`
 	Relation    Relation    `json:"relation" help:"of nodes in the graph plan: edges, walks or none"`
 	// FeatureCost is K in Eq. 7.
 	FeatureCost FeatureCost `json:"feature_cost" help:"of the graph plan: views, or propagated (clean, two hops)"`

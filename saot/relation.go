@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/train"
@@ -77,6 +78,7 @@ func (p *graphPlans) structureFigures(result *transport.GromovResult,
 	structure := mat.NewDense(n, m, nil) // times (1−σ)
 	structure.Scale(-p.sigma, feature)
 	structure.Add(structure, result.Target)
+	variance := func(x *mat.Dense) float64 { return stat.PopVariance(x.RawMatrix().Data, nil) }
 	if total := variance(structure); total > 0 {
 		f.seen = variance(centered(structure)) / total
 	}
@@ -90,16 +92,6 @@ func (p *graphPlans) structureFigures(result *transport.GromovResult,
 		f.moved += math.Abs(x - alone.Plan.RawMatrix().Data[i])
 	}
 	return f, nil
-}
-
-// variance is the mean squared distance of the entries from their mean.
-func variance(x *mat.Dense) (v float64) {
-	data := x.RawMatrix().Data
-	mean := mat.Sum(x) / float64(len(data))
-	for _, e := range data {
-		v += (e - mean) * (e - mean) / float64(len(data))
-	}
-	return v
 }
 
 // centered is J·x·J with J = I − 11ᵀ/n.
