@@ -148,6 +148,7 @@ refused: choose some with --only. CSV holds the raw figures.`,
 }
 
 func newTuneCommand() *cobra.Command {
+	var seeds []uint
 	cmd := &cobra.Command{
 		Use:   "tune PATH...",
 		Short: "choose settings on validation among the finished runs",
@@ -156,7 +157,7 @@ class-il AP on the valid nodes, as a spec that saot sweep reads, and the figures
 score on test plays no part. Runs under the paper probe alone have no such figure: that probe is stopped by the nodes
 that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.`,
 		Example: `  saot sweep tune/uai --out runs/tune-uai
-  saot tune runs/tune-uai > chosen.yaml
+  saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
@@ -164,8 +165,13 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
 		if err != nil {
 			return err
 		}
-		return experiment.WriteChoices(out, choices)
+		var wanted []uint64
+		for _, seed := range seeds {
+			wanted = append(wanted, uint64(seed))
+		}
+		return experiment.WriteChoices(out, choices, wanted)
 	})
+	cmd.Flags().UintSliceVar(&seeds, "seeds", nil, "of the spec; default those of the runs")
 	return cmd
 }
 

@@ -137,6 +137,21 @@ func TestSweepFailure(t *testing.T) {
 	require.Contains(t, stdout, "ogbn-arxiv")
 }
 
+// Each chosen spec that comes with the program is what tune prints of the packed runs next to it.
+func TestChosenSpecs(t *testing.T) {
+	packed, err := filepath.Glob("../../results/tune/*.jsonl.gz")
+	require.NoError(t, err)
+	require.NotEmpty(t, packed)
+	for _, file := range packed {
+		status, stdout, stderr := call(t, "tune", file, "--seeds", "0,1,2")
+		require.Zero(t, status, stderr)
+		name := strings.TrimSuffix(filepath.Base(file), ".jsonl.gz") + ".yaml"
+		committed, err := os.ReadFile(filepath.Join("../../saot/experiment/specs/chosen", name))
+		require.NoError(t, err)
+		require.Equal(t, stdout, string(committed))
+	}
+}
+
 // The settings that did best on validation are printed as entries of a spec, which is one.
 func TestTune(t *testing.T) {
 	binary := build(t)
@@ -153,4 +168,7 @@ func TestTune(t *testing.T) {
 	require.Len(t, chosen.Runs, 2)
 	require.Contains(t, stdout, "methods: [joint]\n  seeds: [0]\n  preset: fast\n"+
 		"  set: {epochs: 6, hidden: 64, learning_rate: 0.005}", "what does not learn is not chosen")
+	require.Regexp(t, `# chosen of 2, which took \d+`, stdout)
+	_, stdout, _ = call(t, "tune", out, "--seeds", "3,5")
+	require.Contains(t, stdout, "seeds: [3, 5]")
 }

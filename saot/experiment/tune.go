@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -34,6 +35,7 @@ type Point struct {
 	Valid    float64           // class-il AP on the valid nodes, the mean over Seeds
 	Test     float64           // the same on test; not looked at in the choice
 	Seeds    []uint64
+	Seconds  float64 // that the runs took together
 }
 
 // Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the
@@ -75,6 +77,15 @@ func Choose(groups []*Group) ([]Choice, error) {
 	return choices, nil
 }
 
+// Cost is the time that all runs of a choice took, one after the other, in whole seconds.
+func (c Choice) Cost() time.Duration {
+	var seconds float64
+	for _, p := range c.Points {
+		seconds += p.Seconds
+	}
+	return time.Duration(seconds+0.5) * time.Second
+}
+
 // Families divides groups by dataset and method, in their order: the settings of one method are next to each other.
 func Families(groups []*Group) (all [][]*Group) {
 	at := map[string]int{}
@@ -105,7 +116,9 @@ func (g *Group) point(family []*Group) (Point, error) {
 		}
 	}
 	for _, seed := range p.Seeds {
-		valid, test, err := validAP(g.Runs[seed])
+		r := g.Runs[seed]
+		p.Seconds += r.Seconds
+		valid, test, err := validAP(r)
 		if err != nil {
 			return p, fmt.Errorf("experiment: %s: %w", g.Paths[seed], err)
 		}
@@ -127,24 +140,30 @@ func validAP(r *continual.Result) (valid, test float64, err error) {
 		continual.ProbeConverged)
 }
 
-// WriteChoices prints choices as a Spec, on whole streams, the validation figures as comments. The settings of an entry
-// are those that were tried, and those in which the runs differ from the method's preset.
-func WriteChoices(out io.Writer, choices []Choice) error {
+// WriteChoices prints choices as a Spec, on whole streams, the validation figures and the time of the runs as comments. The settings of an entry
+// are those that were tried, and those in which the runs differ from the method's preset; its seeds are those given, or,
+// if there are none, those of the choice.
+func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 	var b strings.Builder
 	b.WriteString("about: settings that did best on validation, as saot tune chose them\nruns:\n")
 	for _, c := range choices {
-		best := c.Points[0]
+		best, seeds := c.Points[0], seeds
+		if len(seeds) == 0 {
+			seeds = best.Seeds
+		}
 		fmt.Fprintf(&b, "- datasets: [%q]\n  methods: [%s]\n  seeds: %s\n", c.Dataset, c.Method,
-			strings.ReplaceAll(fmt.Sprint(best.Seeds), " ", ", "))
+			strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "))
 		if c.preset != method.Default {
 			fmt.Fprintf(&b, "  preset: %v\n", c.preset)
 		}
 		set := maps.Clone(c.fixed)
 		maps.Copy(set, best.Settings)
 		fmt.Fprintf(&b, "  set: {%s}\n", textOf(set))
+		on := ""
 		if c.first > 0 {
-			fmt.Fprintf(&b, "  # chosen on the first %.2g of the tasks\n", c.first)
+			on = fmt.Sprintf(" on the first %.2g of the tasks", c.first)
 		}
+		fmt.Fprintf(&b, "  # chosen of %d%s, which took %v\n", len(c.Points), on, c.Cost())
 		for _, p := range c.Points {
 			fmt.Fprintf(&b, "  # valid %.1f: %s\n", p.Valid, p.text())
 		}
