@@ -48,6 +48,7 @@ type TRACESettings struct {
 	Proxies  int `json:"proxies" range:"[1,)" help:"of a task, at most"`
 	Buffer   int `json:"buffer" help:"nodes of a task's stored subgraph, at most, the proxies among them"`
 	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most"`
+	Replay   int `json:"replay" range:"[0,)" help:"tasks of spaced replay in a step, drawn at random; 0 is all of them"`
 }
 
 // traceDefaults follow the public code, but for CoraFull's encoder and the GAT's sampling (docs/methods.md). 64
@@ -121,6 +122,8 @@ func (s *TRACESettings) view() view.Config {
 // where f̄_τ is the slow encoder as it was after task τ, and D_τ the change in the similarities of the proxies
 // (similarityLoss): distillation from the last task, and spaced replay of those whose retention R_τ has changed
 // (meanSimilarity).
+//
+// Of the replayed tasks a step takes Replay, drawn at random and weighted so that the expected loss is that of all.
 //
 // The embeddings are the slow encoder's. As in the code, its BatchNorm takes the statistics of each batch, the proxies'
 // subgraphs included, and f̄'s the running averages: with BatchNorm, D is not 0 even at the first step.
@@ -220,7 +223,7 @@ func traceScope(k int) string {
 //	proxies          chosen
 //	stored_nodes     of their subgraph
 //	retention        mean R_τ of the tasks before the last one
-//	replayed         how many of these are replayed
+//	replayed         how many of these are replayed; a step takes Replay of them
 //	kept_encoders    how many of these still have their encoder
 func (l *trace) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
@@ -293,6 +296,7 @@ type traceRun struct {
 
 func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r traceRun) error {
 	on, epochs := r.on, r.epochs
+	p.Before = func(step int) error { return l.placeEncoders(r.stored, p.Task, step) }
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
 	inputs := func(step int, batch []int32) (in traceInputs[*tensors.Tensor], made any, err error) {
 		rng := seed.Stream(l.seed, r.name, p.Task, step)
@@ -301,7 +305,7 @@ func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r trace
 			return in, nil, err
 		}
 		in.Task = pair.Views
-		drawn, err := l.drawStored(&in, r.stored, rng)
+		drawn, err := l.drawStored(&in, r.stored, l.chosen(r.stored, p.Task, step), rng)
 		return in, append(drawn, pair.Made()), err
 	}
 	if on.whole == nil {

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/train"
@@ -20,7 +21,7 @@ type spaced struct {
 }
 
 // consolidate ends the last task and prepares the next: it freezes the slow encoder as f̄_{t−1}, measures the retention
-// of the tasks before it, and returns those to be replayed, whose encoders it puts in place.
+// of the tasks before it, and returns those to be replayed.
 func (l *trace) consolidate(d map[string]float64) ([]spaced, error) {
 	if len(l.memories) == 0 {
 		return nil, nil
@@ -46,11 +47,6 @@ func (l *trace) consolidate(d map[string]float64) ([]spaced, error) {
 	d["kept_encoders"] = float64(l.forget(retention))
 	replayed := l.replayed(retention)
 	d["replayed"] = float64(len(replayed))
-	for k, r := range replayed {
-		if err := l.slow.RestoreTo(traceScope(k+1), r.memory.Encoder); err != nil {
-			return nil, err
-		}
-	}
 	return replayed, nil
 }
 
@@ -85,13 +81,16 @@ func (l *trace) forget(retention []float64) int {
 
 // traceStored are the stored subgraphs that a task is trained with; nil on the first task.
 type traceStored struct {
-	current *storedBatch
-	past    []*storedBatch // of the last task, and of the replayed ones
+	current  *storedBatch
+	last     *storedBatch
+	replayed []*storedBatch
+	placed   []int // the replayed tasks whose encoders stand in traceScope(1) and those after it
 }
 
 type storedBatch struct {
 	*encoder.Batch
-	share, weight *tensors.Tensor // see storedViews
+	share, weight *tensors.Tensor      // see storedViews
+	encoder       map[string][]float32 // of a replayed task
 }
 
 func (b *storedBatch) release() { engine.Release(b.X, b.Mask, b.share, b.weight) }
@@ -100,55 +99,111 @@ func (m *traceStored) release() {
 	if m == nil {
 		return
 	}
-	m.current.release()
-	for _, b := range m.past {
-		b.release()
+	for _, b := range append([]*storedBatch{m.current, m.last}, m.replayed...) {
+		if b != nil {
+			b.release()
+		}
 	}
+}
+
+// chosen returns which of the replayed tasks a step takes: all, or Replay of them, drawn at random.
+func (l *trace) chosen(m *traceStored, task, step int) []int {
+	if m == nil {
+		return nil
+	}
+	n := len(m.replayed)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	if l.Replay == 0 || n <= l.Replay {
+		return order
+	}
+	rng := seed.Stream(l.seed, "replayed", task, step)
+	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order[:l.Replay]
+}
+
+// placeEncoders puts the encoders of the tasks that a step replays where its graph reads them.
+func (l *trace) placeEncoders(m *traceStored, task, step int) error {
+	for k, i := range l.chosen(m, task, step) {
+		if k < len(m.placed) && m.placed[k] == i {
+			continue
+		}
+		if err := l.slow.RestoreTo(traceScope(k+1), m.replayed[i].encoder); err != nil {
+			return err
+		}
+		m.placed = append(m.placed[:k], i)
+	}
+	return nil
 }
 
 // uploadStored lays out the subgraphs of the current task, the last one and the replayed ones. It returns nil on the
 // first task.
-func (l *trace) uploadStored(replayed []spaced) (*traceStored, error) {
+func (l *trace) uploadStored(replayed []spaced) (m *traceStored, err error) {
 	n := len(l.memories)
 	if n < 2 {
 		return nil, nil
 	}
-	past := append([]spaced{{l.memories[n-2], 1}}, replayed...)
+	m = &traceStored{}
+	defer func() {
+		if err != nil {
+			m.release()
+		}
+	}()
 	size := l.room()
-	current, err := l.upload(l.memories[n-1], size)
-	if err != nil {
-		return nil, err
+	if m.current, err = l.upload(l.memories[n-1], size); err != nil {
+		return m, err
 	}
-	stored := &traceStored{current: current}
-	for _, r := range past {
+	if m.last, err = l.upload(l.memories[n-2], size); err != nil {
+		return m, err
+	}
+	m.last.weight = tensors.FromScalar(float32(l.Beta))
+	times := 1.0 // how many replayed tasks one that a step takes stands for
+	if l.Replay > 0 {
+		times = max(1, float64(len(replayed))/float64(l.Replay))
+	}
+	for _, r := range replayed {
 		b, err := l.upload(r.memory, size)
 		if err != nil {
-			stored.release()
-			return nil, err
+			return m, err
 		}
-		b.weight = tensors.FromScalar(float32(l.Beta * r.weight))
-		stored.past = append(stored.past, b)
+		b.weight, b.encoder = tensors.FromScalar(float32(l.Beta*r.weight*times)), r.memory.Encoder
+		m.replayed = append(m.replayed, b)
 	}
-	return stored, nil
+	return m, nil
 }
 
-// drawStored draws two views of each stored subgraph into the inputs of a step, and returns what was made for it.
-func (l *trace) drawStored(in *traceInputs[*tensors.Tensor], m *traceStored, rng *rand.Rand) (made []any, err error) {
+// drawStored draws two views of each stored subgraph that a step takes into its inputs, and returns what was made for
+// it.
+func (l *trace) drawStored(in *traceInputs[*tensors.Tensor], m *traceStored, chosen []int,
+	rng *rand.Rand) (made []any, err error) {
 	if m == nil {
 		return nil, nil
 	}
-	for i, b := range append([]*storedBatch{m.current}, m.past...) {
+	draw := func(b *storedBatch) (views storedViews[*tensors.Tensor], err error) {
 		pair, err := train.WholePair(b.Batch, l.slow.Config, l.view(), rng)
+		if err == nil {
+			made = append(made, pair.Made())
+			views = storedViews[*tensors.Tensor]{Views: pair.Views, Share: b.share, Weight: b.weight}
+		}
+		return views, err
+	}
+	current, err := draw(m.current)
+	if err != nil {
+		return made, err
+	}
+	in.Current = &current
+	past := []*storedBatch{m.last}
+	for _, i := range chosen {
+		past = append(past, m.replayed[i])
+	}
+	for _, b := range past {
+		views, err := draw(b)
 		if err != nil {
 			return made, err
 		}
-		made = append(made, pair.Made())
-		views := storedViews[*tensors.Tensor]{Views: pair.Views, Share: b.share, Weight: b.weight}
-		if i == 0 {
-			in.Current = &views
-		} else {
-			in.Past = append(in.Past, views)
-		}
+		in.Past = append(in.Past, views)
 	}
 	return made, nil
 }

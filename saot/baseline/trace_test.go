@@ -350,6 +350,40 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 	})
 }
 
+// Where a step takes one of two replayed tasks, the mean of its loss over both is the loss of a step that takes both.
+func TestTRACEReplaysSomeOfMany(t *testing.T) {
+	e := pureGo(t)
+	l := tinyTRACE(t, e, func(s *TRACESettings) {
+		s.Encoder, s.Layers, s.FeatureMask, s.EdgeDrop, s.LearningRate, s.Retention = encoder.GAT, 1, 0, 0, 0.05, 1
+	})
+	for task := range 3 {
+		learnPath(t, l, task)
+	}
+	var file bytes.Buffer
+	require.NoError(t, l.Save(&file))
+	l.Epochs, l.LearningRate = 20, 1e-12 // twenty steps from the same weights
+	losses := func(replay int) (seen []float64) {
+		require.NoError(t, l.Load(bytes.NewReader(file.Bytes())))
+		l.Replay = replay
+		r, err := l.Learn(context.Background(), 3, taskPath(t, 3), func(s continual.Step) {
+			terms := termsOf(s.Terms)
+			value, slow := terms["replay"]
+			same := func(other float64) bool { return math.Abs(value-other) < 1e-5*value }
+			if slow && !slices.ContainsFunc(seen, same) {
+				seen = append(seen, value)
+			}
+		})
+		require.NoError(t, err)
+		require.Equal(t, 2., r.Diagnostics["replayed"])
+		return seen
+	}
+	both, one := losses(0), losses(1)
+	require.Len(t, both, 1)
+	require.Greater(t, both[0], 1e-4)
+	require.Len(t, one, 2)
+	require.InEpsilon(t, both[0], (one[0]+one[1])/2, 1e-4)
+}
+
 // What is saved with tasks to replay continues bit for bit.
 func TestTRACEResumesWithReplay(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

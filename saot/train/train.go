@@ -123,6 +123,7 @@ type Plan[T any] struct {
 	// Inputs returns the inputs of a step, and those of them that were made for this step, to be released after it.
 	// While the engine takes a step, the inputs of the next are made.
 	Inputs func(step int) (in T, made any, err error)
+	Before func(step int) error   // sets variables that the step reads, while no step is being taken; may be nil
 	Rate   func(step int) float64 // the learning rate; nil is the optimizer's
 	// After sees each step and the figures of its loss before the observer does, and may change what is observed. It
 	// may end the training early with ErrStop. It may be nil.
@@ -183,6 +184,11 @@ func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.
 	defer engine.Release(in.made)
 	if in.err != nil {
 		return seen, in.err
+	}
+	if p.Before != nil {
+		if err := p.Before(step); err != nil {
+			return seen, err
+		}
 	}
 	rate := t.base // trainers of one store share the variable
 	if p.Rate != nil {
