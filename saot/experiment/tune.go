@@ -140,9 +140,9 @@ func validAP(r *continual.Result) (valid, test float64, err error) {
 		continual.ProbeConverged)
 }
 
-// WriteChoices prints choices as a Spec, on whole streams, the validation figures and the time of the runs as comments. The settings of an entry
-// are those that were tried, and those in which the runs differ from the method's preset; its seeds are those given, or,
-// if there are none, those of the choice.
+// WriteChoices prints choices as a Spec, on whole streams, with the validation figures and the time of the runs as
+// comments. The settings of an entry are those that were tried, and those in which the runs differ from the method's
+// preset. Its seeds are those given, or, if there are none, those of the choice.
 func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 	var b strings.Builder
 	b.WriteString("about: settings that did best on validation, as saot tune chose them\nruns:\n")
