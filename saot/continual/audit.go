@@ -1,7 +1,6 @@
 package continual
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +157,7 @@ func (r *run) repeats(was engine.Info) bool {
 }
 
 func (r *run) compare(ctx context.Context, report *AuditReport, model *checkpoint) ([]Comparison, error) {
-	if err := r.subject.Load(bytes.NewReader(model.state)); err != nil {
+	if err := model.stored.read(r.subject.Load); err != nil {
 		return nil, fmt.Errorf("load the learner: %w", err)
 	}
 	tasks := r.stream.Tasks

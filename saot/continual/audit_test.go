@@ -1,6 +1,7 @@
 package continual
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -159,8 +160,15 @@ func TestAuditFindsAnotherLearner(t *testing.T) {
 	path := filepath.Join(opt.Dir, ModelFile)
 	c, err := readCheckpoint(path)
 	require.NoError(t, err)
-	c.state = slices.Clone(c.state)
-	c.state[0] ^= 3 // of the steps taken
+	c.state = func(w io.Writer) error {
+		var state bytes.Buffer
+		if err := c.stored.copyTo(&state); err != nil {
+			return err
+		}
+		state.Bytes()[0] ^= 3 // of the steps taken
+		_, err := state.WriteTo(w)
+		return err
+	}
 	require.NoError(t, c.write(path))
 	report := auditToy(t, opt)
 	require.Empty(t, report.Problems)

@@ -1,12 +1,14 @@
 package continual
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -44,9 +46,34 @@ type Identity struct {
 // checkpoint is a run after some of its tasks. The file that holds it is
 //
 //	magic | length of header, uint64 little endian | header, JSON | state of the learner | SHA-256 of all before
+//
+// The state may be as large as memory allows, so it goes to the file and comes from there as a stream.
 type checkpoint struct {
 	header header
-	state  []byte
+	state  func(w io.Writer) error // writes the state of the learner; nil stands for none
+	stored section                 // where that of a checkpoint that was read stands
+}
+
+// section is a part of a file.
+type section struct {
+	path        string
+	first, size int64
+}
+
+func (s section) read(use func(r io.Reader) error) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return use(bufio.NewReader(io.NewSectionReader(f, s.first, s.size)))
+}
+
+func (s section) copyTo(w io.Writer) error {
+	return s.read(func(r io.Reader) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
 }
 
 type header struct {
@@ -68,8 +95,11 @@ type partial struct {
 	Sketches    []sketch     `json:"sketches,omitempty"` // of each task, when it was learned
 }
 
-// The first line of a checkpoint. Learners' states of version 1 are laid out otherwise.
-const checkpointMagic, earlierMagic = "saot-checkpoint 2\n", "saot-checkpoint 1\n"
+// checkpointMagic is the first line of a checkpoint.
+const checkpointMagic = "saot-checkpoint 3\n"
+
+// earlierMagics are those of versions whose learners' states are laid out otherwise.
+var earlierMagics = []string{"saot-checkpoint 1\n", "saot-checkpoint 2\n"}
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It fails with fs.ErrNotExist where there is no checkpoint.
@@ -86,44 +116,85 @@ func (c *checkpoint) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", path, err)
 	}
-	var b bytes.Buffer
-	b.Grow(len(checkpointMagic) + 8 + len(head) + len(c.state) + sha256.Size)
-	b.WriteString(checkpointMagic)
-	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(head))))
-	b.Write(head)
-	b.Write(c.state)
-	sum := sha256.Sum256(b.Bytes())
-	b.Write(sum[:])
-	return writeAtomic(path, b.Bytes())
+	return replaceAtomic(path, func(w io.Writer) error {
+		out, sum := bufio.NewWriter(w), sha256.New()
+		both := io.MultiWriter(out, sum)
+		before := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
+		if _, err := both.Write(append(before, head...)); err != nil {
+			return err
+		}
+		if c.state != nil {
+			if err := c.state(both); err != nil {
+				return err
+			}
+		}
+		if _, err := out.Write(sum.Sum(nil)); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
 }
 
+// readCheckpoint reads the header, and checks the whole file against its SHA-256.
 func readCheckpoint(path string) (*checkpoint, error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	if bytes.HasPrefix(data, []byte(earlierMagic)) {
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	fixed := int64(len(checkpointMagic) + 8)
+	start := make([]byte, fixed)
+	n, err := io.ReadFull(f, start)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	magic := string(start[:min(n, len(checkpointMagic))])
+	if slices.Contains(earlierMagics, magic) {
 		return nil, fmt.Errorf("%s was written by an earlier version of saot: start the run in an empty folder", path)
 	}
-	fixed := len(checkpointMagic) + 8
-	if len(data) < fixed+sha256.Size || string(data[:len(checkpointMagic)]) != checkpointMagic {
+	body := info.Size() - sha256.Size
+	if magic != checkpointMagic || body < fixed {
 		return nil, fmt.Errorf("%s is not a checkpoint of this version: start the run again in an empty folder", path)
 	}
-	body := data[:len(data)-sha256.Size]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
-		return nil, fmt.Errorf("%s is damaged (its SHA-256 is another): start the run again in an empty folder", path)
+	if err := checkSum(f, body); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): start the run again in an empty folder", path, err)
 	}
-	n := binary.LittleEndian.Uint64(data[len(checkpointMagic):])
-	if n > uint64(len(body)-fixed) {
+	length := binary.LittleEndian.Uint64(start[len(checkpointMagic):])
+	if length > uint64(body-fixed) {
 		return nil, fmt.Errorf("%s is damaged (header of %d bytes of %d): start the run again in an empty folder",
-			path, n, len(data))
+			path, length, info.Size())
+	}
+	head := make([]byte, length)
+	if _, err := f.ReadAt(head, fixed); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	var c checkpoint
-	if err := json.Unmarshal(body[fixed:fixed+int(n)], &c.header); err != nil {
+	if err := json.Unmarshal(head, &c.header); err != nil {
 		return nil, fmt.Errorf("%s: header: %w", path, err)
 	}
-	c.state = body[fixed+int(n):]
+	first := fixed + int64(length)
+	c.stored = section{path, first, body - first}
+	c.state = c.stored.copyTo
 	return &c, nil
+}
+
+// checkSum returns an error unless the first bytes of a file, body of them, have the SHA-256 that follows them.
+func checkSum(f io.ReaderAt, body int64) error {
+	sum, want := sha256.New(), make([]byte, sha256.Size)
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {
+		return err
+	}
+	if _, err := f.ReadAt(want, body); err != nil {
+		return err
+	}
+	if !bytes.Equal(sum.Sum(nil), want) {
+		return errors.New("its SHA-256 is another")
+	}
+	return nil
 }
 
 // matches names the first field in which a run differs from the one that was interrupted.
@@ -226,11 +297,12 @@ func (r *run) checkpoint() error {
 	c := checkpoint{header: header{Identity: r.identity, Done: r.done, Started: r.started, Keep: r.opt.Keep,
 		Partial: r.partial}}
 	if r.done > 0 {
-		var state bytes.Buffer
-		if err := r.subject.Save(&state); err != nil {
-			return fmt.Errorf("save the learner: %w", err)
+		c.state = func(w io.Writer) error {
+			if err := r.subject.Save(w); err != nil {
+				return fmt.Errorf("save the learner: %w", err)
+			}
+			return nil
 		}
-		c.state = state.Bytes()
 	}
 	return c.write(filepath.Join(r.opt.Dir, CheckpointFile))
 }
@@ -253,7 +325,7 @@ func (r *run) restore() error {
 		return err
 	}
 	if c.header.Done > 0 {
-		if err := r.subject.Load(bytes.NewReader(c.state)); err != nil {
+		if err := c.stored.read(r.subject.Load); err != nil {
 			return fmt.Errorf("resume: load the learner: %w", err)
 		}
 	}

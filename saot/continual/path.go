@@ -1,7 +1,6 @@
 package continual
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -96,7 +95,7 @@ func judge(row []float64, column, first, end int) (best int, loss float64) {
 func LoadKept(dir string, m Method) error {
 	model, err := readCheckpoint(filepath.Join(dir, ModelFile))
 	if err == nil {
-		err = m.Load(bytes.NewReader(model.state))
+		err = model.stored.read(m.Load)
 	}
 	if err != nil {
 		return fmt.Errorf("continual: load the learner kept in %s: %w", dir, err)

@@ -2,7 +2,9 @@ package continual
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -190,13 +192,23 @@ func parseResult(data []byte) (*Result, error) {
 	return &r, nil
 }
 
-// writeAtomic writes a file so that a crash at any moment leaves the old content or the new. The temporary name is
-// fixed, unlike that of file.Write: a run that is killed again and again leaves one partial checkpoint, not many.
+// writeAtomic writes a file so that a crash at any moment leaves the old content or the new.
 func writeAtomic(path string, data []byte) error {
+	return replaceAtomic(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// replaceAtomic is writeAtomic for content that a function writes. The temporary name is fixed, unlike that of
+// file.Replace: a run that is killed again and again leaves one partial checkpoint, not many.
+func replaceAtomic(path string, write func(w io.Writer) error) error {
 	temporary := path + ".tmp"
-	err := os.WriteFile(temporary, data, 0o644)
+	f, err := os.Create(temporary)
 	if err == nil {
-		err = file.Commit(temporary, path)
+		if err = errors.Join(write(f), f.Close()); err == nil {
+			err = file.Commit(temporary, path)
+		}
 	}
 	if err != nil {
 		_ = os.Remove(temporary)
