@@ -68,8 +68,9 @@ func (e *Engine) Close() { e.backend.Finalize() }
 
 // Func is a graph function on an engine, compiled once per combination of input shapes.
 type Func struct {
-	name string
-	call func(args ...any) ([]*tensors.Tensor, error)
+	name   string
+	engine *Engine
+	call   func(args ...any) ([]*tensors.Tensor, error)
 }
 
 // Call runs the function; it compiles first where the input shapes are new. Panics of graph building come back as
@@ -79,12 +80,16 @@ func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err e
 	for i, t := range inputs {
 		args[i] = t
 	}
+	compiled := f.engine.Compiled()
 	caught := exceptions.TryCatch[error](func() { outputs, err = f.call(args...) })
 	if caught != nil {
 		err = caught
 	}
 	if err != nil {
 		return nil, fmt.Errorf("engine: %s: %w", f.name, err)
+	}
+	if f.engine.Compiled() > compiled {
+		giveBackMemory()
 	}
 	return outputs, nil
 }
@@ -107,7 +112,7 @@ func (e *Engine) function(name string, devices int, build func(inputs []*graph.N
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
 	exec.WithName(name).SetMaxCache(-1)
-	return &Func{name: name, call: exec.Call}, nil
+	return &Func{name: name, engine: e, call: exec.Call}, nil
 }
 
 // ModelFunc wraps a graph-building function that reads and updates the variables of a store; it must take at least one
@@ -137,7 +142,7 @@ func (e *Engine) modelFunction(name string, store *model.Store, devices int, bui
 		return nil, fmt.Errorf("engine: %s: %w", name, err)
 	}
 	exec.WithName(name).SetMaxCache(-1)
-	return &Func{name: name, call: exec.Call}, nil
+	return &Func{name: name, engine: e, call: exec.Call}, nil
 }
 
 // Names of the engines, as Candidate.Spec and Info.Name hold them.
