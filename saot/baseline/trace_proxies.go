@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -134,19 +133,23 @@ func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand
 	return nodes
 }
 
-// room returns the padded size of all stored subgraphs: powers of two, so that few shapes occur in a run, and a
-// function of the subgraphs alone, so that a resumed run has the same.
-func (l *trace) room() (size encoder.Size) {
-	size.Nodes = l.Proxies
-	for _, m := range l.memories {
-		size = size.Max(l.slow.Graphs.SizeOf(m.Graph))
+// newStored returns the padded sizes of stored subgraphs. One serves the whole run, as large as a subgraph of any task
+// may be if it has 1.5 times the task's edges per node, because XLA compiles a step of a GAT for 15 seconds.
+func (l *trace) newStored() *encoder.Buckets {
+	var size encoder.Size
+	for _, s := range l.stream.Sizes {
+		size = size.Max(encoder.Size{}.Plus(s, min(l.Buffer, s.Nodes), 1.5))
 	}
-	above := func(x int) int { return 1 << bits.Len(uint(x)) } // the least power of two greater than x: one for padding
-	size.Nodes = above(size.Nodes)
-	for _, room := range size.Rooms() {
-		for level, c := range *room {
-			(*room)[level] = above(c)
-		}
+	size.Nodes = max(size.Nodes, l.Proxies)
+	return encoder.NewBuckets(l.engine, l.Epochs, []encoder.Size{size})
+}
+
+// room returns the padded size of all stored subgraphs. It depends on them alone, so a resumed run has the same.
+func (l *trace) room() (size encoder.Size) {
+	for _, m := range l.memories {
+		s := l.stored.SizeOf(m.Graph)
+		s.Nodes = max(s.Nodes, l.Proxies)
+		size = l.stored.Fit(s) // of a subgraph with more edges the size grows
 	}
 	return size
 }
