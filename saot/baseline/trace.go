@@ -106,12 +106,16 @@ func (s *TRACESettings) encoder() encoder.Config {
 	return c
 }
 
+// compilingGAT is what XLA takes to compile a step of the GAT with its replay, measured on corafull-topology.
+const compilingGAT = 4 << 30
+
 // load is the work of a task: the fast encoder's epochs and the slow one's.
 func (s *TRACESettings) load() method.Load {
 	l := method.Load{Epochs: s.FastEpochs + s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph,
 		Batch: s.Batch}
 	if c := s.encoder(); c.Kind == encoder.GAT {
 		l.Hidden, l.Out = c.GATWidths()
+		l.Bytes = compilingGAT
 	}
 	return l
 }

@@ -142,10 +142,11 @@ func (d *Definition) Trains() bool { return d.Kind != Control }
 // Load is how much work a task is.
 type Load struct {
 	Epochs      int
-	Hidden, Out int // widths of the layers; 0 where no step is taken
-	WholeGraph  int // the largest graph, in nodes, that a step takes whole; 0 is no limit
-	Batch       int // nodes of a step on a larger one
-	Replayed    int // nodes of each past task in a step
+	Hidden, Out int   // widths of the layers; 0 where no step is taken
+	WholeGraph  int   // the largest graph, in nodes, that a step takes whole; 0 is no limit
+	Batch       int   // nodes of a step on a larger one
+	Replayed    int   // nodes of each past task in a step
+	Bytes       int64 // what the method takes of memory beyond that of its layers' widths
 }
 
 // LoadOf returns the load of a task by the settings.
