@@ -64,9 +64,15 @@ func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(
 	if err != nil {
 		return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
 	}
-	a := newCentred(batched)
-	if p.fit, err = fitComponents(ctx, a, p.width, seed.Stream(p.seed, "pca", task)); err != nil {
+	a := newCentred(batched, nil)
+	rng := seed.Stream(p.seed, "pca", task)
+	axes, squares, err := leading(ctx, a, p.width, rng)
+	if err != nil {
 		return nil, fmt.Errorf("control: task %d: %w", task+1, err)
+	}
+	p.fit = component{Mean: a.mean, Basis: turned(axes, p.width, rng).RawMatrix().Data}
+	for _, s := range squares {
+		p.fit.Variance = append(p.fit.Variance, s/float64(max(1, batched.NumNodes()-1)))
 	}
 	p.buffer.Add(g, seed.Stream(p.seed, "replay", task))
 	return &continual.TaskReport{Task: task, Nodes: batched.NumNodes(),
@@ -86,25 +92,29 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
 }
 
-// centred is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries.
+// centred is the matrix A = diag(scale)·Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero
+// entries and the edges.
 type centred struct {
 	graph *graph.Graph
-	mean  []float64 // [F], of the columns of Â²X
+	scale []float64 // [N]; nil is 1
+	mean  []float64 // [F]
 }
 
-func newCentred(g *graph.Graph) centred {
-	n := g.NumNodes()
-	ones := linalg.New(n, 1)
-	for i := range n {
-		ones.RawMatrix().Data[i] = 1 / float64(n)
+// newCentred takes the mean of the rows.
+func newCentred(g *graph.Graph, scale []float64) centred {
+	a := centred{graph: g, scale: scale, mean: make([]float64, g.Features.Cols)}
+	share := linalg.New(g.NumNodes(), 1)
+	for i := range g.NumNodes() {
+		share.Set(i, 0, 1/float64(g.NumNodes()))
 	}
-	mean := g.Features.TransposedTimes(propagateBack(&g.Adjacency, ones)) // Xᵀ(Â²)ᵀ1/N
-	return centred{graph: g, mean: mean.RawMatrix().Data}
+	a.mean = a.transposedTimes(share).RawMatrix().Data
+	return a
 }
 
 // times returns A·B. Shapes: b [F, d]; returns [N, d].
 func (a centred) times(b *mat.Dense) *mat.Dense {
 	out := propagate(&a.graph.Adjacency, a.graph.Features.Times(b))
+	scaleRows(out, a.scale)
 	shift := make([]float64, b.RawMatrix().Cols)
 	for c, m := range a.mean {
 		floats.AddScaled(shift, -m, b.RawRowView(c))
@@ -121,6 +131,7 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	for i := range a.graph.NumNodes() {
 		floats.Add(sum, b.RawRowView(i))
 	}
+	scaleRows(b, a.scale)
 	out := a.graph.Features.TransposedTimes(propagateBack(&a.graph.Adjacency, b))
 	for c, m := range a.mean {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
@@ -128,47 +139,63 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	return out
 }
 
-// fitComponents finds the leading right singular vectors of A by randomised subspace iteration with a final
-// Rayleigh-Ritz step (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the
-// number of features, and otherwise as close as the spectrum's decay over the oversampling allows.
-func fitComponents(ctx context.Context, a centred, width int, rng *rand.Rand) (component, error) {
-	features := len(a.mean)
-	v := linalg.Orthonormal(linalg.Gaussian(features, min(features, width+linalg.Oversampling), rng))
+// columns is F.
+func (a centred) columns() int { return len(a.mean) }
+
+// operator is a matrix that is known by its products.
+type operator interface {
+	columns() int
+	times(b *mat.Dense) *mat.Dense           // A·B
+	transposedTimes(b *mat.Dense) *mat.Dense // Aᵀ·B, which may overwrite B
+}
+
+// leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width: axes
+// without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko, Martinsson
+// and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the number of columns, and otherwise as close
+// as the spectrum's decay over the oversampling allows.
+func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *mat.Dense, squares []float64,
+	err error) {
+	v := linalg.Orthonormal(linalg.Gaussian(a.columns(), min(a.columns(), width+linalg.Oversampling), rng))
 	for range linalg.PowerIterations {
 		if err := ctx.Err(); err != nil {
-			return component{}, err
+			return nil, nil, err
 		}
 		v = linalg.Orthonormal(a.transposedTimes(a.times(v)))
 	}
-	projected := a.times(v)
 	var gram mat.SymDense
-	gram.SymOuterK(1, projected.T())
+	gram.SymOuterK(1, a.times(v).T())
 	var eigen mat.EigenSym
 	if !eigen.Factorize(&gram, true) {
-		return component{}, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(),
+		return nil, nil, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(),
 			gram.SymmetricDim())
 	}
-	return a.turned(v, &eigen, width, rng), nil
-}
-
-// turned turns the basis of a subspace to its principal axes, keeps the leading ones, and turns those at random.
-func (a centred) turned(v *mat.Dense, eigen *mat.EigenSym, width int, rng *rand.Rand) component {
 	values := eigen.Values(nil) // ascending
 	last := len(values) - 1
-	c := component{Mean: a.mean}
 	for k := range min(width, len(values)) {
 		if values[last-k] > linalg.NoVariance*values[last] {
-			c.Variance = append(c.Variance, values[last-k]/float64(max(1, a.graph.NumNodes()-1)))
+			squares = append(squares, values[last-k])
 		}
 	}
-	axes := linalg.New(len(values), width) // the leading eigenvectors, and zeros
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	for k := range c.Variance {
-		axes.SetCol(k, mat.Col(nil, last-k, &vectors))
+	chosen := linalg.New(len(values), len(squares))
+	for k := range squares {
+		chosen.SetCol(k, mat.Col(nil, last-k, &vectors))
 	}
-	var basis mat.Dense
-	basis.Product(v, axes, linalg.Orthonormal(linalg.Gaussian(width, width, rng)))
-	c.Basis = basis.RawMatrix().Data
-	return c
+	axes = linalg.New(a.columns(), len(squares))
+	if len(squares) > 0 {
+		axes.Mul(v, chosen)
+	}
+	return axes, squares, nil
+}
+
+// turned returns the axes [F, k], turned at random within their subspace, as a basis [F, width].
+func turned(axes *mat.Dense, width int, rng *rand.Rand) *mat.Dense {
+	features, k := axes.RawMatrix().Rows, axes.RawMatrix().Cols
+	basis := linalg.New(features, width)
+	turn := linalg.Orthonormal(linalg.Gaussian(width, width, rng))
+	if k > 0 {
+		basis.Mul(axes, turn.Slice(0, k, 0, width))
+	}
+	return basis
 }

@@ -164,7 +164,7 @@ func (s *shape) estimate(r *Run) Estimate {
 			est.Seconds += convergedSeconds * seen
 		}
 	}
-	est.Bytes = int64(baseBytes + datasetCopies*float64(s.bytes) + nodeBytes*float64(largest)*sum/defaultWidthSum +
+	est.Bytes = int64(baseBytes+datasetCopies*float64(s.bytes)+nodeBytes*float64(largest)*sum/defaultWidthSum+
 		probeBytes*float64(rows)) + load.Bytes
 	return est
 }
