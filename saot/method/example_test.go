@@ -61,9 +61,9 @@ func ExampleGroup() {
 	}
 	// Output:
 	// ours 6
-	// controls 7
+	// controls 8
 	// self-supervised 8
 	// supervised 6
 	// paper 19
-	// all 27
+	// all 28
 }
