@@ -250,8 +250,8 @@ func TestPCAAgainstGonum(t *testing.T) {
 	}
 }
 
-// After three tasks the streaming PCA is that of all their rows at unit length: nothing is lost where the width holds all
-// features. Inner products of the embeddings are those of the centred rows, on every task's graph.
+// After three tasks the streaming PCA is that of all their rows at unit length: nothing is lost where the width holds
+// all features. Inner products of the embeddings are those of the centred rows, on every task's graph.
 func TestStreamingPCAAgainstAllRows(t *testing.T) {
 	for name, random := range map[string]func(t *testing.T, n, features int) *graph.Graph{"undirected": randomGraph,
 		"directed": directedGraph} {

@@ -149,10 +149,10 @@ type operator interface {
 	transposedTimes(b *mat.Dense) *mat.Dense // Aᵀ·B, which may overwrite B
 }
 
-// leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width: axes
-// without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko, Martinsson
-// and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the number of columns, and otherwise as close
-// as the spectrum's decay over the oversampling allows.
+// leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width:
+// axes without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko,
+// Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the number of columns, and
+// otherwise as close as the spectrum's decay over the oversampling allows.
 func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *mat.Dense, squares []float64,
 	err error) {
 	v := linalg.Orthonormal(linalg.Gaussian(a.columns(), min(a.columns(), width+linalg.Oversampling), rng))

@@ -19,8 +19,8 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// streaming embeds nodes by PCA of the rows of Â²X, scaled to unit length, of all tasks seen. It stores no node. What it
-// keeps of the past is the PCA itself, its axes and their variance, which each task's rows update (incremental PCA:
+// streaming embeds nodes by PCA of the rows of Â²X, scaled to unit length, of all tasks seen. It stores no node. What
+// it keeps of the past is the PCA itself, its axes and their variance, which each task's rows update (incremental PCA:
 // Ross, Lim, Lin and Yang 2008). The coordinates are turned at random, as those of principal are.
 type streaming struct {
 	method.State
