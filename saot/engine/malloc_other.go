@@ -1,7 +1,5 @@
-//go:build cgo && darwin
+//go:build !(cgo && linux)
 
 package engine
-
-func keepMemory() {}
 
 func giveBackMemory() {}
