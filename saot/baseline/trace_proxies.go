@@ -149,7 +149,7 @@ func (l *trace) room() (size encoder.Size) {
 	for _, m := range l.memories {
 		s := l.stored.SizeOf(m.Graph)
 		s.Nodes = max(s.Nodes, l.Proxies)
-		size = l.stored.Fit(s) // of a subgraph with more edges the size grows
+		size = l.stored.Fit(s).Max(size) // a subgraph with more edges than expected widens it
 	}
 	return size
 }

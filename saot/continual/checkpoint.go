@@ -29,7 +29,7 @@ const (
 //
 //	magic | length of header, uint64 little endian | header, JSON | state of the learner | SHA-256 of all before
 //
-// The state may be as large as memory allows, so it goes to the file and comes from there as a stream.
+// The state may take gigabytes, so it goes to the file and comes from there as a stream.
 type checkpoint struct {
 	header header
 	state  func(w io.Writer) error // writes the state of the learner; nil stands for none
