@@ -291,3 +291,30 @@ func median(d []time.Duration) time.Duration {
 }
 
 func ms(d time.Duration) float64 { return 1e3 * d.Seconds() }
+
+// BenchmarkFirstCall is what an engine takes to compile a training step: the first call of the step of BenchmarkStep, less
+// a later one.
+func BenchmarkFirstCall(b *testing.B) {
+	for _, name := range []string{"uai", "coauthor-cs"} {
+		b.Run(name, func(b *testing.B) {
+			l, batch := secondTask(b, name)
+			draw, projected, err := l.whole(batch)
+			require.NoError(b, err)
+			defer engine.Release(projected)
+			graphs, err := l.newGraphPlans(batch.Graph)
+			require.NoError(b, err)
+			in, _, err := l.prepare(draw, graphs, new(planFigures), 1, 0, false)
+			require.NoError(b, err)
+			l, err = New(l.encoder.Engine(), l.config, l.encoder.Features, nil, 1) // one that has compiled nothing
+			require.NoError(b, err)
+			step := l.partialStep(b, adamStage)
+			start := time.Now()
+			step(in)
+			first := time.Since(start)
+			later := best(b, func() { step(in) })
+			b.ReportMetric(ms(first), "first-ms")
+			b.ReportMetric(ms(later), "later-ms")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
