@@ -44,7 +44,7 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 			} else {
 				points = samplePoints(b.Graph.NumNodes(), m, rng)
 			}
-			in.Points = tensors.FromFlatDataAndDimensions(points, len(points), 1)
+			pair.Align(points)
 		}
 		return in, pair, points, nil
 	}
@@ -105,7 +105,7 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 	if l.config.distils() {
 		in.Beta = tensors.FromScalar(float32(l.beta()))
 	}
-	return in, []any{pair.Made(), in.Points, in.GraphPlan, in.Target, in.Beta}, nil
+	return in, []any{pair.Made(), in.GraphPlan, in.Target, in.Beta}, nil
 }
 
 // beta returns β, or 0 while nothing has been learned that could be distilled.

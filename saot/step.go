@@ -15,7 +15,6 @@ import (
 // inputs are those of a training step. What the settings have no use for is absent.
 type inputs[T any] struct {
 	Views             train.Views[T]
-	Points            T   // the M aligned nodes of a whole graph [M, 1]; of samples, the targets are aligned
 	GraphPlan, Target T   // π_G* and C* [M, M]
 	Beta              T   // β, or 0 while there is no teacher
 	Projected         []T // the teacher's products with the features (encoder.Config.Project) of a whole graph
@@ -41,15 +40,7 @@ func (l *Learner) loss(in inputs[*Node]) train.Loss {
 			Parts: []train.Term{{Name: termMatching, Node: zero}, {Name: termStructure, Node: zero},
 				{Name: termDistillation, Node: zero}}}
 	}
-	return l.transportLoss(aligned(z, in.Points), in, zero)
-}
-
-// aligned returns the embeddings [M, out] of the M aligned nodes in both views.
-func aligned(z [2]*Node, points *Node) [2]*Node {
-	if points == nil {
-		return z
-	}
-	return [2]*Node{Gather(z[0], points), Gather(z[1], points)}
+	return l.transportLoss(z, in, zero)
 }
 
 // transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the embeddings [M, out] of the aligned
@@ -63,8 +54,7 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 		zero
 	weighted := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}
 	if c.distils() {
-		teacher := aligned(train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference),
-			in.Points)
+		teacher := train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)
 		distillation = c.distillation(z, teacher, plan, cost)
 		weighted[2] = Mul(in.Beta, distillation)
 	}

@@ -64,27 +64,32 @@ func (b *Batch) Masked(columns [2][]int32) (m Masked[*tensors.Tensor]) {
 		own := entries{lists{f.Offsets, f.Columns}, f.Values}.masked(keep)
 		taken.lists, taken.values = taken.below(own.lists, i*b.Size.Nodes), append(taken.values, own.values...)
 	}
-	need := sparseRoom(taken.counts(), maskedWidths)
-	if b.Size.masked == nil {
-		b.Size.masked = new([]int)
-	}
-	room := b.Size.masked
+	need := chunkCounts(taken.counts(), chunkWidth)
+	room := &b.drawn().masked
 	if *room == nil {
-		expected := float64(b.slots()) * float64(count) / float64(f.Cols)
+		expected := float64(b.Size.slots()) * float64(count) / float64(f.Cols)
 		*room = maskedRoom(need, expected/float64(max(1, len(taken.values))), 2*b.Size.Nodes)
 	}
 	*room = widened(*room, need, 0.5)
-	m.Entries = taken.layOut(2*b.Size.Nodes, *room, maskedWidths)
+	m.Entries = taken.layOut(2*b.Size.Nodes, *room)
 	return m
 }
 
-// slots returns the number of entries of sparse features that the batch has room for.
-func (b *Batch) slots() (n int) {
-	for p, width := range pieceWidths {
-		n += width * b.Size.Rows[p]
-	}
-	return n
+// drawnRooms is room for what every step draws, shared by all graphs of a shape.
+type drawnRooms struct {
+	masked   []int // sparse entries that a view masks
+	near, of []int // see Aligned
 }
+
+func (b *Batch) drawn() *drawnRooms {
+	if b.Size.drawn == nil {
+		b.Size.drawn = new(drawnRooms)
+	}
+	return b.Size.drawn
+}
+
+// slots returns the number of entries of sparse features that a size has room for.
+func (s Size) slots() int { return chunkWidth * s.Rows[0] }
 
 // maskedRoom returns the room for what two views mask. One pair needs some room; times is the expected ratio of the
 // largest graph's need to that pair's. Views differ, because a few words occur in many nodes: the number of masked

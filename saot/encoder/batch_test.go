@@ -70,7 +70,7 @@ func TestBucketsGrowOnSurprise(t *testing.T) {
 	b := NewBuckets(nil, 200, []Size{{Nodes: 100, Chunks: []int{399}}})
 	fit := func(s Size) Size {
 		s = b.Fit(s)
-		s.masked = nil // see TestMaskedRoom
+		s.drawn = nil // see TestMaskedRoom
 		return s
 	}
 	require.Equal(t, Size{Nodes: 101, Chunks: []int{400}}, fit(Size{Nodes: 50, Chunks: []int{10}}))
@@ -86,15 +86,10 @@ func TestBucketsGrowOnSurprise(t *testing.T) {
 	require.Equal(t, Size{Nodes: 8, Chunks: []int{4}}, fit(Size{Nodes: 7, Chunks: []int{3}}), "nothing announced")
 }
 
-// By hand: a star of 70 leaves has 9 chunks for the hub and one a leaf, then ⌈9/8⌉ = 2, then 1.
+// By hand: the hub of a star of 70 leaves sums 71 rows in ⌈71/16⌉ = 5 chunks, then in 1. The leaves and the node apart
+// have a chunk each.
 func TestSizeOfStar(t *testing.T) {
-	hub, leaf := make([]int32, 70), make([]int32, 70)
-	for i := range leaf {
-		leaf[i] = int32(i + 1)
-	}
-	a, err := graph.NewAdjacency(72, hub, leaf)
-	require.NoError(t, err)
-	require.Equal(t, Size{Nodes: 72, Chunks: []int{79, 2, 1}}, SizeOf(&graph.Graph{Adjacency: a}))
+	require.Equal(t, Size{Nodes: 72, Chunks: []int{76, 1}}, SizeOf(&graph.Graph{Adjacency: star(t, 72)}))
 }
 
 func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {
@@ -120,20 +115,20 @@ func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {
 }
 
 func TestNewBatchRefuses(t *testing.T) {
-	g := randomGraph(t, 20, 2, 1)
+	g := randomGraph(t, 40, 2, 1) // its hub has two levels
 	fits := NewBuckets(nil, 200, []Size{SizeOf(g)}).Fit(SizeOf(g))
 	_, err := NewBatch(&graph.Graph{}, fits)
 	require.ErrorContains(t, err, "no nodes")
 
 	short := *g
-	short.Features.Rows = 19
+	short.Features.Rows = 39
 	_, err = NewBatch(&short, fits)
-	require.ErrorContains(t, err, "20 nodes but 19 feature rows")
+	require.ErrorContains(t, err, "40 nodes but 39 feature rows")
 
 	for name, size := range map[string]Size{
-		"nodes":  {Nodes: 20, Chunks: fits.Chunks},
-		"levels": {Nodes: 21, Chunks: fits.Chunks[:1]},
-		"chunks": {Nodes: 21, Chunks: []int{fits.Chunks[0] - 1, fits.Chunks[1]}},
+		"nodes":  {Nodes: 40, Chunks: fits.Chunks},
+		"levels": {Nodes: 41, Chunks: fits.Chunks[:1]},
+		"chunks": {Nodes: 41, Chunks: []int{fits.Chunks[0] - 1, fits.Chunks[1]}},
 	} {
 		_, err = NewBatch(g, size)
 		require.ErrorContains(t, err, name)

@@ -89,7 +89,7 @@ func (c gat) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 		products := []*Node{MatMul(x, value(layerWeight)), MatMul(x, value(skipWeight))}
 		x = c.layer(scope, layer, products, p, mask, mode)
 	}
-	return x
+	return p.only(x)
 }
 
 // encodeSample attends over the neighbours drawn alone. Layers skip from the nodes that they have for targets.

@@ -49,7 +49,9 @@ func (c gcn) firstWeights(scope *model.Scope, g *Graph) []*Node {
 // encode takes O((E+N)·(hidden+out) + N·hidden·out) time.
 func (c gcn) encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
 	h := c.activate(scope, p.Apply(projected[0]), mask, mode)
-	return c.offset(scope, p.Apply(MatMul(h, valueOf(scope, h.Graph(), outputWeight))))
+	return c.offset(scope, p.last(h, func(h *Node) *Node {
+		return MatMul(h, valueOf(scope, h.Graph(), outputWeight))
+	}))
 }
 
 // encodeSample takes O(n·F·hidden + T·hidden·out) time for n first-layer nodes. The targets being few, their sums are

@@ -162,7 +162,7 @@ type Size struct {
 	Entries       int   // of sparse features
 	Words         []int // how many nodes have each feature, from which Columns follows
 
-	masked *[]int // room for the sparse entries that a view masks, shared by all graphs of a shape
+	drawn *drawnRooms // shared by all graphs of a shape
 }
 
 // SizeOf returns the room that a graph needs. What its columns need depends on the engine: see Buckets.SizeOf.
@@ -171,7 +171,7 @@ func SizeOf(g *graph.Graph) Size {
 	if g.Features.Offsets != nil {
 		var rows []int
 		rows, s.Words = entryCounts(&g.Features)
-		s.Rows, s.Entries = sparseRoom(rows, pieceWidths), len(g.Features.Values)
+		s.Rows, s.Entries = chunkCounts(rows, chunkWidth), len(g.Features.Values)
 	}
 	return s
 }
@@ -243,7 +243,7 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 		nodes[i] = s.Nodes + 1
 	}
 	for _, n := range engine.Budgets(nodes, maxBuckets, price/max(1, steps)) {
-		b.sizes = append(b.sizes, Size{Nodes: n, masked: new([]int)})
+		b.sizes = append(b.sizes, Size{Nodes: n, drawn: new(drawnRooms)})
 	}
 	for _, s := range sizes {
 		s = b.settle(s)
@@ -263,7 +263,7 @@ func (b *Buckets) SizeOf(g *graph.Graph) Size { return b.settle(SizeOf(g)) }
 // settle gives a size room for a sparse matrix, if the features are one on the engine.
 func (b *Buckets) settle(s Size) Size {
 	if float64(s.Entries) < b.sparse*float64(s.Nodes)*float64(len(s.Words)) {
-		s.Rows, s.Columns = slices.Clone(s.Rows), sparseRoom(s.Words, pieceWidths)
+		s.Rows, s.Columns = slices.Clone(s.Rows), chunkCounts(s.Words, chunkWidth)
 	} else {
 		s.Rows = nil
 	}
@@ -287,7 +287,7 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 	nodes := s.Nodes + 1 // the last node and the last chunk of every level are padding: see NewOperator
 	i, _ := slices.BinarySearchFunc(b.sizes, nodes, func(x Size, n int) int { return x.Nodes - n })
 	if i == len(b.sizes) {
-		b.sizes = append(b.sizes, Size{Nodes: nodes, masked: new([]int)})
+		b.sizes = append(b.sizes, Size{Nodes: nodes, drawn: new(drawnRooms)})
 	}
 	if b.sizes[i].holds(s) == nil {
 		return b.sizes[i]

@@ -255,7 +255,7 @@ func (c linear) firstWeights(scope *model.Scope, g *Graph) []*Node {
 
 // encode takes O((E+N)·out) time.
 func (c linear) encode(_ *model.Scope, projected []*Node, p Propagation, _ *Node, _ Mode) *Node {
-	return p.Apply(p.Apply(projected[0]))
+	return p.last(p.Apply(projected[0]), func(h *Node) *Node { return h })
 }
 
 // encodeSample takes O(n·F·out) time for n first-layer nodes.

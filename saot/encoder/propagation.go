@@ -17,20 +17,18 @@ import (
 //
 // That of a GAT has no scale: it weighs by attention instead (see Attend).
 type Propagation struct {
-	forward, backward sums  // of the neighbours of each node, and of the nodes that each is a neighbour of
-	scale             *Node // [N, 1] float32: S, and 0 on padding; nil for a GAT
-	gain              *Node // [T, 1] float32: g; nil where all neighbours take part
+	// forward and backward sum the neighbors of each node, and the nodes that each is a neighbor of. A node itself is
+	// among them, but in a GAT and in a sampled layer.
+	forward, backward sums
+	scale             *Node           // [N, 1] float32: S, and 0 on padding; nil for a GAT
+	gain              *Node           // [T, 1] float32: g; nil but in a sampled layer
+	aligned           *Aligned[*Node] // the rows that the last layer has; nil for all
 }
 
 // Apply returns Â·h. Shapes: h [N, d]; returns [T, d], T = N but in a sampled layer, whose targets are the first T
 // nodes. The gradient with respect to h is Âᵀ times the incoming one, by the same kind of sums. About 2·(E +
 // N·chunkWidth/2)·d operations.
-func (p Propagation) Apply(h *Node) *Node {
-	t := p.targets()
-	through := IdentityWithCustomGradient(h, func(_, v *Node) *Node { return p.transposedSum(head(v, t)) })
-	// The difference is exactly 0: it carries the gradient, and the sum carries the value.
-	return Add(StopGradient(p.sum(h)), head(Sub(through, StopGradient(h)), t))
-}
+func (p Propagation) Apply(h *Node) *Node { return carried(p.sum(h), h, p.transposedSum) }
 
 // ApplyNeighbors is Apply without a node's own share, S·A·S·h. Shapes and gradient are Apply's.
 func (p Propagation) ApplyNeighbors(h *Node) *Node {
@@ -46,18 +44,19 @@ func (p Propagation) sum(h *Node) *Node {
 	scaled := Mul(h, p.scale)
 	sum := p.forward.sum(scaled)
 	if p.gain != nil {
-		sum = Mul(sum, p.gain)
+		sum = Add(Mul(sum, p.gain), head(scaled, t))
 	}
-	return Mul(Add(sum, head(scaled, t)), head(p.scale, t))
+	return Mul(sum, head(p.scale, t))
 }
 
 // transposedSum is Âᵀ·v. Shapes: v [T, d]; returns [N, d].
 func (p Propagation) transposedSum(v *Node) *Node {
-	scaled := Mul(v, head(p.scale, p.targets()))
-	spread := scaled
-	if p.gain != nil { // the targets of a sampled layer may all be real: a row of zeros is appended for absent ones
-		spread = padTo(Mul(scaled, p.gain), p.targets()+1)
+	t := p.targets()
+	scaled := Mul(v, head(p.scale, t))
+	if p.gain == nil {
+		return Mul(p.backward.sum(scaled), p.scale)
 	}
+	spread := padTo(Mul(scaled, p.gain), t+1) // all targets may be real: a row of zeros stands in for absent ones
 	return Mul(Add(p.backward.sum(spread), padTo(scaled, p.scale.Shape().Dim(0))), p.scale)
 }
 
@@ -80,9 +79,10 @@ func padTo(h *Node, n int) *Node {
 // Operator is what a Propagation reads: tensors on the host, nodes in a graph.
 type Operator[T any] struct {
 	Forward  tree[T]
-	Backward *tree[T] // nil where A is symmetric, and Forward serves both ways
-	Scale    T        // of Propagation; absent for a GAT
-	Gain     T        // absent where all neighbours take part
+	Backward *tree[T]    // nil where A is symmetric, and Forward serves both ways
+	Scale    T           // of Propagation; absent for a GAT
+	Gain     T           // absent but in a sampled layer
+	Aligned  *Aligned[T] // the rows that the last layer has; nil for all
 }
 
 // NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone; of several views of
@@ -102,10 +102,10 @@ func (c Config) NewOperator(size Size, views ...*graph.Adjacency) (o Operator[*t
 			return o, err
 		}
 		first := i * size.Nodes
-		forward = forward.below(listsOf(a).shifted(first), first)
+		forward = forward.below(c.near(a).shifted(first), first)
 		if a.Directed {
 			from := a.Transposed()
-			backward = backward.below(listsOf(&from).shifted(first), first)
+			backward = backward.below(c.near(&from).shifted(first), first)
 		}
 		copy(scale[first:], inverseRoots(a))
 	}
@@ -120,12 +120,20 @@ func (c Config) NewOperator(size Size, views ...*graph.Adjacency) (o Operator[*t
 	return o, nil
 }
 
+// near lists the nodes that are summed for each node: its neighbors, and, but for a GAT, itself.
+func (c Config) near(a *graph.Adjacency) lists {
+	if c.Kind == GAT {
+		return listsOf(a)
+	}
+	return listsOf(a).withOwn()
+}
+
 // chunksOf returns how many chunks each level needs for a graph; on a directed graph, for edges taken either way.
 func chunksOf(a *graph.Adjacency) []int {
-	counts := listsOf(a).chunkCounts(chunkWidth)
+	counts := chunkCounts(listsOf(a).withOwn().counts(), chunkWidth)
 	if a.Directed {
 		from := a.Transposed()
-		for level, c := range listsOf(&from).chunkCounts(chunkWidth) {
+		for level, c := range chunkCounts(listsOf(&from).withOwn().counts(), chunkWidth) {
 			if level == len(counts) {
 				counts = append(counts, 0)
 			}
@@ -146,7 +154,8 @@ func (s Size) holds(g Size) error {
 
 // NewPropagation returns the multiplication that an operator describes.
 func NewPropagation(o Operator[*Node]) Propagation {
-	p := Propagation{forward: sums{o.Forward}, backward: sums{o.Forward}, scale: o.Scale, gain: o.Gain}
+	p := Propagation{forward: sums{o.Forward}, backward: sums{o.Forward}, scale: o.Scale, gain: o.Gain,
+		aligned: o.Aligned}
 	if o.Backward != nil {
 		p.backward = sums{*o.Backward}
 	}
@@ -218,11 +227,7 @@ func (p Propagation) newAttention(s, t, shift *Node) attention {
 func (a attention) neighborSum(rows *Node) *Node {
 	w, slope := a.forward.weights(a.target, a.source)
 	sum := Squeeze(a.forward.weightedSum(rows, InsertAxes(w, -1)), 2)
-	through := IdentityWithCustomGradient(rows, func(_, v *Node) *Node {
-		return a.gradient(rows, Mul(w, slope), head(v, a.targets()))
-	})
-	// The difference is exactly 0: it carries the gradient, and the sum carries the value.
-	return Add(StopGradient(sum), head(Sub(through, StopGradient(rows)), a.targets()))
+	return carried(sum, rows, func(v *Node) *Node { return a.gradient(rows, Mul(w, slope), v) })
 }
 
 // gradient returns ∂x with ∂t and ∂s in the columns of t and s (see neighborSum), given w·λ of the forward lists.

@@ -25,7 +25,7 @@ type Sample[T any] struct {
 func (s Sample[T]) NumRows() int {
 	rows := any(s.Rows)
 	if s.Sparse != nil {
-		rows = s.Sparse.Rows.Roots[0]
+		rows = s.Sparse.Rows.Columns.Roots
 	}
 	return rows.(shapes.HasShape).Shape().Dim(0)
 }
@@ -98,7 +98,7 @@ func (s *Sampler) room(targets, halves int) sampleRoom {
 
 // forwardWidth is the width of the chunks of a layer: one chunk a target, where its fan-out is small.
 func forwardWidth(fanOut int) int {
-	if fanOut > 0 && fanOut <= 2*chunkWidth {
+	if fanOut > 0 && fanOut <= chunkWidth {
 		return fanOut
 	}
 	return chunkWidth
@@ -213,10 +213,10 @@ func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
 	scale []float32) (o Operator[*tensors.Tensor], err error) {
 	h, targets, nodes := n.hops[k], room.nodes[k], room.nodes[k+1]
 	transposed := h.drawn.transposed(h.nodes)
-	if err := holds(room.forward[k], h.drawn.chunkCounts(forwardWidth(fanOut))); err != nil {
+	if err := holds(room.forward[k], chunkCounts(h.drawn.counts(), forwardWidth(fanOut))); err != nil {
 		return o, err
 	}
-	if err := holds(room.backward[k], transposed.chunkCounts(backwardWidth)); err != nil {
+	if err := holds(room.backward[k], chunkCounts(transposed.counts(), backwardWidth)); err != nil {
 		return o, err
 	}
 	o.Forward = c.layOut(h.drawn, targets, room.forward[k], forwardWidth(fanOut), int32(nodes-1))

@@ -28,7 +28,7 @@ type Sampler struct {
 func NewSampler(g *graph.Graph, fanOut []int) *Sampler {
 	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes())}
 	if slices.Contains(fanOut, 0) {
-		s.all = listsOf(&g.Adjacency).chunkCounts(chunkWidth)
+		s.all = chunkCounts(listsOf(&g.Adjacency).counts(), chunkWidth)
 	}
 	return s
 }

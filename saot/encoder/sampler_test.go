@@ -131,8 +131,9 @@ func TestSampleRoomHolds(t *testing.T) {
 				room := s.roomFor(n, m)
 				for k, h := range n.hops {
 					require.Less(t, h.nodes, room.nodes[k+1], "one node of padding")
-					require.NoError(t, holds(room.forward[k], h.drawn.chunkCounts(forwardWidth(fanOut[k]))))
-					require.NoError(t, holds(room.backward[k], h.drawn.transposed(h.nodes).chunkCounts(backwardWidth)))
+					require.NoError(t, holds(room.forward[k], chunkCounts(h.drawn.counts(), forwardWidth(fanOut[k]))))
+					require.NoError(t, holds(room.backward[k],
+						chunkCounts(h.drawn.transposed(h.nodes).counts(), backwardWidth)))
 				}
 			}
 		}

@@ -13,20 +13,11 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// A row of a sparse matrix is cut into pieces of these widths: first pieces of 32, then at most one of each smaller
-// width, like the binary digits of the rest. A row of 53 entries has pieces of 32, 16 and 8, with three empty slots.
-// Each width is one kernel, whose gathers XLA fuses; wider kernels take longer to compile. The few entries that a view
-// masks have a single width.
-var pieceWidths, maskedWidths = []int{32, 16, 8, 4}, []int{8}
-
 // sparse is a matrix that multiplies others from the left. A row of the product is a weighted sum of rows of the other
-// matrix: the sum of its pieces, of which the widest are summed as a tree does (see tree).
+// matrix, summed as a tree does.
 type sparse[T any] struct {
-	Index  []T // of each width, columns of the entries [width, pieces, 1] int32
-	Weight []T // values of the entries [width, pieces, 1] float32, 0 in empty slots
-	Upper  []T // [chunkWidth, C_ℓ, 1] int32: the widest pieces by chunk, and chunks of the level below
-	Roots  []T // [rows, 1] int32: a row's piece of each width, and where among the widest pieces and the chunks above
-	// them, one after another, their sum stands
+	Columns tree[T] // the columns of the entries of each row
+	Weight  T       // [chunkWidth, C_0, 1] float32: the values of the entries, 0 in empty slots
 }
 
 // entries are the rows of a sparse matrix in compressed form.
@@ -74,11 +65,12 @@ func newMatrix(byRow entries, cols int) matrix { return matrix{byRow, byRow.tran
 
 // layOut lays the matrix out for a number of rows, padding included, in the room of a size.
 func (m matrix) layOut(rows int, room Size) *Sparse[*tensors.Tensor] {
-	return &Sparse[*tensors.Tensor]{
-		Rows:    *m.byRow.layOut(rows, room.Rows, pieceWidths),
-		Columns: *m.byColumn.layOut(m.byColumn.targets(), room.Columns, pieceWidths),
-		Owners:  owners(m.byColumn.counts(), room.Columns, pieceWidths),
+	out := &Sparse[*tensors.Tensor]{
+		Rows:    *m.byRow.layOut(rows, room.Rows),
+		Columns: *m.byColumn.layOut(m.byColumn.targets(), room.Columns),
 	}
+	out.Columns.Columns.Owners = m.byColumn.owners(room.Columns[0], chunkWidth)
+	return out
 }
 
 // masked returns the entries in the columns where keep is 0.
@@ -95,108 +87,18 @@ func (e entries) masked(keep []float32) entries {
 	return out
 }
 
-// counts returns how many entries each row has.
-func (e entries) counts() []int {
-	n := make([]int, e.targets())
-	for i := range n {
-		n[i] = int(e.offsets[i+1] - e.offsets[i])
-	}
-	return n
-}
-
-// pieces returns how many pieces of each width k entries are cut into.
-func pieces(k int, widths []int) []int {
-	least := widths[len(widths)-1]
-	k = (k + least - 1) / least * least
-	counts := make([]int, len(widths))
-	for p, width := range widths {
-		counts[p], k = k/width, k%width
-	}
-	return counts
-}
-
-// sparseRoom returns the room that rows need, given the number of entries in each: the number of pieces of each width,
-// then the number of chunks at each level above the widest pieces.
-func sparseRoom(entries, widths []int) []int {
-	room := make([]int, len(widths))
-	for _, k := range entries {
-		counts := pieces(k, widths)
-		for p, c := range counts {
-			room[p] += c
-		}
-		for n, level := counts[0], len(widths); n > 1; level++ {
-			n = (n + chunkWidth - 1) / chunkWidth
-			if level == len(room) {
-				room = append(room, 0)
-			}
-			room[level] += n
-		}
-	}
-	return room
-}
-
-// layOut lays the entries out for a number of rows, padding included. The last piece of each width stays empty: a row
-// without a piece of that width points to it. O(entries + room).
-func (e entries) layOut(rows int, room, widths []int) *sparse[*tensors.Tensor] {
-	out := &sparse[*tensors.Tensor]{}
-	room, chunks := room[:len(widths)], room[len(widths):]
-	index, weight := make([][]int32, len(widths)), make([][]float32, len(widths))
-	roots, used := make([][]int32, len(widths)), make([]int32, len(widths))
-	for p, n := range room {
-		index[p], weight[p] = make([]int32, widths[p]*n), make([]float32, widths[p]*n)
-		roots[p] = slices.Repeat([]int32{int32(n - 1)}, rows)
-	}
-	several := lists{offsets: make([]int64, 1, rows+1)} // the widest pieces of each row that has more than one
+// layOut lays the entries out for a number of rows, padding included, in chunks by level. O(entries + room).
+func (e entries) layOut(rows int, room []int) *sparse[*tensors.Tensor] {
+	weight, chunk := make([]float32, chunkWidth*room[0]), 0
 	for i := range e.targets() {
-		at, end := e.offsets[i], e.offsets[i+1]
-		for p, n := range pieces(int(end-at), widths) {
-			for range n {
-				for slot := used[p]; int(slot) < len(index[p]) && at < end; slot += int32(room[p]) {
-					index[p][slot], weight[p][slot] = e.rows[at], e.values[at]
-					at++
-				}
-				if p == 0 && n > 1 {
-					several.rows = append(several.rows, used[p])
-				}
-				roots[p][i] = used[p]
-				used[p]++
-			}
+		values := e.values[e.offsets[i]:e.offsets[i+1]]
+		for j, v := range values {
+			weight[j%chunkWidth*room[0]+chunk+j/chunkWidth] = v
 		}
-		several.offsets = append(several.offsets, int64(len(several.rows)))
+		chunk += (len(values) + chunkWidth - 1) / chunkWidth
 	}
-	if len(chunks) > 0 {
-		levels, tops := several.levels(rows, chunks, chunkWidth, int32(room[0]-1))
-		for i := range several.targets() {
-			if len(several.of(i)) > 0 {
-				roots[0][i] = int32(room[0]) + tops[i]
-			}
-		}
-		for level, c := range chunks {
-			out.Upper = append(out.Upper, tensors.FromFlatDataAndDimensions(levels[level], chunkWidth, c, 1))
-		}
-	}
-	for p, n := range room {
-		out.Index = append(out.Index, tensors.FromFlatDataAndDimensions(index[p], widths[p], n, 1))
-		out.Weight = append(out.Weight, tensors.FromFlatDataAndDimensions(weight[p], widths[p], n, 1))
-		out.Roots = append(out.Roots, tensors.FromFlatDataAndDimensions(roots[p], rows, 1))
-	}
-	return out
-}
-
-// owners returns, for each width, the row that each piece belongs to [pieces, 1], given the number of entries in each
-// row. Empty pieces belong to row 0.
-func owners(entries, room, widths []int) (of []*tensors.Tensor) {
-	rows := make([][]int32, len(widths))
-	for i, k := range entries {
-		for p, n := range pieces(k, widths) {
-			rows[p] = append(rows[p], slices.Repeat([]int32{int32(i)}, n)...)
-		}
-	}
-	for p := range widths {
-		rows[p] = append(rows[p], make([]int32, room[p]-len(rows[p]))...)
-		of = append(of, tensors.FromFlatDataAndDimensions(rows[p], room[p], 1))
-	}
-	return of
+	return &sparse[*tensors.Tensor]{Columns: e.lists.layOut(rows, room, chunkWidth, 0),
+		Weight: tensors.FromFlatDataAndDimensions(weight, chunkWidth, room[0], 1)}
 }
 
 // Features is X [N, F] of a whole graph, as networks multiply by it: sparse where most entries are 0, so that it never
@@ -209,7 +111,6 @@ type Features[T any] struct {
 // Sparse is a sparse X, by row for X·W, and by column for the gradient Xᵀ·G.
 type Sparse[T any] struct {
 	Rows, Columns sparse[T]
-	Owners        []T // [pieces, 1] int32: the column that each piece of Columns belongs to
 }
 
 // graph returns the graph that the features are part of.
@@ -217,7 +118,7 @@ func (x Features[T]) graph() *Graph {
 	if n, ok := any(x.Transposed).(*Node); ok && n != nil {
 		return n.Graph()
 	}
-	return any(x.Sparse.Rows.Roots[0]).(*Node).Graph()
+	return any(x.Sparse.Rows.Weight).(*Node).Graph()
 }
 
 // newFeatures lays features out for a padded size.
@@ -227,8 +128,8 @@ func newFeatures(f *graph.Features, size Size) (x Features[*tensors.Tensor], err
 		return x, nil
 	}
 	m := newMatrix(entries{lists{f.Offsets, f.Columns}, f.Values}, f.Cols)
-	if err := errors.Join(holds(size.Rows, sparseRoom(m.byRow.counts(), pieceWidths)),
-		holds(size.Columns, sparseRoom(m.byColumn.counts(), pieceWidths))); err != nil {
+	if err := errors.Join(holds(size.Rows, chunkCounts(m.byRow.counts(), chunkWidth)),
+		holds(size.Columns, chunkCounts(m.byColumn.counts(), chunkWidth))); err != nil {
 		return x, err
 	}
 	x.Sparse = m.layOut(size.Nodes, size)
@@ -270,26 +171,26 @@ func transposedBoth(x *Sparse[*Node], v *Node, keep [2]*Node) *Node {
 	place := Add(MulScalar(only(keep[0], keep[1]), float64(n)), MulScalar(only(keep[1], keep[0]), 2*float64(n)))
 	place = ConvertDType(place, dtypes.Int32)
 	columns := x.Columns
-	columns.Index = slices.Clone(columns.Index)
-	for p, index := range columns.Index {
-		columns.Index[p] = Add(index, InsertAxes(Gather(place, x.Owners[p]), 0))
-	}
+	levels := slices.Clone(columns.Columns.Levels)
+	levels[0] = Add(levels[0], InsertAxes(Gather(place, columns.Columns.Owners), 0))
+	columns.Columns.Levels = levels
 	sum := Add(Slice(v, AxisRange(0, n)), Slice(v, AxisRange(n)))
 	product := sparseProduct{columns}.times(Concatenate([]*Node{sum, v}, 0))
 	return Mul(product, Max(keep[0], keep[1]))
 }
 
-// carried returns a value and gives it a gradient: the function turns the gradient of the value into that of the
-// weight.
+// carried returns a value and gives it a gradient: the function turns the gradient of the value into that of x.
 //
-// Shapes: value [N, d], weight [F, d]; the function takes the shape of the value and returns that of the weight.
-func carried(value, weight *Node, gradient func(v *Node) *Node) *Node {
-	n := value.Shape().Dim(0)
-	most := max(n, weight.Shape().Dim(0))
-	carrier := padTo(weight, most)
-	through := IdentityWithCustomGradient(carrier, func(_, v *Node) *Node { return padTo(gradient(head(v, n)), most) })
-	// The difference is exactly 0: it carries the gradient, and the sum carries the value.
-	return Add(StopGradient(value), head(Sub(through, StopGradient(carrier)), n))
+// Shapes: value [n, …], x [m, …]; the function takes the shape of the value and returns that of x.
+func carried(value, x *Node, gradient func(v *Node) *Node) *Node {
+	var incoming *Node
+	source := IdentityWithCustomGradient(x, func(_, _ *Node) *Node { return gradient(incoming) })
+	// A row of x is appended and cut off again, so that the value depends on x. It costs nothing: XLA drops it.
+	with := Concatenate([]*Node{StopGradient(value), head(source, 1)}, 0)
+	return IdentityWithCustomGradient(head(with, value.Shape().Dim(0)), func(_, v *Node) *Node {
+		incoming = v
+		return v
+	})
 }
 
 // words is 1 for the features that some node has, and 0 for the others. Shapes: returns [F, 1]. No gradient flows.
@@ -298,11 +199,8 @@ func words(x Features[*Node]) *Node {
 		return StopGradient(PositiveIndicator(ReduceAndKeep(Abs(x.Transposed), ReduceMax, -1)))
 	}
 	columns := x.Sparse.Columns
-	columns.Weight = slices.Clone(columns.Weight)
-	for p, weight := range columns.Weight {
-		columns.Weight[p] = Abs(weight)
-	}
-	ones := Ones(columns.Roots[0].Graph(), shapes.Make(dtypes.Float32, x.Sparse.Rows.Roots[0].Shape().Dim(0), 1))
+	columns.Weight = Abs(columns.Weight)
+	ones := Ones(columns.Weight.Graph(), shapes.Make(dtypes.Float32, x.Sparse.Rows.Columns.Roots.Shape().Dim(0), 1))
 	return StopGradient(PositiveIndicator(sparseProduct{columns}.times(ones)))
 }
 
@@ -310,22 +208,14 @@ type sparseProduct struct{ sparse[*Node] }
 
 // times returns the product with a matrix [columns, d].
 func (s sparseProduct) times(h *Node) *Node {
-	sums := make([]*Node, len(s.Index))
-	for p := range sums {
-		sums[p] = weightedGather(h, s.Index[p], s.Weight[p])
-	}
+	rows := sums{s.Columns}
+	sum := weightedGather(h, rows.Levels[0], s.Weight)
 	if h.Graph().Backend().Capabilities().Operations[compute.OpTypeOptimizationBarrier] {
-		sums = OptimizationBarriers(sums...) // else XLA does not fuse the gathers with their sum
+		// Else XLA does not fuse the gathers with their sum. It drops a barrier of one operand too early.
+		both := OptimizationBarriers(sum, rows.Roots)
+		sum, rows.Roots = both[0], both[1]
 	}
-	all := sums[:1:1]
-	for _, chunks := range s.Upper {
-		all = append(all, gatherSum(all[len(all)-1], chunks))
-	}
-	out := Gather(Concatenate(all, 0), s.Roots[0])
-	for p := 1; p < len(sums); p++ {
-		out = Add(Gather(sums[p], s.Roots[p]), out)
-	}
-	return out
+	return rows.climb(sum, gatherSum)
 }
 
 // weightedGather returns Σ_k weight_k·h[index_k]. Shapes: h [n, d], index and weight [width, C, 1]; returns [C, d].

@@ -79,7 +79,7 @@ func joinedEntries(parts []entries) entries {
 // widen gives samples of a number of padded rows room for a matrix.
 func (r *sampledRooms) widen(padded int, m matrix) {
 	const slack = 0.15 // neighborhoods differ
-	need := Size{Rows: sparseRoom(m.byRow.counts(), pieceWidths), Columns: sparseRoom(m.byColumn.counts(), pieceWidths)}
+	need := Size{Rows: chunkCounts(m.byRow.counts(), chunkWidth), Columns: chunkCounts(m.byColumn.counts(), chunkWidth)}
 	room := r.rooms[padded]
 	if room == nil {
 		room = &Size{Rows: slices.Clone(need.Rows), Columns: slices.Clone(need.Columns)}

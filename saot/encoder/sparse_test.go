@@ -62,20 +62,6 @@ func TestPropagatedSparseFeatures(t *testing.T) {
 	}
 }
 
-func TestPiecesHoldTheEntries(t *testing.T) {
-	for k := range 300 {
-		counts, slots := pieces(k, pieceWidths), 0
-		for p, c := range counts {
-			slots += c * pieceWidths[p]
-			require.True(t, p == 0 || c <= 1)
-		}
-		require.GreaterOrEqual(t, slots, k)
-		require.Less(t, slots, k+4)
-	}
-	require.Equal(t, []int{1, 1, 1, 0}, pieces(53, pieceWidths))
-	require.Equal(t, []int{2}, pieces(9, maskedWidths))
-}
-
 // Sparse and dense features give the same products and gradients, of all columns and with some masked. The columns of
 // the larger graph have thousands of entries, and so several levels of chunks.
 func TestSparseIsDense(t *testing.T) {
@@ -162,17 +148,17 @@ func TestMaskedRoom(t *testing.T) {
 		batches[i], err = NewBatch(g, b.Fit(b.SizeOf(g)))
 		require.NoError(t, err)
 	}
-	few, many := []int32{1, 2, 4, 5, 6}, make([]int32, 80)
+	few, many := []int32{60, 61}, make([]int32, 80)
 	for i := range many {
 		many[i] = int32(i)
 	}
-	pieces := func(b *Batch, columns []int32) int {
-		return b.Masked([2][]int32{columns, {3}}).Entries.Index[0].Shape().Dim(1)
+	chunks := func(b *Batch, columns []int32) int {
+		return b.Masked([2][]int32{columns, {3}}).Entries.Weight.Shape().Dim(1)
 	}
-	room := pieces(batches[0], few)
-	require.Equal(t, room, pieces(batches[1], []int32{1, 2, 4, 5, 6, 7}), "a larger graph of the same shape")
-	require.Greater(t, pieces(batches[1], many), room)
-	require.Equal(t, pieces(batches[1], many), pieces(batches[0], few))
+	room := chunks(batches[0], few)
+	require.Equal(t, room, chunks(batches[1], []int32{60, 61, 62}), "a larger graph of the same shape")
+	require.Greater(t, chunks(batches[1], many), room)
+	require.Equal(t, chunks(batches[1], many), chunks(batches[0], few))
 	require.Empty(t, batches[0].Masked([2][]int32{}))
 }
 
@@ -227,7 +213,7 @@ func sampleProducts(t *testing.T, e *engine.Engine, g *graph.Graph, kind Kind) (
 			sample[0].Keep = tensors.FromFlatDataAndDimensions(Unmasked(cols, []int32{0, int32(k), 298}), cols, 1)
 		}
 		if sample[0].Sparse != nil {
-			shapes[sample[0].Sparse.Columns.Index[3].Shape().Dim(1)] = true
+			shapes[sample[0].Sparse.Columns.Weight.Shape().Dim(1)] = true
 		}
 		results, err := f.Call(sample[0])
 		require.NoError(t, err)

@@ -26,7 +26,8 @@ type Views[T any] struct {
 	Places  engine.Split[T]                    // of all targets in a device's sample: see joined; absent on one device
 }
 
-// Embed returns the embeddings of both views [N, out], of samples those of the targets, by the encoder whose variables
+// Embed returns the embeddings of both views [N, out], of samples those of the targets and, where nodes are aligned,
+// theirs alone, by the encoder whose variables
 // stand in a scope. Of a sample that is split over devices, each device encodes its part, and all return the whole.
 // projected is Config.Project of that scope; nil stands for computing it.
 func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*Node, mode encoder.Mode) (z [2]*Node) {
@@ -42,7 +43,7 @@ func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*N
 	}
 	both := e.Config.Encode(scope, e.Config.ProjectViews(scope, in.X, projected, in.Masked),
 		encoder.NewPropagation(*in.Operator), Stack([]*Node{in.Mask, in.Mask}, 0), mode)
-	n := in.Mask.Shape().Dim(0)
+	n := both.Shape().Dim(0) / 2
 	return [2]*Node{Slice(both, AxisRange(0, n)), Slice(both, AxisRange(n))}
 }
 
@@ -67,6 +68,7 @@ type Pair struct {
 	Columns [2][]int32 // that each view masks, ascending
 	induced func(view int, nodes []int32) graph.Adjacency
 	near    func(view int) func(v int32) []int32
+	align   func(points []int32)
 }
 
 // Made is what was made for the step, to be released after it.
@@ -82,6 +84,9 @@ func (p *Pair) Induced(view int, nodes []int32) graph.Adjacency { return p.induc
 // Neighbors returns a function that lists the neighbors of a node in a view.
 func (p *Pair) Neighbors(view int) func(v int32) []int32 { return p.near(view) }
 
+// Align leaves some nodes of a whole graph to the last layer: Embed returns their rows.
+func (p *Pair) Align(points []int32) { p.align(points) }
+
 // WholePair draws two views of an uploaded graph.
 func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand) (*Pair, error) {
 	p := &Pair{Views: Views[*tensors.Tensor]{X: b.X, Mask: b.Mask}}
@@ -94,6 +99,7 @@ func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand
 	op, err := c.NewOperator(b.Size, &v1.Adjacency, &v2.Adjacency)
 	p.Columns = [2][]int32{v1.Masked, v2.Masked}
 	p.Operator, p.Masked = &op, b.Masked(p.Columns)
+	p.align = func(points []int32) { b.Align(&op, points, &v1.Adjacency, &v2.Adjacency) }
 	return p, err
 }
 
