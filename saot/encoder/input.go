@@ -222,12 +222,18 @@ type Buckets struct {
 // maxBuckets bounds the shapes of a run, each of which holds memory.
 const maxBuckets = 24
 
-// The price of a shape, in rows of a training step, and the density below which features are a sparse matrix, measured
-// on two cores. XLA takes 50 µs per row, and 1.6 s to compile a step with its embedding; its sparse products are as
-// fast as dense ones at a density of 15 to 20 %. Other engines compile in a fifteenth of that time, and gain below 1 %.
+// What a shape costs, in seconds, and the density below which features are a sparse matrix, measured on two cores. XLA
+// compiles a training step with its embedding in 1.2 s. A row of a step takes it 10 µs and the time of its features. Its
+// sparse products are as fast as dense ones at a density of 15 to 20 %, those of other engines at 1 %. Other engines
+// compile in a fifteenth of that time.
 const (
-	compiledPrice, compiledSparse = 32_000, 0.1
-	otherPrice, otherSparse       = 2_000, 0.01
+	compileSeconds = 1.2
+	rowSeconds     = 10e-6
+	denseSeconds   = 13e-9  // for each column of dense features
+	entrySeconds   = 120e-9 // for each entry of sparse ones
+	otherPrice     = 2_000  // rows of a step, on other engines
+	compiledSparse = 0.1
+	otherSparse    = 0.01
 )
 
 // NewBuckets chooses the shapes for graphs of the given sizes. It minimizes the cost of padding plus that of compiling
@@ -235,7 +241,7 @@ const (
 func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	b, price := &Buckets{sparse: otherSparse}, otherPrice
 	if e.Fuses() {
-		b.sparse, price = compiledSparse, compiledPrice
+		b.sparse, price = compiledSparse, compiledPrice(sizes)
 	}
 	b.sampled = &sampledRooms{density: b.sparse, rooms: map[int]*Size{}}
 	nodes := make([]int, len(sizes))
@@ -255,6 +261,21 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 		b.fit(s, 0)
 	}
 	return b
+}
+
+// compiledPrice returns how many rows of a step on graphs of the given sizes XLA takes in the time in which it compiles a
+// shape.
+func compiledPrice(sizes []Size) int {
+	var rows, seconds float64
+	for _, s := range sizes {
+		n := float64(s.Nodes)
+		features := denseSeconds * float64(len(s.Words)) * n
+		if float64(s.Entries) < compiledSparse*n*float64(len(s.Words)) {
+			features = entrySeconds * float64(s.Entries)
+		}
+		rows, seconds = rows+n, seconds+rowSeconds*n+features
+	}
+	return int(compileSeconds * rows / max(seconds, rowSeconds))
 }
 
 // SizeOf returns the room that a graph needs on the engine.

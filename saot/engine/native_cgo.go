@@ -48,8 +48,13 @@ func openXLA(c Candidate, options string, devices int) (compute.Backend, string,
 		config += "," + options
 	}
 	var client pjrt.NamedValuesMap
-	if c.Spec == nameCPU && devices > 1 {
-		client = pjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
+	if c.Spec == nameCPU {
+		if err := addXLAFlag("xla_backend_extra_options", quickToCompile); err != nil {
+			return nil, "", err
+		}
+		if devices > 1 {
+			client = pjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
+		}
 	}
 	keepMemory()
 	backend, err := xla.NewWithOptions(config, client)
@@ -76,9 +81,18 @@ func setCUDA(library string) error {
 			return err
 		}
 	}
+	return addXLAFlag("xla_gpu_cuda_data_dir", dir)
+}
+
+// quickToCompile makes XLA's CPU plugin compile a training step in less than half the time, at the same speed of the step:
+// the emitters of fusions that came with MLIR, LLVM's SLP vectorizer and its unrolling of loops gain nothing here.
+const quickToCompile = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_slp_vectorizer,xla_cpu_disable_loop_unrolling"
+
+// addXLAFlag sets one of XLA's flags, which it reads from XLA_FLAGS, unless the user has set it there.
+func addXLAFlag(name, value string) error {
 	flags := os.Getenv("XLA_FLAGS")
-	if strings.Contains(flags, "xla_gpu_cuda_data_dir") {
+	if strings.Contains(flags, name) {
 		return nil
 	}
-	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+dir))
+	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" --"+name+"="+value))
 }
