@@ -149,10 +149,10 @@ func (l *Learner) partialStep(b *testing.B, stage int) func(in inputs[*tensors.T
 // are not 0, of real nodes, at the rate of the engine for a product of matrices, and the bytes of W₁ at its rate for
 // copying.
 //
-// Operations: the shared X·W₁ and its gradient, what each view masks (forward and teacher), the sums over neighbours
-// (forward, backward, teacher) and the second layer (forward, two gradients, teacher), both for two views. Bytes: W₁ is
-// read forward and by Adam, that of the teacher for what is masked; W₁, its gradient and two moments are read and
-// written.
+// Operations: the shared X·W₁ and its gradient, what each view masks (forward and teacher), the sums over neighbours of
+// all nodes and then of the aligned ones (forward, backward, teacher), and the second layer of the aligned nodes
+// (forward, two gradients, teacher), both for two views. Bytes: W₁ is read forward and by Adam, that of the teacher for
+// what is masked; W₁, its gradient and two moments are read and written.
 func (l *Learner) encoderFloor(b *testing.B, batch *encoder.Batch) float64 {
 	g := batch.Graph
 	n, f, entries := g.NumNodes(), g.Features.Cols, g.Features.Rows*g.Features.Cols
@@ -160,8 +160,8 @@ func (l *Learner) encoderFloor(b *testing.B, batch *encoder.Batch) float64 {
 		entries = len(g.Features.Values)
 	}
 	h, d, k := l.config.Encoder.Hidden, l.config.Encoder.Out, l.config.view().MaskedColumns(f)
-	neighbors := 2*g.Adjacency.NumEdges() + n
-	operations := 2 * (2*entries*h + 4*entries/f*k*h + 2*3*neighbors*(h+d) + 2*4*n*h*d)
+	m, neighbors := l.config.points(n), 2*g.Adjacency.NumEdges()+n
+	operations := 2 * (2*entries*h + 4*entries/f*k*h + 2*3*(neighbors+neighbors*m/n)*h + 2*4*m*h*d)
 	bytes := 4 * f * h * (2 + 1 + 4*2)
 	e := l.encoder.Engine()
 	return float64(operations)/matmulRate(b, e) + float64(bytes)/copyRate(b, e, f, h)
