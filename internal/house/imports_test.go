@@ -28,9 +28,11 @@ var arrows = map[string][]string{
 	"saot/view":            {"datasets/graph"},
 	"saot/replay":          {"datasets/graph"},
 	"saot/encoder":         {"datasets/graph", "saot/engine"},
-	"saot/continual":       {"datasets", "datasets/graph", "saot/drift", "saot/engine", "saot/transport"},
-	"saot/train":           {"datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/view"},
-	"saot/method":          {"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine"},
+	"saot/continual": {"datasets", "datasets/graph", "saot/continual/record", "saot/drift", "saot/engine",
+		"saot/transport"},
+	"saot/continual/record": {},
+	"saot/train":            {"datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/view"},
+	"saot/method":           {"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine"},
 }
 
 // trainees are the rooms where methods live: they take part in training and may import all that it rests on.
