@@ -51,7 +51,7 @@ export function seriesOf(run: Run, group: string): Series[] {
 }
 
 const left = 46;
-const top = 30;
+const top = 40;
 const foot = 26;
 
 /** Curves over the run, with a line at the moment that is shown. */
@@ -114,14 +114,15 @@ export class CurvesPanel extends Panel {
     const log = low > 0 && high > 30 * low;
     const bottom = this.height - foot;
     const y = log
-      ? scaleLog([low, high], [bottom, top + 14]).nice()
-      : scaleLinear([Math.min(0, low), high], [bottom, top + 14]).nice();
+      ? scaleLog([low, high], [bottom, top + 6]).nice()
+      : scaleLinear([Math.min(0, low), high], [bottom, top + 6]).nice();
     const x = this.x(s.run);
     const parts = this.axes(s, x, y, log);
     const path = line<number | null>()
       .defined((v) => v !== null && (!log || v > 0))
       .x((_, i) => x(i))
       .y((v) => y(v!));
+    const narrow = this.width < 520; // the legend stands below the title
     let right = this.width - 10;
     [...all].reverse().forEach((series) => {
       const k = all.indexOf(series);
@@ -129,8 +130,8 @@ export class CurvesPanel extends Panel {
       const dashes = [null, "6 3", "2 3", "8 3 2 3"][k % 4];
       parts.push(make("path", { d: path(series.values) ?? "", fill: "none", stroke, "stroke-width": 1.8,
         "stroke-dasharray": dashes }));
-      const label = make("text", { x: right, y: 18, fill: stroke, "font-size": 11, "text-anchor": "end" }, series.name);
-      right -= 7 * series.name.length + 14;
+      const label = make("text", { x: right, y: narrow ? 34 : 18, fill: stroke, "font-size": 11, "text-anchor": "end" }, series.name);
+      right -= 6.2 * series.name.length + 12;
       parts.push(label);
     });
     this.picture.replaceChildren(...parts);

@@ -83,12 +83,13 @@ export class ScatterPanel extends NodesPanel {
     if (!points) return this.empty("no embedding before the task is learned", s.theme);
     const task = s.now!.task;
     const room = (Math.min(this.width, this.height - top - 20) - 24) / 2;
+    const limit = s.zoom ? points.reduce((most, v) => Math.max(most, Math.abs(v)), 0) || 1 : task.limit;
     const at = (i: number): [number, number] => [
-      this.width / 2 + (points[2 * i] / task.limit) * room,
-      (this.height - 20 + top) / 2 - (points[2 * i + 1] / task.limit) * room,
+      this.width / 2 + (points[2 * i] / limit) * room,
+      (this.height - 20 + top) / 2 - (points[2 * i + 1] / limit) * room,
     ];
     const percent = s.now!.frame.shares.map((v) => `${Math.round(100 * (v ?? 0))} %`).join(" and ");
-    const caption = `two principal components: ${percent} of the variance`;
+    const caption = `components of ${percent} of the variance; ±${figure(limit)}`;
     set(this.svg, { "aria-label": `Embedding of ${task.nodes.length} nodes, ${caption}` });
     this.places = task.nodes.map((_, i) => [...at(i), i]);
     this.body.replaceChildren(

@@ -20,6 +20,7 @@ export interface Scene {
   group: string; // of curves
   score: string; // setting and probe of the matrix
   pointed: Pointed | null;
+  zoom: boolean; // fit each frame's embedding to its panel, instead of all frames of a task
   theme: Theme;
 }
 
@@ -104,7 +105,7 @@ export abstract class Panel {
   }
 
   protected heightFor(width: number): number {
-    return width;
+    return width + 46;
   }
 
   protected title(text: string, theme: Theme, label = text) {

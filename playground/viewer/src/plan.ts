@@ -135,7 +135,8 @@ export class PlanPanel extends Panel {
     const cell = this.side / this.n;
     const shapes = new Array<string>(bins).fill("");
     values.forEach((v, k) => {
-      const x = difference ? (v / limit + 1) / 2 : v / limit;
+      const root = Math.sign(v) * Math.sqrt(Math.abs(v) / limit); // small entries show, too
+      const x = difference ? (root + 1) / 2 : root;
       const bin = Math.min(bins - 1, Math.max(0, Math.round(x * (bins - 1))));
       const column = k % this.n;
       const row = (k - column) / this.n;
@@ -163,7 +164,7 @@ export class PlanPanel extends Panel {
     });
     const y = top + this.side + 12;
     const ramp = colors(theme, difference);
-    const wide = Math.min(150, this.side / 2);
+    const wide = Math.min(150, this.side * 0.42);
     ramp.forEach((fill, i) =>
       parts.push(make("rect", { x: left + (i * wide) / bins, y, width: wide / bins + 0.5, height: 8, fill })),
     );
@@ -172,9 +173,15 @@ export class PlanPanel extends Panel {
     parts.push(make("text", { ...text, x: left }, difference ? figure(-limit * uniform) : "0"));
     parts.push(make("text", { ...text, x: left + wide, "text-anchor": "end" },
       (difference ? "+" : "") + figure(limit * uniform)));
-    parts.push(make("text", { ...text, x: this.width - 8, y: y + 8, "text-anchor": "end" }, "mass; 1 is the uniform plan"));
-    parts.push(make("text", { x: 4, y: top + this.side / 2, fill: theme.faint, "font-size": 11, "text-anchor": "middle",
-      transform: `rotate(-90 10 ${top + this.side / 2})`, dx: 4 }, "view 1"));
+    const one = 1 / uniform / limit;
+    if (!difference && one < 0.64 && one > 0.02)
+      parts.push(make("text", { ...text, x: left + wide * Math.sqrt(one), "text-anchor": "middle" }, "1"));
+    parts.push(make("text", { ...text, x: this.width - 8, y: y + 8, "text-anchor": "end" },
+      "mass ÷ uniform, √ scale"));
+    parts.push(make("text", { x: 0, y: 0, fill: theme.faint, "font-size": 11, "text-anchor": "middle",
+      transform: `translate(10 ${top + this.side / 2}) rotate(-90)` }, "view 1"));
+    parts.push(make("text", { x: this.width - 8, y: 18, fill: theme.faint, "font-size": 11, "text-anchor": "end" },
+      "view 2 →"));
     const error = s.kind === "g" ? task.graph?.error : s.kind === "t" ? task.teacher?.error : s.now!.frame.plan?.error;
     parts.push(formula(`marginal error ${figure(error)}`, { ...text, x: this.width - 8, "text-anchor": "end" }));
     this.frame.replaceChildren(...parts);

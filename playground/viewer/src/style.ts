@@ -2,11 +2,11 @@ export const style = `
 :host { display: block; container-type: inline-size; font: 14px/1.45 system-ui, sans-serif; color: var(--text);
   background: var(--back); color-scheme: light dark; max-width: 1500px; margin: 0 auto }
 :host([hidden]) { display: none }
-.bar { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding: 6px 8px; position: sticky; top: 0;
-  background: var(--back); border-bottom: 1px solid var(--line); z-index: 1 }
+.bar { padding: 6px 8px; background: var(--back); border-bottom: 1px solid var(--line); display: grid; gap: 6px }
+.row { display: flex; flex-wrap: wrap; gap: 6px; align-items: center }
 button, select { font: inherit; color: inherit; background: var(--panel); border: 1px solid var(--line); border-radius: 6px;
   min-height: 34px; padding: 2px 10px; cursor: pointer }
-button { min-width: 38px }
+button { min-width: 38px; display: inline-flex; align-items: center; justify-content: center }
 button:hover, select:hover { border-color: var(--faint) }
 button[aria-pressed=true] { border-color: var(--mark); color: var(--mark) }
 button:disabled { opacity: .45; cursor: default }

@@ -6,7 +6,7 @@ import { compose, download, pixels, text } from "./export";
 import { film } from "./gif";
 import { MatrixPanel, scoreNames } from "./matrix";
 import { GraphsPanel, ScatterPanel } from "./nodes";
-import { Actions, Kind, Panel, Pointed, Scene, figure } from "./panel";
+import { Actions, Kind, Panel, Pointed, Scene, figure, make } from "./panel";
 import { PlanPanel, kinds, mapOf } from "./plan";
 import { Moment, PackedRun, Run, alike, unpackRun } from "./recording";
 import { style } from "./style";
@@ -31,6 +31,20 @@ const help: [string, string][] = [
   ["arrow keys in the matrix, Enter", "choose a task and show it"],
   ["Escape", "point at nothing"],
 ];
+
+// Signs of the buttons, in a square of 16: fonts lack some of them.
+const signs: Record<string, string> = {
+  first: "M3 3h2v10H3zM13 3v10L6 8z",
+  back: "M11 3v10L4 8z",
+  play: "M4 2v12l10-6z",
+  pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  forward: "M5 3v10l7-5z",
+};
+
+function sign(name: string): SVGSVGElement {
+  return make("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", fill: "currentColor" },
+    make("path", { d: signs[name] }));
+}
 
 function element<K extends keyof HTMLElementTagNameMap>(
   name: K,
@@ -60,9 +74,11 @@ export class RecordingElement extends HTMLElement {
   private readonly rethemed = () => this.applyTheme();
 
   private readonly slider = element("input", { type: "range", min: "0", step: "1", value: "0", "aria-label": "frame" });
-  private readonly play = element("button", { type: "button", "aria-label": "play", title: "play (space)" }, "▶");
+  private readonly play = element("button", { type: "button", "aria-label": "play", title: "play or pause (space)" }, sign("play"));
   private readonly pin = element("button", { type: "button", "aria-pressed": "false",
     title: "pin this frame, to compare others with it (P)" }, "pin");
+  private readonly zoom = element("button", { type: "button", "aria-pressed": "false",
+    title: "fit the embedding of each frame to its panel" }, "zoom");
   private readonly now = element("p", { class: "now" });
   private readonly status = element("p", { class: "status", role: "status", "aria-live": "polite" });
   private readonly map = element("select", { "aria-label": "what the map shows" });
@@ -148,8 +164,8 @@ export class RecordingElement extends HTMLElement {
   }
 
   private build() {
-    const button = (label: string, sign: string, act: () => void) => {
-      const b = element("button", { type: "button", "aria-label": label, title: label }, sign);
+    const button = (label: string, face: Node | string, act: () => void) => {
+      const b = element("button", { type: "button", "aria-label": label, title: label }, face);
       b.addEventListener("click", act);
       return b;
     };
@@ -169,18 +185,24 @@ export class RecordingElement extends HTMLElement {
     this.pin.addEventListener("click", () => this.togglePin());
     this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
     this.filming.addEventListener("click", () => void this.exportFilm());
-    const bar = element("div", { class: "bar", role: "toolbar", "aria-label": "time and pictures" },
-      button("first frame", "⏮", () => this.show(0)),
-      button("frame back", "◀", () => this.show(this.at - 1)),
-      this.play,
-      button("frame forward", "▷", () => this.show(this.at + 1)),
-      this.slider, this.now,
-      element("label", {}, "speed", speed), this.pin,
-      choice("map", this.map, (v) => (this.kind = v as Kind)),
-      choice("curves", this.curves, (v) => (this.group = v)),
-      choice("matrix", this.matrix, (v) => (this.score = v)),
-      button("save this frame as SVG", "SVG", () => this.exportFrame()),
-      element("label", {}, "film", this.span), this.filming);
+    this.zoom.addEventListener("click", () => {
+      this.zoom.setAttribute("aria-pressed", String(this.zoom.getAttribute("aria-pressed") !== "true"));
+      this.draw();
+    });
+    const bar = element("div", { class: "bar" },
+      element("div", { class: "row", role: "group", "aria-label": "time" },
+        button("first frame", sign("first"), () => this.show(0)),
+        button("frame back", sign("back"), () => this.show(this.at - 1)),
+        this.play,
+        button("frame forward", sign("forward"), () => this.show(this.at + 1)),
+        this.slider, this.now),
+      element("div", { class: "row", role: "group", "aria-label": "pictures" },
+        choice("map", this.map, (v) => (this.kind = v as Kind)),
+        choice("curves", this.curves, (v) => (this.group = v)),
+        choice("matrix", this.matrix, (v) => (this.score = v)),
+        element("label", {}, "speed", speed), this.pin, this.zoom,
+        button("save this frame as SVG", "SVG", () => this.exportFrame()),
+        element("label", {}, "film", this.span), this.filming));
     speed.addEventListener("change", () => (this.speed = Number(speed.value)));
     const keys = element("details", { class: "help" }, element("summary", {}, "keys"),
       element("ul", {}, ...help.map(([key, what]) => element("li", {}, element("kbd", {}, key), ` ${what}`))));
@@ -248,7 +270,7 @@ export class RecordingElement extends HTMLElement {
   }
 
   private playing(is: boolean) {
-    this.play.textContent = is ? "⏸" : "▶";
+    this.play.replaceChildren(sign(is ? "pause" : "play"));
     this.play.setAttribute("aria-label", is ? "pause" : "play");
   }
 
@@ -289,7 +311,8 @@ export class RecordingElement extends HTMLElement {
     return {
       run, at, now: of(run, at), pinned: of(run, this.momentOf(run, this.pinned)),
       other: other ? of(other, this.momentOf(other, this.at)) : null,
-      kind: this.kind, group: this.group, score: this.score, pointed: this.pointed, theme: this.theme,
+      kind: this.kind, group: this.group, score: this.score, pointed: this.pointed,
+      zoom: this.zoom.getAttribute("aria-pressed") === "true", theme: this.theme,
     };
   }
 
