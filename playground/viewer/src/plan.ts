@@ -55,7 +55,6 @@ export class PlanPanel extends Panel {
   private paths: SVGPathElement[] = [];
   private n = 0;
   private side = 0;
-  private scene: Scene | null = null;
 
   constructor(actions: Panel["actions"]) {
     super("plan", actions);
@@ -94,13 +93,12 @@ export class PlanPanel extends Panel {
     if (!by || !this.n) return;
     e.preventDefault();
     e.stopPropagation();
-    const p = this.scene?.pointed ?? { row: by[0] > 0 ? -1 : 0, column: by[1] > 0 ? -1 : 0 };
+    const p = this.actions.pointed() ?? { row: by[0] > 0 ? -1 : 0, column: by[1] > 0 ? -1 : 0 };
     const inside = (v: number) => Math.min(this.n - 1, Math.max(0, v));
     this.actions.point({ row: inside(p.row + by[0]), column: inside(p.column + by[1]) }, "keys");
   }
 
   draw(s: Scene) {
-    this.scene = s;
     const name = kinds.find(([kind]) => kind === s.kind)![1];
     const values = mapOf(s);
     if (typeof values === "string") {
@@ -126,7 +124,7 @@ export class PlanPanel extends Panel {
 
   /** One scale for all frames of a task. That of a difference follows the frame, and says so by its legend. */
   private limit(values: Float64Array, difference: boolean, s: Scene): number {
-    if (!difference) return Math.max(s.now!.task.most, s.other?.task.most ?? 0);
+    if (!difference) return Math.max(s.now!.task.most, s.other?.task.most ?? 0) || 1 / this.n ** 2;
     return values.reduce((most, v) => Math.max(most, Math.abs(v)), 0) || 1 / this.n ** 2;
   }
 

@@ -79,7 +79,7 @@ export interface Task {
   frames: Frame[];
   scores: Score[];
   limit: number; // of the magnitude of coordinates, over all frames
-  most: number; // the largest entry of all plans
+  most: number; // the largest entry of all plans, 0 without any
 }
 
 /** A moment is a frame of a run. */
@@ -162,7 +162,7 @@ function unpackTask(t: PackedTask): Task {
     frames,
     scores: t.scores ?? [],
     limit: largest(frames.map((f) => f.points)) || 1,
-    most: largest([graph?.values, teacher?.values, ...frames.map((f) => f.plan?.values)]) || 1,
+    most: largest([graph?.values, teacher?.values, ...frames.map((f) => f.plan?.values)]),
   };
 }
 

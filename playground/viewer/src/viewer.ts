@@ -117,7 +117,7 @@ export class RecordingElement extends HTMLElement {
     }
     this.stop();
     [this.at, this.pinned, this.pointed] = [0, -1, null];
-    this.columns = runs.map((run) => ({ run, panels: this.panelsOf(run) }));
+    this.columns = runs.map((run) => ({ run, panels: this.panelsOf(run, runs) }));
     this.score = scoreNames(runs[0])[0] ?? "";
     this.slider.max = String(this.clock.moments.length - 1);
     this.fillChoices(runs);
@@ -133,14 +133,16 @@ export class RecordingElement extends HTMLElement {
     return this.columns.map((c) => c.run).reduce((a, b) => (b.moments.length > a.moments.length ? b : a));
   }
 
-  private panelsOf(run: Run): Panel[] {
+  /** The panels of a run: those that some run has figures for, so that two runs stand side by side. */
+  private panelsOf(run: Run, runs: Run[]): Panel[] {
     const actions: Actions = {
       point: (p, how) => this.point(run, p, how),
+      pointed: () => this.pointed,
       jump: (of, moment) => this.jump(of, moment),
       say: (words) => (this.status.textContent = words),
     };
     const all = [PlanPanel, ScatterPanel, GraphsPanel, MatrixPanel, CurvesPanel].map((P) => new P(actions));
-    return all.filter((p) => p.has(run));
+    return all.filter((p) => runs.some((r) => p.has(r)));
   }
 
   private fillChoices(runs: Run[]) {
