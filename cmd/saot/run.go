@@ -173,6 +173,9 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 	if o.resume != "" {
 		return o.settleResumed(flags)
 	}
+	if o.record < 0 {
+		return nil, usagef("--record is %d, want 0 (no frames) or more", o.record)
+	}
 	r := o.Run
 	for _, settle := range []func(*pflag.FlagSet, *experiment.Run) error{o.settleMethod, o.settleProbes, o.settleCut} {
 		if err := settle(flags, &r); err != nil {

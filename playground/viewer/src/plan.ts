@@ -2,14 +2,15 @@ import { Kind, Panel, Pointed, Scene, figure, formula, make, set } from "./panel
 import { Moment, Run, Task, sameNodes } from "./recording";
 import { bins, colors } from "./theme";
 
-export const kinds: [Kind, string][] = [
-  ["z", "π_Z, between the embeddings"],
-  ["g", "π_G, between the graphs"],
-  ["t", "the teacher's plan"],
-  ["z-g", "π_Z − π_G"],
-  ["z-t", "π_Z − the teacher's plan"],
-  ["pin", "now − the pinned frame"],
-  ["ab", "this run − the other run"],
+/** The maps: how they are chosen, and their titles. */
+export const kinds: [Kind, string, string][] = [
+  ["z", "embeddings", "π_Z, between the embeddings"],
+  ["g", "graphs", "π_G, between the graphs"],
+  ["t", "teacher", "the teacher's plan"],
+  ["z-g", "embeddings − graphs", "π_Z − π_G"],
+  ["z-t", "embeddings − teacher", "π_Z − the teacher's plan"],
+  ["pin", "now − pinned frame", "π_Z now − π_Z of the pinned frame"],
+  ["ab", "this run − other run", "π_Z of this run − π_Z of the other"],
 ];
 
 /** A map's values, or the reason why there are none. */
@@ -99,7 +100,7 @@ export class PlanPanel extends Panel {
   }
 
   draw(s: Scene) {
-    const name = kinds.find(([kind]) => kind === s.kind)![1];
+    const name = kinds.find(([kind]) => kind === s.kind)![2];
     const values = mapOf(s);
     if (typeof values === "string") {
       this.n = 0;

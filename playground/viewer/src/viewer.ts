@@ -146,7 +146,7 @@ export class RecordingElement extends HTMLElement {
   }
 
   private fillChoices(runs: Run[]) {
-    const option = ([value, label]: [string, string]) => element("option", { value }, label.replace("_Z", "ᶻ").replace("_G", "ᴳ"));
+    const option = ([value, label]: [string, string, ...string[]]) => element("option", { value }, label);
     const has = (kind: Kind) => {
       if (kind === "ab") return runs.length > 1;
       if (kind === "t" || kind === "z-t") return runs.some((r) => r.tasks.some((t) => t.teacher));
