@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual/record"
@@ -21,6 +23,9 @@ type recorder struct {
 	watch Watch
 	plane record.Plane
 	last  *Step // the last step seen
+	count int   // steps before those that the learner counts: one that trains twice may count from 1 again
+
+	terms, figures []string // names so far
 }
 
 // startRecorder starts the recording, or continues it after the tasks that are done. A run whose interrupted stretch was
@@ -60,7 +65,8 @@ func (c *recorder) begin(ctx context.Context, t int) (err error) {
 		return nil
 	}
 	task := &c.run.stream.Tasks[t]
-	c.ctx, c.last, c.plane = ctx, &Step{Task: t}, record.Plane{}
+	c.ctx, c.last, c.count, c.plane = ctx, &Step{Task: t}, 0, record.Plane{}
+	c.terms, c.figures = []string{}, []string{}
 	c.nodes = watchedOf(task.Graph, c.run.opt.Seed, t)
 	if c.watch, err = c.run.subject.watch(ctx, t, c.nodes); err != nil {
 		return fmt.Errorf("watch: %w", err)
@@ -90,8 +96,11 @@ func (c *recorder) step(s Step) error {
 	if c == nil {
 		return nil
 	}
+	if s.Done <= c.last.Done {
+		c.count += c.last.Done
+	}
 	c.last = &s
-	if s.Done%c.every != 0 || s.Done >= s.Steps {
+	if (c.count+s.Done)%c.every != 0 || s.Done >= s.Steps {
 		return nil
 	}
 	return c.frame(&s)
@@ -145,13 +154,9 @@ func (c *recorder) frame(s *Step) error {
 	if sight == nil && len(s.Terms) == 0 {
 		return nil
 	}
-	f := record.Frame{Step: s.Done, MarginalError: record.Number(s.MarginalError)}
-	if len(s.Terms) > 0 {
-		if !c.writer.Named() {
-			c.writer.Names(namesOf(s.Terms), namesOf(s.Figures))
-		}
-		f.Terms, f.Figures = valuesOf(s.Terms), valuesOf(s.Figures)
-	}
+	f := record.Frame{Step: c.count + s.Done, MarginalError: record.Number(s.MarginalError)}
+	f.Terms, f.Figures = valuesOf(&c.terms, s.Terms), valuesOf(&c.figures, s.Figures)
+	c.writer.Names(c.terms, c.figures)
 	if sight != nil {
 		if f.Plan, err = recordedPlan(sight.Plan); err != nil {
 			return err
@@ -206,17 +211,17 @@ func edgesOf(a *graph.Adjacency) []record.Edge {
 	return edges
 }
 
-func namesOf(terms []Term) []string {
-	names := make([]string, len(terms))
-	for i, t := range terms {
-		names[i] = t.Name
-	}
-	return names
-}
-
-func valuesOf(terms []Term) []record.Number {
-	values := make([]record.Number, len(terms))
-	for i, t := range terms {
+// valuesOf returns the values of terms in the order of names, to which it adds new ones. Those that have none are NaN.
+func valuesOf(names *[]string, terms []Term) (values []record.Number) {
+	for _, t := range terms {
+		i := slices.Index(*names, t.Name)
+		if i < 0 {
+			i = len(*names)
+			*names = append(*names, t.Name)
+		}
+		for len(values) <= i {
+			values = append(values, record.Number(math.NaN()))
+		}
 		values[i] = record.Number(t.Value)
 	}
 	return values

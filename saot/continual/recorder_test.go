@@ -2,6 +2,7 @@ package continual
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -180,6 +181,33 @@ func TestRecordingRefuses(t *testing.T) {
 	l := &toyLearner{width: 3, nanEmbed: true, steps: 6}
 	_, err = Run(context.Background(), smallStream(), l, opt)
 	require.ErrorContains(t, err, "watch: task 1: the embedding of node 1 has +Inf in column 1")
+}
+
+// restarter trains twice in a task, and counts its steps again. Its second training has another term.
+type restarter struct{ toyLearner }
+
+func (l *restarter) Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error) {
+	for _, term := range []string{"first", "second"} {
+		for i := range 3 {
+			observe(Step{Task: task, Done: i + 1, Steps: 3, Terms: []Term{{"total", float64(i)}, {term, 7}}})
+		}
+	}
+	return &TaskReport{Task: task, Steps: 6}, nil
+}
+
+func TestRecordingOfStepsThatStartAgain(t *testing.T) {
+	opt := Options{Engine: pureGo(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir()}
+	_, err := Run(context.Background(), smallStream(), &restarter{toyLearner{width: 3}}, opt)
+	require.NoError(t, err)
+	r, err := record.Read(opt.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 4, 5, 6}, stepsOf(&r.Tasks[1]))
+	require.Equal(t, []string{"total", "first", "second"}, r.Tasks[1].Terms)
+	require.Equal(t, []record.Number{0, 7}, r.Tasks[1].Frames[0].Terms)
+	last := r.Tasks[1].Frames[4].Terms
+	require.Len(t, last, 3)
+	require.True(t, math.IsNaN(float64(last[1])))
+	require.EqualValues(t, 7, last[2])
 }
 
 // A supervised method has losses while it learns, and logits after.

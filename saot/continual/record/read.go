@@ -221,9 +221,9 @@ func (f *Frame) check(t *Task) error {
 	switch {
 	case f.Step < 0:
 		return fmt.Errorf("step is %d, want 0 or more", f.Step)
-	case len(f.Terms) != 0 && len(f.Terms) != len(t.Terms):
+	case len(f.Terms) > len(t.Terms):
 		return fmt.Errorf("terms has %d entries for %d names", len(f.Terms), len(t.Terms))
-	case len(f.Figures) != 0 && len(f.Figures) != len(t.Figures):
+	case len(f.Figures) > len(t.Figures):
 		return fmt.Errorf("figures has %d entries for %d names", len(f.Figures), len(t.Figures))
 	case len(f.Shares) != 0 && len(f.Shares) != 2:
 		return fmt.Errorf("shares has %d entries, want 2", len(f.Shares))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/saot-go/saot/internal/file"
 )
@@ -71,12 +72,11 @@ func (w *Writer) Begin(t Task) error {
 	return nil
 }
 
-// Names says what the terms and figures of the task's frames are called. It is called before the first frame that has
-// some.
-func (w *Writer) Names(terms, figures []string) { w.task.Terms, w.task.Figures = terms, figures }
-
-// Named reports whether Names was called for the task.
-func (w *Writer) Named() bool { return w.task.Terms != nil }
+// Names says what the terms and figures of the task's frames are called, those of frames to come included. Names may be
+// added, and stay where they are.
+func (w *Writer) Names(terms, figures []string) {
+	w.task.Terms, w.task.Figures = slices.Clone(terms), slices.Clone(figures)
+}
 
 // flushFrames is the least number of frames between two writes of a task's file.
 const flushFrames = 16
