@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/browsertest"
+	"github.com/saot-go/saot/saot/continual/record"
 )
 
 // browser is a tab with a page of the viewer.
@@ -192,7 +193,7 @@ func (b *browser) entry(row, column int) (x, y float64) {
 	b.do(`panel('plan').scrollIntoView({block: 'center'}), true`)
 	const place = `(() => {
 		const box = panel('plan').getBoundingClientRect();
-		const cell = (panel('plan').viewBox.baseVal.width - 30) / 8, scale = box.width / panel('plan').viewBox.baseVal.width;
+		const width = panel('plan').viewBox.baseVal.width, cell = (width - 30) / 8, scale = box.width / width;
 		return box.%s + scale * (%s + (%d + 0.5) * cell);
 	})()`
 	return b.number(fmt.Sprintf(place, "left", "22", column)), b.number(fmt.Sprintf(place, "top", "34", row))
@@ -269,11 +270,10 @@ func TestPointing(t *testing.T) {
 
 	// A finger points, too, and what it pointed at stays.
 	x, y = b.entry(0, 3)
-	for _, kind := range []input.DispatchTouchEventType{input.DispatchTouchEventTypeTouchStart, input.DispatchTouchEventTypeTouchEnd} {
-		p := input.DispatchTouchEventParams{Type: kind, TouchPoints: []*input.TouchPoint{}}
-		if kind == input.DispatchTouchEventTypeTouchStart {
-			p.TouchPoints = append(p.TouchPoints, &input.TouchPoint{X: x, Y: y})
-		}
+	for _, p := range []input.DispatchTouchEventParams{
+		{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: x, Y: y}}},
+		{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}},
+	} {
 		_, err := chromedp.Call(b.ctx, input.DispatchTouchEvent, p)
 		require.NoError(t, err)
 	}
@@ -353,7 +353,7 @@ func TestDifferences(t *testing.T) {
 	b.do(`viewer.tabIndex = 0, viewer.focus(), true`)
 	b.press(kb.End)
 	b.until(`now() === 'task 3 of 3, step 10'`)
-	// On the diagonal π·n² is 1 − s + 8s, with s = 0.5 in the first run at its end, 1 in the second, 0.9 between graphs.
+	// On the diagonal π·n² is 1 − s + 8s: s is 0.5 in the first run at its end, 1 in the second, 0.9 between graphs.
 	require.Equal(t, "4.5 times the uniform mass", mass(0))
 	require.Equal(t, "8 times the uniform mass", mass(1))
 	b.do(`choose('what the map shows', 'ab'), true`)
@@ -374,7 +374,8 @@ func TestDifferences(t *testing.T) {
 func TestTwoRunsOnOneClock(t *testing.T) {
 	short := invented(t, "gbt", 0, false)
 	for i := range short.Tasks {
-		short.Tasks[i].Frames = append(short.Tasks[i].Frames[1:2:2], short.Tasks[i].Frames[5]) // at a fifth, and the end
+		f := short.Tasks[i].Frames
+		short.Tasks[i].Frames = []record.Frame{f[1], f[5]} // at a fifth of the steps, and at the end
 	}
 	short.Tasks = short.Tasks[:2]
 	b := open(t, Run{Name: "short", Recording: short}, one(t))

@@ -22,7 +22,8 @@ var script string
 //go:embed page.html
 var pageHTML string
 
-// Script returns the bundle as the content of a script element. It defines <saot-recording> once, however often it runs.
+// Script returns the bundle as the content of a script element. It defines <saot-recording> once, however often it
+// runs.
 func Script() template.JS { return template.JS(script) }
 
 // Run is a recording with the name that the viewer gives it.

@@ -23,8 +23,9 @@ func quantized(t *testing.T, x []float32) *record.Quantized {
 	return q
 }
 
-// invented returns a recording of three tasks of six frames each: eight nodes on a ring, in two classes that take turns.
-// The plan puts a share of the mass on the diagonal that grows with the steps; with a seed of 1, twice that share.
+// invented returns a recording of three tasks of six frames each: eight nodes on a ring, in two classes that take
+// turns. The plan puts a share of the mass on the diagonal that grows with the steps; with a seed of 1, twice that
+// share.
 func invented(t *testing.T, method string, seed uint64, plans bool) *record.Recording {
 	const n, tasks = 8, 3
 	r := &record.Recording{Head: record.Head{Format: record.Format, Version: record.Version, Method: method,

@@ -28,8 +28,8 @@ type recorder struct {
 	terms, figures []string // names so far
 }
 
-// startRecorder starts the recording, or continues it after the tasks that are done. A run whose interrupted stretch was
-// recorded is recorded to its end, whether or not the options ask for it.
+// startRecorder starts the recording, or continues it after the tasks that are done. A run whose interrupted stretch
+// was recorded is recorded to its end, whether or not the options ask for it.
 func (r *run) startRecorder() error {
 	every := r.opt.Record
 	if every == 0 && r.opt.Resume && r.opt.Dir != "" {

@@ -73,8 +73,8 @@ func watchedOf(g *graph.Graph, seedValue uint64, task int) []int32 {
 	return nodes
 }
 
-// rowsWatch looks at rows of a matrix that a function makes of the whole graph. It sees nothing on its first look, which
-// is before Learn: a method need not be able to embed before it has learned.
+// rowsWatch looks at rows of a matrix that a function makes of the whole graph. It sees nothing on its first look,
+// which is before Learn: a method need not be able to embed before it has learned.
 type rowsWatch struct {
 	rows  func(ctx context.Context) (*Embedding, error) // nil, if there is none yet
 	looks int

@@ -103,7 +103,8 @@ func turned(y, before []float64, n int) ([]float64, error) {
 	cross.Mul(now.T(), then)
 	var svd mat.SVD
 	if !svd.Factorize(&cross, mat.SVDFull) {
-		return nil, errors.New("record: the turn to the frame before did not converge: the embeddings may not be finite")
+		return nil, errors.New("record: the turn to the frame before did not converge: the embeddings may not be " +
+			"finite")
 	}
 	svd.UTo(&u)
 	svd.VTo(&v)

@@ -67,8 +67,8 @@ func flat(x *mat.Dense) []float32 {
 	return out
 }
 
-// On a plane the components are the points, turned. Another turn of the embedding, and a reflection, change nothing: the
-// frame is turned back to the one before.
+// On a plane the components are the points, turned. Another turn of the embedding, and a reflection, change nothing:
+// the frame is turned back to the one before.
 func TestPlaneKeepsAPictureStill(t *testing.T) {
 	const n, d = 12, 5
 	x := cloud(n, d)
@@ -165,8 +165,8 @@ func TestWriteAndRead(t *testing.T) {
 	dir := written(t)
 	r, err := Read(dir)
 	require.NoError(t, err)
-	require.Equal(t, Head{Format: Format, Version: Version, Method: "toy", Dataset: "made", Seed: 3, Every: 5, Tasks: 3},
-		r.Head)
+	require.Equal(t, Head{Format: Format, Version: Version, Method: "toy", Dataset: "made", Seed: 3, Every: 5,
+		Tasks: 3}, r.Head)
 	require.Len(t, r.Tasks, 3)
 	want := testTask(t, 1)
 	want.Format, want.Version = Format, Version

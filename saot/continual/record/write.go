@@ -81,7 +81,8 @@ func (w *Writer) Names(terms, figures []string) {
 // flushFrames is the least number of frames between two writes of a task's file.
 const flushFrames = 16
 
-// Add adds a frame to the task, or replaces the last if it is of the same step. The file is written again when it has grown by a quarter, and by 16 frames.
+// Add adds a frame to the task, or replaces the last if it is of the same step. The file is written again when it has
+// grown by a quarter, and by 16 frames.
 func (w *Writer) Add(f Frame) error {
 	t := w.task
 	if len(t.Frames) == MaxFrames {

@@ -41,8 +41,8 @@ type row struct {
 // paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
 // again. It loads nothing from anywhere.
 //
-// It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and those
-// of Pictures.
+// It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and
+// those of Pictures.
 func Page(title string, groups []*experiment.Group) ([]byte, error) {
 	p := page{Title: title, Groups: len(groups)}
 	for _, g := range groups {
