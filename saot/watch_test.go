@@ -114,6 +114,9 @@ func TestRecordingChangesNoFigure(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c := tinyConfig()
 				change(&c)
+				if e.Fuses() && (c.Objective != Transport || c.Distillation == DistillNone) {
+					t.Skip("compiling takes long: on pure Go alone")
+				}
 				run := func(opt continual.Options) *continual.Result {
 					opt.Engine, opt.Probes = e, []continual.Probe{continual.ProbeConverged}
 					r, err := continual.Run(context.Background(), tinyStream(t), newTiny(t, e, c, 1), opt)

@@ -292,6 +292,20 @@ func TestMatrixLeadsToTasks(t *testing.T) {
 	b.until(`panel('matrix').textContent.includes('task-il')`)
 }
 
+// Equal accuracies have equal colors in both runs, whatever else their matrices hold.
+func TestMatricesShareColors(t *testing.T) {
+	other := invented(t, "gbt", 0, false)
+	other.Tasks[2].Scores[0].Accuracy[1] = 10
+	b := open(t, one(t), Run{Name: "other", Recording: other})
+	b.do(`viewer.tabIndex = 0, viewer.focus(), true`)
+	b.press(kb.End)
+	b.until(`panel('matrix', 1).querySelector('[data-row="2"][data-column="1"]').dataset.value === '10.0'`)
+	fill := func(k int) string {
+		return b.text(fmt.Sprintf(`panel('matrix', %d).querySelector('[data-row="2"]').getAttribute('fill')`, k))
+	}
+	require.Equal(t, fill(0), fill(1))
+}
+
 func TestKeyboard(t *testing.T) {
 	b := open(t, one(t))
 	b.do(`root.querySelector('input[type=range]').focus(), true`)
@@ -472,6 +486,20 @@ func TestExportFilm(t *testing.T) {
 	g, err = gif.DecodeAll(bytes.NewReader(film))
 	require.NoError(t, err)
 	require.Len(t, g.Image, 18)
+}
+
+// The element may stand after its script, in which case the page comes to it before its data.
+func TestScriptBeforeElement(t *testing.T) {
+	b := open(t, one(t))
+	text, err := os.ReadFile(strings.TrimPrefix(b.page, "file://"))
+	require.NoError(t, err)
+	element, err := Element(one(t))
+	require.NoError(t, err)
+	page := strings.Replace(string(text), string(element), "", 1)
+	page = strings.Replace(page, "</body>", string(element)+"</body>", 1)
+	require.NoError(t, os.WriteFile(strings.TrimPrefix(b.page, "file://"), []byte(page), 0o600))
+	b.load()
+	require.Equal(t, float64(5), b.number(`root.querySelectorAll('.panel').length`))
 }
 
 // What is not a recording is said on the page, and nothing fails.

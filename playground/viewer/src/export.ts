@@ -1,43 +1,31 @@
 import { make } from "./panel";
 import type { Theme } from "./theme";
 
-/** Joins panels to one picture, as they stand on the page, under a caption. */
-export function compose(columns: SVGSVGElement[][], caption: string, theme: Theme): SVGSVGElement {
-  const gap = 10;
-  const head = 30;
+const gap = 10;
+const head = 30;
+
+/** Joins the panels and the headings of a stage to one picture, as they stand on the page, under a caption. */
+export function compose(stage: HTMLElement, caption: string, theme: Theme): SVGSVGElement {
+  const from = stage.getBoundingClientRect();
   const parts: SVGElement[] = [];
-  let x = gap;
-  let height = 0;
-  for (const column of columns) {
-    let y = head;
-    let wide = 0;
-    let row: SVGSVGElement[] = [];
-    const place = () => {
-      let at = x;
-      for (const p of row) {
-        const copy = p.cloneNode(true) as SVGSVGElement;
-        for (const name of ["tabindex", "class", "role", "aria-roledescription"]) copy.removeAttribute(name);
-        copy.setAttribute("x", String(at));
-        copy.setAttribute("y", String(y));
-        parts.push(copy);
-        at += Number(p.getAttribute("width")) + gap;
-      }
-      wide = Math.max(wide, at - x);
-      y += Math.max(0, ...row.map((p) => Number(p.getAttribute("height")))) + gap;
-      row = [];
-    };
-    for (const p of column) {
-      if (p.dataset.panel === "curves" || row.length === 2) place();
-      row.push(p);
-    }
-    place();
-    x += wide;
-    height = Math.max(height, y);
+  for (const heading of stage.querySelectorAll("h2")) {
+    const box = heading.getBoundingClientRect();
+    parts.push(make("text", { x: box.left - from.left, y: head + box.bottom - from.top - 5, fill: theme.text,
+      "font-size": 15, "font-weight": 600 }, heading.textContent!));
   }
-  return make("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${x} ${height}`, width: x, height,
+  for (const panel of stage.querySelectorAll<SVGSVGElement>("svg.panel")) {
+    const box = panel.getBoundingClientRect();
+    const copy = panel.cloneNode(true) as SVGSVGElement;
+    for (const name of ["tabindex", "class", "role", "aria-roledescription"]) copy.removeAttribute(name);
+    copy.setAttribute("x", String(box.left - from.left));
+    copy.setAttribute("y", String(head + box.top - from.top));
+    parts.push(copy);
+  }
+  const [width, height] = [Math.ceil(from.width), Math.ceil(head + from.height + gap)];
+  return make("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height,
     "font-family": "system-ui, sans-serif" },
-    make("rect", { width: x, height, fill: theme.back }),
-    make("text", { x: gap + 4, y: 20, fill: theme.text, "font-size": 14, "font-weight": 600 }, caption),
+    make("rect", { width, height, fill: theme.back }),
+    make("text", { x: gap, y: 20, fill: theme.faint, "font-size": 13 }, caption),
     ...parts);
 }
 

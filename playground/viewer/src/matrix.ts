@@ -2,10 +2,16 @@ import { Panel, Scene, make, set } from "./panel";
 import type { Run, Score } from "./recording";
 import { bins, colors } from "./theme";
 
+const nameOf = (s: Score) => `${s.setting}, ${s.probe}`;
+
 export function scoreNames(run: Run): string[] {
-  const names = new Set<string>();
-  for (const t of run.tasks) for (const s of t.scores) names.add(`${s.setting}, ${s.probe}`);
-  return [...names];
+  return [...new Set(run.tasks.flatMap((t) => t.scores.map(nameOf)))];
+}
+
+/** The least accuracy of a matrix over all runs. */
+export function lowest(runs: Run[], name: string): number {
+  const scores = runs.flatMap((r) => r.tasks.flatMap((t) => t.scores)).filter((s) => nameOf(s) === name);
+  return scores.flatMap((s) => s.accuracy).reduce<number>((low, v) => Math.min(low, v ?? 100), 100);
 }
 
 const left = 30;
@@ -81,7 +87,7 @@ export class MatrixPanel extends Panel {
     const ramp = colors(s.theme, false);
     const rows = new Map<number, Score>();
     for (const t of s.run.tasks) {
-      const score = t.scores.find((x) => `${x.setting}, ${x.probe}` === s.score);
+      const score = t.scores.find((x) => nameOf(x) === s.score);
       if (score) rows.set(t.task, score);
     }
     const parts: SVGElement[] = [
@@ -89,22 +95,21 @@ export class MatrixPanel extends Panel {
       make("text", { x: 0, y: 0, fill: s.theme.faint, "font-size": 11, "text-anchor": "end",
         transform: `translate(9 ${top}) rotate(-90)` }, "after task"),
     ];
-    const low = Math.min(100, ...[...rows.values()].flatMap((r) => r.accuracy.map((v) => v ?? 100)));
     const crowded = Math.ceil(16 / side);
     for (let i = 0; i < tasks; i++) {
       if (i % crowded === 0) parts.push(make("text", { x: left - 4, y: top + (i + 0.5) * side + 4, fill: s.theme.faint,
         "font-size": 10, "text-anchor": "end" }, String(i + 1)));
-      for (let j = 0; j <= i; j++) parts.push(...this.cell(s, rows, i, j, side, low, ramp));
+      for (let j = 0; j <= i; j++) parts.push(...this.cell(s, rows, i, j, side, ramp));
     }
     this.body.replaceChildren(...parts);
   }
 
-  private cell(s: Scene, rows: Map<number, Score>, i: number, j: number, side: number, low: number, ramp: string[]) {
+  private cell(s: Scene, rows: Map<number, Score>, i: number, j: number, side: number, ramp: string[]) {
     const ends = s.run.moments.findLast((m) => m.task.task === i);
     const now = s.now;
     const known = ends && now && (now.task.task > i || now.frame === ends.frame);
     const value = known ? rows.get(i)?.accuracy[j] ?? null : null;
-    const share = value === null ? 0 : (value - low) / Math.max(1e-9, 100 - low);
+    const share = value === null ? 0 : (value - s.low) / Math.max(1e-9, 100 - s.low);
     const is = now?.task.task === i;
     const active = this.active?.[0] === i && this.active[1] === j;
     const label = value === null ? `after task ${i + 1}, on task ${j + 1}: not scored yet`

@@ -149,7 +149,7 @@ export class GraphsPanel extends NodesPanel {
     views.forEach(([edges, view], k) => {
       const at = (i: number): [number, number] => [
         30 + unit![i][0] * (this.width - 70),
-        top + k * tall + 14 + unit![i][1] * (tall - 28),
+        top + k * tall + 26 + unit![i][1] * (tall - 40),
       ];
       task.nodes.forEach((_, i) => this.places.push([...at(i), i]));
       if (k) parts.push(make("line", { x1: 8, x2: this.width - 8, y1: top + tall, y2: top + tall, stroke: s.theme.line }));

@@ -19,6 +19,7 @@ export interface Scene {
   kind: Kind;
   group: string; // of curves
   score: string; // setting and probe of the matrix
+  low: number; // the least accuracy of the matrices of all runs, in percent: where their colors begin
   pointed: Pointed | null;
   zoom: boolean; // fit each frame's embedding to its panel, instead of all frames of a task
   theme: Theme;

@@ -4,7 +4,7 @@
 import { CurvesPanel, groups, seriesOf } from "./curves";
 import { compose, download, pixels, text } from "./export";
 import { film } from "./gif";
-import { MatrixPanel, scoreNames } from "./matrix";
+import { MatrixPanel, lowest, scoreNames } from "./matrix";
 import { GraphsPanel, ScatterPanel } from "./nodes";
 import { Actions, Kind, Panel, Pointed, Scene, figure, make } from "./panel";
 import { PlanPanel, kinds, mapOf } from "./plan";
@@ -65,6 +65,7 @@ export class RecordingElement extends HTMLElement {
   private kind: Kind = "z";
   private group = "loss";
   private score = "";
+  private low = 0;
   private speed = 160;
   private theme: Theme = light;
   private timer = 0;
@@ -92,14 +93,20 @@ export class RecordingElement extends HTMLElement {
     if (!this.shadowRoot) this.build();
     this.preference.addEventListener("change", this.rethemed);
     this.sizes.observe(this);
-    if (this.columns.length) return this.applyTheme();
+    if (this.columns.length) this.applyTheme();
+    else if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", this.read);
+    else this.read();
+  }
+
+  /** Reads the data within the element, which the page may not have loaded when it comes to the element. */
+  private readonly read = () => {
     try {
       const data = this.querySelector('script[type="application/json"]');
       if (data) this.runs = JSON.parse(data.textContent!);
     } catch (error) {
       this.stage.replaceChildren(element("p", { class: "error", role: "alert" }, `The recording cannot be read: ${error}`));
     }
-  }
+  };
 
   disconnectedCallback() {
     this.stop();
@@ -313,7 +320,7 @@ export class RecordingElement extends HTMLElement {
     return {
       run, at, now: of(run, at), pinned: of(run, this.momentOf(run, this.pinned)),
       other: other ? of(other, this.momentOf(other, this.at)) : null,
-      kind: this.kind, group: this.group, score: this.score, pointed: this.pointed,
+      kind: this.kind, group: this.group, score: this.score, low: this.low, pointed: this.pointed,
       zoom: this.zoom.getAttribute("aria-pressed") === "true", theme: this.theme,
     };
   }
@@ -352,6 +359,7 @@ export class RecordingElement extends HTMLElement {
     this.now.textContent = label;
     this.pin.setAttribute("aria-pressed", String(this.pinned === this.at));
     this.pin.textContent = this.pinned < 0 ? "pin" : this.pinned === this.at ? "pinned" : "pin again";
+    this.low = lowest(this.columns.map((c) => c.run), this.score);
     for (const c of this.columns) {
       const s = this.scene(c);
       for (const p of c.panels) p.draw(s);
@@ -363,9 +371,7 @@ export class RecordingElement extends HTMLElement {
   }
 
   private picture(): SVGSVGElement {
-    const names = this.columns.map((c) => c.run.name).join(" · ");
-    return compose(this.columns.map((c) => c.panels.map((p) => p.svg)),
-      `${names}: ${this.caption(this.clock.moments[this.at])}`, this.theme);
+    return compose(this.stage, this.caption(this.clock.moments[this.at]), this.theme);
   }
 
   private fileName(extension: string): string {
