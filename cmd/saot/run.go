@@ -54,7 +54,7 @@ func (o *runOptions) command() *cobra.Command {
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
-  saot run --dataset uai --record 10               with a frame every 10 steps, for saot show
+  saot run --dataset uai --record 1                with a frame for each step, for saot show
   saot run --resume runs/uai-saot-s0-20261121-0915 what was interrupted`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -72,7 +72,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
-		"take a frame of the run every so many steps, for saot show; a resumed run is recorded on; 0 takes none")
+		"take a frame of the run every so many steps, for saot show; a resumed run continues its recording")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")

@@ -410,6 +410,21 @@ func TestTwoRunsOnOneClock(t *testing.T) {
 	b.press(kb.End)
 	b.until(`now() === 'task 3 of 3, step 10'`)
 	require.Zero(t, b.number(nodes), "the short run has no third task")
+	// A press in the matrix of the run that is not the clock moves both.
+	b.click(b.at(`panel('matrix').querySelector('[data-row="1"]')`))
+	b.until(`now() === 'task 2 of 3, step 10'`)
+}
+
+// A run without plans has no choice of maps.
+func TestRunWithoutPlans(t *testing.T) {
+	r := invented(t, "gbt", 0, false)
+	b := open(t, Run{Name: Name(r), Recording: r})
+	require.Equal(t, float64(4), b.number(`root.querySelectorAll('.panel').length`))
+	require.Zero(t, b.number(`root.querySelector('select[aria-label="what the map shows"]').getBoundingClientRect().width`))
+	require.Zero(t, b.number(`button('pin').getBoundingClientRect().width`))
+	b.move(b.at(`panel('graphs').querySelector('[data-node="2"]')`))
+	b.until(`panel('embedding').querySelector('.chosen')?.dataset.node === '2'`)
+	require.Equal(t, "node 14 of class 0", b.text(`root.querySelector('[role=status]').textContent`))
 }
 
 // exported presses a button and returns the file that the viewer would save.
@@ -480,6 +495,17 @@ func TestExportFilm(t *testing.T) {
 	if dir := os.Getenv("SAOT_SCREENSHOTS"); dir != "" {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "viewer-film.gif"), film, 0o600))
 	}
+
+	b.do(`choose('frames of the film', 'pin'), true`)
+	b.click(b.at(`button('GIF')`))
+	b.until(`root.querySelector('[role=status]').textContent.startsWith('pin a frame')`)
+	b.do(`button('frame forward').focus(), true`)
+	b.press("p" + kb.ArrowRight + kb.ArrowRight)
+	b.until(`now() === 'task 1 of 3, step 4'`)
+	_, film = b.exported("GIF")
+	g, err = gif.DecodeAll(bytes.NewReader(film))
+	require.NoError(t, err)
+	require.Len(t, g.Image, 3, "from the pinned frame to this one")
 
 	b.do(`choose('frames of the film', 'all'), true`)
 	_, film = b.exported("GIF")

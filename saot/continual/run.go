@@ -223,10 +223,10 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var fault error
-	start := time.Now()
 	if err := r.recorder.begin(ctx, t); err != nil {
 		return nil, err
 	}
+	start := time.Now()
 	report, err := r.subject.learn(ctx, t, func(s Step) {
 		if fault != nil {
 			return

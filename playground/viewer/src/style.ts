@@ -1,7 +1,7 @@
 export const style = `
 :host { display: block; container-type: inline-size; font: 14px/1.45 system-ui, sans-serif; color: var(--text);
   background: var(--back); color-scheme: light dark; max-width: 1500px; margin: 0 auto }
-:host([hidden]) { display: none }
+:host([hidden]), [hidden] { display: none !important }
 .bar { padding: 6px 8px; background: var(--back); border-bottom: 1px solid var(--line); display: grid; gap: 6px }
 .row { display: flex; flex-wrap: wrap; gap: 6px; align-items: center }
 button, select { font: inherit; color: inherit; background: var(--panel); border: 1px solid var(--line); border-radius: 6px;

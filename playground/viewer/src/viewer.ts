@@ -71,7 +71,10 @@ export class RecordingElement extends HTMLElement {
   private timer = 0;
   private waiting = false;
   private readonly preference = matchMedia("(prefers-color-scheme: dark)");
-  private readonly sizes = new ResizeObserver(() => this.fit());
+  private fitted = 0; // the width that panels fit
+  private readonly sizes = new ResizeObserver(() => {
+    if (this.clientWidth !== this.fitted) this.fit();
+  });
   private readonly rethemed = () => this.applyTheme();
 
   private readonly slider = element("input", { type: "range", min: "0", step: "1", value: "0", "aria-label": "frame" });
@@ -239,6 +242,7 @@ export class RecordingElement extends HTMLElement {
     const act = acts[e.key];
     if (!act || (onSlider && e.key.startsWith("Arrow"))) return;
     e.preventDefault();
+    e.stopPropagation(); // a notebook has shortcuts of its own
     act();
   }
 
@@ -257,7 +261,9 @@ export class RecordingElement extends HTMLElement {
   }
 
   private jump(run: Run, moment: number) {
-    this.show(run === this.clock ? moment : alike(this.clock, run.moments[moment]));
+    const at = run === this.clock ? moment : alike(this.clock, run.moments[moment]);
+    if (at >= 0) this.show(at);
+    else this.status.textContent = `the other run has no frames of task ${run.moments[moment].task.task + 1}`;
   }
 
   private toggle() {
@@ -333,6 +339,7 @@ export class RecordingElement extends HTMLElement {
   }
 
   private fit() {
+    this.fitted = this.clientWidth;
     for (const { panels } of this.columns)
       for (const p of panels) {
         const width = p.svg.getBoundingClientRect().width;
@@ -398,7 +405,7 @@ export class RecordingElement extends HTMLElement {
     const task = moments[this.at].task;
     let all = moments.map((_, i) => i);
     if (this.span.value === "task") all = all.filter((i) => moments[i].task === task);
-    if (this.span.value === "pin" && this.pinned >= 0)
+    if (this.span.value === "pin")
       all = all.filter((i) => i >= Math.min(this.pinned, this.at) && i <= Math.max(this.pinned, this.at));
     const each = Math.ceil(all.length / longestFilm);
     return all.filter((_, k) => k % each === 0 || k === all.length - 1);
@@ -406,6 +413,10 @@ export class RecordingElement extends HTMLElement {
 
   private async exportFilm() {
     this.stop();
+    if (this.span.value === "pin" && this.pinned < 0) {
+      this.status.textContent = "pin a frame, from which the film is to run";
+      return;
+    }
     const [before, all] = [this.at, this.moments()];
     this.filming.disabled = true;
     try {

@@ -257,6 +257,57 @@ func TestResumeDropsWhatIsLearnedAgain(t *testing.T) {
 	require.Equal(t, 1, r.Tasks[0].Task)
 }
 
+// A run on UAI has nine tasks of 30 steps. With a frame for each step, three plans of 36 nodes and what SAOT records of a
+// step, its recording stays below 2 MB.
+func TestARecordingIsCompact(t *testing.T) {
+	const n = 36
+	rng := rand.New(rand.NewPCG(5, 6))
+	noise := func(count int) *Quantized {
+		x := make([]float32, count)
+		for i := range x {
+			x[i] = rng.Float32()
+		}
+		q, err := Quantize(x)
+		require.NoError(t, err)
+		return q
+	}
+	plan := func() *Plan { return &Plan{Values: *noise(n * n), MarginalError: 1.234567e-7} }
+	numbers := func(count int) []Number {
+		x := make([]Number, count)
+		for i := range x {
+			x[i] = Number(rng.Float64())
+		}
+		return x
+	}
+	dir := t.TempDir()
+	w, err := Create(dir, Head{Method: "saot", Dataset: "uai", Every: 1, Tasks: 9})
+	require.NoError(t, err)
+	for task := range 9 {
+		names := make([]string, 14)
+		for i := range names {
+			names[i] = "a name of some length"
+		}
+		require.NoError(t, w.Begin(Task{Task: task, Nodes: make([]int32, n), Classes: make([]int32, n),
+			Edges: make([]Edge, 4*n), Views: [][]Edge{make([]Edge, 4*n), make([]Edge, 4*n)}, Graph: plan(),
+			Teacher: plan(), Terms: names[:4], Figures: names[4:]}))
+		for step := range 31 {
+			require.NoError(t, w.Add(Frame{Step: step, Terms: numbers(4), Figures: numbers(10), MarginalError: 1e-7,
+				Points: noise(2 * n), Shares: numbers(2), Plan: plan()}))
+		}
+		require.NoError(t, w.End(nil))
+	}
+	size := int64(0)
+	entries, err := os.ReadDir(filepath.Join(dir, Folder))
+	require.NoError(t, err)
+	for _, e := range entries {
+		info, err := e.Info()
+		require.NoError(t, err)
+		size += info.Size()
+	}
+	t.Logf("%d bytes", size)
+	require.Less(t, size, int64(2e6))
+}
+
 // Whatever a file says, Read returns an error that names the file, or something that can be drawn.
 func TestReadRefusesHostileFiles(t *testing.T) {
 	for _, c := range []struct{ name, file, from, to, want string }{
