@@ -21,10 +21,10 @@ func newShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR [DIR]",
 		Short: "make a page that plays the recording of a run, or of two runs side by side",
-		Long: `Write a page of HTML that plays what saot run --record recorded in a run folder: the transport plans between
-the watched nodes, their embeddings, the two views, losses, gradients and marginal errors, and the performance matrix
-so far. The parts are linked: point at an entry of a plan, and both nodes and their neighbors are marked in the graphs
-and in the embedding; choose a cell of the matrix, and the task is shown. Two runs play on one clock, task by task.
+		Long: `Write a page of HTML that plays what saot run --record recorded in a run folder: the transport plans
+between the watched nodes, their embeddings, the two views, losses, gradients and marginal errors, and the performance
+matrix so far. The parts are linked. Point at an entry of a plan: both nodes and their neighbors are marked in the
+graphs and in the embedding. Choose a cell of the matrix: the task is shown. Two runs play on one clock, task by task.
 
 The page needs neither a server nor a network: open it in a browser. It saves a frame as SVG and a span as an animated
 GIF. A run that is still at work, or was interrupted, can be shown as far as it got.`,

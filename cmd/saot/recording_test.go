@@ -15,7 +15,8 @@ import (
 // A run is recorded, shown and reported; another run's recording stands next to it.
 func TestRecordShowReport(t *testing.T) {
 	dir := t.TempDir()
-	run, plain, toy := filepath.Join(dir, "runs", "saot"), filepath.Join(dir, "runs", "plain"), filepath.Join(dir, "toy")
+	run, plain := filepath.Join(dir, "runs", "saot"), filepath.Join(dir, "runs", "plain")
+	toy := filepath.Join(dir, "toy")
 	done := func(args ...string) string {
 		status, stdout, stderr := call(t, args...)
 		require.Zero(t, status, "%v: %s", args, stderr)

@@ -257,8 +257,8 @@ func TestResumeDropsWhatIsLearnedAgain(t *testing.T) {
 	require.Equal(t, 1, r.Tasks[0].Task)
 }
 
-// A run on UAI has nine tasks of 30 steps. With a frame for each step, three plans of 36 nodes and what SAOT records of a
-// step, its recording stays below 2 MB.
+// A run on UAI has nine tasks of 30 steps. With a frame for each step, three plans of 36 nodes and what SAOT records of
+// a step, its recording stays below 2 MB.
 func TestARecordingIsCompact(t *testing.T) {
 	const n = 36
 	rng := rand.New(rand.NewPCG(5, 6))

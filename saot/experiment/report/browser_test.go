@@ -33,11 +33,11 @@ func recorded(t *testing.T, resultPath string) {
 func TestRecordingsOnThePage(t *testing.T) {
 	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, gbt], seeds: [0, 1]}\n",
 		func(experiment.Run) float64 { return 60 })
-	all, left, err := recordings(groups)
+	all, _, err := recordings(groups)
 	require.NoError(t, err)
 	require.Empty(t, all)
 	recorded(t, groups[0].Paths[1])
-	all, left, err = recordings(groups)
+	all, left, err := recordings(groups)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.Zero(t, left)
