@@ -72,7 +72,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
-		"take a frame of the run every so many steps, for saot show; a resumed run continues its recording")
+		"steps from frame to frame of a recording, for saot show; 0 records nothing; a resumed run continues its own")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")

@@ -26,7 +26,7 @@ type Options struct {
 	Dir       string // run folder for checkpoints and the result; "" writes no files
 	Resume    bool   // continue after the last checkpoint in Dir; without one, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
-	Record    int    // take a frame of the run every so many steps, see package record; 0 takes none
+	Record    int    // steps from frame to frame of the recording in Dir, see package record; 0 records nothing
 	Manifest  Manifest
 	Observe   func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
 	Log       *slog.Logger
