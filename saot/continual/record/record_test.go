@@ -308,6 +308,38 @@ func TestARecordingIsCompact(t *testing.T) {
 	require.Less(t, size, int64(2e6))
 }
 
+// A run of many steps stays readable: frames are dropped, evenly, and the first and the last stay.
+func TestALongTaskIsThinned(t *testing.T) {
+	dir := t.TempDir()
+	const n, steps = MaxNodes, 700
+	w, err := Create(dir, Head{Method: "saot", Dataset: "large", Every: 1, Tasks: 100})
+	require.NoError(t, err)
+	task := Task{Task: 0, Nodes: make([]int32, n), Classes: make([]int32, n), Terms: []string{}, Figures: []string{}}
+	require.NoError(t, w.Begin(task))
+	points, err := Quantize(make([]float32, 2*n))
+	require.NoError(t, err)
+	for step := range steps {
+		require.NoError(t, w.Add(Frame{Step: step, Points: points}))
+	}
+	require.NoError(t, w.Add(Frame{Step: steps - 1, Points: points, MarginalError: 0.5}))
+	require.NoError(t, w.End(nil))
+	info, err := os.Stat(taskPath(dir, 0))
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(MaxBytes/100))
+	r, err := Read(dir)
+	require.NoError(t, err)
+	frames := r.Tasks[0].Frames
+	require.Greater(t, len(frames), 100)
+	require.Zero(t, frames[0].Step)
+	each := frames[1].Step
+	require.Greater(t, each, 1)
+	for i, f := range frames[:len(frames)-1] {
+		require.Equal(t, each*i, f.Step)
+	}
+	require.Equal(t, steps-1, frames[len(frames)-1].Step)
+	require.EqualValues(t, 0.5, frames[len(frames)-1].MarginalError, "the last frame was replaced")
+}
+
 // Whatever a file says, Read returns an error that names the file, or something that can be drawn.
 func TestReadRefusesHostileFiles(t *testing.T) {
 	for _, c := range []struct{ name, file, from, to, want string }{

@@ -18,6 +18,11 @@ type Writer struct {
 	head  Head
 	task  *Task // being recorded, or nil
 	saved int   // its frames in the file
+	bytes int   // that its frames take
+
+	each    int    // frames that are added for one that is kept
+	passed  int    // since the last one that was kept
+	waiting *Frame // the last that was added, if it was not kept
 }
 
 // Create starts a recording in a run folder. It fails if there is one already.
@@ -68,7 +73,7 @@ func (w *Writer) Begin(t Task) error {
 	if err := t.check(t.Task, w.head.Tasks); err != nil {
 		return fmt.Errorf("record: task %d: %w", t.Task+1, err)
 	}
-	w.task, w.saved = &t, 0
+	w.task, w.saved, w.bytes, w.each, w.passed, w.waiting = &t, 0, 0, 1, 0, nil
 	return nil
 }
 
@@ -82,29 +87,69 @@ func (w *Writer) Names(terms, figures []string) {
 const flushFrames = 16
 
 // Add adds a frame to the task, or replaces the last if it is of the same step. The file is written again when it has
-// grown by a quarter, and by 16 frames.
+// grown by a quarter, and by 16 frames. Where the frames of a task take more than its share of half of MaxBytes, every
+// other one is dropped, and so is every other one of those to come; the last frame of a task always stays.
 func (w *Writer) Add(f Frame) error {
 	t := w.task
-	if len(t.Frames) == MaxFrames {
-		return fmt.Errorf("record: task %d has %d frames already: record fewer steps", t.Task+1, MaxFrames)
-	}
 	if err := f.check(t); err != nil {
 		return fmt.Errorf("record: task %d, step %d: %w", t.Task+1, f.Step, err)
 	}
-	if n := len(t.Frames); n > 0 {
-		switch last := t.Frames[n-1].Step; {
-		case f.Step == last:
-			t.Frames[n-1] = f
-			return nil
-		case f.Step < last:
-			return fmt.Errorf("record: task %d: step %d does not follow step %d", t.Task+1, f.Step, last)
-		}
+	last := w.last()
+	switch {
+	case last == nil || f.Step > last.Step:
+	case f.Step == last.Step:
+		*last = f
+		return nil
+	default:
+		return fmt.Errorf("record: task %d: step %d does not follow step %d", t.Task+1, f.Step, last.Step)
+	}
+	if w.passed++; w.passed < w.each {
+		w.waiting = &f
+		return nil
+	}
+	w.passed, w.waiting = 0, nil
+	return w.keep(f)
+}
+
+// last returns the last frame that was added, be it kept or waiting.
+func (w *Writer) last() *Frame {
+	if w.waiting != nil {
+		return w.waiting
+	}
+	if n := len(w.task.Frames); n > 0 {
+		return &w.task.Frames[n-1]
+	}
+	return nil
+}
+
+func (w *Writer) keep(f Frame) error {
+	t := w.task
+	text, err := json.Marshal(&f)
+	if err != nil {
+		return fmt.Errorf("record: task %d, step %d: %w", t.Task+1, f.Step, err)
 	}
 	t.Frames = append(t.Frames, f)
+	if w.bytes += len(text); w.bytes > MaxBytes/2/w.head.Tasks || len(t.Frames) > MaxFrames/2 {
+		w.halve()
+	}
 	if len(t.Frames)-w.saved < max(flushFrames, w.saved/4) {
 		return nil
 	}
 	return w.Flush()
+}
+
+// halve drops every other frame. The last one waits, if it is dropped: a later one may take its place.
+func (w *Writer) halve() {
+	t := w.task
+	half := t.Frames[:0]
+	for i, f := range t.Frames {
+		if i%2 == 0 {
+			half = append(half, f)
+		} else if i == len(t.Frames)-1 {
+			w.waiting, w.passed = &f, w.each
+		}
+	}
+	t.Frames, w.bytes, w.saved, w.each = half, w.bytes/2, min(w.saved, len(half)), 2*w.each
 }
 
 // End adds the scores and completes the task.
@@ -124,7 +169,11 @@ func (w *Writer) Flush() error {
 		return nil
 	}
 	w.saved = len(w.task.Frames)
-	return w.write(taskPath(w.dir, w.task.Task), w.task)
+	file := *w.task
+	if w.waiting != nil {
+		file.Frames = append(slices.Clone(file.Frames), *w.waiting)
+	}
+	return w.write(taskPath(w.dir, file.Task), &file)
 }
 
 func (w *Writer) write(path string, value any) error {
