@@ -164,7 +164,7 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 			}
 		}
 	}
-	s.MarginalError = out[figureMarginalError]
+	s.MarginalError, s.Figures = out[figureMarginalError], stepFigures(out, graph)
 	d := r.Diagnostics
 	d[figureMarginalError] = max(d[figureMarginalError], s.MarginalError)
 	d["graph_marginal_error"] = max(d["graph_marginal_error"], graph.marginalError)

@@ -52,8 +52,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func newRootCommand() *cobra.Command {
 	root := group("saot", "self-supervised continual graph learning with optimal transport", "",
 		newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(),
-		newFiguresCommand(), newReportCommand(), newPackCommand(), newUnpackCommand(), newAuditCommand(),
-		newMethodsCommand(), newDataCommand(), newNotebooksCommand(), newEnginesCommand(), newVersionCommand())
+		newFiguresCommand(), newReportCommand(), newShowCommand(), newPackCommand(), newUnpackCommand(),
+		newAuditCommand(), newMethodsCommand(), newDataCommand(), newNotebooksCommand(), newEnginesCommand(),
+		newVersionCommand())
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })

@@ -37,9 +37,10 @@ func runArguments(out string) []string {
 }
 
 // stop starts a run, sends the signal as soon as the log says that a task was learned, or, with scored, that it was
-// also evaluated and saved, and returns the exit status and what was written to stderr.
-func stop(t *testing.T, binary, out string, task int, scored bool, signal os.Signal) (status int, stderr string) {
-	cmd := exec.CommandContext(t.Context(), binary, runArguments(out)...)
+// also evaluated and saved, and returns the exit status and what was written to stderr. more are further arguments.
+func stop(t *testing.T, binary, out string, task int, scored bool, signal os.Signal,
+	more ...string) (status int, stderr string) {
+	cmd := exec.CommandContext(t.Context(), binary, append(runArguments(out), more...)...)
 	pipe, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

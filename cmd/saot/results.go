@@ -20,7 +20,8 @@ func newReportCommand() *cobra.Command {
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
 		Long: `Write a page of HTML that needs nothing but itself: the tables of saot table, the figures of saot
-figures, what software made the runs, and a spec with all settings, with which saot sweep makes them again.`,
+figures, the recordings of runs that were recorded (see saot show), what software made the runs, and a spec with all
+settings, with which saot sweep makes them again.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}

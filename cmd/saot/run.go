@@ -32,6 +32,7 @@ type runOptions struct {
 	split       string
 	out, resume string
 	keep        bool
+	record      int
 	log         logMode
 	probes      []string
 	preset      method.Preset
@@ -53,6 +54,7 @@ func (o *runOptions) command() *cobra.Command {
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
+  saot run --dataset uai --record 1                with a frame for each step, for saot show
   saot run --resume runs/uai-saot-s0-20261121-0915 what was interrupted`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -69,6 +71,8 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
+	f.IntVar(&o.record, "record", 0,
+		"steps from frame to frame of a recording, for saot show; 0 records nothing; a resumed run continues its own")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
@@ -169,6 +173,9 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 	if o.resume != "" {
 		return o.settleResumed(flags)
 	}
+	if o.record < 0 {
+		return nil, usagef("--record is %d, want 0 (no frames) or more", o.record)
+	}
 	r := o.Run
 	for _, settle := range []func(*pflag.FlagSet, *experiment.Run) error{o.settleMethod, o.settleProbes, o.settleCut} {
 		if err := settle(flags, &r); err != nil {
@@ -253,7 +260,7 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "resume", "log", "keep-model":
+		case "resume", "log", "keep-model", "record":
 		case "data":
 			r.Data = o.Data
 		case "split":
@@ -286,6 +293,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		return "", nil, err
 	}
 	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep, show.log
+	opt.Record = o.record
 	record, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err

@@ -28,9 +28,12 @@ var arrows = map[string][]string{
 	"saot/view":            {"datasets/graph"},
 	"saot/replay":          {"datasets/graph"},
 	"saot/encoder":         {"datasets/graph", "saot/engine"},
-	"saot/continual":       {"datasets", "datasets/graph", "saot/drift", "saot/engine", "saot/transport"},
-	"saot/train":           {"datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/view"},
-	"saot/method":          {"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine"},
+	"saot/continual": {"datasets", "datasets/graph", "saot/continual/record", "saot/drift", "saot/engine",
+		"saot/transport"},
+	"saot/continual/record": {},
+	"playground/viewer":     {"saot/continual/record"},
+	"saot/train":            {"datasets/graph", "saot/continual", "saot/encoder", "saot/engine", "saot/view"},
+	"saot/method":           {"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine"},
 }
 
 // trainees are the rooms where methods live: they take part in training and may import all that it rests on.
@@ -54,7 +57,8 @@ func allowed() map[string][]string {
 	all["saot/experiment/metrics"] = []string{"saot/continual"}
 	all["plotting"] = []string{"saot/continual", "saot/drift", "saot/experiment", "saot/transport"}
 	all["plotting/nb"] = []string{"plotting"}
-	all["saot/experiment/report"] = []string{"plotting", "saot/continual", "saot/experiment", "saot/experiment/metrics"}
+	all["saot/experiment/report"] = []string{"playground/viewer", "plotting", "saot/continual",
+		"saot/continual/record", "saot/experiment", "saot/experiment/metrics"}
 	all["saot/engine/enginetest"] = []string{"saot/engine"}
 	all["saot/engine/install"] = []string{"datasets/fetch", "saot/engine"}
 	return all

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/saot/continual/record"
 )
 
 // Names of the files of a run folder.
@@ -186,7 +187,7 @@ func prepareDir(dir string, resume bool) error {
 	if resume {
 		return nil
 	}
-	for _, name := range []string{CheckpointFile, ResultFile, ModelFile} {
+	for _, name := range []string{CheckpointFile, ResultFile, ModelFile, record.Folder} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("run folder %s already holds the file %s of another run: resume that run or name "+
 				"another folder", dir, name)

@@ -49,6 +49,7 @@ type Step struct {
 	Done, Steps   int     // steps of the task taken, this one included, and all of them
 	Terms         []Term  // loss terms in a fixed order, the total first
 	MarginalError float64 // of the Sinkhorn plan between embeddings; 0 where none is solved
+	Figures       []Term  // further figures in a fixed order, such as norms of gradients; for recordings
 }
 
 // TaskReport is what a learner records about one task; it goes into the Result as it is.

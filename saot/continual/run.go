@@ -26,6 +26,7 @@ type Options struct {
 	Dir       string // run folder for checkpoints and the result; "" writes no files
 	Resume    bool   // continue after the last checkpoint in Dir; without one, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
+	Record    int    // steps from frame to frame of the recording in Dir, see package record; 0 records nothing
 	Manifest  Manifest
 	Observe   func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
 	Log       *slog.Logger
@@ -64,6 +65,8 @@ type run struct {
 	started time.Time
 	clock   time.Time // start of the stretch that partial.Seconds doesn't hold yet
 	partial partial
+
+	recorder *recorder // nil if the run is not recorded
 }
 
 func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
@@ -114,6 +117,9 @@ func (o *Options) settle(m Method) error {
 	}
 	if o.Keep && o.Dir == "" {
 		return errors.New("Options.Keep needs Options.Dir, where the learner is kept")
+	}
+	if o.Record < 0 || o.Record > 0 && o.Dir == "" {
+		return fmt.Errorf("Options.Record is %d: want 0 or more, and Options.Dir, where the frames are kept", o.Record)
 	}
 	if len(o.Manifest.Config) == 0 {
 		o.Manifest.Config = json.RawMessage("{}")
@@ -170,8 +176,13 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
+	if err := r.startRecorder(); err != nil {
+		return nil, err
+	}
+	defer r.recorder.release()
 	for t := r.done; t < len(r.stream.Tasks); t++ {
 		if err := r.task(ctx, t); err != nil {
+			err = errors.Join(err, r.recorder.flush())
 			return nil, fmt.Errorf("task %d of %d: %w", t+1, len(r.stream.Tasks), err)
 		}
 	}
@@ -199,29 +210,39 @@ func (r *run) task(ctx context.Context, t int) error {
 		r.opt.Log.Info("evaluated", "task", t, "setting", row.Setting, "probe", row.Probe, "average",
 			mean(row.Accuracy))
 	}
+	if err := r.recorder.scored(rows); err != nil {
+		return err
+	}
 	r.done = t + 1
 	return r.checkpoint()
 }
 
-// learn trains on a task and stops the learner at the first step with a term that is not finite.
+// learn trains on a task and stops the learner at the first step with a term that is not finite, or that cannot be
+// recorded.
 func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var diverged error
+	var fault error
+	if err := r.recorder.begin(ctx, t); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	report, err := r.subject.learn(ctx, t, func(s Step) {
-		if diverged != nil {
+		if fault != nil {
 			return
 		}
-		if diverged = checkTerms(s.Terms, fmt.Sprintf("step %d", s.Done)); diverged != nil {
-			cancel(diverged)
+		if fault = checkTerms(s.Terms, fmt.Sprintf("step %d", s.Done)); fault == nil {
+			fault = r.recorder.step(s)
+		}
+		if fault != nil {
+			cancel(fault)
 			return
 		}
 		r.opt.Observe(StepEvent{Step: s, Tasks: len(r.stream.Tasks)})
 	})
 	switch {
-	case diverged != nil:
-		return nil, diverged
+	case fault != nil:
+		return nil, fault
 	case err != nil:
 		return nil, fmt.Errorf("learn: %w", err)
 	case ctx.Err() != nil:
@@ -230,7 +251,10 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 		return nil, errors.New("the learner returned no report")
 	}
 	report.Seconds = time.Since(start).Seconds()
-	return report, checkReport(report)
+	if err := checkReport(report); err != nil {
+		return nil, err
+	}
+	return report, r.recorder.end()
 }
 
 func checkReport(r *TaskReport) error {

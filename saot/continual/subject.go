@@ -15,6 +15,8 @@ import (
 type subject interface {
 	Method
 	learn(ctx context.Context, task int, observe func(Step)) (*TaskReport, error)
+	// watch prepares for looks at some nodes of a task that is about to be learned.
+	watch(ctx context.Context, task int, nodes []int32) (Watch, error)
 	// rows scores the seen tasks: a row for each score of the run. It notes timings in e and the embeddings' sketches
 	// in p.
 	rows(ctx context.Context, seen int, p *partial, e *Evaluation) ([]Row, [][]Fit, error)
@@ -142,12 +144,17 @@ func labeled(task *datasets.Task, first int) *Labeled {
 
 type supervised struct {
 	Supervised
-	tasks  []datasets.Task
-	layout layout
+	tasks   []datasets.Task
+	layout  layout
+	learned int // tasks learned so far
 }
 
 func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
-	return s.Learn(ctx, t, labeled(&s.tasks[t], s.layout.offset[t]), observe)
+	report, err := s.Learn(ctx, t, labeled(&s.tasks[t], s.layout.offset[t]), observe)
+	if err == nil {
+		s.learned = t + 1
+	}
+	return report, err
 }
 
 func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluation) ([]Row, [][]Fit, error) {

@@ -9,7 +9,60 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/browsertest"
+	"github.com/saot-go/saot/saot/continual/record"
+	"github.com/saot-go/saot/saot/experiment"
 )
+
+// recorded writes a small recording next to a result.
+func recorded(t *testing.T, resultPath string) {
+	w, err := record.Create(filepath.Dir(resultPath), record.Head{Method: "saot", Dataset: "uai", Every: 1, Tasks: 2})
+	require.NoError(t, err)
+	points, err := record.Quantize([]float32{1, 2, -1, 0, 0, -2})
+	require.NoError(t, err)
+	for task := range 2 {
+		require.NoError(t, w.Begin(record.Task{Task: task, Nodes: []int32{1, 2, 3}, Classes: []int32{0, 1, 1},
+			Edges: []record.Edge{{0, 1}}, Terms: []string{"total"}, Figures: []string{}}))
+		for step := range 3 {
+			require.NoError(t, w.Add(record.Frame{Step: step, Terms: []record.Number{2}, Points: points}))
+		}
+		require.NoError(t, w.End(nil))
+	}
+}
+
+// The recording of a run is on the page, and plays when it is unfolded.
+func TestRecordingsOnThePage(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, gbt], seeds: [0, 1]}\n",
+		func(experiment.Run) float64 { return 60 })
+	all, _, err := recordings(groups)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	recorded(t, groups[0].Paths[1])
+	all, left, err := recordings(groups)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Zero(t, left)
+	require.Equal(t, groups[0].Label+" on uai", all[0].Name)
+	page, err := Page("recorded", groups)
+	require.NoError(t, err)
+	damaged := filepath.Join(filepath.Dir(groups[0].Paths[1]), record.Folder, "task-0002.json")
+	require.NoError(t, os.WriteFile(damaged, []byte("{}"), 0o600))
+	_, err = Page("recorded", groups)
+	require.ErrorContains(t, err, damaged)
+
+	if testing.Short() {
+		t.Skip("-short: starts a browser")
+	}
+	path := filepath.Join(t.TempDir(), "report.html")
+	require.NoError(t, os.WriteFile(path, page, 0o600))
+	ctx := browsertest.Start(t)
+	asked := browsertest.Requests(ctx, t)
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("file://"+path),
+		chromedp.Evaluate[chromedp.Void](`window.root = document.querySelector('saot-recording').shadowRoot;
+			document.querySelector('details.saot-recording summary').click()`),
+		chromedp.Poll[chromedp.Void](`root.querySelector('.panel.embedding')?.getBoundingClientRect().width > 200 &&
+			root.querySelectorAll('.panel.embedding .node').length === 3`)))
+	require.Equal(t, []string{"file://" + path}, asked())
+}
 
 // A browser shows every picture and table of the page, and asks for nothing but the page.
 func TestPageInABrowser(t *testing.T) {

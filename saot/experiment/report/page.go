@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/saot-go/saot/playground/viewer"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -19,6 +20,9 @@ type page struct {
 	Runs, Groups  int
 	Tables, Paper template.HTML
 	Pictures      []shown
+	Recordings    []played
+	Left          int // recordings that are left out
+	Script        template.JS
 	Rows          []row
 	Spec          string
 }
@@ -34,9 +38,11 @@ type row struct {
 }
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
-// paper ran, figures, settings, software, and a spec that makes the runs again. It loads nothing from anywhere.
+// paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
+// again. It loads nothing from anywhere.
 //
-// It returns an error if the runs cannot stand in one table (see experiment.Tables), and those of Pictures.
+// It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and
+// those of Pictures.
 func Page(title string, groups []*experiment.Group) ([]byte, error) {
 	p := page{Title: title, Groups: len(groups)}
 	for _, g := range groups {
@@ -62,6 +68,10 @@ func Page(title string, groups []*experiment.Group) ([]byte, error) {
 	if p.Pictures, err = show(groups); err != nil {
 		return nil, err
 	}
+	if p.Recordings, p.Left, err = recordings(groups); err != nil {
+		return nil, err
+	}
+	p.Script = viewer.Script()
 	spec, err := experiment.SpecOf(title, groups)
 	if err != nil {
 		return nil, err

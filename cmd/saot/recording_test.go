@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual/record"
+)
+
+// A run is recorded, shown and reported; another run's recording stands next to it.
+func TestRecordShowReport(t *testing.T) {
+	dir := t.TempDir()
+	run, plain := filepath.Join(dir, "runs", "saot"), filepath.Join(dir, "runs", "plain")
+	toy := filepath.Join(dir, "toy")
+	done := func(args ...string) string {
+		status, stdout, stderr := call(t, args...)
+		require.Zero(t, status, "%v: %s", args, stderr)
+		return stdout
+	}
+	done(small("--record", "1", "--probe", "converged", "--out", run)...)
+	done(small("--probe", "converged", "--seed", "1", "--out", plain)...)
+	done("run", "--method", "toy", "--engine", "go", "--probe", "converged", "--record", "1", "--out", toy)
+	r, err := record.Read(run)
+	require.NoError(t, err)
+	require.Len(t, r.Tasks, 4)
+	require.Len(t, r.Tasks[1].Frames, 3, "before the first of two steps, and after each")
+	require.NotNil(t, r.Tasks[1].Teacher)
+
+	page := filepath.Join(run, "recording.html")
+	require.Equal(t, page+"\n", done("show", run))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "<title>saot on synthetic-citation, seed 0</title>")
+	both := filepath.Join(dir, "pages", "both.html")
+	require.Equal(t, both+"\n", done("show", run, toy, "--output", both))
+	text, err = os.ReadFile(both)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `{"name":"toy on synthetic-citation, seed 0","recording":{"head"`)
+
+	// The page of runs holds the recording of the one that has one, once, and the viewer.
+	report := filepath.Join(dir, "report.html")
+	done("report", filepath.Join(dir, "runs"), "--output", report)
+	text, err = os.ReadFile(report)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(text), `<saot-recording><script type="application/json">`))
+	require.Equal(t, 1, strings.Count(string(text), `<details class="saot-recording">`))
+	require.NoError(t, os.RemoveAll(filepath.Join(run, record.Folder)))
+	done("report", filepath.Join(dir, "runs"), "--output", report)
+	text, err = os.ReadFile(report)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "<script")
+}
+
+func TestShowRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		exit int
+		want string
+	}{
+		{[]string{"show"}, exitUsage, "accepts between 1 and 2 arg"},
+		{[]string{"show", dir}, exitFailure, dir + " holds no recording: run again with saot run --record N"},
+		{[]string{"run", "--record", "-1", "--engine", "go", "--out", filepath.Join(dir, "run")}, exitUsage,
+			"--record is -1, want 0 (no frames) or more"},
+	} {
+		status, _, stderr := call(t, c.args...)
+		require.Equal(t, c.exit, status, stderr)
+		require.Contains(t, stderr, c.want)
+	}
+	require.NoDirExists(t, filepath.Join(dir, "run"))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, record.Folder), 0o755))
+	path := filepath.Join(dir, record.Folder, "head.json")
+	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+	status, _, stderr := call(t, "show", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, path+`: field format is ""`)
+}
+
+// A run that is killed while its third task trains leaves the frames of the first two. Resumed, its recording is that
+// of a run that was not killed.
+func TestKilledRunsKeepTheirFrames(t *testing.T) {
+	binary := build(t)
+	dir := t.TempDir()
+	whole, run := filepath.Join(dir, "whole"), filepath.Join(dir, "run")
+	out, err := exec.Command(binary, append(runArguments(whole), "--record", "5")...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	want, err := record.Read(whole)
+	require.NoError(t, err)
+
+	status, stderr := stop(t, binary, run, 1, true, os.Kill, "--record", "5")
+	require.Equal(t, -1, status, stderr)
+	left, err := record.Read(run)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(left.Tasks), 2)
+	require.Equal(t, want.Tasks[:2], left.Tasks[:2])
+
+	out, err = exec.Command(binary, "run", "--resume", run).CombinedOutput()
+	require.NoError(t, err, string(out))
+	got, err := record.Read(run)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}

@@ -1,0 +1,440 @@
+// <saot-recording> shows one or two recordings of runs: docs/recording.md, "The viewer". Its data is a list of
+// {name, recording} in a <script type="application/json"> within it, or set as its property runs.
+
+import { CurvesPanel, groups, seriesOf } from "./curves";
+import { compose, download, pixels, text } from "./export";
+import { film } from "./gif";
+import { MatrixPanel, lowest, scoreNames } from "./matrix";
+import { GraphsPanel, ScatterPanel } from "./nodes";
+import { Actions, Kind, Panel, Pointed, Scene, figure, make } from "./panel";
+import { PlanPanel, kinds, mapOf } from "./plan";
+import { Moment, PackedRun, Run, alike, unpackRun } from "./recording";
+import { style } from "./style";
+import { Theme, dark, light } from "./theme";
+
+interface Column {
+  run: Run;
+  panels: Panel[];
+}
+
+const speeds: [string, number][] = [["slow", 400], ["medium", 160], ["fast", 60]];
+const longestFilm = 150; // frames
+const widestFilm = 900; // pixels
+
+const help: [string, string][] = [
+  ["Space", "play or pause"],
+  ["← →", "one frame back or forward"],
+  ["Page Up, Page Down", "one task back or forward"],
+  ["Home, End", "first or last frame"],
+  ["P", "pin the frame, to compare others with it"],
+  ["arrow keys in the map", "point at an entry of the plan"],
+  ["arrow keys in the matrix, Enter", "choose a task and show it"],
+  ["Escape", "point at nothing"],
+];
+
+// Signs of the buttons, in a square of 16: fonts lack some of them.
+const signs: Record<string, string> = {
+  first: "M3 3h2v10H3zM13 3v10L6 8z",
+  back: "M11 3v10L4 8z",
+  play: "M4 2v12l10-6z",
+  pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  forward: "M5 3v10l7-5z",
+};
+
+function sign(name: string): SVGSVGElement {
+  return make("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", fill: "currentColor" },
+    make("path", { d: signs[name] }));
+}
+
+function element<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Record<string, string> = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[K] {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+  e.append(...children);
+  return e;
+}
+
+export class RecordingElement extends HTMLElement {
+  private columns: Column[] = [];
+  private at = 0; // the moment of the run that is the clock
+  private pinned = -1;
+  private pointed: Pointed | null = null;
+  private kind: Kind = "z";
+  private group = "loss";
+  private score = "";
+  private low = 0;
+  private speed = 160;
+  private theme: Theme = light;
+  private timer = 0;
+  private waiting = false;
+  private readonly preference = matchMedia("(prefers-color-scheme: dark)");
+  private fitted = 0; // the width that panels fit
+  private readonly sizes = new ResizeObserver(() => {
+    if (this.clientWidth !== this.fitted) this.fit();
+  });
+  private readonly rethemed = () => this.applyTheme();
+
+  private readonly slider = element("input", { type: "range", min: "0", step: "1", value: "0", "aria-label": "frame" });
+  private readonly play = element("button", { type: "button", "aria-label": "play", title: "play or pause (space)" }, sign("play"));
+  private readonly pin = element("button", { type: "button", "aria-pressed": "false",
+    title: "pin this frame, to compare others with it (P)" }, "pin");
+  private readonly zoom = element("button", { type: "button", "aria-pressed": "false",
+    title: "fit the embedding of each frame to its panel" }, "zoom");
+  private readonly now = element("p", { class: "now" });
+  private readonly status = element("p", { class: "status", role: "status", "aria-live": "polite" });
+  private readonly map = element("select", { "aria-label": "what the map shows" });
+  private readonly curves = element("select", { "aria-label": "which curves are shown" });
+  private readonly matrix = element("select", { "aria-label": "which matrix is shown" });
+  private readonly span = element("select", { "aria-label": "frames of the film" });
+  private readonly filming = element("button", { type: "button", title: "save an animated GIF" }, "GIF");
+  private readonly stage = element("div", { class: "runs" });
+
+  connectedCallback() {
+    if (!this.shadowRoot) this.build();
+    this.preference.addEventListener("change", this.rethemed);
+    this.sizes.observe(this);
+    if (this.columns.length) this.applyTheme();
+    else if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", this.read);
+    else this.read();
+  }
+
+  /** Reads the data within the element, which the page may not have loaded when it comes to the element. */
+  private readonly read = () => {
+    try {
+      const data = this.querySelector('script[type="application/json"]');
+      if (data) this.runs = JSON.parse(data.textContent!);
+    } catch (error) {
+      this.stage.replaceChildren(element("p", { class: "error", role: "alert" }, `The recording cannot be read: ${error}`));
+    }
+  };
+
+  disconnectedCallback() {
+    this.stop();
+    this.preference.removeEventListener("change", this.rethemed);
+    this.sizes.disconnect();
+  }
+
+  /** The recordings. The longest is the clock of both. */
+  set runs(packed: PackedRun[]) {
+    if (!this.shadowRoot) this.build();
+    const runs = packed.slice(0, 2).map(unpackRun).filter((r) => r.moments.length > 0);
+    if (!runs.length) {
+      this.stage.replaceChildren(element("p", { class: "error", role: "alert" }, "The recording has no frames."));
+      return;
+    }
+    this.stop();
+    [this.at, this.pinned, this.pointed] = [0, -1, null];
+    this.columns = runs.map((run) => ({ run, panels: this.panelsOf(run, runs) }));
+    this.score = scoreNames(runs[0])[0] ?? "";
+    this.slider.max = String(this.clock.moments.length - 1);
+    this.fillChoices(runs);
+    this.stage.className = `runs ${runs.length === 1 ? "one" : "two"}`;
+    this.stage.replaceChildren(...this.columns.map(({ run, panels }) =>
+      element("section", { "aria-label": run.name }, element("h2", {}, run.name),
+        element("div", { class: "panels" }, ...panels.map((p) => p.svg)))));
+    this.applyTheme();
+    this.fit();
+  }
+
+  private get clock(): Run {
+    return this.columns.map((c) => c.run).reduce((a, b) => (b.moments.length > a.moments.length ? b : a));
+  }
+
+  /** The panels of a run: those that some run has figures for, so that two runs stand side by side. */
+  private panelsOf(run: Run, runs: Run[]): Panel[] {
+    const actions: Actions = {
+      point: (p, how) => this.point(run, p, how),
+      pointed: () => this.pointed,
+      jump: (of, moment) => this.jump(of, moment),
+      say: (words) => (this.status.textContent = words),
+    };
+    const all = [PlanPanel, ScatterPanel, GraphsPanel, MatrixPanel, CurvesPanel].map((P) => new P(actions));
+    return all.filter((p) => runs.some((r) => p.has(r)));
+  }
+
+  private fillChoices(runs: Run[]) {
+    const option = ([value, label]: [string, string, ...string[]]) => element("option", { value }, label);
+    const has = (kind: Kind) => {
+      if (kind === "ab") return runs.length > 1;
+      if (kind === "t" || kind === "z-t") return runs.some((r) => r.tasks.some((t) => t.teacher));
+      return runs.some((r) => r.tasks.some((t) => t.graph || t.frames.some((f) => f.plan)));
+    };
+    const maps = kinds.filter(([kind]) => has(kind));
+    this.kind = maps[0]?.[0] ?? "z";
+    this.map.replaceChildren(...maps.map(option));
+    this.map.parentElement!.hidden = maps.length === 0 || !runs.some((r) => r.tasks.some((t) => t.frames.some((f) => f.plan)));
+    this.pin.hidden = this.map.parentElement!.hidden;
+    const curves = groups.filter(([group]) => runs.some((r) => seriesOf(r, group).length));
+    this.group = curves[0]?.[0] ?? "loss";
+    this.curves.replaceChildren(...curves.map(option));
+    const scores = [...new Set(runs.flatMap(scoreNames))];
+    this.matrix.replaceChildren(...scores.map((s) => option([s, s])));
+    this.matrix.parentElement!.hidden = scores.length < 2;
+  }
+
+  private build() {
+    const button = (label: string, face: Node | string, act: () => void) => {
+      const b = element("button", { type: "button", "aria-label": label, title: label }, face);
+      b.addEventListener("click", act);
+      return b;
+    };
+    const choice = (name: string, select: HTMLSelectElement, act: (value: string) => void) => {
+      select.addEventListener("change", () => {
+        act(select.value);
+        this.draw();
+      });
+      return element("label", {}, name, select);
+    };
+    const speed = element("select", { "aria-label": "speed" }, ...speeds.map(([name, ms]) =>
+      element("option", { value: String(ms) }, name)));
+    speed.value = String(this.speed);
+    this.span.append(...[["task", "this task"], ["pin", "from the pin"], ["all", "the whole run"]].map(([value, name]) =>
+      element("option", { value }, name)));
+    this.play.addEventListener("click", () => this.toggle());
+    this.pin.addEventListener("click", () => this.togglePin());
+    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
+    this.filming.addEventListener("click", () => void this.exportFilm());
+    this.zoom.addEventListener("click", () => {
+      this.zoom.setAttribute("aria-pressed", String(this.zoom.getAttribute("aria-pressed") !== "true"));
+      this.draw();
+    });
+    const bar = element("div", { class: "bar" },
+      element("div", { class: "row", role: "group", "aria-label": "time" },
+        button("first frame", sign("first"), () => this.show(0)),
+        button("frame back", sign("back"), () => this.show(this.at - 1)),
+        this.play,
+        button("frame forward", sign("forward"), () => this.show(this.at + 1)),
+        this.slider, this.now),
+      element("div", { class: "row", role: "group", "aria-label": "pictures" },
+        choice("map", this.map, (v) => (this.kind = v as Kind)),
+        choice("curves", this.curves, (v) => (this.group = v)),
+        choice("matrix", this.matrix, (v) => (this.score = v)),
+        element("label", {}, "speed", speed), this.pin, this.zoom,
+        button("save this frame as SVG", "SVG", () => this.exportFrame()),
+        element("label", {}, "film", this.span), this.filming));
+    speed.addEventListener("change", () => (this.speed = Number(speed.value)));
+    const keys = element("details", { class: "help" }, element("summary", {}, "keys"),
+      element("ul", {}, ...help.map(([key, what]) => element("li", {}, element("kbd", {}, key), ` ${what}`))));
+    this.attachShadow({ mode: "open" }).append(element("style", {}, style), bar, this.stage, this.status, keys);
+    this.setAttribute("role", "group");
+    if (!this.hasAttribute("aria-label")) this.setAttribute("aria-label", "recording of a run");
+    this.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  private key(e: KeyboardEvent) {
+    const target = e.composedPath()[0] as HTMLElement;
+    if (e.altKey || e.ctrlKey || e.metaKey || target.tagName === "SELECT" || !this.columns.length) return;
+    const onSlider = target === this.slider;
+    const acts: Record<string, () => void> = {
+      ArrowLeft: () => this.show(this.at - 1),
+      ArrowRight: () => this.show(this.at + 1),
+      PageUp: () => this.task(-1),
+      PageDown: () => this.task(1),
+      Home: () => this.show(0),
+      End: () => this.show(Infinity),
+      p: () => this.togglePin(),
+      Escape: () => this.point(this.clock, null, "keys"),
+    };
+    if (target.tagName !== "BUTTON" && target.tagName !== "SUMMARY") acts[" "] = () => this.toggle();
+    const act = acts[e.key];
+    if (!act || (onSlider && e.key.startsWith("Arrow"))) return;
+    e.preventDefault();
+    e.stopPropagation(); // a notebook has shortcuts of its own
+    act();
+  }
+
+  /** Shows the first frame of another task. */
+  private task(by: number) {
+    const all = this.clock.tasks.filter((t) => t.frames.length);
+    const k = all.indexOf(this.clock.moments[this.at].task) + by;
+    const to = all[Math.min(all.length - 1, Math.max(0, k))];
+    this.show(this.clock.moments.findIndex((m) => m.task === to));
+  }
+
+  private show(at: number) {
+    this.at = Math.min(this.clock.moments.length - 1, Math.max(0, at));
+    this.draw();
+    this.dispatchEvent(new CustomEvent("saot-frame", { detail: { moment: this.at } }));
+  }
+
+  private jump(run: Run, moment: number) {
+    const at = run === this.clock ? moment : alike(this.clock, run.moments[moment]);
+    if (at >= 0) this.show(at);
+    else this.status.textContent = `the other run has no frames of task ${run.moments[moment].task.task + 1}`;
+  }
+
+  private toggle() {
+    if (this.timer) return this.stop();
+    if (this.at === this.clock.moments.length - 1) this.show(0);
+    const step = () => {
+      if (this.at === this.clock.moments.length - 1) return this.stop();
+      this.show(this.at + 1);
+      this.timer = window.setTimeout(step, this.speed);
+    };
+    this.timer = window.setTimeout(step, this.speed);
+    this.playing(true);
+  }
+
+  private stop() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.playing(false);
+  }
+
+  private playing(is: boolean) {
+    this.play.replaceChildren(sign(is ? "pause" : "play"));
+    this.play.setAttribute("aria-label", is ? "pause" : "play");
+  }
+
+  private togglePin() {
+    this.pinned = this.pinned === this.at ? -1 : this.at;
+    this.draw();
+  }
+
+  private point(run: Run, p: Pointed | null, how: "pointer" | "keys") {
+    const same = (a: Pointed | null, b: Pointed | null) => a?.row === b?.row && a?.column === b?.column;
+    if (same(p, this.pointed)) return;
+    this.pointed = p;
+    if (p) this.status.textContent = this.words(run, p);
+    else if (how === "keys") this.status.textContent = "";
+    this.draw();
+  }
+
+  private words(run: Run, p: Pointed): string {
+    const column = this.columns.find((c) => c.run === run)!;
+    const s = this.scene(column);
+    const task = s.now?.task;
+    if (!task || p.row >= task.nodes.length || p.column >= task.nodes.length) return "";
+    const node = (i: number) => `node ${task.nodes[i]} of class ${task.classes[i]}`;
+    const values = mapOf(s);
+    if (typeof values === "string") return node(p.row);
+    const mass = values[p.row * task.nodes.length + p.column] * task.nodes.length ** 2;
+    return `${node(p.row)} in view 1, ${node(p.column)} in view 2: ${figure(mass)} times the uniform mass`;
+  }
+
+  private momentOf(run: Run, at: number): number {
+    return at < 0 || run === this.clock ? at : alike(run, this.clock.moments[at]);
+  }
+
+  private scene({ run }: Column): Scene {
+    const at = this.momentOf(run, this.at);
+    const other = this.columns.find((c) => c.run !== run)?.run;
+    const of = (r: Run | undefined, i: number): Moment | null => r?.moments[i] ?? null;
+    return {
+      run, at, now: of(run, at), pinned: of(run, this.momentOf(run, this.pinned)),
+      other: other ? of(other, this.momentOf(other, this.at)) : null,
+      kind: this.kind, group: this.group, score: this.score, low: this.low, pointed: this.pointed,
+      zoom: this.zoom.getAttribute("aria-pressed") === "true", theme: this.theme,
+    };
+  }
+
+  private applyTheme() {
+    this.theme = this.preference.matches ? dark : light;
+    for (const name of ["back", "panel", "text", "faint", "line", "mark"] as const)
+      this.style.setProperty(`--${name}`, this.theme[name]);
+    this.draw();
+  }
+
+  private fit() {
+    this.fitted = this.clientWidth;
+    for (const { panels } of this.columns)
+      for (const p of panels) {
+        const width = p.svg.getBoundingClientRect().width;
+        if (width > 0) p.fit(width);
+      }
+    this.draw();
+  }
+
+  /** Draws before the next picture of the screen, however often it is called. */
+  private draw() {
+    if (this.waiting || !this.columns.length) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.drawNow();
+    });
+  }
+
+  private drawNow() {
+    const m = this.clock.moments[this.at];
+    this.slider.value = String(this.at);
+    const label = this.caption(m);
+    this.slider.setAttribute("aria-valuetext", label);
+    this.now.textContent = label;
+    this.pin.setAttribute("aria-pressed", String(this.pinned === this.at));
+    this.pin.textContent = this.pinned < 0 ? "pin" : this.pinned === this.at ? "pinned" : "pin again";
+    this.low = lowest(this.columns.map((c) => c.run), this.score);
+    for (const c of this.columns) {
+      const s = this.scene(c);
+      for (const p of c.panels) p.draw(s);
+    }
+  }
+
+  private caption(m: Moment): string {
+    return `task ${m.task.task + 1} of ${this.clock.head.tasks}, step ${m.frame.step}`;
+  }
+
+  private picture(): SVGSVGElement {
+    return compose(this.stage, this.caption(this.clock.moments[this.at]), this.theme);
+  }
+
+  private fileName(extension: string): string {
+    const m = this.clock.moments[this.at];
+    const name = this.columns.map((c) => c.run.name.replace(/[^\w.]+/g, "-")).join("-");
+    return `${name}-task${m.task.task + 1}-step${m.frame.step}.${extension}`;
+  }
+
+  private exportFrame() {
+    this.drawNow();
+    this.save(new Blob([text(this.picture())], { type: "image/svg+xml" }), "svg");
+  }
+
+  private save(content: Blob, extension: string) {
+    const name = this.fileName(extension);
+    const go = this.dispatchEvent(new CustomEvent("saot-export", { detail: { name, content }, cancelable: true }));
+    if (go) download(content, name);
+    this.status.textContent = `${name}: ${Math.ceil(content.size / 1000)} kB`;
+  }
+
+  /** The moments of the chosen span, at most as many as a film holds. */
+  private moments(): number[] {
+    const { moments } = this.clock;
+    const task = moments[this.at].task;
+    let all = moments.map((_, i) => i);
+    if (this.span.value === "task") all = all.filter((i) => moments[i].task === task);
+    if (this.span.value === "pin")
+      all = all.filter((i) => i >= Math.min(this.pinned, this.at) && i <= Math.max(this.pinned, this.at));
+    const each = Math.ceil(all.length / longestFilm);
+    return all.filter((_, k) => k % each === 0 || k === all.length - 1);
+  }
+
+  private async exportFilm() {
+    this.stop();
+    if (this.span.value === "pin" && this.pinned < 0) {
+      this.status.textContent = "pin a frame, from which the film is to run";
+      return;
+    }
+    const [before, all] = [this.at, this.moments()];
+    this.filming.disabled = true;
+    try {
+      let drawn = 0;
+      const content = await film(all.length, this.speed, async (i) => {
+        this.at = all[i];
+        this.drawNow();
+        this.status.textContent = `film: ${Math.floor((50 * ++drawn) / all.length)} %`;
+        return pixels(this.picture(), widestFilm);
+      });
+      this.save(content, "gif");
+    } catch (error) {
+      this.status.textContent = `the film failed: ${error}`;
+    } finally {
+      this.filming.disabled = false;
+      this.show(before);
+    }
+  }
+}
+
+if (!customElements.get("saot-recording")) customElements.define("saot-recording", RecordingElement);

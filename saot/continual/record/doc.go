@@ -1,0 +1,15 @@
+// Package record is the recording of a run: what a method makes of a few nodes of each task while it learns. It writes
+// recordings, reads them with every size and bound checked, and keeps the coordinates of a picture still from frame to
+// frame. continual.Options.Record makes a recording; playground/viewer shows it. The package imports no other room.
+//
+// # Files
+//
+// A recording is the folder "recording" of a run folder:
+//
+//	head.json           a Head: what was run, and how often a frame was taken
+//	task-0001.json      a Task for each task, counted from 1: its watched nodes, its frames, its scores
+//
+// A file is complete or absent. The file of a task that is still learned grows by replacement, so that a process that
+// is killed leaves its recording readable, and loses no more than a fifth of the frames of that task, or 16. A run that
+// is resumed writes the files of the tasks that it learns again from the start. docs/recording.md has every field.
+package record

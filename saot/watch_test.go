@@ -1,0 +1,157 @@
+package saot
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/continual/record"
+	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+)
+
+func watched(t *testing.T, l *Learner, task int, nodes []int32) continual.Watch {
+	w, err := l.Watch(context.Background(), task, tinyStream(t).Tasks[task].Graph, nodes)
+	require.NoError(t, err)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func look(t *testing.T, w continual.Watch) *continual.Sight {
+	s, err := w.Look(context.Background())
+	require.NoError(t, err)
+	return s
+}
+
+// Views that drop nothing are the graph itself: π_Z then follows from the embeddings alone, which Embed returns too.
+func TestWatchedPlanAgainstEmbeddings(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		c := tinyConfig()
+		c.EdgeDrop, c.FeatureMask = 0, 0
+		l := newTiny(t, e, c, 1)
+		nodes := []int32{7, 3, 20, 11, 0, 33}
+		n := len(nodes)
+		learn(t, l, 0, 1)
+		all, err := l.Embed(context.Background(), tinyStream(t).Tasks[1].Graph)
+		require.NoError(t, err)
+		w := watched(t, l, 1, nodes)
+		s := look(t, w)
+		z := mat.NewDense(n, all.Cols, nil)
+		for i, v := range nodes {
+			norm := 0.0
+			for k := range all.Cols {
+				x := float64(all.Data[int(v)*all.Cols+k])
+				require.InDelta(t, x, s.Embedding.Data[i*all.Cols+k], 1e-5)
+				z.Set(i, k, x)
+				norm += x * x
+			}
+			row := z.RawRowView(i)
+			for k := range row {
+				row[k] /= math.Sqrt(norm)
+			}
+		}
+		cost := mat.NewDense(n, n, nil)
+		cost.Mul(z, z.T())
+		cost.Apply(func(_, _ int, v float64) float64 { return 1 - v }, cost)
+		want := sinkhorn(cost, c.Epsilon, 500)
+		for i, v := range s.Plan.Data {
+			require.InDelta(t, want.RawMatrix().Data[i], v, 1e-3)
+		}
+		// The teacher is the encoder before the task. The same views twice make a symmetric π_G.
+		require.Equal(t, s.Plan, w.Views().Teacher)
+		graphPlan := mat.NewDense(n, n, nil)
+		for i, v := range w.Views().Graph.Data {
+			graphPlan.RawMatrix().Data[i] = float64(v)
+		}
+		for i := range n {
+			require.InDelta(t, 1/float64(n), mat.Sum(graphPlan.RowView(i)), 1e-3)
+		}
+		require.Equal(t, w.Views().Edges[0], w.Views().Edges[1])
+	})
+}
+
+// What is seen changes with the network, and not by looking. The first task has no teacher.
+func TestWatchFollowsTheNetwork(t *testing.T) {
+	e := pure(t)
+	l := newTiny(t, e, tinyConfig(), 1)
+	w := watched(t, l, 0, []int32{1, 2, 3, 4})
+	require.Nil(t, w.Views().Teacher)
+	before := look(t, w)
+	require.Equal(t, before, look(t, w))
+	var during *continual.Sight
+	_, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, func(s continual.Step) {
+		if s.Done == 2 {
+			during = look(t, w)
+		}
+		var names []string
+		for _, f := range s.Figures {
+			names = append(names, f.Name)
+			require.False(t, math.IsNaN(f.Value), f.Name)
+		}
+		require.Contains(t, names, "gradient_matching")
+		require.Contains(t, names, "graph_marginal_error")
+	})
+	require.NoError(t, err)
+	require.NotEqual(t, before, during)
+	require.NotEqual(t, during, look(t, w))
+}
+
+// A run with frames at every step has the figures of one without, bit for bit: whole and sampled, and in the ablations.
+func TestRecordingChangesNoFigure(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for name, change := range map[string]func(*Config){
+			"whole":         func(*Config) {},
+			"sampled":       func(c *Config) { c.Encoder.WholeGraph, c.Encoder.SampleFanOut = 10, []int{3, 3} },
+			"barlow-twins":  func(c *Config) { c.Objective = BarlowTwins },
+			"no distilling": func(c *Config) { c.Distillation = DistillNone },
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := tinyConfig()
+				change(&c)
+				if e.Fuses() && (c.Objective != Transport || c.Distillation == DistillNone) {
+					t.Skip("compiling takes long: on pure Go alone")
+				}
+				run := func(opt continual.Options) *continual.Result {
+					opt.Engine, opt.Probes = e, []continual.Probe{continual.ProbeConverged}
+					r, err := continual.Run(context.Background(), tinyStream(t), newTiny(t, e, c, 1), opt)
+					require.NoError(t, err)
+					for i := range r.Tasks {
+						r.Tasks[i].Seconds = 0
+						for name := range r.Tasks[i].Diagnostics {
+							if strings.HasSuffix(name, "_seconds") {
+								delete(r.Tasks[i].Diagnostics, name)
+							}
+						}
+					}
+					return r
+				}
+				dir := filepath.Join(t.TempDir(), "run")
+				plain, recorded := run(continual.Options{}), run(continual.Options{Dir: dir, Record: 1})
+				require.Equal(t, plain.Scores, recorded.Scores)
+				require.Equal(t, plain.Tasks, recorded.Tasks)
+				for i := range plain.Evaluations {
+					require.Equal(t, plain.Evaluations[i].Structure, recorded.Evaluations[i].Structure)
+				}
+				r, err := record.Read(dir)
+				require.NoError(t, err)
+				require.Len(t, r.Tasks, 2)
+				for _, task := range r.Tasks {
+					require.Zero(t, task.Frames[0].Step)
+					require.NotNil(t, task.Graph)
+					require.Equal(t, task.Task > 0 && c.distils(), task.Teacher != nil)
+					for _, f := range task.Frames {
+						require.NotNil(t, f.Plan)
+						require.NotNil(t, f.Points)
+						require.Less(t, f.Plan.MarginalError, 0.1)
+					}
+				}
+			})
+		}
+	})
+}
