@@ -17,7 +17,7 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
-	_ "github.com/saot-go/saot/saot/control"
+	"github.com/saot-go/saot/saot/control"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -29,6 +29,18 @@ func tinyConfig() saot.Config {
 	c := saot.DefaultConfig()
 	c.Encoder.Hidden, c.Encoder.Out, c.Points, c.Epochs, c.Buffer = 8, 4, 16, 2, 10
 	return c
+}
+
+// tinySettings are tinyConfig, or the same width for a method with settings of its own.
+func tinySettings(t *testing.T, m string) method.Settings {
+	if m == "propagated-hellinger" {
+		return &control.HellingerSettings{Out: 4, Power: 0.5, IDF: true, Unit: true}
+	}
+	d, err := method.Lookup(m)
+	require.NoError(t, err)
+	c := tinyConfig()
+	require.IsType(t, &c, d.Defaults("", method.Default))
+	return &c
 }
 
 // tinyStream is two tasks of the generated dataset.
@@ -101,11 +113,15 @@ func twoHops(g *graph.Graph) *mat.Dense {
 }
 
 func learner(t *testing.T, m string, e *engine.Engine, c saot.Config, g ...*graph.Graph) continual.Learner {
+	return learnerOf(t, m, e, &c, g...)
+}
+
+func learnerOf(t *testing.T, m string, e *engine.Engine, c method.Settings, g ...*graph.Graph) continual.Learner {
 	stream := method.Stream{Features: g[0].Features.Cols}
 	for _, graph := range g {
 		stream.Sizes = append(stream.Sizes, encoder.SizeOf(graph))
 	}
-	l, err := method.New(m, method.Build{Engine: e, Stream: stream, Settings: &c, Seed: 7})
+	l, err := method.New(m, method.Build{Engine: e, Stream: stream, Settings: c, Seed: 7})
 	require.NoError(t, err)
 	return l.(continual.Learner)
 }
@@ -128,8 +144,7 @@ func learn(t *testing.T, l continual.Learner, task int, g *graph.Graph) {
 
 func TestOnlyMajorityTakesGraphsWithoutFeatures(t *testing.T) {
 	for _, d := range method.All() {
-		c := tinyConfig()
-		_, err := method.New(d.Name, method.Build{Settings: &c})
+		_, err := method.New(d.Name, method.Build{Settings: tinySettings(t, d.Name)})
 		if d.Name == "majority" {
 			require.NoError(t, err)
 			continue
@@ -345,9 +360,9 @@ func TestControlsResume(t *testing.T) {
 		s := tinyStream(t)
 		first, second := s.Tasks[0].Graph, s.Tasks[1].Graph
 		for _, m := range []string{"majority", "propagated-random", "propagated-pca", "propagated-streaming",
-			"random-calibrated"} {
-			through, resumed := learner(t, m, e, tinyConfig(), first, second), learner(t, m, e, tinyConfig(), first,
-				second)
+			"propagated-hellinger", "random-calibrated"} {
+			through := learnerOf(t, m, e, tinySettings(t, m), first, second)
+			resumed := learnerOf(t, m, e, tinySettings(t, m), first, second)
 			learn(t, through, 0, first)
 			var state bytes.Buffer
 			require.NoError(t, through.Save(&state), m)
@@ -421,8 +436,8 @@ func TestLabelsDoNotReachTheLearners(t *testing.T) {
 	require.NoError(t, err)
 	defer e.Close()
 	run := func(m string, s *datasets.Stream) ([]*continual.Embedding, string) {
-		c := tinyConfig()
-		l, err := method.New(m, method.Build{Engine: e, Stream: method.StreamOf(s), Settings: &c, Seed: 5})
+		l, err := method.New(m, method.Build{Engine: e, Stream: method.StreamOf(s), Settings: tinySettings(t, m),
+			Seed: 5})
 		require.NoError(t, err)
 		r := &recorder{Learner: l.(continual.Learner)}
 		result, err := continual.Run(context.Background(), s, r,

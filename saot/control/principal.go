@@ -70,7 +70,7 @@ func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(
 	if err != nil {
 		return nil, fmt.Errorf("control: task %d: %w", task+1, err)
 	}
-	p.fit = component{Mean: a.mean, Basis: turned(axes, p.width, rng).RawMatrix().Data}
+	p.fit = component{Mean: a.centre, Basis: turned(axes, p.width, rng).RawMatrix().Data}
 	for _, s := range squares {
 		p.fit.Variance = append(p.fit.Variance, s/float64(max(1, batched.NumNodes()-1)))
 	}
@@ -88,26 +88,26 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	if len(p.fit.Basis) == 0 {
 		return nil, errors.New("control: propagated-pca has learned no task yet")
 	}
-	a := centred{graph: g, mean: p.fit.Mean}
+	a := centred{graph: g, centre: p.fit.Mean}
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
 }
 
 // centred is the matrix A = diag(scale)·Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero
 // entries and the edges.
 type centred struct {
-	graph *graph.Graph
-	scale []float64 // [N]; nil is 1
-	mean  []float64 // [F]
+	graph  *graph.Graph
+	scale  []float64 // [N]; nil is 1
+	centre []float64 // [F]
 }
 
 // newCentred takes the mean of the rows.
 func newCentred(g *graph.Graph, scale []float64) centred {
-	a := centred{graph: g, scale: scale, mean: make([]float64, g.Features.Cols)}
+	a := centred{graph: g, scale: scale, centre: make([]float64, g.Features.Cols)}
 	share := linalg.New(g.NumNodes(), 1)
 	for i := range g.NumNodes() {
 		share.Set(i, 0, 1/float64(g.NumNodes()))
 	}
-	a.mean = a.transposedTimes(share).RawMatrix().Data
+	a.centre = a.transposedTimes(share).RawMatrix().Data
 	return a
 }
 
@@ -116,7 +116,7 @@ func (a centred) times(b *mat.Dense) *mat.Dense {
 	out := propagate(&a.graph.Adjacency, a.graph.Features.Times(b))
 	scaleRows(out, a.scale)
 	shift := make([]float64, b.RawMatrix().Cols)
-	for c, m := range a.mean {
+	for c, m := range a.centre {
 		floats.AddScaled(shift, -m, b.RawRowView(c))
 	}
 	for i := range a.graph.NumNodes() {
@@ -133,14 +133,17 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	}
 	scaleRows(b, a.scale)
 	out := a.graph.Features.TransposedTimes(propagateBack(&a.graph.Adjacency, b))
-	for c, m := range a.mean {
+	for c, m := range a.centre {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
 	}
 	return out
 }
 
 // columns is F.
-func (a centred) columns() int { return len(a.mean) }
+func (a centred) columns() int { return len(a.centre) }
+
+func (a centred) height() int     { return a.graph.NumNodes() }
+func (a centred) mean() []float64 { return a.centre }
 
 // operator is a matrix that is known by its products.
 type operator interface {

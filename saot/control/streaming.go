@@ -78,7 +78,7 @@ func (s *streaming) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	if err := s.check(g); err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	rows := centred{graph: g, scale: unitScale(g), mean: s.seen.Mean}
+	rows := centred{graph: g, scale: unitScale(g), centre: s.seen.Mean}
 	return embeddingOf(rows.times(turned(s.seen.axes(), s.width, seed.Stream(s.seed, "turn"))), s.width), nil
 }
 
@@ -108,20 +108,27 @@ func (s *scatter) axes() *mat.Dense {
 	return axes
 }
 
+// table is the rows of a task less their mean.
+type table interface {
+	operator
+	height() int     // N
+	mean() []float64 // [F]
+}
+
 // enlarged is a matrix with the scatter of N rows seen, of mean μ, and of the n rows of H, of mean m,
 //
 //	[ diag(s)·Vᵀ ; H − 1·mᵀ ; √(n·N/(n+N))·(m − μ)ᵀ ].
 type enlarged struct {
 	past scatter
-	rows centred
+	rows table
 	step []float64 // the last row
 }
 
-func (s *scatter) with(rows centred) enlarged {
-	e := enlarged{past: *s, rows: rows, step: make([]float64, len(rows.mean))}
+func (s *scatter) with(rows table) enlarged {
+	e := enlarged{past: *s, rows: rows, step: make([]float64, rows.columns())}
 	if s.Count > 0 {
-		n := float64(rows.graph.NumNodes())
-		floats.SubTo(e.step, rows.mean, s.Mean)
+		n := float64(rows.height())
+		floats.SubTo(e.step, rows.mean(), s.Mean)
 		floats.Scale(math.Sqrt(n*s.Count/(n+s.Count)), e.step)
 	}
 	return e
@@ -130,8 +137,8 @@ func (s *scatter) with(rows centred) enlarged {
 // total returns the scatter of all rows, given the leading singular vectors of the matrix and the squares of their
 // singular values.
 func (e enlarged) total(axes *mat.Dense, squares []float64) scatter {
-	n := float64(e.rows.graph.NumNodes())
-	out := scatter{Count: e.past.Count + n, Mean: slices.Clone(e.rows.mean), Axes: axes.RawMatrix().Data}
+	n := float64(e.rows.height())
+	out := scatter{Count: e.past.Count + n, Mean: slices.Clone(e.rows.mean()), Axes: axes.RawMatrix().Data}
 	if e.past.Count > 0 {
 		floats.Scale(n/out.Count, out.Mean)
 		floats.AddScaled(out.Mean, e.past.Count/out.Count, e.past.Mean)
@@ -146,7 +153,7 @@ func (e enlarged) columns() int { return e.rows.columns() }
 
 // times costs what the task's rows cost, and a pass over the axes. Shapes: b [F, d]; returns [k+n+1, d].
 func (e enlarged) times(b *mat.Dense) *mat.Dense {
-	k, n, d := len(e.past.Roots), e.rows.graph.NumNodes(), b.RawMatrix().Cols
+	k, n, d := len(e.past.Roots), e.rows.height(), b.RawMatrix().Cols
 	out := linalg.New(k+n+1, d)
 	if k > 0 {
 		top := out.Slice(0, k, 0, d).(*mat.Dense)
@@ -162,7 +169,7 @@ func (e enlarged) times(b *mat.Dense) *mat.Dense {
 
 // transposedTimes costs as much. Shapes: b [k+n+1, d]; returns [F, d].
 func (e enlarged) transposedTimes(b *mat.Dense) *mat.Dense {
-	k, n, d := len(e.past.Roots), e.rows.graph.NumNodes(), b.RawMatrix().Cols
+	k, n, d := len(e.past.Roots), e.rows.height(), b.RawMatrix().Cols
 	out := e.rows.transposedTimes(mat.DenseCopyOf(b.Slice(k, k+n, 0, d)))
 	if k > 0 {
 		top := mat.DenseCopyOf(b.Slice(0, k, 0, d))
