@@ -292,8 +292,8 @@ func median(d []time.Duration) time.Duration {
 
 func ms(d time.Duration) float64 { return 1e3 * d.Seconds() }
 
-// BenchmarkFirstCall is what an engine takes to compile a training step: the first call of the step of BenchmarkStep, less
-// a later one.
+// BenchmarkFirstCall is what an engine takes to compile a training step: the first call of the step of BenchmarkStep,
+// less a later one.
 func BenchmarkFirstCall(b *testing.B) {
 	for _, name := range []string{"uai", "coauthor-cs"} {
 		b.Run(name, func(b *testing.B) {

@@ -37,14 +37,8 @@ type watch struct {
 	batch   *encoder.Batch // of a graph that is taken whole, else nil
 	nodes   []int32
 	pair    *train.Pair
-	points  *tensors.Tensor // of a graph that is taken whole, else nil
 	views   continual.WatchedViews
-	plan    *engine.Named[watchInputs[*tensors.Tensor]]
-}
-
-type watchInputs[T any] struct {
-	Views  train.Views[T]
-	Points T // see inputs
+	plan    *engine.Named[train.Views[*tensors.Tensor]]
 }
 
 // Watch prepares for looks at some nodes of a task's graph; see continual.Watched. The teacher is the encoder as it is
@@ -77,8 +71,9 @@ func (w *watch) draw(task int) (err error) {
 		sampler := graphs.Sampler(w.graph, l.config.Encoder.SampleFanOut)
 		w.pair, err = train.SampledPair(sampler, w.nodes, l.config.Encoder, l.config.view(), 1, rng)
 	} else if w.batch, err = graphs.Upload(w.graph); err == nil {
-		w.points = tensors.FromFlatDataAndDimensions(w.nodes, len(w.nodes), 1)
-		w.pair, err = train.WholePair(w.batch, l.config.Encoder, l.config.view(), rng)
+		if w.pair, err = train.WholePair(w.batch, l.config.Encoder, l.config.view(), rng); err == nil {
+			w.pair.Align(w.nodes)
+		}
 	}
 	if err != nil {
 		return err
@@ -90,12 +85,12 @@ func (w *watch) draw(task int) (err error) {
 }
 
 // watchedPlan compiles π_Z between the embeddings of two views, by the step's settings.
-func (l *Learner) watchedPlan(scope string) (*engine.Named[watchInputs[*tensors.Tensor]], error) {
+func (l *Learner) watchedPlan(scope string) (*engine.Named[train.Views[*tensors.Tensor]], error) {
 	settings := l.config.sinkhorn()
 	settings.Gradient = transport.Detached
-	return engine.NewNamed[watchInputs[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
-		func(in watchInputs[*Node]) []*Node {
-			z := aligned(train.Embed(l.encoder, scope, in.Views, nil, encoder.Inference), in.Points)
+	return engine.NewNamed[train.Views[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
+		func(views train.Views[*Node]) []*Node {
+			z := train.Embed(l.encoder, scope, views, nil, encoder.Inference)
 			plan, marginalError := transport.Sinkhorn(transport.CosineCost(z[0], z[1]), settings)
 			return []*Node{plan, marginalError}
 		})
@@ -118,8 +113,8 @@ func (w *watch) solveGraphPlan() error {
 	return nil
 }
 
-func (w *watch) planOf(f *engine.Named[watchInputs[*tensors.Tensor]]) (*continual.WatchedPlan, error) {
-	out, err := f.Call(watchInputs[*tensors.Tensor]{Views: w.pair.Views, Points: w.points})
+func (w *watch) planOf(f *engine.Named[train.Views[*tensors.Tensor]]) (*continual.WatchedPlan, error) {
+	out, err := f.Call(w.pair.Views)
 	if err != nil {
 		return nil, err
 	}
@@ -174,5 +169,4 @@ func (w *watch) Close() {
 	if w.batch != nil {
 		w.batch.Finalize()
 	}
-	engine.Release(w.points)
 }
