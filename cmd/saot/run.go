@@ -170,6 +170,7 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 		return o.settleResumed(flags)
 	}
 	r := o.Run
+	r.Keep = o.keep
 	for _, settle := range []func(*pflag.FlagSet, *experiment.Run) error{o.settleMethod, o.settleProbes, o.settleCut} {
 		if err := settle(flags, &r); err != nil {
 			return nil, err
@@ -280,12 +281,15 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		if dir, err = experiment.NewFolder(path, r); err != nil {
 			return "", nil, err
 		}
+	} else if err := dir.Claim(); err != nil {
+		return "", nil, err
 	}
+	defer dir.Release()
 	opt, err := r.Options()
 	if err != nil {
 		return "", nil, err
 	}
-	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep, show.log
+	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep || r.Keep, show.log
 	record, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err
@@ -303,7 +307,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		}
 	case errors.Is(err, context.Canceled):
 		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.Path)}
-	default:
+	case errors.As(err, new(*continual.TaskError)): // other errors say themselves what to do
 		err = fmt.Errorf("%w (the state before that task is kept: saot run --resume %s)", err, dir.Path)
 	}
 	return dir.Path, result, err

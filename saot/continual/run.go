@@ -37,6 +37,9 @@ type Options struct {
 // ProbeHead in both settings, and Options.Probes and ProbeRows are not used. Run returns the finished Result, which it
 // also writes to Dir/result.json.
 //
+// Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a time
+// may work in a Dir.
+//
 // Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled
 // (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid
 // or test nodes), when Dir holds another run, or cannot be written, and when what is resumed is not the same run. A
@@ -172,7 +175,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	}
 	for t := r.done; t < len(r.stream.Tasks); t++ {
 		if err := r.task(ctx, t); err != nil {
-			return nil, fmt.Errorf("task %d of %d: %w", t+1, len(r.stream.Tasks), err)
+			return nil, &TaskError{Task: t, Tasks: len(r.stream.Tasks), Err: err}
 		}
 	}
 	return r.finish()

@@ -40,6 +40,14 @@ func child(mode, dir string) int {
 		return 1
 	case mode == "hang":
 		time.Sleep(time.Hour)
+	case mode == "panic":
+		panic("boom")
+	case mode == "killed":
+		fmt.Fprintln(os.Stderr, "level=INFO msg=evaluated task=1 average=94.9")
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
+		time.Sleep(time.Hour)
 	case mode == "interrupted":
 		return interruptedStatus
 	}
