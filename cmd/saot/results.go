@@ -234,8 +234,8 @@ func writeStatus(out io.Writer, s *experiment.Sweep) error {
 		return err
 	}
 	if failed, halted := count[experiment.Failed], count[experiment.Halted]; failed+halted > 0 {
-		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and with "+
-			"--retry-failed what has failed", failed, halted)
+		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and "+
+			"with --retry-failed what has failed", failed, halted)
 	}
 	return nil
 }

@@ -125,8 +125,8 @@ func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
 	stopped := count[experiment.Halted] + count[experiment.Waiting]
 	switch failed := count[experiment.Failed]; {
 	case failed > 0:
-		return fmt.Errorf("runs that are not done: %d failed, %d stopped: saot status %s says why; --retry-failed does "+
-			"failed runs again", failed, stopped, o.out)
+		return fmt.Errorf("runs that are not done: %d failed, %d stopped: saot status %s says why; --retry-failed "+
+			"does failed runs again", failed, stopped, o.out)
 	case stopped > 0:
 		return fmt.Errorf("runs that are not done: %d were stopped: the same command continues", stopped)
 	}

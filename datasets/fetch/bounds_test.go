@@ -17,8 +17,7 @@ func TestWrongBytesInPieces(t *testing.T) {
 	right, wrong := noise(31, 300_000), noise(32, 300_000)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var m *mirror
-	m = &mirror{content: wrong, etag: `"v1"`}
+	m := &mirror{content: wrong, etag: `"v1"`}
 	m.cut = func(n int) int {
 		if n > 50 { // without end
 			cancel()

@@ -58,10 +58,10 @@ const (
 
 // Fetch downloads a file unless it is there already. The bytes go to Path + ".part", which is checked and then renamed,
 // so that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that
-// breaks, stalls, crawls or ends early is resumed where it stopped, in this call or a later one, if the server says that
-// the file is still the same. A mirror whose bytes turn out wrong after that gets one more chance from the first byte;
-// then the next mirror is tried. One process at a time works on a path (see file.Acquire); a second one waits and finds
-// the file.
+// breaks, stalls, crawls or ends early is resumed where it stopped, in this call or a later one, if the server says
+// that the file is still the same. A mirror whose bytes turn out wrong after that gets one more chance from the first
+// byte; then the next mirror is tried. One process at a time works on a path (see file.Acquire); a second one waits and
+// finds the file.
 //
 // It returns a *ChecksumError if the file at Path or the downloaded one has other bytes than requested (a download is
 // then removed, a file that was there is left alone); an error that wraps ErrUnavailable and says what to do by hand if

@@ -37,8 +37,8 @@ type Options struct {
 // ProbeHead in both settings, and Options.Probes and ProbeRows are not used. Run returns the finished Result, which it
 // also writes to Dir/result.json.
 //
-// Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a time
-// may work in a Dir.
+// Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a
+// time may work in a Dir.
 //
 // Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled
 // (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -28,8 +29,9 @@ func (l *lastLine) Write(p []byte) (int, error) {
 		if text == "" {
 			continue
 		}
-		if l.last = text; l.crash == "" && (strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "panic: ")) {
-			l.crash = text
+		l.last = text
+		if strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "panic: ") {
+			l.crash = cmp.Or(l.crash, text)
 		}
 		l.tell(text)
 	}
