@@ -112,8 +112,8 @@ func TestSweepExitStatusOfHalts(t *testing.T) {
 		t.Skip("there is no pgrep to find the run's process")
 	}
 	out := filepath.Join(t.TempDir(), "sweep")
-	cmd := exec.Command(binary, "sweep", writeSpec(t, strings.ReplaceAll(smallSpec, "epochs: 4", "epochs: 40")), "--out",
-		out, "--engine", "go", "--only", "0")
+	spec := writeSpec(t, strings.ReplaceAll(smallSpec, "epochs: 4", "epochs: 40"))
+	cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0")
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool {
 		s, err := experiment.OpenSweep(out)

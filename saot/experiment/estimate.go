@@ -180,4 +180,4 @@ func widthsOf(l method.Load) (product, sum float64) {
 }
 
 // FreeMemory returns the bytes that programs may take without swapping, as Linux tells it, and 0 elsewhere.
-func FreeMemory() int64 { return memory.Linux("/proc/meminfo", "MemAvailable:") }
+func FreeMemory() int64 { return memory.Available() }
