@@ -49,6 +49,8 @@ func openBundle(path string, f format) (*bundle, error) {
 	switch {
 	case info.IsDir():
 		b.fsys = os.DirFS(path)
+	case !info.Mode().IsRegular():
+		return nil, irregular(path)
 	case single && filepath.Ext(path) != ".zip":
 		return fileBundle(path), nil
 	default:
@@ -65,6 +67,11 @@ func openBundle(path string, f format) (*bundle, error) {
 		b.only = b.anchor
 	}
 	return b, nil
+}
+
+// irregular is an error about a pipe, a device or the like, which may have no end, and which cannot be read twice.
+func irregular(path string) error {
+	return fmt.Errorf("datasets: %s is not a regular file: copy what it holds to one", path)
 }
 
 func fileBundle(path string) *bundle {

@@ -148,9 +148,12 @@ func (a *npyArray) errorf(format string, args ...any) error {
 
 // fills reports whether the shape takes exactly that number of bytes, without overflow.
 func (a *npyArray) fills(bytes uint64) bool {
+	if slices.Contains(a.shape, 0) {
+		return bytes == 0
+	}
 	count := uint64(1)
 	for _, d := range a.shape {
-		if d < 0 || (d > 0 && count > bytes/uint64(d)) {
+		if d < 0 || count > bytes/uint64(d) {
 			return false
 		}
 		count *= uint64(d)

@@ -120,7 +120,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	stream, err := r.OpenStream()
+	stream, err := openStream(ctx, r)
 	if err != nil {
 		return err
 	}
