@@ -378,6 +378,7 @@ note: the paper probe of class-il stopped before it had learned, after %d of %d 
 up after ten checks without a new best; on small embeddings the accuracy may fall for longer before it rises.
 `, len(early), r.Dataset.Tasks, early[0]+1)
 	}
+	b.WriteString(loosePlans(r))
 	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
 	_, err := io.WriteString(out, b.String())
 	return err
