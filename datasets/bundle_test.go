@@ -259,7 +259,8 @@ func FuzzNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for dims := 1; dims <= 2; dims++ {
 			open := func() *npyArray {
-				a, err := openNPY(io.NopCloser(bytes.NewReader(content)), int64(len(content)), &budget{packed: int64(len(content))},
+				length := int64(len(content))
+				a, err := openNPY(io.NopCloser(bytes.NewReader(content)), length, &budget{packed: length},
 					"fuzz.npy", dims)
 				if err != nil {
 					require.NotContains(t, err.Error(), "\n")

@@ -33,7 +33,8 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 		return nil, fmt.Errorf("datasets: %s: not a complete npz archive: %w; download it again", path, err)
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
-	f := &npzFile{path: path, size: size, budget: &budget{packed: size}, entries: make(map[string]*zip.File, len(z.File))}
+	f := &npzFile{path: path, size: size, budget: &budget{packed: size},
+		entries: make(map[string]*zip.File, len(z.File))}
 	for _, e := range z.File {
 		if key, ok := strings.CutSuffix(e.Name, ".npy"); ok {
 			f.entries[key] = e

@@ -6,8 +6,8 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// interruptible returns what load returns, or an error that ends the command as soon as ctx ends. What load does by then
-// is left to end with the process: reading and generating a graph changes no file that counts.
+// interruptible returns what load returns, or an error that ends the command as soon as ctx ends. Then load is left to
+// end with the process: reading and generating a graph changes no file that counts.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -6,8 +6,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// looseMarginals is the error of a transport plan's marginals above which a run is worth a note: a hundredth of the mass
-// is not where it should be.
+// looseMarginals is the error of a transport plan's marginals (L1, of a mass of 1) above which a run is worth a note.
 const looseMarginals = 1e-2
 
 // loosePlans returns a note where transport plans of a run missed their marginals, or "".
@@ -25,6 +24,6 @@ func loosePlans(r *continual.Result) string {
 	if task < 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nnote: transport plans missed their marginals by up to %.2g of a mass of 1 (%s, task %d): raise "+
-		"epsilon or %s.\n", worst, figure, task+1, sweeps)
+	return fmt.Sprintf("\nnote: transport plans missed their marginals by up to %.2g of a mass of 1 (%s, task %d): "+
+		"raise epsilon or %s.\n", worst, figure, task+1, sweeps)
 }
