@@ -329,8 +329,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// FuzzOwn alters one array of a graph of one's own, in one file and in a folder. Run it with -fuzzminimizetime 1x, as
-// FuzzLoad.
+// FuzzOwn alters one array of a graph of one's own, in one file and in a folder.
 func FuzzOwn(f *testing.F) {
 	dir := f.TempDir()
 	for _, a := range []arrays{ownArrays(), tinyCOO(), scipyCSR(), {"edges": ownPairs()}} {

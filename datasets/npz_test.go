@@ -269,8 +269,7 @@ func parseBytes(file []byte) (*Dataset, error) {
 	return parse(f, "fuzz", Options{})
 }
 
-// FuzzLoad holds that no file makes the loader panic, and that what it accepts keeps the types' promises. Run it with
-// -fuzzminimizetime 1x: minimising is slow here, since coverage within the archive reader varies.
+// FuzzLoad holds that no file makes the loader panic, and that what it accepts keeps the types' promises.
 func FuzzLoad(f *testing.F) {
 	f.Add(tiny().zip())
 	f.Add(tiny().with("attr_data", nil).with("attr_matrix", npy("<f4", "(4, 1)", make([]float32, 4))).zip())

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/fuzzing"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -26,6 +27,9 @@ const childVariable = "SAOT_TEST_CHILD"
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(childVariable); mode != "" {
 		os.Exit(child(mode, os.Args[len(os.Args)-1]))
+	}
+	if err := fuzzing.Settle(); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
