@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/saot-go/saot/internal/memory"
 )
@@ -14,19 +13,14 @@ const (
 	modest       = 64 << 20
 )
 
-// unboundedVariable lifts the bounds on what files may expand to.
-const unboundedVariable = "SAOT_UNBOUNDED"
-
-func unbounded() bool { return os.Getenv(unboundedVariable) == "1" }
-
 // unpacked returns an error if bytes are too many for what they were packed in. It checks both what a file claims,
 // before memory is taken, and what is read.
 func unpacked(bytes, packed int64) error {
-	if bytes <= modest || bytes/maxExpansion <= packed || unbounded() {
+	if bytes <= modest || bytes/maxExpansion <= packed || memory.Unbounded() {
 		return nil
 	}
 	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it "+
-		"uncompressed, or set the environment variable %s=1", packed, maxExpansion, unboundedVariable)
+		"uncompressed, or set the environment variable %s=1", packed, maxExpansion, memory.UnboundedVariable)
 }
 
 // budget bounds what is kept of the files of a dataset, all arrays together: by what the files take on the disk, and by
@@ -55,10 +49,10 @@ func (b *budget) keep(bytes int64) error {
 		b.free = memory.Available()
 	}
 	b.kept += bytes
-	if b.free > 0 && b.kept > b.free && !unbounded() {
+	if b.free > 0 && b.kept > b.free && !memory.Unbounded() {
 		return fmt.Errorf("its arrays take %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
 			"machine, or set the environment variable %s=1 to try all the same",
-			float64(b.kept)/1e9, float64(b.free)/1e9, unboundedVariable)
+			float64(b.kept)/1e9, float64(b.free)/1e9, memory.UnboundedVariable)
 	}
 	return unpacked(b.kept, b.packed)
 }

@@ -287,7 +287,10 @@ func integers[T int32 | int64](a *npyArray, low, high int64) ([]T, error) {
 	}
 	return elements(a, func(raw []byte) (T, error) {
 		v, ok := a.integer(raw)
-		if !ok || v < low || v > high {
+		if !ok {
+			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", uint64(v), low, high)
+		}
+		if v < low || v > high {
 			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", v, low, high)
 		}
 		return T(v), nil

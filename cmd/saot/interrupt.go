@@ -6,6 +6,15 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
+// interrupted is a cancellation with a line that says how to continue.
+type interrupted struct {
+	error
+	line string
+}
+
+func (e interrupted) Error() string { return e.line }
+func (e interrupted) Unwrap() error { return e.error }
+
 // interruptible returns what load returns, or an error that ends the command as soon as ctx ends. Then load is left to
 // end with the process: reading and generating a graph changes no file that counts.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {

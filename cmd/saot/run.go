@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,6 +131,9 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	}
 	defer e.Close()
 	r.Engine = cmp.Or(r.Engine, e.Info().Name)
+	if err := fits(r, stream, e); err != nil {
+		return err
+	}
 	learner, err := r.NewLearner(e, stream)
 	if err != nil {
 		return err
@@ -207,7 +211,9 @@ func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 		if err != nil {
 			return usageError{err}
 		}
-		probes = append(probes, p)
+		if !slices.Contains(probes, p) {
+			probes = append(probes, p)
+		}
 	}
 	if len(probes) == 0 {
 		return usagef("--probe names no probe: choose paper, converged or both")
@@ -312,15 +318,6 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	}
 	return dir.Path, result, err
 }
-
-// interrupted is a cancellation with a line that says how to continue.
-type interrupted struct {
-	error
-	line string
-}
-
-func (e interrupted) Error() string { return e.line }
-func (e interrupted) Unwrap() error { return e.error }
 
 func draw(r *continual.Result, path string) error {
 	figure, err := plotting.Result(r, plotting.MatrixOptions{})

@@ -25,11 +25,30 @@ func Linux(path, key string) int64 {
 	return figure(path, key) << 10
 }
 
+// UnboundedVariable is the environment variable that lifts bounds on memory where it is 1.
+const UnboundedVariable = "SAOT_UNBOUNDED"
+
+// Unbounded reports whether the user has lifted them.
+func Unbounded() bool { return os.Getenv(UnboundedVariable) == "1" }
+
+// Total returns the bytes of the machine's memory, or those that this process's group may take, if fewer. It is 0 where
+// the system does not tell.
+func Total() int64 {
+	all := Linux("/proc/meminfo", "MemTotal:")
+	if most := figure(groupLimit, ""); most > 0 {
+		all = min(all, most)
+	}
+	return all
+}
+
+// groupLimit is the bound on a group of processes, in control groups of version 2.
+const groupLimit = "/sys/fs/cgroup/memory.max"
+
 // Available returns the bytes that this process may still take without swapping: those that are free in the machine, or
 // those that its group of processes is still allowed, if fewer. It is 0 where the system does not tell.
 func Available() int64 {
 	free := Linux("/proc/meminfo", "MemAvailable:")
-	if most := figure("/sys/fs/cgroup/memory.max", ""); most > 0 { // of control groups, version 2
+	if most := figure(groupLimit, ""); most > 0 {
 		free = min(free, max(1, most-figure("/sys/fs/cgroup/memory.stat", "anon ")))
 	}
 	return free
