@@ -70,6 +70,20 @@ func TestKeepModelSurvivesAnEarlyKill(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, continual.ModelFile))
 }
 
+// A run that was killed after its result and before its picture is taken up to draw it, and leaves nothing else.
+func TestPictureAfterAKill(t *testing.T) {
+	dir := begun(t, "--keep-model")
+	status, _, stderr := call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	require.NoError(t, os.Rename(filepath.Join(dir, continual.ModelFile), filepath.Join(dir, continual.CheckpointFile)))
+	require.NoError(t, os.Rename(filepath.Join(dir, matrixFile), filepath.Join(dir, "."+matrixFile+"-12")))
+	status, _, stderr = call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	require.FileExists(t, filepath.Join(dir, matrixFile))
+	require.NoFileExists(t, filepath.Join(dir, "."+matrixFile+"-12"))
+	require.NoFileExists(t, filepath.Join(dir, continual.CheckpointFile))
+}
+
 // The advice about a damaged checkpoint helps, and is the only one.
 func TestDamagedCheckpointAdvice(t *testing.T) {
 	dir := begun(t)

@@ -152,9 +152,6 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	show.result(result, dir)
-	if err := draw(result, filepath.Join(dir, matrixFile)); err != nil {
-		return err
-	}
 	return summarise(cmd.OutOrStdout(), result, r, dir)
 }
 
@@ -296,6 +293,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		return "", nil, err
 	}
 	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep || r.Keep, show.log
+	opt.Finish = finish(dir.Path)
 	record, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err

@@ -275,7 +275,7 @@ func (r *run) finished() (*Result, error) {
 		return nil, err
 	}
 	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)
-	return result, r.retire()
+	return result, r.retire(result)
 }
 
 func identityOf(r *Result) Identity {
@@ -299,12 +299,17 @@ func (r *run) finish() (*Result, error) {
 	if err := result.WriteFile(filepath.Join(r.opt.Dir, ResultFile)); err != nil {
 		return nil, err
 	}
-	return result, r.retire()
+	return result, r.retire(result)
 }
 
 // retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is
 // removed. A run that is stopped before or within it does it when it is resumed.
-func (r *run) retire() error {
+func (r *run) retire(result *Result) error {
+	if r.opt.Finish != nil {
+		if err := r.opt.Finish(result); err != nil {
+			return err
+		}
+	}
 	for _, name := range []string{EarlierFile, DamagedFile} {
 		if err := remove(filepath.Join(r.opt.Dir, name)); err != nil {
 			return fmt.Errorf("retire the checkpoints of the finished run: %w", err)

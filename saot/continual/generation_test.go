@@ -2,6 +2,7 @@ package continual
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -205,4 +206,25 @@ func TestResealedCheckpoint(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.NoFileExists(t, filepath.Join(dir, ResultFile))
 	}
+}
+
+// A run is at its end when what is to be done with its result is done, wherever it is stopped.
+func TestFinishIsCalledUntilItSucceeds(t *testing.T) {
+	dir, broken, calls := stopped(t), errors.New("no room for a picture"), 0
+	opt := Options{Dir: dir, Resume: true, Finish: func(r *Result) error {
+		require.Len(t, r.Tasks, 3)
+		require.FileExists(t, filepath.Join(dir, ResultFile))
+		if calls++; calls < 3 {
+			return broken
+		}
+		return nil
+	}}
+	for range 2 {
+		_, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+		require.ErrorIs(t, err, broken)
+		require.FileExists(t, filepath.Join(dir, CheckpointFile))
+	}
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.NoError(t, err)
+	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
 }
