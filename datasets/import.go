@@ -61,9 +61,7 @@ const staged = ".import-*"
 func (s Store) staging() (dir string, release func(), err error) {
 	left, _ := filepath.Glob(filepath.Join(s.Dir, staged)) // an error only of a bad pattern
 	for _, dir := range left {
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-			continue // a lock
-		}
+		dir = strings.TrimSuffix(dir, ".lock")
 		if lock, err := file.Try(dir); err == nil && lock != nil {
 			_ = os.RemoveAll(dir)
 			lock.Release()

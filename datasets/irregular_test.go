@@ -45,6 +45,9 @@ func TestImportRemovesLeftovers(t *testing.T) {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "tiny.npz"), []byte("half"), 0o600))
 	}
+	for _, name := range []string{".import-3.lock", "." + recordsFile + "-12"} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, name), nil, 0o600))
+	}
 	lock, err := file.Try(working)
 	require.NoError(t, err)
 	_, err = s.Import(t.Context(), e, save(t, tiny().zip()), false)

@@ -6,7 +6,7 @@
 //	go build -o saot ./cmd/saot
 //	go run ./bench/torture -saot ./saot -engine go -for 1h
 //
-// It goes on until the time is up, the rounds are done or it gets a signal, and prints how many processes it killed. At
+// It continues until the time is up, the rounds are done or it gets a signal, and prints how many processes it killed. At
 // the first difference it stops with exit status 1 and leaves the folder as it is.
 package main
 
