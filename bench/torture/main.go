@@ -6,8 +6,8 @@
 //	go build -o saot ./cmd/saot
 //	go run ./bench/torture -saot ./saot -engine go -for 1h
 //
-// It continues until the time is up, the rounds are done or it gets a signal, and prints how many processes it killed. At
-// the first difference it stops with exit status 1 and leaves the folder as it is.
+// It continues until the time is up, the rounds are done or it gets a signal, and prints how many processes it killed.
+// At the first difference it stops with exit status 1 and leaves the folder as it is.
 package main
 
 import (
@@ -35,8 +35,9 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "where the work is done; default a temporary folder, removed if all is well")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
+	err := run(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		os.Exit(1)
 	}

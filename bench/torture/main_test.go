@@ -37,7 +37,9 @@ func TestRounds(t *testing.T) {
 // A run that is not what was left alone is found.
 func TestOutcomeDiffers(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
 	write("result.json", `{"schema": 1, "scores": [{"setting": "class-il", "probe": "converged", "ap": 1, "matrix": [[1]]}]}`)
 	write("metrics.jsonl", "{}\n{}\n")
 	want, err := outcomeOf(dir)

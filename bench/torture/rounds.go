@@ -239,8 +239,8 @@ func fill(path string, free int) error {
 	size := 0
 	for block := make([]byte, 4096); err == nil; size += len(block) {
 		if size > 1<<30 {
-			return errors.Join(fmt.Errorf("%s is on a file system of more than 1 GB: name a small one", path), f.Close(),
-				os.Remove(path))
+			err := fmt.Errorf("%s is on a file system of more than 1 GB: name a small one", path)
+			return errors.Join(err, f.Close(), os.Remove(path))
 		}
 		_, err = f.Write(block)
 	}

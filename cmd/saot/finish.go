@@ -8,8 +8,8 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
-// finish returns what is done at the end of a run in a folder: its matrices are drawn, and what killed processes left of
-// other files goes.
+// finish returns what is done at the end of a run in a folder: its matrices are drawn, and what killed processes left
+// of other files goes.
 func finish(dir string) func(r *continual.Result) error {
 	return func(r *continual.Result) error {
 		for _, name := range []string{experiment.ConfigFile, matrixFile} {
