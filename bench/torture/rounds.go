@@ -111,9 +111,9 @@ func (t *torturer) finish(dir string) error {
 	return t.want.is(dir)
 }
 
-// kills is a run that is killed up to four times.
+// kills is a run that is killed up to ten times.
 func (t *torturer) kills() error {
-	if err := t.interrupted(t.round, 1+t.rng.IntN(4)); err != nil {
+	if err := t.interrupted(t.round, 1+t.rng.IntN(10)); err != nil {
 		return err
 	}
 	return t.finish(t.round)
@@ -187,13 +187,18 @@ func (t *torturer) smallFiles() error {
 
 // damage is a run whose last checkpoint is damaged after a kill.
 func (t *torturer) damage() error {
-	if err := t.interrupted(t.round, 1+t.rng.IntN(2)); err != nil {
-		return err
+	at := func(name string) string { return filepath.Join(t.round, name) }
+	for range 20 {
+		if err := t.interrupted(t.round, 1); err != nil {
+			return err
+		}
+		if exists(at(continual.EarlierFile)) || exists(at(continual.ResultFile)) {
+			break
+		}
 	}
-	path := filepath.Join(t.round, continual.CheckpointFile)
+	path := at(continual.CheckpointFile)
 	content, err := os.ReadFile(path)
-	if err == nil && exists(filepath.Join(t.round, continual.EarlierFile)) &&
-		!exists(filepath.Join(t.round, continual.ResultFile)) {
+	if err == nil && exists(at(continual.EarlierFile)) && !exists(at(continual.ResultFile)) {
 		if t.rng.IntN(2) == 0 {
 			content = content[:t.rng.IntN(len(content))]
 		} else {
