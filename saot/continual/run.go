@@ -26,8 +26,8 @@ type Options struct {
 	Dir       string // run folder for checkpoints and the result; "" writes no files
 	Resume    bool   // continue after the last checkpoint in Dir; without one, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
-	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when it
-	// has succeeded. May be nil.
+	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when
+	// Finish has succeeded. May be nil.
 	Finish   func(*Result) error
 	Manifest Manifest
 	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
