@@ -258,7 +258,9 @@ func (b *bundle) unpack(name string, m *member) (*os.File, error) {
 	}
 	_ = os.Remove(f.Name()) // most systems keep it until it is closed: a process that is killed leaves nothing
 	if _, err := io.Copy(f, io.LimitReader(m, m.size)); err != nil {
-		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close())
+		err = errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close())
+		_ = os.Remove(f.Name()) // where it could not be removed while it was open
+		return nil, err
 	}
 	return f, nil
 }
