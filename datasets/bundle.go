@@ -33,6 +33,7 @@ type bundle struct {
 	only string          // the one file, if path names it
 
 	anchor string // the file that told the layout
+	budget budget // of what is kept of all files
 }
 
 // openBundle opens path and looks for one of the anchors of a format, at the top or up to two folders down; the other
@@ -48,6 +49,8 @@ func openBundle(path string, f format) (*bundle, error) {
 	switch {
 	case info.IsDir():
 		b.fsys = os.DirFS(path)
+	case !info.Mode().IsRegular():
+		return nil, irregular(path)
 	case single && filepath.Ext(path) != ".zip":
 		return fileBundle(path), nil
 	default:
@@ -64,6 +67,11 @@ func openBundle(path string, f format) (*bundle, error) {
 		b.only = b.anchor
 	}
 	return b, nil
+}
+
+// irregular is an error about a pipe, a device or the like, which may have no end, and which cannot be read twice.
+func irregular(path string) error {
+	return fmt.Errorf("datasets: %s is not a regular file: copy what it holds to one", path)
 }
 
 func fileBundle(path string) *bundle {
@@ -155,24 +163,6 @@ func (m *member) Read(p []byte) (int, error) {
 	return n, cmp.Or(unpacked(m.read.Add(int64(n)), m.packed), err)
 }
 
-// Compressed data may unpack to modest bytes, and beyond that to at most maxExpansion times its size: text and arrays
-// take a third to a twentieth, a bomb a thousandth or less.
-const (
-	maxExpansion = 200
-	modest       = 64 << 20
-)
-
-// unpacked returns an error if bytes are too many for what they were packed in. It checks both what a file claims,
-// before memory is taken, and what is read.
-func unpacked(bytes, packed int64) error {
-	if bytes <= modest || bytes/maxExpansion <= packed {
-		return nil
-	}
-	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it "+
-		"uncompressed",
-		packed, maxExpansion)
-}
-
 type inflated struct {
 	io.Reader
 	packed, read int64
@@ -207,6 +197,7 @@ func (b *bundle) open(name string) (*member, error) {
 	if err != nil {
 		return nil, errors.Join(b.errorf(name, "%w", err), f.Close())
 	}
+	b.budget.opened(name, m.packed)
 	return m, nil
 }
 
@@ -222,7 +213,7 @@ func (b *bundle) read(name string, parse func(m *member) error) error {
 // readText reads a table that is compressed if its name ends with .gz.
 func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, cols int, err error) {
 	err = b.read(name, func(m *member) error {
-		in := text{Reader: m, progress: func() (int64, int64) { return m.read.Load(), m.size }}
+		in := text{Reader: m, progress: func() (int64, int64) { return m.read.Load(), m.size }, keep: b.budget.keep}
 		if strings.HasSuffix(name, ".gz") {
 			z, err := gzip.NewReader(bufio.NewReaderSize(m, 1<<16))
 			if err != nil {
@@ -255,7 +246,7 @@ func (b *bundle) readNPZ(name string, parse func(f *npzFile) error) error {
 		if err != nil {
 			return err
 		}
-		f.packed = m.packed
+		f.budget = &b.budget
 		return parse(f)
 	})
 }
@@ -265,16 +256,18 @@ func (b *bundle) unpack(name string, m *member) (*os.File, error) {
 	if err != nil {
 		return nil, b.errorf(name, "unpacking: %w", err)
 	}
+	_ = os.Remove(f.Name()) // most systems keep it until it is closed: a process that is killed leaves nothing
 	if _, err := io.Copy(f, io.LimitReader(m, m.size)); err != nil {
-		return nil, errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close(),
-			os.Remove(f.Name()))
+		err = errors.Join(b.errorf(name, "unpacking into %s: %w", filepath.Dir(f.Name()), err), f.Close())
+		_ = os.Remove(f.Name()) // where it could not be removed while it was open
+		return nil, err
 	}
 	return f, nil
 }
 
 func (b *bundle) readNPY(name string, dims int, parse func(a *npyArray) error) error {
 	return b.read(name, func(m *member) error {
-		a, err := openNPY(io.NopCloser(m), m.size, m.packed, b.shown(name), dims)
+		a, err := openNPY(io.NopCloser(m), m.size, &b.budget, b.shown(name), dims)
 		if err != nil {
 			return err
 		}

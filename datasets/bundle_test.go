@@ -259,7 +259,8 @@ func FuzzNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for dims := 1; dims <= 2; dims++ {
 			open := func() *npyArray {
-				a, err := openNPY(io.NopCloser(bytes.NewReader(content)), int64(len(content)), int64(len(content)),
+				length := int64(len(content))
+				a, err := openNPY(io.NopCloser(bytes.NewReader(content)), length, &budget{packed: length},
 					"fuzz.npy", dims)
 				if err != nil {
 					require.NotContains(t, err.Error(), "\n")
@@ -328,8 +329,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// FuzzOwn alters one array of a graph of one's own, in one file and in a folder. Run it with -fuzzminimizetime 1x, as
-// FuzzLoad.
+// FuzzOwn alters one array of a graph of one's own, in one file and in a folder.
 func FuzzOwn(f *testing.F) {
 	dir := f.TempDir()
 	for _, a := range []arrays{ownArrays(), tinyCOO(), scipyCSR(), {"edges": ownPairs()}} {

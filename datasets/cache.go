@@ -162,6 +162,9 @@ func stampOf(file string) (stamp, error) {
 	if err != nil {
 		return stamp{}, fmt.Errorf("datasets: %w; check the path", err)
 	}
+	if !info.Mode().IsRegular() {
+		return stamp{}, irregular(file)
+	}
 	return stamp{Bytes: info.Size(), Modified: info.ModTime().UnixNano(), Changed: changeTime(info)}, nil
 }
 

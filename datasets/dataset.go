@@ -255,7 +255,7 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 				"file of your own", f.Name, e.Note, e.Name)
 	}
 	request := fetch.Request{
-		URLs: f.URLs, Path: s.Path(f), SHA256: f.SHA256, Client: s.Client,
+		URLs: f.URLs, Path: s.Path(f), SHA256: f.SHA256, MaxBytes: atMost(f.Bytes), Client: s.Client,
 		ByHand: fmt.Sprintf("run saot data import %s FILE", e.Name),
 	}
 	if f.SHA256 == "" {
@@ -266,7 +266,7 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 		if err != nil {
 			return "", err
 		}
-		request.SHA256 = records[f.Name].SHA256
+		request.SHA256, request.MaxBytes = records[f.Name].SHA256, atMost(records[f.Name].Bytes)
 	}
 	if s.Progress != nil {
 		request.Progress = func(done, total int64) { s.Progress(f.Name, done, total) }
@@ -276,6 +276,15 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 		return "", fmt.Errorf("datasets: %s: %w", e.Name, err)
 	}
 	return cmp.Or(result.URL, "another process"), nil
+}
+
+// atMost returns how long a file may be that should have so many bytes; 0 is not known. A file that has changed a
+// little may come, so that the error can name both checksums.
+func atMost(bytes int64) int64 {
+	if bytes == 0 {
+		return 0
+	}
+	return bytes + 1<<20
 }
 
 // readable reads a dataset whose fresh files no checksum vouches for.

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,11 +25,11 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("datasets: %w: choose a folder that can be written with --data", err)
 	}
-	staging, err := os.MkdirTemp(s.Dir, ".import-*") // next to the target, so that a rename is one step
+	staging, release, err := s.staging()
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w: choose a folder that can be written with --data", err)
 	}
-	defer func() { _ = os.RemoveAll(staging) }()
+	defer release()
 	stage := Store{Dir: staging}
 	var all []FileStatus
 	var taken []File
@@ -52,10 +53,48 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 	return all, nil
 }
 
+// staged is the pattern of the folders that Import copies files into. Each has a lock while its process lives.
+const staged = ".import-*"
+
+// staging makes a folder next to the target, so that a rename is one step, and removes those that processes left which
+// were killed.
+func (s Store) staging() (dir string, release func(), err error) {
+	left, _ := filepath.Glob(filepath.Join(s.Dir, staged)) // an error only of a bad pattern
+	for _, dir := range left {
+		dir = strings.TrimSuffix(dir, ".lock")
+		if lock, err := file.Try(dir); err == nil && lock != nil {
+			_ = os.RemoveAll(dir)
+			lock.Release()
+		}
+	}
+	for {
+		if dir, err = os.MkdirTemp(s.Dir, staged); err != nil {
+			return "", nil, err
+		}
+		lock, err := file.Try(dir)
+		if err != nil {
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		if lock == nil { // another process takes it for one that was left, as it may until it is locked
+			continue
+		}
+		if _, err := os.Lstat(dir); err == nil {
+			return dir, func() {
+				_ = os.RemoveAll(dir)
+				lock.Release()
+			}, nil
+		}
+		lock.Release()
+	}
+}
+
 func (e Entry) match(path string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w; check the path", err)
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, irregular(path)
 	}
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
@@ -74,7 +113,10 @@ func (e Entry) match(path string) (map[string]string, error) {
 		} else if filepath.Base(path) != base {
 			continue
 		}
-		if _, err := os.Stat(candidate); err == nil {
+		if info, err := os.Stat(candidate); err == nil {
+			if !info.Mode().IsRegular() {
+				return nil, irregular(candidate)
+			}
 			found[f.Name] = candidate
 		}
 	}

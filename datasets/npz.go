@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/klauspost/compress/flate" // inflates about twice as fast as the standard library's
 
@@ -20,9 +21,9 @@ import (
 // npzFile reads NumPy arrays by key from an archive. It is our own for its bounds: it opens an entry only on demand,
 // checks its size against the archive before it allocates, and neither reads nor unpickles arrays of Python objects.
 type npzFile struct {
-	path    string // as the user named it, for errors
-	size    int64  // bytes of the whole archive
-	packed  int64  // bytes that it takes on the disk, less where it is a member of another archive
+	path    string  // as the user named it, for errors
+	size    int64   // bytes of the whole archive
+	budget  *budget // of what is kept of it
 	entries map[string]*zip.File
 }
 
@@ -32,7 +33,8 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 		return nil, fmt.Errorf("datasets: %s: not a complete npz archive: %w; download it again", path, err)
 	}
 	z.RegisterDecompressor(zip.Deflate, flate.NewReader)
-	f := &npzFile{path: path, size: size, packed: size, entries: make(map[string]*zip.File, len(z.File))}
+	f := &npzFile{path: path, size: size, budget: &budget{packed: size},
+		entries: make(map[string]*zip.File, len(z.File))}
 	for _, e := range z.File {
 		if key, ok := strings.CutSuffix(e.Name, ".npy"); ok {
 			f.entries[key] = e
@@ -94,9 +96,9 @@ func (f *npzFile) open(key string, dims int) (*npyArray, error) {
 	return a, err
 }
 
-// openNPY is open for a file that is one array, of size bytes, packed into packed bytes on the disk.
-func openNPY(r io.ReadCloser, size, packed int64, path string, dims int) (*npyArray, error) {
-	return (&npzFile{path: path, size: size, packed: packed}).openArray("", r, uint64(size), dims)
+// openNPY is open for a file that is one array, of size bytes.
+func openNPY(r io.ReadCloser, size int64, b *budget, path string, dims int) (*npyArray, error) {
+	return (&npzFile{path: path, size: size, budget: b}).openArray("", r, uint64(size), dims)
 }
 
 func (f *npzFile) openArray(key string, r io.ReadCloser, size uint64, dims int) (*npyArray, error) {
@@ -147,9 +149,12 @@ func (a *npyArray) errorf(format string, args ...any) error {
 
 // fills reports whether the shape takes exactly that number of bytes, without overflow.
 func (a *npyArray) fills(bytes uint64) bool {
+	if slices.Contains(a.shape, 0) {
+		return bytes == 0
+	}
 	count := uint64(1)
 	for _, d := range a.shape {
-		if d < 0 || (d > 0 && count > bytes/uint64(d)) {
+		if d < 0 || count > bytes/uint64(d) {
 			return false
 		}
 		count *= uint64(d)
@@ -250,7 +255,7 @@ const trusted = 4 << 30
 // it. Since it keeps them, they may not be too many for the file: row numbers of a sorted graph may unpack to 300 times
 // their size.
 func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (T, error)) ([]T, error) {
-	if err := unpacked(int64(a.bytes), a.file.packed); err != nil {
+	if err := a.file.budget.keep(int64(a.len()) * int64(unsafe.Sizeof(*new(T)))); err != nil {
 		return nil, a.errorf("%w", err)
 	}
 	out := make([]T, 0, min(a.len(), trusted/8))
@@ -282,7 +287,10 @@ func integers[T int32 | int64](a *npyArray, low, high int64) ([]T, error) {
 	}
 	return elements(a, func(raw []byte) (T, error) {
 		v, ok := a.integer(raw)
-		if !ok || v < low || v > high {
+		if !ok {
+			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", uint64(v), low, high)
+		}
+		if v < low || v > high {
 			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", v, low, high)
 		}
 		return T(v), nil

@@ -226,6 +226,9 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 		return err
 	}
 	defer lock.Release()
+	if err := file.Tidy(path); err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
 	if records, err = s.records(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -335,4 +336,29 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, records, 8)
 	require.NotContains(t, s.left(t), recordsFile+".lock")
+}
+
+// The length of a file that is known beforehand bounds what a mirror may write.
+func TestKnownSizeIsALimit(t *testing.T) {
+	for _, recorded := range []bool{false, true} {
+		shelf, e, s := newShelf(t)
+		content := tiny().zip()
+		if recorded {
+			_, err := s.Get(t.Context(), e)
+			require.NoError(t, err)
+			require.NoError(t, os.Remove(s.Path(e.Files[0])))
+		} else {
+			e.Files[0].SHA256, e.Files[0].Bytes = sum(content), int64(len(content))
+		}
+		var most int64
+		s.Progress = func(_ string, done, _ int64) { most = max(most, done) }
+		shelf.put("/tiny.npz", append(bytes.Clone(content), make([]byte, 4<<20)...))
+		_, err := s.Get(t.Context(), e)
+		require.ErrorContains(t, err, fmt.Sprintf("limit of %d", len(content)+1<<20))
+		require.LessOrEqual(t, most, int64(len(content)+1<<20))
+
+		shelf.put("/tiny.npz", content)
+		_, err = s.Get(t.Context(), e)
+		require.NoError(t, err)
+	}
 }

@@ -7,8 +7,10 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 )
 
 const (
@@ -29,6 +31,7 @@ type tableSpec[T number] struct {
 type text struct {
 	io.Reader
 	progress func() (read, all int64) // compressed bytes
+	keep     func(bytes int64) error  // called before an array takes that many; may be nil
 }
 
 // readTable reads comma-separated numbers into one array, row by row, and returns it and the number of columns. One
@@ -183,18 +186,26 @@ func wholeLines(text []byte, end bool) (lines, rest []byte) {
 func (t *tableReader[T]) start(lines []byte) []byte {
 	lines = bytes.TrimPrefix(lines, []byte("\ufeff")) // the mark that spreadsheets put before UTF-8
 	line, after, _ := bytes.Cut(lines, []byte{'\n'})
-	fields := strings.Split(string(line), ",")
 	if t.cols == 0 {
-		t.cols = len(fields)
+		t.cols = bytes.Count(line, []byte{','}) + 1
 	}
-	isNumber := func(field string) bool {
-		_, err := parseFloat(strings.TrimSpace(field))
-		return err == nil
-	}
-	if t.header && !slices.ContainsFunc(fields, isNumber) {
+	if t.header && !holdsNumber(line) {
 		t.skipped, lines = 1, after
 	}
 	return lines
+}
+
+// holdsNumber reports whether a field of a line is a number. A line may have millions of fields.
+func holdsNumber(line []byte) bool {
+	for field := range bytes.SplitSeq(line, []byte{','}) {
+		if field = bytes.TrimSpace(field); len(field) == 0 {
+			continue
+		}
+		if _, err := strconv.ParseFloat(string(field), 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			return true // nan, too: as a name it would hide that a value is missing
+		}
+	}
+	return false
 }
 
 func (t *tableReader[T]) hand(b block[T], blocks chan<- block[T]) error {
@@ -205,6 +216,11 @@ func (t *tableReader[T]) hand(b block[T], blocks chan<- block[T]) error {
 	if len(b.text)/rows < 2*t.cols { // the text is too short for that many numbers, so they get no room
 		if row, err := shortLine(b.text, t.cols); err != nil {
 			return fmt.Errorf("line %d%w", t.skipped+t.row+row+1, err)
+		}
+	}
+	if t.in.keep != nil {
+		if err := t.in.keep(int64(rows) * int64(t.cols) * int64(unsafe.Sizeof(*new(T)))); err != nil {
+			return err
 		}
 	}
 	t.reserve(t.row + rows)

@@ -207,7 +207,7 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	l := check.In("saot").Ranges(&c)
 	l.Add(c.Encoder.Validate())
-	l.That(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a positive value, such as 0.2")
+	l.That(c.Epsilon > 0 && c.Epsilon <= 100, "epsilon", c.Epsilon, "a value above 0 and up to 100, such as 0.2")
 	_, err := transport.ParseNormalization(c.StructureUnit.String())
 	l.That(err == nil, "structure_unit", c.StructureUnit, "max or paper")
 	l.That(pointChoices.Has(c.PointChoice), "point_choice", c.PointChoice, "one of "+pointChoices.Choices())

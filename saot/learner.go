@@ -83,8 +83,9 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 
 // Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
 // keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
-// Encoder.WholeGraph, as many steps on sampled neighborhoods as it takes to align every node once. Diagnostics of the
-// report, next to those of train.Trainer:
+// Encoder.WholeGraph, as many steps on sampled neighborhoods as it takes to align every node once. It returns an error
+// where a plan's marginals are so far off that it is no plan. Diagnostics of the report, next to those of
+// train.Trainer:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 identity
@@ -143,7 +144,7 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 	}
 	p.After = func(s *continual.Step, out map[string]float64) error {
 		l.record(p.Report, s, out, &figures[s.Done-1])
-		return nil
+		return l.config.checkPlans(out, &figures[s.Done-1])
 	}
 	p.Rate = l.config.rate(p.Steps)
 	if l.config.CarryAdam {

@@ -108,7 +108,7 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 		return nil, err
 	}
 	r.Data, r.Split, r.Engine = cmp.Or(o.data, r.Data), cmp.Or(o.split, r.Split), cmp.Or(o.engine, r.Engine)
-	stream, err := r.OpenStream()
+	stream, err := openStream(ctx, r)
 	if err != nil {
 		return nil, err
 	}

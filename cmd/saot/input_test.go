@@ -203,7 +203,8 @@ func TestVersion(t *testing.T) {
 func writeResult(t *testing.T, path, method string, seed uint64, config string, ap, af float64) {
 	r := continual.Result{Schema: continual.ResultSchema, Method: method, Seed: seed, Config: json.RawMessage(config),
 		Dataset: continual.DatasetInfo{Name: "toy", Tasks: 2, Classes: 4},
-		Scores:  []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: ap, AF: af}}}
+		Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: ap, AF: af,
+			Matrix: continual.Matrix{{ap - af}, {ap, ap}}}}}
 	if seed > 0 { // as a run on Linux has them
 		r.Tasks, r.PeakBytes = []continual.TaskReport{{Seconds: 1}, {Seconds: 2 * float64(seed)}}, int64(seed)*3e9
 	}

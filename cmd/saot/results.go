@@ -181,7 +181,9 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status PATH",
 		Short: "say how far the runs of a sweep are",
 		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
-work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.`,
+work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.
+
+The exit status is 1 if a run has failed or is halted.`,
 		Example: "  saot status runs/table2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -229,7 +231,14 @@ func writeStatus(out io.Writer, s *experiment.Sweep) error {
 		t.say("%s\t%s\t%s", state, s.Runs[i].Name(), note)
 	}
 	t.say("%s", summary(count, len(s.Runs)))
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if failed, halted := count[experiment.Failed], count[experiment.Halted]; failed+halted > 0 {
+		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and "+
+			"with --retry-failed what has failed", failed, halted)
+	}
+	return nil
 }
 
 func newPackCommand() *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	stream, err := r.OpenStream()
+	stream, err := openStream(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -134,6 +135,9 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	}
 	defer e.Close()
 	r.Engine = cmp.Or(r.Engine, e.Info().Name)
+	if err := fits(r, stream, e); err != nil {
+		return err
+	}
 	learner, err := r.NewLearner(e, stream)
 	if err != nil {
 		return err
@@ -152,9 +156,6 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	show.result(result, dir)
-	if err := draw(result, filepath.Join(dir, matrixFile)); err != nil {
-		return err
-	}
 	return summarise(cmd.OutOrStdout(), result, r, dir)
 }
 
@@ -177,6 +178,7 @@ func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
 		return nil, usagef("--record is %d, want 0 (no frames) or more", o.record)
 	}
 	r := o.Run
+	r.Keep = o.keep
 	for _, settle := range []func(*pflag.FlagSet, *experiment.Run) error{o.settleMethod, o.settleProbes, o.settleCut} {
 		if err := settle(flags, &r); err != nil {
 			return nil, err
@@ -213,7 +215,9 @@ func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 		if err != nil {
 			return usageError{err}
 		}
-		probes = append(probes, p)
+		if !slices.Contains(probes, p) {
+			probes = append(probes, p)
+		}
 	}
 	if len(probes) == 0 {
 		return usagef("--probe names no probe: choose paper, converged or both")
@@ -287,13 +291,16 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		if dir, err = experiment.NewFolder(path, r); err != nil {
 			return "", nil, err
 		}
+	} else if err := dir.Claim(); err != nil {
+		return "", nil, err
 	}
+	defer dir.Release()
 	opt, err := r.Options()
 	if err != nil {
 		return "", nil, err
 	}
-	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep, show.log
-	opt.Record = o.record
+	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep || r.Keep, show.log
+	opt.Record, opt.Finish = o.record, finish(dir.Path)
 	record, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err
@@ -311,20 +318,11 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		}
 	case errors.Is(err, context.Canceled):
 		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.Path)}
-	default:
+	case errors.As(err, new(*continual.TaskError)): // other errors say themselves what to do
 		err = fmt.Errorf("%w (the state before that task is kept: saot run --resume %s)", err, dir.Path)
 	}
 	return dir.Path, result, err
 }
-
-// interrupted is a cancellation with a line that says how to continue.
-type interrupted struct {
-	error
-	line string
-}
-
-func (e interrupted) Error() string { return e.line }
-func (e interrupted) Unwrap() error { return e.error }
 
 func draw(r *continual.Result, path string) error {
 	figure, err := plotting.Result(r, plotting.MatrixOptions{})
@@ -382,6 +380,7 @@ note: the paper probe of class-il stopped before it had learned, after %d of %d 
 up after ten checks without a new best; on small embeddings the accuracy may fall for longer before it rises.
 `, len(early), r.Dataset.Tasks, early[0]+1)
 	}
+	b.WriteString(loosePlans(r))
 	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
 	_, err := io.WriteString(out, b.String())
 	return err

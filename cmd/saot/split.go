@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -40,7 +41,7 @@ Without flags the split is the published protocol's: two classes per task in lab
 			if err := o.check(cmd.Flags()); err != nil {
 				return err
 			}
-			return o.run(cmd.OutOrStdout())
+			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
@@ -69,8 +70,10 @@ func (o *splitOptions) check(given *pflag.FlagSet) error {
 	return refuseStreamFlags(given, "--import "+o.importOf)
 }
 
-func (o *splitOptions) run(out io.Writer) error {
-	ds, err := datasets.Open(o.dataset, *o.dir, datasets.Options{})
+func (o *splitOptions) run(ctx context.Context, out io.Writer) error {
+	ds, err := interruptible(ctx, "the data were loaded", func() (*datasets.Dataset, error) {
+		return datasets.Open(o.dataset, *o.dir, datasets.Options{})
+	})
 	if err != nil {
 		return err
 	}

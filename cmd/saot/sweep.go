@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,13 +107,30 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	}
 	err = s.Work(cmd.Context(), work)
 	watch.stop()
-	if count, counted := s.Count(); counted == nil {
+	count, counted := s.Count()
+	if counted == nil {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), summary(count, len(s.Runs)), "in", o.out)
 	}
-	if cmd.Context().Err() != nil {
+	switch {
+	case cmd.Context().Err() != nil:
 		return interrupted{cmd.Context().Err(), "interrupted: the same command continues"}
+	case err != nil || counted != nil:
+		return errors.Join(err, counted)
 	}
-	return err
+	return o.unfinished(count)
+}
+
+// unfinished returns an error where a sweep that has ended leaves runs that no process works on.
+func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
+	stopped := count[experiment.Halted] + count[experiment.Waiting]
+	switch failed := count[experiment.Failed]; {
+	case failed > 0:
+		return fmt.Errorf("runs that are not done: %d failed, %d stopped: saot status %s says why; --retry-failed "+
+			"does failed runs again", failed, stopped, o.out)
+	case stopped > 0:
+		return fmt.Errorf("runs that are not done: %d were stopped: the same command continues", stopped)
+	}
+	return nil
 }
 
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
@@ -137,7 +155,7 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		for _, r := range s.Runs {
 			if hash := r.Hash(); !known[hash] {
 				known[hash] = true
-				r.Place = experiment.Place{Data: o.data, Engine: name}
+				r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
 				runs = append(runs, r)
 			}
 		}

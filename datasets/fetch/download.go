@@ -22,7 +22,12 @@ type download struct {
 	url     string
 	part    string
 	resumed bool // bytes of more than one connection are in the part
+	drops   int  // times that the part was dropped to start over
 }
+
+// maxDrops bounds how often a download from one mirror starts over. A file that changes while it is read is rare. A
+// mirror whose answers contradict each other again and again has nothing to give.
+const maxDrops = 1
 
 // bookmark is what the sidecar of a part says about the file it is a part of.
 type bookmark struct {
@@ -51,19 +56,28 @@ func (d *download) run(ctx context.Context) (Sums, error) {
 		if err == nil {
 			return sums, d.finish()
 		}
-		d.drop()
+		again := d.startOver(err)
 		// Parts of two versions of a file make a third. A download in one piece cannot go wrong in this way.
-		if !d.resumed || errors.Is(err, errLocal) {
+		if !d.resumed || hopeless(again) {
 			return Sums{}, err
 		}
 		d.resumed = false
 	}
 }
 
+// startOver drops the part and returns the reason, which is permanent where the mirror has had its chances.
+func (d *download) startOver(reason error) error {
+	d.drop()
+	if d.drops++; d.drops > maxDrops {
+		return marked{reason, errPermanent}
+	}
+	return reason
+}
+
 func (d *download) complete(ctx context.Context) error {
-	idle := 0 // attempts in a row that brought nothing
+	idle := 0 // attempts in a row that brought nothing, or too little for their time
+	most, drops := d.have(), d.drops
 	for attempt := 1; ; attempt++ {
-		before := d.have()
 		err := d.attempt(ctx)
 		if err == nil {
 			return nil
@@ -74,9 +88,12 @@ func (d *download) complete(ctx context.Context) error {
 		if hopeless(err) || attempt == maxAttempts {
 			return err
 		}
+		if d.drops > drops {
+			most, drops = 0, d.drops
+		}
 		idle++
-		if d.have() > before {
-			idle = 0
+		if d.have() > most && !errors.Is(err, errSlow) { // more than ever: a server may send the beginning each time
+			idle, most = 0, d.have()
 		}
 		if idle >= d.Retries {
 			return fmt.Errorf("%w (%d attempts)", err, attempt)
@@ -109,7 +126,7 @@ func (d *download) attempt(ctx context.Context) error {
 	known, offset := d.resumable()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch := newWatchdog(d.Stall, cancel)
+	watch := newWatchdog(d.Stall, d.Least, cancel)
 	defer watch.stop()
 
 	response, err := d.ask(ctx, known, offset)
@@ -120,8 +137,7 @@ func (d *download) attempt(ctx context.Context) error {
 	switch response.StatusCode {
 	case http.StatusPartialContent:
 		if known, err = d.continues(response, known, offset); err != nil {
-			d.drop()
-			return err
+			return d.startOver(err)
 		}
 		d.resumed = d.resumed || offset > 0
 	case http.StatusOK: // the server ignores Range, the file has changed, or we asked for all of it
@@ -132,8 +148,7 @@ func (d *download) attempt(ctx context.Context) error {
 		if contentRange(response.Header).total == offset && offset > 0 {
 			return nil // all of it is here already
 		}
-		d.drop()
-		return fmt.Errorf("the server answered %s for byte %d: starting over", response.Status, offset)
+		return d.startOver(fmt.Errorf("the server answered %s for byte %d: starting over", response.Status, offset))
 	default:
 		return refusal(response)
 	}
@@ -279,7 +294,7 @@ func (d *download) copy(f *os.File, body io.Reader, watch *watchdog, total, offs
 	buffer := make([]byte, 256<<10)
 	for {
 		n, readErr := body.Read(buffer)
-		watch.feed()
+		watch.feed(n)
 		if offset+int64(n) > d.MaxBytes {
 			d.drop()
 			return offset, permanent("the file has more than the limit of %d bytes", d.MaxBytes)
@@ -343,40 +358,4 @@ func (d *download) drop() {
 			_ = os.Truncate(path, 0) // a sidecar that says nothing is not resumed from either
 		}
 	}
-}
-
-// watchdog cancels a request that brings nothing for a while.
-type watchdog struct {
-	patience time.Duration
-	timer    *time.Timer
-	barked   chan struct{}
-}
-
-func newWatchdog(patience time.Duration, cancel func()) *watchdog {
-	w := &watchdog{patience: patience, barked: make(chan struct{})}
-	w.timer = time.AfterFunc(patience, func() {
-		close(w.barked)
-		cancel()
-	})
-	return w
-}
-
-func (w *watchdog) feed() {
-	if w.timer.Stop() { // one that went off stays off: the request is being cancelled
-		w.timer.Reset(w.patience)
-	}
-}
-
-func (w *watchdog) stop() { w.timer.Stop() }
-
-// explain replaces the cancellation by the stall that caused it.
-func (w *watchdog) explain(err error) error {
-	select {
-	case <-w.barked:
-		if err != nil {
-			return fmt.Errorf("the connection brought nothing for %v", w.patience)
-		}
-	default:
-	}
-	return err
 }

@@ -31,6 +31,7 @@ type Request struct {
 	Progress func(done, total int64) // called after each piece that was written; total is -1 while it is unknown
 	Client   *http.Client            // default: one that keeps to the rules below; its CheckRedirect is replaced
 	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
+	Least    int64                   // bytes that a connection must bring in each Stall; default 30000, 1 kB a second
 	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
 	Backoff  time.Duration           // the pause before the second attempt, which doubles with each; default 1 s
 	ByHand   string                  // what to do with a file from a browser, for errors; default: where to put it
@@ -48,6 +49,7 @@ var ErrUnavailable = errors.New("no mirror brought the file")
 const (
 	defaultMaxBytes = 16 << 30
 	defaultStall    = 30 * time.Second
+	defaultLeast    = 30_000
 	defaultRetries  = 4
 	defaultBackoff  = time.Second
 	maxRedirects    = 10
@@ -56,9 +58,10 @@ const (
 
 // Fetch downloads a file unless it is there already. The bytes go to Path + ".part", which is checked and then renamed,
 // so that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that
-// breaks, stalls or ends early is resumed where it stopped, in this call or a later one, if the server says that the
-// file is still the same. One process at a time works on a path (see file.Acquire); a second one waits and finds the
-// file.
+// breaks, stalls, crawls or ends early is resumed where it stopped, in this call or a later one, if the server says
+// that the file is still the same. A mirror whose bytes turn out wrong after that gets one more chance from the first
+// byte; then the next mirror is tried. One process at a time works on a path (see file.Acquire); a second one waits and
+// finds the file.
 //
 // It returns a *ChecksumError if the file at Path or the downloaded one has other bytes than requested (a download is
 // then removed, a file that was there is left alone); an error that wraps ErrUnavailable and says what to do by hand if
@@ -108,6 +111,7 @@ func (r *Request) settle() error {
 	}
 	r.MaxBytes = cmp.Or(r.MaxBytes, defaultMaxBytes)
 	r.Stall = cmp.Or(r.Stall, defaultStall)
+	r.Least = cmp.Or(r.Least, defaultLeast)
 	r.Retries = cmp.Or(r.Retries, defaultRetries)
 	r.Backoff = cmp.Or(r.Backoff, defaultBackoff)
 	r.ByHand = cmp.Or(r.ByHand, "put it at "+r.Path)

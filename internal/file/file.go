@@ -11,8 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // Write replaces the file at path by data. A reader sees the old content or the new content, never a part, even after a
@@ -26,7 +29,7 @@ func Write(path string, data []byte) error {
 }
 
 // Replace is Write for content that a function writes. Until it is complete, the file is called .NAME-NUMBER in the
-// same folder; one that a killed process left may be removed.
+// same folder; Tidy removes one that a killed process left.
 func Replace(path string, write func(w io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -78,4 +81,24 @@ func SHA256(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Tidy removes what processes that were killed while they replaced the file at path left next to it. No process may be
+// replacing it meanwhile.
+func Tidy(path string) error {
+	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"-"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), prefix)
+		if _, err := strconv.ParseUint(number, 10, 64); !ok || err != nil || !e.Type().IsRegular() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

@@ -22,14 +22,47 @@ func Release(bytes int) {
 
 // Linux returns the bytes that a line such as "VmHWM:  1024 kB" of a file below /proc tells, and 0 on other systems.
 func Linux(path, key string) int64 {
+	return figure(path, key) << 10
+}
+
+// UnboundedVariable is the environment variable that lifts bounds on memory where it is 1.
+const UnboundedVariable = "SAOT_UNBOUNDED"
+
+// Unbounded reports whether the user has lifted them.
+func Unbounded() bool { return os.Getenv(UnboundedVariable) == "1" }
+
+// Total returns the bytes of the machine's memory, or those that this process's group may take, if fewer. It is 0 where
+// the system does not tell.
+func Total() int64 {
+	all := Linux("/proc/meminfo", "MemTotal:")
+	if most := figure(groupLimit, ""); most > 0 {
+		all = min(all, most)
+	}
+	return all
+}
+
+// groupLimit is the bound on a group of processes, in control groups of version 2.
+const groupLimit = "/sys/fs/cgroup/memory.max"
+
+// Available returns the bytes that this process may still take without swapping: those that are free in the machine, or
+// those that its group of processes is still allowed, if fewer. It is 0 where the system does not tell.
+func Available() int64 {
+	free := Linux("/proc/meminfo", "MemAvailable:")
+	if most := figure(groupLimit, ""); most > 0 {
+		free = min(free, max(1, most-figure("/sys/fs/cgroup/memory.stat", "anon ")))
+	}
+	return free
+}
+
+// figure returns the number after a key in a file, and 0 where there is none.
+func figure(path, key string) (n int64) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
 	_, rest, _ := strings.Cut(string(text), key)
-	var kilobytes int64
-	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+	if _, err := fmt.Sscan(rest, &n); err != nil { // such as the word max
 		return 0
 	}
-	return kilobytes << 10
+	return n
 }

@@ -213,7 +213,7 @@ func TestAuditFindsTheWrongModel(t *testing.T) {
 	require.NoError(t, err)
 	unfinished.header.Done = 2
 	require.NoError(t, unfinished.write(path))
-	require.Contains(t, problem(of(opt)), "the model has learned 2 of 3 tasks")
+	require.Contains(t, problem(of(opt)), "says that 2 are done")
 }
 
 func TestAuditOfOtherThings(t *testing.T) {

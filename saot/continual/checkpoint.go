@@ -87,35 +87,33 @@ var earlierMagics = []string{"saot-checkpoint 1\n", "saot-checkpoint 2\n"}
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It fails with fs.ErrNotExist where there is no checkpoint.
 func ReadIdentity(dir string) (*Identity, int, error) {
-	c, err := readCheckpoint(filepath.Join(dir, CheckpointFile))
+	c, _, err := readLast(dir)
 	if err != nil {
 		return nil, 0, fmt.Errorf("continual: %w", err)
 	}
 	return &c.header.Identity, c.header.Done, nil
 }
 
-func (c *checkpoint) write(path string) error {
+func (c *checkpoint) encode(w io.Writer) error {
 	head, err := json.Marshal(&c.header)
 	if err != nil {
-		return fmt.Errorf("checkpoint %s: %w", path, err)
+		return err
 	}
-	return replaceAtomic(path, func(w io.Writer) error {
-		out, sum := bufio.NewWriter(w), sha256.New()
-		both := io.MultiWriter(out, sum)
-		before := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
-		if _, err := both.Write(append(before, head...)); err != nil {
+	out, sum := bufio.NewWriter(w), sha256.New()
+	both := io.MultiWriter(out, sum)
+	before := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
+	if _, err := both.Write(append(before, head...)); err != nil {
+		return err
+	}
+	if c.state != nil {
+		if err := c.state(both); err != nil {
 			return err
 		}
-		if c.state != nil {
-			if err := c.state(both); err != nil {
-				return err
-			}
-		}
-		if _, err := out.Write(sum.Sum(nil)); err != nil {
-			return err
-		}
-		return out.Flush()
-	})
+	}
+	if _, err := out.Write(sum.Sum(nil)); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 // readCheckpoint reads the header, and checks the whole file against its SHA-256.
@@ -141,15 +139,14 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	}
 	body := info.Size() - sha256.Size
 	if magic != checkpointMagic || body < fixed {
-		return nil, fmt.Errorf("%s is not a checkpoint of this version: start the run again in an empty folder", path)
+		return nil, damaged{fmt.Errorf("%s is not a checkpoint of this version", path)}
 	}
 	if err := checkSum(f, body); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w): start the run again in an empty folder", path, err)
+		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
 	}
 	length := binary.LittleEndian.Uint64(start[len(checkpointMagic):])
 	if length > uint64(body-fixed) {
-		return nil, fmt.Errorf("%s is damaged (header of %d bytes of %d): start the run again in an empty folder",
-			path, length, info.Size())
+		return nil, damaged{fmt.Errorf("%s is damaged (header of %d bytes of %d)", path, length, info.Size())}
 	}
 	head := make([]byte, length)
 	if _, err := f.ReadAt(head, fixed); err != nil {
@@ -157,7 +154,10 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	}
 	var c checkpoint
 	if err := json.Unmarshal(head, &c.header); err != nil {
-		return nil, fmt.Errorf("%s: header: %w", path, err)
+		return nil, damaged{fmt.Errorf("%s is damaged (header: %w)", path, err)}
+	}
+	if err := c.header.check(); err != nil {
+		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
 	}
 	first := fixed + int64(length)
 	c.stored = section{path, first, body - first}
@@ -185,9 +185,9 @@ func prepareDir(dir string, resume bool) error {
 		return fmt.Errorf("run folder: %w", err)
 	}
 	if resume {
-		return nil
+		return tidy(dir)
 	}
-	for _, name := range []string{CheckpointFile, ResultFile, ModelFile, record.Folder} {
+	for _, name := range []string{CheckpointFile, EarlierFile, ResultFile, ModelFile, record.Folder} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("run folder %s already holds the file %s of another run: resume that run or name "+
 				"another folder", dir, name)
@@ -214,7 +214,7 @@ func (r *run) checkpoint() error {
 			return nil
 		}
 	}
-	return c.write(filepath.Join(r.opt.Dir, CheckpointFile))
+	return c.replace(r.opt.Dir)
 }
 
 // restore takes up the checkpoint in the run folder, or writes the first one, which shows at once whether the folder
@@ -223,7 +223,7 @@ func (r *run) restore() error {
 	if !r.opt.Resume {
 		return r.checkpoint()
 	}
-	c, err := readCheckpoint(filepath.Join(r.opt.Dir, CheckpointFile))
+	c, passed, err := readLast(r.opt.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.opt.Log.Info("nothing to resume: starting at the first task", "dir", r.opt.Dir)
 		return r.checkpoint()
@@ -239,9 +239,15 @@ func (r *run) restore() error {
 			return fmt.Errorf("resume: load the learner: %w", err)
 		}
 	}
+	if passed != nil {
+		r.opt.Log.Warn("the earlier checkpoint is taken", "file", EarlierFile, "reason", passed)
+		if err := setAside(r.opt.Dir); err != nil {
+			return err
+		}
+	}
 	if r.opt.Keep && !c.header.Keep {
 		c.header.Keep = true
-		if err := c.write(filepath.Join(r.opt.Dir, CheckpointFile)); err != nil {
+		if err := c.write(c.stored.path); err != nil {
 			return err
 		}
 	}
@@ -259,6 +265,10 @@ func (r *run) finished() (*Result, error) {
 		return nil, nil
 	}
 	if err != nil {
+		if c, _, unreadable := readLast(r.opt.Dir); unreadable == nil {
+			err = fmt.Errorf("%w: move it away, and the run continues from its checkpoint, which holds %d of %d tasks",
+				err, c.header.Done, c.header.Identity.Dataset.Tasks)
+		}
 		return nil, err
 	}
 	was := identityOf(result)
@@ -266,7 +276,7 @@ func (r *run) finished() (*Result, error) {
 		return nil, err
 	}
 	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)
-	return result, r.retire()
+	return result, r.retire(result)
 }
 
 func identityOf(r *Result) Identity {
@@ -290,12 +300,22 @@ func (r *run) finish() (*Result, error) {
 	if err := result.WriteFile(filepath.Join(r.opt.Dir, ResultFile)); err != nil {
 		return nil, err
 	}
-	return result, r.retire()
+	return result, r.retire(result)
 }
 
 // retire ends the checkpoint of a run whose result is written: it becomes the model if that is to be kept, else it is
 // removed. A run that is stopped before or within it does it when it is resumed.
-func (r *run) retire() error {
+func (r *run) retire(result *Result) error {
+	if r.opt.Finish != nil {
+		if err := r.opt.Finish(result); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{EarlierFile, DamagedFile} {
+		if err := remove(filepath.Join(r.opt.Dir, name)); err != nil {
+			return fmt.Errorf("retire the checkpoints of the finished run: %w", err)
+		}
+	}
 	path, model := filepath.Join(r.opt.Dir, CheckpointFile), filepath.Join(r.opt.Dir, ModelFile)
 	c, err := readCheckpoint(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,9 +2,7 @@ package continual
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -154,7 +152,7 @@ func (r *Result) WriteFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("continual: result for %s: %w", path, err)
 	}
-	if err := writeAtomic(path, append(data, '\n')); err != nil {
+	if err := file.Write(path, append(data, '\n')); err != nil {
 		return fmt.Errorf("continual: %w", err)
 	}
 	return nil
@@ -182,39 +180,11 @@ func parseResult(data []byte) (*Result, error) {
 		return nil, fmt.Errorf("schema %d is not supported: this version reads schema %d", r.Schema, ResultSchema)
 	}
 	for _, s := range r.Scores {
-		for i, row := range s.Matrix {
-			if len(row) != i+1 {
-				return nil, fmt.Errorf("field scores: row %d of the %s matrix under probe %s has %d entries, not %d",
-					i, s.Setting, s.Probe, len(row), i+1)
-			}
+		if err := s.triangular(); err != nil {
+			return nil, fmt.Errorf("field scores: %w", err)
 		}
 	}
 	return &r, nil
-}
-
-// writeAtomic writes a file so that a crash at any moment leaves the old content or the new.
-func writeAtomic(path string, data []byte) error {
-	return replaceAtomic(path, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-// replaceAtomic is writeAtomic for content that a function writes. The temporary name is fixed, unlike that of
-// file.Replace: a run that is killed again and again leaves one partial checkpoint, not many.
-func replaceAtomic(path string, write func(w io.Writer) error) error {
-	temporary := path + ".tmp"
-	f, err := os.Create(temporary)
-	if err == nil {
-		if err = errors.Join(write(f), f.Close()); err == nil {
-			err = file.Commit(temporary, path)
-		}
-	}
-	if err != nil {
-		_ = os.Remove(temporary)
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
 }
 
 func datasetInfo(s *datasets.Stream) DatasetInfo {

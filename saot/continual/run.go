@@ -27,9 +27,12 @@ type Options struct {
 	Resume    bool   // continue after the last checkpoint in Dir; without one, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
 	Record    int    // steps from frame to frame of the recording in Dir, see package record; 0 records nothing
-	Manifest  Manifest
-	Observe   func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
-	Log       *slog.Logger
+	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when
+	// Finish has succeeded. May be nil.
+	Finish   func(*Result) error
+	Manifest Manifest
+	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
+	Log      *slog.Logger
 }
 
 // Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is
@@ -37,6 +40,9 @@ type Options struct {
 // settings are fitted. A Supervised method gets the labels too and is its own classifier: its scores are those of
 // ProbeHead in both settings, and Options.Probes and ProbeRows are not used. Run returns the finished Result, which it
 // also writes to Dir/result.json.
+//
+// Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a
+// time may work in a Dir.
 //
 // Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled
 // (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid
@@ -183,7 +189,7 @@ func (r *run) run(ctx context.Context) (*Result, error) {
 	for t := r.done; t < len(r.stream.Tasks); t++ {
 		if err := r.task(ctx, t); err != nil {
 			err = errors.Join(err, r.recorder.flush())
-			return nil, fmt.Errorf("task %d of %d: %w", t+1, len(r.stream.Tasks), err)
+			return nil, &TaskError{Task: t, Tasks: len(r.stream.Tasks), Err: err}
 		}
 	}
 	return r.finish()

@@ -37,7 +37,8 @@ type selfSupervised struct {
 }
 
 func (s *selfSupervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
-	return s.Learn(ctx, t, s.tasks[t].Graph, observe)
+	report, err := s.Learn(ctx, t, s.tasks[t].Graph, observe)
+	return inspected(s.Learner, report, err)
 }
 
 func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Evaluation) ([]Row, [][]Fit, error) {
@@ -151,6 +152,7 @@ type supervised struct {
 
 func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*TaskReport, error) {
 	report, err := s.Learn(ctx, t, labeled(&s.tasks[t], s.layout.offset[t]), observe)
+	report, err = inspected(s.Supervised, report, err)
 	if err == nil {
 		s.learned = t + 1
 	}

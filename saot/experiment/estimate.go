@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/continual"
@@ -103,6 +104,10 @@ func shapeOf(r *Run) *shape {
 	if err != nil {
 		return &shape{err: err}
 	}
+	return shapeOfStream(stream)
+}
+
+func shapeOfStream(stream *datasets.Stream) *shape {
 	s := &shape{}
 	for _, t := range stream.Tasks {
 		s.nodes = append(s.nodes, len(t.Labels))
@@ -110,6 +115,17 @@ func shapeOf(r *Run) *shape {
 		s.bytes += bytesOf(t.Graph)
 	}
 	return s
+}
+
+// Fits returns an error where a run on a stream is estimated to take more than twice a machine's memory, in bytes; 0 is
+// not known. The estimate errs on the large side. It is of engines that compute in the machine's memory.
+func (r *Run) Fits(stream *datasets.Stream, machine int64) error {
+	if est := shapeOfStream(stream).estimate(r); machine > 0 && est.Bytes/2 > machine && !memory.Unbounded() {
+		return fmt.Errorf("the run is estimated to take %.4g GB, and the machine has %.1f GB of memory: lower "+
+			"encoder_hidden, encoder_out or encoder_whole_graph, or set the environment variable %s=1 to try it",
+			float64(est.Bytes)/1e9, float64(machine)/1e9, memory.UnboundedVariable)
+	}
+	return nil
 }
 
 func bytesOf(g *graph.Graph) int64 {
@@ -164,8 +180,8 @@ func (s *shape) estimate(r *Run) Estimate {
 			est.Seconds += convergedSeconds * seen
 		}
 	}
-	est.Bytes = int64(baseBytes+datasetCopies*float64(s.bytes)+nodeBytes*float64(largest)*sum/defaultWidthSum+
-		probeBytes*float64(rows)) + load.Bytes
+	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
+		nodeBytes*float64(largest)*sum/defaultWidthSum+probeBytes*float64(rows)+float64(load.Bytes)))
 	return est
 }
 
@@ -180,4 +196,4 @@ func widthsOf(l method.Load) (product, sum float64) {
 }
 
 // FreeMemory returns the bytes that programs may take without swapping, as Linux tells it, and 0 elsewhere.
-func FreeMemory() int64 { return memory.Linux("/proc/meminfo", "MemAvailable:") }
+func FreeMemory() int64 { return memory.Available() }

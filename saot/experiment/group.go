@@ -45,8 +45,8 @@ func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Datas
 // Collect reads every result at the paths, which are as for continual.ReadResults, and groups the runs by dataset, then
 // in the order of method.All, then by settings. Order and names of the paths change nothing.
 //
-// It returns an error if a file cannot be read, if two files hold the same run with other figures, and if there is no
-// result at all.
+// It returns an error if a file cannot be read, if its AP and AF do not follow from its matrices, if two files hold the
+// same run with other figures, and if there is no result at all.
 func Collect(paths []string) ([]*Group, error) {
 	found, err := continual.ReadResults(paths...)
 	if err != nil {
@@ -54,6 +54,9 @@ func Collect(paths []string) ([]*Group, error) {
 	}
 	byKey := map[string]*Group{}
 	for _, s := range found {
+		if err := s.Result.Check(); err != nil {
+			return nil, fmt.Errorf("experiment: %s: %w", s.Path, err)
+		}
 		if err := addRun(byKey, s.Result, s.Path); err != nil {
 			return nil, err
 		}

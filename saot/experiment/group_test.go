@@ -29,6 +29,28 @@ func resultOf(method string, seed uint64, ap, af float64) *continual.Result {
 		r.Scores = append(r.Scores, continual.Score{Setting: s, Probe: continual.ProbeConverged, AP: ap + 3*float64(s),
 			AF: af + float64(s)})
 	}
+	return over(r, r.Dataset.Tasks)
+}
+
+// measured replaces the matrix of a score, and what follows from it.
+func measured(s *continual.Score, m continual.Matrix) {
+	s.Matrix, s.AP, s.AF = m, m.AveragePerformance(), m.AverageForgetting()
+}
+
+// over gives a result so many tasks, and matrices from which its AP and AF follow.
+func over(r *continual.Result, tasks int) *continual.Result {
+	r.Dataset.Tasks = tasks
+	for k := range r.Scores {
+		score := &r.Scores[k]
+		score.Matrix = nil
+		for i := range tasks {
+			row := slices.Repeat([]float64{score.AP}, i+1)
+			if i < tasks-1 {
+				row[i] -= score.AF
+			}
+			score.Matrix = append(score.Matrix, row)
+		}
+	}
 	return r
 }
 
@@ -147,7 +169,25 @@ func TestCollectFailures(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Join(dir, "run01", continual.ResultFile))
 	require.ErrorContains(t, err, "same run (seed 3)")
 
+	// Figures that do not follow from their matrices, and results without any, stand in no table.
 	path := filepath.Join(dir, "run00", continual.ResultFile)
+	for want, change := range map[string]func(r *continual.Result){
+		"class-il, converged: AP is recorded as 57, but the matrix gives 80": func(r *continual.Result) {
+			r.Scores[0].AP = 57
+		},
+		"task-il, converged: AF is recorded as 2, but the matrix gives": func(r *continual.Result) {
+			r.Scores[1].AF = 2
+		},
+		"the matrix has 0 rows, want 9": func(r *continual.Result) { r.Scores[0].Matrix = nil },
+		"field scores: there are none":  func(r *continual.Result) { r.Scores = nil },
+	} {
+		edited := resultOf("saot", 4, 80, 0)
+		change(edited)
+		require.NoError(t, edited.WriteFile(path))
+		_, err = Collect([]string{dir})
+		require.ErrorContains(t, err, path)
+		require.ErrorContains(t, err, want)
+	}
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
 	_, err = Collect([]string{dir})
 	require.ErrorContains(t, err, path)

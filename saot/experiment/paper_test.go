@@ -81,9 +81,8 @@ func TestPaperTables(t *testing.T) {
 // onPaper is a result on one of the paper's streams.
 func onPaper(name string, tasks int, method string, seed uint64, ap, af float64) *continual.Result {
 	r := configured(resultOf(method, seed, ap, af), "dataset", name)
-	r.Dataset.Name, r.Dataset.Tasks, r.Dataset.Classes, r.Dataset.Options = name, tasks, 2*tasks,
-		datasets.DefaultStreamOptions()
-	return r
+	r.Dataset.Name, r.Dataset.Classes, r.Dataset.Options = name, 2*tasks, datasets.DefaultStreamOptions()
+	return over(r, tasks)
 }
 
 func TestPaperStream(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
@@ -27,7 +28,8 @@ type Place struct {
 	Split  string `json:"split,omitempty"` // file that the split is read from; "" where it is drawn
 	Engine string `json:"engine"`          // as engine.Open takes it
 
-	Devices int `json:"devices,omitempty"` // that sampled steps are split over; 0 is 1
+	Devices int  `json:"devices,omitempty"` // that sampled steps are split over; 0 is 1
+	Keep    bool `json:"keep,omitempty"`    // keep the learner when the run ends
 }
 
 // Run is a method on a stream: the content of a run folder's config.json, and what it takes to do the run or to resume
@@ -79,11 +81,11 @@ func (r *Run) OpenStream() (*datasets.Stream, error) {
 	if r.Split == "" {
 		return datasets.NewStream(ds, r.Cut())
 	}
-	file, err := datasets.ReadSplitFile(r.Split)
+	split, err := datasets.ReadSplitFile(r.Split)
 	if err != nil {
 		return nil, err
 	}
-	s, err := file.Stream(ds)
+	s, err := split.Stream(ds)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Split, err)
 	}
@@ -143,32 +145,27 @@ func ReadRun(dir string) (*Run, error) {
 	return &r, nil
 }
 
-// Folder is the place of a run's files.
-type Folder struct {
-	Path    string
-	created string // the topmost folder that did not exist before, or ""
-}
-
 // FreshName names the folder of a run that the user did not name.
 func FreshName(s *Settings, now time.Time) string {
 	return filepath.Join("runs", s.base()+"-"+now.Format("20060102-150405.000"))
 }
 
-// NewFolder makes the folder of a new run and records its settings there. It refuses a folder that holds another run.
+// NewFolder makes the folder of a new run, claims it, and records the run's settings there. It refuses a folder that
+// holds another run.
 func NewFolder(path string, r *Run) (*Folder, error) {
-	for _, name := range []string{ConfigFile, continual.CheckpointFile, continual.ResultFile, continual.ModelFile} {
-		if _, err := os.Lstat(filepath.Join(path, name)); !errors.Is(err, fs.ErrNotExist) {
-			if err != nil {
-				return nil, fmt.Errorf("run folder: %w: name another folder with --out", err)
-			}
-			return nil,
-				fmt.Errorf("run folder %s already holds the file %s of another run: continue that one with --resume "+
-					"%s, or name another folder with --out", path, name, path)
-		}
+	if err := holdsNoRun(path); err != nil {
+		return nil, err
 	}
 	f := &Folder{Path: path, created: firstMissing(path)}
 	err := os.MkdirAll(path, 0o755)
 	if err == nil {
+		if err := f.Claim(); err != nil {
+			return nil, err
+		}
+		if err := holdsNoRun(path); err != nil { // a process that was faster
+			f.Release()
+			return nil, err
+		}
 		err = writeJSON(filepath.Join(path, ConfigFile), r)
 	}
 	if err != nil {
@@ -176,6 +173,20 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 		return nil, fmt.Errorf("run folder: %w: name a folder that can be written with --out", err)
 	}
 	return f, nil
+}
+
+func holdsNoRun(path string) error {
+	for _, name := range []string{ConfigFile, continual.CheckpointFile, continual.EarlierFile, continual.ResultFile,
+		continual.ModelFile} {
+		if _, err := os.Lstat(filepath.Join(path, name)); !errors.Is(err, fs.ErrNotExist) {
+			if err != nil {
+				return fmt.Errorf("run folder: %w: name another folder with --out", err)
+			}
+			return fmt.Errorf("run folder %s already holds the file %s of another run: continue that one with "+
+				"--resume %s, or name another folder with --out", path, name, path)
+		}
+	}
+	return nil
 }
 
 // firstMissing returns the topmost folder on the way to path that does not exist, or "".
@@ -211,44 +222,10 @@ func readJSON(path string, value any) error {
 	return nil
 }
 
-// WriteFile writes a file, whole or not at all, by way of one beside it whose name no other process uses. It makes the
-// folder where there is none.
+// WriteFile writes a file, whole or not at all. It makes the folder where there is none.
 func WriteFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
+	if err := file.Write(path, data); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
-}
-
-// Started reports whether the folder holds more than the settings.
-func (f *Folder) Started() bool {
-	return exists(f.Path, continual.CheckpointFile) || exists(f.Path, continual.ResultFile)
-}
-
-func exists(dir, name string) bool {
-	_, err := os.Lstat(filepath.Join(dir, name))
-	return err == nil
-}
-
-// Remove takes away what NewFolder made: the settings, and the folders that did not exist before if they are empty now.
-func (f *Folder) Remove() {
-	_ = os.Remove(filepath.Join(f.Path, ConfigFile))
-	if f.created == "" {
-		return
-	}
-	for p := filepath.Clean(f.Path); os.Remove(p) == nil && p != f.created; p = filepath.Dir(p) {
-	}
 }

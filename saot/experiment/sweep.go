@@ -17,7 +17,6 @@ import (
 const (
 	FailedFile = "failed.json" // why the run failed; it is not tried again while this is there
 	LogFile    = "log.txt"     // what the run's processes wrote
-	claimFile  = "run"         // its lock says that a process is at work
 )
 
 // State is how far a run of a sweep is.
@@ -39,7 +38,7 @@ func (s State) String() string { return states.Name(s) }
 
 // Failure is what FailedFile holds.
 type Failure struct {
-	Error string    `json:"error"` // the last line that the run wrote
+	Error string    `json:"error"` // the last line that the run wrote, or what ended its process
 	Exit  string    `json:"exit"`  // how its process ended
 	Time  time.Time `json:"time"`
 }
@@ -107,6 +106,9 @@ func OpenSweep(dir string) (*Sweep, error) {
 			runs = append(runs, *r)
 		}
 	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("experiment: %s holds runs, but none of a sweep: name the folder of a sweep", dir)
+	}
 	return FindSweep(dir, runs)
 }
 
@@ -163,7 +165,7 @@ func (s *Sweep) State(i int) (State, error) {
 		}
 		lock.Release()
 	}
-	if exists(dir, continual.CheckpointFile) {
+	if begun(dir) {
 		return Halted, nil
 	}
 	return Waiting, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/fuzzing"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -26,6 +27,9 @@ const childVariable = "SAOT_TEST_CHILD"
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(childVariable); mode != "" {
 		os.Exit(child(mode, os.Args[len(os.Args)-1]))
+	}
+	if err := fuzzing.Settle(); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -39,6 +43,14 @@ func child(mode, dir string) int {
 		fmt.Fprintln(os.Stderr, "first line\nsaot: no such thing")
 		return 1
 	case mode == "hang":
+		time.Sleep(time.Hour)
+	case mode == "panic":
+		panic("boom")
+	case mode == "killed":
+		fmt.Fprintln(os.Stderr, "level=INFO msg=evaluated task=1 average=94.9")
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
 		time.Sleep(time.Hour)
 	case mode == "interrupted":
 		return interruptedStatus

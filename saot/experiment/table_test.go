@@ -269,8 +269,7 @@ func TestRanks(t *testing.T) {
 // AF alone; after the last, of AP too. The two probes ran apart.
 func TestNoteOfEarlyStops(t *testing.T) {
 	converged := configured(resultOf("saot", 0, 80, -2), "probes", []string{"converged"})
-	converged.Dataset.Tasks = 2
-	converged.Scores[0].Matrix = continual.Matrix{{90}, {80, 80}}
+	measured(&over(converged, 2).Scores[0], continual.Matrix{{90}, {80, 80}})
 	learned := continual.Fit{Epochs: 5000, BestEpoch: 4000}
 	early := continual.Fit{Epochs: 1100, BestEpoch: 100}
 	for _, c := range []struct {
@@ -285,11 +284,12 @@ func TestNoteOfEarlyStops(t *testing.T) {
 		{"early after the last", continual.Matrix{{85}, {40, 40}}, learned, early, true, true},
 	} {
 		paper := configured(resultOf("saot", 0, 60, -2), "probes", []string{"paper"})
-		paper.Dataset.Tasks = 2
+		over(paper, 2)
 		for i := range paper.Scores {
 			paper.Scores[i].Probe = continual.ProbePaper
 		}
-		paper.Scores[0].Matrix, paper.Scores[0].Fits = c.matrix, [][]continual.Fit{{c.first}, {c.last}}
+		measured(&paper.Scores[0], c.matrix)
+		paper.Scores[0].Fits = [][]continual.Fit{{c.first}, {c.last}}
 		groups, err := Collect([]string{save(t, converged, paper)})
 		require.NoError(t, err)
 		tables, err := Tables(groups)

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -129,16 +127,10 @@ func (w *work) next() (int, *file.Lock) {
 func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
 	dir := s.Folder(i)
 	todo := func() bool { return !finished(dir) && (retryFailed || !exists(dir, FailedFile)) }
-	for range 5 { // State holds the lock for a moment to see whether it is free: that is no claim
-		if !todo() {
-			return nil, nil
-		}
-		if lock, err = file.Try(filepath.Join(dir, claimFile)); lock != nil || err != nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !todo() {
+		return nil, nil
 	}
-	if lock == nil || err != nil {
+	if lock, err = tryClaim(dir); lock == nil || err != nil {
 		return nil, err
 	}
 	// Another process may have done it between the look and the lock.
@@ -168,6 +160,9 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	defer func() { _ = log.Close() }()
 	w.observe(i, Running, "")
 	cmd := w.o.Command(ctx, dir)
+	if path, err := filepath.Abs(dir); err == nil {
+		cmd.Env = append(cmd.Environ(), claimedVariable+"="+path)
+	}
 	if w.o.Memory > 0 { // Go's own memory is collected before it outgrows what the run was admitted with
 		cmd.Env = append(cmd.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", max(w.o.Bytes[i], 256<<20)))
 	}
@@ -185,10 +180,7 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	case ctx.Err() != nil || cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == interruptedStatus:
 		w.observe(i, Halted, "")
 	default:
-		f := Failure{Error: tail.last, Exit: err.Error(), Time: time.Now()}
-		if f.Error == "" {
-			f.Error = f.Exit
-		}
+		f := Failure{Error: tail.reason(err), Exit: err.Error(), Time: time.Now()}
 		w.observe(i, Failed, f.Error)
 		return errors.Join(fmt.Errorf("experiment: %s failed: %s (%s)", dir, f.Error, f.Exit),
 			writeJSON(filepath.Join(dir, FailedFile), f))
@@ -203,26 +195,4 @@ func (w *work) observe(i int, state State, line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.o.Observe(i, state, line)
-}
-
-// lastLine keeps the last line that is written to it, and tells of each.
-type lastLine struct {
-	tell func(line string)
-	part []byte
-	last string
-}
-
-func (l *lastLine) Write(p []byte) (int, error) {
-	l.part = append(l.part, p...)
-	for {
-		line, rest, found := bytes.Cut(l.part, []byte("\n"))
-		if !found {
-			return len(p), nil
-		}
-		l.part = rest
-		if text := strings.TrimSpace(string(line)); text != "" {
-			l.last = text
-			l.tell(text)
-		}
-	}
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a saot at work.
+type process struct {
+	cmd    *exec.Cmd
+	output bytes.Buffer
+	done   chan struct{}
+}
+
+func (t *torturer) start(args ...string) (*process, error) {
+	return launch(exec.Command(t.saot, args...))
+}
+
+func launch(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = p.cmd.Wait() // the exit status tells
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// end waits for the process and returns its exit status.
+func (p *process) end() int {
+	<-p.done
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// said is the last line that the process wrote.
+func (p *process) said() string {
+	lines := strings.Split(strings.TrimSpace(p.output.String()), "\n")
+	return lines[len(lines)-1]
+}
+
+// must runs saot, which is to succeed.
+func (t *torturer) must(args ...string) error {
+	p, err := t.start(args...)
+	if err != nil {
+		return err
+	}
+	if status := p.end(); status != 0 {
+		return fmt.Errorf("saot %s: exit status %d: %s", strings.Join(args, " "), status, p.said())
+	}
+	return nil
+}
+
+// signals are those that end a process, the one that it cannot see most often.
+var signals = []syscall.Signal{syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT,
+	syscall.SIGHUP, syscall.SIGQUIT}
+
+// strike sends a process a signal within so long a time, and waits for its end. It counts signals that found it alive.
+func (t *torturer) strike(p *process, within time.Duration) {
+	select {
+	case <-p.done:
+		t.count["ends before the signal"]++
+		return
+	case <-time.After(time.Duration(t.rng.Float64() * float64(within))):
+	}
+	s := pick(t.rng, signals)
+	if p.cmd.Process.Signal(s) == nil {
+		t.count[fmt.Sprintf("signals (%v)", s)]++
+	}
+	p.end()
+}
+
+func pick[T any](rng *rand.Rand, all []T) T { return all[rng.IntN(len(all))] }
+
+// limited runs saot with a bound on the length of each file that it writes, in units of 512 bytes.
+func (t *torturer) limited(units int, args ...string) (*process, error) {
+	script := fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, units)
+	return launch(exec.Command("sh", append([]string{"-c", script, t.saot}, args...)...))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

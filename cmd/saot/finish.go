@@ -1,0 +1,22 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// finish returns what is done at the end of a run in a folder: its matrices are drawn, and what killed processes left
+// of other files goes.
+func finish(dir string) func(r *continual.Result) error {
+	return func(r *continual.Result) error {
+		for _, name := range []string{experiment.ConfigFile, matrixFile} {
+			if err := file.Tidy(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+		return draw(r, filepath.Join(dir, matrixFile))
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// interrupted is a cancellation with a line that says how to continue.
+type interrupted struct {
+	error
+	line string
+}
+
+func (e interrupted) Error() string { return e.line }
+func (e interrupted) Unwrap() error { return e.error }
+
+// interruptible returns what load returns, or an error that ends the command as soon as ctx ends. Then load is left to
+// end with the process: reading and generating a graph changes no file that counts.
+func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := load()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, interrupted{ctx.Err(), "interrupted while " + what}
+	}
+}
+
+func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {
+	return interruptible(ctx, "the data were loaded: nothing was begun", r.OpenStream)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// begun returns the folder of a run that was killed before its first checkpoint.
+func begun(t *testing.T, more ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	status, _, stderr := call(t, small(append(more, "--dataset", ownGraph(t), "--points", "8", "--out", dir)...)...)
+	require.Zero(t, status, stderr)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.Name() != experiment.ConfigFile {
+			require.NoError(t, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return dir
+}
+
+// A folder in which another process is at work is left to it.
+func TestRunFolderIsClaimed(t *testing.T) {
+	dir := begun(t)
+	lock, err := file.Try(filepath.Join(dir, "run")) // as a sweep takes it
+	require.NoError(t, err)
+	for _, args := range [][]string{{"run", "--resume", dir}, small("--out", dir)} {
+		status, _, stderr := call(t, args...)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, dir)
+	}
+	_, _, stderr := call(t, "run", "--resume", dir)
+	require.Contains(t, stderr, "another process works on the run in "+dir)
+	require.NoFileExists(t, filepath.Join(dir, continual.CheckpointFile))
+	lock.Release()
+	status, _, stderr := call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	require.NoFileExists(t, filepath.Join(dir, "run.lock"))
+
+	fresh := t.TempDir()
+	lock, err = file.Try(filepath.Join(fresh, "run"))
+	require.NoError(t, err)
+	defer lock.Release()
+	status, _, stderr = call(t, small("--out", fresh)...)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "another process works on the run in "+fresh)
+	require.NoFileExists(t, filepath.Join(fresh, experiment.ConfigFile))
+}
+
+// What was asked for at the start is kept, even where the run is killed before its first checkpoint.
+func TestKeepModelSurvivesAnEarlyKill(t *testing.T) {
+	dir := begun(t, "--keep-model")
+	status, _, stderr := call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	require.FileExists(t, filepath.Join(dir, continual.ModelFile))
+}
+
+// A run that was killed after its result and before its picture is taken up to draw it, and leaves nothing else.
+func TestPictureAfterAKill(t *testing.T) {
+	dir := begun(t, "--keep-model")
+	status, _, stderr := call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	require.NoError(t, os.Rename(filepath.Join(dir, continual.ModelFile), filepath.Join(dir, continual.CheckpointFile)))
+	require.NoError(t, os.Rename(filepath.Join(dir, matrixFile), filepath.Join(dir, "."+matrixFile+"-12")))
+	status, _, stderr = call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+	require.FileExists(t, filepath.Join(dir, matrixFile))
+	require.NoFileExists(t, filepath.Join(dir, "."+matrixFile+"-12"))
+	require.NoFileExists(t, filepath.Join(dir, continual.CheckpointFile))
+}
+
+// The advice about a damaged checkpoint helps, and is the only one.
+func TestDamagedCheckpointAdvice(t *testing.T) {
+	dir := begun(t)
+	write(t, filepath.Join(dir, continual.CheckpointFile), "half")
+	status, _, stderr := call(t, "run", "--resume", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "move it away, and the run starts again at its first task")
+	require.NotContains(t, stderr, "saot run --resume")
+	require.NotContains(t, stderr, "empty folder")
+	require.NoError(t, os.Remove(filepath.Join(dir, continual.CheckpointFile)))
+	status, _, stderr = call(t, "run", "--resume", dir)
+	require.Zero(t, status, stderr)
+}
+
+// A sweep with a run that has failed is not a success, however often it is called, nor is its status.
+func TestSweepExitStatusOfFailures(t *testing.T) {
+	binary := build(t)
+	spec := writeSpec(t, "runs:\n- datasets: [ogbn-arxiv]\n  methods: [majority]\n  seeds: [0]\n"+
+		"- datasets: [synthetic]\n  methods: [majority]\n  seeds: [0]\n")
+	out := filepath.Join(t.TempDir(), "sweep")
+	for range 2 {
+		cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--data", t.TempDir())
+		text, _ := cmd.CombinedOutput()
+		require.Equal(t, exitFailure, cmd.ProcessState.ExitCode(), string(text))
+		require.Contains(t, string(text), "1 of 2 runs done, 1 failed")
+	}
+	status, _, stderr := call(t, "status", out)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "1 failed, 0 halted: ")
+	require.Contains(t, stderr, "--retry-failed")
+	status, _, stderr = call(t, "status", filepath.Dir(begun(t)))
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "none of a sweep")
+}
+
+// A sweep whose run was told to stop, and not the sweep, is not a success.
+func TestSweepExitStatusOfHalts(t *testing.T) {
+	binary := build(t)
+	if _, err := exec.LookPath("pgrep"); err != nil {
+		t.Skip("there is no pgrep to find the run's process")
+	}
+	out := filepath.Join(t.TempDir(), "sweep")
+	spec := writeSpec(t, strings.ReplaceAll(smallSpec, "epochs: 4", "epochs: 40"))
+	cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0")
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		s, err := experiment.OpenSweep(out)
+		if err != nil {
+			return false
+		}
+		for i := range s.Runs {
+			if _, done, err := continual.ReadIdentity(s.Folder(i)); err == nil && done > 0 {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 5*time.Millisecond)
+	text, err := exec.Command("pgrep", "-P", strconv.Itoa(cmd.Process.Pid)).Output()
+	require.NoError(t, err)
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	process, err := os.FindProcess(child)
+	require.NoError(t, err)
+	require.NoError(t, process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	require.Equal(t, exitFailure, cmd.ProcessState.ExitCode())
+	status, _, stderr := call(t, "status", out)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "1 halted")
+}
+
+func TestUnfinished(t *testing.T) {
+	o := &sweepOptions{out: "runs/x"}
+	type count = map[experiment.State]int
+	for _, fine := range []count{{}, {experiment.Done: 3}, {experiment.Done: 1, experiment.Running: 2}} {
+		require.NoError(t, o.unfinished(fine))
+	}
+	for want, bad := range map[string]count{
+		"2 failed, 1 stopped: saot status runs/x": {experiment.Failed: 2, experiment.Waiting: 1},
+		"3 were stopped": {experiment.Done: 1, experiment.Halted: 2, experiment.Waiting: 1},
+	} {
+		require.ErrorContains(t, o.unfinished(bad), want, fmt.Sprint(bad))
+	}
+}

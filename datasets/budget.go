@@ -1,0 +1,58 @@
+package datasets
+
+import (
+	"fmt"
+
+	"github.com/saot-go/saot/internal/memory"
+)
+
+// Compressed data may unpack to modest bytes, and beyond that to at most maxExpansion times its size: text and arrays
+// take a third to a twentieth, a bomb a thousandth or less.
+const (
+	maxExpansion = 200
+	modest       = 64 << 20
+)
+
+// unpacked returns an error if bytes are too many for what they were packed in. It checks both what a file claims,
+// before memory is taken, and what is read.
+func unpacked(bytes, packed int64) error {
+	if bytes <= modest || bytes/maxExpansion <= packed || memory.Unbounded() {
+		return nil
+	}
+	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it "+
+		"uncompressed, or set the environment variable %s=1", packed, maxExpansion, memory.UnboundedVariable)
+}
+
+// budget bounds what is kept of the files of a dataset, all arrays together: by what the files take on the disk, and by
+// the memory that is free when the first array is read.
+type budget struct {
+	packed  int64 // bytes of the files that were opened
+	kept    int64 // bytes of the arrays
+	free    int64 // 0: unknown
+	counted map[string]bool
+}
+
+// opened adds a file, once.
+func (b *budget) opened(name string, packed int64) {
+	if b.counted == nil {
+		b.counted = map[string]bool{}
+	}
+	if !b.counted[name] {
+		b.counted[name] = true
+		b.packed += packed
+	}
+}
+
+// keep is called before bytes of arrays are allocated.
+func (b *budget) keep(bytes int64) error {
+	if b.free == 0 {
+		b.free = memory.Available()
+	}
+	b.kept += bytes
+	if b.free > 0 && b.kept > b.free && !memory.Unbounded() {
+		return fmt.Errorf("its arrays take %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
+			"machine, or set the environment variable %s=1 to try all the same",
+			float64(b.kept)/1e9, float64(b.free)/1e9, memory.UnboundedVariable)
+	}
+	return unpacked(b.kept, b.packed)
+}

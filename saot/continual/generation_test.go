@@ -1,0 +1,230 @@
+package continual
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stopped leaves a run folder with two of three tasks done.
+func stopped(t *testing.T) string {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 2}, Options{Dir: dir})
+	require.ErrorIs(t, err, context.Canceled)
+	var task *TaskError
+	require.ErrorAs(t, err, &task)
+	require.Equal(t, 2, task.Task)
+	return dir
+}
+
+func resume(dir string, events ...*[]Event) (*Result, error) {
+	return Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true,
+		Observe: func(ev Event) {
+			for _, list := range events {
+				*list = append(*list, ev)
+			}
+		}})
+}
+
+// damages of a checkpoint, by what they are.
+func damages(good []byte) map[string][]byte {
+	all := map[string][]byte{"empty": {}, "cut in the magic": good[:1], "cut after it": good[:len(checkpointMagic)],
+		"half": good[:len(good)/2], "a byte short": good[:len(good)-1]}
+	for name, i := range map[string]int{"length": len(checkpointMagic), "body": len(good) / 2, "sum": len(good) - 1} {
+		bad := slices.Clone(good)
+		bad[i] ^= 1
+		all["a bit of the "+name] = bad
+	}
+	return all
+}
+
+// A damaged checkpoint costs one task: the run continues from the earlier one and ends as if nothing had happened.
+func TestDamagedCheckpointCostsOneTask(t *testing.T) {
+	whole, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{})
+	require.NoError(t, err)
+	dir := stopped(t)
+	files := map[string][]byte{}
+	for _, name := range []string{CheckpointFile, EarlierFile} {
+		files[name], err = os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+	}
+	cases := damages(files[CheckpointFile])
+	cases["missing"] = nil
+	for name, bad := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, EarlierFile), files[EarlierFile], 0o600))
+			if bad != nil {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointFile), bad, 0o600))
+			}
+			_, done, err := ReadIdentity(dir)
+			require.NoError(t, err)
+			require.Equal(t, 1, done)
+			var events []Event
+			got, err := resume(dir, &events)
+			require.NoError(t, err)
+			require.Equal(t, Resumed{Done: 1, Tasks: 3}, events[0])
+			require.Equal(t, whole.Scores, got.Scores)
+			require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+		})
+	}
+}
+
+// A damaged checkpoint that was passed over never takes the place of the earlier one, and is not lost while the run
+// lasts.
+func TestDamagedCheckpointIsSetAside(t *testing.T) {
+	dir := stopped(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointFile), []byte("half"), 0o600))
+	for range 2 { // stopped in its second task again
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1}, Options{Dir: dir, Resume: true})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, []string{DamagedFile, EarlierFile}, filesIn(t, dir))
+		_, done, err := ReadIdentity(dir)
+		require.NoError(t, err)
+		require.Equal(t, 1, done)
+	}
+}
+
+// Where both are damaged the error says the one thing that helps, and it does.
+func TestAllCheckpointsDamaged(t *testing.T) {
+	for _, earlier := range []bool{true, false} {
+		dir := stopped(t)
+		path, other := filepath.Join(dir, CheckpointFile), filepath.Join(dir, EarlierFile)
+		good, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(other))
+		want := "move it away, and the run starts again at its first task"
+		if earlier {
+			require.NoError(t, os.WriteFile(other, []byte("half"), 0o600))
+			want = "move both away, and the run starts again at its first task"
+		}
+		for name, bad := range damages(good) {
+			require.NoError(t, os.WriteFile(path, bad, 0o600))
+			_, err := resume(dir)
+			require.ErrorContains(t, err, path, name)
+			require.ErrorContains(t, err, want, name)
+			require.NotErrorAs(t, err, new(*TaskError))
+			now, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, bad, now)
+		}
+		require.NoError(t, os.RemoveAll(path))
+		require.NoError(t, os.RemoveAll(other))
+		_, err = resume(dir)
+		require.NoError(t, err)
+	}
+}
+
+func TestCheckpointOfEarlierVersion(t *testing.T) {
+	dir := interrupted(t, Options{})
+	path := filepath.Join(dir, CheckpointFile)
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, EarlierFile)))
+	for _, magic := range earlierMagics {
+		require.NoError(t, os.WriteFile(path, append([]byte(magic), good[len(checkpointMagic):]...), 0o600))
+		_, err := resume(dir)
+		require.ErrorContains(t, err,
+			path+" was written by an earlier version of saot: start the run in an empty folder")
+	}
+}
+
+// What killed processes leave next to a checkpoint is not looked at, and goes.
+func TestLeftoversGo(t *testing.T) {
+	dir := interrupted(t, Options{})
+	for _, name := range []string{CheckpointFile + ".tmp", "." + CheckpointFile + "-123", "." + ResultFile + "-7"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600))
+	}
+	_, err := resume(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}
+
+// A damaged result next to a whole checkpoint loses nothing, and the error says so.
+func TestDamagedResult(t *testing.T) {
+	dir := stopped(t)
+	path := filepath.Join(dir, ResultFile)
+	require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
+	_, err := resume(dir)
+	require.ErrorContains(t, err, "result.json: ")
+	require.ErrorContains(t, err, "move it away, and the run continues from its checkpoint, which holds 2 of 3 tasks")
+	require.NoError(t, os.Remove(path))
+	_, err = resume(dir)
+	require.NoError(t, err)
+}
+
+// Two writers of one checkpoint at once do not take each other's unfinished file.
+func TestCheckpointWritersTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), CheckpointFile)
+	write := func(content string, meanwhile func()) {
+		c := &checkpoint{state: func(w io.Writer) error {
+			meanwhile()
+			_, err := io.WriteString(w, content)
+			return err
+		}}
+		require.NoError(t, c.write(path))
+		c, err := readCheckpoint(path)
+		require.NoError(t, err)
+		require.NoError(t, c.stored.read(func(r io.Reader) error {
+			got, err := io.ReadAll(r)
+			require.Equal(t, content, string(got))
+			return err
+		}))
+	}
+	write("slow", func() { write("quick", func() {}) })
+	require.Equal(t, []string{CheckpointFile}, filesIn(t, filepath.Dir(path)))
+}
+
+// A checkpoint with a right SHA-256 that no run writes is refused before it is used.
+func TestResealedCheckpoint(t *testing.T) {
+	for want, change := range map[string]func(h *header){
+		"99 of 3 tasks are done":       func(h *header) { h.Done = 99 },
+		"-1 of 3 tasks are done":       func(h *header) { h.Done = -1 },
+		"says that 0 are done":         func(h *header) { h.Done = 0 },
+		"it holds 0 scores, want 4":    func(h *header) { h.Partial.Scores = nil },
+		"score 1 is of class-il":       func(h *header) { h.Partial.Scores[1] = h.Partial.Scores[0] },
+		"has 0 rows and fits of 2":     func(h *header) { h.Partial.Scores[2].Matrix = nil },
+		"has 5 entries, not 2":         func(h *header) { h.Partial.Scores[3].Matrix[1] = make([]float64, 5) },
+		"on 2 learned and 1 evaluated": func(h *header) { h.Partial.Evaluations = h.Partial.Evaluations[:1] },
+	} {
+		dir := stopped(t)
+		require.NoError(t, os.Remove(filepath.Join(dir, EarlierFile)))
+		path := filepath.Join(dir, CheckpointFile)
+		c, err := readCheckpoint(path)
+		require.NoError(t, err)
+		change(&c.header)
+		require.NoError(t, c.write(path))
+		_, err = resume(dir)
+		require.ErrorContains(t, err, want)
+		require.NoFileExists(t, filepath.Join(dir, ResultFile))
+	}
+}
+
+// A run is at its end when what is to be done with its result is done, wherever it is stopped.
+func TestFinishIsCalledUntilItSucceeds(t *testing.T) {
+	dir, broken, calls := stopped(t), errors.New("no room for a picture"), 0
+	opt := Options{Dir: dir, Resume: true, Finish: func(r *Result) error {
+		require.Len(t, r.Tasks, 3)
+		require.FileExists(t, filepath.Join(dir, ResultFile))
+		if calls++; calls < 3 {
+			return broken
+		}
+		return nil
+	}}
+	for range 2 {
+		_, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+		require.ErrorIs(t, err, broken)
+		require.FileExists(t, filepath.Join(dir, CheckpointFile))
+	}
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
+	require.NoError(t, err)
+	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}

@@ -1,0 +1,58 @@
+package experiment
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestClaim(t *testing.T) {
+	f, other := &Folder{Path: t.TempDir()}, &Folder{}
+	other.Path = f.Path
+	require.NoError(t, f.Claim())
+	require.ErrorIs(t, other.Claim(), ErrClaimed)
+	require.ErrorContains(t, other.Claim(), filepath.Join(f.Path, "run.lock"))
+
+	// The process of a run takes part in the claim of its sweep, in the folder that the sweep names and in no other.
+	t.Setenv(claimedVariable, f.Path)
+	require.NoError(t, other.Claim())
+	other.Release()
+	t.Setenv(claimedVariable, f.Path+"x")
+	require.ErrorIs(t, other.Claim(), ErrClaimed)
+
+	f.Release()
+	require.NoError(t, other.Claim())
+	other.Release()
+	require.NoFileExists(t, filepath.Join(f.Path, "run.lock"))
+}
+
+// Two processes that make one folder at once: the second finds it claimed and changes nothing.
+func TestNewFolderIsClaimed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "run")
+	runs := seeds(t, 2)
+	f, err := NewFolder(path, &runs[0])
+	require.NoError(t, err)
+	require.ErrorIs(t, (&Folder{Path: path}).Claim(), ErrClaimed)
+	_, err = NewFolder(path, &runs[1])
+	require.ErrorContains(t, err, "already holds the file config.json of another run")
+	r, err := ReadRun(path)
+	require.NoError(t, err)
+	require.EqualValues(t, 0, r.Seed)
+	f.Remove()
+	require.NoDirExists(t, filepath.Dir(path))
+}
+
+// What ended a run that wrote no error is said, not what it was at.
+func TestReasonOfAKilledRun(t *testing.T) {
+	for mode, want := range map[string]string{"killed": "the process was ended (signal: killed)",
+		"panic": "panic: boom"} {
+		s, err := NewSweep(t.TempDir(), seeds(t, 1))
+		require.NoError(t, err)
+		require.ErrorContains(t, s.Work(t.Context(), WorkOptions{Command: command(mode)}), want)
+		f, err := s.Failure(0)
+		require.NoError(t, err)
+		require.Contains(t, f.Error, want)
+		require.NotContains(t, f.Error, "evaluated")
+	}
+}

@@ -1,0 +1,28 @@
+package saot
+
+import "fmt"
+
+// noMarginals is the L1 error of a plan's marginals from which a step is not taken. A plan's mass is 1: an error of 0.5
+// is a quarter of it in the wrong place. At a very small ε float32 sweeps also make mass out of nothing.
+const noMarginals = 0.5
+
+// checkPlans returns an error where a step was taken on a plan that is none, and says which knob to turn.
+func (c Config) checkPlans(out map[string]float64, graph *planFigures) error {
+	for _, p := range []struct {
+		name, sweeps string
+		marginals    float64
+		diagonal     float64
+		of           int
+	}{
+		{"between the embeddings (π_Z)", "sweeps", out[figureMarginalError], out[figureDiagonalMass], c.Sweeps},
+		{"between the graphs (π_G)", "gromov_sweeps", graph.marginalError, graph.diagonalMass, c.GromovSweeps},
+	} {
+		if p.marginals <= noMarginals && p.diagonal <= 1+noMarginals { // false for NaN
+			continue
+		}
+		return fmt.Errorf("the transport plan %s is no plan: its marginals are off by %.3g (L1) and its diagonal "+
+			"holds %.3g of a mass of 1: raise epsilon (%g), or %s (%d)", p.name, p.marginals, p.diagonal, c.Epsilon,
+			p.sweeps, p.of)
+	}
+	return nil
+}
