@@ -78,6 +78,17 @@ func (t *torturer) strike(p *process, within time.Duration) {
 	p.end()
 }
 
+// await returns when a file is there or the process has ended.
+func (p *process) await(path string) {
+	for !exists(path) {
+		select {
+		case <-p.done:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 func pick[T any](rng *rand.Rand, all []T) T { return all[rng.IntN(len(all))] }
 
 // limited runs saot with a bound on the length of each file that it writes, in units of 512 bytes.

@@ -85,7 +85,12 @@ func (t *torturer) interrupted(dir string, kills int) error {
 		if err != nil {
 			return err
 		}
-		t.strike(p, t.took)
+		if t.rng.IntN(2) == 0 {
+			t.strike(p, t.took)
+		} else { // between two tasks, or near it
+			p.await(filepath.Join(dir, continual.EarlierFile))
+			t.strike(p, t.took/100)
+		}
 		_, done, err := continual.ReadIdentity(dir)
 		switch {
 		case errors.Is(err, os.ErrNotExist): // not begun, or finished
