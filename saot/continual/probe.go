@@ -92,9 +92,9 @@ func paddedColumns(columns, width int) int {
 	return power
 }
 
-// The most shapes of a probe, and how many train rows of a fit take as long as a graph takes to compile, measured on XLA
-// and two cores: 0.1 s for the paper probe, in which a row of class-il takes 0.36 ms for some 2,500 epochs, one of a
-// pair 0.08 ms; 0.3 s for the converged one, with 0.12 ms for a row.
+// The most shapes of a probe, and how many train rows of a fit take as long as a graph takes to compile, measured on
+// XLA and two cores: 0.1 s for the paper probe, in which a row of class-il takes 0.36 ms for some 2,500 epochs, one of
+// a pair 0.08 ms; 0.3 s for the converged one, with 0.12 ms for a row.
 const (
 	classShapes, taskShapes  = 8, 4
 	paperRows, paperPairRows = 280, 1_250
@@ -102,10 +102,10 @@ const (
 )
 
 // shapes returns the padded shapes of a probe, ascending but for those of single tasks, which come first. Of class-il
-// each is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of task-il
-// are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Where heads have more
-// than two classes, the paper probe has two shapes, half of the stream and the whole: such heads all take thousands of
-// epochs, and waste the least side by side.
+// each is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of
+// task-il are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Where heads
+// have more than two classes, the paper probe has two shapes, half of the stream and the whole: such heads all take
+// thousands of epochs, and waste the least side by side.
 func (ev *evaluator) shapes(p Probe) []shape {
 	tasks := len(ev.tasks)
 	if p == ProbePaper && !ev.pairs() {

@@ -13,15 +13,16 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// The rows of aligned nodes are those of all nodes, and so are the gradients of a function of them. The second view is a
-// star of 70 leaves, whose hub has several levels of chunks.
+// The rows of aligned nodes are those of all nodes, and so are the gradients of a function of them. The second view is
+// a star of 70 leaves, whose hub has several levels of chunks.
 func TestAlignedRowsAreRowsOfAll(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, c := range []struct {
 			kind     Kind
 			directed bool
 		}{{GCN, false}, {GCN, true}, {Linear, false}, {GAT, false}} {
-			all, aligned := alignedOutputs(t, e, c.kind, c.directed, false), alignedOutputs(t, e, c.kind, c.directed, true)
+			all := alignedOutputs(t, e, c.kind, c.directed, false)
+			aligned := alignedOutputs(t, e, c.kind, c.directed, true)
 			require.Len(t, aligned, len(all))
 			for i, want := range all {
 				requireClose(t, want, aligned[i], 2e-5, "%v, output %d", c, i)
@@ -30,8 +31,8 @@ func TestAlignedRowsAreRowsOfAll(t *testing.T) {
 	})
 }
 
-// alignedOutputs returns the embeddings of some nodes in two views, and the gradients of a function of them with respect
-// to every weight, from all rows or from those of the aligned nodes alone.
+// alignedOutputs returns the embeddings of some nodes in two views, and the gradients of a function of them with
+// respect to every weight, from all rows or from those of the aligned nodes alone.
 func alignedOutputs(t *testing.T, e *engine.Engine, kind Kind, directed, align bool) [][]float64 {
 	t.Helper()
 	g, star := randomGraph(t, 72, 5, 2), star(t, 72)
@@ -60,7 +61,8 @@ func alignedOutputs(t *testing.T, e *engine.Engine, kind Kind, directed, align b
 	f, err := engine.NewNamed[Input[*tensors.Tensor]](e, t.Name(), enc.store, func(in Input[*Node]) []*Node {
 		scope := enc.store.Scope(Scope)
 		products := enc.Config.ProjectViews(scope, in.X, nil, Masked[*Node]{})
-		z := enc.Config.Encode(scope, products, NewPropagation(*in.Operator), Stack([]*Node{in.Mask, in.Mask}, 0), Training)
+		mask := Stack([]*Node{in.Mask, in.Mask}, 0)
+		z := enc.Config.Encode(scope, products, NewPropagation(*in.Operator), mask, Training)
 		if !align {
 			rows := slices.Clone(points)
 			for _, v := range points {

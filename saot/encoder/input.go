@@ -223,9 +223,9 @@ type Buckets struct {
 const maxBuckets = 24
 
 // What a shape costs, in seconds, and the density below which features are a sparse matrix, measured on two cores. XLA
-// compiles a training step in 0.9 s. A row of a step takes it 10 µs and the time of its features: a column of dense ones
-// as long as a ninth of an entry of sparse ones. Other engines compile in a fifteenth of that
-// time, and their sparse products are as fast as dense ones at a density of 1 %.
+// compiles a training step in 0.9 s. A row of a step takes it 10 µs and the time of its features: a column of dense
+// ones as long as a ninth of an entry of sparse ones. Other engines compile in a fifteenth of that time, and their
+// sparse products are as fast as dense ones at a density of 1 %.
 const (
 	compileSeconds = 0.9
 	rowSeconds     = 10e-6
@@ -263,8 +263,8 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	return b
 }
 
-// compiledPrice returns how many rows of a step on graphs of the given sizes XLA takes in the time in which it compiles a
-// shape.
+// compiledPrice returns how many rows of a step on graphs of the given sizes XLA takes in the time in which it
+// compiles a shape.
 func compiledPrice(sizes []Size) int {
 	var rows, seconds float64
 	for _, s := range sizes {

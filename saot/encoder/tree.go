@@ -22,9 +22,9 @@ type tree[T any] struct {
 
 type sums struct{ tree[*Node] }
 
-// chunkWidth is how many rows one chunk sums: most nodes of a citation graph need one chunk. An empty slot is cheap, since
-// the row that stands in for it stays in the cache. XLA computes what 16 gathers read once; what 8 gathers read it would
-// compute again for each.
+// chunkWidth is how many rows one chunk sums: most nodes of a citation graph need one chunk. An empty slot is cheap,
+// since the row that stands in for it stays in the cache. XLA computes what 16 gathers read once; what 8 gathers read
+// it would compute again for each.
 const chunkWidth = 16
 
 // sum returns the sums [T, d] of rows of h [n, d], built from operations whose own gradients are never asked for.

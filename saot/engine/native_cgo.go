@@ -84,9 +84,11 @@ func setCUDA(library string) error {
 	return addXLAFlag("xla_gpu_cuda_data_dir", dir)
 }
 
-// quickToCompile makes XLA's CPU plugin compile a training step in less than half the time, at the same speed of the step:
-// the emitters of fusions that came with MLIR, LLVM's SLP vectorizer and its unrolling of loops gain nothing here.
-const quickToCompile = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_slp_vectorizer,xla_cpu_disable_loop_unrolling"
+// quickToCompile makes XLA's CPU plugin compile a training step in less than half the time, at the same speed of the
+// step: the emitters of fusions that came with MLIR, LLVM's SLP vectorizer and its unrolling of loops gain nothing
+// here.
+const quickToCompile = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_slp_vectorizer," +
+	"xla_cpu_disable_loop_unrolling"
 
 // addXLAFlag sets one of XLA's flags, which it reads from XLA_FLAGS, unless the user has set it there.
 func addXLAFlag(name, value string) error {
