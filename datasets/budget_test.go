@@ -20,7 +20,7 @@ func TestManyCommas(t *testing.T) {
 	})
 }
 
-// wide is an npz file of so many nodes, each array of which is small enough, packed or not.
+// wide is an npz file with a number of nodes. Each of its arrays is small enough, packed or not.
 func wide(nodes int) []byte {
 	zeros := func(n int) []byte { return npy("|u1", fmt.Sprintf("(%d,)", n), make([]byte, n)) }
 	return tiny().with("adj_shape", npy("<i8", "(2,)", []int64{int64(nodes), int64(nodes)})).

@@ -77,7 +77,7 @@ func (t *torturer) sweep(out string) []string {
 	return []string{"sweep", t.spec, "--out", out, "--engine", t.engine, "--keep-model", "--retry-failed"}
 }
 
-// interrupted begins a run and kills it up to so many times. It returns an error where a task that was done is lost.
+// interrupted begins a run and kills it a number of times at most. It returns an error if a finished task is lost.
 func (t *torturer) interrupted(dir string, kills int) error {
 	before := 0
 	for range kills {

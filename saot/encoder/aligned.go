@@ -30,7 +30,7 @@ func (p Propagation) applyAligned(h *Node) *Node {
 	})
 }
 
-// last returns what the last layer makes of h: Â·h·W + b, or, where only some nodes are aligned, those rows of it.
+// last returns Â·h·W for the last layer's product h·W or, where nodes are aligned, their rows of it, as (Â·h)·W.
 func (p Propagation) last(h *Node, product func(h *Node) *Node) *Node {
 	if p.aligned == nil {
 		return p.Apply(product(h))

@@ -37,7 +37,7 @@ func measured(s *continual.Score, m continual.Matrix) {
 	s.Matrix, s.AP, s.AF = m, m.AveragePerformance(), m.AverageForgetting()
 }
 
-// over gives a result so many tasks, and matrices from which its AP and AF follow.
+// over gives a result a number of tasks, and matrices from which its AP and AF follow.
 func over(r *continual.Result, tasks int) *continual.Result {
 	r.Dataset.Tasks = tasks
 	for k := range r.Scores {
