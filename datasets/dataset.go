@@ -278,8 +278,8 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 	return cmp.Or(result.URL, "another process"), nil
 }
 
-// atMost returns the largest download of a file whose published length is bytes, or 0 if the length is not known. A file
-// that has changed a little may come, so that the error can name both checksums.
+// atMost returns the largest download of a file whose published length is bytes, or 0 if the length is not known. A
+// file that has changed a little may come, so that the error can name both checksums.
 func atMost(bytes int64) int64 {
 	if bytes == 0 {
 		return 0

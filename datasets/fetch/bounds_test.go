@@ -89,8 +89,8 @@ func TestSameBeginningAgain(t *testing.T) {
 	require.ErrorContains(t, err, "(6 attempts)", "two with more than before, and four in a row without")
 }
 
-// A connection that brings a byte now and then never stalls, and is given up all the same. The next mirror continues the
-// part.
+// A connection that brings a byte now and then never stalls, and is given up all the same. The next mirror continues
+// the part.
 func TestCrawl(t *testing.T) {
 	content := noise(35, 200_000)
 	ctx, cancel := context.WithCancel(t.Context())
