@@ -265,79 +265,6 @@ func TestPCAAgainstGonum(t *testing.T) {
 	}
 }
 
-// After three tasks the streaming PCA is that of all their rows at unit length: nothing is lost where the width holds
-// all features. Inner products of the embeddings are those of the centred rows, on every task's graph.
-func TestStreamingPCAAgainstAllRows(t *testing.T) {
-	for name, random := range map[string]func(t *testing.T, n, features int) *graph.Graph{"undirected": randomGraph,
-		"directed": directedGraph} {
-		graphs := []*graph.Graph{random(t, 40, 10), random(t, 7, 10), random(t, 25, 10)}
-		c := tinyConfig()
-		c.Encoder.Out = 10
-		l := learner(t, "propagated-streaming", nil, c, graphs...)
-		var all mat.Dense
-		for task, g := range graphs {
-			learn(t, l, task, g)
-			rows := twoHops(g)
-			for i := range g.NumNodes() {
-				row := rows.RawRowView(i)
-				floats.Scale(1/floats.Norm(row, 2), row)
-			}
-			if task == 0 {
-				all.CloneFrom(rows)
-			} else {
-				var both mat.Dense
-				both.Stack(&all, rows)
-				all.CloneFrom(&both)
-			}
-		}
-		for j := range 10 {
-			mean := stat.Mean(mat.Col(nil, j, &all), nil)
-			for i := range 72 {
-				all.Set(i, j, all.At(i, j)-mean)
-			}
-		}
-		first := 0
-		for _, g := range graphs {
-			z, rows := embed(t, l, g), all.Slice(first, first+g.NumNodes(), 0, 10)
-			first += g.NumNodes()
-			var want, got mat.Dense
-			want.Mul(rows, rows.T())
-			got.Mul(z, z.T())
-			require.True(t, mat.EqualApprox(&want, &got, 1e-5), name)
-		}
-	}
-}
-
-// A width below the number of features keeps the leading axes. Here the rows lie in as many dimensions but for a part
-// in ten thousand, so next to nothing is lost between tasks.
-func TestStreamingPCAKeepsTheLeadingAxes(t *testing.T) {
-	first, second := randomGraph(t, 40, 60), randomGraph(t, 30, 60)
-	for k, g := range []*graph.Graph{first, second} {
-		for i := range g.NumNodes() {
-			row := g.Features.Dense[60*i : 60*i+60]
-			for j := 4; j < 60; j++ {
-				row[j] *= 1e-4
-			}
-			row[k] += 1
-		}
-	}
-	c := tinyConfig()
-	c.Encoder.Out = 4
-	l := learner(t, "propagated-streaming", nil, c, first, second)
-	learn(t, l, 0, first)
-	report, err := l.Learn(context.Background(), 1, second, nil)
-	require.NoError(t, err)
-	var all mat.Dense
-	all.Stack(twoHops(first), twoHops(second))
-	for i := range 70 {
-		floats.Scale(1/floats.Norm(all.RawRowView(i), 2), all.RawRowView(i))
-	}
-	var pc stat.PC
-	require.True(t, pc.PrincipalComponents(&all, nil))
-	require.InDelta(t, floats.Sum(pc.VarsTo(nil)[:4]), report.Diagnostics["variance"], 1e-6)
-	require.InDelta(t, 4, report.Diagnostics["components"], 0)
-}
-
 // Four equal rows have no variance: nothing is left to embed, and the width is kept.
 func TestPCAOfConstantFeatures(t *testing.T) {
 	g := randomGraph(t, 4, 3)
@@ -359,8 +286,8 @@ func TestControlsResume(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		s := tinyStream(t)
 		first, second := s.Tasks[0].Graph, s.Tasks[1].Graph
-		for _, m := range []string{"majority", "propagated-random", "propagated-pca", "propagated-streaming",
-			"propagated-hellinger", "random-calibrated"} {
+		for _, m := range []string{"majority", "propagated-random", "propagated-pca", "propagated-hellinger",
+			"random-calibrated"} {
 			through := learnerOf(t, m, e, tinySettings(t, m), first, second)
 			resumed := learnerOf(t, m, e, tinySettings(t, m), first, second)
 			learn(t, through, 0, first)

@@ -8,12 +8,10 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
-	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
@@ -34,8 +32,8 @@ func (s *HellingerSettings) Validate() error {
 }
 
 func init() {
-	method.Register(method.Definition{Name: "propagated-hellinger", Kind: method.Control, Order: 6,
-		Summary: "control: the same by PCA of square roots of propagated idf-weighted features",
+	method.Register(method.Definition{Name: "propagated-hellinger", Kind: method.Control, Order: 5,
+		Summary: "control: PCA of roots of idf-weighted propagated features of all tasks seen, without a buffer",
 		Defaults: func(datasets.Recipe, method.Preset) method.Settings {
 			return &HellingerSettings{Out: 256, Power: 0.5, IDF: true, Unit: true}
 		},
@@ -47,8 +45,9 @@ func init() {
 //	q_ic = √(w_c·(Â²X)_ic),   r_i = q_i/‖q_i‖,   w_c = log(1 + N/max(1, n_c)).
 //
 // N is the number of nodes seen and n_c that of the nodes with word c. ‖r_i − r_j‖ is √2 times the Hellinger distance
-// of the words' weighted frequencies around i and j. The PCA is incremental, as that of streaming, and no node is
-// stored. A new task changes w. The axes and the mean of the past follow by the ratio of the new weights to the old
+// of the words' weighted frequencies around i and j. No node is stored: what is kept of the past is the PCA itself, which
+// each task's rows update (incremental PCA: Ross, Lim, Lin and Yang 2008). The coordinates are turned at random, as
+// those of principal are. A new task changes w. The axes and the mean of the past follow by the ratio of the new weights to the old
 // ones, which leaves out that lengths change with them. Features of which the first task has negative ones are no
 // frequencies: then power 1 is taken. See docs/beyond.md.
 type hellinger struct {
@@ -73,8 +72,8 @@ func newHellinger(b method.Build) (continual.Method, error) {
 	return h, nil
 }
 
-// Learn adds the task's rows to the scatter. Diagnostics of the report are those of propagated-streaming, and "signed",
-// 1 where features are negative.
+// Learn adds the task's rows to the scatter. Diagnostics of the report: "components", how many axes there are,
+// "variance", what all rows seen have along them in total, and "signed", 1 where features are negative.
 func (h *hellinger) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
 	error) {
 	if err := h.check(g); err != nil {
@@ -113,7 +112,7 @@ func (h *hellinger) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 		return nil, fmt.Errorf("control: %w", err)
 	}
 	rows := explicit{features: h.rows(g, h.seen.Scale), centre: h.seen.Scatter.Mean}
-	return embeddingOf(rows.times(turned(h.seen.Scatter.axes(), h.Out, seed.Stream(h.seed, "turn"))), h.Out), nil
+	return embeddingOf(turned(rows.times(h.seen.Scatter.axes()), h.Out, seed.Stream(h.seed, "turn")), h.Out), nil
 }
 
 func (h *hellinger) check(g *graph.Graph) error {
@@ -181,62 +180,4 @@ func (h *hellinger) rows(g *graph.Graph, scale []float64) *graph.Features {
 		}
 	}
 	return r
-}
-
-// stretched returns the scatter of rows whose columns are scaled by to instead of from. Its axes are no longer
-// orthonormal.
-func (s *scatter) stretched(to, from []float64) scatter {
-	out := scatter{Count: s.Count, Mean: make([]float64, len(s.Mean)), Axes: slices.Clone(s.Axes), Roots: s.Roots}
-	k := len(s.Roots)
-	for c, m := range s.Mean {
-		ratio := to[c] / from[c]
-		out.Mean[c] = m * ratio
-		floats.Scale(ratio, out.Axes[c*k:(c+1)*k])
-	}
-	return out
-}
-
-// explicit is the matrix H − 1·meanᵀ of rows that are at hand. Its products cost a pass over the entries of H.
-type explicit struct {
-	features *graph.Features
-	centre   []float64 // [F]
-}
-
-// newExplicit takes the mean of the rows.
-func newExplicit(f *graph.Features) explicit {
-	e := explicit{features: f, centre: make([]float64, f.Cols)}
-	for i := range f.Rows {
-		f.Each(i, func(c int, v float64) { e.centre[c] += v })
-	}
-	floats.Scale(1/float64(max(1, f.Rows)), e.centre)
-	return e
-}
-
-func (e explicit) columns() int    { return e.features.Cols }
-func (e explicit) height() int     { return e.features.Rows }
-func (e explicit) mean() []float64 { return e.centre }
-
-// times returns the product with b. Shapes: b [F, d]; returns [N, d].
-func (e explicit) times(b *mat.Dense) *mat.Dense {
-	out, shift := e.features.Times(b), make([]float64, b.RawMatrix().Cols)
-	for c, m := range e.centre {
-		floats.AddScaled(shift, -m, b.RawRowView(c))
-	}
-	for i := range e.features.Rows {
-		floats.Add(out.RawRowView(i), shift)
-	}
-	return out
-}
-
-// transposedTimes returns the product of the transpose with b. Shapes: b [N, d]; returns [F, d].
-func (e explicit) transposedTimes(b *mat.Dense) *mat.Dense {
-	sum := linalg.New(1, b.RawMatrix().Cols).RawRowView(0)
-	for i := range e.features.Rows {
-		floats.Add(sum, b.RawRowView(i))
-	}
-	out := e.features.TransposedTimes(b)
-	for c, m := range e.centre {
-		floats.AddScaled(out.RawRowView(c), -m, sum)
-	}
-	return out
 }

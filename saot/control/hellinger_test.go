@@ -87,15 +87,31 @@ func centredRows(rows *mat.Dense) *mat.Dense {
 	return out
 }
 
+// below puts rows under all the others.
+func below(all *mat.Dense, rows mat.Matrix) {
+	if all.IsEmpty() {
+		all.CloneFrom(rows)
+		return
+	}
+	var both mat.Dense
+	both.Stack(all, rows)
+	all.CloneFrom(&both)
+}
+
+// unitRows are the settings without idf and roots.
+func unitRows(out int) *control.HellingerSettings {
+	return &control.HellingerSettings{Out: out, Power: 1, Unit: true}
+}
+
 func hellingerOf(out int) *control.HellingerSettings {
 	return &control.HellingerSettings{Out: out, Power: 0.5, IDF: true, Unit: true}
 }
 
 // After one task, inner products of embeddings are those of the leading components that gonum finds in the rows as
-// their definition gives them.
+// their definition gives them. With 12 features they come from the iteration, with 60 from inner products of the rows.
 func TestHellingerAgainstGonum(t *testing.T) {
-	dense := wordGraph(t, 40, 12)
-	for _, g := range []*graph.Graph{dense, sparse(dense)} {
+	tall, wide := wordGraph(t, 40, 12), wordGraph(t, 40, 60)
+	for _, g := range []*graph.Graph{tall, sparse(tall), wide, sparse(wide)} {
 		l := learnerOf(t, "propagated-hellinger", nil, hellingerOf(4), g)
 		report, err := l.Learn(context.Background(), 0, g, nil)
 		require.NoError(t, err)
@@ -106,12 +122,69 @@ func TestHellingerAgainstGonum(t *testing.T) {
 		require.InDelta(t, floats.Sum(pc.VarsTo(nil)[:4]), report.Diagnostics["variance"], 1e-6)
 		var vectors, scores, want, got mat.Dense
 		pc.VectorsTo(&vectors)
-		scores.Mul(centredRows(rows), vectors.Slice(0, 12, 0, 4))
+		scores.Mul(centredRows(rows), vectors.Slice(0, g.Features.Cols, 0, 4))
 		want.Mul(&scores, scores.T())
 		z := embed(t, l, g)
 		got.Mul(z, z.T())
 		require.True(t, mat.EqualApprox(&want, &got, 1e-5))
 	}
+}
+
+// Without idf and roots, the PCA of three tasks is that of all their rows at unit length: nothing is lost where the width holds
+// all features. Inner products of the embeddings are those of the centred rows, on every task's graph.
+func TestUnitRowsOfThreeTasksAgainstAllRows(t *testing.T) {
+	for name, random := range map[string]func(t *testing.T, n, features int) *graph.Graph{"undirected": randomGraph,
+		"directed": directedGraph} {
+		graphs := []*graph.Graph{random(t, 40, 10), random(t, 7, 10), random(t, 25, 10)}
+		l := learnerOf(t, "propagated-hellinger", nil, unitRows(10), graphs...)
+		var all mat.Dense
+		for task, g := range graphs {
+			learn(t, l, task, g)
+			rows := twoHops(g)
+			for i := range g.NumNodes() {
+				row := rows.RawRowView(i)
+				floats.Scale(1/floats.Norm(row, 2), row)
+			}
+			below(&all, rows)
+		}
+		centred, first := centredRows(&all), 0
+		for _, g := range graphs {
+			z, rows := embed(t, l, g), centred.Slice(first, first+g.NumNodes(), 0, 10)
+			first += g.NumNodes()
+			var want, got mat.Dense
+			want.Mul(rows, rows.T())
+			got.Mul(z, z.T())
+			require.True(t, mat.EqualApprox(&want, &got, 1e-5), name)
+		}
+	}
+}
+
+// A width below the number of features keeps the leading axes. Here the rows lie in as many dimensions but for a part
+// in ten thousand, so next to nothing is lost between tasks.
+func TestHellingerKeepsTheLeadingAxes(t *testing.T) {
+	first, second := randomGraph(t, 40, 60), randomGraph(t, 30, 60)
+	for k, g := range []*graph.Graph{first, second} {
+		for i := range g.NumNodes() {
+			row := g.Features.Dense[60*i : 60*i+60]
+			for j := 4; j < 60; j++ {
+				row[j] *= 1e-4
+			}
+			row[k] += 1
+		}
+	}
+	l := learnerOf(t, "propagated-hellinger", nil, unitRows(4), first, second)
+	learn(t, l, 0, first)
+	report, err := l.Learn(context.Background(), 1, second, nil)
+	require.NoError(t, err)
+	var all mat.Dense
+	all.Stack(twoHops(first), twoHops(second))
+	for i := range 70 {
+		floats.Scale(1/floats.Norm(all.RawRowView(i), 2), all.RawRowView(i))
+	}
+	var pc stat.PC
+	require.True(t, pc.PrincipalComponents(&all, nil))
+	require.InDelta(t, floats.Sum(pc.VarsTo(nil)[:4]), report.Diagnostics["variance"], 1e-6)
+	require.InDelta(t, 4, report.Diagnostics["components"], 0)
 }
 
 // Where every task counts the same share of documents for each word, the weights of all tasks are those of the first,
@@ -133,13 +206,7 @@ func TestHellingerOfThreeTasksAgainstAllRows(t *testing.T) {
 	for task, g := range graphs {
 		learn(t, l, task, g)
 		rows := hellingerRows(g, weights(graphs...))
-		if task == 0 {
-			all.CloneFrom(rows)
-			continue
-		}
-		var both mat.Dense
-		both.Stack(&all, rows)
-		all.CloneFrom(&both)
+		below(&all, rows)
 	}
 	rows := centredRows(&all)
 	for k, g := range graphs {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -64,7 +63,7 @@ func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(
 	if err != nil {
 		return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
 	}
-	a := newCentred(batched, nil)
+	a := newCentred(batched)
 	rng := seed.Stream(p.seed, "pca", task)
 	axes, squares, err := leading(ctx, a, p.width, rng)
 	if err != nil {
@@ -92,17 +91,16 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
 }
 
-// centred is the matrix A = diag(scale)·Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero
-// entries and the edges.
+// centred is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries and
+// the edges.
 type centred struct {
 	graph  *graph.Graph
-	scale  []float64 // [N]; nil is 1
 	centre []float64 // [F]
 }
 
 // newCentred takes the mean of the rows.
-func newCentred(g *graph.Graph, scale []float64) centred {
-	a := centred{graph: g, scale: scale, centre: make([]float64, g.Features.Cols)}
+func newCentred(g *graph.Graph) centred {
+	a := centred{graph: g, centre: make([]float64, g.Features.Cols)}
 	share := linalg.New(g.NumNodes(), 1)
 	for i := range g.NumNodes() {
 		share.Set(i, 0, 1/float64(g.NumNodes()))
@@ -114,7 +112,6 @@ func newCentred(g *graph.Graph, scale []float64) centred {
 // times returns A·B. Shapes: b [F, d]; returns [N, d].
 func (a centred) times(b *mat.Dense) *mat.Dense {
 	out := propagate(&a.graph.Adjacency, a.graph.Features.Times(b))
-	scaleRows(out, a.scale)
 	shift := make([]float64, b.RawMatrix().Cols)
 	for c, m := range a.centre {
 		floats.AddScaled(shift, -m, b.RawRowView(c))
@@ -131,7 +128,6 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 	for i := range a.graph.NumNodes() {
 		floats.Add(sum, b.RawRowView(i))
 	}
-	scaleRows(b, a.scale)
 	out := a.graph.Features.TransposedTimes(propagateBack(&a.graph.Adjacency, b))
 	for c, m := range a.centre {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
@@ -141,64 +137,3 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 
 // columns is F.
 func (a centred) columns() int { return len(a.centre) }
-
-func (a centred) height() int     { return a.graph.NumNodes() }
-func (a centred) mean() []float64 { return a.centre }
-
-// operator is a matrix that is known by its products.
-type operator interface {
-	columns() int
-	times(b *mat.Dense) *mat.Dense           // A·B
-	transposedTimes(b *mat.Dense) *mat.Dense // Aᵀ·B, which may overwrite B
-}
-
-// leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width:
-// axes without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko,
-// Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the number of columns, and
-// otherwise as close as the spectrum's decay over the oversampling allows.
-func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *mat.Dense, squares []float64,
-	err error) {
-	v := linalg.Orthonormal(linalg.Gaussian(a.columns(), min(a.columns(), width+linalg.Oversampling), rng))
-	for range linalg.PowerIterations {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		v = linalg.Orthonormal(a.transposedTimes(a.times(v)))
-	}
-	var gram mat.SymDense
-	gram.SymOuterK(1, a.times(v).T())
-	var eigen mat.EigenSym
-	if !eigen.Factorize(&gram, true) {
-		return nil, nil, fmt.Errorf("PCA: the eigenvalues of a %d×%d matrix did not converge", gram.SymmetricDim(),
-			gram.SymmetricDim())
-	}
-	values := eigen.Values(nil) // ascending
-	last := len(values) - 1
-	for k := range min(width, len(values)) {
-		if values[last-k] > linalg.NoVariance*values[last] {
-			squares = append(squares, values[last-k])
-		}
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	chosen := linalg.New(len(values), len(squares))
-	for k := range squares {
-		chosen.SetCol(k, mat.Col(nil, last-k, &vectors))
-	}
-	axes = linalg.New(a.columns(), len(squares))
-	if len(squares) > 0 {
-		axes.Mul(v, chosen)
-	}
-	return axes, squares, nil
-}
-
-// turned returns the axes [F, k], turned at random within their subspace, as a basis [F, width].
-func turned(axes *mat.Dense, width int, rng *rand.Rand) *mat.Dense {
-	features, k := axes.RawMatrix().Rows, axes.RawMatrix().Cols
-	basis := linalg.New(features, width)
-	turn := linalg.Orthonormal(linalg.Gaussian(width, width, rng))
-	if k > 0 {
-		basis.Mul(axes, turn.Slice(0, k, 0, width))
-	}
-	return basis
-}

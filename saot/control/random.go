@@ -26,8 +26,8 @@ type random struct {
 }
 
 func init() {
-	method.Register(define(7, "random", "saot's encoder before training", newRandom))
-	method.Register(define(8, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
+	method.Register(define(6, "random", "saot's encoder before training", newRandom))
+	method.Register(define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
 		newCalibrated))
 }
 
