@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/notebooks/course"
+	"github.com/saot-go/saot/notebooks/kit"
 	"github.com/saot-go/saot/saot/engine"
 
 	// The cells call these packages: without the imports a cached pass would survive their changes.
-	_ "github.com/saot-go/saot/plotting/nb"
 	_ "github.com/saot-go/saot/saot"
 )
 
@@ -39,22 +41,55 @@ const (
 
 // notebook is the part of the .ipynb format, version 4, that the tests read.
 type notebook struct {
-	Cells []cell `json:"cells"`
+	Cells    []cell          `json:"cells"`
+	Metadata json.RawMessage `json:"metadata"`
+	Format   int             `json:"nbformat"`
+	Minor    int             `json:"nbformat_minor"`
 }
 
+type text = course.Text
+
 type cell struct {
-	Kind           string   `json:"cell_type"`
+	ID       string `json:"id"`
+	Kind     string `json:"cell_type"`
+	Source   text   `json:"source"`
+	Metadata struct {
+		Tags []string `json:"tags,omitempty"`
+	} `json:"metadata"`
 	ExecutionCount *int     `json:"execution_count"`
 	Outputs        []output `json:"outputs"`
 }
 
+func (c cell) has(tag string) bool { return slices.Contains(c.Metadata.Tags, tag) }
+
 type output struct {
-	Kind      string                 `json:"output_type"` // stream, display_data, execute_result or error
-	Name      string                 `json:"name"`        // stdout or stderr, of a stream
-	Text      course.Text            `json:"text"`        // of a stream
-	Data      map[string]course.Text `json:"data"`        // by MIME type
-	Error     string                 `json:"evalue"`
-	Traceback []string               `json:"traceback"`
+	Kind     string          `json:"output_type"` // stream, display_data, execute_result or error
+	Name     string          `json:"name"`        // stdout or stderr, of a stream
+	Text     text            `json:"text"`        // of a stream
+	Data     map[string]text `json:"data"`        // by MIME type
+	Metadata struct {
+		PNG struct {
+			Width int `json:"width"` // in pixels of the page
+		} `json:"image/png"`
+	} `json:"metadata"`
+	Error     string   `json:"evalue"`
+	Traceback []string `json:"traceback"`
+}
+
+// styled finds the widths that a fragment of a page gives its pictures.
+var styled = regexp.MustCompile(`width:(\d+)px`)
+
+// width is the greatest width of an output's pictures in pixels of the page, 0 for none.
+func (o output) width() (widest int) {
+	if _, ok := o.Data["image/png"]; ok {
+		widest = o.Metadata.PNG.Width
+	}
+	for _, found := range styled.FindAllStringSubmatch(string(o.Data["text/html"]), -1) {
+		if width, err := strconv.Atoi(found[1]); err == nil {
+			widest = max(widest, width)
+		}
+	}
+	return widest
 }
 
 // printed returns what a cell wrote to a stream.
@@ -199,25 +234,29 @@ func TestNotebooksRun(t *testing.T) {
 			t.Parallel()
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			executed := execute(t, jupyter, env, path)
 			committed := read(t, path)
 			pictures, err := committed.pictures()
 			require.NoError(t, err)
+			with, checks := solved(committed.Cells)
+			executed := execute(t, jupyter, env, write(t, "solved-"+path, committed, with))
+			require.Len(t, executed.Cells, len(with))
+			for _, i := range checks {
+				require.Contains(t, executed.Cells[i].printed("stdout"), ": passed.", "the solution above cell %d", i)
+				require.NotContains(t, executed.Cells[i].printed("stdout"), "✗")
+			}
+			executed.Cells = withoutSolutions(executed.Cells, checks)
 			require.NoError(t, executed.check(max(pictures, least(path))))
 			requireSameOutputs(t, committed, executed)
 		})
 	}
 }
 
-// engineEnv names an engine on which TestNotebooksRunOnAnEngine executes the notebooks too.
-const engineEnv = "SAOT_NOTEBOOKS_ENGINE"
-
 // Notebooks that open an engine run on another one as well, with as many pictures. What they print may differ in the
 // last digits, so it is not compared.
 func TestNotebooksRunOnAnEngine(t *testing.T) {
-	name := os.Getenv(engineEnv)
+	name := os.Getenv(kit.EngineEnv)
 	if name == "" {
-		t.Skipf("%s names no engine, such as xla:cpu", engineEnv)
+		t.Skipf("%s names no engine, such as xla:cpu", kit.EngineEnv)
 	}
 	e, err := engine.Open(name)
 	if err != nil {
@@ -225,24 +264,45 @@ func TestNotebooksRunOnAnEngine(t *testing.T) {
 	}
 	e.Close()
 	jupyter := findJupyter(t)
-	env := kernel(t)
+	env := append(kernel(t), kit.EngineEnv+"="+name)
+	const fixed, chosen = `engine.Open("go")`, "kit.Engine()"
 	for _, path := range all(t) {
-		source, err := os.ReadFile(path)
-		require.NoError(t, err)
-		opened := strings.ReplaceAll(string(source), `engine.Open(\"go\")`, fmt.Sprintf(`engine.Open(\"%s\")`, name))
-		if opened == string(source) {
+		committed := read(t, path)
+		opened := false
+		for i, c := range committed.Cells {
+			source := string(c.Source)
+			opened = opened || strings.Contains(source, fixed) || strings.Contains(source, chosen)
+			committed.Cells[i].Source = text(strings.ReplaceAll(source, fixed, fmt.Sprintf("engine.Open(%q)", name)))
+		}
+		if !opened {
 			continue
 		}
 		t.Run(path, func(t *testing.T) {
-			pictures, err := read(t, path).pictures()
+			pictures, err := committed.pictures()
 			require.NoError(t, err)
-			// Next to the others, so that GoNB finds the module.
-			changed := strings.ReplaceAll(name, ":", "-") + "-" + path
-			require.NoError(t, os.WriteFile(changed, []byte(opened), 0o600))
-			t.Cleanup(func() { require.NoError(t, os.Remove(changed)) })
+			changed := write(t, strings.ReplaceAll(name, ":", "-")+"-"+path, committed, committed.Cells)
 			require.NoError(t, execute(t, jupyter, env, changed).check(pictures))
 		})
 	}
+}
+
+// write writes a notebook with other cells next to the others, so that GoNB finds the module, and returns its path. The
+// file goes with the test.
+func write(t *testing.T, path string, n *notebook, cells []cell) string {
+	t.Helper()
+	list := make([]map[string]any, len(cells))
+	for i, c := range cells {
+		list[i] = map[string]any{"id": c.ID, "cell_type": c.Kind, "source": c.Source, "metadata": c.Metadata}
+		if c.Kind == "code" {
+			list[i]["outputs"], list[i]["execution_count"] = []output{}, nil
+		}
+	}
+	data, err := json.Marshal(map[string]any{
+		"cells": list, "metadata": n.Metadata, "nbformat": n.Format, "nbformat_minor": n.Minor})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	t.Cleanup(func() { require.NoError(t, os.Remove(path)) })
+	return path
 }
 
 // timing matches what differs between runs: a time, as Go or a notebook prints it, with the space before it.
@@ -312,6 +372,7 @@ func kernel(t *testing.T) []string {
 		"GOFLAGS=", "GOWORK=", // the kernel's own go.work decides
 		"GOMLX_NO_AUTO_INSTALL=1",
 		"SAOT_HEADLESS=1", // live panels give up at once
+		kit.EngineEnv+"=", // pure Go, whose numbers are committed
 	)
 	run(t, env, buildTime, filepath.Join(bin, "gonb"), "--install", "--raw_error", "--force_deps", "--force_copy")
 	return env

@@ -1,0 +1,34 @@
+package kit
+
+import (
+	"cmp"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/saot-go/saot/saot/engine"
+)
+
+// Must returns the value, or stops the cell with the error.
+func Must[T any](value T, err error) T {
+	Check(err)
+	return value
+}
+
+// Check stops the cell on an error.
+func Check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Saved names a file that outlives its cell and ends with the kernel.
+func Saved(name string) string {
+	return filepath.Join(cmp.Or(os.Getenv("GONB_TMP_DIR"), os.TempDir()), name)
+}
+
+// EngineEnv names the engine of all notebooks, such as xla:cpu.
+const EngineEnv = "SAOT_NOTEBOOKS_ENGINE"
+
+// Engine opens the engine that EngineEnv names, or pure Go, which prints the committed numbers on every machine.
+func Engine() *engine.Engine { return Must(engine.Open(cmp.Or(os.Getenv(EngineEnv), "go"))) }
