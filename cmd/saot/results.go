@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,7 +102,8 @@ errors.`,
 
 func newTableCommand() *cobra.Command {
 	var format experiment.Format
-	var paper bool
+	var paper, across, mixed bool
+	var setting continual.Setting
 	cmd := &cobra.Command{
 		Use:   "table PATH...",
 		Short: "make tables of the finished runs",
@@ -115,14 +117,19 @@ best by a paired t-test over common seeds (three or more), after Holm's correcti
 whose paper probe stopped before it had learned. On the paper's own streams, and on no others, what the paper prints
 stands next to it in columns of its own.
 
-Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine or probe rows are
-refused: choose some with --only. CSV holds the raw figures.`,
+With --across there is one table instead, a column for each dataset: AP of one setting under the converged probe with
+its place in the column, and the same of the methods that see labels, by their own classifier.
+
+Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine, version of the program
+or probe rows are refused: choose some with --only. --mixed lets engines and versions differ, and names those that it
+found. CSV holds the raw figures.`,
 		Example: `  saot table runs                                    Markdown
   saot table runs --format csv > figures.csv         raw figures, a line a method, setting and probe
   saot table runs --format latex > table.tex         for booktabs
   saot table runs --only engine=xla:cpu              of runs on several engines, those of one
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
   saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
+  saot table --across results/compared.jsonl.gz      one table of all datasets
   saot table --paper                                 the paper's Tables 2 to 4
   saot table --paper runs                            the same, the methods alone that were run`,
 		Args: func(cmd *cobra.Command, dirs []string) error {
@@ -133,18 +140,35 @@ refused: choose some with --only. CSV holds the raw figures.`,
 		},
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+		var found []string
+		if mixed {
+			groups, found = experiment.Mixed(groups)
+		}
 		makeTables := experiment.Tables
-		if paper {
+		switch {
+		case paper:
 			makeTables = experiment.PaperTables
+		case across:
+			makeTables = func(groups []*experiment.Group) ([]*experiment.Table, error) {
+				return experiment.Across(groups, setting)
+			}
 		}
 		tables, err := makeTables(groups)
 		if err != nil {
 			return err
 		}
+		if len(tables) > 0 && len(found) > 1 {
+			last := tables[len(tables)-1]
+			last.Notes = append(last.Notes, "All rows: the runs are of several programs: "+strings.Join(found, ", ")+".")
+		}
 		return format.Write(out, tables)
 	})
 	cmd.Flags().Var(text{&format}, "format", "md, csv, latex or html")
+	cmd.Flags().BoolVar(&across, "across", false, "one table of all datasets: AP of a setting, with places")
+	cmd.Flags().Var(text{&setting}, "setting", "of --across: class-il or task-il")
+	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one table")
 	cmd.Flags().BoolVar(&paper, "paper", false, "what the paper prints; with folders, for the methods in them")
+	cmd.MarkFlagsMutuallyExclusive("paper", "across")
 	return cmd
 }
 

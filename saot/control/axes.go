@@ -20,20 +20,16 @@ type operator interface {
 
 // leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width:
 // axes without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko,
-// Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): exact where width + 32 reaches the number of columns, and
-// otherwise as close as the spectrum's decay over the oversampling allows. A wide matrix of few rows needs no
-// iteration.
+// Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): as close as the spectrum's decay over the oversampling allows. A matrix of few columns,
+// and a wide one of few rows, needs no iteration.
 func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *mat.Dense, squares []float64,
 	err error) {
-	if w, ok := a.(wide); ok && w.height() <= min(exactHeight, a.columns()) {
+	if w, ok := a.(wide); ok && w.height() <= min(exactSide, a.columns()) {
 		return leadingOf(w, width)
 	}
-	v := linalg.Orthonormal(linalg.Gaussian(a.columns(), min(a.columns(), width+linalg.Oversampling), rng))
-	for range linalg.PowerIterations {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		v = linalg.Orthonormal(a.transposedTimes(a.times(v)))
+	v, err := subspace(ctx, a, width+linalg.Oversampling, rng)
+	if err != nil {
+		return nil, nil, err
 	}
 	var gram mat.SymDense
 	gram.SymOuterK(1, a.times(v).T())
@@ -48,6 +44,26 @@ func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *
 	return axes, squares, nil
 }
 
+// subspace returns an orthonormal basis [F, d] that holds the leading right singular vectors nearly: that of all columns
+// where these are few, so that nothing is missing.
+func subspace(ctx context.Context, a operator, d int, rng *rand.Rand) (*mat.Dense, error) {
+	if n := a.columns(); n <= exactSide {
+		v := linalg.New(n, n)
+		for i := range n {
+			v.Set(i, i, 1)
+		}
+		return v, nil
+	}
+	v := linalg.Orthonormal(linalg.Gaussian(a.columns(), min(a.columns(), d), rng))
+	for range linalg.PowerIterations {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		v = linalg.Orthonormal(a.transposedTimes(a.times(v)))
+	}
+	return v, nil
+}
+
 // wide is an operator with few rows, whose inner products are cheap.
 type wide interface {
 	operator
@@ -55,8 +71,9 @@ type wide interface {
 	inner() *mat.SymDense // A·Aᵀ [N, N]
 }
 
-// exactHeight is the number of rows up to which all eigenvectors of A·Aᵀ take less time than the iteration.
-const exactHeight = 1000
+// exactSide is the number of rows or columns up to which all eigenvectors of A·Aᵀ or AᵀA take less time than the
+// iteration.
+const exactSide = 1000
 
 // leadingOf is leading without iteration: the left singular vectors U are the eigenvectors of A·Aᵀ, and the right ones
 // are Aᵀ·U/s. Squaring costs half of the digits, so an axis whose variance is below 1e-12 of the largest is noise, as

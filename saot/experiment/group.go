@@ -23,7 +23,7 @@ type Group struct {
 
 	// Settings are the leaves of the results' config by path, without seed and probes, the method's own by the names
 	// that --set takes, epsilon → 0.2; and of the results themselves dataset, method, data (checksum), split (hash),
-	// synthetic, engine (name), direction and, where embeddings were probed, probe_rows.
+	// synthetic, engine (name), version (of the program), direction and, where embeddings were probed, probe_rows.
 	Settings map[string]string
 
 	Runs  map[uint64]*continual.Result // by seed
@@ -81,7 +81,8 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	delete(g.Settings, "seed")
 	delete(g.Settings, "probes") // what they found stands in columns of its own
 	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Checksum,
-		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name})
+		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name,
+		"version": strings.TrimSpace(r.Versions.Module + " " + r.Versions.Commit)})
 	if g.Settings["direction"] == "" {
 		g.Settings["direction"] = datasets.Undirected.String() // results do not name the default
 	}
@@ -258,10 +259,11 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 // than method and settings.
 func checkComparable(groups []*Group) error {
 	first := map[string]*Group{} // by dataset and condition
-	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "probe_rows"} {
+	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "version",
+		"probe_rows"} {
 		for _, g := range groups {
 			value, ok := g.condition(name)
-			if !ok {
+			if !ok || value == mixed {
 				continue
 			}
 			key := g.Dataset + "\n" + name
@@ -280,6 +282,28 @@ func checkComparable(groups []*Group) error {
 		}
 	}
 	return nil
+}
+
+// mixed is the engine and the version of groups that may differ in them.
+const mixed = "mixed"
+
+// Mixed returns the groups for tables in which runs of several engines and versions may stand, and what these are, each
+// with its number of runs.
+func Mixed(groups []*Group) (out []*Group, found []string) {
+	count := map[string]int{}
+	for _, g := range groups {
+		copied := *g
+		copied.Settings = maps.Clone(g.Settings)
+		copied.Settings["engine"], copied.Settings["version"] = mixed, mixed
+		out = append(out, &copied)
+		for _, r := range g.Runs {
+			count[fmt.Sprintf("saot %s on %s %s", r.Versions.Module, r.Engine.Name, r.Engine.Version)]++
+		}
+	}
+	for _, program := range slices.Sorted(maps.Keys(count)) {
+		found = append(found, fmt.Sprintf("%s (%d runs)", program, count[program]))
+	}
+	return out, found
 }
 
 // condition returns what the figures of one column must have in common; false where the group has nothing to do with

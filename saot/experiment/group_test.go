@@ -210,6 +210,7 @@ func TestRefused(t *testing.T) {
 		{"direction", func(r *continual.Result) { configured(r, "direction", datasets.Directed) },
 			[]string{"directed", "undirected"}},
 		{"engine", func(r *continual.Result) { r.Engine.Name = "xla:cuda" }, []string{"onnx", "xla:cuda"}},
+		{"version", func(r *continual.Result) { r.Versions.Module = "v0.2.0" }, []string{"not recorded", "v0.2.0"}},
 		{"probe_rows", func(r *continual.Result) { r.ProbeRows = 1000 }, []string{"1000", "0"}},
 	} {
 		t.Run(c.setting, func(t *testing.T) {

@@ -21,6 +21,7 @@ const (
 	AverageForgetting                 // AF, points of per cent: negative where earlier tasks got worse
 	SecondsPerTask                    // mean time that a run trained on a task
 	PeakGigabytes                     // largest resident set of the process, 10⁹ bytes
+	MeanPlace                         // mean of Cell.Place over datasets
 )
 
 // Column is a column of a Table.
@@ -57,6 +58,7 @@ type Cell struct {
 	Values    []float64 // by seed
 
 	Rank   Rank
+	Place  int     // in the column, from 1; 0 where it is not shown
 	Tested bool    // against the best of the column
 	P      float64 // of the paired t-test, after Holm's correction over the column
 	Worse  bool    // than the best, P below 0.05
@@ -101,18 +103,24 @@ func Tables(groups []*Group) ([]*Table, error) {
 		return nil, err
 	}
 	byDataset := map[string][]*Group{}
-	var names []string
+	for _, g := range groups {
+		byDataset[g.Dataset] = append(byDataset[g.Dataset], g)
+	}
+	var tables []*Table
+	for _, name := range datasetsOf(groups) {
+		tables = append(tables, newTable(byDataset[name], paper))
+	}
+	return tables, nil
+}
+
+// datasetsOf names the datasets, in the order of the groups.
+func datasetsOf(groups []*Group) (names []string) {
 	for _, g := range groups {
 		if !slices.Contains(names, g.Dataset) {
 			names = append(names, g.Dataset)
 		}
-		byDataset[g.Dataset] = append(byDataset[g.Dataset], g)
 	}
-	var tables []*Table
-	for _, name := range names {
-		tables = append(tables, newTable(byDataset[name], paper))
-	}
-	return tables, nil
+	return names
 }
 
 func newTable(groups []*Group, paper []printed) *Table {
@@ -292,6 +300,9 @@ func (t *Table) text(row *Row, column int) string {
 	}
 	if t.Columns[column].Ours() && c.N != len(row.Seeds) {
 		text += fmt.Sprintf(" (n = %d)", c.N)
+	}
+	if c.Place > 0 {
+		text += fmt.Sprintf(" · %d", c.Place)
 	}
 	return text
 }

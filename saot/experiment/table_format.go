@@ -169,7 +169,9 @@ func (t *Table) csvRecord(row *Row, line csvLine) []string {
 			col.Probe.String() != line.probe) {
 			continue
 		}
-		*place[col.Measure] = row.Cells[c]
+		if to := place[col.Measure]; to != nil {
+			*to = row.Cells[c]
+		}
 	}
 	if ap.N == 0 && (line.probe != "" || publishedAP.N == 0) {
 		return nil

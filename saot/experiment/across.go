@@ -1,0 +1,140 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
+)
+
+// Across returns AP of one setting with a column for each dataset: a table of the methods that see no labels, by the
+// converged probe, and one of those that see them, by their own classifier. In each column a figure has its place: 1
+// for the highest, and the same for figures that are printed alike. The last column is the mean place over the datasets
+// on which all rows of the table have figures, and orders the rows. Datasets on which fewer than half of a table's
+// methods ran are left out and named in a note.
+//
+// It returns an error if a method ran with two settings on a dataset, and where Tables does.
+func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
+	if err := checkComparable(groups); err != nil {
+		return nil, err
+	}
+	var free, labeled []*Group
+	for _, g := range groups {
+		if d, err := method.Lookup(g.Method); err == nil && d.Kind == method.Supervised {
+			labeled = append(labeled, g)
+		} else {
+			free = append(free, g)
+		}
+	}
+	var tables []*Table
+	for _, part := range []struct {
+		title  string
+		probe  continual.Probe
+		groups []*Group
+	}{{"without labels, converged probe", continual.ProbeConverged, free},
+		{"with labels, own classifier", continual.ProbeHead, labeled}} {
+		if len(part.groups) == 0 {
+			continue
+		}
+		t, err := newAcross(part.groups, Column{Setting: setting, Probe: part.probe})
+		if err != nil {
+			return nil, err
+		}
+		t.Title = fmt.Sprintf("%s AP, %s", setting, part.title)
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
+// newAcross makes a table of cells like the column.
+func newAcross(groups []*Group, of Column) (*Table, error) {
+	byRow, rows := map[string]map[string]*Group{}, []string(nil)
+	ran := map[string]int{} // methods by dataset
+	for _, g := range groups {
+		if c := g.cell(&of); c.N == 0 {
+			continue
+		}
+		if byRow[g.Method] == nil {
+			byRow[g.Method], rows = map[string]*Group{}, append(rows, g.Method)
+		}
+		if before := byRow[g.Method][g.Dataset]; before != nil {
+			return nil, fmt.Errorf("experiment: %s ran with two settings on %s, %s and %s: choose one with --only",
+				g.Method, g.Dataset, before.path(), g.path())
+		}
+		byRow[g.Method][g.Dataset] = g
+		ran[g.Dataset]++
+	}
+	t, left := &Table{}, []string(nil)
+	for _, name := range datasetsOf(groups) {
+		if 2*ran[name] < len(rows) {
+			left = append(left, name)
+			continue
+		}
+		c := of
+		c.Dataset, c.Title = name, name
+		t.Columns = append(t.Columns, c)
+	}
+	if len(left) > 0 {
+		t.note("Left out, because fewer than half of the methods ran there: " + strings.Join(left, ", ") + ".")
+	}
+	for _, m := range rows {
+		row := Row{Label: m, Method: m}
+		if d, err := method.Lookup(m); err == nil && d.Kind == method.Control {
+			row.Label += " (control)"
+		}
+		for _, c := range t.Columns {
+			var cell Cell
+			if g := byRow[m][c.Dataset]; g != nil {
+				cell = g.cell(&c)
+				if len(cell.Seeds) > len(row.Seeds) {
+					row.Seeds = cell.Seeds
+				}
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.place()
+	for c := range t.Columns[:len(t.Columns)-1] {
+		t.rank(c)
+		t.test(c)
+	}
+	return t, nil
+}
+
+// place gives every cell its place in its column, adds the mean place of each row and sorts the rows by it.
+func (t *Table) place() {
+	places := make([][]float64, len(t.Rows)) // over the columns that have a figure of every row
+	for c := range t.Columns {
+		full := true
+		for r := range t.Rows {
+			cell := &t.Rows[r].Cells[c]
+			if cell.N == 0 {
+				full = false
+				continue
+			}
+			cell.Place = 1
+			for o := range t.Rows {
+				if other := &t.Rows[o].Cells[c]; other.N > 0 && rounded(other.Mean) > rounded(cell.Mean) {
+					cell.Place++
+				}
+			}
+		}
+		for r := range t.Rows {
+			if full {
+				places[r] = append(places[r], float64(t.Rows[r].Cells[c].Place))
+			}
+		}
+	}
+	t.Columns = append(t.Columns, Column{Title: "mean place", Measure: MeanPlace})
+	for r := range t.Rows {
+		t.Rows[r].Cells = append(t.Rows[r].Cells, Cell{Mean: stat.Mean(places[r], nil), N: len(places[r])})
+	}
+	last := len(t.Columns) - 1
+	slices.SortStableFunc(t.Rows, func(a, b Row) int { return cmp.Compare(a.Cells[last].Mean, b.Cells[last].Mean) })
+}
