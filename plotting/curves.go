@@ -2,7 +2,6 @@ package plotting
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -13,8 +12,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/saot-go/saot/saot/continual"
 )
 
 // Series is one curve.
@@ -25,24 +22,46 @@ type Series struct {
 	Spread []float64 // half the height of a band around Y, not negative; as long as Y, or nil for none
 }
 
+// Limits are the ends of an axis, in the axis's own unit. The zero value leaves them to the data.
+type Limits struct{ Low, High float64 }
+
+// Reference is a level that curves are compared with, such as chance, a floor or zero: a thin gray line with its name.
+type Reference struct {
+	Name string // empty leaves it out
+	At   float64
+	X    bool // stands upright at a place of the X axis, instead of level at a height
+}
+
 // CurveOptions change how curves look. The zero value works.
 type CurveOptions struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
 	Floor                 float64 // with LogY: lower values are drawn at Floor; 0 means that values ≤ 0 are an error
 	Bars                  bool    // draw Spread as error bars instead of bands
+	Direct                bool    // name each curve at its right end, instead of in a legend
+	X, Y                  Limits  // of the axes: the same for all frames of a film; what is outside is cut off
+	References            []Reference
+	Width, Height         float64 // of the data area, in points; 0 means 340 and 210
+
+	plain bool // no markers
 }
 
 // Curves draws series of numbers over steps, such as the loss terms of a run or the marginal error of Sinkhorn's
 // sweeps. Curves differ in color, dashes and markers, so that they can be told apart in gray. Gaps are not supported:
 // every value must be finite. It returns an error that names the series and the index for a value that is not finite or
-// has no logarithm (see Floor), a negative spread, lengths that differ, and for no values at all.
-func Curves(series []Series, o CurveOptions) (Figure, error) { return curves(series, o, 340, 210) }
-
-func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
+// has no logarithm (see Floor), a negative spread, lengths that differ, and for no values at all; and one for limits or
+// a reference that are out of range.
+func Curves(series []Series, o CurveOptions) (Figure, error) {
+	if len(series) == 0 {
+		return Figure{}, fmt.Errorf("plotting: curves %q: no series", o.Title)
+	}
+	if !(o.Width >= 0 && o.Height >= 0) {
+		return Figure{}, fmt.Errorf("plotting: curves %q: a data area of %g by %g: want 0 or more",
+			o.Title, o.Width, o.Height)
+	}
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	p.Add(quietGrid())
-	legend, named, whole := newLegend(26), false, true
+	legend, ends, whole := newLegend(26), &endLabels{}, true
 	var all []plot.Plotter
 	for i, s := range series {
 		c, err := newCurve(i, s, o)
@@ -56,19 +75,27 @@ func curves(series []Series, o CurveOptions, w, h vg.Length) (Figure, error) {
 		whole = whole && c.wholeX()
 		if s.Name != "" {
 			legend.Add(s.Name, c)
-			named = true
+			ends.add(s.Name, c)
 		}
 	}
-	if len(series) == 0 {
-		return Figure{}, fmt.Errorf("plotting: curves %q: no series", o.Title)
+	levels, err := o.references()
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: curves %q: %w", o.Title, err)
 	}
+	p.Add(levels)
 	p.Add(all...)
 	scaleAxes(p, o, whole)
-	f := plotFigure(p, w, h)
-	if named {
-		f = withLegend(f, p, legend)
+	if err := o.limit(p); err != nil {
+		return Figure{}, fmt.Errorf("plotting: curves %q: %w", o.Title, err)
 	}
-	return f, nil
+	f := plotFigure(p, vg.Length(cmp.Or(o.Width, 340)), vg.Length(cmp.Or(o.Height, 210)))
+	switch {
+	case len(ends.names) == 0:
+		return f, nil
+	case o.Direct:
+		return ends.beside(f, p), nil
+	}
+	return withLegend(f, legend), nil
 }
 
 // largest is the greatest magnitude of a coordinate: the width of an axis must not overflow.
@@ -88,6 +115,7 @@ type curve struct {
 	marker    draw.GlyphStyle
 	nth       int // number of the series: shifts its markers against those of others
 	bars      bool
+	plain     bool
 }
 
 func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
@@ -97,7 +125,10 @@ func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	if s.Spread != nil && len(s.Spread) != len(s.Y) {
 		return nil, fmt.Errorf("%d values of Spread for %d of Y: want as many, or none", len(s.Spread), len(s.Y))
 	}
-	c := &curve{points: make(plotter.XYs, len(s.Y)), line: seriesStyle(i), marker: marker(i), nth: i, bars: o.Bars}
+	c := &curve{
+		points: make(plotter.XYs, len(s.Y)), line: seriesStyle(i), marker: marker(i), nth: i,
+		bars: o.Bars, plain: o.plain,
+	}
 	for k := range s.Y {
 		x := float64(k + 1)
 		if s.X != nil {
@@ -170,14 +201,19 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	for k, at := range c.points {
 		line[k] = vg.Point{X: x(at.X), Y: y(at.Y)}
 	}
-	canvas.StrokeLines(c.line, line)
+	canvas.StrokeLines(c.line, canvas.ClipLinesXY(line)...)
 	if c.low != nil && c.bars {
 		for k, at := range line {
-			errorBar(canvas, c.line.Color, vg.Point{X: at.X, Y: y(c.low[k])}, vg.Point{X: at.X, Y: y(c.high[k])})
+			low, high := max(y(c.low[k]), canvas.Min.Y), min(y(c.high[k]), canvas.Max.Y)
+			if low < high && canvas.ContainsX(at.X) {
+				errorBar(canvas, c.line.Color, vg.Point{X: at.X, Y: low}, vg.Point{X: at.X, Y: high})
+			}
 		}
 	}
 	for _, k := range c.marked() {
-		canvas.DrawGlyph(c.marker, line[k])
+		if canvas.Contains(line[k]) {
+			canvas.DrawGlyph(c.marker, line[k])
+		}
 	}
 }
 
@@ -192,11 +228,14 @@ func (b band) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	for k, at := range slices.Backward(b.points) {
 		border = append(border, vg.Point{X: x(at.X), Y: y(b.low[k])})
 	}
-	canvas.FillPolygon(faded(b.line.Color, 0x2a), border)
+	canvas.FillPolygon(faded(b.line.Color, 0x2a), canvas.ClipPolygonXY(border))
 }
 
 // marked returns the points that carry a marker: all of up to 24, else about eight, at other places for each series.
 func (c *curve) marked() []int {
+	if c.plain {
+		return nil
+	}
 	n, every, first := len(c.points), 1, 0
 	if n > 24 {
 		every = n / 8
@@ -213,7 +252,9 @@ func (c *curve) Thumbnail(canvas *draw.Canvas) {
 	middle := canvas.Center()
 	canvas.StrokeLine2(c.line, canvas.Min.X, middle.Y, canvas.Max.X-2, middle.Y)
 	middle.X--
-	canvas.DrawGlyph(c.marker, middle)
+	if !c.plain {
+		canvas.DrawGlyph(c.marker, middle)
+	}
 }
 
 // errorBar draws a vertical or horizontal bar with caps between two points.
@@ -239,15 +280,12 @@ func newLegend(thumbnail vg.Length) plot.Legend {
 
 // withLegend adds a legend to the right of a figure, level with the top of the data. The figure grows downward if the
 // legend is longer.
-func withLegend(f Figure, p *plot.Plot, legend plot.Legend) Figure {
+func withLegend(f Figure, legend plot.Legend) Figure {
 	size := legend.Rectangle(draw.Canvas{}).Size()
-	data := p.DataCanvas(draw.Canvas{Rectangle: rect(margin, margin, f.width-2*margin, f.height-2*margin)})
-	more := max(0, size.Y+2*margin-data.Max.Y)
-	width := size.X + 12
-	return Figure{width: f.width + width, height: f.height + more, paint: func(c draw.Canvas) {
-		f.paint(subCanvas(c, c.Min.X, c.Min.Y+more, f.width, f.height))
-		legend.Draw(subCanvas(c, c.Min.X+f.width, c.Min.Y, width, more+data.Max.Y))
-	}}
+	more := max(0, size.Y+2*margin-f.data.Max.Y)
+	at := vg.Point{X: f.width, Y: f.data.Max.Y + more}
+	f = f.moved(0, size.X+12, more, 0)
+	return f.over(func(c draw.Canvas) { legend.Draw(subCanvas(c, c.Min.X+at.X, c.Min.Y, size.X+12, at.Y)) })
 }
 
 // scaleAxes leaves room around the curves, or ends a logarithmic y axis at whole decades.
@@ -343,36 +381,4 @@ func quietGrid() *plotter.Grid {
 	g.Vertical = draw.LineStyle{Color: faint, Width: hairline}
 	g.Horizontal = g.Vertical
 	return g
-}
-
-// LossTerms draws the loss terms of a run at the end of each task. A term that only some tasks have, such as one that
-// needs an earlier task, has points at those tasks. It returns an error for a result without terms, and those of
-// Curves. For terms over steps, collect them with an observer and call Curves.
-func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
-	if r == nil {
-		return Figure{}, errors.New("plotting: loss terms: the result is nil")
-	}
-	var series []Series
-	for _, task := range r.Tasks {
-		for _, term := range task.LastLoss {
-			i := slices.IndexFunc(series, func(s Series) bool { return s.Name == term.Name })
-			if i < 0 {
-				i = len(series)
-				series = append(series, Series{Name: term.Name})
-			}
-			series[i].X, series[i].Y = append(series[i].X, float64(task.Task+1)), append(series[i].Y, term.Value)
-		}
-	}
-	if len(series) == 0 {
-		return Figure{}, errors.New("plotting: loss terms: the result has none: was the run finished?")
-	}
-	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "task"), cmp.Or(o.YLabel, "loss at its end")
-	return Curves(series, o)
-}
-
-// EffectiveRanks draws effective ranks (drift.EffectiveRank) over tasks, one curve per method: Curves with its axes
-// named.
-func EffectiveRanks(methods []Series, o CurveOptions) (Figure, error) {
-	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "tasks learned"), cmp.Or(o.YLabel, "effective rank")
-	return Curves(methods, o)
 }

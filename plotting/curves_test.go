@@ -82,15 +82,17 @@ func TestLogMarks(t *testing.T) {
 	}
 	require.Equal(t, []string{"5", "10", "20", "50"}, labels(4, 60))
 	require.Equal(t, []string{"0.01", "0.1", "1", "10"}, labels(0.009, 11))
-	require.Equal(t, []string{"1e-9", "1e-6", "1e-3", "1e0", "1e3", "1e6"}, labels(1e-9, 1e6))
+	require.Equal(t, []string{
+		"$10^{-9}$", "$10^{-6}$", "$10^{-3}$", "$10^{0}$", "$10^{3}$", "$10^{6}$",
+	}, labels(1e-9, 1e6))
 }
 
 func TestDecadeTicks(t *testing.T) {
 	ticks := decadeTicks(-9, 1)
 	require.Len(t, ticks, 11)
-	require.Equal(t, "1e-9", ticks[0].Label)
+	require.Equal(t, "$10^{-9}$", ticks[0].Label)
 	require.Empty(t, ticks[1].Label)
-	require.Equal(t, "1e1", ticks[10].Label)
+	require.Equal(t, "$10^{1}$", ticks[10].Label)
 }
 
 func TestCurvesErrors(t *testing.T) {

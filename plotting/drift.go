@@ -60,5 +60,5 @@ func driftMap(drift [][]float64, top float64, label, title string) Figure {
 	unit := math.Pow(10, float64(e))
 	p, side := trianglePlot(len(drift), title, "task", "after learning task")
 	p.Add(&cells{m: drift, low: 0, high: top, ramp: mass, decimals: 2, unit: unit})
-	return withColorBar(plotFigure(p, side, side), mass, 0, top/unit, label+suffix)
+	return withColorBar(plotFigure(p, side, side), colorBar{ramp: mass, high: top / unit, label: label + suffix})
 }

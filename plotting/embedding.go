@@ -25,6 +25,46 @@ type EmbeddingOptions struct {
 	// After holds the same points at a later time, [n, d] like z: an arrow leads from each point to its later place.
 	// The projection then fits both.
 	After []float64
+	// Plane holds the axes and their limits, the same for all frames of a film (see NewPlane). Nil fits them to z.
+	Plane *Plane
+}
+
+// Plane is a plane of an embedding space and a window on it, on which several embeddings are drawn alike.
+type Plane struct {
+	mean   []float64
+	axes   [2][]float64
+	share  [2]float64
+	window [4]float64 // xmin, xmax, ymin, ymax
+}
+
+// NewPlane returns the plane of the first two principal components of all frames together, and the window that holds
+// them. Drawn on it, a point that stands still does not move from frame to frame.
+//
+// frames: each [n, d], row major, n at least 1 and not the same for all. It returns an error for no frames and those of
+// PCA.
+func NewPlane(d int, frames ...[]float64) (*Plane, error) {
+	all := slices.Concat(frames...)
+	if d < 1 || len(all)%max(d, 1) != 0 {
+		return nil, fmt.Errorf("plotting: plane: %d entries in %d dimensions: want whole rows", len(all), d)
+	}
+	p, err := principal(all, len(all)/d, d)
+	if err != nil {
+		return nil, fmt.Errorf("plotting: plane: %w", err)
+	}
+	p.window[0], p.window[1], p.window[2], p.window[3] = rangeOf(p.project(all, d))
+	return p, nil
+}
+
+// project returns the places of rows [n, d] on the plane.
+func (p *Plane) project(z []float64, d int) []Point {
+	points := make([]Point, len(z)/d)
+	for i := range points {
+		for j, v := range z[i*d : (i+1)*d] {
+			points[i].X += (v - p.mean[j]) * p.axes[0][j]
+			points[i].Y += (v - p.mean[j]) * p.axes[1][j]
+		}
+	}
+	return points
 }
 
 // Embedding draws embeddings in 2-D by their first two principal components (PC), colored by class. The labels of the
@@ -39,17 +79,24 @@ func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 	if err := o.check(z, n, d); err != nil {
 		return Figure{}, fmt.Errorf("plotting: embedding %q: %w", o.Title, err)
 	}
-	points, share, err := PCA(append(slices.Clone(z), o.After...), len(z)/d+len(o.After)/d, d)
-	if err != nil {
-		return Figure{}, err
+	all, plane := append(slices.Clone(z), o.After...), o.Plane
+	if plane == nil {
+		var err error
+		if plane, err = principal(all, len(all)/d, d); err != nil {
+			return Figure{}, fmt.Errorf("plotting: embedding %q: %w", o.Title, err)
+		}
 	}
+	points := plane.project(all, d)
 	label := func(k int) string {
-		return fmt.Sprintf("PC %d (%.0f %% of variance)", k+1, 100*share[k])
+		return fmt.Sprintf("PC %d (%.0f %% of variance)", k+1, 100*plane.share[k])
 	}
 	p := newPlot(o.Title, label(0), label(1))
 	p.Add(quietGrid())
 	c := &cloud{points: points[:n], after: points[n:], classes: o.Classes}
 	p.Add(c)
+	if o.Plane != nil {
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = plane.window[0], plane.window[1], plane.window[2], plane.window[3]
+	}
 	f := planeFigure(p)
 	if o.Classes == nil {
 		return f, nil
@@ -62,7 +109,7 @@ func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 		}
 		legend.Add(name, thumbnail{marker(class)})
 	}
-	return withLegend(f, p, legend), nil
+	return withLegend(f, legend), nil
 }
 
 func (o EmbeddingOptions) check(z []float64, n, d int) error {
@@ -73,6 +120,9 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 		if err := checkRows(o.After, n, d); err != nil {
 			return fmt.Errorf("options: After: %w", err)
 		}
+	}
+	if o.Plane != nil && len(o.Plane.mean) != d {
+		return fmt.Errorf("%d dimensions on a plane of %d", d, len(o.Plane.mean))
 	}
 	if o.Classes != nil && len(o.Classes) != n {
 		return fmt.Errorf("%d classes for %d points", len(o.Classes), n)
@@ -99,20 +149,30 @@ func checkRows(z []float64, n, d int) error {
 // z: [n, d], row major, n ≥ 2; returns n points, centered at 0. O(n d min(n, d)) time.
 // It returns an error for another shape, an entry that is not finite or above 1e100, and if the decomposition fails.
 func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
-	if err := checkRows(z, n, d); err != nil {
+	plane, err := principal(z, n, d)
+	if err != nil {
 		return nil, share, fmt.Errorf("plotting: PCA: %w", err)
 	}
+	return plane.project(z, d), plane.share, nil
+}
+
+// principal returns the plane of the first two principal components of rows [n, d].
+func principal(z []float64, n, d int) (*Plane, error) {
+	if err := checkRows(z, n, d); err != nil {
+		return nil, err
+	}
 	rows := mat.NewDense(n, d, slices.Clone(z))
+	p := &Plane{mean: make([]float64, d), axes: [2][]float64{make([]float64, d), make([]float64, d)}}
 	for j := range d {
 		column := mat.Col(nil, j, rows)
-		mean := stat.Mean(column, nil)
+		p.mean[j] = stat.Mean(column, nil)
 		for i, v := range column {
-			rows.Set(i, j, v-mean)
+			rows.Set(i, j, v-p.mean[j])
 		}
 	}
 	var pc stat.PC
 	if !pc.PrincipalComponents(rows, nil) {
-		return nil, share, errors.New("plotting: PCA: the singular value decomposition did not converge")
+		return nil, errors.New("the singular value decomposition did not converge")
 	}
 	var vectors mat.Dense
 	pc.VectorsTo(&vectors)
@@ -121,10 +181,9 @@ func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
 	for _, v := range variances {
 		total += v
 	}
-	points = make([]Point, n)
 	for k := range min(2, len(variances)) {
 		if total > 0 {
-			share[k] = variances[k] / total
+			p.share[k] = variances[k] / total
 		}
 		v := mat.Col(nil, k, &vectors)
 		top := 0
@@ -133,17 +192,11 @@ func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
 				top = j
 			}
 		}
-		sign := math.Copysign(1, v[top])
-		for i := range n {
-			x := sign * mat.Dot(rows.RowView(i), mat.NewVecDense(d, v))
-			if k == 0 {
-				points[i].X = x
-			} else {
-				points[i].Y = x
-			}
+		for j := range v {
+			p.axes[k][j] = math.Copysign(1, v[top]) * v[j]
 		}
 	}
-	return points, share, nil
+	return p, nil
 }
 
 // planeFigure turns a plot of points into a figure with some room around them. Both axes have one scale, if that leaves
@@ -191,7 +244,9 @@ func (c *cloud) Plot(canvas draw.Canvas, plt *plot.Plot) {
 		case len(c.points) > 300:
 			glyph.Radius = 1.6
 		}
-		canvas.DrawGlyph(glyph, at(p))
+		if canvas.Contains(at(p)) {
+			canvas.DrawGlyph(glyph, at(p))
+		}
 	}
 	every := (len(c.after) + 299) / 300
 	for i := 0; i < len(c.after); i += every {

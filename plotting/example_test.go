@@ -104,7 +104,7 @@ func ExampleMatrix() {
 }
 
 func ExampleResult() {
-	r := &continual.Result{}
+	r := &continual.Result{Method: "saot", Dataset: continual.DatasetInfo{Name: "uai"}}
 	for _, setting := range continual.Settings() {
 		m := runs(80+5*float64(setting), 6, 9)[0][:3]
 		r.Scores = append(r.Scores, continual.Score{

@@ -1,22 +1,7 @@
-// Package plotting draws what a run of the toolkit leaves behind. It imports continual, drift, experiment and transport
-// for their results, and no learner.
-//
-//   - Transport: Plan, Cost, CostAndPlan, Flow, GraphFlow, Potentials, SinkhornErrors.
-//   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks and TradeOff of several methods over
-//     seeds; Sensitivity and BufferSizes of a setting.
-//   - Embeddings: Embedding, with its drift if wanted; Drift draws the change of structure that package drift measures;
-//     EffectiveRanks shows collapse.
-//   - Training: LossTerms, and Curves for any series.
-//
-// Every function takes plain numbers and options whose zero value works. It returns a Figure, or an error that names
-// the offending row, series or field; none panics. A Figure is rendered as PNG, SVG with embedded fonts, or PDF.
-// Pictures share one style: a sans-serif face, a ramp that stays ordered for color-blind readers and in gray, and the
-// categorical colors of Okabe and Ito (2008), always with markers or dashes that differ as well.
 package plotting
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -40,6 +25,7 @@ import (
 // Figure is a picture of fixed size. The zero Figure is empty: rendering it is an error.
 type Figure struct {
 	width, height vg.Length
+	data          vg.Rectangle      // where the data are; zero where there are none
 	paint         func(draw.Canvas) // draws within the canvas, whose rectangle has the figure's size
 }
 
@@ -104,7 +90,7 @@ type writerCanvas interface {
 // render paints on a white canvas and encodes it; a panic of the drawing library comes back as an error.
 func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 	if f.paint == nil {
-		return nil, errors.New("plotting: the figure is empty: make one with a function such as Curves")
+		return nil, errEmpty
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,40 +107,6 @@ func (f Figure) render(newCanvas func() writerCanvas) (data []byte, err error) {
 		return nil, fmt.Errorf("plotting: encode: %w", err)
 	}
 	return buf.Bytes(), nil
-}
-
-// Grid lays figures out in rows of cols, left to right and top to bottom, each at its own size and centered in its
-// cell. It returns an error if cols is not positive, there are no figures, or one is empty.
-func Grid(cols int, figures ...Figure) (Figure, error) {
-	if cols < 1 || len(figures) == 0 {
-		return Figure{}, fmt.Errorf("plotting: a grid of %d figures in %d columns: want 1 or more", len(figures), cols)
-	}
-	cols = min(cols, len(figures))
-	widths := make([]vg.Length, cols)
-	heights := make([]vg.Length, (len(figures)+cols-1)/cols)
-	for i, f := range figures {
-		if f.paint == nil {
-			return Figure{}, fmt.Errorf("plotting: figure %d of the grid is empty", i+1)
-		}
-		widths[i%cols] = max(widths[i%cols], f.width)
-		heights[i/cols] = max(heights[i/cols], f.height)
-	}
-	paint := func(c draw.Canvas) {
-		for i, f := range figures {
-			x := c.Min.X + sum(widths[:i%cols]) + (widths[i%cols]-f.width)/2
-			y := c.Max.Y - sum(heights[:i/cols]) - (heights[i/cols]+f.height)/2
-			f.paint(subCanvas(c, x, y, f.width, f.height))
-		}
-	}
-	return Figure{width: sum(widths), height: sum(heights), paint: paint}, nil
-}
-
-func sum(lengths []vg.Length) vg.Length {
-	var total vg.Length
-	for _, l := range lengths {
-		total += l
-	}
-	return total
 }
 
 // subCanvas returns the part of c with lower left corner (x, y) and size (w, h).

@@ -2,18 +2,11 @@ package plotting
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/graph"
-	"gonum.org/v1/gonum/graph/iterator"
-	"gonum.org/v1/gonum/graph/layout"
-	"gonum.org/v1/gonum/graph/simple"
-	"gonum.org/v1/gonum/graph/topo"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -26,6 +19,35 @@ type FlowOptions struct {
 	Threshold        float64 // least share of the plan's greatest entry that is drawn, in [0, 1]; 0 means 0.05
 	Arrows           bool    // a head at the end of each line
 	Seed             uint64  // of the layouts that GraphFlow makes
+	// FromClasses and ToClasses color the nodes of each side by class, 0, 1, …; nil gives each side one color.
+	FromClasses, ToClasses []int
+	// Truth is the true partner of each node of the first side. Lines to another node are red then, and a gray dashed
+	// line shows each true pair. Nil knows no truth.
+	Truth []int
+	X, Y  Limits // of the axes of Flow; zero takes them from the points
+}
+
+// check returns an error for classes and partners that do not fit the points.
+func (o FlowOptions) check(from, to int) error {
+	for side, classes := range [][]int{o.FromClasses, o.ToClasses} {
+		if n := []int{from, to}[side]; classes != nil && len(classes) != n {
+			return fmt.Errorf("side %d: %d classes for %d points", side+1, len(classes), n)
+		}
+		for i, class := range classes {
+			if class < 0 {
+				return fmt.Errorf("side %d: class of point %d is %d: want 0 or more", side+1, i, class)
+			}
+		}
+	}
+	if o.Truth != nil && len(o.Truth) != from {
+		return fmt.Errorf("%d true partners for %d points", len(o.Truth), from)
+	}
+	for i, j := range o.Truth {
+		if j < 0 || j >= to {
+			return fmt.Errorf("the true partner of point %d is %d: want 0 to %d", i, j, to-1)
+		}
+	}
+	return nil
 }
 
 // maxFlows bounds the number of lines in a figure; those with the least mass are left out.
@@ -43,9 +65,15 @@ func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
 	}
 	p := newPlot(o.Title, "", "")
-	f := &flow{lines: lines, arrows: o.Arrows, from: drawn{points: from, nth: 0}, to: drawn{points: to, nth: 1}}
+	f := &flow{
+		lines: lines, options: o,
+		from: drawn{points: from, nth: 0, classes: o.FromClasses}, to: drawn{points: to, nth: 1, classes: o.ToClasses},
+	}
 	p.Add(quietGrid(), f)
-	return o.withNames(planeFigure(p), p, f.width()), nil
+	if err := (CurveOptions{X: o.X, Y: o.Y}).limit(p); err != nil {
+		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
+	}
+	return o.withNames(planeFigure(p), f.width()), nil
 }
 
 // GraphDrawing is a graph and the places of its nodes.
@@ -78,16 +106,16 @@ func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, er
 	p.HideAxes()
 	numbered := max(from.Nodes, to.Nodes) <= 30
 	f := &flow{
-		lines: lines, arrows: o.Arrows,
-		from: drawn{points: left, edges: from.Edges, nth: 0, numbered: numbered},
-		to:   drawn{points: right, edges: to.Edges, nth: 1, numbered: numbered},
+		lines: lines, options: o,
+		from: drawn{points: left, edges: from.Edges, nth: 0, numbered: numbered, classes: o.FromClasses},
+		to:   drawn{points: right, edges: to.Edges, nth: 1, numbered: numbered, classes: o.ToClasses},
 	}
 	p.Add(f)
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Min, a.Max = a.Min-0.06, a.Max+0.06
 	}
 	unit := 420 / (p.X.Max - p.X.Min) // one scale for both axes keeps the layout's shape
-	return o.withNames(plotFigure(p, 420, vg.Length(unit*(p.Y.Max-p.Y.Min))), p, f.width()), nil
+	return o.withNames(plotFigure(p, 420, vg.Length(unit*(p.Y.Max-p.Y.Min))), f.width()), nil
 }
 
 // place returns the nodes' positions, scaled into a square of side 1 whose left edge is at x.
@@ -137,6 +165,9 @@ func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error)
 	if err := checkPlan(plan, n, m); err != nil {
 		return nil, err
 	}
+	if err := o.check(n, m); err != nil {
+		return nil, err
+	}
 	for side, points := range [][]Point{from, to} {
 		if err := checkPoints(points); err != nil {
 			return nil, fmt.Errorf("side %d: %w", side+1, err)
@@ -157,12 +188,22 @@ func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error)
 	return lines[max(0, len(lines)-maxFlows):], nil
 }
 
-func (o FlowOptions) withNames(f Figure, p *plot.Plot, width vg.Length) Figure {
+func (o FlowOptions) withNames(f Figure, width vg.Length) Figure {
 	legend := newLegend(16)
-	legend.Add(cmp.Or(o.FromName, "view 1"), thumbnail{marker(0)})
-	legend.Add(cmp.Or(o.ToName, "view 2"), thumbnail{marker(1)})
-	legend.Add("mass", flowThumbnail{width})
-	return withLegend(f, p, legend)
+	if o.FromClasses == nil {
+		legend.Add(cmp.Or(o.FromName, "view 1"), thumbnail{marker(0)})
+	}
+	if o.ToClasses == nil {
+		legend.Add(cmp.Or(o.ToName, "view 2"), thumbnail{marker(1)})
+	}
+	if o.Truth == nil {
+		legend.Add("mass", flowThumbnail{width, false})
+		return withLegend(f, legend)
+	}
+	legend.Add("mass to the true node", flowThumbnail{width, false})
+	legend.Add("mass elsewhere", flowThumbnail{width, true})
+	legend.Add("true pair", lineThumbnail(truthLine))
+	return withLegend(f, legend)
 }
 
 type drawn struct {
@@ -170,12 +211,13 @@ type drawn struct {
 	edges    [][2]int
 	nth      int
 	numbered bool
+	classes  []int // of the points; nil gives all the nth color
 }
 
 type flow struct {
 	from, to drawn
 	lines    []flowLine
-	arrows   bool
+	options  FlowOptions
 }
 
 func (f *flow) DataRange() (xmin, xmax, ymin, ymax float64) {
@@ -191,10 +233,14 @@ func (f *flow) Plot(c draw.Canvas, plt *plot.Plot) {
 			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.1}, a.X, a.Y, b.X, b.Y)
 		}
 	}
+	for i, j := range f.options.Truth {
+		a, b := at(f.from.points[i]), at(f.to.points[j])
+		c.StrokeLine2(truthLine, a.X, a.Y, b.X, b.Y)
+	}
 	for _, l := range f.lines {
-		style := flowStyle(l.share, f.width())
+		style := flowStyle(l.share, f.width(), f.options.Truth != nil && f.options.Truth[l.i] != l.j)
 		a, b := at(f.from.points[l.i]), at(f.to.points[l.j])
-		if f.arrows {
+		if f.options.Arrows {
 			arrow(c, style, a, before(b, a, f.to.radius()), 3+2*style.Width)
 		} else {
 			c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
@@ -225,13 +271,19 @@ func (d drawn) radius() vg.Length {
 }
 
 func (d drawn) nodes(c draw.Canvas, at func(Point) vg.Point) {
-	glyph := marker(d.nth)
-	glyph.Radius = d.radius()
-	style := textStyle(6.5, contrast(okabeIto[d.nth]))
 	for i, p := range d.points {
+		nth := d.nth
+		if d.classes != nil {
+			nth = d.classes[i]
+		}
+		glyph := marker(nth)
+		glyph.Radius = d.radius()
+		if !c.Contains(at(p)) {
+			continue
+		}
 		c.DrawGlyph(glyph, at(p))
 		if d.numbered {
-			c.FillText(style, at(p), strconv.Itoa(i))
+			c.FillText(textStyle(6.5, contrast(okabeIto[nth%len(okabeIto)])), at(p), strconv.Itoa(i))
 		}
 	}
 }
@@ -241,108 +293,35 @@ func (f *flow) width() vg.Length {
 	return vg.Length(min(2.7, max(0.7, 2.7*math.Sqrt(16/float64(len(f.lines))))))
 }
 
-func flowStyle(share float64, width vg.Length) draw.LineStyle {
-	return draw.LineStyle{Color: mass.at(0.35 + 0.5*share), Width: (0.1 + 0.9*vg.Length(share)) * width}
+// truthLine is the line between a true pair.
+var truthLine = draw.LineStyle{Color: quiet, Width: 0.6, Dashes: []vg.Length{2, 2}}
+
+// flowStyle returns the line of a share of the greatest mass. Mass that goes to the wrong node is red.
+func flowStyle(share float64, width vg.Length, wrong bool) draw.LineStyle {
+	style := draw.LineStyle{Color: mass.at(0.35 + 0.5*share), Width: (0.1 + 0.9*vg.Length(share)) * width}
+	if wrong {
+		style.Color = signed.at(0.68 + 0.25*share)
+	}
+	return style
 }
 
-type flowThumbnail struct{ width vg.Length }
+type lineThumbnail draw.LineStyle
+
+func (t lineThumbnail) Thumbnail(c *draw.Canvas) {
+	c.StrokeLine2(draw.LineStyle(t), c.Min.X, c.Center().Y, c.Max.X-2, c.Center().Y)
+}
+
+type flowThumbnail struct {
+	width vg.Length
+	wrong bool
+}
 
 func (t flowThumbnail) Thumbnail(c *draw.Canvas) {
 	const parts = 4
 	width := c.Size().X / parts
 	for k := range parts {
 		x := c.Min.X + vg.Length(k)*width
-		c.StrokeLine2(flowStyle(float64(k+1)/parts, t.width), x, c.Center().Y, x+width, c.Center().Y)
+		style := flowStyle(float64(k+1)/parts, t.width, t.wrong)
+		c.StrokeLine2(style, x, c.Center().Y, x+width, c.Center().Y)
 	}
 }
-
-// maxLayout is the greatest number of nodes that Layout places: a drawing of more cannot be read.
-const maxLayout = 2000
-
-// Layout places the nodes of an undirected graph in the plane: neighbors attract and all nodes repel one another
-// (Eades, "A heuristic for graph drawing", 1984, as gonum implements it). Equal arguments give equal places. An edge
-// that only the layout knows ties the components of a graph, or they would drift apart without end.
-//
-// edges: pairs of nodes in 0 … n−1; self-loops and repetitions are ignored. O(n log n + edges) time for each of a few
-// hundred steps.
-// It returns an error for no nodes or more than 2000, and an edge to a node that does not exist.
-func Layout(n int, edges [][2]int, seed uint64) ([]Point, error) {
-	if n < 1 || n > maxLayout {
-		return nil, fmt.Errorf("plotting: layout of %d nodes: want 1 to %d", n, maxLayout)
-	}
-	if err := checkEdges(n, edges); err != nil {
-		return nil, fmt.Errorf("plotting: layout: %w", err)
-	}
-	g := newOrdered(n, edges)
-	degree := 1
-	for _, to := range g.neighbors {
-		degree = max(degree, len(to))
-	}
-	// All neighbors of a hub pull it at once: it needs smaller steps than other nodes.
-	rate := min(0.05, 0.4/float64(degree))
-	eades := layout.EadesR2{
-		Repulsion: 1, Rate: rate, Updates: min(int(10/rate), 1000), Theta: 0.8, Src: rand.NewPCG(seed, 0),
-	}
-	optimizer := layout.NewOptimizerR2(g, eades.Update)
-	for optimizer.Update() {
-	}
-	points := make([]Point, n)
-	for i := range points {
-		at := optimizer.Coord2(int64(i))
-		if checkPoint(i, at.X, at.Y) != nil {
-			return nil, errors.New("plotting: layout: the forces did not settle: give positions, or another seed")
-		}
-		points[i] = Point{at.X, at.Y}
-	}
-	return points, nil
-}
-
-func checkEdges(n int, edges [][2]int) error {
-	for k, e := range edges {
-		if min(e[0], e[1]) < 0 || max(e[0], e[1]) >= n {
-			return fmt.Errorf("edge %d joins %d and %d: want nodes 0 to %d", k, e[0], e[1], n-1)
-		}
-	}
-	return nil
-}
-
-// ordered lists nodes and neighbors in order, so that a layout can be repeated: gonum's graphs iterate over maps.
-type ordered struct {
-	*simple.UndirectedGraph
-	nodes     []graph.Node
-	neighbors [][]graph.Node
-}
-
-// newOrdered returns a graph of n nodes whose components are tied together.
-func newOrdered(n int, edges [][2]int) *ordered {
-	g := &ordered{UndirectedGraph: simple.NewUndirectedGraph()}
-	for i := range n {
-		g.nodes = append(g.nodes, simple.Node(i))
-		g.AddNode(g.nodes[i])
-	}
-	for _, e := range edges {
-		if e[0] != e[1] {
-			g.SetEdge(simple.Edge{F: simple.Node(e[0]), T: simple.Node(e[1])})
-		}
-	}
-	var first []graph.Node // of each component
-	for _, component := range topo.ConnectedComponents(g.UndirectedGraph) {
-		first = append(first, slices.MinFunc(component, byID))
-	}
-	slices.SortFunc(first, byID)
-	for k := range len(first) - 1 {
-		g.SetEdge(simple.Edge{F: first[k], T: first[k+1]})
-	}
-	for i := range n {
-		to := graph.NodesOf(g.UndirectedGraph.From(int64(i)))
-		slices.SortFunc(to, byID)
-		g.neighbors = append(g.neighbors, to)
-	}
-	return g
-}
-
-func byID(a, b graph.Node) int { return cmp.Compare(a.ID(), b.ID()) }
-
-func (g *ordered) Nodes() graph.Nodes { return iterator.NewOrderedNodes(g.nodes) }
-
-func (g *ordered) From(id int64) graph.Nodes { return iterator.NewOrderedNodes(g.neighbors[id]) }

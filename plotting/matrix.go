@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,12 +47,18 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	if err := checkScale(o.Low, o.High); err != nil {
 		return Figure{}, fmt.Errorf("plotting: %w", err)
 	}
+	low, high := math.Inf(1), math.Inf(-1)
+	room := (mostWidth-barFrame)/vg.Length(min(o.Columns, max(len(panels), 1))) - 50 // axes take about 50
 	figures := make([]Figure, len(panels))
 	for i, panel := range panels {
 		if err := checkMatrix(panel.Matrix); err != nil {
 			return Figure{}, fmt.Errorf("plotting: matrix %q: %w", panel.Title, err)
 		}
+		for i, row := range panel.Matrix {
+			low, high = min(low, slices.Min(row[:i+1])), max(high, slices.Max(row[:i+1]))
+		}
 		p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task", "after learning task")
+		side = min(side, max(room, 60))
 		p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis, decimals: 1, unit: 1})
 		figures[i] = plotFigure(p, side, side)
 	}
@@ -59,7 +66,9 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	if err != nil {
 		return Figure{}, err
 	}
-	return withColorBar(grid, viridis, o.Low, o.High, "accuracy (%)"), nil
+	return withColorBar(grid, colorBar{
+		ramp: viridis, low: o.Low, high: o.High, label: "accuracy (%)", below: low < o.Low, above: high > o.High,
+	}), nil
 }
 
 func checkMatrix(m [][]float64) error {
@@ -87,13 +96,12 @@ func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
 	return p, min(max(vg.Length(n)*32, 160), 380)
 }
 
-func withColorBar(f Figure, r ramp, low, high float64, label string) Figure {
-	return Figure{width: f.width + barFrame, height: f.height, paint: func(c draw.Canvas) {
-		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
-		h := min(f.height*0.7, 320)
-		area := rect(c.Min.X+f.width+4, c.Min.Y+(f.height-h)/2, barWidth, h)
-		drawColorBar(c, area, r, low, high, label)
-	}}
+// withColorBar adds a color bar to the right of a figure, in the middle of its data.
+func withColorBar(f Figure, bar colorBar) Figure {
+	h := min(f.data.Size().Y, 320)
+	area := rect(f.width+4, f.data.Min.Y+(f.data.Size().Y-h)/2, barWidth, h)
+	f = f.moved(0, barFrame, 0, 0)
+	return f.over(func(c draw.Canvas) { bar.draw(c, vg.Rectangle{Min: c.Min.Add(area.Min), Max: c.Min.Add(area.Max)}) })
 }
 
 // taskTicks numbers tasks from 1 at the middle of their cells: all of them, or every fifth.
@@ -174,17 +182,62 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 		}
 	}
 	o.Columns = (len(panels) + rows - 1) / rows
-	return Matrices(panels, o)
+	f, err := Matrices(panels, o)
+	if err != nil {
+		return Figure{}, err
+	}
+	known := slices.DeleteFunc([]string{r.Method, r.Dataset.Name, seedNames([]uint64{r.Seed})},
+		func(s string) bool { return s == "" })
+	return f.WithNote(strings.Join(known, ", ")), nil
+}
+
+// Source says what results a figure shows, for Figure.WithNote: "uai, Class-IL, converged probe, seeds 0–2". Results of
+// several datasets name each once.
+func Source(results []*continual.Result, s continual.Setting, p continual.Probe) string {
+	var names []string
+	var seeds []uint64
+	for _, r := range results {
+		if r == nil {
+			continue
+		}
+		if !slices.Contains(names, r.Dataset.Name) {
+			names = append(names, r.Dataset.Name)
+		}
+		seeds = append(seeds, r.Seed)
+	}
+	return strings.Join([]string{strings.Join(names, ", "), settingName(s), probeName(p), seedNames(seeds)}, ", ")
+}
+
+func settingName(s continual.Setting) string {
+	return map[continual.Setting]string{continual.ClassIL: "Class-IL", continual.TaskIL: "Task-IL"}[s]
+}
+
+func probeName(p continual.Probe) string {
+	if p == continual.ProbeHead {
+		return "own classifier"
+	}
+	return p.String() + " probe"
+}
+
+// seedNames returns, for example, "seed 0", "seeds 0–2" or "seeds 0, 3".
+func seedNames(seeds []uint64) string {
+	seeds = slices.Compact(slices.Sorted(slices.Values(seeds)))
+	n := uint64(len(seeds))
+	switch {
+	case n == 0:
+		return "no seeds"
+	case n == 1:
+		return fmt.Sprintf("seed %d", seeds[0])
+	case n > 2 && seeds[n-1]-seeds[0] == n-1:
+		return fmt.Sprintf("seeds %d–%d", seeds[0], seeds[n-1])
+	}
+	return "seeds " + strings.Trim(strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "), "[]")
 }
 
 // scoreTitle returns, for example, "Class-IL, converged probe" above "AP 88.6, AF −0.7".
 func scoreTitle(s *continual.Score) string {
-	name := map[continual.Setting]string{continual.ClassIL: "Class-IL", continual.TaskIL: "Task-IL"}[s.Setting]
+	name := settingName(s.Setting)
 	// Rounding first, then adding 0, avoids "−0.0".
 	line := fmt.Sprintf("AP %.1f, AF %+.1f", s.AP, math.Round(s.AF*10)/10+0)
-	by := s.Probe.String() + " probe"
-	if s.Probe == continual.ProbeHead {
-		by = "own classifier"
-	}
-	return fmt.Sprintf("%s, %s\n%s", name, by, strings.ReplaceAll(line, "-", "−"))
+	return fmt.Sprintf("%s, %s\n%s", name, probeName(s.Probe), strings.ReplaceAll(line, "-", "−"))
 }

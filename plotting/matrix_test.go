@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/saot-go/saot/saot/continual"
 )
 
 // Published viridis colors at 0 and 100 %.
@@ -88,4 +90,17 @@ func TestMatrixErrors(t *testing.T) {
 	require.Error(t, err)
 	_, err = Matrices([]Panel{{"good", [][]float64{{1}}}, {"bad", nil}}, MatrixOptions{})
 	require.ErrorContains(t, err, `"bad"`)
+}
+
+func TestSourceNamesSeeds(t *testing.T) {
+	of := func(name string, seed uint64) *continual.Result {
+		r := &continual.Result{Seed: seed}
+		r.Dataset.Name = name
+		return r
+	}
+	require.Equal(t, "uai, Class-IL, converged probe, seeds 0–2",
+		Source([]*continual.Result{of("uai", 0), of("uai", 2), of("uai", 1)}, continual.ClassIL, continual.ProbeConverged))
+	require.Equal(t, "uai, cora-ml, Task-IL, paper probe, seeds 0, 7",
+		Source([]*continual.Result{of("uai", 7), of("cora-ml", 0), nil}, continual.TaskIL, continual.ProbePaper))
+	require.Equal(t, "seed 3", seedNames([]uint64{3, 3}))
 }

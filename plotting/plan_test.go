@@ -12,7 +12,7 @@ import (
 
 var (
 	planHigh = color.RGBA{R: 0x08, G: 0x1d, B: 0x58, A: 0xff} // darkest of YlGnBu: the greatest mass
-	barFill  = color.RGBA{R: 0x7f, G: 0xcd, B: 0xbb, A: 0xff} // of the marginals
+	barFill  = color.RGBA{R: 0xb4, G: 0xc3, B: 0xd1, A: 0xff} // of the marginals
 )
 
 func TestPlanPlacesMass(t *testing.T) {

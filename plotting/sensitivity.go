@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -45,7 +42,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 			values = append(values, p.Value)
 		}
 	}
-	c := CurveOptions{XLabel: cmp.Or(o.Knob, "value"), LogX: wideRange(values), Bars: true}
+	c := CurveOptions{XLabel: cmp.Or(o.Knob, "value"), LogX: wideRange(values), Bars: true, Width: 210, Height: 165}
 	panels := make([]Figure, 2)
 	for _, measure := range []Measure{AP, AF} {
 		var series []Series
@@ -60,7 +57,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 			series = append(series, s)
 		}
 		c.YLabel = measure.label()
-		f, err := curves(series, c, 210, 165)
+		f, err := Curves(series, c)
 		if err != nil {
 			return Figure{}, err
 		}
@@ -70,7 +67,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 	if err != nil {
 		return Figure{}, err
 	}
-	return titled(f, o.Title), nil
+	return f.WithTitle(o.Title), nil
 }
 
 // BufferSizes draws AP and AF against the size of the replay buffer, in nodes, for several methods or settings: a
@@ -100,17 +97,4 @@ func (s Study) series(measure Measure) (Series, error) {
 // wideRange reports whether all values are positive and the greatest is more than ten times the least.
 func wideRange(values []float64) bool {
 	return len(values) > 0 && slices.Min(values) > 0 && slices.Max(values)/10 > slices.Min(values)
-}
-
-func titled(f Figure, title string) Figure {
-	if title == "" {
-		return f
-	}
-	style := textStyle(titleSize, ink)
-	style.YAlign = draw.YTop
-	above := Figure{width: f.width, height: f.height + style.Height(title) + 6, paint: func(c draw.Canvas) {
-		f.paint(subCanvas(c, c.Min.X, c.Min.Y, f.width, f.height))
-		c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y - margin}, title)
-	}}
-	return widened(above, style.Width(title))
 }

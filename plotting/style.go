@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -18,12 +19,14 @@ const (
 	titleSize = 11
 	labelSize = 9
 	tickSize  = 8
+	noteSize  = 7.5
 	hairline  = vg.Length(0.5)
 	margin    = vg.Length(8) // white space around a picture
 )
 
 var (
 	ink   = color.RGBA{R: 0x33, G: 0x33, B: 0x33, A: 0xff}
+	quiet = color.RGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff} // notes: 5.7 to 1 against white
 	faint = color.RGBA{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
 )
 
@@ -41,6 +44,13 @@ var viridis = ramp{
 var mass = ramp{
 	hex(0xffffff), hex(0xedf8b1), hex(0xc7e9b4), hex(0x7fcdbb), hex(0x41b6c4),
 	hex(0x1d91c0), hex(0x225ea8), hex(0x253494), hex(0x081d58),
+}
+
+// signed is ColorBrewer's RdBu (Brewer, Harrower) from blue over white to red, which readers with any color vision tell
+// apart. White is zero.
+var signed = ramp{
+	hex(0x053061), hex(0x2166ac), hex(0x4393c3), hex(0x92c5de), hex(0xd1e5f0), hex(0xffffff),
+	hex(0xfddbc7), hex(0xf4a582), hex(0xd6604d), hex(0xb2182b), hex(0x67001f),
 }
 
 // okabeIto are the categorical colors of Okabe and Ito, "Color Universal Design" (2008), dark ones first and without
@@ -89,7 +99,7 @@ func textStyle(size float64, c color.Color) text.Style {
 		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Length(size)),
 		XAlign:  draw.XCenter,
 		YAlign:  draw.YCenter,
-		Handler: plot.DefaultTextHandler,
+		Handler: typeset{text.Plain{Fonts: font.DefaultCache}},
 	}
 }
 
@@ -114,35 +124,9 @@ func newPlot(title, xLabel, yLabel string) *plot.Plot {
 }
 
 // restyle gives a text style the typeface of the style and keeps its alignment.
-func restyle(s *text.Style, size float64) { s.Font, s.Color = textStyle(size, ink).Font, ink }
-
-// frame returns how much wider and higher a plot is than its data area, for a data area of about w by h.
-func frame(p *plot.Plot, w, h vg.Length) (dw, dh vg.Length) {
-	trial := draw.Canvas{Rectangle: rect(0, 0, w+100, h+100)}
-	size := p.DataCanvas(trial).Size()
-	return w + 100 - size.X, h + 100 - size.Y
-}
-
-// plotFigure turns a plot into a figure with a data area of w by h, or more if the labels of its axes need it.
-func plotFigure(p *plot.Plot, w, h vg.Length) Figure {
-	w = max(w, p.X.Label.TextStyle.Width(p.X.Label.Text))
-	h = max(h, p.Y.Label.TextStyle.Width(p.Y.Label.Text))
-	dw, dh := frame(p, w, h)
-	f := Figure{width: w + dw + 2*margin, height: h + dh + 2*margin, paint: func(c draw.Canvas) {
-		p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
-	}}
-	return widened(f, p.Title.TextStyle.Width(p.Title.Text))
-}
-
-// widened returns the figure with white on both sides if its centered title needs it.
-func widened(f Figure, title vg.Length) Figure {
-	extra := title + 2*margin - f.width
-	if extra <= 0 {
-		return f
-	}
-	return Figure{width: f.width + extra, height: f.height, paint: func(c draw.Canvas) {
-		f.paint(draw.Crop(c, extra/2, -extra/2, 0, 0))
-	}}
+func restyle(s *text.Style, size float64) {
+	like := textStyle(size, ink)
+	s.Font, s.Color, s.Handler = like.Font, like.Color, like.Handler
 }
 
 const (
@@ -150,37 +134,66 @@ const (
 	barFrame = vg.Length(58) // of a color bar with its gap, ticks and label
 )
 
-// drawColorBar draws a ramp from lo to hi into area, which is as high as the data next to it, and its ticks and label
-// to the right.
-func drawColorBar(c draw.Canvas, area vg.Rectangle, r ramp, lo, hi float64, label string) {
+// colorBar is the key of a ramp from low to high. A pointed end tells that values go further.
+type colorBar struct {
+	ramp         ramp
+	low, high    float64
+	label        string
+	below, above bool // values are less than low, greater than high
+}
+
+// draw draws the bar into area, which is as high as the data next to it, and its ticks and label to the right.
+func (b colorBar) draw(c draw.Canvas, area vg.Rectangle) {
 	const strips = 128
+	const tip = vg.Length(9)
+	if b.below {
+		area.Min.Y += tip
+	}
+	if b.above {
+		area.Max.Y -= tip
+	}
 	h := area.Size().Y / strips
 	for i := range strips {
 		// Strips overlap upward, or a light seam would show between them.
 		over := min(h, vg.Length(strips-1-i)*h)
-		c.SetColor(r.at((float64(i) + 0.5) / strips))
+		c.SetColor(b.ramp.at((float64(i) + 0.5) / strips))
 		c.Fill(rect(area.Min.X, area.Min.Y+vg.Length(i)*h, barWidth, h+over).Path())
 	}
-	line := draw.LineStyle{Color: ink, Width: hairline}
-	c.StrokeLines(line, outline(rect(area.Min.X, area.Min.Y, barWidth, area.Size().Y)))
+	right := area.Min.X + barWidth
+	around := []vg.Point{{X: right, Y: area.Min.Y}, {X: right, Y: area.Max.Y}}
+	if b.above {
+		peak := vg.Point{X: area.Min.X + barWidth/2, Y: area.Max.Y + tip}
+		c.FillPolygon(b.ramp.at(1), []vg.Point{{X: area.Min.X, Y: area.Max.Y}, peak, {X: right, Y: area.Max.Y}})
+		around = append(around, peak)
+	}
+	around = append(around, vg.Point{X: area.Min.X, Y: area.Max.Y}, area.Min)
+	if b.below {
+		peak := vg.Point{X: area.Min.X + barWidth/2, Y: area.Min.Y - tip}
+		c.FillPolygon(b.ramp.at(0), []vg.Point{area.Min, peak, {X: right, Y: area.Min.Y}})
+		around = append(around, peak)
+	}
+	c.StrokeLines(draw.LineStyle{Color: ink, Width: hairline}, append(around, around[0]))
+	widest := b.ticks(c, area)
+	if b.label != "" {
+		side := textStyle(labelSize, ink)
+		side.Rotation = math.Pi / 2
+		c.FillText(side, vg.Point{X: right + 5 + widest + labelSize, Y: area.Min.Y + area.Size().Y/2}, b.label)
+	}
+}
 
+// ticks draws the ticks to the right of the bar and returns the width of the widest.
+func (b colorBar) ticks(c draw.Canvas, area vg.Rectangle) (widest vg.Length) {
 	style := textStyle(tickSize, ink)
 	style.XAlign = draw.XLeft
 	right := area.Min.X + barWidth
-	var widest vg.Length
-	for _, v := range niceTicks(lo, hi, 6) {
-		y := area.Min.Y + vg.Length((v-lo)/(hi-lo))*area.Size().Y
-		c.StrokeLine2(line, right, y, right+3, y)
+	for _, v := range niceTicks(b.low, b.high, 6) {
+		y := area.Min.Y + vg.Length((v-b.low)/(b.high-b.low))*area.Size().Y
+		c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, right, y, right+3, y)
 		s := formatTick(v)
 		widest = max(widest, style.Width(s))
 		c.FillText(style, vg.Point{X: right + 5, Y: y}, s)
 	}
-	if label == "" {
-		return
-	}
-	side := textStyle(labelSize, ink)
-	side.Rotation = math.Pi / 2
-	c.FillText(side, vg.Point{X: right + 5 + widest + labelSize, Y: area.Min.Y + area.Size().Y/2}, label)
+	return widest
 }
 
 func outline(r vg.Rectangle) []vg.Point {
@@ -219,7 +232,25 @@ func niceMarks(lo, hi float64) []plot.Tick {
 }
 
 // formatTick writes a tick without the noise of binary fractions.
-func formatTick(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+func formatTick(v float64) string {
+	plain := strconv.FormatFloat(v, 'g', 6, 64)
+	digits, exponent, far := strings.Cut(plain, "e")
+	digits = strings.ReplaceAll(digits, "-", "−")
+	if !far {
+		return digits
+	}
+	e, err := strconv.Atoi(exponent)
+	if err != nil {
+		return plain
+	}
+	switch digits {
+	case "1":
+		return powerOfTen(e)
+	case "−1":
+		return "−" + powerOfTen(e)
+	}
+	return digits + "·" + powerOfTen(e)
+}
 
 // scientific returns the power of ten e for which v/10^e is in [1, 10), and the text that announces it in a label. For
 // values in [0.01, 10000), e is 0 and the text empty.
@@ -228,8 +259,8 @@ func scientific(v float64) (e int, suffix string) {
 	if e >= -2 && e < 4 {
 		return 0, ""
 	}
-	return e, " (× " + powerOfTen(e) + ")"
+	return e, " (×" + powerOfTen(e) + ")"
 }
 
-// powerOfTen writes 10^e in plain characters: the embedded typeface has no superscript minus.
-func powerOfTen(e int) string { return fmt.Sprintf("1e%d", e) }
+// powerOfTen writes 10 with its exponent raised.
+func powerOfTen(e int) string { return fmt.Sprintf("$10^{%d}$", e) }

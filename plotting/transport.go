@@ -12,70 +12,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Cost draws a cost matrix as a heat map, row 0 at the top, brighter where the cost is higher.
-//
-// cost: [n, m], row major; entries of any sign and unit, of magnitude at most 1e300. o.Low and o.High are costs; both 0
-// means from the least to the greatest. A cost with more than o.MaxSide rows or columns is drawn as the mean of square
-// blocks.
-// It returns an error if n·m does not match, an entry is not finite, or an option is out of range.
-func Cost(cost []float64, n, m int, o PlanOptions) (Figure, error) {
-	err := checkShape(cost, n, m)
-	if err == nil {
-		err = checkEntries(cost, m, largest)
-	}
-	var g *grid
-	if err == nil {
-		g, err = o.pooled(cost, n, m, wholeRange)
-	}
-	if err != nil {
-		return Figure{}, fmt.Errorf("plotting: cost %q: %w", o.Title, err)
-	}
-	return heatFigure(g, viridis, "cost", nil, nil, o), nil
-}
-
-// wholeRange returns the least and the greatest value, set apart where all values are the same.
-func wholeRange(values []float64) (low, high float64) {
-	low, high = slices.Min(values), slices.Max(values)
-	if size := max(math.Abs(low), math.Abs(high)); high-low <= 1e-9*size {
-		low, high = low-0.1*size, high+0.1*size
-	}
-	if low == high { // all are zero
-		high = 1
-	}
-	return low, high
-}
-
-func checkEntries(values []float64, cols int, most float64) error {
-	for k, v := range values {
-		if !(math.Abs(v) <= most) {
-			return fmt.Errorf("row %d, column %d is %g: want a finite value, at most %g", k/cols, k%cols, v, most)
-		}
-	}
-	return nil
-}
-
-// CostAndPlan draws a cost matrix and, next to it, the transport plan that it leads to. Both are [n, m], row major;
-// o.Low and o.High are those of the plan, o.Title stands above both. Its errors are those of Cost and Plan.
-func CostAndPlan(cost, plan []float64, n, m int, o PlanOptions) (Figure, error) {
-	left := o
-	left.Title, left.Low, left.High = "cost", 0, 0
-	c, err := Cost(cost, n, m, left)
-	if err != nil {
-		return Figure{}, err
-	}
-	right := o
-	right.Title = "plan"
-	p, err := Plan(plan, n, m, right)
-	if err != nil {
-		return Figure{}, err
-	}
-	f, err := Grid(2, c, p)
-	if err != nil {
-		return Figure{}, err
-	}
-	return titled(f, o.Title), nil
-}
-
 // Potentials draws the two potentials of an entropic plan, f over its rows above g over its columns, as bars from zero
 // on one scale. Only their sum f_i + g_j has a meaning: a constant may move from one to the other.
 //
@@ -99,7 +35,7 @@ func Potentials(f, g []float64, title string) (Figure, error) {
 	}
 	var panels []Figure
 	for i, values := range [][]float64{f, g} {
-		p := newPlot("", []string{"row", "column"}[i], []string{"potential f", "potential g"}[i])
+		p := newPlot("", []string{"row", "column"}[i], []string{"potential $f$", "potential $g$"}[i])
 		p.X.Tick.Marker = indexTicks(len(values))
 		p.Add(quietGrid(), &bars{values: values, nth: i})
 		p.Y.Min, p.Y.Max = low, high
@@ -110,7 +46,7 @@ func Potentials(f, g []float64, title string) (Figure, error) {
 	if err != nil {
 		return Figure{}, err
 	}
-	return titled(both, title), nil
+	return both.WithTitle(title), nil
 }
 
 type bars struct {
@@ -122,8 +58,7 @@ func (b *bars) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return -0.5, float64(len(b.values)) - 0.5, min(0, slices.Min(b.values)), max(0, slices.Max(b.values))
 }
 
-// Plot implements plot.Plotter. Bars are one staircase, so that many of them draw as fast as a curve. Those of g are
-// lighter, to differ from those of f in gray.
+// Plot implements plot.Plotter. Bars are one staircase, so that many of them draw as fast as a curve.
 func (b *bars) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	gap := 0.1
@@ -138,7 +73,7 @@ func (b *bars) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 	steps = append(steps, vg.Point{X: x(float64(len(b.values)) - 0.5), Y: y(0)})
 	fill := okabeIto[b.nth]
-	c.FillPolygon(faded(fill, uint8(0xd0-0x80*b.nth)), steps)
+	c.FillPolygon(faded(fill, 0x90), steps)
 	c.StrokeLines(draw.LineStyle{Color: fill, Width: 0.7}, steps)
 	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, c.Min.X, y(0), c.Max.X, y(0))
 }

@@ -1,0 +1,302 @@
+package plotting
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// BarSeries is a bar for each label, in one color.
+type BarSeries struct {
+	Name   string // in the legend; empty leaves it out
+	Values []float64
+	Spread []float64 // half the length of an error bar, not negative; nil for none
+}
+
+// BarOptions change how bars look. The zero value works.
+type BarOptions struct {
+	Title, XLabel, YLabel string
+	Y                     Limits // of the axis of values; zero takes 0 and the values
+	References            []Reference
+	Decimals              int     // of the value above each bar; negative writes none
+	Width, Height         float64 // of the data area, in points; 0 means 340 and 170
+}
+
+// Bars draws one group of bars for each label, a bar for each series, from zero, each with its value: the KL divergence
+// of several plans, or the share of mass in each block. It returns an error for no labels or series, lengths that
+// differ, a value that is not finite and a spread that is negative.
+func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
+	if len(labels) == 0 || len(series) == 0 {
+		return Figure{}, fmt.Errorf("plotting: bars %q: %d labels and %d series: want one or more of each",
+			o.Title, len(labels), len(series))
+	}
+	for _, s := range series {
+		if err := s.check(len(labels)); err != nil {
+			return Figure{}, fmt.Errorf("plotting: bars %q: series %q: %w", o.Title, s.Name, err)
+		}
+	}
+	c := CurveOptions{Y: o.Y, References: o.References}
+	levels, err := c.references()
+	if err != nil {
+		return Figure{}, fmt.Errorf("plotting: bars %q: %w", o.Title, err)
+	}
+	p := newPlot(o.Title, o.XLabel, o.YLabel)
+	g := quietGrid()
+	g.Vertical.Width = 0
+	b := &barGroups{series: series, groups: len(labels), decimals: o.Decimals}
+	p.Add(g, b, levels)
+	pad(&p.Y, 0.06)
+	if low, high, _, _ := b.values(); low >= 0 && high > 0 {
+		p.Y.Min = 0
+	}
+	if err := c.limit(p); err != nil {
+		return Figure{}, fmt.Errorf("plotting: bars %q: %w", o.Title, err)
+	}
+	ticks := make(plot.ConstantTicks, len(labels))
+	for i, label := range labels {
+		ticks[i] = plot.Tick{Value: float64(i), Label: label}
+	}
+	p.X.Tick.Marker, p.X.Tick.Width = ticks, 0
+	width := cmp.Or(o.Width, max(340, float64(p.X.Tick.Label.Width(strings.Join(labels, "  ")))))
+	f := plotFigure(p, vg.Length(width), vg.Length(cmp.Or(o.Height, 170)))
+	if len(series) == 1 {
+		return f, nil
+	}
+	legend := newLegend(12)
+	for i, s := range series {
+		legend.Add(s.Name, barThumbnail(i))
+	}
+	return withLegend(f, legend), nil
+}
+
+func (s BarSeries) check(n int) error {
+	if len(s.Values) != n || s.Spread != nil && len(s.Spread) != n {
+		return fmt.Errorf("%d values and %d spreads for %d labels: want as many, spreads or none",
+			len(s.Values), len(s.Spread), n)
+	}
+	for i, v := range s.Values {
+		if err := checkPoint(i, 0, v); err != nil {
+			return err
+		}
+		if s.Spread != nil && !(s.Spread[i] >= 0 && s.Spread[i] <= largest) {
+			return fmt.Errorf("spread %d is %g: want 0 or more, finite", i, s.Spread[i])
+		}
+	}
+	return nil
+}
+
+// barGroups plots groups of bars at 0, 1, …
+type barGroups struct {
+	series   []BarSeries
+	groups   int
+	decimals int
+}
+
+// values returns the least and the greatest value, and the ends of the error bars.
+func (b *barGroups) values() (low, high, least, most float64) {
+	for _, s := range b.series {
+		for i, v := range s.Values {
+			low, high = min(low, v), max(high, v)
+			var half float64
+			if s.Spread != nil {
+				half = s.Spread[i]
+			}
+			least, most = min(least, v-half), max(most, v+half)
+		}
+	}
+	return low, high, least, most
+}
+
+func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
+	_, _, least, most := b.values()
+	return -0.5, float64(b.groups) - 0.5, least, most
+}
+
+func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	width := 0.8 / float64(len(b.series))
+	zero := min(max(y(0), c.Min.Y), c.Max.Y)
+	style := textStyle(noteSize, ink)
+	for k, s := range b.series {
+		for i, v := range s.Values {
+			left := x(float64(i) - 0.4 + width*float64(k))
+			right := x(float64(i) - 0.4 + width*float64(k+1))
+			top := min(max(y(v), c.Min.Y), c.Max.Y)
+			bar := rect(left+0.5, min(zero, top), right-left-1, max(zero, top)-min(zero, top))
+			c.SetColor(faded(okabeIto[k%len(okabeIto)], 0xd8))
+			c.Fill(bar.Path())
+			middle, above := (left+right)/2, max(zero, top)
+			if s.Spread != nil && s.Spread[i] > 0 {
+				low, high := max(y(v-s.Spread[i]), c.Min.Y), min(y(v+s.Spread[i]), c.Max.Y)
+				errorBar(c, ink, vg.Point{X: middle, Y: low}, vg.Point{X: middle, Y: high})
+				above = max(above, high)
+			}
+			text := strings.ReplaceAll(strconv.FormatFloat(v, 'f', max(b.decimals, 0), 64), "-", "−")
+			if b.decimals < 0 || style.Width(text) > (right-left)*1.25 {
+				continue
+			}
+			if v < 0 {
+				style.YAlign = draw.YTop
+				c.FillText(style, vg.Point{X: middle, Y: min(zero, top) - 1}, text)
+				continue
+			}
+			style.YAlign = draw.YBottom
+			c.FillText(style, vg.Point{X: middle, Y: above + 1}, text)
+		}
+	}
+	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, c.Min.X, zero, c.Max.X, zero)
+}
+
+type barThumbnail int
+
+func (t barThumbnail) Thumbnail(c *draw.Canvas) {
+	c.SetColor(faded(okabeIto[int(t)%len(okabeIto)], 0xd8))
+	middle := c.Center()
+	c.Fill(rect(middle.X-4, middle.Y-4, 8, 8).Path())
+}
+
+// BlockMass adds up a plan over blocks: entry [a, b] is the share of the mass that rows of class a send to columns of
+// class b, all entries together 1.
+//
+// plan: [len(rows), len(cols)], row major; rows, cols: the class of each row and column, 0 … classes−1; returns
+// [classes, classes]. It returns an error for a plan that is not valid (see Plan) and a class that is out of range.
+func BlockMass(plan []float64, rows, cols []int, classes int) ([]float64, error) {
+	if err := checkPlan(plan, len(rows), len(cols)); err != nil {
+		return nil, fmt.Errorf("plotting: blocks: %w", err)
+	}
+	for side, of := range [][]int{rows, cols} {
+		for i, class := range of {
+			if class < 0 || class >= classes {
+				return nil, fmt.Errorf("plotting: blocks: %s %d has class %d: want 0 to %d",
+					[]string{"row", "column"}[side], i, class, classes-1)
+			}
+		}
+	}
+	blocks := make([]float64, classes*classes)
+	var total float64
+	for k, v := range plan {
+		blocks[rows[k/len(cols)]*classes+cols[k%len(cols)]] += v
+		total += v
+	}
+	for k := range blocks {
+		blocks[k] /= total
+	}
+	return blocks, nil
+}
+
+// NamedPlan is a transport plan and what to call it, such as "before training".
+type NamedPlan struct {
+	Name string
+	Plan []float64
+}
+
+// BlockBars draws how much of its mass each class sends to each class, as bars side by side for several plans: "1 → 2"
+// is the share of the mass of rows of class 1 that ends at columns of class 2, in per cent. A dashed line marks what a
+// plan that ignores classes sends, where all classes are of one size.
+//
+// plans: each [len(rows), len(cols)], row major; names: of the classes, at least as many as there are.
+// It returns an error for no plans, those of BlockMass, and a class without mass.
+func BlockBars(plans []NamedPlan, rows, cols []int, names []string, o BarOptions) (Figure, error) {
+	if len(plans) == 0 || len(names) == 0 {
+		return Figure{}, errors.New("plotting: block bars: no plans, or no names of classes")
+	}
+	n := len(names)
+	var labels []string
+	for _, from := range names {
+		for _, to := range names {
+			labels = append(labels, from+" → "+to)
+		}
+	}
+	series := make([]BarSeries, len(plans))
+	for k, p := range plans {
+		blocks, err := BlockMass(p.Plan, rows, cols, n)
+		if err != nil {
+			return Figure{}, fmt.Errorf("%w (%s)", err, p.Name)
+		}
+		series[k] = BarSeries{Name: p.Name, Values: make([]float64, n*n)}
+		for a := range n {
+			var of float64
+			for _, v := range blocks[a*n : (a+1)*n] {
+				of += v
+			}
+			if of == 0 {
+				return Figure{}, fmt.Errorf("plotting: block bars: class %s has no mass in plan %q", names[a], p.Name)
+			}
+			for b := range n {
+				series[k].Values[a*n+b] = 100 * blocks[a*n+b] / of
+			}
+		}
+	}
+	o.YLabel = cmp.Or(o.YLabel, "share of the class's mass (%)")
+	o.References = append(o.References, Reference{At: 100 / float64(n)})
+	return Bars(labels, series, o)
+}
+
+// Sample is a set of numbers, such as the cosines of pairs of one kind.
+type Sample struct {
+	Name   string
+	Values []float64
+}
+
+// HistogramOptions change how histograms look. The zero value works.
+type HistogramOptions struct {
+	Title, XLabel string
+	Bins          int    // 0 means 40
+	X             Limits // of the values; zero takes their least and greatest. What is outside counts in the last bins
+	References    []Reference
+	Width, Height float64 // of the data area, in points; 0 means 340 and 170
+}
+
+// Histograms draws the distribution of several samples as outlines over the same bins: the share of each sample in each
+// bin, in per cent. It returns an error for no samples, an empty one, a value that is not finite, and a negative number
+// of bins.
+func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
+	bins := cmp.Or(o.Bins, 40)
+	low, high := o.X.Low, o.X.High
+	if o.X == (Limits{}) {
+		low, high = math.Inf(1), math.Inf(-1)
+	}
+	for _, s := range samples {
+		if err := checkEntries(s.Values, 1, largest); err != nil || len(s.Values) == 0 {
+			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q has %d values (%w)",
+				o.Title, s.Name, len(s.Values), err)
+		}
+		for _, v := range s.Values {
+			if o.X == (Limits{}) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	if low == high {
+		low, high = low-0.5, high+0.5
+	}
+	if len(samples) == 0 || bins < 1 || !(low < high) {
+		return Figure{}, fmt.Errorf("plotting: histogram %q: %d samples in %d bins from %g to %g: want one or more",
+			o.Title, len(samples), bins, low, high)
+	}
+	series := make([]Series, len(samples))
+	for k, s := range samples {
+		counts := make([]float64, bins)
+		for _, v := range s.Values {
+			i := int((v - low) / (high - low) * float64(bins))
+			counts[min(max(i, 0), bins-1)] += 100 / float64(len(s.Values))
+		}
+		series[k].Name = s.Name
+		for i, share := range counts {
+			left, right := low+(high-low)*float64(i)/float64(bins), low+(high-low)*float64(i+1)/float64(bins)
+			series[k].X = append(series[k].X, left, right)
+			series[k].Y = append(series[k].Y, share, share)
+		}
+	}
+	return Curves(series, CurveOptions{
+		Title: o.Title, XLabel: o.XLabel, YLabel: "share of the sample (%)", References: o.References,
+		Width: o.Width, Height: cmp.Or(o.Height, 170), plain: true,
+	})
+}

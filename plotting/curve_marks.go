@@ -1,0 +1,188 @@
+package plotting
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// axis returns the limits on an axis of logarithms if it is one.
+func (l Limits) axis(log bool) (low, high float64, err error) {
+	low, high = l.Low, l.High
+	if log {
+		if !(low > 0) {
+			return 0, 0, fmt.Errorf("limits from %g to %g: a logarithmic axis starts above 0", l.Low, l.High)
+		}
+		low, high = math.Log10(low), math.Log10(high)
+	}
+	if !(low < high) || math.Abs(low) > largest || math.Abs(high) > largest {
+		return 0, 0, fmt.Errorf("limits from %g to %g: want Low < High", l.Low, l.High)
+	}
+	return low, high, nil
+}
+
+// limit sets the axes that have limits.
+func (o CurveOptions) limit(p *plot.Plot) error {
+	for _, a := range []struct {
+		axis *plot.Axis
+		to   Limits
+		log  bool
+	}{{&p.X, o.X, o.LogX}, {&p.Y, o.Y, o.LogY}} {
+		if a.to == (Limits{}) {
+			continue
+		}
+		low, high, err := a.to.axis(a.log)
+		if err != nil {
+			return err
+		}
+		a.axis.Min, a.axis.Max = low, high
+		if a.log {
+			a.axis.Tick.Marker = plot.TickerFunc(logMarks)
+		}
+	}
+	return nil
+}
+
+// references checks the references and returns what draws them.
+func (o CurveOptions) references() (*levels, error) {
+	l := &levels{}
+	for _, r := range o.References {
+		if log := r.X && o.LogX || !r.X && o.LogY; log {
+			if !(r.At > 0) {
+				return nil, fmt.Errorf("reference %q at %g has no logarithm", r.Name, r.At)
+			}
+			r.At = math.Log10(r.At)
+		}
+		if !(math.Abs(r.At) <= largest) {
+			return nil, fmt.Errorf("reference %q at %g: want a finite value", r.Name, r.At)
+		}
+		l.at = append(l.at, r)
+	}
+	return l, nil
+}
+
+// levels draws references.
+type levels struct{ at []Reference }
+
+// DataRange implements plot.DataRanger: a reference widens its own axis alone.
+func (l *levels) DataRange() (xmin, xmax, ymin, ymax float64) {
+	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	for _, r := range l.at {
+		if r.X {
+			xmin, xmax = min(xmin, r.At), max(xmax, r.At)
+		} else {
+			ymin, ymax = min(ymin, r.At), max(ymax, r.At)
+		}
+	}
+	return xmin, xmax, ymin, ymax
+}
+
+func (l *levels) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	line := draw.LineStyle{Color: quiet, Width: 0.8, Dashes: []vg.Length{3, 2}}
+	style := textStyle(noteSize, quiet)
+	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
+	for _, r := range l.at {
+		if at := x(r.At); r.X && c.ContainsX(at) {
+			c.StrokeLine2(line, at, c.Min.Y, at, c.Max.Y)
+			upright := style
+			upright.YAlign = draw.YTop
+			c.FillText(upright, vg.Point{X: at + 2, Y: c.Max.Y - 2}, r.Name)
+		}
+		if at := y(r.At); !r.X && c.ContainsY(at) {
+			c.StrokeLine2(line, c.Min.X, at, c.Max.X, at)
+			c.FillText(style, vg.Point{X: c.Min.X + 3, Y: at + 1}, r.Name)
+		}
+	}
+}
+
+// endLabels are the names of curves at their right ends.
+type endLabels struct {
+	names  []string
+	curves []*curve
+}
+
+func (e *endLabels) add(name string, c *curve) {
+	e.names, e.curves = append(e.names, name), append(e.curves, c)
+}
+
+// beside adds the names to the right of a figure of the plot, moved apart where they would overlap. A hairline ties a
+// name that had to move to its curve.
+func (e *endLabels) beside(f Figure, p *plot.Plot) Figure {
+	style := textStyle(tickSize, ink)
+	style.XAlign = draw.XLeft
+	height := style.Height("x")
+	order := make([]int, len(e.names))
+	wanted := make([]vg.Length, len(e.names))
+	var widest vg.Length
+	for i, c := range e.curves {
+		last := slices.MaxFunc(c.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		at := f.data.Min.Y + vg.Length((last.Y-p.Y.Min)/(p.Y.Max-p.Y.Min))*f.data.Size().Y
+		order[i], wanted[i] = i, min(max(at, f.data.Min.Y), f.data.Max.Y)
+		widest = max(widest, style.Width(e.names[i]))
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(wanted[a], wanted[b]) })
+	places := spreadOut(wanted, order, height)
+	const gap = vg.Length(14)
+	x := f.data.Max.X
+	needed := x + gap + widest + margin
+	below := max(0, margin-(places[order[0]]-height/2))
+	f = f.moved(0, max(0, needed-f.width), below, max(0, places[order[len(order)-1]]+height/2+margin-f.height))
+	return f.over(func(c draw.Canvas) {
+		for i, name := range e.names {
+			from := vg.Point{X: c.Min.X + x, Y: c.Min.Y + below + wanted[i]}
+			to := vg.Point{X: c.Min.X + x + gap, Y: c.Min.Y + below + places[i]}
+			col := e.curves[i].line.Color
+			c.StrokeLine2(draw.LineStyle{Color: faded(col, 0xa0), Width: hairline}, from.X+2, from.Y, to.X-2, to.Y)
+			style.Color = darker(col)
+			c.FillText(style, to, name)
+		}
+	})
+}
+
+// darker returns a color that reads as text on white: orange and light blue are too light.
+func darker(c color.Color) color.Color {
+	r, g, b, _ := c.RGBA()
+	luma := (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff
+	if share := 0.42 / luma; share < 1 {
+		return color.RGBA{
+			R: uint8(share * float64(r>>8)), G: uint8(share * float64(g>>8)), B: uint8(share * float64(b>>8)), A: 0xff,
+		}
+	}
+	return c
+}
+
+// spreadOut returns places at least a distance apart, in order, as near to the wanted ones as that allows: runs of
+// places that touch stand around the mean of what they want.
+func spreadOut(wanted []vg.Length, order []int, apart vg.Length) []vg.Length {
+	type run struct {
+		first, count int
+		sum          vg.Length // of what each would want of the first place
+	}
+	var runs []run
+	for k, i := range order {
+		runs = append(runs, run{k, 1, wanted[i]})
+		for n := len(runs); n > 1; n = len(runs) {
+			a, b := runs[n-2], runs[n-1]
+			if b.sum/vg.Length(b.count)-a.sum/vg.Length(a.count) >= vg.Length(a.count)*apart {
+				break
+			}
+			b.sum -= vg.Length(b.count*a.count) * apart
+			runs = append(runs[:n-2], run{a.first, a.count + b.count, a.sum + b.sum})
+		}
+	}
+	places := make([]vg.Length, len(wanted))
+	for _, r := range runs {
+		for k := range r.count {
+			places[order[r.first+k]] = r.sum/vg.Length(r.count) + vg.Length(k)*apart
+		}
+	}
+	return places
+}

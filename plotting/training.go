@@ -1,0 +1,41 @@
+package plotting
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// LossTerms draws the loss terms of a run at the end of each task. A term that only some tasks have, such as one that
+// needs an earlier task, has points at those tasks. It returns an error for a result without terms, and those of
+// Curves. For terms over steps, collect them with an observer and call Curves.
+func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
+	if r == nil {
+		return Figure{}, errors.New("plotting: loss terms: the result is nil")
+	}
+	var series []Series
+	for _, task := range r.Tasks {
+		for _, term := range task.LastLoss {
+			i := slices.IndexFunc(series, func(s Series) bool { return s.Name == term.Name })
+			if i < 0 {
+				i = len(series)
+				series = append(series, Series{Name: term.Name})
+			}
+			series[i].X, series[i].Y = append(series[i].X, float64(task.Task+1)), append(series[i].Y, term.Value)
+		}
+	}
+	if len(series) == 0 {
+		return Figure{}, errors.New("plotting: loss terms: the result has none: was the run finished?")
+	}
+	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "task"), cmp.Or(o.YLabel, "loss at its end")
+	return Curves(series, o)
+}
+
+// EffectiveRanks draws effective ranks (drift.EffectiveRank) over tasks, one curve per method: Curves with its axes
+// named.
+func EffectiveRanks(methods []Series, o CurveOptions) (Figure, error) {
+	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "tasks learned"), cmp.Or(o.YLabel, "effective rank")
+	return Curves(methods, o)
+}
