@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"image"
 	"image/png"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,11 @@ import (
 
 //go:embed nbconvert.py
 var settings []byte
+
+// folding is a template of nbconvert's: it folds cells with the tag "setup".
+//
+//go:embed template
+var folding embed.FS
 
 //go:embed page.html
 var pageText string
@@ -100,16 +106,24 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 	return pages, write(o, pages)
 }
 
-// convert runs nbconvert on all notebooks; the pages are fragments, without head and style.
+// convert runs nbconvert on all notebooks. The pages are fragments, without head and style.
 func convert(ctx context.Context, jupyter, work string, paths []string) error {
 	jupyter = cmp.Or(jupyter, "jupyter")
 	config := filepath.Join(work, "nbconvert.py")
 	if err := os.WriteFile(config, settings, 0o600); err != nil {
 		return fmt.Errorf("course: %w", err)
 	}
+	templates, err := fs.Sub(folding, "template")
+	if err == nil {
+		err = os.CopyFS(filepath.Join(work, "templates", "course"), templates)
+	}
+	if err != nil {
+		return fmt.Errorf("course: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, convertTime*time.Duration(len(paths)))
 	defer cancel()
-	args := []string{"nbconvert", "--config", config, "--to", "html", "--template", "basic", "--output-dir", work}
+	args := []string{"nbconvert", "--config", config, "--to", "html", "--template", "course",
+		"--TemplateExporter.extra_template_basedirs=" + filepath.Join(work, "templates"), "--output-dir", work}
 	command := exec.CommandContext(ctx, jupyter, append(args, paths...)...)
 	command.WaitDelay = 10 * time.Second
 	output, err := command.CombinedOutput()
