@@ -3,6 +3,8 @@ package datasets
 import (
 	"fmt"
 	"strings"
+
+	"github.com/saot-go/saot/internal/near"
 )
 
 // Entry describes a dataset that Open knows by name.
@@ -81,8 +83,8 @@ func Lookup(name string) (Entry, error) {
 		known = append(known, e.Name)
 	}
 	return Entry{},
-		fmt.Errorf("datasets: unknown dataset %q: choose %s, or the path of an .npz file or of a folder of one's "+
-			"own, such as ./graph", name, strings.Join(known, ", "))
+		fmt.Errorf("datasets: unknown dataset %q%s: choose %s, or the path of an .npz file or of a folder of one's "+
+			"own, such as ./graph", name, near.Hint(name, known), strings.Join(known, ", "))
 }
 
 const (

@@ -40,7 +40,7 @@ func TestOpenErrors(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", dir)
 	t.Setenv("HOME", dir)
 	_, err := Open("corra", dir, Options{})
-	require.ErrorContains(t, err, `unknown dataset "corra": choose synthetic, cora-full, cora, ogbn-arxiv`)
+	require.ErrorContains(t, err, `unknown dataset "corra" (did you mean "cora"?): choose synthetic, cora-full, cora, ogbn-arxiv`)
 	_, err = Open("uai", "", Options{})
 	require.ErrorContains(t, err, "SAOT_DATA or --data", "the folder in the user's cache is empty")
 	_, err = Open("cora-ml", dir, Options{})

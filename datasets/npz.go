@@ -221,7 +221,7 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 		}
 		v, err := strconv.Atoi(d)
 		if err != nil || v < 0 {
-			return nil, f.errorf(key, "shape (%s) is not one of an array; download the file again", shape[1])
+			return nil, f.errorf(key, "shape %q is not one of an array; download the file again", "("+shape[1]+")")
 		}
 		a.shape = append(a.shape, v)
 	}

@@ -179,7 +179,7 @@ func TestLoadRejects(t *testing.T) {
 		"no nodes":           {tiny().with("adj_shape", npy("<i8", "(2,)", []int64{0, 0})).with("adj_indptr", npy("<i4", "(1,)", []int32{0})).with("adj_indices", npy("<i4", "(0,)", []int32{})).with("adj_data", npy("<f4", "(0,)", []float32{})), `"adj_shape": [0, 0]: the graph has no nodes`},
 		"shape too large":    {tiny().with("labels", npy("<i8", "(4000000000000,)", make([]int64, 4))), `"labels": shape [4000000000000] does not match the 32 bytes`},
 		"shape overflows":    {tiny().with("labels", npy("<i8", "(2305843009213693956,)", make([]int64, 4))), `"labels": shape`},
-		"negative shape":     {tiny().with("labels", npy("<i8", "(-4,)", make([]int64, 4))), `"labels": shape (-4,)`},
+		"negative shape":     {tiny().with("labels", npy("<i8", "(-4,)", make([]int64, 4))), `"labels": shape "(-4,)"`},
 		"shape too small":    {tiny().with("labels", npy("<i8", "(3,)", make([]int64, 4))), `does not match the 32 bytes`},
 		"giant header":       {tiny().with("labels", long), `"labels": header of 4294967295 bytes`},
 		"no magic":           {tiny().with("labels", []byte("not an array at all")), `"labels": not a NumPy array`},

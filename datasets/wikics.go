@@ -36,7 +36,10 @@ func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
 	if err := in.object(func(key string) error { return w.field(in, key, opt) }); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(in.end(), w.check(opt)); err != nil {
+	if err := in.end(); err != nil {
+		return nil, err
+	}
+	if err := w.check(opt); err != nil {
 		return nil, err
 	}
 	ds := &Dataset{Name: "wikics"}

@@ -40,7 +40,8 @@ is left. --workers bounds the tasks at a time; there is no bound without it.
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
 
 const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slurm --partition gpu --gpus 1
-  saot sweep mine.yaml --out /saot/mine --launcher kubernetes --image lab/saot --claim lab:/saot --output job.yaml`
+  saot sweep mine.yaml --out /saot/mine --launcher kubernetes --image lab/saot \
+    --claim lab:/saot --output job.yaml`
 
 func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this process), slurm or kubernetes")

@@ -10,15 +10,18 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/near"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all" // every method
 )
@@ -38,36 +41,110 @@ func main() {
 
 // execute runs one command and returns the exit status. An error is one line on stderr.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand()
+	root := newRootCommand(stdout, stderr)
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	status := exitStatus(ctx, err)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "saot: "+oneLine(err))
+		line := "saot: " + packagePrefix.ReplaceAllString(oneLine(err), "")
+		if status == exitUsage {
+			line += "; see " + cmd.CommandPath() + " --help"
+		}
+		_, _ = fmt.Fprintln(stderr, paintFor(stderr).red(line))
 	}
-	return exitStatus(ctx, err)
+	return status
 }
 
-func newRootCommand() *cobra.Command {
-	root := group("saot", "self-supervised continual graph learning with optimal transport", "",
-		newRunCommand(), newSweepCommand(), newStatusCommand(), newTuneCommand(), newTableCommand(),
-		newFiguresCommand(), newReportCommand(), newShowCommand(), newPackCommand(), newUnpackCommand(),
-		newAuditCommand(), newMethodsCommand(), newDataCommand(), newNotebooksCommand(), newEnginesCommand(),
-		newVersionCommand())
+// Groups of commands, in the order of help.
+const (
+	runGroup    = "run"
+	resultGroup = "result"
+	knownGroup  = "known"
+	learnGroup  = "learn"
+	otherGroup  = "other"
+)
+
+func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
+	root := group("saot", "self-supervised continual graph learning with optimal transport",
+		`SAOT learns one encoder from a stream of graphs without labels, by comparing optimal transport plans, and
+measures what the encoder remembers.`)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.Example = `  saot demo                                    a run of a few seconds, and a page that plays it
+  saot run --dataset cora-ml                   train and score, into a folder under runs
+  saot sweep quick/table2 --dry-run            the runs of a table, with time and memory
+  saot table runs/table2                       the table
+  saot methods                                 what else can be run`
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{runGroup, "Do runs:", []*cobra.Command{newRunCommand(), newSweepCommand(), newStatusCommand(),
+			newAuditCommand()}},
+		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newFiguresCommand(),
+			newReportCommand(), newTuneCommand(), newPackCommand(), newUnpackCommand()}},
+		{knownGroup, "What there is:", []*cobra.Command{newMethodsCommand(), newDataCommand(), newEnginesCommand()}},
+		{learnGroup, "See and learn:", []*cobra.Command{newNotebooksCommand()}},
+		{otherGroup, "This program:", []*cobra.Command{newVersionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+	}
+	root.SetCompletionCommandGroupID(otherGroup)
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for name, short := range map[string]string{"completion": "write the script by which a shell completes commands",
+		"help": "show the help of a command"} {
+		if c, _, err := root.Find([]string{name}); err == nil {
+			c.Short = short
+		}
+	}
+	root.SetHelpCommandGroupID(otherGroup)
+	cobra.EnableCommandSorting = false
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.Version = versionOf(debug.ReadBuildInfo())
+	root.SetVersionTemplate("saot {{.Version}}\n")
+	root.SetHelpFunc(showHelp)
+	root.SetFlagErrorFunc(flagError)
 	markUsage(root)
+	addCompletions(root)
 	return root
 }
 
 // group is a command that only holds others, and shows its help.
 func group(use, short, long string, children ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(children...)
 	return cmd
+}
+
+// noCommand is an error if there are arguments: they are meant as a command that there is not.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), near.Hint(args[0], names))
+}
+
+// flagError is a usage error, with the flag that was meant where one is near.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usageError{err}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return usageError{fmt.Errorf("%w%s", err, near.Hint("--"+unknown.GetSpecifiedName(), names))}
 }
 
 // table aligns columns. Its cells end in tabs; the first error of writing is that of Flush.
@@ -115,6 +192,10 @@ func exitStatus(ctx context.Context, err error) int {
 	}
 	return exitFailure
 }
+
+// packagePrefix is what errors of our packages begin with. It says nothing to a user, to whom all is saot.
+var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|record|experiment|metrics|report|method|` +
+	`install|plotting|course|viewer|transport|encoder|train): )+`)
 
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
@@ -169,6 +250,20 @@ func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
 		t.say("%s\t%s\t%s", f.Path, f.Text(), f.Help)
 	}
 	return t.Flush()
+}
+
+// versionOf names this build: its version, and the commit where the build records it.
+func versionOf(info *debug.BuildInfo, ok bool) string {
+	if !ok {
+		return "(unknown)"
+	}
+	version, commit := info.Main.Version, ""
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			commit = " (" + s.Value[:min(len(s.Value), 12)] + ")"
+		}
+	}
+	return version + commit + ", " + info.GoVersion
 }
 
 func newVersionCommand() *cobra.Command {

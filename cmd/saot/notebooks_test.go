@@ -15,7 +15,7 @@ func TestNotebooksBuildErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"notebooks", "build", "--notebooks", dir}, exitFailure, "saot: course: no notebooks in " + dir},
+		{[]string{"notebooks", "build", "--notebooks", dir}, exitFailure, "saot: no notebooks in " + dir},
 		{[]string{"notebooks", "build", "here"}, exitUsage, "unknown command"},
 		{[]string{"notebooks", "build", "--notebooks", filepath.Join("..", "..", "notebooks"), "--out", dir,
 			"--jupyter", filepath.Join(dir, "absent")},

@@ -47,11 +47,11 @@ func (o *runOptions) command() *cobra.Command {
 		Use:   "run",
 		Short: "train a method on a stream of tasks and score it",
 		Long:  runHelp(),
-		Example: `  saot run                                         the generated stream, on the fastest engine present
+		Example: `  saot run                                         a generated stream, on the fastest engine present
   saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
   saot run --dataset uai --method random --seed 2  a control
   saot run --dataset uai --sigma 0.75 --points 512 other settings
-  saot run --method gbt --set epochs=50            the same for any method; saot methods gbt lists them
+  saot run --method gbt --set epochs=50            as saot methods gbt lists them
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
@@ -64,9 +64,9 @@ func (o *runOptions) command() *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: .npz, folder or zip")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
-	f.StringVar(&o.Method, "method", "saot", "what learns: "+strings.Join(method.Names(), ", "))
+	f.StringVar(&o.Method, "method", "saot", "what learns; saot methods lists what there is")
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
-	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over; for "+splitting())
+	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over, for "+splitting())
 	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
@@ -88,7 +88,32 @@ func (o *runOptions) command() *cobra.Command {
 	f.Var(text{&o.preset}, "preset", "where the settings start: default, paper (to the letter) or fast")
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
+	mainFlags(cmd, "dataset", "data", "method", "set", "epochs", "seed", "engine", "probe", "out", "resume")
+	sectionsOfRun(f)
 	return cmd
+}
+
+// sectionsOfRun sorts the flags of a run for its help.
+func sectionsOfRun(f *pflag.FlagSet) {
+	section(f, "Data", "dataset", "data", "features", "direction")
+	section(f, "Method and training", "method", "preset", "set", "seed", "engine", "devices", "learning-rate", "warm-up",
+		"schedule", "carry-adam", "epochs")
+	split := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addStreamFlags(split, new(datasets.StreamOptions))
+	split.VisitAll(func(flag *pflag.Flag) { section(f, "Split", flag.Name) })
+	section(f, "Split", "split")
+	section(f, "Views", "edge-drop", "feature-mask")
+	section(f, "Transport", "points", "epsilon", "sweeps", "sigma", "gromov-outer", "gromov-sweeps", "gromov-factor",
+		"structure-unit", "point-choice", "relation", "feature-cost")
+	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centred", "distillation", "beta")
+	section(f, "Memory", "buffer", "fan-out")
+	section(f, "Probes", "probe", "probe-rows")
+	section(f, "Output", "out", "resume", "keep-model", "record", "log")
+	f.VisitAll(func(flag *pflag.Flag) {
+		if strings.HasPrefix(flag.Name, "encoder-") {
+			section(f, "Encoder", flag.Name)
+		}
+	})
 }
 
 // splitting lists the methods whose steps can be split over devices.

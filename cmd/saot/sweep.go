@@ -64,6 +64,10 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 		"GB that runs may take together, by estimate; default what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
 	o.addFlags(f)
+	mainFlags(cmd, "out", "data", "engine", "dry-run", "retry-failed", "workers", "memory", "launcher")
+	section(f, "Runs", "out", "data", "engine", "dry-run", "retry-failed", "keep-model", "workers", "memory", "only")
+	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch", "image",
+		"claim", "namespace", "index")
 	return cmd
 }
 

@@ -5,9 +5,12 @@
 package enum
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/saot-go/saot/internal/near"
 )
 
 // Set names the values 0, 1, 2, … of an enumeration.
@@ -36,12 +39,32 @@ func (s Set[T]) Name(v T) string {
 	return s.names[v]
 }
 
-// Parse returns the value that text names. Its error lists the choices.
+// Parse returns the value that text names. Its error is an *Unknown, which lists the choices.
 func (s Set[T]) Parse(text string) (T, error) {
 	if i := slices.Index(s.names, text); i >= 0 {
 		return T(i), nil
 	}
-	return 0, fmt.Errorf("unknown %s %q: choose one of %s", s.kind, text, s.Choices())
+	return 0, &Unknown{s.kind, text, s.Names()}
+}
+
+// Unknown is the error of a text that names no value.
+type Unknown struct {
+	Kind, Text string
+	Names      []string // that there are
+}
+
+func (e *Unknown) Error() string {
+	return fmt.Sprintf("unknown %s %q%s: choose one of %s", e.Kind, e.Text, near.Hint(e.Text, e.Names),
+		strings.Join(e.Names, ", "))
+}
+
+// Choices returns the names that an error of Parse or Unmarshal lists, or nil for another error.
+func Choices(err error) []string {
+	var unknown *Unknown
+	if errors.As(err, &unknown) {
+		return unknown.Names
+	}
+	return nil
 }
 
 // Marshal is Name for MarshalText.

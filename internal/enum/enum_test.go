@@ -1,6 +1,8 @@
 package enum
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,5 +32,13 @@ func TestUnknown(t *testing.T) {
 		_, err := colours.Parse(text)
 		require.ErrorContains(t, err, "unknown colour")
 		require.ErrorContains(t, err, "red, green, blue")
+		require.Equal(t, colours.Names(), Choices(fmt.Errorf("setting: %w", err)))
 	}
+}
+
+func TestNear(t *testing.T) {
+	_, err := colours.Parse("gren")
+	require.EqualError(t, err, `unknown colour "gren" (did you mean "green"?): choose one of red, green, blue`)
+	require.Nil(t, Choices(errors.New("another")))
+	require.Nil(t, Choices(nil))
 }

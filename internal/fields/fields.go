@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/saot-go/saot/internal/near"
 )
 
 // Value is a value as it stands in a file or on the command line.
@@ -104,7 +106,9 @@ func find(v reflect.Value, path string) (p place, err error) {
 		}
 		i := slices.IndexFunc(visible(v.Type()), func(f reflect.StructField) bool { return Name(f) == p.name })
 		if i < 0 {
-			return p, fmt.Errorf("there is no setting %q: choose one of %s", path, strings.Join(names(v.Type()), ", "))
+			known := names(v.Type())
+			return p, fmt.Errorf("there is no setting %q%s: choose one of %s", path, near.Hint(p.name, known),
+				strings.Join(known, ", "))
 		}
 		f := visible(v.Type())[i]
 		p.parent, p.field, p.index = v, v.FieldByIndex(f.Index), append(p.index, f.Index...)

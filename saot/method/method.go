@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/near"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -211,7 +212,8 @@ func Lookup(name string) (*Definition, error) {
 			return &d, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown method %q: choose one of %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("unknown method %q%s: choose one of %s", name, near.Hint(name, Names()),
+		strings.Join(Names(), ", "))
 }
 
 // groups tell which methods a group holds.
@@ -233,7 +235,8 @@ func Groups() []string {
 func Group(name string) ([]Definition, error) {
 	holds, ok := groups[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown group %q: choose one of %s", name, strings.Join(Groups(), ", "))
+		return nil, fmt.Errorf("unknown group %q%s: choose one of %s", name, near.Hint(name, Groups()),
+			strings.Join(Groups(), ", "))
 	}
 	return slices.DeleteFunc(All(), func(d Definition) bool { return !holds(d) }), nil
 }

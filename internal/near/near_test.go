@@ -1,0 +1,30 @@
+package near
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWord(t *testing.T) {
+	known := []string{"run", "sweep", "status", "cora-ml", "cora-full", "encoder-hidden", "uai"}
+	for typed, want := range map[string]string{
+		"rn": "run", "ru": "run", "rnu": "run", "Run": "run", "swep": "sweep", "stauts": "status", "corra-ml": "cora-ml",
+		"cora": "cora-ml", "enc": "encoder-hidden", "ncoder-hiden": "encoder-hidden", "uia": "uai",
+		"walk": "", "": "", "x": "", "en": "", "tables": "",
+	} {
+		require.Equal(t, want, Word(typed, known), typed)
+	}
+	require.Equal(t, ` (did you mean "run"?)`, Hint("rn", known))
+	require.Empty(t, Hint("walk", known))
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}, {"ε", "e", 1}} {
+		require.Equal(t, c.want, distance(c.a, c.b), "%s %s", c.a, c.b)
+		require.Equal(t, c.want, distance(c.b, c.a), "%s %s", c.b, c.a)
+	}
+}
