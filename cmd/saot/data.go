@@ -232,8 +232,8 @@ func newDataImportCommand(dir *string) *cobra.Command {
 The copy is checked by its checksum, or, where none is known, by reading it; the original is left alone. saot data
 info NAME says where to download it.`,
 		Example: `  saot data import ogbn-arxiv ~/Downloads/arxiv.zip
-  saot data import flickr ~/Downloads/flickr         a folder with adj_full.npz, feats.npy, class_map.json, role.json
-  saot data import cora-ml mine.npz --trust          not the published file, but one that can be read`,
+  saot data import flickr ~/Downloads/flickr         a folder of its four files
+  saot data import cora-ml mine.npz --trust          another file, if it can be read`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, entries, err := openEntries(*dir, args[:1])
