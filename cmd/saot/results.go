@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 }
 
 func newFiguresCommand() *cobra.Command {
-	var folder, format string
+	var folder, format, name string
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
 		Short: "draw the figures of finished runs",
@@ -74,12 +75,20 @@ Figure 2), AP and AF against a setting in which runs of a method differ (Figure 
 AP against time (Figure 4), AP over tasks; and drift of distances and plans, effective rank, loss terms and marginal
 errors.`,
 		Example: `  saot figures runs/fig3 --out figures
-  saot figures runs --format svg --only dataset=uai`,
+  saot figures runs --format svg --only dataset=uai
+  saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
 		pictures, err := report.Pictures(groups)
 		if err != nil {
 			return err
+		}
+		if name != "" {
+			every := pictures
+			pictures = slices.DeleteFunc(slices.Clone(every), func(p report.Picture) bool { return p.Name != name })
+			if len(pictures) == 0 {
+				return fmt.Errorf("--name: the runs give no figure %q, but %s", name, names(every))
+			}
 		}
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
@@ -97,7 +106,16 @@ errors.`,
 	})
 	cmd.Flags().StringVar(&folder, "out", "figures", "folder of the pictures")
 	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
+	cmd.Flags().StringVar(&name, "name", "", "of the one figure to draw; default all")
 	return cmd
+}
+
+func names(pictures []report.Picture) string {
+	var out []string
+	for _, p := range pictures {
+		out = append(out, p.Name)
+	}
+	return strings.Join(out, ", ")
 }
 
 func newTableCommand() *cobra.Command {

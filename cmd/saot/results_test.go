@@ -21,11 +21,9 @@ var update = flag.Bool("update", false, "write the tables into the documents")
 // Where a document has <!-- saot table … --> and <!-- end -->, what stands between is what the command prints.
 func TestDocuments(t *testing.T) {
 	t.Chdir("../..")
-	documents, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
 	block := regexp.MustCompile(`(?s)(<!-- saot (table [^>]*) -->\n)(.*?)(<!-- end -->)`)
 	tables := 0
-	for _, path := range documents {
+	for _, path := range documents(t) {
 		before, err := os.ReadFile(path)
 		require.NoError(t, err)
 		after := block.ReplaceAllStringFunc(string(before), func(text string) string {
@@ -43,6 +41,50 @@ func TestDocuments(t *testing.T) {
 			path)
 	}
 	require.Positive(t, tables)
+}
+
+func documents(t *testing.T) []string {
+	top, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	below, err := filepath.Glob("docs/*/*.md")
+	require.NoError(t, err)
+	return append(top, below...)
+}
+
+// Where a document has <!-- saot figures … --name NAME --out FOLDER -->, the command draws the picture that the next
+// line shows. With -update it draws it into the document's folder.
+func TestPicturesOfDocuments(t *testing.T) {
+	t.Chdir("../..")
+	block := regexp.MustCompile(`<!-- saot (figures .* --name (\S+)) --out (\S+) -->\n!\[[^\]]*\]\(([^)]*)\)`)
+	drawn := 0
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, part := range block.FindAllStringSubmatch(string(text), -1) {
+			args, name, folder := part[1], part[2], part[3]
+			shown := filepath.Join(filepath.Dir(path), part[4])
+			require.Equal(t, filepath.Join(folder, name+".png"), shown)
+			if !*update {
+				require.FileExists(t, shown)
+				folder = t.TempDir()
+			}
+			status, _, stderr := call(t, append(strings.Fields(args), "--out", folder)...)
+			require.Zero(t, status, stderr)
+			require.FileExists(t, filepath.Join(folder, name+".png"))
+			drawn++
+		}
+	}
+	require.Positive(t, drawn)
+	status, _, stderr := call(t, "figures", "results/saot-l.jsonl.gz", "--name", "figure9", "--out", t.TempDir())
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "progress-cora-ml-class-il-converged")
+}
+
+// The page of results is for reading: its tables of all methods are behind links.
+func TestResultsAreShort(t *testing.T) {
+	text, err := os.ReadFile("../../docs/results.md")
+	require.NoError(t, err)
+	require.Less(t, len(strings.Fields(string(text))), 2500)
 }
 
 // The paper's rows need no folder; beside a folder, they are those of its methods, in every format.
