@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -357,8 +358,10 @@ func (r *recorder) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedd
 	return e, err
 }
 
-// No label reaches a learner: with poisoned labels every method gives the same embeddings, while the scores change.
-func TestLabelsDoNotReachTheLearners(t *testing.T) {
+// No label reaches a learner, and nothing of which nodes are held out: with labels that are shuffled within each task,
+// or with other train, valid and test nodes, every method gives the same embeddings, while the scores change. So no
+// learner can know more of a held-out node's task than the task's graph holds.
+func TestLabelsAndSplitsDoNotReachTheLearners(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)
 	defer e.Close()
@@ -374,16 +377,20 @@ func TestLabelsDoNotReachTheLearners(t *testing.T) {
 	}
 	for _, m := range method.Names() { // saot, its variants and the controls
 		clean, scores := run(m, tinyStream(t))
-		poisoned := tinyStream(t)
-		for k := range poisoned.Tasks {
-			labels := poisoned.Tasks[k].Labels
-			seed.Stream(1, "poison", k).Shuffle(len(labels), func(i, j int) {
-				labels[i], labels[j] = labels[j],
-					labels[i]
-			})
+		mislabeled, resplit := tinyStream(t), tinyStream(t)
+		for k := range mislabeled.Tasks {
+			labels, rng := mislabeled.Tasks[k].Labels, seed.Stream(1, "poison", k)
+			rng.Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
+			split := &resplit.Tasks[k].Split
+			nodes := slices.Concat(split.Train, split.Valid, split.Test)
+			rng.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+			train, valid := len(split.Train), len(split.Train)+len(split.Valid)
+			split.Train, split.Valid, split.Test = nodes[:train], nodes[train:valid], nodes[valid:]
 		}
-		wrong, wrongScores := run(m, poisoned)
-		require.Equal(t, clean, wrong, m)
-		require.NotEqual(t, scores, wrongScores, m)
+		for _, s := range []*datasets.Stream{mislabeled, resplit} {
+			same, otherScores := run(m, s)
+			require.Equal(t, clean, same, m)
+			require.NotEqual(t, scores, otherScores, m)
+		}
 	}
 }
