@@ -84,7 +84,7 @@ measures what the encoder remembers.`)
 		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newFiguresCommand(),
 			newReportCommand(), newTuneCommand(), newPackCommand(), newUnpackCommand()}},
 		{knownGroup, "What there is:", []*cobra.Command{newMethodsCommand(), newDataCommand(), newEnginesCommand()}},
-		{learnGroup, "See and learn:", []*cobra.Command{newNotebooksCommand()}},
+		{learnGroup, "See and learn:", []*cobra.Command{newPlayCommand(), newSiteCommand(), newNotebooksCommand()}},
 		{otherGroup, "This program:", []*cobra.Command{newVersionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

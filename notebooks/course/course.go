@@ -54,6 +54,9 @@ type Options struct {
 	Out       string // folder of the pages; Build makes it if it is missing
 	Pictures  string // folder for a small PNG of each notebook's main figure; "" writes none
 	Jupyter   string // command; "" means jupyter. Its Python needs nbconvert and latex2mathml
+	// Playground is where the pages find the playground, such as ".."; "" means at the address of saot play, as in the
+	// notebooks.
+	Playground string
 }
 
 // Page is one notebook of the course.
@@ -98,7 +101,7 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("course: nbconvert left no page of %s: %w", paths[i], err)
 		}
-		pages[i].Body = template.HTML(tidy(body))
+		pages[i].Body = template.HTML(tidy(body, o.Playground))
 		if i > 0 {
 			pages[i].Previous, pages[i-1].Next = pages[i-1].Name, pages[i].Name
 		}
@@ -144,11 +147,16 @@ func tail(output []byte) string {
 
 var (
 	noAlt     = regexp.MustCompile(`alt="No description has been provided for this image"`)
+	live      = regexp.MustCompile(`"http://127\.0\.0\.1:7373/`) // the address of saot play, in an attribute
 	anotherNB = regexp.MustCompile(`href="([0-9A-Za-z_]+)\.ipynb`)
 )
 
-// tidy points links between notebooks at the pages, and gives pictures a plain alternative text.
-func tidy(body []byte) string {
+// tidy points links between notebooks at the pages, those to the playground at a folder, unless it is "", and gives
+// pictures a plain alternative text.
+func tidy(body []byte, playground string) string {
+	if playground != "" {
+		body = live.ReplaceAll(body, []byte(`"`+strings.TrimSuffix(playground, "/")+"/"))
+	}
 	body = noAlt.ReplaceAll(body, []byte(`alt="what the cell above shows"`))
 	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))
 }

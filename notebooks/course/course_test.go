@@ -73,7 +73,7 @@ func TestMainFigure(t *testing.T) {
 
 func TestTidy(t *testing.T) {
 	require.Equal(t, `<a href="01_sinkhorn.html#x"> <img alt="what the cell above shows">`,
-		tidy([]byte(`<a href="01_sinkhorn.ipynb#x"> <img alt="No description has been provided for this image">`)))
+		tidy([]byte(`<a href="01_sinkhorn.ipynb#x"> <img alt="No description has been provided for this image">`), ""))
 }
 
 func TestBuildErrors(t *testing.T) {

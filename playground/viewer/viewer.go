@@ -1,9 +1,6 @@
 // Package viewer shows recordings of runs on a page: the web component <saot-recording>, which needs neither a server
-// nor a kernel. Its source is TypeScript in src; viewer.js is the bundle that build.mjs makes of it. docs/recording.md
-// describes the recording and what the viewer shows.
-//
-//go:generate npm ci --ignore-scripts
-//go:generate npm run build
+// nor a kernel. Its source is TypeScript in src; viewer.js is the bundle that ../build.mjs makes of it (go generate
+// ./playground). docs/recording.md describes the recording and what the viewer shows.
 package viewer
 
 import (

@@ -1,3 +1,5 @@
+//go:build !hostonly
+
 package transport
 
 import (

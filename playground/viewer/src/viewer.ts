@@ -2,11 +2,12 @@
 // {name, recording} in a <script type="application/json"> within it, or set as its property runs.
 
 import { CurvesPanel, groups, seriesOf } from "./curves";
+import { element, sign } from "./dom";
 import { compose, download, pixels, text } from "./export";
 import { film } from "./gif";
 import { MatrixPanel, lowest, scoreNames } from "./matrix";
 import { GraphsPanel, ScatterPanel } from "./nodes";
-import { Actions, Kind, Panel, Pointed, Scene, figure, make } from "./panel";
+import { Actions, Kind, Panel, Pointed, Scene, figure } from "./panel";
 import { PlanPanel, kinds, mapOf } from "./plan";
 import { Moment, PackedRun, Run, alike, unpackRun } from "./recording";
 import { style } from "./style";
@@ -31,31 +32,6 @@ const help: [string, string][] = [
   ["arrow keys in the matrix, Enter", "choose a task and show it"],
   ["Escape", "point at nothing"],
 ];
-
-// Signs of the buttons, in a square of 16: fonts lack some of them.
-const signs: Record<string, string> = {
-  first: "M3 3h2v10H3zM13 3v10L6 8z",
-  back: "M11 3v10L4 8z",
-  play: "M4 2v12l10-6z",
-  pause: "M4 3h3v10H4zM9 3h3v10H9z",
-  forward: "M5 3v10l7-5z",
-};
-
-function sign(name: string): SVGSVGElement {
-  return make("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", fill: "currentColor" },
-    make("path", { d: signs[name] }));
-}
-
-function element<K extends keyof HTMLElementTagNameMap>(
-  name: K,
-  attributes: Record<string, string> = {},
-  ...children: (Node | string)[]
-): HTMLElementTagNameMap[K] {
-  const e = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
-  e.append(...children);
-  return e;
-}
 
 export class RecordingElement extends HTMLElement {
   private columns: Column[] = [];
@@ -218,7 +194,11 @@ export class RecordingElement extends HTMLElement {
     speed.addEventListener("change", () => (this.speed = Number(speed.value)));
     const keys = element("details", { class: "help" }, element("summary", {}, "keys"),
       element("ul", {}, ...help.map(([key, what]) => element("li", {}, element("kbd", {}, key), ` ${what}`))));
-    this.attachShadow({ mode: "open" }).append(element("style", {}, style), bar, this.stage, this.status, keys);
+    const sheet = new CSSStyleSheet(); // which a strict content security policy allows
+    sheet.replaceSync(style);
+    const root = this.attachShadow({ mode: "open" });
+    root.adoptedStyleSheets = [sheet];
+    root.append(bar, this.stage, this.status, keys);
     this.setAttribute("role", "group");
     if (!this.hasAttribute("aria-label")) this.setAttribute("aria-label", "recording of a run");
     this.addEventListener("keydown", (e) => this.key(e));

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/notebooks/course"
+	"github.com/saot-go/saot/playground"
+)
+
+func newPlayCommand() *cobra.Command {
+	var address string
+	var browse bool
+	cmd := &cobra.Command{
+		Use:   "play",
+		Short: "open the playground: SAOT in a browser tab",
+		Long: `Serve the playground to this machine and print its address: pages on which the packages of this toolkit
+run in the browser, as WebAssembly that the go command on PATH builds into the user's cache. It needs no network and
+no Node. The command serves until it is interrupted.`,
+		Example: `  saot play
+  saot play --address 127.0.0.1:0 --open=false`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			listener, err := listen(address, cmd.Flags().Changed("address"))
+			if err != nil {
+				return err
+			}
+			return play(cmd, listener, browse)
+		},
+	}
+	cmd.Flags().StringVar(&address, "address", playground.Address, "where to listen; port 0 takes a free one")
+	cmd.Flags().BoolVar(&browse, "open", isTerminal(os.Stdout), "open the address in a browser; default on a terminal")
+	return cmd
+}
+
+// listen listens at an address, or at a free port where the default is taken.
+func listen(address string, chosen bool) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil && !chosen {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: choose another --address", err)
+	}
+	return listener, nil
+}
+
+func play(cmd *cobra.Command, listener net.Listener, browse bool) error {
+	ctx, stop := context.WithCancel(cmd.Context())
+	s, err := playground.NewServer(ctx, "")
+	if err != nil {
+		stop()
+		return errors.Join(err, listener.Close())
+	}
+	url := fmt.Sprintf("http://%s/", listener.Addr())
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "the playground is at %s\npress Ctrl-C to end\n", url); err != nil {
+		stop()
+		return err
+	}
+	if browse {
+		browseTo(url)
+	}
+	go func() {
+		if err := s.Wait(); err != nil && ctx.Err() == nil {
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), err)
+		}
+	}()
+	err = s.Serve(ctx, listener)
+	stop()
+	_ = s.Wait() // until nothing is built into the folder any more
+	return errors.Join(err, s.Close())
+}
+
+// browseTo opens an address in the user's browser, where there is one; the address is printed as well.
+func browseTo(url string) {
+	command := exec.Command("xdg-open", url)
+	switch runtime.GOOS {
+	case "darwin":
+		command = exec.Command("open", url)
+	case "windows":
+		command = exec.Command("rundll32", "url.dll,FileProtocolHandler", url)
+	}
+	if command.Start() == nil {
+		go func() { _ = command.Wait() }()
+	}
+}
+
+func newSiteCommand() *cobra.Command {
+	return group("site", "the playground and the course as a static web site", "", newSiteBuildCommand())
+}
+
+func newSiteBuildCommand() *cobra.Command {
+	out, withCourse := "", false
+	o := course.Options{}
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "write a folder that any web server serves",
+		Long: `Write the playground into a folder that any web server serves, under any prefix; GitHub Pages too. With
+--course the pages of the notebooks are in its folder course, and link to the playground: that takes what saot notebooks
+build takes.`,
+		Example: `  saot site build -o site
+  saot site build -o site --course`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format, args...) }
+			if err := playground.Build(cmd.Context(), out, "", say); err != nil {
+				return err
+			}
+			if withCourse {
+				o.Out = filepath.Join(out, "course")
+				o.Playground = ".."
+				if _, err := course.Build(cmd.Context(), o); err != nil {
+					return err
+				}
+			}
+			say("site: %s\n", filepath.Join(out, "index.html"))
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "site", "folder of the site")
+	cmd.Flags().BoolVar(&withCourse, "course", false, "with the course of notebooks")
+	cmd.Flags().StringVar(&o.Notebooks, "notebooks", "notebooks", "folder of the notebooks, for --course")
+	cmd.Flags().StringVar(&o.Jupyter, "jupyter", os.Getenv("SAOT_JUPYTER"), "jupyter command, for --course (default $SAOT_JUPYTER)")
+	return cmd
+}

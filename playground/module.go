@@ -1,0 +1,145 @@
+package playground
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/saot-go/saot/internal/file"
+)
+
+const path = "github.com/saot-go/saot"
+
+// module is a Go program that pages load as WebAssembly.
+type module struct {
+	name string // of the folder below wasm, and of the file
+	tags string // build tags
+}
+
+// modules lists what Build builds.
+var modules = []module{
+	{name: "solver", tags: "hostonly"}, // optimal transport without GoMLX
+}
+
+// toolchain is the go command that builds the modules, and where the sources are.
+type toolchain struct {
+	goroot string
+	dir    string // of this module's sources
+	cache  string
+}
+
+// newToolchain finds Go and the sources: those that belong to the current folder's module, or else those of the version
+// that this program was installed at.
+func newToolchain(ctx context.Context, cache string) (*toolchain, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, fmt.Errorf("playground: the pages run Go that is built for the browser, and no go command is on "+
+			"PATH: install Go from https://go.dev/dl: %w", err)
+	}
+	goroot, err := ask(ctx, "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := ask(ctx, "list", "-m", "-f", "{{.Dir}}", path)
+	if err != nil || dir == "" {
+		if dir, err = installed(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &toolchain{goroot: goroot, dir: dir, cache: cache}, nil
+}
+
+// installed returns the folder of the module cache with the sources of this program's version.
+func installed(ctx context.Context) (string, error) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Path != path || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "", errors.New("playground: the sources of " + path + " are not here: run saot within its repository, " +
+			"or install it by go install " + path + "/cmd/saot@latest")
+	}
+	return ask(ctx, "mod", "download", "-json", path+"@"+info.Main.Version)
+}
+
+// ask returns what the go command prints; of JSON, the field Dir.
+func ask(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	output, err := command.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	if err != nil {
+		return "", fmt.Errorf("playground: go %s: %w", strings.Join(args, " "), err)
+	}
+	var module struct{ Dir string }
+	if json.Unmarshal(output, &module) == nil {
+		return module.Dir, nil
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// runtime returns the script that connects a module with a page. It must be of the Go that built the module.
+func (t *toolchain) runtime() ([]byte, error) {
+	script, err := os.ReadFile(filepath.Join(t.goroot, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return nil, fmt.Errorf("playground: Go's files for WebAssembly are missing: %w", err)
+	}
+	return script, nil
+}
+
+// build returns the compressed module. It builds in the cache, where an up-to-date module costs little; one process at
+// a time does.
+func (t *toolchain) build(ctx context.Context, m module) ([]byte, error) {
+	if err := os.MkdirAll(t.cache, 0o755); err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	built := filepath.Join(t.cache, m.name+".wasm")
+	lock, err := file.Acquire(ctx, built)
+	if err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	defer lock.Release()
+	command := exec.CommandContext(ctx, "go", "build", "-o", built, "-trimpath", "-ldflags=-s -w", "-buildvcs=false",
+		"-tags="+m.tags, path+"/playground/wasm/"+m.name)
+	command.Dir = t.dir
+	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("playground: build of the module %s for the browser: %w: %s", m.name,
+			errors.Join(err, ctx.Err()), bytes.TrimSpace(output))
+	}
+	return compressed(built)
+}
+
+// compressed returns a module as gzip has it, which the page unpacks. The cache keeps it as long as the module is older.
+func compressed(built string) ([]byte, error) {
+	packed := built + ".gz"
+	from, err := os.Stat(built)
+	if err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	if to, err := os.Stat(packed); err == nil && to.ModTime().After(from.ModTime()) {
+		return os.ReadFile(packed)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	data, err := os.ReadFile(built)
+	if err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	return out.Bytes(), file.Write(packed, out.Bytes())
+}

@@ -1,0 +1,136 @@
+// Controls with labels. Each shows a value, and calls back when the reader changes it.
+
+import { element } from "../../../viewer/src/dom";
+
+let count = 0;
+
+export interface Control<T> {
+  element: HTMLElement;
+  value: T;
+  enabled: boolean;
+}
+
+/** A slider. scale "log" has equal ratios at equal distances; off, if given, is the word for the right end, whose value is 0. */
+export function slider(o: {
+  name: string; label: string; title: string; low: number; high: number; value: number; scale?: "log" | "linear";
+  step?: number; off?: string; change(v: number): void;
+}): Control<number> {
+  const log = o.scale === "log";
+  const to = (v: number) => (log ? Math.log10(v) : v);
+  const from = (v: number) => (log ? Number((10 ** v).toPrecision(2)) : v);
+  const step = o.step ?? (log ? 0.02 : 0.01);
+  const high = to(o.high) + (o.off ? step : 0);
+  const id = `c${++count}`;
+  const input = element("input", { type: "range", id, name: o.name, min: String(to(o.low)), max: String(high),
+    step: String(step), title: o.title });
+  const shown = element("output", { for: id });
+  let value = o.value;
+  const isOff = () => o.off !== undefined && Number(input.value) > to(o.high) + step / 4;
+  const show = () => {
+    shown.textContent = o.off !== undefined && value === 0 ? o.off : String(Number(value.toPrecision(3)));
+    input.setAttribute("aria-valuetext", shown.textContent);
+  };
+  input.addEventListener("input", () => {
+    value = isOff() ? 0 : from(Number(input.value));
+    show();
+    o.change(value);
+  });
+  const control = {
+    element: element("div", { class: "control" }, element("label", { for: id, title: o.title }, o.label), input, shown),
+    get value() { return value; },
+    set value(v: number) {
+      value = v;
+      input.value = String(o.off !== undefined && v === 0 ? high : to(v));
+      show();
+    },
+    get enabled() { return !input.disabled; },
+    set enabled(on: boolean) { input.disabled = !on; },
+  };
+  control.value = o.value;
+  return control;
+}
+
+/** A choice from a list. */
+export function choice<T extends string>(o: {
+  name: string; label: string; options: readonly (readonly [T, string])[]; value: T; change(v: T): void;
+}): Control<T> {
+  const id = `c${++count}`;
+  const select = element("select", { id, name: o.name }, ...o.options.map(([value, text]) => element("option", { value }, text)));
+  select.value = o.value;
+  select.addEventListener("change", () => o.change(select.value as T));
+  return {
+    element: element("div", { class: "control" }, element("label", { for: id }, o.label), select),
+    get value() { return select.value as T; },
+    set value(v: T) { select.value = v; },
+    get enabled() { return !select.disabled; },
+    set enabled(on: boolean) { select.disabled = !on; },
+  };
+}
+
+/** A row of buttons of which one is pressed. */
+export function tools<T extends string>(o: {
+  name: string; label: string; options: readonly (readonly [T, string, string])[]; value: T; change(v: T): void;
+}): Control<T> {
+  let value = o.value;
+  const buttons = o.options.map(([v, text, title]) => {
+    const b = element("button", { type: "button", title, "data-tool": v }, text);
+    b.addEventListener("click", () => {
+      control.value = v;
+      o.change(v);
+    });
+    return b;
+  });
+  const control = {
+    element: element("div", { class: "tools", role: "group", "aria-label": o.label, "data-name": o.name }, ...buttons),
+    get value() { return value; },
+    set value(v: T) {
+      value = v;
+      buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(o.options[i][0] === v)));
+    },
+    get enabled() { return !buttons[0].disabled; },
+    set enabled(on: boolean) { buttons.forEach((b) => (b.disabled = !on)); },
+  };
+  control.value = value;
+  return control;
+}
+
+/** A button. */
+export function button(name: string, text: string, title: string, act: () => void): HTMLButtonElement {
+  const b = element("button", { type: "button", id: name, title }, text);
+  b.addEventListener("click", act);
+  return b;
+}
+
+/** A switch. */
+export function check(o: { name: string; label: string; title: string; value: boolean; change(v: boolean): void }): Control<boolean> {
+  const input = element("input", { type: "checkbox", name: o.name });
+  input.addEventListener("change", () => o.change(input.checked));
+  const control = {
+    element: element("label", { class: "check", title: o.title }, input, o.label),
+    get value() { return input.checked; },
+    set value(v: boolean) { input.checked = v; },
+    get enabled() { return !input.disabled; },
+    set enabled(on: boolean) { input.disabled = !on; },
+  };
+  control.value = o.value;
+  return control;
+}
+
+/** Figures in two columns: name and value. */
+export class Figures {
+  readonly element = element("dl", { class: "figures" });
+  private readonly values = new Map<string, HTMLElement>();
+
+  constructor(names: readonly (readonly [string, string, string])[]) {
+    for (const [key, text, title] of names) {
+      const value = element("dd", { "data-figure": key }, "–");
+      this.values.set(key, value);
+      this.element.append(element("div", { title }, element("dt", {}, text), value));
+    }
+  }
+
+  set(key: string, text: string) {
+    const value = this.values.get(key)!;
+    if (value.textContent !== text) value.textContent = text;
+  }
+}

@@ -1,0 +1,92 @@
+// What all pages share: the buttons of the header, the theme, the line of status, and pictures on canvas.
+
+import { element } from "../../../viewer/src/dom";
+import { Theme, dark, light } from "../../../viewer/src/theme";
+
+const preference = matchMedia("(prefers-color-scheme: dark)");
+
+/** Colors by the system's scheme. */
+export function theme(): Theme {
+  return preference.matches ? dark : light;
+}
+
+export function onTheme(act: () => void) {
+  preference.addEventListener("change", act);
+}
+
+/** Says something, on the page and to screen readers. */
+export class Status {
+  readonly element = element("p", { class: "status", role: "status", "aria-live": "polite" });
+  say(text: string, wrong = false) {
+    if (this.element.textContent === text) return;
+    this.element.textContent = text;
+    this.element.classList.toggle("wrong", wrong);
+  }
+}
+
+/** Fills the header, obeys "embed" in the address, and returns the place for the page's content. */
+export function start(status?: Status): HTMLElement {
+  const skip = document.querySelector<HTMLAnchorElement>(".skip");
+  skip?.addEventListener("click", (e) => {
+    e.preventDefault(); // the fragment is the page's state
+    document.getElementById("main")!.focus();
+  });
+  if (new URLSearchParams(location.hash.slice(1)).has("embed")) document.body.classList.add("embed");
+  if (status) {
+    const share = element("button", { type: "button", id: "share", title: "copy a link that shows what you see" }, "Copy link");
+    share.addEventListener("click", () => copy(status));
+    document.getElementById("tools")!.append(share);
+  }
+  return document.getElementById("page") ?? document.getElementById("main")!;
+}
+
+async function copy(status: Status) {
+  await new Promise((done) => setTimeout(done, 400)); // until the address is up to date
+  try {
+    await navigator.clipboard.writeText(location.href);
+    status.say("The link is copied.");
+  } catch {
+    status.say("The browser does not let the page copy: take the link from the address bar.");
+  }
+}
+
+/** A picture that is drawn when it changes, at most once a frame, with the screen's pixels. */
+export abstract class Picture {
+  readonly canvas: HTMLCanvasElement;
+  protected readonly pen: CanvasRenderingContext2D;
+  protected width = 0;
+  protected height = 0;
+
+  constructor(label: string, name: string) {
+    this.canvas = element("canvas", { "aria-label": label, "data-picture": name });
+    this.pen = this.canvas.getContext("2d")!;
+    new ResizeObserver(() => this.fit()).observe(this.canvas);
+  }
+
+  private fit() {
+    const scale = devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!width || !height) return;
+    this.width = width;
+    this.height = height;
+    this.canvas.width = Math.round(width * scale);
+    this.canvas.height = Math.round(height * scale);
+    this.pen.setTransform(this.canvas.width / width, 0, 0, this.canvas.height / height, 0, 0);
+    this.paint();
+  }
+
+  /** Draws now. */
+  paint() {
+    if (!this.width) return;
+    this.pen.clearRect(0, 0, this.width, this.height);
+    this.draw(theme());
+  }
+
+  /** The place of a pointer, in pixels of the picture. */
+  protected place(e: PointerEvent | MouseEvent): [number, number] {
+    const box = this.canvas.getBoundingClientRect();
+    return [e.clientX - box.left, e.clientY - box.top];
+  }
+
+  protected abstract draw(theme: Theme): void;
+}

@@ -1,0 +1,257 @@
+// The transport page: two clouds or two histograms, and the plan that moves one onto the other.
+
+import { element } from "../../viewer/src/dom";
+import { figure } from "../../viewer/src/panel";
+import type { Theme } from "../../viewer/src/theme";
+import { Control, Figures, button, check, choice, slider, tools } from "./shell/controls";
+import { Page } from "./shell/page";
+import type { Solver } from "./shell/solver";
+import { Trace } from "./shell/trace";
+import { AxesPicture } from "./transport/axes";
+import { Actions, CloudsPicture, Tool } from "./transport/clouds";
+import { Pointed, PlanMap } from "./transport/map";
+import { axes, clouds } from "./transport/presets";
+import { Problem, Settings, defaults } from "./transport/problem";
+
+const pace = 140; // milliseconds of a sweep that plays
+const none: Pointed = { row: -1, column: -1 };
+
+class TransportPage extends Page<Settings> {
+  readonly problem = new Problem(this.settings);
+  private readonly actions: Actions = {
+    changed: () => this.edited(),
+    dragging: (on) => {
+      this.dragging = on;
+      if (on) this.meter.reset();
+    },
+    point: (p) => this.point(p),
+    say: (text) => this.status.say(text),
+  };
+  private readonly clouds = new CloudsPicture(this.problem, this.actions);
+  private readonly axes = new AxesPicture(this.problem, this.actions);
+  private readonly map = new PlanMap((p, how) => this.point(p, how));
+  private readonly trace = new Trace();
+  private readonly figures = new Figures([
+    ["cost", "cost ⟨C, π⟩", "what the plan pays"],
+    ["error", "marginal error", "L1 distance of the plan's columns from their masses"],
+    ["sweeps", "sweeps", "pairs of updates of the potentials"],
+    ["gap", "duality gap", "0 proves that the plan is optimal"],
+    ["mass", "mass moved", "less or more than 1 where the marginals are relaxed"],
+    ["divergence", "Sinkhorn divergence", "the entropic cost without its bias; 0 for equal clouds"],
+  ]);
+  private readonly playing = button("play", "Play", "a sweep after the other (space)", () => this.play(this.next === 0));
+  private readonly add = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
+    ["move", "Move", "drag points"], ["x", "Add ●", "press to add a point of the first cloud"],
+    ["y", "Add ■", "press to add a point of the second cloud"], ["remove", "Remove", "press a point to remove it"],
+  ], change: (v) => (this.clouds.tool = v) });
+  private readonly controls: Record<string, Control<never>> = {};
+  private readonly heading = element("h2", {}, "Clouds");
+  private next = 0; // when the next sweep is due; 0: does not play
+  private sinceEdit = 0;
+  private dragging = false;
+  private pending = false; // something besides the plan changed
+  private measured = false; // the divergence is that of the plan
+
+  constructor() {
+    super(defaults);
+    this.build();
+    this.restore();
+    this.begin();
+  }
+
+  private build() {
+    const s = this.settings;
+    const set = <K extends keyof Settings>(key: K, after: () => void) => (v: Settings[K]) => {
+      s[key] = v;
+      after();
+    };
+    const changed = () => this.change();
+    const look = () => this.look();
+    const make = {
+      mode: choice({ name: "mode", label: "move", options: [["clouds", "clouds of points"], ["axes", "painted histograms"]],
+        value: s.mode, change: set("mode", () => this.preset("")) }),
+      preset: choice({ name: "preset", label: "example", options: [], value: "", change: (v: string) => this.preset(v) }),
+      cost: choice({ name: "cost", label: "cost", options: [["squared", "squared distance"], ["euclidean", "distance"],
+        ["cosine", "cosine"]], value: s.cost, change: set("cost", changed) }),
+      solver: choice({ name: "solver", label: "plan", options: [["entropic", "entropic (Sinkhorn)"], ["exact", "exact"]],
+        value: s.solver, change: set("solver", changed) }),
+      eps: slider({ name: "eps", label: "ε", title: "weight of the entropy: large blurs the plan", low: 0.0005, high: 1,
+        scale: "log", value: s.eps, change: set("eps", changed) }),
+      rho: slider({ name: "rho", label: "ρ", title: "price of missing a marginal: small leaves outliers alone", low: 0.01,
+        high: 3, scale: "log", off: "exact", value: s.rho, change: set("rho", changed) }),
+      t: slider({ name: "t", label: "time t", title: "the mass on its way from the first to the second", low: 0, high: 1,
+        value: s.t, change: set("t", () => {
+          this.problem.moved = Infinity;
+          look();
+        }) }),
+      bary: check({ name: "bary", label: "◆ barycenter at t", title: "the cloud whose plans to both sides cost the least",
+        value: s.bary, change: set("bary", () => {
+          if (s.bary && (s.t === 0 || s.t === 1)) s.t = make.t.value = 0.5;
+          this.problem.z = null;
+          this.problem.moved = Infinity;
+          look();
+        }) }),
+    };
+    Object.assign(this.controls, make);
+    const runs = element("div", { class: "tools", role: "group", "aria-label": "run" },
+      button("restart", "Restart", "back to zero potentials (R)", () => this.restartSweeps()),
+      button("step", "Step", "one sweep (S)", () => this.step()),
+      this.playing,
+      button("converge", "Converge", "sweep until the marginals hold (C)", () => this.converge()));
+    this.place.append(element("div", { class: "stage" },
+      element("section", { class: "card picture", "aria-label": "what is moved" }, this.heading, this.add.element, this.clouds.canvas,
+        this.axes.canvas, make.t.element, make.bary.element),
+      element("section", { class: "card picture", "aria-label": "plan" }, element("h2", {}, "Plan π"), this.map.canvas, this.status.element),
+      element("section", { class: "card side", "aria-label": "settings and figures" },
+        element("div", { class: "choices" }, make.mode.element, make.preset.element, make.cost.element, make.solver.element),
+        make.eps.element, make.rho.element, runs, this.trace.canvas, this.figures.element)));
+    addEventListener("keydown", (e) => this.key(e));
+  }
+
+  private key(e: KeyboardEvent) {
+    const target = e.target as HTMLElement;
+    if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
+    const acts: Record<string, () => void> = { " ": () => this.play(this.next === 0), s: () => this.step(),
+      c: () => this.converge(), r: () => this.restartSweeps() };
+    if (!acts[e.key]) return;
+    e.preventDefault();
+    acts[e.key]();
+  }
+
+  protected restore() {
+    this.problem.load();
+    this.fillPresets();
+    for (const [key, control] of Object.entries(this.controls)) control.value = this.settings[key as keyof Settings] as never;
+    const [row, column] = this.settings.at.split(".").map(Number);
+    this.point(column >= 0 ? { row, column } : none, "keys");
+    this.look();
+  }
+
+  private fillPresets() {
+    const select = this.controls.preset.element.querySelector("select")!;
+    const set = this.problem.painted ? axes : clouds;
+    select.replaceChildren(...Object.entries(set).map(([value, p]) => element("option", { value }, p.label)));
+    select.value = this.settings.preset;
+    this.clouds.canvas.hidden = this.problem.painted;
+    this.axes.canvas.hidden = !this.problem.painted;
+    this.add.element.hidden = this.problem.painted;
+    this.heading.textContent = this.problem.painted ? "Histograms" : "Clouds";
+  }
+
+  /** Shows an example; "" is the first of the mode. */
+  preset(name: string) {
+    Object.assign(this.settings, { preset: name, x: "", y: "", at: "" });
+    this.problem.load();
+    this.fillPresets();
+    this.clouds.grip = null;
+    this.point(none);
+    this.change();
+  }
+
+  /** The points changed. */
+  private edited() {
+    this.problem.store();
+    this.change();
+  }
+
+  /** The problem changed. */
+  private change() {
+    this.problem.changed();
+    this.sinceEdit = performance.now();
+    this.measured = false;
+    this.look();
+  }
+
+  /** Something that is shown changed. */
+  private look() {
+    this.pending = true;
+    const entropic = this.settings.solver === "entropic";
+    this.controls.eps.enabled = this.controls.rho.enabled = entropic;
+    this.remember();
+  }
+
+  private point(p: Pointed, how: "pointer" | "keys" = "pointer") {
+    if (p.row === this.map.pointed.row && p.column === this.map.pointed.column) return;
+    this.map.pointed = this.clouds.pointed = this.axes.pointed = p;
+    const both = p.row >= 0 && p.column >= 0;
+    this.settings.at = both ? `${p.row}.${p.column}` : "";
+    const plan = this.problem.plan;
+    if (both && plan) {
+      const mass = plan.plan[p.row * this.problem.m + p.column];
+      this.status.say(`π[${p.row + 1}, ${p.column + 1}] = ${figure(mass)}, ${figure((100 * mass) / (plan.rows[p.row] || 1))} % of the row`);
+    } else if (how === "pointer" && !this.problem.fault) this.status.say("");
+    this.look();
+  }
+
+  /** From zero potentials again, before the first sweep. */
+  restartSweeps() {
+    this.play(false);
+    this.settings.sweeps = 1;
+    this.problem.restart();
+    this.change();
+  }
+
+  /** One sweep more. */
+  step() {
+    this.settings.sweeps = this.settings.sweeps === 0 ? 1 : this.settings.sweeps + 1;
+    this.change();
+  }
+
+  converge() {
+    this.play(false);
+    this.settings.sweeps = 0;
+    this.change();
+  }
+
+  play(on: boolean) {
+    this.next = on ? performance.now() : 0;
+    this.playing.textContent = on ? "Pause" : "Play";
+    this.playing.setAttribute("aria-pressed", String(on));
+  }
+
+  protected work(solver: Solver, at: number): boolean {
+    if (this.next && at >= this.next) {
+      this.next = at + pace;
+      const converged = this.settings.sweeps > 0 && (this.problem.plan?.marginalError ?? 1) <= 1e-9;
+      if (converged || this.settings.solver === "exact") this.play(false);
+      else this.step();
+    }
+    const news = this.problem.work(solver) || this.pending;
+    this.pending = false;
+    if (news || this.measured || this.dragging || performance.now() - this.sinceEdit < 250) return news;
+    this.measure(solver);
+    return true;
+  }
+
+  /** The divergence takes three plans, so it waits until the pointer rests. */
+  private measure(solver: Solver) {
+    this.measured = true;
+    const s = this.settings;
+    let text = "–";
+    if (s.solver === "entropic" && this.problem.plan) {
+      try {
+        text = figure(solver.divergence({ ...this.problem.clouds(), rho: 0, sweeps: 600, tolerance: 1e-6 }));
+      } catch {
+        text = "raise ε";
+      }
+    }
+    this.figures.set("divergence", text);
+  }
+
+  protected show() {
+    const { plan, n, m, painted, fault } = this.problem;
+    this.map.shown = { n, m, plan: plan && plan.plan.length === n * m ? plan.plan : null, f: plan?.f, g: plan?.g,
+      rowColor: (_: number, t: Theme) => t.classes[0], columnColor: (_: number, t: Theme) => t.classes[1] };
+    this.trace.values = this.problem.trace;
+    for (const p of [painted ? this.axes : this.clouds, this.map, this.trace]) p.paint();
+    if (fault) this.status.say(fault, true);
+    const mass = plan ? plan.rows.reduce((a, b) => a + b, 0) : NaN;
+    this.figures.set("cost", plan ? figure(plan.linear) : "–");
+    this.figures.set("error", plan ? plan.marginalError.toExponential(1) : "–");
+    this.figures.set("sweeps", this.settings.solver === "exact" ? "none" : String(this.problem.done));
+    this.figures.set("gap", plan ? Math.abs(plan.primal - plan.dual).toExponential(1) : "–");
+    this.figures.set("mass", plan ? figure(mass) : "–");
+  }
+}
+
+new TransportPage();

@@ -1,0 +1,96 @@
+// Package playground is SAOT in a browser tab: pages that run the packages of this module as WebAssembly. README.md
+// next to this file describes how they are made, the addresses that show a state, and how to add a page.
+//
+//go:generate npm ci --ignore-scripts
+//go:generate npm run build
+package playground
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+
+	"github.com/saot-go/saot/internal/file"
+)
+
+// Address is where saot play listens, unless told otherwise. Notebooks link to it.
+const Address = "127.0.0.1:7373"
+
+//go:embed page.html style.css
+var shell embed.FS
+
+//go:embed pages/*.js
+var bundles embed.FS
+
+// Page is one page of the playground.
+type Page struct {
+	Name    string   // of the page's file without .html, and of its bundle in pages/src
+	Title   string   // in the navigation
+	Summary string   // a sentence for the first page and for search engines
+	Modules []string // the WebAssembly modules that the page loads at once
+}
+
+// Pages lists the pages in the order of the navigation. "index" is the first page and has no bundle.
+var pages = []Page{
+	{Name: "index", Title: "Playground", Summary: "Optimal transport and continual graph learning in a browser tab."},
+	{Name: "transport", Title: "Transport", Modules: []string{"solver"},
+		Summary: "Drag two clouds of points, and watch the plan that moves one onto the other."},
+}
+
+// Pages returns the pages in the order of the navigation.
+func Pages() []Page { return append([]Page(nil), pages...) }
+
+// policy is the content security policy that each page sets: what it loads comes from its own origin.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'"
+
+// writePages writes everything but the modules into a folder. Addresses in the pages are relative, so that the folder
+// works under any prefix.
+func writePages(out string) error {
+	t, err := template.ParseFS(shell, "page.html")
+	if err != nil {
+		return fmt.Errorf("playground: %w", err)
+	}
+	for _, p := range pages {
+		var text bytes.Buffer
+		err := t.Execute(&text, map[string]any{"Page": p, "Pages": pages, "Policy": policy})
+		if err == nil {
+			err = file.Write(filepath.Join(out, p.Name+".html"), text.Bytes())
+		}
+		if err != nil {
+			return fmt.Errorf("playground: page %s: %w", p.Name, err)
+		}
+	}
+	style, err := shell.ReadFile("style.css")
+	if err != nil {
+		return fmt.Errorf("playground: %w", err)
+	}
+	assets := map[string][]byte{"style.css": style}
+	scripts, err := bundles.ReadDir("pages")
+	if err != nil {
+		return fmt.Errorf("playground: %w", err)
+	}
+	for _, s := range scripts {
+		if assets[s.Name()], err = bundles.ReadFile("pages/" + s.Name()); err != nil {
+			return fmt.Errorf("playground: %w", err)
+		}
+	}
+	for name, data := range assets {
+		if err := file.Write(filepath.Join(out, "assets", name), data); err != nil {
+			return fmt.Errorf("playground: %w", err)
+		}
+	}
+	return nil
+}
+
+// DefaultCache returns the folder in the user's cache where modules are built.
+func DefaultCache() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("playground: %w", err)
+	}
+	return filepath.Join(cache, "saot", "playground"), nil
+}

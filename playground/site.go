@@ -1,0 +1,150 @@
+package playground
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/saot-go/saot/internal/file"
+)
+
+// Build writes the playground into a folder that any web server can serve, under any prefix: pages, scripts, and the
+// modules, compressed. It needs the go command and no network. The cache is the folder where modules are built; ""
+// means DefaultCache. say, unless nil, hears what takes long. Build returns an error if the sources or Go are missing,
+// if a module does not compile, and if a file cannot be written.
+func Build(ctx context.Context, out, cache string, say func(format string, args ...any)) error {
+	tool, err := prepare(ctx, out, cache)
+	if err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if say != nil {
+			say("building the module %s for the browser; the first time takes about a minute\n", m.name)
+		}
+		packed, err := tool.build(ctx, m)
+		if err == nil {
+			err = file.Write(modulePath(out, m), packed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func modulePath(out string, m module) string { return filepath.Join(out, "assets", m.name+".wasm.gz") }
+
+// prepare writes all but the modules.
+func prepare(ctx context.Context, out, cache string) (*toolchain, error) {
+	if cache == "" {
+		var err error
+		if cache, err = DefaultCache(); err != nil {
+			return nil, err
+		}
+	}
+	tool, err := newToolchain(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	script, err := tool.runtime()
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Write(filepath.Join(out, "assets", "wasm_exec.js"), script); err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	return tool, writePages(out)
+}
+
+// Server serves the playground from memory of this machine alone. Pages show at once, while modules are still built.
+type Server struct {
+	dir   string
+	files http.Handler
+	ready map[string]chan struct{} // by path; closed when the module is there, or failed
+	fault map[string]error         // by path, of modules that failed
+}
+
+// NewServer builds the playground in a temporary folder, modules in the background. Close removes the folder.
+func NewServer(ctx context.Context, cache string) (*Server, error) {
+	dir, err := os.MkdirTemp("", "saot-play-")
+	if err != nil {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	tool, err := prepare(ctx, dir, cache)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &Server{dir: dir, files: http.FileServer(http.Dir(dir)), ready: map[string]chan struct{}{},
+		fault: map[string]error{}}
+	for _, m := range modules {
+		s.ready["/assets/"+m.name+".wasm.gz"] = make(chan struct{})
+	}
+	go func() {
+		for _, m := range modules {
+			at := "/assets/" + m.name + ".wasm.gz"
+			packed, err := tool.build(ctx, m)
+			if err == nil {
+				err = file.Write(modulePath(dir, m), packed)
+			}
+			s.fault[at] = err
+			close(s.ready[at])
+		}
+	}()
+	return s, nil
+}
+
+// Wait returns once all modules are built, with their errors.
+func (s *Server) Wait() error {
+	var all []error
+	for at, ready := range s.ready {
+		<-ready
+		all = append(all, s.fault[at])
+	}
+	return errors.Join(all...)
+}
+
+// Close removes the served files. The context of NewServer must have ended, or Wait returned.
+func (s *Server) Close() error { return os.RemoveAll(s.dir) }
+
+// ServeHTTP answers a request for a file. One for a module waits until it is built.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if ready, ok := s.ready[r.URL.Path]; ok {
+		select {
+		case <-ready:
+		case <-r.Context().Done():
+			return
+		}
+		if err := s.fault[r.URL.Path]; err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
+	switch {
+	case strings.HasSuffix(r.URL.Path, ".gz"):
+		w.Header().Set("Content-Type", "application/gzip")
+	case strings.HasSuffix(r.URL.Path, ".js"): // whatever the system's table says
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	s.files.ServeHTTP(w, r)
+}
+
+// Serve answers requests that come to a listener until ctx ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	err := server.Serve(listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("playground: %w", err)
+}

@@ -1,0 +1,63 @@
+package playground
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Pages are whole, name only files that are there, and by relative addresses.
+func TestPagesNameWhatIsThere(t *testing.T) {
+	out := t.TempDir()
+	require.NoError(t, writePages(out))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "assets", "wasm_exec.js"), nil, 0o600))
+	for _, m := range modules {
+		require.NoError(t, os.WriteFile(modulePath(out, m), nil, 0o600))
+	}
+	address := regexp.MustCompile(`(?:href|src)="([^"#]+)"`)
+	for _, p := range Pages() {
+		text, err := os.ReadFile(filepath.Join(out, p.Name+".html"))
+		require.NoError(t, err)
+		require.Contains(t, string(text), `http-equiv="Content-Security-Policy" content="default-src 'none'; script-src`)
+		for _, found := range address.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(found[1], "data:") {
+				continue
+			}
+			require.FileExists(t, filepath.Join(out, found[1]), "%s names it", p.Name)
+		}
+	}
+}
+
+// The scripts that the embedded bundles hold end no element and begin with their licence.
+func TestBundlesSayWhatTheyHold(t *testing.T) {
+	files, err := bundles.ReadDir("pages")
+	require.NoError(t, err)
+	for _, f := range files {
+		text, err := bundles.ReadFile("pages/" + f.Name())
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(text), "/*! SAOT's playground, "+strings.TrimSuffix(f.Name(), ".js")))
+	}
+}
+
+// A site of the server works under a prefix, and the modules that it serves are those that Build writes.
+func TestServerServesModules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: builds modules for the browser")
+	}
+	s, err := NewServer(t.Context(), "")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	for _, path := range []string{"/assets/solver.wasm.gz", "/", "/transport.html", "/assets/wasm_exec.js"} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		require.Equal(t, http.StatusOK, w.Code, path)
+		require.NotEmpty(t, w.Body.Bytes(), path)
+	}
+	require.NoError(t, s.Wait())
+}
