@@ -18,7 +18,7 @@ import (
 
 func newPlayCommand() *cobra.Command {
 	var address string
-	var browse bool
+	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "play",
 		Short: "open the playground: SAOT in a browser tab",
@@ -26,18 +26,18 @@ func newPlayCommand() *cobra.Command {
 run in the browser, as WebAssembly that the go command on PATH builds into the user's cache. It needs no network and
 no Node. The command serves until it is interrupted.`,
 		Example: `  saot play
-  saot play --address 127.0.0.1:0 --open=false`,
+  saot play --address 127.0.0.1:0 --no-open`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			listener, err := listen(address, cmd.Flags().Changed("address"))
 			if err != nil {
 				return err
 			}
-			return play(cmd, listener, browse)
+			return play(cmd, listener, !quiet && isTerminal(os.Stdout))
 		},
 	}
 	cmd.Flags().StringVar(&address, "address", playground.Address, "where to listen; port 0 takes a free one")
-	cmd.Flags().BoolVar(&browse, "open", isTerminal(os.Stdout), "open the address in a browser; default on a terminal")
+	cmd.Flags().BoolVar(&quiet, "no-open", false, "do not open the address in a browser, as happens on a terminal")
 	return cmd
 }
 
