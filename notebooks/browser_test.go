@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -48,11 +47,7 @@ func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	require.NoError(t, os.MkdirAll(plugin, 0o755))
 	config := filepath.Join(plugin, "plugin.jupyterlab-settings")
 	require.NoError(t, os.WriteFile(config, []byte(`{"autosave": false}`), 0o600))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
-	require.NoError(t, listener.Close())
-
+	port := freePort(t)
 	token = "test-of-the-notebooks"
 	server := exec.Command(jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser",
 		"--ServerApp.ip=127.0.0.1", fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0",
@@ -110,6 +105,39 @@ func until(condition string) action {
 		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(3*time.Minute))
 }
 
+// openPanel runs all cells of the notebook that the tab shows, until the panel is there.
+func openPanel(tab context.Context, t *testing.T) {
+	t.Helper()
+	require.NoError(t, chromedp.Do(tab,
+		until(ready),
+		// Not awaited: the last cell runs until its button is pressed.
+		script(`jupyterapp.commands.execute('notebook:run-all-cells'), true`),
+		until(`document.querySelector('img.saot-picture')?.complete === true`),
+		script(watch),
+	), "open the panel")
+}
+
+// ready is true when a notebook is open and its kernel answers.
+const ready = `window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady === true && ` +
+	`jupyterapp.commands.hasCommand('notebook:run-all-cells')`
+
+// redraws does something in the page and waits until the picture has changed.
+func redraws(tab context.Context, act action) error {
+	return chromedp.Do(tab, script(`saotWatch.done = saotWatch.changed = 0`), act,
+		until(`saotWatch.changed > saotWatch.done && saotWatch.done > 0`))
+}
+
+// key presses a key at the knob with a name.
+func key(name, key string) action {
+	return chromedp.Steps(chromedp.Focus(chromedp.CSS(fmt.Sprintf(`.saot-control[aria-label="%s"]`, name))),
+		chromedp.KeyEvent(key))
+}
+
+// button is the place of the panel's button with a label.
+func button(label string) string {
+	return fmt.Sprintf(`//button[contains(@class, "saot-control") and text()="%s"]`, label)
+}
+
 func TestLiveExplorer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("driving a browser takes a minute: skipped with -short")
@@ -123,22 +151,7 @@ func TestLiveExplorer(t *testing.T) {
 
 	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/lab/tree/"+notebook+"?token="+token)))
 	screenshotOnFailure(tab, t)
-	require.NoError(t, chromedp.Do(tab,
-		until(`window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady === true && `+
-			`jupyterapp.commands.hasCommand('notebook:run-all-cells')`),
-		// Not awaited: the last cell runs until its button is pressed.
-		script(`jupyterapp.commands.execute('notebook:run-all-cells'), true`),
-		until(`document.querySelector('img.saot-picture')?.complete === true`),
-		script(watch),
-	), "open the panel")
-
-	control := func(name string) string { return fmt.Sprintf(`.saot-control[aria-label="%s"]`, name) }
-	button := func(label string) string {
-		return fmt.Sprintf(`//button[contains(@class, "saot-control") and text()="%s"]`, label)
-	}
-	key := func(name, key string) action {
-		return chromedp.Steps(chromedp.Focus(chromedp.CSS(control(name))), chromedp.KeyEvent(key))
-	}
+	openPanel(tab, t)
 	var times []time.Duration
 	for _, act := range []struct {
 		name   string
@@ -158,11 +171,7 @@ func TestLiveExplorer(t *testing.T) {
 		{"another task", key("task", kb.ArrowDown)},
 		{"another dataset", key("dataset", kb.ArrowDown)},
 	} {
-		require.NoError(t, chromedp.Do(tab,
-			script(`saotWatch.done = saotWatch.changed = 0`),
-			act.action,
-			until(`saotWatch.changed > saotWatch.done && saotWatch.done > 0`),
-		), act.name)
+		require.NoError(t, redraws(tab, act.action), act.name)
 		milliseconds, err := chromedp.Run(tab, chromedp.Evaluate[float64](`saotWatch.changed - saotWatch.done`))
 		require.NoError(t, err)
 		took := time.Duration(milliseconds * float64(time.Millisecond))

@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Start starts a headless Chromium and returns the context of a tab in it, or skips the test.
-func Start(t *testing.T) context.Context {
+// Start starts a headless Chromium and returns the context of a tab in it, or skips the test. More options follow the
+// usual ones.
+func Start(t *testing.T, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path := os.Getenv("SAOT_CHROMIUM")
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
@@ -33,6 +34,7 @@ func Start(t *testing.T) context.Context {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
 	}
+	options = append(options, more...)
 	// Not t.Context, which ends before the cleanup of the test.
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)

@@ -84,8 +84,11 @@ func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input)
 		address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id,
 	}
 	shown.inbox.changed = make(chan struct{}, 1)
+	shown.waiting()
+	askPage()                                     // before GoNB connects the page, with the first subscription
 	comms.Subscribe(shown.address, shown.receive) // before the page can send: see awaitBrowser
 	if err := awaitBrowser(ctx, patience); err != nil {
+		shown.unanswered()
 		return err
 	}
 	return shown.serve(ctx)
@@ -119,6 +122,7 @@ func awaitBrowser(ctx context.Context, patience time.Duration) error {
 	comms.Subscribe(address, func(string, int) { once.Do(func() { close(answered) }) })
 	go func() {
 		for ctx.Err() == nil {
+			askPage()
 			comms.Start() // connects the page, or makes sure that it is still connected
 			dom.TransientJavascript(fmt.Sprintf(`globalThis.gonb_comm?.send('%s', 1)`, address))
 			select {
