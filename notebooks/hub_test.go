@@ -90,7 +90,12 @@ func hub(t *testing.T) (address string) {
 	if _, err := exec.LookPath("configurable-http-proxy"); err != nil {
 		t.Skip("no configurable-http-proxy on PATH: the live notebook is not tried behind JupyterHub's proxy")
 	}
-	env := append(withoutHeadless(kernel(t)), "PYTHONDONTWRITEBYTECODE=1")
+	env := withoutHeadless(kernel(t))
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // the reader's home is new
+		folder, err := exec.Command("go", "env", name).Output()
+		require.NoError(t, err)
+		env = append(env, name+"="+strings.TrimSpace(string(folder)))
+	}
 	bin := filepath.Dir(jupyterhub) // with the server that it starts
 	for i, v := range env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {

@@ -28,7 +28,7 @@ func TestGoInstall(t *testing.T) {
 	t.Cleanup(func() { forget(t, cache) })
 	command(t, bin, []string{"GOBIN=" + bin, "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOWORK=off", "CGO_ENABLED=0",
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + ",file://" + filepath.ToSlash(cache) + "/cache/download,off"},
-		"go", "install", asTagged.Path+"/cmd/saot@"+asTagged.Version)
+		"go", "install", asTagged.Path+"/cmd/saot@latest")
 
 	saot, empty := filepath.Join(bin, "saot"), t.TempDir()
 	require.Contains(t, command(t, empty, nil, saot, "version"), asTagged.Version)
@@ -62,7 +62,10 @@ func moduleProxy(t *testing.T) string {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(t, err)
 	write(asTagged.Version+".mod", mod)
-	write(asTagged.Version+".info", []byte(`{"Version": "`+asTagged.Version+`", "Time": "2000-01-01T00:00:00Z"}`))
+	write("list", nil) // no version has a tag; then @latest says which is the newest
+	info := []byte(`{"Version": "` + asTagged.Version + `", "Time": "2000-01-01T00:00:00Z"}`)
+	write(asTagged.Version+".info", info)
+	write("../@latest", info)
 	archive, err := os.Create(filepath.Join(versions, asTagged.Version+".zip"))
 	require.NoError(t, err)
 	require.NoError(t, zip.Create(archive, asTagged, files))

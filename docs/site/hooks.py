@@ -1,0 +1,50 @@
+"""Hooks of MkDocs for mkdocs.yml.
+
+The pages are written for a code host: they link to files of the repository. Here, links that leave the folder docs lead to the code
+host; the course and the playground are linked where docs/site/build has made them.
+"""
+
+import os
+import posixpath
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
+
+
+def on_page_markdown(markdown, page, config, files):
+    folder = posixpath.dirname(page.file.src_uri)
+    markdown = markdown.replace("<!-- course -->", course())
+    if os.environ.get("SAOT_PLAYGROUND"):
+        markdown = markdown.replace(
+            "<!-- playground -->", '<a href="playground/index.html">Try it in this page: the playground</a>')
+    return LINK.sub(lambda found: found[1] + moved(found[2], folder, config) + found[3], markdown)
+
+
+def moved(target, folder, config):
+    """Returns the address of a link's target on the site."""
+    if re.match(r"[a-z]+:", target):
+        return target
+    path = posixpath.normpath(posixpath.join("docs", folder, target))
+    if path.startswith("docs/"):
+        return target
+    if not (ROOT / path).exists():
+        raise ValueError(f"docs/{folder}: {target} leads nowhere")
+    kind = "tree" if (ROOT / path).is_dir() else "blob"
+    return f"{config.repo_url}/{kind}/main/{path}"
+
+
+def course():
+    """Returns the table of notebooks of notebooks/README.md, whose links lead to the pages where they were built."""
+    rows = [row for row in (ROOT / "notebooks/README.md").read_text().splitlines() if row.startswith("| [")]
+    table = ["| notebook | shows |", "|---|---|"]
+    for row in rows:
+        link, shows = (cell.strip() for cell in row.strip("|").split("|")[:2])
+        name = re.search(r"\((\w+)\.ipynb\)", link)[1]
+        title = re.search(r"\[([^]]*)\]", link)[1]
+        if os.environ.get("SAOT_COURSE"):
+            table.append(f'| <a href="course/{name}.html">{title}</a> | {shows} |')
+        else:
+            table.append(f"| [{title}](../notebooks/{name}.ipynb) | {shows} |")
+    return "\n".join(table)
