@@ -250,6 +250,7 @@ type HistogramOptions struct {
 	Title, XLabel string
 	Bins          int    // 0 means 40
 	X             Limits // of the values; zero takes their least and greatest. What is outside counts in the last bins
+	Y             Limits // of the shares, the same for all frames of a film; zero takes them from the samples
 	References    []Reference
 	Width, Height float64 // of the data area, in points; 0 means 340 and 170
 }
@@ -296,7 +297,7 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 		}
 	}
 	return Curves(series, CurveOptions{
-		Title: o.Title, XLabel: o.XLabel, YLabel: "share of the sample (%)", References: o.References,
+		Title: o.Title, XLabel: o.XLabel, YLabel: "share of the sample (%)", Y: o.Y, References: o.References,
 		Width: o.Width, Height: cmp.Or(o.Height, 170), plain: true,
 	})
 }
