@@ -38,6 +38,8 @@ var pages = []Page{
 	{Name: "index", Title: "Playground", Summary: "Optimal transport and continual graph learning in a browser tab."},
 	{Name: "transport", Title: "Transport", Modules: []string{"solver"},
 		Summary: "Drag two clouds of points, and watch the plan that moves one onto the other."},
+	{Name: "gromov", Title: "Graphs", Modules: []string{"solver"},
+		Summary: "Match two graphs whose nodes cannot be compared, by their edges and colors."},
 }
 
 // Pages returns the pages in the order of the navigation.

@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +25,8 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	for _, p := range Pages() {
 		text, err := os.ReadFile(filepath.Join(out, p.Name+".html"))
 		require.NoError(t, err)
-		require.Contains(t, string(text), `http-equiv="Content-Security-Policy" content="default-src 'none'; script-src`)
+		require.Contains(t, html.UnescapeString(string(text)),
+			`http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' 'wasm-unsafe-eval';`)
 		for _, found := range address.FindAllStringSubmatch(string(text), -1) {
 			if strings.HasPrefix(found[1], "data:") {
 				continue

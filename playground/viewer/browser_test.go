@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -13,13 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
-	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -30,43 +25,20 @@ import (
 
 // browser is a tab with a page of the viewer.
 type browser struct {
-	t      *testing.T
-	ctx    context.Context
-	mu     sync.Mutex
-	faults []string // errors and warnings of the console, and exceptions
-	asked  func() []string
-	page   string
+	*browsertest.Tab
+	page string
 }
 
-// open opens a page in a window of some width, in a color scheme.
+// open opens a page.
 func open(t *testing.T, runs ...Run) *browser {
-	if testing.Short() {
-		t.Skip("-short: starts a browser")
-	}
 	page, err := Page("a page", runs...)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "recording.html")
 	require.NoError(t, os.WriteFile(path, page, 0o600))
-	b := &browser{t: t, ctx: browsertest.Start(t), page: "file://" + path}
-	b.asked = browsertest.Requests(b.ctx, t)
-	require.NoError(t, chromedp.Listen(b.ctx, func(event any) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		switch e := event.(type) {
-		case *cdpruntime.EventExceptionThrown:
-			b.faults = append(b.faults, fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
-		case *cdpruntime.EventConsoleAPICalled:
-			if e.Type == "error" || e.Type == "warning" {
-				b.faults = append(b.faults, fmt.Sprint(e.Args))
-			}
-		}
-	}))
+	b := &browser{Tab: browsertest.Open(t), page: "file://" + path}
 	b.load()
 	t.Cleanup(func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		require.Empty(t, b.faults, "the console")
-		require.Equal(t, []string{b.page}, slices.Compact(b.asked()), "the page asks for nothing else")
+		require.Equal(t, []string{b.page}, slices.Compact(b.Asked()), "the page asks for nothing else")
 	})
 	return b
 }
@@ -86,54 +58,9 @@ const helpers = `
 	true`
 
 func (b *browser) load() {
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(b.page)))
-	b.do(helpers)
-	b.until(`now() === 'task 1 of 3, step 0' && panel('embedding').querySelector('.node') !== null`)
-}
-
-func (b *browser) resize(width, height int64) {
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.EmulateViewport(width, height)))
-}
-
-func (b *browser) do(js string) {
-	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Evaluate[chromedp.Void](js)), js)
-}
-
-func (b *browser) text(js string) string {
-	b.t.Helper()
-	s, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](js))
-	require.NoError(b.t, err, js)
-	return s
-}
-
-func (b *browser) number(js string) float64 {
-	b.t.Helper()
-	x, err := chromedp.Run(b.ctx, chromedp.Evaluate[float64](js))
-	require.NoError(b.t, err, js)
-	return x
-}
-
-func (b *browser) until(condition string) {
-	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Poll[chromedp.Void](condition,
-		chromedp.WithPollingInterval(30*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))), condition)
-}
-
-func (b *browser) press(keys string) {
-	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.KeyEvent(keys)))
-}
-
-// picture saves a screenshot in the folder that SAOT_SCREENSHOTS names, for a reader's eye.
-func (b *browser) picture(name string) {
-	dir := os.Getenv("SAOT_SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	require.NoError(b.t, err)
-	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600))
+	b.Go(b.page)
+	b.Do(helpers)
+	b.Until(`now() === 'task 1 of 3, step 0' && panel('embedding').querySelector('.node') !== null`)
 }
 
 func one(t *testing.T) Run {
@@ -148,125 +75,102 @@ func TestWidthsAndSchemes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, runs...)
 			for _, width := range []int64{380, 1400} {
-				b.resize(width, 1000)
+				b.Resize(width, 1000)
 				for _, scheme := range []string{"light", "dark"} {
-					_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-						Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-					require.NoError(t, err)
-					b.until(fmt.Sprintf(`getComputedStyle(viewer).getPropertyValue('--back') === '%s'`,
+					b.Scheme(scheme)
+					b.Until(fmt.Sprintf(`getComputedStyle(viewer).getPropertyValue('--back') === '%s'`,
 						map[string]string{"light": "#ffffff", "dark": "#16181c"}[scheme]))
-					b.until(fmt.Sprintf(`panel('curves').querySelector('text').getAttribute('fill') === '%s'`,
+					b.Until(fmt.Sprintf(`panel('curves').querySelector('text').getAttribute('fill') === '%s'`,
 						map[string]string{"light": "#222222", "dark": "#e8e8e8"}[scheme]))
-					b.picture(fmt.Sprintf("viewer-%s-%d-%s", name, width, scheme))
+					b.Picture(fmt.Sprintf("viewer-%s-%d-%s", name, width, scheme))
 				}
-				require.Equal(t, float64(5*len(runs)), b.number(`root.querySelectorAll('.panel').length`))
-				require.LessOrEqual(t, b.number(`document.documentElement.scrollWidth`), float64(width))
-				require.Zero(t, b.number(`[...root.querySelectorAll('.panel')].filter(p => {
+				require.Equal(t, float64(5*len(runs)), b.Number(`root.querySelectorAll('.panel').length`))
+				require.LessOrEqual(t, b.Number(`document.documentElement.scrollWidth`), float64(width))
+				require.Zero(t, b.Number(`[...root.querySelectorAll('.panel')].filter(p => {
 					const box = p.getBoundingClientRect();
 					return box.width < 200 || box.height < 150 || box.left < 0 || box.right > window.innerWidth;
 				}).length`), "panels that are too small, or out of the window")
-				require.Zero(t, b.number(`[...root.querySelectorAll('.panel text')].filter(e => {
+				require.Zero(t, b.Number(`[...root.querySelectorAll('.panel text')].filter(e => {
 					const box = e.getBoundingClientRect(), own = e.closest('.panel').getBoundingClientRect();
 					return box.left < own.left - 1 || box.right > own.right + 1 || box.bottom > own.bottom + 1;
 				}).length`), "texts that leave their panel at %d pixels", width)
-				sides := b.number(`panel('embedding').getBoundingClientRect().width`)
+				sides := b.Number(`panel('embedding').getBoundingClientRect().width`)
 				require.Equal(t, width == 380, sides > float64(width)*0.8, "narrow windows have one column")
 			}
 		})
 	}
 }
 
-// at returns the middle of an element in the window.
-func (b *browser) at(element string) (x, y float64) {
-	b.t.Helper()
-	b.do(element + `.scrollIntoView({block: 'center'}), true`)
-	var box [2]float64
-	for i, side := range []string{"x + r.width / 2", "y + r.height / 2"} {
-		box[i] = b.number(fmt.Sprintf(`(r => r.%s)(%s.getBoundingClientRect())`, side, element))
-	}
-	return box[0], box[1]
-}
-
 // entry returns the middle of an entry of the plan map. The map's nodes are in the order of their classes.
 func (b *browser) entry(row, column int) (x, y float64) {
-	b.t.Helper()
-	b.do(`panel('plan').scrollIntoView({block: 'center'}), true`)
+	b.T.Helper()
+	b.Do(`panel('plan').scrollIntoView({block: 'center'}), true`)
 	const place = `(() => {
 		const box = panel('plan').getBoundingClientRect();
 		const width = panel('plan').viewBox.baseVal.width, cell = (width - 30) / 8, scale = box.width / width;
 		return box.%s + scale * (%s + (%d + 0.5) * cell);
 	})()`
-	return b.number(fmt.Sprintf(place, "left", "22", column)), b.number(fmt.Sprintf(place, "top", "34", row))
-}
-
-func (b *browser) move(x, y float64) {
-	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y)))
-}
-
-func (b *browser) click(x, y float64) {
-	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.MouseClickXY(x, y)))
+	return b.Number(fmt.Sprintf(place, "left", "22", column)), b.Number(fmt.Sprintf(place, "top", "34", row))
 }
 
 // chosen lists the marked nodes of a panel.
 func (b *browser) chosen(panel string) string {
-	b.t.Helper()
-	return b.text(`[...panel('` + panel + `').querySelectorAll('.chosen')].map(e => e.dataset.node).join()`)
+	b.T.Helper()
+	return b.Text(`[...panel('` + panel + `').querySelectorAll('.chosen')].map(e => e.dataset.node).join()`)
 }
 
 func TestScrubAndPlay(t *testing.T) {
 	b := open(t, one(t))
-	b.do(`const s = root.querySelector('input[type=range]'); s.value = 8; s.dispatchEvent(new Event('input')); true`)
-	b.until(`now() === 'task 2 of 3, step 4'`)
-	require.Equal(t, "task 2 of 3, step 4", b.text(`root.querySelector('input[type=range]').getAttribute('aria-valuetext')`))
-	first := b.text(`panel('embedding').innerHTML`)
-	cursor := b.number(`Number(panel('curves').querySelector('line[pointer-events]').getAttribute('x1'))`)
+	b.Do(`const s = root.querySelector('input[type=range]'); s.value = 8; s.dispatchEvent(new Event('input')); true`)
+	b.Until(`now() === 'task 2 of 3, step 4'`)
+	require.Equal(t, "task 2 of 3, step 4", b.Text(`root.querySelector('input[type=range]').getAttribute('aria-valuetext')`))
+	first := b.Text(`panel('embedding').innerHTML`)
+	cursor := b.Number(`Number(panel('curves').querySelector('line[pointer-events]').getAttribute('x1'))`)
 
-	b.click(b.at(`button('frame forward')`))
-	b.until(`now() === 'task 2 of 3, step 6'`)
-	require.NotEqual(t, first, b.text(`panel('embedding').innerHTML`))
-	require.Greater(t, b.number(`Number(panel('curves').querySelector('line[pointer-events]').getAttribute('x1'))`), cursor)
-	b.click(b.at(`button('first frame')`))
-	b.until(`now() === 'task 1 of 3, step 0'`)
+	b.Click(b.Middle(`button('frame forward')`))
+	b.Until(`now() === 'task 2 of 3, step 6'`)
+	require.NotEqual(t, first, b.Text(`panel('embedding').innerHTML`))
+	require.Greater(t, b.Number(`Number(panel('curves').querySelector('line[pointer-events]').getAttribute('x1'))`), cursor)
+	b.Click(b.Middle(`button('first frame')`))
+	b.Until(`now() === 'task 1 of 3, step 0'`)
 
-	b.do(`choose('speed', '60'), window.seen = [], viewer.addEventListener('saot-frame', e => seen.push(e.detail.moment)), true`)
-	b.click(b.at(`button('play')`))
-	b.until(`button('pause') !== undefined && seen.length > 2`)
-	b.until(`now() === 'task 3 of 3, step 10' && button('play') !== undefined`)
-	require.Equal(t, "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", b.text(`seen.join()`), "every frame, once")
+	b.Do(`choose('speed', '60'), window.seen = [], viewer.addEventListener('saot-frame', e => seen.push(e.detail.moment)), true`)
+	b.Click(b.Middle(`button('play')`))
+	b.Until(`button('pause') !== undefined && seen.length > 2`)
+	b.Until(`now() === 'task 3 of 3, step 10' && button('play') !== undefined`)
+	require.Equal(t, "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", b.Text(`seen.join()`), "every frame, once")
 
 	// Pressing the curves shows the moment, and dragging follows.
-	b.do(`panel('curves').scrollIntoView({block: 'center'}), true`)
-	left := b.number(`panel('curves').getBoundingClientRect().left`)
-	width := b.number(`panel('curves').getBoundingClientRect().width`)
-	_, y := b.at(`panel('curves')`)
-	b.click(left+46+(width-56)*8/17, y)
-	b.until(`now() === 'task 2 of 3, step 4'`)
+	b.Do(`panel('curves').scrollIntoView({block: 'center'}), true`)
+	left := b.Number(`panel('curves').getBoundingClientRect().left`)
+	width := b.Number(`panel('curves').getBoundingClientRect().width`)
+	_, y := b.Middle(`panel('curves')`)
+	b.Click(left+46+(width-56)*8/17, y)
+	b.Until(`now() === 'task 2 of 3, step 4'`)
 }
 
 // A pointed entry of the plan marks the row in view 1, the column in view 2, both in the embedding, and neighbors.
 func TestPointing(t *testing.T) {
 	b := open(t, one(t))
-	b.move(b.entry(2, 6))
-	b.until(`panel('embedding').querySelectorAll('.chosen').length === 2`)
+	b.Move(b.entry(2, 6))
+	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 2`)
 	// In the order of classes, places 2 and 6 are the nodes 14 and 15 of the ring: 4 and 5 in the file.
 	require.Equal(t, "2,6", b.chosen("embedding"))
 	require.Equal(t, "2,6", b.chosen("graphs"), "one in each view")
 	require.Equal(t, "node 14 of class 0 in view 1, node 15 of class 1 in view 2: 1 times the uniform mass",
-		b.text(`root.querySelector('[role=status]').textContent`))
+		b.Text(`root.querySelector('[role=status]').textContent`))
 	// Neighbors on the ring: of 14, 13 and 15; of 15, 14 and 16. They stand in places 5, 6; 2, 3.
-	require.Equal(t, "3,5", b.text(
+	require.Equal(t, "3,5", b.Text(
 		`[...panel('embedding').querySelectorAll('.near')].map(e => Number(e.dataset.node)).sort().join()`))
-	require.Equal(t, float64(3), b.number(`panel('plan').querySelectorAll('rect[fill=none], g[fill=none] rect').length`))
+	require.Equal(t, float64(3), b.Number(`panel('plan').querySelectorAll('rect[fill=none], g[fill=none] rect').length`))
 
-	x, y := b.at(`panel('embedding').querySelector('[data-node="1"]')`)
-	b.move(x, y)
-	b.until(`panel('embedding').querySelectorAll('.chosen').length === 1`)
+	x, y := b.Middle(`panel('embedding').querySelector('[data-node="1"]')`)
+	b.Move(x, y)
+	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 1`)
 	require.Equal(t, "1", b.chosen("embedding"))
 	require.Equal(t, "1,1", b.chosen("graphs"))
-	b.move(1, 1)
-	b.until(`panel('embedding').querySelectorAll('.chosen').length === 0`)
+	b.Move(1, 1)
+	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 0`)
 
 	// A finger points, too, and what it pointed at stays.
 	x, y = b.entry(0, 3)
@@ -274,22 +178,22 @@ func TestPointing(t *testing.T) {
 		{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: x, Y: y}}},
 		{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}},
 	} {
-		_, err := chromedp.Call(b.ctx, input.DispatchTouchEvent, p)
+		_, err := chromedp.Call(b.Context, input.DispatchTouchEvent, p)
 		require.NoError(t, err)
 	}
-	b.until(`panel('embedding').querySelectorAll('.chosen').length === 2`)
+	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 2`)
 	require.Equal(t, "0,3", b.chosen("graphs"))
 }
 
 func TestMatrixLeadsToTasks(t *testing.T) {
 	b := open(t, one(t))
-	require.Zero(t, b.number(`panel('matrix').querySelectorAll('[data-value]').length`), "nothing is scored at the start")
-	b.click(b.at(`panel('matrix').querySelector('[data-row="1"][data-column="0"]')`))
-	b.until(`now() === 'task 2 of 3, step 10'`)
-	b.until(`panel('matrix').querySelectorAll('[data-value]').length === 3`)
-	require.Equal(t, "80.0", b.text(`panel('matrix').querySelector('[data-row="1"][data-column="1"]').dataset.value`))
-	b.do(`choose('which matrix is shown', 'task-il, paper'), true`)
-	b.until(`panel('matrix').textContent.includes('task-il')`)
+	require.Zero(t, b.Number(`panel('matrix').querySelectorAll('[data-value]').length`), "nothing is scored at the start")
+	b.Click(b.Middle(`panel('matrix').querySelector('[data-row="1"][data-column="0"]')`))
+	b.Until(`now() === 'task 2 of 3, step 10'`)
+	b.Until(`panel('matrix').querySelectorAll('[data-value]').length === 3`)
+	require.Equal(t, "80.0", b.Text(`panel('matrix').querySelector('[data-row="1"][data-column="1"]').dataset.value`))
+	b.Do(`choose('which matrix is shown', 'task-il, paper'), true`)
+	b.Until(`panel('matrix').textContent.includes('task-il')`)
 }
 
 // Equal accuracies have equal colors in both runs, whatever else their matrices hold.
@@ -297,52 +201,52 @@ func TestMatricesShareColors(t *testing.T) {
 	other := invented(t, "gbt", 0, false)
 	other.Tasks[2].Scores[0].Accuracy[1] = 10
 	b := open(t, one(t), Run{Name: "other", Recording: other})
-	b.do(`viewer.tabIndex = 0, viewer.focus(), true`)
-	b.press(kb.End)
-	b.until(`panel('matrix', 1).querySelector('[data-row="2"][data-column="1"]').dataset.value === '10.0'`)
+	b.Do(`viewer.tabIndex = 0, viewer.focus(), true`)
+	b.Press(kb.End)
+	b.Until(`panel('matrix', 1).querySelector('[data-row="2"][data-column="1"]').dataset.value === '10.0'`)
 	fill := func(k int) string {
-		return b.text(fmt.Sprintf(`panel('matrix', %d).querySelector('[data-row="2"]').getAttribute('fill')`, k))
+		return b.Text(fmt.Sprintf(`panel('matrix', %d).querySelector('[data-row="2"]').getAttribute('fill')`, k))
 	}
 	require.Equal(t, fill(0), fill(1))
 }
 
 func TestKeyboard(t *testing.T) {
 	b := open(t, one(t))
-	b.do(`root.querySelector('input[type=range]').focus(), true`)
+	b.Do(`root.querySelector('input[type=range]').focus(), true`)
 	for _, c := range []struct{ key, now string }{
 		{kb.ArrowRight, "task 1 of 3, step 2"}, {kb.End, "task 3 of 3, step 10"}, {kb.PageUp, "task 2 of 3, step 0"},
 		{kb.PageDown, "task 3 of 3, step 0"}, {kb.Home, "task 1 of 3, step 0"},
 	} {
-		b.press(c.key)
-		b.until(`now() === '` + c.now + `'`)
+		b.Press(c.key)
+		b.Until(`now() === '` + c.now + `'`)
 	}
-	b.press(" ")
-	b.until(`button('pause') !== undefined`)
-	b.press(" ")
-	b.until(`button('play') !== undefined`)
-	b.press(kb.Home)
-	b.until(`now() === 'task 1 of 3, step 0'`)
+	b.Press(" ")
+	b.Until(`button('pause') !== undefined`)
+	b.Press(" ")
+	b.Until(`button('play') !== undefined`)
+	b.Press(kb.Home)
+	b.Until(`now() === 'task 1 of 3, step 0'`)
 
-	b.do(`panel('plan').focus(), true`)
-	b.press(kb.ArrowDown)
-	b.press(kb.ArrowRight)
-	b.press(kb.ArrowRight)
-	b.until(`[...panel('graphs').querySelectorAll('.chosen')].map(e => e.dataset.node).join() === '0,2'`)
-	require.Equal(t, "task 1 of 3, step 0", b.text(`now()`), "arrow keys in the map move no frame")
-	b.press(kb.Escape)
-	b.until(`panel('graphs').querySelectorAll('.chosen').length === 0`)
+	b.Do(`panel('plan').focus(), true`)
+	b.Press(kb.ArrowDown)
+	b.Press(kb.ArrowRight)
+	b.Press(kb.ArrowRight)
+	b.Until(`[...panel('graphs').querySelectorAll('.chosen')].map(e => e.dataset.node).join() === '0,2'`)
+	require.Equal(t, "task 1 of 3, step 0", b.Text(`now()`), "arrow keys in the map move no frame")
+	b.Press(kb.Escape)
+	b.Until(`panel('graphs').querySelectorAll('.chosen').length === 0`)
 
-	b.do(`panel('matrix').focus(), true`)
-	b.press(kb.ArrowDown)
-	b.press(kb.ArrowDown)
-	require.Contains(t, b.text(`root.querySelector('[role=status]').textContent`), "after task 2, on task 1")
-	b.press(kb.Enter)
-	b.until(`now() === 'task 2 of 3, step 10'`)
+	b.Do(`panel('matrix').focus(), true`)
+	b.Press(kb.ArrowDown)
+	b.Press(kb.ArrowDown)
+	require.Contains(t, b.Text(`root.querySelector('[role=status]').textContent`), "after task 2, on task 1")
+	b.Press(kb.Enter)
+	b.Until(`now() === 'task 2 of 3, step 10'`)
 
 	// What can be used has a name, and the keyboard reaches it.
-	require.Zero(t, b.number(`[...root.querySelectorAll('button, select, input')].filter(
+	require.Zero(t, b.Number(`[...root.querySelectorAll('button, select, input')].filter(
 		e => !(e.ariaLabel || e.getAttribute('aria-label') || e.textContent.trim())).length`))
-	require.Zero(t, b.number(`[...root.querySelectorAll('svg.panel')].filter(
+	require.Zero(t, b.Number(`[...root.querySelectorAll('svg.panel')].filter(
 		e => !e.getAttribute('aria-label') || !e.getAttribute('role')).length`))
 }
 
@@ -354,33 +258,33 @@ func TestDifferences(t *testing.T) {
 	mass := func(k int) string {
 		x, y := b.entry(4, 4)
 		if k == 1 {
-			x += b.number(`panel('plan', 1).getBoundingClientRect().left - panel('plan').getBoundingClientRect().left`)
+			x += b.Number(`panel('plan', 1).getBoundingClientRect().left - panel('plan').getBoundingClientRect().left`)
 		}
-		b.move(1, 1)
-		b.until(`panel('embedding').querySelectorAll('.chosen').length === 0`)
-		b.move(x, y)
-		b.until(`panel('embedding').querySelectorAll('.chosen').length === 1`)
-		_, after, found := strings.Cut(b.text(`root.querySelector('[role=status]').textContent`), "view 2: ")
+		b.Move(1, 1)
+		b.Until(`panel('embedding').querySelectorAll('.chosen').length === 0`)
+		b.Move(x, y)
+		b.Until(`panel('embedding').querySelectorAll('.chosen').length === 1`)
+		_, after, found := strings.Cut(b.Text(`root.querySelector('[role=status]').textContent`), "view 2: ")
 		require.True(t, found)
 		return after
 	}
-	b.do(`viewer.tabIndex = 0, viewer.focus(), true`)
-	b.press(kb.End)
-	b.until(`now() === 'task 3 of 3, step 10'`)
+	b.Do(`viewer.tabIndex = 0, viewer.focus(), true`)
+	b.Press(kb.End)
+	b.Until(`now() === 'task 3 of 3, step 10'`)
 	// On the diagonal π·n² is 1 − s + 8s: s is 0.5 in the first run at its end, 1 in the second, 0.9 between graphs.
 	require.Equal(t, "4.5 times the uniform mass", mass(0))
 	require.Equal(t, "8 times the uniform mass", mass(1))
-	b.do(`choose('what the map shows', 'ab'), true`)
+	b.Do(`choose('what the map shows', 'ab'), true`)
 	require.Equal(t, "−3.5 times the uniform mass", mass(0))
 	require.Equal(t, "3.5 times the uniform mass", mass(1))
-	b.do(`choose('what the map shows', 'z-g'), true`)
+	b.Do(`choose('what the map shows', 'z-g'), true`)
 	require.Equal(t, "−2.8 times the uniform mass", mass(0))
-	b.do(`choose('what the map shows', 'pin'), true`)
-	b.until(`panel('plan').textContent.includes('pin a frame of this task')`)
-	b.press("p")
-	b.until(`button('pinned') !== undefined`)
-	b.press(kb.ArrowLeft)
-	b.until(`now() === 'task 3 of 3, step 8'`)
+	b.Do(`choose('what the map shows', 'pin'), true`)
+	b.Until(`panel('plan').textContent.includes('pin a frame of this task')`)
+	b.Press("p")
+	b.Until(`button('pinned') !== undefined`)
+	b.Press(kb.ArrowLeft)
+	b.Until(`now() === 'task 3 of 3, step 8'`)
 	require.Equal(t, "−0.7 times the uniform mass", mass(0))
 }
 
@@ -393,62 +297,62 @@ func TestTwoRunsOnOneClock(t *testing.T) {
 	}
 	short.Tasks = short.Tasks[:2]
 	b := open(t, Run{Name: "short", Recording: short}, one(t))
-	b.do(`viewer.tabIndex = 0, viewer.focus(), true`)
+	b.Do(`viewer.tabIndex = 0, viewer.focus(), true`)
 	nodes := `panel('embedding').querySelectorAll('.node').length`
 	places := `panel('embedding').querySelector('.node').getAttribute('d')`
-	early := b.text(places)
-	b.press(kb.ArrowRight)
-	b.until(`now() === 'task 1 of 3, step 2'`)
-	require.Equal(t, early, b.text(places))
+	early := b.Text(places)
+	b.Press(kb.ArrowRight)
+	b.Until(`now() === 'task 1 of 3, step 2'`)
+	require.Equal(t, early, b.Text(places))
 	for range 3 {
-		b.press(kb.ArrowRight)
+		b.Press(kb.ArrowRight)
 	}
-	b.until(`now() === 'task 1 of 3, step 8'`)
-	require.NotEqual(t, early, b.text(places))
-	require.Equal(t, float64(8), b.number(nodes))
-	require.Contains(t, b.text(`panel('plan').textContent`), "no plan in this frame")
-	b.press(kb.End)
-	b.until(`now() === 'task 3 of 3, step 10'`)
-	require.Zero(t, b.number(nodes), "the short run has no third task")
+	b.Until(`now() === 'task 1 of 3, step 8'`)
+	require.NotEqual(t, early, b.Text(places))
+	require.Equal(t, float64(8), b.Number(nodes))
+	require.Contains(t, b.Text(`panel('plan').textContent`), "no plan in this frame")
+	b.Press(kb.End)
+	b.Until(`now() === 'task 3 of 3, step 10'`)
+	require.Zero(t, b.Number(nodes), "the short run has no third task")
 	// A press in the matrix of the run that is not the clock moves both.
-	b.click(b.at(`panel('matrix').querySelector('[data-row="1"]')`))
-	b.until(`now() === 'task 2 of 3, step 10'`)
+	b.Click(b.Middle(`panel('matrix').querySelector('[data-row="1"]')`))
+	b.Until(`now() === 'task 2 of 3, step 10'`)
 }
 
 // A run without plans has no choice of maps.
 func TestRunWithoutPlans(t *testing.T) {
 	r := invented(t, "gbt", 0, false)
 	b := open(t, Run{Name: Name(r), Recording: r})
-	require.Equal(t, float64(4), b.number(`root.querySelectorAll('.panel').length`))
-	require.Zero(t, b.number(`root.querySelector('select[aria-label="what the map shows"]').getBoundingClientRect().width`))
-	require.Zero(t, b.number(`button('pin').getBoundingClientRect().width`))
-	b.move(b.at(`panel('graphs').querySelector('[data-node="2"]')`))
-	b.until(`panel('embedding').querySelector('.chosen')?.dataset.node === '2'`)
-	require.Equal(t, "node 14 of class 0", b.text(`root.querySelector('[role=status]').textContent`))
+	require.Equal(t, float64(4), b.Number(`root.querySelectorAll('.panel').length`))
+	require.Zero(t, b.Number(`root.querySelector('select[aria-label="what the map shows"]').getBoundingClientRect().width`))
+	require.Zero(t, b.Number(`button('pin').getBoundingClientRect().width`))
+	b.Move(b.Middle(`panel('graphs').querySelector('[data-node="2"]')`))
+	b.Until(`panel('embedding').querySelector('.chosen')?.dataset.node === '2'`)
+	require.Equal(t, "node 14 of class 0", b.Text(`root.querySelector('[role=status]').textContent`))
 }
 
 // exported presses a button and returns the file that the viewer would save.
 func (b *browser) exported(name string) (file string, content []byte) {
-	b.t.Helper()
-	b.do(`window.file = null, viewer.addEventListener('saot-export', async e => {
+	b.T.Helper()
+	b.Do(`window.file = null, viewer.addEventListener('saot-export', async e => {
 		e.preventDefault();
 		const bytes = new Uint8Array(await e.detail.content.arrayBuffer());
 		let text = '';
 		for (const v of bytes) text += String.fromCharCode(v);
 		window.file = [e.detail.name, btoa(text)];
 	}, {once: true}), true`)
-	b.click(b.at(`button('` + name + `')`))
-	b.until(`window.file !== null`)
-	content, err := base64.StdEncoding.DecodeString(b.text(`file[1]`))
-	require.NoError(b.t, err)
-	return b.text(`file[0]`), content
+	b.Click(b.Middle(`button('` + name + `')`))
+	b.Until(`window.file !== null`)
+	content, err := base64.StdEncoding.DecodeString(b.Text(`file[1]`))
+	require.NoError(b.T, err)
+	return b.Text(`file[0]`), content
 }
 
 func TestExportFrame(t *testing.T) {
 	b := open(t, one(t))
-	b.do(`root.querySelector('input[type=range]').focus(), true`)
-	b.press(kb.PageDown)
-	b.until(`now() === 'task 2 of 3, step 0'`)
+	b.Do(`root.querySelector('input[type=range]').focus(), true`)
+	b.Press(kb.PageDown)
+	b.Until(`now() === 'task 2 of 3, step 0'`)
 	name, svg := b.exported("save this frame as SVG")
 	require.Equal(t, "saot-on-ring-seed-0-task2-step0.svg", name)
 	elements := map[string]int{}
@@ -467,7 +371,7 @@ func TestExportFrame(t *testing.T) {
 	require.Contains(t, string(svg), "task 2 of 3, step 0")
 	require.NotContains(t, string(svg), "var(", "colors are values: the picture stands alone")
 	// A browser draws it by itself.
-	width := b.number(`new DOMParser().parseFromString(atob(file[1]), 'image/svg+xml').documentElement.viewBox.baseVal.width`)
+	width := b.Number(`new DOMParser().parseFromString(atob(file[1]), 'image/svg+xml').documentElement.viewBox.baseVal.width`)
 	require.Greater(t, width, 600.0)
 }
 
@@ -491,23 +395,23 @@ func TestExportFilm(t *testing.T) {
 			require.NotEqual(t, g.Image[i-1].Pix, frame.Pix)
 		}
 	}
-	require.Equal(t, "task 1 of 3, step 0", b.text(`now()`), "the film leaves the frame as it was")
+	require.Equal(t, "task 1 of 3, step 0", b.Text(`now()`), "the film leaves the frame as it was")
 	if dir := os.Getenv("SAOT_SCREENSHOTS"); dir != "" {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "viewer-film.gif"), film, 0o600))
 	}
 
-	b.do(`choose('frames of the film', 'pin'), true`)
-	b.click(b.at(`button('GIF')`))
-	b.until(`root.querySelector('[role=status]').textContent.startsWith('pin a frame')`)
-	b.do(`button('frame forward').focus(), true`)
-	b.press("p" + kb.ArrowRight + kb.ArrowRight)
-	b.until(`now() === 'task 1 of 3, step 4'`)
+	b.Do(`choose('frames of the film', 'pin'), true`)
+	b.Click(b.Middle(`button('GIF')`))
+	b.Until(`root.querySelector('[role=status]').textContent.startsWith('pin a frame')`)
+	b.Do(`button('frame forward').focus(), true`)
+	b.Press("p" + kb.ArrowRight + kb.ArrowRight)
+	b.Until(`now() === 'task 1 of 3, step 4'`)
 	_, film = b.exported("GIF")
 	g, err = gif.DecodeAll(bytes.NewReader(film))
 	require.NoError(t, err)
 	require.Len(t, g.Image, 3, "from the pinned frame to this one")
 
-	b.do(`choose('frames of the film', 'all'), true`)
+	b.Do(`choose('frames of the film', 'all'), true`)
 	_, film = b.exported("GIF")
 	g, err = gif.DecodeAll(bytes.NewReader(film))
 	require.NoError(t, err)
@@ -525,17 +429,17 @@ func TestScriptBeforeElement(t *testing.T) {
 	page = strings.Replace(page, "</body>", string(element)+"</body>", 1)
 	require.NoError(t, os.WriteFile(strings.TrimPrefix(b.page, "file://"), []byte(page), 0o600))
 	b.load()
-	require.Equal(t, float64(5), b.number(`root.querySelectorAll('.panel').length`))
+	require.Equal(t, float64(5), b.Number(`root.querySelectorAll('.panel').length`))
 }
 
 // What is not a recording is said on the page, and nothing fails.
 func TestDamagedData(t *testing.T) {
 	b := open(t, one(t))
-	b.do(`const v = document.createElement('saot-recording');
+	b.Do(`const v = document.createElement('saot-recording');
 		v.innerHTML = '<script type="application/json">[{"name": </scr' + 'ipt>';
 		document.body.append(v); window.damaged = v; true`)
-	b.until(`damaged.shadowRoot.querySelector('[role=alert]')?.textContent.startsWith('The recording cannot be read')`)
-	b.do(`damaged.runs = [{name: 'none', recording: {head: {}, tasks: null}}], true`)
-	b.until(`damaged.shadowRoot.querySelector('[role=alert]').textContent === 'The recording has no frames.'`)
-	b.press(kb.ArrowRight)
+	b.Until(`damaged.shadowRoot.querySelector('[role=alert]')?.textContent.startsWith('The recording cannot be read')`)
+	b.Do(`damaged.runs = [{name: 'none', recording: {head: {}, tasks: null}}], true`)
+	b.Until(`damaged.shadowRoot.querySelector('[role=alert]').textContent === 'The recording has no frames.'`)
+	b.Press(kb.ArrowRight)
 }

@@ -36,7 +36,7 @@ class TransportPage extends Page<Settings> {
     ["error", "marginal error", "L1 distance of the plan's columns from their masses"],
     ["sweeps", "sweeps", "pairs of updates of the potentials"],
     ["gap", "duality gap", "0 proves that the plan is optimal"],
-    ["mass", "mass moved", "less or more than 1 where the marginals are relaxed"],
+    ["mass", "mass moved", "not 1 where marginals are relaxed: ρ lowers it, and ε raises it, because the entropy is smallest at entries of 1"],
     ["divergence", "Sinkhorn divergence", "the entropic cost without its bias; 0 for equal clouds"],
   ]);
   private readonly playing = button("play", "Play", "a sweep after the other (space)", () => this.play(this.next === 0));
@@ -84,7 +84,7 @@ class TransportPage extends Page<Settings> {
           this.problem.moved = Infinity;
           look();
         }) }),
-      bary: check({ name: "bary", label: "◆ barycenter at t", title: "the cloud whose plans to both sides cost the least",
+      bary: check({ name: "bary", label: "◆ barycenter at t", title: "the cloud whose exact plans to both sides cost the least, in squared distances",
         value: s.bary, change: set("bary", () => {
           if (s.bary && (s.t === 0 || s.t === 1)) s.t = make.t.value = 0.5;
           this.problem.z = null;

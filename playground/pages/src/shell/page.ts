@@ -45,7 +45,7 @@ export abstract class Page<S extends Values> {
 
   constructor(protected readonly defaults: S) {
     this.settings = read(defaults);
-    this.place = start(this.status);
+    this.place = start(this.status, () => this.address());
   }
 
   /** Begins: subclasses have built their content. */
@@ -78,9 +78,14 @@ export abstract class Page<S extends Values> {
     requestAnimationFrame((next) => this.frame(next));
   }
 
+  /** The fragment of the address that shows the page's state. */
+  address(): string {
+    return fragment(this.settings, this.defaults);
+  }
+
   /** The address follows the settings. */
   protected remember() {
-    write(fragment(this.settings, this.defaults));
+    write(this.address());
   }
 
   /** Works for a part of a frame. Says whether there is something new to show. */

@@ -24,26 +24,28 @@ export class Status {
   }
 }
 
-/** Fills the header, obeys "embed" in the address, and returns the place for the page's content. */
-export function start(status?: Status): HTMLElement {
+/**
+ * Fills the header, obeys "embed" in the address, and returns the place for the page's content. With a status and a
+ * fragment of the address, the header has a button that copies a link.
+ */
+export function start(status?: Status, fragment?: () => string): HTMLElement {
   const skip = document.querySelector<HTMLAnchorElement>(".skip");
   skip?.addEventListener("click", (e) => {
     e.preventDefault(); // the fragment is the page's state
     document.getElementById("main")!.focus();
   });
   if (new URLSearchParams(location.hash.slice(1)).has("embed")) document.body.classList.add("embed");
-  if (status) {
+  if (status && fragment) {
     const share = element("button", { type: "button", id: "share", title: "copy a link that shows what you see" }, "Copy link");
-    share.addEventListener("click", () => copy(status));
+    share.addEventListener("click", () => copy(status, fragment()));
     document.getElementById("tools")!.append(share);
   }
   return document.getElementById("page") ?? document.getElementById("main")!;
 }
 
-async function copy(status: Status) {
-  await new Promise((done) => setTimeout(done, 400)); // until the address is up to date
+async function copy(status: Status, fragment: string) {
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(location.href.split("#")[0] + (fragment && `#${fragment}`));
     status.say("The link is copied.");
   } catch {
     status.say("The browser does not let the page copy: take the link from the address bar.");
@@ -57,8 +59,10 @@ export abstract class Picture {
   protected width = 0;
   protected height = 0;
 
-  constructor(label: string, name: string) {
-    this.canvas = element("canvas", { "aria-label": label, "data-picture": name });
+  constructor(label: string, name: string, canvas = element("canvas")) {
+    this.canvas = canvas;
+    if (label) canvas.setAttribute("aria-label", label);
+    canvas.dataset.picture = name;
     this.pen = this.canvas.getContext("2d")!;
     new ResizeObserver(() => this.fit()).observe(this.canvas);
   }

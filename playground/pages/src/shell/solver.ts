@@ -78,13 +78,18 @@ interface Functions {
 declare const saot: Functions;
 
 export class Solver {
-  private constructor(private readonly go: Functions) {}
+  private constructor(private readonly go: Functions, private readonly instance: WebAssembly.Instance) {}
+
+  /** The bytes of the module's memory. */
+  memory(): number {
+    return (this.instance.exports.mem as WebAssembly.Memory).buffer.byteLength;
+  }
 
   /** Loads the module. It runs until the page is left. */
   static async load(): Promise<Solver> {
     const [instance, go] = await compile("solver");
     void go.run(instance);
-    return new Solver(saot);
+    return new Solver(saot, instance);
   }
 
   transport = (problem: Clouds) => checked(this.go.transport(problem));

@@ -112,9 +112,6 @@ export class AxesPicture extends Picture {
     const { x, y, plan, settings } = this.problem;
     const [blue, orange] = theme.classes;
     const pen = this.pen;
-    pen.strokeStyle = theme.line;
-    pen.lineWidth = 1;
-    pen.strokeRect(0.5, 0.5, this.width - 1, this.height - 1);
     const [top, bottom] = [this.base("x") + 2, this.base("y") - 2];
     const middle = (top + bottom) / 2;
     const line = (i: number, j: number) => {

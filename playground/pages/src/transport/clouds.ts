@@ -178,9 +178,6 @@ export class CloudsPicture extends Picture {
     const { x, y, plan, m, n, settings } = this.problem;
     const [blue, orange] = theme.classes;
     const pen = this.pen;
-    pen.strokeStyle = theme.line;
-    pen.lineWidth = 1;
-    pen.strokeRect(0.5, 0.5, this.width - 1, this.height - 1);
     if (settings.cost === "cosine") this.cross(theme);
     const fits = plan && plan.plan.length === n * m;
     const line = (i: number, j: number) => {

@@ -43,7 +43,7 @@ const square = (s: number): [number, number] => {
 };
 
 export const clouds: Record<string, Preset> = {
-  moons: { label: "two moons", x: along(28, 7, 0.05, arc(0.4, 0.42, 0.3, 0.5, 0)), y: along(28, 11, 0.05, arc(0.6, 0.58, 0.3, 0.5, 1)) },
+  moons: { label: "two moons", x: along(28, 7, 0.07, arc(0.38, 0.5, 0.32, 0.5, 0)), y: along(28, 11, 0.07, arc(0.62, 0.5, 0.32, 0.5, 1)) },
   split: { label: "one blob to three", x: along(30, 5, 0.22, blob([[0.2, 0.5]])), y: along(30, 3, 0.13, blob([[0.8, 0.15], [0.85, 0.5], [0.8, 0.85]])) },
   ring: { label: "ring to square", x: along(32, 9, 0, arc(0.5, 0.5, 0.2, 0, 1)), y: along(32, 13, 0, square) },
   outlier: { label: "outliers", x: along(20, 21, 0.14, blob([[0.3, 0.4]])).concat(0.08, 0.93), y: along(20, 23, 0.14, blob([[0.6, 0.5]])).concat(0.93, 0.06) },

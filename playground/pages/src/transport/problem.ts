@@ -136,7 +136,7 @@ export class Problem {
     if (this.z?.length !== 2 * k)
       this.z = Float64Array.from({ length: 2 * k }, (_, i) => (p.x[2 * Math.floor((Math.floor(i / 2) * this.n) / k) + (i % 2)] +
         p.y[2 * Math.floor((Math.floor(i / 2) * this.m) / k) + (i % 2)]) / 2);
-    const next = solver.barycenter({ ...p, sweeps: 60 }, this.z, this.settings.t, 1);
+    const next = solver.barycenter({ ...p, exact: true }, this.z, this.settings.t, 1);
     this.moved = next.reduce((far, v, i) => Math.max(far, Math.abs(v - this.z![i])), 0);
     this.z = next;
   }

@@ -1,0 +1,221 @@
+// The page of graphs: two small graphs, and the fused Gromov plan between them.
+
+import { element } from "../../viewer/src/dom";
+import { figure } from "../../viewer/src/panel";
+import type { Theme } from "../../viewer/src/theme";
+import { GraphsPicture, Scene, Tool } from "./gromov/graphs";
+import { type Drawn, packGraph, presets, unpackGraph } from "./gromov/presets";
+import { Control, Figures, button, choice, slider, tools } from "./shell/controls";
+import { Page } from "./shell/page";
+import type { Graph, Graphs, Matching, Solver } from "./shell/solver";
+import { Pointed, PlanMap } from "./transport/map";
+
+/** The state in the address. README.md describes the keys. */
+const defaults = { preset: "relabel", a: "", b: "", structure: "edges", sigma: 0.5, eps: 0.02, factor: 2, outer: 20,
+  loop: "gradient", at: "" };
+
+type Settings = typeof defaults;
+
+const none: Pointed = { row: -1, column: -1 };
+const pace = 450; // milliseconds of a step that plays
+const sweeps = 300; // of each linear problem
+
+class GromovPage extends Page<Settings> {
+  private readonly scene: Scene = { a: { points: [], colors: [], edges: [] }, b: { points: [], colors: [], edges: [] }, plan: null, truth: null };
+  plan: Matching | null = null;
+  private readonly actions = {
+    changed: (shape: boolean) => this.edited(shape),
+    dragging: (on: boolean) => on && this.meter.reset(),
+    point: (p: Pointed) => this.point(p),
+    say: (text: string) => this.status.say(text),
+  };
+  private readonly graphs = new GraphsPicture(this.scene, this.actions);
+  private readonly map = new PlanMap((p) => this.point(p));
+  private readonly note = element("p", { class: "hint", "data-note": "" });
+  private readonly figures = new Figures([
+    ["features", "colors ⟨K, π⟩", "the mass that changes its color"],
+    ["structures", "edges ⟨L⊗π, π⟩", "the mean squared difference of the structures that the plan brings together"],
+    ["entropic", "entropy ε Σ π (log π − 1)", "what the entropy adds; 0 for the proximal point"],
+    ["truth", "edges of the right matching", "the same, of the matching from which B was made"],
+    ["right", "mass on the right matching", "1: every node goes where it belongs"],
+    ["outer", "linear problems solved", "each linearizes the cost at the last plan"],
+    ["change", "last change of the plan", "L1 distance of the last two plans"],
+    ["error", "marginal error", "L1 distance of the plan's columns from their masses"],
+  ]);
+  private readonly playing = button("play", "Play", "a linear problem after the other (space)", () => this.play(this.next === 0));
+  private readonly controls: Record<string, Control<never>> = {};
+  private next = 0;
+  private dirty = true;
+  private pending = false;
+
+  constructor() {
+    super(defaults);
+    this.build();
+    this.restore();
+    this.begin();
+  }
+
+  private build() {
+    const s = this.settings;
+    const set = <K extends keyof Settings>(key: K) => (v: Settings[K]) => {
+      s[key] = v;
+      this.change();
+    };
+    const make = {
+      preset: choice({ name: "preset", label: "example", options: Object.entries(presets).map(([k, p]) => [k, p.label] as const),
+        value: s.preset, change: (v) => this.preset(v) }),
+      structure: choice({ name: "structure", label: "compare", options: [["edges", "edges"], ["distances", "distances"]],
+        value: s.structure, change: set("structure") }),
+      loop: choice({ name: "loop", label: "steps", options: [["gradient", "projected gradient"], ["proximal", "proximal point"]],
+        value: s.loop, change: set("loop") }),
+      sigma: slider({ name: "sigma", label: "σ", title: "weight of the colors; edges have the rest of 1", low: 0, high: 1, value: s.sigma,
+        change: set("sigma") }),
+      eps: slider({ name: "eps", label: "ε", title: "weight of the entropy: large blurs the plan", low: 0.005, high: 1, scale: "log",
+        value: s.eps, change: set("eps") }),
+      factor: slider({ name: "factor", label: "factor", title: "of the edges in a linear problem: 2 is the gradient, 1 is Eq. 7 as printed",
+        low: 0.5, high: 4, step: 0.25, value: s.factor, change: set("factor") }),
+      outer: slider({ name: "outer", label: "problems", title: "linear problems that are solved", low: 1, high: 60, step: 1, value: s.outer,
+        change: set("outer") }),
+    };
+    Object.assign(this.controls, make);
+    const pointer = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
+      ["move", "Move", "drag nodes"], ["edge", "Edge", "press two nodes to join or part them"],
+      ["color", "Color", "press a node to change its color"], ["add", "Add", "press to add a node"],
+      ["remove", "Remove", "press a node to remove it"]], change: (v) => (this.graphs.tool = v) });
+    const runs = element("div", { class: "tools", role: "group", "aria-label": "run" },
+      button("restart", "Restart", "one linear problem, from the uniform plan (R)", () => this.steps(1)),
+      button("step", "Step", "one linear problem more (S)", () => this.steps(Math.min(60, s.outer + 1))),
+      this.playing,
+      button("converge", "Settle", "sixty linear problems (C)", () => this.steps(60)));
+    this.place.append(element("div", { class: "stage" },
+      element("section", { class: "card picture", "aria-label": "graphs" }, element("h2", {}, "Graphs"), pointer.element, this.graphs.canvas, this.note),
+      element("section", { class: "card picture", "aria-label": "plan" }, element("h2", {}, "Plan π"), this.map.canvas, this.status.element),
+      element("section", { class: "card side", "aria-label": "settings and figures" },
+        element("div", { class: "choices" }, make.preset.element, make.structure.element, make.loop.element),
+        make.sigma.element, make.eps.element, make.factor.element, make.outer.element, runs, this.figures.element)));
+    addEventListener("keydown", (e) => this.key(e));
+  }
+
+  private key(e: KeyboardEvent) {
+    const target = e.target as HTMLElement;
+    if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
+    const acts: Record<string, () => void> = { " ": () => this.play(this.next === 0), r: () => this.steps(1), c: () => this.steps(60),
+      s: () => this.steps(Math.min(60, this.settings.outer + 1)) };
+    if (!acts[e.key]) return;
+    e.preventDefault();
+    acts[e.key]();
+  }
+
+  protected restore() {
+    if (!(this.settings.preset in presets)) this.settings.preset = defaults.preset;
+    const p = presets[this.settings.preset];
+    const own = unpackGraph(this.settings.a) !== null || unpackGraph(this.settings.b) !== null;
+    const copy = (g: Drawn): Drawn => structuredClone(g);
+    this.scene.a = copy(unpackGraph(this.settings.a) ?? p.a);
+    this.scene.b = copy(unpackGraph(this.settings.b) ?? p.b);
+    this.scene.truth = p.truth && this.scene.a.colors.length === p.truth.length && this.scene.b.colors.length === p.truth.length ? p.truth : null;
+    this.note.textContent = own ? "Your own graphs." : p.note;
+    for (const [key, control] of Object.entries(this.controls)) control.value = this.settings[key as keyof Settings] as never;
+    const [row, column] = this.settings.at.split(".").map(Number);
+    this.point(column >= 0 ? { row, column } : none);
+    this.change();
+  }
+
+  /** Shows an example with its settings. */
+  preset(name: string) {
+    const { outer, sigma, structure } = defaults;
+    Object.assign(this.settings, { outer, sigma, structure, a: "", b: "", at: "", preset: name }, presets[name].settings);
+    this.graphs.grip = null;
+    this.restore();
+  }
+
+  private edited(shape: boolean) {
+    if (shape) this.scene.truth = null;
+    this.settings.a = packGraph(this.scene.a);
+    this.settings.b = packGraph(this.scene.b);
+    this.note.textContent = "Your own graphs.";
+    this.change();
+  }
+
+  private change() {
+    this.dirty = true;
+    this.remember();
+  }
+
+  private point(p: Pointed) {
+    if (p.row === this.map.pointed.row && p.column === this.map.pointed.column) return;
+    this.map.pointed = this.graphs.pointed = p;
+    const both = p.row >= 0 && p.column >= 0;
+    this.settings.at = both ? `${p.row}.${p.column}` : "";
+    if (both && this.plan) this.status.say(`π[${p.row + 1}, ${p.column + 1}] = ${figure(this.plan.plan[p.row * this.scene.b.colors.length + p.column])}`);
+    this.pending = true;
+    this.remember();
+  }
+
+  private steps(outer: number) {
+    this.settings.outer = this.controls.outer.value = outer as never;
+    this.change();
+  }
+
+  private play(on: boolean) {
+    if (on && this.settings.outer >= 60) this.steps(1);
+    this.next = on ? performance.now() + pace : 0;
+    this.playing.textContent = on ? "Pause" : "Play";
+    this.playing.setAttribute("aria-pressed", String(on));
+  }
+
+  /** What the solver takes. */
+  problem(): Graphs {
+    const s = this.settings;
+    const flat = (g: Drawn): Graph => ({ points: Float64Array.from(g.points), edges: Int32Array.from(g.edges.flat()), colors: Int32Array.from(g.colors) });
+    return { a: flat(this.scene.a), b: flat(this.scene.b), structure: s.structure === "distances" ? 1 : 0, epsilon: s.eps, sigma: s.sigma,
+      factor: s.factor, outer: s.outer, sweeps, tolerance: 1e-9, loop: s.loop === "proximal" ? 1 : 0,
+      truth: this.scene.truth ? Int32Array.from(this.scene.truth) : undefined };
+  }
+
+  protected work(solver: Solver, at: number): boolean {
+    if (this.next && at >= this.next) {
+      this.next = at + pace;
+      if (this.plan && this.plan.outer < this.settings.outer) this.play(false); // it has settled
+      else if (this.settings.outer >= 60) this.play(false);
+      else this.steps(this.settings.outer + 1);
+    }
+    const news = this.dirty || this.pending;
+    if (this.dirty) this.solve(solver);
+    this.dirty = this.pending = false;
+    return news;
+  }
+
+  private solve(solver: Solver) {
+    try {
+      this.plan = solver.gromov(this.problem());
+      if (this.status.element.classList.contains("wrong")) this.status.say("");
+    } catch (error) {
+      this.plan = null;
+      this.status.say((error as Error).message, true);
+    }
+    this.scene.plan = this.plan?.plan ?? null;
+  }
+
+  protected show() {
+    const { a, b, truth } = this.scene;
+    const p = this.plan;
+    const [n, m] = [a.colors.length, b.colors.length];
+    const color = (g: Drawn) => (k: number, t: Theme) => t.classes[[0, 1, 3, 4][g.colors[k]]];
+    this.map.shown = { n, m, plan: p && p.plan.length === n * m ? p.plan : null, f: p?.f, g: p?.g, rowColor: color(a), columnColor: color(b) };
+    this.graphs.paint();
+    this.map.paint();
+    const right = p && truth ? truth.reduce((sum, j, i) => sum + p.plan[i * m + j], 0) : NaN;
+    const set = (key: string, text: string | undefined) => this.figures.set(key, p && text ? text : "–");
+    set("features", p ? figure(p.features) : "");
+    set("structures", p ? figure(Math.abs(p.structures) < 1e-9 ? 0 : p.structures) : "");
+    set("entropic", p ? figure(p.entropic) : "");
+    set("truth", p?.truthStructures === undefined ? "" : figure(Math.abs(p.truthStructures) < 1e-9 ? 0 : p.truthStructures));
+    set("right", Number.isNaN(right) ? "" : figure(right));
+    set("outer", p ? String(p.outer) : "");
+    set("change", p ? p.change.toExponential(1) : "");
+    set("error", p ? p.marginalError.toExponential(1) : "");
+  }
+}
+
+new GromovPage();
