@@ -20,6 +20,7 @@ import (
 
 // auditOptions is what the flags of "saot audit" hold.
 type auditOptions struct {
+	printed
 	data, split, engine string
 }
 
@@ -49,21 +50,31 @@ It is 1 if one is not, or cannot be audited.`,
 	f.StringVar(&o.data, "data", "", "folder of the datasets' files; default the run's")
 	f.StringVar(&o.split, "split", "", "file that the split is read from; default the run's")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the run's")
-	return cmd
+	return o.flag(cmd)
 }
 
 // run audits every result, also after one that cannot be.
 func (o *auditOptions) run(ctx context.Context, out io.Writer, paths []string) error {
 	count, failed := 0, 0
+	all := []auditJSON{}
 	tell := func(path string, report *continual.AuditReport, err error) error {
 		count++
 		if err != nil || report.Verdict() == continual.NotConfirmed {
 			failed++
 		}
+		if o.json {
+			all = append(all, auditAsJSON(path, report, err))
+			return nil
+		}
 		return writeAudit(out, path, report, err)
 	}
 	for _, path := range paths {
 		if err := o.auditPath(ctx, path, tell); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		if err := o.print(out, all, nil); err != nil {
 			return err
 		}
 	}
@@ -127,6 +138,33 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	}
 	opt.Engine, opt.Dir = e, dir
 	return continual.Audit(ctx, stream, l, opt)
+}
+
+type auditJSON struct {
+	Path        string           `json:"path"`
+	Verdict     string           `json:"verdict"` // confirmed, consistent, not confirmed, or not audited
+	Error       string           `json:"error,omitempty"`
+	Comparisons []comparisonJSON `json:"comparisons,omitempty"`
+	Problems    []string         `json:"problems,omitempty"`
+	Notes       []string         `json:"notes,omitempty"`
+}
+
+type comparisonJSON struct {
+	Setting continual.Setting `json:"setting"`
+	Probe   continual.Probe   `json:"probe"`
+	Largest float64           `json:"largest_difference"`
+	Differ  []int             `json:"tasks_that_differ,omitempty"` // from 0
+}
+
+func auditAsJSON(path string, a *continual.AuditReport, failure error) auditJSON {
+	if failure != nil {
+		return auditJSON{Path: path, Verdict: "not audited", Error: oneLine(failure)}
+	}
+	out := auditJSON{Path: path, Verdict: a.Verdict().String(), Problems: a.Problems, Notes: a.Notes}
+	for _, c := range a.Comparisons {
+		out.Comparisons = append(out.Comparisons, comparisonJSON{c.Setting, c.Probe, c.Largest, c.Differ})
+	}
+	return out
 }
 
 // writeAudit prints what came of a folder: a line with the verdict, and below it what that rests on.

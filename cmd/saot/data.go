@@ -45,7 +45,8 @@ func openEntries(dir string, names []string) (store datasets.Store, entries []da
 }
 
 func newDataListCommand(dir *string) *cobra.Command {
-	return &cobra.Command{
+	var p printed
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the datasets, one per line",
 		Args:  cobra.NoArgs,
@@ -54,15 +55,63 @@ func newDataListCommand(dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := newTable(cmd.OutOrStdout(), 0)
-			t.say("NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT")
+			var all []datasetJSON
 			for _, e := range entries {
-				t.say("%s\t%s\t%s\t%s\t%s\t%s", e.Name, figure(e.True.Nodes),
-					figure(e.True.Classes), figure(e.True.Tasks), presence(store, e), e.Title)
+				all = append(all, datasetAsJSON(store, e))
 			}
-			return t.Flush()
+			return p.print(cmd.OutOrStdout(), all, func(out io.Writer) error {
+				t := newTable(out, 0)
+				t.say("NAME\tNODES\tCLASSES\tTASKS\tPRESENT\tWHAT")
+				for _, d := range all {
+					t.say("%s\t%s\t%s\t%s\t%s\t%s", d.Name, figure(d.True.Nodes), figure(d.True.Classes),
+						figure(d.True.Tasks), d.Present, d.Title)
+				}
+				return t.Flush()
+			})
 		},
 	}
+	return p.flag(cmd)
+}
+
+type datasetJSON struct {
+	Name     string     `json:"name"`
+	Title    string     `json:"title"`
+	Layout   string     `json:"layout"`
+	Present  string     `json:"present"`
+	StandIn  string     `json:"stand_in_for,omitempty"`
+	Licence  string     `json:"licence"`
+	Citation string     `json:"citation"`
+	Note     string     `json:"note"`
+	True     statsJSON  `json:"real"`
+	Paper    statsJSON  `json:"paper"`
+	Appendix statsJSON  `json:"paper_appendix"`
+	Files    []fileJSON `json:"files"`
+}
+
+type statsJSON struct {
+	Nodes   int64 `json:"nodes"`
+	Edges   int64 `json:"edges"`
+	Entries int64 `json:"stored_edges"`
+	Columns int   `json:"features"`
+	Classes int   `json:"classes"`
+	Tasks   int   `json:"tasks"`
+}
+
+type fileJSON struct {
+	Name   string   `json:"name"`
+	Bytes  int64    `json:"bytes"`
+	SHA256 string   `json:"sha256"`
+	URLs   []string `json:"urls"`
+}
+
+func datasetAsJSON(store datasets.Store, e datasets.Entry) datasetJSON {
+	d := datasetJSON{Name: e.Name, Title: e.Title, Layout: e.Layout.String(), Present: presence(store, e),
+		StandIn: e.StandIn, Licence: e.Licence, Citation: e.Citation, Note: e.Note, True: statsJSON(e.True),
+		Paper: statsJSON(e.Paper), Appendix: statsJSON(e.Appendix), Files: []fileJSON{}}
+	for _, f := range e.Files {
+		d.Files = append(d.Files, fileJSON{f.Name, f.Bytes, f.SHA256, f.URLs})
+	}
+	return d
 }
 
 func presence(store datasets.Store, e datasets.Entry) string {
@@ -105,7 +154,8 @@ func size(n int64) string {
 }
 
 func newDataInfoCommand(dir *string) *cobra.Command {
-	return &cobra.Command{
+	var p printed
+	cmd := &cobra.Command{
 		Use:     "info NAME",
 		Short:   "describe a dataset: its figures in the paper and in truth, files, licence",
 		Example: "  saot data info cora-full",
@@ -115,9 +165,12 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return describe(cmd.OutOrStdout(), store, entries[0])
+			return p.print(cmd.OutOrStdout(), datasetAsJSON(store, entries[0]), func(out io.Writer) error {
+				return describe(out, store, entries[0])
+			})
 		},
 	}
+	return p.flag(cmd)
 }
 
 func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
@@ -166,7 +219,8 @@ func identity(f datasets.File) string {
 }
 
 func newDataGetCommand(dir *string) *cobra.Command {
-	return &cobra.Command{
+	var p printed
+	cmd := &cobra.Command{
 		Use:   "get NAME...",
 		Short: "fetch datasets into the data folder and check them",
 		Long: `Fetch the files of datasets that are not there yet, from the first mirror that has them. A download
@@ -181,6 +235,7 @@ that breaks off is resumed, now or by the next get; a file gets its name only af
 			}
 			bar := newTransfer(cmd.ErrOrStderr())
 			store.Progress = bar.follow
+			var got []datasets.FileStatus
 			for _, e := range entries {
 				if len(e.Files) > 0 {
 					_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; licence: %s; cite: %s\n", e.Name, total(e),
@@ -191,13 +246,12 @@ that breaks off is resumed, now or by the next get; a file gets its name only af
 				if err != nil {
 					return err
 				}
-				if err := writeFiles(cmd.OutOrStdout(), store, all); err != nil {
-					return err
-				}
+				got = append(got, all...)
 			}
-			return nil
+			return writeFiles(cmd.OutOrStdout(), &p, store, got)
 		},
 	}
+	return p.flag(cmd)
 }
 
 func total(e datasets.Entry) string {
@@ -211,20 +265,37 @@ func total(e datasets.Entry) string {
 	return size(sum)
 }
 
-func writeFiles(out io.Writer, store datasets.Store, all []datasets.FileStatus) error {
-	t := newTable(out, 0)
+type fileStatusJSON struct {
+	Dataset string `json:"dataset"`
+	State   string `json:"state"`
+	Path    string `json:"path"`
+	Bytes   int64  `json:"bytes"`
+	SHA256  string `json:"sha256"`
+	Detail  string `json:"detail"`
+}
+
+func writeFiles(out io.Writer, p *printed, store datasets.Store, all []datasets.FileStatus) error {
+	files := []fileStatusJSON{}
 	for _, s := range all {
-		detail := s.Detail
-		if s.SHA256 != "" {
-			detail = strings.TrimPrefix(detail+"; SHA-256 "+s.SHA256, "; ")
-		}
-		t.say("%s\t%s\t%s\t%s", s.Dataset, s.State, store.Path(datasets.File{Name: s.File}), detail)
+		files = append(files, fileStatusJSON{s.Dataset, s.State.String(), store.Path(datasets.File{Name: s.File}), s.Bytes,
+			s.SHA256, s.Detail})
 	}
-	return t.Flush()
+	return p.print(out, files, func(out io.Writer) error {
+		t := newTable(out, 0)
+		for _, f := range files {
+			detail := f.Detail
+			if f.SHA256 != "" {
+				detail = strings.TrimPrefix(detail+"; SHA-256 "+f.SHA256, "; ")
+			}
+			t.say("%s\t%s\t%s\t%s", f.Dataset, f.State, f.Path, detail)
+		}
+		return t.Flush()
+	})
 }
 
 func newDataImportCommand(dir *string) *cobra.Command {
 	trust := false
+	var p printed
 	cmd := &cobra.Command{
 		Use:   "import NAME PATH",
 		Short: "take a file that was downloaded by hand into the data folder",
@@ -244,15 +315,16 @@ info NAME says where to download it.`,
 			if err != nil {
 				return err
 			}
-			return writeFiles(cmd.OutOrStdout(), store, all)
+			return writeFiles(cmd.OutOrStdout(), &p, store, all)
 		},
 	}
 	cmd.Flags().BoolVar(&trust, "trust", false, "take a file that is not the published one if it can be read")
-	return cmd
+	return p.flag(cmd)
 }
 
 func newDataVerifyCommand(dir *string) *cobra.Command {
-	return &cobra.Command{
+	var p printed
+	cmd := &cobra.Command{
 		Use:   "verify [NAME...]",
 		Short: "read the files that are there and check them; exit status 1 if one is wrong",
 		Long: `Read every file of the named datasets, or of all, and say what it is: published (the publisher's
@@ -268,12 +340,13 @@ missing.`,
 			if err != nil {
 				return err
 			}
-			if err := writeFiles(cmd.OutOrStdout(), store, all); err != nil {
+			if err := writeFiles(cmd.OutOrStdout(), &p, store, all); err != nil {
 				return err
 			}
 			return wrong(all)
 		},
 	}
+	return p.flag(cmd)
 }
 
 func wrong(all []datasets.FileStatus) error {

@@ -19,8 +19,15 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 		group("install", "install an engine", "",
 			newInstallCommand("xla", "XLA's plugin for the CPU", "200 MB"),
 			newInstallCommand("cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB")))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return showEngines(cmd.OutOrStdout()) }
-	return cmd
+	var p printed
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		found, err := findEngines()
+		if err != nil {
+			return err
+		}
+		return p.print(cmd.OutOrStdout(), found, found.write)
+	}
+	return p.flag(cmd)
 }
 
 // newInstallCommand builds the command that installs an engine; size is what it takes on the disk.
@@ -54,30 +61,53 @@ nor pip has to be there, and nothing of a package is run. A download that broke 
 	return cmd
 }
 
-// showEngines opens every engine that is present, to tell its version, and prints the table and the choice.
-func showEngines(out io.Writer) error {
+type enginesJSON struct {
+	Engines []engineJSON `json:"engines"`
+	Chosen  engine.Info  `json:"chosen"`
+}
+
+type engineJSON struct {
+	Name    string `json:"name"`
+	State   string `json:"state"` // present, missing or broken
+	Version string `json:"version"`
+	Where   string `json:"where"`
+	Hint    string `json:"hint,omitempty"` // how to get it
+}
+
+// findEngines opens every engine that is present, to tell its version, and the one that is chosen.
+func findEngines() (*enginesJSON, error) {
+	found := &enginesJSON{}
+	for _, candidate := range engine.Survey() {
+		e := engineJSON{Name: candidate.Spec}
+		if e.State, e.Version, e.Where = describeEngine(candidate); e.State != "present" {
+			e.Hint = candidate.Hint
+		}
+		found.Engines = append(found.Engines, e)
+	}
+	chosen, err := engine.Open("")
+	if err != nil {
+		return nil, err
+	}
+	defer chosen.Close()
+	found.Chosen = chosen.Info()
+	return found, nil
+}
+
+func (e *enginesJSON) write(out io.Writer) error {
 	t := newTable(out, 0)
 	t.say("ENGINE\tSTATE\tVERSION\tWHERE")
-	var hints []string
-	for _, candidate := range engine.Survey() {
-		state, version, where := describeEngine(candidate)
-		t.say("%s\t%s\t%s\t%s", candidate.Spec, state, version, where)
-		if state != "present" {
-			hints = append(hints, fmt.Sprintf("to get %s: %s", candidate.Spec, candidate.Hint))
-		}
+	for _, c := range e.Engines {
+		t.say("%s\t%s\t%s\t%s", c.Name, c.State, c.Version, c.Where)
 	}
 	t.say("")
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	chosen, err := engine.Open("")
-	if err != nil {
-		return err
-	}
-	defer chosen.Close()
-	t.say("chosen: %s", chosen.Info())
-	for _, hint := range hints {
-		t.say("%s", hint)
+	t.say("chosen: %s", e.Chosen)
+	for _, c := range e.Engines {
+		if c.Hint != "" {
+			t.say("to get %s: %s", c.Name, c.Hint)
+		}
 	}
 	return t.Flush()
 }

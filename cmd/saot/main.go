@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -84,7 +86,8 @@ measures what the encoder remembers.`)
 		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newFiguresCommand(),
 			newReportCommand(), newTuneCommand(), newPackCommand(), newUnpackCommand()}},
 		{knownGroup, "What there is:", []*cobra.Command{newMethodsCommand(), newDataCommand(), newEnginesCommand()}},
-		{learnGroup, "See and learn:", []*cobra.Command{newPlayCommand(), newSiteCommand(), newNotebooksCommand()}},
+		{learnGroup, "See and learn:", []*cobra.Command{newDemoCommand(), newPlayCommand(), newSiteCommand(),
+			newNotebooksCommand()}},
 		{otherGroup, "This program:", []*cobra.Command{newVersionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
@@ -203,6 +206,7 @@ func oneLine(err error) string {
 
 func newMethodsCommand() *cobra.Command {
 	dataset, preset := "", method.Default
+	var p printed
 	cmd := &cobra.Command{
 		Use:   "methods [NAME]",
 		Short: "list what saot run --method takes, or one method's settings",
@@ -215,31 +219,67 @@ for a dataset, as saot run --set changes them.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return listMethods(cmd.OutOrStdout())
+				return p.print(cmd.OutOrStdout(), methodsAsJSON(), listMethods)
 			}
 			d, err := method.Lookup(args[0])
 			if err != nil {
 				return usageError{err}
 			}
-			return showMethod(cmd.OutOrStdout(), d, d.Defaults(datasets.RecipeOf(dataset), preset))
+			s := d.Defaults(datasets.RecipeOf(dataset), preset)
+			return p.print(cmd.OutOrStdout(), settingsAsJSON(d, s), func(out io.Writer) error {
+				return showMethod(out, d, s)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&dataset, "dataset", "", "whose defaults are shown; default those of no dataset")
 	cmd.Flags().Var(text{&preset}, "preset", "default, paper or fast")
-	return cmd
+	return p.flag(cmd)
 }
 
 func listMethods(out io.Writer) error {
 	t := newTable(out, 0)
 	t.say("method\tkind\tscored by\twhat it is")
-	for _, d := range method.All() {
-		by := "probes"
-		if !d.Probed() {
-			by = "own classifier"
-		}
-		t.say("%s\t%s\t%s\t%s", d.Name, d.Kind, by, d.Summary)
+	for _, m := range methodsAsJSON() {
+		t.say("%s\t%s\t%s\t%s", m.Name, m.Kind, m.ScoredBy, m.Summary)
 	}
 	return t.Flush()
+}
+
+type methodJSON struct {
+	Name     string        `json:"name"`
+	Kind     string        `json:"kind"`
+	ScoredBy string        `json:"scored_by"`
+	Summary  string        `json:"summary"`
+	Settings []settingJSON `json:"settings,omitempty"`
+}
+
+type settingJSON struct {
+	Name    string `json:"name"`
+	Default any    `json:"default"`
+	Help    string `json:"help"`
+}
+
+func methodsAsJSON() (all []methodJSON) {
+	for _, d := range method.All() {
+		all = append(all, methodAsJSON(&d))
+	}
+	return all
+}
+
+func methodAsJSON(d *method.Definition) methodJSON {
+	by := "probes"
+	if !d.Probed() {
+		by = "own classifier"
+	}
+	return methodJSON{Name: d.Name, Kind: d.Kind.String(), ScoredBy: by, Summary: d.Summary}
+}
+
+func settingsAsJSON(d *method.Definition, s method.Settings) methodJSON {
+	m := methodAsJSON(d)
+	for _, f := range fields.All(s) {
+		m.Settings = append(m.Settings, settingJSON{f.Path, f.Value.Interface(), f.Help})
+	}
+	return m
 }
 
 func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
@@ -267,7 +307,8 @@ func versionOf(info *debug.BuildInfo, ok bool) string {
 }
 
 func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
+	var p printed
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "show the versions of saot, Go and the libraries that compute",
 		Args:  cobra.NoArgs,
@@ -276,16 +317,22 @@ func newVersionCommand() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("this binary holds no build information: build it with go build in module mode")
 			}
-			out := cmd.OutOrStdout()
-			_, err := fmt.Fprintf(out, "saot %s, %s\n", info.Main.Version, info.GoVersion)
+			modules := map[string]string{}
 			for _, dep := range info.Deps {
 				switch dep.Path {
-				case "github.com/gomlx/gomlx", "github.com/gomlx/compute",
-					"github.com/gomlx/go-xla":
-					_, err = fmt.Fprintf(out, "%s %s\n", dep.Path, dep.Version)
+				case "github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla":
+					modules[dep.Path] = dep.Version
 				}
 			}
-			return err
+			value := map[string]any{"saot": info.Main.Version, "go": info.GoVersion, "modules": modules}
+			return p.print(cmd.OutOrStdout(), value, func(out io.Writer) error {
+				_, err := fmt.Fprintf(out, "saot %s\n", versionOf(info, true))
+				for _, path := range slices.Sorted(maps.Keys(modules)) {
+					_, err = fmt.Fprintf(out, "%s %s\n", path, modules[path])
+				}
+				return err
+			})
 		},
 	}
+	return p.flag(cmd)
 }

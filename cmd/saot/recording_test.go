@@ -32,12 +32,12 @@ func TestRecordShowReport(t *testing.T) {
 	require.NotNil(t, r.Tasks[1].Teacher)
 
 	page := filepath.Join(run, "recording.html")
-	require.Equal(t, page+"\n", done("show", run))
+	require.Equal(t, page+"\n", done("show", "--html", run))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "<title>saot on synthetic-citation, seed 0</title>")
 	both := filepath.Join(dir, "pages", "both.html")
-	require.Equal(t, both+"\n", done("show", run, toy, "--output", both))
+	require.Equal(t, both+"\n", done("show", "--html", run, toy, "--output", both))
 	text, err = os.ReadFile(both)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `{"name":"toy on synthetic-citation, seed 0","recording":{"head"`)
@@ -63,8 +63,10 @@ func TestShowRefuses(t *testing.T) {
 		exit int
 		want string
 	}{
-		{[]string{"show"}, exitUsage, "accepts between 1 and 2 arg"},
-		{[]string{"show", dir}, exitFailure, dir + " holds no recording: run again with saot run --record N"},
+		{[]string{"show"}, exitUsage, "requires at least 1 arg"},
+		{[]string{"show", "--html", dir, dir, dir}, exitUsage, "one run or two, not 3"},
+		{[]string{"show", dir}, exitFailure, dir + " holds no result.json: name the folder of a finished run"},
+		{[]string{"show", "--html", dir}, exitFailure, dir + " holds no recording: run again with saot run --record N"},
 		{[]string{"run", "--record", "-1", "--engine", "go", "--out", filepath.Join(dir, "run")}, exitUsage,
 			"--record is -1, want 0 (no frames) or more"},
 	} {
@@ -76,7 +78,7 @@ func TestShowRefuses(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, record.Folder), 0o755))
 	path := filepath.Join(dir, record.Folder, "head.json")
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
-	status, _, stderr := call(t, "show", dir)
+	status, _, stderr := call(t, "show", "--html", dir)
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, path+`: field format is ""`)
 }

@@ -22,7 +22,7 @@ func newReportCommand() *cobra.Command {
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
 		Long: `Write a page of HTML that needs nothing but itself: the tables of saot table, the figures of saot
-figures, the recordings of runs that were recorded (see saot show), what software made the runs, and a spec with all
+figures, the recordings of runs that were recorded (see saot show --html), what software made the runs, and a spec with all
 settings, with which saot sweep makes them again.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
@@ -121,6 +121,7 @@ func names(pictures []report.Picture) string {
 func newTableCommand() *cobra.Command {
 	var format experiment.Format
 	var paper, across, mixed bool
+	var p printed
 	var setting continual.Setting
 	cmd := &cobra.Command{
 		Use:   "table PATH...",
@@ -179,14 +180,19 @@ found. CSV holds the raw figures.`,
 			last := tables[len(tables)-1]
 			last.Notes = append(last.Notes, "All rows: the runs are of several programs: "+strings.Join(found, ", ")+".")
 		}
+		if p.json {
+			format = experiment.JSON
+		}
 		return format.Write(out, tables)
 	})
-	cmd.Flags().Var(text{&format}, "format", "md, csv, latex or html")
+	cmd.Flags().Var(text{&format}, "format", "md, csv, latex, html or json")
 	cmd.Flags().BoolVar(&across, "across", false, "one table of all datasets: AP of a setting, with places")
 	cmd.Flags().Var(text{&setting}, "setting", "of --across: class-il or task-il")
 	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one table")
 	cmd.Flags().BoolVar(&paper, "paper", false, "what the paper prints; with folders, for the methods in them")
 	cmd.MarkFlagsMutuallyExclusive("paper", "across")
+	p.flag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("format", "json")
 	return cmd
 }
 
@@ -219,7 +225,8 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
 }
 
 func newStatusCommand() *cobra.Command {
-	return &cobra.Command{
+	var p printed
+	cmd := &cobra.Command{
 		Use:   "status PATH",
 		Short: "say how far the runs of a sweep are",
 		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
@@ -234,49 +241,85 @@ The exit status is 1 if a run has failed or is halted.`,
 				if err != nil {
 					return err
 				}
-				done := map[experiment.State]int{experiment.Done: len(packed)}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), summary(done, len(packed)))
-				return err
+				done := statusJSON{Total: len(packed), Count: map[experiment.State]int{experiment.Done: len(packed)}}
+				return p.print(cmd.OutOrStdout(), done, done.write)
 			}
 			s, err := experiment.OpenSweep(args[0])
 			if err != nil {
 				return err
 			}
-			return writeStatus(cmd.OutOrStdout(), s)
+			status, err := statusOf(s)
+			if err != nil {
+				return err
+			}
+			if err := p.print(cmd.OutOrStdout(), status, status.write); err != nil {
+				return err
+			}
+			return status.unfinished()
 		},
 	}
+	return p.flag(cmd)
 }
 
-func writeStatus(out io.Writer, s *experiment.Sweep) error {
-	t, count := newTable(out, 0), map[experiment.State]int{}
+// statusJSON is how far the runs of a sweep are.
+type statusJSON struct {
+	Total int                      `json:"total"`
+	Count map[experiment.State]int `json:"count"`
+	Runs  []runStatusJSON          `json:"runs,omitempty"` // that are not done
+}
+
+type runStatusJSON struct {
+	Name  string           `json:"name"`
+	State experiment.State `json:"state"`
+	Done  int              `json:"tasks_done"`
+	Tasks int              `json:"tasks,omitempty"` // where the run has begun
+	Error string           `json:"error,omitempty"`
+}
+
+func statusOf(s *experiment.Sweep) (*statusJSON, error) {
+	all := &statusJSON{Total: len(s.Runs), Count: map[experiment.State]int{}}
 	for i := range s.Runs {
 		state, err := s.State(i)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		count[state]++
-		note := ""
+		all.Count[state]++
+		run := runStatusJSON{Name: s.Runs[i].Name(), State: state}
 		switch state {
 		case experiment.Done:
 			continue
 		case experiment.Failed:
 			failure, err := s.Failure(i)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			note = failure.Error
+			run.Error = failure.Error
 		case experiment.Running, experiment.Halted:
 			if id, done, err := continual.ReadIdentity(s.Folder(i)); err == nil {
-				note = fmt.Sprintf("%d of %d tasks", done, id.Dataset.Tasks)
+				run.Done, run.Tasks = done, id.Dataset.Tasks
 			}
 		}
-		t.say("%s\t%s\t%s", state, s.Runs[i].Name(), note)
+		all.Runs = append(all.Runs, run)
 	}
-	t.say("%s", summary(count, len(s.Runs)))
-	if err := t.Flush(); err != nil {
-		return err
+	return all, nil
+}
+
+func (s *statusJSON) write(out io.Writer) error {
+	t := newTable(out, 0)
+	for _, r := range s.Runs {
+		note := r.Error
+		if r.Tasks > 0 {
+			note = fmt.Sprintf("%d of %d tasks", r.Done, r.Tasks)
+		}
+		t.say("%s\t%s\t%s", r.State, r.Name, note)
 	}
-	if failed, halted := count[experiment.Failed], count[experiment.Halted]; failed+halted > 0 {
+	t.say("%s", summary(s.Count, s.Total))
+	return t.Flush()
+}
+
+// unfinished is an error where runs are left that no process works on.
+func (s *statusJSON) unfinished() error {
+	if failed, halted := s.Count[experiment.Failed], s.Count[experiment.Halted]; failed+halted > 0 {
 		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and "+
 			"with --retry-failed what has failed", failed, halted)
 	}

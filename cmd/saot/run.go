@@ -29,6 +29,7 @@ const matrixFile = "matrix.png" // the performance matrices of a run folder as a
 
 type runOptions struct {
 	experiment.Run
+	printed
 	cut         datasets.StreamOptions
 	split       string
 	out, resume string
@@ -55,7 +56,7 @@ func (o *runOptions) command() *cobra.Command {
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
-  saot run --dataset uai --record 1                with a frame for each step, for saot show
+  saot run --dataset uai --record 1                with a frame for each step, for saot show --html
   saot run --resume runs/uai-saot-s0-20261121-0915 what was interrupted`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -73,7 +74,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
-		"steps from frame to frame of a recording, for saot show; 0 records nothing; a resumed run continues its own")
+		"steps from frame to frame of a recording, for saot show --html; 0 records nothing; a resumed run continues its own")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
@@ -88,6 +89,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.Var(text{&o.preset}, "preset", "where the settings start: default, paper (to the letter) or fast")
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
+	o.flag(cmd)
 	mainFlags(cmd, "dataset", "data", "method", "set", "epochs", "seed", "engine", "probe", "out", "resume")
 	sectionsOfRun(f)
 	return cmd
@@ -108,7 +110,7 @@ func sectionsOfRun(f *pflag.FlagSet) {
 	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centred", "distillation", "beta")
 	section(f, "Memory", "buffer", "fan-out")
 	section(f, "Probes", "probe", "probe-rows")
-	section(f, "Output", "out", "resume", "keep-model", "record", "log")
+	section(f, "Output", "out", "resume", "keep-model", "record", "log", "json")
 	f.VisitAll(func(flag *pflag.Flag) {
 		if strings.HasPrefix(flag.Name, "encoder-") {
 			section(f, "Encoder", flag.Name)
@@ -181,7 +183,9 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	show.result(result, dir)
-	return summarise(cmd.OutOrStdout(), result, r, dir)
+	return o.print(cmd.OutOrStdout(), runAsJSON(result, dir), func(out io.Writer) error {
+		return summarise(out, result, dir)
+	})
 }
 
 // openEngine opens the engine of a run; a name that no engine has is a usage error.
@@ -289,7 +293,7 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "resume", "log", "keep-model", "record":
+		case "resume", "log", "json", "keep-model", "record":
 		case "data":
 			r.Data = o.Data
 		case "split":
@@ -355,58 +359,4 @@ func draw(r *continual.Result, path string) error {
 		return err
 	}
 	return figure.Save(path)
-}
-
-func scoredBy(p continual.Probe) string {
-	if p == continual.ProbeHead {
-		return "own classifier"
-	}
-	return p.String() + " probe"
-}
-
-// largestPrinted is the number of tasks up to which a performance matrix fits a terminal.
-const largestPrinted = 12
-
-func summarise(out io.Writer, r *continual.Result, rec *experiment.Run, dir string) error {
-	var b strings.Builder
-	kind := ""
-	if r.Dataset.Synthetic {
-		kind = ", generated data"
-	}
-	fmt.Fprintf(&b, "%s on %s (%d tasks, %d classes%s), seed %d, engine %s, %.0f s\n\n%13s",
-		r.Method, r.Dataset.Name, r.Dataset.Tasks, r.Dataset.Classes, kind, r.Seed, r.Engine.Name, r.Seconds, "")
-	for _, p := range rec.Probes {
-		fmt.Fprintf(&b, "%18s", scoredBy(p))
-	}
-	fmt.Fprintf(&b, "\n%13s%s", "", strings.Repeat(fmt.Sprintf("%10s%8s", "AP", "AF"), len(rec.Probes)))
-	for _, s := range continual.Settings() {
-		fmt.Fprintf(&b, "\n%-13s", s)
-		for _, p := range rec.Probes {
-			if score, ok := r.Score(s, p); ok {
-				fmt.Fprintf(&b, "%10.1f%+8.1f", score.AP, score.AF)
-			}
-		}
-	}
-	b.WriteString("\n")
-	last := rec.Probes[len(rec.Probes)-1]
-	if score, ok := r.Score(continual.ClassIL, last); ok && len(score.Matrix) <= largestPrinted {
-		fmt.Fprintf(&b, "\nclass-il, %s: accuracy (%%) on each task, after each task\n", scoredBy(last))
-		for i, row := range score.Matrix {
-			fmt.Fprintf(&b, "after %2d ", i+1)
-			for _, v := range row {
-				fmt.Fprintf(&b, "%6.1f", v)
-			}
-			b.WriteString("\n")
-		}
-	}
-	if early := r.EarlyStops(); len(early) > 0 {
-		fmt.Fprintf(&b, `
-note: the paper probe of class-il stopped before it had learned, after %d of %d tasks (first after %d). Its rule gives
-up after ten checks without a new best; on small embeddings the accuracy may fall for longer before it rises.
-`, len(early), r.Dataset.Tasks, early[0]+1)
-	}
-	b.WriteString(loosePlans(r))
-	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
-	_, err := io.WriteString(out, b.String())
-	return err
 }

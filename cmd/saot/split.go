@@ -13,6 +13,7 @@ import (
 )
 
 type splitOptions struct {
+	printed
 	dir                *string
 	dataset            string
 	cut                datasets.StreamOptions
@@ -51,7 +52,7 @@ Without flags the split is the published protocol's: two classes per task in lab
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.exportTo, "export", "", "write the split to this file")
 	f.StringVar(&o.importOf, "import", "", "check the split in this file instead of drawing one")
-	return cmd
+	return o.flag(cmd)
 }
 
 // check finds wrong flags before anything is opened.
@@ -86,7 +87,7 @@ func (o *splitOptions) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	return printSplit(out, s, o.exportTo, o.importOf)
+	return o.print(out, splitAsJSON(s), func(out io.Writer) error { return printSplit(out, s, o.exportTo, o.importOf) })
 }
 
 func (o *splitOptions) stream(ds *datasets.Dataset) (*datasets.Stream, error) {
@@ -102,6 +103,32 @@ func (o *splitOptions) stream(ds *datasets.Dataset) (*datasets.Stream, error) {
 		err = fmt.Errorf("%s: %w", o.importOf, err)
 	}
 	return s, err
+}
+
+type splitJSON struct {
+	Dataset string          `json:"dataset"`
+	Hash    string          `json:"split_hash"`
+	Notes   []string        `json:"notes"`
+	Tasks   []splitTaskJSON `json:"tasks"`
+}
+
+type splitTaskJSON struct {
+	Task    int     `json:"task"` // from 1
+	Train   int     `json:"train"`
+	Valid   int     `json:"valid"`
+	Test    int     `json:"test"`
+	Nodes   int     `json:"nodes"`
+	Edges   int     `json:"edges"`
+	Classes []int32 `json:"classes"`
+}
+
+func splitAsJSON(s *datasets.Stream) splitJSON {
+	out := splitJSON{Dataset: s.Dataset, Hash: s.SplitHash, Notes: s.Notes}
+	for _, t := range s.Tasks {
+		out.Tasks = append(out.Tasks, splitTaskJSON{t.Index + 1, len(t.Split.Train), len(t.Split.Valid),
+			len(t.Split.Test), len(t.Nodes), t.Graph.Adjacency.NumEdges(), t.Classes})
+	}
+	return out
 }
 
 func printSplit(out io.Writer, s *datasets.Stream, written, checked string) error {

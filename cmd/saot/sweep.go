@@ -20,6 +20,7 @@ import (
 )
 
 type sweepOptions struct {
+	printed
 	out, data, engine string
 	dry, retry, keep  bool
 	workers           int
@@ -64,8 +65,11 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 		"GB that runs may take together, by estimate; default what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
 	o.addFlags(f)
+	o.flag(cmd)
+	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
 	mainFlags(cmd, "out", "data", "engine", "dry-run", "retry-failed", "workers", "memory", "launcher")
-	section(f, "Runs", "out", "data", "engine", "dry-run", "retry-failed", "keep-model", "workers", "memory", "only")
+	section(f, "Runs", "out", "data", "engine", "dry-run", "retry-failed", "keep-model", "workers", "memory", "only",
+		"json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch", "image",
 		"claim", "namespace", "index")
 	return cmd
@@ -74,6 +78,9 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if err := o.validate(cmd.Flags(), len(o.only)); err != nil {
 		return err
+	}
+	if o.json && (!o.dry || o.launcher != experiment.Local) {
+		return usagef("--json is for --dry-run with --launcher local")
 	}
 	runs, err := o.open(specs)
 	if err != nil {
@@ -200,22 +207,43 @@ func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 	return exec.CommandContext(ctx, self, args...)
 }
 
+// planJSON is what a sweep has to do.
+type planJSON struct {
+	Total   int          `json:"total"`
+	Seconds float64      `json:"seconds"` // of the runs, one after the other, by estimate
+	Runs    []plannedRun `json:"runs"`    // that are not done
+}
+
+type plannedRun struct {
+	Run     int     `json:"run"`
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+	Bytes   int64   `json:"bytes"`
+	Basis   string  `json:"basis"` // what the estimate rests on
+}
+
 func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
-	t := newTable(out, tabwriter.AlignRight)
-	t.say("run\ttime\tmemory\t\t")
-	left, seconds := 0, 0.0
+	plan := planJSON{Total: len(s.Runs), Runs: []plannedRun{}}
 	for i, e := range s.Estimates() {
 		state, err := s.State(i)
 		if err != nil {
 			return err
 		}
-		if state == experiment.Done {
-			continue
+		if state != experiment.Done {
+			plan.Seconds += e.Seconds
+			plan.Runs = append(plan.Runs, plannedRun{i, s.Runs[i].Name(), e.Seconds, e.Bytes, e.Basis})
 		}
-		left, seconds = left+1, seconds+e.Seconds
-		t.say("%d\t%s\t%.1f GB\t  %s\t  %s", i, duration(e.Seconds), float64(e.Bytes)/1e9, s.Runs[i].Name(), e.Basis)
 	}
-	t.say("%d of %d runs to do, %s one after the other", left, len(s.Runs), duration(seconds))
+	return o.print(out, plan, plan.write)
+}
+
+func (p *planJSON) write(out io.Writer) error {
+	t := newTable(out, tabwriter.AlignRight)
+	t.say("run\ttime\tmemory\t\t")
+	for _, r := range p.Runs {
+		t.say("%d\t%s\t%.1f GB\t  %s\t  %s", r.Run, duration(r.Seconds), float64(r.Bytes)/1e9, r.Name, r.Basis)
+	}
+	t.say("%d of %d runs to do, %s one after the other", len(p.Runs), p.Total, duration(p.Seconds))
 	return t.Flush()
 }
 

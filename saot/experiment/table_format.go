@@ -22,9 +22,10 @@ const (
 	CSV                    // raw figures at full precision, a row a method × setting × probe
 	LaTeX                  // table* environments for booktabs and graphicx
 	HTML                   // a fragment with classes
+	JSON                   // raw figures at full precision, a table an object
 )
 
-var formatNames = enum.Of[Format]("format", "md", "csv", "latex", "html")
+var formatNames = enum.Of[Format]("format", "md", "csv", "latex", "html", "json")
 
 // ParseFormat is the inverse of String; its error lists the formats.
 func ParseFormat(text string) (Format, error) { return formatNames.Parse(text) }
@@ -46,6 +47,8 @@ func (f Format) Write(out io.Writer, tables []*Table) error {
 		text = latex(tables)
 	case HTML:
 		text = htmlFragment(tables)
+	case JSON:
+		return writeTablesJSON(out, tables)
 	default:
 		_, err := ParseFormat(f.String())
 		return fmt.Errorf("experiment: %w", err)

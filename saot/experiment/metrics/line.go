@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/saot-go/saot/internal/enum"
@@ -63,6 +64,16 @@ type Score struct {
 	AP       float64           `json:"ap"`           // average performance in percent
 	AF       *float64          `json:"af,omitempty"` // in percent points; absent where earlier rows are unknown
 	Accuracy []float64         `json:"accuracy"`     // percent, one a seen task
+}
+
+// Read returns the lines of a run folder, in their order, without a last one that was cut short. Its error is
+// fs.ErrNotExist where the folder has none, and names the line that is not one of metrics.
+func Read(dir string) (lines []*Line, err error) {
+	err = readLines(filepath.Join(dir, LinesFile), func(l *Line, _ int64) { lines = append(lines, l) })
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	return lines, nil
 }
 
 // readLines calls each for every line of a file, with the place where it ends. It passes over a last line that is not

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/continual/record"
+	"github.com/saot-go/saot/saot/experiment/metrics"
+)
+
+func newShowCommand() *cobra.Command {
+	var output string
+	var html bool
+	var out printed
+	cmd := &cobra.Command{
+		Use:   "show DIR...",
+		Short: "show a finished run in the terminal, or a recorded one as a page",
+		Long: `Print what a run came to: AP and AF, the performance matrix, the accuracy on the first task as later ones are
+learned, losses and marginal errors step by step, and where its pictures are.
+
+With --html write a page that plays what saot run --record recorded: the transport plans between the watched nodes,
+their embeddings, the two views, losses, gradients and marginal errors, and the performance matrix so far. The parts
+are linked. Point at an entry of a plan: both nodes and their neighbors are marked in the graphs and in the embedding.
+Choose a cell of the matrix: the task is shown. Two runs play on one clock, task by task.
+
+The page needs neither a server nor a network: open it in a browser. It saves a frame as SVG and a span as an animated
+GIF. A run that is still at work, or was interrupted, can be shown as far as it got.`,
+		Example: `  saot show runs/uai
+  saot show runs/uai --json
+  saot run --dataset uai --record 1 --out runs/uai
+  saot show --html runs/uai                    writes runs/uai/recording.html
+  saot show --html runs/uai runs/uai-gbt       SAOT next to another method, on one clock
+  saot show --html runs/uai --output ~/uai.html`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if html || output != "" {
+				if len(dirs) > 2 {
+					return usagef("--html shows one run or two, not %d", len(dirs))
+				}
+				path, err := writeRecordingPage(output, dirs)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
+				return err
+			}
+			return showRuns(cmd.OutOrStdout(), dirs, &out)
+		},
+	}
+	cmd.Flags().BoolVar(&html, "html", false, "write a page that plays the recording of one run, or of two")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "page to write; default "+recordingPage+" in the first DIR")
+	out.flag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("html", "json")
+	cmd.MarkFlagsMutuallyExclusive("output", "json")
+	return cmd
+}
+
+func showRuns(out io.Writer, dirs []string, p *printed) error {
+	runs := []runJSON{}
+	for i, dir := range dirs {
+		r, err := finishedRun(dir)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, runAsJSON(r, dir))
+		if p.json {
+			continue
+		}
+		if i > 0 {
+			_, _ = fmt.Fprintln(out)
+		}
+		if err := showRun(out, r, dir); err != nil {
+			return err
+		}
+	}
+	if !p.json {
+		return nil
+	}
+	return p.print(out, runs, nil)
+}
+
+// finishedRun reads the result in a run folder. Its error says how far the run is where it has not finished.
+func finishedRun(dir string) (*continual.Result, error) {
+	r, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if id, done, failed := continual.ReadIdentity(dir); failed == nil {
+			return nil, fmt.Errorf("the run in %s is not finished, %d of %d tasks are done: saot run --resume %s continues",
+				dir, done, id.Dataset.Tasks, dir)
+		}
+		return nil, fmt.Errorf("%s holds no %s: name the folder of a finished run", dir, continual.ResultFile)
+	}
+	return r, err
+}
+
+func showRun(out io.Writer, r *continual.Result, dir string) error {
+	if err := summarise(out, r, dir); err != nil {
+		return err
+	}
+	var b strings.Builder
+	width := columns(out) - 48
+	row := func(name string, values []float64, format string) {
+		if values = slices.DeleteFunc(values, math.IsNaN); len(values) == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%-24s"+format+" → "+format+"  %s\n", name, values[0], values[len(values)-1],
+			sparkline(shrink(values, width), slices.Min(values), slices.Max(values)))
+	}
+	b.WriteString("\n")
+	if probes := probesOf(r); len(probes) > 0 {
+		if s, ok := r.Score(continual.ClassIL, probes[len(probes)-1]); ok {
+			var first, ap []float64
+			for _, accuracies := range s.Matrix {
+				sum := 0.0
+				for _, v := range accuracies {
+					sum += v
+				}
+				first, ap = append(first, accuracies[0]), append(ap, sum/float64(len(accuracies)))
+			}
+			row("accuracy on task 1, %", first, "%8.1f")
+			row("AP so far, %", ap, "%8.1f")
+		}
+	}
+	lines, err := metrics.Read(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	terms, errs := map[string][]float64{}, []float64(nil)
+	for _, l := range lines {
+		for name, v := range l.Terms {
+			terms[name] = append(terms[name], v)
+		}
+		if l.Kind == metrics.StepLine && l.MarginalError > 0 {
+			errs = append(errs, math.Log10(l.MarginalError))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(terms)) {
+		row("loss, "+name, terms[name], "%8.3f")
+	}
+	row("marginal error, log10", errs, "%8.1f")
+	for _, made := range [][2]string{{"picture", matrixFile}, {"page", recordingPage}} {
+		if path := filepath.Join(dir, made[1]); exists(path) {
+			fmt.Fprintf(&b, "%-24s%s\n", made[0], path)
+		}
+	}
+	if exists(filepath.Join(dir, record.Folder)) {
+		fmt.Fprintf(&b, "%-24ssaot show --html %s\n", "recording", dir)
+	}
+	_, err = io.WriteString(out, b.String())
+	return err
+}
+
+// shrink takes the means of as many spans of values as there are columns.
+func shrink(values []float64, to int) (means []float64) {
+	if len(values) <= to {
+		return values
+	}
+	for i := range to {
+		sum, span := 0.0, values[i*len(values)/to:(i+1)*len(values)/to]
+		for _, v := range span {
+			sum += v
+		}
+		means = append(means, sum/float64(len(span)))
+	}
+	return means
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

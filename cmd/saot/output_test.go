@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// withoutTables are the commands that print the paths of what they wrote, a spec, or help, and no table.
+var withoutTables = []string{"saot demo", "saot tune", "saot figures", "saot report", "saot pack", "saot unpack",
+	"saot engines install xla", "saot engines install cuda", "saot notebooks build", "saot export", "saot help"}
+
+// Every command that prints a table has --json.
+func TestCommandsHaveJSON(t *testing.T) {
+	walk(newRootCommand(io.Discard, io.Discard), func(c *cobra.Command) {
+		if len(c.Commands()) > 0 && c.Name() != "engines" || slices.Contains(withoutTables, c.CommandPath()) {
+			return
+		}
+		require.NotNil(t, c.Flags().Lookup("json"), "%s prints a table: give it --json, or name it in withoutTables",
+			c.CommandPath())
+	})
+}
+
+// parsed runs a command and parses what it prints.
+func parsed[T any](t *testing.T, args ...string) (value T) {
+	t.Helper()
+	status, stdout, stderr := call(t, args...)
+	require.Zero(t, status, stderr)
+	d := json.NewDecoder(strings.NewReader(stdout))
+	require.NoError(t, d.Decode(&value), stdout)
+	require.False(t, d.More(), "one value")
+	return value
+}
+
+func TestJSON(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	ran := parsed[runJSON](t, "run", "--method", "toy", "--engine", "go", "--probe", "converged", "--json", "--out", dir)
+	result := scores(t, dir)
+	require.Equal(t, "toy", ran.Method)
+	require.Equal(t, result.Scores[0].Matrix, ran.Scores[0].Matrix)
+	require.Equal(t, []runJSON{ran}, parsed[[]runJSON](t, "show", dir, "--json"))
+	require.Equal(t, "consistent", parsed[[]auditJSON](t, "audit", dir, "--json")[0].Verdict)
+	table := parsed[[]struct {
+		Rows []struct{ Cells []*struct{ Mean float64 } }
+	}](t, "table", dir, "--json")
+	require.InDelta(t, result.Scores[0].AP, table[0].Rows[0].Cells[0].Mean, 1e-12)
+
+	all := parsed[[]methodJSON](t, "methods", "--json")
+	require.True(t, slices.ContainsFunc(all, func(m methodJSON) bool { return m.Name == "gbt" && m.ScoredBy == "probes" }))
+	require.Equal(t, []settingJSON{{"width", 24.0, "columns of X that are kept"},
+		{"scale", 1.0, "what they are multiplied by"}}, parsed[methodJSON](t, "methods", "toy", "--json").Settings)
+	require.NotEmpty(t, parsed[enginesJSON](t, "engines", "--json").Chosen.Name)
+	require.NotEmpty(t, parsed[map[string]any](t, "version", "--json")["modules"])
+	sets := parsed[[]datasetJSON](t, "data", "list", "--json", "--data", dir)
+	i := slices.IndexFunc(sets, func(d datasetJSON) bool { return d.Name == "cora-full" })
+	require.EqualValues(t, 70, sets[i].True.Classes)
+	require.Equal(t, sets[i], parsed[datasetJSON](t, "data", "info", "cora-full", "--json", "--data", dir))
+	require.Equal(t, "missing", parsed[[]fileStatusJSON](t, "data", "verify", "uai", "--json", "--data", dir)[0].State)
+	require.Len(t, parsed[splitJSON](t, "data", "split", "--json").Tasks, 4)
+	plan := parsed[planJSON](t, "sweep", "quick/table2", "--dry-run", "--json", "--out", filepath.Join(dir, "none"))
+	require.Len(t, plan.Runs, plan.Total)
+	require.NoDirExists(t, filepath.Join(dir, "none"))
+	packed := parsed[statusJSON](t, "status", "../../results/ablations.jsonl.gz", "--json")
+	require.Positive(t, packed.Total)
+
+	status, _, stderr := call(t, "sweep", "quick/table2", "--json")
+	require.Equal(t, exitUsage, status, stderr)
+	require.NoDirExists(t, "runs")
+}
+
+// A finished run is shown with figures that its matrix has, one that is not says how far it is.
+func TestShowInTheTerminal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, _, stderr := call(t, small("--probe", "converged", "--out", dir)...)
+	require.Zero(t, status, stderr)
+	status, stdout, stderr := call(t, "show", dir)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "saot on synthetic-citation (4 tasks, 8 classes, generated data), seed 0, engine go")
+	require.Regexp(t, `accuracy on task 1, % +\d+\.\d → +\d+\.\d  [▁-█]{4}\n`, stdout)
+	require.Regexp(t, `loss, total +\d+\.\d{3} → +\d+\.\d{3}  [▁-█]{8}\n`, stdout, "two steps a task")
+	require.Regexp(t, `marginal error, log10 +-\d`, stdout)
+	require.Contains(t, stdout, filepath.Join(dir, matrixFile))
+	require.NotContains(t, stdout, "--html")
+
+	require.NoError(t, os.Rename(filepath.Join(dir, continual.ResultFile), filepath.Join(dir, "elsewhere")))
+	status, _, stderr = call(t, "show", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "name the folder of a finished run")
+}
+
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains on four graphs")
+	}
+	dir := filepath.Join(t.TempDir(), "demo")
+	status, stdout, stderr := call(t, "demo", "--engine", "go", "--out", dir)
+	require.Zero(t, status, stderr)
+	page := filepath.Join(dir, recordingPage)
+	require.True(t, strings.HasSuffix(stdout, "\nthe run, step by step: "+page+"\n"), stdout)
+	require.FileExists(t, page)
+}
+
+// The exit statuses are what docs/reliability.md promises to scripts.
+func TestExitStatuses(t *testing.T) {
+	require.Equal(t, []int{1, 2, 130}, []int{exitFailure, exitUsage, exitInterrupted})
+	doc, err := os.ReadFile("../../docs/reliability.md")
+	require.NoError(t, err)
+	for _, line := range []string{"| 0 | all is well |", "| 1 | something failed", "| 2 | a flag or an argument is wrong |",
+		"| 130 | interrupted by a signal |"} {
+		require.Contains(t, string(doc), line)
+	}
+	for want, args := range map[int][]string{0: {"version"}, exitFailure: {"show", t.TempDir()}, exitUsage: {"rn"}} {
+		status, _, stderr := call(t, args...)
+		require.Equal(t, want, status, stderr)
+	}
+}
