@@ -2,11 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,17 +30,14 @@ the browser. Nothing is fetched from the network.`,
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "\nthe run, step by step: %s\n", page); err != nil {
 				return err
 			}
-			if stay || !isTerminal(cmd.OutOrStdout()) {
-				return nil
-			}
-			if err := openPage(cmd.Context(), page); err != nil {
-				cmd.PrintErrf("no browser was found (%v): open the page by hand\n", err)
+			if path, err := filepath.Abs(page); err == nil && !stay && isTerminal(cmd.OutOrStdout()) {
+				browseTo(path)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "run folder; default a fresh one under runs")
-	cmd.Flags().StringVar(&engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
+	cmd.Flags().StringVar(&engine, "engine", "", "what computes, as saot engines names it; default the fastest present")
 	cmd.Flags().BoolVar(&stay, "no-open", false, "do not open the page")
 	return cmd
 }
@@ -63,20 +57,4 @@ func demonstrate(cmd *cobra.Command, dir, engine string) (string, error) {
 		return "", err
 	}
 	return writeRecordingPage("", []string{dir})
-}
-
-// openPage asks the desktop to show a file. It does not wait for the browser.
-func openPage(ctx context.Context, path string) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	command := []string{"xdg-open", path}
-	switch runtime.GOOS {
-	case "darwin":
-		command[0] = "open"
-	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler", path}
-	}
-	return exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...).Start()
 }

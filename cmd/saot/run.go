@@ -51,13 +51,13 @@ func (o *runOptions) command() *cobra.Command {
 		Example: `  saot run                                         a generated stream, on the fastest engine present
   saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
   saot run --dataset uai --method random --seed 2  a control
-  saot run --dataset uai --sigma 0.75 --points 512 other settings
+  saot run --dataset uai --sigma 0.75              other settings
   saot run --method gbt --set epochs=50            as saot methods gbt lists them
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
   saot run --dataset uai --record 1                with a frame for each step, for saot show --html
-  saot run --resume runs/uai-saot-s0-20261121-0915 what was interrupted`,
+  saot run --resume runs/uai-saot-s0-20261121     what was interrupted`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

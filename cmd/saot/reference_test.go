@@ -1,0 +1,336 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/method"
+)
+
+const referenceFolder = "../../docs/reference"
+
+// docs/reference is made from the code: go test ./cmd/saot -run TestReference -update writes it.
+func TestReference(t *testing.T) {
+	if home, err := os.UserHomeDir(); err == nil {
+		require.NotContains(t, commandReference(), home, "no default is of this machine")
+	}
+	for name, text := range map[string]string{"commands.md": commandReference(), "settings.md": settingReference()} {
+		path := filepath.Join(referenceFolder, name)
+		if *update {
+			require.NoError(t, os.MkdirAll(referenceFolder, 0o755))
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+			continue
+		}
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(before), "%s: go test ./cmd/saot -run TestReference -update writes it", path)
+	}
+}
+
+// commandReference is a page of all commands and their flags.
+func commandReference() string {
+	var b strings.Builder
+	b.WriteString(`# Commands
+
+` + "`saot COMMAND --help`" + ` prints the same. ` + "`saot completion --help`" + ` says how a shell completes commands, datasets,
+methods, engines and settings. The environment variable ` + "`SAOT_DATA`" + ` names the folder of the datasets' files, ` + "`NO_COLOR`" + `
+turns colors off. Exit statuses: 0 all is well, 1 something failed, 2 a flag or an argument is wrong, 130 interrupted by a signal
+([reliability](../reliability.md#exit-statuses)).
+
+The figures and tables that a command prints as text, ` + "`--json`" + ` prints for programs. Names of fields stay; new ones may come.
+
+`)
+	root := newRootCommand(io.Discard, io.Discard)
+	for _, g := range commandGroups(root) {
+		fmt.Fprintf(&b, "**%s**", g.title)
+		for _, c := range g.commands {
+			if c.Name() != "help" {
+				fmt.Fprintf(&b, " [%s](#%s)", c.Name(), anchor(c))
+			}
+		}
+		b.WriteString("\n\n")
+	}
+	walk(root, func(c *cobra.Command) {
+		if c == root || c.Name() == "help" {
+			return
+		}
+		fmt.Fprintf(&b, "## %s\n\n", c.CommandPath())
+		about := c.Long
+		if about == "" {
+			about = upperFirst(c.Short) + "."
+		}
+		fmt.Fprintf(&b, "%s\n\n", markdownOf(about))
+		if len(c.Commands()) == 0 {
+			fmt.Fprintf(&b, "    %s\n\n", c.UseLine())
+		}
+		if c.HasExample() {
+			b.WriteString("Examples:\n\n")
+			for line := range strings.Lines(strings.TrimRight(c.Example, "\n") + "\n") {
+				b.WriteString("  " + line)
+			}
+			b.WriteString("\n")
+		}
+		sections, _ := flagSections(c, true)
+		for _, s := range sections {
+			if s.title == "Help" {
+				continue
+			}
+			writeFlags(&b, s)
+		}
+	})
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// markdownOf is a command's long help with its indented lists as code, and its paragraphs on one line each.
+func markdownOf(long string) string {
+	var out []string
+	inList := false
+	for line := range strings.SplitSeq(reflow(long, 1<<20), "\n") {
+		listed := strings.HasPrefix(line, " ")
+		if listed != inList && line != "" {
+			out = append(out, "")
+		}
+		if listed {
+			line = "    " + strings.TrimSpace(line)
+		} else {
+			line = strings.ReplaceAll(line, "<", "&lt;")
+		}
+		inList = listed
+		out = append(out, line)
+	}
+	return strings.ReplaceAll(strings.Join(out, "\n"), "\n\n\n", "\n\n")
+}
+
+func writeFlags(b *strings.Builder, s flagSection) {
+	rows := 0
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" {
+			return
+		}
+		if rows++; rows == 1 {
+			fmt.Fprintf(b, "| %s | default | |\n|---|---|---|\n", s.title)
+		}
+		name := "`--" + f.Name
+		if f.Shorthand != "" {
+			name = "`-" + f.Shorthand + "`, " + name
+		}
+		value := strings.Trim(f.DefValue, "[]")
+		if f.Name == "data" { // of the environment
+			value = ""
+		}
+		if value != "" && value != "0" && value != "false" || f.Name == "seed" {
+			value = "`" + value + "`"
+		} else {
+			value = ""
+		}
+		fmt.Fprintf(b, "| %s` | %s | %s |\n", name, value, cellText(f.Usage))
+	})
+	if rows > 0 {
+		b.WriteString("\n")
+	}
+}
+
+func cellText(s string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", "\n", " ").Replace(s)
+}
+
+// settingReference is a page of the settings of every method.
+func settingReference() string {
+	var b strings.Builder
+	b.WriteString(`# Settings of the methods
+
+A setting is a flag of ` + "`saot run`" + `, ` + "`--set name=value`" + `, which is the same, and a name under ` + "`set:`" + ` in a spec of ` +
+		"`saot sweep`" + `. The
+flag of ` + "`encoder.hidden`" + ` is ` + "`--encoder-hidden`" + `. Defaults are those of no dataset in particular: ` +
+		"`saot methods NAME --dataset DATASET`" + `
+prints those of one, ` + "`--preset paper`" + ` those of the method's paper.
+
+`)
+	var same []method.Definition
+	for _, d := range method.All() {
+		if d.Name == "toy" { // of the tests
+			continue
+		}
+		var rows strings.Builder
+		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
+			fmt.Fprintf(&rows, "| `%s` | `%s` | %s |\n", f.Path, f.Text(), cellText(f.Help))
+		}
+		if d.Kind == method.Ours && d.Name != "saot" && d.Name != "saot-l" {
+			same = append(same, d)
+			continue
+		}
+		fmt.Fprintf(&b, "## %s\n\n%s (%s).\n\n", d.Name, upperFirst(d.Summary), d.Kind)
+		if rows.Len() == 0 {
+			b.WriteString("No settings.\n\n")
+			continue
+		}
+		b.WriteString("| setting | default | |\n|---|---|---|\n" + rows.String() + "\n")
+	}
+	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), but for the one that makes them what they are.\n\n" +
+		"| method | what it is |\n|---|---|\n")
+	for _, d := range same {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, cellText(d.Summary))
+	}
+	return b.String()
+}
+
+// commandLine finds calls of saot in code of Markdown: the words after it, up to a comment or what a shell does next.
+var commandLine = regexp.MustCompile(`(?m)^(?:\s{4,}|\$ )?(?:[A-Z_]+=\S+ )*(?:go run ./cmd/saot|saot|\./saot|/tmp/saot)((?: .*)?)$`)
+
+// Every command that the README, the docs and the help show is one that the program takes.
+func TestCommandsInDocuments(t *testing.T) {
+	paths, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	found := 0
+	check := func(where, line string) {
+		line, _, _ = strings.Cut(line, "  ") // what follows two spaces explains
+		for _, end := range []string{" #", " > ", " | ", " && ", " ;", " &"} {
+			line, _, _ = strings.Cut(line, end)
+		}
+		args := strings.Fields(strings.NewReplacer(`"`, "", "METHOD", "saot", "SEED", "1").Replace(line))
+		if len(args) == 0 || slices.Contains(args, "…") || slices.Contains(args, "...") {
+			return
+		}
+		if args[0] == "on" || strings.ToUpper(args[0]) == args[0] {
+			return
+		}
+		found++
+		cmd, rest, err := newRootCommand(io.Discard, io.Discard).Find(args)
+		require.NoError(t, err, "%s: saot %s", where, line)
+		require.NotEqual(t, "saot", cmd.CommandPath(), "%s: saot %s", where, line)
+		if err := cmd.ParseFlags(rest); err != nil {
+			require.ErrorIs(t, err, pflag.ErrHelp, "%s: saot %s", where, line)
+			return
+		}
+		require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), "%s: saot %s", where, line)
+		if f := cmd.Flags().Lookup("method"); f != nil {
+			_, err := method.Lookup(f.Value.String())
+			require.NoError(t, err, "%s: saot %s", where, line)
+		}
+	}
+	for _, path := range append(paths, "../../README.md", "../../environment.md") {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
+			check(path, strings.TrimPrefix(m[1], " "))
+		}
+	}
+	require.Greater(t, found, 20)
+	walk(newRootCommand(io.Discard, io.Discard), func(c *cobra.Command) {
+		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\\\n", " ")) {
+			if line, ok := strings.CutPrefix(strings.TrimSpace(line), "saot "); ok {
+				check(c.CommandPath(), line)
+			}
+		}
+	})
+}
+
+// The README is read to its end: it is short, its Go compiles, and the run that it prints is one that could be: the
+// matrix gives the AP and AF above it.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(text), "\n"), 120)
+	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)`).FindAllStringSubmatch(string(text), -1) {
+		require.FileExists(t, filepath.Join("../..", strings.TrimSuffix(link[1], "/")), link[1])
+	}
+
+	var rows [][]float64
+	for _, m := range regexp.MustCompile(`(?m)^ +after +\d+ ((?: +\d+\.\d)+)$`).FindAllStringSubmatch(string(text), -1) {
+		var row []float64
+		for _, word := range strings.Fields(m[1]) {
+			var v float64
+			_, err := fmt.Sscan(word, &v)
+			require.NoError(t, err)
+			row = append(row, v)
+		}
+		require.Len(t, row, len(rows)+1)
+		rows = append(rows, row)
+	}
+	require.Len(t, rows, 7)
+	ap, af := 0.0, 0.0
+	for j, v := range rows[6] {
+		ap += v / 7
+		if j < 6 {
+			af += (v - rows[j][j]) / 6
+		}
+	}
+	found := regexp.MustCompile(`class-il +\S+ +\S+ +(\S+) +(\S+)\n`).FindStringSubmatch(string(text))
+	require.NotNil(t, found)
+	require.Equal(t, fmt.Sprintf("%.1f %+.1f", ap, af), found[1]+" "+found[2])
+
+	results, err := os.ReadFile("../../docs/results.md")
+	require.NoError(t, err)
+	compared := 0
+	for _, m := range regexp.MustCompile(`(?m)^\| \**([a-z-]+)\**(?: \(control\)|,[^|]*)? \|(.*)\|$`).FindAllStringSubmatch(string(text), -1) {
+		row := regexp.MustCompile(`(?m)^\| ` + m[1] + ` (?:\(control\) )?\|[^|]*\|[^|]*\|(.*)\|[^|]*\|$`).FindStringSubmatch(string(results))
+		if row == nil || m[1] == "method" {
+			continue
+		}
+		compared++
+		means := regexp.MustCompile(`\d+\.\d (?:± \d+\.\d|\(n = 1\)) ·`).FindAllString(strings.NewReplacer("*", "", "<u>", "", "</u>", "").Replace(row[1]), -1)
+		want := []string{}
+		for _, mean := range means {
+			figure, one, _ := strings.Cut(strings.TrimSuffix(mean, " ·"), " ")
+			if strings.HasPrefix(one, "(n") {
+				figure += " †"
+			}
+			want = append(want, figure)
+		}
+		var got []string
+		for cell := range strings.SplitSeq(m[2], "|") {
+			got = append(got, strings.TrimSpace(cell))
+		}
+		require.Equal(t, want, got, "the row of %s in docs/results.md", m[1])
+	}
+	require.Equal(t, 6, compared, "rows that docs/results.md has")
+
+	code := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(text)
+	require.NotNil(t, code)
+	require.LessOrEqual(t, strings.Count(string(code[1]), "\n"), 7)
+	if testing.Short() {
+		t.Skip("-short: compiles the README's Go")
+	}
+	dir, err := os.MkdirTemp(".", "_readme-*") // in the module, and out of ./...
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	lines := strings.Split(strings.TrimSpace(string(code[1])), "\n")
+	program := `package main
+
+import (
+	"context"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
+)
+
+func run(config saot.Config) (*continual.Result, error) {
+	` + strings.Join(lines, "\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\t") + `
+	return result, err
+}
+
+func main() { _, _ = run(saot.DefaultConfig()) }
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
+	out, err := exec.Command("go", "vet", "./"+dir).CombinedOutput()
+	require.NoError(t, err, "%s\n%s", out, program)
+}
