@@ -225,7 +225,7 @@ func TestCommandsInDocuments(t *testing.T) {
 			require.NoError(t, err, "%s: saot %s", where, line)
 		}
 	}
-	for _, path := range append(paths, "../../README.md", "../../environment.md") {
+	for _, path := range append(paths, "../../README.md") {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
