@@ -57,6 +57,7 @@ func allowed() map[string][]string {
 	all["saot/experiment"] = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine",
 		"saot/method"}
 	all["saot/experiment/metrics"] = []string{"saot/continual"}
+	all["saot/experiment/mlflow"] = []string{"saot/continual", "saot/experiment/metrics"}
 	all["plotting"] = []string{"saot/continual", "saot/drift", "saot/experiment", "saot/transport"}
 	all["plotting/nb"] = []string{"plotting"}
 	all["saot/experiment/report"] = []string{"playground/viewer", "plotting", "saot/continual",

@@ -1,0 +1,248 @@
+// Package mlflow writes finished runs as MLflow keeps them in files, so that MLflow's pages and clients show them next
+// to a team's other work. The layout is that of MLflow's FileStore (mlflow/store/tracking/file_store.py, 3.17):
+//
+//	STORE/<experiment>/meta.yaml             an experiment a dataset
+//	STORE/<experiment>/<run>/meta.yaml       name, status, times
+//	STORE/<experiment>/<run>/params/NAME     settings, a file each
+//	STORE/<experiment>/<run>/metrics/NAME    lines of "milliseconds value step"
+//	STORE/<experiment>/<run>/tags/NAME
+//	STORE/<experiment>/<run>/artifacts       result.json, and matrix.png where there is one
+//
+// Metrics are those of package metrics, under the same names: losses and marginal errors by global step, AP and AF by
+// task, from 0. MLflow itself migrates such a folder into a database.
+package mlflow
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment/metrics"
+)
+
+// Export writes every result at the paths, which are as for continual.ReadResults, into a store, and returns how many.
+// A run has the same id at each export: the second replaces the first. It returns an error that names the file if a
+// result or its metrics cannot be read, and if there is no result.
+func Export(store string, paths ...string) (int, error) {
+	found, err := continual.ReadResults(paths...)
+	if err != nil {
+		return 0, fmt.Errorf("mlflow: %w", err)
+	}
+	if len(found) == 0 {
+		return 0, fmt.Errorf("mlflow: there is no %s under %s: name folders of finished runs or packed results",
+			continual.ResultFile, strings.Join(paths, ", "))
+	}
+	if store, err = filepath.Abs(store); err != nil {
+		return 0, fmt.Errorf("mlflow: %w", err)
+	}
+	for i := range found {
+		if err := export(store, &found[i]); err != nil {
+			return i, fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
+		}
+	}
+	return len(found), nil
+}
+
+// export writes one run next to the store and moves it into its place.
+func export(store string, s *continual.Stored) error {
+	r := s.Result
+	experiment := digits(r.Dataset.Name)
+	home := filepath.Join(store, experiment)
+	if err := writeExperiment(home, experiment, r); err != nil {
+		return err
+	}
+	id := identity(r)
+	tmp, err := os.MkdirTemp(filepath.Dir(store), ".saot-mlflow-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // gone, but after an error
+	if err := writeRun(tmp, filepath.Join(home, id), experiment, id, s); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(home, id)); err != nil {
+		return err
+	}
+	return os.Rename(tmp, filepath.Join(home, id))
+}
+
+// digits names an experiment as MLflow does, by a number.
+func digits(name string) string {
+	sum := sha256.Sum256([]byte("saot " + name))
+	n := uint64(0)
+	for _, b := range sum[:7] {
+		n = n<<8 | uint64(b)
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+// identity is 32 hexadecimal digits of what makes a run: its data, method, settings, seed and start.
+func identity(r *continual.Result) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%s|%s|%d|%d", r.Method, r.Dataset.Checksum, r.Dataset.SplitHash, r.Config,
+		r.Seed, r.Started.UnixNano()))
+	return hex.EncodeToString(sum[:16])
+}
+
+func writeExperiment(home, id string, r *continual.Result) error {
+	meta := filepath.Join(home, "meta.yaml")
+	if _, err := os.Stat(meta); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	return writeYAML(meta, map[string]any{"artifact_location": "file://" + filepath.ToSlash(home), "experiment_id": id,
+		"name": "saot " + r.Dataset.Name, "lifecycle_stage": "active", "creation_time": r.Started.UnixMilli(),
+		"last_update_time": r.Finished.UnixMilli()})
+}
+
+func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
+	r := s.Result
+	name := fmt.Sprintf("%s seed %d", r.Method, r.Seed)
+	if s.Folder != "." {
+		name = s.Folder
+	}
+	meta := map[string]any{"run_id": id, "run_uuid": id, "run_name": name, "experiment_id": experiment,
+		"artifact_uri": "file://" + filepath.ToSlash(filepath.Join(home, "artifacts")), "user_id": "saot",
+		"start_time": r.Started.UnixMilli(), "end_time": r.Finished.UnixMilli(), "deleted_time": nil,
+		"lifecycle_stage": "active", "status": 3, "source_type": 4, "source_name": "", "source_version": "",
+		"entry_point_name": "", "tags": []string{}}
+	if err := writeYAML(filepath.Join(dir, "meta.yaml"), meta); err != nil {
+		return err
+	}
+	params, err := paramsOf(r)
+	if err != nil {
+		return err
+	}
+	tags := map[string]string{"mlflow.runName": name, "mlflow.user": "saot", "mlflow.source.name": "saot",
+		"mlflow.source.type": "LOCAL", "saot.engine": r.Engine.Name + " " + r.Engine.Version, "saot.path": s.Path}
+	if r.Versions.Commit != "" {
+		tags["mlflow.source.git.commit"] = r.Versions.Commit
+	}
+	history, err := historyOf(s)
+	if err != nil {
+		return err
+	}
+	for folder, files := range map[string]map[string]string{"params": params, "tags": tags, "metrics": history} {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if err := writeText(filepath.Join(dir, folder, filepath.FromSlash(name)), files[name]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.WriteFile(filepath.Join(dir, "artifacts", continual.ResultFile)); err != nil {
+		return err
+	}
+	picture, err := os.ReadFile(filepath.Join(filepath.Dir(s.Path), "matrix.png"))
+	if err == nil {
+		err = file.Write(filepath.Join(dir, "artifacts", "matrix.png"), picture)
+	} else if errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(s.Path, continual.ResultFile) {
+		err = nil // packed results have no pictures
+	}
+	return err
+}
+
+// paramsOf lists the settings of a run by their names in config.json, and what else identifies it.
+func paramsOf(r *continual.Result) (map[string]string, error) {
+	params := map[string]string{"method": r.Method, "dataset": r.Dataset.Name, "seed": fmt.Sprint(r.Seed),
+		"engine": r.Engine.Name, "tasks": fmt.Sprint(r.Dataset.Tasks), "classes": fmt.Sprint(r.Dataset.Classes),
+		"split_hash": r.Dataset.SplitHash}
+	var config any
+	if len(r.Config) > 0 {
+		if err := json.Unmarshal(r.Config, &config); err != nil {
+			return nil, fmt.Errorf("field config: %w", err)
+		}
+	}
+	flatten(params, "", config)
+	return params, nil
+}
+
+func flatten(into map[string]string, path string, value any) {
+	switch v := value.(type) {
+	case nil:
+	case map[string]any:
+		for name, field := range v {
+			flatten(into, strings.TrimPrefix(path+"."+name, "."), field)
+		}
+	case string:
+		into[path] = v
+	default:
+		text, err := json.Marshal(v)
+		if err == nil && path != "" {
+			into[path] = string(text)
+		}
+	}
+}
+
+// historyOf lists the figures of a run by their names, as lines of a metric's file.
+func historyOf(s *continual.Stored) (map[string]string, error) {
+	history := map[string]string{}
+	add := func(name string, at time.Time, value float64, step int64) {
+		if !math.IsNaN(value) && !math.IsInf(value, 0) {
+			history[name] += fmt.Sprintf("%d %v %d\n", at.UnixMilli(), value, step)
+		}
+	}
+	for _, score := range s.Result.Scores {
+		name := fmt.Sprintf("%s/%s/", score.Setting, score.Probe)
+		for i := range score.Matrix {
+			so := score.Matrix[:i+1]
+			add(name+"AP", s.Result.Finished, so.AveragePerformance(), int64(i))
+			add(name+"AF", s.Result.Finished, so.AverageForgetting(), int64(i))
+		}
+	}
+	add("seconds", s.Result.Finished, s.Result.Seconds, 0)
+	if filepath.Base(s.Path) != continual.ResultFile {
+		return history, nil
+	}
+	lines, err := metrics.Read(filepath.Dir(s.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return history, nil
+	}
+	for _, l := range lines {
+		for name, v := range l.Terms {
+			add("loss/"+name, l.Time, v, l.Step)
+		}
+		if l.MarginalError != 0 {
+			add("sinkhorn/marginal_error", l.Time, l.MarginalError, l.Step)
+		}
+		if l.Report != nil {
+			for name, v := range l.Report.Diagnostics {
+				add("diagnostics/"+name, l.Time, v, l.Step)
+			}
+		}
+	}
+	return history, err
+}
+
+func writeYAML(path string, value any) error {
+	data, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return writeText(path, string(data))
+}
+
+func writeText(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return file.Write(path, []byte(text))
+}

@@ -1,0 +1,118 @@
+package mlflow
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment/metrics"
+)
+
+// finished writes a run folder of two tasks with two steps each, and returns it.
+func finished(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "runs", "one")
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	w, err := metrics.New(dir, metrics.Options{Now: func() time.Time { now = now.Add(time.Second); return now }})
+	require.NoError(t, err)
+	for task := range 2 {
+		for step := 1; step <= 2; step++ {
+			w.Observe(continual.StepEvent{Step: continual.Step{Task: task, Done: step, Steps: 2, MarginalError: 1e-6,
+				Terms: []continual.Term{{Name: "total", Value: float64(10*task + step)}}}, Tasks: 2})
+		}
+		w.Observe(continual.TaskEvent{Tasks: 2, Report: continual.TaskReport{Task: task, Steps: 2,
+			Diagnostics: map[string]float64{"mass": 0.5}}})
+	}
+	require.NoError(t, w.Close())
+	r := &continual.Result{Schema: continual.ResultSchema, Method: "saot", Seed: 7, Started: now, Finished: now.Add(time.Minute),
+		Dataset: continual.DatasetInfo{Name: "uai", Tasks: 2, Classes: 4, Checksum: "c", SplitHash: "s"},
+		Config:  json.RawMessage(`{"method": "saot", "settings": {"epsilon": 0.2, "encoder": {"kind": "gcn"}}, "none": null}`),
+		Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: 85, AF: -10,
+			Matrix: continual.Matrix{{90}, {80, 90}}}}}
+	require.NoError(t, r.WriteFile(filepath.Join(dir, continual.ResultFile)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "matrix.png"), []byte("png"), 0o600))
+	return dir
+}
+
+func TestExport(t *testing.T) {
+	run, store := finished(t), filepath.Join(t.TempDir(), "mlruns")
+	for range 2 { // the second replaces the first
+		count, err := Export(store, run)
+		require.NoError(t, err)
+		require.Equal(t, 1, count)
+	}
+	runs, err := filepath.Glob(filepath.Join(store, "*", "*", "meta.yaml"))
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	at := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(runs[0]), filepath.FromSlash(name)))
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Equal(t, "0.2", at("params/settings.epsilon"))
+	require.Equal(t, "gcn", at("params/settings.encoder.kind"))
+	require.Equal(t, "7", at("params/seed"))
+	require.Equal(t, "png", at("artifacts/matrix.png"))
+	lines := strings.Split(strings.TrimSpace(at("metrics/loss/total")), "\n")
+	require.Len(t, lines, 4)
+	require.True(t, strings.HasSuffix(lines[3], " 12 4"), lines[3])
+	require.Regexp(t, `^\d{13} 90 0\n\d{13} 85 1\n$`, at("metrics/class-il/converged/AP"))
+	require.Regexp(t, `\d{13} -10 1\n$`, at("metrics/class-il/converged/AF"))
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(store), ".saot-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestExportRefuses(t *testing.T) {
+	_, err := Export(t.TempDir(), t.TempDir())
+	require.ErrorContains(t, err, "there is no result.json under")
+	run := finished(t)
+	require.NoError(t, os.WriteFile(filepath.Join(run, metrics.LinesFile), []byte("no line\n"), 0o600))
+	store := filepath.Join(t.TempDir(), "mlruns")
+	_, err = Export(store, run)
+	require.ErrorContains(t, err, metrics.LinesFile+":1")
+	runs, err := filepath.Glob(filepath.Join(store, "*", "*", "meta.yaml"))
+	require.NoError(t, err)
+	require.Empty(t, runs, "half a run is none")
+}
+
+// MLflow's own client reads what Export writes.
+func TestMLflowReads(t *testing.T) {
+	python := os.Getenv("SAOT_MLFLOW_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if out, err := exec.Command(python, "-c", "import mlflow.tracking").CombinedOutput(); err != nil {
+		t.Skipf("needs a Python with mlflow or mlflow-skinny: set SAOT_MLFLOW_PYTHON: %s: %v %s", python, err, out)
+	}
+	run, store := finished(t), filepath.Join(t.TempDir(), "mlruns")
+	_, err := Export(store, run)
+	require.NoError(t, err)
+	text, err := exec.Command(python, "testdata/read.py", store).Output()
+	require.NoError(t, err)
+	var runs []struct {
+		Experiment, Name, Status string
+		Params                   map[string]string
+		Metrics                  map[string]float64
+		History                  map[string][][2]float64
+		Artifacts                []string
+		Tags                     map[string]string
+	}
+	require.NoError(t, json.Unmarshal(text, &runs), string(text))
+	require.Len(t, runs, 1)
+	require.Equal(t, "saot uai", runs[0].Experiment)
+	require.Equal(t, "FINISHED", runs[0].Status)
+	require.Equal(t, "0.2", runs[0].Params["settings.epsilon"])
+	require.Equal(t, 85.0, runs[0].Metrics["class-il/converged/AP"])
+	require.Equal(t, -10.0, runs[0].Metrics["class-il/converged/AF"])
+	require.Equal(t, [][2]float64{{1, 1}, {2, 2}, {3, 11}, {4, 12}}, runs[0].History["loss/total"])
+	require.Equal(t, []string{"matrix.png", "result.json"}, runs[0].Artifacts)
+	require.Equal(t, "LOCAL", runs[0].Tags["mlflow.source.type"])
+}
