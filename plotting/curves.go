@@ -20,6 +20,7 @@ type Series struct {
 	X      []float64 // as long as Y, or nil for 1, 2, 3, …
 	Y      []float64
 	Spread []float64 // half the height of a band around Y, not negative; as long as Y, or nil for none
+	Chosen []float64 // values of X whose points get a ring, such as the setting that was chosen
 }
 
 // Limits are the ends of an axis, in the axis's own unit. The zero value leaves them to the data.
@@ -116,6 +117,8 @@ type curve struct {
 	nth       int // number of the series: shifts its markers against those of others
 	bars      bool
 	plain     bool
+	chosen    []float64 // values of X with a ring, before logarithms
+	log       bool
 }
 
 func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
@@ -125,7 +128,7 @@ func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	if s.Spread != nil && len(s.Spread) != len(s.Y) {
 		return nil, fmt.Errorf("%d values of Spread for %d of Y: want as many, or none", len(s.Spread), len(s.Y))
 	}
-	c := &curve{
+	c := &curve{chosen: s.Chosen, log: o.LogX,
 		points: make(plotter.XYs, len(s.Y)), line: seriesStyle(i), marker: marker(i), nth: i,
 		bars: o.Bars, plain: o.plain,
 	}
@@ -207,6 +210,16 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 			low, high := max(y(c.low[k]), canvas.Min.Y), min(y(c.high[k]), canvas.Max.Y)
 			if low < high && canvas.ContainsX(at.X) {
 				errorBar(canvas, c.line.Color, vg.Point{X: at.X, Y: low}, vg.Point{X: at.X, Y: high})
+			}
+		}
+	}
+	for _, v := range c.chosen {
+		if c.log {
+			v = math.Log10(v)
+		}
+		for k, at := range c.points {
+			if math.Abs(at.X-v) <= 1e-9*max(1, math.Abs(v)) && canvas.Contains(line[k]) {
+				canvas.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: 5, Shape: draw.RingGlyph{}}, line[k])
 			}
 		}
 	}

@@ -244,7 +244,7 @@ func ExampleTradeOff() {
 		plotting.Method{Name: "lwf", Matrices: runs(88, 10.4, 6), Seconds: []float64{7.8, 8.2, 8.3}},
 		plotting.Method{Name: "joint", Matrices: runs(92, 0, 7), Seconds: []float64{200, 260, 230}},
 	)
-	f, err := plotting.TradeOff(all, "accuracy against cost")
+	f, err := plotting.TradeOff(all, plotting.TradeOffOptions{Title: "accuracy against cost"})
 	compare("trade-off", f, err)
 	// Output: as in testdata/trade-off.png
 }

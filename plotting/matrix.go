@@ -22,6 +22,9 @@ type MatrixOptions struct {
 	Low     float64 // value of the darkest color, in per cent
 	High    float64 // value of the brightest color, in per cent; 0 means 100
 	Columns int     // panels in a row; 0 means 2
+	Width   float64 // of the whole figure, in points; 0 takes it from the number of tasks, up to 960 pixels
+
+	RowLabels []string // one for each panel, "" for "after learning task"; nil is all of these
 }
 
 // Panel is one performance matrix of several that are drawn side by side.
@@ -47,6 +50,15 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	if err := checkScale(o.Low, o.High); err != nil {
 		return Figure{}, fmt.Errorf("plotting: %w", err)
 	}
+	if o.Width != 0 {
+		columns := max(1, min(o.Columns, len(panels)))
+		return fitted(o.Width, columns, func(side float64) (Figure, error) { return o.matrices(panels, side) })
+	}
+	return o.matrices(panels, 0)
+}
+
+// matrices draws matrices of a side, or of one that suits their number of tasks.
+func (o MatrixOptions) matrices(panels []Panel, fixed float64) (Figure, error) {
 	low, high := math.Inf(1), math.Inf(-1)
 	room := (mostWidth-barFrame)/vg.Length(min(o.Columns, max(len(panels), 1))) - 50 // axes take about 50
 	figures := make([]Figure, len(panels))
@@ -54,11 +66,14 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 		if err := checkMatrix(panel.Matrix); err != nil {
 			return Figure{}, fmt.Errorf("plotting: matrix %q: %w", panel.Title, err)
 		}
-		for i, row := range panel.Matrix {
-			low, high = min(low, slices.Min(row[:i+1])), max(high, slices.Max(row[:i+1]))
+		for k, row := range panel.Matrix {
+			low, high = min(low, slices.Min(row[:k+1])), max(high, slices.Max(row[:k+1]))
 		}
-		p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task", "after learning task")
-		side = min(side, max(room, 60))
+		p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task",
+			cmp.Or(o.rowLabel(i), "after learning task"))
+		side = cmp.Or(vg.Length(fixed), min(side, max(room, 60)))
+		ticks := taskTicks(len(panel.Matrix), side)
+		p.X.Tick.Marker, p.Y.Tick.Marker = ticks, ticks
 		p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis, decimals: 1, unit: 1})
 		figures[i] = plotFigure(p, side, side)
 	}
@@ -69,6 +84,13 @@ func Matrices(panels []Panel, o MatrixOptions) (Figure, error) {
 	return withColorBar(grid, colorBar{
 		ramp: viridis, low: o.Low, high: o.High, label: "accuracy (%)", below: low < o.Low, above: high > o.High,
 	}), nil
+}
+
+func (o MatrixOptions) rowLabel(i int) string {
+	if i < len(o.RowLabels) {
+		return o.RowLabels[i]
+	}
+	return ""
 }
 
 func checkMatrix(m [][]float64) error {
@@ -92,8 +114,9 @@ func checkMatrix(m [][]float64) error {
 func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
 	p := newPlot(title, xLabel, yLabel)
 	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
-	p.X.Tick.Marker, p.Y.Tick.Marker = taskTicks(n), taskTicks(n)
-	return p, min(max(vg.Length(n)*32, 160), 380)
+	side := min(max(vg.Length(n)*32, 160), 380)
+	p.X.Tick.Marker, p.Y.Tick.Marker = taskTicks(n, side), taskTicks(n, side)
+	return p, side
 }
 
 // withColorBar adds a color bar to the right of a figure, in the middle of its data.
@@ -104,11 +127,21 @@ func withColorBar(f Figure, bar colorBar) Figure {
 	return f.over(func(c draw.Canvas) { bar.draw(c, vg.Rectangle{Min: c.Min.Add(area.Min), Max: c.Min.Add(area.Max)}) })
 }
 
-// taskTicks numbers tasks from 1 at the middle of their cells: all of them, or every fifth.
-func taskTicks(n int) plot.ConstantTicks {
+// taskTicks numbers tasks from 1 at the middle of their cells: all of them, or as many as a side has room for.
+func taskTicks(n int, side vg.Length) plot.ConstantTicks {
+	room := vg.Length(13) // of a number and the space next to it
+	if n < 10 {
+		room = 9
+	}
+	every := 1
+	for _, every = range []int{1, 5, 10, 20, 50} {
+		if vg.Length(every)*side/vg.Length(n) >= room {
+			break
+		}
+	}
 	var ticks []plot.Tick
 	for i := range n {
-		if n <= 20 || i == 0 || (i+1)%5 == 0 {
+		if i == 0 || (i+1)%every == 0 {
 			ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(i + 1)})
 		}
 	}
@@ -151,14 +184,10 @@ func cellText(v float64, side vg.Length, decimals int) (label string, size float
 	switch {
 	case side < 14:
 		return "", 0
-	case side < 18:
-		size, decimals = 6.5, decimals-1
-	case side < 24 || v >= 99.95:
-		size, decimals = 8, decimals-1
-	default:
-		size = 8
+	case side < 21, v >= 99.95:
+		decimals--
 	}
-	return strconv.FormatFloat(v, 'f', decimals, 64), size
+	return strconv.FormatFloat(v, 'f', decimals, 64), tickSize
 }
 
 // Result draws every performance matrix of a run on one color scale: one row per setting, one column per probe, with AP

@@ -159,14 +159,26 @@ func MethodMatrices(methods []Method, o MatrixOptions) (Figure, error) {
 		if err := m.check(); err != nil {
 			return Figure{}, err
 		}
-		tasks := len(m.Matrices[0])
-		line := []string{AP.String() + " " + withStd(AP, m.Matrices, tasks)}
-		if tasks > 1 {
-			line = append(line, AF.String()+" "+withStd(AF, m.Matrices, tasks))
-		}
-		panels[i] = Panel{Title: m.Name + "\n" + strings.Join(line, ", "), Matrix: meanMatrix(m.Matrices)}
+		panels[i] = m.Panel(true)
+		panels[i].Title = m.Name + "\n" + panels[i].Title
 	}
 	return Matrices(panels, o)
+}
+
+// Panel returns the mean matrix over seeds, with AP and AF as its title, and their standard deviations if wanted. The
+// matrices must be valid, as those of NewMethod are.
+func (m Method) Panel(deviation bool) Panel {
+	runs := m.Matrices
+	tasks := len(runs[0])
+	mean := meanMatrix(runs)
+	if !deviation {
+		runs = []continual.Matrix{mean} // the mean of AP and AF is that of the mean matrix
+	}
+	line := []string{AP.String() + " " + withStd(AP, runs, tasks)}
+	if tasks > 1 {
+		line = append(line, AF.String()+" "+withStd(AF, runs, tasks))
+	}
+	return Panel{Title: strings.Join(line, ", "), Matrix: mean}
 }
 
 // withStd returns, for example, "−0.7 ± 0.2", or "−0.7" for one run.

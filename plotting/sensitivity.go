@@ -19,6 +19,7 @@ type Setpoint struct {
 type Study struct {
 	Name   string // in the legend, such as the dataset or the method; empty leaves it out
 	Points []Setpoint
+	Chosen []float64 // values whose points get a ring
 }
 
 // SensitivityOptions change how a study looks. The zero value works.
@@ -56,7 +57,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 			}
 			series = append(series, s)
 		}
-		c.YLabel = measure.label()
+		c.YLabel, c.References = measure.label(), measure.zero()
 		f, err := Curves(series, c)
 		if err != nil {
 			return Figure{}, err
@@ -77,8 +78,16 @@ func BufferSizes(studies []Study, o SensitivityOptions) (Figure, error) {
 	return Sensitivity(studies, o)
 }
 
+// zero returns the line at which nothing is forgotten, for AF.
+func (m Measure) zero() []Reference {
+	if m == AF {
+		return []Reference{{}}
+	}
+	return nil
+}
+
 func (s Study) series(measure Measure) (Series, error) {
-	curve := Series{Name: s.Name}
+	curve := Series{Name: s.Name, Chosen: s.Chosen}
 	for _, point := range s.Points {
 		m := Method{Name: fmt.Sprintf("%s, value %g", s.Name, point.Value), Matrices: point.Matrices}
 		if err := m.check(); err != nil {

@@ -19,7 +19,7 @@ const (
 	titleSize = 11
 	labelSize = 9
 	tickSize  = 8
-	noteSize  = 7.5
+	noteSize  = 8
 	hairline  = vg.Length(0.5)
 	margin    = vg.Length(8) // white space around a picture
 )

@@ -1,14 +1,26 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
+	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
+
+// TradeOffOptions change how a trade-off looks. The zero value works.
+type TradeOffOptions struct {
+	Title         string
+	Bold          []string // names of methods in bold type
+	Front         bool     // a line through the methods that no other beats in both time and AP (the Pareto front)
+	Width, Height float64  // of the data area, in points; 0 means 340 and 230
+}
 
 // TradeOff draws AP against the seconds that learning a task takes, a labeled point for each method with error bars of
 // one standard deviation over seeds (divisor n−1), as in Figure 4 of the SAOT paper. The axis of time is logarithmic
@@ -17,11 +29,11 @@ import (
 //
 // It returns an error if there are no methods, or one has no name, no matrices, or not as many positive finite times as
 // matrices.
-func TradeOff(methods []Method, title string) (Figure, error) {
+func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 	if len(methods) == 0 {
 		return Figure{}, errors.New("plotting: trade-off: no methods")
 	}
-	points := &labeled{}
+	points := &labeled{options: o}
 	var times []float64
 	for _, m := range methods {
 		if err := m.check(); err != nil {
@@ -52,7 +64,7 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 			q.x, q.left, q.right = math.Log10(q.x), math.Log10(max(q.left, 0)), math.Log10(q.right)
 		}
 	}
-	p := newPlot(title, "seconds per task", AP.label())
+	p := newPlot(o.Title, "seconds per task", AP.label())
 	p.Add(quietGrid(), points)
 	pad(&p.Y, 0.12)
 	pad(&p.X, 0.08)
@@ -61,7 +73,7 @@ func TradeOff(methods []Method, title string) (Figure, error) {
 	} else {
 		p.X.Min = max(p.X.Min, 0)
 	}
-	return plotFigure(p, 340, 230), nil
+	return plotFigure(p, vg.Length(cmp.Or(o.Width, 340)), vg.Length(cmp.Or(o.Height, 230))), nil
 }
 
 type tradeOffPoint struct {
@@ -71,8 +83,31 @@ type tradeOffPoint struct {
 }
 
 type labeled struct {
-	at  []tradeOffPoint
-	log bool
+	at      []tradeOffPoint
+	log     bool
+	options TradeOffOptions
+}
+
+// front returns the points that no other beats in both time and AP, by time.
+func (l *labeled) front() (front []tradeOffPoint) {
+	order := slices.SortedFunc(slices.Values(l.at), func(a, b tradeOffPoint) int {
+		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(b.y, a.y))
+	})
+	for _, p := range order {
+		if n := len(front); n == 0 || p.y > front[n-1].y {
+			front = append(front, p)
+		}
+	}
+	return front
+}
+
+// style returns that of a method's label.
+func (l *labeled) style(name string) text.Style {
+	style := textStyle(tickSize, ink)
+	if slices.Contains(l.options.Bold, name) {
+		style.Font.Weight = stdfont.WeightBold
+	}
+	return style
 }
 
 func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
@@ -91,6 +126,13 @@ func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
 func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	var taken []vg.Rectangle
+	if l.options.Front {
+		var line []vg.Point
+		for _, p := range l.front() {
+			line = append(line, vg.Point{X: x(p.x), Y: y(p.y)})
+		}
+		c.StrokeLines(draw.LineStyle{Color: quiet, Width: 0.8, Dashes: []vg.Length{4, 2}}, line)
+	}
 	centers := make([]vg.Point, len(l.at))
 	for i, p := range l.at {
 		center := vg.Point{X: x(p.x), Y: y(p.y)}
@@ -110,9 +152,9 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 			rect(left-1, center.Y-2.5, right-left+2, 5),
 			rect(center.X-2.5, low-1, 5, high-low+2))
 	}
-	style, tie := textStyle(tickSize, ink), draw.LineStyle{Color: faded(ink, 0x90), Width: hairline}
+	tie := draw.LineStyle{Color: faded(ink, 0x90), Width: hairline}
 	for i, p := range l.at {
-		at := centers[i]
+		at, style := centers[i], l.style(p.name)
 		box, near := placeLabel(c.Rectangle, taken, at, style.Width(p.name), style.Height(p.name))
 		taken = append(taken, box)
 		middle := vg.Point{X: (box.Min.X + box.Max.X) / 2, Y: (box.Min.Y + box.Max.Y) / 2}

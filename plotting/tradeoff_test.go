@@ -68,7 +68,7 @@ func TestTradeOffExtremes(t *testing.T) {
 		{method("tiny", 1e-300), method("close", 2e-300)},
 		many,
 	} {
-		f, err := TradeOff(methods, "")
+		f, err := TradeOff(methods, TradeOffOptions{})
 		requireWhiteBorder(t, picture(t, f, err))
 	}
 	for want, m := range map[string]Method{
@@ -79,9 +79,9 @@ func TestTradeOffExtremes(t *testing.T) {
 		"no performance": {Name: "a"},
 		"want a name":    method("", 1),
 	} {
-		_, err := TradeOff([]Method{m}, "")
+		_, err := TradeOff([]Method{m}, TradeOffOptions{})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := TradeOff(nil, "")
+	_, err := TradeOff(nil, TradeOffOptions{})
 	require.ErrorContains(t, err, "no methods")
 }

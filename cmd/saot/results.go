@@ -67,19 +67,32 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 
 func newFiguresCommand() *cobra.Command {
 	var folder, format, name string
+	var paper bool
+	probe := continual.ProbeConverged
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
 		Short: "draw the figures of finished runs",
 		Long: `Draw what the runs under the paths have the figures for: performance matrices side by side (the paper's
 Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
 AP against time (Figure 4), AP over tasks; and drift of distances and plans, effective rank, loss terms and marginal
-errors.`,
+errors.
+
+With --paper it draws the paper's own figures, each as one picture of 6.75 inches: TRACE over SAOT on up to three
+datasets, α next to β, time against AP, and the buffer's size. It says what runs a figure lacks.`,
 		Example: `  saot figures runs/fig3 --out figures
+  saot figures --paper results --format pdf
   saot figures runs --format svg --only dataset=uai
   saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
-		pictures, err := report.Pictures(groups)
+		var pictures []report.Picture
+		var lacks []string
+		var err error
+		if paper {
+			pictures, lacks, err = report.PaperPictures(groups, probe)
+		} else {
+			pictures, err = report.Pictures(groups)
+		}
 		if err != nil {
 			return err
 		}
@@ -90,23 +103,13 @@ errors.`,
 				return fmt.Errorf("--name: the runs give no figure %q, but %s", name, names(every))
 			}
 		}
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return err
-		}
-		for _, p := range pictures {
-			path := filepath.Join(folder, p.Name+"."+format)
-			if err := p.Figure.Save(path); err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(out, "%s: %s\n", path, p.Caption); err != nil {
-				return err
-			}
-		}
-		return nil
+		return savePictures(out, pictures, lacks, folder, format)
 	})
 	cmd.Flags().StringVar(&folder, "out", "figures", "folder of the pictures")
 	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
 	cmd.Flags().StringVar(&name, "name", "", "of the one figure to draw; default all")
+	cmd.Flags().BoolVar(&paper, "paper", false, "the paper's figures alone, in its layout, as wide as two columns")
+	cmd.Flags().Var(text{&probe}, "probe", "of --paper: converged or paper")
 	return cmd
 }
 
@@ -116,6 +119,28 @@ func names(pictures []report.Picture) string {
 		out = append(out, p.Name)
 	}
 	return strings.Join(out, ", ")
+}
+
+// savePictures saves pictures in a folder, and says where they are and what could not be drawn.
+func savePictures(out io.Writer, pictures []report.Picture, lacks []string, folder, format string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, p := range pictures {
+		path := filepath.Join(folder, p.Name+"."+format)
+		if err := p.Figure.Save(path); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", path, p.Caption); err != nil {
+			return err
+		}
+	}
+	for _, lack := range lacks {
+		if _, err := fmt.Fprintf(out, "not drawn: %s\n", lack); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newTableCommand() *cobra.Command {

@@ -61,7 +61,7 @@ func allowed() map[string][]string {
 	all["plotting"] = []string{"saot/continual", "saot/drift", "saot/experiment", "saot/transport"}
 	all["plotting/nb"] = []string{"plotting"}
 	all["saot/experiment/report"] = []string{"playground/viewer", "plotting", "saot/continual",
-		"saot/continual/record", "saot/experiment", "saot/experiment/metrics"}
+		"saot/continual/record", "saot/experiment", "saot/experiment/metrics", "saot/method"}
 	all["saot/engine/enginetest"] = []string{"saot/engine"}
 	all["saot/engine/install"] = []string{"datasets/fetch", "saot/engine"}
 	return all

@@ -140,6 +140,15 @@ func results(g *experiment.Group) (runs []*continual.Result) {
 	return runs
 }
 
+// source names the dataset, the setting, the probe and the seeds below a picture.
+func (v *view) source() string {
+	var all []*continual.Result
+	for _, g := range v.groups {
+		all = append(all, results(g)...)
+	}
+	return plotting.Source(all, v.setting, v.probe)
+}
+
 func (v *view) methods(keep func(*experiment.Group) bool) (all []plotting.Method, err error) {
 	for _, g := range v.groups {
 		if !keep(g) {
@@ -250,7 +259,7 @@ func matrices(v *view) (Picture, error) {
 	f, err := plotting.MethodMatrices(methods, plotting.MatrixOptions{Columns: min(4, len(methods))})
 	return Picture{v.name("figure2"),
 			fmt.Sprintf("Performance matrices, %s: accuracy on each task after each task, mean over seeds.%s", v, note),
-			f},
+			f.WithNote(v.source())},
 		err
 }
 
@@ -262,7 +271,8 @@ func progress(v *view) (Picture, error) {
 	methods, note := foremost(methods, mostCurves)
 	f, err := plotting.OverTasks(methods, plotting.AP, plotting.CurveOptions{})
 	return Picture{v.name("progress"),
-		fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note), f}, err
+		fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note),
+		f.WithNote(v.source())}, err
 }
 
 // tradeOff draws the methods that train.
@@ -278,10 +288,10 @@ func tradeOff(v *view) (Picture, error) {
 	if err != nil || len(methods) < 2 {
 		return Picture{}, err
 	}
-	f, err := plotting.TradeOff(methods, "")
+	f, err := plotting.TradeOff(methods, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	return Picture{v.name("figure4"),
 		fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made "+
-			"all runs.", v), f}, err
+			"all runs.", v), f.WithNote(v.source())}, err
 }
 
 // sensitivities draws AP and AF against each setting that runs of one method differ in, all else being equal.
@@ -305,7 +315,7 @@ func sensitivities(v *view) (all []Picture, err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byKnob)) {
-		figure, o := "figure3-"+name, plotting.SensitivityOptions{Knob: strings.ReplaceAll(name, "_", " ")}
+		figure, o := "figure3-"+name, plotting.SensitivityOptions{Knob: knobLabel(name)}
 		draw := plotting.Sensitivity
 		if name == "buffer" || name == "budget" {
 			figure, draw, o.Knob = name, plotting.BufferSizes, ""
@@ -316,9 +326,18 @@ func sensitivities(v *view) (all []Picture, err error) {
 		}
 		all = append(all,
 			Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.",
-				name, v), f})
+				name, v), f.WithNote(v.source())})
 	}
 	return all, nil
+}
+
+// knobLabel writes a setting that is a Greek letter as that letter.
+func knobLabel(name string) string {
+	switch name {
+	case "alpha", "beta", "gamma", "epsilon", "sigma", "tau":
+		return `$\` + name + `$`
+	}
+	return strings.ReplaceAll(name, "_", " ")
 }
 
 // knobs returns the numeric settings of the method in which groups differ.

@@ -1,0 +1,237 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/saot-go/saot/plotting"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
+)
+
+// Streams in each of the paper's figures: its own has three matrices in a row, two trade-offs and four buffers.
+const (
+	mostMatrices  = 3
+	mostStudies   = 4
+	mostTradeOffs = 4
+)
+
+// PaperPictures draws the figures of the SAOT paper in its layout, at the width of two columns of print, under one
+// probe:
+//
+//   - paper-figure2: performance matrices of TRACE over those of SAOT, a column for each of three datasets;
+//   - paper-figure3: AP and AF against α and β, the chosen values with a ring;
+//   - paper-figure4: AP against the time of learning a task, self-supervised methods, a panel for each dataset;
+//   - paper-buffer-class-il, paper-buffer-task-il: AP and AF against the size of the buffer, a column for each dataset.
+//
+// All but the last are of Class-IL. Datasets with more tasks come first. lacks says, for each figure that cannot be
+// drawn, what runs it needs. It returns an error if nothing can be drawn, and those of package plotting.
+func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures []Picture, lacks []string, err error) {
+	for _, s := range continual.Settings() {
+		draw := []func([]view) (Picture, string, error){paperBuffer}
+		if s == continual.ClassIL {
+			draw = append([]func([]view) (Picture, string, error){paperMatrices, paperStudies, paperTradeOff}, draw...)
+		}
+		of := slices.DeleteFunc(views(groups), func(v view) bool { return v.setting != s || v.probe != probe })
+		slices.SortStableFunc(of, func(a, b view) int {
+			return cmp.Compare(b.groups[0].Info().Tasks, a.groups[0].Info().Tasks)
+		})
+		for _, f := range draw {
+			p, lack, err := f(of)
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case lack != "":
+				lacks = append(lacks, fmt.Sprintf("%s, %s probe: %s", s, probe, lack))
+			default:
+				pictures = append(pictures, p)
+			}
+		}
+	}
+	if len(pictures) == 0 {
+		return nil, lacks, fmt.Errorf("report: the runs have none of the paper's figures: %s", lacks[0])
+	}
+	return pictures, lacks, nil
+}
+
+// most returns the group of a method with the most seeds, the first of several; nil if the method was not run.
+func (v *view) most(name string) (best *experiment.Group) {
+	for _, g := range v.groups {
+		if g.Method == name && (best == nil || len(g.Runs) > len(best.Runs)) {
+			best = g
+		}
+	}
+	return best
+}
+
+// under names a setting and a probe: the datasets stand in the picture.
+func under(v view) string { return fmt.Sprintf("%s, %s probe", v.setting, v.probe) }
+
+// note names what a figure shows below it.
+func note(all []*continual.Result, v view) string {
+	return plotting.Source(all, v.setting, v.probe) + "; mean and standard deviation over seeds"
+}
+
+func paperMatrices(views []view) (p Picture, lack string, err error) {
+	var rows [2][]plotting.Panel
+	var shown []*continual.Result
+	for _, v := range views {
+		trace, saot := v.most("trace"), v.most("saot")
+		if trace == nil || saot == nil || len(rows[0]) == mostMatrices {
+			continue
+		}
+		for i, g := range []*experiment.Group{trace, saot} {
+			m, err := plotting.NewMethod("", results(g), v.setting, v.probe)
+			if err != nil {
+				return p, "", fmt.Errorf("report: %w", err)
+			}
+			panel := m.Panel(false)
+			if i == 0 {
+				panel.Title = v.dataset + "\n" + panel.Title
+			}
+			rows[i] = append(rows[i], panel)
+			shown = append(shown, results(g)...)
+		}
+	}
+	n := len(rows[0])
+	if n == 0 {
+		return p, "figure 2 needs runs of trace and of saot on one dataset (saot sweep full/fig2)", nil
+	}
+	o := plotting.MatrixOptions{Columns: n, Width: plotting.TextWidth, RowLabels: make([]string, 2*n)}
+	for i := range o.RowLabels {
+		o.RowLabels[i] = []string{"TRACE, after task", "SAOT, after task"}[i/n]
+	}
+	f, err := plotting.Matrices(slices.Concat(rows[0], rows[1]), o)
+	return Picture{"paper-figure2", fmt.Sprintf("Performance matrices of TRACE (top) and SAOT (bottom), %s.",
+		under(views[0])), f.WithNote(plotting.Source(shown, views[0].setting, views[0].probe) + "; mean over seeds")}, "", err
+}
+
+// study returns the runs of SAOT that differ in one setting alone.
+func (v *view) study(knob string) (on []*experiment.Group) {
+	for _, family := range experiment.Families(v.groups) {
+		if family[0].Method != "saot" || !slices.Contains(knobs(family), knob) {
+			continue
+		}
+		if on = line(family, knob); len(on) > 1 {
+			return on
+		}
+	}
+	return nil
+}
+
+// points turns such runs into a study.
+func (v *view) points(on []*experiment.Group, knob string) (plotting.Study, error) {
+	study := plotting.Study{Name: v.dataset}
+	for _, g := range on {
+		m, err := plotting.NewMethod(g.Label, results(g), v.setting, v.probe)
+		if err != nil {
+			return study, fmt.Errorf("report: %w", err)
+		}
+		value, err := strconv.ParseFloat(g.Settings[knob], 64)
+		if err != nil {
+			return study, fmt.Errorf("report: %s of %s: %w", knob, g.Label, err)
+		}
+		study.Points = append(study.Points, plotting.Setpoint{Value: value, Matrices: m.Matrices})
+	}
+	return study, nil
+}
+
+// paperStudies marks as chosen the value of one weight at which the other was varied.
+func paperStudies(views []view) (p Picture, lack string, err error) {
+	alpha := plotting.Facet{Title: `$\alpha$, structure within a task`, Knob: `$\alpha$`}
+	beta := plotting.Facet{Title: `$\beta$, distillation across tasks`, Knob: `$\beta$`}
+	var shown []*continual.Result
+	for _, v := range views {
+		ofAlpha, ofBeta := v.study("alpha"), v.study("beta")
+		if ofAlpha == nil || ofBeta == nil || len(alpha.Studies) == mostStudies {
+			continue
+		}
+		for _, half := range []struct {
+			facet     *plotting.Facet
+			on, other []*experiment.Group
+			knob      string
+		}{{&alpha, ofAlpha, ofBeta, "alpha"}, {&beta, ofBeta, ofAlpha, "beta"}} {
+			s, err := v.points(half.on, half.knob)
+			if err != nil {
+				return p, "", err
+			}
+			chosen, err := strconv.ParseFloat(half.other[0].Settings[half.knob], 64)
+			if err != nil {
+				return p, "", fmt.Errorf("report: %s of %s: %w", half.knob, half.other[0].Label, err)
+			}
+			s.Chosen = []float64{chosen}
+			half.facet.Studies = append(half.facet.Studies, s)
+			for _, g := range half.on {
+				shown = append(shown, results(g)...)
+			}
+		}
+	}
+	if len(alpha.Studies) == 0 {
+		return p, "figure 3 needs runs of saot that differ in alpha alone, and in beta alone (saot sweep full/fig3)", nil
+	}
+	f, err := plotting.SensitivityFacets([]plotting.Facet{alpha, beta}, plotting.FacetOptions{})
+	return Picture{"paper-figure3", fmt.Sprintf("AP and AF against α and β, %s. A ring marks the chosen value, at which "+
+		"the other weight was varied.", under(views[0])), f.WithNote(note(shown, views[0]))}, "", err
+}
+
+func paperTradeOff(views []view) (p Picture, lack string, err error) {
+	var panels []plotting.TradeOffPanel
+	var shown []*continual.Result
+	for _, v := range views {
+		panel := plotting.TradeOffPanel{Title: v.dataset}
+		var on []*continual.Result
+		for _, d := range method.All() {
+			g := v.most(d.Name)
+			if g == nil || d.Name != "saot" && d.Kind != method.SelfSupervised {
+				continue
+			}
+			m, err := plotting.NewMethod(d.Name, results(g), v.setting, v.probe)
+			if err != nil {
+				return p, "", fmt.Errorf("report: %w", err)
+			}
+			panel.Methods = append(panel.Methods, m)
+			on = append(on, results(g)...)
+		}
+		if len(panel.Methods) > 1 && len(panels) < mostTradeOffs {
+			panels, shown = append(panels, panel), append(shown, on...)
+		}
+	}
+	if len(panels) == 0 {
+		return p, "figure 4 needs runs of two self-supervised methods on one dataset (saot sweep full/fig4)", nil
+	}
+	f, err := plotting.TradeOffs(panels, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
+	return Picture{"paper-figure4", fmt.Sprintf("AP against the time of learning a task, %s. A dashed line joins the "+
+		"methods that none beats in both. Times compare only where one machine made all runs.", under(views[0])),
+		f.WithNote(note(shown, views[0]))}, "", err
+}
+
+func paperBuffer(views []view) (p Picture, lack string, err error) {
+	var facets []plotting.Facet
+	var shown []*continual.Result
+	for _, v := range views {
+		on := v.study("buffer")
+		if on == nil || len(facets) == mostStudies {
+			continue
+		}
+		s, err := v.points(on, "buffer")
+		if err != nil {
+			return p, "", err
+		}
+		s.Name = ""
+		facets = append(facets, plotting.Facet{Title: v.dataset, Knob: "buffer (nodes)", Studies: []plotting.Study{s}})
+		for _, g := range on {
+			shown = append(shown, results(g)...)
+		}
+	}
+	if len(facets) == 0 {
+		return p, "the figure of the buffer needs runs of saot that differ in buffer alone " +
+			"(saot sweep full/buffer-class-il)", nil
+	}
+	v := views[0]
+	f, err := plotting.SensitivityFacets(facets, plotting.FacetOptions{})
+	return Picture{"paper-buffer-" + v.setting.String(), fmt.Sprintf("AP and AF of SAOT against the size of the buffer, "+
+		"%s. The dashed line is no forgetting.", under(v)), f.WithNote(note(shown, v))}, "", err
+}
