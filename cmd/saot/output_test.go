@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,9 @@ func parsed[T any](t *testing.T, args ...string) (value T) {
 
 func TestJSON(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	ran := parsed[runJSON](t, "run", "--method", "toy", "--engine", "go", "--probe", "converged", "--json", "--out", dir)
+	ran := parsed[runJSON](t, "run", "--method", "toy", "--engine", "go", "--probe", "converged,converged",
+		"--json", "--out", dir)
+	require.Len(t, ran.Scores, 2, "a probe that is named twice is one")
 	result := scores(t, dir)
 	require.Equal(t, "toy", ran.Method)
 	require.Equal(t, result.Scores[0].Matrix, ran.Scores[0].Matrix)
@@ -108,6 +111,31 @@ func TestDemo(t *testing.T) {
 	page := filepath.Join(dir, recordingPage)
 	require.True(t, strings.HasSuffix(stdout, "\nthe run, step by step: "+page+"\n"), stdout)
 	require.FileExists(t, page)
+}
+
+// Every test that docs/reliability.md names is there.
+func TestReliabilityNamesTests(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/reliability.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(string(doc), -1)
+	require.Greater(t, len(names), 20)
+	there := map[string]bool{}
+	require.NoError(t, filepath.WalkDir("../..", func(path string, e os.DirEntry, err error) error {
+		if e != nil && e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllSubmatch(text, -1) {
+			there[string(m[1])] = true
+		}
+		return err
+	}))
+	for _, name := range names {
+		require.True(t, there[name[1]], "docs/reliability.md names %s", name[1])
+	}
 }
 
 // The exit statuses are what docs/reliability.md promises to scripts.
