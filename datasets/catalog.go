@@ -61,7 +61,8 @@ type Stats struct {
 // trees of the publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
 func Catalog() []Entry {
 	entries := []Entry{{Name: "synthetic", Licence: "none needed", Recipe: RecipeSynthetic,
-		Title: "generated citation-like graph, needs no file; synthetic:NODES makes one of any size"}}
+		Title: "generated citation-like graph, needs no file; synthetic,homophily=0.6 and the like change it, " +
+			"synthetic:NODES makes one of any size"}}
 	entries = append(entries, benchmarks()...)
 	entries = append(entries, citations()...)
 	entries = append(entries, coPurchases()...)
@@ -69,11 +70,14 @@ func Catalog() []Entry {
 	return append(entries, standIns(benchmarks())...)
 }
 
-// Lookup returns the entry of a name; that of a scaled synthetic dataset (ParseScaled) is made for it. Its error lists
-// the known names, or says what is wrong with the scaled one.
+// Lookup returns the entry of a name; those of generated graphs (ParseSynthetic, ParseScaled) are made for it. Its error
+// lists the known names, or says what is wrong with that of a generated graph.
 func Lookup(name string) (Entry, error) {
 	if strings.HasPrefix(name, scaledPrefix) {
 		return scaledEntry(name)
+	}
+	if strings.HasPrefix(name, changedPrefix) {
+		return changedEntry(name)
 	}
 	var known []string
 	for _, e := range Catalog() {

@@ -94,7 +94,7 @@ type Options struct {
 }
 
 // Open returns a dataset: by its name in the catalogue, from the files in dataDir (empty: DefaultDir); by the name of a
-// generated graph, "synthetic" or "synthetic:100000" (see ParseScaled); or by a path, which ends in .npz (LayoutNPZ) or
+// generated graph, "synthetic" (see ParseSynthetic) or "synthetic:100000" (see ParseScaled); or by a path, which ends in .npz (LayoutNPZ) or
 // has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts. See Layout for the
 // formats.
 //
@@ -105,7 +105,7 @@ type Options struct {
 // missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed,
 // and those of the layout's reader.
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
-	if name == syntheticName || strings.HasPrefix(name, scaledPrefix) {
+	if isSynthetic(name) || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)
 	}
 	if IsPath(name) {
@@ -132,8 +132,11 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 		return nil, fmt.Errorf("datasets: %s is generated without directions, and Direction is %s: "+
 			"read it undirected, or choose a dataset from files", name, opt.Direction)
 	}
-	if name == syntheticName {
-		ds, err = Synthetic(opt.Synthetic)
+	if isSynthetic(name) {
+		small := opt.Synthetic
+		if err = small.parse(name); err == nil {
+			ds, err = Synthetic(small)
+		}
 	} else {
 		var scaled ScaledOptions
 		if scaled, err = ParseScaled(name); err == nil {

@@ -99,21 +99,30 @@ func ParseScaled(name string) (ScaledOptions, error) {
 	if o.Nodes, err = strconv.Atoi(parts[0]); err != nil || o.Nodes < 1 {
 		return o, fmt.Errorf("datasets: %s: %q is not a number of nodes: write %s100000", name, parts[0], scaledPrefix)
 	}
-	left := o.settings()
-	for _, part := range parts[1:] {
+	err = readSettings(name, parts[1:], o.settings())
+	return o, err
+}
+
+// readSettings reads what follows in a name: settings as name=value, each once.
+func readSettings(name string, parts []string, left []setting) error {
+	var names []string
+	for _, s := range left {
+		names = append(names, s.name)
+	}
+	for _, part := range parts {
 		key, value, _ := strings.Cut(part, "=")
 		k := slices.IndexFunc(left, func(s setting) bool { return s.name == key })
 		if k < 0 {
-			return o,
-				fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose seed, classes, degree, imbalance, "+
-					"homophily, spread, columns or signal, each as name=value", name, key)
+			last := len(names) - 1
+			return fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose %s or %s, each as name=value", name,
+				key, strings.Join(names[:last], ", "), names[last])
 		}
 		if value == "null" || json.Unmarshal([]byte(value), left[k].field) != nil {
-			return o, fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)
+			return fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)
 		}
 		left = slices.Delete(left, k, k+1)
 	}
-	return o, nil
+	return nil
 }
 
 func scaledEntry(name string) (Entry, error) {

@@ -62,6 +62,8 @@ func allowed() map[string][]string {
 	all["plotting/nb"] = []string{"plotting"}
 	all["saot/experiment/report"] = []string{"playground/viewer", "plotting", "saot/continual",
 		"saot/continual/record", "saot/experiment", "saot/experiment/metrics", "saot/method"}
+	all["playground/training"] = []string{"datasets", "saot/continual", "saot/continual/record", "saot/experiment",
+		"saot/method", "saot/method/all"}
 	all["saot/engine/enginetest"] = []string{"saot/engine"}
 	all["saot/engine/install"] = []string{"datasets/fetch", "saot/engine"}
 	return all

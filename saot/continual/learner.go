@@ -10,6 +10,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/saot/continual/record"
 )
 
 // Method is what Run takes through a stream: a Learner or a Supervised.
@@ -64,13 +65,20 @@ type TaskReport struct {
 	Diagnostics map[string]float64 `json:"diagnostics"` // solver and timing figures by name, documented by the learner
 }
 
-// Event is what Run tells an observer: StepEvent, TaskEvent, EvaluationStarted, EvaluationFinished or Resumed.
+// Event is what Run tells an observer: StepEvent, FrameEvent, TaskEvent, EvaluationStarted, EvaluationFinished or
+// Resumed.
 type Event interface{ event() }
 
 // StepEvent follows a training step.
 type StepEvent struct {
 	Step
 	Tasks int // tasks of the stream
+}
+
+// FrameEvent follows a frame of the recording (Options.Record), before the StepEvent of its step.
+type FrameEvent struct {
+	Task  record.Task // with the names so far, without frames; it and its content must not be changed
+	Frame record.Frame
 }
 
 // TaskEvent follows the training of a task.
@@ -100,6 +108,7 @@ type Row struct {
 }
 
 func (StepEvent) event()          {}
+func (FrameEvent) event()         {}
 func (TaskEvent) event()          {}
 func (EvaluationStarted) event()  {}
 func (EvaluationFinished) event() {}

@@ -20,6 +20,7 @@ type recorder struct {
 	ctx    context.Context // of the task being learned
 
 	nodes []int32
+	task  record.Task // without frames
 	watch Watch
 	plane record.Plane
 	last  *Step // the last step seen
@@ -85,6 +86,7 @@ func (c *recorder) begin(ctx context.Context, t int) (err error) {
 			return fmt.Errorf("watch: %w", err)
 		}
 	}
+	c.task = r
 	if err := c.writer.Begin(r); err != nil {
 		return err
 	}
@@ -127,12 +129,16 @@ func (c *recorder) scored(rows []Row) error {
 	if c == nil {
 		return nil
 	}
-	var scores []record.Score
+	return c.writer.End(ScoresOf(rows))
+}
+
+// ScoresOf returns rows as a recording has them.
+func ScoresOf(rows []Row) (scores []record.Score) {
 	for _, row := range rows {
 		scores = append(scores, record.Score{Setting: row.Setting.String(), Probe: row.Probe.String(),
 			Accuracy: numbers(row.Accuracy)})
 	}
-	return c.writer.End(scores)
+	return scores
 }
 
 // flush keeps the frames of a task whose learning was stopped.
@@ -165,7 +171,12 @@ func (c *recorder) frame(s *Step) error {
 			return err
 		}
 	}
-	return c.writer.Add(f)
+	if err := c.writer.Add(f); err != nil {
+		return err
+	}
+	c.task.Terms, c.task.Figures = slices.Clone(c.terms), slices.Clone(c.figures)
+	c.run.opt.Observe(FrameEvent{Task: c.task, Frame: f})
+	return nil
 }
 
 // place adds the coordinates of an embedding to a frame.

@@ -1,0 +1,50 @@
+package datasets
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseSynthetic(t *testing.T) {
+	o, err := ParseSynthetic("synthetic,classes=6,homophily=0.6,words=12,seed=3")
+	require.NoError(t, err)
+	require.Equal(t, SyntheticOptions{Seed: 3, Classes: 6, Homophily: 0.6, Words: 12}, o)
+	o, err = ParseSynthetic("synthetic")
+	require.NoError(t, err)
+	require.Equal(t, SyntheticOptions{}, o)
+
+	for name, says := range map[string]string{
+		"synthetic:600":                  "neither synthetic nor begins with synthetic,",
+		"synthetic,size=3":               `"size" is unknown or comes twice: choose seed, nodes, classes`,
+		"synthetic,words=3,words=4":      `"words" is unknown or comes twice`,
+		"synthetic,homophily=much":       `homophily is "much", want a number`,
+		"synthetic,homophily=1.5":        "Homophily is 1.5, want above 0 and at most 1",
+		"synthetic,nodes=100,classes=20": "Nodes is 100, want at least 10 per class",
+	} {
+		_, err := Open(name, "", Options{})
+		if name != "synthetic:600" {
+			require.ErrorContains(t, err, says)
+		} else {
+			_, err = ParseSynthetic(name)
+			require.ErrorContains(t, err, says)
+		}
+	}
+}
+
+// A graph under its settings' name is the graph of these settings, with the recipe of the plain one.
+func TestOpenSyntheticByName(t *testing.T) {
+	const name = "synthetic,nodes=240,classes=4,words=12"
+	named, err := Open(name, "", Options{})
+	require.NoError(t, err)
+	made, err := Open("synthetic", "", Options{Synthetic: SyntheticOptions{Nodes: 240, Classes: 4, Words: 12}})
+	require.NoError(t, err)
+	require.Equal(t, made, named)
+	require.Equal(t, RecipeSynthetic, RecipeOf(name))
+	e, err := Lookup(name)
+	require.NoError(t, err)
+	require.Equal(t, 2, e.True.Tasks)
+	plain, err := Open("synthetic", "", Options{})
+	require.NoError(t, err)
+	require.NotEqual(t, plain.Checksum, named.Checksum)
+}

@@ -1,0 +1,316 @@
+// The continual page: several methods learn a stream of graph tasks, each in a worker, and the viewer shows one or two of
+// them while they learn.
+
+import { element } from "../../viewer/src/dom";
+import { download } from "../../viewer/src/export";
+import type { PackedRun } from "../../viewer/src/recording";
+import { RecordingElement } from "../../viewer/src/viewer";
+import { Chart } from "./continual/chart";
+import { archive, chosenFiles, droppedFiles, recordingsOf } from "./continual/drop";
+import { Settings, commandOf, defaults, keysOf, methodOf, requestOf } from "./continual/methods";
+import { LiveRun } from "./continual/run";
+import { MethodTable } from "./continual/table";
+import { Control, button, choice, slider } from "./shell/controls";
+import { fetchModule } from "./shell/module";
+import { Status, onTheme, start } from "./shell/shell";
+import { fragment, read, write } from "./shell/state";
+
+const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT and Barlow Twins on UAI (recorded)"]];
+const redraw = 250; // milliseconds between growths of the pictures
+
+class ContinualPage {
+  readonly settings: Settings = read(defaults);
+  readonly runs = new Map<string, LiveRun>(); // by the methods' keys
+  private readonly status = new Status();
+  private readonly place = start(this.status);
+  private readonly chart = new Chart();
+  private readonly viewer = new RecordingElement();
+  private readonly table = new MethodTable((methods, show) => this.choose(methods, show), (key) => this.save(key));
+  private readonly controls: Record<string, Control<never>> = {};
+  private readonly command = element("code", { id: "command" });
+  private readonly playing = button("start", "Start", "train the chosen methods", () => this.start());
+  private readonly pausing = button("pause", "Pause", "hold all runs after their step", () => this.pause());
+  private readonly stepping = button("step", "Step", "one training step of each run, then pause", () => this.step());
+  private readonly back = button("back", "Back", "the frame before, in the viewer", () => this.viewer.showFrame(-1, true));
+  private readonly clearing = button("clear", "Restart", "drop the runs, to begin again with these settings", () => this.clear());
+  private readonly about = element("p", { class: "hint" });
+  private readonly held = element("div", { class: "held" });
+  private module: Promise<WebAssembly.Module> | null = null;
+  private paused = false;
+  private dropped: PackedRun[] = []; // recordings that are shown instead of the runs
+  private shown: PackedRun[] = [];
+  private waiting = 0;
+
+  constructor() {
+    this.build();
+    this.restore();
+    addEventListener("hashchange", () => {
+      Object.assign(this.settings, read(defaults));
+      this.restore();
+    });
+    onTheme(() => this.chart.paint());
+    this.acceptDrops();
+    document.body.dataset.ready = "";
+    Object.assign(window, { page: this }); // for the curious, and for tests
+  }
+
+  private build() {
+    const s = this.settings;
+    const of = (name: keyof Settings & string, label: string, title: string, low: number, high: number, more: object = {}) => {
+      const c = slider({ name, label, title, low, high, step: 1, value: s[name] as number, ...more, change: (v) => {
+        (s as Record<string, unknown>)[name] = v;
+        this.changed();
+      } });
+      this.controls[name] = c as Control<never>;
+      return c.element;
+    };
+    const source = choice({ name: "recording", label: "show", options: recordings, value: s.recording as "", change: (v) => {
+      s.recording = v;
+      s.at = "";
+      void this.showRecording();
+    } });
+    this.controls.recording = source as Control<never>;
+    const tenths = { step: 0.05 };
+    const file = element("input", { type: "file", id: "file", multiple: "", accept: ".zip,.json,.html", hidden: "" });
+    file.addEventListener("change", () => {
+      if (file.files) void this.take(chosenFiles(file.files));
+      file.value = "";
+    });
+    const tools = element("div", { class: "tools", role: "group", "aria-label": "training" },
+      this.playing, this.pausing, this.stepping, this.back, this.clearing);
+    this.place.append(
+      element("div", { class: "stage continual" },
+        element("section", { class: "card", "aria-label": "stream and settings" },
+          element("h2", {}, "Stream"),
+          of("tasks", "tasks", "each has two new classes of documents", 2, 8),
+          of("nodes", "nodes", "documents in all tasks together", 160, 800, { step: 40 }),
+          of("homophily", "homophily", "share of links within a class", 0.2, 1, tenths),
+          of("imbalance", "imbalance", "size of the largest class over the smallest", 1, 8, { step: 0.5 }),
+          of("words", "words", "words of a document, on average", 5, 60),
+          element("h2", {}, "Learning"),
+          of("alpha", "α", "weight of the structure loss", 0, 2, tenths),
+          of("beta", "β", "weight of the distillation from the teacher's plan", 0, 2, tenths),
+          of("eps", "ε", "weight of the entropy in both plans", 0.05, 1, { scale: "log", step: 0.02 }),
+          of("points", "M", "nodes that a step aligns by a plan", 16, 128, { step: 8 }),
+          of("buffer", "buffer", "nodes of each task that the memory keeps", 0, 100, { step: 5 }),
+          of("epochs", "epochs", "training steps of a task", 2, 60),
+          of("seed", "seed", "of everything random but the graph", 0, 9)),
+        element("section", { class: "card", "aria-label": "methods and accuracy" },
+          element("h2", {}, "Methods"), this.table.element, tools, this.status.element,
+          element("h2", {}, "AP after each task"), this.chart.canvas,
+          element("p", { class: "hint" }, "Mean accuracy on all tasks so far, Class-IL, in percent. Dashed: controls, which take no training step. " +
+            "Color: the method's mark in the table."))),
+      element("section", { class: "card", id: "shown", "aria-label": "recording" },
+        element("div", { class: "source" }, source.element,
+          button("open", "Open…", "a recording: a zip or the files of a run folder, or a page of saot show", () => file.click()), file),
+        this.about, this.held),
+      element("section", { class: "card", "aria-label": "the same run on the command line" },
+        element("h2", {}, "The same run on the command line"), element("p", { class: "hint" },
+          "It gives the same accuracies. The zip of a run in the table holds result.json, the recording and the model: " +
+          "saot audit and saot show read its folder."), this.command));
+  }
+
+  private choose(chosen: string[], show: string[]) {
+    this.settings.methods = chosen.join(".");
+    this.settings.show = show.join(".");
+    this.settings.at = "";
+    if (this.settings.recording) {
+      this.settings.recording = "";
+      this.controls.recording.value = "" as never;
+    }
+    this.dropped = [];
+    this.changed(false);
+  }
+
+  /** Settings changed: runs with others end, unless they only chose what is shown. */
+  private changed(settings = true) {
+    write(fragment(this.settings, defaults));
+    if (settings && this.runs.size) this.clear();
+    this.show();
+  }
+
+  private restore() {
+    for (const [key, c] of Object.entries(this.controls)) c.value = this.settings[key] as never;
+    for (const [key, run] of this.runs) {
+      if (JSON.stringify(run.request) === JSON.stringify(requestOf(this.settings, run.method))) continue;
+      run.end();
+      this.runs.delete(key);
+    }
+    if (this.settings.recording) void this.showRecording();
+    else this.show();
+  }
+
+  private start() {
+    this.paused = false;
+    for (const run of this.runs.values()) run.play();
+    this.launch();
+  }
+
+  private pause() {
+    this.paused = true;
+    for (const run of this.runs.values()) run.pause();
+    this.show();
+  }
+
+  private step() {
+    this.paused = true;
+    for (const run of this.runs.values()) run.step();
+    this.launch();
+  }
+
+  /** Drops all runs. */
+  clear() {
+    for (const run of this.runs.values()) run.end();
+    this.runs.clear();
+    this.settings.at = "";
+    this.paused = false;
+    this.status.say("");
+    this.show();
+  }
+
+  /** Starts what is chosen and does not run yet, as many at once as there are processors for. */
+  private launch() {
+    if (this.settings.recording || this.dropped.length) {
+      this.dropped = [];
+      this.settings.recording = "";
+      this.controls.recording.value = "" as never;
+    }
+    for (const key of keysOf(this.settings.methods)) {
+      const old = this.runs.get(key);
+      if (old?.state === "failed") this.runs.delete(key);
+      if (old?.state === "lost") old.state = "waiting";
+      if (!this.runs.has(key)) this.runs.set(key, new LiveRun(methodOf(key)!, requestOf(this.settings, methodOf(key)!), () => this.heard()));
+    }
+    void this.fill();
+  }
+
+  private async fill() {
+    let module: WebAssembly.Module;
+    try {
+      this.module ??= fetchModule("learner", (got, all) =>
+        this.status.say(`Loading the learner: ${(got / 1e6).toFixed(1)}${all ? ` of ${(all / 1e6).toFixed(1)}` : ""} MB`));
+      module = await this.module;
+    } catch (error) {
+      this.module = null;
+      this.status.say(`The learner cannot be loaded. ${(error as Error).message}`, true);
+      return;
+    }
+    if (this.status.element.textContent?.startsWith("Loading")) this.status.say("");
+    const most = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
+    for (const [key, run] of this.runs) {
+      const active = [...this.runs.values()].filter((r) => r.active).length;
+      if (run.state === "waiting" && active < most && keysOf(this.settings.methods).includes(key)) run.start(module, this.paused);
+    }
+    this.show();
+  }
+
+  /** A run changed. Pictures follow a few times a second. */
+  private heard() {
+    if (this.waiting) return;
+    this.waiting = window.setTimeout(() => {
+      this.waiting = 0;
+      if ([...this.runs.values()].some((r) => r.state === "waiting")) void this.fill();
+      this.show();
+    }, redraw);
+  }
+
+  private show() {
+    const chosen = keysOf(this.settings.methods);
+    this.table.show(chosen, keysOf(this.settings.show), this.runs);
+    const tasks = this.settings.tasks;
+    this.chart.show(chosen.map((key) => ({ label: methodOf(key)!.label, color: this.table.colorOf(key), control: methodOf(key)!.control,
+      values: this.runs.get(key)?.figures("class-il")?.aps ?? [] })), tasks);
+    const all = chosen.map((key) => this.runs.get(key)).filter((r) => r !== undefined);
+    const lost = all.find((r) => r.state === "lost" || r.state === "failed");
+    if (lost) this.status.say(lost.words, true);
+    const busy = all.some((r) => r.active);
+    this.playing.disabled = busy && !this.paused;
+    this.playing.textContent = this.paused && busy ? "Continue" : "Start";
+    this.pausing.disabled = !busy || this.paused;
+    this.clearing.disabled = this.runs.size === 0;
+    const first = methodOf(keysOf(this.settings.show)[0] ?? chosen[0] ?? "saot") ?? methodOf("saot")!;
+    this.command.textContent = commandOf(requestOf(this.settings, first));
+    this.view();
+  }
+
+  /** Hands the viewer what it shows, or more of it. */
+  private view() {
+    let packed = this.dropped;
+    if (!packed.length && !this.settings.recording)
+      packed = keysOf(this.settings.show).map((k) => this.runs.get(k)?.packed).filter((p) => p?.recording.tasks?.length) as PackedRun[];
+    const same = packed.length === this.shown.length && packed.every((p, i) => p === this.shown[i]);
+    this.back.disabled = packed.length === 0;
+    if (same) {
+      if (packed.length) this.viewer.grow();
+      return;
+    }
+    this.shown = packed;
+    if (!packed.length) {
+      this.held.replaceChildren();
+      this.about.textContent = "Press Start: plans, embeddings, losses and the matrix grow here while the methods learn. Or drop a " +
+        "recording of saot run --record on this page.";
+      return;
+    }
+    this.about.textContent = "";
+    if (!this.viewer.isConnected) this.held.replaceChildren(this.viewer);
+    this.viewer.runs = packed;
+    const [task, step] = this.settings.at.split(".").map(Number);
+    if (step >= 0) this.viewer.showStep(task, step);
+    else if (!this.dropped.length) this.viewer.showFrame(Infinity);
+  }
+
+  private async showRecording() {
+    write(fragment(this.settings, defaults));
+    const name = this.settings.recording;
+    this.dropped = [];
+    if (name) {
+      try {
+        const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
+        if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+        this.dropped = recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
+      } catch (error) {
+        this.status.say(`The recording ${name} cannot be loaded. ${(error as Error).message}`, true);
+      }
+    }
+    this.show();
+  }
+
+  private acceptDrops() {
+    addEventListener("dragover", (e) => {
+      e.preventDefault();
+      document.body.classList.add("dropping");
+    });
+    addEventListener("dragleave", () => document.body.classList.remove("dropping"));
+    addEventListener("drop", (e) => {
+      e.preventDefault();
+      document.body.classList.remove("dropping");
+      if (e.dataTransfer) void this.take(droppedFiles(e.dataTransfer));
+    });
+    this.viewer.addEventListener("saot-frame", (e) => {
+      const { task, step, newest } = (e as CustomEvent<{ task: number; step: number; newest: boolean }>).detail;
+      this.settings.at = newest ? "" : `${task}.${step}`;
+      write(fragment(this.settings, defaults));
+    });
+  }
+
+  /** Shows recordings from files. */
+  async take(files: ReturnType<typeof chosenFiles>) {
+    try {
+      const runs = recordingsOf(await files).slice(0, 2);
+      this.dropped = runs;
+      this.settings.at = "";
+      this.status.say(`Shown: ${runs.map((r) => r.name).join(" and ")}.`);
+      this.show();
+    } catch (error) {
+      this.status.say((error as Error).message, true);
+    }
+  }
+
+  private save(key: string) {
+    const run = this.runs.get(key)!;
+    const name = `${run.request.method}-s${run.request.seed}`;
+    download(archive(name, run.files), `${name}.zip`);
+  }
+}
+
+new ContinualPage();

@@ -1,0 +1,99 @@
+// Recordings from files: those of a run folder (head.json and task-0001.json …), a zip archive with such folders, or the
+// page that saot show writes.
+
+import { strFromU8, unzipSync, zipSync } from "fflate";
+
+import type { PackedRun, PackedTask } from "../../../viewer/src/recording";
+import type { Files } from "./files";
+
+const [format, version, most] = ["saot-recording", 1, 64 << 20];
+
+/** The recordings in files, by path. It throws with words for the reader where there is none. */
+export function recordingsOf(files: Files): PackedRun[] {
+  const all: Files = {};
+  const runs: PackedRun[] = [];
+  let size = 0;
+  const add = (path: string, data: Uint8Array) => {
+    size += data.length;
+    if (size > most) throw new Error("The files are larger than 64 MB.");
+    if (/\.html?$/.test(path)) runs.push(...fromPage(strFromU8(data)));
+    else all[path] = data;
+  };
+  for (const [path, data] of Object.entries(files)) {
+    if (!/\.zip$/i.test(path)) add(path, data);
+    else
+      for (const [inner, content] of Object.entries(unzipSync(data, { filter: (f) => isPart(f.name) && f.originalSize < most })))
+        add(inner, content);
+  }
+  for (const path of Object.keys(all).sort()) if (/(^|\/)head\.json$/.test(path)) runs.push(fromFolder(path, all));
+  if (!runs.length) throw new Error("There is no recording in these files: drop the folder of a run that was made with " +
+    "saot run --record, a zip archive of it, or the page of saot show.");
+  return runs;
+}
+
+function isPart(name: string): boolean {
+  return /(^|\/)(head|task-\d+)\.json$/.test(name);
+}
+
+function parse(path: string, data: Uint8Array): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(strFromU8(data));
+  } catch (error) {
+    throw new Error(`${path} is not JSON: ${(error as Error).message}`);
+  }
+  const { format: is, version: of } = (value ?? {}) as { format?: string; version?: number };
+  if (is !== format) throw new Error(`${path} is no part of a recording: its field format is ${JSON.stringify(is)}.`);
+  if (of !== version) throw new Error(`${path} has version ${of}: this page reads version ${version}.`);
+  return value as Record<string, unknown>;
+}
+
+function fromFolder(path: string, files: Files): PackedRun {
+  const folder = path.slice(0, -"head.json".length);
+  const head = parse(path, files[path]) as unknown as PackedRun["recording"]["head"];
+  const tasks = Object.keys(files).filter((p) => p.startsWith(folder) && /^task-\d+\.json$/.test(p.slice(folder.length))).sort()
+    .map((p) => parse(p, files[p]) as unknown as PackedTask);
+  if (!tasks.some((t) => t.frames?.length)) throw new Error(`The recording of ${path} has no frames: add its files task-0001.json …`);
+  return { name: `${head.method} on ${head.dataset}, seed ${head.seed}`, recording: { head, tasks } };
+}
+
+function fromPage(text: string): PackedRun[] {
+  const data = /<saot-recording><script type="application\/json">(.*?)<\/script>/s.exec(text)?.[1];
+  return data ? (JSON.parse(data) as PackedRun[]) : [];
+}
+
+/** The files of a drop, folders included. */
+export async function droppedFiles(transfer: DataTransfer): Promise<Files> {
+  const entries = [...transfer.items].map((i) => i.webkitGetAsEntry()).filter((e) => e !== null);
+  const files: Files = {};
+  const walk = async (entry: FileSystemEntry): Promise<void> => {
+    if (entry.isFile) {
+      if (/\.(json|zip|html?)$/i.test(entry.name)) {
+        const file = await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
+        files[entry.fullPath] = new Uint8Array(await file.arrayBuffer());
+      }
+      return;
+    }
+    const reader = (entry as FileSystemDirectoryEntry).createReader();
+    for (;;) {
+      const some = await new Promise<FileSystemEntry[]>((done, failed) => reader.readEntries(done, failed));
+      if (!some.length) return;
+      for (const e of some) await walk(e);
+    }
+  };
+  for (const e of entries) await walk(e);
+  return files;
+}
+
+/** The files that a reader chose. */
+export async function chosenFiles(list: FileList): Promise<Files> {
+  const files: Files = {};
+  for (const f of list) files[f.webkitRelativePath || f.name] = new Uint8Array(await f.arrayBuffer());
+  return files;
+}
+
+/** A zip archive of a run folder. */
+export function archive(name: string, files: Files): Blob {
+  const inner = Object.fromEntries(Object.entries(files).map(([path, data]) => [`${name}/${path.replace(/^\/run\//, "")}`, data]));
+  return new Blob([zipSync(inner, { level: 6 }) as Uint8Array<ArrayBuffer>], { type: "application/zip" });
+}

@@ -1,0 +1,91 @@
+// What the page trains, and with which settings.
+
+import type { Values } from "../shell/state";
+
+/** The page's state. Keys are those of the address. */
+export interface Settings extends Values {
+  tasks: number;
+  nodes: number;
+  homophily: number;
+  imbalance: number;
+  words: number;
+  alpha: number;
+  beta: number;
+  eps: number;
+  points: number;
+  buffer: number;
+  epochs: number;
+  seed: number;
+  methods: string; // by their keys, with dots between
+  show: string; // one or two of them
+  recording: string; // that is shown instead of the runs; "" shows the runs
+  at: string; // task.step of the frame that is shown; "" is the newest
+}
+
+export const defaults: Settings = {
+  tasks: 3, nodes: 360, homophily: 0.8, imbalance: 3, words: 30, alpha: 1, beta: 0.5, eps: 0.2, points: 64, buffer: 40,
+  epochs: 20, seed: 0, methods: "saot.naive.random.hellinger", show: "saot.naive", recording: "", at: "",
+};
+
+export interface Method {
+  key: string;
+  label: string;
+  name: string; // in the registry
+  about: string;
+  control: boolean; // takes no training step
+  fixed: [string, string][]; // settings that make it what it is
+}
+
+export const methods: Method[] = [
+  { key: "saot", label: "SAOT", name: "saot", control: false, fixed: [],
+    about: "plans between views and embeddings, a memory and a teacher" },
+  { key: "saot-l", label: "SAOT-L", name: "saot-l", control: false, fixed: [],
+    about: "SAOT with a linear encoder and costs of propagated words" },
+  { key: "naive", label: "naive", name: "saot-no-distill", control: false, fixed: [["buffer", "0"]],
+    about: "SAOT without memory and teacher: it learns each task and protects none" },
+  { key: "barlow", label: "Barlow Twins", name: "saot-barlow", control: false, fixed: [],
+    about: "decorrelates the columns of two views' embeddings, with SAOT's memory" },
+  { key: "random", label: "random", name: "random", control: true, fixed: [],
+    about: "the encoder as it begins: what training must beat" },
+  { key: "hellinger", label: "propagated-hellinger", name: "propagated-hellinger", control: true, fixed: [],
+    about: "words over two hops, as square roots of shares; nothing is trained" },
+];
+
+export function methodOf(key: string): Method | undefined {
+  return methods.find((m) => m.key === key);
+}
+
+/** The keys in a list of the address that name a method, each once, in the order of the list. */
+export function keysOf(list: string): string[] {
+  return [...new Set(list.split("."))].filter(methodOf);
+}
+
+/** The request of a run, and the command that does the same. */
+export interface Request {
+  dataset: string;
+  method: string;
+  seed: number;
+  set: [string, string][];
+  probes: string[];
+  record: number;
+}
+
+export function requestOf(s: Settings, m: Method): Request {
+  const dataset = `synthetic,nodes=${s.nodes},classes=${2 * s.tasks},degree=${degree(s)},homophily=${s.homophily},` +
+    `imbalance=${s.imbalance},words=${s.words}`;
+  const set: [string, string][] = [["epochs", s.epochs], ["points", s.points], ["epsilon", s.eps], ["alpha", s.alpha],
+    ["beta", s.beta], ["buffer", s.buffer], ["encoder.hidden", 64], ["encoder.out", 32]].map(([k, v]) => [String(k), String(v)]);
+  const free = set.filter(([name]) => !m.fixed.some(([fixed]) => fixed === name));
+  return { dataset, method: m.name, seed: s.seed, set: m.control ? [] : [...free, ...m.fixed], probes: ["converged"], record: 1 };
+}
+
+/** The mean degree: 5, or what the generator allows. */
+function degree(s: Settings): number {
+  return Math.min(5, Math.floor((10 * s.nodes) / (16 * s.tasks)) / 10);
+}
+
+export function commandOf(r: Request): string {
+  const set = r.set.map(([name, value]) => ` --set ${name}=${value}`).join("");
+  return `saot run --engine go --dataset ${r.dataset} --method ${r.method} --seed ${r.seed} --probe ${r.probes.join(",")} ` +
+    `--record ${r.record}${set}`;
+}
