@@ -36,6 +36,7 @@ async function bundle(entry, what, out) {
     format: "iife",
     target: "es2022",
     charset: "utf8",
+    loader: { ".svg": "text" },
     legalComments: "none",
     metafile: true,
     write: false,

@@ -28,6 +28,7 @@ type module struct {
 // modules lists what Build builds.
 var modules = []module{
 	{name: "solver", tags: "hostonly"}, // optimal transport without GoMLX
+	{name: "learner"},                  // training, which the page loads when it is first wanted
 }
 
 // toolchain is the go command that builds the modules, and where the sources are.

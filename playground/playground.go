@@ -25,6 +25,9 @@ var shell embed.FS
 //go:embed pages/*.js
 var bundles embed.FS
 
+//go:embed recordings/*.zip
+var recordings embed.FS
+
 // Page is one page of the playground.
 type Page struct {
 	Name    string   // of the page's file without .html, and of its bundle in pages/src
@@ -40,6 +43,8 @@ var pages = []Page{
 		Summary: "Drag two clouds of points, and watch the plan that moves one onto the other."},
 	{Name: "gromov", Title: "Graphs", Modules: []string{"solver"},
 		Summary: "Match two graphs whose nodes cannot be compared, by their edges and colors."},
+	{Name: "continual", Title: "Continual",
+		Summary: "Train SAOT and its rivals on a stream of graphs, and watch what they keep and what they forget."},
 }
 
 // Pages returns the pages in the order of the navigation.
@@ -77,6 +82,15 @@ func writePages(out string) error {
 	}
 	for _, s := range scripts {
 		if assets[s.Name()], err = bundles.ReadFile("pages/" + s.Name()); err != nil {
+			return fmt.Errorf("playground: %w", err)
+		}
+	}
+	recorded, err := recordings.ReadDir("recordings")
+	if err != nil {
+		return fmt.Errorf("playground: %w", err)
+	}
+	for _, r := range recorded {
+		if assets["recordings/"+r.Name()], err = recordings.ReadFile("recordings/" + r.Name()); err != nil {
 			return fmt.Errorf("playground: %w", err)
 		}
 	}

@@ -15,7 +15,7 @@ import { fetchModule } from "./shell/module";
 import { Status, onTheme, start } from "./shell/shell";
 import { fragment, read, write } from "./shell/state";
 
-const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT and Barlow Twins on UAI (recorded)"]];
+const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT on UAI, nine tasks (recorded)"]];
 const redraw = 250; // milliseconds between growths of the pictures
 
 class ContinualPage {
@@ -38,8 +38,9 @@ class ContinualPage {
   private module: Promise<WebAssembly.Module> | null = null;
   private paused = false;
   private dropped: PackedRun[] = []; // recordings that are shown instead of the runs
-  private shown: PackedRun[] = [];
+  private shown: PackedRun[] | null = null;
   private waiting = 0;
+  private wanted = ""; // the frame of the address, task.step, that is not there yet
 
   constructor() {
     this.build();
@@ -66,7 +67,7 @@ class ContinualPage {
     };
     const source = choice({ name: "recording", label: "show", options: recordings, value: s.recording as "", change: (v) => {
       s.recording = v;
-      s.at = "";
+      s.at = this.wanted = "";
       void this.showRecording();
     } });
     this.controls.recording = source as Control<never>;
@@ -124,8 +125,9 @@ class ContinualPage {
 
   /** Settings changed: runs with others end, unless they only chose what is shown. */
   private changed(settings = true) {
-    write(fragment(this.settings, defaults));
     if (settings && this.runs.size) this.clear();
+    else if (!settings && this.settings.play) this.launch();
+    write(fragment(this.settings, defaults));
     this.show();
   }
 
@@ -136,12 +138,15 @@ class ContinualPage {
       run.end();
       this.runs.delete(key);
     }
+    this.wanted = this.settings.at;
     if (this.settings.recording) void this.showRecording();
+    else if (this.settings.play) this.start();
     else this.show();
   }
 
   private start() {
     this.paused = false;
+    this.settings.play = true;
     for (const run of this.runs.values()) run.play();
     this.launch();
   }
@@ -162,7 +167,8 @@ class ContinualPage {
   clear() {
     for (const run of this.runs.values()) run.end();
     this.runs.clear();
-    this.settings.at = "";
+    [this.settings.at, this.settings.play, this.wanted] = ["", false, ""];
+    write(fragment(this.settings, defaults));
     this.paused = false;
     this.status.say("");
     this.show();
@@ -170,11 +176,10 @@ class ContinualPage {
 
   /** Starts what is chosen and does not run yet, as many at once as there are processors for. */
   private launch() {
-    if (this.settings.recording || this.dropped.length) {
-      this.dropped = [];
-      this.settings.recording = "";
-      this.controls.recording.value = "" as never;
-    }
+    this.dropped = [];
+    this.settings.recording = "";
+    this.controls.recording.value = "" as never;
+    write(fragment(this.settings, defaults));
     for (const key of keysOf(this.settings.methods)) {
       const old = this.runs.get(key);
       if (old?.state === "failed") this.runs.delete(key);
@@ -238,10 +243,11 @@ class ContinualPage {
     let packed = this.dropped;
     if (!packed.length && !this.settings.recording)
       packed = keysOf(this.settings.show).map((k) => this.runs.get(k)?.packed).filter((p) => p?.recording.tasks?.length) as PackedRun[];
-    const same = packed.length === this.shown.length && packed.every((p, i) => p === this.shown[i]);
+    const same = packed.length === this.shown?.length && packed.every((p, i) => p === this.shown![i]);
     this.back.disabled = packed.length === 0;
     if (same) {
       if (packed.length) this.viewer.grow();
+      if (this.wanted) this.goTo();
       return;
     }
     this.shown = packed;
@@ -254,9 +260,17 @@ class ContinualPage {
     this.about.textContent = "";
     if (!this.viewer.isConnected) this.held.replaceChildren(this.viewer);
     this.viewer.runs = packed;
-    const [task, step] = this.settings.at.split(".").map(Number);
-    if (step >= 0) this.viewer.showStep(task, step);
-    else if (!this.dropped.length) this.viewer.showFrame(Infinity);
+    if (this.wanted) this.goTo();
+    else this.viewer.showFrame(Infinity);
+  }
+
+  /** Shows the frame that the address names, once it is there. */
+  private goTo() {
+    const [task, step] = this.wanted.split(".").map(Number);
+    const there = this.shown!.some((p) => p.recording.tasks!.some((t) => t.task === task && t.frames?.some((f) => f.step >= step)));
+    if (!there) return;
+    this.wanted = "";
+    this.viewer.showStep(task, step);
   }
 
   private async showRecording() {
@@ -298,7 +312,7 @@ class ContinualPage {
     try {
       const runs = recordingsOf(await files).slice(0, 2);
       this.dropped = runs;
-      this.settings.at = "";
+      this.settings.at = this.wanted = "";
       this.status.say(`Shown: ${runs.map((r) => r.name).join(" and ")}.`);
       this.show();
     } catch (error) {

@@ -86,7 +86,7 @@ export class CurvesPanel extends Panel {
 
   draw(s: Scene) {
     this.scene = s;
-    const key = [this.width, s.group, s.theme.dark].join();
+    const key = [this.width, s.group, s.theme.dark, s.run.moments.length].join();
     if (key !== this.drawn) {
       this.drawn = key;
       this.redraw(s);

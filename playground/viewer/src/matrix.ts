@@ -117,8 +117,7 @@ export class MatrixPanel extends Panel {
     const rect = make("rect", { "data-row": i, "data-column": j, "aria-label": label, role: "img",
       "data-value": value === null ? null : value.toFixed(1), x: left + j * side, y: top + i * side, width: side - 1,
       height: side - 1, fill: value === null ? s.theme.panel : ramp[Math.round(share * (bins - 1))],
-      stroke: active ? s.theme.mark : is ? s.theme.text : s.theme.line, "stroke-width": active ? 3 : is ? 1.6 : 0.8,
-      style: "cursor:pointer" });
+      stroke: active ? s.theme.mark : is ? s.theme.text : s.theme.line, "stroke-width": active ? 3 : is ? 1.6 : 0.8 });
     if (value === null || side < 26) return [rect];
     return [rect, make("text", { x: left + (j + 0.5) * side, y: top + (i + 0.5) * side + 4, "pointer-events": "none",
       "font-size": Math.min(12, side / 2.9), "text-anchor": "middle", fill: share > 0.55 ? "#000" : "#fff" },

@@ -12,7 +12,7 @@ interface PackedPlan {
   marginal_error: number;
 }
 
-interface PackedFrame {
+export interface PackedFrame {
   step: number;
   terms?: (number | null)[];
   figures?: (number | null)[];
@@ -28,7 +28,7 @@ export interface Score {
   accuracy: (number | null)[];
 }
 
-interface PackedTask {
+export interface PackedTask {
   task: number;
   nodes: number[];
   classes: number[];
@@ -167,13 +167,30 @@ function unpackTask(t: PackedTask): Task {
 }
 
 export function unpackRun(p: PackedRun): Run {
-  const tasks = (p.recording.tasks ?? []).map(unpackTask);
-  const moments: Moment[] = [];
-  for (const task of tasks) {
+  const run = { name: p.name, head: p.recording.head, tasks: (p.recording.tasks ?? []).map(unpackTask), moments: [] };
+  fillMoments(run);
+  return run;
+}
+
+/** Takes over what was added to a recording since its run was unpacked. Tasks that are known stay the same objects. */
+export function growRun(run: Run, p: PackedRun) {
+  (p.recording.tasks ?? []).forEach((packed, i) => {
+    const known = run.tasks[i];
+    if (!known) run.tasks.push(unpackTask(packed));
+    else if (known.frames.length !== packed.frames?.length || known.scores.length !== (packed.scores?.length ?? 0))
+      Object.assign(known, unpackTask(packed));
+  });
+  run.head = p.recording.head;
+  run.tasks.length = p.recording.tasks?.length ?? 0;
+  fillMoments(run);
+}
+
+function fillMoments(run: Run) {
+  run.moments = [];
+  for (const task of run.tasks) {
     const last = Math.max(1, task.frames.at(-1)?.step ?? 1);
-    for (const frame of task.frames) moments.push({ task, frame, share: frame.step / last });
+    for (const frame of task.frames) run.moments.push({ task, frame, share: frame.step / last });
   }
-  return { name: p.name, head: p.recording.head, tasks, moments };
 }
 
 /** The place in a run of the frame that is nearest to a moment of another run: same task, same share of its steps. */

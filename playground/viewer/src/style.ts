@@ -20,8 +20,11 @@ label select { color: var(--text); min-width: 0; max-width: 100% }
 .panel { display: block; width: 100%; height: auto; background: var(--panel); border: 1px solid var(--line);
   border-radius: 8px; touch-action: pan-y; user-select: none; -webkit-user-select: none; box-sizing: border-box }
 .plan { cursor: crosshair }
+.matrix [data-row] { cursor: pointer }
 .curves { cursor: ew-resize; grid-column: 1 / -1 }
 h2 { font-size: 15px; margin: 8px 2px 6px }
+.method { padding: 0 12px 6px; color: var(--faint) }
+.method svg { display: block; width: 100%; max-width: 900px; height: auto; margin: 6px auto }
 .status { padding: 2px 12px; margin: 0; min-height: 1.5em; color: var(--faint) }
 .help { padding: 0 12px 10px; color: var(--faint) }
 .help kbd { border: 1px solid var(--line); border-radius: 4px; padding: 0 5px; font: inherit; color: var(--text) }

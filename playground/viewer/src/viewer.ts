@@ -9,11 +9,13 @@ import { MatrixPanel, lowest, scoreNames } from "./matrix";
 import { GraphsPanel, ScatterPanel } from "./nodes";
 import { Actions, Kind, Panel, Pointed, Scene, figure } from "./panel";
 import { PlanPanel, kinds, mapOf } from "./plan";
-import { Moment, PackedRun, Run, alike, unpackRun } from "./recording";
+import { Moment, PackedRun, Run, alike, growRun, unpackRun } from "./recording";
+import { Schematic, partsOf, schematicStyle } from "./schematic";
 import { style } from "./style";
 import { Theme, dark, light } from "./theme";
 
 interface Column {
+  packed: PackedRun;
   run: Run;
   panels: Panel[];
 }
@@ -32,6 +34,14 @@ const help: [string, string][] = [
   ["arrow keys in the matrix, Enter", "choose a task and show it"],
   ["Escape", "point at nothing"],
 ];
+
+/** Puts options into a list, and chooses the one that was chosen if it is still there, else the first. Returns it. */
+function refill(list: HTMLSelectElement, options: HTMLOptionElement[], chosen: string): string {
+  const values = options.map((o) => o.value);
+  if (values.join() !== [...list.options].map((o) => o.value).join()) list.replaceChildren(...options);
+  list.value = values.includes(chosen) ? chosen : values[0] ?? "";
+  return list.value || chosen;
+}
 
 export class RecordingElement extends HTMLElement {
   private columns: Column[] = [];
@@ -67,6 +77,8 @@ export class RecordingElement extends HTMLElement {
   private readonly span = element("select", { "aria-label": "frames of the film" });
   private readonly filming = element("button", { type: "button", title: "save an animated GIF" }, "GIF");
   private readonly stage = element("div", { class: "runs" });
+  private readonly schematic = new Schematic();
+  private focused = "plan"; // the panel that was pointed at or focused last
 
   connectedCallback() {
     if (!this.shadowRoot) this.build();
@@ -96,17 +108,47 @@ export class RecordingElement extends HTMLElement {
   /** The recordings. The longest is the clock of both. */
   set runs(packed: PackedRun[]) {
     if (!this.shadowRoot) this.build();
-    const runs = packed.slice(0, 2).map(unpackRun).filter((r) => r.moments.length > 0);
-    if (!runs.length) {
+    const shown = packed.slice(0, 2).map((p) => ({ packed: p, run: unpackRun(p), panels: [] }))
+      .filter((c) => c.run.moments.length > 0);
+    this.columns = [];
+    if (!shown.length) {
       this.stage.replaceChildren(element("p", { class: "error", role: "alert" }, "The recording has no frames."));
       return;
     }
     this.stop();
-    [this.at, this.pinned, this.pointed] = [0, -1, null];
-    this.columns = runs.map((run) => ({ run, panels: this.panelsOf(run, runs) }));
-    this.score = scoreNames(runs[0])[0] ?? "";
+    [this.at, this.pinned, this.pointed, this.kind, this.group, this.score] = [0, -1, null, "z", "loss", ""];
+    this.columns = shown;
+    this.lay();
+  }
+
+  /** Shows what was added to the recordings. Who is at the last frame follows; who is elsewhere stays. */
+  grow() {
+    if (!this.columns.length) return;
+    const follows = this.newest && !this.timer;
+    const now = this.clock.moments[this.at];
+    for (const c of this.columns) growRun(c.run, c.packed);
+    const all = this.clock.moments;
+    const same = all.findIndex((m) => m.task.task === now.task.task && m.frame.step === now.frame.step);
+    this.at = follows || same < 0 ? all.length - 1 : same;
+    const runs = this.columns.map((c) => c.run);
+    const kept = this.columns.every((c) => this.panelsOf(c.run, runs).every((p, i) => p.name === c.panels[i]?.name));
+    if (!kept) return this.lay();
+    this.slider.max = String(all.length - 1);
+    this.fillChoices(runs);
+    this.draw();
+  }
+
+  private get newest(): boolean {
+    return this.at === this.clock.moments.length - 1;
+  }
+
+  /** Lays out the panels of all runs. */
+  private lay() {
+    const runs = this.columns.map((c) => c.run);
+    for (const c of this.columns) c.panels = this.panelsOf(c.run, runs);
     this.slider.max = String(this.clock.moments.length - 1);
     this.fillChoices(runs);
+    this.schematic.element.hidden = !this.columns.some((c) => c.panels.some((p) => p.name === "plan"));
     this.stage.className = `runs ${runs.length === 1 ? "one" : "two"}`;
     this.stage.replaceChildren(...this.columns.map(({ run, panels }) =>
       element("section", { "aria-label": run.name }, element("h2", {}, run.name),
@@ -139,15 +181,13 @@ export class RecordingElement extends HTMLElement {
       return runs.some((r) => r.tasks.some((t) => t.graph || t.frames.some((f) => f.plan)));
     };
     const maps = kinds.filter(([kind]) => has(kind));
-    this.kind = maps[0]?.[0] ?? "z";
-    this.map.replaceChildren(...maps.map(option));
+    this.kind = refill(this.map, maps.map(option), this.kind) as Kind;
     this.map.parentElement!.hidden = maps.length === 0 || !runs.some((r) => r.tasks.some((t) => t.frames.some((f) => f.plan)));
     this.pin.hidden = this.map.parentElement!.hidden;
     const curves = groups.filter(([group]) => runs.some((r) => seriesOf(r, group).length));
-    this.group = curves[0]?.[0] ?? "loss";
-    this.curves.replaceChildren(...curves.map(option));
+    this.group = refill(this.curves, curves.map(option), this.group);
     const scores = [...new Set(runs.flatMap(scoreNames))];
-    this.matrix.replaceChildren(...scores.map((s) => option([s, s])));
+    this.score = refill(this.matrix, scores.map((s) => option([s, s])), this.score);
     this.matrix.parentElement!.hidden = scores.length < 2;
   }
 
@@ -195,10 +235,17 @@ export class RecordingElement extends HTMLElement {
     const keys = element("details", { class: "help" }, element("summary", {}, "keys"),
       element("ul", {}, ...help.map(([key, what]) => element("li", {}, element("kbd", {}, key), ` ${what}`))));
     const sheet = new CSSStyleSheet(); // which a strict content security policy allows
-    sheet.replaceSync(style);
+    sheet.replaceSync(style + schematicStyle);
     const root = this.attachShadow({ mode: "open" });
     root.adoptedStyleSheets = [sheet];
-    root.append(bar, this.stage, this.status, keys);
+    root.append(bar, this.stage, this.status, this.schematic.element, keys);
+    for (const event of ["pointerover", "focusin"])
+      this.stage.addEventListener(event, (e) => {
+        const name = (e.target as Element).closest("[data-panel]")?.getAttribute("data-panel");
+        if (!name || name === this.focused) return;
+        this.focused = name;
+        this.draw();
+      });
     this.setAttribute("role", "group");
     if (!this.hasAttribute("aria-label")) this.setAttribute("aria-label", "recording of a run");
     this.addEventListener("keydown", (e) => this.key(e));
@@ -237,7 +284,23 @@ export class RecordingElement extends HTMLElement {
   private show(at: number) {
     this.at = Math.min(this.clock.moments.length - 1, Math.max(0, at));
     this.draw();
-    this.dispatchEvent(new CustomEvent("saot-frame", { detail: { moment: this.at } }));
+    const { task, frame } = this.clock.moments[this.at];
+    const detail = { moment: this.at, task: task.task, step: frame.step, newest: this.newest };
+    this.dispatchEvent(new CustomEvent("saot-frame", { detail }));
+  }
+
+  /** Shows a frame by its place, or by its distance from the one that is shown. */
+  showFrame(at: number, relative = false) {
+    this.stop();
+    if (this.columns.length) this.show(relative ? this.at + at : at);
+  }
+
+  /** Shows the frame of a task, from 0, that is nearest to a step. */
+  showStep(task: number, step: number) {
+    const all = this.columns.length ? this.clock.moments : [];
+    const far = (m: Moment) => (m.task.task === task ? Math.abs(m.frame.step - step) : Infinity);
+    const best = all.reduce((b, m, i) => (far(m) < far(all[b]) ? i : b), 0);
+    if (all.length && far(all[best]) < Infinity) this.showFrame(best);
   }
 
   private jump(run: Run, moment: number) {
@@ -347,6 +410,7 @@ export class RecordingElement extends HTMLElement {
     this.pin.setAttribute("aria-pressed", String(this.pinned === this.at));
     this.pin.textContent = this.pinned < 0 ? "pin" : this.pinned === this.at ? "pinned" : "pin again";
     this.low = lowest(this.columns.map((c) => c.run), this.score);
+    this.schematic.mark(partsOf(this.focused, this.kind));
     for (const c of this.columns) {
       const s = this.scene(c);
       for (const p of c.panels) p.draw(s);

@@ -48,6 +48,7 @@ export class Chart extends Picture {
     }
     pen.textAlign = "center";
     for (let k = 0; k < this.tasks; k++) pen.fillText(k ? String(k + 1) : "task 1", x(k), this.height - 6);
+    if (!all.length) pen.fillText("no task is learned yet", (this.width + left) / 2, this.height / 2);
     for (const l of this.lines) {
       if (!l.values.length) continue;
       pen.strokeStyle = pen.fillStyle = theme.classes[l.color % theme.classes.length];

@@ -65,6 +65,7 @@ function fromPage(text: string): PackedRun[] {
 /** The files of a drop, folders included. */
 export async function droppedFiles(transfer: DataTransfer): Promise<Files> {
   const entries = [...transfer.items].map((i) => i.webkitGetAsEntry()).filter((e) => e !== null);
+  if (!entries.length) return chosenFiles(transfer.files);
   const files: Files = {};
   const walk = async (entry: FileSystemEntry): Promise<void> => {
     if (entry.isFile) {

@@ -101,7 +101,7 @@ export class MemoryFiles {
     inode.changed = Date.now();
   }
 
-  open(path: string, flags: number, mode: number, done: Callback<number>) {
+  open(path: string, flags: number, _mode: number, done: Callback<number>) {
     this.answer(done, () => {
       path = this.path(path);
       let inode = this.inodes.get(path);

@@ -20,11 +20,12 @@ export interface Settings extends Values {
   show: string; // one or two of them
   recording: string; // that is shown instead of the runs; "" shows the runs
   at: string; // task.step of the frame that is shown; "" is the newest
+  play: boolean; // the runs were started
 }
 
 export const defaults: Settings = {
   tasks: 3, nodes: 360, homophily: 0.8, imbalance: 3, words: 30, alpha: 1, beta: 0.5, eps: 0.2, points: 64, buffer: 40,
-  epochs: 20, seed: 0, methods: "saot.naive.random.hellinger", show: "saot.naive", recording: "", at: "",
+  epochs: 20, seed: 0, methods: "saot.naive.random.hellinger", show: "saot.naive", recording: "uai", at: "", play: false,
 };
 
 export interface Method {

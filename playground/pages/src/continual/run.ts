@@ -50,7 +50,7 @@ export class LiveRun {
 
   /** Starts the worker; after one was lost, from the last task that was finished. */
   start(module: WebAssembly.Module, paused: boolean) {
-    const worker = new Worker("assets/learner.js", { name: this.method.label });
+    const worker = new Worker("assets/learner-worker.js", { name: this.method.label });
     const lock = `saot-run-${Date.now()}-${++count}`;
     this.worker = worker;
     this.paused = paused;

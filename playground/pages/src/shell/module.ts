@@ -10,9 +10,9 @@ declare class Go {
  * Fetches and compiles a module. told hears how many bytes have come, and how many there are (0: not known). The folder
  * is that of the modules, from the page or from the worker's script.
  */
-export async function compile(
+export async function fetchModule(
   name: string, told?: (got: number, all: number) => void, folder = "assets/",
-): Promise<[WebAssembly.Instance, Go]> {
+): Promise<WebAssembly.Module> {
   const answer = await fetch(`${folder}${name}.wasm.gz`);
   if (!answer.ok || !answer.body) throw new Error(`${name}: ${answer.status} ${(await answer.text()).slice(0, 500)}`);
   let got = 0;
@@ -23,10 +23,15 @@ export async function compile(
       out.enqueue(chunk);
     },
   }));
+  return WebAssembly.compileStreaming(
+    new Response(await unpacked(counted), { headers: { "Content-Type": "application/wasm" } }));
+}
+
+/** Fetches a module as fetchModule does, and makes an instance of it. */
+export async function compile(...of: Parameters<typeof fetchModule>): Promise<[WebAssembly.Instance, Go]> {
+  const module = await fetchModule(...of);
   const go = new Go();
-  const wasm = new Response(await unpacked(counted), { headers: { "Content-Type": "application/wasm" } });
-  const { instance } = await WebAssembly.instantiateStreaming(wasm, go.importObject);
-  return [instance, go];
+  return [await WebAssembly.instantiate(module, go.importObject), go];
 }
 
 /** Unpacks a stream, unless the server told the browser to do so. */
