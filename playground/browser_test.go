@@ -26,14 +26,16 @@ import (
 // tab is a browser on the playground, which is served under a prefix.
 type tab struct {
 	*browsertest.Tab
-	site  string // address with the final slash
-	loads int
+	server *Server
+	site   string // address with the final slash
+	loads  int
 }
 
 func open(t *testing.T) *tab {
 	b := &tab{Tab: browsertest.Open(t)}
 	s, err := NewServer(b.Context, "")
 	require.NoError(t, err)
+	b.server = s
 	web := httptest.NewServer(http.StripPrefix("/some/prefix", s))
 	b.site = web.URL + "/some/prefix/"
 	t.Cleanup(func() {

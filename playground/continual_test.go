@@ -28,6 +28,7 @@ const small = "#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=3&methods=
 // train opens the continual page in a state.
 func (b *tab) train(t *testing.T, state string) {
 	t.Helper()
+	require.NoError(t, b.server.Wait(), "the module, which takes a minute to build for the first time")
 	b.at(t, "continual.html"+state)
 	b.Do(`window.now = () => document.querySelector('saot-recording')?.shadowRoot.querySelector('.now').textContent;
 		window.states = () => [...page.runs.values()].map(r => r.state).join();
