@@ -134,7 +134,7 @@ func settingNames(cmd *cobra.Command, _ []string, typed string) (all []string, _
 func settingValues(flag string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) (all []string, _ cobra.ShellCompDirective) {
 		for _, f := range settingsOf(cmd) {
-			if flagOf(f.Path) == flag {
+			if settingFlag(cmd.Flags(), f.Path) == flag {
 				all = append(all, choicesOf(f)...)
 			}
 		}

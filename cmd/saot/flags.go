@@ -26,13 +26,23 @@ func (s *setting) Set(text string) error {
 
 func flagOf(path string) string { return strings.NewReplacer(".", "-", "_", "-").Replace(path) }
 
+// settingFlag names the flag of a setting. A name that another flag of the command has gets a prefix: --method-out.
+func settingFlag(f *pflag.FlagSet, path string) string {
+	name := flagOf(path)
+	if taken := f.Lookup(name); taken != nil {
+		if _, ok := taken.Value.(*setting); !ok {
+			return "method-" + name
+		}
+	}
+	return name
+}
+
 // addSettingFlags adds a flag for every setting of every method, with the defaults and the help of SAOT's own. Those
-// that SAOT does not have are hidden: saot methods NAME lists them. A name that is taken gets no flag: such a setting
-// is changed by --set.
+// that SAOT does not have are hidden: saot methods NAME lists them.
 func addSettingFlags(f *pflag.FlagSet) {
 	for i, d := range method.All() {
 		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
-			name := flagOf(field.Path)
+			name := settingFlag(f, field.Path)
 			if f.Lookup(name) != nil {
 				continue
 			}
@@ -62,7 +72,7 @@ func kindOf(f fields.Field) string {
 func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all []fields.Change, err error) {
 	paths := map[string]string{}
 	for _, field := range fields.All(s.Of) {
-		paths[flagOf(field.Path)] = field.Path
+		paths[settingFlag(given, field.Path)] = field.Path
 	}
 	given.Visit(func(f *pflag.Flag) {
 		if v, ok := f.Value.(*setting); ok {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -28,4 +30,32 @@ func TestMethods(t *testing.T) {
 	status, _, stderr = call(t, "methods", "gtb")
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, `unknown method "gtb"`)
+}
+
+// Every setting of every method is a flag of saot run and a name for --set, and both say the same.
+func TestSettingsAreFlagsAndNames(t *testing.T) {
+	for _, d := range method.All() {
+		s, err := experiment.DefaultSettings("synthetic", d.Name, method.Default)
+		require.NoError(t, err)
+		byFlag, byName := new(runOptions), new(runOptions)
+		first, second := byFlag.command(), byName.command()
+		var flags, names []string
+		var want []fields.Change
+		for _, f := range fields.All(s.Of) {
+			flags = append(flags, "--"+settingFlag(first.Flags(), f.Path)+"="+f.Text())
+			names = append(names, "--set", f.Path+"="+f.Text())
+			want = append(want, fields.Change{Path: f.Path, Value: fields.Value{Text: f.Text()}})
+		}
+		require.NoError(t, first.ParseFlags(flags), d.Name)
+		require.NoError(t, second.ParseFlags(names), d.Name)
+		got, err := changesOf(first.Flags(), byFlag.set, &s)
+		require.NoError(t, err)
+		require.ElementsMatch(t, want, got, d.Name)
+		got, err = changesOf(second.Flags(), byName.set, &s)
+		require.NoError(t, err)
+		require.Equal(t, want, got, d.Name)
+	}
+	status, _, stderr := call(t, "run", "--method", "gbt", "--method-out", "x")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "setting out")
 }

@@ -158,7 +158,7 @@ func settingReference() string {
 
 A setting is a flag of ` + "`saot run`" + `, ` + "`--set name=value`" + `, which is the same, and a name under ` + "`set:`" + ` in a spec of ` +
 		"`saot sweep`" + `. The
-flag of ` + "`encoder.hidden`" + ` is ` + "`--encoder-hidden`" + `. Defaults are those of no dataset in particular: ` +
+flag of ` + "`encoder.hidden`" + ` is ` + "`--encoder-hidden`" + `, that of ` + "`out`" + ` is ` + "`--method-out`" + `, since ` + "`--out`" + ` is the run folder. Defaults are those of no dataset in particular: ` +
 		"`saot methods NAME --dataset DATASET`" + `
 prints those of one, ` + "`--preset paper`" + ` those of the method's paper.
 

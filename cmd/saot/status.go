@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+func newStatusCommand() *cobra.Command {
+	var p printed
+	cmd := &cobra.Command{
+		Use:   "status PATH",
+		Short: "say how far the runs of a sweep are",
+		Long: `List the runs in the folder of a sweep that are not done: waiting, halted (begun, and no process is at
+work), running or failed, with the tasks that are done and the error. In a file of packed results every run is done.
+
+The exit status is 1 if a run has failed or is halted.`,
+		Example: "  saot status runs/table2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isFile(args[0]) {
+				packed, err := continual.ReadResults(args[0])
+				if err != nil {
+					return err
+				}
+				done := statusJSON{Total: len(packed), Count: map[experiment.State]int{experiment.Done: len(packed)}}
+				return p.print(cmd.OutOrStdout(), done, done.write)
+			}
+			s, err := experiment.OpenSweep(args[0])
+			if err != nil {
+				return err
+			}
+			status, err := statusOf(s)
+			if err != nil {
+				return err
+			}
+			if err := p.print(cmd.OutOrStdout(), status, status.write); err != nil {
+				return err
+			}
+			return status.unfinished()
+		},
+	}
+	return p.flag(cmd)
+}
+
+// statusJSON is how far the runs of a sweep are.
+type statusJSON struct {
+	Total int                      `json:"total"`
+	Count map[experiment.State]int `json:"count"`
+	Runs  []runStatusJSON          `json:"runs,omitempty"` // that are not done
+}
+
+type runStatusJSON struct {
+	Name  string           `json:"name"`
+	State experiment.State `json:"state"`
+	Done  int              `json:"tasks_done"`
+	Tasks int              `json:"tasks,omitempty"` // where the run has begun
+	Error string           `json:"error,omitempty"`
+}
+
+func statusOf(s *experiment.Sweep) (*statusJSON, error) {
+	all := &statusJSON{Total: len(s.Runs), Count: map[experiment.State]int{}}
+	for i := range s.Runs {
+		state, err := s.State(i)
+		if err != nil {
+			return nil, err
+		}
+		all.Count[state]++
+		run := runStatusJSON{Name: s.Runs[i].Name(), State: state}
+		switch state {
+		case experiment.Done:
+			continue
+		case experiment.Failed:
+			failure, err := s.Failure(i)
+			if err != nil {
+				return nil, err
+			}
+			run.Error = failure.Error
+		case experiment.Running, experiment.Halted:
+			if id, done, err := continual.ReadIdentity(s.Folder(i)); err == nil {
+				run.Done, run.Tasks = done, id.Dataset.Tasks
+			}
+		}
+		all.Runs = append(all.Runs, run)
+	}
+	return all, nil
+}
+
+func (s *statusJSON) write(out io.Writer) error {
+	t := newTable(out, 0)
+	for _, r := range s.Runs {
+		note := r.Error
+		if r.Tasks > 0 {
+			note = fmt.Sprintf("%d of %d tasks", r.Done, r.Tasks)
+		}
+		t.say("%s\t%s\t%s", r.State, r.Name, note)
+	}
+	t.say("%s", summary(s.Count, s.Total))
+	return t.Flush()
+}
+
+// unfinished is an error where runs are left that no process works on.
+func (s *statusJSON) unfinished() error {
+	if failed, halted := s.Count[experiment.Failed], s.Count[experiment.Halted]; failed+halted > 0 {
+		return fmt.Errorf("runs that are not done: %d failed, %d halted: saot sweep continues what is halted, and "+
+			"with --retry-failed what has failed", failed, halted)
+	}
+	return nil
+}
