@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/heapprofiler"
@@ -18,98 +15,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/internal/browsertest"
 	"github.com/saot-go/saot/playground/solver"
 	"github.com/saot-go/saot/saot/transport"
 )
-
-// tab is a browser on the playground, which is served under a prefix.
-type tab struct {
-	*browsertest.Tab
-	server *Server
-	site   string // address with the final slash
-	loads  int
-}
-
-func open(t *testing.T) *tab {
-	b := &tab{Tab: browsertest.Open(t)}
-	s, err := NewServer(b.Context, "")
-	require.NoError(t, err)
-	b.server = s
-	web := httptest.NewServer(http.StripPrefix("/some/prefix", s))
-	b.site = web.URL + "/some/prefix/"
-	t.Cleanup(func() {
-		for _, url := range b.Asked() {
-			require.True(t, strings.HasPrefix(url, b.site) || url == "about:blank", "%s leaves the origin", url)
-		}
-		web.Close()
-		require.NoError(t, s.Wait())
-		require.NoError(t, s.Close())
-	})
-	return b
-}
-
-// at opens a page in a state, and waits until the solver is there and has settled.
-func (b *tab) at(t *testing.T, page string) {
-	t.Helper()
-	b.T = t
-	b.loads++
-	page, fragment, _ := strings.Cut(page, "#")
-	b.Go(fmt.Sprintf("%s%s?%d#%s", b.site, page, b.loads, fragment)) // another fragment alone would not load it again
-	b.settled()
-}
-
-func (b *tab) settled() {
-	b.T.Helper()
-	b.Until(`document.body.dataset.ready !== undefined && (page.problem?.settled ?? !page.dirty)`)
-}
-
-// press clicks on the element with an id.
-func (b *tab) press(id string) {
-	b.T.Helper()
-	b.Click(b.Middle(`document.getElementById('` + id + `')`))
-}
-
-// set moves a control, as its user does.
-func (b *tab) set(name, value string) {
-	b.T.Helper()
-	b.Do(fmt.Sprintf(`{const c = document.querySelector('[name="%s"]'); c.value = '%s';
-		for (const e of ['input', 'change']) c.dispatchEvent(new Event(e)); true}`, name, value))
-}
-
-// tool presses a button of the tools.
-func (b *tab) tool(name string) {
-	b.T.Helper()
-	b.Click(b.Middle(`document.querySelector('[data-tool="` + name + `"]')`))
-}
-
-// place returns a place in a picture; x and y are shares of its width and height, from the upper left corner.
-func (b *tab) place(picture string, x, y float64) [2]float64 {
-	b.T.Helper()
-	b.Do(`document.querySelector('[data-picture="` + picture + `"]').scrollIntoView({block: 'center'}), true`)
-	box := b.Numbers(`(r => [r.x, r.y, r.width, r.height])(document.querySelector('[data-picture="` + picture +
-		`"]').getBoundingClientRect())`)
-	return [2]float64{box[0] + x*box[2], box[1] + y*box[3]}
-}
-
-// point returns the place of a point of a cloud.
-func (b *tab) point(cloud string, index int) [2]float64 {
-	b.T.Helper()
-	const margin = 16
-	corner, end := b.place("clouds", 0, 0), b.place("clouds", 1, 1)
-	xy := b.Numbers(fmt.Sprintf("page.problem.%s.slice(%d, %d)", cloud, 2*index, 2*index+2))
-	size := end[0] - corner[0] - 2*margin
-	return [2]float64{corner[0] + margin + xy[0]*size, end[1] - margin - xy[1]*size}
-}
-
-// near requires that two lists of numbers agree up to what exp and the order of sums in the two runtimes allow.
-func near(t *testing.T, want, is []float64, tolerance float64) {
-	t.Helper()
-	require.Len(t, is, len(want))
-	for i := range want {
-		require.InDelta(t, want[i], is[i], tolerance, "entry %d", i)
-	}
-}
 
 // golden solves the page's problem natively and compares plan and potentials.
 func (b *tab) golden(t *testing.T) {
@@ -133,8 +41,9 @@ func (b *tab) golden(t *testing.T) {
 func TestTransportPage(t *testing.T) {
 	b := open(t)
 	t.Run("plans are Go's", func(t *testing.T) {
-		for _, state := range []string{"", "#preset=split&eps=0.05&cost=euclidean", "#cost=cosine&sweeps=7", "#preset=outlier&rho=0.2",
-			"#preset=ring&solver=exact", "#mode=axes", "#mode=axes&preset=uneven&eps=0.002&sweeps=40", "#preset=many"} {
+		for _, state := range []string{"", "#preset=split&eps=0.05&cost=euclidean", "#cost=cosine&sweeps=7",
+			"#preset=outlier&rho=0.2", "#preset=ring&solver=exact", "#mode=axes",
+			"#mode=axes&preset=uneven&eps=0.002&sweeps=40", "#preset=many"} {
 			b.at(t, "transport.html"+state)
 			b.golden(t)
 		}
@@ -329,114 +238,6 @@ func (b *tab) level(t *testing.T) {
 	require.LessOrEqual(t, heapAfter, heap+1<<20)
 }
 
-func TestGromovPage(t *testing.T) {
-	b := open(t)
-	figure := func(name string) float64 {
-		return b.Number(`Number(document.querySelector('[data-figure=` + name + `]').textContent.replace('−', '-'))`)
-	}
-	t.Run("plans are Go's, and fail as their notes say", func(t *testing.T) {
-		for preset, right := range map[string]float64{"relabel": 1, "features": 1, "ring": 1.0 / 6, "shape": 1} {
-			b.at(t, "gromov.html")
-			b.set("preset", preset)
-			b.settled()
-			b.goldenGraphs(t)
-			b.Until(`document.querySelector('[data-figure=right]').textContent !== '–'`)
-			require.InDelta(t, right, figure("right"), 0.02, preset)
-		}
-		b.set("preset", "path")
-		b.settled()
-		require.InDelta(t, 0.5, b.Number(`5 * page.plan.plan[0]`), 0.05, "an end of the path goes to both ends")
-		b.set("preset", "local")
-		b.settled()
-		require.InDelta(t, 0, b.Number(`page.plan.truthStructures`), 1e-9)
-		require.Greater(t, b.Number(`page.plan.structures`), 0.2, "edges disagree")
-		require.Greater(t, b.Number(`6 * Math.max(...page.plan.plan)`), 0.95, "and the plan is sharp")
-	})
-	t.Run("edges, colors and nodes change", func(t *testing.T) {
-		b.at(t, "gromov.html")
-		node := func(side string, k int) [2]float64 {
-			xy := b.Numbers(fmt.Sprintf(`[page.graphs.px('%[1]s', page.scene.%[1]s.points[%[2]d]), page.graphs.py(page.scene.%[1]s.points[%[3]d])]`,
-				side, 2*k, 2*k+1))
-			corner := b.place("graphs", 0, 0)
-			return [2]float64{corner[0] + xy[0], corner[1] + xy[1]}
-		}
-		click := func(at [2]float64) { b.Click(at[0], at[1]) }
-		b.tool("edge")
-		edges := b.Number(`page.scene.a.edges.length`)
-		click(node("a", 0))
-		click(node("a", 2))
-		b.settled()
-		require.InDelta(t, edges+1, b.Number(`page.scene.a.edges.length`), 0)
-		b.goldenGraphs(t)
-		b.tool("color")
-		click(node("b", 1))
-		b.settled()
-		require.InDelta(t, 1, b.Number(`page.scene.b.colors[1]`), 0)
-		b.tool("move")
-		b.Drag(node("b", 3), b.place("graphs", 0.9, 0.5))
-		b.settled()
-		require.InDelta(t, 0.5, b.Number(`page.scene.b.points[7]`), 0.03)
-		b.tool("add")
-		click(b.place("graphs", 0.3, 0.1))
-		b.tool("remove")
-		click(node("b", 0))
-		b.settled()
-		require.Equal(t, []float64{8, 6}, b.Numbers(`[page.scene.a.colors.length, page.scene.b.colors.length]`))
-		b.goldenGraphs(t)
-		b.Until(`location.hash.includes('a=') && location.hash.slice(1) === page.address()`)
-		address, plan := b.Text(`location.hash`), b.Numbers(`page.plan.plan`)
-		b.at(t, "gromov.html"+address)
-		near(t, plan, b.Numbers(`page.plan.plan`), 1e-12)
-		b.Do(`document.querySelector('[data-picture=graphs]').focus(), true`)
-		b.Press("nce" + "n" + "e" + kb.ArrowUp)
-		b.settled()
-		b.goldenGraphs(t)
-	})
-	t.Run("controls", func(t *testing.T) {
-		b.at(t, "gromov.html")
-		for name, value := range map[string]string{"sigma": "0.2", "eps": "-1", "factor": "1", "outer": "3", "loop": "proximal",
-			"structure": "distances"} {
-			b.set(name, value)
-		}
-		b.settled()
-		require.Equal(t, []float64{0.2, 0.1, 1, 3}, b.Numbers(`[page.settings.sigma, page.settings.eps, page.settings.factor, page.plan.outer]`))
-		b.goldenGraphs(t)
-		b.press("restart")
-		b.Until(`page.plan.outer === 1`)
-		b.press("step")
-		b.Until(`page.plan.outer === 2`)
-		b.press("play")
-		b.Until(`page.plan.outer >= 4`)
-		b.press("play")
-		b.press("converge")
-		b.Until(`page.settings.outer === 60 && !page.dirty`)
-	})
-}
-
-func (b *tab) goldenGraphs(t *testing.T) {
-	t.Helper()
-	integers := func(js string) []int32 {
-		var out []int32
-		for _, x := range b.Numbers(js) {
-			out = append(out, int32(x))
-		}
-		return out
-	}
-	graph := func(side string) solver.Graph {
-		g := "page.problem()." + side
-		return solver.Graph{Points: b.Numbers(g + ".points"), Edges: integers(g + ".edges"), Colors: integers(g + ".colors")}
-	}
-	number := func(name string) float64 { return b.Number("page.problem()." + name) }
-	cfg := transport.DefaultFGW()
-	cfg.Epsilon, cfg.Sigma, cfg.Factor = number("epsilon"), number("sigma"), number("factor")
-	cfg.Outer, cfg.Sweeps, cfg.Loop = int(number("outer")), int(number("sweeps")), transport.OuterLoop(number("loop"))
-	p := solver.Graphs{A: graph("a"), B: graph("b"), Structure: solver.Structure(number("structure")), Config: cfg}
-	want, err := p.Solve()
-	require.NoError(t, err)
-	near(t, want.Plan.Plan, b.Numbers(`page.plan.plan`), 1e-9)
-	require.InDelta(t, want.Structures, b.Number(`page.plan.structures`), 1e-9)
-}
-
 // Every page has no violation that axe finds, no sideways scrolling, and both schemes.
 func TestPagesAreAccessible(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -478,7 +279,8 @@ func TestTransportPageIsSmall(t *testing.T) {
 	require.NoError(t, s.Wait())
 	defer func() { require.NoError(t, s.Close()) }()
 	sum := 0
-	for _, path := range []string{"transport.html", "assets/style.css", "assets/transport.js", "assets/wasm_exec.js", "assets/solver.wasm.gz"} {
+	for _, path := range []string{"transport.html", "assets/style.css", "assets/transport.js", "assets/wasm_exec.js",
+		"assets/solver.wasm.gz"} {
 		info, err := os.Stat(s.dir + "/" + path)
 		require.NoError(t, err)
 		sum += int(info.Size())

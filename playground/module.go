@@ -118,7 +118,7 @@ func (t *toolchain) build(ctx context.Context, m module) ([]byte, error) {
 	return compressed(built)
 }
 
-// compressed returns a module as gzip has it, which the page unpacks. The cache keeps it as long as the module is older.
+// compressed returns a module as gzip has it, which the page unpacks. The cache keeps it while the module is older.
 func compressed(built string) ([]byte, error) {
 	packed := built + ".gz"
 	from, err := os.Stat(built)

@@ -125,8 +125,8 @@ func (b *Tab) Click(x, y float64) {
 func (b *Tab) Drag(places ...[2]float64) {
 	b.T.Helper()
 	event := func(kind input.DispatchMouseEventType, at [2]float64) {
-		_, err := chromedp.Call(b.Context, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at[0],
-			Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1})
+		_, err := chromedp.Call(b.Context, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind,
+			X: at[0], Y: at[1], Button: input.MouseButtonLeft, ClickCount: 1})
 		require.NoError(b.T, err)
 	}
 	event(input.DispatchMouseEventTypeMousePressed, places[0])

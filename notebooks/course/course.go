@@ -25,6 +25,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/playground"
 )
 
 //go:embed nbconvert.py
@@ -69,6 +70,7 @@ type Page struct {
 	Body           template.HTML
 	Picture        template.URL
 	Previous, Next string // names of its neighbors
+	Live           *Live  // what the playground shows of it; nil for nothing
 }
 
 // Build writes a page for each notebook, in the order of their names, and index.html. Formulas become MathML; the pages
@@ -102,6 +104,7 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 			return nil, fmt.Errorf("course: nbconvert left no page of %s: %w", paths[i], err)
 		}
 		pages[i].Body = template.HTML(tidy(body, o.Playground))
+		pages[i].Live = live(pages[i].Name, o.Playground)
 		if i > 0 {
 			pages[i].Previous, pages[i-1].Next = pages[i-1].Name, pages[i].Name
 		}
@@ -147,15 +150,15 @@ func tail(output []byte) string {
 
 var (
 	noAlt     = regexp.MustCompile(`alt="No description has been provided for this image"`)
-	live      = regexp.MustCompile(`"http://127\.0\.0\.1:7373/`) // the address of saot play, in an attribute
+	atPlay    = regexp.MustCompile(`"http://` + regexp.QuoteMeta(playground.Address) + `/`)
 	anotherNB = regexp.MustCompile(`href="([0-9A-Za-z_]+)\.ipynb`)
 )
 
-// tidy points links between notebooks at the pages, those to the playground at a folder, unless it is "", and gives
-// pictures a plain alternative text.
-func tidy(body []byte, playground string) string {
-	if playground != "" {
-		body = live.ReplaceAll(body, []byte(`"`+strings.TrimSuffix(playground, "/")+"/"))
+// tidy points links between notebooks at the pages, those to saot play at the playground's folder, unless it is "", and
+// gives pictures a plain alternative text.
+func tidy(body []byte, folder string) string {
+	if folder != "" {
+		body = atPlay.ReplaceAll(body, []byte(`"`+strings.TrimSuffix(folder, "/")+"/"))
 	}
 	body = noAlt.ReplaceAll(body, []byte(`alt="what the cell above shows"`))
 	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))

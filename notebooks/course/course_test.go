@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/playground"
 )
 
 func TestIntroduction(t *testing.T) {
@@ -74,6 +77,24 @@ func TestMainFigure(t *testing.T) {
 func TestTidy(t *testing.T) {
 	require.Equal(t, `<a href="01_sinkhorn.html#x"> <img alt="what the cell above shows">`,
 		tidy([]byte(`<a href="01_sinkhorn.ipynb#x"> <img alt="No description has been provided for this image">`), ""))
+}
+
+// Notebooks whose name is known link to a page that is there, and to saot play where the course stands alone.
+func TestLive(t *testing.T) {
+	pages := map[string]bool{}
+	for _, p := range playground.Pages() {
+		pages[p.Name+".html"] = true
+	}
+	for slug, s := range states {
+		page, _, _ := strings.Cut(s.address, "#")
+		require.True(t, pages[page], "%s: the playground has no page %s", slug, page)
+		require.True(t, strings.HasPrefix(string(live("00_"+slug, "..").Address), "../"+page))
+		require.Equal(t, "http://127.0.0.1:7373/"+s.address, string(live("00_"+slug, "").Address))
+	}
+	require.Equal(t, "../gromov.html#embed&preset=features", string(live("06_views", "..").Frame))
+	require.Empty(t, live("09_saot", "..").Frame)
+	require.Nil(t, live("notes", ".."))
+	require.Equal(t, `<a href="../gromov.html#eps=1">`, tidy([]byte(`<a href="http://127.0.0.1:7373/gromov.html#eps=1">`), ".."))
 }
 
 func TestBuildErrors(t *testing.T) {

@@ -32,7 +32,7 @@ type Graphs struct {
 	A, B      Graph
 	Structure Structure
 	Config    transport.FGWConfig
-	// Truth, unless nil, is the node of B that each node of A stands for: its cost is reported next to that of the plan.
+	// Truth, unless nil, is the node of B that each node of A stands for. Its cost is reported next to the plan's.
 	Truth []int32
 }
 
@@ -49,8 +49,8 @@ type Matching struct {
 func (g *Graph) check(name string) error {
 	n := len(g.Colors)
 	if n == 0 || len(g.Points) != 2*n {
-		return fmt.Errorf("solver: graph %s has %d nodes and %d coordinates: it needs a node, and two for each", name, n,
-			len(g.Points))
+		return fmt.Errorf("solver: graph %s has %d nodes and %d coordinates: it needs a node, and two for each", name,
+			n, len(g.Points))
 	}
 	if len(g.Edges)%2 != 0 {
 		return fmt.Errorf("solver: graph %s: %d ends of edges: an edge has two", name, len(g.Edges))

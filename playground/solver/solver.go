@@ -40,7 +40,8 @@ type Plan struct {
 
 func points(xy []float64) (*mat.Dense, error) {
 	if len(xy) == 0 || len(xy)%2 != 0 {
-		return nil, fmt.Errorf("solver: %d coordinates: a cloud has two for each point, and at least one point", len(xy))
+		return nil, fmt.Errorf("solver: %d coordinates: a cloud has two for each point, and a point at least",
+			len(xy))
 	}
 	return mat.NewDense(len(xy)/2, 2, xy), nil
 }

@@ -123,7 +123,8 @@ func TestScrubAndPlay(t *testing.T) {
 	b := open(t, one(t))
 	b.Do(`const s = root.querySelector('input[type=range]'); s.value = 8; s.dispatchEvent(new Event('input')); true`)
 	b.Until(`now() === 'task 2 of 3, step 4'`)
-	require.Equal(t, "task 2 of 3, step 4", b.Text(`root.querySelector('input[type=range]').getAttribute('aria-valuetext')`))
+	require.Equal(t, "task 2 of 3, step 4",
+		b.Text(`root.querySelector('input[type=range]').getAttribute('aria-valuetext')`))
 	first := b.Text(`panel('embedding').innerHTML`)
 	cursor := b.Number(`Number(panel('curves').querySelector('line[pointer-events]').getAttribute('x1'))`)
 

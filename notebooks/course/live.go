@@ -1,0 +1,59 @@
+package course
+
+import (
+	"html/template"
+	"path"
+	"strings"
+
+	"github.com/saot-go/saot/playground"
+)
+
+// Live is the state of the playground that shows what a notebook is about.
+type Live struct {
+	Address template.URL
+	Frame   template.URL // the same without its header, for a frame in the page; "" for none
+	Text    string       // what to try
+}
+
+// states are the states of the playground by the notebooks' names without their numbers. playground/README.md lists the
+// keys of an address.
+var states = map[string]struct{ address, text string }{
+	"quickstart": {"continual.html", "Train SAOT next to a learner that forgets, in this tab."},
+	"sinkhorn":   {"transport.html#eps=0.005&sweeps=3", "Step through the sweeps, and move ε."},
+	"line":       {"transport.html#mode=axes&eps=0.002&t=0.5", "Paint the two histograms, and move t."},
+	"costs": {"transport.html#preset=outlier&eps=0.003&rho=0.1",
+		"Drag the outliers; change the cost, and how much a missed marginal costs."},
+	"gromov": {"gromov.html#preset=local&outer=60&sigma=0",
+		"See the plan settle in a local optimum; color the nodes, and it finds the way out."},
+	"gradients": {"transport.html#preset=split&t=0.3",
+		"Drag a point. An entry of the plan is the derivative of the optimal cost by that entry of the cost."},
+	"views": {"gromov.html#preset=features",
+		"Remove an edge, recolor a node: two views of one graph, and their plan."},
+	"replay": {"continual.html", "Move the size of the memory, and train again."},
+	"forgetting": {"continual.html#show=naive&methods=naive.random",
+		"Watch a learner forget, next to one that never learned."},
+	"saot":      {"continual.html#show=saot.naive", "Switch the terms of the loss on and off: α, β, and the memory."},
+	"beyond":    {"continual.html#methods=saot.hellinger.random&show=saot", "Train SAOT next to propagated features."},
+	"reproduce": {"continual.html#methods=saot.barlow.naive.random", "Train four methods side by side on one stream."},
+	"explorer":  {"continual.html", "The same panel without a notebook."},
+}
+
+// live returns the state for a notebook, or nil. Without a folder of the playground it is at the address of saot play,
+// and has no frame, which would stay empty while saot play does not run.
+func live(notebook, folder string) *Live {
+	_, slug, found := strings.Cut(notebook, "_")
+	s, known := states[slug]
+	if !found || !known {
+		return nil
+	}
+	if folder == "" {
+		return &Live{Address: template.URL("http://" + playground.Address + "/" + s.address), Text: s.text}
+	}
+	page, fragment, _ := strings.Cut(s.address, "#")
+	page = path.Join(folder, page)
+	l := &Live{Address: template.URL(page + "#" + fragment), Text: s.text}
+	if !strings.HasPrefix(s.address, "continual") { // which loads too much to be one of several frames
+		l.Frame = template.URL(page + "#embed&" + fragment)
+	}
+	return l
+}
