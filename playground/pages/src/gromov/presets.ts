@@ -38,7 +38,7 @@ function pair(label: string, note: string, a: Drawn, perm: number[], settings = 
 }
 
 const kite: Edges = [[1, 0], [2, 1], [3, 2], [4, 0], [5, 1], [6, 2], [3, 5], [0, 5]];
-const trap: Edges = [[1, 0], [2, 1], [3, 2], [4, 0], [5, 4], [0, 3], [4, 3]];
+const trap: Edges = [[1, 0], [2, 1], [3, 2], [4, 2], [5, 2], [6, 3], [5, 3], [5, 1]];
 const ring: Edges = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]];
 const path: Edges = [[0, 1], [1, 2], [2, 3], [3, 4]];
 const corner = [[0.15, 0.15], [0.15, 0.4], [0.15, 0.65], [0.15, 0.9], [0.42, 0.15], [0.7, 0.15]].flat().map(snap);
@@ -48,13 +48,13 @@ export const presets: Record<string, Preset> = {
   relabel: pair("the same graph, renumbered", "All colors agree, so only edges can tell. The plan finds every node.",
     drawn(circle(7), kite), [6, 1, 4, 5, 0, 3, 2]),
   features: pair("edges and colors", "Edges alone end in a wrong plan here; colors lead to the right one.",
-    drawn(circle(6), trap, [0, 1, 2, 0, 1, 2]), [2, 3, 1, 0, 5, 4]),
+    drawn(circle(7), trap, [0, 1, 2, 0, 1, 2, 0]), [6, 3, 4, 5, 1, 2, 0]),
   ring: pair("two rings", "A ring looks the same from each node. No plan is better than the uniform one, and it stays there.",
     drawn(circle(6), ring), [2, 3, 4, 5, 0, 1], { sigma: 0 }),
   path: pair("two paths", "A path may be read from both ends, so each end node goes to both ends, half and half.",
     drawn([0.1, 0.5, 0.3, 0.6, 0.5, 0.5, 0.7, 0.6, 0.9, 0.5].map(snap), path), [4, 3, 2, 1, 0], { sigma: 0 }),
   local: pair("a local optimum", "The plan is sharp, and wrong: edges disagree that the right matching keeps. From the uniform plan, " +
-    "no step leads there.", drawn(circle(6), trap), [2, 3, 1, 0, 5, 4], { sigma: 0, outer: 60 }),
+    "no step leads there.", drawn(circle(7), trap), [6, 3, 4, 5, 1, 2, 0], { sigma: 0, outer: 60 }),
   shape: { label: "a shape, turned", note: "Distances in the picture are compared instead of edges. Drag a node, and the plan follows.",
     a: drawn(corner, [[0, 1], [1, 2], [2, 3], [0, 4], [4, 5]]), b: drawn(turned, [[0, 1], [1, 2], [2, 3], [0, 4], [4, 5]]),
     truth: [0, 1, 2, 3, 4, 5], settings: { structure: "distances", sigma: 0 } },
