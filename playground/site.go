@@ -66,8 +66,13 @@ func prepare(ctx context.Context, out, cache string) (*toolchain, error) {
 type Server struct {
 	dir   string
 	files http.Handler
-	ready map[string]chan struct{} // by path; closed when the module is there, or failed
-	fault map[string]error         // by path, of modules that failed
+	built map[string]*built // by path
+}
+
+// built is a module that is built in the background.
+type built struct {
+	ready chan struct{} // closed when the module is there, or failed
+	fault error         // set before that
 }
 
 // NewServer builds the playground in a temporary folder, modules in the background. Close removes the folder.
@@ -80,20 +85,19 @@ func NewServer(ctx context.Context, cache string) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &Server{dir: dir, files: http.FileServer(http.Dir(dir)), ready: map[string]chan struct{}{},
-		fault: map[string]error{}}
+	s := &Server{dir: dir, files: http.FileServer(http.Dir(dir)), built: map[string]*built{}}
 	for _, m := range modules {
-		s.ready["/assets/"+m.name+".wasm.gz"] = make(chan struct{})
+		s.built["/assets/"+m.name+".wasm.gz"] = &built{ready: make(chan struct{})}
 	}
 	go func() {
 		for _, m := range modules {
-			at := "/assets/" + m.name + ".wasm.gz"
 			packed, err := tool.build(ctx, m)
 			if err == nil {
 				err = file.Write(modulePath(dir, m), packed)
 			}
-			s.fault[at] = err
-			close(s.ready[at])
+			b := s.built["/assets/"+m.name+".wasm.gz"]
+			b.fault = err
+			close(b.ready)
 		}
 	}()
 	return s, nil
@@ -102,9 +106,9 @@ func NewServer(ctx context.Context, cache string) (*Server, error) {
 // Wait returns once all modules are built, with their errors.
 func (s *Server) Wait() error {
 	var all []error
-	for at, ready := range s.ready {
-		<-ready
-		all = append(all, s.fault[at])
+	for _, b := range s.built {
+		<-b.ready
+		all = append(all, b.fault)
 	}
 	return errors.Join(all...)
 }
@@ -114,14 +118,14 @@ func (s *Server) Close() error { return os.RemoveAll(s.dir) }
 
 // ServeHTTP answers a request for a file. One for a module waits until it is built.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if ready, ok := s.ready[r.URL.Path]; ok {
+	if b, ok := s.built[r.URL.Path]; ok {
 		select {
-		case <-ready:
+		case <-b.ready:
 		case <-r.Context().Done():
 			return
 		}
-		if err := s.fault[r.URL.Path]; err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+		if b.fault != nil {
+			http.Error(w, b.fault.Error(), http.StatusInternalServerError)
 			return
 		}
 	}
