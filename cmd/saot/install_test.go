@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"io/fs"
 	"os"
@@ -14,9 +16,6 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// asTagged is a version that nobody publishes.
-var asTagged = module.Version{Path: "github.com/saot-go/saot", Version: "v0.0.0-20000101000000-0123456789ab"}
-
 // As once a version is tagged: go install takes the module from a proxy, a folder here, and what it builds works in an
 // empty folder. Modules of others come from the module cache.
 func TestGoInstall(t *testing.T) {
@@ -24,14 +23,15 @@ func TestGoInstall(t *testing.T) {
 		t.Skip("go install compiles the module again: skipped with -short")
 	}
 	cache := strings.TrimSpace(command(t, ".", nil, "go", "env", "GOMODCACHE"))
-	proxy, bin := moduleProxy(t), t.TempDir()
-	t.Cleanup(func() { forget(t, cache) })
+	proxy, version := moduleProxy(t)
+	bin := t.TempDir()
+	t.Cleanup(func() { forget(t, cache, version) })
 	command(t, bin, []string{"GOBIN=" + bin, "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOWORK=off", "CGO_ENABLED=0",
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + ",file://" + filepath.ToSlash(cache) + "/cache/download,off"},
-		"go", "install", asTagged.Path+"/cmd/saot@latest")
+		"go", "install", version.Path+"/cmd/saot@latest")
 
 	saot, empty := filepath.Join(bin, "saot"), t.TempDir()
-	require.Contains(t, command(t, empty, nil, saot, "version"), asTagged.Version)
+	require.Contains(t, command(t, empty, nil, saot, "version"), version.Version)
 	// Specs and the viewer are inside.
 	require.Contains(t, command(t, empty, nil, saot, "sweep", "quick/table2", "--dry-run"), "runs")
 	command(t, empty, nil, saot, "run", "--dataset", "synthetic:120", "--epochs", "1", "--record", "1", "--out", "r")
@@ -40,7 +40,33 @@ func TestGoInstall(t *testing.T) {
 }
 
 // moduleProxy writes the repository's files as one version of the module into a folder, as proxies lay it out.
-func moduleProxy(t *testing.T) string {
+func moduleProxy(t *testing.T) (string, module.Version) {
+	t.Helper()
+	files, sum := repositoryFiles(t)
+	// Go keeps what it knows of a version for good, so that each content has a version of its own.
+	version := module.Version{Path: "github.com/saot-go/saot", Version: "v0.0.0-20000101000000-" + sum}
+	proxy := t.TempDir()
+	versions := filepath.Join(proxy, filepath.FromSlash(version.Path), "@v")
+	require.NoError(t, os.MkdirAll(versions, 0o755))
+	write := func(name string, data []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(versions, name), data, 0o600))
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	require.NoError(t, err)
+	info := []byte(`{"Version": "` + version.Version + `", "Time": "2000-01-01T00:00:00Z"}`)
+	write(version.Version+".mod", mod)
+	write(version.Version+".info", info)
+	write("list", nil) // no version has a tag; then @latest says which is the newest
+	write("../@latest", info)
+	archive, err := os.Create(filepath.Join(versions, version.Version+".zip"))
+	require.NoError(t, err)
+	require.NoError(t, zip.Create(archive, version, files))
+	require.NoError(t, archive.Close())
+	return proxy, version
+}
+
+// repositoryFiles returns the files that git knows, and twelve digits of their contents' checksum.
+func repositoryFiles(t *testing.T) ([]zip.File, string) {
 	t.Helper()
 	if err := exec.Command("git", "ls-files", "--error-unmatch", "main.go").Run(); err != nil {
 		t.Skip("git does not know this folder: the module's files are not known")
@@ -48,37 +74,25 @@ func moduleProxy(t *testing.T) string {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	var files []zip.File
+	sum := sha256.New()
 	for _, path := range strings.Split(command(t, root, nil, "git", "ls-files", "-z", "--cached"), "\x00") {
-		if _, err := os.Lstat(filepath.Join(root, path)); path != "" && err == nil {
-			files = append(files, repositoryFile{root, path})
+		data, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			continue // the end of the list, or a file that is gone
 		}
+		sum.Write([]byte(path))
+		sum.Write(data)
+		files = append(files, repositoryFile{root, path})
 	}
-	proxy := t.TempDir()
-	versions := filepath.Join(proxy, filepath.FromSlash(asTagged.Path), "@v")
-	require.NoError(t, os.MkdirAll(versions, 0o755))
-	write := func(name string, data []byte) {
-		require.NoError(t, os.WriteFile(filepath.Join(versions, name), data, 0o600))
-	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	require.NoError(t, err)
-	write(asTagged.Version+".mod", mod)
-	write("list", nil) // no version has a tag; then @latest says which is the newest
-	info := []byte(`{"Version": "` + asTagged.Version + `", "Time": "2000-01-01T00:00:00Z"}`)
-	write(asTagged.Version+".info", info)
-	write("../@latest", info)
-	archive, err := os.Create(filepath.Join(versions, asTagged.Version+".zip"))
-	require.NoError(t, err)
-	require.NoError(t, zip.Create(archive, asTagged, files))
-	require.NoError(t, archive.Close())
-	return proxy
+	return files, hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
 // forget takes the version out of the module cache.
-func forget(t *testing.T, cache string) {
+func forget(t *testing.T, cache string, version module.Version) {
 	t.Helper()
-	path := filepath.FromSlash(asTagged.Path)
-	require.NoError(t, os.RemoveAll(filepath.Join(cache, path+"@"+asTagged.Version)))
-	left, err := filepath.Glob(filepath.Join(cache, "cache", "download", path, "@v", asTagged.Version+".*"))
+	path := filepath.FromSlash(version.Path)
+	require.NoError(t, os.RemoveAll(filepath.Join(cache, path+"@"+version.Version)))
+	left, err := filepath.Glob(filepath.Join(cache, "cache", "download", path, "@v", version.Version+".*"))
 	require.NoError(t, err)
 	for _, name := range left {
 		require.NoError(t, os.Remove(name))

@@ -1,0 +1,166 @@
+package house
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// documents returns the paths of the documents that readers see, from the repository's root.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "notebooks/*.md", "bench/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		for _, path := range found {
+			path, err := filepath.Rel(root, path)
+			require.NoError(t, err)
+			paths = append(paths, filepath.ToSlash(path))
+		}
+	}
+	require.Greater(t, len(paths), 20)
+	return paths
+}
+
+func document(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return string(text)
+}
+
+var (
+	fence  = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	inline = regexp.MustCompile("`[^`\n]*`")
+	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	head   = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+)
+
+// Every link of every document leads to a file or folder of the repository and, in a document, to one of its headings.
+func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	for _, path := range documents(t) {
+		prose := inline.ReplaceAllString(fence.ReplaceAllString(document(t, path), ""), "")
+		for _, found := range link.FindAllStringSubmatch(prose, -1) {
+			links++
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") {
+				require.Regexp(t, `^https://[\w.-]+/`, found[1], path)
+				continue
+			}
+			to := path
+			if target != "" {
+				to = filepath.Join(filepath.Dir(path), target)
+			}
+			require.FileExists(t, existing(to), "%s links to %s", path, found[1])
+			if anchor != "" {
+				require.Contains(t, anchors(document(t, to)), anchor, "%s links to %s", path, found[1])
+			}
+		}
+	}
+	require.Greater(t, links, 200)
+}
+
+// existing returns the path, or that of a file in it where it is a folder.
+func existing(path string) string {
+	path = filepath.Join(root, path)
+	if inside, err := filepath.Glob(filepath.Join(path, "*.*")); err == nil && len(inside) > 0 {
+		return inside[0]
+	}
+	return path
+}
+
+// anchors returns the names that code hosts and MkDocs give to headings.
+func anchors(text string) []string {
+	var names []string
+	for _, found := range head.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ', r == '-':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, found[1])
+		names = append(names, name)
+	}
+	return names
+}
+
+// Whole programs in documents compile; pieces are Go.
+func TestGoInDocuments(t *testing.T) {
+	programs := 0
+	for _, path := range documents(t) {
+		for i, block := range fence.FindAllStringSubmatch(document(t, path), -1) {
+			if block[1] != "go" || !strings.HasPrefix(block[2], "package main\n") {
+				continue
+			}
+			programs++
+			file := filepath.Join(t.TempDir(), fmt.Sprintf("block%d.go", i))
+			require.NoError(t, os.WriteFile(file, []byte(block[2]), 0o600))
+			out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
+			require.NoError(t, err, "%s: %s", path, out)
+			formatted, err := exec.CommandContext(t.Context(), "gofmt", "-l", file).CombinedOutput()
+			require.NoError(t, err)
+			require.Empty(t, string(formatted), "%s: run gofmt on the program", path)
+		}
+	}
+	require.GreaterOrEqual(t, programs, 2)
+}
+
+// The tests that docs/peers.md names for parity exist, and so do the identifiers of SAOT next to them.
+func TestParityTestsExist(t *testing.T) {
+	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(document(t, "docs/peers.md"), -1)
+	for _, page := range []string{"docs/install.md", "docs/howto/notebooks.md", "docs/devices.md"} {
+		named = append(named, regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(document(t, page), -1)...)
+	}
+	slices.Sort(named)
+	named = slices.Compact(named)
+	require.Greater(t, len(named), 14)
+	for _, name := range named {
+		out, err := exec.CommandContext(t.Context(), "grep", "-rlE", "--include=*_test.go", "^func "+name+`\(`, root).Output()
+		require.NoError(t, err, "no test is called %s", name)
+		require.NotEmpty(t, out)
+	}
+}
+
+// The site is built where MkDocs is: without a warning, and with nothing from another host.
+func TestSite(t *testing.T) {
+	mkdocs := os.Getenv("SAOT_MKDOCS")
+	if mkdocs == "" {
+		mkdocs, _ = exec.LookPath("mkdocs")
+	}
+	if mkdocs == "" {
+		t.Skip("no mkdocs on PATH and SAOT_MKDOCS is not set: the site is not built")
+	}
+	out := t.TempDir()
+	build := exec.CommandContext(t.Context(), mkdocs, "build", "--strict", "--quiet", "--site-dir", out)
+	build.Dir, build.Env = root, append(os.Environ(), "SAOT_COURSE=", "SAOT_PLAYGROUND=", "SAOT_IFRAME_WORKER=",
+		"NO_MKDOCS_2_WARNING=1")
+	said, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	pages, err := filepath.Glob(filepath.Join(out, "*", "*.html"))
+	require.NoError(t, err)
+	top, err := filepath.Glob(filepath.Join(out, "*.html"))
+	require.NoError(t, err)
+	loaded := regexp.MustCompile(`<(?:script|img|iframe)[^>]*\ssrc="?(?:https?:)?//|<link[^>]*rel="?(?:stylesheet|preconnect)"?[^>]*//`)
+	for _, page := range append(top, pages...) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.Empty(t, loaded.FindString(string(text)), page)
+	}
+	require.Greater(t, len(top)+len(pages), 20)
+	require.FileExists(t, filepath.Join(out, "search", "search_index.js"))
+}
