@@ -7,11 +7,8 @@ host; the course and the playground are linked where docs/site/build has made th
 import os
 import posixpath
 import re
-import shutil
 from pathlib import Path
 
-# The search of pages that are opened from a folder needs this shim, which Material takes from another host. docs/site/build brings it.
-SHIM = '<script src="https://unpkg.com/iframe-worker/shim"></script>'
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
@@ -35,27 +32,6 @@ def on_page_markdown(markdown, page, config, files):
         markdown = markdown.replace(
             "<!-- playground -->", '<a href="playground/index.html">Try it in this page: the playground</a>')
     return LINK.sub(lambda found: found[1] + moved(found[2], folder, config) + found[3], markdown)
-
-
-def on_post_page(output, page, config):
-    return local(output, posixpath.relpath(".", posixpath.dirname(page.file.dest_uri) or "."))
-
-
-def on_post_template(output_content, template_name, config):
-    return local(output_content, "/")
-
-
-def on_post_build(config):
-    if os.environ.get("SAOT_IFRAME_WORKER"):
-        shutil.copy(os.environ["SAOT_IFRAME_WORKER"], Path(config.site_dir) / "assets/javascripts/iframe-worker.js")
-
-
-def local(page, root):
-    """Returns a page that takes the shim from its own site, or does without."""
-    shim = ""
-    if os.environ.get("SAOT_IFRAME_WORKER"):
-        shim = f'<script src="{root}/assets/javascripts/iframe-worker.js"></script>'
-    return page.replace(SHIM, shim)
 
 
 def moved(target, folder, config):

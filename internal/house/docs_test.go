@@ -147,8 +147,7 @@ func TestSite(t *testing.T) {
 	}
 	out := t.TempDir()
 	build := exec.CommandContext(t.Context(), mkdocs, "build", "--strict", "--quiet", "--site-dir", out)
-	build.Dir, build.Env = root, append(os.Environ(), "SAOT_COURSE=", "SAOT_PLAYGROUND=", "SAOT_IFRAME_WORKER=",
-		"NO_MKDOCS_2_WARNING=1")
+	build.Dir, build.Env = root, append(os.Environ(), "SAOT_COURSE=", "SAOT_PLAYGROUND=", "NO_MKDOCS_2_WARNING=1")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	pages, err := filepath.Glob(filepath.Join(out, "*", "*.html"))
@@ -162,5 +161,5 @@ func TestSite(t *testing.T) {
 		require.Empty(t, loaded.FindString(string(text)), page)
 	}
 	require.Greater(t, len(top)+len(pages), 20)
-	require.FileExists(t, filepath.Join(out, "search", "search_index.js"))
+	require.FileExists(t, filepath.Join(out, "search", "search_index.json"))
 }
