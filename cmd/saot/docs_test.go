@@ -16,7 +16,8 @@ import (
 func docs(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "notebooks/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/explain/*.md", "docs/howto/*.md", "docs/results/*.md",
+		"notebooks/README.md"} {
 		paths, err := filepath.Glob(filepath.Join("../..", pattern))
 		require.NoError(t, err)
 		for _, path := range paths {

@@ -57,7 +57,7 @@ The figures and tables that a command prints as text, ` + "`--json`" + ` prints 
 	for _, g := range commandGroups(root) {
 		fmt.Fprintf(&b, "**%s**", g.title)
 		for _, c := range g.commands {
-			if c.Name() != "help" {
+			if c.Name() != "help" && c.Name() != "completion" { // cobra's own, without sections here
 				fmt.Fprintf(&b, " [%s](#%s)", c.Name(), anchor(c))
 			}
 		}
