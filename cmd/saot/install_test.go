@@ -34,7 +34,8 @@ func TestGoInstall(t *testing.T) {
 	require.Contains(t, command(t, empty, nil, saot, "version"), version.Version)
 	// Specs and the viewer are inside.
 	require.Contains(t, command(t, empty, nil, saot, "sweep", "quick/table2", "--dry-run"), "runs")
-	command(t, empty, nil, saot, "run", "--dataset", "synthetic:400", "--epochs", "1", "--record", "1", "--out", "r")
+	command(t, empty, nil, saot, "run", "--dataset", "synthetic:400", "--epochs", "1", "--probe",
+		"converged", "--record", "1", "--out", "r")
 	command(t, empty, nil, saot, "show", "--html", "r")
 	require.FileExists(t, filepath.Join(empty, "r", "recording.html"))
 }
