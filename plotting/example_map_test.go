@@ -109,12 +109,9 @@ func ExampleCurves_direct() {
 }
 
 func ExampleGraphFlow_truth() {
-	edges := [][2]int{{0, 1}, {1, 2}, {2, 0}, {2, 3}, {3, 4}, {4, 5}}
-	kite := plotting.GraphDrawing{Nodes: 6, Edges: edges}
+	kite := plotting.GraphDrawing{Nodes: 6, Edges: [][2]int{{0, 1}, {1, 2}, {2, 0}, {2, 3}, {3, 4}, {4, 5}}}
 	plan := make([]float64, 36)
-	for i := range 6 {
-		plan[i*6+i] = 0.12
-	}
+	plan[0*6+0], plan[1*6+1], plan[2*6+2], plan[3*6+3], plan[4*6+4], plan[5*6+5] = 0.12, 0.12, 0.12, 0.12, 0.12, 0.12
 	plan[0*6+1], plan[1*6+0], plan[5*6+4] = 0.05, 0.05, 0.08
 	f, err := plotting.GraphFlow(plan, kite, kite, plotting.FlowOptions{
 		Title: "mass at the wrong node is red", Truth: []int{0, 1, 2, 3, 4, 5},
@@ -122,4 +119,13 @@ func ExampleGraphFlow_truth() {
 	})
 	compare("graph-flow-truth", f, err)
 	// Output: as in testdata/graph-flow-truth.png
+}
+
+func ExampleCriticalDifference() {
+	f, err := plotting.CriticalDifference([]plotting.Ranking{
+		{Name: "saot", Rank: 1.6}, {Name: "gae", Rank: 2.3}, {Name: "dgi", Rank: 3.4}, {Name: "gbt", Rank: 3.6},
+		{Name: "random", Rank: 4.9}, {Name: "trace", Rank: 5.2},
+	}, 2.18, "mean rank of AP")
+	compare("critical-difference", f, err)
+	// Output: as in testdata/critical-difference.png
 }

@@ -145,21 +145,26 @@ func ExampleFlow() {
 	// Output: as in testdata/flow.png
 }
 
-func ExampleGraphFlow() {
-	// A triangle with a tail, and the same graph with its nodes in another order.
-	from := plotting.GraphDrawing{
+// tails are a triangle with a tail and the same graph with its nodes in another order, and a plan between them.
+func tails() (from, to plotting.GraphDrawing, plan []float64) {
+	from = plotting.GraphDrawing{
 		Nodes: 5, Edges: [][2]int{{0, 1}, {1, 2}, {2, 0}, {2, 3}, {3, 4}},
 		Positions: []plotting.Point{{X: 0, Y: 0}, {X: 1, Y: 0.2}, {X: 0.3, Y: 0.9}, {X: 0.6, Y: 1.8}, {X: 0.1, Y: 2.5}},
 	}
-	to := plotting.GraphDrawing{
+	to = plotting.GraphDrawing{
 		Nodes: 5, Edges: [][2]int{{4, 3}, {3, 2}, {2, 4}, {2, 1}, {1, 0}},
 		Positions: []plotting.Point{{X: 0.7, Y: 2.6}, {X: 0.9, Y: 1.7}, {X: 0.2, Y: 1.1}, {X: 0.8, Y: 0.5}, {}},
 	}
-	plan := make([]float64, 25)
+	plan = make([]float64, 25)
 	for i := range 5 {
 		plan[i*5+4-i] = 0.2
 	}
 	plan[0*5+4], plan[0*5+3], plan[1*5+3], plan[1*5+4] = 0.13, 0.07, 0.13, 0.07 // the triangle's free ends are alike
+	return from, to, plan
+}
+
+func ExampleGraphFlow() {
+	from, to, plan := tails()
 	f, err := plotting.GraphFlow(plan, from, to, plotting.FlowOptions{Title: "a plan between two graphs"})
 	compare("graph-flow", f, err)
 	// Output: as in testdata/graph-flow.png
@@ -210,7 +215,8 @@ func ExampleMethodMatrices() {
 	// Output: as in testdata/method-matrices.png
 }
 
-func ExampleSensitivity() {
+// studies are AP and AF against α and against β.
+func studies() []plotting.Study {
 	var alpha []plotting.Setpoint
 	for i, value := range []float64{0.01, 0.1, 0.5, 1, 2, 10} {
 		matrices := runs(85+3*float64(i), 9-1.5*float64(i), uint64(i))
@@ -220,10 +226,59 @@ func ExampleSensitivity() {
 	for i := range beta {
 		beta[i].Value = alpha[i].Value
 	}
-	f, err := plotting.Sensitivity([]plotting.Study{{Name: "α", Points: alpha}, {Name: "β", Points: beta}},
-		plotting.SensitivityOptions{Title: "weights of the losses", Knob: "α, or β"})
+	return []plotting.Study{{Name: "α", Points: alpha}, {Name: "β", Points: beta}}
+}
+
+func ExampleSensitivity() {
+	f, err := plotting.Sensitivity(studies(), plotting.SensitivityOptions{
+		Title: "weights of the losses", Knob: "α, or β",
+	})
 	compare("sensitivity", f, err)
 	// Output: as in testdata/sensitivity.png
+}
+
+func ExampleSensitivityFacets() {
+	of := studies()
+	of[0].Name, of[0].Chosen = "uai", []float64{2}
+	of[1].Name, of[1].Chosen = "uai", []float64{0.1}
+	f, err := plotting.SensitivityFacets([]plotting.Facet{
+		{Title: "$\\alpha$, within a task", Knob: "$\\alpha$", Studies: of[:1]},
+		{Title: "$\\beta$, across tasks", Knob: "$\\beta$", Studies: of[1:]},
+	}, plotting.FacetOptions{Title: "at the width of a page"})
+	compare("sensitivity-facets", f, err)
+	// Output: as in testdata/sensitivity-facets.png
+}
+
+func ExampleTradeOffs() {
+	f, err := plotting.TradeOffs([]plotting.TradeOffPanel{
+		{Title: "uai", Methods: methods()}, {Title: "cora-ml", Methods: methods()[1:]},
+	}, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
+	compare("trade-offs", f, err)
+	// Output: as in testdata/trade-offs.png
+}
+
+func ExampleMatrices() {
+	m := runs(92, 5, 1)
+	f, err := plotting.Matrices([]plotting.Panel{{Title: "seed 0", Matrix: m[0]}, {Title: "seed 1", Matrix: m[1]}},
+		plotting.MatrixOptions{Low: 50})
+	compare("matrices", f.WithNote("uai, Class-IL, converged probe"), err)
+	// Output: as in testdata/matrices.png
+}
+
+func ExampleCost() {
+	_, _, cost := clouds(24)
+	f, err := plotting.Cost(cost, 24, 24, plotting.PlanOptions{Title: "squared distance $C$", High: 6})
+	compare("cost", f, err)
+	// Output: as in testdata/cost.png
+}
+
+func ExampleGrid() {
+	series := func(scale float64) []plotting.Series { return []plotting.Series{{Y: []float64{scale, 3, 2 * scale}}} }
+	left, _ := plotting.Curves(series(1), plotting.CurveOptions{Title: "left", Width: 150, Height: 100})
+	right, _ := plotting.Curves(series(900), plotting.CurveOptions{Title: "right", Width: 150, Height: 100})
+	f, err := plotting.Grid(2, left, right)
+	compare("grid", f.WithTitle("data on one line"), err)
+	// Output: as in testdata/grid.png
 }
 
 func ExampleBufferSizes() {
@@ -249,11 +304,11 @@ func ExampleTradeOff() {
 	// Output: as in testdata/trade-off.png
 }
 
-func ExampleEmbedding() {
-	// Three classes in 8 dimensions, before and after later tasks moved two of them.
-	const n, d = 60, 8
+// embeddings are three classes in 8 dimensions, before and after later tasks moved two of them.
+func embeddings() (before, after []float64, classes []int, n, d int) {
+	n, d = 60, 8
 	r := rand.New(rand.NewPCG(3, 4))
-	before, after, classes := make([]float64, n*d), make([]float64, n*d), make([]int, n)
+	before, after, classes = make([]float64, n*d), make([]float64, n*d), make([]int, n)
 	for i := range n {
 		classes[i] = i % 3
 		for k := range d {
@@ -265,16 +320,24 @@ func ExampleEmbedding() {
 		}
 		after[i*d+(classes[i]+1)%3] += 0.4 * float64(classes[i])
 	}
+	return before, after, classes, n, d
+}
+
+func ExampleEmbedding() {
+	before, _, classes, n, d := embeddings()
+	f, err := plotting.Embedding(before, n, d, plotting.EmbeddingOptions{Title: "three classes", Classes: classes})
+	compare("embedding", f, err)
+	// Output: as in testdata/embedding.png
+}
+
+func ExampleEmbedding_drift() {
+	before, after, classes, n, d := embeddings()
 	f, err := plotting.Embedding(before, n, d, plotting.EmbeddingOptions{
 		Title: "drift of three classes", Classes: classes, Names: []string{"theory", "databases", "agents"},
 		After: after,
 	})
 	compare("embedding-drift", f, err)
-	f, err = plotting.Embedding(before, n, d, plotting.EmbeddingOptions{Title: "three classes", Classes: classes})
-	compare("embedding", f, err)
-	// Output:
-	// as in testdata/embedding-drift.png
-	// as in testdata/embedding.png
+	// Output: as in testdata/embedding-drift.png
 }
 
 func ExampleDrift() {
@@ -283,13 +346,16 @@ func ExampleDrift() {
 		Title: "pairwise distances", Label: "relative change of distances",
 	})
 	compare("drift", f, err)
-	f, err = plotting.Drift(drift, plotting.DriftOptions{
+	// Output: as in testdata/drift.png
+}
+
+func ExampleDrift_map() {
+	drift := [][]float64{{0}, {0.08, 0}, {0.15, 0.05, 0}, {0.18, 0.12, 0.07, 0}, {0.24, 0.16, 0.11, 0.03, 0}}
+	f, err := plotting.Drift(drift, plotting.DriftOptions{
 		Title: "pairwise distances", Label: "relative change", HeatMap: true,
 	})
 	compare("drift-map", f, err)
-	// Output:
-	// as in testdata/drift.png
-	// as in testdata/drift-map.png
+	// Output: as in testdata/drift-map.png
 }
 
 func ExampleLossTerms() {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	stdfont "golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
@@ -130,9 +131,10 @@ func (c pdfCanvas) DrawImage(r vg.Rectangle, img image.Image) {
 	c.Canvas.DrawImage(r, img)
 }
 
-// FillString implements vg.Canvas. Text beyond ASCII, such as π or −, is filled as outlines.
+// FillString implements vg.Canvas. Text beyond ASCII, such as π or −, and bold text are filled as outlines.
 func (c pdfCanvas) FillString(face font.Face, at vg.Point, s string) {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e }) {
+	plain := !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e })
+	if plain && face.Font.Weight == stdfont.WeightNormal { // gonum embeds no bold face
 		c.Canvas.FillString(face, at, s)
 		return
 	}

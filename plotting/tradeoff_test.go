@@ -85,3 +85,14 @@ func TestTradeOffExtremes(t *testing.T) {
 	_, err := TradeOff(nil, TradeOffOptions{})
 	require.ErrorContains(t, err, "no methods")
 }
+
+// Bold names are drawn in every format.
+func TestTradeOffBoldInEachFormat(t *testing.T) {
+	f, err := TradeOff([]Method{{Name: "saot", Matrices: []continual.Matrix{{{90}}}, Seconds: []float64{1}}},
+		TradeOffOptions{Bold: []string{"saot"}, Front: true})
+	require.NoError(t, err)
+	for _, render := range []func() ([]byte, error){f.PNG, f.SVG, f.PDF} {
+		_, err := render()
+		require.NoError(t, err)
+	}
+}

@@ -83,7 +83,8 @@ measures what the encoder remembers.`)
 	}{
 		{runGroup, "Do runs:", []*cobra.Command{newRunCommand(), newSweepCommand(), newStatusCommand(),
 			newAuditCommand()}},
-		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newFiguresCommand(),
+		{resultGroup, "Read results:", []*cobra.Command{newShowCommand(), newTableCommand(), newOverviewCommand(),
+			newFiguresCommand(),
 			newReportCommand(), newTuneCommand(), newPackCommand(), newUnpackCommand(),
 			newExportCommand()}},
 		{knownGroup, "What there is:", []*cobra.Command{newMethodsCommand(), newDataCommand(), newEnginesCommand()}},

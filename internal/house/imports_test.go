@@ -54,8 +54,9 @@ func allowed() map[string][]string {
 	all["saot/baseline"] = append([]string{"saot"}, trainees...)
 	all["saot/control"] = append([]string{"saot"}, trainees...)
 	all["saot/method/all"] = []string{"saot", "saot/baseline", "saot/control"}
+	all["saot/experiment/rank"] = []string{}
 	all["saot/experiment"] = []string{"datasets", "datasets/graph", "saot/continual", "saot/encoder", "saot/engine",
-		"saot/method"}
+		"saot/experiment/rank", "saot/method"}
 	all["saot/experiment/metrics"] = []string{"saot/continual"}
 	all["saot/experiment/mlflow"] = []string{"saot/continual", "saot/experiment/metrics"}
 	all["plotting"] = []string{"saot/continual", "saot/drift", "saot/experiment", "saot/transport"}

@@ -1,12 +1,13 @@
 package experiment
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/saot-go/saot/saot/experiment/rank"
 )
 
 const (
@@ -38,22 +39,6 @@ func pairedTTest(a, b []float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(t))
 }
 
-// holm returns p values corrected for their number (Holm 1979): the k-th smallest of m, from 0, times m − k, none less
-// than the one before it, none above 1.
-func holm(p []float64) []float64 {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
-	out, last := make([]float64, len(p)), 0.0
-	for k, i := range order {
-		last = max(last, min(1, float64(len(p)-k)*p[i]))
-		out[i] = last
-	}
-	return out
-}
-
 // test compares every row of a column with the best, over the seeds that both have.
 func (t *Table) test(column int) {
 	best := t.best(column)
@@ -72,7 +57,7 @@ func (t *Table) test(column int) {
 		cells, ps, worse = append(cells, c), append(ps, pairedTTest(a, b)),
 			append(worse, stat.Mean(a, nil) > stat.Mean(b, nil))
 	}
-	for i, p := range holm(ps) {
+	for i, p := range rank.Holm(ps) {
 		cells[i].Tested, cells[i].P, cells[i].Worse = true, p, p < significant && worse[i]
 	}
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/saot-go/saot/plotting"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+func newOverviewCommand() *cobra.Command {
+	var p printed
+	var setting continual.Setting
+	var mixed, streams bool
+	var figure string
+	format := "text"
+	probe := continual.ProbeConverged
+	cmd := &cobra.Command{
+		Use:   "overview PATH...",
+		Short: "rank methods over streams and seeds, with tests",
+		Long: `Rank the methods by AP within each block, and print mean ranks by stream, the test of Friedman, the critical
+difference of Nemenyi, and for the first method against each other one: the mean difference of AP, the rank-biserial
+effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm's correction.
+
+A block is one seed of one stream. Seeds of a stream are alike, so small p values do not carry to streams that were not
+run. --streams takes the mean over the seeds of each stream as one block instead: few streams then show little.
+
+Methods are compared on the streams that all of them have. What is left out is named.`,
+		Example: `  saot overview results/compared.jsonl.gz
+  saot overview results/compared.jsonl.gz --streams --format md
+  saot overview results/compared.jsonl.gz --figure ranks.svg    a critical-difference diagram
+  saot overview runs/table2 --setting task-il --json`,
+	}
+	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+		if format != "text" && format != "md" {
+			return usagef("--format is %q: want text or md", format)
+		}
+		var found []string
+		if mixed {
+			groups, found = experiment.Mixed(groups)
+		}
+		by := experiment.BySeed
+		if streams {
+			by = experiment.ByStream
+		}
+		o, err := experiment.NewOverview(groups, setting, probe, by)
+		if err != nil {
+			return err
+		}
+		if len(found) > 1 {
+			o.Programs = found
+		}
+		if figure != "" {
+			if err := saveRanks(o, figure); err != nil {
+				return err
+			}
+		}
+		return p.print(out, o, func(out io.Writer) error {
+			text, err := overviewText(o, format == "md")
+			if err == nil {
+				_, err = io.WriteString(out, text)
+			}
+			return err
+		})
+	})
+	cmd.Flags().Var(text{&setting}, "setting", "class-il or task-il")
+	cmd.Flags().Var(text{&probe}, "probe", "converged, paper or head (own classifiers)")
+	cmd.Flags().BoolVar(&streams, "streams", false, "take each stream as one block, not each of its seeds")
+	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions be compared")
+	cmd.Flags().StringVar(&figure, "figure", "", "write a critical-difference diagram to this file (.png, .svg or .pdf)")
+	cmd.Flags().StringVar(&format, "format", format, "text or md (Markdown)")
+	p.flag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("format", "json")
+	return cmd
+}
+
+func saveRanks(o *experiment.Overview, path string) error {
+	var methods []plotting.Ranking
+	for _, m := range o.Methods {
+		methods = append(methods, plotting.Ranking{Name: m.Method, Rank: m.MeanRank})
+	}
+	f, err := plotting.CriticalDifference(methods, o.CriticalDifference, "mean rank of AP")
+	if err != nil {
+		return err
+	}
+	return f.WithNote(fmt.Sprintf("%s, %s probe, %d blocks: %s", o.Setting, o.Probe, len(o.Blocks),
+		strings.Join(o.Streams(), ", "))).Save(path)
+}
+
+// overviewText returns two tables, in Markdown or with columns of spaces.
+func overviewText(o *experiment.Overview, markdown bool) (string, error) {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "%s AP, %s probe: %d methods on %d blocks (%s)\n\n", o.Setting, o.Probe, len(o.Methods),
+		len(o.Blocks), strings.Join(o.Streams(), ", "))
+	ranks := [][]string{append([]string{"method", "mean rank", "AP"}, o.Streams()...)}
+	for _, m := range o.Methods {
+		row := []string{m.Method, fmt.Sprintf("%.2f", m.MeanRank), fmt.Sprintf("%.1f", m.AP)}
+		for _, s := range o.Streams() {
+			row = append(row, fmt.Sprintf("%.1f", m.Streams[s]))
+		}
+		ranks = append(ranks, row)
+	}
+	if err := writeRows(out, ranks, markdown); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(out, "\nFriedman: chi-squared %.2f with %d degrees of freedom, p = %.2g. Mean ranks that differ by less "+
+		"than %.2f\ncannot be told apart (Nemenyi, 0.05).\n\n", o.ChiSquare, len(o.Methods)-1, o.P, o.CriticalDifference)
+	pairs := [][]string{{o.Methods[0].Method + " against", "difference", "effect", "Wilcoxon p", "Holm p", "Nemenyi p"}}
+	for _, d := range o.Pairs {
+		pairs = append(pairs, []string{d.Against, fmt.Sprintf("%+.1f", d.Difference), fmt.Sprintf("%+.2f", d.Effect),
+			fmt.Sprintf("%.2g", d.Wilcoxon), fmt.Sprintf("%.2g", d.Holm), fmt.Sprintf("%.2g", d.Nemenyi)})
+	}
+	if err := writeRows(out, pairs, markdown); err != nil {
+		return "", err
+	}
+	for i, left := range o.Left {
+		if i == 0 {
+			out.WriteString("\n")
+		}
+		fmt.Fprintf(out, "Not compared: %s\n", left)
+	}
+	if len(o.Programs) > 0 {
+		fmt.Fprintf(out, "\nThe runs are of several programs: %s.\n", strings.Join(o.Programs, ", "))
+	}
+	return out.String(), nil
+}
+
+func writeRows(out *strings.Builder, rows [][]string, markdown bool) error {
+	if !markdown {
+		t := newTable(out, 2)
+		for _, row := range rows {
+			t.say("%s", strings.Join(row, "\t"))
+		}
+		return t.Flush()
+	}
+	for i, row := range rows {
+		fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(out, "|---%s|\n", strings.Repeat("|--:", len(row)-1))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package plotting_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	galleryPage  = "../docs/gallery.md"
+	galleryLines = 10      // of code for each picture
+	galleryBytes = 600_000 // of all pictures
+)
+
+// shown is an example with its picture.
+type shown struct {
+	function, picture, code string
+	calls                   []string // exported functions of plotting
+}
+
+// TestGallery holds that docs/gallery.md shows every plotting function by an example. The examples' own test compares
+// the pictures with what the code draws.
+//
+//	go test ./plotting -run 'TestGallery|Example' -update
+func TestGallery(t *testing.T) {
+	drawing, summaries := drawingFunctions(t)
+	examples := galleryExamples(t)
+	size := 0
+	var drawn []string
+	for _, e := range examples {
+		drawn = append(drawn, e.calls...)
+		require.LessOrEqual(t, strings.Count(e.code, "\n"), galleryLines, "%s: shorten the example", e.function)
+		info, err := os.Stat(filepath.Join("testdata", e.picture))
+		require.NoError(t, err, "go test ./plotting -run Example -update draws it")
+		size += int(info.Size())
+	}
+	for _, name := range drawing {
+		require.Contains(t, drawn, name, "no example in the gallery calls %s", name)
+	}
+	require.Less(t, size, galleryBytes)
+	page := galleryText(examples, summaries)
+	if *update {
+		require.NoError(t, os.WriteFile(galleryPage, []byte(page), 0o644))
+	}
+	before, err := os.ReadFile(galleryPage)
+	require.NoError(t, err)
+	require.Equal(t, page, string(before), "go test ./plotting -run TestGallery -update writes it")
+}
+
+// drawingFunctions returns the exported functions that return a Figure, and the first sentence of each one's doc.
+func drawingFunctions(t *testing.T) (names []string, summaries map[string]string) {
+	t.Helper()
+	summaries = map[string]string{}
+	for _, decl := range declarations(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }) {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+			continue
+		}
+		if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && result.Name == "Figure" {
+			names = append(names, f.Name.Name)
+			summaries[f.Name.Name] = new(doc.Package).Synopsis(f.Doc.Text())
+		}
+	}
+	require.Greater(t, len(names), 20)
+	return names, summaries
+}
+
+func declarations(t *testing.T, keep func(name string) bool) (all []ast.Decl) {
+	t.Helper()
+	paths, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, path := range paths {
+		if !keep(path) {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		require.NoError(t, err)
+		all = append(all, file.Decls...)
+	}
+	return all
+}
+
+// galleryExamples returns the examples that compare a picture, by function.
+func galleryExamples(t *testing.T) (all []shown) {
+	t.Helper()
+	for _, path := range []string{"example_test.go", "example_map_test.go"} {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		require.NoError(t, err)
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Example") {
+				continue
+			}
+			body := string(source[set.Position(f.Body.Lbrace).Offset+1 : set.Position(f.Body.Rbrace).Offset])
+			if e, ok := newShown(t, f.Name.Name, body); ok {
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b shown) int { return strings.Compare(a.function, b.function) })
+	return all
+}
+
+var (
+	comparison = regexp.MustCompile(`(?m)^\tcompare\("([a-z0-9-]+)", (.*), err\)\n`)
+	called     = regexp.MustCompile(`plotting\.([A-Z]\w*)\(`)
+)
+
+func newShown(t *testing.T, name, body string) (e shown, ok bool) {
+	t.Helper()
+	match := comparison.FindStringSubmatch(body)
+	if match == nil {
+		return e, false
+	}
+	e.function, e.picture = strings.TrimPrefix(name, "Example"), match[1]+".png"
+	code := comparison.ReplaceAllString(body, "")
+	if match[2] != "f" { // such as f.WithTitle("…")
+		code = comparison.ReplaceAllString(body, "\tf = "+match[2]+"\n")
+	}
+	code, _, _ = strings.Cut(code, "\t// Output:")
+	formatted, err := format.Source([]byte(strings.ReplaceAll("\n"+strings.Trim(code, "\n"), "\n\t", "\n")))
+	require.NoError(t, err, name)
+	e.code = strings.TrimSpace(string(bytes.TrimSpace(formatted))) + "\n"
+	for _, c := range called.FindAllStringSubmatch(e.code, -1) {
+		e.calls = append(e.calls, c[1])
+	}
+	return e, true
+}
+
+func galleryText(examples []shown, summaries map[string]string) string {
+	var b strings.Builder
+	b.WriteString(`# Gallery
+
+Every function of package plotting that draws, with the code of its picture. The code is that of the package's tested
+examples. Data that several of them share come from helpers in
+[example_test.go](../plotting/example_test.go) and [example_map_test.go](../plotting/example_map_test.go): clouds of
+points, plans, runs. Their figures are invented.
+
+This page is made by ` + "`go test ./plotting -run 'TestGallery|Example' -update`" + `. ` + "`go doc ./plotting`" + ` says how
+to write mathematics, to fix limits across frames, and to share a color scale.
+
+`)
+	for _, e := range examples {
+		name, variant, _ := strings.Cut(e.function, "_")
+		title := name
+		if variant != "" {
+			title += ": " + variant
+		}
+		fmt.Fprintf(&b, "## %s\n\n", title)
+		if variant == "" {
+			fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(summaries[name], "_", "\\_"))
+		} else {
+			fmt.Fprintf(&b, "%s with other options.\n", name)
+		}
+		fmt.Fprintf(&b, "[Doc](https://pkg.go.dev/github.com/saot-go/saot/plotting#%s)\n\n", name)
+		fmt.Fprintf(&b, "<img src=\"../plotting/testdata/%s\" alt=\"%s\" width=\"420\">\n\n", e.picture, title)
+		fmt.Fprintf(&b, "```go\n%s```\n\n", e.code)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}

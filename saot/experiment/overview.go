@@ -1,0 +1,249 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment/rank"
+)
+
+// Blocks says what the tests of an overview take as one block of a comparison.
+type Blocks int
+
+const (
+	// BySeed takes each seed of each stream. Seeds of one stream are alike, so the tests find more than they should
+	// for streams that were not run.
+	BySeed Blocks = iota
+	// ByStream takes the mean over the seeds of each stream: what Demšar (2006) recommends, with little power for few
+	// streams.
+	ByStream
+)
+
+// Overview compares methods over streams by the ranks of AP.
+type Overview struct {
+	Setting continual.Setting `json:"setting"`
+	Probe   continual.Probe   `json:"probe"`
+	Blocks  []Block           `json:"blocks"`
+	Methods []Ranked          `json:"methods"` // by mean rank
+	Pairs   []Duel            `json:"pairs"`   // the first method against each other one, in their order
+
+	ChiSquare          float64 `json:"friedman_chi_square"`
+	P                  float64 `json:"friedman_p"`
+	CriticalDifference float64 `json:"critical_difference"` // of mean ranks, Nemenyi at 0.05
+
+	Left     []string `json:"left_out,omitempty"` // what is not compared, and why
+	Programs []string `json:"programs,omitempty"` // that made the runs, where they are several; see Mixed
+}
+
+// Block is one comparison of all methods.
+type Block struct {
+	Stream string `json:"stream"`
+	Seed   string `json:"seed"` // "" for the mean over seeds
+}
+
+// Ranked is a method with its mean ranks, 1 for the best.
+type Ranked struct {
+	Method   string             `json:"method"`
+	MeanRank float64            `json:"mean_rank"`
+	AP       float64            `json:"ap"`      // mean over blocks, per cent
+	Streams  map[string]float64 `json:"streams"` // mean rank on each
+}
+
+// Duel compares the best method with another one over all blocks.
+type Duel struct {
+	Method     string  `json:"method"`
+	Against    string  `json:"against"`
+	Difference float64 `json:"difference"` // mean of AP, points
+	Effect     float64 `json:"effect"`     // matched-pairs rank-biserial correlation
+	Wilcoxon   float64 `json:"wilcoxon_p"` // signed-rank test, two-sided
+	Holm       float64 `json:"holm_p"`     // the same, corrected for the number of pairs
+	Nemenyi    float64 `json:"nemenyi_p"`  // of the mean ranks, corrected for all pairs
+}
+
+// NewOverview compares the methods that a probe scores. Streams on which fewer than half of the methods ran are left
+// out, then methods that lack one of the rest, and of each stream the seeds that not all methods have.
+//
+// It returns an error if fewer than two methods or two blocks remain, if a method ran with several settings on a
+// stream, and where Tables does.
+func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blocks) (*Overview, error) {
+	if err := checkComparable(groups); err != nil {
+		return nil, err
+	}
+	o := &Overview{Setting: s, Probe: p}
+	cells, methods, err := o.cells(groups)
+	if err != nil {
+		return nil, err
+	}
+	streams := o.complete(cells, &methods)
+	values := o.values(cells, methods, streams, by)
+	if len(methods) < 2 || len(values) < 2 {
+		return nil, fmt.Errorf("experiment: %d methods on %d blocks can be compared: want two of each. %s",
+			len(methods), len(values), strings.Join(o.Left, " "))
+	}
+	f, err := rank.NewFriedman(values)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	o.ChiSquare, o.P = f.ChiSquare, f.P
+	o.CriticalDifference = rank.CriticalDifference(len(methods), len(values), significant)
+	o.rank(methods, values, f.MeanRanks)
+	return o, o.duels(methods, values)
+}
+
+// cells returns AP by method and stream, and the methods in the order of tables.
+func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, methods []string, err error) {
+	cells = map[string]map[string]Cell{}
+	column := Column{Setting: o.Setting, Probe: o.Probe}
+	for _, g := range groups {
+		c := g.cell(&column)
+		if c.N == 0 {
+			continue
+		}
+		if cells[g.Method] == nil {
+			cells[g.Method], methods = map[string]Cell{}, append(methods, g.Method)
+		}
+		if _, twice := cells[g.Method][g.Dataset]; twice {
+			return nil, nil, fmt.Errorf("experiment: %s ran with two settings on %s: choose one with --only",
+				g.Method, g.Dataset)
+		}
+		cells[g.Method][g.Dataset] = c
+	}
+	if len(cells) == 0 {
+		return nil, nil, errors.New("experiment: no run has a figure under this setting and probe")
+	}
+	return cells, methods, nil
+}
+
+// complete drops streams and methods until all methods have all streams.
+func (o *Overview) complete(cells map[string]map[string]Cell, methods *[]string) (streams []string) {
+	ran := map[string]int{}
+	for _, of := range cells {
+		for stream := range of {
+			ran[stream]++
+		}
+	}
+	for stream, n := range ran {
+		if 2*n >= len(cells) {
+			streams = append(streams, stream)
+			continue
+		}
+		o.Left = append(o.Left, fmt.Sprintf("%s: %d of %d methods ran there.", stream, n, len(cells)))
+	}
+	slices.Sort(streams)
+	*methods = slices.DeleteFunc(*methods, func(m string) bool {
+		var lacks []string
+		for _, stream := range streams {
+			if _, ok := cells[m][stream]; !ok {
+				lacks = append(lacks, stream)
+			}
+		}
+		if len(lacks) > 0 {
+			o.Left = append(o.Left, fmt.Sprintf("%s: no runs on %s.", m, strings.Join(lacks, ", ")))
+		}
+		return len(lacks) > 0
+	})
+	slices.Sort(o.Left)
+	return streams
+}
+
+// values returns AP with a row for each block and a column for each method, and fills Blocks.
+func (o *Overview) values(cells map[string]map[string]Cell, methods, streams []string, by Blocks) (rows [][]float64) {
+	for _, stream := range streams {
+		var bySeed [][]float64
+		var seeds []uint64
+		for _, seed := range cells[methods[0]][stream].Seeds {
+			var row []float64
+			for _, m := range methods {
+				c := cells[m][stream]
+				if i, ok := slices.BinarySearch(c.Seeds, seed); ok {
+					row = append(row, c.Values[i])
+				}
+			}
+			if len(row) == len(methods) {
+				bySeed, seeds = append(bySeed, row), append(seeds, seed)
+			}
+		}
+		if len(bySeed) == 0 {
+			o.Left = append(o.Left, stream+": no seed that all methods have.")
+			continue
+		}
+		if by == BySeed {
+			for i, row := range bySeed {
+				rows, o.Blocks = append(rows, row), append(o.Blocks, Block{stream, fmt.Sprint(seeds[i])})
+			}
+			continue
+		}
+		mean := make([]float64, len(methods))
+		for j := range mean {
+			for _, row := range bySeed {
+				mean[j] += row[j] / float64(len(bySeed))
+			}
+		}
+		rows, o.Blocks = append(rows, mean), append(o.Blocks, Block{Stream: stream})
+	}
+	return rows
+}
+
+// rank fills Methods, by mean rank.
+func (o *Overview) rank(methods []string, values [][]float64, meanRanks []float64) {
+	for j, m := range methods {
+		r := Ranked{Method: m, MeanRank: meanRanks[j], Streams: map[string]float64{}}
+		count := map[string]float64{}
+		for i, row := range values {
+			r.AP += row[j] / float64(len(values))
+			r.Streams[o.Blocks[i].Stream] += rank.Of(row)[j]
+			count[o.Blocks[i].Stream]++
+		}
+		for stream := range r.Streams {
+			r.Streams[stream] /= count[stream]
+		}
+		o.Methods = append(o.Methods, r)
+	}
+	slices.SortStableFunc(o.Methods, func(a, b Ranked) int { return cmp.Compare(a.MeanRank, b.MeanRank) })
+}
+
+// duels compares the best method with all others.
+func (o *Overview) duels(methods []string, values [][]float64) error {
+	column := func(method string) (out []float64) {
+		j := slices.Index(methods, method)
+		for _, row := range values {
+			out = append(out, row[j])
+		}
+		return out
+	}
+	best := o.Methods[0]
+	var ps []float64
+	for _, other := range o.Methods[1:] {
+		a, b := column(best.Method), column(other.Method)
+		w, err := rank.NewWilcoxon(a, b)
+		if err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
+		o.Pairs = append(o.Pairs, Duel{
+			Method: best.Method, Against: other.Method, Difference: stat.Mean(a, nil) - stat.Mean(b, nil),
+			Effect: w.Effect, Wilcoxon: w.P,
+			Nemenyi: rank.Nemenyi(other.MeanRank-best.MeanRank, len(methods), len(values)),
+		})
+		ps = append(ps, w.P)
+	}
+	for i, p := range rank.Holm(ps) {
+		o.Pairs[i].Holm = p
+	}
+	return nil
+}
+
+// Streams returns the streams that are compared, in order.
+func (o *Overview) Streams() (out []string) {
+	for _, b := range o.Blocks {
+		if len(out) == 0 || out[len(out)-1] != b.Stream {
+			out = append(out, b.Stream)
+		}
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package experiment
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// Ranks of the committed comparison, recounted from its table: go run ./cmd/saot table --across
+// results/compared.jsonl.gz.
+func TestOverviewOfCommittedResults(t *testing.T) {
+	groups, err := Collect([]string{"../../results/compared.jsonl.gz"})
+	require.NoError(t, err)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, ByStream)
+	require.NoError(t, err)
+	require.Len(t, o.Blocks, len(o.Streams()))
+	require.Len(t, o.Pairs, len(o.Methods)-1)
+	tables, err := Across(groups, continual.ClassIL)
+	require.NoError(t, err)
+	means := map[string][]float64{} // by method, over the columns of a table that is made another way
+	for _, row := range tables[0].Rows {
+		for _, cell := range row.Cells[:len(row.Cells)-1] {
+			means[row.Method] = append(means[row.Method], cell.Mean)
+		}
+	}
+	for c, column := range tables[0].Columns[:len(tables[0].Columns)-1] {
+		for _, m := range o.Methods {
+			place := 1.0
+			for _, other := range o.Methods {
+				if means[other.Method][c] > means[m.Method][c]+1e-9 {
+					place++
+				}
+			}
+			require.InDelta(t, place, m.Streams[column.Dataset], 0.51, "%s on %s", m.Method, column.Dataset)
+		}
+	}
+	sum := 0.0
+	for _, m := range o.Methods {
+		sum += m.MeanRank
+	}
+	n := float64(len(o.Methods))
+	require.InDelta(t, n*(n+1)/2, sum, 1e-9, "ranks of a block add up to this")
+
+	bySeed, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	require.NoError(t, err)
+	require.Greater(t, len(bySeed.Blocks), 2*len(o.Blocks))
+	require.Less(t, bySeed.CriticalDifference, o.CriticalDifference)
+	for _, d := range bySeed.Pairs {
+		require.GreaterOrEqual(t, d.Holm, d.Wilcoxon)
+		require.LessOrEqual(t, d.Effect, 1.0)
+	}
+}
+
+func TestOverviewRefuses(t *testing.T) {
+	groups, err := Collect([]string{"../../results/quick/fig3.jsonl.gz"})
+	require.NoError(t, err)
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	require.ErrorContains(t, err, "two settings")
+	_, err = NewOverview(groups[:1], continual.ClassIL, continual.ProbeConverged, BySeed)
+	require.ErrorContains(t, err, "want two of each")
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeHead, BySeed)
+	require.ErrorContains(t, err, "no run has a figure")
+}
