@@ -142,7 +142,9 @@ func TestFramesOfDifferentSize(t *testing.T) {
 	require.NoError(t, err)
 	page, err := nb.FramesHTML("panels", []string{"1", "3"}, []plotting.Figure{figures(t, 1)[0], wide})
 	require.NoError(t, err)
-	require.Contains(t, page, "width:960px", "no wider than a notebook")
+	width, _ := wide.Size()
+	require.Contains(t, page, fmt.Sprintf("position:relative;width:%dpx", min(int(width*96/72), 960)),
+		"as wide as the widest, and no wider than a notebook")
 }
 
 func TestFramesRepeatAndDiffer(t *testing.T) {
