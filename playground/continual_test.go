@@ -5,9 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -112,21 +114,39 @@ func sameScores(t *testing.T, want, got []continual.Score) {
 	}
 }
 
-// same holds two recordings against each other: bit for bit on amd64, where Go fuses no products and sums, and to a
-// thousandth elsewhere.
+// same holds two recordings against each other. On amd64, where Go fuses no products and sums, they are equal bit for
+// bit, but for the marginal errors of the plans between graphs: what is left there after solving is rounding, of sums
+// that gonum takes in another order. Elsewhere losses agree to a thousandth.
 func same(t *testing.T, want, got *record.Recording) {
 	t.Helper()
 	require.Equal(t, want.Head, got.Head)
-	if runtime.GOARCH == "amd64" {
-		require.Equal(t, want.Tasks, got.Tasks)
-		return
-	}
+	require.Len(t, got.Tasks, len(want.Tasks))
 	for i := range want.Tasks {
-		for k, f := range want.Tasks[i].Frames {
-			for j, v := range f.Terms {
-				require.InEpsilon(t, 1+float64(v), 1+float64(got.Tasks[i].Frames[k].Terms[j]), 1e-3)
+		w, g := &want.Tasks[i], &got.Tasks[i]
+		if runtime.GOARCH != "amd64" {
+			for k, f := range w.Frames {
+				for j, v := range f.Terms {
+					require.InDelta(t, float64(v), float64(g.Frames[k].Terms[j]), 1e-3*(1+math.Abs(float64(v))))
+				}
+			}
+			continue
+		}
+		const rounding = 1e-14
+		closeUp := func(a, b *float64) {
+			require.InDelta(t, *a, *b, rounding)
+			*b = *a
+		}
+		if w.Graph != nil {
+			closeUp(&w.Graph.MarginalError, &g.Graph.MarginalError)
+		}
+		for k := range w.Frames {
+			for j, name := range w.Figures {
+				if strings.HasSuffix(name, "marginal_error") && j < len(w.Frames[k].Figures) {
+					closeUp((*float64)(&w.Frames[k].Figures[j]), (*float64)(&g.Frames[k].Figures[j]))
+				}
 			}
 		}
+		require.Equal(t, *w, *g)
 	}
 }
 
@@ -180,7 +200,7 @@ func TestTrainingControls(t *testing.T) {
 	t.Run("steps", func(t *testing.T) {
 		b.train(t, small)
 		b.press("step")
-		b.Until(`states() === 'paused,paused' || states() === 'paused,waiting'`)
+		b.Until(`states().startsWith('paused')`)
 		b.Until(`document.querySelector('saot-recording') && now() === 'task 1 of 2, step 1'`)
 		b.press("step")
 		b.Until(`now() === 'task 1 of 2, step 2'`)
@@ -197,8 +217,8 @@ func TestTrainingControls(t *testing.T) {
 		b.Until(`page.runs.size === 0 && !location.hash.includes('play')`)
 	})
 	t.Run("worker lost", func(t *testing.T) {
-		b.train(t, small+"&play=1&epochs=6")
-		b.Until(`page.runs.get('saot').words.startsWith('task 2 of 2, step 2')`)
+		b.train(t, strings.Replace(small, "epochs=3", "epochs=40&play=1", 1))
+		b.Until(`page.runs.get('saot').words.startsWith('task 2 of 2, step')`)
 		b.Do(`page.runs.get('saot').kill(), true`)
 		b.Until(`said().includes('The worker of SAOT is gone (the browser ended the worker). 1 of 2 tasks are kept: ' +
 			'press Start to continue with task 2.')`)
@@ -211,8 +231,8 @@ func TestTrainingControls(t *testing.T) {
 		require.Len(t, recorded.Tasks, 2)
 	})
 	t.Run("wrong setting", func(t *testing.T) {
-		b.train(t, "#tasks=8&nodes=160&epochs=2&imbalance=8&methods=saot&play=1&recording=")
-		b.Until(`states() === 'failed' && said().includes('training: ')`)
+		b.train(t, "#buffer=-5&methods=saot&play=1&recording=")
+		b.Until(`states() === 'failed' && said().includes("uffer is -5")`)
 	})
 	t.Run("drop", func(t *testing.T) { b.drop(t) })
 }

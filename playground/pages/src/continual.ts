@@ -229,7 +229,7 @@ class ContinualPage {
     const lost = all.find((r) => r.state === "lost" || r.state === "failed");
     if (lost) this.status.say(lost.words, true);
     const busy = all.some((r) => r.active);
-    this.playing.disabled = busy && !this.paused;
+    this.playing.disabled = busy && !this.paused && !lost; // a lost run can continue next to others
     this.playing.textContent = this.paused && busy ? "Continue" : "Start";
     this.pausing.disabled = !busy || this.paused;
     this.clearing.disabled = this.runs.size === 0;
@@ -259,6 +259,7 @@ class ContinualPage {
     }
     this.about.textContent = "";
     if (!this.viewer.isConnected) this.held.replaceChildren(this.viewer);
+    this.wanted ||= this.settings.at; // another run joins: who went back stays there
     this.viewer.runs = packed;
     if (this.wanted) this.goTo();
     else this.viewer.showFrame(Infinity);
@@ -267,8 +268,10 @@ class ContinualPage {
   /** Shows the frame that the address names, once it is there. */
   private goTo() {
     const [task, step] = this.wanted.split(".").map(Number);
-    const there = this.shown!.some((p) => p.recording.tasks!.some((t) => t.task === task && t.frames?.some((f) => f.step >= step)));
-    if (!there) return;
+    const later = this.shown!.some((p) => p.recording.tasks!.some((t) => t.task > task ||
+      (t.task === task && t.frames?.some((f) => f.step > step))));
+    const busy = [...this.runs.values()].some((r) => r.active || r.state === "waiting");
+    if (!later && busy) return; // the viewer would follow the newest frame
     this.wanted = "";
     this.viewer.showStep(task, step);
   }

@@ -16,9 +16,9 @@ interface Globals {
   fs: MemoryFiles;
   saotMessage(text: string): void;
   saotStart(request: string): void;
-  saotPause(): void;
-  saotStep(): void;
-  saotPlay(): void;
+  saotPause?(): void;
+  saotStep?(): void;
+  saotPlay?(): void;
   onmessage: (e: MessageEvent<ToWorker>) => void;
   postMessage(message: FromWorker, transfer?: Transferable[]): void;
 }
@@ -45,6 +45,7 @@ async function start(m: Extract<ToWorker, { do: "start" }>) {
   const go = new Go();
   const instance = await WebAssembly.instantiate(m.module, go.importObject);
   void go.run(instance).then(() => send({ ended: true }));
+  if (m.paused) worker.saotPause!();
   worker.saotStart(JSON.stringify(m.request));
 }
 
@@ -53,11 +54,12 @@ worker.onmessage = ({ data }) => {
     case "start":
       start(data).catch((error: Error) => send({ text: JSON.stringify({ kind: "error", error: error.message }) }));
       break;
+    // Before the module runs there is nothing to hold: the page says it again when training has begun.
     case "pause":
-      return worker.saotPause();
+      return worker.saotPause?.();
     case "step":
-      return worker.saotStep();
+      return worker.saotStep?.();
     case "play":
-      return worker.saotPlay();
+      return worker.saotPlay?.();
   }
 };

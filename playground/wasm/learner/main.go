@@ -22,7 +22,7 @@ const folder = "/run"
 // gate holds the training back between messages. All of it runs on one thread.
 type gate struct {
 	paused bool
-	steps  int           // that a paused run may take
+	steps  int           // that a paused run may take, the one at work included
 	opened chan struct{} // a signal that one of them changed
 }
 
@@ -34,16 +34,16 @@ func (g *gate) set(paused bool, steps int) {
 	}
 }
 
-// pass waits until training may continue. It gives the worker's own loop a turn, in which it hears the page.
+// pass waits until training may continue: after a step, while it is paused. It gives the worker's own loop a turn, in
+// which it hears the page.
 func (g *gate) pass(kind string) {
 	time.Sleep(time.Millisecond)
-	if kind != "step" && kind != "start" {
+	if kind != "step" {
 		return
 	}
-	for g.paused && g.steps <= 0 {
+	for g.steps = max(0, g.steps-1); g.paused && g.steps == 0; {
 		<-g.opened
 	}
-	g.steps--
 }
 
 func main() {

@@ -5,7 +5,7 @@ import type { Files } from "./files";
 import type { Method, Request } from "./methods";
 
 export type ToWorker =
-  | { do: "start"; module: WebAssembly.Module; request: Request; files: Files; lock: string }
+  | { do: "start"; module: WebAssembly.Module; request: Request; files: Files; lock: string; paused: boolean }
   | { do: "pause" | "step" | "play" };
 
 export type FromWorker = { text: string } | { files: Files } | { ended: true };
@@ -65,7 +65,7 @@ export class LiveRun {
       if (this.worker === worker) this.lose(e.message || "the worker failed");
     };
     const files = structuredClone(this.files);
-    worker.postMessage({ do: "start", module, request: this.request, files, lock } satisfies ToWorker);
+    worker.postMessage({ do: "start", module, request: this.request, files, lock, paused } satisfies ToWorker);
   }
 
   /** Waits for the lock that a worker holds: it is free when the worker is gone, be it killed by the browser. */
