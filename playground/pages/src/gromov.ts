@@ -123,8 +123,8 @@ class GromovPage extends Page<Settings> {
 
   /** Shows an example with its settings. */
   preset(name: string) {
-    const { outer, sigma, structure } = defaults;
-    Object.assign(this.settings, { outer, sigma, structure, a: "", b: "", at: "", preset: name }, presets[name].settings);
+    const { outer, sigma, structure, loop, factor } = defaults;
+    Object.assign(this.settings, { outer, sigma, structure, loop, factor, a: "", b: "", at: "", preset: name }, presets[name].settings);
     this.graphs.grip = null;
     this.restore();
   }

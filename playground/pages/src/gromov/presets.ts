@@ -53,8 +53,9 @@ export const presets: Record<string, Preset> = {
     drawn(circle(6), ring), [2, 3, 4, 5, 0, 1], { sigma: 0 }),
   path: pair("two paths", "A path may be read from both ends, so each end node goes to both ends, half and half.",
     drawn([0.1, 0.5, 0.3, 0.6, 0.5, 0.5, 0.7, 0.6, 0.9, 0.5].map(snap), path), [4, 3, 2, 1, 0], { sigma: 0 }),
-  local: pair("a local optimum", "The plan is sharp, and wrong: edges disagree that the right matching keeps. From the uniform plan, " +
-    "no step leads there.", drawn(circle(7), trap), [6, 3, 4, 5, 1, 2, 0], { sigma: 0, outer: 60 }),
+  local: pair("a local optimum", "The steps settle, and edges still disagree that the right matching keeps: nodes that look alike " +
+    "share their mass. Projected gradient jumps between two wrong plans instead; with factor 1 it finds a right one.",
+    drawn(circle(7), trap), [6, 3, 4, 5, 1, 2, 0], { sigma: 0, outer: 60, loop: "proximal" }),
   shape: { label: "a shape, turned", note: "Distances in the picture are compared instead of edges. Drag a node, and the plan follows.",
     a: drawn(corner, [[0, 1], [1, 2], [2, 3], [0, 4], [4, 5]]), b: drawn(turned, [[0, 1], [1, 2], [2, 3], [0, 4], [4, 5]]),
     truth: [0, 1, 2, 3, 4, 5], settings: { structure: "distances", sigma: 0 } },
