@@ -25,7 +25,8 @@ import (
 )
 
 // small is a stream that a worker learns in seconds.
-const small = "#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=3&methods=saot.random&show=saot.random&recording="
+const small = "#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=3&methods=saot.random&show=saot.random" +
+	"&recording="
 
 // train opens the continual page in a state.
 func (b *tab) train(t *testing.T, state string) {
@@ -96,8 +97,8 @@ func TestTrainingInTheTab(t *testing.T) {
 	}
 }
 
-// sameScores holds accuracies against each other, which are equal, and the norms of the probes' gradients, which are not:
-// gonum sums in assembly on amd64 and in Go in the tab.
+// sameScores holds accuracies against each other, which are equal, and the norms of the probes' gradients, which are
+// not: gonum sums in assembly on amd64 and in Go in the tab.
 func sameScores(t *testing.T, want, got []continual.Score) {
 	t.Helper()
 	require.Len(t, got, len(want))
@@ -193,7 +194,8 @@ func TestTrainingControls(t *testing.T) {
 		b.set("eps", "-0.301") // the logarithm of 0.5
 		b.Until(`location.hash.includes('homophily=0.5') && location.hash.includes('eps=0.5')`)
 		require.Contains(t, b.Text(`document.querySelector('#command').textContent`),
-			"--dataset synthetic,nodes=200,classes=6,degree=4.1,homophily=0.5,imbalance=2,words=20 --method saot --seed 2")
+			"--dataset synthetic,nodes=200,classes=6,degree=4.1,homophily=0.5,imbalance=2,words=20 --method saot "+
+				"--seed 2")
 		b.Do(`document.querySelector('input[name=train-naive]').click(); document.querySelector('input[name=view-naive]').click(), true`)
 		b.Until(`location.hash.includes('methods=saot.naive.random') && location.hash.includes('show=random.naive')`)
 	})

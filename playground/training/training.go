@@ -80,9 +80,9 @@ func (q Request) Settings() (*experiment.Run, error) {
 	return r, r.Validate()
 }
 
-// Run does the run that is asked for in the folder dir, or continues the one that is there after the last finished task.
-// It calls tell from one goroutine, and waits for it: training rests while tell does. The folder then holds config.json,
-// result.json, the recording and the model.
+// Run does the run that is asked for in the folder dir, or continues the one that is there after the last finished
+// task. It calls tell from one goroutine, and waits for it: training rests until tell returns. The folder then holds
+// config.json, result.json, the recording and the model.
 //
 // It returns an error if a setting is wrong, if the run fails, and the context's if it is cancelled.
 func Run(ctx context.Context, dir string, q Request, tell func(Message)) error {

@@ -16,13 +16,14 @@ import (
 
 // small is a run of a second.
 func small(method string) Request {
-	return Request{Dataset: "synthetic,nodes=120,classes=4,degree=3,words=12,vocabulary=64", Method: method, Seed: 3, Record: 1,
-		Set: [][2]string{{"epochs", "3"}, {"points", "24"}, {"encoder.hidden", "16"}, {"encoder.out", "8"}, {"buffer", "12"},
-			{"epsilon", "0.25"}},
-		Probes: []string{"converged"}}
+	return Request{Dataset: "synthetic,nodes=120,classes=4,degree=3,words=12,vocabulary=64", Method: method, Seed: 3,
+		Set: [][2]string{{"epochs", "3"}, {"points", "24"}, {"encoder.hidden", "16"}, {"encoder.out", "8"},
+			{"buffer", "12"}, {"epsilon", "0.25"}},
+		Record: 1, Probes: []string{"converged"}}
 }
 
-// A run leaves a folder that is read as one of the command line, and tells everything that the folder's recording holds.
+// A run leaves a folder that is read as one of the command line, and tells everything that the folder's recording
+// holds.
 func TestRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	var told []Message
