@@ -70,8 +70,8 @@ func Catalog() []Entry {
 	return append(entries, standIns(benchmarks())...)
 }
 
-// Lookup returns the entry of a name; those of generated graphs (ParseSynthetic, ParseScaled) are made for it. Its error
-// lists the known names, or says what is wrong with that of a generated graph.
+// Lookup returns the entry of a name; those of generated graphs (ParseSynthetic, ParseScaled) are made for it. Its
+// error lists the known names, or says what is wrong with that of a generated graph.
 func Lookup(name string) (Entry, error) {
 	if strings.HasPrefix(name, scaledPrefix) {
 		return scaledEntry(name)

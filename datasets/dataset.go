@@ -94,9 +94,9 @@ type Options struct {
 }
 
 // Open returns a dataset: by its name in the catalogue, from the files in dataDir (empty: DefaultDir); by the name of a
-// generated graph, "synthetic" (see ParseSynthetic) or "synthetic:100000" (see ParseScaled); or by a path, which ends in .npz (LayoutNPZ) or
-// has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts. See Layout for the
-// formats.
+// generated graph, "synthetic" (see ParseSynthetic) or "synthetic:100000" (see ParseScaled); or by a path, which ends
+// in .npz (LayoutNPZ) or has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts.
+// See Layout for the formats.
 //
 // A file whose checksum was recorded when it was fetched or imported must still have it; a Note says so where a file is
 // not the published one. Large graphs are read through the Cache in the user's cache folder.

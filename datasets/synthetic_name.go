@@ -18,8 +18,9 @@ func (o *SyntheticOptions) settings() []setting {
 		{"words", &o.Words}, {"background", &o.Background}}
 }
 
-// ParseSynthetic reads a name such as "synthetic,classes=6,homophily=0.6": "synthetic", then fields of SyntheticOptions,
-// in lower case and any order. Its error says what is wrong with the name; Validate checks the values.
+// ParseSynthetic reads a name such as "synthetic,classes=6,homophily=0.6": "synthetic", then fields of
+// SyntheticOptions, in lower case and any order. Its error says what is wrong with the name; Validate checks the
+// values.
 func ParseSynthetic(name string) (o SyntheticOptions, err error) {
 	err = o.parse(name)
 	return o, err

@@ -52,7 +52,8 @@ func Pages() []Page { return append([]Page(nil), pages...) }
 
 // policy is the content security policy that each page sets: what it loads comes from its own origin.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; " +
-	"img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'"
+	"img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; " +
+	"form-action 'none'"
 
 // writePages writes everything but the modules into a folder. Addresses in the pages are relative, so that the folder
 // works under any prefix.

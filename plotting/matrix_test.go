@@ -99,7 +99,8 @@ func TestSourceNamesSeeds(t *testing.T) {
 		return r
 	}
 	require.Equal(t, "uai, Class-IL, converged probe, seeds 0–2",
-		Source([]*continual.Result{of("uai", 0), of("uai", 2), of("uai", 1)}, continual.ClassIL, continual.ProbeConverged))
+		Source([]*continual.Result{of("uai", 0), of("uai", 2), of("uai", 1)}, continual.ClassIL,
+			continual.ProbeConverged))
 	require.Equal(t, "uai, cora-ml, Task-IL, paper probe, seeds 0, 7",
 		Source([]*continual.Result{of("uai", 7), of("cora-ml", 0), nil}, continual.TaskIL, continual.ProbePaper))
 	require.Equal(t, "seed 3", seedNames([]uint64{3, 3}))

@@ -23,8 +23,9 @@ type Ranking struct {
 func CriticalDifference(methods []Ranking, difference float64, title string) (Figure, error) {
 	n := len(methods)
 	if n < 2 || !(difference > 0 && difference <= largest) {
-		return Figure{}, fmt.Errorf("plotting: critical difference %g of %d methods: want a positive one, of two or more",
-			difference, n)
+		return Figure{},
+			fmt.Errorf("plotting: critical difference %g of %d methods: want a positive one, of two or more",
+				difference, n)
 	}
 	for _, m := range methods {
 		if !(m.Rank >= 1 && m.Rank <= float64(n)) {

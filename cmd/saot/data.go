@@ -277,8 +277,8 @@ type fileStatusJSON struct {
 func writeFiles(out io.Writer, p *printed, store datasets.Store, all []datasets.FileStatus) error {
 	files := []fileStatusJSON{}
 	for _, s := range all {
-		files = append(files, fileStatusJSON{s.Dataset, s.State.String(), store.Path(datasets.File{Name: s.File}), s.Bytes,
-			s.SHA256, s.Detail})
+		files = append(files, fileStatusJSON{s.Dataset, s.State.String(), store.Path(datasets.File{Name: s.File}),
+			s.Bytes, s.SHA256, s.Detail})
 	}
 	return p.print(out, files, func(out io.Writer) error {
 		t := newTable(out, 0)

@@ -16,8 +16,8 @@ import (
 func docs(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/explain/*.md", "docs/howto/*.md", "docs/results/*.md",
-		"notebooks/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/explain/*.md", "docs/howto/*.md",
+		"docs/results/*.md", "notebooks/README.md"} {
 		paths, err := filepath.Glob(filepath.Join("../..", pattern))
 		require.NoError(t, err)
 		for _, path := range paths {
@@ -31,8 +31,8 @@ func docs(t *testing.T) map[string]string {
 }
 
 var (
-	// A command stands at the start of a line of code, after variables, or alone in code within a sentence, which may go
-	// on over the end of a line.
+	// A command stands at the start of a line of code, after variables, or alone in code within a sentence, which may
+	// go on over the end of a line.
 	lineOfCode = regexp.MustCompile(`(?m)^ *(?:\w+=\S* )*(?:go run \./cmd/saot|saot) (.*)$`)
 	inSentence = regexp.MustCompile("`(?:go run \\./cmd/)?saot ([^`]+)`")
 	afterIt    = regexp.MustCompile(`\s+#.*|\s*(?:&&|[|;>&]).*`)

@@ -13,12 +13,12 @@ func newExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export PATH...",
 		Short: "write finished runs into a folder that MLflow reads",
-		Long: `Write every result under the paths into a store of MLflow: an experiment for each dataset, a run for each run,
-with its settings as parameters, AP and AF by task, losses and marginal errors by step, and result.json and matrix.png
-as artifacts. A run that is exported again replaces itself. Packed results have no losses by step.
+		Long: `Write every result under the paths into a store of MLflow: an experiment for each dataset, a run for
+each run, with its settings as parameters, AP and AF by task, losses and marginal errors by step, and result.json and
+matrix.png as artifacts. A run that is exported again replaces itself. Packed results have no losses by step.
 
-MLflow 3 reads folders only where the environment variable MLFLOW_ALLOW_FILE_STORE is true; its command migrate-filestore
-moves them into a database.
+MLflow 3 reads folders only where the environment variable MLFLOW_ALLOW_FILE_STORE is true; its command
+migrate-filestore moves them into a database.
 
 TensorBoard needs no export: each run folder holds its event files.`,
 		Example: `  saot export runs/table2 --out mlruns

@@ -26,8 +26,8 @@ func newShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR...",
 		Short: "show a finished run in the terminal, or a recorded one as a page",
-		Long: `Print what a run came to: AP and AF, the performance matrix, the accuracy on the first task as later ones are
-learned, losses and marginal errors step by step, and where its pictures are.
+		Long: `Print what a run came to: AP and AF, the performance matrix, the accuracy on the first task as later
+ones are learned, losses and marginal errors step by step, and where its pictures are.
 
 With --html write a page that plays what saot run --record recorded: the transport plans between the watched nodes,
 their embeddings, the two views, losses, gradients and marginal errors, and the performance matrix so far. The parts
@@ -95,42 +95,75 @@ func finishedRun(dir string) (*continual.Result, error) {
 	r, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		if id, done, failed := continual.ReadIdentity(dir); failed == nil {
-			return nil, fmt.Errorf("the run in %s is not finished, %d of %d tasks are done: saot run --resume %s continues",
-				dir, done, id.Dataset.Tasks, dir)
+			return nil,
+				fmt.Errorf("the run in %s is not finished, %d of %d tasks are done: saot run --resume %s continues",
+					dir, done, id.Dataset.Tasks, dir)
 		}
 		return nil, fmt.Errorf("%s holds no %s: name the folder of a finished run", dir, continual.ResultFile)
 	}
 	return r, err
 }
 
+// sparks writes rows of figures over time: the first, the last, and a line of all.
+type sparks struct {
+	strings.Builder
+	width int // of a line
+}
+
+func (s *sparks) row(name string, values []float64, format string) {
+	if values = slices.DeleteFunc(values, math.IsNaN); len(values) == 0 {
+		return
+	}
+	fmt.Fprintf(s, "%-24s"+format+" → "+format+"  %s\n", name, values[0], values[len(values)-1],
+		sparkline(shrink(values, s.width), slices.Min(values), slices.Max(values)))
+}
+
 func showRun(out io.Writer, r *continual.Result, dir string) error {
 	if err := summarise(out, r, dir); err != nil {
 		return err
 	}
-	var b strings.Builder
-	width := columns(out) - 48
-	row := func(name string, values []float64, format string) {
-		if values = slices.DeleteFunc(values, math.IsNaN); len(values) == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%-24s"+format+" → "+format+"  %s\n", name, values[0], values[len(values)-1],
-			sparkline(shrink(values, width), slices.Min(values), slices.Max(values)))
-	}
+	b := &sparks{width: columns(out) - 48}
 	b.WriteString("\n")
-	if probes := probesOf(r); len(probes) > 0 {
-		if s, ok := r.Score(continual.ClassIL, probes[len(probes)-1]); ok {
-			var first, ap []float64
-			for _, accuracies := range s.Matrix {
-				sum := 0.0
-				for _, v := range accuracies {
-					sum += v
-				}
-				first, ap = append(first, accuracies[0]), append(ap, sum/float64(len(accuracies)))
-			}
-			row("accuracy on task 1, %", first, "%8.1f")
-			row("AP so far, %", ap, "%8.1f")
+	b.scores(r)
+	if err := b.steps(dir); err != nil {
+		return err
+	}
+	for _, made := range [][2]string{{"picture", matrixFile}, {"page", recordingPage}} {
+		if path := filepath.Join(dir, made[1]); exists(path) {
+			fmt.Fprintf(b, "%-24s%s\n", made[0], path)
 		}
 	}
+	if exists(filepath.Join(dir, record.Folder)) {
+		fmt.Fprintf(b, "%-24ssaot show --html %s\n", "recording", dir)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// scores writes the accuracy on the first task and AP, after each task.
+func (s *sparks) scores(r *continual.Result) {
+	probes := probesOf(r)
+	if len(probes) == 0 {
+		return
+	}
+	score, ok := r.Score(continual.ClassIL, probes[len(probes)-1])
+	if !ok {
+		return
+	}
+	var first, ap []float64
+	for _, accuracies := range score.Matrix {
+		sum := 0.0
+		for _, v := range accuracies {
+			sum += v
+		}
+		first, ap = append(first, accuracies[0]), append(ap, sum/float64(len(accuracies)))
+	}
+	s.row("accuracy on task 1, %", first, "%8.1f")
+	s.row("AP so far, %", ap, "%8.1f")
+}
+
+// steps writes the losses and the marginal errors of the training steps, where the folder has them.
+func (s *sparks) steps(dir string) error {
 	lines, err := metrics.Read(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -145,19 +178,10 @@ func showRun(out io.Writer, r *continual.Result, dir string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(terms)) {
-		row("loss, "+name, terms[name], "%8.3f")
+		s.row("loss, "+name, terms[name], "%8.3f")
 	}
-	row("marginal error, log10", errs, "%8.1f")
-	for _, made := range [][2]string{{"picture", matrixFile}, {"page", recordingPage}} {
-		if path := filepath.Join(dir, made[1]); exists(path) {
-			fmt.Fprintf(&b, "%-24s%s\n", made[0], path)
-		}
-	}
-	if exists(filepath.Join(dir, record.Folder)) {
-		fmt.Fprintf(&b, "%-24ssaot show --html %s\n", "recording", dir)
-	}
-	_, err = io.WriteString(out, b.String())
-	return err
+	s.row("marginal error, log10", errs, "%8.1f")
+	return nil
 }
 
 // shrink takes the means of as many spans of values as there are columns.

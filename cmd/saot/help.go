@@ -13,7 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// widest is the number of columns that no line of help or of the terminal's pictures exceeds, however wide the terminal.
+// widest is the number of columns that no line of help or of the terminal's pictures exceeds, however wide the
+// terminal.
 const widest = 100
 
 // Annotations of flags.

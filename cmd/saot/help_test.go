@@ -47,15 +47,16 @@ func TestHelpFits(t *testing.T) {
 func TestHelpOfARun(t *testing.T) {
 	status, short, stderr := call(t, "run", "--help")
 	require.Zero(t, status, stderr)
-	require.Contains(t, short, "saot run --help-all lists more flags: data, split, method and training, encoder, views, "+
-		"transport,\nloss, memory, probes, output.")
+	require.Contains(t, short,
+		"saot run --help-all lists more flags: data, split, method and training, encoder, views, "+
+			"transport,\nloss, memory, probes, output.")
 	require.NotContains(t, short, "--epsilon")
 	require.Equal(t, 12, strings.Count(short, "\n      --")+strings.Count(short, "\n  -h, --"), short)
 	status, full, stderr := call(t, "run", "--help-all", "--epochs", "x")
 	require.Zero(t, status, stderr)
 	at := 0
-	for _, title := range []string{"Data:", "Split:", "Method and training:", "Encoder:", "Views:", "Transport:", "Loss:",
-		"Memory:", "Probes:", "Output:", "Help:"} {
+	for _, title := range []string{"Data:", "Split:", "Method and training:", "Encoder:", "Views:", "Transport:",
+		"Loss:", "Memory:", "Probes:", "Output:", "Help:"} {
 		i := strings.Index(full, "\n"+title+"\n")
 		require.Greater(t, i, at, "%s stands where it should", title)
 		at = i

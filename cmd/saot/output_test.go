@@ -59,7 +59,8 @@ func TestJSON(t *testing.T) {
 	require.InDelta(t, result.Scores[0].AP, table[0].Rows[0].Cells[0].Mean, 1e-12)
 
 	all := parsed[[]methodJSON](t, "methods", "--json")
-	require.True(t, slices.ContainsFunc(all, func(m methodJSON) bool { return m.Name == "gbt" && m.ScoredBy == "probes" }))
+	require.True(t, slices.ContainsFunc(all,
+		func(m methodJSON) bool { return m.Name == "gbt" && m.ScoredBy == "probes" }))
 	require.Equal(t, []settingJSON{{"width", 24.0, "columns of X that are kept"},
 		{"scale", 1.0, "what they are multiplied by"}}, parsed[methodJSON](t, "methods", "toy", "--json").Settings)
 	require.NotEmpty(t, parsed[enginesJSON](t, "engines", "--json").Chosen.Name)
@@ -143,8 +144,8 @@ func TestExitStatuses(t *testing.T) {
 	require.Equal(t, []int{1, 2, 130}, []int{exitFailure, exitUsage, exitInterrupted})
 	doc, err := os.ReadFile("../../docs/reliability.md")
 	require.NoError(t, err)
-	for _, line := range []string{"| 0 | all is well |", "| 1 | something failed", "| 2 | a flag or an argument is wrong |",
-		"| 130 | interrupted by a signal |"} {
+	for _, line := range []string{"| 0 | all is well |", "| 1 | something failed",
+		"| 2 | a flag or an argument is wrong |", "| 130 | interrupted by a signal |"} {
 		require.Contains(t, string(doc), line)
 	}
 	for want, args := range map[int][]string{0: {"version"}, exitFailure: {"show", t.TempDir()}, exitUsage: {"rn"}} {

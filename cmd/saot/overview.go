@@ -12,19 +12,24 @@ import (
 	"github.com/saot-go/saot/saot/experiment"
 )
 
+// overviewOptions are the flags of saot overview.
+type overviewOptions struct {
+	setting        continual.Setting
+	probe          continual.Probe
+	mixed, streams bool
+	figure         string // a file
+}
+
 func newOverviewCommand() *cobra.Command {
 	var p printed
-	var setting continual.Setting
-	var mixed, streams bool
-	var figure string
 	format := "text"
-	probe := continual.ProbeConverged
+	o := overviewOptions{probe: continual.ProbeConverged}
 	cmd := &cobra.Command{
 		Use:   "overview PATH...",
 		Short: "rank methods over streams and seeds, with tests",
-		Long: `Rank the methods by AP within each block, and print mean ranks by stream, the test of Friedman, the critical
-difference of Nemenyi, and for the first method against each other one: the mean difference of AP, the rank-biserial
-effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm's correction.
+		Long: `Rank the methods by AP within each block, and print mean ranks by stream, the test of Friedman, the
+critical difference of Nemenyi, and for the first method against each other one: the mean difference of AP, the
+rank-biserial effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm's correction.
 
 A block is one seed of one stream. Seeds of a stream are alike, so small p values do not carry to streams that were not
 run. --streams takes the mean over the seeds of each stream as one block instead: few streams then show little.
@@ -39,43 +44,51 @@ Methods are compared on the streams that all of them have. What is left out is n
 		if format != "text" && format != "md" {
 			return usagef("--format is %q: want text or md", format)
 		}
-		var found []string
-		if mixed {
-			groups, found = experiment.Mixed(groups)
-		}
-		by := experiment.BySeed
-		if streams {
-			by = experiment.ByStream
-		}
-		o, err := experiment.NewOverview(groups, setting, probe, by)
+		view, err := o.overview(groups)
 		if err != nil {
 			return err
 		}
-		if len(found) > 1 {
-			o.Programs = found
-		}
-		if figure != "" {
-			if err := saveRanks(o, figure); err != nil {
-				return err
-			}
-		}
-		return p.print(out, o, func(out io.Writer) error {
-			text, err := overviewText(o, format == "md")
+		return p.print(out, view, func(out io.Writer) error {
+			text, err := overviewText(view, format == "md")
 			if err == nil {
 				_, err = io.WriteString(out, text)
 			}
 			return err
 		})
 	})
-	cmd.Flags().Var(text{&setting}, "setting", "class-il or task-il")
-	cmd.Flags().Var(text{&probe}, "probe", "converged, paper or head (own classifiers)")
-	cmd.Flags().BoolVar(&streams, "streams", false, "take each stream as one block, not each of its seeds")
-	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions be compared")
-	cmd.Flags().StringVar(&figure, "figure", "", "write a critical-difference diagram to this file (.png, .svg or .pdf)")
+	cmd.Flags().Var(text{&o.setting}, "setting", "class-il or task-il")
+	cmd.Flags().Var(text{&o.probe}, "probe", "converged, paper or head (own classifiers)")
+	cmd.Flags().BoolVar(&o.streams, "streams", false, "take each stream as one block, not each of its seeds")
+	cmd.Flags().BoolVar(&o.mixed, "mixed", false, "let runs of several engines and versions be compared")
+	cmd.Flags().StringVar(&o.figure, "figure", "",
+		"write a critical-difference diagram to this file (.png, .svg or .pdf)")
 	cmd.Flags().StringVar(&format, "format", format, "text or md (Markdown)")
 	p.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("format", "json")
 	return cmd
+}
+
+// overview ranks the methods, and writes the diagram if one is wanted.
+func (o *overviewOptions) overview(groups []*experiment.Group) (*experiment.Overview, error) {
+	var found []string
+	if o.mixed {
+		groups, found = experiment.Mixed(groups)
+	}
+	by := experiment.BySeed
+	if o.streams {
+		by = experiment.ByStream
+	}
+	view, err := experiment.NewOverview(groups, o.setting, o.probe, by)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 1 {
+		view.Programs = found
+	}
+	if o.figure != "" {
+		err = saveRanks(view, o.figure)
+	}
+	return view, err
 }
 
 func saveRanks(o *experiment.Overview, path string) error {
@@ -107,8 +120,10 @@ func overviewText(o *experiment.Overview, markdown bool) (string, error) {
 	if err := writeRows(out, ranks, markdown); err != nil {
 		return "", err
 	}
-	fmt.Fprintf(out, "\nFriedman: chi-squared %.2f with %d degrees of freedom, p = %.2g. Mean ranks that differ by less "+
-		"than %.2f\ncannot be told apart (Nemenyi, 0.05).\n\n", o.ChiSquare, len(o.Methods)-1, o.P, o.CriticalDifference)
+	fmt.Fprintf(out,
+		"\nFriedman: chi-squared %.2f with %d degrees of freedom, p = %.2g. Mean ranks that differ by less "+
+			"than %.2f\ncannot be told apart (Nemenyi, 0.05).\n\n", o.ChiSquare, len(o.Methods)-1, o.P,
+		o.CriticalDifference)
 	pairs := [][]string{{o.Methods[0].Method + " against", "difference", "effect", "Wilcoxon p", "Holm p", "Nemenyi p"}}
 	for _, d := range o.Pairs {
 		pairs = append(pairs, []string{d.Against, fmt.Sprintf("%+.1f", d.Difference), fmt.Sprintf("%+.2f", d.Effect),

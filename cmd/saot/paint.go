@@ -25,7 +25,6 @@ func (p paint) sgr(code, text string) string {
 }
 
 func (p paint) bold(text string) string { return p.sgr("1", text) }
-func (p paint) dim(text string) string  { return p.sgr("2", text) }
 func (p paint) red(text string) string  { return p.sgr("31", text) }
 
 // viridis has colors of the 256 of terminals, from dark to light, that are near to the map of the pictures.

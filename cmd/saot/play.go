@@ -128,6 +128,7 @@ build takes.`,
 	cmd.Flags().StringVarP(&out, "out", "o", "site", "folder of the site")
 	cmd.Flags().BoolVar(&withCourse, "course", false, "with the course of notebooks")
 	cmd.Flags().StringVar(&o.Notebooks, "notebooks", "notebooks", "folder of the notebooks, for --course")
-	cmd.Flags().StringVar(&o.Jupyter, "jupyter", os.Getenv("SAOT_JUPYTER"), "jupyter command, for --course (default $SAOT_JUPYTER)")
+	cmd.Flags().StringVar(&o.Jupyter, "jupyter", os.Getenv("SAOT_JUPYTER"),
+		"jupyter command, for --course (default $SAOT_JUPYTER)")
 	return cmd
 }

@@ -47,8 +47,8 @@ func commandReference() string {
 
 ` + "`saot COMMAND --help`" + ` prints the same. ` + "`saot completion --help`" + ` says how a shell completes commands, datasets,
 methods, engines and settings. The environment variable ` + "`SAOT_DATA`" + ` names the folder of the datasets' files, ` + "`NO_COLOR`" + `
-turns colors off. Exit statuses: 0 all is well, 1 something failed, 2 a flag or an argument is wrong, 130 interrupted by a signal
-([reliability](../reliability.md#exit-statuses)).
+turns colors off. Exit statuses: 0 all is well, 1 something failed, 2 a flag or an argument is wrong, 130 interrupted
+by a signal ([reliability](../reliability.md#exit-statuses)).
 
 The figures and tables that a command prints as text, ` + "`--json`" + ` prints for programs. Names of fields stay; new ones may come.
 
@@ -183,7 +183,8 @@ prints those of one, ` + "`--preset paper`" + ` those of the method's paper.
 		}
 		b.WriteString("| setting | default | |\n|---|---|---|\n" + rows.String() + "\n")
 	}
-	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), but for the one that makes them what they are.\n\n" +
+	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), but for the one that makes them " +
+		"what they are.\n\n" +
 		"| method | what it is |\n|---|---|\n")
 	for _, d := range same {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, cellText(d.Summary))

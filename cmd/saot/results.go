@@ -22,8 +22,8 @@ func newReportCommand() *cobra.Command {
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
 		Long: `Write a page of HTML that needs nothing but itself: the tables of saot table, the figures of saot
-figures, the recordings of runs that were recorded (see saot show --html), what software made the runs, and a spec with all
-settings, with which saot sweep makes them again.`,
+figures, the recordings of runs that were recorded (see saot show --html), what software made the runs, and a spec
+with all settings, with which saot sweep makes them again.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
@@ -143,15 +143,7 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 	return nil
 }
 
-func newTableCommand() *cobra.Command {
-	var format experiment.Format
-	var paper, across, mixed bool
-	var p printed
-	var setting continual.Setting
-	cmd := &cobra.Command{
-		Use:   "table PATH...",
-		Short: "make tables of the finished runs",
-		Long: `Find every result.json and all packed results under the paths and print a table for each dataset: a row
+const tableHelp = `Find every result.json and all packed results under the paths and print a table for each dataset: a row
 for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
 each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
 stand in rows of their own, which name the settings that differ.
@@ -166,8 +158,9 @@ its place in the column, and the same of the methods that see labels, by their o
 
 Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine, version of the program
 or probe rows are refused: choose some with --only. --mixed lets engines and versions differ, and names those that it
-found. CSV holds the raw figures.`,
-		Example: `  saot table runs                                    Markdown
+found. CSV holds the raw figures.`
+
+const tableExamples = `  saot table runs                                    Markdown
   saot table runs --format csv > figures.csv         raw figures, a line a method, setting and probe
   saot table runs --format latex > table.tex         for booktabs
   saot table runs --only engine=xla:cpu              of runs on several engines, those of one
@@ -175,35 +168,34 @@ found. CSV holds the raw figures.`,
   saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
   saot table --across results/compared.jsonl.gz      one table of all datasets
   saot table --paper                                 the paper's Tables 2 to 4
-  saot table --paper runs                            the same, the methods alone that were run`,
+  saot table --paper runs                            the same, the methods alone that were run`
+
+// tableOptions are the flags of saot table.
+type tableOptions struct {
+	paper, across, mixed bool
+	setting              continual.Setting // of across
+}
+
+func newTableCommand() *cobra.Command {
+	var format experiment.Format
+	var o tableOptions
+	var p printed
+	cmd := &cobra.Command{
+		Use:     "table PATH...",
+		Short:   "make tables of the finished runs",
+		Long:    tableHelp,
+		Example: tableExamples,
 		Args: func(cmd *cobra.Command, dirs []string) error {
-			if paper && len(dirs) == 0 {
+			if o.paper && len(dirs) == 0 {
 				return nil
 			}
 			return cobra.MinimumNArgs(1)(cmd, dirs)
 		},
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
-		var found []string
-		if mixed {
-			groups, found = experiment.Mixed(groups)
-		}
-		makeTables := experiment.Tables
-		switch {
-		case paper:
-			makeTables = experiment.PaperTables
-		case across:
-			makeTables = func(groups []*experiment.Group) ([]*experiment.Table, error) {
-				return experiment.Across(groups, setting)
-			}
-		}
-		tables, err := makeTables(groups)
+		tables, err := o.tables(groups)
 		if err != nil {
 			return err
-		}
-		if len(tables) > 0 && len(found) > 1 {
-			last := tables[len(tables)-1]
-			last.Notes = append(last.Notes, "All rows: the runs are of several programs: "+strings.Join(found, ", ")+".")
 		}
 		if p.json {
 			format = experiment.JSON
@@ -211,14 +203,35 @@ found. CSV holds the raw figures.`,
 		return format.Write(out, tables)
 	})
 	cmd.Flags().Var(text{&format}, "format", "md, csv, latex, html or json")
-	cmd.Flags().BoolVar(&across, "across", false, "one table of all datasets: AP of a setting, with places")
-	cmd.Flags().Var(text{&setting}, "setting", "of --across: class-il or task-il")
-	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one table")
-	cmd.Flags().BoolVar(&paper, "paper", false, "what the paper prints; with folders, for the methods in them")
+	cmd.Flags().BoolVar(&o.across, "across", false, "one table of all datasets: AP of a setting, with places")
+	cmd.Flags().Var(text{&o.setting}, "setting", "of --across: class-il or task-il")
+	cmd.Flags().BoolVar(&o.mixed, "mixed", false, "let runs of several engines and versions stand in one table")
+	cmd.Flags().BoolVar(&o.paper, "paper", false, "what the paper prints; with folders, for the methods in them")
 	cmd.MarkFlagsMutuallyExclusive("paper", "across")
 	p.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("format", "json")
 	return cmd
+}
+
+func (o *tableOptions) tables(groups []*experiment.Group) (tables []*experiment.Table, err error) {
+	var found []string
+	if o.mixed {
+		groups, found = experiment.Mixed(groups)
+	}
+	switch {
+	case o.paper:
+		tables, err = experiment.PaperTables(groups)
+	case o.across:
+		tables, err = experiment.Across(groups, o.setting)
+	default:
+		tables, err = experiment.Tables(groups)
+	}
+	if err == nil && len(tables) > 0 && len(found) > 1 {
+		last := tables[len(tables)-1]
+		last.Notes = append(last.Notes,
+			"All rows: the runs are of several programs: "+strings.Join(found, ", ")+".")
+	}
+	return tables, err
 }
 
 func newTuneCommand() *cobra.Command {

@@ -74,7 +74,8 @@ func (o *runOptions) command() *cobra.Command {
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
-		"steps from frame to frame of a recording, for saot show --html; 0 records nothing; a resumed run continues its own")
+		"steps from frame to frame of a recording, for saot show --html; 0 records nothing; a resumed run continues "+
+			"its own")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
@@ -98,8 +99,8 @@ func (o *runOptions) command() *cobra.Command {
 // sectionsOfRun sorts the flags of a run for its help.
 func sectionsOfRun(f *pflag.FlagSet) {
 	section(f, "Data", "dataset", "data", "features", "direction")
-	section(f, "Method and training", "method", "preset", "set", "seed", "engine", "devices", "learning-rate", "warm-up",
-		"schedule", "carry-adam", "epochs")
+	section(f, "Method and training", "method", "preset", "set", "seed", "engine", "devices", "learning-rate",
+		"warm-up", "schedule", "carry-adam", "epochs")
 	split := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addStreamFlags(split, new(datasets.StreamOptions))
 	split.VisitAll(func(flag *pflag.Flag) { section(f, "Split", flag.Name) })

@@ -70,8 +70,8 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	mainFlags(cmd, "out", "data", "engine", "dry-run", "retry-failed", "workers", "memory", "launcher")
 	section(f, "Runs", "out", "data", "engine", "dry-run", "retry-failed", "keep-model", "workers", "memory", "only",
 		"json")
-	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch", "image",
-		"claim", "namespace", "index")
+	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
+		"image", "claim", "namespace", "index")
 	return cmd
 }
 
@@ -108,6 +108,11 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 			return usageError{err}
 		}
 	}
+	return o.work(cmd, s)
+}
+
+// work does the runs of a sweep, and says what is left of them.
+func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	watch := newWatch(cmd.ErrOrStderr(), s)
 	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand,
 		Observe: watch.observe}
@@ -116,7 +121,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 			work.Bytes = append(work.Bytes, e.Bytes)
 		}
 	}
-	err = s.Work(cmd.Context(), work)
+	err := s.Work(cmd.Context(), work)
 	watch.stop()
 	count, counted := s.Count()
 	if counted == nil {

@@ -33,8 +33,8 @@ func Hint(misspelled string, known []string) string {
 	return ""
 }
 
-// distance is the number of letters that are to be changed, added, removed or swapped with a neighbor, each at most once
-// (optimal string alignment; Damerau 1964).
+// distance is the number of letters that are to be changed, added, removed or swapped with a neighbor, each at most
+// once (optimal string alignment; Damerau 1964).
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	rows := make([][]int, len(s)+1)

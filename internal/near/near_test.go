@@ -9,8 +9,9 @@ import (
 func TestWord(t *testing.T) {
 	known := []string{"run", "sweep", "status", "cora-ml", "cora-full", "encoder-hidden", "uai"}
 	for typed, want := range map[string]string{
-		"rn": "run", "ru": "run", "rnu": "run", "Run": "run", "swep": "sweep", "stauts": "status", "corra-ml": "cora-ml",
-		"cora": "cora-ml", "enc": "encoder-hidden", "ncoder-hiden": "encoder-hidden", "uia": "uai",
+		"rn": "run", "ru": "run", "rnu": "run", "Run": "run", "swep": "sweep", "stauts": "status",
+		"corra-ml": "cora-ml",
+		"cora":     "cora-ml", "enc": "encoder-hidden", "ncoder-hiden": "encoder-hidden", "uia": "uai",
 		"walk": "", "": "", "x": "", "en": "", "tables": "",
 	} {
 		require.Equal(t, want, Word(typed, known), typed)

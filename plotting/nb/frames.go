@@ -87,7 +87,8 @@ func FramesHTML(knob string, values []string, figures []plotting.Figure) (string
 			display = "block"
 		}
 		value := html.EscapeString(values[i])
-		fmt.Fprintf(&pictures, `<img src="%s" alt="%s = %s" data-value="%s" style="position:absolute;display:%s;%s" />`+"\n",
+		fmt.Fprintf(&pictures,
+			`<img src="%s" alt="%s = %s" data-value="%s" style="position:absolute;display:%s;%s" />`+"\n",
 			frame.source, knob, value, value, display, frame.place)
 	}
 	return player(knob, html.EscapeString(values[0]), len(figures), cssWidth(width), pictures.String()), nil

@@ -18,8 +18,9 @@ import (
 var ErrNoNotebook = errors.New("nb: the program does not run in a GoNB notebook: use Figure.Save instead")
 
 // Show displays a figure below the running cell and returns when the notebook has received it. The picture is a PNG,
-// which all viewers and the exported page show alike, at 96 pixels per inch on screen, scaled down to 960 pixels of width
-// if it is wider, and 144 dots per inch in the file. Outside a notebook it writes nothing and returns ErrNoNotebook; an empty figure is always an error.
+// which all viewers and the exported page show alike, at 96 pixels per inch on screen, scaled down to 960 pixels of
+// width if it is wider, and 144 dots per inch in the file. Outside a notebook it writes nothing and returns
+// ErrNoNotebook; an empty figure is always an error.
 func Show(f plotting.Figure) error {
 	png, err := f.PNG()
 	if err != nil {

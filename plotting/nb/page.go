@@ -11,9 +11,9 @@ import (
 // ws://HOST/api/kernels/ID/channels, which exists only on a server without TLS at the root of its address, and calls
 // crypto.randomUUID, which browsers keep from pages without TLS on other hosts than localhost.
 //
-// Jupyter's page says where its server is, in jupyter-config-data (JupyterLab, Notebook 7) or in data-base-url (nbclassic).
-// The script puts a class over WebSocket that corrects this one address, and goes away with its first use. Cookies carry
-// the reader's rights; the page's token, if there is one, is added, as JupyterLab does.
+// Jupyter's page says where its server is, in jupyter-config-data (JupyterLab, Notebook 7) or in data-base-url
+// (nbclassic). The script puts a class over WebSocket that corrects this one address, and goes away with its first use.
+// Cookies carry the reader's rights; the page's token, if there is one, is added, as JupyterLab does.
 const reach = `(() => {
 	crypto.randomUUID ??= () =>
 		Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('');
@@ -48,8 +48,8 @@ func (p *livePanel) waiting() { p.note("Waiting for this page to answer the kern
 
 // unanswered leaves below the cell why there are no controls.
 func (p *livePanel) unanswered() {
-	p.note("No controls, because no page answered the kernel. Either " + distrust + " Or the page can't open a WebSocket " +
-		"to the kernel: the browser's console names its address. Then run the cell again.")
+	p.note("No controls, because no page answered the kernel. Either " + distrust + " Or the page can't open a " +
+		"WebSocket to the kernel: the browser's console names its address. Then run the cell again.")
 }
 
 func (p *livePanel) note(text string) {

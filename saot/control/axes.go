@@ -20,8 +20,8 @@ type operator interface {
 
 // leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width:
 // axes without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko,
-// Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): as close as the spectrum's decay over the oversampling allows. A matrix of few columns,
-// and a wide one of few rows, needs no iteration.
+// Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): as close as the spectrum's decay over the oversampling allows. A
+// matrix of few columns, and a wide one of few rows, needs no iteration.
 func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *mat.Dense, squares []float64,
 	err error) {
 	if w, ok := a.(wide); ok && w.height() <= min(exactSide, a.columns()) {
@@ -44,8 +44,8 @@ func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *
 	return axes, squares, nil
 }
 
-// subspace returns an orthonormal basis [F, d] that holds the leading right singular vectors nearly: that of all columns
-// where these are few, so that nothing is missing.
+// subspace returns an orthonormal basis [F, d] that holds the leading right singular vectors nearly: that of all
+// columns where these are few, so that nothing is missing.
 func subspace(ctx context.Context, a operator, d int, rng *rand.Rand) (*mat.Dense, error) {
 	if n := a.columns(); n <= exactSide {
 		v := linalg.New(n, n)

@@ -45,11 +45,11 @@ func init() {
 //	q_ic = √(w_c·(Â²X)_ic),   r_i = q_i/‖q_i‖,   w_c = log(1 + N/max(1, n_c)).
 //
 // N is the number of nodes seen and n_c that of the nodes with word c. ‖r_i − r_j‖ is √2 times the Hellinger distance
-// of the words' weighted frequencies around i and j. No node is stored: what is kept of the past is the PCA itself, which
-// each task's rows update (incremental PCA: Ross, Lim, Lin and Yang 2008). The coordinates are turned at random, as
-// those of principal are. A new task changes w. The axes and the mean of the past follow by the ratio of the new weights to the old
-// ones, which leaves out that lengths change with them. Features of which the first task has negative ones are no
-// frequencies: then power 1 is taken. See docs/beyond.md.
+// of the words' weighted frequencies around i and j. No node is stored: what is kept of the past is the PCA itself,
+// which each task's rows update (incremental PCA: Ross, Lim, Lin and Yang 2008). The coordinates are turned at random,
+// as those of principal are. A new task changes w. The axes and the mean of the past follow by the ratio of the new
+// weights to the old ones, which leaves out that lengths change with them. Features of which the first task has
+// negative ones are no frequencies: then power 1 is taken. See docs/beyond.md.
 type hellinger struct {
 	method.State
 	HellingerSettings

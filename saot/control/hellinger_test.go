@@ -130,8 +130,8 @@ func TestHellingerAgainstGonum(t *testing.T) {
 	}
 }
 
-// Without idf and roots, the PCA of three tasks is that of all their rows at unit length: nothing is lost where the width holds
-// all features. Inner products of the embeddings are those of the centred rows, on every task's graph.
+// Without idf and roots, the PCA of three tasks is that of all their rows at unit length: nothing is lost where the
+// width holds all features. Inner products of the embeddings are those of the centred rows, on every task's graph.
 func TestUnitRowsOfThreeTasksAgainstAllRows(t *testing.T) {
 	for name, random := range map[string]func(t *testing.T, n, features int) *graph.Graph{"undirected": randomGraph,
 		"directed": directedGraph} {

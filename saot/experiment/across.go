@@ -83,21 +83,7 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 		t.note("Left out, because fewer than half of the methods ran there: " + strings.Join(left, ", ") + ".")
 	}
 	for _, m := range rows {
-		row := Row{Label: m, Method: m}
-		if d, err := method.Lookup(m); err == nil && d.Kind == method.Control {
-			row.Label += " (control)"
-		}
-		for _, c := range t.Columns {
-			var cell Cell
-			if g := byRow[m][c.Dataset]; g != nil {
-				cell = g.cell(&c)
-				if len(cell.Seeds) > len(row.Seeds) {
-					row.Seeds = cell.Seeds
-				}
-			}
-			row.Cells = append(row.Cells, cell)
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, t.acrossRow(m, byRow[m]))
 	}
 	t.place()
 	for c := range t.Columns[:len(t.Columns)-1] {
@@ -105,6 +91,25 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 		t.test(c)
 	}
 	return t, nil
+}
+
+// acrossRow makes the row of a method from its groups by dataset.
+func (t *Table) acrossRow(name string, groups map[string]*Group) Row {
+	row := Row{Label: name, Method: name}
+	if d, err := method.Lookup(name); err == nil && d.Kind == method.Control {
+		row.Label += " (control)"
+	}
+	for _, c := range t.Columns {
+		var cell Cell
+		if g := groups[c.Dataset]; g != nil {
+			cell = g.cell(&c)
+			if len(cell.Seeds) > len(row.Seeds) {
+				row.Seeds = cell.Seeds
+			}
+		}
+		row.Cells = append(row.Cells, cell)
+	}
+	return row
 }
 
 // place gives every cell its place in its column, adds the mean place of each row and sorts the rows by it.

@@ -53,7 +53,8 @@ func TestAcrossByHand(t *testing.T) {
 
 	task, err := Across(groups, continual.TaskIL)
 	require.NoError(t, err)
-	require.InDelta(t, 3, task[0].Rows[0].Cells[0].Mean-free.Rows[0].Cells[0].Mean, 1e-9, "resultOf's Task-IL is 3 above")
+	require.InDelta(t, 3, task[0].Rows[0].Cells[0].Mean-free.Rows[0].Cells[0].Mean, 1e-9,
+		"resultOf's Task-IL is 3 above")
 
 	other := configured(resultOf("saot", 0, 50, 0), "note", "x")
 	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, 0), other)})

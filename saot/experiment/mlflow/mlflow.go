@@ -96,8 +96,8 @@ func digits(name string) string {
 
 // identity is 32 hexadecimal digits of what makes a run: its data, method, settings, seed and start.
 func identity(r *continual.Result) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%s|%s|%d|%d", r.Method, r.Dataset.Checksum, r.Dataset.SplitHash, r.Config,
-		r.Seed, r.Started.UnixNano()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%s|%s|%d|%d", r.Method, r.Dataset.Checksum, r.Dataset.SplitHash,
+		r.Config, r.Seed, r.Started.UnixNano()))
 	return hex.EncodeToString(sum[:16])
 }
 

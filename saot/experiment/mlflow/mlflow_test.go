@@ -31,9 +31,10 @@ func finished(t *testing.T) string {
 			Diagnostics: map[string]float64{"mass": 0.5}}})
 	}
 	require.NoError(t, w.Close())
-	r := &continual.Result{Schema: continual.ResultSchema, Method: "saot", Seed: 7, Started: now, Finished: now.Add(time.Minute),
-		Dataset: continual.DatasetInfo{Name: "uai", Tasks: 2, Classes: 4, Checksum: "c", SplitHash: "s"},
-		Config:  json.RawMessage(`{"method": "saot", "settings": {"epsilon": 0.2, "encoder": {"kind": "gcn"}}, "none": null}`),
+	r := &continual.Result{Schema: continual.ResultSchema, Method: "saot", Seed: 7, Started: now,
+		Finished: now.Add(time.Minute),
+		Dataset:  continual.DatasetInfo{Name: "uai", Tasks: 2, Classes: 4, Checksum: "c", SplitHash: "s"},
+		Config:   json.RawMessage(`{"method": "saot", "settings": {"epsilon": 0.2, "encoder": {"kind": "gcn"}}, "none": null}`),
 		Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: 85, AF: -10,
 			Matrix: continual.Matrix{{90}, {80, 90}}}}}
 	require.NoError(t, r.WriteFile(filepath.Join(dir, continual.ResultFile)))

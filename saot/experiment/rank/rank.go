@@ -1,6 +1,6 @@
 // Package rank compares methods over blocks, such as streams and seeds, by their ranks within each block: the tests of
-// Friedman, Nemenyi and Wilcoxon, Holm's correction, and effect sizes, as Demšar, "Statistical comparisons of classifiers
-// over multiple data sets" (2006) recommends.
+// Friedman, Nemenyi and Wilcoxon, Holm's correction, and effect sizes, as Demšar, "Statistical comparisons of
+// classifiers over multiple data sets" (2006) recommends.
 package rank
 
 import (
@@ -46,8 +46,8 @@ type Friedman struct {
 //
 //	χ² = (12/(nk(k+1)) ΣR² − 3n(k+1)) / (1 − Σ(t³−t)/(nk(k²−1))),  R the sums of ranks, t the sizes of ties
 //
-// values: a row a block, a column a method, greater is better; two of each at least. Where all values of every block are
-// the same, P is 1. It returns an error for fewer, a ragged row, and a value that is not finite.
+// values: a row a block, a column a method, greater is better; two of each at least. Where all values of every block
+// are the same, P is 1. It returns an error for fewer, a ragged row, and a value that is not finite.
 func NewFriedman(values [][]float64) (f Friedman, err error) {
 	n := len(values)
 	if n < 2 || len(values[0]) < 2 {

@@ -106,7 +106,8 @@ func paperMatrices(views []view) (p Picture, lack string, err error) {
 	}
 	f, err := plotting.Matrices(slices.Concat(rows[0], rows[1]), o)
 	return Picture{"paper-figure2", fmt.Sprintf("Performance matrices of TRACE (top) and SAOT (bottom), %s.",
-		under(views[0])), f.WithNote(plotting.Source(shown, views[0].setting, views[0].probe) + "; mean over seeds")}, "", err
+			under(views[0])), f.WithNote(plotting.Source(shown, views[0].setting, views[0].probe) + "; mean over seeds")},
+		"", err
 }
 
 // study returns the runs of SAOT that differ in one setting alone.
@@ -170,11 +171,13 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 		}
 	}
 	if len(alpha.Studies) == 0 {
-		return p, "figure 3 needs runs of saot that differ in alpha alone, and in beta alone (saot sweep full/fig3)", nil
+		return p, "figure 3 needs runs of saot that differ in alpha alone, and in beta alone (saot sweep full/fig3)",
+			nil
 	}
 	f, err := plotting.SensitivityFacets([]plotting.Facet{alpha, beta}, plotting.FacetOptions{})
-	return Picture{"paper-figure3", fmt.Sprintf("AP and AF against α and β, %s. A ring marks the chosen value, at which "+
-		"the other weight was varied.", under(views[0])), f.WithNote(note(shown, views[0]))}, "", err
+	return Picture{"paper-figure3",
+		fmt.Sprintf("AP and AF against α and β, %s. A ring marks the chosen value, at which "+
+			"the other weight was varied.", under(views[0])), f.WithNote(note(shown, views[0]))}, "", err
 }
 
 func paperTradeOff(views []view) (p Picture, lack string, err error) {
@@ -232,6 +235,7 @@ func paperBuffer(views []view) (p Picture, lack string, err error) {
 	}
 	v := views[0]
 	f, err := plotting.SensitivityFacets(facets, plotting.FacetOptions{})
-	return Picture{"paper-buffer-" + v.setting.String(), fmt.Sprintf("AP and AF of SAOT against the size of the buffer, "+
-		"%s. The dashed line is no forgetting.", under(v)), f.WithNote(note(shown, v))}, "", err
+	return Picture{"paper-buffer-" + v.setting.String(),
+		fmt.Sprintf("AP and AF of SAOT against the size of the buffer, "+
+			"%s. The dashed line is no forgetting.", under(v)), f.WithNote(note(shown, v))}, "", err
 }
