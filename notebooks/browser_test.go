@@ -20,8 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/browsertest"
-	"github.com/saot-go/saot/plotting"
-	"github.com/saot-go/saot/plotting/nb"
 )
 
 // liveBound returns the limit for the median time from an action of the reader to the new picture: a second, or
@@ -37,9 +35,9 @@ func liveBound(t *testing.T) time.Duration {
 	return bound
 }
 
-// lab starts JupyterLab on a folder, without autosave, and returns its address without the final slash and its
+// lab starts JupyterLab on this folder, without autosave, and returns its address without the final slash and its
 // token, or skips the test.
-func lab(t *testing.T, jupyter, folder string, env []string) (address, token string) {
+func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	t.Helper()
 	if output, err := exec.Command(jupyter, "lab", "--version").CombinedOutput(); err != nil {
 		t.Skipf("jupyter has no JupyterLab: the live notebook is not tried: %s", output)
@@ -53,7 +51,7 @@ func lab(t *testing.T, jupyter, folder string, env []string) (address, token str
 	token = "test-of-the-notebooks"
 	server := exec.Command(jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser",
 		"--ServerApp.ip=127.0.0.1", fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0",
-		"--IdentityProvider.token="+token, "--ServerApp.root_dir="+folder,
+		"--IdentityProvider.token="+token, "--ServerApp.root_dir=.",
 		"--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
 	server.Env = append(slices.Clone(env), "JUPYTERLAB_SETTINGS_DIR="+settings, "JUPYTER_CONFIG_DIR="+t.TempDir(),
 		"JUPYTER_RUNTIME_DIR="+t.TempDir())
@@ -149,7 +147,7 @@ func TestLiveExplorer(t *testing.T) {
 	const notebook = live
 	before, err := os.ReadFile(notebook)
 	require.NoError(t, err)
-	address, token := lab(t, jupyter, ".", withoutHeadless(kernel(t)))
+	address, token := lab(t, jupyter, withoutHeadless(kernel(t)))
 
 	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/lab/tree/"+notebook+"?token="+token)))
 	screenshotOnFailure(tab, t)
@@ -201,34 +199,6 @@ func TestLiveExplorer(t *testing.T) {
 	after, err := os.ReadFile(notebook)
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "the test has changed the notebook")
-}
-
-// A notebook from elsewhere shows its pictures and says why its player stands still, until it is trusted.
-func TestUntrustedNotebookSaysSo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("driving a browser takes a while: skipped with -short")
-	}
-	jupyter := findJupyter(t)
-	tab := browsertest.Start(t)
-	figure, err := plotting.Matrix([][]float64{{50}}, plotting.MatrixOptions{})
-	require.NoError(t, err)
-	player, err := nb.FramesHTML("ε", []string{"0.1", "0.2"}, []plotting.Figure{figure, figure})
-	require.NoError(t, err)
-	page, err := json.Marshal(player)
-	require.NoError(t, err)
-	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "strange.ipynb"), []byte(`{"cells": [{"cell_type": "code",
-		"execution_count": 1, "metadata": {}, "source": "", "outputs": [{"output_type": "display_data", "metadata": {},
-		"data": {"text/html": `+string(page)+`}}]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`), 0o600))
-	env := append(os.Environ(), "JUPYTER_DATA_DIR="+t.TempDir()) // which trusts nothing
-	address, token := lab(t, jupyter, folder, env)
-	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/lab/tree/strange.ipynb?token="+token)))
-	screenshotOnFailure(tab, t)
-	noted := `document.querySelector('figure .saot-note')?.checkVisibility()`
-	require.NoError(t, chromedp.Do(tab, until(noted+` === true`)), "the note shows")
-	require.NoError(t, chromedp.Do(tab,
-		script(`jupyterapp.shell.currentWidget.content.model.cells.get(0).trusted = true`),
-		until(noted+` === false`)), "the note goes")
 }
 
 // withoutHeadless drops SAOT_HEADLESS from an environment.

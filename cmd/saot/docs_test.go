@@ -89,6 +89,9 @@ var runs = regexp.MustCompile("(?ms)^<!-- runs -->\n```sh\n(.*?)^```$")
 
 // The cheap commands of documents run, block after block, in a folder for each document.
 func TestCommandsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the documents' commands train for half a minute: skipped with -short")
+	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash: the documents' commands are not run")
