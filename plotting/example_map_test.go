@@ -34,7 +34,7 @@ func ExampleMaps() {
 		{Title: "$\\epsilon = 0.04$", Values: p[2], Rows: 24, Cols: 24},
 	}, plotting.PlanOptions{Title: "a smaller $\\epsilon$ sharpens the plan $\\pi$", High: 0.02})
 	compare("maps", f, err)
-	// Output: as in testdata/maps.png
+	// Output: as in docs/gallery/maps.png
 }
 
 func ExampleDifference() {
@@ -44,7 +44,7 @@ func ExampleDifference() {
 		RowCuts: []int{12}, ColCuts: []int{12},
 	})
 	compare("difference", f, err)
-	// Output: as in testdata/difference.png
+	// Output: as in docs/gallery/difference.png
 }
 
 func ExampleDiverging() {
@@ -58,7 +58,7 @@ func ExampleDiverging() {
 		RowLabel: "node", ColLabel: "feature", MaskedCols: []int{5, 11},
 	})
 	compare("diverging", f, err)
-	// Output: as in testdata/diverging.png
+	// Output: as in docs/gallery/diverging.png
 }
 
 func ExampleBlockBars() {
@@ -67,7 +67,7 @@ func ExampleBlockBars() {
 		{Name: "$\\epsilon = 4$", Plan: p[0]}, {Name: "$\\epsilon = 0.1$", Plan: p[1]},
 	}, of, of, []string{"left", "right"}, plotting.BarOptions{Title: "where each half sends its mass"})
 	compare("block-bars", f, err)
-	// Output: as in testdata/block-bars.png
+	// Output: as in docs/gallery/block-bars.png
 }
 
 func ExampleBars() {
@@ -76,7 +76,7 @@ func ExampleBars() {
 		{Name: "after", Values: []float64{0.61, 0.44, 0.2}, Spread: []float64{0.05, 0.09, 0.04}},
 	}, plotting.BarOptions{Title: "distance of two plans", YLabel: "KL($\\pi_G$ || $\\pi_Z$)", Decimals: 2})
 	compare("bars", f, err)
-	// Output: as in testdata/bars.png
+	// Output: as in docs/gallery/bars.png
 }
 
 func ExampleHistograms() {
@@ -91,7 +91,7 @@ func ExampleHistograms() {
 		Title: "cosine of pairs from two views", XLabel: "cosine", X: plotting.Limits{Low: -1, High: 1},
 	})
 	compare("histograms", f, err)
-	// Output: as in testdata/histograms.png
+	// Output: as in docs/gallery/histograms.png
 }
 
 func ExampleCurves_direct() {
@@ -105,7 +105,7 @@ func ExampleCurves_direct() {
 		Y: plotting.Limits{Low: 50, High: 100}, References: []plotting.Reference{{Name: "majority class", At: 53.1}},
 	})
 	compare("curves-direct", f, err)
-	// Output: as in testdata/curves-direct.png
+	// Output: as in docs/gallery/curves-direct.png
 }
 
 func ExampleGraphFlow_truth() {
@@ -118,7 +118,7 @@ func ExampleGraphFlow_truth() {
 		FromClasses: []int{0, 0, 0, 1, 1, 1}, ToClasses: []int{0, 0, 0, 1, 1, 1},
 	})
 	compare("graph-flow-truth", f, err)
-	// Output: as in testdata/graph-flow-truth.png
+	// Output: as in docs/gallery/graph-flow-truth.png
 }
 
 func ExampleCriticalDifference() {
@@ -127,5 +127,5 @@ func ExampleCriticalDifference() {
 		{Name: "random", Rank: 4.9}, {Name: "trace", Rank: 5.2},
 	}, 2.18, "mean rank of AP")
 	compare("critical-difference", f, err)
-	// Output: as in testdata/critical-difference.png
+	// Output: as in docs/gallery/critical-difference.png
 }

@@ -100,7 +100,7 @@ func ExampleMatrix() {
 	accuracies := [][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}
 	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "class-il"})
 	compare("matrix", f, err)
-	// Output: as in testdata/matrix.png
+	// Output: as in docs/gallery/matrix.png
 }
 
 func ExampleResult() {
@@ -114,7 +114,7 @@ func ExampleResult() {
 	}
 	f, err := plotting.Result(r, plotting.MatrixOptions{})
 	compare("result", f, err)
-	// Output: as in testdata/result.png
+	// Output: as in docs/gallery/result.png
 }
 
 func ExamplePlan() {
@@ -124,7 +124,7 @@ func ExamplePlan() {
 		Title: "ε = 0.1", RowCuts: []int{12}, ColCuts: []int{12},
 	})
 	compare("plan", f, err)
-	// Output: as in testdata/plan.png
+	// Output: as in docs/gallery/plan.png
 }
 
 func ExampleCostAndPlan() {
@@ -132,7 +132,7 @@ func ExampleCostAndPlan() {
 	plan, _, _, _ := sinkhorn(cost, 24, 24, 0.1, 200)
 	f, err := plotting.CostAndPlan(cost, plan, 24, 24, plotting.PlanOptions{Title: "squared distance, ε = 0.1"})
 	compare("cost-and-plan", f, err)
-	// Output: as in testdata/cost-and-plan.png
+	// Output: as in docs/gallery/cost-and-plan.png
 }
 
 func ExampleFlow() {
@@ -142,7 +142,7 @@ func ExampleFlow() {
 		Title: "where the mass goes, ε = 0.1", FromName: "before", ToName: "after", Threshold: 0.1, Arrows: true,
 	})
 	compare("flow", f, err)
-	// Output: as in testdata/flow.png
+	// Output: as in docs/gallery/flow.png
 }
 
 // tails are a triangle with a tail and the same graph with its nodes in another order, and a plan between them.
@@ -167,7 +167,7 @@ func ExampleGraphFlow() {
 	from, to, plan := tails()
 	f, err := plotting.GraphFlow(plan, from, to, plotting.FlowOptions{Title: "a plan between two graphs"})
 	compare("graph-flow", f, err)
-	// Output: as in testdata/graph-flow.png
+	// Output: as in docs/gallery/graph-flow.png
 }
 
 func ExamplePotentials() {
@@ -175,7 +175,7 @@ func ExamplePotentials() {
 	_, f, g, _ := sinkhorn(cost, 24, 24, 0.1, 200)
 	figure, err := plotting.Potentials(f, g, "dual potentials, ε = 0.1")
 	compare("potentials", figure, err)
-	// Output: as in testdata/potentials.png
+	// Output: as in docs/gallery/potentials.png
 }
 
 func ExampleSinkhornErrors() {
@@ -187,7 +187,7 @@ func ExampleSinkhornErrors() {
 	}
 	f, err := plotting.SinkhornErrors(traces, plotting.CurveOptions{Title: "smaller ε, more sweeps", Floor: 1e-12})
 	compare("sinkhorn-errors", f, err)
-	// Output: as in testdata/sinkhorn-errors.png
+	// Output: as in docs/gallery/sinkhorn-errors.png
 }
 
 func ExampleCurves() {
@@ -200,19 +200,19 @@ func ExampleCurves() {
 		},
 	}, plotting.CurveOptions{Title: "loss", XLabel: "epoch", YLabel: "loss"})
 	compare("curves", f, err)
-	// Output: as in testdata/curves.png
+	// Output: as in docs/gallery/curves.png
 }
 
 func ExampleOverTasks() {
 	f, err := plotting.OverTasks(methods()[:3], plotting.AP, plotting.CurveOptions{Title: "class-il, converged probe"})
 	compare("over-tasks", f, err)
-	// Output: as in testdata/over-tasks.png
+	// Output: as in docs/gallery/over-tasks.png
 }
 
 func ExampleMethodMatrices() {
 	f, err := plotting.MethodMatrices(methods()[:2], plotting.MatrixOptions{})
 	compare("method-matrices", f, err)
-	// Output: as in testdata/method-matrices.png
+	// Output: as in docs/gallery/method-matrices.png
 }
 
 // studies are AP and AF against α and against β.
@@ -234,7 +234,7 @@ func ExampleSensitivity() {
 		Title: "weights of the losses", Knob: "α, or β",
 	})
 	compare("sensitivity", f, err)
-	// Output: as in testdata/sensitivity.png
+	// Output: as in docs/gallery/sensitivity.png
 }
 
 func ExampleSensitivityFacets() {
@@ -246,7 +246,7 @@ func ExampleSensitivityFacets() {
 		{Title: "$\\beta$, across tasks", Knob: "$\\beta$", Studies: of[1:]},
 	}, plotting.FacetOptions{Title: "at the width of a page"})
 	compare("sensitivity-facets", f, err)
-	// Output: as in testdata/sensitivity-facets.png
+	// Output: as in docs/gallery/sensitivity-facets.png
 }
 
 func ExampleTradeOffs() {
@@ -254,7 +254,7 @@ func ExampleTradeOffs() {
 		{Title: "uai", Methods: methods()}, {Title: "cora-ml", Methods: methods()[1:]},
 	}, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	compare("trade-offs", f, err)
-	// Output: as in testdata/trade-offs.png
+	// Output: as in docs/gallery/trade-offs.png
 }
 
 func ExampleMatrices() {
@@ -262,14 +262,14 @@ func ExampleMatrices() {
 	f, err := plotting.Matrices([]plotting.Panel{{Title: "seed 0", Matrix: m[0]}, {Title: "seed 1", Matrix: m[1]}},
 		plotting.MatrixOptions{Low: 50})
 	compare("matrices", f.WithNote("uai, Class-IL, converged probe"), err)
-	// Output: as in testdata/matrices.png
+	// Output: as in docs/gallery/matrices.png
 }
 
 func ExampleCost() {
 	_, _, cost := clouds(24)
 	f, err := plotting.Cost(cost, 24, 24, plotting.PlanOptions{Title: "squared distance $C$", High: 6})
 	compare("cost", f, err)
-	// Output: as in testdata/cost.png
+	// Output: as in docs/gallery/cost.png
 }
 
 func ExampleGrid() {
@@ -278,7 +278,7 @@ func ExampleGrid() {
 	right, _ := plotting.Curves(series(900), plotting.CurveOptions{Title: "right", Width: 150, Height: 100})
 	f, err := plotting.Grid(2, left, right)
 	compare("grid", f.WithTitle("data on one line"), err)
-	// Output: as in testdata/grid.png
+	// Output: as in docs/gallery/grid.png
 }
 
 func ExampleBufferSizes() {
@@ -290,7 +290,7 @@ func ExampleBufferSizes() {
 	studies := []plotting.Study{{Name: "subgraphs", Points: full}, {Name: "single nodes", Points: thinned}}
 	f, err := plotting.BufferSizes(studies, plotting.SensitivityOptions{})
 	compare("buffer-sizes", f, err)
-	// Output: as in testdata/buffer-sizes.png
+	// Output: as in docs/gallery/buffer-sizes.png
 }
 
 func ExampleTradeOff() {
@@ -301,7 +301,7 @@ func ExampleTradeOff() {
 	)
 	f, err := plotting.TradeOff(all, plotting.TradeOffOptions{Title: "accuracy against cost"})
 	compare("trade-off", f, err)
-	// Output: as in testdata/trade-off.png
+	// Output: as in docs/gallery/trade-off.png
 }
 
 // embeddings are three classes in 8 dimensions, before and after later tasks moved two of them.
@@ -327,7 +327,7 @@ func ExampleEmbedding() {
 	before, _, classes, n, d := embeddings()
 	f, err := plotting.Embedding(before, n, d, plotting.EmbeddingOptions{Title: "three classes", Classes: classes})
 	compare("embedding", f, err)
-	// Output: as in testdata/embedding.png
+	// Output: as in docs/gallery/embedding.png
 }
 
 func ExampleEmbedding_drift() {
@@ -337,7 +337,7 @@ func ExampleEmbedding_drift() {
 		After: after,
 	})
 	compare("embedding-drift", f, err)
-	// Output: as in testdata/embedding-drift.png
+	// Output: as in docs/gallery/embedding-drift.png
 }
 
 func ExampleDrift() {
@@ -346,7 +346,7 @@ func ExampleDrift() {
 		Title: "pairwise distances", Label: "relative change of distances",
 	})
 	compare("drift", f, err)
-	// Output: as in testdata/drift.png
+	// Output: as in docs/gallery/drift.png
 }
 
 func ExampleDrift_map() {
@@ -355,7 +355,7 @@ func ExampleDrift_map() {
 		Title: "pairwise distances", Label: "relative change", HeatMap: true,
 	})
 	compare("drift-map", f, err)
-	// Output: as in testdata/drift-map.png
+	// Output: as in docs/gallery/drift-map.png
 }
 
 func ExampleLossTerms() {
@@ -369,7 +369,7 @@ func ExampleLossTerms() {
 	}
 	f, err := plotting.LossTerms(&r, plotting.CurveOptions{Title: "loss terms"})
 	compare("loss-terms", f, err)
-	// Output: as in testdata/loss-terms.png
+	// Output: as in docs/gallery/loss-terms.png
 }
 
 func ExampleEffectiveRanks() {
@@ -377,5 +377,5 @@ func ExampleEffectiveRanks() {
 		{Name: "saot", Y: []float64{41, 44, 43, 45, 46}}, {Name: "fine-tuning", Y: []float64{40, 31, 24, 20, 17}},
 	}, plotting.CurveOptions{Title: "width of the embeddings"})
 	compare("effective-ranks", f, err)
-	// Output: as in testdata/effective-ranks.png
+	// Output: as in docs/gallery/effective-ranks.png
 }

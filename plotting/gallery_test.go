@@ -42,7 +42,7 @@ func TestGallery(t *testing.T) {
 	for _, e := range examples {
 		drawn = append(drawn, e.calls...)
 		require.LessOrEqual(t, strings.Count(e.code, "\n"), galleryLines, "%s: shorten the example", e.function)
-		info, err := os.Stat(filepath.Join("testdata", e.picture))
+		info, err := os.Stat(filepath.Join(pictures, e.picture))
 		require.NoError(t, err, "go test ./plotting -run Example -update draws it")
 		size += int(info.Size())
 	}
@@ -168,7 +168,7 @@ to write mathematics, to fix limits across frames, and to share a color scale.
 			fmt.Fprintf(&b, "%s with other options.\n", name)
 		}
 		fmt.Fprintf(&b, "[Doc](https://pkg.go.dev/github.com/saot-go/saot/plotting#%s)\n\n", name)
-		fmt.Fprintf(&b, "<img src=\"../plotting/testdata/%s\" alt=\"%s\" width=\"420\">\n\n", e.picture, title)
+		fmt.Fprintf(&b, "<img src=\"gallery/%s\" alt=\"%s\" width=\"420\">\n\n", e.picture, title)
 		fmt.Fprintf(&b, "```go\n%s```\n\n", e.code)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"

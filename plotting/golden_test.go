@@ -21,11 +21,14 @@ import (
 )
 
 // update makes the examples write their pictures: go test ./plotting -run Example -update
-var update = flag.Bool("update", false, "write testdata/*.png instead of comparing with them")
+var update = flag.Bool("update", false, "write docs/gallery/*.png instead of comparing with them")
 
-// compare prints whether a figure looks as its picture in testdata does.
+// pictures is the folder of the pictures that examples draw, which docs/gallery.md shows.
+const pictures = "../docs/gallery"
+
+// compare prints whether a figure looks as its picture in docs/gallery does.
 func compare(name string, f plotting.Figure, err error) {
-	path := filepath.Join("testdata", name+".png")
+	path := filepath.Join(pictures, name+".png")
 	var got []byte
 	if err == nil {
 		got, err = f.PNG()
@@ -40,7 +43,7 @@ func compare(name string, f plotting.Figure, err error) {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("as in %s\n", filepath.ToSlash(path))
+	fmt.Printf("as in docs/gallery/%s.png\n", name)
 }
 
 // writeSmall writes a PNG with at most 256 colors, which takes half of the room.

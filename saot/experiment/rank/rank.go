@@ -46,8 +46,8 @@ type Friedman struct {
 //
 //	χ² = (12/(nk(k+1)) ΣR² − 3n(k+1)) / (1 − Σ(t³−t)/(nk(k²−1))),  R the sums of ranks, t the sizes of ties
 //
-// values: a row a block, a column a method, greater is better; two of each at least. Where all values of every block
-// are the same, P is 1. It returns an error for fewer, a ragged row, and a value that is not finite.
+// values: a row for each block, a column for each method, greater is better; two of each at least. Where all values of
+// every block are the same, P is 1. It returns an error for fewer, a ragged row, and a value that is not finite.
 func NewFriedman(values [][]float64) (f Friedman, err error) {
 	n := len(values)
 	if n < 2 || len(values[0]) < 2 {
