@@ -12,7 +12,7 @@ import (
 
 // unconverted are the notebooks that do not have the form of package kit yet, but for their opening lines.
 var unconverted = []string{
-	"00_quickstart.ipynb", "01_sinkhorn.ipynb", "03_costs.ipynb", "04_gromov.ipynb", "05_gradients.ipynb",
+	"03_costs.ipynb", "04_gromov.ipynb", "05_gradients.ipynb",
 }
 
 // opening are the first lines of code in each notebook.
