@@ -11,9 +11,7 @@ import (
 )
 
 // unconverted are the notebooks that do not have the form of package kit yet, but for their opening lines.
-var unconverted = []string{
-	"03_costs.ipynb", "04_gromov.ipynb", "05_gradients.ipynb",
-}
+var unconverted = []string{}
 
 // opening are the first lines of code in each notebook.
 const opening = `%noautoget

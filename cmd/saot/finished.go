@@ -114,7 +114,7 @@ func (s *sparks) row(name string, values []float64, format string) {
 	if values = slices.DeleteFunc(values, math.IsNaN); len(values) == 0 {
 		return
 	}
-	fmt.Fprintf(s, "%-24s"+format+" → "+format+"  %s\n", name, values[0], values[len(values)-1],
+	fmt.Fprintf(&s.Builder, "%-24s"+format+" → "+format+"  %s\n", name, values[0], values[len(values)-1],
 		sparkline(shrink(values, s.width), slices.Min(values), slices.Max(values)))
 }
 
@@ -130,11 +130,11 @@ func showRun(out io.Writer, r *continual.Result, dir string) error {
 	}
 	for _, made := range [][2]string{{"picture", matrixFile}, {"page", recordingPage}} {
 		if path := filepath.Join(dir, made[1]); exists(path) {
-			fmt.Fprintf(b, "%-24s%s\n", made[0], path)
+			fmt.Fprintf(&b.Builder, "%-24s%s\n", made[0], path)
 		}
 	}
 	if exists(filepath.Join(dir, record.Folder)) {
-		fmt.Fprintf(b, "%-24ssaot show --html %s\n", "recording", dir)
+		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", dir)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -143,8 +143,8 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 	return nil
 }
 
-const tableHelp = `Find every result.json and all packed results under the paths and print a table for each dataset: a row
-for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
+const tableHelp = `Find every result.json and all packed results under the paths and print a table for each dataset: a
+row for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
 each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
 stand in rows of their own, which name the settings that differ.
 

@@ -106,7 +106,8 @@ func paperMatrices(views []view) (p Picture, lack string, err error) {
 	}
 	f, err := plotting.Matrices(slices.Concat(rows[0], rows[1]), o)
 	return Picture{"paper-figure2", fmt.Sprintf("Performance matrices of TRACE (top) and SAOT (bottom), %s.",
-			under(views[0])), f.WithNote(plotting.Source(shown, views[0].setting, views[0].probe) + "; mean over seeds")},
+			under(views[0])),
+			f.WithNote(plotting.Source(shown, views[0].setting, views[0].probe) + "; mean over seeds")},
 		"", err
 }
 
