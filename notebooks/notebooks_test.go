@@ -36,7 +36,7 @@ const live = "live_explorer.ipynb"
 // long.
 const (
 	executionTime = 2 * time.Minute
-	slack         = 3
+	slack         = 8
 )
 
 // notebook is the part of the .ipynb format, version 4, that the tests read.
