@@ -297,7 +297,8 @@ func TestErrors(t *testing.T) {
 	text := `{"kind":"step","step":1}` + "\n" + `{"kind":"stop"}` + "\n" + `{"kind":"st`
 	require.NoError(t, os.WriteFile(filepath.Join(broken, LinesFile), []byte(text), 0o600))
 	_, err = New(broken, Options{})
-	require.ErrorContains(t, err, `metrics.jsonl:2: not a line of metrics: unknown kind of line "stop": choose one of step, task, evaluation`)
+	require.ErrorContains(t, err,
+		`metrics.jsonl:2: not a line of metrics: unknown kind of line "stop" (did you mean "step"?): choose one of step, task, evaluation`)
 	left, err := os.ReadFile(filepath.Join(broken, LinesFile))
 	require.NoError(t, err)
 	require.Equal(t, text, string(left))
