@@ -113,9 +113,9 @@ func (e *endLabels) add(name string, c *curve) {
 	e.names, e.curves = append(e.names, name), append(e.curves, c)
 }
 
-// beside adds the names to the right of a figure of the plot, moved apart where they would overlap. A hairline ties a
+// attach adds the names to the right of a figure of the plot, moved apart where they would overlap. A hairline ties a
 // name that had to move to its curve.
-func (e *endLabels) beside(f Figure, p *plot.Plot) Figure {
+func (e *endLabels) attach(f Figure, p *plot.Plot) Figure {
 	style := textStyle(tickSize, ink)
 	style.XAlign = draw.XLeft
 	height := style.Height("x")

@@ -94,7 +94,7 @@ func Curves(series []Series, o CurveOptions) (Figure, error) {
 	case len(ends.names) == 0:
 		return f, nil
 	case o.Direct:
-		return ends.beside(f, p), nil
+		return ends.attach(f, p), nil
 	}
 	return withLegend(f, legend), nil
 }

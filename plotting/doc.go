@@ -49,7 +49,7 @@
 // axes and limits that hold all frames of an embedding; CurveOptions and FlowOptions have X and Y:
 //
 //	low, high := plotting.ScaleLimits(plotting.Mass, plans...)
-//	plotting.Plan(plans[k], n, n, plotting.PlanOptions{Low: low, High: high}) // a pointed bar: values go on
+//	plotting.Plan(plans[k], n, n, plotting.PlanOptions{Low: low, High: high}) // a pointed bar: values continue
 //	plane, err := plotting.NewPlane(d, frames...)
 //	plotting.Embedding(frames[k], n, d, plotting.EmbeddingOptions{Classes: classes, Plane: plane})
 //	plotting.Curves(series, plotting.CurveOptions{Y: plotting.Limits{Low: 70, High: 100}})

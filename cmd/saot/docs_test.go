@@ -32,7 +32,7 @@ func docs(t *testing.T) map[string]string {
 
 var (
 	// A command stands at the start of a line of code, after variables, or alone in code within a sentence, which may
-	// go on over the end of a line.
+	// continue on the next line.
 	lineOfCode = regexp.MustCompile(`(?m)^ *(?:\w+=\S* )*(?:go run \./cmd/saot|saot) (.*)$`)
 	inSentence = regexp.MustCompile("`(?:go run \\./cmd/)?saot ([^`]+)`")
 	afterIt    = regexp.MustCompile(`\s+#.*|\s*(?:&&|[|;>&]).*`)

@@ -235,7 +235,7 @@ func TestProjectionRotatesAndPads(t *testing.T) {
 
 // The leading components against gonum's, which takes the singular vectors of the dense matrix. The coordinates are
 // turned, so inner products are compared: those of the leading four components, and no others. 1,010
-// features are so many that the iteration is put to use.
+// features are numerous enough that the iteration is put to use.
 func TestPCAAgainstGonum(t *testing.T) {
 	for _, g := range []*graph.Graph{randomGraph(t, 40, 10), randomGraph(t, 40, 1010), directedGraph(t, 40, 10),
 		directedGraph(t, 40, 1010)} {
