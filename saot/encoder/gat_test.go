@@ -11,7 +11,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -314,8 +313,8 @@ func TestGATPaddingChangesNothing(t *testing.T) {
 		}
 		want, got := run(t, e, tight, g, build(tight)), run(t, e, padded, g, build(padded))
 		for i := range want {
-			// Sums of other lengths round in another order; what cancels leaves an error of the size of the terms.
-			requireClose(t, want[i], got[i], 1e-5*max(1, floats.Norm(want[i], math.Inf(1))), "output %d", i)
+			// Sums of other lengths round in another order, through five normalizations and softmaxes of float32.
+			requireClose(t, want[i], got[i], 4e-5, "output %d", i)
 		}
 	})
 }
