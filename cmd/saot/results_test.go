@@ -74,9 +74,34 @@ func TestPicturesOfDocuments(t *testing.T) {
 		}
 	}
 	require.Positive(t, drawn)
+	requireDiagrams(t)
 	status, _, stderr := call(t, "figures", "results/saot-l.jsonl.gz", "--name", "figure9", "--out", t.TempDir())
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "progress-cora-ml-class-il-converged")
+}
+
+// requireDiagrams draws the diagram of each <!-- saot overview … --figure FILE --> that the next line shows.
+func requireDiagrams(t *testing.T) {
+	t.Helper()
+	block := regexp.MustCompile(`<!-- saot (overview .*) --figure (\S+) -->\n!\[[^\]]*\]\(([^)]*)\)`)
+	drawn := 0
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, part := range block.FindAllStringSubmatch(string(text), -1) {
+			args, file := part[1], part[2]
+			require.Equal(t, file, filepath.Join(filepath.Dir(path), part[3]))
+			if !*update {
+				require.FileExists(t, file)
+				file = filepath.Join(t.TempDir(), filepath.Base(file))
+			}
+			status, _, stderr := call(t, append(strings.Fields(args), "--figure", file)...)
+			require.Zero(t, status, stderr)
+			require.FileExists(t, file)
+			drawn++
+		}
+	}
+	require.Positive(t, drawn)
 }
 
 // The page of results is for reading: its tables of all methods are behind links.
