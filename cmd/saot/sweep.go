@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -23,6 +25,7 @@ type sweepOptions struct {
 	printed
 	out, data, engine string
 	dry, retry, keep  bool
+	fetch             bool
 	workers           int
 	memory            float64 // GB
 	only              []int
@@ -45,6 +48,7 @@ and does not stop the others.
 Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Specs(), ", ")),
 		Example: `  saot sweep quick/table2 --dry-run           what would run, with estimates
   saot sweep quick/table2 --out runs/table2
+  saot sweep full/corafull --fetch            the paper's rows on CoraFull
   saot sweep mine.yaml --out runs/mine --workers 2
   saot status runs/table2
   saot table runs/table2
@@ -58,6 +62,7 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
+	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")
 	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
 	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit")
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
@@ -67,8 +72,8 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	o.addFlags(f)
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
-	mainFlags(cmd, "out", "data", "engine", "dry-run", "retry-failed", "workers", "memory", "launcher")
-	section(f, "Runs", "out", "data", "engine", "dry-run", "retry-failed", "keep-model", "workers", "memory", "only",
+	mainFlags(cmd, "out", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
+	section(f, "Runs", "out", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers", "memory", "only",
 		"json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
 		"image", "claim", "namespace", "index")
@@ -85,6 +90,11 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	runs, err := o.open(specs)
 	if err != nil {
 		return err
+	}
+	if o.fetch && !o.dry {
+		if err := o.fetchMissing(cmd, runs); err != nil {
+			return err
+		}
 	}
 	if o.launcher != experiment.Local {
 		return o.launch(cmd, specs, runs)
@@ -177,6 +187,29 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		}
 	}
 	return runs, nil
+}
+
+// fetchMissing fetches the datasets of runs that are not in the data folder.
+func (o *sweepOptions) fetchMissing(cmd *cobra.Command, runs []experiment.Run) error {
+	var names []string
+	for i := range runs {
+		if name := runs[i].Dataset; !datasets.IsPath(name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 { // of no name, openEntries returns all
+		return nil
+	}
+	store, entries, err := openEntries(o.data, names)
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(entries, func(e datasets.Entry) bool {
+		files, folder := store.Present(e)
+		return folder || files == len(e.Files)
+	})
+	_, err = fetchAll(cmd, store, entries)
+	return err
 }
 
 // bytes returns what runs may take together: what the flag says, or, where several are done at a time, what is free. 0

@@ -122,6 +122,23 @@ func TestSweepsTogether(t *testing.T) {
 	require.Contains(t, stderr, "nothing to choose")
 }
 
+// --fetch asks for the datasets that are not there, and for no other.
+func TestSweepFetch(t *testing.T) {
+	spec := writeSpec(t, "runs: [{datasets: [uai, synthetic], methods: [majority], seeds: [0]}]")
+	empty, out := t.TempDir(), filepath.Join(t.TempDir(), "sweep")
+	status, _, stderr := call(t, "sweep", spec, "--out", out, "--data", empty, "--engine", "go", "--fetch")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "uai.npz")
+	require.NotContains(t, stderr, "synthetic", "it needs no file")
+	require.NoDirExists(t, out, "nothing runs")
+
+	require.NoError(t, os.WriteFile(filepath.Join(empty, "uai.npz"), nil, 0o600))
+	text, err := exec.Command(build(t), "sweep", spec, "--out", out, "--data", empty, "--engine", "go", "--fetch").
+		CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(text), "1 failed", "what is there is not fetched again")
+}
+
 // A run that fails is shown with its error.
 func TestSweepFailure(t *testing.T) {
 	binary := build(t)

@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -93,18 +95,41 @@ func (e *estimator) estimate(r *Run) Estimate {
 }
 
 type shape struct {
-	err   error
-	nodes []int // of each task
-	train []int
-	bytes int64 // of its arrays
+	err     error
+	nodes   []int // of each task
+	train   []int
+	bytes   int64 // of its arrays
+	missing bool  // the files are not there: the figures are those of the catalog
 }
 
 func shapeOf(r *Run) *shape {
 	stream, err := r.OpenStream()
-	if err != nil {
-		return &shape{err: err}
+	switch {
+	case err == nil:
+		return shapeOfStream(stream)
+	case errors.Is(err, fs.ErrNotExist):
+		if s := published(r); s != nil {
+			return s
+		}
 	}
-	return shapeOfStream(stream)
+	return &shape{err: err}
+}
+
+// published is the shape of a dataset that is not there yet, by the figures of the catalog, or nil where those are not
+// known. Its classes are of equal size, its features dense, and six nodes of ten are for training.
+func published(r *Run) *shape {
+	e, err := datasets.Lookup(r.Dataset)
+	if err != nil || e.True.Tasks == 0 || e.True.Classes == 0 {
+		return nil
+	}
+	tasks, n := e.True.Tasks, int(2*e.True.Nodes)/e.True.Classes
+	if first := r.Stream.First; first > 0 {
+		tasks = min(tasks, max(2, int(math.Ceil(first*float64(tasks)))))
+	}
+	s := &shape{nodes: slices.Repeat([]int{n}, tasks), train: slices.Repeat([]int{6 * n / 10}, tasks),
+		missing: true}
+	s.bytes = 4 * (int64(tasks*n*e.True.Columns) + 2*max(e.True.Edges, e.True.Entries))
+	return s
 }
 
 func shapeOfStream(stream *datasets.Stream) *shape {
@@ -156,6 +181,9 @@ func (s *shape) estimate(r *Run) Estimate {
 		return Estimate{Basis: s.err.Error()}
 	}
 	load, est := r.load(), Estimate{Basis: "model"}
+	if s.missing {
+		est.Basis = "model of the published size; the files are missing"
+	}
 	widths, sum := widthsOf(load)
 	largest, rows := 0, 0
 	for t, n := range s.nodes {

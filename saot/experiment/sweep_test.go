@@ -286,8 +286,26 @@ func TestEstimateModel(t *testing.T) {
 	require.NoError(t, err)
 	both := Run{Settings: trace}
 	require.Equal(t, 600.0, both.effort(), "the epochs of both encoders")
+	r.Data = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(r.Data, "uai.npz"), []byte("no archive"), 0o600))
+	r.Dataset = "uai"
+	bad := s.Estimates()[0]
+	require.Zero(t, bad.Seconds)
+	require.Contains(t, bad.Basis, "uai.npz")
+}
+
+// Where the files are not there, the model takes the sizes of the catalog.
+func TestEstimateOfMissingFiles(t *testing.T) {
+	s := &Sweep{Dir: t.TempDir(), Runs: seeds(t, 1)}
+	r := &s.Runs[0]
 	r.Dataset, r.Data = "ogbn-arxiv", t.TempDir()
-	missing := s.Estimates()[0]
-	require.Zero(t, missing.Seconds)
-	require.NotEmpty(t, missing.Basis)
+	whole := s.Estimates()[0]
+	require.Positive(t, whole.Seconds)
+	require.Contains(t, whole.Basis, "published size")
+	r.Stream.First = 0.05 // two of twenty tasks
+	require.Equal(t, 2, len(published(r).nodes))
+	require.Equal(t, 2*169343/40, published(r).nodes[0])
+	require.Greater(t, whole.Seconds, 5*s.Estimates()[0].Seconds)
+	r.Dataset = "nowhere.npz"
+	require.Nil(t, published(r))
 }
