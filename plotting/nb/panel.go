@@ -2,8 +2,10 @@ package nb
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"slices"
 	"strconv"
@@ -40,7 +42,6 @@ type Knob struct {
 	Values []string
 	At     int  // index of its first value
 	Menu   bool // a menu instead of a slider
-	Steps  bool // next to a slider, two buttons that move it by one value
 }
 
 // Input is what the reader has done.
@@ -50,22 +51,15 @@ type Input struct {
 }
 
 // Run displays the panel below the running cell, and under it the figure that draw returns, at the start and whenever a
-// knob is moved or a button is pressed. It skips places that a knob left before they could be drawn, but no presses. A
-// figure that has not changed is not sent again. Run returns when the button "keep this picture" is pressed or the
-// context ends; the last figure then stays as an ordinary picture, which is saved with the notebook.
+// knob is moved or a button is pressed. It skips places that a knob left before they could be drawn, but no presses. It
+// returns when the button "keep this picture" is pressed or the context ends; the last figure then stays as an ordinary
+// picture, which is saved with the notebook.
 //
 // If no browser answers, it returns ErrHeadless: at once if HeadlessEnv is set, and otherwise after 30 seconds. Outside
 // a notebook it returns ErrNoNotebook. It also returns the error of draw, and one for a knob that has no values or does
 // not start at one of them.
 func (p Panel) Run(ctx context.Context, draw func(Input) (plotting.Figure, error)) error {
-	return p.run(ctx, patience, single(draw))
-}
-
-// RunParts is Run for a picture of several parts, which stand side by side as far as the page is wide. Parts returns
-// them all, always in the same order. A part is drawn and sent only if its key has changed, and a line below the
-// controls says how many were. The picture that stays is a grid of the parts.
-func (p Panel) RunParts(ctx context.Context, parts func(Input) ([]Part, error)) error {
-	return p.run(ctx, patience, parts)
+	return p.run(ctx, patience, draw)
 }
 
 // Live is a Panel with one slider: draw gets the index of the value.
@@ -74,7 +68,7 @@ func Live(ctx context.Context, knob string, values []string, draw func(i int) (p
 	return panel.Run(ctx, func(in Input) (plotting.Figure, error) { return draw(in.At[0]) })
 }
 
-func (p Panel) run(ctx context.Context, patience time.Duration, parts func(Input) ([]Part, error)) error {
+func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input) (plotting.Figure, error)) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
@@ -86,8 +80,8 @@ func (p Panel) run(ctx context.Context, patience time.Duration, parts func(Input
 	}
 	id := gonbui.UniqueId()
 	shown := &livePanel{
-		Panel: p, parts: parts, board: board{id: "saot_picture_" + id},
-		address: "/saot/panel/" + id, controls: "saot_controls_" + id, status: "saot_status_" + id,
+		Panel: p, draw: draw,
+		address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id,
 	}
 	shown.inbox.changed = make(chan struct{}, 1)
 	shown.waiting()
@@ -147,11 +141,10 @@ func awaitBrowser(ctx context.Context, patience time.Duration) error {
 
 type livePanel struct {
 	Panel
-	parts            func(Input) ([]Part, error)
-	board            board
-	address          string // where the page sends what the reader does
-	controls, status string // display ids of the first two outputs below the cell
-	inbox            inbox
+	draw              func(Input) (plotting.Figure, error)
+	address           string // where the page sends what the reader does
+	controls, picture string // display ids of the two outputs below the cell
+	inbox             inbox
 }
 
 // message is the whole state of a panel's controls.
@@ -195,16 +188,14 @@ func (p *livePanel) receive(_, text string) {
 	}
 }
 
-// serve draws until the last button is pressed or the context ends, and leaves the last picture behind.
+// serve draws until the last button is pressed or the context ends, and leaves the last figure behind.
 func (p *livePanel) serve(ctx context.Context) error {
 	in := Input{At: make([]int, len(p.Knobs)), Pressed: -1}
 	for i, k := range p.Knobs {
 		in.At[i] = k.At
 	}
 	gonbui.UpdateHTML(p.controls, p.html())
-	p.say(message{})
-	err := p.redraw(in)
-	p.say(message{})
+	figure, err := p.redraw(in)
 	done := make([]int, len(p.Buttons)+1) // presses that were handled
 	for stop := false; err == nil && !stop; {
 		select {
@@ -212,38 +203,33 @@ func (p *livePanel) serve(ctx context.Context) error {
 			p.inbox.mu.Lock()
 			m := p.inbox.latest
 			p.inbox.mu.Unlock()
-			stop, err = p.follow(&in, m, done)
-			p.say(m)
+			figure, stop, err = p.follow(figure, &in, m, done)
 		case <-ctx.Done():
 			stop = true
 		}
 	}
 	gonbui.UpdateHTML(p.controls, "")
-	gonbui.UpdateHTML(p.status, "")
-	p.board.clear()
+	gonbui.UpdateHTML(p.picture, "")
 	if err != nil {
 		gonbui.Sync()
-		return err
-	}
-	figure, err := grid(p.board.figures())
-	if err != nil {
 		return err
 	}
 	return Show(figure)
 }
 
-// follow draws what a message asks for: once for all knobs that were moved, and once for each press. It returns whether
-// the reader wants to keep the picture.
-func (p *livePanel) follow(in *Input, m message, done []int) (stop bool, err error) {
+// follow draws what a message asks for: once for all knobs that were moved, and once for each press. It returns the
+// latest figure, and whether the reader wants to keep it.
+func (p *livePanel) follow(
+	figure plotting.Figure, in *Input, m message, done []int,
+) (_ plotting.Figure, stop bool, err error) {
 	moved := false
 	for i, at := range m.at {
 		moved = moved || in.At[i] != at
 		in.At[i] = at
 	}
-	p.board.drawn, p.board.kept = 0, 0
 	if moved {
-		if err = p.redraw(*in); err != nil {
-			return false, err
+		if figure, err = p.redraw(*in); err != nil {
+			return figure, false, err
 		}
 	}
 	for button, presses := range m.presses {
@@ -252,33 +238,99 @@ func (p *livePanel) follow(in *Input, m message, done []int) (stop bool, err err
 		}
 		for ; done[button] < presses; done[button]++ {
 			if button == len(p.Buttons) {
-				return true, nil
+				return figure, true, nil
 			}
 			in.Pressed = button
-			err = p.redraw(*in)
+			figure, err = p.redraw(*in)
 			in.Pressed = -1
 			if err != nil {
-				return false, err
+				return figure, false, err
 			}
 		}
 	}
-	return false, nil
+	return figure, false, nil
 }
 
-func (p *livePanel) redraw(in Input) error {
+func (p *livePanel) redraw(in Input) (plotting.Figure, error) {
 	in.At = slices.Clone(in.At)
-	parts, err := p.parts(in)
+	figure, err := p.draw(in)
 	if err != nil {
-		return err
+		return figure, err
 	}
-	if err := p.board.show(parts); err != nil {
-		return fmt.Errorf("nb: panel: %w", err)
+	source, err := dataURL(figure)
+	if err != nil {
+		return figure, fmt.Errorf("nb: panel: %w", err)
 	}
-	return gonbui.Error()
+	width, _ := figure.Size()
+	gonbui.UpdateHTML(p.picture, fmt.Sprintf(
+		`<img class="saot-picture" alt="the figure" style="width:%.0fpx;max-width:100%%" src="%s" />`,
+		pixels(width), source))
+	return figure, gonbui.Error()
 }
 
-// say tells the reader what a message has led to. The page finds the message's order there.
-func (p *livePanel) say(m message) {
-	gonbui.UpdateHTML(p.status, fmt.Sprintf(`<p class="saot-status" role="status" data-order="%d" `+
-		`style="font-family:sans-serif;font-size:13px;color:#666;margin:0">%s</p>`, m.order, p.board.summary()))
+// tell sends the state of all controls to the cell. %s is the address.
+const tell = `const panel = this.closest('.saot-panel');` +
+	` if (this.type === 'button') { this.dataset.presses = 1 + Number(this.dataset.presses) }` +
+	` else if (this.type === 'range')` +
+	` { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
+	` panel.querySelector('.saot-lost').hidden = Boolean(globalThis.gonb_comm);` +
+	` panel.dataset.order = Math.max(Date.now(), 1 + Number(panel.dataset.order));` +
+	` const state = [...panel.querySelectorAll('.saot-control')]` +
+	`.map(c => c.type === 'button' ? c.dataset.presses : c.value);` +
+	` if (globalThis.gonb_comm) { globalThis.gonb_comm.send('%s', [panel.dataset.order, ...state].join(' ')) }`
+
+// control is the start of the attributes of a control. Lumino's attribute leaves it the arrow keys, which JupyterLab
+// would take.
+const control = `class="saot-control" data-lm-suppress-shortcuts="true"`
+
+// html returns the controls. Their attributes carry their scripts, so that the page needs no others.
+func (p *livePanel) html() string {
+	handler := html.EscapeString(fmt.Sprintf(tell, p.address))
+	var b strings.Builder
+	b.WriteString(`<div class="saot-panel" data-order="0" ` +
+		`style="font-family:sans-serif;font-size:13px;line-height:2">` + "\n")
+	for _, k := range p.Knobs {
+		fmt.Fprintf(&b, `<label style="display:inline-block;margin-right:2em">%s: `, html.EscapeString(k.Name))
+		if k.Menu {
+			k.menu(&b, handler)
+		} else {
+			k.slider(&b, handler)
+		}
+		b.WriteString("</label>\n")
+	}
+	b.WriteString("<div>\n")
+	for _, label := range slices.Concat(p.Buttons, []string{"keep this picture"}) {
+		fmt.Fprintf(&b, `<button type="button" `+control+
+			` data-presses="0" style="margin-right:1em" onclick="%s">%s</button>`+"\n",
+			handler, html.EscapeString(label))
+	}
+	b.WriteString(`<span class="saot-lost" hidden="hidden">The kernel can't be reached: run the cell again.</span>` +
+		"</div>\n</div>\n")
+	return b.String()
+}
+
+func (k Knob) slider(b *strings.Builder, handler string) {
+	values, err := json.Marshal(k.Values)
+	if err != nil { // strings always have a form in JSON
+		values = []byte("[]")
+	}
+	fmt.Fprintf(b, `<input type="range" `+control+
+		` aria-label="%s" min="0" max="%d" value="%d" autocomplete="off" data-values="%s" `+
+		`style="vertical-align:middle;width:160px" oninput="%s" /> `+
+		`<output style="display:inline-block;min-width:3em">%s</output>`,
+		html.EscapeString(k.Name), len(k.Values)-1, k.At, html.EscapeString(string(values)), handler,
+		html.EscapeString(k.Values[k.At]))
+}
+
+func (k Knob) menu(b *strings.Builder, handler string) {
+	fmt.Fprintf(b, `<select `+control+` aria-label="%s" autocomplete="off" onchange="%s">`,
+		html.EscapeString(k.Name), handler)
+	for i, value := range k.Values {
+		selected := ""
+		if i == k.At {
+			selected = ` selected="selected"`
+		}
+		fmt.Fprintf(b, `<option value="%d"%s>%s</option>`, i, selected, html.EscapeString(value))
+	}
+	b.WriteString("</select>")
 }
