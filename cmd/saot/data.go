@@ -243,25 +243,6 @@ that breaks off is resumed, now or by the next get; a file gets its name only af
 	return p.flag(cmd)
 }
 
-// fetchAll fetches the files of entries that are not there yet, and shows how far it is.
-func fetchAll(cmd *cobra.Command, store datasets.Store, entries []datasets.Entry) (got []datasets.FileStatus, err error) {
-	bar := newTransfer(cmd.ErrOrStderr())
-	store.Progress = bar.follow
-	for _, e := range entries {
-		if len(e.Files) > 0 {
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; licence: %s; cite: %s\n", e.Name, total(e),
-				e.Licence, e.Citation)
-		}
-		all, err := store.Get(cmd.Context(), e)
-		bar.stop()
-		if err != nil {
-			return nil, err
-		}
-		got = append(got, all...)
-	}
-	return got, nil
-}
-
 func total(e datasets.Entry) string {
 	var sum int64
 	for _, f := range e.Files {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -73,8 +71,8 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
 	mainFlags(cmd, "out", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
-	section(f, "Runs", "out", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers", "memory", "only",
-		"json")
+	section(f, "Runs", "out", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers", "memory",
+		"only", "json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
 		"image", "claim", "namespace", "index")
 	return cmd
@@ -187,29 +185,6 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		}
 	}
 	return runs, nil
-}
-
-// fetchMissing fetches the datasets of runs that are not in the data folder.
-func (o *sweepOptions) fetchMissing(cmd *cobra.Command, runs []experiment.Run) error {
-	var names []string
-	for i := range runs {
-		if name := runs[i].Dataset; !datasets.IsPath(name) && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 { // of no name, openEntries returns all
-		return nil
-	}
-	store, entries, err := openEntries(o.data, names)
-	if err != nil {
-		return err
-	}
-	entries = slices.DeleteFunc(entries, func(e datasets.Entry) bool {
-		files, folder := store.Present(e)
-		return folder || files == len(e.Files)
-	})
-	_, err = fetchAll(cmd, store, entries)
-	return err
 }
 
 // bytes returns what runs may take together: what the flag says, or, where several are done at a time, what is free. 0
