@@ -85,6 +85,9 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.json && (!o.dry || o.launcher != experiment.Local) {
 		return usagef("--json is for --dry-run with --launcher local")
 	}
+	if o.fetch && o.launcher == experiment.Kubernetes {
+		return usagef("--fetch fills a folder of this machine; with --launcher kubernetes --data is one of containers")
+	}
 	runs, err := o.open(specs)
 	if err != nil {
 		return err

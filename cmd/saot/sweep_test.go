@@ -131,6 +131,10 @@ func TestSweepFetch(t *testing.T) {
 	require.Contains(t, stderr, "uai.npz")
 	require.NotContains(t, stderr, "synthetic", "it needs no file")
 	require.NoDirExists(t, out, "nothing runs")
+	status, _, stderr = call(t, "sweep", spec, "--out", "/s", "--data", "/d", "--fetch", "--launcher", "kubernetes",
+		"--image", "saot", "--claim", "saot:/s")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "--fetch")
 
 	require.NoError(t, os.WriteFile(filepath.Join(empty, "uai.npz"), nil, 0o600))
 	text, err := exec.Command(build(t), "sweep", spec, "--out", out, "--data", empty, "--engine", "go", "--fetch").
