@@ -6,20 +6,21 @@
 //	go build -o saot ./cmd/saot
 //	go run ./bench/torture -saot ./saot -engine go -for 1h
 //
+// With -counts it adds what each round did to a file, so that the kills of several calls are counted together.
+//
 // It continues until the time is up, the rounds are done or it gets a signal, and prints how many processes it killed.
 // At the first difference it stops with exit status 1 and leaves the folder as it is.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -33,6 +34,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of what is drawn")
 	flag.StringVar(&o.disk, "disk", "", "folder on a small file system of its own, which is filled up; default: none")
 	flag.StringVar(&o.dir, "dir", "", "where the work is done; default a temporary folder, removed if all is well")
+	flag.StringVar(&o.counts, "counts", "", "JSON file to which each round adds its counts; default: none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -44,10 +46,10 @@ func main() {
 }
 
 type options struct {
-	saot, engine, disk, dir string
-	time                    time.Duration
-	rounds                  int
-	seed                    uint64
+	saot, engine, disk, dir, counts string
+	time                            time.Duration
+	rounds                          int
+	seed                            uint64
 }
 
 // run does rounds until it is told to stop, and prints what came of them.
@@ -72,31 +74,47 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 	if err := t.prepare(); err != nil {
 		return err
 	}
+	sum := tally{Engine: o.engine, Counts: map[string]int{}}
+	if sum.Program, err = programOf(o.saot); err != nil {
+		return err
+	}
 	kinds := t.kinds()
-	start := time.Now()
-	n := 0
-	for ; ctx.Err() == nil && (o.rounds == 0 || n < o.rounds); n++ {
-		kind := kinds[n%len(kinds)]
-		t.round = filepath.Join(o.dir, fmt.Sprintf("round-%d-%s", n, kind.name))
-		if err := kind.do(); err != nil {
-			return fmt.Errorf("round %d (%s), seed %d: %w; see %s", n, kind.name, o.seed, err, t.round)
+	for n := 0; ctx.Err() == nil && (o.rounds == 0 || n < o.rounds); n++ {
+		one, err := t.do(n, kinds[n%len(kinds)])
+		one.Engine, one.Program = sum.Engine, sum.Program
+		sum.add(one)
+		if o.counts != "" {
+			err = errors.Join(err, keep(o.counts, one))
 		}
-		t.count["rounds of "+kind.name]++
-		if err := os.RemoveAll(t.round); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	_, _ = fmt.Fprintf(out, "%d rounds in %v on engine %s, nothing lost: %s\n", n, time.Since(start).Round(time.Second),
-		o.engine, t.summary())
+	_, _ = fmt.Fprintln(out, &sum)
 	return os.RemoveAll(o.dir)
+}
+
+// do is one round, and what it did.
+func (t *torturer) do(n int, kind kind) (tally, error) {
+	t.round = filepath.Join(t.dir, fmt.Sprintf("round-%d-%s", n, kind.name))
+	t.count = map[string]int{"rounds of " + kind.name: 1}
+	one := tally{Rounds: 1, Counts: t.count}
+	start := time.Now()
+	err := kind.do()
+	one.Seconds = time.Since(start).Seconds()
+	if err != nil {
+		one.Differences = 1
+		return one, fmt.Errorf("round %d (%s), seed %d: %w; see %s", n, kind.name, t.seed, err, t.round)
+	}
+	return one, os.RemoveAll(t.round)
 }
 
 // torturer does the rounds.
 type torturer struct {
 	options
 	rng   *rand.Rand
-	count map[string]int
-	round string // folder of the current round
+	count map[string]int // of the current round
+	round string         // its folder
 
 	want      *outcome            // of a run that was left alone
 	swept     map[string]*outcome // of the runs of a sweep, by name
@@ -117,17 +135,4 @@ func (t *torturer) kinds() []kind {
 		all = append(all, kind{"full disks", t.fullDisk})
 	}
 	return all
-}
-
-func (t *torturer) summary() string {
-	var words []string
-	for name, n := range t.count {
-		words = append(words, fmt.Sprintf("%d %s", n, name))
-	}
-	slices.SortFunc(words, func(a, b string) int {
-		_, a, _ = strings.Cut(a, " ")
-		_, b, _ = strings.Cut(b, " ")
-		return strings.Compare(a, b)
-	})
-	return strings.Join(words, ", ")
 }

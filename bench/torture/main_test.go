@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +27,8 @@ func TestRounds(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer func() { _ = out.Close() }()
-	o := options{saot: binary, engine: "go", rounds: 6, seed: 1, dir: filepath.Join(t.TempDir(), "work")}
+	o := options{saot: binary, engine: "go", rounds: 6, seed: 1, dir: filepath.Join(t.TempDir(), "work"),
+		counts: filepath.Join(t.TempDir(), "counts.json")}
 	require.NoError(t, os.Mkdir(o.dir, 0o755))
 	require.NoError(t, run(t.Context(), o, out))
 	summary, err := os.ReadFile(out.Name())
@@ -32,6 +36,63 @@ func TestRounds(t *testing.T) {
 	require.Contains(t, string(summary), "6 rounds in ")
 	require.Contains(t, string(summary), "1 rounds of sweeps")
 	require.NoDirExists(t, o.dir)
+	kept := readTallies(t, o.counts)
+	require.Len(t, kept, 1)
+	require.Equal(t, 6, kept[0].Rounds)
+	require.Zero(t, kept[0].Differences)
+	require.Equal(t, 1, kept[0].Counts["rounds of sweeps"])
+	require.Positive(t, kept[0].Seconds)
+}
+
+func readTallies(t *testing.T, path string) (all []tally) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &all))
+	return all
+}
+
+// Counts of several calls add up for a program on an engine, and are kept apart from those of others.
+func TestKeep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "counts.json")
+	one := tally{Program: "commit 1", Engine: "go", Rounds: 1, Seconds: 2, Counts: map[string]int{"signals (killed)": 3}}
+	require.NoError(t, keep(path, one))
+	other := one
+	other.Engine = "xla:cpu"
+	require.NoError(t, keep(path, other))
+	other = one
+	other.Program, other.Differences = "commit 2", 1
+	require.NoError(t, keep(path, other))
+	require.NoError(t, keep(path, one))
+	all := readTallies(t, path)
+	require.Len(t, all, 3)
+	require.Equal(t, tally{Program: "commit 1", Engine: "go", Rounds: 2, Seconds: 4,
+		Counts: map[string]int{"signals (killed)": 6}}, all[0])
+	require.Equal(t, 1, all[2].Differences)
+	require.NoError(t, os.WriteFile(path, []byte("[{"), 0o600))
+	require.ErrorContains(t, keep(path, one), "counts.json: unexpected end")
+}
+
+// Two builds without a commit are two programs.
+func TestProgramOf(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	name, err := programOf(self)
+	require.NoError(t, err)
+	require.Regexp(t, `^(commit|SHA-256) [0-9a-f]{12}$`, name)
+	_, err = programOf("main_test.go")
+	require.Error(t, err)
+}
+
+// Most signals are those that a process cannot see.
+func TestSignals(t *testing.T) {
+	sut := &torturer{rng: rand.New(rand.NewPCG(1, 0))}
+	drawn := map[syscall.Signal]int{}
+	for range 1000 {
+		drawn[sut.signal()]++
+	}
+	require.InDelta(t, 1000*killShare, drawn[syscall.SIGKILL], 50)
+	require.Len(t, drawn, 1+len(signals))
 }
 
 // A run that is not what was left alone is found.

@@ -59,9 +59,18 @@ func (t *torturer) must(args ...string) error {
 	return nil
 }
 
-// signals are those that end a process, the one that it cannot see most often.
-var signals = []syscall.Signal{syscall.SIGKILL, syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT,
-	syscall.SIGHUP, syscall.SIGQUIT}
+// killShare is how many of all signals are SIGKILL, which a process cannot see.
+const killShare = 0.7
+
+// signals are the others that end a process.
+var signals = []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+
+func (t *torturer) signal() syscall.Signal {
+	if t.rng.Float64() < killShare {
+		return syscall.SIGKILL
+	}
+	return pick(t.rng, signals)
+}
 
 // strike sends a process a signal within so long a time, and waits for its end. It counts signals that found it alive.
 func (t *torturer) strike(p *process, within time.Duration) {
@@ -71,7 +80,7 @@ func (t *torturer) strike(p *process, within time.Duration) {
 		return
 	case <-time.After(time.Duration(t.rng.Float64() * float64(within))):
 	}
-	s := pick(t.rng, signals)
+	s := t.signal()
 	if p.cmd.Process.Signal(s) == nil {
 		t.count[fmt.Sprintf("signals (%v)", s)]++
 	}
