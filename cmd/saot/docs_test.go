@@ -1,15 +1,24 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // docs returns the text of the documents that name commands, by path.
@@ -38,51 +47,210 @@ var (
 	afterIt    = regexp.MustCompile(`\s+#.*|\s*(?:&&|[|;>&]).*`)
 )
 
-// commands returns the arguments of saot that a document names.
-func commands(text string) [][]string {
-	var all [][]string
-	add := func(found []string) {
+// named is a command that a document names.
+type named struct {
+	args []string
+	name bool // in a sentence, where it may stand without its arguments
+}
+
+// commands returns what follows saot in a document.
+func commands(text string) (all []named) {
+	text = regexp.MustCompile(`\\\n\s*`).ReplaceAllString(text, "")
+	add := func(found []string, name bool) {
 		line := strings.Join(strings.Fields(afterIt.ReplaceAllString(found[1], "")), " ")
 		printed := strings.HasPrefix(line, "on ") // a line that saot run writes
 		if line != "" && !printed && !strings.ContainsAny(line, "…$") {
-			all = append(all, strings.Fields(line))
+			all = append(all, named{strings.Fields(strings.ReplaceAll(line, "'", "")), name})
 		}
 	}
 	for _, found := range lineOfCode.FindAllStringSubmatch(text, -1) {
-		add(found)
+		add(found, false)
 	}
 	for _, found := range inSentence.FindAllStringSubmatch(text, -1) {
-		add(found)
+		add(found, true)
 	}
 	return all
 }
 
-// Every command that a document names exists, with its flags, and so do the specs.
+// Every command that documents, notebooks and help name can be typed so: it exists with its flags, as many arguments as
+// it takes, and values that its flags and settings can have. The specs that it names exist.
 func TestCommandsOfDocuments(t *testing.T) {
+	texts := docs(t)
+	maps.Copy(texts, notebookTexts(t))
+	maps.Copy(texts, helpExamples(newRootCommand(io.Discard, io.Discard)))
 	checked := 0
-	for path, text := range docs(t) {
-		for _, args := range commands(text) {
-			root := newRootCommand(io.Discard, io.Discard)
-			cmd, rest, err := root.Find(args)
-			require.NoError(t, err, "%s: saot %v", path, args)
-			require.True(t, cmd != root || strings.HasPrefix(args[0], "-"), "%s: saot %v: no such command", path, args)
+	for path, text := range texts {
+		for _, command := range commands(text) {
+			assert.NoError(t, typed(command), "%s: saot %s", path, strings.Join(command.args, " "))
 			checked++
-			for _, word := range rest {
-				flag, named := strings.CutPrefix(word, "--")
-				flag, _, _ = strings.Cut(flag, "=")
-				if named && flag != "help" && cmd.Flag(flag) == nil {
-					require.Fail(t, "no such flag", "%s: saot %v: --%s", path, args, flag)
-				}
-				if cmd.Name() == "sweep" && specOfProgram.MatchString(word) {
-					require.FileExists(t, "../../saot/experiment/specs/"+word+".yaml", "%s: saot %v", path, args)
-				}
+		}
+	}
+	require.Greater(t, checked, 200)
+}
+
+// notebookTexts returns the words of notebooks, by path.
+func notebookTexts(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob("../../notebooks/*.ipynb")
+	require.NoError(t, err)
+	require.Greater(t, len(paths), 10)
+	texts := map[string]string{}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var book struct {
+			Cells []struct {
+				Type   string   `json:"cell_type"`
+				Source []string `json:"source"`
+			} `json:"cells"`
+		}
+		require.NoError(t, json.Unmarshal(content, &book), path)
+		for _, cell := range book.Cells {
+			if cell.Type == "markdown" {
+				texts[path] += strings.Join(cell.Source, "") + "\n\n"
 			}
 		}
 	}
-	require.Greater(t, checked, 100)
+	return texts
+}
+
+// helpExamples returns the examples in the help of a command and of all below it. What an example does follows it after
+// some spaces.
+func helpExamples(cmd *cobra.Command) map[string]string {
+	said := regexp.MustCompile(`(?m)(\S) {2,}.*$`)
+	texts := map[string]string{"saot help " + cmd.CommandPath(): said.ReplaceAllString(cmd.Example, "$1")}
+	for _, child := range cmd.Commands() {
+		maps.Copy(texts, helpExamples(child))
+	}
+	return texts
+}
+
+// placeholder is a word that stands for what one types there.
+var placeholder = regexp.MustCompile(`^[A-Z]+(\.\w+)*$`)
+
+// typed returns the error of typing a command, which it does not do.
+func typed(command named) error {
+	root := newRootCommand(io.Discard, io.Discard)
+	cmd, rest, err := root.Find(command.args)
+	switch {
+	case err != nil:
+		return err
+	case cmd == root && !strings.HasPrefix(command.args[0], "-"):
+		return errors.New("no such command")
+	}
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	rest = withValues(cmd, rest, command.name)
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	args := cmd.Flags().Args()
+	asks := cmd.Flags().Changed("help") || cmd.Flags().Changed("version")
+	if asks || cmd.DisableFlagParsing || command.name && len(args) == 0 {
+		return nil
+	}
+	return errors.Join(cmd.ValidateArgs(args), argumentsExist(cmd), engineExists(cmd), settles(cmd, rest))
+}
+
+// withValues drops the flags whose values are placeholders and, of a name in a sentence, a last one without its value.
+func withValues(cmd *cobra.Command, args []string, name bool) (all []string) {
+	for i := 0; i < len(args); i++ {
+		flag, isFlag := strings.CutPrefix(args[i], "--")
+		f := cmd.Flag(flag)
+		switch last := i == len(args)-1; {
+		case !isFlag || f == nil || f.NoOptDefVal != "":
+			all = append(all, args[i])
+		case last && name:
+		case !last && placeholder.MatchString(args[i+1]):
+			i++
+		default:
+			all = append(all, args[i])
+		}
+	}
+	return all
+}
+
+// engineExists returns an error for the name of an engine that no machine has.
+func engineExists(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("engine")
+	if f == nil || !f.Changed {
+		return nil
+	}
+	for _, c := range engine.Survey() {
+		if c.Spec == f.Value.String() {
+			return nil
+		}
+	}
+	return fmt.Errorf("no such engine: %s", f.Value)
 }
 
 var specOfProgram = regexp.MustCompile(`^(chosen|full|quick|real|tune)/[a-z0-9-]+$`)
+
+// argumentsExist compares arguments with what a shell completes them to, where they cannot be files.
+func argumentsExist(cmd *cobra.Command) error {
+	for i, arg := range cmd.Flags().Args() {
+		if cmd.Name() == "sweep" && specOfProgram.MatchString(arg) {
+			if _, err := os.Stat("../../saot/experiment/specs/" + arg + ".yaml"); err != nil {
+				return err
+			}
+		}
+		if cmd.ValidArgsFunction == nil || placeholder.MatchString(arg) {
+			continue
+		}
+		choices, directive := cmd.ValidArgsFunction(cmd, cmd.Flags().Args()[:i], "")
+		known := slices.ContainsFunc(choices, func(c string) bool { return c == arg || strings.HasPrefix(c, arg+"\t") })
+		if directive == noFiles && !known {
+			return fmt.Errorf("%s is none of its arguments", arg)
+		}
+	}
+	return nil
+}
+
+// settles returns the error of the settings that saot run is given.
+func settles(cmd *cobra.Command, args []string) error {
+	if cmd.CommandPath() != "saot run" {
+		return nil
+	}
+	o := new(runOptions)
+	cmd = o.command()
+	if err := cmd.ParseFlags(args); err != nil || o.resume != "" || o.split != "" {
+		return err
+	}
+	_, err := o.settle(cmd.Flags())
+	return err
+}
+
+// What is wrong in a command is found, whatever it is.
+func TestTyped(t *testing.T) {
+	for _, good := range []string{"run --dataset uai --sigma 0.75", "status DIR", "methods gbt", "run --resume DIR",
+		"run --method METHOD --seed SEED", "data import ogbn-arxiv FILE", "--version", "sweep quick/table2 --engine xla:cuda"} {
+		require.NoError(t, typed(named{args: strings.Fields(good)}), good)
+	}
+	for _, name := range []string{"status", "run --resume", "show --html"} {
+		require.NoError(t, typed(named{strings.Fields(name), true}), name)
+		require.Error(t, typed(named{strings.Fields(name), false}), name)
+	}
+	for bad, want := range map[string]string{
+		"walk":                         "no such command",
+		"run uai":                      "unknown command",
+		"run --nothing":                "unknown flag",
+		"run --epochs many":            "many",
+		"run --preset slow":            "unknown preset",
+		"run --method soat":            "soat",
+		"run --method gbt --sigma 0.5": "no setting of gbt",
+		"run --set sigma=much":         "sigma",
+		"run --dataset uia":            "uia",
+		"run --engine abacus":          "no such engine",
+		"status":                       "accepts 1 arg",
+		"status a b":                   "accepts 1 arg",
+		"methods soat":                 "none of its arguments",
+		"data get uia":                 "none of its arguments",
+		"sweep quick/table1":           "table1",
+		"table x --format word":        "word",
+	} {
+		require.ErrorContains(t, typed(named{args: strings.Fields(bad)}), want, bad)
+	}
+}
 
 // runs marks blocks of code that the next test runs.
 var runs = regexp.MustCompile("(?ms)^<!-- runs -->\n```sh\n(.*?)^```$")
