@@ -1,6 +1,6 @@
 package saot
 
-import "fmt"
+import "github.com/saot-go/saot/saot/continual"
 
 // noMarginals is the L1 error of a plan's marginals from which a step is not taken. A plan's mass is 1: an error of 0.5
 // is a quarter of it in the wrong place. At a very small ε float32 sweeps also make mass out of nothing.
@@ -20,7 +20,7 @@ func (c Config) checkPlans(out map[string]float64, graph *planFigures) error {
 		if p.marginals <= noMarginals && p.diagonal <= 1+noMarginals { // false for NaN
 			continue
 		}
-		return fmt.Errorf("the transport plan %s is no plan: its marginals are off by %.3g (L1) and its diagonal "+
+		return continual.Divergedf("the transport plan %s is no plan: its marginals are off by %.3g (L1) and its diagonal "+
 			"holds %.3g of a mass of 1: raise epsilon (%g), or %s (%d)", p.name, p.marginals, p.diagonal, c.Epsilon,
 			p.sweeps, p.of)
 	}

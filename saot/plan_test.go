@@ -22,6 +22,7 @@ func TestNoPlanStops(t *testing.T) {
 		_, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, func(continual.Step) { steps++ })
 		require.ErrorContains(t, err, "is no plan: its marginals are off by")
 		require.ErrorContains(t, err, "raise epsilon (1e-09)")
+		require.ErrorAs(t, err, new(*continual.Diverged))
 		require.Zero(t, steps)
 	})
 }
@@ -53,5 +54,6 @@ func TestInspectFindsOverflow(t *testing.T) {
 		err := l.Inspect()
 		require.ErrorContains(t, err, "2nd_moment is +Inf")
 		require.ErrorContains(t, err, "(alpha, beta)")
+		require.ErrorAs(t, err, new(*continual.Diverged))
 	})
 }

@@ -1,6 +1,7 @@
 package saot
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/train"
@@ -91,6 +93,9 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 	if l.config.Objective == Transport {
 		var result transport.GromovResult
 		k, err := graphs.solve(&result, pair, points)
+		if errors.Is(err, transport.ErrNotFinite) {
+			err = continual.Divergedf("%w", err)
+		}
 		if err != nil {
 			return in, nil, err
 		}

@@ -62,6 +62,21 @@ func TestRunFolderIsClaimed(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(fresh, experiment.ConfigFile))
 }
 
+// A run that stops because its numbers mean nothing names the setting to change, and not a continuation, which stops at
+// the same task.
+func TestDivergedRunNamesASetting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	begin := small("--dataset", ownGraph(t), "--points", "8", "--beta", "1e30", "--out", dir) // β acts from task 2
+	for _, args := range [][]string{begin, {"run", "--resume", dir}} {
+		status, _, stderr := call(t, args...)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, "task 2 of ")
+		require.Contains(t, stderr, "learning_rate")
+		require.Contains(t, stderr, "saot run --resume "+dir+" would stop here again: change a setting in a new run")
+		require.NotContains(t, stderr, "the state before that task is kept")
+	}
+}
+
 // What was asked for at the start is kept, even where the run is killed before its first checkpoint.
 func TestKeepModelSurvivesAnEarlyKill(t *testing.T) {
 	dir := begun(t, "--keep-model")

@@ -202,7 +202,7 @@ func checkEmbedding(task int, e *Embedding, nodes int) error {
 	}
 	for i, v := range e.Data {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("task %d: the embedding of node %d has %v in column %d: lower the learning rate, if the "+
+			return Divergedf("task %d: the embedding of node %d has %v in column %d: lower learning_rate, if the "+
 				"method has one, or scale the features", task+1, i/e.Cols, v, i%e.Cols)
 		}
 	}

@@ -2,7 +2,6 @@ package continual
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -174,7 +173,8 @@ func (t *paperTrainer) accuracy() ([]float64, error) {
 	}
 	for _, v := range logits[:len(t.design.held)*t.columns] {
 		if math.IsNaN(float64(v)) {
-			return nil, errors.New("the paper probe diverged: the embeddings are too large for it")
+			return nil, Divergedf("the paper probe diverged: the embeddings are too large for it: lower " +
+				"learning_rate, or take --probe converged alone")
 		}
 	}
 	return accuracy(t.design, t.setting, ProbePaper.scored(), func(i int) []float32 {

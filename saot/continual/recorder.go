@@ -186,7 +186,7 @@ func (c *recorder) place(f *record.Frame, e *Embedding) error {
 	}
 	for _, v := range e.Data {
 		if v-v != 0 {
-			return errors.New("watch: an embedding is not finite: lower the learning rate")
+			return Divergedf("watch: an embedding is not finite: lower learning_rate")
 		}
 	}
 	points, shares, err := c.plane.Place(e.Data, e.Rows, e.Cols)

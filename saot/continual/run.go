@@ -272,7 +272,7 @@ func checkReport(r *TaskReport) error {
 	}
 	for name, v := range r.Diagnostics {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("diagnostic %q is %v", name, v)
+			return Divergedf("diagnostic %q is %v: lower learning_rate or raise epsilon", name, v)
 		}
 	}
 	return nil
@@ -281,7 +281,7 @@ func checkReport(r *TaskReport) error {
 func checkTerms(terms []Term, when string) error {
 	for _, term := range terms {
 		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
-			return fmt.Errorf("loss term %q is %v at %s: lower the rate or raise epsilon", term.Name, term.Value, when)
+			return Divergedf("loss term %q is %v at %s: lower learning_rate or raise epsilon", term.Name, term.Value, when)
 		}
 	}
 	return nil

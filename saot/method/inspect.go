@@ -6,6 +6,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/saot-go/saot/saot/continual"
 )
 
 // Inspect returns an error where a variable of the learner's networks, or of what trains them, is not finite. Overflow
@@ -45,9 +47,9 @@ func inspect(v *model.Variable) error {
 	case at < 0:
 		return nil
 	case strings.HasPrefix(v.Path(), "/AdamOptimizer/"):
-		return fmt.Errorf("entry %d of Adam's %s is %v, so that its steps are 0: lower the weights of the losses "+
+		return continual.Divergedf("entry %d of Adam's %s is %v, so that its steps are 0: lower the weights of the losses "+
 			"(alpha, beta) or the learning_rate, or scale the features (--features l2)", at, v.Path(), bad)
 	}
-	return fmt.Errorf("entry %d of the variable %s is %v: lower learning_rate or the weights of the losses (alpha, "+
+	return continual.Divergedf("entry %d of the variable %s is %v: lower learning_rate or the weights of the losses (alpha, "+
 		"beta), or scale the features (--features l2)", at, v.Path(), bad)
 }

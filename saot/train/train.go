@@ -238,7 +238,7 @@ func finite(terms []continual.Term) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the loss is not finite (%s): lower learning_rate, "+
+	return continual.Divergedf("the loss is not finite (%s): lower learning_rate, "+
 		"raise epsilon if the method has one, or look for bad features",
 		strings.Join(bad, ", "))
 }

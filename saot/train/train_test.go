@@ -162,7 +162,9 @@ func TestTrainFails(t *testing.T) {
 		in.Lowest = pair(float32(math.NaN()), 0)
 		return in, in, nil
 	}
-	require.ErrorContains(t, trainer.Train(context.Background(), p), `step 1: the loss is not finite (total is NaN)`)
+	err := trainer.Train(context.Background(), p)
+	require.ErrorContains(t, err, `step 1: the loss is not finite (total is NaN)`)
+	require.ErrorAs(t, err, new(*continual.Diverged))
 	require.Zero(t, p.Report.Steps)
 
 	_, trainer = bowl(t, pure(t), Optimizer{LearningRate: 0.05})
@@ -174,7 +176,7 @@ func TestTrainFails(t *testing.T) {
 		}
 		return inputs(step)
 	}
-	err := trainer.Train(context.Background(), p)
+	err = trainer.Train(context.Background(), p)
 	require.ErrorIs(t, err, bad)
 	require.ErrorContains(t, err, "step 3: ")
 	require.Equal(t, 2, p.Report.Steps)

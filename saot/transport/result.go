@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -231,11 +232,14 @@ func (r *Report) settle(tolerance float64) {
 	}
 }
 
-// checkFinite returns an error where a marginal error tells that the plan overflowed or is undefined.
+// ErrNotFinite marks an error of a plan that overflowed or is undefined.
+var ErrNotFinite = errors.New("the plan is not finite")
+
+// checkFinite returns an error that wraps ErrNotFinite where a marginal error tells that the plan overflowed or is undefined.
 func checkFinite(marginalError float64, sweeps int, epsilon float64, form string) error {
 	if math.IsNaN(marginalError) || math.IsInf(marginalError, 0) {
-		return fmt.Errorf("transport: the plan is not finite after %d sweeps at epsilon %g (%s form): "+
-			"raise epsilon or use the log domain", sweeps, epsilon, form)
+		return fmt.Errorf("transport: %w after %d sweeps at epsilon %g (%s form): raise epsilon or use the log domain",
+			ErrNotFinite, sweeps, epsilon, form)
 	}
 	return nil
 }
