@@ -84,9 +84,9 @@ type action = chromedp.Action[chromedp.Void]
 // script runs JavaScript in the page and ignores its value.
 func script(js string) action { return chromedp.Evaluate[chromedp.Void](js) }
 
-// watch records in the page when the reader acts and when the picture changes.
+// watch records in the page when the reader acts and when a part of the picture changes.
 const watch = `(() => {
-	const picture = () => document.querySelector('img.saot-picture')?.src ?? '';
+	const picture = () => [...document.querySelectorAll('img.saot-picture')].map(part => part.src).join();
 	window.saotWatch = {shown: picture(), done: 0, changed: 0};
 	const hand = () => { saotWatch.done = performance.now() };
 	document.addEventListener('input', hand, true);

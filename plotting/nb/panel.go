@@ -51,15 +51,22 @@ type Input struct {
 }
 
 // Run displays the panel below the running cell, and under it the figure that draw returns, at the start and whenever a
-// knob is moved or a button is pressed. It skips places that a knob left before they could be drawn, but no presses. It
-// returns when the button "keep this picture" is pressed or the context ends; the last figure then stays as an ordinary
-// picture, which is saved with the notebook.
+// knob is moved or a button is pressed. It skips places that a knob left before they could be drawn, but no presses. A
+// figure that looks as before is not sent again. Run returns when the button "keep this picture" is pressed or the
+// context ends; the last figure then stays as an ordinary picture, which is saved with the notebook.
 //
 // If no browser answers, it returns ErrHeadless: at once if HeadlessEnv is set, and otherwise after 30 seconds. Outside
 // a notebook it returns ErrNoNotebook. It also returns the error of draw, and one for a knob that has no values or does
 // not start at one of them.
 func (p Panel) Run(ctx context.Context, draw func(Input) (plotting.Figure, error)) error {
-	return p.run(ctx, patience, draw)
+	return p.run(ctx, patience, single(draw))
+}
+
+// RunParts is Run for a picture of several parts, which follow each other in lines as wide as the page. Parts returns
+// them all, always as many and in the same order. A part is drawn only if its key has changed, and sent only if it looks
+// different. The picture that stays is a grid of the parts.
+func (p Panel) RunParts(ctx context.Context, parts func(Input) ([]Part, error)) error {
+	return p.run(ctx, patience, parts)
 }
 
 // Live is a Panel with one slider: draw gets the index of the value.
@@ -68,7 +75,7 @@ func Live(ctx context.Context, knob string, values []string, draw func(i int) (p
 	return panel.Run(ctx, func(in Input) (plotting.Figure, error) { return draw(in.At[0]) })
 }
 
-func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input) (plotting.Figure, error)) error {
+func (p Panel) run(ctx context.Context, patience time.Duration, parts func(Input) ([]Part, error)) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
@@ -80,8 +87,8 @@ func (p Panel) run(ctx context.Context, patience time.Duration, draw func(Input)
 	}
 	id := gonbui.UniqueId()
 	shown := &livePanel{
-		Panel: p, draw: draw,
-		address: "/saot/panel/" + id, controls: "saot_controls_" + id, picture: "saot_picture_" + id,
+		Panel: p, parts: parts, board: board{id: "saot_picture_" + id},
+		address: "/saot/panel/" + id, controls: "saot_controls_" + id,
 	}
 	shown.inbox.changed = make(chan struct{}, 1)
 	shown.waiting()
@@ -141,10 +148,11 @@ func awaitBrowser(ctx context.Context, patience time.Duration) error {
 
 type livePanel struct {
 	Panel
-	draw              func(Input) (plotting.Figure, error)
-	address           string // where the page sends what the reader does
-	controls, picture string // display ids of the two outputs below the cell
-	inbox             inbox
+	parts    func(Input) ([]Part, error)
+	board    board
+	address  string // where the page sends what the reader does
+	controls string // display id of the output above the board
+	inbox    inbox
 }
 
 // message is the whole state of a panel's controls.
@@ -188,14 +196,14 @@ func (p *livePanel) receive(_, text string) {
 	}
 }
 
-// serve draws until the last button is pressed or the context ends, and leaves the last figure behind.
+// serve draws until the last button is pressed or the context ends, and leaves the last picture behind.
 func (p *livePanel) serve(ctx context.Context) error {
 	in := Input{At: make([]int, len(p.Knobs)), Pressed: -1}
 	for i, k := range p.Knobs {
 		in.At[i] = k.At
 	}
 	gonbui.UpdateHTML(p.controls, p.html())
-	figure, err := p.redraw(in)
+	err := p.redraw(in)
 	done := make([]int, len(p.Buttons)+1) // presses that were handled
 	for stop := false; err == nil && !stop; {
 		select {
@@ -203,33 +211,31 @@ func (p *livePanel) serve(ctx context.Context) error {
 			p.inbox.mu.Lock()
 			m := p.inbox.latest
 			p.inbox.mu.Unlock()
-			figure, stop, err = p.follow(figure, &in, m, done)
+			stop, err = p.follow(&in, m, done)
 		case <-ctx.Done():
 			stop = true
 		}
 	}
 	gonbui.UpdateHTML(p.controls, "")
-	gonbui.UpdateHTML(p.picture, "")
+	gonbui.UpdateHTML(p.board.id, "")
 	if err != nil {
 		gonbui.Sync()
 		return err
 	}
-	return Show(figure)
+	return showGrid(p.board.figures())
 }
 
-// follow draws what a message asks for: once for all knobs that were moved, and once for each press. It returns the
-// latest figure, and whether the reader wants to keep it.
-func (p *livePanel) follow(
-	figure plotting.Figure, in *Input, m message, done []int,
-) (_ plotting.Figure, stop bool, err error) {
+// follow draws what a message asks for: once for all knobs that were moved, and once for each press. It returns whether
+// the reader wants to keep the picture.
+func (p *livePanel) follow(in *Input, m message, done []int) (stop bool, err error) {
 	moved := false
 	for i, at := range m.at {
 		moved = moved || in.At[i] != at
 		in.At[i] = at
 	}
 	if moved {
-		if figure, err = p.redraw(*in); err != nil {
-			return figure, false, err
+		if err = p.redraw(*in); err != nil {
+			return false, err
 		}
 	}
 	for button, presses := range m.presses {
@@ -238,34 +244,29 @@ func (p *livePanel) follow(
 		}
 		for ; done[button] < presses; done[button]++ {
 			if button == len(p.Buttons) {
-				return figure, true, nil
+				return true, nil
 			}
 			in.Pressed = button
-			figure, err = p.redraw(*in)
+			err = p.redraw(*in)
 			in.Pressed = -1
 			if err != nil {
-				return figure, false, err
+				return false, err
 			}
 		}
 	}
-	return figure, false, nil
+	return false, nil
 }
 
-func (p *livePanel) redraw(in Input) (plotting.Figure, error) {
+func (p *livePanel) redraw(in Input) error {
 	in.At = slices.Clone(in.At)
-	figure, err := p.draw(in)
+	parts, err := p.parts(in)
 	if err != nil {
-		return figure, err
+		return err
 	}
-	source, err := dataURL(figure)
-	if err != nil {
-		return figure, fmt.Errorf("nb: panel: %w", err)
+	if err := p.board.show(parts); err != nil {
+		return fmt.Errorf("nb: panel: %w", err)
 	}
-	width, _ := figure.Size()
-	gonbui.UpdateHTML(p.picture, fmt.Sprintf(
-		`<img class="saot-picture" alt="the figure" style="width:%.0fpx;max-width:100%%" src="%s" />`,
-		pixels(width), source))
-	return figure, gonbui.Error()
+	return gonbui.Error()
 }
 
 // tell sends the state of all controls to the cell. %s is the address.

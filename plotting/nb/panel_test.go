@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,30 @@ import (
 // notebook. Its value is how long the cell waits for a page.
 const asCell = "PLOTTING_NB_TEST_CELL"
 
+// inParts lets the cell show testParts.
+const inParts = "PLOTTING_NB_TEST_PARTS"
+
+func number(n int) (plotting.Figure, error) {
+	return plotting.Matrix([][]float64{{float64(n)}}, plotting.MatrixOptions{})
+}
+
+// testParts follow the first knob, nothing at all with a key that follows it, the second knob if it has moved, and
+// nothing.
+func testParts(in Input) ([]Part, error) {
+	part := func(name string, key, show int) Part {
+		return Part{Name: name, Key: fmt.Sprint(key), Draw: func() (plotting.Figure, error) {
+			fmt.Println("draw", name, key)
+			return number(show)
+		}}
+	}
+	fmt.Println("turn", in)
+	parts := []Part{part("ε", in.At[0], in.At[0]), part("still", in.At[0], 7), {Name: "menu"}, {Name: "none"}}
+	if in.At[1] > 0 {
+		parts[2] = part("menu", in.At[1], 10)
+	}
+	return parts, nil
+}
+
 // testPanel is the panel of the fake cell.
 var testPanel = Panel{
 	Knobs: []Knob{
@@ -39,10 +64,14 @@ var testPanel = Panel{
 
 func TestMain(m *testing.M) {
 	if patience, err := time.ParseDuration(os.Getenv(asCell)); err == nil {
-		err := testPanel.run(context.Background(), patience, func(in Input) (plotting.Figure, error) {
+		draw := single(func(in Input) (plotting.Figure, error) {
 			fmt.Println("draw", in)
-			return plotting.Matrix([][]float64{{float64(50 + in.At[0])}}, plotting.MatrixOptions{})
+			return number(50 + in.At[0] + 10*in.At[1] + in.Pressed)
 		})
+		if os.Getenv(inParts) != "" {
+			draw = testParts
+		}
+		err := testPanel.run(context.Background(), patience, draw)
 		fmt.Println("panel:", err)
 		os.Exit(0)
 	}
@@ -161,6 +190,69 @@ draw {[0 1] 0}
 panel: <nil>
 `, printed)
 	require.Equal(t, 1, k.images, "the last figure stays")
+}
+
+// sent lists the parts of each message with pictures, in the order of the messages.
+func (k *fakeKernel) sent() (all [][]string) {
+	for _, page := range k.html {
+		var names []string
+		for _, found := range regexp.MustCompile(`class="saot-picture" alt="(.*?)"`).FindAllStringSubmatch(page, -1) {
+			names = append(names, found[1])
+		}
+		if names != nil {
+			all = append(all, names)
+		}
+	}
+	return all
+}
+
+// A picture that looks as before is drawn for each press, and not sent again.
+func TestPanelSendsAPictureOnce(t *testing.T) {
+	p := &page{turns: []string{"1 0 0 0", "1 0 3 1"}}
+	k := &fakeKernel{answer: p.answer}
+	require.Equal(t, `draw {[0 0] -1}
+draw {[1 0] -1}
+draw {[1 0] 0}
+draw {[1 0] 0}
+draw {[1 0] 0}
+panel: <nil>
+`, k.run(t, time.Minute))
+	require.Equal(t, [][]string{{"the figure"}, {"the figure"}, {"the figure"}}, k.sent(),
+		"at the start, for the knob, and for the first press")
+	require.Equal(t, 1, k.images, "the picture that stays")
+}
+
+// A part is drawn if its key changes, and sent if its picture does. A part that goes is taken off the page.
+func TestPanelSendsPartsThatChange(t *testing.T) {
+	p := &page{turns: []string{"2 0 0 0", "2 1 0 0", "1 0 2 1"}}
+	k := &fakeKernel{answer: p.answer}
+	printed := k.run(t, time.Minute, inParts+"=1")
+	require.Equal(t, `turn {[0 0] -1}
+draw ε 0
+draw still 0
+turn {[2 0] -1}
+draw ε 2
+draw still 2
+turn {[2 1] -1}
+draw menu 1
+turn {[1 0] -1}
+draw ε 1
+draw still 1
+turn {[1 0] 0}
+turn {[1 0] 0}
+panel: <nil>
+`, printed)
+	require.Equal(t, [][]string{{"ε", "still"}, {"ε"}, {"menu"}, {"ε"}}, k.sent())
+	emptied := func(page string) bool { return strings.Contains(page, "innerHTML = '<span hidden") }
+	require.True(t, slices.ContainsFunc(k.html, emptied), "the menu's picture goes")
+	require.Equal(t, 1, k.images, "the picture that stays")
+}
+
+func TestShowPartsErrors(t *testing.T) {
+	require.ErrorContains(t, ShowParts([]Part{{Name: "none"}}), "there is nothing to show")
+	broken := func() (plotting.Figure, error) { return plotting.Figure{}, errors.New("no plan") }
+	require.ErrorContains(t, ShowParts([]Part{{Name: "π", Draw: broken}}), "π: no plan")
+	require.ErrorContains(t, (&board{panes: make([]pane, 2)}).show(nil), "0 parts, want 2")
 }
 
 // What a page must not send, and what comes late, changes nothing.
