@@ -2,12 +2,9 @@
 package notebooks_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -227,7 +224,7 @@ func TestNotebooksRun(t *testing.T) {
 		t.Skip("executing notebooks takes minutes: skipped with -short")
 	}
 	jupyter := findJupyter(t)
-	env := kernel(t)
+	env := append(kernel(t), "CGO_ENABLED=0") // XLA alone needs cgo: without it Go links a cell by itself, and sooner
 	turns := make(chan struct{}, atOnce)
 	for _, path := range all(t) {
 		t.Run(path, func(t *testing.T) {
@@ -238,8 +235,10 @@ func TestNotebooksRun(t *testing.T) {
 			pictures, err := committed.pictures()
 			require.NoError(t, err)
 			with, checks := solved(committed.Cells)
-			executed := execute(t, jupyter, env, write(t, "solved-"+path, committed, with))
-			require.Len(t, executed.Cells, len(with))
+			programs, at := joined(with)
+			executed := execute(t, jupyter, env, write(t, "solved-"+path, committed, programs))
+			require.Len(t, executed.Cells, len(programs))
+			executed.Cells = separated(with, executed.Cells, at)
 			for _, i := range checks {
 				require.Contains(t, executed.Cells[i].printed("stdout"), ": passed.", "the solution above cell %d", i)
 				require.NotContains(t, executed.Cells[i].printed("stdout"), "✗")
@@ -280,7 +279,8 @@ func TestNotebooksRunOnAnEngine(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			pictures, err := committed.pictures()
 			require.NoError(t, err)
-			changed := write(t, strings.ReplaceAll(name, ":", "-")+"-"+path, committed, committed.Cells)
+			programs, _ := joined(committed.Cells)
+			changed := write(t, strings.ReplaceAll(name, ":", "-")+"-"+path, committed, programs)
 			require.NoError(t, execute(t, jupyter, env, changed).check(pictures))
 		})
 	}
@@ -333,70 +333,4 @@ func requireSameOutputs(t *testing.T, committed, executed *notebook) {
 		require.NoError(t, err)
 		require.Equal(t, want, got, "pictures of cell %d", i)
 	}
-}
-
-// findJupyter returns the jupyter command, or skips the test.
-func findJupyter(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("SAOT_JUPYTER"); path != "" {
-		require.FileExists(t, path, "SAOT_JUPYTER must be the path of the jupyter command")
-		return path
-	}
-	path, err := exec.LookPath("jupyter")
-	if err != nil {
-		t.Skip("no jupyter on PATH and SAOT_JUPYTER is not set: notebooks are not executed")
-	}
-	return path
-}
-
-// buildTime is the limit for building the kernel from an empty cache.
-const buildTime = 10 * time.Minute
-
-// kernel builds the GoNB of go.mod, installs it into a folder of this test, and returns an environment in which Jupyter
-// finds it.
-func kernel(t *testing.T) []string {
-	t.Helper()
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	run(t, nil, buildTime, "go", "build", "-o", bin+string(filepath.Separator), "github.com/janpfeifer/gonb")
-	if _, err := exec.LookPath("goimports"); err != nil {
-		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "golang.org/x/tools/cmd/goimports")
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Skipf("GoNB needs goimports, which is not on PATH and cannot be built "+
-				"(go install golang.org/x/tools/cmd/goimports@v0.44.0): %s", output)
-		}
-	}
-	env := append(os.Environ(),
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"JUPYTER_DATA_DIR="+filepath.Join(dir, "jupyter"),
-		"GOFLAGS=", "GOWORK=", // the kernel's own go.work decides
-		"GOMLX_NO_AUTO_INSTALL=1",
-		"SAOT_HEADLESS=1", // live panels give up at once
-		kit.EngineEnv+"=", // pure Go, whose numbers are committed
-	)
-	run(t, env, buildTime, filepath.Join(bin, "gonb"), "--install", "--raw_error", "--force_deps", "--force_copy")
-	return env
-}
-
-// execute runs a notebook from top to bottom and returns it with its new outputs.
-func execute(t *testing.T, jupyter string, env []string, path string) *notebook {
-	t.Helper()
-	dir := t.TempDir()
-	start := time.Now()
-	run(t, env, slack*executionTime, jupyter, "nbconvert", "--to", "notebook", "--execute", "--allow-errors",
-		fmt.Sprintf("--ExecutePreprocessor.timeout=%.0f", (slack*executionTime).Seconds()), "--output-dir", dir, path)
-	t.Logf("%.0f s", time.Since(start).Seconds())
-	return read(t, filepath.Join(dir, path))
-}
-
-// run fails the test if a command does, or takes longer than the limit.
-func run(t *testing.T, env []string, limit time.Duration, name string, args ...string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	command := exec.CommandContext(ctx, name, args...)
-	command.Env = env
-	command.WaitDelay = 10 * time.Second
-	output, err := command.CombinedOutput()
-	require.NoError(t, errors.Join(err, ctx.Err()), "%s %s\n%s", name, strings.Join(args, " "), output)
 }
