@@ -23,7 +23,7 @@ type BarSeries struct {
 // BarOptions change how bars look. The zero value works.
 type BarOptions struct {
 	Title, XLabel, YLabel string
-	Y                     Limits // of the axis of values; zero takes 0 and the values
+	Y                     Limits // of the axis of values; zero takes 0 and the values. A bar that leaves it ends in an arrow
 	References            []Reference
 	Decimals              int     // of the value above each bar; negative writes none
 	Width, Height         float64 // of the data area, in points; 0 means 340 and 170
@@ -123,35 +123,63 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	width := 0.8 / float64(len(b.series))
 	zero := min(max(y(0), c.Min.Y), c.Max.Y)
-	style := textStyle(noteSize, ink)
 	for k, s := range b.series {
 		for i, v := range s.Values {
 			left := x(float64(i) - 0.4 + width*float64(k))
 			right := x(float64(i) - 0.4 + width*float64(k+1))
-			top := min(max(y(v), c.Min.Y), c.Max.Y)
-			bar := rect(left+0.5, min(zero, top), right-left-1, max(zero, top)-min(zero, top))
+			end := min(max(y(v), c.Min.Y), c.Max.Y)
+			bar := rect(left+0.5, min(zero, end), right-left-1, max(zero, end)-min(zero, end))
 			c.SetColor(faded(okabeIto[k%len(okabeIto)], 0xd8))
 			c.Fill(bar.Path())
-			middle, above := (left+right)/2, max(zero, top)
-			if s.Spread != nil && s.Spread[i] > 0 {
+			middle, above := (left+right)/2, max(zero, end)
+			switch {
+			case b.cut(plt, v):
+				b.arrow(c, vg.Point{X: middle, Y: end}, v)
+				continue
+			case s.Spread != nil && s.Spread[i] > 0:
 				low, high := max(y(v-s.Spread[i]), c.Min.Y), min(y(v+s.Spread[i]), c.Max.Y)
 				errorBar(c, ink, vg.Point{X: middle, Y: low}, vg.Point{X: middle, Y: high})
-				above = max(above, high)
+				above, end = max(above, high), min(end, low)
 			}
-			text := strings.ReplaceAll(strconv.FormatFloat(v, 'f', max(b.decimals, 0), 64), "-", "−")
-			if b.decimals < 0 || style.Width(text) > (right-left)*1.25 {
-				continue
-			}
-			if v < 0 {
-				style.YAlign = draw.YTop
-				c.FillText(style, vg.Point{X: middle, Y: min(zero, top) - 1}, text)
-				continue
-			}
-			style.YAlign = draw.YBottom
-			c.FillText(style, vg.Point{X: middle, Y: above + 1}, text)
+			b.write(c, v, right-left, vg.Point{X: middle, Y: above + 1}, vg.Point{X: middle, Y: min(zero, end) - 1})
 		}
 	}
 	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, c.Min.X, zero, c.Max.X, zero)
+}
+
+// cut reports whether a bar leaves the axis.
+func (b *barGroups) cut(plt *plot.Plot, v float64) bool { return v > plt.Y.Max || v < plt.Y.Min }
+
+// arrow says at the end of a bar that it goes on, and to which value.
+func (b *barGroups) arrow(c draw.Canvas, end vg.Point, v float64) {
+	away := vg.Length(math.Copysign(1, v))
+	var p vg.Path
+	p.Move(vg.Point{X: end.X - 3.5, Y: end.Y - 6*away})
+	p.Line(vg.Point{X: end.X, Y: end.Y - 1.5*away})
+	p.Line(vg.Point{X: end.X + 3.5, Y: end.Y - 6*away})
+	c.SetLineStyle(draw.LineStyle{Color: ink, Width: 1.2})
+	c.Stroke(p)
+	style := textStyle(noteSize, ink)
+	style.YAlign = draw.YCenter
+	c.FillText(style, vg.Point{X: end.X, Y: end.Y - 12*away}, b.text(v))
+}
+
+// write writes a value above its bar, or below that of a negative value, if it is about as narrow as the bar.
+func (b *barGroups) write(c draw.Canvas, v float64, width vg.Length, above, below vg.Point) {
+	style := textStyle(noteSize, ink)
+	if b.decimals < 0 || style.Width(b.text(v)) > width*1.25 {
+		return
+	}
+	at := above
+	style.YAlign = draw.YBottom
+	if v < 0 {
+		at, style.YAlign = below, draw.YTop
+	}
+	c.FillText(style, at, b.text(v))
+}
+
+func (b *barGroups) text(v float64) string {
+	return strings.ReplaceAll(strconv.FormatFloat(v, 'f', max(b.decimals, 0), 64), "-", "−")
 }
 
 type barThumbnail int
