@@ -96,3 +96,14 @@ func TestTradeOffBoldInEachFormat(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// There are more methods than colors: color and shape together tell them apart.
+func TestMarkersTellMethodsApart(t *testing.T) {
+	seen := map[string]int{}
+	for i := range 30 {
+		m := marker(i)
+		look := fmt.Sprintf("%v %T", m.Color, m.Shape)
+		require.NotContains(t, seen, look, "methods %d and %d", seen[look], i)
+		seen[look] = i
+	}
+}

@@ -35,10 +35,7 @@ func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures 
 		if s == continual.ClassIL {
 			draw = append([]func([]view) (Picture, string, error){paperMatrices, paperStudies, paperTradeOff}, draw...)
 		}
-		of := slices.DeleteFunc(views(groups), func(v view) bool { return v.setting != s || v.probe != probe })
-		slices.SortStableFunc(of, func(a, b view) int {
-			return cmp.Compare(b.groups[0].Info().Tasks, a.groups[0].Info().Tasks)
-		})
+		of := mostTasksFirst(groups, s, probe)
 		for _, f := range draw {
 			p, lack, err := f(of)
 			switch {
@@ -55,6 +52,15 @@ func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures 
 		return nil, lacks, fmt.Errorf("report: the runs have none of the paper's figures: %s", lacks[0])
 	}
 	return pictures, lacks, nil
+}
+
+// mostTasksFirst returns the views under a setting and a probe, datasets with more tasks first.
+func mostTasksFirst(groups []*experiment.Group, s continual.Setting, probe continual.Probe) []view {
+	of := slices.DeleteFunc(views(groups), func(v view) bool { return v.setting != s || v.probe != probe })
+	slices.SortStableFunc(of, func(a, b view) int {
+		return cmp.Compare(b.groups[0].Info().Tasks, a.groups[0].Info().Tasks)
+	})
+	return of
 }
 
 // most returns the group of a method with the most seeds, the first of several; nil if the method was not run.

@@ -44,8 +44,8 @@ func (v *view) String() string {
 
 // Pictures draws every figure that the groups have the runs for, dataset by dataset:
 //
-//   - figure2-paper: the performance matrices of TRACE over those of SAOT, a column for each dataset that has both (the
-//     paper's Figure 2);
+//   - figure2-paper: the performance matrices of TRACE over those of SAOT, a column for each of three datasets that have both,
+//     those with the most tasks (the paper's Figure 2, as PaperPictures draws it);
 //   - figure2: those of all methods of a dataset side by side;
 //   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where
 //     it is the buffer's size (the two figures of the paper's appendix);
@@ -62,9 +62,16 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 		}
 		return err
 	}
-	for _, p := range figure2(views(groups)) {
-		if err := add(p.draw()); err != nil {
-			return nil, err
+	for _, s := range continual.Settings() {
+		for _, probe := range append(continual.Probes(), continual.ProbeHead) {
+			p, lack, err := paperMatrices(mostTasksFirst(groups, s, probe))
+			if lack != "" {
+				continue
+			}
+			p.Name = fmt.Sprintf("figure2-paper-%s-%s", s, probe)
+			if err := add(p, err); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, v := range views(groups) {
@@ -175,53 +182,6 @@ const (
 	mostPanels = 12
 	mostCurves = 7 // there are as many colours
 )
-
-// pair is TRACE and SAOT on some datasets, under a setting and a probe.
-type pair struct {
-	setting continual.Setting
-	probe   continual.Probe
-	of      [2][]plotting.Method // by dataset
-	err     error
-}
-
-// figure2 pairs TRACE with SAOT. Where a method was run with several settings, the first group stands for it.
-func figure2(views []view) (pairs []*pair) {
-	for _, v := range views {
-		at := slices.IndexFunc(pairs, func(p *pair) bool { return p.setting == v.setting && p.probe == v.probe })
-		if at < 0 {
-			at = len(pairs)
-			pairs = append(pairs, &pair{setting: v.setting, probe: v.probe})
-		}
-		var both [2]plotting.Method
-		found := 0
-		for i, name := range []string{"trace", "saot"} {
-			k := slices.IndexFunc(v.groups, func(g *experiment.Group) bool { return g.Method == name })
-			if k < 0 {
-				continue
-			}
-			m, err := plotting.NewMethod(name+", "+v.dataset, results(v.groups[k]), v.setting, v.probe)
-			pairs[at].err = errors.Join(pairs[at].err, err)
-			both[i], found = m, found+1
-		}
-		if found == 2 {
-			for i := range both {
-				pairs[at].of[i] = append(pairs[at].of[i], both[i])
-			}
-		}
-	}
-	return pairs
-}
-
-// draw returns no picture where there is no pair.
-func (p *pair) draw() (Picture, error) {
-	if p.err != nil || len(p.of[0]) == 0 {
-		return Picture{}, p.err
-	}
-	f, err := plotting.MethodMatrices(slices.Concat(p.of[0], p.of[1]), plotting.MatrixOptions{Columns: len(p.of[0])})
-	return Picture{fmt.Sprintf("figure2-paper-%s-%s", p.setting, p.probe),
-		fmt.Sprintf("Performance matrices of TRACE (top) and SAOT (bottom), %s, %s probe: accuracy on each task after "+
-			"each task, mean over seeds.", p.setting, p.probe), f}, err
-}
 
 // foremost returns as many methods as a picture has room for, and a note if that is not all. SAOT and TRACE are never
 // left out.
