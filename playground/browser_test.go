@@ -271,13 +271,7 @@ func TestPagesAreAccessible(t *testing.T) {
 
 // What the transport page loads before it solves is at most a megabyte.
 func TestTransportPageIsSmall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: builds modules for the browser")
-	}
-	s, err := NewServer(t.Context(), "")
-	require.NoError(t, err)
-	require.NoError(t, s.Wait())
-	defer func() { require.NoError(t, s.Close()) }()
+	s := served(t)
 	sum := 0
 	for _, path := range []string{"transport.html", "assets/style.css", "assets/transport.js", "assets/wasm_exec.js",
 		"assets/solver.wasm.gz"} {

@@ -28,22 +28,9 @@ import (
 const small = "#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=3&methods=saot.random&show=saot.random" +
 	"&recording="
 
-// openBuilt opens a tab when the modules are there: their first build may take longer than a tab has.
-func openBuilt(t *testing.T) *tab {
-	if testing.Short() {
-		t.Skip("-short: starts a browser")
-	}
-	s, err := NewServer(t.Context(), "")
-	require.NoError(t, err)
-	require.NoError(t, s.Wait())
-	require.NoError(t, s.Close())
-	return open(t)
-}
-
 // train opens the continual page in a state.
 func (b *tab) train(t *testing.T, state string) {
 	t.Helper()
-	require.NoError(t, b.server.Wait())
 	b.at(t, "continual.html"+state)
 	b.Do(`window.now = () => document.querySelector('saot-recording')?.shadowRoot.querySelector('.now').textContent;
 		window.states = () => [...page.runs.values()].map(r => r.state).join();
@@ -81,7 +68,7 @@ func (b *tab) request(key string) (q training.Request) {
 // What the page trains is what pure Go trains in this process: accuracies, losses and the recording, to the last bit
 // where both compute alike.
 func TestTrainingInTheTab(t *testing.T) {
-	b := openBuilt(t)
+	b := open(t)
 	b.train(t, small)
 	b.press("start")
 	b.Until(`states() === 'done,done'`)
@@ -185,7 +172,7 @@ func audit(ctx context.Context, t *testing.T, dir string) *continual.AuditReport
 
 // Every control of the page does what it says.
 func TestTrainingControls(t *testing.T) {
-	b := openBuilt(t)
+	b := open(t)
 	t.Run("recording", func(t *testing.T) {
 		b.train(t, "")
 		b.Until(`document.querySelector('saot-recording') && now() === 'task 9 of 9, step 30'`)
@@ -285,7 +272,7 @@ func (b *tab) drop(t *testing.T) {
 
 // A hundred starts and restarts leave no worker and no memory behind.
 func TestTrainingRestarts(t *testing.T) {
-	b := openBuilt(t)
+	b := open(t)
 	b.train(t, small)
 	heap := func() float64 {
 		_, err := chromedp.Call(b.Context, heapprofiler.CollectGarbage, cdp.Empty{})

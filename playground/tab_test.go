@@ -1,10 +1,13 @@
 package playground
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,19 +15,48 @@ import (
 	"github.com/saot-go/saot/internal/browsertest"
 )
 
+// site is the playground that the tests of this package share. The first that needs it builds the modules.
+var site struct {
+	build  sync.Once
+	server *Server
+	fault  error
+}
+
+// served returns the playground with its modules.
+func served(t *testing.T) *Server {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: builds modules for the browser")
+	}
+	site.build.Do(func() {
+		if site.server, site.fault = NewServer(context.Background(), ""); site.fault == nil {
+			site.fault = site.server.Wait()
+		}
+	})
+	require.NoError(t, site.fault)
+	return site.server
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(browsertest.Main(m, func() error {
+		if site.server == nil {
+			return nil
+		}
+		return site.server.Close()
+	}))
+}
+
 // tab is a browser on the playground, which is served under a prefix.
 type tab struct {
 	*browsertest.Tab
-	server *Server
-	site   string // address with the final slash
-	loads  int
+	site  string // address with the final slash
+	loads int
 }
 
 func open(t *testing.T) *tab {
+	t.Helper()
+	s := served(t) // before the tab: the first build may take longer than a tab has
 	b := &tab{Tab: browsertest.Open(t)}
-	s, err := NewServer(b.Context, "")
-	require.NoError(t, err)
-	b.server = s
 	web := httptest.NewServer(http.StripPrefix("/some/prefix", s))
 	b.site = web.URL + "/some/prefix/"
 	t.Cleanup(func() {
@@ -32,8 +64,6 @@ func open(t *testing.T) *tab {
 			require.True(t, strings.HasPrefix(url, b.site) || url == "about:blank", "%s leaves the origin", url)
 		}
 		web.Close()
-		require.NoError(t, s.Wait())
-		require.NoError(t, s.Close())
 	})
 	return b
 }

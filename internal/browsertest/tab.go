@@ -74,6 +74,18 @@ func (b *Tab) Go(url string) {
 	require.NoError(b.T, chromedp.Do(b.Context, chromedp.Navigate(url)), url)
 }
 
+// Show opens a page that is one file, and returns its address. The test fails at its end if the page asked for anything
+// else.
+func (b *Tab) Show(page []byte) string {
+	b.T.Helper()
+	path := filepath.Join(b.T.TempDir(), "page.html")
+	require.NoError(b.T, os.WriteFile(path, page, 0o600))
+	url := "file://" + path
+	b.T.Cleanup(func() { require.Equal(b.T, []string{url}, slices.Compact(b.Asked()), "the page asks for nothing else") })
+	b.Go(url)
+	return url
+}
+
 // Do runs JavaScript.
 func (b *Tab) Do(js string) {
 	b.T.Helper()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +22,8 @@ import (
 	"github.com/saot-go/saot/saot/continual/record"
 )
 
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
+
 // browser is a tab with a page of the viewer.
 type browser struct {
 	*browsertest.Tab
@@ -33,13 +34,9 @@ type browser struct {
 func open(t *testing.T, runs ...Run) *browser {
 	page, err := Page("a page", runs...)
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "recording.html")
-	require.NoError(t, os.WriteFile(path, page, 0o600))
-	b := &browser{Tab: browsertest.Open(t), page: "file://" + path}
-	b.load()
-	t.Cleanup(func() {
-		require.Equal(t, []string{b.page}, slices.Compact(b.Asked()), "the page asks for nothing else")
-	})
+	b := &browser{Tab: browsertest.Open(t)}
+	b.page = b.Show(page)
+	b.ready()
 	return b
 }
 
@@ -57,8 +54,8 @@ const helpers = `
 	};
 	true`
 
-func (b *browser) load() {
-	b.Go(b.page)
+func (b *browser) ready() {
+	b.T.Helper()
 	b.Do(helpers)
 	b.Until(`now() === 'task 1 of 3, step 0' && panel('embedding').querySelector('.node') !== null`)
 }
@@ -429,7 +426,8 @@ func TestScriptBeforeElement(t *testing.T) {
 	page := strings.Replace(string(text), string(element), "", 1)
 	page = strings.Replace(page, "</body>", string(element)+"</body>", 1)
 	require.NoError(t, os.WriteFile(strings.TrimPrefix(b.page, "file://"), []byte(page), 0o600))
-	b.load()
+	b.Go(b.page)
+	b.ready()
 	require.Equal(t, float64(5), b.Number(`root.querySelectorAll('.panel').length`))
 }
 

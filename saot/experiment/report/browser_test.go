@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/internal/browsertest"
 	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/experiment"
 )
+
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
 // recorded writes a small recording next to a result.
 func recorded(t *testing.T, resultPath string) {
@@ -49,42 +50,22 @@ func TestRecordingsOnThePage(t *testing.T) {
 	_, err = Page("recorded", groups)
 	require.ErrorContains(t, err, damaged)
 
-	if testing.Short() {
-		t.Skip("-short: starts a browser")
-	}
-	path := filepath.Join(t.TempDir(), "report.html")
-	require.NoError(t, os.WriteFile(path, page, 0o600))
-	ctx := browsertest.Start(t)
-	asked := browsertest.Requests(ctx, t)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("file://"+path),
-		chromedp.Evaluate[chromedp.Void](`window.root = document.querySelector('saot-recording').shadowRoot;
-			document.querySelector('details.saot-recording summary').click()`),
-		chromedp.Poll[chromedp.Void](`root.querySelector('.panel.embedding')?.getBoundingClientRect().width > 200 &&
-			root.querySelectorAll('.panel.embedding .node').length === 3`)))
-	require.Equal(t, []string{"file://" + path}, asked())
+	b := browsertest.Open(t)
+	b.Show(page)
+	b.Do(`window.root = document.querySelector('saot-recording').shadowRoot;
+		document.querySelector('details.saot-recording summary').click()`)
+	b.Until(`root.querySelector('.panel.embedding')?.getBoundingClientRect().width > 200 &&
+		root.querySelectorAll('.panel.embedding .node').length === 3`)
 }
 
 // A browser shows every picture and table of the page, and asks for nothing but the page.
 func TestPageInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: starts a browser")
-	}
+	b := browsertest.Open(t)
 	page, err := Page("Cora-ML", real(t))
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "report.html")
-	require.NoError(t, os.WriteFile(path, page, 0o644))
-
-	ctx := browsertest.Start(t)
-	asked := browsertest.Requests(ctx, t)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("file://"+path)))
-	number := func(js string) int {
-		n, err := chromedp.Run(ctx, chromedp.Evaluate[int](js))
-		require.NoError(t, err)
-		return n
-	}
-	require.Zero(t, number(`[...document.images].filter(i => !(i.complete && i.naturalWidth > 0)).length`), "pictures that are not shown")
-	require.Greater(t, number(`document.images.length`), 5)
-	require.Greater(t, number(`document.querySelectorAll("table.saot-table tbody tr").length`), 10)
-	require.LessOrEqual(t, number(`document.documentElement.scrollWidth - window.innerWidth`), 0, "wider than the window")
-	require.Equal(t, []string{"file://" + path}, asked())
+	b.Show(page)
+	require.Zero(t, b.Number(`[...document.images].filter(i => !(i.complete && i.naturalWidth > 0)).length`), "pictures that are not shown")
+	require.Greater(t, b.Number(`document.images.length`), 5.0)
+	require.Greater(t, b.Number(`document.querySelectorAll("table.saot-table tbody tr").length`), 10.0)
+	require.LessOrEqual(t, b.Number(`document.documentElement.scrollWidth - window.innerWidth`), 0.0, "wider than the window")
 }
