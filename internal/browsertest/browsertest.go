@@ -18,20 +18,21 @@ import (
 )
 
 // shared is the browser of a package's tests that run under Main; else nil, and each test starts its own.
-var shared *browser
+var shared *chromium
 
-// browser is a Chromium that starts when the first test needs it.
-type browser struct {
+// chromium is a browser that starts when the first test needs it.
+type chromium struct {
 	once    sync.Once
 	context context.Context
 	close   func()
 	err     error
 }
 
-// Main runs the tests of a package. Their browser is one Chromium: each test has a tab of its own in it, with storage and
-// a cache of its own. At the end Main closes the browser, and then calls what comes after. It returns what TestMain exits with.
+// Main runs the tests of a package. Their browser is one Chromium: each test has a tab of its own in it, with storage
+// and a cache of its own. At the end Main closes the browser, and then calls what comes after. It returns what TestMain
+// exits with.
 func Main(m *testing.M, after ...func() error) int {
-	shared = &browser{close: func() {}}
+	shared = &chromium{close: func() {}}
 	code := m.Run()
 	shared.close()
 	for _, f := range after {
@@ -81,8 +82,8 @@ func find() string {
 	return path
 }
 
-// launch starts a browser with a profile of its own, and returns the context of its first tab. The end of a test does not
-// end the browser: the function does.
+// launch starts a browser with a profile of its own, and returns the context of its first tab. The end of a test does
+// not end the browser: the function does.
 func launch(path string, more ...chromedp.ExecAllocatorOption) (context.Context, func(), error) {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
 		chromedp.WindowSize(1400, 1400))

@@ -2,14 +2,17 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
@@ -108,11 +111,23 @@ func value[T any](b *Tab, js string) T {
 	return x
 }
 
-// Until waits until a condition of the page holds.
+// Until waits until a condition of the page holds, or of the page that it leads to.
 func (b *Tab) Until(condition string) {
 	b.T.Helper()
-	require.NoError(b.T, chromedp.Do(b.Context, chromedp.Poll[chromedp.Void](condition,
-		chromedp.WithPollingInterval(30*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))), condition)
+	poll := chromedp.Poll[chromedp.Void](condition, chromedp.WithPollingInterval(30*time.Millisecond),
+		chromedp.WithPollingTimeout(2*time.Minute))
+	err := chromedp.Do(b.Context, poll)
+	for deadline := time.Now().Add(2 * time.Minute); left(err) && time.Now().Before(deadline); {
+		err = chromedp.Do(b.Context, poll)
+	}
+	require.NoError(b.T, err, condition)
+}
+
+// left says whether the page at which the browser looked is left. The protocol has one code for all such errors.
+func left(err error) bool {
+	var e *cdproto.Error
+	return errors.As(err, &e) && e.Code == -32000 &&
+		(strings.Contains(e.Message, "context") || strings.Contains(e.Message, "navigated"))
 }
 
 // Press presses keys.

@@ -22,7 +22,7 @@ class ContinualPage {
   readonly settings: Settings = read(defaults);
   readonly runs = new Map<string, LiveRun>(); // by the methods' keys
   private readonly status = new Status();
-  private readonly place = start(this.status);
+  private readonly place = start(this.status, () => fragment(this.settings, defaults));
   private readonly chart = new Chart();
   private readonly viewer = new RecordingElement();
   private readonly table = new MethodTable((methods, show) => this.choose(methods, show), (key) => this.save(key));

@@ -5,10 +5,11 @@ import { figure } from "../../viewer/src/panel";
 import type { Theme } from "../../viewer/src/theme";
 import { GraphsPicture, Scene, Tool } from "./gromov/graphs";
 import { type Drawn, packGraph, presets, unpackGraph } from "./gromov/presets";
-import { Control, Figures, button, choice, slider, tools } from "./shell/controls";
+import { Figures, choice, slider, tools } from "./shell/controls";
 import { Page } from "./shell/page";
+import { Runs } from "./shell/runs";
 import type { Graph, Graphs, Matching, Solver } from "./shell/solver";
-import { Pointed, PlanMap } from "./transport/map";
+import { PlanMap, Pointed, pointedOf } from "./transport/map";
 
 /** The state in the address. README.md describes the keys. */
 const defaults = { preset: "relabel", a: "", b: "", structure: "edges", sigma: 0.5, eps: 0.02, factor: 2, outer: 20,
@@ -16,9 +17,9 @@ const defaults = { preset: "relabel", a: "", b: "", structure: "edges", sigma: 0
 
 type Settings = typeof defaults;
 
-const none: Pointed = { row: -1, column: -1 };
 const pace = 450; // milliseconds of a step that plays
 const sweeps = 300; // of each linear problem
+const most = 60; // linear problems
 
 class GromovPage extends Page<Settings> {
   private readonly scene: Scene = { a: { points: [], colors: [], edges: [] }, b: { points: [], colors: [], edges: [] }, plan: null, truth: null };
@@ -42,9 +43,11 @@ class GromovPage extends Page<Settings> {
     ["change", "last change of the plan", "L1 distance of the last two plans"],
     ["error", "marginal error", "L1 distance of the plan's columns from their masses"],
   ]);
-  private readonly playing = button("play", "Play", "a linear problem after the other (space)", () => this.play(this.next === 0));
-  private readonly controls: Record<string, Control<never>> = {};
-  private next = 0;
+  private readonly runs = new Runs(pace, "a linear problem after the other", {
+    restart: ["Restart", "one linear problem, from the uniform plan", () => this.steps(1)],
+    step: ["Step", "one linear problem more", () => this.steps(Math.min(most, this.settings.outer + 1))],
+    converge: ["Settle", "sixty linear problems", () => this.steps(most)],
+  }, () => this.settings.outer >= most && this.steps(1));
   private dirty = true;
   private pending = false;
 
@@ -74,7 +77,7 @@ class GromovPage extends Page<Settings> {
         value: s.eps, change: set("eps") }),
       factor: slider({ name: "factor", label: "factor", title: "of the edges in a linear problem: 2 is the gradient, 1 is Eq. 7 as printed",
         low: 0.5, high: 4, step: 0.25, value: s.factor, change: set("factor") }),
-      outer: slider({ name: "outer", label: "problems", title: "linear problems that are solved", low: 1, high: 60, step: 1, value: s.outer,
+      outer: slider({ name: "outer", label: "problems", title: "linear problems that are solved", low: 1, high: most, step: 1, value: s.outer,
         change: set("outer") }),
     };
     Object.assign(this.controls, make);
@@ -82,28 +85,12 @@ class GromovPage extends Page<Settings> {
       ["move", "Move", "drag nodes"], ["edge", "Edge", "press two nodes to join or part them"],
       ["color", "Color", "press a node to change its color"], ["add", "Add", "press to add a node"],
       ["remove", "Remove", "press a node to remove it"]], change: (v) => (this.graphs.tool = v) });
-    const runs = element("div", { class: "tools", role: "group", "aria-label": "run" },
-      button("restart", "Restart", "one linear problem, from the uniform plan (R)", () => this.steps(1)),
-      button("step", "Step", "one linear problem more (S)", () => this.steps(Math.min(60, s.outer + 1))),
-      this.playing,
-      button("converge", "Settle", "sixty linear problems (C)", () => this.steps(60)));
     this.place.append(element("div", { class: "stage" },
       element("section", { class: "card picture", "aria-label": "graphs" }, element("h2", {}, "Graphs"), pointer.element, this.graphs.canvas, this.note),
       element("section", { class: "card picture", "aria-label": "plan" }, element("h2", {}, "Plan π"), this.map.canvas, this.status.element),
       element("section", { class: "card side", "aria-label": "settings and figures" },
         element("div", { class: "choices" }, make.preset.element, make.structure.element, make.loop.element),
-        make.sigma.element, make.eps.element, make.factor.element, make.outer.element, runs, this.figures.element)));
-    addEventListener("keydown", (e) => this.key(e));
-  }
-
-  private key(e: KeyboardEvent) {
-    const target = e.target as HTMLElement;
-    if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
-    const acts: Record<string, () => void> = { " ": () => this.play(this.next === 0), r: () => this.steps(1), c: () => this.steps(60),
-      s: () => this.steps(Math.min(60, this.settings.outer + 1)) };
-    if (!acts[e.key]) return;
-    e.preventDefault();
-    acts[e.key]();
+        make.sigma.element, make.eps.element, make.factor.element, make.outer.element, this.runs.element, this.figures.element)));
   }
 
   protected restore() {
@@ -115,9 +102,8 @@ class GromovPage extends Page<Settings> {
     this.scene.b = copy(unpackGraph(this.settings.b) ?? p.b);
     this.scene.truth = p.truth && this.scene.a.colors.length === p.truth.length && this.scene.b.colors.length === p.truth.length ? p.truth : null;
     this.note.textContent = own ? "Your own graphs." : p.note;
-    for (const [key, control] of Object.entries(this.controls)) control.value = this.settings[key as keyof Settings] as never;
-    const [row, column] = this.settings.at.split(".").map(Number);
-    this.point(column >= 0 ? { row, column } : none);
+    this.fillControls();
+    this.point(pointedOf(this.settings.at));
     this.change();
   }
 
@@ -157,13 +143,6 @@ class GromovPage extends Page<Settings> {
     this.change();
   }
 
-  private play(on: boolean) {
-    if (on && this.settings.outer >= 60) this.steps(1);
-    this.next = on ? performance.now() + pace : 0;
-    this.playing.textContent = on ? "Pause" : "Play";
-    this.playing.setAttribute("aria-pressed", String(on));
-  }
-
   /** What the solver takes. */
   problem(): Graphs {
     const s = this.settings;
@@ -174,10 +153,9 @@ class GromovPage extends Page<Settings> {
   }
 
   protected work(solver: Solver, at: number): boolean {
-    if (this.next && at >= this.next) {
-      this.next = at + pace;
-      if (this.plan && this.plan.outer < this.settings.outer) this.play(false); // it has settled
-      else if (this.settings.outer >= 60) this.play(false);
+    if (this.runs.due(at)) {
+      if (this.plan && this.plan.outer < this.settings.outer) this.runs.play(false); // it has settled
+      else if (this.settings.outer >= most) this.runs.play(false);
       else this.steps(this.settings.outer + 1);
     }
     const news = this.dirty || this.pending;

@@ -3,18 +3,18 @@
 import { element } from "../../viewer/src/dom";
 import { figure } from "../../viewer/src/panel";
 import type { Theme } from "../../viewer/src/theme";
-import { Control, Figures, button, check, choice, slider, tools } from "./shell/controls";
+import { Figures, check, choice, slider, tools } from "./shell/controls";
 import { Page } from "./shell/page";
+import { Runs } from "./shell/runs";
 import type { Solver } from "./shell/solver";
 import { Trace } from "./shell/trace";
 import { AxesPicture } from "./transport/axes";
 import { Actions, CloudsPicture, Tool } from "./transport/clouds";
-import { Pointed, PlanMap } from "./transport/map";
+import { PlanMap, Pointed, none, pointedOf } from "./transport/map";
 import { axes, clouds } from "./transport/presets";
 import { Problem, Settings, defaults } from "./transport/problem";
 
 const pace = 140; // milliseconds of a sweep that plays
-const none: Pointed = { row: -1, column: -1 };
 
 class TransportPage extends Page<Settings> {
   readonly problem = new Problem(this.settings);
@@ -39,14 +39,16 @@ class TransportPage extends Page<Settings> {
     ["mass", "mass moved", "not 1 where marginals are relaxed: ρ lowers it, and ε raises it, because the entropy is smallest at entries of 1"],
     ["divergence", "Sinkhorn divergence", "the entropic cost without its bias; 0 for equal clouds"],
   ]);
-  private readonly playing = button("play", "Play", "a sweep after the other (space)", () => this.play(this.next === 0));
+  private readonly runs = new Runs(pace, "a sweep after the other", {
+    restart: ["Restart", "back to zero potentials", () => this.restartSweeps()],
+    step: ["Step", "one sweep", () => this.step()],
+    converge: ["Converge", "sweep until the marginals hold", () => this.converge()],
+  });
   private readonly add = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
     ["move", "Move", "drag points"], ["x", "Add ●", "press to add a point of the first cloud"],
     ["y", "Add ■", "press to add a point of the second cloud"], ["remove", "Remove", "press a point to remove it"],
   ], change: (v) => (this.clouds.tool = v) });
-  private readonly controls: Record<string, Control<never>> = {};
   private readonly heading = element("h2", {}, "Clouds");
-  private next = 0; // when the next sweep is due; 0: does not play
   private sinceEdit = 0;
   private dragging = false;
   private pending = false; // something besides the plan changed
@@ -93,37 +95,20 @@ class TransportPage extends Page<Settings> {
         }) }),
     };
     Object.assign(this.controls, make);
-    const runs = element("div", { class: "tools", role: "group", "aria-label": "run" },
-      button("restart", "Restart", "back to zero potentials (R)", () => this.restartSweeps()),
-      button("step", "Step", "one sweep (S)", () => this.step()),
-      this.playing,
-      button("converge", "Converge", "sweep until the marginals hold (C)", () => this.converge()));
     this.place.append(element("div", { class: "stage" },
       element("section", { class: "card picture", "aria-label": "what is moved" }, this.heading, this.add.element, this.clouds.canvas,
         this.axes.canvas, make.t.element, make.bary.element),
       element("section", { class: "card picture", "aria-label": "plan" }, element("h2", {}, "Plan π"), this.map.canvas, this.status.element),
       element("section", { class: "card side", "aria-label": "settings and figures" },
         element("div", { class: "choices" }, make.mode.element, make.preset.element, make.cost.element, make.solver.element),
-        make.eps.element, make.rho.element, runs, this.trace.canvas, this.figures.element)));
-    addEventListener("keydown", (e) => this.key(e));
-  }
-
-  private key(e: KeyboardEvent) {
-    const target = e.target as HTMLElement;
-    if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
-    const acts: Record<string, () => void> = { " ": () => this.play(this.next === 0), s: () => this.step(),
-      c: () => this.converge(), r: () => this.restartSweeps() };
-    if (!acts[e.key]) return;
-    e.preventDefault();
-    acts[e.key]();
+        make.eps.element, make.rho.element, this.runs.element, this.trace.canvas, this.figures.element)));
   }
 
   protected restore() {
     this.problem.load();
     this.fillPresets();
-    for (const [key, control] of Object.entries(this.controls)) control.value = this.settings[key as keyof Settings] as never;
-    const [row, column] = this.settings.at.split(".").map(Number);
-    this.point(column >= 0 ? { row, column } : none, "keys");
+    this.fillControls();
+    this.point(pointedOf(this.settings.at), "keys");
     this.look();
   }
 
@@ -185,7 +170,7 @@ class TransportPage extends Page<Settings> {
 
   /** From zero potentials again, before the first sweep. */
   restartSweeps() {
-    this.play(false);
+    this.runs.play(false);
     this.settings.sweeps = 1;
     this.problem.restart();
     this.change();
@@ -198,22 +183,15 @@ class TransportPage extends Page<Settings> {
   }
 
   converge() {
-    this.play(false);
+    this.runs.play(false);
     this.settings.sweeps = 0;
     this.change();
   }
 
-  play(on: boolean) {
-    this.next = on ? performance.now() : 0;
-    this.playing.textContent = on ? "Pause" : "Play";
-    this.playing.setAttribute("aria-pressed", String(on));
-  }
-
   protected work(solver: Solver, at: number): boolean {
-    if (this.next && at >= this.next) {
-      this.next = at + pace;
+    if (this.runs.due(at)) {
       const converged = this.settings.sweeps > 0 && (this.problem.plan?.marginalError ?? 1) <= 1e-9;
-      if (converged || this.settings.solver === "exact") this.play(false);
+      if (converged || this.settings.solver === "exact") this.runs.play(false);
       else this.step();
     }
     const news = this.problem.work(solver) || this.pending;

@@ -1,5 +1,6 @@
 // A page that solves: it loads the solver, and once a frame lets its problem work and its pictures follow.
 
+import type { Control } from "./controls";
 import { Status, onTheme, start } from "./shell";
 import { Solver } from "./solver";
 import { Values, fragment, read, write } from "./state";
@@ -40,6 +41,7 @@ export abstract class Page<S extends Values> {
   readonly meter = new Meter();
   readonly settings: S;
   protected readonly place: HTMLElement;
+  protected readonly controls: Record<string, Control<never>> = {}; // by the settings' keys
   protected solver: Solver | null = null;
   private moved = false;
 
@@ -81,6 +83,11 @@ export abstract class Page<S extends Values> {
   /** The fragment of the address that shows the page's state. */
   address(): string {
     return fragment(this.settings, this.defaults);
+  }
+
+  /** The controls show the settings. */
+  protected fillControls() {
+    for (const [key, control] of Object.entries(this.controls)) control.value = this.settings[key] as never;
   }
 
   /** The address follows the settings. */

@@ -18,6 +18,14 @@ export interface Pointed {
   column: number;
 }
 
+export const none: Pointed = { row: -1, column: -1 };
+
+/** The entry that an address names as row.column. */
+export function pointedOf(at: string): Pointed {
+  const [row, column] = at.split(".").map(Number);
+  return column >= 0 ? { row, column } : none;
+}
+
 const edge = 40; // for the potentials
 const legend = 26;
 
@@ -27,7 +35,7 @@ export class PlanMap extends Picture {
   private ramp: Uint32Array = new Uint32Array(bins);
   private rampOf: Theme | null = null;
   shown: Shown = { n: 0, m: 0, plan: null, rowColor: () => "", columnColor: () => "" };
-  pointed: Pointed = { row: -1, column: -1 };
+  pointed = none;
 
   constructor(private readonly point: (p: Pointed, how: "pointer" | "keys") => void) {
     super("map of the plan: a row for each point of the first side, a column for each of the second. Arrow keys move " +
@@ -38,7 +46,7 @@ export class PlanMap extends Picture {
     this.canvas.addEventListener("pointermove", at);
     this.canvas.addEventListener("pointerdown", at);
     this.canvas.addEventListener("pointerleave", (e) => {
-      if (e.pointerType === "mouse") this.point({ row: -1, column: -1 }, "pointer");
+      if (e.pointerType === "mouse") this.point(none, "pointer");
     });
     this.canvas.addEventListener("keydown", (e) => this.key(e));
   }
@@ -48,12 +56,12 @@ export class PlanMap extends Picture {
     const column = Math.floor(((x - edge) / (this.width - edge - 2)) * this.shown.m);
     const row = Math.floor(((y - edge) / (this.height - edge - legend)) * this.shown.n);
     const inside = row >= 0 && row < this.shown.n && column >= 0 && column < this.shown.m;
-    return inside ? { row, column } : { row: -1, column: -1 };
+    return inside ? { row, column } : none;
   }
 
   private key(e: KeyboardEvent) {
     const moves: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (e.key === "Escape") return this.point({ row: -1, column: -1 }, "keys");
+    if (e.key === "Escape") return this.point(none, "keys");
     const by = moves[e.key];
     if (!by || !this.shown.n) return;
     e.preventDefault();

@@ -1,0 +1,98 @@
+package playground
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// The first page leads to the others, and they to each other, by pointer and by keys.
+func TestNavigation(t *testing.T) {
+	b := open(t)
+	at := func(page string) {
+		b.Until(`document.body.dataset.page === '` + page + `' && document.readyState === 'complete'`)
+	}
+	for i, p := range Pages()[1:] {
+		b.Go(b.site)
+		b.Click(b.Middle(`document.querySelector('canvas[data-card=` + p.Name + `]')`))
+		at(p.Name)
+		require.Equal(t, p.Title, b.Text(`document.querySelector('nav [aria-current=page]').textContent`))
+		other := Pages()[1+(i+1)%(len(Pages())-1)].Name
+		b.Click(b.Middle(`document.querySelector('nav a[href="` + other + `.html"]')`))
+		at(other)
+		b.Click(b.Middle(`document.querySelector('.brand')`))
+		at("index")
+	}
+	b.Go(b.site + "transport.html#eps=0.05")
+	b.Press(kb.Tab + kb.Enter) // the link to the content comes first
+	b.Until(`document.activeElement.id === 'main'`)
+	require.Equal(t, "#eps=0.05", b.Text(`location.hash`), "the state stays")
+}
+
+// The link that a page copies shows the page as it is.
+func TestShare(t *testing.T) {
+	b := open(t)
+	for page, set := range map[string]map[string]string{
+		"transport": {"cost": "euclidean", "t": "0.25"}, "gromov": {"preset": "ring", "sigma": "0.75"},
+		"continual": {"seed": "3", "alpha": "0.4"},
+	} {
+		b.at(t, page+".html")
+		for name, value := range set {
+			b.set(name, value)
+		}
+		address := b.Copied(func() { b.press("share") })
+		require.Equal(t, "The link is copied.", b.Text(`document.querySelector('[role=status]').textContent`))
+		require.True(t, strings.HasPrefix(address, b.site+page+".html"), address)
+		b.Go("about:blank")
+		b.Go(address)
+		b.settled()
+		for name, value := range set {
+			require.Equal(t, value, b.Text(`document.querySelector('[name=`+name+`]').value`), address)
+		}
+	}
+}
+
+// The keys of both pages that solve, and what their tests leave: the tool that adds a circle, and the map of graphs.
+func TestSolverKeys(t *testing.T) {
+	b := open(t)
+	for _, c := range []struct{ address, done, converged string }{
+		{"transport.html#eps=0.003", "page.problem.done", "page.settings.sweeps === 0"},
+		{"gromov.html#preset=local&sigma=0", "page.plan.outer", "page.settings.outer === 60"},
+	} {
+		b.at(t, c.address)
+		b.Press("r")
+		b.Until(c.done + ` === 1`)
+		b.Press("ss")
+		b.Until(c.done + ` === 3`)
+		b.Press(" ")
+		b.Until(c.done + ` >= 5 && document.getElementById('play').textContent === 'Pause'`)
+		b.Press(" ")
+		b.Until(`document.getElementById('play').textContent === 'Play'`)
+		b.Press("c")
+		b.settled()
+		b.Until(c.converged)
+	}
+
+	b.at(t, "gromov.html")
+	at := b.place("plan", 0.5, 0.5)
+	b.Move(at[0], at[1])
+	b.Until(`page.graphs.pointed.row >= 0 && page.graphs.pointed.column >= 0`)
+	b.Until(`document.querySelector('[role=status]').textContent.startsWith('π[')`)
+	b.Do(`document.querySelector('[data-picture=plan]').focus(), true`)
+	b.Press(kb.Escape)
+	b.Until(`page.graphs.pointed.row === -1`)
+	b.Do(`document.querySelector('[data-picture=graphs]').focus(), true`)
+	b.Press("p" + kb.Delete) // the last node of B
+	b.settled()
+	require.Equal(t, []float64{7, 6}, b.Numbers(`[page.scene.a.colors.length, page.scene.b.colors.length]`))
+
+	b.at(t, "transport.html")
+	b.tool("x")
+	place := b.place("clouds", 0.1, 0.9)
+	b.Click(place[0], place[1])
+	b.settled()
+	require.Equal(t, []float64{29, 28}, b.Numbers(`[page.problem.n, page.problem.m]`))
+	b.golden(t)
+}

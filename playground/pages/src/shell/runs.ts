@@ -1,0 +1,49 @@
+// The buttons that run a solver: restart, step, play, converge. Their keys work anywhere on the page but in a control.
+
+import { element } from "../../../viewer/src/dom";
+import { button } from "./controls";
+
+/** A button: its text, the title without its key, and what it does. */
+export type Act = readonly [string, string, () => void];
+
+export class Runs {
+  readonly element: HTMLElement;
+  private readonly playing: HTMLButtonElement;
+  private next = 0; // when the next step is due; 0: does not play
+
+  /** Pace is the milliseconds of a step that plays. Begin is called when playing begins. */
+  constructor(private readonly pace: number, play: string, private readonly acts: { restart: Act; step: Act; converge: Act },
+    private readonly begin = () => {}) {
+    const of = (name: string, key: string, [text, title, act]: Act) => button(name, text, `${title} (${key})`, act);
+    this.playing = of("play", "space", ["Play", play, () => this.toggle()]);
+    this.element = element("div", { class: "tools", role: "group", "aria-label": "run" }, of("restart", "R", acts.restart),
+      of("step", "S", acts.step), this.playing, of("converge", "C", acts.converge));
+    addEventListener("keydown", (e) => this.key(e));
+  }
+
+  private key(e: KeyboardEvent) {
+    const target = e.target as HTMLElement;
+    if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
+    const { restart, step, converge } = this.acts;
+    const act = ({ " ": () => this.toggle(), r: restart[2], s: step[2], c: converge[2] } as Record<string, () => void>)[e.key];
+    if (!act) return;
+    e.preventDefault();
+    act();
+  }
+
+  private toggle() { this.play(this.next === 0); }
+
+  play(on: boolean) {
+    if (on) this.begin();
+    this.next = on ? performance.now() + this.pace : 0;
+    this.playing.textContent = on ? "Pause" : "Play";
+    this.playing.setAttribute("aria-pressed", String(on));
+  }
+
+  /** Says whether a step is due at a time. */
+  due(at: number): boolean {
+    if (!this.next || at < this.next) return false;
+    this.next = at + this.pace;
+    return true;
+  }
+}
