@@ -25,9 +25,18 @@ const (
 	curvedMemory        = 20
 )
 
-// convergedGradient returns the largest entry of the gradient at which L-BFGS stops. It falls with λ: the solution is
-// off by ‖gradient‖/λ at most, so that a fixed bound would leave weak penalties where strong ones ended.
-func convergedGradient(strength float64) float64 { return min(1e-5, 1e-2*strength) }
+// convergedPrecision returns the largest entry of the gradient, as a share of λ, at which L-BFGS stops. The solution is
+// off by ‖gradient‖/λ at most, so that one bound for all strengths would leave weak penalties where strong ones ended.
+// In task-il a node is worth a point of a task's accuracy, heads are small, and ten times the precision is cheap.
+func convergedPrecision(s Setting) float64 {
+	if s == ClassIL {
+		return 1e-1
+	}
+	return 1e-2
+}
+
+// bound is the largest entry of the gradient at a solution. From λ = 1e-3 on it does not rise.
+func (pr *logistic) bound(strength float64) float64 { return pr.precision * min(1e-3, strength) }
 
 // strengths returns the path of λ, strong to weak.
 func strengths() []float64 { return []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5} }
@@ -86,6 +95,7 @@ type logistic struct {
 	design         *design
 	scale          *scaler
 	curved         bool              // in class-il: solve in coordinates that fit the curvature
+	precision      float64           // see bound
 	width, columns int               // of W, the bias row included; the optimiser sees no padding columns
 	padded         int               // columns on the engine
 	fixed          []*tensors.Tensor // x, xᵀ, target ⊙ weight, closed, weight
@@ -111,8 +121,8 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 		floats.Scale(weight, in.target[i*sh.columns:(i+1)*sh.columns])
 	}
 	return &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
-		curved: s == ClassIL,
-		rows:   max(curvedRows, curvedShare*len(d.train)/columns),
+		curved: s == ClassIL, precision: convergedPrecision(s),
+		rows: max(curvedRows, curvedShare*len(d.train)/columns),
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width,
 			sh.train),
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns),
@@ -138,7 +148,7 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 		}
 	}
 	settings := &optimize.Settings{MajorIterations: convergedIterations,
-		Converger: &stationary{pr, convergedGradient(strength)}}
+		Converger: &stationary{pr, pr.bound(strength)}}
 	found, err := optimize.Minimize(pr.problem(ctx, co), co.place(pr.w), settings,
 		&optimize.LBFGS{Store: memory, Linesearcher: &optimize.MoreThuente{}})
 	if pr.err != nil {

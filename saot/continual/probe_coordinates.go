@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/internal/parallel"
@@ -38,7 +39,9 @@ func (co coordinates) place(w []float64) []float64 {
 		return slices.Clone(w)
 	}
 	v := transposed(w, len(w)/len(co.u), len(co.u))
-	co.each(v, func(u blas64.Triangular, column blas64.Vector) { blas64.Trmv(blas.NoTrans, u, column) })
+	co.each(v, func(u blas64.Triangular, column []float64) {
+		blas64.Trmv(blas.NoTrans, u, blas64.Vector{N: u.N, Inc: 1, Data: column})
+	})
 	return v
 }
 
@@ -49,7 +52,7 @@ func (co coordinates) weights(w, v []float64) []float64 {
 		return w
 	}
 	columns := slices.Clone(v)
-	co.each(columns, func(u blas64.Triangular, column blas64.Vector) { blas64.Trsv(blas.NoTrans, u, column) })
+	co.each(columns, func(u blas64.Triangular, column []float64) { solveUpper(u, column) })
 	copy(w, transposed(columns, len(co.u), len(v)/len(co.u)))
 	center(w, len(co.u))
 	return w
@@ -63,17 +66,34 @@ func (co coordinates) gradient(byV, byW []float64) {
 	}
 	center(byV, len(co.u))
 	copy(byV, transposed(byV, len(byV)/len(co.u), len(co.u)))
-	co.each(byV, func(u blas64.Triangular, column blas64.Vector) { blas64.Trsv(blas.Trans, u, column) })
+	co.each(byV, func(u blas64.Triangular, column []float64) { solveUpperTransposed(u, column) })
 }
 
 // each calls f with each factor and its part of v.
-func (co coordinates) each(v []float64, f func(u blas64.Triangular, column blas64.Vector)) {
+func (co coordinates) each(v []float64, f func(u blas64.Triangular, column []float64)) {
 	n := len(v) / len(co.u)
 	parallel.Rows(len(co.u), len(v)*n, func(first, end int) {
 		for c := first; c < end; c++ {
-			f(co.u[c], blas64.Vector{N: n, Inc: 1, Data: v[c*n : (c+1)*n]})
+			f(co.u[c], v[c*n:(c+1)*n])
 		}
 	})
+}
+
+// solveUpper replaces x by U⁻¹x. It and the next do what blas64.Trsv does, whose loops have no vector instructions.
+func solveUpper(u blas64.Triangular, x []float64) {
+	for i := u.N - 1; i >= 0; i-- {
+		row := u.Data[i*u.Stride : i*u.Stride+u.N]
+		x[i] = (x[i] - floats.Dot(row[i+1:], x[i+1:])) / row[i]
+	}
+}
+
+// solveUpperTransposed replaces x by U⁻ᵀx.
+func solveUpperTransposed(u blas64.Triangular, x []float64) {
+	for i := range u.N {
+		row := u.Data[i*u.Stride : i*u.Stride+u.N]
+		x[i] /= row[i]
+		floats.AddScaled(x[i+1:], -x[i], row[i+1:])
+	}
 }
 
 // center subtracts the mean of a matrix's columns from each of them.
@@ -162,13 +182,12 @@ func (pr *logistic) factor(co coordinates, curvatures []float64, class int, stre
 	for k := range pr.width - 1 {
 		m.SetSym(k, k, m.At(k, k)+strength)
 	}
-	var cholesky mat.Cholesky
-	if !cholesky.Factorize(m) {
+	// mat.Cholesky would also compute a condition number, which takes a third of its time.
+	u, ok := lapack64.Potrf(m.RawSymmetric())
+	if !ok {
 		return fmt.Errorf("converged probe at strength %g: no Cholesky factor for class %d", strength, class)
 	}
-	var u mat.TriDense
-	cholesky.UTo(&u)
-	co.u[class] = u.RawTriangular()
+	co.u[class] = u
 	return nil
 }
 
