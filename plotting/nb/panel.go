@@ -63,8 +63,8 @@ func (p Panel) Run(ctx context.Context, draw func(Input) (plotting.Figure, error
 }
 
 // RunParts is Run for a picture of several parts, which follow each other in lines as wide as the page. Parts returns
-// them all, always as many and in the same order. A part is drawn only if its key has changed, and sent only if it looks
-// different. The picture that stays is a grid of the parts.
+// them all, always as many and in the same order. A part is drawn only if its key has changed, and sent only if it
+// looks different. The picture that stays is a grid of the parts.
 func (p Panel) RunParts(ctx context.Context, parts func(Input) ([]Part, error)) error {
 	return p.run(ctx, patience, parts)
 }
