@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -109,7 +110,7 @@ func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,
 	if err := l.encoder.Freeze(); err != nil {
 		return nil, err
 	}
-	l.buffer.Add(g, seed.Stream(l.seed, "replay", task))
+	l.buffer.Add(g, l.replayed(task))
 	l.tasks = task + 1
 	d := report.Diagnostics
 	d["setup_seconds"] = time.Since(start).Seconds() - d["wait_seconds"] - d["engine_seconds"]
@@ -175,6 +176,18 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 	for _, name := range gradientNames() {
 		d[name] += out[name]
 	}
+}
+
+// replayed are the random numbers that choose what the buffer keeps of a task.
+func (l *Learner) replayed(task int) *rand.Rand { return seed.Stream(l.seed, "replay", task) }
+
+// Kept returns the nodes that the buffer holds of a task with graph g, the one it was learned on. Of a task that is not
+// learned yet there are none.
+func (l *Learner) Kept(task int, g *graph.Graph) []int32 {
+	if task >= l.tasks {
+		return nil
+	}
+	return l.buffer.Nodes(g, l.replayed(task))
 }
 
 // Embed returns the frozen encoder's embeddings of g [nodes, out].

@@ -50,6 +50,29 @@ func TestSaveAndLoadContinueBitForBit(t *testing.T) {
 	})
 }
 
+// Kept names the nodes of the subgraphs in the buffer, also after Load.
+func TestKeptNodesAreTheBuffer(t *testing.T) {
+	e, stream := pure(t), tinyStream(t)
+	l := newTiny(t, e, tinyConfig(), 1)
+	require.Nil(t, l.Kept(0, stream.Tasks[0].Graph))
+	learn(t, l, 0, 1)
+	require.Nil(t, l.Kept(1, stream.Tasks[1].Graph))
+	learn(t, l, 1, 2)
+	var file bytes.Buffer
+	require.NoError(t, l.Save(&file))
+	resumed := newTiny(t, e, tinyConfig(), 1)
+	require.NoError(t, resumed.Load(&file))
+	for i, task := range stream.Tasks {
+		nodes := l.Kept(i, task.Graph)
+		require.Len(t, nodes, tinyConfig().Buffer)
+		require.Equal(t, l.buffer.Subgraphs[i], task.Graph.Induced(nodes))
+		require.Equal(t, nodes, resumed.Kept(i, task.Graph))
+	}
+	other := newTiny(t, e, tinyConfig(), 2)
+	learn(t, other, 0, 1)
+	require.NotEqual(t, l.Kept(0, stream.Tasks[0].Graph), other.Kept(0, stream.Tasks[0].Graph), "the seed chooses")
+}
+
 func TestLoadRefusesATruncatedFile(t *testing.T) {
 	e := pure(t)
 	l := newTiny(t, e, tinyConfig(), 1)

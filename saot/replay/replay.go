@@ -35,7 +35,7 @@ func (b *Buffer) Add(g *graph.Graph, rng *rand.Rand) {
 	if b.Budget == 0 {
 		return
 	}
-	b.Subgraphs = append(b.Subgraphs, g.Induced(b.sample(g, rng)))
+	b.Subgraphs = append(b.Subgraphs, g.Induced(b.Nodes(g, rng)))
 }
 
 // Union returns the batched graph: g first, then every kept subgraph, without edges between them. It returns an error
@@ -47,9 +47,10 @@ func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 	return graph.DisjointUnion(append([]*graph.Graph{g}, b.Subgraphs...)...)
 }
 
-// sample draws seeds uniformly and, around each, neighbors layer by layer with the given fan-outs, until the budget is
-// reached. The seeds follow a random order of all nodes, so only the size of the graph can keep it from the budget.
-func (b *Buffer) sample(g *graph.Graph, rng *rand.Rand) []int32 {
+// Nodes returns the nodes of g that Add keeps with the same random numbers, in the order of the subgraph. Seeds are
+// drawn uniformly and, around each, neighbors layer by layer with the given fan-outs, until the budget is reached. The
+// seeds follow a random order of all nodes, so only the size of the graph can keep it from the budget.
+func (b *Buffer) Nodes(g *graph.Graph, rng *rand.Rand) []int32 {
 	budget := min(b.Budget, g.NumNodes())
 	taken := make(map[int32]bool, budget)
 	take := func(v int32) bool {
