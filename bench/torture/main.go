@@ -21,6 +21,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -34,6 +36,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of what is drawn")
 	flag.StringVar(&o.disk, "disk", "", "folder on a small file system of its own, which is filled up; default: none")
 	flag.StringVar(&o.dir, "dir", "", "where the work is done; default a temporary folder, removed if all is well")
+	flag.StringVar(&o.only, "only", "", "kinds of rounds to do, with commas between; default all in turn")
 	flag.StringVar(&o.counts, "counts", "", "JSON file to which each round adds its counts; default: none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -46,10 +49,10 @@ func main() {
 }
 
 type options struct {
-	saot, engine, disk, dir, counts string
-	time                            time.Duration
-	rounds                          int
-	seed                            uint64
+	saot, engine, disk, dir, only, counts string
+	time                                  time.Duration
+	rounds                                int
+	seed                                  uint64
 }
 
 // run does rounds until it is told to stop, and prints what came of them.
@@ -71,6 +74,10 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 		defer cancel()
 	}
 	t := &torturer{options: o, rng: rand.New(rand.NewPCG(o.seed, 0)), count: map[string]int{}}
+	kinds, err := t.kinds()
+	if err != nil {
+		return err
+	}
 	if err := t.prepare(); err != nil {
 		return err
 	}
@@ -78,7 +85,6 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 	if sum.Program, err = programOf(o.saot); err != nil {
 		return err
 	}
-	kinds := t.kinds()
 	for n := 0; ctx.Err() == nil && (o.rounds == 0 || n < o.rounds); n++ {
 		one, err := t.do(n, kinds[n%len(kinds)])
 		one.Engine, one.Program = sum.Engine, sum.Program
@@ -128,11 +134,27 @@ type kind struct {
 	do   func() error
 }
 
-func (t *torturer) kinds() []kind {
+// kinds returns the kinds of rounds that are done.
+func (t *torturer) kinds() ([]kind, error) {
 	all := []kind{{"kills", t.kills}, {"runs together", t.together}, {"sweeps", t.sweeps}, {"imports", t.imports},
 		{"small files", t.smallFiles}, {"damage", t.damage}}
 	if t.disk != "" {
 		all = append(all, kind{"full disks", t.fullDisk})
 	}
-	return all
+	if t.only == "" {
+		return all, nil
+	}
+	var names []string
+	for _, k := range all {
+		names = append(names, k.name)
+	}
+	var chosen []kind
+	for name := range strings.SplitSeq(t.only, ",") {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, fmt.Errorf("-only %s: choose from %s", name, strings.Join(names, ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
 }

@@ -84,6 +84,19 @@ func TestProgramOf(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestKinds(t *testing.T) {
+	sut := &torturer{options: options{only: "kills,imports"}}
+	chosen, err := sut.kinds()
+	require.NoError(t, err)
+	require.Equal(t, []string{"kills", "imports"}, []string{chosen[0].name, chosen[1].name})
+	sut.only = "kills,full disks"
+	_, err = sut.kinds()
+	require.ErrorContains(t, err, "-only full disks: choose from kills, runs together, ")
+	sut.disk = t.TempDir()
+	_, err = sut.kinds()
+	require.NoError(t, err)
+}
+
 // Most signals are those that a process cannot see.
 func TestSignals(t *testing.T) {
 	sut := &torturer{rng: rand.New(rand.NewPCG(1, 0))}
