@@ -55,7 +55,8 @@ func readTallies(t *testing.T, path string) (all []tally) {
 // Counts of several calls add up for a program on an engine, and are kept apart from those of others.
 func TestKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "counts.json")
-	one := tally{Program: "commit 1", Engine: "go", Rounds: 1, Seconds: 2, Counts: map[string]int{"signals (killed)": 3}}
+	one := tally{Program: "commit 1", Engine: "go", Rounds: 1, Seconds: 2,
+		Counts: map[string]int{"signals (killed)": 3}}
 	require.NoError(t, keep(path, one))
 	other := one
 	other.Engine = "xla:cpu"

@@ -223,7 +223,8 @@ func settles(cmd *cobra.Command, args []string) error {
 // What is wrong in a command is found, whatever it is.
 func TestTyped(t *testing.T) {
 	for _, good := range []string{"run --dataset uai --sigma 0.75", "status DIR", "methods gbt", "run --resume DIR",
-		"run --method METHOD --seed SEED", "data import ogbn-arxiv FILE", "--version", "sweep quick/table2 --engine xla:cuda"} {
+		"run --method METHOD --seed SEED", "data import ogbn-arxiv FILE", "--version",
+		"sweep quick/table2 --engine xla:cuda"} {
 		require.NoError(t, typed(named{args: strings.Fields(good)}), good)
 	}
 	for _, name := range []string{"status", "run --resume", "show --html"} {

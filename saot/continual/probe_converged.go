@@ -156,7 +156,8 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	}
 	// A line search that finds no lower point has reached the precision of the objective: the gradient says how far.
 	if found == nil || math.IsNaN(found.F) {
-		return Fit{}, Divergedf("converged probe at strength %g: %w: lower learning_rate, or scale the features", strength, err)
+		return Fit{}, Divergedf("converged probe at strength %g: %w: lower learning_rate, or scale the features",
+			strength, err)
 	}
 	pr.evaluate(co.weights(pr.w, found.X))
 	if pr.err != nil {

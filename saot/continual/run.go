@@ -281,7 +281,8 @@ func checkReport(r *TaskReport) error {
 func checkTerms(terms []Term, when string) error {
 	for _, term := range terms {
 		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
-			return Divergedf("loss term %q is %v at %s: lower learning_rate or raise epsilon", term.Name, term.Value, when)
+			return Divergedf("loss term %q is %v at %s: lower learning_rate or raise epsilon", term.Name,
+				term.Value, when)
 		}
 	}
 	return nil

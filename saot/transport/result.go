@@ -235,7 +235,8 @@ func (r *Report) settle(tolerance float64) {
 // ErrNotFinite marks an error of a plan that overflowed or is undefined.
 var ErrNotFinite = errors.New("the plan is not finite")
 
-// checkFinite returns an error that wraps ErrNotFinite where a marginal error tells that the plan overflowed or is undefined.
+// checkFinite returns an error that wraps ErrNotFinite where a marginal error tells that the plan overflowed or is
+// undefined.
 func checkFinite(marginalError float64, sweeps int, epsilon float64, form string) error {
 	if math.IsNaN(marginalError) || math.IsInf(marginalError, 0) {
 		return fmt.Errorf("transport: %w after %d sweeps at epsilon %g (%s form): raise epsilon or use the log domain",
