@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,19 +19,29 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// build compiles the command; tests of processes are left out of -short.
+// build compiles the command, once for all tests; tests of processes are left out of -short.
 func build(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: builds the command and runs it as a process")
 	}
 	if runtime.GOOS == "windows" {
 		t.Skip("signals cannot be sent to a process on windows")
 	}
-	binary := filepath.Join(t.TempDir(), "saot")
-	out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return binary
+	require.NoError(t, linked(), "build the command")
+	return filepath.Join(builds, "saot")
 }
+
+// builds is a folder for what all tests share. TestMain makes and removes it.
+var builds string
+
+// linked builds the command. To link it takes longer than most tests.
+var linked = sync.OnceValue(func() error {
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(builds, "saot"), ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+})
 
 // runArguments are long enough a run that a signal finds it at work.
 func runArguments(out string) []string {

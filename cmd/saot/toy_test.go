@@ -70,7 +70,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	os.Exit(withBuilds(m))
+}
+
+func withBuilds(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "saot-tests-*")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	builds = dir
+	return m.Run()
 }
 
 // A method of one file, which no other file knows, is listed, set, run, swept, tabled, tuned and audited.
