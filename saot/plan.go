@@ -21,8 +21,8 @@ func (c Config) checkPlans(out map[string]float64, graph *planFigures) error {
 			continue
 		}
 		return continual.Divergedf("the transport plan %s is no plan: its marginals are off by %.3g (L1) and "+
-			"its diagonal holds %.3g of a mass of 1: raise epsilon (%g), or %s (%d)", p.name, p.marginals, p.diagonal, c.Epsilon,
-			p.sweeps, p.of)
+			"its diagonal holds %.3g of a mass of 1: raise epsilon (%g), or %s (%d)", p.name, p.marginals,
+			p.diagonal, c.Epsilon, p.sweeps, p.of)
 	}
 	return nil
 }
