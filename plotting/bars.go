@@ -23,7 +23,7 @@ type BarSeries struct {
 // BarOptions change how bars look. The zero value works.
 type BarOptions struct {
 	Title, XLabel, YLabel string
-	Y                     Limits // of the axis of values; zero takes 0 and the values. A bar that leaves it ends in an arrow
+	Y                     Limits // of the axis of values; zero takes 0 and the values. A bar beyond it ends in an arrow
 	References            []Reference
 	Decimals              int     // of the value above each bar; negative writes none
 	Width, Height         float64 // of the data area, in points; 0 means 340 and 170

@@ -73,8 +73,8 @@ func (b *Tab) Drop(x, y float64, paths ...string) {
 	data := &input.DragData{Items: []*input.DragDataItem{}, Files: paths, DragOperationsMask: copies}
 	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter,
 		input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
-		_, err := chromedp.Call(b.Context, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: x, Y: y,
-			Data: data})
+		_, err := chromedp.Call(b.Context, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: x,
+			Y: y, Data: data})
 		require.NoError(b.T, err)
 	}
 }

@@ -84,7 +84,9 @@ func (b *Tab) Show(page []byte) string {
 	path := filepath.Join(b.T.TempDir(), "page.html")
 	require.NoError(b.T, os.WriteFile(path, page, 0o600))
 	url := "file://" + path
-	b.T.Cleanup(func() { require.Equal(b.T, []string{url}, slices.Compact(b.Asked()), "the page asks for nothing else") })
+	b.T.Cleanup(func() {
+		require.Equal(b.T, []string{url}, slices.Compact(b.Asked()), "the page asks for nothing else")
+	})
 	b.Go(url)
 	return url
 }

@@ -44,8 +44,8 @@ func (v *view) String() string {
 
 // Pictures draws every figure that the groups have the runs for, dataset by dataset:
 //
-//   - figure2-paper: the performance matrices of TRACE over those of SAOT, a column for each of three datasets that have both,
-//     those with the most tasks (the paper's Figure 2, as PaperPictures draws it);
+//   - figure2-paper: the performance matrices of TRACE over those of SAOT, a column for each of three datasets that
+//     have both, those with the most tasks (the paper's Figure 2, as PaperPictures draws it);
 //   - figure2: those of all methods of a dataset side by side;
 //   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where
 //     it is the buffer's size (the two figures of the paper's appendix);
