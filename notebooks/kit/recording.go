@@ -11,6 +11,7 @@ import (
 
 	"github.com/saot-go/saot/playground/viewer"
 	"github.com/saot-go/saot/plotting"
+	"github.com/saot-go/saot/plotting/nb"
 	"github.com/saot-go/saot/saot/continual/record"
 )
 
@@ -36,7 +37,8 @@ func ShowRecordings(dirs ...string) {
 		runs = append(runs, viewer.Run{Name: viewer.Name(r), Recording: r})
 	}
 	element := Must(viewer.Element(runs...))
-	gonbui.DisplayHTML(string(element) + "<script>" + string(viewer.Script()) + "</script>")
+	note := nb.UntrustedNote("The recording below does not show")
+	gonbui.DisplayHTML(note + "\n" + string(element) + "<script>" + string(viewer.Script()) + "</script>")
 	gonbui.Sync()
 }
 

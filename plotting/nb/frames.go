@@ -102,7 +102,7 @@ func player(knob, first string, frames, width int, pictures string) string {
 	// A page that does not trust the notebook drops handlers and style sheets alike: it alone shows the note.
 	return fmt.Sprintf(`<figure id="%s" style="margin:0">
 <style>#%s .saot-note { display: none }</style>
-<p class="saot-note" style="font-family:sans-serif;font-size:13px">%s</p>
+%s
 <div style="font-family:sans-serif;font-size:13px">`+
 		`<button type="button" onclick="%s" style="width:5em;margin-right:1em">play</button>`+
 		`<label>%s: <input type="range" min="0" max="%d" value="0" autocomplete="off" `+
@@ -111,6 +111,6 @@ func player(knob, first string, frames, width int, pictures string) string {
 <div style="position:relative;width:%dpx;max-width:100%%">
 %s</div>
 </figure>
-`, id, id, "The player below does not move: "+distrust, film, knob, frames-1, first, html.EscapeString(choose), first,
+`, id, id, noteHTML("saot-note", "The player below does not move: "+distrust), film, knob, frames-1, first, html.EscapeString(choose), first,
 		width, pictures)
 }

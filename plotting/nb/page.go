@@ -43,6 +43,17 @@ func askPage() { dom.TransientJavascript(reach) }
 const distrust = "the notebook is not trusted, or the page runs no scripts. In JupyterLab, choose View, Activate " +
 	"Command Palette, Trust Notebook."
 
+// UntrustedNote returns a paragraph for a page of HTML that shows itself only where the notebook is not trusted: such a
+// page drops the style sheet that hides it. It begins with what then does not work, as in "The player does not move",
+// and says what to do.
+func UntrustedNote(what string) string {
+	return `<style>.saot-untrusted { display: none }</style>` + noteHTML("saot-untrusted", what+": "+distrust)
+}
+
+func noteHTML(class, text string) string {
+	return `<p class="` + class + `" style="font-family:sans-serif;font-size:13px">` + html.EscapeString(text) + "</p>"
+}
+
 // waiting tells the reader below the cell that no answer has come yet. The line goes when the controls come.
 func (p *livePanel) waiting() { p.note("Waiting for this page to answer the kernel.") }
 
@@ -53,7 +64,6 @@ func (p *livePanel) unanswered() {
 }
 
 func (p *livePanel) note(text string) {
-	gonbui.UpdateHTML(p.controls, `<p class="saot-note" style="font-family:sans-serif;font-size:13px">`+
-		html.EscapeString(text)+"</p>")
+	gonbui.UpdateHTML(p.controls, noteHTML("saot-note", text))
 	gonbui.Sync()
 }
