@@ -111,6 +111,6 @@ func player(knob, first string, frames, width int, pictures string) string {
 <div style="position:relative;width:%dpx;max-width:100%%">
 %s</div>
 </figure>
-`, id, id, noteHTML("saot-note", "The player below does not move: "+distrust), film, knob, frames-1, first, html.EscapeString(choose), first,
-		width, pictures)
+`, id, id, noteHTML("saot-note", "The player below does not move: "+distrust), film, knob, frames-1, first,
+		html.EscapeString(choose), first, width, pictures)
 }
