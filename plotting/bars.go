@@ -179,6 +179,8 @@ func (b *barGroups) write(c draw.Canvas, v float64, width vg.Length, above, belo
 }
 
 func (b *barGroups) text(v float64) string {
+	unit := math.Pow10(max(b.decimals, 0))
+	v = math.Round(v*unit)/unit + 0 // no −0
 	return strings.ReplaceAll(strconv.FormatFloat(v, 'f', max(b.decimals, 0), 64), "-", "−")
 }
 

@@ -22,6 +22,7 @@ func TestBarsThatLeaveTheAxisEndInAnArrow(t *testing.T) {
 	paths := func(svg []byte) int { return bytes.Count(svg, []byte("<path")) }
 	require.NotContains(t, string(drawn(whole, -1, 23, 3)), ">23</text>")
 	require.Contains(t, string(drawn(cut, -1, 23, 3)), ">23</text>")
+	require.Contains(t, string(drawn(cut, 1, -0.04, 3)), ">0.0</text>", "no −0.0")
 	for _, values := range [][]float64{{23, 3}, {-23, 3}} {
 		inside := paths(drawn(cut, 1, values[1], values[1])) - paths(drawn(whole, 1, values[1], values[1]))
 		require.Equal(t, inside+1, paths(drawn(cut, 1, values...))-paths(drawn(whole, 1, values...)))

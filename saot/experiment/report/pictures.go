@@ -207,6 +207,9 @@ func foremost(methods []plotting.Method, room int) (some []plotting.Method, note
 			others--
 		}
 	}
+	if len(some) == len(methods) {
+		return some, ""
+	}
 	return some, fmt.Sprintf(" %d of %d methods.", len(some), len(methods))
 }
 

@@ -132,6 +132,8 @@ runs:
 	some, note := foremost(methods, 4)
 	require.Equal(t, []plotting.Method{methods[0], methods[1], methods[2], methods[6]}, some)
 	require.Equal(t, " 4 of 7 methods.", note)
+	_, note = foremost([]plotting.Method{methods[0], methods[0], methods[0]}, 2)
+	require.Empty(t, note, "settings of saot are all kept")
 	all, note := foremost(methods, 7)
 	require.Equal(t, methods, all)
 	require.Empty(t, note)
