@@ -128,7 +128,11 @@ func published(r *Run) *shape {
 	}
 	s := &shape{nodes: slices.Repeat([]int{n}, tasks), train: slices.Repeat([]int{6 * n / 10}, tasks),
 		missing: true}
-	s.bytes = 4 * (int64(tasks*n*e.True.Columns) + 2*max(e.True.Edges, e.True.Entries))
+	edges := e.True.Edges // undirected: the adjacency holds both directions
+	if edges == 0 {
+		edges = e.True.Entries
+	}
+	s.bytes = 4 * (int64(tasks*n*e.True.Columns) + 2*edges)
 	return s
 }
 

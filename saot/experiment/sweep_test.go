@@ -305,6 +305,8 @@ func TestEstimateOfMissingFiles(t *testing.T) {
 	r.Stream.First = 0.05 // two of twenty tasks
 	require.Equal(t, 2, len(published(r).nodes))
 	require.Equal(t, 2*169343/40, published(r).nodes[0])
+	r.Dataset = "reddit" // whose file stores both directions of each edge
+	require.Equal(t, int64(4*(2*(2*232965/41)*602+2*57307946)), published(r).bytes)
 	require.Greater(t, whole.Seconds, 5*s.Estimates()[0].Seconds)
 	r.Dataset = "nowhere.npz"
 	require.Nil(t, published(r))
