@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -27,6 +28,7 @@ type EmbeddingOptions struct {
 	After []float64
 	// Plane holds the axes and their limits, the same for all frames of a film (see NewPlane). Nil fits them to z.
 	Plane *Plane
+	Side  float64 // longer side of the data area, in points; 0 means 290
 }
 
 // Plane is a plane of an embedding space and a window on it, on which several embeddings are drawn alike.
@@ -97,7 +99,7 @@ func Embedding(z []float64, n, d int, o EmbeddingOptions) (Figure, error) {
 	if o.Plane != nil {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = plane.window[0], plane.window[1], plane.window[2], plane.window[3]
 	}
-	f := planeFigure(p)
+	f := planeFigure(p, o.Side)
 	if o.Classes == nil {
 		return f, nil
 	}
@@ -120,6 +122,9 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 		if err := checkRows(o.After, n, d); err != nil {
 			return fmt.Errorf("options: After: %w", err)
 		}
+	}
+	if !(o.Side >= 0) {
+		return fmt.Errorf("a side of %g points: want 0 or more", o.Side)
 	}
 	if o.Plane != nil && len(o.Plane.mean) != d {
 		return fmt.Errorf("%d dimensions on a plane of %d", d, len(o.Plane.mean))
@@ -200,9 +205,9 @@ func principal(z []float64, n, d int) (*Plane, error) {
 }
 
 // planeFigure turns a plot of points into a figure with some room around them. Both axes have one scale, if that leaves
-// the shorter at least two fifths of the longer.
-func planeFigure(p *plot.Plot) Figure {
-	const longer = 290
+// the shorter at least two fifths of the longer, which is 290 points if side is 0.
+func planeFigure(p *plot.Plot, side float64) Figure {
+	longer := vg.Length(cmp.Or(side, 290))
 	pad(&p.X, 0.05)
 	pad(&p.Y, 0.05)
 	ratio := vg.Length((p.Y.Max - p.Y.Min) / (p.X.Max - p.X.Min))

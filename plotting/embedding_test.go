@@ -70,6 +70,20 @@ func TestEmbeddingExtremes(t *testing.T) {
 	picture(t, f, err)
 }
 
+func TestEmbeddingSide(t *testing.T) {
+	z := []float64{0, 0, 4, 0, 2, 3}
+	size := func(side float64) [2]float64 {
+		f, err := Embedding(z, 3, 2, EmbeddingOptions{Side: side})
+		require.NoError(t, err)
+		width, height := f.Size()
+		return [2]float64{width, height}
+	}
+	full, half := size(0), size(145)
+	require.Equal(t, full, size(290))
+	require.InDelta(t, 145, full[0]-half[0], 1e-9)
+	require.Less(t, half[1], full[1], "one scale on both axes")
+}
+
 func TestEmbeddingErrors(t *testing.T) {
 	z := []float64{1, 2, 3, 4}
 	for want, c := range map[string]struct {
@@ -84,6 +98,7 @@ func TestEmbeddingErrors(t *testing.T) {
 		"After: 2 entries":                {z, 2, 2, EmbeddingOptions{After: []float64{1, 2}}},
 		"1 classes for 2 points":          {z, 2, 2, EmbeddingOptions{Classes: []int{0}}},
 		"class of point 1 is -1":          {z, 2, 2, EmbeddingOptions{Classes: []int{0, -1}}},
+		"a side of -1 points":             {z, 2, 2, EmbeddingOptions{Side: -1}},
 		"with a name if there are any (1": {z, 2, 2, EmbeddingOptions{Classes: []int{0, 1}, Names: []string{"a"}}},
 	} {
 		_, err := Embedding(c.z, c.n, c.d, c.o)

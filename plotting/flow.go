@@ -73,7 +73,7 @@ func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 	if err := (CurveOptions{X: o.X, Y: o.Y}).limit(p); err != nil {
 		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
 	}
-	return o.withNames(planeFigure(p), f.width()), nil
+	return o.withNames(planeFigure(p, 0), f.width()), nil
 }
 
 // GraphDrawing is a graph and the places of its nodes.

@@ -49,6 +49,7 @@ func testParts(in Input) ([]Part, error) {
 	parts := []Part{part("ε", in.At[0], in.At[0]), part("still", in.At[0], 7), {Name: "menu"}, {Name: "none"}}
 	if in.At[1] > 0 {
 		parts[2] = part("menu", in.At[1], 10)
+		parts[2].Break = true
 	}
 	return parts, nil
 }
@@ -245,6 +246,7 @@ panel: <nil>
 	require.Equal(t, [][]string{{"ε", "still"}, {"ε"}, {"menu"}, {"ε"}}, k.sent())
 	emptied := func(page string) bool { return strings.Contains(page, "innerHTML = '<span hidden") }
 	require.True(t, slices.ContainsFunc(k.html, emptied), "the menu's picture goes")
+	require.Contains(t, strings.Join(k.html, "\n"), `<br /><img class="saot-picture" alt="menu"`)
 	require.Equal(t, 1, k.images, "the picture that stays")
 }
 

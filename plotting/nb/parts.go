@@ -17,6 +17,8 @@ type Part struct {
 	Name string                          // what it shows, for those who do not see it
 	Key  string                          // all that the picture depends on: while it stays, the part is not drawn again
 	Draw func() (plotting.Figure, error) // nil where there is nothing to show
+	// Break starts a new line with the part, however wide the page is.
+	Break bool
 }
 
 // single makes a part of what draw returns. The part is drawn each time.
@@ -71,6 +73,7 @@ type board struct {
 // pane is a part on the page.
 type pane struct {
 	key    string
+	starts bool // a line
 	shown  bool
 	figure plotting.Figure
 	html   string // as it was sent
@@ -100,8 +103,8 @@ func (b *board) show(parts []Part) error {
 
 // draw draws part i, unless its key is that of what is shown.
 func (b *board) draw(i int, p Part) error {
-	now := pane{key: p.Key, shown: p.Draw != nil, html: `<span hidden="hidden"></span>`}
-	if was := b.panes[i]; now.shown && was.shown && now.key == was.key {
+	now := pane{key: p.Key, starts: p.Break, shown: p.Draw != nil, html: `<span hidden="hidden"></span>`}
+	if was := b.panes[i]; now.shown && was.shown && now.key == was.key && now.starts == was.starts {
 		return nil
 	}
 	if now.shown {
@@ -111,6 +114,9 @@ func (b *board) draw(i int, p Part) error {
 		}
 		if now.html, err = partHTML(p.Name, now.figure); err != nil {
 			return err
+		}
+		if p.Break {
+			now.html = "<br />" + now.html
 		}
 	}
 	b.panes[i] = now
