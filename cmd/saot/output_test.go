@@ -106,11 +106,18 @@ func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains on four graphs")
 	}
+	require.NoError(t, typed(named{args: append([]string{"run"}, recorded()...)}))
+	// Fewer epochs and one probe: the demo itself takes a minute in pure Go.
+	cmd := (&demo{run: append(recorded(), "--epochs", "1", "--probe", "converged")}).command()
 	dir := filepath.Join(t.TempDir(), "demo")
-	status, stdout, stderr := call(t, "demo", "--engine", "go", "--out", dir)
-	require.Zero(t, status, stderr)
+	var stdout, stderr strings.Builder
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	cmd.SetArgs([]string{"--engine", "go", "--out", dir})
+	require.NoError(t, cmd.ExecuteContext(t.Context()), stderr.String())
+	require.Contains(t, stdout.String(), "saot on synthetic-citation (4 tasks")
 	page := filepath.Join(dir, recordingPage)
-	require.True(t, strings.HasSuffix(stdout, "\nthe run, step by step: "+page+"\n"), stdout)
+	require.True(t, strings.HasSuffix(stdout.String(), "\nthe run, step by step: "+page+"\n"), stdout.String())
 	require.FileExists(t, page)
 }
 
