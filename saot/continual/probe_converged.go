@@ -25,15 +25,13 @@ const (
 	curvedMemory        = 20
 )
 
-// convergedPrecision returns the largest entry of the gradient, as a share of λ, at which L-BFGS stops. The solution is
-// off by ‖gradient‖/λ at most, so that one bound for all strengths would leave weak penalties where strong ones ended.
-// In task-il a node is worth a point of a task's accuracy, heads are small, and ten times the precision is cheap.
-func convergedPrecision(s Setting) float64 {
-	if s == ClassIL {
-		return 1e-1
-	}
-	return 1e-2
-}
+// The largest entry of the gradient at which L-BFGS stops, as a share of λ. The solution is off by ‖gradient‖/λ at most,
+// so that one bound for all strengths would leave weak penalties where strong ones ended. In task-il a node is worth a
+// point of a task's accuracy, heads are small, and ten times the precision is cheap.
+const (
+	convergedPrecision = 1e-2
+	curvedPrecision    = 1e-1
+)
 
 // bound is the largest entry of the gradient at a solution. From λ = 1e-3 on it does not rise.
 func (pr *logistic) bound(strength float64) float64 { return pr.precision * min(1e-3, strength) }
@@ -94,8 +92,9 @@ type logistic struct {
 	ev             *evaluator
 	design         *design
 	scale          *scaler
-	curved         bool              // in class-il: solve in coordinates that fit the curvature
+	curved         bool              // solve in coordinates that fit the curvature
 	precision      float64           // see bound
+	memory         int               // of L-BFGS
 	width, columns int               // of W, the bias row included; the optimiser sees no padding columns
 	padded         int               // columns on the engine
 	fixed          []*tensors.Tensor // x, xᵀ, target ⊙ weight, closed, weight
@@ -120,8 +119,13 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 	for i, weight := range in.weight {
 		floats.Scale(weight, in.target[i*sh.columns:(i+1)*sh.columns])
 	}
+	precision, memory := convergedPrecision, convergedMemory
+	curved := s == ClassIL && d.width <= curvedWidth
+	if curved {
+		precision, memory = curvedPrecision, curvedMemory
+	}
 	return &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
-		curved: s == ClassIL, precision: convergedPrecision(s),
+		curved: curved, precision: precision, memory: memory,
 		rows: max(curvedRows, curvedShare*len(d.train)/columns),
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width,
 			sh.train),
@@ -139,9 +143,7 @@ func (pr *logistic) release() {
 func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	pr.setStrength(strength)
 	var co coordinates
-	memory := convergedMemory
 	if pr.curved {
-		memory = curvedMemory
 		var err error
 		if co, err = pr.curvature(strength); err != nil {
 			return Fit{}, err
@@ -150,7 +152,7 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	settings := &optimize.Settings{MajorIterations: convergedIterations,
 		Converger: &stationary{pr, pr.bound(strength)}}
 	found, err := optimize.Minimize(pr.problem(ctx, co), co.place(pr.w), settings,
-		&optimize.LBFGS{Store: memory, Linesearcher: &optimize.MoreThuente{}})
+		&optimize.LBFGS{Store: pr.memory, Linesearcher: &optimize.MoreThuente{}})
 	if pr.err != nil {
 		return Fit{}, pr.err
 	}

@@ -56,6 +56,24 @@ func TestCoordinatesSpareIterations(t *testing.T) {
 	})
 }
 
+// Factors of wide embeddings would take longer than the iterations that they spare.
+func TestWideEmbeddingsTakeNoFactors(t *testing.T) {
+	for width, curved := range map[int]bool{curvedWidth: true, curvedWidth + 1: false} {
+		s := toyStream(2, width, func(int) int { return 10 }, 2)
+		e, err := engine.Open("go")
+		require.NoError(t, err)
+		pr := newTestEvaluator(t, e, s).newLogistic(ClassIL, embedded(t, s, 2))
+		require.Equal(t, curved, pr.curved)
+		if !curved {
+			fit, err := pr.solve(context.Background(), 1e-2)
+			require.NoError(t, err)
+			require.LessOrEqual(t, fit.Gradient, pr.bound(1e-2))
+		}
+		pr.release()
+		e.Close()
+	}
+}
+
 // The precision of class-il keeps the accuracies of a solution that is a hundred times as precise, at every strength:
 // on the words of Amazon-Computers, propagated twice and projected at random, as propagated-random embeds them.
 func TestPrecisionKeepsAccuracies(t *testing.T) {
