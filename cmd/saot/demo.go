@@ -48,7 +48,8 @@ page opens in the browser. Nothing is fetched from the network.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
-	cmd.Flags().StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest present")
+	cmd.Flags().StringVar(&o.engine, "engine", "",
+		"what computes, as saot engines names it; default the fastest present")
 	cmd.Flags().BoolVar(&o.stay, "no-open", false, "do not open the page")
 	return cmd
 }

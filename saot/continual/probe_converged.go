@@ -25,9 +25,9 @@ const (
 	curvedMemory        = 20
 )
 
-// The largest entry of the gradient at which L-BFGS stops, as a share of λ. The solution is off by ‖gradient‖/λ at most,
-// so that one bound for all strengths would leave weak penalties where strong ones ended. In task-il a node is worth a
-// point of a task's accuracy, heads are small, and ten times the precision is cheap.
+// The largest entry of the gradient at which L-BFGS stops, as a share of λ. The solution is off by ‖gradient‖/λ at
+// most, so that one bound for all strengths would leave weak penalties where strong ones ended. In task-il a node is
+// worth a point of a task's accuracy, heads are small, and ten times the precision is cheap.
 const (
 	convergedPrecision = 1e-2
 	curvedPrecision    = 1e-1
