@@ -1,12 +1,69 @@
 package playground
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
+
+// inventory lists what a reader can use on each page, by the test that uses it. A new control needs a test, and its
+// name here: id, name, tool or picture.
+var inventory = map[string]map[string]string{
+	"index": {"TestNavigation": "transport gromov continual"},
+	"transport": {
+		"TestTransportPage": "mode preset cost solver eps rho t bary move y remove restart step play converge clouds " +
+			"axes plan trace",
+		"TestSolverKeys": "x",
+		"TestShare":      "share",
+	},
+	"gromov": {
+		"TestGromovPage": "preset structure loop sigma eps factor outer move edge color add remove restart step play " +
+			"converge graphs",
+		"TestSolverKeys": "plan",
+		"TestShare":      "share",
+	},
+	"continual": {
+		"TestTrainingControls": "tasks nodes homophily imbalance words alpha beta eps points buffer epochs seed train view " +
+			"start pause step back clear recording",
+		"TestTrainingInTheTab": "ap",
+		"TestRunsCrossTheTab":  "zip open file",
+		"TestShare":            "share",
+	},
+}
+
+// Every control of every page has a test.
+func TestInventory(t *testing.T) {
+	tests := ""
+	for _, pattern := range []string{"*_test.go", "../cmd/saot/play_test.go"} {
+		paths, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			tests += string(text)
+		}
+	}
+	b := open(t)
+	for _, p := range Pages() {
+		var known []string
+		for test, names := range inventory[p.Name] {
+			require.Contains(t, tests, "func "+test+"(")
+			known = append(known, strings.Fields(names)...)
+		}
+		slices.Sort(known)
+		b.Go(b.site + p.Name + ".html")
+		b.Until(`document.readyState === 'complete'`)
+		require.Equal(t, strings.Join(known, " "), b.Text(`[...new Set([...document.querySelectorAll(
+			'main button, #tools button, main input, main select, main canvas')].map(e =>
+			e.ariaLabel?.startsWith('save ') ? 'zip' : e.name?.replace(/-.*/, '') || e.dataset.tool || e.dataset.card ||
+			e.dataset.picture || e.id))].sort().join(' ')`), p.Name)
+	}
+}
 
 // The first page leads to the others, and they to each other, by pointer and by keys.
 func TestNavigation(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"context"
 	"io"
@@ -11,34 +12,112 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/browsertest"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/continual/record"
 )
 
-// saot play prints an address at which the playground is, and ends when it is interrupted.
-func TestPlayServes(t *testing.T) {
+// played runs saot play and returns the address that it prints. At the end of the test it is interrupted, and must end
+// well.
+func played(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: builds modules for the browser")
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	status := make(chan int)
 	go func() {
 		status <- execute(ctx, []string{"play", "--address", "127.0.0.1:0"}, in, io.Discard)
 		_ = in.Close()
 	}()
+	t.Cleanup(func() {
+		stop()
+		require.Zero(t, <-status)
+	})
 	lines := bufio.NewScanner(out)
 	require.True(t, lines.Scan())
 	url, found := strings.CutPrefix(lines.Text(), "the playground is at ")
 	require.True(t, found, lines.Text())
 	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return url
+}
+
+func TestPlayServes(t *testing.T) {
+	url := played(t)
 	for _, path := range []string{"", "transport.html", "assets/solver.wasm.gz"} {
 		answer, err := http.Get(url + path)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, answer.StatusCode, path)
 		require.NoError(t, answer.Body.Close())
 	}
-	stop()
-	require.Zero(t, <-status)
+}
+
+// The command line reads what the tab saves, and the tab what the command line records.
+func TestRunsCrossTheTab(t *testing.T) {
+	url := played(t)
+	answer, err := http.Get(url + "assets/learner.wasm.gz") // a build may take longer than a tab has
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	b := browsertest.Open(t)
+	b.Go(url + "continual.html#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=2&methods=saot&show=saot&recording=")
+	b.Until(`document.body.dataset.ready !== undefined`)
+	press := func(element string) func() { return func() { b.Click(b.Middle(element)) } }
+	press(`document.getElementById('start')`)()
+	const save = `document.querySelector('[aria-label="save SAOT"]')`
+	b.Until(save + `.hidden === false`) // the run is done
+	dir := t.TempDir()
+	saved := b.Download(press(save))
+	require.Equal(t, "saot-s0.zip", filepath.Base(saved))
+	unpack(t, saved, dir)
+	run := filepath.Join(dir, "saot-s0")
+
+	done := func(args ...string) string {
+		status, stdout, stderr := call(t, args...)
+		require.Zero(t, status, "%v: %s", args, stderr)
+		return stdout
+	}
+	require.Contains(t, done("audit", run), "confirmed")
+	require.Contains(t, done("show", run), "synthetic-citation")
+	page := strings.TrimSpace(done("show", "--html", run))
+	require.FileExists(t, page)
+
+	// The command that the page prints does the same run.
+	command := strings.Fields(b.Text(`document.getElementById('command').textContent`))
+	again := filepath.Join(dir, "again")
+	done(append(command[1:], "--out", again)...)
+	is, err := continual.ReadResult(filepath.Join(run, continual.ResultFile))
+	require.NoError(t, err)
+	want, err := continual.ReadResult(filepath.Join(again, continual.ResultFile))
+	require.NoError(t, err)
+	require.Equal(t, want.Scores[0].Matrix, is.Scores[0].Matrix)
+
+	shown := func(act func()) {
+		b.Do(`page.status.say(''), true`)
+		act()
+		const said = `document.querySelector('.status').textContent`
+		b.Until(said + ` !== ''`)
+		require.Equal(t, "Shown: saot on synthetic-citation, seed 0.", b.Text(said))
+		b.Until(`document.querySelector('saot-recording').shadowRoot.querySelector('.now').textContent ===
+			'task 2 of 2, step 2'`)
+	}
+	x, y := b.Middle(`document.getElementById('shown')`)
+	for _, path := range []string{again, saved, page} {
+		shown(func() { b.Drop(x, y, path) })
+	}
+	recording, err := filepath.Glob(filepath.Join(again, record.Folder, "*.json"))
+	require.NoError(t, err)
+	shown(func() { b.Choose(press(`document.getElementById('open')`), recording...) })
+	shown(func() { b.Choose(press(`document.getElementById('open')`), saved) })
+}
+
+// unpack writes the files of a zip archive below a folder.
+func unpack(t *testing.T, archive, dir string) {
+	r, err := zip.OpenReader(archive)
+	require.NoError(t, err)
+	defer r.Close()
+	require.NoError(t, os.CopyFS(dir, r))
 }
 
 func TestSiteBuildWritesAFolder(t *testing.T) {

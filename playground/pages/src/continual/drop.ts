@@ -86,10 +86,10 @@ export async function droppedFiles(transfer: DataTransfer): Promise<Files> {
   return files;
 }
 
-/** The files that a reader chose. */
+/** The files that a reader chose. The list may be emptied while they are read. */
 export async function chosenFiles(list: FileList): Promise<Files> {
   const files: Files = {};
-  for (const f of list) files[f.webkitRelativePath || f.name] = new Uint8Array(await f.arrayBuffer());
+  for (const f of [...list]) files[f.webkitRelativePath || f.name] = new Uint8Array(await f.arrayBuffer());
   return files;
 }
 
