@@ -24,7 +24,7 @@ import (
 )
 
 // leastPictures is how many pictures each notebook must show, or as many as are committed, if those are more.
-const leastPictures = 2
+const leastPictures = 3
 
 // live is the notebook for a browser. Executed without one it shows a single picture.
 const live = "live_explorer.ipynb"

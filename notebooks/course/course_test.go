@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"image"
 	"image/color"
 	"image/png"
@@ -17,6 +18,45 @@ import (
 
 	"github.com/saot-go/saot/playground"
 )
+
+var update = flag.Bool("update", false, "write the pictures of the notebooks' table again")
+
+// The pictures of the notebooks' table are those that the notebooks show.
+func TestPicturesAreThoseOfTheNotebooks(t *testing.T) {
+	paths, err := filepath.Glob("../*.ipynb")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		if strings.Contains(path, "live_") { // its panels stand below one another: too tall for the table
+			continue
+		}
+		p, err := readPage(path)
+		require.NoError(t, err)
+		name := filepath.Join("..", "pictures", p.Name+".png")
+		if *update {
+			require.NoError(t, os.WriteFile(name, p.picture, 0o600))
+		}
+		committed, err := os.ReadFile(name)
+		require.NoError(t, err)
+		shown, kept := pixels(t, p.picture), pixels(t, committed)
+		require.Equal(t, shown.Rect, kept.Rect, name)
+		require.True(t, bytes.Equal(shown.Pix, kept.Pix),
+			"%s is old: go test ./notebooks/course -run Pictures -update", name)
+	}
+}
+
+func pixels(t *testing.T, encoded []byte) *image.NRGBA {
+	t.Helper()
+	decoded, err := png.Decode(bytes.NewReader(encoded))
+	require.NoError(t, err)
+	all := image.NewNRGBA(decoded.Bounds())
+	for y := range all.Rect.Dy() {
+		for x := range all.Rect.Dx() {
+			all.Set(x, y, decoded.At(x, y))
+		}
+	}
+	return all
+}
 
 func TestIntroduction(t *testing.T) {
 	for source, want := range map[string][2]string{
