@@ -47,6 +47,18 @@ func TestBundlesSayWhatTheyHold(t *testing.T) {
 	}
 }
 
+// Bundled recordings are small.
+func TestRecordingsAreSmall(t *testing.T) {
+	files, err := recordings.ReadDir("recordings")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		info, err := f.Info()
+		require.NoError(t, err)
+		require.LessOrEqual(t, info.Size(), int64(400_000), f.Name())
+	}
+}
+
 // A site of the server works under a prefix, and the modules that it serves are those that Build writes.
 func TestServerServesModules(t *testing.T) {
 	if testing.Short() {

@@ -15,7 +15,8 @@ import { fetchModule } from "./shell/module";
 import { Status, onTheme, start } from "./shell/shell";
 import { fragment, read, write } from "./shell/state";
 
-const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT on UAI, nine tasks (recorded)"]];
+const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT on UAI, nine tasks (recorded)"],
+  ["pair", "SAOT next to naive, four generated tasks (recorded)"], ["links", "SAOT where links tell little (recorded)"]];
 const redraw = 250; // milliseconds between growths of the pictures
 
 class ContinualPage {
