@@ -18,7 +18,7 @@ type Live struct {
 // states are the states of the playground by the notebooks' names without their numbers. playground/README.md lists the
 // keys of an address.
 var states = map[string]struct{ address, text string }{
-	"quickstart": {"continual.html", "Train SAOT next to a learner that forgets, in this tab."},
+	"quickstart": {"continual.html#recording=pair", "Train SAOT next to a learner that forgets, in this tab."},
 	"sinkhorn":   {"transport.html#eps=0.005&sweeps=3", "Step through the sweeps, and move ε."},
 	"line":       {"transport.html#mode=axes&eps=0.002&t=0.5", "Paint the two histograms, and move t."},
 	"costs": {"transport.html#preset=outlier&eps=0.003&rho=0.1",
@@ -30,9 +30,9 @@ var states = map[string]struct{ address, text string }{
 	"views": {"gromov.html#preset=features",
 		"Remove an edge, recolor a node: two views of one graph, and their plan."},
 	"replay": {"continual.html", "Move the size of the memory, and train again."},
-	"forgetting": {"continual.html#show=naive&methods=naive.random",
+	"forgetting": {"continual.html#recording=pair&methods=naive.random&show=naive",
 		"Watch a learner forget, next to one that never learned."},
-	"saot":      {"continual.html#show=saot.naive", "Switch the terms of the loss on and off: α, β, and the memory."},
+	"saot":      {"continual.html#recording=pair", "Switch the terms of the loss on and off: α, β, and the memory."},
 	"beyond":    {"continual.html#methods=saot.hellinger.random&show=saot", "Train SAOT next to propagated features."},
 	"reproduce": {"continual.html#methods=saot.barlow.naive.random", "Train four methods side by side on one stream."},
 	"explorer":  {"continual.html", "The same panel without a notebook."},
