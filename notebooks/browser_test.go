@@ -86,7 +86,8 @@ func script(js string) action { return chromedp.Evaluate[chromedp.Void](js) }
 
 // watch records in the page when the reader acts and when a part of the picture changes.
 const watch = `(() => {
-	const picture = () => [...document.querySelectorAll('img.saot-picture')].map(part => part.src).join();
+	window.saotParts = () => [...document.querySelectorAll('img.saot-picture')].map(part => part.src);
+	const picture = () => saotParts().join();
 	window.saotWatch = {shown: picture(), done: 0, changed: 0};
 	const hand = () => { saotWatch.done = performance.now() };
 	document.addEventListener('input', hand, true);
@@ -123,7 +124,7 @@ const ready = `window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady 
 
 // redraws does something in the page and waits until the picture has changed.
 func redraws(tab context.Context, act action) error {
-	return chromedp.Do(tab, script(`saotWatch.done = saotWatch.changed = 0`), act,
+	return chromedp.Do(tab, script(`saotWatch.parts = saotParts(), saotWatch.done = saotWatch.changed = 0`), act,
 		until(`saotWatch.changed > saotWatch.done && saotWatch.done > 0`))
 }
 
@@ -168,6 +169,10 @@ func TestLiveExplorer(t *testing.T) {
 		{"step an epoch", chromedp.Click(button("step an epoch"))},
 		{"step an epoch", chromedp.Click(button("step an epoch"))},
 		{"β to the right", key("β", kb.ArrowRight)},
+		{"step a sweep", chromedp.Click(button("step a sweep"))},
+		{"step back", chromedp.Click(button("step back"))},
+		{"another seed", key("seed", kb.ArrowRight)},
+		{"two methods", key("next to it", kb.ArrowDown)},
 		{"another task", key("task", kb.ArrowDown)},
 		{"another dataset", key("dataset", kb.ArrowDown)},
 	} {
@@ -177,6 +182,8 @@ func TestLiveExplorer(t *testing.T) {
 		took := time.Duration(milliseconds * float64(time.Millisecond))
 		t.Logf("%-16s %4d ms", act.name, took.Milliseconds())
 		times = append(times, took)
+		require.NoError(t, chromedp.Do(tab, chromedp.Sleep(time.Second))) // further parts may follow
+		checkParts(tab, t, act.name)
 	}
 	slices.Sort(times)
 	require.LessOrEqual(t, times[len(times)/2], liveBound(t),
@@ -199,6 +206,26 @@ func TestLiveExplorer(t *testing.T) {
 	after, err := os.ReadFile(notebook)
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "the test has changed the notebook")
+}
+
+// checkParts holds the parts of the picture against what the reader has done: a step of the sweeps changes one, and two
+// methods stand side by side in full size.
+func checkParts(tab context.Context, t *testing.T, act string) {
+	t.Helper()
+	var check string
+	switch act {
+	case "step a sweep":
+		check = `saotParts().length === 7 && saotParts().filter(part => !saotWatch.parts.includes(part)).length === 1`
+	case "two methods":
+		check = `(() => {
+			const [one, other] = ['saot: π_Z', 'saot-no-distill: π_Z'].map(name =>
+				document.querySelector('img.saot-picture[alt="' + name + '"]').getBoundingClientRect());
+			return one.bottom === other.bottom && one.right <= other.left && one.width > 400;
+		})()`
+	default:
+		return
+	}
+	require.NoError(t, chromedp.Do(tab, until(check)), act)
 }
 
 // withoutHeadless drops SAOT_HEADLESS from an environment.

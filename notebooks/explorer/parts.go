@@ -123,7 +123,8 @@ func (p *painter) difference(left, right *scene) nb.Part {
 		n, m := plans[0].Dims()
 		high := 2 / float64(n*m)
 		return plotting.Difference(plans[0].RawMatrix().Data, plans[1].RawMatrix().Data, n, m, plotting.PlanOptions{
-			Title: title, Label: "difference of mass", Low: -high, High: high, RowCuts: p.cuts(), ColCuts: p.cuts()})
+			Title: typeset(title), Label: "difference of mass", Low: -high, High: high,
+			RowCuts: p.cuts(), ColCuts: p.cuts()})
 	}, left.run.settings, right.run.settings, left.at, p.Epsilon, p.Points, p.sweep)
 }
 
@@ -149,8 +150,13 @@ func (p *painter) heatMap(plan *mat.Dense, title string) (plotting.Figure, error
 		}
 	}
 	return plotting.Plan(plan.RawMatrix().Data, n, m, plotting.PlanOptions{
-		Title: fmt.Sprintf("%s\n%.0f %% within a class", title, 100*within),
+		Title: fmt.Sprintf("%s\n%.0f %% within a class", typeset(title), 100*within),
 		High:  4 / float64(n*m), RowCuts: p.cuts(), ColCuts: p.cuts()})
+}
+
+// typeset sets the plans' names as mathematics.
+func typeset(title string) string {
+	return strings.NewReplacer("π_G", `$\pi_G$`, "π_Z", `$\pi_Z$`).Replace(title)
 }
 
 // embedding marks the nodes that the buffer keeps of the task.
