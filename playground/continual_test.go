@@ -185,7 +185,9 @@ func TestTrainingControls(t *testing.T) {
 		b.Until(`location.hash === '#at=8.24'`)
 		b.train(t, "#at=3.12")
 		b.Until(`document.querySelector('saot-recording') && now() === 'task 4 of 9, step 12'`)
-		for _, c := range []struct{ name, last string }{{"pair", "task 4 of 4, step 30"}, {"links", "task 3 of 3, step 30"}} {
+		for _, c := range []struct{ name, last string }{
+			{"pair", "task 4 of 4, step 30"}, {"links", "task 3 of 3, step 30"},
+		} {
 			b.set("recording", c.name)
 			b.Until(`now() === '` + c.last + `' && location.hash === '#recording=` + c.name + `'`)
 		}

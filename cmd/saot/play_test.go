@@ -61,7 +61,8 @@ func TestRunsCrossTheTab(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	b := browsertest.Open(t)
-	b.Go(url + "continual.html#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=2&methods=saot&show=saot&recording=")
+	b.Go(url + "continual.html#tasks=2&nodes=160&words=12&points=16&buffer=10&epochs=2&methods=saot&show=saot" +
+		"&recording=")
 	b.Until(`document.body.dataset.ready !== undefined`)
 	press := func(element string) func() { return func() { b.Click(b.Middle(element)) } }
 	press(`document.getElementById('start')`)()
@@ -116,7 +117,7 @@ func TestRunsCrossTheTab(t *testing.T) {
 func unpack(t *testing.T, archive, dir string) {
 	r, err := zip.OpenReader(archive)
 	require.NoError(t, err)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	require.NoError(t, os.CopyFS(dir, r))
 }
 
