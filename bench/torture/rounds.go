@@ -15,13 +15,16 @@ import (
 	_ "github.com/saot-go/saot/saot/method/all" // whose runs are read
 )
 
+// dataset has four tasks: kills fall between two of them.
+const dataset = "synthetic:300,classes=8,degree=4,imbalance=1"
+
 // settings are those of a run of less than a second on the pure-Go engine.
-var settings = []string{"--dataset", "synthetic:240", "--epochs", "3", "--points", "20", "--encoder-hidden", "32",
+var settings = []string{"--dataset", dataset, "--epochs", "3", "--points", "20", "--encoder-hidden", "32",
 	"--encoder-out", "16", "--buffer", "5", "--probe", "converged", "--keep-model", "--log", "text"}
 
 const spec = `about: torture
 runs:
-- datasets: ["synthetic:240"]
+- datasets: ["` + dataset + `"]
   methods: [saot]
   seeds: [0, 1, 2]
   probes: [converged]
@@ -51,6 +54,9 @@ func (t *torturer) prepare() error {
 	t.took = time.Since(start)
 	if t.want, err = outcomeOf(alone); err != nil {
 		return err
+	}
+	if len(t.want.losses) < 2*3 {
+		return fmt.Errorf("a run of %s has fewer than three tasks, between which it is to be killed", dataset)
 	}
 	t.spec = filepath.Join(t.dir, "torture.yaml")
 	if err := os.WriteFile(t.spec, []byte(spec), 0o600); err != nil {
