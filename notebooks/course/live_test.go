@@ -32,7 +32,8 @@ func framed(b *browsertest.Tab, web string, addresses []string) {
 			b.Go("about:blank")
 			b.Go(web + address)
 			b.Until(`document.body.dataset.ready !== undefined && (page.problem?.settled ?? !page.dirty)`)
-			require.LessOrEqual(b.T, b.Number(`document.body.scrollHeight`), height-2, "%s in %d pixels", address, width)
+			high := b.Number(`document.body.scrollHeight`)
+			require.LessOrEqual(b.T, high, height-2, "%s in %d pixels", address, width)
 			require.LessOrEqual(b.T, b.Number(`document.documentElement.scrollWidth`), float64(width), address)
 		}
 	}
@@ -72,7 +73,8 @@ func TestPlaygroundShowsEachState(t *testing.T) {
 			keys, err := url.ParseQuery(fragment)
 			require.NoError(t, err)
 			_, framed := keys["embed"]
-			require.Equal(t, framed, b.Text(`getComputedStyle(document.querySelector('.top')).display`) == "none", address)
+			header := b.Text(`getComputedStyle(document.querySelector('.top')).display`)
+			require.Equal(t, framed, header == "none", address)
 			delete(keys, "embed")
 			for key, values := range keys {
 				require.Equal(t, values[0], b.Text(`String(page.settings.`+key+`)`), "%s: %s", address, key)
