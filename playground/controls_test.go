@@ -28,8 +28,8 @@ var inventory = map[string]map[string]string{
 		"TestShare":      "share",
 	},
 	"continual": {
-		"TestTrainingControls": "tasks nodes homophily imbalance words alpha beta eps points buffer epochs seed train " +
-			"view start pause step back clear recording",
+		"TestTrainingControls": "tasks nodes homophily imbalance words alpha beta eps points buffer epochs seed " +
+			"train view start pause step back clear recording",
 		"TestTrainingInTheTab": "ap",
 		"TestRunsCrossTheTab":  "zip open file",
 		"TestShare":            "share",
