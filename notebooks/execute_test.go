@@ -65,9 +65,10 @@ func execute(t *testing.T, jupyter string, env []string, path string) *notebook 
 	dir := t.TempDir()
 	start := time.Now()
 	run(t, env, slack*executionTime, jupyter, "nbconvert", "--to", "notebook", "--execute", "--allow-errors",
-		fmt.Sprintf("--ExecutePreprocessor.timeout=%.0f", (slack*executionTime).Seconds()), "--output-dir", dir, path)
+		fmt.Sprintf("--ExecutePreprocessor.timeout=%.0f", (slack*executionTime).Seconds()), "--output-dir", dir,
+		"--output", "executed", path)
 	t.Logf("%.0f s", time.Since(start).Seconds())
-	return read(t, filepath.Join(dir, path))
+	return read(t, filepath.Join(dir, "executed.ipynb"))
 }
 
 // run fails the test if a command does, or takes longer than the limit.

@@ -286,8 +286,8 @@ func TestNotebooksRunOnAnEngine(t *testing.T) {
 	}
 }
 
-// write writes a notebook with other cells next to the others, so that GoNB finds the module, and returns its path. The
-// file goes with the test.
+// write writes a notebook with other cells next to the others, so that GoNB finds the module, and returns its path, which
+// does not end as a notebook's: tests of other packages read those at the same time. The file goes with the test.
 func write(t *testing.T, path string, n *notebook, cells []cell) string {
 	t.Helper()
 	list := make([]map[string]any, len(cells))
@@ -300,6 +300,7 @@ func write(t *testing.T, path string, n *notebook, cells []cell) string {
 	data, err := json.Marshal(map[string]any{
 		"cells": list, "metadata": n.Metadata, "nbformat": n.Format, "nbformat_minor": n.Minor})
 	require.NoError(t, err)
+	path += ".part"
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 	t.Cleanup(func() { require.NoError(t, os.Remove(path)) })
 	return path
