@@ -91,13 +91,14 @@ func TestNavigation(t *testing.T) {
 // The link that a page copies shows the page as it is.
 func TestShare(t *testing.T) {
 	b := open(t)
-	for page, set := range map[string]map[string]string{
-		"transport": {"cost": "euclidean", "t": "0.25"}, "gromov": {"preset": "ring", "sigma": "0.75"},
-		"continual": {"seed": "3", "alpha": "0.4"},
+	for page, set := range map[string][][2]string{
+		"transport": {{"cost", "euclidean"}, {"t", "0.25"}},
+		"gromov":    {{"preset", "ring"}, {"sigma", "0.75"}}, // a preset sets σ
+		"continual": {{"seed", "3"}, {"alpha", "0.4"}},
 	} {
 		b.at(t, page+".html")
-		for name, value := range set {
-			b.set(name, value)
+		for _, s := range set {
+			b.set(s[0], s[1])
 		}
 		address := b.Copied(func() { b.press("share") })
 		require.Equal(t, "The link is copied.", b.Text(`document.querySelector('[role=status]').textContent`))
@@ -105,8 +106,8 @@ func TestShare(t *testing.T) {
 		b.Go("about:blank")
 		b.Go(address)
 		b.settled()
-		for name, value := range set {
-			require.Equal(t, value, b.Text(`document.querySelector('[name=`+name+`]').value`), address)
+		for _, s := range set {
+			require.Equal(t, s[1], b.Text(`document.querySelector('[name=`+s[0]+`]').value`), address)
 		}
 	}
 }
