@@ -286,8 +286,8 @@ func TestNotebooksRunOnAnEngine(t *testing.T) {
 	}
 }
 
-// write writes a notebook with other cells next to the others, so that GoNB finds the module, and returns its path, which
-// does not end as a notebook's: tests of other packages read those at the same time. The file goes with the test.
+// write writes a notebook with other cells next to the others, so that GoNB finds the module, and returns its path. The
+// path does not end as a notebook's: tests of other packages read those at the same time. The file goes with the test.
 func write(t *testing.T, path string, n *notebook, cells []cell) string {
 	t.Helper()
 	list := make([]map[string]any, len(cells))
