@@ -150,7 +150,7 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 // cut reports whether a bar leaves the axis.
 func (b *barGroups) cut(plt *plot.Plot, v float64) bool { return v > plt.Y.Max || v < plt.Y.Min }
 
-// arrow says at the end of a bar that it goes on, and to which value.
+// arrow draws, at the end of a bar that is longer than the axis, an arrow and the value of the bar.
 func (b *barGroups) arrow(c draw.Canvas, end vg.Point, v float64) {
 	away := vg.Length(math.Copysign(1, v))
 	var p vg.Path

@@ -348,7 +348,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		}
 	case errors.Is(err, context.Canceled):
 		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.Path)}
-	case errors.As(err, new(*continual.Diverged)): // at the same task, whenever it is done again
+	case errors.As(err, new(*continual.Diverged)): // the same settings lead to it again
 		err = fmt.Errorf("%w (saot run --resume %s would stop here again: change a setting in a new run)", err,
 			dir.Path)
 	case errors.As(err, new(*continual.TaskError)): // other errors say themselves what to do

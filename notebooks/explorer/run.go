@@ -145,7 +145,7 @@ func (r *run) awaitNext(ctx context.Context) bool {
 	}
 }
 
-// at looks at a place, for which the run goes on or starts again.
+// at returns the look at a place. The run takes steps until it is there; if it is past it, it starts again.
 func (r *run) at(ctx context.Context, p place) (*look, error) {
 	if seen := r.looks[p]; seen != nil {
 		return seen, nil
@@ -158,7 +158,7 @@ func (r *run) at(ctx context.Context, p place) (*look, error) {
 	for r.clock < float64(p.epoch) {
 		r.before = r.clock
 		r.next <- struct{}{}
-		if _, goesOn := <-r.done; !goesOn {
+		if _, running := <-r.done; !running {
 			return nil, errors.Join(errors.New("the run has ended"), r.err)
 		}
 	}

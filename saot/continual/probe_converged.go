@@ -16,9 +16,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// L-BFGS settings. The iterations are a bound. A memory of 80 is for W itself, as task-il has it: with gonum's default
-// of 15, L-BFGS took ten times the iterations on UAI at the weakest penalty, because embeddings are strongly
-// correlated. In the coordinates of class-il both memories take about the same number of iterations.
+// L-BFGS settings. The iterations are a bound. A memory of 80 is for W itself, as task-il and wide embeddings have it:
+// with gonum's default of 15, L-BFGS took ten times the iterations on UAI at the weakest penalty, because embeddings
+// are strongly correlated. In the coordinates of class-il both memories take about the same number of iterations.
 const (
 	convergedIterations = 2000
 	convergedMemory     = 80
