@@ -30,7 +30,7 @@ import torch
 from torch.nn import functional as F
 
 HIDDEN, OUT, POINTS, SWEEPS, EPSILON, BETA = 512, 256, 256, 50, 0.2, 1.0
-DROP, MASK, REPLAYED = 0.2, 0.1, 150
+DROP, MASK, REPLAYED = 0.2, 0.1, 200
 FORMS = ("dense", "dense-compiled", "sparse", "sparse-compiled")
 
 
