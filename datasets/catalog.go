@@ -169,7 +169,7 @@ func largeBenchmarks() []Entry {
 			URLs: []string{"https://snap.stanford.edu/ogb/data/nodeproppred/products.zip",
 				"http://snap.stanford.edu/ogb/data/nodeproppred/products.zip"},
 		}},
-		Licence: "Amazon licence (https://aws.amazon.com/asl/)", Citation: ogb,
+		Licence: "Amazon license (https://aws.amazon.com/asl/)", Citation: ogb,
 		Paper:    Stats{Nodes: 2449029, Edges: 61859140, Classes: 47, Tasks: 23},
 		Appendix: Stats{Nodes: 2449028, Edges: 61859036, Columns: 100, Classes: 46, Tasks: 23},
 		True:     Stats{Nodes: 2449029, Entries: 61859140, Columns: 100, Classes: 47, Tasks: 23},

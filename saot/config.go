@@ -183,7 +183,7 @@ type Config struct {
 	Scaling    Scaling    `json:"scaling" help:"units of the loss terms: balanced or literal"`
 	Alpha      float64    `json:"alpha" range:"[0,)" help:"α, weight of the structure loss"`
 	// Centred costs are blind to what rows and columns add. The paper does not have them.
-	Centred      bool         `json:"centred" help:"the structure loss compares double-centred costs"`
+	Centred      bool         `json:"centred" help:"the structure loss compares double-centered costs"`
 	Distillation Distillation `json:"distillation" help:"what the teacher hands on: plan, none, cosine or mse"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
 

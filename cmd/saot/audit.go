@@ -29,10 +29,10 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit PATH...",
 		Short: "check results against the learners that their runs kept",
-		Long: `Check the result in each run folder: that its matrices are whole and AP and AF follow from them; and,
-where the run was given --keep-model, that the file model is undamaged and of this run, and that its learner gives the
-last row of every matrix when all tasks are embedded and scored again. Earlier rows are of states that are gone: they
-are compared with the record in the model. Packed results have no models.
+		Long: `Check the result in each run folder: its matrices must be whole, and AP and AF must follow from them.
+If the run had --keep-model, check the file model too: it must be undamaged and of this run, and its learner must give
+the last row of every matrix when all tasks are embedded and scored again. Earlier rows are of states that are gone:
+they are compared with the record in the model. Packed results have no models.
 
 Cells must agree exactly on the CPU engine of the run, on as many threads; on any other engine they may differ by one
 scored node.

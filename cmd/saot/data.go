@@ -157,7 +157,7 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 	var p printed
 	cmd := &cobra.Command{
 		Use:     "info NAME",
-		Short:   "describe a dataset: its figures in the paper and in truth, files, licence",
+		Short:   "describe a dataset: its true figures and the paper's, its files and its license",
 		Example: "  saot data info cora-full",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -191,7 +191,7 @@ func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
 	if e.Note != "" {
 		say("note: %s", e.Note)
 	}
-	say("licence: %s", e.Licence)
+	say("license: %s", e.Licence)
 	if e.Citation != "" {
 		say("cite: %s", e.Citation)
 	}
@@ -224,7 +224,7 @@ func newDataGetCommand(dir *string) *cobra.Command {
 		Use:   "get NAME...",
 		Short: "fetch datasets into the data folder and check them",
 		Long: `Fetch the files of datasets that are not there yet, from the first mirror that has them. A download
-that breaks off is resumed, now or by the next get; a file gets its name only after its checksum was right.`,
+that breaks off is resumed, now or by the next get. A file gets its name only when its checksum is right.`,
 		Example: `  saot data get cora-full
   saot data get ogbn-arxiv reddit --data ~/graphs`,
 		Args: cobra.MinimumNArgs(1),

@@ -27,7 +27,7 @@ func TestDataInfo(t *testing.T) {
 	status, stdout, stderr := call(t, "data", "info", "cora-full", "--data", t.TempDir())
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^edges +130,622 +126,842 +63,421$`, stdout)
-	for _, words := range []string{"licence: MIT", "ICLR 2018", "layout: npz", "git blob", "https://github.com/shchur",
+	for _, words := range []string{"license: MIT", "ICLR 2018", "layout: npz", "git blob", "https://github.com/shchur",
 		"present: no"} {
 		require.Contains(t, stdout, words)
 	}
@@ -87,7 +87,7 @@ func TestDataGetInterrupted(t *testing.T) {
 	var out, errs bytes.Buffer
 	require.Equal(t, exitInterrupted, execute(ctx, []string{"data", "get", "cora-ml", "--data", t.TempDir()}, &out,
 		&errs))
-	require.Contains(t, errs.String(), "licence: MIT")
+	require.Contains(t, errs.String(), "license: MIT")
 }
 
 // import, verify and get of a file that is there, with real data.

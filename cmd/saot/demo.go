@@ -26,7 +26,7 @@ func (o *demo) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "do a short run on generated graphs and open the page that plays it",
-		Long: `Train SAOT on four small generated graphs, one after the other, print what came of it, and write a page
+		Long: `Train SAOT on four small generated graphs, one after the other, print the outcome, and write a page
 that plays the run: transport plans, embeddings, losses and the performance matrix, step by step. On a terminal the
 page opens in the browser. Nothing is fetched from the network.`,
 		Example: `  saot demo

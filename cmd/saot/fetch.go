@@ -18,7 +18,7 @@ func fetchAll(
 	store.Progress = bar.follow
 	for _, e := range entries {
 		if len(e.Files) > 0 {
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; licence: %s; cite: %s\n", e.Name, total(e),
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; license: %s; cite: %s\n", e.Name, total(e),
 				e.Licence, e.Citation)
 		}
 		all, err := store.Get(cmd.Context(), e)

@@ -26,10 +26,10 @@ func newShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR...",
 		Short: "show a finished run in the terminal, or a recorded one as a page",
-		Long: `Print what a run came to: AP and AF, the performance matrix, the accuracy on the first task as later
+		Long: `Print the outcome of a run: AP and AF, the performance matrix, the accuracy on the first task as later
 ones are learned, losses and marginal errors step by step, and where its pictures are.
 
-With --html write a page that plays what saot run --record recorded: the transport plans between the watched nodes,
+--html writes a page that plays what saot run --record recorded: the transport plans between the watched nodes,
 their embeddings, the two views, losses, gradients and marginal errors, and the performance matrix so far. The parts
 are linked. Point at an entry of a plan: both nodes and their neighbors are marked in the graphs and in the embedding.
 Choose a cell of the matrix: the task is shown. Two runs play on one clock, task by task.

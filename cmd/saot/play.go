@@ -22,9 +22,9 @@ func newPlayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play",
 		Short: "open the playground: SAOT in a browser tab",
-		Long: `Serve the playground to this machine and print its address: pages on which the packages of this toolkit
-run in the browser, as WebAssembly that the go command on PATH builds into the user's cache. It needs no network and
-no Node. The command serves until it is interrupted.`,
+		Long: `Serve the playground to this machine and print its address. On its pages the packages of this toolkit run
+in the browser, as WebAssembly that the go command on PATH builds into the user's cache. No network and no Node are
+needed. The command serves until it is interrupted.`,
 		Example: `  saot play
   saot play --address 127.0.0.1:0 --no-open`,
 		Args: cobra.NoArgs,
@@ -103,9 +103,9 @@ func newSiteBuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "write a folder that any web server serves",
-		Long: `Write the playground into a folder that any web server serves, under any prefix; GitHub Pages too. With
---course the pages of the notebooks are in its folder course, and link to the playground: that takes what saot notebooks
-build takes.`,
+		Long: `Write the playground into a folder that any web server can serve under any prefix, GitHub Pages too. With
+--course the folder course in it has the pages of the notebooks, which link to the playground. This needs what saot
+notebooks build needs.`,
 		Example: `  saot site build -o site
   saot site build -o site --course`,
 		Args: cobra.NoArgs,

@@ -156,14 +156,18 @@ func settingReference() string {
 	var b strings.Builder
 	b.WriteString(`# Settings of the methods
 
-A setting is a flag of ` + "`saot run`" + `, ` + "`--set name=value`" + `, which is the same, and a name under ` + "`set:`" + ` in a spec of ` +
-		"`saot sweep`" + `. The
-flag of ` + "`encoder.hidden`" + ` is ` + "`--encoder-hidden`" + `, that of ` + "`out`" + ` is ` + "`--method-out`" + `, since ` + "`--out`" + ` is the run folder. Defaults are those of no dataset in particular: ` +
-		"`saot methods NAME --dataset DATASET`" + `
-prints those of one, ` + "`--preset paper`" + ` those of the method's paper.
+A setting is a flag of ` + "`saot run`" + ` and a name under ` + "`set:`" + ` in a spec of ` + "`saot sweep`" +
+		`. The flag of ` + "`encoder.hidden`" + ` is
+` + "`--encoder-hidden`" + `; ` + "`--set encoder.hidden=256`" + ` does the same. The flag of ` + "`out`" + ` is ` +
+		"`--method-out`" + `, since ` + "`--out`" + ` is the run folder.
+Defaults are those of no dataset in particular: ` +
+		"`saot methods NAME --dataset DATASET`" + ` prints those of one, and
+` + "`--preset paper`" +
+		` those of the method's paper.
 
 `)
-	var same []method.Definition
+	var same, controls []method.Definition
+	var ours string // the settings of saot
 	for _, d := range method.All() {
 		if d.Name == "toy" { // of the tests
 			continue
@@ -172,8 +176,14 @@ prints those of one, ` + "`--preset paper`" + ` those of the method's paper.
 		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
 			fmt.Fprintf(&rows, "| `%s` | `%s` | %s |\n", f.Path, f.Text(), cellText(f.Help))
 		}
-		if d.Kind == method.Ours && d.Name != "saot" && d.Name != "saot-l" {
+		switch {
+		case d.Name == "saot":
+			ours = rows.String()
+		case d.Kind == method.Ours && d.Name != "saot-l":
 			same = append(same, d)
+			continue
+		case d.Kind == method.Control && rows.String() == ours:
+			controls = append(controls, d)
 			continue
 		}
 		fmt.Fprintf(&b, "## %s\n\n%s (%s).\n\n", d.Name, upperFirst(d.Summary), d.Kind)
@@ -185,11 +195,19 @@ prints those of one, ` + "`--preset paper`" + ` those of the method's paper.
 	}
 	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), but for the one that makes them " +
 		"what they are.\n\n" +
-		"| method | what it is |\n|---|---|\n")
-	for _, d := range same {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, cellText(d.Summary))
-	}
+		listOf(same) +
+		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it. They read " +
+		"few of them: those of the encoder and the buffer, and `random-calibrated` the epochs.\n\n" + listOf(controls))
 	return b.String()
+}
+
+// listOf is a table of methods.
+func listOf(methods []method.Definition) string {
+	rows := "| method | what it is |\n|---|---|\n"
+	for _, d := range methods {
+		rows += fmt.Sprintf("| `%s` | %s |\n", d.Name, cellText(d.Summary))
+	}
+	return rows
 }
 
 // commandLine finds calls of saot in code of Markdown: the words after it, up to a comment or what a shell does next.

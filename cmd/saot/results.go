@@ -21,9 +21,9 @@ func newReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
-		Long: `Write a page of HTML that needs nothing but itself: the tables of saot table, the figures of saot
-figures, the recordings of runs that were recorded (see saot show --html), what software made the runs, and a spec
-with all settings, with which saot sweep makes them again.`,
+		Long: `Write a self-contained page of HTML. It has the tables of saot table, the figures of saot figures, the
+recordings of recorded runs (see saot show --html), the software that made the runs, and a spec with all settings, with
+which saot sweep makes them again.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
@@ -72,9 +72,9 @@ func newFiguresCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
 		Short: "draw the figures of finished runs",
-		Long: `Draw what the runs under the paths have the figures for: performance matrices side by side (the paper's
+		Long: `Draw all figures that the runs under the paths allow: performance matrices side by side (the paper's
 Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
-AP against time (Figure 4), AP over tasks; and drift of distances and plans, effective rank, loss terms and marginal
+AP against time (Figure 4), AP over tasks, drift of distances and plans, effective rank, loss terms and marginal
 errors.
 
 With --paper it draws the paper's own figures, each as one picture of 6.75 inches: TRACE over SAOT on up to three
@@ -143,15 +143,15 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 	return nil
 }
 
-const tableHelp = `Find every result.json and all packed results under the paths and print a table for each dataset: a
-row for each method, the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings under
-each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
-stand in rows of their own, which name the settings that differ.
+const tableHelp = `Find every result.json and all packed results under the paths and print a table for each dataset. It
+has a row for each method: the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings
+under each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
+have rows of their own, which name the settings that differ.
 
 The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the
 best by a paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs
-whose paper probe stopped before it had learned. On the paper's own streams, and on no others, what the paper prints
-stands next to it in columns of its own.
+whose paper probe stopped before it had learned. On the paper's own streams, and on no others, columns of their own
+show what the paper prints.
 
 With --across there is one table instead, a column for each dataset: AP of one setting under the converged probe with
 its place in the column, and the same of the methods that see labels, by their own classifier.
@@ -240,8 +240,8 @@ func newTuneCommand() *cobra.Command {
 		Use:   "tune PATH...",
 		Short: "choose settings on validation among the finished runs",
 		Long: `For each dataset and method that was run with several settings, print the settings with the highest
-class-il AP on the valid nodes, as a spec that saot sweep reads, and the figures of all as its comments. What the runs
-score on test plays no part. Runs under the paper probe alone have no such figure: that probe is stopped by the nodes
+class-il AP on the valid nodes, as a spec that saot sweep reads. Comments in it have the figures of all settings. Test
+nodes play no part. Runs under the paper probe alone have no such figure, because that probe is stopped by the nodes
 that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.`,
 		Example: `  saot sweep tune/uai --out runs/tune-uai
   saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml

@@ -57,7 +57,7 @@ func (o *runOptions) command() *cobra.Command {
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
   saot run --dataset uai --record 1                with a frame for each step, for saot show --html
-  saot run --resume runs/uai-saot-s0-20261121     what was interrupted`,
+  saot run --resume runs/uai-saot-s0-20261121      what was interrupted`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -132,10 +132,10 @@ func splitting() string {
 
 func runHelp() string {
 	d := saot.ConfigFor(datasets.RecipeSynthetic, method.Default)
-	return fmt.Sprintf(`Take a method through a stream of graph tasks: it learns one task after the other without
-labels, and after each all tasks seen so far are embedded and scored by linear probes. The performance matrices, their
-average performance (AP) and average forgetting (AF) go to the run folder as result.json and matrix.png; config.json
-there holds the settings.
+	return fmt.Sprintf(`Take a method through a stream of graph tasks. It learns one task after the other without
+labels. After each, it embeds all tasks seen so far, and linear probes score the embeddings. The performance matrices,
+their average performance (AP) and average forgetting (AF) go to the run folder as result.json and matrix.png. The file
+config.json there holds the settings.
 
 The dataset synthetic needs no file and has defaults of its own, small enough for the pure-Go engine:
 --encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d.

@@ -25,10 +25,10 @@ func newDataSplitCommand(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "split",
 		Short: "show how a dataset is cut into tasks; write that to a file or check one",
-		Long: `Cut a dataset into tasks and print them, one per line, with the hash of the split. With --export the
-split is written to a file: one JSON object with the dataset's checksum, the options, and for each task its classes
-and its train, valid and test nodes as ids of the whole dataset. With --import a file is checked against the dataset
-instead: checksum, ids, classes, hash. saot run --split FILE runs on it.
+		Long: `Cut a dataset into tasks and print them, one per line, with the hash of the split. --export
+writes the split to a file: one JSON object with the dataset's checksum, the options, and for each task its classes and
+its train, valid and test nodes, as ids of the whole dataset. --import checks a file against the dataset instead:
+checksum, ids, classes, hash. saot run --split FILE runs on it.
 
 Without flags the split is the published protocol's: two classes per task in label order, edges between tasks cut,
 60/20/20 per class, seed 1.`,

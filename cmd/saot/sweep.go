@@ -35,11 +35,11 @@ func newSweepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep SPEC ...",
 		Short: "do the runs that a spec names",
-		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings, each
-in a folder of its own that is named after its settings. What is done is passed over and what was interrupted continues
-at its last finished task, so that a sweep may be stopped and started at any time. Any number of sweeps may work in
-one folder at once, and no run is done twice. A run that fails leaves its error in failed.json and its log in log.txt
-and does not stop the others.
+		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings. Each
+run has a folder that is named after its settings. A sweep may be stopped and started at any time: it passes over runs
+that are done, and continues interrupted ones at their last finished task. Any number of sweeps may work in one folder
+at once, and no run is done twice. A run that fails leaves its error in failed.json and its log in log.txt, and does
+not stop the others.
 
 %s
 

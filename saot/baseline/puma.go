@@ -24,7 +24,7 @@ type PUMASettings struct {
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"steps on the memory, twice a task"`
 	Threshold    float64 `json:"threshold" range:"[0,1]" help:"least probability of a pseudo-label that is used"`
-	InnerSteps   int     `json:"inner_steps" range:"[1,)" help:"steps for each encoder, with Adam afresh"`
+	InnerSteps   int     `json:"inner_steps" range:"[1,)" help:"steps for each encoder, for which Adam starts again"`
 	CondensationSettings
 }
 
