@@ -55,8 +55,8 @@ type Options struct {
 	Out       string // folder of the pages; Build makes it if it is missing
 	Pictures  string // folder for a small PNG of each notebook's main figure; "" writes none
 	Jupyter   string // command; "" means jupyter. Its Python needs nbconvert and latex2mathml
-	// Playground is where the pages find the playground, such as ".."; "" means at the address of saot play, as in the
-	// notebooks.
+	// Playground is where the pages find the playground, such as "..", to show figures live; "" means links alone, to
+	// the address of saot play.
 	Playground string
 }
 
@@ -103,8 +103,14 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("course: nbconvert left no page of %s: %w", paths[i], err)
 		}
+		body, frames, err := framed(body, o.Playground)
+		if err != nil {
+			return nil, fmt.Errorf("course: %s: %w", paths[i], err)
+		}
 		pages[i].Body = template.HTML(tidy(body, o.Playground))
-		pages[i].Live = live(pages[i].Name, o.Playground)
+		if pages[i].Live = live(pages[i].Name, o.Playground); frames > 0 && pages[i].Live != nil {
+			pages[i].Live.Frame = "" // the reader has them where the figures are
+		}
 		if i > 0 {
 			pages[i].Previous, pages[i-1].Next = pages[i-1].Name, pages[i].Name
 		}

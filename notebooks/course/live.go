@@ -1,8 +1,12 @@
 package course
 
 import (
+	"bytes"
+	"errors"
+	"html"
 	"html/template"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/saot-go/saot/playground"
@@ -12,7 +16,7 @@ import (
 type Live struct {
 	Address template.URL
 	Frame   template.URL // the same without its header, for a frame in the page; "" for none
-	Text    string       // what to try
+	Text    string       // what to try there
 }
 
 // states are the states of the playground by the notebooks' names without their numbers. playground/README.md lists the
@@ -49,14 +53,40 @@ func live(notebook, folder string) *Live {
 	if !found || !known {
 		return nil
 	}
-	if folder == "" {
-		return &Live{Address: template.URL("http://" + playground.Address + "/" + s.address), Text: s.text}
-	}
-	page, fragment, _ := strings.Cut(s.address, "#")
-	page = path.Join(folder, page)
-	l := &Live{Address: template.URL(page + "#" + fragment), Text: s.text}
-	if !strings.HasPrefix(s.address, "continual") { // which loads too much to be one of several frames
-		l.Frame = template.URL(page + "#embed&" + fragment)
+	l := at(folder, s.address, s.text)
+	if strings.HasPrefix(s.address, "continual") { // which the reader opens large
+		l.Frame = ""
 	}
 	return l
+}
+
+// at is a state of the playground in a folder, or at the address of saot play.
+func at(folder, address, text string) *Live {
+	if folder == "" {
+		return &Live{Address: template.URL("http://" + playground.Address + "/" + address), Text: text}
+	}
+	page, fragment, _ := strings.Cut(address, "#")
+	page = path.Join(folder, page) + "#"
+	return &Live{Address: template.URL(page + fragment), Frame: template.URL(page + "embed&" + fragment), Text: text}
+}
+
+// atFigure finds what kit.Live displays above a figure: the state, and what to do there.
+var atFigure = regexp.MustCompile(`<p class="saot-live"[^>]*><a href="http://` + regexp.QuoteMeta(playground.Address) +
+	`/([^"]*)">Live</a>: <span>([^<]*)</span>.*?</p>`)
+
+// framed puts the playground where kit.Live has links to it: in a frame that loads once the reader opens it. Without a
+// folder of the playground the figures stand alone. It counts the frames.
+func framed(body []byte, folder string) (with []byte, frames int, err error) {
+	with = atFigure.ReplaceAllFunc(body, func(link []byte) []byte {
+		if folder == "" {
+			return nil
+		}
+		found := atFigure.FindSubmatch(link)
+		var out bytes.Buffer
+		state := at(folder, html.UnescapeString(string(found[1])), html.UnescapeString(string(found[2])))
+		err = errors.Join(err, pageTemplate.ExecuteTemplate(&out, "frame", state))
+		frames++
+		return out.Bytes()
+	})
+	return with, frames, err
 }

@@ -2,7 +2,8 @@
 // that stop a cell (Must, Check), files that outlive it (Saved), the generated stream and what is read from it (Stream,
 // NodesOf, Views, Seen, FeaturesOf), small matrices (Dense, Equal, Distance), pictures (Show, ShowGrid, Plan, Play),
 // embeddings without and with learning (Hops, Cosines, Learner, LearnAll, FitMeans), runs that are committed or were
-// recorded (Results, OnTask, BarsOf, Recording, ShowRecordings), and exercises that check themselves (Grade).
+// recorded (Results, OnTask, BarsOf, Recording, ShowRecordings), states of the playground (Live, Clouds, Histograms,
+// Graphs), and exercises that check themselves (Grade).
 //
 // # How a notebook of the course is built
 //
@@ -24,6 +25,9 @@
 //     the exercise's cell. The tests put the solution in and run the check again.
 //
 //   - The section "Summary" is a numbered list of five lines.
+//
+//   - A cell with a slider that the playground shows live calls Live, which links to that state. The web page has it in
+//     a frame.
 //
 //   - The cell of the picture for the index has the tag "main-figure". No picture is wider than 960 pixels.
 //

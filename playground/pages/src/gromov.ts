@@ -4,7 +4,7 @@ import { element } from "../../viewer/src/dom";
 import { figure } from "../../viewer/src/panel";
 import type { Theme } from "../../viewer/src/theme";
 import { GraphsPicture, Scene, Tool } from "./gromov/graphs";
-import { type Drawn, packGraph, presets, unpackGraph } from "./gromov/presets";
+import { type Drawn, packGraph, presets, unpackGraph, unpackTruth } from "./gromov/presets";
 import { Figures, choice, slider, tools } from "./shell/controls";
 import { Page } from "./shell/page";
 import { Runs } from "./shell/runs";
@@ -12,7 +12,7 @@ import type { Graph, Graphs, Matching, Solver } from "./shell/solver";
 import { PlanMap, Pointed, pointedOf } from "./transport/map";
 
 /** The state in the address. README.md describes the keys. */
-const defaults = { preset: "relabel", a: "", b: "", structure: "edges", sigma: 0.5, eps: 0.02, factor: 2, outer: 20,
+const defaults = { preset: "relabel", a: "", b: "", truth: "", structure: "edges", sigma: 0.5, eps: 0.02, factor: 2, outer: 20,
   loop: "gradient", at: "" };
 
 type Settings = typeof defaults;
@@ -100,7 +100,9 @@ class GromovPage extends Page<Settings> {
     const copy = (g: Drawn): Drawn => structuredClone(g);
     this.scene.a = copy(unpackGraph(this.settings.a) ?? p.a);
     this.scene.b = copy(unpackGraph(this.settings.b) ?? p.b);
-    this.scene.truth = p.truth && this.scene.a.colors.length === p.truth.length && this.scene.b.colors.length === p.truth.length ? p.truth : null;
+    const truth = unpackTruth(this.settings.truth) ?? p.truth;
+    const [n, m] = [this.scene.a.colors.length, this.scene.b.colors.length];
+    this.scene.truth = truth && truth.length === n && truth.every((j) => j >= 0 && j < m) ? truth : null;
     this.note.textContent = own ? "Your own graphs." : p.note;
     this.fillControls();
     this.point(pointedOf(this.settings.at));
@@ -110,13 +112,16 @@ class GromovPage extends Page<Settings> {
   /** Shows an example with its settings. */
   preset(name: string) {
     const { outer, sigma, structure, loop, factor } = defaults;
-    Object.assign(this.settings, { outer, sigma, structure, loop, factor, a: "", b: "", at: "", preset: name }, presets[name].settings);
+    Object.assign(this.settings, { outer, sigma, structure, loop, factor, a: "", b: "", truth: "", at: "", preset: name }, presets[name].settings);
     this.graphs.grip = null;
     this.restore();
   }
 
   private edited(shape: boolean) {
-    if (shape) this.scene.truth = null;
+    if (shape) {
+      this.scene.truth = null;
+      this.settings.truth = "-";
+    }
     this.settings.a = packGraph(this.scene.a);
     this.settings.b = packGraph(this.scene.b);
     this.note.textContent = "Your own graphs.";

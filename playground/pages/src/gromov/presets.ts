@@ -81,6 +81,13 @@ export function unpackGraph(text: string): Drawn | null {
   return { points, colors, edges: Array.from({ length: list.length / 2 }, (_, k) => [list[2 * k], list[2 * k + 1]]) };
 }
 
+/** A matching as text: for each node of A, the sign of its node of B. Null for no text; no nodes for one that is none. */
+export function unpackTruth(text: string): number[] | null {
+  if (!text) return null;
+  const to = [...text].map((c) => signs.indexOf(c));
+  return to.includes(-1) ? [] : to;
+}
+
 /** Nodes of a graph, at most, and colors. */
 export const most = 16;
 export const palette = 4;

@@ -6,7 +6,6 @@ import { snap } from "../shell/state";
 import type { Actions } from "./clouds";
 import { drawFlows, mix } from "./flows";
 import type { Pointed } from "./map";
-import { bins } from "./presets";
 import { Problem, masses } from "./problem";
 
 const margin = 12;
@@ -35,11 +34,12 @@ export class AxesPicture extends Picture {
     c.addEventListener("keydown", (e) => this.key(e));
   }
 
+  private get bins() { return this.problem.n; }
   private px(s: number) { return margin + s * (this.width - 2 * margin); }
   private base(side: "x" | "y") { return this.height * (side === "x" ? tall + 0.03 : 1 - tall - 0.03); }
 
   private bin(x: number) {
-    return Math.min(bins - 1, Math.max(0, Math.floor(((x - margin) / (this.width - 2 * margin)) * bins)));
+    return Math.min(this.bins - 1, Math.max(0, Math.floor(((x - margin) / (this.width - 2 * margin)) * this.bins)));
   }
 
   private heightAt(y: number): number {
@@ -95,7 +95,7 @@ export class AxesPicture extends Picture {
     const moves: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
     const lifts: Record<string, number> = { ArrowUp: 0.05, ArrowDown: -0.05 };
     const [by, lift] = [moves[e.key], lifts[e.key]];
-    if (by) this.cursor = Math.min(bins - 1, Math.max(0, this.cursor + by));
+    if (by) this.cursor = Math.min(this.bins - 1, Math.max(0, this.cursor + by));
     else if (lift && this.cursor >= 0) {
       this.paintBin(this.cursor, this.problem[this.side][this.cursor] + lift);
       this.actions.changed();
@@ -115,14 +115,14 @@ export class AxesPicture extends Picture {
     const [top, bottom] = [this.base("x") + 2, this.base("y") - 2];
     const middle = (top + bottom) / 2;
     const line = (i: number, j: number) => {
-      const [a, b] = [this.px((i + 0.5) / bins), this.px((j + 0.5) / bins)];
+      const [a, b] = [this.px((i + 0.5) / this.bins), this.px((j + 0.5) / this.bins)];
       pen.moveTo(a, top);
       pen.bezierCurveTo(a, middle, b, middle, b, bottom);
     };
     const chosen = this.pointed.row >= 0 || this.pointed.column >= 0;
     if (plan) {
-      drawFlows(pen, plan.plan, bins, chosen ? theme.line : theme.faint, line);
-      if (chosen) drawFlows(pen, plan.plan, bins, theme.mark, line, this.pointed);
+      drawFlows(pen, plan.plan, this.bins, chosen ? theme.line : theme.faint, line);
+      if (chosen) drawFlows(pen, plan.plan, this.bins, theme.mark, line, this.pointed);
     }
     this.histogram(x, this.base("x"), -1, blue);
     this.histogram(y, this.base("y"), 1, orange);
@@ -137,25 +137,25 @@ export class AxesPicture extends Picture {
   }
 
   private histogram(h: number[], base: number, up: number, color: string) {
-    const wide = (this.width - 2 * margin) / bins;
+    const wide = (this.width - 2 * margin) / this.bins;
     this.pen.fillStyle = color;
-    h.forEach((v, k) => this.pen.fillRect(this.px(k / bins) + 0.5, base, wide - 1, up * (v * tall * this.height + 1)));
+    h.forEach((v, k) => this.pen.fillRect(this.px(k / this.bins) + 0.5, base, wide - 1, up * (v * tall * this.height + 1)));
   }
 
   /** The histogram of the mass at time t, on a level between the two. */
   private between(plan: Float64Array, color: string, theme: Theme) {
     const { t } = this.problem.settings;
-    const h = new Array<number>(2 * bins).fill(0);
+    const h = new Array<number>(2 * this.bins).fill(0);
     for (let k = 0; k < plan.length; k++) {
-      const s = (1 - t) * (Math.floor(k / bins) + 0.5) + t * ((k % bins) + 0.5);
-      h[Math.min(2 * bins - 1, Math.floor(2 * s))] += plan[k];
+      const s = (1 - t) * (Math.floor(k / this.bins) + 0.5) + t * ((k % this.bins) + 0.5);
+      h[Math.min(2 * this.bins - 1, Math.floor(2 * s))] += plan[k];
     }
     const scale = (tall * this.height * 0.9) / Math.max(...masses(this.problem.x), ...masses(this.problem.y)) * 1.6;
     const level = (1 - t) * this.base("x") + t * this.base("y");
-    const wide = (this.width - 2 * margin) / bins / 2;
+    const wide = (this.width - 2 * margin) / this.bins / 2;
     this.pen.fillStyle = color;
     this.pen.strokeStyle = theme.panel;
-    h.forEach((v, k) => this.pen.fillRect(this.px(k / bins / 2), level, wide - 0.5, -Math.min(v * scale, tall * this.height)));
+    h.forEach((v, k) => this.pen.fillRect(this.px(k / this.bins / 2), level, wide - 0.5, -Math.min(v * scale, tall * this.height)));
   }
 
   private barycenter(theme: Theme, level: number) {
@@ -174,9 +174,9 @@ export class AxesPicture extends Picture {
   private mark(theme: Theme) {
     this.pen.strokeStyle = theme.mark;
     this.pen.lineWidth = 2;
-    const wide = (this.width - 2 * margin) / bins;
+    const wide = (this.width - 2 * margin) / this.bins;
     const { row, column } = this.pointed;
-    if (row >= 0) this.pen.strokeRect(this.px(row / bins), this.base("x"), wide, -this.problem.x[row] * tall * this.height - 2);
-    if (column >= 0) this.pen.strokeRect(this.px(column / bins), this.base("y"), wide, this.problem.y[column] * tall * this.height + 2);
+    if (row >= 0) this.pen.strokeRect(this.px(row / this.bins), this.base("x"), wide, -this.problem.x[row] * tall * this.height - 2);
+    if (column >= 0) this.pen.strokeRect(this.px(column / this.bins), this.base("y"), wide, this.problem.y[column] * tall * this.height + 2);
   }
 }

@@ -50,7 +50,7 @@ export const clouds: Record<string, Preset> = {
   many: { label: "60 to 60 points", x: along(60, 31, 0.08, arc(0.42, 0.5, 0.3, 0.9, 0.1)), y: along(60, 37, 0.08, arc(0.58, 0.5, 0.3, 0.4, -0.4)) },
 };
 
-export const bins = 48;
+const bins = 48;
 
 const bump = (s: number, center: number, width: number) => Math.exp(-(((s - center) / width) ** 2) / 2);
 

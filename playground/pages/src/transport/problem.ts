@@ -2,7 +2,7 @@
 
 import type { Clouds, Plan, Solver } from "../shell/solver";
 import { pack, unpack } from "../shell/state";
-import { axes, bins, clouds } from "./presets";
+import { axes, clouds } from "./presets";
 
 /** The state in the address. README.md describes the keys. */
 export const defaults = {
@@ -26,6 +26,7 @@ const costs: Record<string, number> = { cosine: 0, squared: 1, euclidean: 2 };
 const tolerance = 1e-9;
 const most = 20000; // sweeps until "does not converge"
 const budget = 7; // milliseconds of a frame for sweeps
+const mostBins = 96; // of a histogram
 
 export class Problem {
   x: number[] = []; // coordinates of clouds, or heights of histograms
@@ -53,11 +54,12 @@ export class Problem {
     if (!(s.preset in set)) s.preset = Object.keys(set)[0];
     const of = (text: string, preset: number[]) => {
       const numbers = unpack(text);
-      const fits = this.painted ? numbers.length === bins : numbers.length > 0 && numbers.length % 2 === 0;
-      return fits ? numbers : [...preset];
+      const fits = this.painted ? numbers.length <= mostBins && Math.max(...numbers) > 0 : numbers.length % 2 === 0;
+      return numbers.length > 0 && fits ? numbers : [...preset];
     };
     this.x = of(s.x, set[s.preset].x);
     this.y = of(s.y, set[s.preset].y);
+    if (this.painted && this.x.length !== this.y.length) [this.x, this.y] = [[...set[s.preset].x], [...set[s.preset].y]];
     this.restart();
   }
 
@@ -88,7 +90,7 @@ export class Problem {
     const common = { cost: costs[s.cost] ?? 1, exact: s.solver === "exact", center: s.cost === "cosine" ? 0.5 : 0,
       epsilon: s.eps, rho: s.rho, sweeps: most, tolerance };
     if (!this.painted) return { ...common, x: Float64Array.from(this.x), y: Float64Array.from(this.y) };
-    const place = Float64Array.from({ length: 2 * bins }, (_, k) => (k % 2 ? common.center : (k / 2 + 0.5) / bins));
+    const place = Float64Array.from({ length: 2 * this.n }, (_, k) => (k % 2 ? common.center : (k / 2 + 0.5) / this.n));
     return { ...common, x: place, y: place, mu: masses(this.x), nu: masses(this.y) };
   }
 
