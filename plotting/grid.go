@@ -89,6 +89,23 @@ func (f Figure) WithNote(note string) Figure {
 	})
 }
 
+// Blank returns an empty place as large as the figure, with a text in the middle of its data: it keeps the place of a
+// figure that is missing from a grid.
+func (f Figure) Blank(text string) Figure {
+	if f.paint == nil {
+		return f
+	}
+	style := textStyle(titleSize, quiet)
+	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
+	middle := vg.Point{X: f.center(), Y: f.height / 2}
+	if f.data.Max.Y > f.data.Min.Y {
+		middle.Y = (f.data.Min.Y + f.data.Max.Y) / 2
+	}
+	text = wrap(style.Width, text, f.width-2*margin)
+	f.paint = func(c draw.Canvas) { c.FillText(style, c.Min.Add(middle), text) }
+	return f
+}
+
 // over returns the figure with something drawn on it.
 func (f Figure) over(paint func(draw.Canvas)) Figure {
 	below := f.paint

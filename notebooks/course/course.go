@@ -22,8 +22,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/image/draw"
-
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/playground"
 )
@@ -287,20 +285,6 @@ func (n *notebook) mainFigure() (image.Image, error) {
 }
 
 func area(i image.Image) int { return i.Bounds().Dx() * i.Bounds().Dy() }
-
-// thumbnail scales a picture to the width of the index, on white.
-func thumbnail(figure image.Image) ([]byte, error) {
-	b := figure.Bounds()
-	small := image.NewRGBA(image.Rect(0, 0, thumbnailWidth, max(1, b.Dy()*thumbnailWidth/b.Dx())))
-	draw.Draw(small, small.Bounds(), image.White, image.Point{}, draw.Src)
-	draw.CatmullRom.Scale(small, small.Bounds(), figure, b, draw.Over, nil)
-	var out bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&out, small); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
 
 func write(o Options, pages []Page) error {
 	type data struct {

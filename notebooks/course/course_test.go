@@ -27,9 +27,6 @@ func TestPicturesAreThoseOfTheNotebooks(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
 	for _, path := range paths {
-		if strings.Contains(path, "live_") { // its panels stand below one another: too tall for the table
-			continue
-		}
 		p, err := readPage(path)
 		require.NoError(t, err)
 		name := filepath.Join("..", "pictures", p.Name+".png")
@@ -112,6 +109,27 @@ func TestMainFigure(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"cells": [`+cell("", "AAAA")+`]}`), &n))
 	_, err := n.mainFigure()
 	require.ErrorContains(t, err, "picture")
+}
+
+// A picture of few colors keeps them; one of many has 256 that are close.
+func TestPaletted(t *testing.T) {
+	few, many := image.NewRGBA(image.Rect(0, 0, 40, 40)), image.NewRGBA(image.Rect(0, 0, 256, 256))
+	for x := range 256 {
+		for y := range 256 {
+			few.Set(x, y, color.RGBA{uint8(x / 20 * 255), 120, 0, 255})
+			many.Set(x, y, color.RGBA{uint8(x), uint8(y), 0, 255})
+		}
+	}
+	for x := range 40 {
+		require.Equal(t, few.At(x, 7), paletted(few).At(x, 7))
+	}
+	got := paletted(many)
+	require.Len(t, got.Palette, paletteSize)
+	for i := range 256 {
+		c := got.At(i, 255-i).(color.RGBA)
+		require.InDelta(t, i, c.R, 16)
+		require.InDelta(t, 255-i, c.G, 16)
+	}
 }
 
 func TestTidy(t *testing.T) {

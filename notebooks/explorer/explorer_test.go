@@ -207,6 +207,59 @@ func TestSideBySide(t *testing.T) {
 	require.NotContains(t, names(r.set(otherKnob, Alone)), "gbt: π_Z")
 }
 
+// Parts of a kind stand side by side. Where one of two methods has none, its place is as large and says so.
+func TestPairs(t *testing.T) {
+	r := read(t)
+	r.press(StepTask, StepEpoch)
+	for _, c := range []struct {
+		method, other string
+		want          [][2]string // the lines from the third on
+	}{
+		{"saot", "saot-no-distill", [][2]string{
+			{"saot: the teacher's plan", "saot-no-distill: no teacher"},
+			{"saot: buffer", "saot-no-distill: buffer"},
+			{"saot: embeddings", "saot-no-distill: embeddings"},
+			{"saot: losses", "saot-no-distill: losses"},
+			{"saot: performance matrix", "saot-no-distill: performance matrix"},
+		}},
+		{"saot", "random", [][2]string{
+			{"saot: the teacher's plan", "saot: buffer"}, // random has neither
+			{},
+			{"saot: embeddings", "random: embeddings"},
+			{"saot: losses", "random: no losses"},
+			{"saot: performance matrix", "random: performance matrix"},
+		}},
+		{"random", "saot-barlow", [][2]string{
+			{},
+			{"", "saot-barlow: buffer"},
+			{"random: embeddings", "saot-barlow: embeddings"},
+			{"random: no losses", "saot-barlow: losses"},
+			{"random: performance matrix", "saot-barlow: performance matrix"},
+		}},
+	} {
+		r.in.At[methodKnob] = slices.Index(r.Knobs()[methodKnob].Values, c.method)
+		r.set(otherKnob, c.other)
+		parts, err := r.Turn(r.in)
+		require.NoError(t, err)
+		var got [][2]string
+		for line := 4; line < len(parts); line += 2 {
+			left, right := parts[line], parts[line+1]
+			got = append(got, [2]string{left.Name, right.Name})
+			if strings.Contains(left.Name+right.Name, ": no ") {
+				require.True(t, left.Break)
+				one, err := left.Draw()
+				require.NoError(t, err)
+				other, err := right.Draw()
+				require.NoError(t, err)
+				width, height := one.Size()
+				otherWidth, otherHeight := other.Size()
+				require.Equal(t, []float64{width, height}, []float64{otherWidth, otherHeight})
+			}
+		}
+		require.Equal(t, c.want, got)
+	}
+}
+
 func normal(names []string) []string {
 	for i, name := range names {
 		names[i] = strings.Replace(name, ": the teacher's", ": teacher's", 1)

@@ -31,11 +31,38 @@ func (x *Explorer) parts(left, right *scene) []nb.Part {
 		p.labels = append(p.labels, p.task.Labels[v])
 	}
 	one, other := p.of(left), p.of(right)
-	return flat([][]nb.Part{
-		{p.graph(), p.difference(left, right)}, {one.plan, other.plan}, {one.teacher, one.buffer},
-		{other.teacher, other.buffer}, {one.embedding, other.embedding}, {one.losses, other.losses},
-		{one.matrix, other.matrix},
-	}, right != nil)
+	names := [2]string{one.name, other.name}
+	lines := [][]nb.Part{{p.graph(), p.difference(left, right)}, {one.plan, other.plan}}
+	if one.remembers() && other.remembers() {
+		lines = append(lines, pair("teacher", names, one.teacher, other.teacher),
+			pair("buffer", names, one.buffer, other.buffer))
+	} else { // one line is enough
+		lines = append(lines, []nb.Part{one.teacher, one.buffer}, []nb.Part{other.teacher, other.buffer})
+	}
+	lines = append(lines, []nb.Part{one.embedding, other.embedding}, pair("losses", names, one.losses, other.losses),
+		pair("performance matrix", names, one.matrix, other.matrix))
+	return flat(lines, right != nil)
+}
+
+// pair is a line of the same part of two methods. If only one of them has it, the other's place says so.
+func pair(what string, names [2]string, left, right nb.Part) []nb.Part {
+	switch {
+	case names[1] == "" || (left.Draw == nil) == (right.Draw == nil):
+	case left.Draw == nil:
+		left = lacking(what, names[0], right)
+	default:
+		right = lacking(what, names[1], left)
+	}
+	return []nb.Part{left, right}
+}
+
+// lacking is the place of a part that a method does not have, as large as the other method's.
+func lacking(what, name string, there nb.Part) nb.Part {
+	text := fmt.Sprintf("%s: no %s", name, what)
+	return nb.Part{Name: text, Key: text + " " + there.Key, Draw: func() (plotting.Figure, error) {
+		figure, err := there.Draw()
+		return figure.Blank(text), err
+	}}
 }
 
 // flat lists the parts of lines. Where lines are kept, the first part that is shown starts each.
@@ -53,13 +80,19 @@ func flat(lines [][]nb.Part, keep bool) (all []nb.Part) {
 }
 
 // side are the parts of one method.
-type side struct{ plan, teacher, embedding, losses, matrix, buffer nb.Part }
+type side struct {
+	name                                             string // of the method; "" if there is none
+	plan, teacher, embedding, losses, matrix, buffer nb.Part
+}
+
+// remembers reports whether the method has a teacher or a buffer to show.
+func (s *side) remembers() bool { return s.teacher.Draw != nil || s.buffer.Draw != nil }
 
 func (p *painter) of(s *scene) side {
 	if s == nil {
 		return side{}
 	}
-	return side{p.plan(s), p.teacher(s), p.embedding(s), p.losses(s), p.matrix(s), p.buffer(s)}
+	return side{s.run.name(), p.plan(s), p.teacher(s), p.embedding(s), p.losses(s), p.matrix(s), p.buffer(s)}
 }
 
 // part names a part, also in its key. More is what it depends on apart from the dataset.

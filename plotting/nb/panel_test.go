@@ -3,6 +3,7 @@
 package nb
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
 	"encoding/xml"
@@ -248,6 +249,26 @@ panel: <nil>
 	require.True(t, slices.ContainsFunc(k.html, emptied), "the menu's picture goes")
 	require.Contains(t, strings.Join(k.html, "\n"), `<br /><img class="saot-picture" alt="menu"`)
 	require.Equal(t, 1, k.images, "the picture that stays")
+}
+
+// In the picture that stays, a part that starts a line starts a row; shorter rows end in empty places.
+func TestLines(t *testing.T) {
+	f, err := plotting.Curves([]plotting.Series{{Y: []float64{1, 2}}}, plotting.CurveOptions{})
+	require.NoError(t, err)
+	figures := func(n int) []plotting.Figure { return slices.Repeat([]plotting.Figure{f}, n) }
+	cols, filled := lines(figures(5), make([]bool, 5))
+	require.Equal(t, gridColumns, cols)
+	require.Len(t, filled, 5)
+	cols, filled = lines(figures(6), []bool{false, false, true, true, false, true})
+	require.Equal(t, 2, cols)
+	require.Len(t, filled, 7, "the second row has a place left")
+	shown, err := f.PNG()
+	require.NoError(t, err)
+	for i, got := range filled {
+		png, err := got.PNG()
+		require.NoError(t, err)
+		require.Equal(t, i != 3, bytes.Equal(shown, png), i)
+	}
 }
 
 func TestShowPartsErrors(t *testing.T) {

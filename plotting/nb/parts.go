@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
@@ -34,6 +35,7 @@ func single(draw func(Input) (plotting.Figure, error)) func(Input) ([]Part, erro
 // ShowParts shows parts as the picture that RunParts leaves behind, for where no browser answers.
 func ShowParts(parts []Part) error {
 	var figures []plotting.Figure
+	var breaks []bool
 	for _, p := range parts {
 		if p.Draw == nil {
 			continue
@@ -42,26 +44,50 @@ func ShowParts(parts []Part) error {
 		if err != nil {
 			return fmt.Errorf("nb: %s: %w", p.Name, err)
 		}
-		figures = append(figures, f)
+		figures, breaks = append(figures, f), append(breaks, p.Break)
 	}
-	return showGrid(figures)
+	return showGrid(figures, breaks)
 }
 
-// gridColumns is how many parts stand in a row of the picture that stays.
+// gridColumns is how many parts stand in a row of the picture that stays, if no part starts a line.
 const gridColumns = 3
 
-func showGrid(figures []plotting.Figure) error {
+// showGrid shows figures as one picture. A break starts a line with its figure.
+func showGrid(figures []plotting.Figure, breaks []bool) error {
 	switch len(figures) {
 	case 0:
 		return errors.New("nb: there is nothing to show")
 	case 1:
 		return Show(figures[0])
 	}
-	whole, err := plotting.Grid(gridColumns, figures...)
+	cols, figures := lines(figures, breaks)
+	whole, err := plotting.Grid(cols, figures...)
 	if err != nil {
 		return err
 	}
 	return Show(whole)
+}
+
+// lines returns how many figures the longest line has, and the figures with shorter lines filled up.
+func lines(figures []plotting.Figure, breaks []bool) (cols int, filled []plotting.Figure) {
+	if !slices.Contains(breaks, true) {
+		return gridColumns, figures
+	}
+	length := 0
+	for _, starts := range breaks {
+		if starts {
+			length = 0
+		}
+		length++
+		cols = max(cols, length)
+	}
+	for i, f := range figures {
+		for breaks[i] && len(filled)%cols != 0 {
+			filled = append(filled, filled[len(filled)-1].Blank(""))
+		}
+		filled = append(filled, f)
+	}
+	return cols, filled
 }
 
 // board is the parts as the page shows them, all in one output.
@@ -152,11 +178,12 @@ func (b *board) send(changed []int) {
 
 func (b *board) element(i int) string { return fmt.Sprint(b.id, "_", i) }
 
-func (b *board) figures() (all []plotting.Figure) {
+// figures returns the figures that are shown, and which of them start a line.
+func (b *board) figures() (all []plotting.Figure, breaks []bool) {
 	for _, p := range b.panes {
 		if p.shown {
-			all = append(all, p.figure)
+			all, breaks = append(all, p.figure), append(breaks, p.starts)
 		}
 	}
-	return all
+	return all, breaks
 }
