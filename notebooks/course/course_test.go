@@ -127,8 +127,8 @@ func TestPaletted(t *testing.T) {
 	require.Len(t, got.Palette, paletteSize)
 	for i := range 256 {
 		c := got.At(i, 255-i).(color.RGBA)
-		require.InDelta(t, i, c.R, 16)
-		require.InDelta(t, 255-i, c.G, 16)
+		require.InDelta(t, i, c.R, 24)
+		require.InDelta(t, 255-i, c.G, 24)
 	}
 }
 
