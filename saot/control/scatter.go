@@ -67,8 +67,8 @@ func (e enlarged) height() int  { return len(e.past.Roots) + e.rows.height() + 1
 func (e enlarged) inner() *mat.SymDense {
 	k, n := len(e.past.Roots), e.rows.height()
 	others := linalg.New(e.columns(), k+1) // all but the task's rows, as columns
-	if k > 0 {
-		others.Slice(0, e.columns(), 0, k).(*mat.Dense).Mul(e.past.axes(), mat.NewDiagDense(k, e.past.Roots))
+	for c := range e.columns() {
+		floats.MulTo(others.RawRowView(c)[:k], e.past.Axes[c*k:(c+1)*k], e.past.Roots)
 	}
 	others.SetCol(k, e.step)
 	var own mat.SymDense
