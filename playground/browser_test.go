@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/heapprofiler"
@@ -43,9 +44,14 @@ func TestTransportPage(t *testing.T) {
 	t.Run("plans are Go's", func(t *testing.T) {
 		for _, state := range []string{"", "#preset=split&eps=0.05&cost=euclidean", "#cost=cosine&sweeps=7",
 			"#preset=outlier&rho=0.2", "#preset=ring&solver=exact", "#mode=axes",
-			"#mode=axes&preset=uneven&eps=0.002&sweeps=40", "#preset=many"} {
+			"#mode=axes&preset=uneven&eps=0.002&sweeps=40", "#preset=many", "#mode=axes&x=AAgAgA&y=gA__AA"} {
 			b.at(t, "transport.html"+state)
 			b.golden(t)
+		}
+		require.InDelta(t, 3, b.Number(`page.problem.plan.f.length`), 0, "histograms of three bins")
+		for _, wrong := range []string{"x=AAgAgA", "x=AAgAgA&y=gA__", "x=AAAAAA&y=gA__AA"} {
+			b.at(t, "transport.html#mode=axes&"+wrong)
+			require.InDelta(t, 48, b.Number(`page.problem.n`), 0, wrong)
 		}
 	})
 	t.Run("points are dragged, added and removed", func(t *testing.T) {
@@ -248,7 +254,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	b := open(t)
 	for _, p := range Pages() {
 		for _, scheme := range []string{"light", "dark"} {
-			for _, width := range []int64{380, 1400} {
+			for _, width := range []int64{380, 500, 620, 760, 1400} {
 				b.Resize(width, 900)
 				b.Scheme(scheme)
 				b.Go(b.site + p.Name + ".html")
@@ -265,6 +271,69 @@ func TestPagesAreAccessible(t *testing.T) {
 				require.Equal(t, "", b.Text(`found.join('\n')`), "%s, %s, %d", p.Name, scheme, width)
 				b.Picture(fmt.Sprintf("%s-%d-%s", p.Name, width, scheme))
 			}
+		}
+	}
+}
+
+// crossed lists the texts of pictures that leave their picture, once it is drawn again, the elements whose content is
+// wider than they are, and the controls and words that stand over one another.
+const crossed = `(() => {
+	const found = window.left ?? [];
+	const seen = [...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && !e.closest('.scroll'));
+	for (const e of seen)
+		if (e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)
+			found.push(e.outerHTML.slice(0, 80) + ' is too narrow');
+	const apart = 'button, select, input, label, output, canvas, h2, dt, dd, .status, .hint';
+	const parts = seen.filter(e => e.matches(apart));
+	const boxes = parts.map(e => e.getBoundingClientRect());
+	parts.forEach((e, i) => parts.slice(0, i).forEach((f, j) => {
+		const [a, b] = [boxes[i], boxes[j]];
+		const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+		const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+		if (wide > 1 && high > 1 && !e.contains(f) && !f.contains(e))
+			found.push(e.outerHTML.slice(0, 80) + ' stands over ' + f.outerHTML.slice(0, 80));
+	}));
+	return found.join('\n');
+})()`
+
+// watched collects the texts that leave their picture from now on.
+const watched = `{
+	window.left = [];
+	const pen = CanvasRenderingContext2D.prototype;
+	const write = pen.fillText;
+	pen.fillText = function (text, x, y, ...more) {
+		const wide = this.measureText(text).width, width = this.canvas.width / this.getTransform().a;
+		const start = {center: x - wide / 2, right: x - wide, end: x - wide}[this.textAlign] ?? x;
+		if (this.canvas.isConnected && this.getTransform().b === 0 && (start < -1 || start + wide > width + 1))
+			left.push(this.canvas.dataset.picture + ' cuts "' + text + '"');
+		write.call(this, text, x, y, ...more);
+	};
+	true;
+}`
+
+// In a frame of any width nothing overlaps, overflows or is cut.
+func TestPagesFitTheirFrames(t *testing.T) {
+	b := open(t)
+	for _, state := range []string{"transport.html#embed", "transport.html#embed&mode=axes&t=0.5",
+		"transport.html#embed&bary=1&t=0.5&solver=exact", "gromov.html#embed", "gromov.html#embed&preset=features",
+		"continual.html#embed&recording=pair"} {
+		name, _, _ := strings.Cut(state, ".")
+		for _, width := range []int64{348, 500, 620, 760, 902} {
+			b.Resize(width+40, 900)
+			b.Go("about:blank")
+			b.Go(b.site + state)
+			if name == "continual" {
+				b.Until(`document.querySelector('saot-recording')?.shadowRoot.querySelector('.now').textContent !== ''`)
+			} else {
+				b.settled()
+			}
+			b.Do(watched)
+			b.Resize(width, 900)
+			b.Until(fmt.Sprintf(`innerWidth === %d && [...document.querySelectorAll('canvas')].every(c => c.hidden ||
+				Math.abs(c.width - c.clientWidth * devicePixelRatio) < 1)`, width))
+			require.Empty(t, b.Text(crossed), "%s in %d pixels", state, width)
+			require.LessOrEqual(t, b.Number(`document.documentElement.scrollWidth`), float64(width), state)
+			b.Picture(fmt.Sprintf("frame-%s-%d", name, width))
 		}
 	}
 }

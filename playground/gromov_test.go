@@ -71,15 +71,27 @@ func TestGromovPage(t *testing.T) {
 		click(node("b", 0))
 		b.settled()
 		require.Equal(t, []float64{8, 6}, b.Numbers(`[page.scene.a.colors.length, page.scene.b.colors.length]`))
+		require.Equal(t, "-", b.Text(`page.settings.truth`), "the preset's matching has other nodes")
 		b.goldenGraphs(t)
 		b.Until(`location.hash.includes('a=') && location.hash.slice(1) === page.address()`)
 		address, plan := b.Text(`location.hash`), b.Numbers(`page.plan.plan`)
 		b.at(t, "gromov.html"+address)
 		near(t, plan, b.Numbers(`page.plan.plan`), 1e-12)
+		require.InDelta(t, 1, b.Number(`Number(page.scene.truth === null)`), 0)
 		b.Do(`document.querySelector('[data-picture=graphs]').focus(), true`)
 		b.Press("nce" + "n" + "e" + kb.ArrowUp)
 		b.settled()
 		b.goldenGraphs(t)
+	})
+	t.Run("the address has a matching", func(t *testing.T) {
+		for truth, right := range map[string]float64{"6145032": 1, "6145023": 5. / 7} {
+			b.at(t, "gromov.html#truth="+truth)
+			require.InDelta(t, right, figure("right"), 0.02)
+		}
+		for _, wrong := range []string{"-", "614503", "614503z", "614503!"} {
+			b.at(t, "gromov.html#truth="+wrong)
+			require.InDelta(t, 1, b.Number(`Number(page.scene.truth === null)`), 0, wrong)
+		}
 	})
 	t.Run("controls", func(t *testing.T) {
 		b.at(t, "gromov.html")

@@ -151,15 +151,16 @@ export class PlanMap extends Picture {
   private explain(theme: Theme, wide: number, most: number) {
     const y = this.height - 16;
     const ramp = colors(theme, false);
-    const bar = Math.min(140, wide * 0.4);
+    const text = most ? `0 to ${Number(most.toPrecision(2))} of the mass` : "";
+    this.pen.font = "12px system-ui, sans-serif";
+    const bar = Math.max(24, Math.min(140, wide * 0.4, wide - 8 - this.pen.measureText(text).width));
     ramp.forEach((c, k) => {
       this.pen.fillStyle = c;
       this.pen.fillRect(edge + (k * bar) / bins, y, bar / bins + 0.6, 8);
     });
     this.pen.fillStyle = theme.faint;
-    this.pen.font = "12px system-ui, sans-serif";
     this.pen.textAlign = "left";
-    this.pen.fillText(most ? `0 to ${Number(most.toPrecision(2))} of the mass` : "", edge + bar + 8, y + 8);
+    this.pen.fillText(text, edge + bar + 8, y + 8);
   }
 
   private mark(theme: Theme, wide: number, high: number) {
