@@ -3,20 +3,24 @@
 //	saot run --keep-model --out runs/uai --dataset uai --probe converged
 //	go run ./bench/choice runs/uai …
 //
-// For each run, setting and rule it prints the spread of the test AP over bootstraps of the valid nodes, and the bias:
-// how far the mean of the test AP is below that at the best strength for test. The reference is the rule's AP on the
-// valid nodes as they are. It is no part of saot.
+// A run that kept no learner, such as one that was stopped at its start, is learned here. For each run, setting, rule
+// and grid of strengths it prints the test AP at the strength that the rule chooses, its spread over bootstraps of the
+// valid nodes, and the bias: how far the mean over the bootstraps is below the test AP of the best strength. It is no
+// part of saot.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"math"
 	"math/rand/v2"
 	"time"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
@@ -26,13 +30,14 @@ import (
 func main() {
 	log.SetFlags(0)
 	name, bootstraps := flag.String("engine", "", "what computes"), flag.Int("bootstraps", 500, "of the valid nodes")
+	halves := flag.Bool("halves", true, "strengths at half decades too")
 	flag.Parse()
-	if err := compare(*name, flag.Args(), *bootstraps); err != nil {
+	if err := compare(*name, flag.Args(), *bootstraps, gridsOf(*halves)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func compare(engineName string, dirs []string, bootstraps int) error {
+func compare(engineName string, dirs []string, bootstraps int, grids []grid) error {
 	e, err := engine.Open(engineName)
 	if err != nil {
 		return err
@@ -41,22 +46,33 @@ func compare(engineName string, dirs []string, bootstraps int) error {
 	fmt.Println("| run | setting | rule | strength | test AP | spread | bias | path, s |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	for _, dir := range dirs {
-		if err := study(context.Background(), e, dir, bootstraps); err != nil {
+		if err := study(context.Background(), e, dir, bootstraps, grids); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// halfDecades are strengths from strong to weak; every second one is a decade.
-func halfDecades() (all []float64) {
+// grid is strengths from strong to weak.
+type grid struct {
+	name      string
+	strengths []float64
+}
+
+// gridsOf returns decades, and half decades too if they are wanted.
+func gridsOf(halves bool) []grid {
+	var all []float64
 	for k := range 9 {
 		all = append(all, math.Pow(10, -1-float64(k)/2))
 	}
-	return all
+	grids := []grid{{"decades", every(all, 2)}}
+	if halves {
+		grids = append(grids, grid{"half decades", all})
+	}
+	return grids
 }
 
-func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int) error {
+func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int, grids []grid) error {
 	r, err := experiment.ResumeRun(dir)
 	if err != nil {
 		return err
@@ -69,12 +85,16 @@ func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int) er
 	if err != nil {
 		return err
 	}
-	if err := continual.LoadKept(dir, m); err != nil {
-		return err
-	}
 	l, ok := m.(continual.Learner)
 	if !ok {
 		return fmt.Errorf("%s: %s is its own classifier", dir, r.Method)
+	}
+	err = continual.LoadKept(dir, m)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = learn(ctx, l, stream)
+	}
+	if err != nil {
+		return err
 	}
 	var embed []*continual.Embedding
 	for i := range stream.Tasks {
@@ -85,22 +105,25 @@ func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int) er
 		embed = append(embed, z)
 	}
 	for _, s := range continual.Settings() {
-		var seconds [2]float64
-		var points []continual.PathPoint
-		for i, strengths := range [][]float64{every(halfDecades(), 2), halfDecades()} {
+		for _, g := range grids {
 			start := time.Now()
-			if points, err = continual.Path(ctx, e, stream.Tasks, embed, s, strengths); err != nil {
+			points, err := continual.Path(ctx, e, stream.Tasks, embed, s, g.strengths)
+			if err != nil {
 				return err
 			}
-			seconds[i] = time.Since(start).Seconds()
-		}
-		for _, rule := range rules {
-			path := points
-			if !rule.halves {
-				path = every(points, 2)
+			seconds := time.Since(start).Seconds()
+			for _, rule := range rules {
+				report(subject{dir, s, len(stream.Tasks), bootstraps}, rule, g.name, points, seconds)
 			}
-			report(subject{dir, s, len(stream.Tasks), bootstraps}, rule, path,
-				seconds[map[bool]int{true: 1}[rule.halves]])
+		}
+	}
+	return nil
+}
+
+func learn(ctx context.Context, l continual.Learner, s *datasets.Stream) error {
+	for i := range s.Tasks {
+		if _, err := l.Learn(ctx, i, s.Tasks[i].Graph, nil); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -116,7 +139,6 @@ func every[T any](all []T, n int) (some []T) {
 // rule chooses a point for some tasks from what is known of weighted valid nodes.
 type rule struct {
 	name   string
-	halves bool
 	choose func(stats []stat) int
 }
 
@@ -138,9 +160,7 @@ var (
 	byAccuracy = best(func(a, b stat) bool { return a.accuracy > b.accuracy })
 	byLogLoss  = best(func(a, b stat) bool { return a.logLoss < b.logLoss })
 	rules      = []rule{
-		{"accuracy", false, byAccuracy}, {"accuracy", true, byAccuracy},
-		{"log-loss", false, byLogLoss}, {"log-loss", true, byLogLoss},
-		{"one standard error", false, oneStandardError}, {"one standard error", true, oneStandardError},
+		{"accuracy", byAccuracy}, {"log-loss", byLogLoss}, {"one standard error", oneStandardError},
 	}
 )
 
@@ -163,7 +183,7 @@ type subject struct {
 }
 
 // report prints the row of a rule. In class-il one strength serves all tasks, in task-il each task has its own.
-func report(of subject, r rule, path []continual.PathPoint, seconds float64) {
+func report(of subject, r rule, grid string, path []continual.PathPoint, seconds float64) {
 	s, tasks, bootstraps := of.setting, of.tasks, of.bootstraps
 	heads := [][]int{{}}
 	if s == continual.TaskIL {
@@ -199,11 +219,7 @@ func report(of subject, r rule, path []continual.PathPoint, seconds float64) {
 	if s == continual.TaskIL {
 		chosen = "–"
 	}
-	name := r.name
-	if r.halves {
-		name += ", half decades"
-	}
-	fmt.Printf("| %s | %v | %s | %s | %.2f | %.2f | %.2f | %.1f |\n", of.dir, s, name, chosen, ap,
+	fmt.Printf("| %s | %v | %s, %s | %s | %.2f | %.2f | %.2f | %.1f |\n", of.dir, s, r.name, grid, chosen, ap,
 		math.Sqrt(max(0, square-mean*mean)), top-mean, seconds)
 }
 
