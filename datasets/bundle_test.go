@@ -19,7 +19,7 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// Every layout is recognised by its path alone, as a folder and as an archive.
+// Every layout is recognized by its path alone, as a folder and as an archive.
 func TestOpenPath(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where large layouts are cached
 	for _, tc := range tinyLayouts {

@@ -308,7 +308,7 @@ const (
 	RecipeProducts     Recipe = "products" // ogbn-products
 )
 
-// RecipeOf returns the recipe of a dataset by its name in the catalogue. A file or an unknown name has none.
+// RecipeOf returns the recipe of a dataset by its name in the catalog. A file or an unknown name has none.
 func RecipeOf(name string) Recipe {
 	if IsPath(name) {
 		return NoRecipe

@@ -52,7 +52,7 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "normalization")
 }
 
-// The catalogue is sound: names, files and checksums are well formed and unique, figures are there and agree.
+// The catalog is sound: names, files and checksums are well formed and unique, figures are there and agree.
 func TestCatalog(t *testing.T) {
 	names, files := map[string]bool{}, map[string]bool{}
 	for _, e := range Catalog() {
@@ -90,7 +90,7 @@ func TestCatalog(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The copies in the data folder are those that the catalogue knows, and hold what it says of them.
+// The copies in the data folder are those that the catalog knows, and hold what it says of them.
 func TestCatalogKnowsRealFiles(t *testing.T) {
 	s := Store{Dir: filepath.Dir(realFile(t, "cora_ml.npz"))}
 	for _, name := range []string{"cora-ml", "coauthor-cs", "amazon-computers", "uai"} {

@@ -1,4 +1,4 @@
-// Package datasets turns files and generators into task streams: a graph in, a sequence of small labelled graphs out.
+// Package datasets turns files and generators into task streams: a graph in, a sequence of small labeled graphs out.
 // Open reads a graph by name or path, NewStream cuts it, a Store fetches and checks its files. It imports
 // datasets/graph, datasets/fetch and helpers in internal.
 package datasets
@@ -17,7 +17,7 @@ import (
 	"github.com/saot-go/saot/internal/memory"
 )
 
-// Dataset is a whole labelled graph before it is cut into tasks. Its arrays are read-only: they may be pages of a file
+// Dataset is a whole labeled graph before it is cut into tasks. Its arrays are read-only: they may be pages of a file
 // that several processes share (see Cache), where a write ends the program. To change one, clone it first.
 type Dataset struct {
 	Name       string
@@ -93,7 +93,7 @@ type Options struct {
 	Synthetic     SyntheticOptions    // of the generated dataset; zero fields take their defaults
 }
 
-// Open returns a dataset: by its name in the catalogue, from the files in dataDir (empty: DefaultDir); by the name of a
+// Open returns a dataset: by its name in the catalog, from the files in dataDir (empty: DefaultDir); by the name of a
 // generated graph, "synthetic" (see ParseSynthetic) or "synthetic:100000" (see ParseScaled); or by a path, which ends
 // in .npz (LayoutNPZ) or has a slash and leads to a folder, a zip archive or a .json file in one of the other layouts.
 // See Layout for the formats.
@@ -149,7 +149,7 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
 }
 
-// IsPath reports whether Open takes a name for a path rather than for a dataset of the catalogue.
+// IsPath reports whether Open takes a name for a path rather than for a dataset of the catalog.
 func IsPath(name string) bool {
 	return strings.HasSuffix(name, ".npz") || strings.ContainsAny(name, "/"+string(filepath.Separator))
 }

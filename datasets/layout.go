@@ -44,7 +44,7 @@ const (
 	LayoutReddit
 
 	// LayoutWikiCS is Wiki-CS's data.json: an object whose fields features, labels and links hold, for each node, a row
-	// of numbers, a class id and a list of neighbours. It is read as a stream.
+	// of numbers, a class id and a list of neighbors. It is read as a stream.
 	LayoutWikiCS
 
 	// LayoutSAINT is GraphSAINT's layout (Flickr and others): adj_full.npz, feats.npy, class_map.json and, optionally,

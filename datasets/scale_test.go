@@ -58,7 +58,7 @@ type scaleRun struct {
 	Nodes   int
 	Edges   int
 	Cols    int
-	Sum     float64 // of the first and last features and neighbours, that two readings can be compared
+	Sum     float64 // of the first and last features and neighbors, that two readings can be compared
 	Notes   []string
 }
 

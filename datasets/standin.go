@@ -118,13 +118,13 @@ const (
 	topicWords      = 300 // words of a topic
 	topicShare      = 0.2 // share of draws from topics rather than the background
 	classesPerField = 5   // classes share the topic of a field with others; a paper speaks of both alike
-	cited           = 0.3 // share of the topic's draws that follow a neighbour's class
+	cited           = 0.3 // share of the topic's draws that follow a neighbor's class
 	again           = 0.3 // chance that a word is said once more
 )
 
 // documents draws the words of every node and weighs them by TF-IDF, tf·ln((N+1)/df), in rows of L2 norm 1. Words come
 // from a Zipf background that all classes share, from the topic of the class or field of the node, or from that of a
-// neighbour. O(non-zeros · log columns) time.
+// neighbor. O(non-zeros · log columns) time.
 func documents(ds *Dataset, rng *rand.Rand) graph.Features {
 	m := newTopicModel(ds, rng)
 	n := ds.Graph.NumNodes()

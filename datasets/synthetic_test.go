@@ -128,7 +128,7 @@ func propagate(g *graph.Graph, hops int) [][]float32 {
 	return x
 }
 
-// fitSoftmax minimises the L2-regularised cross-entropy by accelerated gradient descent. w is [columns × classes].
+// fitSoftmax minimizes the L2-regularized cross-entropy by accelerated gradient descent. w is [columns × classes].
 func fitSoftmax(x [][]float32, labels []int32, classes int) []float64 {
 	const steps, rate, decay = 300, 8.0, 1e-3
 	cols := len(x[0])

@@ -24,7 +24,7 @@ func readWikiCS(b *bundle, opt Options) (ds *Dataset, err error) {
 type wikiCS struct {
 	labels   []int32
 	src, dst []int32
-	lists    int // of neighbours
+	lists    int // of neighbors
 	features []float32
 	rows     int
 	cols     int

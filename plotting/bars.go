@@ -228,7 +228,7 @@ type NamedPlan struct {
 }
 
 // BlockBars draws how much of its mass each class sends to each class, as bars side by side for several plans: "1 → 2"
-// is the share of the mass of rows of class 1 that ends at columns of class 2, in per cent. A dashed line marks what a
+// is the share of the mass of rows of class 1 that ends at columns of class 2, in percent. A dashed line marks what a
 // plan that ignores classes sends, where all classes are of one size.
 //
 // plans: each [len(rows), len(cols)], row major; names: of the classes, at least as many as there are.
@@ -286,7 +286,7 @@ type HistogramOptions struct {
 }
 
 // Histograms draws the distribution of several samples as outlines over the same bins: the share of each sample in each
-// bin, in per cent. It returns an error for no samples, an empty one, a value that is not finite, and a negative number
+// bin, in percent. It returns an error for no samples, an empty one, a value that is not finite, and a negative number
 // of bins.
 func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 	bins := cmp.Or(o.Bins, 40)

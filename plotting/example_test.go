@@ -59,7 +59,7 @@ func clouds(n int) (from, to []plotting.Point, cost []float64) {
 	return from, to, cost
 }
 
-// runs invents the performance matrices of three seeds: a task starts at a level and loses some per cent with each
+// runs invents the performance matrices of three seeds: a task starts at a level and loses a few percent with each
 // later task.
 func runs(level, loss float64, seed uint64) []continual.Matrix {
 	var all []continual.Matrix

@@ -19,8 +19,8 @@ import (
 // MatrixOptions change how performance matrices look. The zero value works.
 type MatrixOptions struct {
 	Title   string  // above a single matrix; panels have titles of their own
-	Low     float64 // value of the darkest color, in per cent
-	High    float64 // value of the brightest color, in per cent; 0 means 100
+	Low     float64 // value of the darkest color, in percent
+	High    float64 // value of the brightest color, in percent; 0 means 100
 	Columns int     // panels in a row; 0 means 2
 	Width   float64 // of the whole figure, in points; 0 takes it from the number of tasks, up to 960 pixels
 
@@ -36,7 +36,7 @@ type Panel struct {
 // Matrix draws a performance matrix: row i, from the top, holds the accuracies after learning task i, column j those on
 // task j. Only the lower triangle is drawn: tasks above the diagonal are not learned yet.
 //
-// m: T rows, row i of i+1 accuracies or of T of which the first i+1 count; unit: per cent, in [0, 100].
+// m: T rows, row i of i+1 accuracies or of T of which the first i+1 count; unit: percent, in [0, 100].
 // Cells carry their values where there is room (up to about 25 tasks). Tasks are numbered from 1.
 // It returns an error for an empty or ragged matrix and for a value outside [0, 100], NaN included.
 func Matrix(m [][]float64, o MatrixOptions) (Figure, error) {

@@ -16,7 +16,7 @@ import (
 // Method holds the runs of a method, or of one of its variants, over seeds. NewMethod makes one from results.
 type Method struct {
 	Name     string
-	Matrices []continual.Matrix // one per seed, all with the same number of tasks; unit: per cent
+	Matrices []continual.Matrix // one per seed, all with the same number of tasks; unit: percent
 	Seconds  []float64          // one per seed: mean wall time of learning a task; only TradeOff reads it
 }
 
@@ -65,7 +65,7 @@ func (m Method) check() error {
 type Measure int
 
 const (
-	// AP is average performance, in per cent (continual.Matrix.AveragePerformance).
+	// AP is average performance, in percent (continual.Matrix.AveragePerformance).
 	AP Measure = iota
 	// AF is average forgetting, in percent points, negative where earlier tasks got worse
 	// (continual.Matrix.AverageForgetting). It needs two tasks.

@@ -12,7 +12,7 @@ import (
 // Setpoint is one value of a setting and the runs made with it.
 type Setpoint struct {
 	Value    float64
-	Matrices []continual.Matrix // one per seed; unit: per cent
+	Matrices []continual.Matrix // one per seed; unit: percent
 }
 
 // Study is the outcome of varying a setting of one method on one stream.

@@ -149,7 +149,7 @@ func (l *Learner) partialStep(b *testing.B, stage int) func(in inputs[*tensors.T
 // are not 0, of real nodes, at the rate of the engine for a product of matrices, and the bytes of W₁ at its rate for
 // copying.
 //
-// Operations: the shared X·W₁ and its gradient, what each view masks (forward and teacher), the sums over neighbours of
+// Operations: the shared X·W₁ and its gradient, what each view masks (forward and teacher), the sums over neighbors of
 // all nodes and then of the aligned ones (forward, backward, teacher), and the second layer of the aligned nodes
 // (forward, two gradients, teacher), both for two views. Bytes: W₁ is read forward and by Adam, that of the teacher for
 // what is masked; W₁, its gradient and two moments are read and written.

@@ -167,7 +167,7 @@ type Config struct {
 	GromovOuter  int     `json:"gromov_outer" range:"[1,)" help:"outer steps for the graph plan"`
 	GromovSweeps int     `json:"gromov_sweeps" range:"[1,)" help:"Sinkhorn sweeps per outer step"`
 	// GromovFactor multiplies L⊗π in the cost of an outer step. The default of 2 is the gradient of Eq. 7, so that the
-	// plan minimises it; the equation's own term is 1.
+	// plan minimizes it; the equation's own term is 1.
 	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"of L⊗π: 2 is Eq. 7's gradient, 1 its term"`
 
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.

@@ -176,7 +176,7 @@ func (c Config) PointDistillation(z, teacher *Node) *Node {
 //
 //	C = Ẑ₁ᵀẐ₂/N,   L = Σ_i (1 − C_ii)² + (1/d)·Σ_{i≠j} C_ij²,
 //
-// where Ẑ is Z with each column standardised over the N real nodes.
+// where Ẑ is Z with each column standardized over the N real nodes.
 //
 // Shapes: z1, z2 [N, d], mask [N, 1]; returns a scalar. The gradient flows to z1 and z2. O(N·d²).
 func BarlowTwinsLoss(z1, z2, mask *Node) *Node {

@@ -56,7 +56,7 @@ func newShow(out io.Writer, mode logMode, r *experiment.Run) (*show, error) {
 		return nil, err
 	}
 	if d.Trains() {
-		s.steps = 100 // a per cent each: how many steps a task takes is the learner's affair
+		s.steps = 100 // a percent each: how many steps a task takes is the learner's affair
 	}
 	switch mode {
 	case logText:

@@ -276,7 +276,7 @@ func TestSweepOnSlurm(t *testing.T) {
 	write(t, spec, clusterSpec)
 	require.Contains(t, c.do(binary, launch...), "no run is left to do")
 
-	// A cancelled task stays cancelled, and the same command launches what is left.
+	// A canceled task stays canceled, and the same command launches what is left.
 	write(t, spec, strings.ReplaceAll(clusterSpec, "[0, 1, 2]", "[0, 3]"))
 	out = c.do(binary, launch...)
 	require.Contains(t, out, ": 1 runs;")

@@ -175,7 +175,7 @@ func TestResumeAfterTruncation(t *testing.T) {
 	}
 }
 
-// A cancelled download leaves its part, and the next call resumes it.
+// A canceled download leaves its part, and the next call resumes it.
 func TestResumeAfterCancel(t *testing.T) {
 	content := noise(3, 600_000)
 	m := &mirror{content: content, etag: `"v1"`, cut: func(n int) int { return map[bool]int{true: 200_000}[n == 1] }}

@@ -16,7 +16,7 @@ type watchdog struct {
 	least    int64 // bytes that are to come in each stretch of patience
 	cancel   func()
 	timer    *time.Timer
-	barked   atomic.Pointer[error] // why the request was cancelled
+	barked   atomic.Pointer[error] // why the request was canceled
 
 	began time.Time // of the current stretch
 	bytes int64     // in it
@@ -37,7 +37,7 @@ func (w *watchdog) bark(reason error) {
 
 // feed counts bytes that have come.
 func (w *watchdog) feed(bytes int) {
-	if !w.timer.Stop() { // one that went off stays off: the request is being cancelled
+	if !w.timer.Stop() { // one that went off stays off: the request is being canceled
 		return
 	}
 	w.timer.Reset(w.patience)

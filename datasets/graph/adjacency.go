@@ -13,7 +13,7 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// Adjacency is a 0/1 adjacency matrix in compressed sparse rows, without duplicates and self-loops. The neighbours of
+// Adjacency is a 0/1 adjacency matrix in compressed sparse rows, without duplicates and self-loops. The neighbors of
 // node i are Neighbors[Offsets[i]:Offsets[i+1]], ascending. They are the nodes from which i receives messages.
 //
 // An undirected adjacency is symmetric: every edge is stored twice. A directed one stores an edge once, in the row of
@@ -35,11 +35,11 @@ func (a *Adjacency) NumEdges() int {
 	return len(a.Neighbors) / 2
 }
 
-// Neighborhood returns the neighbours of node i in ascending order. In a directed graph those are the nodes with an
+// Neighborhood returns the neighbors of node i in ascending order. In a directed graph those are the nodes with an
 // edge to i. The slice aliases the adjacency.
 func (a *Adjacency) Neighborhood(i int) []int32 { return a.Neighbors[a.Offsets[i]:a.Offsets[i+1]] }
 
-// Validate returns an error unless the arrays fit each other: offsets that ascend from 0 to the number of neighbours,
+// Validate returns an error unless the arrays fit each other: offsets that ascend from 0 to the number of neighbors,
 // rows that ascend within the nodes, no self-loops. It does not check that an undirected adjacency is symmetric.
 func (a *Adjacency) Validate() error {
 	if err := checkRows(a.Offsets, a.Neighbors, a.NumNodes(), false); err != nil {
@@ -115,7 +115,7 @@ func (a *Adjacency) Transposed() Adjacency {
 	return Adjacency{Offsets: offsets, Neighbors: neighbors, Directed: true}
 }
 
-// Undirected returns the adjacency without directions: nodes are neighbours if an edge joins them either way. An
+// Undirected returns the adjacency without directions: nodes are neighbors if an edge joins them either way. An
 // undirected adjacency is returned as it is, with the same arrays. O(NumNodes + NumEdges) time.
 func (a *Adjacency) Undirected() Adjacency {
 	if !a.Directed {

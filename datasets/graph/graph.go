@@ -20,7 +20,7 @@ type Graph struct {
 // NumNodes returns the number of nodes.
 func (g *Graph) NumNodes() int { return g.Adjacency.NumNodes() }
 
-// Induced returns the subgraph that the nodes induce, node k being nodes[k]: the adjacency relabelled, the feature rows
+// Induced returns the subgraph that the nodes induce, node k being nodes[k]: the adjacency relabeled, the feature rows
 // copied. The nodes must be distinct.
 func (g *Graph) Induced(nodes []int32) *Graph {
 	return &Graph{Adjacency: g.Adjacency.Induced(nodes), Features: g.Features.Select(nodes)}

@@ -113,7 +113,7 @@ func (g *weighted) total() (sum int) {
 	return sum
 }
 
-// contract joins every node with the unmatched neighbour across its heaviest edge, in random order, and returns the
+// contract joins every node with the unmatched neighbor across its heaviest edge, in random order, and returns the
 // smaller graph with the map onto its nodes.
 func (g *weighted) contract(rng *rand.Rand) (small *weighted, to []int32) {
 	n := len(g.size)

@@ -32,7 +32,7 @@ func drawnGraph(t *testing.T, n int, name uint64, probability func(i, j int) flo
 	return &a
 }
 
-// gridGraph is a rectangle of nodes joined to their neighbours along both axes.
+// gridGraph is a rectangle of nodes joined to their neighbors along both axes.
 func gridGraph(t *testing.T, rows, cols int) *graph.Adjacency {
 	return drawnGraph(t, rows*cols, 1, func(i, j int) float64 { // j < i
 		if j == i-cols || j == i-1 && i%cols > 0 {

@@ -87,7 +87,7 @@ func FitMeans(tasks []datasets.Task, z []*mat.Dense) ClassMeans {
 	return means
 }
 
-// Accuracy is the share of a task's test nodes, in per cent, that the nearest mean gives their class. Nearest is by the
+// Accuracy is the share of a task's test nodes, in percent, that the nearest mean gives their class. Nearest is by the
 // largest product, which is the cosine where rows have length 1.
 func (m ClassMeans) Accuracy(t datasets.Task, z *mat.Dense) float64 {
 	hits := 0

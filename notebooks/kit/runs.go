@@ -43,7 +43,7 @@ func MatrixOf(r *continual.Result, s continual.Setting) continual.Matrix {
 	return score.Matrix
 }
 
-// AP is the average performance of a run in per cent, see MatrixOf.
+// AP is the average performance of a run in percent, see MatrixOf.
 func AP(s continual.Setting) func(r *continual.Result) float64 {
 	return func(r *continual.Result) float64 { return MatrixOf(r, s).AveragePerformance() }
 }

@@ -47,7 +47,7 @@ func init() {
 // Validate lists every field out of range.
 func (s *CaTSettings) Validate() error { return check.In("baseline: cat").Ranges(s).Err() }
 
-// cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labelled nodes without
+// cat is CaT, condense and train (Liu, Qiu and Huang 2023): every task is condensed to a few labeled nodes without
 // edges (see condenser), and one network continues its training on those of all tasks seen, the current one included.
 // Loss: the mean cross-entropy over the memory M_1 ∪ … ∪ M_k,
 //

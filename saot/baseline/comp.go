@@ -46,7 +46,7 @@ func (s *CompSettings) Validate() error {
 }
 
 // newComp is the learner of completion (You et al. 2020, "graph completion"). The embedding is of the whole
-// neighbourhood, the node itself included, by the same W. Diagnostic of the report: "components", how many there are.
+// neighborhood, the node itself included, by the same W. Diagnostic of the report: "components", how many there are.
 func newComp(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CompSettings)
 	return newPretext(b, "gcn-comp", s.PretextSettings, completion{components: s.Components})

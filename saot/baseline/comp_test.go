@@ -110,7 +110,7 @@ func TestCompPropagatesWithoutSelfLoops(t *testing.T) {
 	})
 }
 
-// A node's own features do not enter its hidden row, nor its prediction but by walks of two steps through a neighbour,
+// A node's own features do not enter its hidden row, nor its prediction but by walks of two steps through a neighbor,
 // which the reference has too.
 func TestCompHidesANodesOwnFeatures(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -141,7 +141,7 @@ func TestCompHidesANodesOwnFeatures(t *testing.T) {
 			return own, others
 		}
 		const rounding = 1e-5
-		for node := range 21 { // the last has no neighbour
+		for node := range 21 { // the last has no neighbor
 			own, others := changes(g, node, l.Hidden, hidden)
 			require.Less(t, own, rounding, "hidden row of node %d", node)
 			require.Greater(t, others, 100*rounding)

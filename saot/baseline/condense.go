@@ -46,7 +46,7 @@ func condensedBudget(recipe datasets.Recipe) int {
 	return 0
 }
 
-// condenser makes a few labelled nodes without edges that stand for a task's graph, by matching the class means of
+// condenser makes a few labeled nodes without edges that stand for a task's graph, by matching the class means of
 // random embeddings (CaT, Liu, Qiu and Huang 2023, distribution matching):
 //
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
@@ -140,7 +140,7 @@ func (c *condenser) net(nodes, features int) (*condensedNet, int, error) {
 	return n, room, err
 }
 
-// condensed is what is kept of a task: labelled nodes without edges.
+// condensed is what is kept of a task: labeled nodes without edges.
 type condensed struct {
 	Features []float32 // [len(Columns), F], row major
 	Columns  []int32   // of the nodes' classes

@@ -53,7 +53,7 @@ func (s *DGISettings) Validate() error { return s.check(check.In("baseline: dgi"
 //
 //	H = PReLU(Â·X·Θ + b),   H̃ = PReLU(Â·(PX)·Θ + b),   P a permutation          (§4.2),
 //	s = σ(1/N·Σ_i h_i),   D(h, s) = hᵀWs + c                                      (§4.2; their code has c),
-//	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimised).
+//	L = −1/2N·(Σ_i log σ(D(h_i, s)) + Σ_j log(1−σ(D(h̃_j, s))))                    (Eq. 1, to be minimized).
 //
 // A task ends when the loss has not fallen for a number of steps (patience), with the weights that had the lowest.
 type dgi struct {
@@ -235,7 +235,7 @@ func newBestWeights(net *encoder.Net, patience int) (*bestWeights, error) {
 }
 
 // after sees the loss of each epoch, which is that of the current weights: on a whole graph an epoch is a step, and its
-// loss that of the weights which it began with, before the optimiser moved them.
+// loss that of the weights which it began with, before the optimizer moved them.
 func (b *bestWeights) after(step int, loss float64) (err error) {
 	if loss < b.loss {
 		b.loss, b.step, b.weights = loss, step, b.current

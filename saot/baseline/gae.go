@@ -61,7 +61,7 @@ func (s *GAESettings) Validate() error {
 //
 //	Z = Â·ReLU(Â·X·W₁)·W₂,   p(A_ij = 1) = σ(z_iᵀz_j)        (their Eq. 4).
 //
-// The loss is the original code's weighted cross-entropy over all N² pairs towards A + I, see densePairs. In graphs of
+// The loss is the original code's weighted cross-entropy over all N² pairs toward A + I, see densePairs. In graphs of
 // more than DenseNodes nodes it is the mean of −log σ over the edges and that of −log(1−σ) over as many non-edges, as
 // PyTorch Geometric has it, see drawPairs. Of a graph too large for a step, batches are decoded, see batchPairs.
 type gae struct {
@@ -162,7 +162,7 @@ func densePairs(a *graph.Adjacency, rows int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(weights, rows, rows)
 }
 
-// drawPairs draws up to k neighbours of each node and up to k nodes that are not, without replacement, and returns them
+// drawPairs draws up to k neighbors of each node and up to k nodes that are not, without replacement, and returns them
 // with the signed weights that make the weighted sum an unbiased estimate of
 //
 //	L = 1/|A|·Σ_{(u,v)∈A} −log σ(s_uv) + 1/(N(N−1)−|A|)·Σ_{u≠v, (u,v)∉A} −log(1−σ(s_uv)).
@@ -170,14 +170,14 @@ func densePairs(a *graph.Adjacency, rows int) *tensors.Tensor {
 // So both lists have the same shape at every step, and a node stands in them as often as k allows, not as its degree
 // says.
 //
-// Shapes: partners [2k, rows, 1] int32, neighbours first; weights [rows, 2k], 0 where nothing was drawn.
+// Shapes: partners [2k, rows, 1] int32, neighbors first; weights [rows, 2k], 0 where nothing was drawn.
 func drawPairs(a *graph.Adjacency, k, rows int, rng *rand.Rand) (partners, weights *tensors.Tensor) {
 	n, entries := a.NumNodes(), float64(len(a.Neighbors))
 	index, weight := make([]int32, 2*k*rows), make([]float32, 2*k*rows)
 	put := func(u, slot int, partner int32, w float64) {
 		index[slot*rows+u], weight[u*2*k+slot] = partner, float32(w)
 	}
-	var taken []int32 // the node and its neighbours, ascending
+	var taken []int32 // the node and its neighbors, ascending
 	for u := range n {
 		near := a.Neighborhood(u)
 		drawn := distinct(k, len(near), rng)

@@ -65,7 +65,7 @@ func (s *GBTSettings) encoder() encoder.Config {
 
 // gbt is Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022), one task after the other, with nothing against
 // forgetting: the encoder continues where the last task left it. The loss is saot.BarlowTwinsLoss (its Eqs. 1 and 2)
-// between two views of the whole graph, or of sampled neighbourhoods of a batch of a large one's nodes.
+// between two views of the whole graph, or of sampled neighborhoods of a batch of a large one's nodes.
 type gbt struct {
 	GBTSettings
 	method.State

@@ -261,7 +261,7 @@ type centroidInputs[T any] struct {
 // The centroid with attention over a small graph, against the textbook's, and its gradient in points, scores and k.
 func TestLorentzCentroid(t *testing.T) {
 	const n, d = 6, 2
-	a, err := graph.NewAdjacency(n, []int32{0, 0, 0, 1, 2}, []int32{1, 2, 3, 2, 4}) // node 5 has no neighbour
+	a, err := graph.NewAdjacency(n, []int32{0, 0, 0, 1, 2}, []int32{1, 2, 3, 2, 4}) // node 5 has no neighbor
 	require.NoError(t, err)
 	of := encoder.SizeOf(&graph.Graph{Adjacency: a})
 	size := encoder.NewBuckets(nil, 200, []encoder.Size{of}).Fit(of)

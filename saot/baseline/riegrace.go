@@ -97,7 +97,7 @@ const leastBent, mostBent = 0.01, 10.0
 //
 //	J = J(x^H, P(x^L)) + λ·J(x^H, P(x^T)),   J(x, y) = −1/M Σ_i log( exp(−d²(x_i,y_i)/τ) / Σ_j exp(−d²(x_i,y_j)/τ) ),
 //
-// the first term intra-, the second inter-distillation, absent in the first task. P stands for the generalised Lorentz
+// the first term intra-, the second inter-distillation, absent in the first task. P stands for the generalized Lorentz
 // projection between spaces of different dimension and curvature: the space coordinates times a matrix, and the time
 // that puts them on the student's model. It is trained for x^L, and the identity for x^T. docs/methods.md says where
 // ours departs from the paper, whose code is not public.
@@ -298,7 +298,7 @@ func (l *rieGrace) pointsOf(on *encoder.Uploaded, c Coordinates) ([]float32, err
 	return data, err
 }
 
-// pointsOfLarge returns the high level of a graph, layer by layer with all neighbours.
+// pointsOfLarge returns the high level of a graph, layer by layer with all neighbors.
 func (l *rieGrace) pointsOfLarge(ctx context.Context, g *graph.Graph, c Coordinates) ([]float32, error) {
 	if err := l.graphs.Check(g); err != nil {
 		return nil, err

@@ -200,7 +200,7 @@ func (l lorentz) squaredDistances(x, y *Node) *Node {
 	return Mul(w, squaredArcoshOver(Mul(l.k, w)))
 }
 
-// centroid returns the Lorentz centroid of each node and its neighbours, weighted by attention,
+// centroid returns the Lorentz centroid of each node and its neighbors, weighted by attention,
 //
 //	c_i = s_i / (√k·√(−⟨s_i, s_i⟩)),   s_i = Σ_j α_ij x_j,
 //
@@ -269,7 +269,7 @@ func series(q *Node, bound float64, coefficients []float64, closed func(q *Node)
 const trianglesPerReference = 64
 
 // observedCurvature estimates the curvature of a graph by how far its triangles miss the parallelogram law (Gu et al.
-// 2019; RieGrace's observed curvature). For a node m, two of its neighbours b and c, and a reference node a,
+// 2019; RieGrace's observed curvature). For a node m, two of its neighbors b and c, and a reference node a,
 //
 //	ξ(m; b, c; a) = [ d²(a,m) + d²(b,c)/4 − (d²(a,b) + d²(a,c))/2 ] / (2·d(a,m)),
 //
@@ -304,7 +304,7 @@ func deviation(am, ab, ac, bc int32) float64 {
 	return (square(am) + square(bc)/4 - (square(ab)+square(ac))/2) / (2 * float64(am))
 }
 
-// apart is the distance of two nodes that have a neighbour in common.
+// apart is the distance of two nodes that have a neighbor in common.
 func apart(a *graph.Adjacency, b, c int32) int32 {
 	if _, adjacent := slices.BinarySearch(a.Neighborhood(int(b)), c); adjacent {
 		return 1
@@ -312,7 +312,7 @@ func apart(a *graph.Adjacency, b, c int32) int32 {
 	return 2
 }
 
-// twoOf draws two of the neighbours, unless there are fewer.
+// twoOf draws two of the neighbors, unless there are fewer.
 func twoOf(neighbors []int32, rng *rand.Rand) (b, c int32, ok bool) {
 	if len(neighbors) < 2 {
 		return 0, 0, false

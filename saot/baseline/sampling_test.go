@@ -75,7 +75,7 @@ func made[L continual.Method](t *testing.T, m string, b method.Build) L {
 	return l.(L)
 }
 
-// A step on a batch of all nodes with all their neighbours is the step on the whole graph, over several steps and
+// A step on a batch of all nodes with all their neighbors is the step on the whole graph, over several steps and
 // tasks. Views and dropout, whose randomness differs, are left out, and with them DGI, which is nothing else, and GAE,
 // whose pairs differ; see below.
 func TestUnlimitedBatchIsTheWholeGraph(t *testing.T) {
@@ -173,7 +173,7 @@ func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
 	})
 }
 
-// DGI's loss on a sample of all nodes with all neighbours, with the sample's own permutation, is that of the whole
+// DGI's loss on a sample of all nodes with all neighbors, with the sample's own permutation, is that of the whole
 // graph.
 func TestDGILossOnASample(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -231,7 +231,7 @@ func TestGAEBatchesAreUnbiased(t *testing.T) {
 	}
 }
 
-// What TWP measures on an epoch of one batch of all train nodes, with all neighbours, is the importance on the whole
+// What TWP measures on an epoch of one batch of all train nodes, with all neighbors, is the importance on the whole
 // graph.
 func TestTWPImportanceOfALargeTask(t *testing.T) {
 	tasks := twoLabelled(t, 15)

@@ -18,7 +18,7 @@ import (
 	"github.com/saot-go/saot/saot/train"
 )
 
-// supervision is what a classifier is trained towards, for rows of a graph of which some have labels.
+// supervision is what a classifier is trained toward, for rows of a graph of which some have labels.
 type supervision[T any] struct {
 	Target T // [N, classes], one-hot; 0 in rows without a label
 	Open   T // [N, classes], added to the logits: 0 for classes that a row may be given, else closedLogit
@@ -117,7 +117,7 @@ func columnsOf(s supervision[*Node]) *Node {
 }
 
 // Sampling says which graphs are too large for a method to take at once, and how it trains on those: an epoch is then
-// as many steps as batches fill from its nodes, or its labelled ones. A step sees sampled neighbourhoods of a batch;
+// as many steps as batches fill from its nodes, or its labelled ones. A step sees sampled neighborhoods of a batch;
 // where a network propagates by Â, what it sums over the neighbours drawn is an unbiased estimate of a layer (see
 // encoder.Propagation). The last number of the fan-out stands for all further layers. Such graphs are embedded, and
 // classified, layer by layer with all neighbours.

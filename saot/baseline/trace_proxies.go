@@ -184,7 +184,7 @@ func (l *trace) similarity(m *traceMemory) (float64, error) {
 }
 
 // meanSimilarity returns (1/n²)·Σ_ij cos(z_i, z_j), i = j included, of n rows of cols columns, which is the squared
-// length of the mean of the normalised rows. A task's retention R_τ is this figure of its proxies over that right after
+// length of the mean of the normalized rows. A task's retention R_τ is this figure of its proxies over that right after
 // the task was learned.
 func meanSimilarity(z []float32, cols int) float64 {
 	mean, n := make([]float64, cols), len(z)/cols

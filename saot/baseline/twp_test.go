@@ -365,7 +365,7 @@ func moved(t *testing.T, c *encoder.Net, omega map[string][]float64, from map[st
 	return sum
 }
 
-// What mattered to the first task moves less in the second than it does without the regulariser.
+// What mattered to the first task moves less in the second than it does without the regularizer.
 func TestTWPHoldsWhatMatters(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)

@@ -97,7 +97,7 @@ func (r *Result) Audit() *AuditReport {
 //
 // The stream, m and opt are those that Run had, m freshly made. Evidence against the result is in the report. An error
 // means that there was no audit: no result in opt.Dir, another stream or other options than the result's, a learner
-// that cannot load its state or embed, or ctx was cancelled. Where there is no model the report says so.
+// that cannot load its state or embed, or ctx was canceled. Where there is no model the report says so.
 func Audit(ctx context.Context, stream *datasets.Stream, m Method, opt Options) (*AuditReport, error) {
 	report, err := AuditResult(opt.Dir)
 	if err != nil {

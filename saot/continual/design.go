@@ -45,13 +45,13 @@ func (p Probe) scored() part {
 	return partTest
 }
 
-// sample is one labelled node. Its task is a position in the design.
+// sample is one labeled node. Its task is a position in the design.
 type sample struct {
 	task, node, column int
 	part               part
 }
 
-// design holds the labelled nodes of the tasks that are fitted together, in order of task, and their embeddings: all
+// design holds the labeled nodes of the tasks that are fitted together, in order of task, and their embeddings: all
 // seen tasks in class-il, some of them in task-il. Labels exist nowhere else in the protocol.
 type design struct {
 	layout  layout

@@ -3,7 +3,7 @@ package continual
 import "fmt"
 
 // Inspector is a method that can look for overflow in what it has learned. A moment of an optimizer, or a statistic of
-// a normalisation, that is infinite leaves losses and embeddings finite while nothing is learned any more.
+// a normalization, that is infinite leaves losses and embeddings finite while nothing is learned any more.
 type Inspector interface {
 	// Inspect returns an error that names what is not finite, and the settings to change.
 	Inspect() error

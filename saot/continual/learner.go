@@ -25,7 +25,7 @@ type Method interface {
 type Learner interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
-	// cancelled; the learner is then in an undefined state and must be restored with Load.
+	// canceled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
 	// Embed returns one row per node of g, from the frozen encoder in inference mode.
 	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
@@ -141,7 +141,7 @@ const (
 	// ProbePaper is the probe behind the published tables: AdamW on raw embeddings, stopped by the accuracy on the very
 	// nodes it is scored on (valid ∪ test). It is optimistic and sensitive to the scale of the embeddings.
 	ProbePaper Probe = iota
-	// ProbeConverged is multinomial logistic regression on standardised embeddings, solved to convergence, its strength
+	// ProbeConverged is multinomial logistic regression on standardized embeddings, solved to convergence, its strength
 	// chosen on valid, scored on test alone.
 	ProbeConverged
 	// ProbeHead is no probe of embeddings but a supervised learner's own classifier, scored on test alone.

@@ -51,7 +51,7 @@ const (
 //
 //	min_W  mean cross-entropy(XW + b) + λ/2·‖W‖²   for every head,
 //
-// X standardised with the train samples of the head's tasks and b not penalised. Each head keeps the λ with the best
+// X standardized with the train samples of the head's tasks and b not penalized. Each head keeps the λ with the best
 // mean validation accuracy over its tasks (the stronger one on a tie) and is scored on test with it.
 //
 // In class-il, with pathNodes valid nodes or more, the path ends at the first λ whose accuracy is more than pathMargin
@@ -87,7 +87,7 @@ func (ev *evaluator) fitConverged(ctx context.Context, s Setting, d *design) ([]
 	return row, fits, nil
 }
 
-// logistic is a regularised multinomial regression whose objective lives on the engine.
+// logistic is a regularized multinomial regression whose objective lives on the engine.
 type logistic struct {
 	ev             *evaluator
 	design         *design
@@ -95,7 +95,7 @@ type logistic struct {
 	curved         bool              // solve in coordinates that fit the curvature
 	precision      float64           // see bound
 	memory         int               // of L-BFGS
-	width, columns int               // of W, the bias row included; the optimiser sees no padding columns
+	width, columns int               // of W, the bias row included; the optimizer sees no padding columns
 	padded         int               // columns on the engine
 	fixed          []*tensors.Tensor // x, xᵀ, target ⊙ weight, closed, weight
 	w              []float64         // the solution so far
@@ -139,7 +139,7 @@ func (pr *logistic) release() {
 	release(pr.penalty)
 }
 
-// solve minimises the objective at a strength. It starts from the solution at the strength before.
+// solve minimizes the objective at a strength. It starts from the solution at the strength before.
 func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	pr.setStrength(strength)
 	var co coordinates
@@ -168,7 +168,7 @@ func (pr *logistic) solve(ctx context.Context, strength float64) (Fit, error) {
 	return Fit{Strength: strength, Iterations: found.MajorIterations, Gradient: pr.largest()}, nil
 }
 
-// problem is the objective in the optimiser's coordinates. The optimiser asks for the value and the gradient at a place
+// problem is the objective in the optimizer's coordinates. The optimizer asks for the value and the gradient at a place
 // in separate calls; both come from one evaluation.
 func (pr *logistic) problem(ctx context.Context, co coordinates) optimize.Problem {
 	var at []float64
@@ -202,7 +202,7 @@ func (pr *logistic) problem(ctx context.Context, co coordinates) optimize.Proble
 
 func (pr *logistic) largest() float64 { return floats.Norm(pr.grad, math.Inf(1)) }
 
-// stationary ends the optimiser where the gradient by W, whatever its coordinates, is below a bound. The optimiser asks
+// stationary ends the optimizer where the gradient by W, whatever its coordinates, is below a bound. The optimizer asks
 // after an evaluation at the place that it asks about.
 type stationary struct {
 	*logistic
@@ -268,7 +268,7 @@ func (pr *logistic) logits(samples []sample) func(i int) []float64 {
 	return func(i int) []float64 { return logits[i*pr.columns : (i+1)*pr.columns] }
 }
 
-// eachBlock calls f with the standardised rows of samples, the bias's 1 last, as many at once as are held at a time.
+// eachBlock calls f with the standardized rows of samples, the bias's 1 last, as many at once as are held at a time.
 func (pr *logistic) eachBlock(samples []sample, f func(first int, x blas64.General)) {
 	const block = 4096
 	for first := 0; first < len(samples); first += block {
@@ -294,7 +294,7 @@ func buildLogistic(in []*graph.Node) []*graph.Node {
 	return []*graph.Node{value, graph.Add(grad, shrink)}
 }
 
-// scaler standardises embeddings with the mean and standard deviation of train samples: of all seen tasks in class-il,
+// scaler standardizes embeddings with the mean and standard deviation of train samples: of all seen tasks in class-il,
 // of the sample's own task in task-il. Columns that do not vary become 0.
 type scaler struct {
 	design      *design

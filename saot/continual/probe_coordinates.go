@@ -16,7 +16,7 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// coordinates are what the optimiser sees of W [width, columns]: a vector v_c for each column, with
+// coordinates are what the optimizer sees of W [width, columns]: a vector v_c for each column, with
 //
 //	w_c = U_c⁻¹ v_c − mean over all columns,   U_c upper triangular.
 //
@@ -248,7 +248,7 @@ func (pr *logistic) meanGram() (*mat.SymDense, error) {
 	return pr.gram, pr.gramErr
 }
 
-// addGram adds YᵀY to m, where the rows of Y are standardised samples times a scale.
+// addGram adds YᵀY to m, where the rows of Y are standardized samples times a scale.
 func (pr *logistic) addGram(m *mat.SymDense, rows []int, scale func(i int) float64) error {
 	y := make([]float32, pr.ev.gramRows*pr.width)
 	row := make([]float64, pr.width)

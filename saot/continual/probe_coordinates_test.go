@@ -110,7 +110,7 @@ func TestPrecisionKeepsAccuracies(t *testing.T) {
 	}
 }
 
-// projected embeds each task's graph as Â²XR, where Â is the adjacency with self-loops, normalised by degree.
+// projected embeds each task's graph as Â²XR, where Â is the adjacency with self-loops, normalized by degree.
 func projected(tasks []datasets.Task, width int) (all []*Embedding) {
 	rng := seed.Stream(1, "projected")
 	r := mat.NewDense(tasks[0].Graph.Features.Cols, width, nil)

@@ -146,7 +146,7 @@ func TestObjectiveAgainstFiniteDifferences(t *testing.T) {
 }
 
 // One feature x = ±1 that agrees with the class for a share p of the nodes. The optimum is antisymmetric, W = ±w/2, and
-// solves σ(w) − p + λw/2 = 0 on the standardised feature, which is x itself here.
+// solves σ(w) − p + λw/2 = 0 on the standardized feature, which is x itself here.
 func TestConvergedAgainstScalarEquation(t *testing.T) {
 	task := datasets.Task{Classes: []int32{0, 1}, Graph: &graph.Graph{}}
 	for i := range int32(40) {

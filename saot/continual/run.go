@@ -44,7 +44,7 @@ type Options struct {
 // Run keeps the last checkpoint and the one before, which it takes where the last is damaged. Only one process at a
 // time may work in a Dir.
 //
-// Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is cancelled
+// Run stops with an error, leaving the last checkpoint in place, when m is neither of the two, when ctx is canceled
 // (the error is ctx's), when a loss term or an embedding is not finite, when a task cannot be probed (no train, valid
 // or test nodes), when Dir holds another run, or cannot be written, and when what is resumed is not the same run. A
 // resumed run ends with the same matrices as an uninterrupted one, bit for bit on an engine that repeats its sums.

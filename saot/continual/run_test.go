@@ -35,7 +35,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 		require.NoError(t, err)
 
 		opt.Dir = filepath.Join(t.TempDir(), "run")
-		for task := range 3 { // cancelled once in every task
+		for task := range 3 { // canceled once in every task
 			ctx, cancel := context.WithCancel(context.Background())
 			opt.Resume = task > 0
 			_, err = Run(ctx, smallStream(), &toyLearner{width: 3, cancel: cancel, failAt: task}, opt)

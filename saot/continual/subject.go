@@ -106,7 +106,7 @@ func probesOf(scores []Score) (probes []Probe) {
 type Supervised interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
-	// cancelled; the learner is then in an undefined state and must be restored with Load.
+	// canceled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, t *Labeled, observe func(Step)) (*TaskReport, error)
 	// Logits returns a score of each node of g for each class seen so far, [nodes, End of the last task]. The evaluator
 	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a

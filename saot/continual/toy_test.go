@@ -64,7 +64,7 @@ func toyStreamOf(classes, tasks, width int, size func(class int) int, spread flo
 type toyLearner struct {
 	steps    int
 	width    int // of the embedding; 0 makes it constant
-	failAt   int // task whose Learn is cancelled half-way, if cancel is set
+	failAt   int // task whose Learn is canceled half-way, if cancel is set
 	cancel   context.CancelFunc
 	nanTerm  string // a term that becomes NaN at task 1
 	nanEmbed bool

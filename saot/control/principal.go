@@ -21,7 +21,7 @@ import (
 // what SAOT sees, without an encoder or a gradient.
 //
 // The coordinates within the principal subspace are turned at random. Along the principal axes a probe that
-// standardises its input would whiten it, and where a task has no more nodes than the embedding has columns, whitened
+// standardizes its input would whiten it, and where a task has no more nodes than the embedding has columns, whitened
 // train nodes are all equally far apart: nothing would be left to learn from. Turned, the columns have about equal
 // variance already, and distances between nodes stay as PCA leaves them.
 type principal struct {

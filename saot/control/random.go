@@ -41,7 +41,7 @@ func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
 
 func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	shape := c.Encoder
-	// Every epoch of training moves the running statistics by the momentum towards those of the same batch. One pass
+	// Every epoch of training moves the running statistics by the momentum toward those of the same batch. One pass
 	// with this momentum takes them as far.
 	shape.Momentum = 1 - math.Pow(1-shape.Momentum, float64(c.Epochs))
 	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Engine, 1, b.Stream.Sizes),

@@ -131,7 +131,7 @@ func TestAttendRepeatsBitForBit(t *testing.T) {
 	})
 }
 
-// Absent neighbours have no weight at all: a row of huge numbers in their place changes no bit.
+// Absent neighbors have no weight at all: a row of huge numbers in their place changes no bit.
 func TestAbsentNeighboursHaveNoWeight(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		in := attentionInputs(t, randomGraph(t, 30, 1, 1), 2, 3)

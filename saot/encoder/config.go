@@ -170,14 +170,14 @@ func (c Config) ProjectViews(scope *model.Scope, x Features[*Node], projected []
 // Encode returns the embeddings of a whole graph from the products of Project, or of several views of it from those of
 // ProjectViews.
 //
-// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; of several views [views, N, 1], and BatchNorm normalises
+// Shapes: mask [N, 1] is 1 on real nodes and 0 on padding; of several views [views, N, 1], and BatchNorm normalizes
 // each by itself. Returns [N, out] or [views·N, out], whose padded rows mean nothing. Gradients flow to the variables
 // and to projected.
 func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mask *Node, mode Mode) *Node {
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }
 
-// EncodeSample returns the embeddings [T, out] of the targets of a sampled neighbourhood. Gradients flow to the
+// EncodeSample returns the embeddings [T, out] of the targets of a sampled neighborhood. Gradients flow to the
 // variables.
 func (c Config) EncodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	return c.architecture().encodeSample(scope, in, mode)

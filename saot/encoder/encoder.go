@@ -97,7 +97,7 @@ func (enc *Encoder) Forward(b *Batch) (z *tensors.Tensor, projected []*tensors.T
 // calibrationTargets is how many nodes of a large graph Calibrate draws neighbourhoods of.
 const calibrationTargets = 1024
 
-// Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages towards
+// Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages toward
 // the graph's statistics and changes nothing else. Of a graph larger than Config.WholeGraph it passes a sample of
 // nodes.
 func (enc *Encoder) Calibrate(g *graph.Graph) error {

@@ -92,7 +92,7 @@ func (c gat) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 	return p.only(x)
 }
 
-// encodeSample attends over the neighbours drawn alone. Layers skip from the nodes that they have for targets.
+// encodeSample attends over the neighbors drawn alone. Layers skip from the nodes that they have for targets.
 func (c gat) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	var x *Node
 	times := func(weight *Node) *Node {

@@ -37,7 +37,7 @@ func readGAT(t testing.TB, enc *Encoder) *gatReference {
 	return r
 }
 
-// forward returns the embeddings of the targets of the last of some layers of neighbour lists, x being all nodes'
+// forward returns the embeddings of the targets of the last of some layers of neighbor lists, x being all nodes'
 // features.
 func (r *gatReference) forward(layers []lists, x *mat.Dense, mode Mode) *mat.Dense {
 	for layer, near := range layers {
@@ -116,12 +116,12 @@ func (r *gatReference) normalise(layer int, y *mat.Dense, mode Mode) {
 	}
 }
 
-// everywhere is a graph's neighbour lists for each layer.
+// everywhere is a graph's neighbor lists for each layer.
 func (r *gatReference) everywhere(a *graph.Adjacency) []lists {
 	return slices.Repeat([]lists{listsOf(a)}, r.Layers)
 }
 
-// drawn is a neighbourhood's lists, the input layer first.
+// drawn is a neighborhood's lists, the input layer first.
 func (n *Neighborhood) drawn() (layers []lists) {
 	for k := len(n.hops) - 1; k >= 0; k-- {
 		layers = append(layers, n.hops[k].drawn)
@@ -319,7 +319,7 @@ func TestGATPaddingChangesNothing(t *testing.T) {
 	})
 }
 
-// With all neighbours drawn, a sample's embeddings are those of the whole graph, and so are the gradients.
+// With all neighbors drawn, a sample's embeddings are those of the whole graph, and so are the gradients.
 func TestUnlimitedSampleOfGATIsTheWholeGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for name, g := range testGraphs(t) {
@@ -367,7 +367,7 @@ func totals(r *gatReference) map[string]float64 {
 	return out
 }
 
-// A sample of few neighbours attends over those drawn.
+// A sample of few neighbors attends over those drawn.
 func TestSampledGATAgainstFloat64(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := randomGraph(t, 200, 5, 2)

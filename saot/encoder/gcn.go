@@ -93,7 +93,7 @@ const (
 
 const normEpsilon = 1e-5 // added to the variance, as in PyTorch's BatchNorm1d
 
-// batchNorm normalises each column over the real nodes, of all devices that the step is split over, and of each view by
+// batchNorm normalizes each column over the real nodes, of all devices that the step is split over, and of each view by
 // itself where the mask has views (see Encode). Running averages follow PyTorch: new = (1−m)·old + m·batch, with the
 // unbiased variance, one view after the other. Its four variables are named as a GCN's, after a prefix.
 func (c Config) batchNorm(scope *model.Scope, prefix string, h, mask *Node, mode Mode) *Node {
@@ -120,7 +120,7 @@ func (c Config) batchNorm(scope *model.Scope, prefix string, h, mask *Node, mode
 	return Reshape(Add(Mul(Sub(each, mean), scale), value(normOffset)), rows, cols)
 }
 
-// average moves a running average [d] towards that of a batch [1, d].
+// average moves a running average [d] toward that of a batch [1, d].
 func (c Config) average(scope *model.Scope, name string, batch *Node) {
 	old := valueOf(scope, batch.Graph(), name)
 	updated := Add(MulScalar(old, 1-c.Momentum), MulScalar(Reshape(StopGradient(batch), -1), c.Momentum))

@@ -206,7 +206,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 // Â of a view against the dense one: entry by entry, its rows and columns alike, and its gradient the transpose.
 func TestPropagationAgainstDense(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, n := range []int{10, 30, 150} { // 1, 2 and 3 levels: the hub has n/2 neighbours
+		for _, n := range []int{10, 30, 150} { // 1, 2 and 3 levels: the hub has n/2 neighbors
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
 				g := randomGraph(t, n, 2, 1)
 				kept, dropped := halved(t, &g.Adjacency)

@@ -13,7 +13,7 @@ import (
 )
 
 // Input is a graph as a network takes it: tensors on the host, nodes in a graph. It is a whole graph, padded to a
-// bucket, or sampled neighbourhoods of some nodes, the targets.
+// bucket, or sampled neighborhoods of some nodes, the targets.
 type Input[T any] struct {
 	X        Features[T]  // of a whole graph, padding included
 	Mask     T            // [N, 1], 1 on real nodes; of a sample, 1 on all its targets [T, 1]
@@ -153,7 +153,7 @@ func RowsOf(out []*tensors.Tensor, rows int) (data []float32, cols int, err erro
 	return data, cols, err
 }
 
-// Size is how much room a graph needs: nodes, chunks at each level of the sums over neighbours (see Propagation), and
+// Size is how much room a graph needs: nodes, chunks at each level of the sums over neighbors (see Propagation), and
 // pieces and chunks of the rows and columns of sparse features.
 type Size struct {
 	Nodes         int

@@ -13,14 +13,14 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Samples makes inputs of a graph that is too large for a step: sampled neighbourhoods of a few of its nodes (see
+// Samples makes inputs of a graph that is too large for a step: sampled neighborhoods of a few of its nodes (see
 // Sampler). It is not safe for concurrent use.
 type Samples struct {
 	shape   Config
 	sampler *Sampler
 }
 
-// Samples prepares for sampling from a graph for a network of as many layers as fanOut has numbers: how many neighbours
+// Samples prepares for sampling from a graph for a network of as many layers as fanOut has numbers: how many neighbors
 // are drawn for each node, from the output layer to the input; 0 takes all.
 func (gs *Graphs) Samples(g *graph.Graph, kind Kind, fanOut []int) (*Samples, error) {
 	if err := gs.Check(g); err != nil {
@@ -29,12 +29,12 @@ func (gs *Graphs) Samples(g *graph.Graph, kind Kind, fanOut []int) (*Samples, er
 	return &Samples{shape: Config{Kind: kind, Layers: len(fanOut)}, sampler: gs.Sampler(g, fanOut)}, nil
 }
 
-// Draw draws neighbourhoods of distinct nodes.
+// Draw draws neighborhoods of distinct nodes.
 func (s *Samples) Draw(targets []int32, rng *rand.Rand) *Neighborhood {
 	return s.sampler.Draw(targets, nil, rng.Uint64())
 }
 
-// Input lays a neighbourhood out, to be released after use.
+// Input lays a neighborhood out, to be released after use.
 func (s *Samples) Input(n *Neighborhood) (in Input[*tensors.Tensor], err error) {
 	sample, err := s.sampler.SampleAlike(s.shape, n)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Layers) Forward(in Nodes) *Node {
 }
 
 // Rows returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in
-// chunks of nodes with all their neighbours: with the same result but for rounding.
+// chunks of nodes with all their neighbors: with the same result but for rounding.
 func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
 	err error) {
 	if err := ctx.Err(); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // A graph too large to be encoded at once is embedded one layer after another, each for all nodes, in chunks: the host
-// sums over all neighbours, the engine does what is dense. Next to the graph and the embeddings there is one matrix [N,
+// sums over all neighbors, the engine does what is dense. Next to the graph and the embeddings there is one matrix [N,
 // out], of a GAT two [N, heads·hidden], and two chunks, whatever the size of the graph.
 
 // chunkEntries bounds the entries of a chunk of rows.
@@ -24,7 +24,7 @@ const chunkEntries = 1 << 22
 // chunkRows returns how many rows of cols columns go to the engine at once, always the same number for one shape.
 func chunkRows(cols int) int { return max(64, min(1<<14, chunkEntries/max(1, cols))) }
 
-// inverseRoots returns s_i = 1/√(d_i+1) of every node, d the number of its neighbours.
+// inverseRoots returns s_i = 1/√(d_i+1) of every node, d the number of its neighbors.
 func inverseRoots(a *graph.Adjacency) []float32 {
 	out := make([]float32, a.NumNodes())
 	for i, s := range a.DegreeScale() {

@@ -56,7 +56,7 @@ func TestLayerwiseRefusesAndStops(t *testing.T) {
 	require.ErrorContains(t, err, "nodes 0 to 499")
 }
 
-// With all nodes for targets and all their neighbours drawn, calibrating on a sample is calibrating on the graph.
+// With all nodes for targets and all their neighbors drawn, calibrating on a sample is calibrating on the graph.
 func TestCalibrateOnASample(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := randomGraph(t, 60, 5, 1)

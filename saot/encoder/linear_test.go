@@ -30,7 +30,7 @@ func weightOf(t *testing.T, enc *Encoder) *mat.Dense {
 	return mat.NewDense(enc.Features, enc.Config.Out, wide(w))
 }
 
-// Â²XW whole, from samples of all neighbours, and layer by layer.
+// Â²XW whole, from samples of all neighbors, and layer by layer.
 func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, seed := range []uint64{1, 2} {

@@ -30,7 +30,7 @@ type Net struct {
 	names  []string // in the order of Add
 }
 
-// netScope is where the variables of a network stand in its store, apart from an optimiser's.
+// netScope is where the variables of a network stand in its store, apart from an optimizer's.
 const netScope = "/net"
 
 // NewNet returns a net without variables.
@@ -44,7 +44,7 @@ func newNet(e *engine.Engine, scope string) *Net {
 type Variable struct {
 	Name  string
 	Value *tensors.Tensor
-	Fixed bool // no optimiser trains it
+	Fixed bool // no optimizer trains it
 }
 
 // Add creates variables.

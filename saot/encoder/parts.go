@@ -1,7 +1,7 @@
 package encoder
 
-// Parts cuts a neighbourhood into those of consecutive targets, one for each of a number of devices: the first parts
-// have targets/number of them, rounded up. Each keeps the neighbours that were drawn, so an encoder gives a target the
+// Parts cuts a neighborhood into those of consecutive targets, one for each of a number of devices: the first parts
+// have targets/number of them, rounded up. Each keeps the neighbors that were drawn, so an encoder gives a target the
 // same embedding in its part. A node that several parts reach counts once in BatchNorm's statistics.
 func (n *Neighborhood) Parts(number int) []*Neighborhood {
 	parts := make([]*Neighborhood, number)
@@ -16,7 +16,7 @@ func (n *Neighborhood) Parts(number int) []*Neighborhood {
 // PartTargets returns how many targets the largest of a number of parts has.
 func PartTargets(targets, number int) int { return (targets + number - 1) / number }
 
-// part is the neighbourhood of the targets from first to end. Nodes are listed in the order in which the part reaches
+// part is the neighborhood of the targets from first to end. Nodes are listed in the order in which the part reaches
 // them.
 func (n *Neighborhood) part(first, end int) *Neighborhood {
 	out := &Neighborhood{loopsLeft: n.loopsLeft}

@@ -13,7 +13,7 @@ import (
 // Propagation multiplies by Â = S(A+I)S, S = D^{−1/2}, or, for a sampled layer, by an unbiased estimate of some of its
 // rows,
 //
-//	Â_i· h ≈ s_i (g_i Σ_{j drawn} s_j h_j + s_i h_i),   g_i = neighbours of i over neighbours drawn.
+//	Â_i· h ≈ s_i (g_i Σ_{j drawn} s_j h_j + s_i h_i),   g_i = neighbors of i over neighbors drawn.
 //
 // That of a GAT has no scale: it weighs by attention instead (see Attend).
 type Propagation struct {
@@ -85,9 +85,9 @@ type Operator[T any] struct {
 	Aligned  *Aligned[T] // the rows that the last layer has; nil for all
 }
 
-// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbours alone; of several views of
+// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbors alone; of several views of
 // a graph, one below the other as the blocks of one matrix. The last node is padding, and stands in for absent
-// neighbours. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of incoming edges.
+// neighbors. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of incoming edges.
 // O(edges).
 func (c Config) NewOperator(size Size, views ...*graph.Adjacency) (o Operator[*tensors.Tensor], err error) {
 	n := len(views) * size.Nodes
@@ -165,17 +165,17 @@ func NewPropagation(o Operator[*Node]) Propagation {
 const (
 	attentionSlope = 0.2 // of the LeakyReLU below 0, as in the paper
 
-	// infinity stands in for ∞ in the logits of absent neighbours: their weight is exp(−infinity/5) = 0, and no
+	// infinity stands in for ∞ in the logits of absent neighbors: their weight is exp(−infinity/5) = 0, and no
 	// difference or product of it is NaN.
 	infinity = 1e30
 )
 
-// Attend returns, for each head, the mean of the rows of a node and its neighbours, weighted by attention
+// Attend returns, for each head, the mean of the rows of a node and its neighbors, weighted by attention
 // (Veličković et al. 2018, Eqs. 3 and 4),
 //
 //	y_i = Σ_j α_ij h_j,   α_ij = exp(e_ij) / Σ_k exp(e_ik),   e_ij = LeakyReLU(s_i + t_j),   j, k ∈ N(i) ∪ {i}.
 //
-// In a sampled layer N(i) are the neighbours drawn. There is no gain as a GCN has it: the weights sum to 1 for any
+// In a sampled layer N(i) are the neighbors drawn. There is no gain as a GCN has it: the weights sum to 1 for any
 // number.
 //
 // Shapes: h [N, heads, d], s and t [N, heads]; returns [T, heads, d], T = N but in a sampled layer, whose targets are
@@ -222,7 +222,7 @@ func (p Propagation) newAttention(s, t, shift *Node) attention {
 //
 //	∂x_j = Σ_i w_ij G_i,   ∂s_i = G_i · Σ_j w_ij λ_ij x_j,   ∂t_j = x_j · Σ_i w_ij λ_ij G_i,
 //
-// with λ_ij the slope of LeakyReLU at s_i + t_j: sums over the neighbours, and over the nodes that each is a neighbour
+// with λ_ij the slope of LeakyReLU at s_i + t_j: sums over the neighbors, and over the nodes that each is a neighbor
 // of.
 func (a attention) neighborSum(rows *Node) *Node {
 	w, slope := a.forward.weights(a.target, a.source)

@@ -10,7 +10,7 @@ import (
 	"github.com/saot-go/saot/internal/parallel"
 )
 
-// Sample is a sampled neighbourhood as an encoder takes it: tensors on the host, nodes in a graph. Its features [n, F]
+// Sample is a sampled neighborhood as an encoder takes it: tensors on the host, nodes in a graph. Its features [n, F]
 // are Â·X of the first layer's targets for a GCN, and X of all nodes for a GAT. They are Rows or, where most entries
 // are 0, Sparse.
 type Sample[T any] struct {
@@ -60,13 +60,13 @@ type sampleRoom struct {
 	forward, backward [][]int // chunks by hop and level
 }
 
-// roomFor returns the smaller of two shapes into which a neighbourhood fits: all that its fan-outs can bring, or half
+// roomFor returns the smaller of two shapes into which a neighborhood fits: all that its fan-outs can bring, or half
 // of it. The shapes depend on nothing else, so that tasks of all sizes share them.
 func (s *Sampler) roomFor(n *Neighborhood, targets int) sampleRoom {
 	return s.room(targets, s.halvesFor(n, targets))
 }
 
-// halvesFor returns 1 if half of what the fan-outs can bring has room for a neighbourhood, else 2.
+// halvesFor returns 1 if half of what the fan-outs can bring has room for a neighborhood, else 2.
 func (s *Sampler) halvesFor(n *Neighborhood, targets int) int {
 	half := s.room(targets, 1)
 	for k, h := range n.hops {
@@ -133,7 +133,7 @@ func backwardRoom(nodes, edges, targets int) (room []int) {
 	return room
 }
 
-// Sample lays a neighbourhood out for an encoder. The caller finalizes its tensors.
+// Sample lays a neighborhood out for an encoder. The caller finalizes its tensors.
 func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], error) {
 	room := s.roomFor(n, n.Targets())
 	out, err := s.layOut(c, n, room)
@@ -145,9 +145,9 @@ func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], er
 	return one[0], nil
 }
 
-// SampleAlike is Sample for neighbourhoods of about as many targets each, in one padded shape, the larger if any of
+// SampleAlike is Sample for neighborhoods of about as many targets each, in one padded shape, the larger if any of
 // them or any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are
-// two, however many neighbourhoods a step takes.
+// two, however many neighborhoods a step takes.
 func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors.Tensor], error) {
 	targets := 0
 	for _, n := range all {
@@ -224,7 +224,7 @@ func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
 	backward := c.layOut(transposed, nodes, room.backward[k], backwardWidth, int32(targets))
 	o.Backward = &backward
 	if c.Kind == GAT {
-		return o, nil // attention over the neighbours drawn sums to 1 by itself
+		return o, nil // attention over the neighbors drawn sums to 1 by itself
 	}
 	padded, gain := make([]float32, nodes), make([]float32, targets)
 	copy(padded, scale[:h.nodes])

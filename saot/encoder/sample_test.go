@@ -31,7 +31,7 @@ func onSample(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph, n *N
 	return flats(out)
 }
 
-// With all neighbours drawn, some nodes' embeddings are those of the whole graph, and so are BatchNorm's statistics and
+// With all neighbors drawn, some nodes' embeddings are those of the whole graph, and so are BatchNorm's statistics and
 // the gradients where all nodes are targets.
 func TestUnlimitedSampleIsTheWholeGraph(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -77,7 +77,7 @@ func TestUnlimitedSampleIsTheWholeGraph(t *testing.T) {
 	})
 }
 
-// What a sample computes, once more densely from its lists: Â_ij = s_i g_i s_j on the drawn neighbours and s_i² on the
+// What a sample computes, once more densely from its lists: Â_ij = s_i g_i s_j on the drawn neighbors and s_i² on the
 // node itself, with the degrees of the view. Gradients come by central differences of that.
 func TestSampleAgainstDenseFloat64(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -135,7 +135,7 @@ func (n *Neighborhood) dense(k int) *mat.Dense {
 	return out
 }
 
-// Over many draws, a sampled layer's mean is the whole one: 4 of a hub's neighbours stand for all of them.
+// Over many draws, a sampled layer's mean is the whole one: 4 of a hub's neighbors stand for all of them.
 func TestSampledPropagationIsUnbiased(t *testing.T) {
 	g := randomGraph(t, 80, 1, 2)
 	s := NewSampler(g, []int{4})
@@ -182,7 +182,7 @@ func TestSampleShapesAreFew(t *testing.T) {
 	})
 }
 
-// Neighbourhoods laid out alike have one shape, which never shrinks, and the same contents as by themselves.
+// Neighborhoods laid out alike have one shape, which never shrinks, and the same contents as by themselves.
 func TestSampleAlike(t *testing.T) {
 	g := randomGraph(t, 200, 5, 2)
 	c := Config{Hidden: 4, Out: 3, Momentum: 0.1, SampleFanOut: []int{2, 3}}

@@ -11,19 +11,19 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// Sampler draws neighbourhoods of a few nodes from a large graph (Hamilton, Ying and Leskovec 2017): the targets, some
-// neighbours of each, some neighbours of all these, and so on. What it costs depends on the fan-outs and the degrees,
+// Sampler draws neighborhoods of a few nodes from a large graph (Hamilton, Ying and Leskovec 2017): the targets, some
+// neighbors of each, some neighbors of all these, and so on. What it costs depends on the fan-outs and the degrees,
 // not on the size of the graph. It is not safe for concurrent use.
 type Sampler struct {
 	graph    *graph.Graph
 	fanOut   []int
 	all      []int         // chunks of the whole graph's tree, where a fan-out is unlimited
-	position []int32       // of each node in the neighbourhood, from 1, while one is drawn; 0 is absent
+	position []int32       // of each node in the neighborhood, from 1, while one is drawn; 0 is absent
 	halves   int           // of the room that SampleAlike has needed so far
 	sparse   *sampledRooms // nil where samples have dense features
 }
 
-// NewSampler prepares for sampling from a graph. fanOut lists how many neighbours are drawn for each node, from the
+// NewSampler prepares for sampling from a graph. fanOut lists how many neighbors are drawn for each node, from the
 // targets outwards, without replacement; 0 takes all.
 func NewSampler(g *graph.Graph, fanOut []int) *Sampler {
 	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes())}
@@ -40,21 +40,21 @@ func (s *Sampler) Graph() *graph.Graph { return s.graph }
 type Neighborhood struct {
 	Nodes []int32 // ids in the graph: the targets, then what each hop adds
 	hops  []hop
-	// degree is the number of neighbours of each node in the view, of which hops may hold fewer. Of the last hop's
+	// degree is the number of neighbors of each node in the view, of which hops may hold fewer. Of the last hop's
 	// nodes, which are most of all, it is the mean over views: to count would be to go through all their edges.
 	degree    []float32
 	loopsLeft bool // out of Â
 
 	from []int32 // of a part, where its nodes stand in the whole
 	// elsewhere marks, of each layer's targets but the last layer's, those that an earlier part of the same
-	// neighbourhood has too; by hop, nil if it is not a part.
+	// neighborhood has too; by hop, nil if it is not a part.
 	elsewhere [][]bool
 }
 
-// Targets returns the number of nodes whose neighbourhood it is.
+// Targets returns the number of nodes whose neighborhood it is.
 func (n *Neighborhood) Targets() int { return n.hops[0].drawn.targets() }
 
-// WithoutLoops turns Â into D^{−1/2}·A·D^{−1/2} for what is laid out from the neighbourhood, a node without neighbours
+// WithoutLoops turns Â into D^{−1/2}·A·D^{−1/2} for what is laid out from the neighborhood, a node without neighbors
 // counting as one of degree 1. In the layers that the engine propagates that is Propagation.ApplyNeighbors.
 func (n *Neighborhood) WithoutLoops() *Neighborhood {
 	out := *n
@@ -62,7 +62,7 @@ func (n *Neighborhood) WithoutLoops() *Neighborhood {
 	return &out
 }
 
-// Shuffled returns the neighbourhood with the features of its nodes dealt out to them at random.
+// Shuffled returns the neighborhood with the features of its nodes dealt out to them at random.
 func (n *Neighborhood) Shuffled(rng *rand.Rand) *Neighborhood {
 	out := *n
 	out.Nodes = slices.Clone(n.Nodes)
@@ -70,7 +70,7 @@ func (n *Neighborhood) Shuffled(rng *rand.Rand) *Neighborhood {
 	return &out
 }
 
-// hop lists the neighbours that were drawn, as positions in Nodes, for the nodes of the hops before.
+// hop lists the neighbors that were drawn, as positions in Nodes, for the nodes of the hops before.
 type hop struct {
 	drawn lists
 	nodes int // length of Nodes with this hop's
@@ -78,14 +78,14 @@ type hop struct {
 
 // Filter is what a view keeps of a graph's edges.
 type Filter interface {
-	// Keep appends to kept those of a node's neighbours whose edges to it are kept.
+	// Keep appends to kept those of a node's neighbors whose edges to it are kept.
 	Keep(kept []int32, node int32, neighbors []int32) []int32
 	// Share returns the share of edges that is kept on average.
 	Share() float64
 }
 
-// Draw returns a neighbourhood of distinct targets in the view of the graph that the filter leaves; nil leaves all
-// edges. The same seed gives the same neighbourhood on any number of cores.
+// Draw returns a neighborhood of distinct targets in the view of the graph that the filter leaves; nil leaves all
+// edges. The same seed gives the same neighborhood on any number of cores.
 func (s *Sampler) Draw(targets []int32, filter Filter, seedValue uint64) *Neighborhood {
 	n := &Neighborhood{Nodes: slices.Clone(targets)}
 	for i, v := range targets {
@@ -119,7 +119,7 @@ func (s *Sampler) Draw(targets []int32, filter Filter, seedValue uint64) *Neighb
 	return n
 }
 
-// neighbors draws up to f neighbours of each node, and counts all that the view keeps.
+// neighbors draws up to f neighbors of each node, and counts all that the view keeps.
 func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint64) (lists, []float32) {
 	parts := make([]lists, min(runtime.GOMAXPROCS(0), 1+len(nodes)/256))
 	degree := make([]float32, len(nodes))
@@ -180,7 +180,7 @@ func (n *Neighborhood) scale() []float32 {
 	return out
 }
 
-// gain returns the neighbours over the neighbours drawn of a hop's target; 1 where there are none.
+// gain returns the neighbors over the neighbors drawn of a hop's target; 1 where there are none.
 func (n *Neighborhood) gain(h hop, target int) float32 {
 	if drawn := len(h.drawn.of(target)); drawn > 0 {
 		return n.degree[target] / float32(drawn)

@@ -25,7 +25,7 @@ func (twoThirds) Keep(kept []int32, node int32, neighbors []int32) []int32 {
 	return kept
 }
 
-// Every hop holds for each of its targets as many different neighbours in the view as there are, up to the fan-out.
+// Every hop holds for each of its targets as many different neighbors in the view as there are, up to the fan-out.
 func TestSamplerDrawsWithoutReplacement(t *testing.T) {
 	g := randomGraph(t, 300, 1, 1)
 	for _, filter := range []Filter{nil, twoThirds{}} {

@@ -30,7 +30,7 @@ type Group struct {
 	Paths map[uint64]string            // Stored.Path of the results, by seed
 
 	own    map[string]bool // names in Settings that are the method's own
-	byName bool            // the dataset is one of the catalogue, not a file of one's own with such a name
+	byName bool            // the dataset is one of the catalog, not a file of one's own with such a name
 }
 
 // Seeds returns the seeds of the runs, ascending.

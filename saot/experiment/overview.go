@@ -51,7 +51,7 @@ type Block struct {
 type Ranked struct {
 	Method   string             `json:"method"`
 	MeanRank float64            `json:"mean_rank"`
-	AP       float64            `json:"ap"`      // mean over blocks, per cent
+	AP       float64            `json:"ap"`      // mean over blocks, percent
 	Streams  map[string]float64 `json:"streams"` // mean rank on each
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	leastPairs  = 3    // common seeds below which nothing is tested
 	significant = 0.05 // p value below which a row is marked
-	equal       = 1e-9 // points of per cent below which a mean difference is rounding
+	equal       = 1e-9 // percentage points below which a mean difference is rounding
 )
 
 // pairedTTest returns the two-sided p value of the hypothesis that paired values have the same mean (Student 1908):

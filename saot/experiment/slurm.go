@@ -62,7 +62,7 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 }
 
 // slurmTemplate relies on this: Slurm sends INT to the script alone, before the time limit, and TERM to the script and
-// all that it started, when the job is cancelled or preempted. After TERM it is Slurm that decides whether the task is
+// all that it started, when the job is canceled or preempted. After TERM it is Slurm that decides whether the task is
 // queued again. A signal ends bash's wait before the command has ended, hence the loop.
 var slurmTemplate = template.Must(template.New("").Parse(`#!/bin/bash
 # Written by saot sweep: an array job with a task for each of the {{.Runs}} runs that were left to do.

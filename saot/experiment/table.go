@@ -27,7 +27,7 @@ const (
 // Column is a column of a Table.
 type Column struct {
 	Title   string // AP, AF, s a task
-	Group   string // what it shares with its neighbour: class-il, converged probe; "" where it stands alone
+	Group   string // what it shares with its neighbor: class-il, converged probe; "" where it stands alone
 	Measure Measure
 	Dataset string
 	Setting continual.Setting // of AP and AF

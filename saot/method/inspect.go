@@ -11,7 +11,7 @@ import (
 )
 
 // Inspect returns an error where a variable of the learner's networks, or of what trains them, is not finite. Overflow
-// of an optimizer's second moments makes all its steps 0, and that of a normalisation's variance all embeddings: both
+// of an optimizer's second moments makes all its steps 0, and that of a normalization's variance all embeddings: both
 // leave the losses finite. It reads every variable, once a task.
 func (s *State) Inspect() error {
 	for _, n := range s.Nets {

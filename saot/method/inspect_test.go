@@ -12,7 +12,7 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// Weights, statistics of normalisations and what an optimizer keeps next to them: none may be infinite or NaN.
+// Weights, statistics of normalizations and what an optimizer keeps next to them: none may be infinite or NaN.
 func TestInspect(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)

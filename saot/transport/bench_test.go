@@ -95,7 +95,7 @@ func compileFor(b *testing.B, e *engine.Engine, build func(in []*graph.Node) []*
 }
 
 // best runs the functions in turn, again and again, and returns the shortest time of each: what else the machine does
-// favours none of them.
+// favors none of them.
 func best(b *testing.B, runs ...func() time.Duration) []time.Duration {
 	b.Helper()
 	least := make([]time.Duration, len(runs))

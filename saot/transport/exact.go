@@ -65,7 +65,7 @@ type simplex struct {
 	demand     []int64   // of columns, in mass units
 	flow       [][]int64 // [rows][cols] in mass units, 0 off the tree
 
-	tree      [][]int // neighbours of each node
+	tree      [][]int // neighbors of each node
 	parent    []int   // of each node; −1 for the root
 	depth     []int
 	potential []int64 // cost units: potential[row] + potential[column] = cost on the arcs of the tree

@@ -26,7 +26,7 @@ import (
 // symmetric and positive semi-definite. For exact marginals it is singular along y = 1, because f and g are known up to
 // a constant, which does not change ∂ℓ/∂C.
 
-// directLimit is the largest number of columns for which ImplicitGradient factorises the system instead of iterating.
+// directLimit is the largest number of columns for which ImplicitGradient factorizes the system instead of iterating.
 const directLimit = 512
 
 // ImplicitGradient returns ∂ℓ/∂C of any function ℓ of a plan, given ∂ℓ/∂π, by implicit differentiation. It solves a
@@ -108,7 +108,7 @@ func divide(dst, a, b []float64) {
 	}
 }
 
-// direct factorises the system. A rank-one term along its null space, in which no right side has a part, makes it
+// direct factorizes the system. A rank-one term along its null space, in which no right side has a part, makes it
 // regular.
 func (s *adjoint) direct() ([]float64, error) {
 	n, m := s.plan.Dims()

@@ -37,7 +37,7 @@ func (n *Normalization) UnmarshalText(text []byte) error {
 type OuterLoop int
 
 const (
-	// ProjectedGradient solves each linearisation with entropy (Peyré, Cuturi, Solomon 2016). The plan minimises the
+	// ProjectedGradient solves each linearization with entropy (Peyré, Cuturi, Solomon 2016). The plan minimizes the
 	// objective of Eq. 7, entropy included.
 	ProjectedGradient OuterLoop = iota
 	// ProximalPoint solves each with ε·KL(π‖previous plan) instead of the entropy (Xu, Luo, Zha, Carin 2019). The

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Problem is what to transport: a cost and two marginals. Solve regularises it with entropy, Exact does not.
+// Problem is what to transport: a cost and two marginals. Solve regularizes it with entropy, Exact does not.
 type Problem struct {
 	// Cost is C [n, m], finite.
 	Cost *mat.Dense

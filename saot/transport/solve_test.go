@@ -91,7 +91,7 @@ func TestCostsByHand(t *testing.T) {
 }
 
 // Between N(m₁, s₁²) and N(m₂, s₂²) on a line, with cost (x−y)², the entropic plan is Gaussian: its covariance c
-// minimises −2c − ε/2·log(1 − c²/(s₁s₂)²), so 2c² + εc − 2(s₁s₂)² = 0, by hand. Its cost is (m₁−m₂)² + s₁² + s₂² − 2c.
+// minimizes −2c − ε/2·log(1 − c²/(s₁s₂)²), so 2c² + εc − 2(s₁s₂)² = 0, by hand. Its cost is (m₁−m₂)² + s₁² + s₂² − 2c.
 func TestGaussianClosedForm(t *testing.T) {
 	const n, s1, s2, m1, m2 = 241, 1.0, 0.6, -0.3, 0.5
 	grid, mu, nu := mat.NewDense(n, 1, nil), make([]float64, n), make([]float64, n)

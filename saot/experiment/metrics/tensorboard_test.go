@@ -22,7 +22,7 @@ type point struct {
 	Value float32
 }
 
-// The check value of CRC-32C (CRC catalogue, CRC-32/ISCSI), and the length of a record of 24 bytes with its masked sum,
+// The check value of CRC-32C (CRC catalog, CRC-32/ISCSI), and the length of a record of 24 bytes with its masked sum,
 // as TensorFlow writes them at the head of an event file: 18 00 00 00 00 00 00 00 a3 7f 4b 22.
 func TestMaskedCRC(t *testing.T) {
 	require.Equal(t, uint32(0xe3069283), bitwiseCRC([]byte("123456789")))

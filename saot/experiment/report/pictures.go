@@ -180,7 +180,7 @@ func every(*experiment.Group) bool { return true }
 // Large numbers of methods are drawn in part: a figure is to be looked at.
 const (
 	mostPanels = 12
-	mostCurves = 7 // there are as many colours
+	mostCurves = 7 // there are as many colors
 )
 
 // foremost returns as many methods as a picture has room for, and a note if that is not all. SAOT and TRACE are never

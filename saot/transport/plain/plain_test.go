@@ -69,7 +69,7 @@ func TestSinkhornLimits(t *testing.T) {
 	requireMatrix(t, identity, Sinkhorn(cost, mass, mass, 0.02, 10), 1e-15)
 }
 
-// The path 0–1–2 onto itself. Ends have one neighbour and the middle has two, so the entries follow by counting:
+// The path 0–1–2 onto itself. Ends have one neighbor and the middle has two, so the entries follow by counting:
 // under the uniform plan S_ij = Σ_kl |A_ik − A_jl| / 9 with r_i ones in row i is (r_i (3 − r_j) + r_j (3 − r_i)) / 9;
 // under the identity plan it is the number of places in which rows i and j differ, over 3.
 func TestStructureCostOnAPath(t *testing.T) {
