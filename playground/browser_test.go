@@ -188,6 +188,7 @@ func (b *tab) share(t *testing.T) {
 	b.Until(`document.querySelector('[role=status]').textContent !== ''`)
 	b.at(t, "transport.html"+address)
 	require.Equal(t, x, b.Numbers(`page.problem.x`))
+	require.Equal(t, "none of these", b.Text(`document.querySelector('[name=preset]').selectedOptions[0].text`))
 	near(t, plan, b.Numbers(`page.problem.plan.plan`), 1e-9)
 	require.Equal(t, "0.6", b.Text(`document.querySelector('[name=t]').value`))
 	b.Go(b.site + "transport.html#preset=ring&embed") // another fragment of the open page

@@ -73,6 +73,7 @@ func TestGromovPage(t *testing.T) {
 		require.Equal(t, []float64{8, 6}, b.Numbers(`[page.scene.a.colors.length, page.scene.b.colors.length]`))
 		require.Equal(t, "-", b.Text(`page.settings.truth`), "the preset's matching has other nodes")
 		b.goldenGraphs(t)
+		require.Equal(t, "none of these", b.Text(`document.querySelector('[name=preset]').selectedOptions[0].text`))
 		b.Until(`location.hash.includes('a=') && location.hash.slice(1) === page.address()`)
 		address, plan := b.Text(`location.hash`), b.Numbers(`page.plan.plan`)
 		b.at(t, "gromov.html"+address)

@@ -5,7 +5,7 @@ import { figure } from "../../viewer/src/panel";
 import type { Theme } from "../../viewer/src/theme";
 import { GraphsPicture, Scene, Tool } from "./gromov/graphs";
 import { type Drawn, packGraph, presets, unpackGraph, unpackTruth } from "./gromov/presets";
-import { Figures, choice, slider, tools } from "./shell/controls";
+import { Figures, choice, noExample, slider, tools } from "./shell/controls";
 import { Page } from "./shell/page";
 import { Runs } from "./shell/runs";
 import type { Graph, Graphs, Matching, Solver } from "./shell/solver";
@@ -81,6 +81,7 @@ class GromovPage extends Page<Settings> {
         change: set("outer") }),
     };
     Object.assign(this.controls, make);
+    make.preset.element.querySelector("select")!.prepend(noExample());
     const pointer = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
       ["move", "Move", "drag nodes"], ["edge", "Edge", "press two nodes to join or part them"],
       ["color", "Color", "press a node to change its color"], ["add", "Add", "press to add a node"],
@@ -103,10 +104,15 @@ class GromovPage extends Page<Settings> {
     const truth = unpackTruth(this.settings.truth) ?? p.truth;
     const [n, m] = [this.scene.a.colors.length, this.scene.b.colors.length];
     this.scene.truth = truth && truth.length === n && truth.every((j) => j >= 0 && j < m) ? truth : null;
-    this.note.textContent = own ? "Your own graphs." : p.note;
+    this.note.textContent = own ? "None of the examples." : p.note;
     this.fillControls();
     this.point(pointedOf(this.settings.at));
     this.change();
+  }
+
+  protected override remember() {
+    super.remember();
+    this.controls.preset.value = (this.settings.a || this.settings.b ? "" : this.settings.preset) as never;
   }
 
   /** Shows an example with its settings. */
@@ -124,7 +130,7 @@ class GromovPage extends Page<Settings> {
     }
     this.settings.a = packGraph(this.scene.a);
     this.settings.b = packGraph(this.scene.b);
-    this.note.textContent = "Your own graphs.";
+    this.note.textContent = "None of the examples.";
     this.change();
   }
 

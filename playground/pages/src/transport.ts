@@ -3,7 +3,7 @@
 import { element } from "../../viewer/src/dom";
 import { figure } from "../../viewer/src/panel";
 import type { Theme } from "../../viewer/src/theme";
-import { Figures, check, choice, slider, tools } from "./shell/controls";
+import { Figures, check, choice, noExample, slider, tools } from "./shell/controls";
 import { Page } from "./shell/page";
 import { Runs } from "./shell/runs";
 import type { Solver } from "./shell/solver";
@@ -115,12 +115,16 @@ class TransportPage extends Page<Settings> {
   private fillPresets() {
     const select = this.controls.preset.element.querySelector("select")!;
     const set = this.problem.painted ? axes : clouds;
-    select.replaceChildren(...Object.entries(set).map(([value, p]) => element("option", { value }, p.label)));
-    select.value = this.settings.preset;
+    select.replaceChildren(noExample(), ...Object.entries(set).map(([value, p]) => element("option", { value }, p.label)));
     this.clouds.canvas.hidden = this.problem.painted;
     this.axes.canvas.hidden = !this.problem.painted;
     this.add.element.hidden = this.problem.painted;
     this.heading.textContent = this.problem.painted ? "Histograms" : "Clouds";
+  }
+
+  protected override remember() {
+    super.remember();
+    this.controls.preset.value = (this.settings.x || this.settings.y ? "" : this.settings.preset) as never;
   }
 
   /** Shows an example; "" is the first of the mode. */

@@ -67,6 +67,11 @@ export function choice<T extends string>(o: {
   };
 }
 
+/** The option that a list of examples shows for a state that is none of them. Its value is "". */
+export function noExample(): HTMLOptionElement {
+  return element("option", { value: "", hidden: "", disabled: "" }, "none of these");
+}
+
 /** A row of buttons of which one is pressed. */
 export function tools<T extends string>(o: {
   name: string; label: string; options: readonly (readonly [T, string, string])[]; value: T; change(v: T): void;
