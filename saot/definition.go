@@ -50,7 +50,7 @@ func init() {
 			c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
 			c.FeatureCost, c.Centred, c.Distillation = PropagatedFeatures, true, DistillNone
 		}, "saot-l", "",
-			"saot with a linear encoder, costs of propagated features and a centered structure loss (not in the paper)"),
+			"saot with a linear encoder, costs of propagated features, a centered structure loss (not in the paper)"),
 	} {
 		d.Order = order
 		method.Register(d)

@@ -30,8 +30,8 @@ func thumbnail(figure image.Image) ([]byte, error) {
 const paletteSize = 256
 
 // paletted returns an opaque picture in at most paletteSize colors, which takes about a third of the file. Colors whose
-// channels are the same in steps of 16 form a group; white has one of its own. The largest groups make the palette, each
-// with its most frequent color.
+// channels are the same in steps of 16 form a group; white has one of its own. The largest groups make the palette,
+// each with its most frequent color.
 func paletted(picture *image.RGBA) *image.Paletted {
 	count := map[color.RGBA]int{}
 	b := picture.Bounds()
