@@ -17,8 +17,8 @@ type Measure int
 
 // The measures.
 const (
-	AveragePerformance Measure = iota // AP, per cent
-	AverageForgetting                 // AF, points of per cent: negative where earlier tasks got worse
+	AveragePerformance Measure = iota // AP, percent
+	AverageForgetting                 // AF, percentage points: negative where earlier tasks got worse
 	SecondsPerTask                    // mean time that a run trained on a task
 	PeakGigabytes                     // largest resident set of the process, 10⁹ bytes
 	MeanPlace                         // mean of Cell.Place over datasets
@@ -367,7 +367,7 @@ func legend(tables []*Table) []string {
 	}
 	var out []string
 	if ours {
-		out = append(out, "Mean ± sample standard deviation (n − 1) over n seeds, per cent; "+
+		out = append(out, "Mean ± sample standard deviation (n − 1) over n seeds, percent; "+
 			"training time a task and the process's largest memory, means.",
 			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
 				"level.")
