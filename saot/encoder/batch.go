@@ -67,7 +67,7 @@ func (b *Batch) Masked(columns [2][]int32) (m Masked[*tensors.Tensor]) {
 	need := chunkCounts(taken.counts(), chunkWidth)
 	room := &b.drawn().masked
 	if *room == nil {
-		expected := float64(b.Size.slots()) * float64(count) / float64(f.Cols)
+		expected := float64(b.Size.Entries) * float64(count) / float64(f.Cols)
 		*room = maskedRoom(need, expected/float64(max(1, len(taken.values))), 2*b.Size.Nodes)
 	}
 	*room = widened(*room, need, 0.5)
@@ -87,9 +87,6 @@ func (b *Batch) drawn() *drawnRooms {
 	}
 	return b.Size.drawn
 }
-
-// slots returns the number of entries of sparse features that a size has room for.
-func (s Size) slots() int { return chunkWidth * s.Rows[0] }
 
 // maskedRoom returns the room for what two views mask. One pair needs some room; times is the expected ratio of the
 // largest graph's need to that pair's. Views differ, because a few words occur in many nodes: the number of masked

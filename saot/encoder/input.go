@@ -158,7 +158,8 @@ func RowsOf(out []*tensors.Tensor, rows int) (data []float32, cols int, err erro
 type Size struct {
 	Nodes         int
 	Chunks        []int
-	Rows, Columns []int
+	Rows, Columns []int // without the frequent columns
+	Frequent      int   // the number of columns of sparse features that are dense
 	Entries       int   // of sparse features
 	Words         []int // how many nodes have each feature, from which Columns follows
 
@@ -214,9 +215,10 @@ func (s *Size) Rooms() []*[]int { return []*[]int{&s.Chunks, &s.Rows, &s.Columns
 
 // Buckets is the small set of padded shapes into which all graphs of a run are fitted, since engines compile per shape.
 type Buckets struct {
-	sizes   []Size  // nodes ascending
-	sparse  float64 // features with a smaller share of non-zero entries are a sparse matrix
-	sampled *sampledRooms
+	sizes    []Size  // nodes ascending
+	sparse   float64 // features with a smaller share of non-zero entries are a sparse matrix
+	frequent int     // how many of its columns are dense
+	sampled  *sampledRooms
 }
 
 // maxBuckets bounds the shapes of a run, each of which holds memory.
@@ -242,6 +244,7 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	b, price := &Buckets{sparse: otherSparse}, otherPrice
 	if e.Fuses() {
 		b.sparse, price = compiledSparse, compiledPrice(sizes)
+		b.frequent = b.frequentColumns(sizes)
 	}
 	b.sampled = &sampledRooms{density: b.sparse, rooms: map[int]*Size{}}
 	nodes := make([]int, len(sizes))
@@ -258,6 +261,7 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 				(*room)[level] += (*room)[level]/8 + 4
 			}
 		}
+		s.Entries += s.Entries / 8
 		b.fit(s, 0)
 	}
 	return b
@@ -283,13 +287,18 @@ func (b *Buckets) SizeOf(g *graph.Graph) Size { return b.settle(SizeOf(g)) }
 
 // settle gives a size room for a sparse matrix, if the features are one on the engine.
 func (b *Buckets) settle(s Size) Size {
-	if float64(s.Entries) < b.sparse*float64(s.Nodes)*float64(len(s.Words)) {
-		s.Rows, s.Columns = slices.Clone(s.Rows), chunkCounts(s.Words, chunkWidth)
+	if b.isSparse(s) {
+		s.Frequent = b.frequent
+		s.Rows, s.Columns = sparseRoom(s, s.Frequent)
 	} else {
-		s.Rows = nil
+		s.Rows, s.Entries = nil, 0
 	}
-	s.Entries, s.Words = 0, nil
+	s.Words = nil
 	return s
+}
+
+func (b *Buckets) isSparse(s Size) bool {
+	return float64(s.Entries) < b.sparse*float64(s.Nodes)*float64(len(s.Words))
 }
 
 // Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and
@@ -297,6 +306,7 @@ func (b *Buckets) settle(s Size) Size {
 // Dense features stay dense in a bucket that has room for sparse ones.
 func (b *Buckets) Fit(s Size) Size {
 	out := b.fit(s, 0.25)
+	out.Frequent = s.Frequent
 	if s.Columns == nil {
 		out.Rows, out.Columns = nil, nil
 	}
@@ -313,6 +323,7 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 	if b.sizes[i].holds(s) == nil {
 		return b.sizes[i]
 	}
+	b.sizes[i].Entries = max(b.sizes[i].Entries, s.Entries)
 	needs := s.Rooms()
 	for k, room := range b.sizes[i].Rooms() {
 		*room = widened(*room, *needs[k], slack)

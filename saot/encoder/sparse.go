@@ -63,6 +63,12 @@ type matrix struct{ byRow, byColumn entries }
 
 func newMatrix(byRow entries, cols int) matrix { return matrix{byRow, byRow.transposed(cols)} }
 
+// fits returns an error unless a size has room for the matrix.
+func (m matrix) fits(room Size) error {
+	return errors.Join(holds(room.Rows, chunkCounts(m.byRow.counts(), chunkWidth)),
+		holds(room.Columns, chunkCounts(m.byColumn.counts(), chunkWidth)))
+}
+
 // layOut lays the matrix out for a number of rows, padding included, in the room of a size.
 func (m matrix) layOut(rows int, room Size) *Sparse[*tensors.Tensor] {
 	out := &Sparse[*tensors.Tensor]{
@@ -108,9 +114,11 @@ type Features[T any] struct {
 	Sparse     *Sparse[T]
 }
 
-// Sparse is a sparse X, by row for X·W, and by column for the gradient Xᵀ·G.
+// Sparse is a sparse X, by row for X·W, and by column for the gradient Xᵀ·G. Its most frequent columns may be dense:
+// then Rows and Columns have no entries of theirs, and the roots of these columns stand after all levels of Columns.
 type Sparse[T any] struct {
 	Rows, Columns sparse[T]
+	Frequent      *Frequent[T] // absent if there are none
 }
 
 // graph returns the graph that the features are part of.
@@ -127,13 +135,8 @@ func newFeatures(f *graph.Features, size Size) (x Features[*tensors.Tensor], err
 		x.Transposed = transposedFeatures(f, size.Nodes)
 		return x, nil
 	}
-	m := newMatrix(entries{lists{f.Offsets, f.Columns}, f.Values}, f.Cols)
-	if err := errors.Join(holds(size.Rows, chunkCounts(m.byRow.counts(), chunkWidth)),
-		holds(size.Columns, chunkCounts(m.byColumn.counts(), chunkWidth))); err != nil {
-		return x, err
-	}
-	x.Sparse = m.layOut(size.Nodes, size)
-	return x, nil
+	x.Sparse, err = newSparse(f, size)
+	return x, err
 }
 
 // Masked is what two views mask, for Config.ProjectViews.
@@ -147,7 +150,13 @@ func times(x Features[*Node], weight *Node) *Node {
 	if x.Sparse == nil {
 		return Dot(x.Transposed, weight).General([]int{0}, nil, []int{0}, nil)
 	}
-	return carried(sparseProduct{x.Sparse.Rows}.times(weight), weight, sparseProduct{x.Sparse.Columns}.times)
+	product := frequentProduct{x.Sparse.Frequent}.addTo(sparseProduct{x.Sparse.Rows}.times(weight), weight)
+	return carried(product, weight, func(v *Node) *Node { return transposedTimes(x.Sparse, v) })
+}
+
+// transposedTimes returns Xᵀ·v. Shapes: v [N, d]; returns [F, d].
+func transposedTimes(x *Sparse[*Node], v *Node) *Node {
+	return sparseProduct{x.Columns}.times(v, frequentProduct{x.Frequent}.transposed(v)...)
 }
 
 // timesBoth returns (X⊙m)·W of sparse features for two views [2N, d], given the product X·W [N, d]. The gradient flows
@@ -174,8 +183,9 @@ func transposedBoth(x *Sparse[*Node], v *Node, keep [2]*Node) *Node {
 	levels := slices.Clone(columns.Columns.Levels)
 	levels[0] = Add(levels[0], InsertAxes(Gather(place, columns.Columns.Owners), 0))
 	columns.Columns.Levels = levels
-	sum := Add(Slice(v, AxisRange(0, n)), Slice(v, AxisRange(n)))
-	product := sparseProduct{columns}.times(Concatenate([]*Node{sum, v}, 0))
+	views := [2]*Node{Slice(v, AxisRange(0, n)), Slice(v, AxisRange(n))}
+	product := sparseProduct{columns}.times(Concatenate([]*Node{Add(views[0], views[1]), v}, 0),
+		frequentProduct{x.Frequent}.transposedBoth(views, keep)...)
 	return Mul(product, Max(keep[0], keep[1]))
 }
 
@@ -198,16 +208,19 @@ func words(x Features[*Node]) *Node {
 	if x.Sparse == nil {
 		return StopGradient(PositiveIndicator(ReduceAndKeep(Abs(x.Transposed), ReduceMax, -1)))
 	}
-	columns := x.Sparse.Columns
-	columns.Weight = Abs(columns.Weight)
-	ones := Ones(columns.Weight.Graph(), shapes.Make(dtypes.Float32, x.Sparse.Rows.Columns.Roots.Shape().Dim(0), 1))
-	return StopGradient(PositiveIndicator(sparseProduct{columns}.times(ones)))
+	absolute := *x.Sparse
+	absolute.Columns.Weight = Abs(absolute.Columns.Weight)
+	if f := absolute.Frequent; f != nil {
+		absolute.Frequent = &Frequent[*Node]{Abs(f.Values), f.Columns}
+	}
+	ones := Ones(x.graph(), shapes.Make(dtypes.Float32, x.Sparse.Rows.Columns.Roots.Shape().Dim(0), 1))
+	return StopGradient(PositiveIndicator(transposedTimes(&absolute, ones)))
 }
 
 type sparseProduct struct{ sparse[*Node] }
 
-// times returns the product with a matrix [columns, d].
-func (s sparseProduct) times(h *Node) *Node {
+// times returns the product with a matrix [columns, d]. Further sums that roots name stand after all levels.
+func (s sparseProduct) times(h *Node, further ...*Node) *Node {
 	rows := sums{s.Columns}
 	sum := weightedGather(h, rows.Levels[0], s.Weight)
 	if h.Graph().Backend().Capabilities().Operations[compute.OpTypeOptimizationBarrier] {
@@ -215,7 +228,7 @@ func (s sparseProduct) times(h *Node) *Node {
 		both := OptimizationBarriers(sum, rows.Roots)
 		sum, rows.Roots = both[0], both[1]
 	}
-	return rows.climb(sum, gatherSum)
+	return rows.climb(sum, gatherSum, further...)
 }
 
 // weightedGather returns Σ_k weight_k·h[index_k]. Shapes: h [n, d], index and weight [width, C, 1]; returns [C, d].

@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -68,24 +69,29 @@ func TestSparseIsDense(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, size := range [][2]int{{40, 60}, {3000, 30}, {1, 300}} {
 			g := wordsGraph(size[0], size[1], 3)
-			sparseOut, denseOut := projections(t, e, g), projections(t, e, denseCopy(g))
-			for i, want := range denseOut {
-				require.InDeltaSlice(t, want, sparseOut[i], 2e-4, "output %d of %v", i, size)
+			denseOut := projections(t, e, denseCopy(g), 0)
+			for _, frequent := range []int{0, 1, 8, size[1]} {
+				sparseOut := projections(t, e, g, frequent)
+				for i, want := range denseOut {
+					require.InDeltaSlice(t, want, sparseOut[i], 2e-4, "output %d of %v, %d frequent", i, size, frequent)
+				}
+				require.Equal(t, sparseOut, projections(t, e, g, frequent), "bit for bit")
 			}
 		}
 	})
 }
 
 // projections returns the products of both views, of which one or both mask columns, the gradient of a function of both
-// with respect to the weight, and which words there are.
-func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float32) {
+// with respect to the weight, and which words there are. A number of columns are dense if the others are sparse.
+func projections(t *testing.T, e *engine.Engine, g *graph.Graph, frequent int) (out [][]float32) {
 	t.Helper()
 	cols := g.Features.Cols
 	enc := small(t, e, cols, SizeOf(g))
-	enc.Graphs.buckets.sparse = 0.1
+	enc.Graphs.buckets.sparse, enc.Graphs.buckets.frequent = 0.1, frequent
 	b, err := enc.Graphs.Upload(g)
 	require.NoError(t, err)
 	require.Equal(t, g.Features.IsDense(), b.X.Sparse == nil)
+	require.Equal(t, frequent > 0, b.X.Sparse != nil && b.X.Sparse.Frequent != nil)
 	defer b.Finalize()
 	type inputs[T any] struct {
 		X      Features[T]
@@ -108,8 +114,33 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph) (out [][]float3
 		for _, x := range tensorsOut {
 			out = append(out, tensors.MustCopyFlatData[float32](x))
 		}
+		if b.X.Sparse != nil && slices.Contains(masked[0], last) {
+			gradient, width := out[len(out)-2], enc.Config.Hidden
+			require.Equal(t, make([]float32, width), gradient[len(gradient)-width:], "masked in both views")
+		}
 	}
 	return out
+}
+
+// By hand: all of 150 nodes have the most frequent word of their graph, and 60 + 20 have the next ones. A dense column
+// costs 30 entries, the product 3,000. So 57 next ones save 120 + 57·50 = 2,970 entries, too few, and 58 save 3,020.
+// A graph whose features are dense counts for nothing.
+func TestFrequentColumns(t *testing.T) {
+	words := func(nodes, often, columns int) Size {
+		s := Size{Nodes: nodes, Words: make([]int, 200)}
+		for k := range columns {
+			s.Words[(7*k+nodes)%200] = often // another order in each graph
+		}
+		s.Words[(7*columns+nodes)%200] = nodes
+		s.Entries = nodes + often*columns
+		return s
+	}
+	b := &Buckets{sparse: 0.2}
+	for columns, want := range map[int]int{57: 0, 58: 59} {
+		sizes := []Size{words(100, 60, columns), words(50, 20, columns), words(30, 30, 199)}
+		require.Equal(t, want, b.frequentColumns(sizes), "%d", columns)
+	}
+	require.Zero(t, b.frequentColumns(nil))
 }
 
 // Room for announced features holds graphs with about as many words, and grows on surprise.

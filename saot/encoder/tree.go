@@ -31,13 +31,14 @@ const chunkWidth = 16
 func (t sums) sum(h *Node) *Node { return t.climb(gatherSum(h, t.Levels[0]), gatherSum) }
 
 // climb returns what stands at the targets' roots, given level 0 and how a chunk is made of those of the level below.
-func (t sums) climb(level *Node, gather func(h, index *Node) *Node) *Node {
+// Further sums stand after all levels.
+func (t sums) climb(level *Node, gather func(h, index *Node) *Node, further ...*Node) *Node {
 	all := []*Node{level}
 	for _, chunks := range t.Levels[1:] {
 		level = gather(level, chunks)
 		all = append(all, level)
 	}
-	if len(all) > 1 {
+	if all = append(all, further...); len(all) > 1 {
 		level = Concatenate(all, 0)
 	}
 	return Gather(level, t.Roots)
