@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/experiment"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -86,4 +88,10 @@ func TestMatrices(t *testing.T) {
 	// Half of the mass of the independent plan stays within its class, all of the identity's does.
 	require.InDelta(t, 0.5, Within(Build(4, 4, func(int, int) float64 { return 1. / 16 })), 1e-15)
 	require.InDelta(t, 1, Within(Dense([][]float64{{0.5, 0}, {0, 0.5}})), 1e-15)
+}
+
+func TestWith(t *testing.T) {
+	groups := []*experiment.Group{{Settings: map[string]string{"a": "1"}}, {Settings: map[string]string{"a": "1", "b": "2"}}}
+	require.Same(t, groups[0], With(groups, "a=1"))
+	require.Same(t, groups[1], With(groups, "a=1", "b=2"))
 }

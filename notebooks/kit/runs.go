@@ -3,6 +3,7 @@ package kit
 import (
 	"log"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -29,6 +30,20 @@ func Results(file, dataset string, methods ...string) []*experiment.Group {
 		chosen = append(chosen, all[i])
 	}
 	return chosen
+}
+
+// With returns the first group that has all the given settings, such as "buffer=20".
+func With(groups []*experiment.Group, settings ...string) *experiment.Group {
+	for _, g := range groups {
+		if !slices.ContainsFunc(settings, func(s string) bool {
+			name, value, _ := strings.Cut(s, "=")
+			return g.Settings[name] != value
+		}) {
+			return g
+		}
+	}
+	log.Fatalf("kit: no group with %s", strings.Join(settings, ", "))
+	return nil
 }
 
 // MatrixOf returns the matrix of a run under the converged probe, or that of a supervised method's own classifier.
