@@ -91,7 +91,8 @@ func TestMatrices(t *testing.T) {
 }
 
 func TestWith(t *testing.T) {
-	groups := []*experiment.Group{{Settings: map[string]string{"a": "1"}}, {Settings: map[string]string{"a": "1", "b": "2"}}}
+	groups := []*experiment.Group{{Settings: map[string]string{"a": "1"}},
+		{Settings: map[string]string{"a": "1", "b": "2"}}}
 	require.Same(t, groups[0], With(groups, "a=1"))
 	require.Same(t, groups[1], With(groups, "a=1", "b=2"))
 }
