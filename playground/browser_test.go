@@ -245,6 +245,12 @@ func (b *tab) level(t *testing.T) {
 	require.LessOrEqual(t, heapAfter, heap+1<<20)
 }
 
+// drawn says whether a recording is there and each of its pictures has its description.
+const drawn = `(() => {
+	const pictures = document.querySelector('saot-recording')?.shadowRoot.querySelectorAll('svg.panel') ?? [];
+	return pictures.length > 0 && [...pictures].every(e => e.getAttribute('aria-label'));
+})()`
+
 // Every page has no violation that axe finds, no sideways scrolling, and both schemes.
 func TestPagesAreAccessible(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -263,7 +269,7 @@ func TestPagesAreAccessible(t *testing.T) {
 					b.settled()
 				}
 				if p.Name == "continual" {
-					b.Until(`document.querySelector('saot-recording')?.shadowRoot.querySelector('.now').textContent !== ''`)
+					b.Until(drawn)
 				}
 				require.LessOrEqual(t, b.Number(`document.documentElement.scrollWidth`), float64(width), p.Name)
 				b.Do(string(axe) + `; window.found = null; axe.run().then(r => window.found = r.violations.map(v =>
