@@ -107,8 +107,8 @@ func (e entries) layOut(rows int, room []int) *sparse[*tensors.Tensor] {
 		Weight: tensors.FromFlatDataAndDimensions(weight, chunkWidth, room[0], 1)}
 }
 
-// Features is X [N, F] of a whole graph, as networks multiply by it: sparse where most entries are 0, so that it never
-// becomes dense. One of the two is absent.
+// Features is X [N, F] of a whole graph, as networks multiply by it: sparse where most entries are 0, of which at most
+// the most frequent columns become dense. One of the two is absent.
 type Features[T any] struct {
 	Transposed T // Xᵀ [F, N] of dense features: a step picks masked columns, and rows are what a gather picks cheaply
 	Sparse     *Sparse[T]
