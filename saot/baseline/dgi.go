@@ -41,7 +41,17 @@ func dgiDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "dgi", Paper: "DGI", Kind: method.SelfSupervised, Order: 1,
 		Summary:  "Deep Graph Infomax (Veličković et al. 2019)",
-		Defaults: dgiDefaults, New: newDGI})
+		Defaults: dgiDefaults, New: newDGI,
+		Load: func(s method.Settings) method.Load { return s.(*DGISettings).load() }})
+}
+
+// dgiPatiences is how many times its patience a task is estimated to take. On our streams it takes 4 to 25 times that
+// (results/tune).
+const dgiPatiences = 15
+
+func (s *DGISettings) load() method.Load {
+	return method.Load{Epochs: min(s.Epochs, dgiPatiences*s.Patience), Out: s.Out, WholeGraph: s.WholeGraph,
+		Batch: s.Batch}
 }
 
 // Validate lists every field out of range.

@@ -286,6 +286,10 @@ func TestEstimateModel(t *testing.T) {
 	require.NoError(t, err)
 	both := Run{Settings: trace}
 	require.Equal(t, 600.0, both.effort(), "the epochs of both encoders")
+	dgi, err := DefaultSettings("synthetic", "dgi", method.Default)
+	require.NoError(t, err)
+	early := Run{Settings: dgi}
+	require.Equal(t, 300.0, early.effort(), "of 10,000 epochs, before which a task ends by itself")
 	r.Data = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(r.Data, "uai.npz"), []byte("no archive"), 0o600))
 	r.Dataset = "uai"
