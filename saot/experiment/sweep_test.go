@@ -178,6 +178,18 @@ func TestFailure(t *testing.T) {
 	require.Equal(t, map[State]int{Done: 3}, count)
 }
 
+// What all runs fail of is told three times, and then counted.
+func TestManyFailures(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 5))
+	require.NoError(t, err)
+	err = s.Work(t.Context(), WorkOptions{Command: command("killed")})
+	require.ErrorContains(t, err, "2 more failed")
+	require.Equal(t, 3, strings.Count(err.Error(), s.Dir))
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Failed: 5}, count)
+}
+
 // A sweep that is told to stop stops its processes; what they held is free again.
 func TestInterrupt(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 2))

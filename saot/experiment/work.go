@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +50,17 @@ func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(w.errs...)
+	return firstOf(w.errs)
+}
+
+// firstOf joins the first errors and counts the others: a cause that all runs share would fill the screen.
+func firstOf(errs []error) error {
+	const shown = 3
+	if more := len(errs) - shown; more > 0 {
+		errs = append(slices.Clone(errs[:shown]),
+			fmt.Errorf("experiment: %d more failed: %s in each run's folder says why", more, FailedFile))
+	}
+	return errors.Join(errs...)
 }
 
 func (o *WorkOptions) settle(runs int) error {
