@@ -186,6 +186,9 @@ type Config struct {
 	Centred      bool         `json:"centred" help:"the structure loss compares double-centered costs"`
 	Distillation Distillation `json:"distillation" help:"what the teacher hands on: plan, none, cosine or mse"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
+	// DistilBuffered draws half of a step's nodes from the buffer, and distils between these alone: the teacher was
+	// trained on their tasks. The paper's steps distil between all aligned nodes.
+	DistilBuffered bool `json:"distil_buffered" help:"distil between buffered nodes alone, half of a step's"`
 
 	Buffer int   `json:"buffer" range:"[0,)" help:"nodes kept of each past task"`
 	FanOut []int `json:"fan_out" range:"[1,)" help:"neighbors drawn per hop when the buffer is filled"`
@@ -217,6 +220,7 @@ func (c Config) Validate() error {
 	l.That(objectives.Has(c.Objective), "objective", c.Objective, "one of "+objectives.Choices())
 	l.That(divergences.Has(c.Divergence), "divergence", c.Divergence, "one of "+divergences.Choices())
 	l.That(scalings.Has(c.Scaling), "scaling", c.Scaling, "one of "+scalings.Choices())
+	l.That(!c.DistilBuffered || c.Buffer > 0, "buffer", c.Buffer, "1 or more where distil_buffered is set")
 	l.That(distillations.Has(c.Distillation), "distillation", c.Distillation, "one of "+distillations.Choices())
 	return l.Err()
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -138,6 +141,8 @@ func TestSettingsThatMustMatter(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"alpha":         func(c *Config) { c.Alpha = 0 },
 		"beta":          func(c *Config) { c.Beta = 0 },
+		"buffered":      func(c *Config) { c.DistilBuffered = true },
+		"buffered, 5":   func(c *Config) { c.DistilBuffered, c.Beta = true, 5 },
 		"cosine":        func(c *Config) { c.Distillation = DistillCosine },
 		"mse":           func(c *Config) { c.Distillation = DistillMSE },
 		"frobenius":     func(c *Config) { c.Divergence = Frobenius },
@@ -163,6 +168,33 @@ func TestSettingsThatMustMatter(t *testing.T) {
 		}
 		seen[name] = z
 	}
+}
+
+// Where buffered nodes alone are distilled, they are half of a step's, the last ones, or what the task leaves of M.
+func TestSharesOfBufferedNodes(t *testing.T) {
+	c := tinyConfig() // M = 20, 12 of each past task kept
+	c.DistilBuffered = true
+	l := newTiny(t, pure(t), c, 1)
+	rng := rand.New(rand.NewPCG(1, 1))
+	recent, buffered := l.shares(50)
+	require.Equal(t, []share{{20, 50}, {0, 0}}, []share{recent, buffered}, "nothing is buffered yet")
+	learn(t, l, 0, 1)
+	for nodes, drawn := range map[int]int{3: 12, 9: 11, 10: 10, 50: 10} {
+		recent, buffered = l.shares(nodes + 12)
+		require.Equal(t, share{drawn, 12}, buffered, nodes)
+		require.Equal(t, share{min(20, nodes+12) - drawn, nodes}, recent)
+		points, rows := buffered.add(samplePoints(recent.of, recent.drawn, rng), recent.of, rng)
+		require.Len(t, points, recent.drawn+drawn)
+		for _, row := range tensors.MustCopyFlatData[int32](rows[0]) {
+			require.GreaterOrEqual(t, row, int32(recent.drawn))
+			require.GreaterOrEqual(t, points[row], int32(nodes))
+			require.Less(t, points[row], int32(nodes+12))
+		}
+		slices.Sort(points)
+		require.Len(t, slices.Compact(points), recent.drawn+drawn, "no node twice")
+	}
+	c.Buffer = 0
+	require.ErrorContains(t, c.Validate(), "buffer")
 }
 
 // With α = 0, and before there is a teacher, the plans alone are learned: the target cost C* may be anything.

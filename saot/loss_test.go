@@ -127,6 +127,35 @@ func TestPointDistillation(t *testing.T) {
 	})
 }
 
+// What is distilled between some rows is what would be distilled if there were no others.
+func TestDistillationBetween(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		rng := rand.New(rand.NewPCG(4, 4))
+		var all, some []*mat.Dense
+		for range 4 { // both views of student and teacher
+			x := gaussian(rng, 7, 3)
+			all, some = append(all, x), append(some, mat.DenseCopyOf(x.Slice(4, 7, 0, 3)))
+		}
+		for _, kind := range []Distillation{DistillPlan, DistillCosine} {
+			c := DefaultConfig()
+			c.Distillation = kind
+			rows := func(first int32) func(in []*Node) []*Node {
+				return withGradients(func(in []*Node) *Node {
+					at := Const(in[0].Graph(), [][]int32{{first}, {first + 1}, {first + 2}})
+					return c.distillationBetween(at, [2]*Node{in[0], in[1]}, [2]*Node{in[2], in[3]})
+				})
+			}
+			got, want := evaluate(t, e, rows(4), all...), evaluate(t, e, rows(0), some...)
+			requireClose(t, want[0], got[0], 1e-6, kind)
+			require.Positive(t, got[0][0])
+			for i, g := range got[1:3] {
+				requireZero(t, g[:4*3], "rows that take no part")
+				requireClose(t, want[1+i], g[4*3:], 1e-5, kind)
+			}
+		}
+	})
+}
+
 // Two padded rows hold large numbers, which the mask must keep out of value and gradient.
 func TestBarlowTwinsLoss(t *testing.T) {
 	const n, d = 7, 3

@@ -40,12 +40,13 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 		}
 		in.Projected = projected
 		if l.config.Objective == Transport {
-			m := l.config.points(b.Graph.NumNodes())
+			recent, buffered := l.shares(b.Graph.NumNodes())
 			if l.config.PointChoice == PatchPoints {
-				points = newPatches(&b.Graph.Adjacency, rng).next(m)
+				points = newPatches(&b.Graph.Adjacency, recent.of, rng).next(recent.drawn)
 			} else {
-				points = samplePoints(b.Graph.NumNodes(), m, rng)
+				points = samplePoints(recent.of, recent.drawn, rng)
 			}
+			points, in.Buffered = buffered.add(points, recent.of, rng)
 			pair.Align(points)
 		}
 		return in, pair, points, nil
@@ -57,19 +58,47 @@ func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Ten
 // sampled neighborhood: what it costs does not depend on the size of the graph.
 func (l *Learner) samples(batched *graph.Graph, task int) (epochs, steps int, draw drawer) {
 	sampler := l.encoder.Graphs.Sampler(batched, l.config.Encoder.SampleFanOut)
-	m := l.config.points(batched.NumNodes())
-	perEpoch := batched.NumNodes() / m
+	recent, buffered := l.shares(batched.NumNodes())
+	perEpoch := recent.of / recent.drawn
 	var near *patches
 	return l.config.Epochs, l.config.Epochs * perEpoch,
 		func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *train.Pair, points []int32, err error) {
 			if step%perEpoch == 0 {
-				near = newPatches(&batched.Adjacency, seed.Stream(l.seed, "order", task, step/perEpoch))
+				near = newPatches(&batched.Adjacency, recent.of, seed.Stream(l.seed, "order", task, step/perEpoch))
 			}
-			points = near.next(m)
+			points, in.Buffered = buffered.add(near.next(recent.drawn), recent.of, rng)
 			pair, err = train.SampledPair(sampler, points, l.config.Encoder, l.config.view(),
 				l.encoder.Engine().Devices(), rng)
 			return in, pair, points, err
 		}
+}
+
+// share is how many of some nodes are aligned in a step.
+type share struct{ drawn, of int }
+
+// shares divides the M aligned nodes of a batched graph between its first nodes and the rest: the task's and the
+// buffer's, half each, where only the latter are distilled, and else all nodes and none.
+func (l *Learner) shares(nodes int) (recent, buffered share) {
+	m := l.config.points(nodes)
+	if l.config.DistilBuffered {
+		buffered.of = l.buffer.NumNodes()
+		buffered.drawn = max(min(m/2, buffered.of), m-(nodes-buffered.of))
+	}
+	return share{m - buffered.drawn, nodes - buffered.of}, buffered
+}
+
+// add draws a share of the nodes from first on, and appends them to points. It returns their rows among these [R, 1]
+// too, or nil where there are none.
+func (s share) add(points []int32, first int, rng *rand.Rand) (all []int32, rows []*tensors.Tensor) {
+	if s.drawn == 0 {
+		return points, nil
+	}
+	at := make([]int32, 0, s.drawn)
+	for _, v := range samplePoints(s.of, s.drawn, rng) {
+		at = append(at, int32(len(points)))
+		points = append(points, int32(first)+v)
+	}
+	return points, []*tensors.Tensor{tensors.FromFlatDataAndDimensions(at, len(at), 1)}
 }
 
 // samplePoints draws m of n nodes without replacement, ascending.
@@ -110,7 +139,7 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 	if l.config.distils() {
 		in.Beta = tensors.FromScalar(float32(l.beta()))
 	}
-	return in, []any{pair.Made(), in.GraphPlan, in.Target, in.Beta}, nil
+	return in, []any{pair.Made(), in.GraphPlan, in.Target, in.Beta, in.Buffered}, nil
 }
 
 // beta returns β, or 0 while nothing has been learned that could be distilled.

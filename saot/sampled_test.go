@@ -58,6 +58,7 @@ func TestSampledSettingsMatter(t *testing.T) {
 		"feature mask": func(c *Config) { c.FeatureMask = 0 },
 		"alpha":        func(c *Config) { c.Alpha = 0 },
 		"beta":         func(c *Config) { c.Beta = 5 },
+		"buffered":     func(c *Config) { c.DistilBuffered = true },
 		"distillation": func(c *Config) { c.Distillation = DistillMSE },
 		"none":         func(c *Config) { c.Distillation = DistillNone },
 		"buffer":       func(c *Config) { c.Buffer = 0 },
@@ -107,7 +108,7 @@ func TestSampledResume(t *testing.T) {
 
 func TestPatches(t *testing.T) {
 	a := &tinyStream(t).Tasks[0].Graph.Adjacency
-	p := newPatches(a, rand.New(rand.NewPCG(1, 1)))
+	p := newPatches(a, a.NumNodes(), rand.New(rand.NewPCG(1, 1)))
 	seen, joined := map[int32]bool{}, 0
 	for range 30 {
 		points := p.next(20)

@@ -17,6 +17,7 @@ type inputs[T any] struct {
 	Views             train.Views[T]
 	GraphPlan, Target T   // π_G* and C* [M, M]
 	Beta              T   // β, or 0 while there is no teacher
+	Buffered          []T // rows [R, 1] of the aligned nodes between which alone is distilled; empty for all
 	Projected         []T // the teacher's products with the features (encoder.Config.Project) of a whole graph
 }
 
@@ -55,7 +56,11 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 	weighted := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}
 	if c.distils() {
 		teacher := train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)
-		distillation = c.distillation(z, teacher, plan, cost)
+		if len(in.Buffered) == 0 {
+			distillation = c.distillation(z, teacher, plan, cost)
+		} else {
+			distillation = c.distillationBetween(in.Buffered[0], z, teacher)
+		}
 		weighted[2] = Mul(in.Beta, distillation)
 	}
 	total := Add(Add(weighted[0], weighted[1]), weighted[2])
@@ -98,6 +103,16 @@ func gradientFigures(z [2]*Node, terms [3]*Node) (figures []train.Term) {
 		}
 	}
 	return figures
+}
+
+// distillationBetween returns distillation for some rows [R, 1] of the embeddings, with the plan between these alone.
+func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) *Node {
+	for i := range z {
+		z[i], teacher[i] = Gather(z[i], rows), Gather(teacher[i], rows)
+	}
+	cost := transport.CosineCost(z[0], z[1])
+	plan, _ := transport.Sinkhorn(cost, c.sinkhorn())
+	return c.distillation(z, teacher, plan, cost)
 }
 
 // distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both
@@ -198,7 +213,8 @@ func BarlowTwinsLoss(z1, z2, mask *Node) *Node {
 // large graph have hardly an edge among them, and L⊗π_G would say nothing.
 const patchFanOut = 4
 
-// patches deals the nodes of a graph out in a random order, each with some of its neighbors.
+// patches deals the first nodes of a graph out in a random order, each with some of its neighbors. No edge may lead
+// from them to the others.
 type patches struct {
 	adjacency *graph.Adjacency
 	order     []int
@@ -206,11 +222,11 @@ type patches struct {
 	rng       *rand.Rand
 }
 
-func newPatches(a *graph.Adjacency, rng *rand.Rand) *patches {
-	return &patches{adjacency: a, order: rng.Perm(a.NumNodes()), rng: rng}
+func newPatches(a *graph.Adjacency, nodes int, rng *rand.Rand) *patches {
+	return &patches{adjacency: a, order: rng.Perm(nodes), rng: rng}
 }
 
-// next returns m different nodes, of which the graph must have as many. The order is gone through again when it ends.
+// next returns m different nodes, of which there must be as many. The order is gone through again when it ends.
 func (p *patches) next(m int) []int32 {
 	points := make([]int32, 0, m)
 	taken := make(map[int32]bool, m)

@@ -108,7 +108,8 @@ func sectionsOfRun(f *pflag.FlagSet) {
 	section(f, "Views", "edge-drop", "feature-mask")
 	section(f, "Transport", "points", "epsilon", "sweeps", "sigma", "gromov-outer", "gromov-sweeps", "gromov-factor",
 		"structure-unit", "point-choice", "relation", "feature-cost")
-	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centred", "distillation", "beta")
+	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centred", "distillation", "beta",
+		"distil-buffered")
 	section(f, "Memory", "buffer", "fan-out")
 	section(f, "Probes", "probe", "probe-rows")
 	section(f, "Output", "out", "resume", "keep-model", "record", "log", "json")

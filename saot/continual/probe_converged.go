@@ -25,16 +25,16 @@ const (
 	curvedMemory        = 20
 )
 
-// convergedPrecision is the largest entry of the gradient by W at which L-BFGS stops, as a share of λ, where it looks for
-// W itself. The solution is off by ‖gradient‖/λ at most, so that one bound for all strengths would leave weak penalties
-// where strong ones ended. From λ = 1e-3 on the bound does not rise.
+// convergedPrecision is the largest entry of the gradient by W at which L-BFGS stops, as a share of λ, where it looks
+// for W itself. The solution is off by ‖gradient‖/λ at most, so that one bound for all strengths would leave weak
+// penalties where strong ones ended. From λ = 1e-3 on the bound does not rise.
 const convergedPrecision = 1e-2
 
-// curvedGap says when L-BFGS stops in the coordinates of class-il: where the objective is this far above its minimum, in
-// nats, by half the squared norm of the gradient. In these coordinates the Hessian is near the identity. The estimate is
-// up to ten times too small, since the blocks of the Hessian off its diagonal are left out. A bound on the gradient by W
-// would not do: where few directions curve by more than λ, as in PCA of word frequencies, a gradient of λ/10 in each
-// entry is 6e-4 nats, and accuracies are off by 0.4 points.
+// curvedGap says when L-BFGS stops in the coordinates of class-il: where the objective is this far above its minimum,
+// in nats, by half the squared norm of the gradient. In these coordinates the Hessian is near the identity. The
+// estimate is up to ten times too small, since the blocks of the Hessian off its diagonal are left out. A bound on the
+// gradient by W would not do: where few directions curve by more than λ, as in PCA of word frequencies, a gradient of
+// λ/10 in each entry is 6e-4 nats, and accuracies are off by 0.4 points.
 const curvedGap = 3e-6
 
 // strengths returns the path of λ, strong to weak.

@@ -74,7 +74,8 @@ func TestWideEmbeddingsTakeNoFactors(t *testing.T) {
 }
 
 // The precision of class-il keeps the objective and the accuracies of a solution that is a hundred times as precise, at
-// every strength: on the words of Amazon-Computers, propagated twice and projected at random, as propagated-random embeds them.
+// every strength: on the words of Amazon-Computers, propagated twice and projected at random, as propagated-random
+// embeds them.
 func TestPrecisionKeepsAccuracies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of nodes: not in -short")

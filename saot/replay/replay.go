@@ -38,6 +38,14 @@ func (b *Buffer) Add(g *graph.Graph, rng *rand.Rand) {
 	b.Subgraphs = append(b.Subgraphs, g.Induced(b.Nodes(g, rng)))
 }
 
+// NumNodes is the number of nodes of all kept subgraphs.
+func (b *Buffer) NumNodes() (n int) {
+	for _, g := range b.Subgraphs {
+		n += g.NumNodes()
+	}
+	return n
+}
+
 // Union returns the batched graph: g first, then every kept subgraph, without edges between them. It returns an error
 // if their numbers of features differ, or only some are directed.
 func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
