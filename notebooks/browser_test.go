@@ -49,20 +49,21 @@ func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 	require.NoError(t, os.WriteFile(config, []byte(`{"autosave": false}`), 0o600))
 	port := freePort(t)
 	token = "test-of-the-notebooks"
-	server := exec.Command(jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser",
+	running, stop := context.WithCancel(context.Background())
+	server := exec.CommandContext(running, jupyter, "lab", "--no-browser", "--allow-root", "--expose-app-in-browser",
 		"--ServerApp.ip=127.0.0.1", fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0",
 		"--IdentityProvider.token="+token, "--ServerApp.root_dir=.",
 		"--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
 	server.Env = append(slices.Clone(env), "JUPYTERLAB_SETTINGS_DIR="+settings, "JUPYTER_CONFIG_DIR="+t.TempDir(),
 		"JUPYTER_RUNTIME_DIR="+t.TempDir())
-	server.WaitDelay = 10 * time.Second
+	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
+	server.WaitDelay = 30 * time.Second // then it is killed
 	log := new(strings.Builder)
 	server.Stdout, server.Stderr = log, log
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
-		// The server shuts its kernels down, which end their cells.
-		err := server.Process.Signal(syscall.SIGTERM)
-		_ = server.Wait()
+		stop() // the server shuts its kernels down, which end their cells
+		err := server.Wait()
 		if t.Failed() {
 			t.Logf("JupyterLab, %v:\n%s", err, log)
 		}

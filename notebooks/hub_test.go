@@ -1,6 +1,7 @@
 package notebooks_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -119,15 +120,17 @@ func hub(t *testing.T) (address string) {
 	config := filepath.Join(dir, "jupyterhub_config.py")
 	require.NoError(t, os.WriteFile(config, []byte(hubConfig), 0o600))
 
-	server := exec.Command(jupyterhub, "-f", config)
+	running, stop := context.WithCancel(context.Background())
+	server := exec.CommandContext(running, jupyterhub, "-f", config)
 	server.Dir, server.Env = dir, append(slices.Clone(env), "SAOT_TEST_HUB="+string(told))
-	server.WaitDelay = 10 * time.Second
+	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
+	server.WaitDelay = 30 * time.Second // then it is killed
 	log := new(strings.Builder)
 	server.Stdout, server.Stderr = log, log
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
-		err := server.Process.Signal(syscall.SIGTERM) // ends the proxy and the reader's server too
-		_ = server.Wait()
+		stop() // ends the proxy and the reader's server too
+		err := server.Wait()
 		if t.Failed() {
 			t.Logf("JupyterHub, %v:\n%s", err, log)
 		}
