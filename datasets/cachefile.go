@@ -35,7 +35,7 @@ import (
 // A section's sum is the CRC-32C of the CRC-32Cs of its blocks of sumBlock bytes, so that all cores can take it.
 const (
 	cacheMagic   = "SAOTgrph"
-	cacheVersion = 2
+	cacheVersion = 3
 	headerBytes  = 64
 	entryBytes   = 24
 	sectionAlign = 64
@@ -91,7 +91,8 @@ func raw[T int32 | int64 | float32](s []T) []byte {
 func (ds *Dataset) withoutArrays() Dataset {
 	meta, a, x := *ds, &ds.Graph.Adjacency, &ds.Graph.Features
 	meta.Labels = nil
-	meta.Graph.Adjacency.Directed, meta.Graph.Features = a.Directed, graph.Features{Rows: x.Rows, Cols: x.Cols}
+	meta.Graph = graph.Graph{Adjacency: graph.Adjacency{Directed: a.Directed},
+		Features: graph.Features{Rows: x.Rows, Cols: x.Cols}}
 	return meta
 }
 

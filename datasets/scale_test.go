@@ -253,8 +253,8 @@ func TestScaleProducts(t *testing.T) {
 			}
 		})
 		gz[2] = write(ogbLabels, func(w *bufio.Writer, line []byte, rng *rand.Rand) {
-			for range nodes {
-				_, _ = w.Write(append(strconv.AppendInt(line[:0], int64(rng.IntN(47)), 10), '\n'))
+			for i := range nodes { // blocks, so that most edges stay in a class
+				_, _ = w.Write(append(strconv.AppendInt(line[:0], int64(i*47/nodes), 10), '\n'))
 			}
 		})
 		gz[3] = write(ogbNodeCount, func(w *bufio.Writer, _ []byte, _ *rand.Rand) { _, _ = fmt.Fprintln(w, nodes) })
@@ -292,12 +292,18 @@ func TestScaleReddit(t *testing.T) {
 	dir := scaleDir(t)
 	le := binary.LittleEndian
 	// Row i is linked to the rows of its own fixed draws, and they to it: a circulant graph, so that both directions
-	// stand without a sort.
+	// stand without a sort. Classes are blocks of rows. Seven of eight draws are near, so that three quarters of the
+	// edges stay in a class, as Reddit's do, and a task has as many edges as a real one.
+	const classes = 41
 	degree := half / nodes
 	rng := rand.New(rand.NewPCG(3, 4))
 	step := make([]int, degree)
 	for k := range step {
-		step[k] = 1 + (k*(nodes/2-1)+rng.IntN(nodes/2))/degree%(nodes/2-1)
+		reach := nodes/2 - 1
+		if k%8 != 0 {
+			reach = nodes / classes / 4
+		}
+		step[k] = 1 + (k*reach+rng.IntN(reach))/degree%reach
 	}
 	entries := 2 * degree * nodes
 	t.Log("writing", nodes, "nodes and", entries, "directed edges")
@@ -334,7 +340,7 @@ func TestScaleReddit(t *testing.T) {
 		}},
 		{"label", "<i4", fmt.Sprintf("(%d,)", nodes), func(put func(uint32)) {
 			for i := range nodes {
-				put(uint32(i % 41))
+				put(uint32(i * classes / nodes))
 			}
 		}},
 	}
