@@ -115,6 +115,7 @@ func (s *TRACESettings) load() method.Load {
 		Batch: s.Batch}
 	if c := s.encoder(); c.Kind == encoder.GAT {
 		l.Hidden, l.Out = c.GATWidths()
+		l.Spread = c.Spread()
 		l.Bytes = compilingGAT
 	}
 	return l

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
@@ -222,13 +221,7 @@ type sparseProduct struct{ sparse[*Node] }
 // times returns the product with a matrix [columns, d]. Further sums that roots name stand after all levels.
 func (s sparseProduct) times(h *Node, further ...*Node) *Node {
 	rows := sums{s.Columns}
-	sum := weightedGather(h, rows.Levels[0], s.Weight)
-	if h.Graph().Backend().Capabilities().Operations[compute.OpTypeOptimizationBarrier] {
-		// Else XLA does not fuse the gathers with their sum. It drops a barrier of one operand too early.
-		both := OptimizationBarriers(sum, rows.Roots)
-		sum, rows.Roots = both[0], both[1]
-	}
-	return rows.climb(sum, gatherSum, further...)
+	return rows.climb(weightedGather(h, rows.Levels[0], s.Weight), gatherSum, further...)
 }
 
 // weightedGather returns Σ_k weight_k·h[index_k]. Shapes: h [n, d], index and weight [width, C, 1]; returns [C, d].

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -32,7 +33,14 @@ func (t sums) sum(h *Node) *Node { return t.climb(gatherSum(h, t.Levels[0]), gat
 
 // climb returns what stands at the targets' roots, given level 0 and how a chunk is made of those of the level below.
 // Further sums stand after all levels.
+//
+// Without a barrier after level 0 XLA adds its gathered rows once for each reader of the sums, and so keeps all of them:
+// one row of h for each listed row. It drops a barrier of one operand too early.
 func (t sums) climb(level *Node, gather func(h, index *Node) *Node, further ...*Node) *Node {
+	if level.Graph().Backend().Capabilities().Operations[compute.OpTypeOptimizationBarrier] {
+		both := OptimizationBarriers(level, t.Roots)
+		level, t.Roots = both[0], both[1]
+	}
 	all := []*Node{level}
 	for _, chunks := range t.Levels[1:] {
 		level = gather(level, chunks)

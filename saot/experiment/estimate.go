@@ -169,7 +169,7 @@ func bytesOf(g *graph.Graph) int64 {
 const (
 	stepSeconds      = 0.03    // a training step
 	nodeSeconds      = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
-	sampleSeconds    = 0.075   // a step on samples of a large graph
+	sampleSeconds    = 1.6e-5  // a node of a sample whose hidden layer is computed, at those widths
 	paperSeconds     = 2.5e-3  // a train node in an evaluation by the paper probe
 	convergedSeconds = 4e-4    // a train node in an evaluation by the converged probe
 	baseBytes        = 700e6   // the program, its engine and compiled graphs
@@ -193,8 +193,10 @@ func (s *shape) estimate(r *Run) Estimate {
 	for t, n := range s.nodes {
 		batch := n + t*load.Replayed
 		if load.WholeGraph > 0 && batch > load.WholeGraph {
-			steps := math.Ceil(float64(batch) / float64(cmp.Or(load.Batch, 256)))
-			est.Seconds += r.effort() * steps * sampleSeconds
+			size := cmp.Or(load.Batch, 256)
+			nodes := float64(size * cmp.Or(load.Spread, 11))
+			steps := math.Ceil(float64(batch) / float64(size))
+			est.Seconds += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
 		} else {
 			est.Seconds += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
