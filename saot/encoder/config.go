@@ -82,8 +82,8 @@ func (c Config) GATWidths() (hidden, out int) {
 	return width, 2 * (max(0, c.Layers-2)*width + c.Heads*c.Out)
 }
 
-// Spread returns how many nodes a sample holds before its outermost hop, for each node that it embeds: those whose hidden
-// layers are computed. Neighbors drawn twice count twice, and where all neighbors are taken none count.
+// Spread returns how many nodes a sample holds before its outermost hop, for each node that it embeds: those whose
+// hidden layers are computed. Neighbors drawn twice count twice, and where all neighbors are taken none count.
 func (c Config) Spread() int {
 	spread := 1
 	for _, drawn := range c.SampleFanOut[:max(0, len(c.SampleFanOut)-1)] {

@@ -34,8 +34,8 @@ func (t sums) sum(h *Node) *Node { return t.climb(gatherSum(h, t.Levels[0]), gat
 // climb returns what stands at the targets' roots, given level 0 and how a chunk is made of those of the level below.
 // Further sums stand after all levels.
 //
-// Without a barrier after level 0 XLA adds its gathered rows once for each reader of the sums, and so keeps all of them:
-// one row of h for each listed row. It drops a barrier of one operand too early.
+// Without a barrier after level 0, XLA adds its gathered rows once for each reader of the sums, and so keeps all of
+// them: one row of h for each listed row. It drops a barrier of one operand too early.
 func (t sums) climb(level *Node, gather func(h, index *Node) *Node, further ...*Node) *Node {
 	if level.Graph().Backend().Capabilities().Operations[compute.OpTypeOptimizationBarrier] {
 		both := OptimizationBarriers(level, t.Roots)

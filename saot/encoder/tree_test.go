@@ -13,8 +13,8 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// A graph of many edges is encoded without a row of the hidden layer for each edge, which here would take 1 GB. XLA keeps
-// such rows unless it adds them as it gathers them.
+// A graph of many edges is encoded without a row of the hidden layer for each edge, which here would take 1 GB. XLA
+// keeps such rows unless it adds them as it gathers them.
 func TestNoRowForEachEdge(t *testing.T) {
 	if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) != nil {
 		t.Skip("the system does not reset the peak of a process's memory")
