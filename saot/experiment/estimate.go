@@ -194,7 +194,7 @@ func (s *shape) estimate(r *Run) Estimate {
 		batch := n + t*load.Replayed
 		if load.WholeGraph > 0 && batch > load.WholeGraph {
 			size := cmp.Or(load.Batch, 256)
-			nodes := float64(size * cmp.Or(load.Spread, 11))
+			nodes := float64(min(batch, size*cmp.Or(load.Spread, 11)))
 			steps := math.Ceil(float64(batch) / float64(size))
 			est.Seconds += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
