@@ -170,7 +170,7 @@ const (
 	stepSeconds      = 0.03    // a training step
 	nodeSeconds      = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
 	sampleSeconds    = 1.6e-5  // a node of a sample whose hidden layer is computed, at those widths
-	paperSeconds     = 2.5e-3  // a train node in an evaluation by the paper probe
+	paperSeconds     = 1e-3    // a train node in an evaluation by the paper probe
 	convergedSeconds = 4e-4    // a train node in an evaluation by the converged probe
 	baseBytes        = 700e6   // the program, its engine and compiled graphs
 	nodeBytes        = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
