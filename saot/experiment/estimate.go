@@ -168,7 +168,7 @@ func bytesOf(g *graph.Graph) int64 {
 // large side. What other methods take is found out by the first run of each.
 const (
 	stepSeconds      = 0.03    // a training step
-	nodeSeconds      = 1.2e-4  // a node of the batch in a step, at hidden 512 and out 256
+	nodeSeconds      = 4e-5    // a node of the batch in a step, at hidden 512 and out 256
 	sampleSeconds    = 1.6e-5  // a node of a sample whose hidden layer is computed, at those widths
 	paperSeconds     = 1e-3    // a train node in an evaluation by the paper probe
 	convergedSeconds = 4e-4    // a train node in an evaluation by the converged probe
@@ -190,8 +190,10 @@ func (s *shape) estimate(r *Run) Estimate {
 	}
 	widths, sum := widthsOf(load)
 	largest, rows := 0, 0
+	replayed := 0
 	for t, n := range s.nodes {
-		batch := n + t*load.Replayed
+		batch := n + replayed
+		replayed += min(n, load.Replayed)
 		if load.WholeGraph > 0 && batch > load.WholeGraph {
 			size := cmp.Or(load.Batch, 256)
 			nodes := float64(min(batch, size*cmp.Or(load.Spread, 11)))
