@@ -98,6 +98,7 @@ type shape struct {
 	err     error
 	nodes   []int // of each task
 	train   []int
+	edges   int64 // of its largest task, each in both directions
 	bytes   int64 // of its arrays
 	missing bool  // the files are not there: the figures are those of the catalog
 }
@@ -132,6 +133,7 @@ func published(r *Run) *shape {
 	if edges == 0 {
 		edges = e.True.Entries
 	}
+	s.edges = 2 * edges / int64(e.True.Tasks)
 	s.bytes = 4 * (int64(tasks*n*e.True.Columns) + 2*edges)
 	return s
 }
@@ -141,6 +143,7 @@ func shapeOfStream(stream *datasets.Stream) *shape {
 	for _, t := range stream.Tasks {
 		s.nodes = append(s.nodes, len(t.Labels))
 		s.train = append(s.train, len(t.Split.Train))
+		s.edges = max(s.edges, int64(len(t.Graph.Adjacency.Neighbors)))
 		s.bytes += bytesOf(t.Graph)
 	}
 	return s
@@ -174,6 +177,7 @@ const (
 	convergedSeconds = 4e-4    // a train node in an evaluation by the converged probe
 	baseBytes        = 700e6   // the program, its engine and compiled graphs
 	nodeBytes        = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
+	edgeBytes        = 512     // an edge of a graph that is taken whole: sums of 16 neighbors, in a few products at once
 	probeBytes       = 8 * 512 // a train node of all tasks
 	datasetCopies    = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths    = 512 * 256
@@ -189,7 +193,7 @@ func (s *shape) estimate(r *Run) Estimate {
 		est.Basis = "model of the published size; the files are missing"
 	}
 	widths, sum := widthsOf(load)
-	largest, rows := 0, 0
+	largest, rows, edges := 0, 0, int64(0)
 	replayed := 0
 	for t, n := range s.nodes {
 		batch := n + replayed
@@ -201,6 +205,7 @@ func (s *shape) estimate(r *Run) Estimate {
 			est.Seconds += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
 		} else {
+			edges = s.edges
 			est.Seconds += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
 		}
 		largest = max(largest, batch)
@@ -217,7 +222,8 @@ func (s *shape) estimate(r *Run) Estimate {
 		}
 	}
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
-		nodeBytes*float64(largest)*sum/defaultWidthSum+probeBytes*float64(rows)+float64(load.Bytes)))
+		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(rows)+
+		float64(load.Bytes)))
 	return est
 }
 
