@@ -177,7 +177,7 @@ const (
 	convergedSeconds = 4e-4    // a train node in an evaluation by the converged probe
 	baseBytes        = 700e6   // the program, its engine and compiled graphs
 	nodeBytes        = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
-	edgeBytes        = 512     // an edge of a graph that is taken whole: sums of 16 neighbors, in a few products at once
+	edgeBytes        = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
 	probeBytes       = 8 * 512 // a train node of all tasks
 	datasetCopies    = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths    = 512 * 256
