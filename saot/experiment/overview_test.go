@@ -8,12 +8,11 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// Ranks of the committed comparison, recounted from its table: go run ./cmd/saot table --across --mixed
+// Ranks of the committed comparison, recounted from its table: go run ./cmd/saot table --across
 // results/compared.jsonl.gz.
 func TestOverviewOfCommittedResults(t *testing.T) {
 	groups, err := Collect([]string{"../../results/compared.jsonl.gz"})
 	require.NoError(t, err)
-	groups, _ = Mixed(groups)
 	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, ByStream)
 	require.NoError(t, err)
 	require.Len(t, o.Blocks, len(o.Streams()))
