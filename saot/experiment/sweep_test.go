@@ -327,3 +327,28 @@ func TestEstimateOfMissingFiles(t *testing.T) {
 	r.Dataset = "nowhere.npz"
 	require.Nil(t, published(r))
 }
+
+// A sampled step costs what its hidden layers do, the edges of a whole graph take memory, and no task has more nodes to
+// replay than it has.
+func TestEstimateOfSteps(t *testing.T) {
+	s := &Sweep{Dir: t.TempDir(), Runs: seeds(t, 1)}
+	r := &s.Runs[0]
+	r.Method = "saot"
+	c := r.Of.(*saot.Config)
+	c.Encoder.Hidden, c.Encoder.Out = 512, 256 // the widths that the model's constants are of
+	tasks := &shape{nodes: []int{300, 300, 300}, train: []int{180, 180, 180}, edges: 1e6}
+	seconds := func() float64 { return tasks.estimate(r).Seconds }
+	c.Buffer = 300
+	all := seconds()
+	c.Buffer = 4000
+	require.InDelta(t, all, seconds(), 0)
+	c.Buffer = 30
+	require.Less(t, seconds(), all)
+
+	whole := tasks.estimate(r)
+	c.Encoder.WholeGraph = 100
+	require.Greater(t, whole.Bytes-tasks.estimate(r).Bytes, int64(edgeBytes*1e6))
+	narrow := seconds()
+	c.Encoder.SampleFanOut = []int{1, 10}
+	require.Less(t, seconds(), narrow)
+}
