@@ -154,7 +154,8 @@ func shapeOfStream(stream *datasets.Stream) *shape {
 func (r *Run) Fits(stream *datasets.Stream, machine int64) error {
 	if est := shapeOfStream(stream).estimate(r); machine > 0 && est.Bytes/2 > machine && !memory.Unbounded() {
 		return fmt.Errorf("the run is estimated to take %.4g GB, and the machine has %.1f GB of memory: lower "+
-			"encoder_hidden, encoder_out or encoder_whole_graph, or set the environment variable %s=1 to try it",
+			"hidden, out or whole_graph (encoder.hidden and so on in SAOT's own methods), or set the environment "+
+			"variable %s=1 to try it",
 			float64(est.Bytes)/1e9, float64(machine)/1e9, memory.UnboundedVariable)
 	}
 	return nil

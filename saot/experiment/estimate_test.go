@@ -22,7 +22,7 @@ func TestFits(t *testing.T) {
 	require.Error(t, r.Fits(stream, 1e6))
 	for _, hidden := range []string{"1000000000", "1000000000000000000"} {
 		require.NoError(t, r.Change(fields.Change{Path: "encoder.hidden", Value: fields.Value{Text: hidden}}))
-		require.ErrorContains(t, r.Fits(stream, machine), "lower encoder_hidden")
+		require.ErrorContains(t, r.Fits(stream, machine), "lower hidden, out or whole_graph (encoder.hidden")
 	}
 	t.Setenv("SAOT_UNBOUNDED", "1")
 	require.NoError(t, r.Fits(stream, machine))

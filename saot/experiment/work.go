@@ -75,7 +75,8 @@ func (o *WorkOptions) settle(runs int) error {
 	for i, b := range o.Bytes {
 		if b > o.Memory {
 			return fmt.Errorf("experiment: run %d is expected to take %.1f GB, more than the %.1f GB that there "+
-				"are: raise the bound on memory, or lower points, encoder_hidden or encoder_whole_graph",
+				"are: raise the bound on memory, or lower points, hidden or whole_graph (encoder.hidden and so on "+
+				"in SAOT's own methods)",
 				i, float64(b)/1e9, float64(o.Memory)/1e9)
 		}
 	}
