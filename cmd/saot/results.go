@@ -67,7 +67,7 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 
 func newFiguresCommand() *cobra.Command {
 	var folder, format, name string
-	var paper bool
+	var paper, mixed bool
 	probe := continual.ProbeConverged
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
@@ -78,9 +78,12 @@ AP against time (Figure 4), AP over tasks, drift of distances and plans, effecti
 errors.
 
 With --paper it draws the paper's own figures, each as one picture of 6.75 inches: TRACE over SAOT on up to three
-datasets, α next to β, time against AP, and the buffer's size. It says what runs a figure lacks.`,
+datasets, α next to β, time against AP, and the buffer's size. It says what runs a figure lacks.
+
+Runs of one dataset that saot table refuses to put in one table are refused here too; --only chooses some, and --mixed
+lets engines and versions differ.`,
 		Example: `  saot figures runs/fig3 --out figures
-  saot figures --paper results --format pdf
+  saot figures --paper results/quick --format pdf
   saot figures runs --format svg --only dataset=uai
   saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
@@ -88,6 +91,9 @@ datasets, α next to β, time against AP, and the buffer's size. It says what ru
 		var pictures []report.Picture
 		var lacks []string
 		var err error
+		if mixed {
+			groups, _ = experiment.Mixed(groups)
+		}
 		if paper {
 			pictures, lacks, err = report.PaperPictures(groups, probe)
 		} else {
@@ -109,6 +115,7 @@ datasets, α next to β, time against AP, and the buffer's size. It says what ru
 	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
 	cmd.Flags().StringVar(&name, "name", "", "of the one figure to draw; default all")
 	cmd.Flags().BoolVar(&paper, "paper", false, "the paper's figures alone, in its layout, as wide as two columns")
+	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one figure")
 	cmd.Flags().Var(text{&probe}, "probe", "of --paper: converged or paper")
 	return cmd
 }

@@ -20,7 +20,7 @@ import (
 //
 // It returns an error if a method ran with two settings on a dataset, and where Tables does.
 func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
-	if err := checkComparable(groups); err != nil {
+	if err := Comparable(groups); err != nil {
 		return nil, err
 	}
 	var free, labeled []*Group

@@ -8,9 +8,11 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -21,15 +23,18 @@ type Estimate struct {
 	Seconds float64
 	Bytes   int64  // largest resident set
 	Basis   string // what the figures come from
+
+	training float64 // the share of Seconds that is training, where a model says it
 }
 
-// Estimates says what each run of the sweep is expected to take: as long as those of its folder that are like it have
-// taken, or what a model says where there is none.
+// Estimates says what each run of the sweep is expected to take: what those of its folder that are like it have taken,
+// or what a model says where there is none. Where the runs of its method differ from it in more than epochs, they take
+// more or less in the proportion of the model.
 func (s *Sweep) Estimates() []Estimate {
 	e := &estimator{shapes: map[string]*shape{}}
 	for i := range s.Runs {
 		if r, err := continual.ReadResult(filepath.Join(s.Folder(i), continual.ResultFile)); err == nil {
-			e.finished = append(e.finished, past{s.Runs[i].alike(), s.Runs[i].effort(), r})
+			e.finished = append(e.finished, past{&s.Runs[i], r})
 		}
 	}
 	all := make([]Estimate, len(s.Runs))
@@ -44,15 +49,23 @@ type estimator struct {
 	shapes   map[string]*shape
 }
 
+// past is a finished run.
 type past struct {
-	alike  string
-	effort float64
+	run    *Run
 	result *continual.Result
 }
 
-// alike is the same for runs whose times differ by nothing but their epochs.
+// alike is the same for runs of a method that are evaluated in the same way on the same tasks.
 func (r *Run) alike() string {
 	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut())
+}
+
+// same reports whether two runs of a method that are alike have the same settings but for the epochs.
+func (r *Run) same(other *Run) bool {
+	a, b := fields.All(r.Of), fields.All(other.Of)
+	return slices.EqualFunc(a, b, func(x, y fields.Field) bool {
+		return x.Path == y.Path && (strings.HasSuffix(x.Path, "epochs") || x.Text() == y.Text())
+	})
 }
 
 // load is the work of a task; none where the method is of another version.
@@ -68,25 +81,38 @@ func (r *Run) load() method.Load {
 func (r *Run) effort() float64 { return float64(max(1, r.load().Epochs)) }
 
 func (e *estimator) estimate(r *Run) Estimate {
-	var est Estimate
-	n := 0.0
+	var like []past
 	for _, p := range e.finished {
-		if p.alike != r.alike() {
-			continue
+		if p.run.alike() == r.alike() {
+			like = append(like, p)
 		}
+	}
+	if slices.ContainsFunc(like, func(p past) bool { return p.run.same(r) }) {
+		like = slices.DeleteFunc(like, func(p past) bool { return !p.run.same(r) })
+	}
+	model := e.model(r)
+	if len(like) == 0 {
+		return model
+	}
+	est := Estimate{Basis: fmt.Sprintf("%d finished runs like it", len(like))}
+	for _, p := range like {
 		trained := 0.0
 		for _, t := range p.result.Tasks {
 			trained += t.Seconds
 		}
-		est.Seconds += p.result.Seconds + trained*(r.effort()/p.effort-1)
-		est.Bytes = max(est.Bytes, p.result.PeakBytes)
-		n++
+		of := e.model(p.run)
+		training, size := r.effort()/p.run.effort(), 1.0
+		if of.training > 0 {
+			training, size = model.training/of.training, float64(model.Bytes)/float64(of.Bytes)
+		}
+		est.Seconds += (p.result.Seconds + trained*(training-1)) / float64(len(like))
+		est.Bytes = max(est.Bytes, int64(float64(p.result.PeakBytes)*size))
 	}
-	if n > 0 {
-		est.Seconds /= n
-		est.Basis = fmt.Sprintf("%.0f finished runs like it", n)
-		return est
-	}
+	return est
+}
+
+// model is what the model says, whatever other runs took.
+func (e *estimator) model(r *Run) Estimate {
 	key := fmt.Sprint(r.Dataset, r.Features, r.Direction, r.Cut(), r.Split)
 	if e.shapes[key] == nil {
 		e.shapes[key] = shapeOf(r)
@@ -195,7 +221,7 @@ func (s *shape) estimate(r *Run) Estimate {
 	}
 	widths, sum := widthsOf(load)
 	largest, rows, edges := 0, 0, int64(0)
-	replayed := 0
+	replayed, evaluation := 0, 0.0
 	for t, n := range s.nodes {
 		batch := n + replayed
 		replayed += min(n, load.Replayed)
@@ -203,11 +229,11 @@ func (s *shape) estimate(r *Run) Estimate {
 			size := cmp.Or(load.Batch, 256)
 			nodes := float64(min(batch, size*cmp.Or(load.Spread, 11)))
 			steps := math.Ceil(float64(batch) / float64(size))
-			est.Seconds += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
+			est.training += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
 		} else {
 			edges = s.edges
-			est.Seconds += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
+			est.training += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
 		}
 		largest = max(largest, batch)
 		rows += s.train[t]
@@ -216,12 +242,13 @@ func (s *shape) estimate(r *Run) Estimate {
 			seen = min(seen, float64(r.ProbeRows))
 		}
 		if slices.Contains(r.Probes, continual.ProbePaper) {
-			est.Seconds += paperSeconds * seen
+			evaluation += paperSeconds * seen
 		}
 		if slices.Contains(r.Probes, continual.ProbeConverged) {
-			est.Seconds += convergedSeconds * seen
+			evaluation += convergedSeconds * seen
 		}
 	}
+	est.Seconds = est.training + evaluation
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
 		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(rows)+
 		float64(load.Bytes)))

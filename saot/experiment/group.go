@@ -82,7 +82,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	delete(g.Settings, "probes") // what they found stands in columns of its own
 	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Checksum,
 		"split": r.Dataset.SplitHash, "synthetic": strconv.FormatBool(r.Dataset.Synthetic), "engine": r.Engine.Name,
-		"version": strings.TrimSpace(r.Versions.Module + " " + r.Versions.Commit)})
+		"version": versionOf(r)})
 	if g.Settings["direction"] == "" {
 		g.Settings["direction"] = datasets.Undirected.String() // results do not name the default
 	}
@@ -108,6 +108,15 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	}
 	g.Runs[r.Seed], g.Paths[r.Seed] = r, path
 	return nil
+}
+
+// versionOf names the program that made a run.
+func versionOf(r *continual.Result) string {
+	name := strings.TrimSpace(r.Versions.Module + " " + r.Versions.Commit)
+	if r.Versions.Dirty {
+		name += " with changes"
+	}
+	return name
 }
 
 // merged returns the earlier of two runs of the same settings with the scores that the other has besides, such as those
@@ -255,9 +264,9 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 	return out, nil
 }
 
-// checkComparable returns an error if groups of a dataset cannot stand in one table: their figures would differ by more
-// than method and settings.
-func checkComparable(groups []*Group) error {
+// Comparable returns an error if groups of a dataset cannot stand in one table or figure: their figures would differ by
+// more than method and settings.
+func Comparable(groups []*Group) error {
 	first := map[string]*Group{} // by dataset and condition
 	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "version",
 		"probe_rows"} {
@@ -288,22 +297,49 @@ func checkComparable(groups []*Group) error {
 const mixed = "mixed"
 
 // Mixed returns the groups for tables in which runs of several engines and versions may stand, and what these are, each
-// with its number of runs.
+// with its number of runs. The seeds of one method and its settings are one group, whatever made them; a seed that
+// several programs ran stays in groups of its own.
 func Mixed(groups []*Group) (out []*Group, found []string) {
 	count := map[string]int{}
 	for _, g := range groups {
 		copied := *g
 		copied.Settings = maps.Clone(g.Settings)
 		copied.Settings["engine"], copied.Settings["version"] = mixed, mixed
-		out = append(out, &copied)
+		copied.Runs, copied.Paths = maps.Clone(g.Runs), maps.Clone(g.Paths)
+		i := slices.IndexFunc(out, func(o *Group) bool { return o.order() == copied.order() && !o.shares(&copied) })
+		if i < 0 {
+			out = append(out, &copied)
+		} else {
+			maps.Copy(out[i].Runs, copied.Runs)
+			maps.Copy(out[i].Paths, copied.Paths)
+		}
 		for _, r := range g.Runs {
-			count[fmt.Sprintf("saot %s on %s %s", r.Versions.Module, r.Engine.Name, r.Engine.Version)]++
+			program := r.Versions.Module
+			if commit := r.Versions.Commit; len(commit) >= 12 && !strings.Contains(program, commit[:12]) {
+				program += " " + commit[:12]
+			}
+			count[fmt.Sprintf("saot %s on %s %s", program, r.Engine.Name, r.Engine.Version)]++
+		}
+	}
+	apart := make([]string, len(out))
+	for i, g := range out {
+		apart[i] = g.Label
+	}
+	labelGroups(out)
+	for i, g := range out {
+		if slices.ContainsFunc(out, func(o *Group) bool { return o != g && o.order() == g.order() }) {
+			g.Label = apart[i]
 		}
 	}
 	for _, program := range slices.Sorted(maps.Keys(count)) {
 		found = append(found, fmt.Sprintf("%s (%d runs)", program, count[program]))
 	}
 	return out, found
+}
+
+// shares reports whether both groups have a run of one seed.
+func (g *Group) shares(other *Group) bool {
+	return slices.ContainsFunc(g.Seeds(), func(seed uint64) bool { return other.Runs[seed] != nil })
 }
 
 // condition returns what the figures of one column must have in common; false where the group has nothing to do with

@@ -238,6 +238,42 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Seeds that several programs ran are one row of a mixed table; a seed that two ran is a row of each.
+func TestMixed(t *testing.T) {
+	of := func(seed uint64, commit string, ap float64) *continual.Result {
+		r := resultOf("saot", seed, ap, -1)
+		r.Versions = continual.Versions{Module: "(devel)", Commit: strings.Repeat(commit, 40)}
+		return r
+	}
+	groups, err := Collect([]string{save(t, of(0, "a", 80), of(1, "a", 81), of(2, "b", 82))})
+	require.NoError(t, err)
+	require.Len(t, groups, 2)
+	mixed, found := Mixed(groups)
+	require.Equal(t, []string{"saot (devel) aaaaaaaaaaaa on onnx  (2 runs)", "saot (devel) bbbbbbbbbbbb on onnx  (1 runs)"},
+		found)
+	require.Len(t, mixed, 1)
+	require.Equal(t, []uint64{0, 1, 2}, mixed[0].Seeds())
+	require.Equal(t, "saot", mixed[0].Label)
+	require.Len(t, groups[0].Runs, 2, "the groups given stay")
+	_, err = Tables(mixed)
+	require.NoError(t, err)
+
+	groups, err = Collect([]string{save(t, of(0, "a", 80), of(0, "b", 82))})
+	require.NoError(t, err)
+	mixed, _ = Mixed(groups)
+	require.Len(t, mixed, 2)
+	require.NotEqual(t, mixed[0].Label, mixed[1].Label)
+}
+
+// A build with changes is another program than its commit.
+func TestChangedBuild(t *testing.T) {
+	changed := resultOf("random", 0, 70, -1)
+	changed.Versions.Dirty = true
+	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), changed)})
+	require.NoError(t, err)
+	require.ErrorContains(t, Comparable(groups), "with changes")
+}
+
 // A bound of the probes' rows does not tell runs apart that have no probe, or where the whole dataset is below it
 // (UAI2010 has 3,067 nodes).
 func TestProbeRowsThatDoNotMatter(t *testing.T) {

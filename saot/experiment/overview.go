@@ -72,7 +72,7 @@ type Duel struct {
 // It returns an error if fewer than two methods or two blocks remain, if a method ran with several settings on a
 // stream, and where Tables does.
 func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blocks) (*Overview, error) {
-	if err := checkComparable(groups); err != nil {
+	if err := Comparable(groups); err != nil {
 		return nil, err
 	}
 	o := &Overview{Setting: s, Probe: p}
@@ -81,7 +81,10 @@ func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blo
 		return nil, err
 	}
 	streams := o.complete(cells, &methods)
-	values := o.values(cells, methods, streams, by)
+	var values [][]float64
+	if len(methods) > 0 {
+		values = o.values(cells, methods, streams, by)
+	}
 	if len(methods) < 2 || len(values) < 2 {
 		return nil, fmt.Errorf("experiment: %d methods on %d blocks can be compared: want two of each. %s",
 			len(methods), len(values), strings.Join(o.Left, " "))

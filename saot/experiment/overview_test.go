@@ -62,4 +62,13 @@ func TestOverviewRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "want two of each")
 	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeHead, BySeed)
 	require.ErrorContains(t, err, "no run has a figure")
+
+	// Each method on a stream of its own: none has all.
+	apart := resultOf("random", 0, 70, -2)
+	apart.Dataset.Name = "cora-ml"
+	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, -1), apart)})
+	require.NoError(t, err)
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	require.ErrorContains(t, err, "0 methods on 0 blocks")
+	require.ErrorContains(t, err, "saot: no runs on cora-ml")
 }

@@ -310,6 +310,35 @@ func TestEstimateModel(t *testing.T) {
 	require.Contains(t, bad.Basis, "uai.npz")
 }
 
+// A finished run with other settings counts in the proportion of the model, and not at all where one with the same
+// settings is finished.
+func TestEstimateOfOtherSettings(t *testing.T) {
+	var runs []Run
+	for seed, hidden := range []string{"16", "8192", "8192"} {
+		of, err := DefaultSettings("synthetic", "saot", method.Default)
+		require.NoError(t, err)
+		of.Seed = uint64(seed)
+		require.NoError(t, of.Change(fields.Change{Path: "encoder.hidden", Value: fields.Value{Text: hidden}}))
+		runs = append(runs, Run{Settings: of})
+	}
+	s, err := NewSweep(t.TempDir(), runs)
+	require.NoError(t, err)
+	finish := func(i int, seconds float64, bytes int64) {
+		r := &continual.Result{Schema: continual.ResultSchema, Seconds: seconds, PeakBytes: bytes,
+			Tasks: []continual.TaskReport{{Seconds: seconds}}}
+		require.NoError(t, r.WriteFile(filepath.Join(s.Folder(i), continual.ResultFile)))
+	}
+	model := s.Estimates()
+	finish(0, 10, 3e8)
+	after := s.Estimates()
+	require.Equal(t, 10.0, after[0].Seconds)
+	require.InEpsilon(t, 10*model[1].training/model[0].training, after[1].Seconds, 1e-9)
+	require.Greater(t, after[1].Seconds, 20.0)
+	require.Greater(t, after[1].Bytes, int64(6e8))
+	finish(1, 100, 5e9)
+	require.Equal(t, Estimate{Seconds: 100, Bytes: 5e9, Basis: "1 finished runs like it"}, s.Estimates()[2])
+}
+
 // Where the files are not there, the model takes the sizes of the catalog.
 func TestEstimateOfMissingFiles(t *testing.T) {
 	s := &Sweep{Dir: t.TempDir(), Runs: seeds(t, 1)}

@@ -95,7 +95,7 @@ type Table struct {
 // It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of
 // features, direction of edges, engine, or bound of the probes' train nodes.
 func Tables(groups []*Group) ([]*Table, error) {
-	if err := checkComparable(groups); err != nil {
+	if err := Comparable(groups); err != nil {
 		return nil, err
 	}
 	paper, err := readPaper()

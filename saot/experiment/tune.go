@@ -24,9 +24,10 @@ type Choice struct {
 	Dataset, Method string
 	Points          []Point // every one that was tried, the best first; equal ones in the order of Collect
 
-	preset method.Preset
-	first  float64           // share of the stream's tasks that the runs saw; 0 is all
-	fixed  map[string]string // settings that are not the preset's
+	preset     method.Preset
+	first      float64           // share of the stream's tasks that the runs saw; 0 is all
+	fixed      map[string]string // settings that are not the preset's
+	conditions []string          // lines of a spec's entry: how data and probes were not the default
 }
 
 // Point is one combination of settings.
@@ -142,7 +143,8 @@ func validAP(r *continual.Result) (valid, test float64, err error) {
 
 // WriteChoices prints choices as a Spec, on whole streams, with the validation figures and the time of the runs as
 // comments. The settings of an entry are those that were tried, and those in which the runs differ from the method's
-// preset. Its seeds are those given, or, if there are none, those of the choice.
+// preset. Features, direction, tasks, split and probe rows are those of the runs; the probes are the default. Its seeds
+// are those given, or, if there are none, those of the choice.
 func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 	var b strings.Builder
 	b.WriteString("about: settings that did best on validation, as saot tune chose them\nruns:\n")
@@ -155,6 +157,9 @@ func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 			strings.ReplaceAll(fmt.Sprint(seeds), " ", ", "))
 		if c.preset != method.Default {
 			fmt.Fprintf(&b, "  preset: %v\n", c.preset)
+		}
+		for _, line := range c.conditions {
+			fmt.Fprintf(&b, "  %s\n", line)
 		}
 		set := maps.Clone(c.fixed)
 		maps.Copy(set, best.Settings)
@@ -192,7 +197,42 @@ func (c *Choice) describe(g *Group) error {
 			c.fixed[f.Path] = yamlText(f.Text())
 		}
 	}
+	c.conditions = s.conditions(d)
 	return nil
+}
+
+// conditions returns the lines of a spec's entry that say how data and probes differ from the default. The share of the
+// tasks is none of them.
+func (s *Settings) conditions(d *method.Definition) (lines []string) {
+	usual, err := DefaultSettings(s.Dataset, s.Method, s.Preset)
+	if err != nil {
+		return nil
+	}
+	if s.Features != usual.Features {
+		lines = append(lines, "features: "+s.Features)
+	}
+	if s.Direction != usual.Direction {
+		lines = append(lines, "direction: "+s.Direction.String())
+	}
+	if d.Probed() && s.ProbeRows != usual.ProbeRows {
+		lines = append(lines, fmt.Sprint("probe_rows: ", s.ProbeRows))
+	}
+	cut, standard := s.Cut(), datasets.DefaultStreamOptions()
+	if reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) { // the defaults, or a file that is cut already
+		standard = datasets.StreamOptions{SplitSeed: standard.SplitSeed}
+	}
+	cut.First = 0
+	changed := map[string]string{}
+	of := fields.All(&standard)
+	for i, f := range fields.All(&cut) {
+		if f.Text() != of[i].Text() {
+			changed[f.Path] = yamlText(f.Text())
+		}
+	}
+	if len(changed) > 0 {
+		lines = append(lines, "stream: {"+textOf(changed)+"}")
+	}
+	return lines
 }
 
 // yamlText is the text of a field as a value in YAML: lists have brackets.

@@ -37,6 +37,8 @@ type Writer struct {
 
 	task   int   // of the last event
 	before int64 // global step at which the task started
+	pass   int64 // global step at which the current training of the task started: a task may have several
+	done   int   // steps of this training
 	step   int64 // global step now
 
 	matrices map[matrixKey]continual.Matrix
@@ -106,7 +108,11 @@ func (w *Writer) observeStep(e *continual.StepEvent) error {
 	if err := w.enter(e.Task); err != nil {
 		return err
 	}
-	w.step = max(w.step, w.before+int64(e.Done))
+	if e.Done <= w.done {
+		w.pass = w.step
+	}
+	w.done = e.Done
+	w.step = max(w.step, w.pass+int64(e.Done))
 	line := Line{Kind: StepLine, Task: e.Task, Tasks: e.Tasks, TaskStep: e.Done, TaskSteps: e.Steps,
 		Terms: map[string]float64{}}
 	var scalars []scalar
@@ -175,9 +181,13 @@ func (w *Writer) enter(task int) error {
 		}
 	}
 	if task != w.task {
-		w.task, w.before = task, w.step
+		w.begin(task)
 	}
 	return nil
+}
+
+func (w *Writer) begin(task int) {
+	w.task, w.before, w.pass, w.done = task, w.step, w.step, 0
 }
 
 // open starts the run at a task: it takes up the lines of earlier tasks and cuts off what follows them, a torn line
@@ -193,7 +203,8 @@ func (w *Writer) open(task int) error {
 			w.addRow(s)
 		}
 	}
-	w.task, w.before, w.past = task, w.step, nil
+	w.begin(task)
+	w.past = nil
 
 	file, err := os.OpenFile(filepath.Join(w.dir, LinesFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {

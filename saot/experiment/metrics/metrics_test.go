@@ -356,3 +356,20 @@ func (l *learner) Embed(_ context.Context, g *graph.Graph) (*continual.Embedding
 
 func (l *learner) Save(w io.Writer) error { _, err := fmt.Fprint(w, "learner"); return err }
 func (l *learner) Load(io.Reader) error   { return nil }
+
+// A task that trains twice counts the steps of both trainings.
+func TestTwoTrainings(t *testing.T) {
+	dir := t.TempDir()
+	var events []continual.Event
+	for range 2 {
+		for done := 1; done <= 3; done++ {
+			events = append(events, continual.StepEvent{Tasks: 2, Step: continual.Step{Done: done, Steps: 3}})
+		}
+	}
+	events = append(events, continual.TaskEvent{Tasks: 2, Report: continual.TaskReport{Steps: 6}},
+		continual.StepEvent{Tasks: 2, Step: continual.Step{Task: 1, Done: 1, Steps: 3}})
+	write(t, dir, events...)
+	var steps []int64
+	require.NoError(t, readLines(filepath.Join(dir, LinesFile), func(l *Line, _ int64) { steps = append(steps, l.Step) }))
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 6, 7}, steps)
+}

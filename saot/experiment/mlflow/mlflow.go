@@ -194,11 +194,22 @@ func flatten(into map[string]string, path string, value any) {
 
 // historyOf lists the figures of a run by their names, as lines of a metric's file.
 func historyOf(s *continual.Stored) (map[string]string, error) {
-	history := map[string]string{}
+	history := map[string]*strings.Builder{}
 	add := func(name string, at time.Time, value float64, step int64) {
-		if !math.IsNaN(value) && !math.IsInf(value, 0) {
-			history[name] += fmt.Sprintf("%d %v %d\n", at.UnixMilli(), value, step)
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return
 		}
+		if history[name] == nil {
+			history[name] = &strings.Builder{}
+		}
+		fmt.Fprintf(history[name], "%d %v %d\n", at.UnixMilli(), value, step)
+	}
+	texts := func() map[string]string {
+		out := map[string]string{}
+		for name, b := range history {
+			out[name] = b.String()
+		}
+		return out
 	}
 	for _, score := range s.Result.Scores {
 		name := fmt.Sprintf("%s/%s/", score.Setting, score.Probe)
@@ -210,11 +221,11 @@ func historyOf(s *continual.Stored) (map[string]string, error) {
 	}
 	add("seconds", s.Result.Finished, s.Result.Seconds, 0)
 	if filepath.Base(s.Path) != continual.ResultFile {
-		return history, nil
+		return texts(), nil
 	}
 	lines, err := metrics.Read(filepath.Dir(s.Path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return history, nil
+		return texts(), nil
 	}
 	for _, l := range lines {
 		for name, v := range l.Terms {
@@ -229,7 +240,7 @@ func historyOf(s *continual.Stored) (map[string]string, error) {
 			}
 		}
 	}
-	return history, err
+	return texts(), err
 }
 
 func writeYAML(path string, value any) error {

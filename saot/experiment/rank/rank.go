@@ -14,8 +14,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Of returns the rank of each value, 1 for the greatest. Values that are the same share the mean of their ranks.
+// Of returns the rank of each value, 1 for the greatest. Values that are the same to nine decimals share the mean of
+// their ranks: sums of the same figures may differ in their last bits.
 func Of(values []float64) []float64 {
+	values = slices.Clone(values)
+	for i, v := range values {
+		values[i] = rounded(v)
+	}
 	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i
@@ -34,6 +39,8 @@ func Of(values []float64) []float64 {
 	}
 	return ranks
 }
+
+func rounded(v float64) float64 { return math.Round(v*1e9) / 1e9 }
 
 // Friedman is the test of the hypothesis that all methods are alike (Friedman 1937), with the correction for ties.
 type Friedman struct {
@@ -133,7 +140,7 @@ func rangeSurvival(q float64, k int) float64 {
 
 // Wilcoxon is the signed-rank test of paired values (Wilcoxon 1945).
 type Wilcoxon struct {
-	Pairs  int     // that differ; equal ones say nothing
+	Pairs  int     // that differ by more than rounding; equal ones say nothing
 	P      float64 // two-sided: exact up to 60 pairs, ties included; beyond, by the normal distribution
 	Effect float64 // matched-pairs rank-biserial correlation (Kerby 2014), in [−1, 1]: 1 where a is always greater
 }
@@ -148,7 +155,7 @@ func NewWilcoxon(a, b []float64) (w Wilcoxon, err error) {
 	var sizes []float64
 	var positive []bool
 	for i := range a {
-		if d := a[i] - b[i]; d != 0 {
+		if d := rounded(a[i] - b[i]); d != 0 {
 			sizes, positive = append(sizes, -math.Abs(d)), append(positive, d > 0) // Of ranks the greatest first
 		}
 	}

@@ -82,3 +82,16 @@ func TestRanksShareTies(t *testing.T) {
 	require.Equal(t, []float64{3, 1.5, 1.5, 4}, Of([]float64{2, 5, 5, 1}))
 	require.Empty(t, Of(nil))
 }
+
+// Differences that are equal but for the last bits are ties: p and effect are those of the decimals as written.
+func TestRoundingIsNoOrder(t *testing.T) {
+	a, b := []float64{60.3, 50.3, 40.3, 70.2, 30.3, 0.3}, []float64{60.2, 50.2, 40.2, 70.3, 30.2, 0.2}
+	w, err := NewWilcoxon(a, b)
+	require.NoError(t, err)
+	require.InDelta(t, 14.0/64, w.P, 1e-12, "one of six alike is negative: 2·(1 + 6) of 2⁶ signs")
+	require.InDelta(t, 4.0/6, w.Effect, 1e-12)
+	require.Equal(t, []float64{1.5, 1.5, 3}, Of([]float64{0.1 + 0.2, 0.3, 0.2}))
+	w, err = NewWilcoxon([]float64{0.1 + 0.2, 1}, []float64{0.3, 2})
+	require.NoError(t, err)
+	require.Equal(t, 1, w.Pairs)
+}

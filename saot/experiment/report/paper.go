@@ -28,8 +28,12 @@ const (
 //   - paper-buffer-class-il, paper-buffer-task-il: AP and AF against the size of the buffer, a column for each dataset.
 //
 // All but the last are of Class-IL. Datasets with more tasks come first. lacks says, for each figure that cannot be
-// drawn, what runs it needs. It returns an error if nothing can be drawn, and those of package plotting.
+// drawn, what runs it needs. It returns an error if nothing can be drawn, those of experiment.Comparable
+// and those of package plotting.
 func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures []Picture, lacks []string, err error) {
+	if err := experiment.Comparable(groups); err != nil {
+		return nil, nil, err
+	}
 	for _, s := range continual.Settings() {
 		draw := []func([]view) (Picture, string, error){paperBuffer}
 		if s == continual.ClassIL {

@@ -53,8 +53,11 @@ func (v *view) String() string {
 //   - progress: AP over the tasks learned;
 //   - drift of distances and of plans, and effective rank, over the tasks learned; loss and marginal-error, over tasks.
 //
-// It returns an error if nothing can be drawn, and those of package plotting.
+// It returns an error if nothing can be drawn, those of experiment.Comparable and those of package plotting.
 func Pictures(groups []*experiment.Group) ([]Picture, error) {
+	if err := experiment.Comparable(groups); err != nil {
+		return nil, err
+	}
 	var all []Picture
 	add := func(p Picture, err error) error {
 		if err == nil && p.Name != "" {
