@@ -126,11 +126,11 @@ func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, 
 func (c *classifier) classes() int { return c.widths[len(c.widths)-1] }
 
 // decay is the weight decay of what the loss of labelled rows depends on, for a network of two layers; see
-// coupledDecay.
-func (c *classifier) decay(l2 float64, in encoder.Nodes, labels supervision[*Node]) *Node {
+// coupledDecay. The mask of words is as Nodes.Words has it [F, 1].
+func (c *classifier) decay(l2 float64, words *Node, labels supervision[*Node]) *Node {
 	g, columns := labels.Weight.Graph(), columnsOf(labels)
 	return coupledDecay(l2,
-		decayed{c.Node(g, weightName(1)), in.Words()},
+		decayed{c.Node(g, weightName(1)), words},
 		decayed{c.Node(g, biasName(1)), ScalarOne(g, labels.Weight.DType())},
 		decayed{c.Node(g, weightName(2)), columns},
 		decayed{c.Node(g, biasName(2)), Squeeze(columns, 0)})

@@ -94,7 +94,9 @@ type meanInputs[T any] struct {
 // Shapes: mean M [C, N], rows that sum to 1, or shares of such; rows H [N, F], weight W [F, d]; returns [C, d]. The
 // gradient flows to H.
 func embeddedMeans(mean, rows, weight *Node) *Node {
-	return MatMul(mean, unitRows(encoder.ReLU(MatMul(rows, weight))))
+	h := MatMul(rows, weight)
+	// Slope 0 at 0, where Max has 1: a row without features would get a gradient over the least norm, 1e-12.
+	return MatMul(mean, unitRows(Mul(h, PositiveIndicator(h))))
 }
 
 // unitRows divides each row by its Euclidean norm, or by 1e-12 where that is more, as PyTorch's normalize does.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
@@ -186,6 +187,24 @@ func TestRealMeansMatchTheirDefinition(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// A row of zeros gets no gradient, and those next to it get theirs.
+func TestNoGradientWithoutFeatures(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		f, err := e.Func("means", func(in []*Node) []*Node {
+			return Gradient(ReduceAllSum(embeddedMeans(in[0], in[1], in[2])), in[1])
+		})
+		require.NoError(t, err)
+		out, err := f.Call(tensors.FromFlatDataAndDimensions([]float32{0.5, 0.5}, 1, 2),
+			tensors.FromFlatDataAndDimensions([]float32{0, 0, 1, 2}, 2, 2),
+			tensors.FromFlatDataAndDimensions([]float32{1, -0.5, 0.25, 1, 0.5, 0.5}, 2, 3))
+		require.NoError(t, err)
+		got := flatOf(t, out[0])
+		require.Equal(t, []float32{0, 0}, got[:2])
+		require.NotZero(t, got[2])
+		require.Less(t, math.Abs(float64(got[2])), 1.0)
 	})
 }
 

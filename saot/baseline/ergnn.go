@@ -61,8 +61,9 @@ func (s *ERGNNSettings) Validate() error {
 // as they are chosen before it is trained. The first task has no replay. There is a network for each setting: in
 // class-il CE_buf is taken over the whole buffer, with the softmax over all classes seen; in task-il over one past task
 // after the other, with the softmax over its own classes, and the combination is nested, L ← β·L + (1−β)·CE_τ for τ =
-// 1, …, t−1. Weight decay acts on what CE_cur depends on: under decay of all weights, the heads of old tasks, whose
-// share of L falls to 1−β, shrink until they tell nothing. docs/methods.md says where it departs from CGLB's code.
+// 1, …, t−1. Weight decay acts on what CE_cur depends on: under decay of all weights, the heads of old tasks and the
+// words that the buffer alone has, whose share of L falls to 1−β, shrink until they tell nothing. docs/methods.md says
+// where it departs from CGLB's code.
 type ergnn struct {
 	ERGNNSettings
 	method.State
@@ -77,6 +78,7 @@ type ergnn struct {
 type replayed[T any] struct {
 	Lesson lesson[T]
 	Kept   T // 1 on the nodes of the buffer, 0 on those of the task [N, 1]
+	Words  T // 1 for the features that some node of the task has [F, 1]
 }
 
 type replayPlan = train.Plan[replayed[*tensors.Tensor]]
@@ -110,7 +112,7 @@ func (c *classifier) replayLoss(in replayed[*Node], l2 float64) train.Loss {
 	logits, task, buffer := c.logits(nodes), in.Lesson.Labels, in.Lesson.Labels
 	task.Weight, buffer.Weight = Mul(task.Weight, OneMinus(in.Kept)), Mul(buffer.Weight, in.Kept)
 	current, replay := crossEntropy(logits, task), crossEntropy(logits, buffer)
-	decay := c.decay(l2, nodes, task)
+	decay := c.decay(l2, Mul(nodes.Words(), in.Words), task)
 	return train.Loss{Total: Add(Add(current, replay), decay), Parts: []train.Term{{Name: "current", Node: current},
 		{Name: "replay", Node: replay}, {Name: "decay", Node: decay}}}
 }
@@ -153,10 +155,12 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 	}
 	defer in.Release()
 	kept := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows())
-	defer engine.Release(kept)
+	words := wordsOf(&t.Graph.Features)
+	defer engine.Release(kept, words)
 	for _, s := range continual.Settings() {
 		labels := newSupervision(l.rows(t, s), in.Rows(), l.networks[s].classes())
-		all := replayed[*tensors.Tensor]{Lesson: lesson[*tensors.Tensor]{Labels: labels, Graph: in.Input}, Kept: kept}
+		all := replayed[*tensors.Tensor]{Lesson: lesson[*tensors.Tensor]{Labels: labels, Graph: in.Input}, Kept: kept,
+			Words: words}
 		p.Inputs = func(int) (replayed[*tensors.Tensor], any, error) { return all, nil, nil }
 		err := l.trainers[s].Train(ctx, p)
 		engine.Release(labels)
@@ -168,6 +172,8 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 }
 
 func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p replayPlan) error {
+	words := wordsOf(&t.Graph.Features)
+	defer engine.Release(words)
 	for _, s := range continual.Settings() {
 		deal, next, err := l.networks[s].lessons(batches{l.Sampling, g, l.rows(t, s), l.seed, s}, p.Task)
 		if err != nil {
@@ -178,13 +184,28 @@ func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph
 				var rows []labelled
 				in.Lesson, rows, err = next(step, batch)
 				in.Kept = keptRows(rows, t.Graph.NumNodes())
-				return in, in, err
+				own := in
+				in.Words = words
+				return in, own, err
 			}))
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wordsOf is 1 for the features that some node has [F, 1].
+func wordsOf(f *graph.Features) *tensors.Tensor {
+	words := make([]float32, f.Cols)
+	for i := range f.Rows {
+		f.Each(i, func(column int, value float64) {
+			if value != 0 {
+				words[column] = 1
+			}
+		})
+	}
+	return tensors.FromFlatDataAndDimensions(words, f.Cols, 1)
 }
 
 // keptRows is 1 for rows from first on [len(rows), 1].

@@ -52,7 +52,7 @@ func (s *JointSettings) Validate() error {
 }
 
 // joint keeps every task and trains a fresh network on all of them: what a method that may not keep them can hope for.
-// Loss (CGLB, joint baseline): the mean cross-entropy over the train nodes of all tasks seen,
+// Loss (CGLB's of class-il): the mean cross-entropy over the train nodes of all tasks seen,
 //
 //	L = Σ_{τ≤t} Σ_{i∈train_τ} w_i · CE(softmax(logits_i), y_i),
 //

@@ -15,8 +15,8 @@ import (
 func define(order int, name, summary string, fresh func(b method.Build, c *saot.Config) (continual.Method,
 	error)) method.Definition {
 	return method.Definition{Name: name, Summary: "control: " + summary, Kind: method.Control, Order: order,
-		Defaults: func(recipe datasets.Recipe, _ method.Preset) method.Settings {
-			c := saot.ConfigFor(recipe, method.Default)
+		Defaults: func(recipe datasets.Recipe, p method.Preset) method.Settings {
+			c := saot.ConfigFor(recipe, p)
 			return &c
 		},
 		Load: func(s method.Settings) method.Load { return method.Load{Epochs: s.(*saot.Config).Epochs} },

@@ -321,7 +321,7 @@ func TestRandomIsWhereSAOTStarts(t *testing.T) {
 	})
 }
 
-// The one pass of the calibration goes as far as a pass for each epoch.
+// The one pass of the calibration goes as far as a pass for each view of each epoch.
 func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := tinyStream(t).Tasks[0].Graph
@@ -334,7 +334,7 @@ func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
 			encoder.NewBuckets(nil, 200, []encoder.Size{encoder.SizeOf(g)}),
 			seed.Stream(7, "weights"))
 		require.NoError(t, err)
-		for range c.Epochs {
+		for range 2 * c.Epochs { // two views
 			require.NoError(t, enc.Calibrate(g))
 		}
 		_, _, want, err := enc.Embed(context.Background(), g)

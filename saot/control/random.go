@@ -41,9 +41,9 @@ func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
 
 func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
 	shape := c.Encoder
-	// Every epoch of training moves the running statistics by the momentum toward those of the same batch. One pass
-	// with this momentum takes them as far.
-	shape.Momentum = 1 - math.Pow(1-shape.Momentum, float64(c.Epochs))
+	// Each of the two views of an epoch moves the running statistics by the momentum toward those of its batch. One
+	// pass with this momentum takes them as far.
+	shape.Momentum = 1 - math.Pow(1-shape.Momentum, 2*float64(c.Epochs))
 	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Engine, 1, b.Stream.Sizes),
 		seed.Stream(b.Seed, "weights"))
 	if err != nil {
