@@ -71,6 +71,7 @@ type header struct {
 type partial struct {
 	Seconds     float64      `json:"seconds"`
 	Resumed     int          `json:"resumed"`
+	Programs    []Versions   `json:"programs,omitempty"` // that made the tasks
 	PeakBytes   int64        `json:"peak_bytes,omitempty"`
 	Scores      []Score      `json:"scores"`
 	Tasks       []TaskReport `json:"tasks"`
@@ -201,6 +202,9 @@ func (r *run) checkpoint() error {
 	r.partial.Seconds += now.Sub(r.clock).Seconds()
 	r.clock = now
 	r.partial.PeakBytes = max(r.partial.PeakBytes, peakBytes())
+	if now := versions(); r.done > 0 && !slices.Contains(r.partial.Programs, now) {
+		r.partial.Programs = append(r.partial.Programs, now)
+	}
 	if r.opt.Dir == "" {
 		return nil
 	}
@@ -291,6 +295,11 @@ func (r *run) finish() (*Result, error) {
 		Seed:   r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
 		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed, PeakBytes: r.partial.PeakBytes,
 		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
+	for _, p := range r.partial.Programs {
+		if p != result.Versions {
+			result.Earlier = append(result.Earlier, p)
+		}
+	}
 	if r.opt.Engine != nil {
 		result.Engine, result.Compiled = r.opt.Engine.Info(), r.opt.Engine.Compiled()-r.compiled
 	}

@@ -25,6 +25,7 @@ type Result struct {
 	Seed     uint64          `json:"seed"`
 	Engine   engine.Info     `json:"engine"`
 	Versions Versions        `json:"versions"`
+	Earlier  []Versions      `json:"earlier_versions,omitempty"` // of other programs that made tasks before a resume
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
 	Seconds  float64         `json:"seconds"`         // spent working, interruptions left out
@@ -192,7 +193,8 @@ func datasetInfo(s *datasets.Stream) DatasetInfo {
 		Tasks: len(s.Tasks), Classes: s.NumClasses, Notes: s.Notes, Options: s.Options}
 }
 
-func versions() Versions {
+// versions names the software of this process. Tests stand in for other builds.
+var versions = func() Versions {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

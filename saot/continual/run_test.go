@@ -66,6 +66,27 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 	})
 }
 
+// A run that another program resumes names both. A program that ended no task made none of it.
+func TestResultNamesEarlierPrograms(t *testing.T) {
+	built := versions
+	defer func() { versions = built }()
+	e, err := engine.Open("go")
+	require.NoError(t, err)
+	opt := Options{Engine: e, Seed: 4, Probes: []Probe{ProbeConverged}, Manifest: manifest(`{"epochs":5}`),
+		Dir: t.TempDir()}
+	for task, module := range []string{"v1", "v2", "v3"} {
+		versions = func() Versions { return Versions{Module: module} }
+		ctx, cancel := context.WithCancel(context.Background())
+		opt.Resume = task > 0
+		_, err := Run(ctx, smallStream(), &toyLearner{width: 3, cancel: cancel, failAt: task}, opt)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	r, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
+	require.NoError(t, err)
+	require.Equal(t, Versions{Module: "v3"}, r.Versions)
+	require.Equal(t, []Versions{{Module: "v2"}}, r.Earlier, "v1 was stopped in the first task")
+}
+
 func filesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

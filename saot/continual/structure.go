@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -60,6 +61,22 @@ func (p *packed) UnmarshalText(text []byte) error {
 		(*p)[k] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*k:]))
 	}
 	return nil
+}
+
+// own returns the rows of a task's own nodes. With datasets.KeepEdges a graph holds those of earlier tasks too, with the
+// label −1.
+func (e *Embedding) own(labels []int32) *Embedding {
+	if !slices.ContainsFunc(labels, func(label int32) bool { return label < 0 }) {
+		return e
+	}
+	out := &Embedding{Cols: e.Cols}
+	for i, label := range labels {
+		if label >= 0 {
+			out.Rows++
+			out.Data = append(out.Data, e.Data[i*e.Cols:][:e.Cols]...)
+		}
+	}
+	return out
 }
 
 func newSketch(e *Embedding) sketch {

@@ -8,6 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Where a graph holds earlier tasks' nodes, the task's own are compared alone.
+func TestOwnRows(t *testing.T) {
+	e := &Embedding{Rows: 4, Cols: 2, Data: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+	require.Same(t, e, e.own([]int32{0, 1, 0, 1}))
+	require.Equal(t, &Embedding{Rows: 2, Cols: 2, Data: []float32{3, 4, 7, 8}}, e.own([]int32{-1, 1, -1, 0}))
+}
+
 func randomEmbedding(r *rand.Rand, rows, cols int) *Embedding {
 	e := &Embedding{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
 	for k := range e.Data {

@@ -59,8 +59,12 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()
+	own := make([]*Embedding, len(embed))
+	for j, all := range embed {
+		own[j] = all.own(s.tasks[j].Labels)
+	}
 	var err error
-	if e.Structure, err = p.structure(embed); err != nil {
+	if e.Structure, err = p.structure(own); err != nil {
 		return nil, nil, err
 	}
 	return s.probe(ctx, p.Scores, embed, e)

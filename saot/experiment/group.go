@@ -110,13 +110,17 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	return nil
 }
 
-// versionOf names the program that made a run.
+// versionOf names the programs that made a run.
 func versionOf(r *continual.Result) string {
-	name := strings.TrimSpace(r.Versions.Module + " " + r.Versions.Commit)
-	if r.Versions.Dirty {
-		name += " with changes"
+	var names []string
+	for _, v := range append(slices.Clone(r.Earlier), r.Versions) {
+		name := strings.TrimSpace(v.Module + " " + v.Commit)
+		if v.Dirty {
+			name += " with changes"
+		}
+		names = append(names, name)
 	}
-	return name
+	return strings.Join(names, ", then ")
 }
 
 // merged returns the earlier of two runs of the same settings with the scores that the other has besides, such as those

@@ -272,6 +272,12 @@ func TestChangedBuild(t *testing.T) {
 	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), changed)})
 	require.NoError(t, err)
 	require.ErrorContains(t, Comparable(groups), "with changes")
+
+	resumed := resultOf("random", 0, 70, -1)
+	resumed.Earlier = []continual.Versions{{Module: "v0.1.0"}}
+	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, -1), resumed)})
+	require.NoError(t, err)
+	require.ErrorContains(t, Comparable(groups), "v0.1.0, then")
 }
 
 // A bound of the probes' rows does not tell runs apart that have no probe, or where the whole dataset is below it
