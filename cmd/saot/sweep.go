@@ -66,7 +66,7 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
 	f.Float64Var(&o.memory, "memory", 0,
 		"GB that runs may take together, by estimate; default what is free, if there are several workers")
-	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them")
+	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them; waits for those that another process holds")
 	o.addFlags(f)
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
@@ -127,6 +127,9 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	watch := newWatch(cmd.ErrOrStderr(), s)
 	work := experiment.WorkOptions{Workers: o.workers, RetryFailed: o.retry, Command: o.runCommand,
 		Observe: watch.observe}
+	if len(o.only) > 0 { // nobody else sees to these
+		work.Wait = 10 * time.Second
+	}
 	if work.Memory = o.bytes(); work.Memory > 0 {
 		for _, e := range s.Estimates() {
 			work.Bytes = append(work.Bytes, e.Bytes)

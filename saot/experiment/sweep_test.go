@@ -252,6 +252,23 @@ func TestClaimIsInherited(t *testing.T) {
 	again.Release()
 }
 
+// With Wait, Work does a run that another process held and left undone.
+func TestWorkWaits(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	held, err := s.claim(0, false)
+	require.NoError(t, err)
+	o := WorkOptions{Command: command("work"), Wait: time.Millisecond, Observe: func(i int, state State, _ string) {
+		if i == 1 && state == Done {
+			held.Release()
+		}
+	}}
+	require.NoError(t, s.Work(t.Context(), o))
+	state, err := s.State(0)
+	require.NoError(t, err)
+	require.Equal(t, Done, state)
+}
+
 // Runs wait while memory is short, and one that would never fit is refused.
 func TestMemory(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 6))

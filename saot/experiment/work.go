@@ -26,6 +26,9 @@ type WorkOptions struct {
 	Memory      int64   // bytes that they may take together by Bytes; 0 is no bound
 	Bytes       []int64 // what each run is expected to take; may be nil where Memory is 0
 	RetryFailed bool
+	// Wait is how often Work looks again for runs that other processes hold, until there is none. 0 leaves them to the
+	// others. The task of a scheduler waits: a file system may hold the lock of a node that is gone for a while.
+	Wait time.Duration
 	// Command is the process of a run, which takes up the run in its folder. Its standard error goes to LogFile.
 	Command func(ctx context.Context, dir string) *exec.Cmd
 	// Observe is told when a run begins, when it writes a line of its log, and when it ends; calls don't overlap. May
@@ -34,23 +37,44 @@ type WorkOptions struct {
 }
 
 // Work does every run that is not done, has not failed, and that no other process works on, and returns when none is
-// left. A run that fails is recorded and does not stop the others; interrupted by ctx, Work tells its processes to
+// left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the others; interrupted by ctx, Work tells its processes to
 // stop, waits for them, and returns ctx's error. What was interrupted continues at its last finished task when Work
 // is called again.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	if err := o.settle(len(s.Runs)); err != nil {
 		return err
 	}
+	var errs []error
+	for held := true; held && ctx.Err() == nil; {
+		before, err1 := s.Count()
+		errs = append(errs, s.pass(ctx, o)...)
+		after, err2 := s.Count()
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		o.RetryFailed = false // what failed again is left
+		if held = o.Wait > 0 && before[Running]+after[Running] > 0; held {
+			select {
+			case <-ctx.Done():
+			case <-time.After(o.Wait):
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return firstOf(errs)
+}
+
+// pass does the runs that are free.
+func (s *Sweep) pass(ctx context.Context, o WorkOptions) []error {
 	w := &work{sweep: s, o: o, tried: make([]bool, len(s.Runs)), memory: semaphore.NewWeighted(max(1, o.Memory))}
 	var wait sync.WaitGroup
 	for range o.Workers {
 		wait.Go(func() { w.loop(ctx) })
 	}
 	wait.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return firstOf(w.errs)
+	return w.errs
 }
 
 // firstOf joins the first errors and counts the others: a cause that all runs share would fill the screen.
