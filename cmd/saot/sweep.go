@@ -119,7 +119,23 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 			return usageError{err}
 		}
 	}
+	if err := o.checkEngines(s); err != nil {
+		return err
+	}
 	return o.work(cmd, s)
+}
+
+// checkEngines opens the engines of the runs once: where one is missing, each run would fail.
+func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
+	for _, name := range s.Engines() {
+		e, err := engine.Open(name)
+		if err != nil {
+			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name another folder",
+				o.out, name, err)
+		}
+		e.Close()
+	}
+	return nil
 }
 
 // work does the runs of a sweep, and says what is left of them.

@@ -143,6 +143,26 @@ func TestSweepFetch(t *testing.T) {
 	require.Contains(t, string(text), "1 failed", "what is there is not fetched again")
 }
 
+// A machine without the engine with which a sweep began leaves its runs as they are.
+func TestSweepOfAnotherEngine(t *testing.T) {
+	runs, err := experiment.OpenSpec(writeSpec(t, smallSpec))
+	require.NoError(t, err)
+	out := filepath.Join(t.TempDir(), "sweep")
+	for i := range runs.Runs {
+		runs.Runs[i].Engine = "xla:abacus"
+	}
+	s, err := experiment.NewSweep(out, runs.Runs)
+	require.NoError(t, err)
+	status, _, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--engine", "go")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "has runs for the engine xla:abacus")
+	for i := range s.Runs {
+		state, err := s.State(i)
+		require.NoError(t, err)
+		require.Equal(t, experiment.Waiting, state)
+	}
+}
+
 // A run that fails is shown with its error.
 func TestSweepFailure(t *testing.T) {
 	binary := build(t)

@@ -171,6 +171,22 @@ func (s *Sweep) State(i int) (State, error) {
 	return Waiting, nil
 }
 
+// Engines lists the engines of the runs that are to be done, each once, as the process that began the sweep set them. A
+// run continues on the engine it began on.
+func (s *Sweep) Engines() (names []string) {
+	for i := range s.Runs {
+		dir := s.Folder(i)
+		if finished(dir) || exists(dir, FailedFile) {
+			continue
+		}
+		// A folder that cannot be read is told when its run is done.
+		if r, err := ReadRun(dir); err == nil && r.Engine != "" && !slices.Contains(names, r.Engine) {
+			names = append(names, r.Engine)
+		}
+	}
+	return names
+}
+
 // Failure reads why a run failed.
 func (s *Sweep) Failure(i int) (f Failure, err error) {
 	err = readJSON(filepath.Join(s.Folder(i), FailedFile), &f)
