@@ -134,7 +134,11 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 		return err
 	}
 	for _, p := range pictures {
-		path := filepath.Join(folder, p.Name+"."+format)
+		name := p.Name + "." + format
+		if filepath.Base(name) != name { // it holds the name of a dataset
+			return fmt.Errorf("figure %q: the name leads out of the folder %s", name, folder)
+		}
+		path := filepath.Join(folder, name)
 		if err := p.Figure.Save(path); err != nil {
 			return err
 		}

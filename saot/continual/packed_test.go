@@ -200,6 +200,29 @@ func TestReadResultsOfManyPlaces(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Join(dir, "a-s0", ResultFile)+": the content is not a result file")
 }
 
+// Names that become parts of file names lead nowhere else; those that datasets really have are read.
+func TestNamesInResults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ResultFile)
+	for _, name := range []string{"", "uai", "ogbn-arxiv-topology", "synthetic:400,degree=5.5", "my..graph (2)", "é"} {
+		r := &Result{Schema: ResultSchema, Method: name, Dataset: DatasetInfo{Name: name}}
+		require.NoError(t, r.WriteFile(path))
+		_, err := ReadResult(path)
+		require.NoError(t, err, name)
+	}
+	for _, name := range []string{"..", "../x", "/tmp/x", `..\x`, "a\nb", "a\x00", "\u0085"} {
+		for field, r := range map[string]*Result{"field method": {Schema: ResultSchema, Method: name},
+			"field dataset.name": {Schema: ResultSchema, Dataset: DatasetInfo{Name: name}}} {
+			require.NoError(t, r.WriteFile(path))
+			_, err := ReadResult(path)
+			require.ErrorContains(t, err, path+": "+field)
+		}
+		s := smallStream()
+		s.Dataset = name
+		_, err := Run(t.Context(), s, &toyLearner{width: 3}, Options{Probes: []Probe{ProbeConverged}})
+		require.ErrorContains(t, err, "field dataset.name", "before hours of work")
+	}
+}
+
 func TestPackRefuses(t *testing.T) {
 	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
 	_, err := PackResults(packed, filepath.Join(dir, "a-s0"), filepath.Join(dir, "b-s1"))
