@@ -248,6 +248,38 @@ func TestCSVFeatures(t *testing.T) {
 	}
 }
 
+// SciPy names the format of a matrix that it saves. By column, indptr and indices mean something else.
+func TestSciPyFormats(t *testing.T) {
+	base := tinyCSV().with("features.csv", nil).with("edges.csv", nil)
+	byRow := arrays{"data": npy("<f4", "(3,)", []float32{1, 0, 1}), "indices": npy("<i4", "(3,)", []int32{1, 3, 2}),
+		"indptr": npy("<i4", "(5,)", []int32{0, 2, 2, 3, 3}), "shape": npy("<i8", "(2,)", []int64{4, 4}),
+		"format": npy("|S3", "()", []byte("csr"))} // 0 → 1, a stored zero, 2 → 2
+	byColumn := maps.Clone(byRow).with("indices", npy("<i4", "(3,)", []int32{0, 2, 0})).
+		with("data", npy("<f4", "(3,)", []float32{1, 1, 0})).
+		with("indptr", npy("<i4", "(5,)", []int32{0, 0, 1, 2, 3})).with("format", npy("|S3", "()", []byte("csc")))
+	features := arrays{"data": npy("<f4", "(4,)", []float32{2, 3, 4, 1}),
+		"indices": npy("<i4", "(4,)", []int32{0, 2, 3, 0}), "indptr": npy("<i4", "(4,)", []int32{0, 1, 3, 4}),
+		"shape": npy("<i8", "(2,)", []int64{4, 3}), "format": npy("<U3", "()", []int32{'c', 's', 'c'})}
+	var want *Dataset
+	for _, edges := range []arrays{byRow, byColumn} {
+		dir := base.with("edges.npz", edges.zip()).with("features.npz", features.zip()).folder(t, "own")
+		ds, err := LayoutCSV.load(dir, Options{Normalization: graph.Raw, Direction: Directed})
+		require.NoError(t, err)
+		require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, toDense(&ds.Graph.Features))
+		require.Equal(t, []int32{0}, ds.Graph.Adjacency.Neighborhood(1))
+		if want != nil {
+			require.Equal(t, want.Graph.Adjacency, ds.Graph.Adjacency)
+			require.Equal(t, want.Notes, ds.Notes)
+		}
+		want = ds
+	}
+	for _, format := range []string{"bsr", "dia", "coo"} {
+		dir := base.with("edges.npz", byRow.with("format", npy("|S3", "()", []byte(format))).zip()).folder(t, "own")
+		_, err := LayoutCSV.load(dir, Options{})
+		require.ErrorContains(t, err, `edges.npz: key "format": "`+format+`" is not read here: save the matrix as CSR`)
+	}
+}
+
 func TestLayoutErrors(t *testing.T) {
 	ogb, csv, saint, reddit, wiki := tinyOGB(), tinyCSV(), tinySAINT(), tinyReddit(), tinyWikiCS()
 	table := func(name, text string) files { return ogb.with("raw/"+name, zipped(text)) }
