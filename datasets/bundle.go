@@ -213,13 +213,9 @@ func (b *bundle) read(name string, parse func(m *member) error) error {
 // readText reads a table that is compressed if its name ends with .gz.
 func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, cols int, err error) {
 	err = b.read(name, func(m *member) error {
-		in := text{Reader: m, progress: func() (int64, int64) { return m.read.Load(), m.size }, keep: b.budget.keep}
-		if strings.HasSuffix(name, ".gz") {
-			z, err := gzip.NewReader(bufio.NewReaderSize(m, 1<<16))
-			if err != nil {
-				return b.errorf(name, "not a gzip file: %w; download it again", err)
-			}
-			in.Reader = &inflated{Reader: z, packed: m.packed}
+		in := text{progress: func() (int64, int64) { return m.read.Load(), m.size }, keep: b.budget.keep}
+		if in.Reader, err = b.inflate(name, m); err != nil {
+			return err
 		}
 		if data, cols, err = readTable(in, spec); err != nil {
 			return b.errorf(name, "%w", err)
@@ -227,6 +223,18 @@ func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, co
 		return nil
 	})
 	return data, cols, err
+}
+
+// inflate returns the text of a file that is compressed if its name ends with .gz.
+func (b *bundle) inflate(name string, m *member) (io.Reader, error) {
+	if !strings.HasSuffix(name, ".gz") {
+		return m, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReaderSize(m, 1<<16))
+	if err != nil {
+		return nil, b.errorf(name, "not a gzip file: %w; download it again", err)
+	}
+	return &inflated{Reader: z, packed: m.packed}, nil
 }
 
 // readNPZ reads an npz file of the bundle. If it is compressed inside a zip archive, it is unpacked into a temporary

@@ -280,6 +280,33 @@ func TestSciPyFormats(t *testing.T) {
 	}
 }
 
+// pandas puts the numbers of columns first, which move every node by one where they are taken for values.
+func TestNumbersOfColumns(t *testing.T) {
+	base := tinyCSV().with("labels.csv", []byte("0\n1\n1\n0\n"))
+	numbered := base.with("features.csv", []byte("0,1,2\n1,2,3\n4,5,6\n7,8,9"))
+	for _, f := range []files{numbered, numbered.with("edges.csv", []byte("0,1\n0,2\n")),
+		base.with("features.csv", nil).with("features.csv.gz", zipped("0,1,2\r\n1,2,3\r\n4,5,6\r\n7,8,9"))} {
+		_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+		require.ErrorContains(t, err, "line 1 is 0, 1, … 2, and that of labels.csv is 0, as pandas numbers columns")
+		_, err = LayoutCSV.load(f.folder(t, "own"), Options{TopologyOnly: true})
+		require.ErrorContains(t, err, "header=False")
+	}
+	notes := func(f files) string {
+		ds, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+		require.NoError(t, err)
+		return strings.Join(ds.Notes, "\n")
+	}
+	few := base.with("features.csv", []byte("0,1\n1,2\n4,5\n7,8"))
+	require.Contains(t, notes(few.with("edges.csv", []byte("0,1\n0,2\n"))), "pandas", "it may be either")
+	for _, f := range []files{few, few.with("edges.csv", []byte("0,2\n")),
+		numbered.with("labels.csv", []byte("1\n0\n0\n1\n")),
+		numbered.with("features.csv", []byte("names,b,c\n0,1,2\n1,2,3\n4,5,6\n7,8,9")),
+		base.with("features.csv", []byte("0,1,2.0\n1,2,3\n4,5,6\n7,8,9")),
+		base.with("features.csv", []byte("0,1,3\n1,2,3\n4,5,6\n7,8,9"))} {
+		require.NotContains(t, notes(f), "pandas")
+	}
+}
+
 func TestLayoutErrors(t *testing.T) {
 	ogb, csv, saint, reddit, wiki := tinyOGB(), tinyCSV(), tinySAINT(), tinyReddit(), tinyWikiCS()
 	table := func(name, text string) files { return ogb.with("raw/"+name, zipped(text)) }

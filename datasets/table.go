@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -316,6 +317,9 @@ func csvNames(table string) []string { return []string{table + ".csv", table + "
 
 func readCSV(b *bundle, opt Options) (*Dataset, error) {
 	ds := &Dataset{Name: b.name()}
+	if err := ds.checkNumbering(b); err != nil {
+		return nil, err
+	}
 	if err := readOwnLabels(b, ds); err != nil {
 		return nil, err
 	}
@@ -323,6 +327,55 @@ func readCSV(b *bundle, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	return ds.withFeatures(opt, func() error { return readOwnFeatures(b, ds) })
+}
+
+// checkNumbering looks for the first line that pandas writes where columns have no names: their numbers. Taken for
+// data, those of features and labels would move every node by one. A node may have such values too, of few features.
+func (ds *Dataset) checkNumbering(b *bundle) error {
+	labels, features := b.choose(csvLabels()), b.choose(csvNames("features"))
+	columns := b.numbering(features)
+	switch {
+	case columns == 0 || b.numbering(labels) != 1:
+	case columns > 2:
+		return b.errorf(features, "line 1 is 0, 1, … %d, and that of %s is 0, as pandas numbers columns: write the "+
+			"files with header=False, or, if these are values of node 0, put a line of names before them",
+			columns-1, labels)
+	case b.numbering(b.choose(csvEdges())) == 2:
+		ds.Notes = append(ds.Notes, "the first lines are 0, 1, …, as pandas numbers columns, and taken for values: "+
+			"if they are numbers of columns, write the files with header=False")
+	}
+	return nil
+}
+
+// numbering returns the number of columns of a table whose first line is 0, 1, 2 and so on, and 0 for any other.
+func (b *bundle) numbering(name string) (columns int) {
+	if !b.has(name) {
+		return 0
+	}
+	_ = b.read(name, func(m *member) error { // an error shows again when the table is read
+		in, err := b.inflate(name, m)
+		if err == nil {
+			columns = countsUp(bufio.NewReader(in))
+		}
+		return err
+	})
+	return columns
+}
+
+func countsUp(in *bufio.Reader) int {
+	for k := 0; ; k++ {
+		for _, digit := range []byte(strconv.Itoa(k)) {
+			if c, err := in.ReadByte(); err != nil || c != digit {
+				return 0
+			}
+		}
+		switch c, err := in.ReadByte(); {
+		case errors.Is(err, io.EOF) || c == '\n' || c == '\r':
+			return k + 1
+		case c != ',':
+			return 0
+		}
+	}
 }
 
 func readOwnLabels(b *bundle, ds *Dataset) error {
