@@ -162,17 +162,18 @@ func TestPinned(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, Published, got[0].State)
 			require.Equal(t, Published, s.verify(t, e).State)
+			ds, err := s.open(e, Options{})
+			require.NoError(t, err)
+			require.NotContains(t, strings.Join(ds.Notes, " "), "published")
 
 			require.NoError(t, os.Remove(filepath.Join(s.Dir, recordsFile)))
 			require.NoError(t, os.WriteFile(s.Path(f), other, 0o600))
 			status := s.verify(t, e)
 			require.Equal(t, Wrong, status.State)
 			require.Contains(t, status.Detail, "not the published file")
-			ds, err := s.open(e, Options{})
+			ds, err = s.open(e, Options{})
 			require.NoError(t, err, "a file of one's own under this name may be used")
-			if f.SHA256 != "" {
-				require.Contains(t, ds.Notes[len(ds.Notes)-1], "not the published file")
-			}
+			require.Contains(t, ds.Notes[len(ds.Notes)-1], "not the published file")
 			e.Files[0].Copies = []Copy{{SHA256: sum(other), Origin: "somebody"}}
 			require.Equal(t, KnownCopy, s.verify(t, e).State)
 			got, err = s.Get(t.Context(), e)
@@ -181,6 +182,21 @@ func TestPinned(t *testing.T) {
 		})
 	}
 	require.NoDirExists(t, s.Dir)
+}
+
+// Where no sum is published, the size tells another dataset.
+func TestUnpinnedIsComparedBySize(t *testing.T) {
+	_, e, s := newShelf(t)
+	e.Files[0].Copies = []Copy{{SHA256: sum(nil), Origin: "somebody"}}
+	require.NoError(t, os.MkdirAll(s.Dir, 0o755))
+	require.NoError(t, os.WriteFile(s.Path(e.Files[0]), tiny().zip(), 0o600))
+	for _, classes := range []int{2, 3} {
+		e.True.Classes = classes
+		ds, err := s.open(e, Options{})
+		require.NoError(t, err)
+		require.Equal(t, classes != 2, strings.Contains(ds.Notes[len(ds.Notes)-1],
+			"it has 4 nodes and 2 classes, tiny has 4 and 3: it is another dataset"))
+	}
 }
 
 func TestImport(t *testing.T) {
