@@ -43,6 +43,9 @@ func (b *budget) opened(name string, packed int64) {
 	}
 }
 
+// shortage is an error about the memory of this machine.
+type shortage struct{ error }
+
 // keep is called before bytes of arrays are allocated.
 func (b *budget) keep(bytes int64) error {
 	if b.free == 0 {
@@ -50,9 +53,9 @@ func (b *budget) keep(bytes int64) error {
 	}
 	b.kept += bytes
 	if b.free > 0 && b.kept > b.free && !memory.Unbounded() {
-		return fmt.Errorf("its arrays take %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
-			"machine, or set the environment variable %s=1 to try all the same",
-			float64(b.kept)/1e9, float64(b.free)/1e9, memory.UnboundedVariable)
+		return shortage{fmt.Errorf("its arrays take %.1f GB and more, and %.1f GB of memory are free: free some, take "+
+			"a larger machine, or set the environment variable %s=1 to try all the same",
+			float64(b.kept)/1e9, float64(b.free)/1e9, memory.UnboundedVariable)}
 	}
 	return unpacked(b.kept, b.packed)
 }

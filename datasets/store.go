@@ -53,6 +53,13 @@ type FileStatus struct {
 	Bytes         int64
 }
 
+// settle says that a file whose content was read is recorded.
+func (s *FileStatus) settle() {
+	if s.State == Unrecorded {
+		s.State, s.Detail = Recorded, ""
+	}
+}
+
 // Path returns where a file lies.
 func (s Store) Path(f File) string { return filepath.Join(s.Dir, filepath.FromSlash(f.Name)) }
 
@@ -170,7 +177,7 @@ func (f File) judge(sums fetch.Sums, recorded string) (State, string) {
 		return Wrong, fmt.Sprintf("it is not the published file: its git blob is %s, not %s (SHA-256 %s)", sums.GitBlob,
 			f.GitBlob, sums.SHA256)
 	}
-	return Unrecorded, "run saot data get to record it as it is"
+	return Unrecorded, "run saot data get to read and record it"
 }
 
 // The file of checksums in a data folder, and the version of its format.
@@ -214,10 +221,14 @@ func (s Store) records() (map[string]Record, error) {
 }
 
 // record writes what a file is, and keeps what other processes wrote. It leaves a record alone that says so already, so
-// that a read-only folder works too.
+// that a read-only folder works too. A file that stays Unrecorded loses the record of the one in whose place it is.
 func (s Store) record(ctx context.Context, f File, status FileStatus, source string) error {
+	sum := status.SHA256
+	if status.State == Unrecorded {
+		sum = ""
+	}
 	records, err := s.records()
-	if err != nil || records[f.Name].SHA256 == status.SHA256 {
+	if err != nil || records[f.Name].SHA256 == sum {
 		return err
 	}
 	path := filepath.Join(s.Dir, recordsFile)
@@ -235,7 +246,10 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 	if records == nil {
 		records = make(map[string]Record)
 	}
-	records[f.Name] = Record{SHA256: status.SHA256, Bytes: status.Bytes, Source: source}
+	records[f.Name] = Record{SHA256: sum, Bytes: status.Bytes, Source: source}
+	if sum == "" {
+		delete(records, f.Name)
+	}
 	data, err := json.MarshalIndent(recordsJSON{Version: recordsVersion, Files: records}, "", "  ")
 	if err != nil {
 		return err
