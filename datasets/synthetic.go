@@ -14,7 +14,8 @@ import (
 	"github.com/saot-go/saot/internal/fields"
 )
 
-// SyntheticOptions sets the generated citation-like graph. A zero field takes its default.
+// SyntheticOptions sets the generated citation-like graph. A zero field takes its default; for a Spread of 0 write −0,
+// math.Copysign(0, -1).
 type SyntheticOptions struct {
 	Seed       uint64  // default 0
 	Nodes      int     // default 600

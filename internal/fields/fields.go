@@ -238,13 +238,13 @@ func Name(f reflect.StructField) string {
 	return name
 }
 
-// Or returns a struct in which each field is that of a, or that of defaults where it is zero: cmp.Or for structs. All
-// fields must be exported.
+// Or returns a struct in which each field is that of a, or that of defaults where it is zero: cmp.Or for structs. A
+// float of −0 is no zero. All fields must be exported.
 func Or[T any](a, defaults T) T {
 	to, from := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
 	for i := range to.NumField() {
-		if to.Field(i).IsZero() {
-			to.Field(i).Set(from.Field(i))
+		if field := to.Field(i); field.IsZero() && !(field.CanFloat() && math.Signbit(field.Float())) {
+			field.Set(from.Field(i))
 		}
 	}
 	return a
