@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // A line of millions of empty fields costs no more than its text.
 func TestManyCommas(t *testing.T) {
-	commas := repeated(t, ",", modest-1<<20)
+	commas := repeated(t, ",", memory.Modest-1<<20)
 	require.Less(t, len(commas), 1<<19)
 	path := tinyCSV().with("features.csv", nil).with("features.csv.gz", commas).folder(t, "x")
-	requireFrugal(t, 5*modest, func() {
+	requireFrugal(t, 5*memory.Modest, func() {
 		_, err := LayoutCSV.load(path, Options{})
 		require.ErrorContains(t, err, "features.csv.gz: ")
 	})
@@ -34,7 +36,7 @@ func TestExpansionOfTheWholeFile(t *testing.T) {
 	content := wide(15_000_000) // 60 MB of labels, 120 MB of row starts, 60 MB of features
 	require.Less(t, len(content), 1<<17)
 	path := save(t, content)
-	requireFrugal(t, 5*modest, func() {
+	requireFrugal(t, 5*memory.Modest, func() {
 		_, err := LayoutNPZ.load(path, Options{})
 		require.ErrorContains(t, err, "as a bomb does")
 		require.ErrorContains(t, err, "SAOT_UNBOUNDED=1")

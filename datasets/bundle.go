@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/saot-go/saot/datasets/fetch"
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // bundle is the files of a dataset: a folder, a zip archive that is read without unpacking it, or a single file.
@@ -153,25 +154,14 @@ func (b *bundle) has(name string) bool {
 
 type member struct {
 	fs.File
-	size   int64        // as an archive claims it, within the bounds of unpacked
+	size   int64        // as an archive claims it, within the bounds of memory.Unpacked
 	packed int64        // bytes that it takes on the disk
 	read   atomic.Int64 // bytes read
 }
 
 func (m *member) Read(p []byte) (int, error) {
 	n, err := m.File.Read(p)
-	return n, cmp.Or(unpacked(m.read.Add(int64(n)), m.packed), err)
-}
-
-type inflated struct {
-	io.Reader
-	packed, read int64
-}
-
-func (r *inflated) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	r.read += int64(n)
-	return n, cmp.Or(unpacked(r.read, r.packed), err)
+	return n, cmp.Or(memory.Unpacked(m.read.Add(int64(n)), m.packed), err)
 }
 
 func (b *bundle) open(name string) (*member, error) {
@@ -189,7 +179,7 @@ func (b *bundle) open(name string) (*member, error) {
 	m := &member{File: f, size: info.Size(), packed: info.Size()}
 	if header, ok := info.Sys().(*zip.FileHeader); ok && b.zip != nil {
 		m.packed = int64(min(header.CompressedSize64, uint64(b.size)))
-		err = unpacked(m.size, m.packed)
+		err = memory.Unpacked(m.size, m.packed)
 		if m.size < 0 || header.Method == zip.Store && m.size > m.packed {
 			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again", m.size)
 		}
@@ -234,7 +224,7 @@ func (b *bundle) inflate(name string, m *member) (io.Reader, error) {
 	if err != nil {
 		return nil, b.errorf(name, "not a gzip file: %w; download it again", err)
 	}
-	return &inflated{Reader: z, packed: m.packed}, nil
+	return memory.Inflated(z, m.packed), nil
 }
 
 // readNPZ reads an npz file of the bundle. If it is compressed inside a zip archive, it is unpacked into a temporary

@@ -181,6 +181,23 @@ func TestDamagedPackedFile(t *testing.T) {
 	require.Len(t, found, 2)
 }
 
+// A small file does not unpack to gigabytes.
+func TestPackedBomb(t *testing.T) {
+	packed, out := filepath.Join(t.TempDir(), "x"+PackedExt), filepath.Join(t.TempDir(), "out")
+	space := strings.Repeat(" ", 16<<20)
+	var lines []string
+	for _, folder := range []string{"a", "b", "c", "d", "e"} {
+		lines = append(lines, fmt.Sprintf(`{"path":%q,%s"result":{"schema":1}}`+"\n", folder, space))
+	}
+	writeLines(t, packed, lines...)
+	_, err := ReadResults(packed)
+	require.ErrorContains(t, err, packed+", line 5: ")
+	require.ErrorContains(t, err, "as a bomb does")
+	_, _, err = UnpackResults(packed, out)
+	require.ErrorContains(t, err, "SAOT_UNBOUNDED=1")
+	require.NoDirExists(t, out)
+}
+
 func TestReadResultsOfManyPlaces(t *testing.T) {
 	dir := stored(t)
 	found, err := ReadResults(dir, filepath.Join(dir, "more"), filepath.Join(dir, "a-s0", ResultFile))
