@@ -38,7 +38,7 @@ type Stored struct {
 // folder, which is searched for both. It returns an error if a file is damaged, and no results where there are none.
 func ReadResults(paths ...string) ([]Stored, error) {
 	var all []Stored
-	err := eachResult(paths, func(s Stored, _ []byte) error {
+	err := eachResult(paths, "", func(s Stored, _ []byte) error {
 		all = append(all, s)
 		return nil
 	})
@@ -50,11 +50,12 @@ func ReadResults(paths ...string) ([]Stored, error) {
 }
 
 // PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
-// are. Equal results make equal files. It returns an error if two results have one run folder.
+// are. It passes over that file where it lies in a folder, so that results may be packed again. Equal results make
+// equal files. It returns an error if two results have one run folder.
 func PackResults(to string, paths ...string) (count int, err error) {
 	var lines []packedLine
 	at := map[string]string{} // where the result of a folder was read
-	err = eachResult(paths, func(s Stored, raw []byte) error {
+	err = eachResult(paths, to, func(s Stored, raw []byte) error {
 		if other, known := at[s.Folder]; known {
 			return fmt.Errorf("%s and %s both have run folder %s: pack the folder above them", other, s.Path, s.Folder)
 		}
@@ -259,9 +260,11 @@ func parseLine(data []byte, before string) (*packedLine, *Result, error) {
 	return &line, result, nil
 }
 
-// eachResult gives each result at the paths to visit once, with its bytes.
-func eachResult(paths []string, visit func(Stored, []byte) error) error {
+// eachResult gives each result at the paths to visit once, with its bytes. It passes over a packed file in a folder
+// that is the file except.
+func eachResult(paths []string, except string, visit func(Stored, []byte) error) error {
 	seen := map[string]bool{}
+	passed, _ := os.Stat(except) // nil where there is none
 	for _, start := range paths {
 		start = filepath.Clean(start)
 		if info, err := os.Stat(start); err == nil && info.IsDir() {
@@ -277,6 +280,9 @@ func eachResult(paths []string, visit func(Stored, []byte) error) error {
 			below, err := filepath.Rel(start, filepath.Dir(name))
 			if err != nil || name == start {
 				below = "."
+			}
+			if info, err := os.Stat(name); err == nil && name != start && os.SameFile(info, passed) {
+				return nil
 			}
 			if isPacked {
 				return readPacked(name, filepath.ToSlash(below), visit)

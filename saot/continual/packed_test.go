@@ -240,6 +240,21 @@ func TestNamesInResults(t *testing.T) {
 	}
 }
 
+// The file that is written is no input of itself, unless it is named.
+func TestPackAgain(t *testing.T) {
+	dir := stored(t)
+	packed := filepath.Join(dir, "more", "all"+PackedExt)
+	for range 2 {
+		n, err := PackResults(packed, dir)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "a-s0")))
+	n, err := PackResults(packed, packed)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+}
+
 func TestPackRefuses(t *testing.T) {
 	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
 	_, err := PackResults(packed, filepath.Join(dir, "a-s0"), filepath.Join(dir, "b-s1"))
