@@ -36,9 +36,22 @@ func (b *budget) keep(bytes int64) error {
 	}
 	b.kept += bytes
 	if b.free > 0 && b.kept > b.free && !memory.Unbounded() {
-		return shortage{fmt.Errorf("its arrays take %.1f GB and more, and %.1f GB of memory are free: free some, take "+
-			"a larger machine, or set the environment variable %s=1 to try all the same",
-			float64(b.kept)/1e9, float64(b.free)/1e9, memory.UnboundedVariable)}
+		return lack("its arrays take", float64(b.kept), b.free)
 	}
 	return memory.Unpacked(b.kept, b.packed)
+}
+
+func lack(what string, bytes float64, free int64) error {
+	return shortage{fmt.Errorf("%s %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
+		"machine, or set the environment variable %s=1 to try all the same", what, bytes/1e9, float64(free)/1e9,
+		memory.UnboundedVariable)}
+}
+
+// room returns an error if a graph that is to be generated needs more bytes than are free; what names its settings.
+func room(what string, bytes float64) error {
+	free := memory.Available()
+	if free == 0 || bytes <= float64(free) || memory.Unbounded() {
+		return nil
+	}
+	return fmt.Errorf("datasets: generated graph: %w", lack(what+" take", bytes, free))
 }

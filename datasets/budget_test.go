@@ -65,6 +65,23 @@ func TestMemoryOfArrays(t *testing.T) {
 	require.ErrorContains(t, err, `x.npz: key "labels": its arrays take`)
 }
 
+// Generated graphs that the memory cannot hold are refused before anything is allocated.
+func TestMemoryOfGeneratedGraphs(t *testing.T) {
+	if memory.Available() == 0 {
+		t.Skip("the system does not tell what is free")
+	}
+	for name, knob := range map[string]string{
+		"synthetic:2000000000,columns=65536,degree=1":            "Columns 65536",
+		"synthetic:2000000000,columns=1,degree=100000":           "Degree 100000",
+		"synthetic,nodes=10000,classes=64,vocabulary=2000000000": "Vocabulary 2000000000",
+		"synthetic,nodes=2000000000,words=10000":                 "Nodes 2000000000",
+	} {
+		_, err := Open(name, "", Options{})
+		require.ErrorContains(t, err, knob)
+		require.ErrorContains(t, err, "GB of memory are free")
+	}
+}
+
 // A first line of values that are missing or too large is no line of names.
 func TestNoHeaderOfNumbers(t *testing.T) {
 	for _, line := range []string{"nan,nan", "inf,1e400", strings.Repeat("9", 400) + ","} {

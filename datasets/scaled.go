@@ -189,12 +189,15 @@ func (o ScaledOptions) sizes() []int {
 // O(Nodes·Columns + edges) time; memory of the result and 8 bytes per edge. Every draw takes constant time, by alias
 // tables (Walker 1977), and edges are sorted by counting.
 //
-// It returns an error if an option is out of range.
+// It returns an error if an option is out of range, or if the graph does not fit into the memory that is free.
 func Scaled(opt ScaledOptions) (*Dataset, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
 	opt = opt.withDefaults()
+	if err := opt.room(); err != nil {
+		return nil, err
+	}
 	labels := scaledLabels(opt)
 	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-scaled 1 %+v", opt))
 	ds := &Dataset{
@@ -209,6 +212,12 @@ func Scaled(opt ScaledOptions) (*Dataset, error) {
 	})
 	ds.Graph.Features = gaussianFeatures(labels, opt)
 	return ds, nil
+}
+
+func (o ScaledOptions) room() error {
+	edges := o.Degree / 2 // a node: a pair of ends while they are drawn, then an entry at either end
+	return room(fmt.Sprintf("Nodes %d, Columns %d and Degree %g", o.Nodes, o.Columns, o.Degree),
+		float64(o.Nodes)*(4*float64(o.Columns)+16*edges+32))
 }
 
 func scaledLabels(opt ScaledOptions) []int32 {
