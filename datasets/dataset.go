@@ -203,10 +203,18 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 // Get downloads the files of an entry that are not there, checks all of them and records their checksums. If there is a
 // file that no checksum is known of, it reads the dataset before it records anything. It returns the states of the
 // files; an error of fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody
-// publishes it.
+// publishes it. In place of a stand-in's own file that nobody publishes and that is not there, it gets those of the
+// benchmark.
 func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
+	}
+	if files, _ := s.Present(e); files == 0 && e.StandIn != "" && len(e.Files[0].URLs) == 0 {
+		of, err := Lookup(e.StandIn)
+		if err != nil {
+			return nil, err
+		}
+		return s.Get(ctx, of)
 	}
 	sources := make(map[string]string)
 	for _, f := range e.Files {
@@ -244,10 +252,6 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 		return "", fmt.Errorf("datasets: %s: %s", s.Path(f), status.Detail)
 	case status.State != Missing:
 		return "", nil
-	case len(f.URLs) == 0 && e.StandIn != "":
-		return "", fmt.Errorf("datasets: nobody publishes %s, and %s is read from the files of %s as well: "+
-			"run saot data get %s, or saot data import %s FILE with a file of your own",
-			f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
 	case len(f.URLs) == 0:
 		return "",
 			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a "+

@@ -77,6 +77,16 @@ func (s Store) Present(e Entry) (files int, folder bool) {
 	return files, folder
 }
 
+// Ready reports whether all files that Open reads are there, without reading them. For a stand-in those of its
+// benchmark will do.
+func (s Store) Ready(e Entry) bool {
+	if files, folder := s.Present(e); folder || files == len(e.Files) {
+		return true
+	}
+	of, err := Lookup(e.StandIn)
+	return err == nil && s.Ready(of)
+}
+
 // find returns the path that the reader of an entry takes, its only file or the folder of several, or "" if there is
 // neither.
 func (s Store) find(e Entry) string {

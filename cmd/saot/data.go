@@ -125,6 +125,8 @@ func presence(store datasets.Store, e datasets.Entry) string {
 		return "yes"
 	case files > 0:
 		return fmt.Sprintf("%d of %d files", files, len(e.Files))
+	case store.Ready(e):
+		return "as " + e.StandIn
 	}
 	return "no"
 }

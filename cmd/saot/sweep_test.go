@@ -143,6 +143,18 @@ func TestSweepFetch(t *testing.T) {
 	require.Contains(t, string(text), "1 failed", "what is there is not fetched again")
 }
 
+// A stand-in needs no file of its own where the benchmark's is.
+func TestSweepFetchesNoStandIn(t *testing.T) {
+	dir := t.TempDir()
+	o := &sweepOptions{data: dir}
+	runs := []experiment.Run{{Settings: experiment.Settings{Dataset: "corafull-topology"}}}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cora_full.npz"), nil, 0o600))
+	require.NoError(t, o.fetchMissing(newSweepCommand(), runs))
+	status, stdout, stderr := call(t, "data", "list", "--data", dir)
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^corafull-topology .* as cora-full  `, stdout)
+}
+
 // A run that fails is shown with its error.
 func TestSweepFailure(t *testing.T) {
 	binary := build(t)
