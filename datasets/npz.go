@@ -398,7 +398,10 @@ func (a *npyArray) float(b []byte) float32 {
 	case a.dtype == 'f':
 		return float32(math.Float64frombits(a.order.Uint64(b)))
 	default:
-		v, _ := a.integer(b)
+		v, fits := a.integer(b)
+		if !fits {
+			return float32(uint64(v))
+		}
 		return float32(v)
 	}
 }
