@@ -248,6 +248,21 @@ func TestCSVFeatures(t *testing.T) {
 	}
 }
 
+// Of two files of one kind, the one that is passed over is named.
+func TestSpareFiles(t *testing.T) {
+	f := tinyCSV().with("features.npy", tinyFeatures("<f4")).with("edges.csv.gz", zipped("0,1\n")).
+		with("labels.npy", npy("<i8", "(1,)", []int64{0}))
+	ds, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+	require.NoError(t, err)
+	for _, note := range []string{"edges.csv is read, and not edges.csv.gz", "labels.csv is read, and not labels.npy",
+		"features.npy is read, and not features.csv"} {
+		require.Contains(t, ds.Notes, note+" next to it")
+	}
+	ds, err = LayoutCSV.load(f.folder(t, "own"), Options{TopologyOnly: true})
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(ds.Notes, " "), "features")
+}
+
 // SciPy names the format of a matrix that it saves. By column, indptr and indices mean something else.
 func TestSciPyFormats(t *testing.T) {
 	base := tinyCSV().with("features.csv", nil).with("edges.csv", nil)

@@ -326,7 +326,21 @@ func readCSV(b *bundle, opt Options) (*Dataset, error) {
 	if err := readOwnEdges(b, ds, opt.Direction); err != nil {
 		return nil, err
 	}
-	return ds.withFeatures(opt, func() error { return readOwnFeatures(b, ds) })
+	ds.noteSpare(b, csvEdges())
+	ds.noteSpare(b, csvLabels())
+	return ds.withFeatures(opt, func() error {
+		ds.noteSpare(b, append([]string{"features.npz", "features.npy"}, csvNames("features")...))
+		return readOwnFeatures(b, ds)
+	})
+}
+
+// noteSpare says which of some files, of which the first that is there is read, are passed over.
+func (ds *Dataset) noteSpare(b *bundle, names []string) {
+	there := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !b.has(name) })
+	if len(there) > 1 {
+		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is read, and not %s next to it", there[0],
+			strings.Join(there[1:], ", ")))
+	}
 }
 
 // checkNumbering looks for the first line that pandas writes where columns have no names: their numbers. Taken for
