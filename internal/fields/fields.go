@@ -150,13 +150,13 @@ func setScalar(field reflect.Value, text string) error {
 		}
 		field.SetBool(b)
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(text, 0, field.Type().Bits())
+		n, err := strconv.ParseInt(text, 10, field.Type().Bits())
 		if err != nil {
 			return errors.New("want a whole number")
 		}
 		field.SetInt(n)
 	case reflect.Uint64:
-		n, err := strconv.ParseUint(text, 0, 64)
+		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return errors.New("want a whole number, 0 or more")
 		}
