@@ -104,23 +104,6 @@ func (f *npzFile) openEntry(key string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// word returns the beginning of a text that is an array without dimensions, of bytes or of letters.
-func (f *npzFile) word(key string) (string, error) {
-	r, err := f.openEntry(key)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = r.Close() }() // only read
-	if _, _, err := f.headerText(key, r); err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(r, 64))
-	if err != nil {
-		return "", f.errorf(key, "cannot be read: %w; download the file again", err)
-	}
-	return strings.ReplaceAll(string(text), "\x00", ""), nil // a letter takes 4 bytes
-}
-
 // openNPY is open for a file that is one array, of size bytes.
 func openNPY(r io.ReadCloser, size int64, b *budget, path string, dims int) (*npyArray, error) {
 	return (&npzFile{path: path, size: size, budget: b}).openArray("", r, uint64(size), dims)

@@ -2,9 +2,11 @@ package datasets
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/parallel"
@@ -109,6 +111,23 @@ func storedByColumn(f *npzFile, key string) (bool, error) {
 	default:
 		return false, f.errorf(key, "%q is not read here: save the matrix as CSR, with tocsr()", format)
 	}
+}
+
+// word returns the beginning of a text that is an array without dimensions, of bytes or of letters.
+func (f *npzFile) word(key string) (string, error) {
+	r, err := f.openEntry(key)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }() // only read
+	if _, _, err := f.headerText(key, r); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 64))
+	if err != nil {
+		return "", f.errorf(key, "cannot be read: %w; download the file again", err)
+	}
+	return strings.ReplaceAll(string(text), "\x00", ""), nil // a letter takes 4 bytes
 }
 
 // openCSR reads all but the data.
