@@ -6,23 +6,6 @@ import (
 	"github.com/saot-go/saot/internal/memory"
 )
 
-// Compressed data may unpack to modest bytes, and beyond that to at most maxExpansion times its size: text and arrays
-// take a third to a twentieth, a bomb a thousandth or less.
-const (
-	maxExpansion = 200
-	modest       = 64 << 20
-)
-
-// unpacked returns an error if bytes are too many for what they were packed in. It checks both what a file claims,
-// before memory is taken, and what is read.
-func unpacked(bytes, packed int64) error {
-	if bytes <= modest || bytes/maxExpansion <= packed || memory.Unbounded() {
-		return nil
-	}
-	return fmt.Errorf("%d bytes unpack to more than %d times as many, as a bomb does; if that is meant, store it "+
-		"uncompressed, or set the environment variable %s=1", packed, maxExpansion, memory.UnboundedVariable)
-}
-
 // budget bounds what is kept of the files of a dataset, all arrays together: by what the files take on the disk, and by
 // the memory that is free when the first array is read.
 type budget struct {
@@ -43,6 +26,9 @@ func (b *budget) opened(name string, packed int64) {
 	}
 }
 
+// shortage is an error about the memory of this machine.
+type shortage struct{ error }
+
 // keep is called before bytes of arrays are allocated.
 func (b *budget) keep(bytes int64) error {
 	if b.free == 0 {
@@ -50,9 +36,22 @@ func (b *budget) keep(bytes int64) error {
 	}
 	b.kept += bytes
 	if b.free > 0 && b.kept > b.free && !memory.Unbounded() {
-		return fmt.Errorf("its arrays take %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
-			"machine, or set the environment variable %s=1 to try all the same",
-			float64(b.kept)/1e9, float64(b.free)/1e9, memory.UnboundedVariable)
+		return lack("its arrays take", float64(b.kept), b.free)
 	}
-	return unpacked(b.kept, b.packed)
+	return memory.Unpacked(b.kept, b.packed)
+}
+
+func lack(what string, bytes float64, free int64) error {
+	return shortage{fmt.Errorf("%s %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
+		"machine, or set the environment variable %s=1 to try all the same", what, bytes/1e9, float64(free)/1e9,
+		memory.UnboundedVariable)}
+}
+
+// room returns an error if a graph that is to be generated needs more bytes than are free; what names its settings.
+func room(what string, bytes float64) error {
+	free := memory.Available()
+	if free == 0 || bytes <= float64(free) || memory.Unbounded() {
+		return nil
+	}
+	return fmt.Errorf("datasets: generated graph: %w", lack(what+" take", bytes, free))
 }

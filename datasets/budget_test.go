@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // A line of millions of empty fields costs no more than its text.
 func TestManyCommas(t *testing.T) {
-	commas := repeated(t, ",", modest-1<<20)
+	commas := repeated(t, ",", memory.Modest-1<<20)
 	require.Less(t, len(commas), 1<<19)
 	path := tinyCSV().with("features.csv", nil).with("features.csv.gz", commas).folder(t, "x")
-	requireFrugal(t, 5*modest, func() {
+	requireFrugal(t, 5*memory.Modest, func() {
 		_, err := LayoutCSV.load(path, Options{})
 		require.ErrorContains(t, err, "features.csv.gz: ")
 	})
@@ -34,7 +36,7 @@ func TestExpansionOfTheWholeFile(t *testing.T) {
 	content := wide(15_000_000) // 60 MB of labels, 120 MB of row starts, 60 MB of features
 	require.Less(t, len(content), 1<<17)
 	path := save(t, content)
-	requireFrugal(t, 5*modest, func() {
+	requireFrugal(t, 5*memory.Modest, func() {
 		_, err := LayoutNPZ.load(path, Options{})
 		require.ErrorContains(t, err, "as a bomb does")
 		require.ErrorContains(t, err, "SAOT_UNBOUNDED=1")
@@ -61,6 +63,23 @@ func TestMemoryOfArrays(t *testing.T) {
 	require.NoError(t, err)
 	_, err = labels.indices(9)
 	require.ErrorContains(t, err, `x.npz: key "labels": its arrays take`)
+}
+
+// Generated graphs that the memory cannot hold are refused before anything is allocated.
+func TestMemoryOfGeneratedGraphs(t *testing.T) {
+	if memory.Available() == 0 {
+		t.Skip("the system does not tell what is free")
+	}
+	for name, knob := range map[string]string{
+		"synthetic:2000000000,columns=65536,degree=1":            "Columns 65536",
+		"synthetic:2000000000,columns=1,degree=100000":           "Degree 100000",
+		"synthetic,nodes=10000,classes=64,vocabulary=2000000000": "Vocabulary 2000000000",
+		"synthetic,nodes=2000000000,words=10000":                 "Nodes 2000000000",
+	} {
+		_, err := Open(name, "", Options{})
+		require.ErrorContains(t, err, knob)
+		require.ErrorContains(t, err, "GB of memory are free")
+	}
 }
 
 // A first line of values that are missing or too large is no line of names.

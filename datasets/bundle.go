@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/saot-go/saot/datasets/fetch"
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // bundle is the files of a dataset: a folder, a zip archive that is read without unpacking it, or a single file.
@@ -153,25 +154,14 @@ func (b *bundle) has(name string) bool {
 
 type member struct {
 	fs.File
-	size   int64        // as an archive claims it, within the bounds of unpacked
+	size   int64        // as an archive claims it, within the bounds of memory.Unpacked
 	packed int64        // bytes that it takes on the disk
 	read   atomic.Int64 // bytes read
 }
 
 func (m *member) Read(p []byte) (int, error) {
 	n, err := m.File.Read(p)
-	return n, cmp.Or(unpacked(m.read.Add(int64(n)), m.packed), err)
-}
-
-type inflated struct {
-	io.Reader
-	packed, read int64
-}
-
-func (r *inflated) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	r.read += int64(n)
-	return n, cmp.Or(unpacked(r.read, r.packed), err)
+	return n, cmp.Or(memory.Unpacked(m.read.Add(int64(n)), m.packed), err)
 }
 
 func (b *bundle) open(name string) (*member, error) {
@@ -189,7 +179,7 @@ func (b *bundle) open(name string) (*member, error) {
 	m := &member{File: f, size: info.Size(), packed: info.Size()}
 	if header, ok := info.Sys().(*zip.FileHeader); ok && b.zip != nil {
 		m.packed = int64(min(header.CompressedSize64, uint64(b.size)))
-		err = unpacked(m.size, m.packed)
+		err = memory.Unpacked(m.size, m.packed)
 		if m.size < 0 || header.Method == zip.Store && m.size > m.packed {
 			err = fmt.Errorf("the archive claims %d bytes, more than it can hold; download it again", m.size)
 		}
@@ -213,13 +203,9 @@ func (b *bundle) read(name string, parse func(m *member) error) error {
 // readText reads a table that is compressed if its name ends with .gz.
 func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, cols int, err error) {
 	err = b.read(name, func(m *member) error {
-		in := text{Reader: m, progress: func() (int64, int64) { return m.read.Load(), m.size }, keep: b.budget.keep}
-		if strings.HasSuffix(name, ".gz") {
-			z, err := gzip.NewReader(bufio.NewReaderSize(m, 1<<16))
-			if err != nil {
-				return b.errorf(name, "not a gzip file: %w; download it again", err)
-			}
-			in.Reader = &inflated{Reader: z, packed: m.packed}
+		in := text{progress: func() (int64, int64) { return m.read.Load(), m.size }, keep: b.budget.keep}
+		if in.Reader, err = b.inflate(name, m); err != nil {
+			return err
 		}
 		if data, cols, err = readTable(in, spec); err != nil {
 			return b.errorf(name, "%w", err)
@@ -227,6 +213,18 @@ func readText[T number](b *bundle, name string, spec tableSpec[T]) (data []T, co
 		return nil
 	})
 	return data, cols, err
+}
+
+// inflate returns the text of a file that is compressed if its name ends with .gz.
+func (b *bundle) inflate(name string, m *member) (io.Reader, error) {
+	if !strings.HasSuffix(name, ".gz") {
+		return m, nil
+	}
+	z, err := gzip.NewReader(bufio.NewReaderSize(m, 1<<16))
+	if err != nil {
+		return nil, b.errorf(name, "not a gzip file: %w; download it again", err)
+	}
+	return memory.Inflated(z, m.packed), nil
 }
 
 // readNPZ reads an npz file of the bundle. If it is compressed inside a zip archive, it is unpacked into a temporary

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // Every layout is recognized by its path alone, as a folder and as an archive.
@@ -162,7 +163,7 @@ func repeated(t *testing.T, line string, bytes int) []byte {
 
 // Small files that unpack to much are refused before they fill the memory or the disk.
 func TestBombs(t *testing.T) {
-	const much = 4 * modest
+	const much = 4 * memory.Modest
 	long := func(line string) []byte { return []byte(strings.Repeat(line, much/len(line))) }
 	zeros := func(descr, shape string) []byte { return append(npy(descr, shape, []byte{}), make([]byte, much)...) }
 	wide := fmt.Sprintf("(4, %d)", much/16)
@@ -191,7 +192,7 @@ func TestBombs(t *testing.T) {
 			info, err := os.Stat(tc.path)
 			require.NoError(t, err)
 			require.True(t, info.IsDir() || info.Size() < 3<<20, "%d bytes", info.Size())
-			requireFrugal(t, 5*modest, func() {
+			requireFrugal(t, 5*memory.Modest, func() {
 				_, err := tc.layout.load(tc.path, Options{})
 				require.ErrorContains(t, err, "as a bomb does")
 			})

@@ -6,7 +6,9 @@ package datasets
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,41 +200,43 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 	return l.load(path, opt)
 }
 
-// Get downloads the files of an entry that are not there, checks all of them and records their checksums. It reads
-// files without a published checksum once before it records them. It returns the states of the files; an error of
-// fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody publishes it.
+// Get downloads the files of an entry that are not there, checks all of them and records their checksums. If there is a
+// file that no checksum is known of, it reads the dataset before it records anything. It returns the states of the
+// files; an error of fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody
+// publishes it. In place of a stand-in's own file that nobody publishes and that is not there, it gets those of the
+// benchmark.
 func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
 	}
-	var fresh []File
+	if files, _ := s.Present(e); files == 0 && e.StandIn != "" && len(e.Files[0].URLs) == 0 {
+		of, err := Lookup(e.StandIn)
+		if err != nil {
+			return nil, err
+		}
+		return s.Get(ctx, of)
+	}
 	sources := make(map[string]string)
 	for _, f := range e.Files {
 		source, err := s.get(ctx, e, f)
 		if err != nil {
 			return nil, err
 		}
-		if sources[f.Name] = source; source != "" {
-			fresh = append(fresh, f)
-		}
+		sources[f.Name] = source
 	}
-	if err := s.readable(e, fresh); err != nil {
-		for _, f := range fresh {
-			_ = os.Remove(s.Path(f)) // or the next Get would take it for the dataset
-		}
+	all, err := s.Verify(ctx, []Entry{e})
+	if err != nil {
 		return nil, err
 	}
-	var all []FileStatus
-	for _, f := range e.Files {
-		status, err := s.status(e, f)
-		if err != nil {
+	if err := s.readable(e, all, sources); err != nil {
+		return nil, err
+	}
+	for k, f := range e.Files {
+		all[k].settle()
+		err := s.record(ctx, f, all[k], cmp.Or(sources[f.Name], "found in the folder"))
+		if err != nil && !all[k].State.known() { // known bytes need no record, in a read-only folder
 			return nil, err
 		}
-		err = s.record(ctx, f, status, cmp.Or(sources[f.Name], "found in the folder"))
-		if err != nil && !status.State.known() { // known bytes need no record, in a read-only folder
-			return nil, err
-		}
-		all = append(all, status)
 	}
 	return all, nil
 }
@@ -248,10 +252,6 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 		return "", fmt.Errorf("datasets: %s: %s", s.Path(f), status.Detail)
 	case status.State != Missing:
 		return "", nil
-	case len(f.URLs) == 0 && e.StandIn != "":
-		return "", fmt.Errorf("datasets: nobody publishes %s, and %s is read from the files of %s as well: "+
-			"run saot data get %s, or saot data import %s FILE with a file of your own",
-			f.Name, e.Name, e.StandIn, e.StandIn, e.Name)
 	case len(f.URLs) == 0:
 		return "",
 			fmt.Errorf("datasets: nobody publishes %s as it is read here (%s): run saot data import %s FILE with a "+
@@ -290,19 +290,32 @@ func atMost(bytes int64) int64 {
 	return bytes + 1<<20
 }
 
-// readable reads a dataset whose fresh files no checksum vouches for.
-func (s Store) readable(e Entry, fresh []File) error {
-	if !slices.ContainsFunc(fresh, func(f File) bool { return !f.pinned() }) {
+// readable reads a dataset if no checksum vouches for some of its files. What was fetched just now is removed if it is
+// to blame: the next Get would take it for the dataset.
+func (s Store) readable(e Entry, all []FileStatus, sources map[string]string) error {
+	unknown := slices.DeleteFunc(slices.Clone(all), func(f FileStatus) bool { return f.State != Unrecorded })
+	if len(unknown) == 0 {
 		return nil
 	}
 	path, err := s.locate(e)
-	if err != nil {
+	if err == nil {
+		err = e.recognise(path, false)
+	}
+	found := slices.ContainsFunc(unknown, func(f FileStatus) bool { return sources[f.File] == "" })
+	if err == nil || found || !wrongContent(err) {
 		return err
 	}
-	if err := e.recognise(path, false); err != nil {
-		return fmt.Errorf("%w: the mirror sent something else; the fetched files were removed", err)
+	for _, f := range unknown {
+		_ = os.Remove(s.Path(File{Name: f.File})) // or the user does
 	}
-	return nil
+	return fmt.Errorf("%w: the mirror sent something else; the fetched files were removed", err)
+}
+
+// wrongContent reports whether a reader's error is about what a file holds, rather than about this machine.
+func wrongContent(err error) bool {
+	var system *fs.PathError
+	var lack shortage
+	return !errors.As(err, &system) && !errors.As(err, &lack)
 }
 
 // recognise reads a dataset and, unless it is trusted, compares its size with the entry's.

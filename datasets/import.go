@@ -14,8 +14,9 @@ import (
 )
 
 // Import takes a file of an entry, or a folder of its files, that was downloaded by hand. It copies each file, checks
-// the copy by its checksum or, if none is known, by reading it, gives it its name in the data folder and records it.
-// With trust it also takes a file that is not the published one if it can be read. It returns the states of the
+// the copy by its checksum or, if none is known, by reading it together with the entry's other files, gives it its name
+// in the data folder and records it. Where other files are missing, a file without a checksum stays Unrecorded. With
+// trust it also takes a file that is not the published one if it can be read. It returns the states of the
 // imported files, or an error that names both checksums, the finding of the reader, or the expected names.
 func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]FileStatus, error) {
 	paths, err := e.match(path)
@@ -42,10 +43,14 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 			all, taken = append(all, status), append(taken, f)
 		}
 	}
-	if err := stage.vouch(e, all, trust); err != nil {
+	read, err := s.vouch(stage, e, all, trust)
+	if err != nil {
 		return nil, err
 	}
 	for k, f := range taken {
+		if read {
+			all[k].settle()
+		}
 		if err := s.settle(ctx, stage.Path(f), f, all[k], paths[f.Name]); err != nil {
 			return nil, err
 		}
@@ -144,17 +149,33 @@ func (s Store) take(ctx context.Context, e Entry, f File, from string, trust boo
 	return status, nil
 }
 
-// vouch reads staged files whose bytes are not known, if all that the reader needs is staged.
-func (s Store) vouch(e Entry, all []FileStatus, trust bool) error {
-	unknown := slices.ContainsFunc(all, func(s FileStatus) bool { return !s.State.known() })
-	if !unknown || len(all) < len(e.Files) {
-		return nil
+// vouch reads staged files whose bytes are not known, if all that the reader needs is staged or in the data folder.
+func (s Store) vouch(stage Store, e Entry, all []FileStatus, trust bool) (read bool, err error) {
+	if !slices.ContainsFunc(all, func(s FileStatus) bool { return !s.State.known() }) {
+		return false, nil
 	}
-	path, err := s.locate(e)
+	for _, f := range e.Files {
+		s.lend(stage, f)
+	}
+	if files, _ := stage.Present(e); files < len(e.Files) {
+		return false, nil
+	}
+	path, err := stage.locate(e)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return e.recognise(path, trust)
+	return true, e.recognise(path, trust)
+}
+
+// lend makes a file of the data folder appear among staged ones that lack it. Where that is not possible, it lacks on.
+func (s Store) lend(stage Store, f File) {
+	from, err := filepath.Abs(s.Path(f))
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(stage.Path(f)), 0o755)
+	}
+	if err == nil {
+		_ = os.Symlink(from, stage.Path(f)) // fails where one is staged
+	}
 }
 
 func (s Store) settle(ctx context.Context, staged string, f File, status FileStatus, source string) error {

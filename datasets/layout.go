@@ -54,12 +54,13 @@ const (
 	// LayoutCSV is a graph of one's own:
 	//
 	//	edges.csv     two node ids per line, from 0, separated by a comma: source and target; or
-	//	edges.npz     an array edge_index or edges (see LayoutNPZ), or a matrix of scipy.sparse.save_npz
+	//	edges.npz     an array edge_index or edges (see LayoutNPZ), or a matrix of scipy.sparse.save_npz (CSR,
+	//	              CSC or COO)
 	//	labels.csv    a class id from 0 per line, one for each node in the order of the ids; or
 	//	labels.npy    the same as an array [nodes]
 	//	features.csv  equally many numbers for each node, separated by commas; or
 	//	features.npy  the same as an array [nodes, features]; or
-	//	features.npz  the same as its only array, or a sparse matrix of scipy.sparse.save_npz (CSR)
+	//	features.npz  the same as its only array, or a sparse matrix of scipy.sparse.save_npz (CSR or CSC)
 	//
 	// Every .csv may start with a line of names, and may be compressed (.csv.gz).
 	LayoutCSV

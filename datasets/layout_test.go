@@ -248,6 +248,80 @@ func TestCSVFeatures(t *testing.T) {
 	}
 }
 
+// Of two files of one kind, the one that is passed over is named.
+func TestSpareFiles(t *testing.T) {
+	f := tinyCSV().with("features.npy", tinyFeatures("<f4")).with("edges.csv.gz", zipped("0,1\n")).
+		with("labels.npy", npy("<i8", "(1,)", []int64{0}))
+	ds, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+	require.NoError(t, err)
+	for _, note := range []string{"edges.csv is read, and not edges.csv.gz", "labels.csv is read, and not labels.npy",
+		"features.npy is read, and not features.csv"} {
+		require.Contains(t, ds.Notes, note+" next to it")
+	}
+	ds, err = LayoutCSV.load(f.folder(t, "own"), Options{TopologyOnly: true})
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(ds.Notes, " "), "features")
+}
+
+// SciPy names the format of a matrix that it saves. By column, indptr and indices mean something else.
+func TestSciPyFormats(t *testing.T) {
+	base := tinyCSV().with("features.csv", nil).with("edges.csv", nil)
+	byRow := arrays{"data": npy("<f4", "(3,)", []float32{1, 0, 1}), "indices": npy("<i4", "(3,)", []int32{1, 3, 2}),
+		"indptr": npy("<i4", "(5,)", []int32{0, 2, 2, 3, 3}), "shape": npy("<i8", "(2,)", []int64{4, 4}),
+		"format": npy("|S3", "()", []byte("csr"))} // 0 → 1, a stored zero, 2 → 2
+	byColumn := maps.Clone(byRow).with("indices", npy("<i4", "(3,)", []int32{0, 2, 0})).
+		with("data", npy("<f4", "(3,)", []float32{1, 1, 0})).
+		with("indptr", npy("<i4", "(5,)", []int32{0, 0, 1, 2, 3})).with("format", npy("|S3", "()", []byte("csc")))
+	features := arrays{"data": npy("<f4", "(4,)", []float32{2, 3, 4, 1}),
+		"indices": npy("<i4", "(4,)", []int32{0, 2, 3, 0}), "indptr": npy("<i4", "(4,)", []int32{0, 1, 3, 4}),
+		"shape": npy("<i8", "(2,)", []int64{4, 3}), "format": npy("<U3", "()", []int32{'c', 's', 'c'})}
+	var want *Dataset
+	for _, edges := range []arrays{byRow, byColumn} {
+		dir := base.with("edges.npz", edges.zip()).with("features.npz", features.zip()).folder(t, "own")
+		ds, err := LayoutCSV.load(dir, Options{Normalization: graph.Raw, Direction: Directed})
+		require.NoError(t, err)
+		require.Equal(t, []float32{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}, toDense(&ds.Graph.Features))
+		require.Equal(t, []int32{0}, ds.Graph.Adjacency.Neighborhood(1))
+		if want != nil {
+			require.Equal(t, want.Graph.Adjacency, ds.Graph.Adjacency)
+			require.Equal(t, want.Notes, ds.Notes)
+		}
+		want = ds
+	}
+	for _, format := range []string{"bsr", "dia", "coo"} {
+		dir := base.with("edges.npz", byRow.with("format", npy("|S3", "()", []byte(format))).zip()).folder(t, "own")
+		_, err := LayoutCSV.load(dir, Options{})
+		require.ErrorContains(t, err, `edges.npz: key "format": "`+format+`" is not read here: save the matrix as CSR`)
+	}
+}
+
+// pandas puts the numbers of columns first, which move every node by one where they are taken for values.
+func TestNumbersOfColumns(t *testing.T) {
+	base := tinyCSV().with("labels.csv", []byte("0\n1\n1\n0\n"))
+	numbered := base.with("features.csv", []byte("0,1,2\n1,2,3\n4,5,6\n7,8,9"))
+	for _, f := range []files{numbered, numbered.with("edges.csv", []byte("0,1\n0,2\n")),
+		base.with("features.csv", nil).with("features.csv.gz", zipped("0,1,2\r\n1,2,3\r\n4,5,6\r\n7,8,9"))} {
+		_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+		require.ErrorContains(t, err, "line 1 is 0, 1, … 2, and that of labels.csv is 0, as pandas numbers columns")
+		_, err = LayoutCSV.load(f.folder(t, "own"), Options{TopologyOnly: true})
+		require.ErrorContains(t, err, "header=False")
+	}
+	notes := func(f files) string {
+		ds, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+		require.NoError(t, err)
+		return strings.Join(ds.Notes, "\n")
+	}
+	few := base.with("features.csv", []byte("0,1\n1,2\n4,5\n7,8"))
+	require.Contains(t, notes(few.with("edges.csv", []byte("0,1\n0,2\n"))), "pandas", "it may be either")
+	for _, f := range []files{few, few.with("edges.csv", []byte("0,2\n")),
+		numbered.with("labels.csv", []byte("1\n0\n0\n1\n")),
+		numbered.with("features.csv", []byte("names,b,c\n0,1,2\n1,2,3\n4,5,6\n7,8,9")),
+		base.with("features.csv", []byte("0,1,2.0\n1,2,3\n4,5,6\n7,8,9")),
+		base.with("features.csv", []byte("0,1,3\n1,2,3\n4,5,6\n7,8,9"))} {
+		require.NotContains(t, notes(f), "pandas")
+	}
+}
+
 func TestLayoutErrors(t *testing.T) {
 	ogb, csv, saint, reddit, wiki := tinyOGB(), tinyCSV(), tinySAINT(), tinyReddit(), tinyWikiCS()
 	table := func(name, text string) files { return ogb.with("raw/"+name, zipped(text)) }

@@ -78,6 +78,18 @@ type npyArray struct {
 const maxHeader = 1 << 16
 
 func (f *npzFile) open(key string, dims int) (*npyArray, error) {
+	r, err := f.openEntry(key)
+	if err != nil {
+		return nil, err
+	}
+	a, err := f.openArray(key, r, f.entries[key].UncompressedSize64, dims)
+	if err != nil {
+		_ = r.Close() // only read, and the error stands
+	}
+	return a, err
+}
+
+func (f *npzFile) openEntry(key string) (io.ReadCloser, error) {
 	entry := f.entries[key]
 	if entry == nil {
 		return nil, f.errorf(key, "missing; the file has %s", f.keys())
@@ -89,11 +101,7 @@ func (f *npzFile) open(key string, dims int) (*npyArray, error) {
 	if err != nil {
 		return nil, f.errorf(key, "cannot be opened: %w; download it again", err)
 	}
-	a, err := f.openArray(key, r, entry.UncompressedSize64, dims)
-	if err != nil {
-		_ = r.Close() // only read, and the error stands
-	}
-	return a, err
+	return r, nil
 }
 
 // openNPY is open for a file that is one array, of size bytes.
@@ -169,29 +177,38 @@ var (
 	npyType  = regexp.MustCompile(`^([<>|=]?)([a-zA-Z])([0-9]*)$`)
 )
 
-// header reads an npy header (versions 1 to 3) and returns the array without its data and the bytes consumed.
+// header reads an npy header and returns the array without its data and the bytes consumed.
 func (f *npzFile) header(key string, r io.Reader) (*npyArray, int, error) {
+	text, used, err := f.headerText(key, r)
+	if err != nil {
+		return nil, 0, err
+	}
+	a, err := f.parseHeader(key, text)
+	return a, used, err
+}
+
+// headerText reads the header of an npy file of versions 1 to 3.
+func (f *npzFile) headerText(key string, r io.Reader) (text string, used int, err error) {
 	fixed := make([]byte, 8)
 	if _, err := io.ReadFull(r, fixed); err != nil || string(fixed[:6]) != "\x93NUMPY" {
-		return nil, 0, f.errorf(key, "not a NumPy array; download the file again")
+		return "", 0, f.errorf(key, "not a NumPy array; download the file again")
 	}
 	length := make([]byte, 2)
 	if fixed[6] > 1 {
 		length = make([]byte, 4)
 	}
 	if _, err := io.ReadFull(r, length); err != nil {
-		return nil, 0, f.errorf(key, "header cut short: %w; download the file again", err)
+		return "", 0, f.errorf(key, "header cut short: %w; download the file again", err)
 	}
 	n := int(binary.LittleEndian.Uint32(append(slices.Clone(length), 0, 0)[:4]))
 	if n > maxHeader {
-		return nil, 0, f.errorf(key, "header of %d bytes, more than %d; download the file again", n, maxHeader)
+		return "", 0, f.errorf(key, "header of %d bytes, more than %d; download the file again", n, maxHeader)
 	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, 0, f.errorf(key, "header cut short: %w; download the file again", err)
+	header := make([]byte, n)
+	if _, err := io.ReadFull(r, header); err != nil {
+		return "", 0, f.errorf(key, "header cut short: %w; download the file again", err)
 	}
-	a, err := f.parseHeader(key, string(text))
-	return a, len(fixed) + len(length) + n, err
+	return string(header), len(fixed) + len(length) + n, nil
 }
 
 func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
@@ -364,7 +381,10 @@ func (a *npyArray) float(b []byte) float32 {
 	case a.dtype == 'f':
 		return float32(math.Float64frombits(a.order.Uint64(b)))
 	default:
-		v, _ := a.integer(b)
+		v, fits := a.integer(b)
+		if !fits {
+			return float32(uint64(v))
+		}
 		return float32(v)
 	}
 }

@@ -125,6 +125,10 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 			require.Equal(t, []int32{0, 0, 1, 1}, ds.Labels)
 		})
 	}
+	large, err := load(t, tiny().with("attr_data", npy("<u8", "(4,)", []uint64{1, 1 << 63, 3, 4})).zip(),
+		Options{Normalization: graph.Raw})
+	require.NoError(t, err)
+	require.Equal(t, float32(1<<63), toDense(&large.Graph.Features)[0], "it has no sign")
 	full := tiny().with("attr_data", nil).with("attr_matrix",
 		npy("<f8", "(4, 3)", []float64{2, 0, 1, 0, 0, 0, 0, 3, 0, 0, 4, 0}))
 	ds, err := load(t, full.zip(), Options{Normalization: graph.Raw})

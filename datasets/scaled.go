@@ -20,8 +20,8 @@ import (
 )
 
 // ScaledOptions sets a generated graph of any size, up to that of ogbn-products and beyond. A zero field takes its
-// default. The name of the dataset is "synthetic:NODES", followed by settings such as ",degree=50,classes=46": see
-// ParseScaled.
+// default; for a Spread of 0 write −0, math.Copysign(0, -1). The name of the dataset is "synthetic:NODES", followed by
+// settings such as ",degree=50,classes=46": see ParseScaled.
 type ScaledOptions struct {
 	Nodes     int
 	Seed      uint64  // default 0
@@ -46,7 +46,22 @@ func (o *ScaledOptions) settings() []setting {
 }
 
 func (s setting) String() string {
-	return fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem())
+	return strings.Replace(fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem()), "=-0", "=0", 1)
+}
+
+// read sets the field to what stands in a name. A 0 there is meant, though the field's own 0 stands for its default.
+func (s setting) read(text string) error {
+	if text == "null" || json.Unmarshal([]byte(text), s.field) != nil {
+		return fmt.Errorf("%s is %q, want a number", s.name, text)
+	}
+	switch v := reflect.ValueOf(s.field).Elem(); {
+	case !v.IsZero() || s.name == "seed": // whose default is 0
+	case s.name == "spread":
+		v.SetFloat(math.Copysign(0, -1))
+	default:
+		return fmt.Errorf("%s is 0, want more", s.name)
+	}
+	return nil
 }
 
 func (o ScaledOptions) withDefaults() ScaledOptions {
@@ -117,8 +132,8 @@ func readSettings(name string, parts []string, left []setting) error {
 			return fmt.Errorf("datasets: %s: %q is unknown or comes twice: choose %s or %s, each as name=value", name,
 				key, strings.Join(names[:last], ", "), names[last])
 		}
-		if value == "null" || json.Unmarshal([]byte(value), left[k].field) != nil {
-			return fmt.Errorf("datasets: %s: %s is %q, want a number", name, key, value)
+		if err := left[k].read(value); err != nil {
+			return fmt.Errorf("datasets: %s: %w", name, err)
 		}
 		left = slices.Delete(left, k, k+1)
 	}
@@ -174,12 +189,15 @@ func (o ScaledOptions) sizes() []int {
 // O(Nodes·Columns + edges) time; memory of the result and 8 bytes per edge. Every draw takes constant time, by alias
 // tables (Walker 1977), and edges are sorted by counting.
 //
-// It returns an error if an option is out of range.
+// It returns an error if an option is out of range, or if the graph does not fit into the memory that is free.
 func Scaled(opt ScaledOptions) (*Dataset, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
 	opt = opt.withDefaults()
+	if err := opt.room(); err != nil {
+		return nil, err
+	}
 	labels := scaledLabels(opt)
 	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-scaled 1 %+v", opt))
 	ds := &Dataset{
@@ -194,6 +212,12 @@ func Scaled(opt ScaledOptions) (*Dataset, error) {
 	})
 	ds.Graph.Features = gaussianFeatures(labels, opt)
 	return ds, nil
+}
+
+func (o ScaledOptions) room() error {
+	edges := o.Degree / 2 // a node: a pair of ends while they are drawn, then an entry at either end
+	return room(fmt.Sprintf("Nodes %d, Columns %d and Degree %g", o.Nodes, o.Columns, o.Degree),
+		float64(o.Nodes)*(4*float64(o.Columns)+16*edges+32))
 }
 
 func scaledLabels(opt ScaledOptions) []int32 {

@@ -2,9 +2,11 @@ package datasets
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/parallel"
@@ -17,6 +19,7 @@ type csr struct {
 	offsets    []int64
 	columns    []int32
 	values     []float32
+	byColumn   bool // its rows are the columns of what the file stores (CSC)
 }
 
 func (m *csr) Size() int { return len(m.columns) }
@@ -39,8 +42,10 @@ func readCSR(f *npzFile, prefix string) (*csr, error) {
 	if data.len() != len(m.columns) {
 		return nil, data.errorf("%d values for %d indices", data.len(), len(m.columns))
 	}
-	m.values, err = data.floats()
-	return m, err
+	if m.values, err = data.floats(); err != nil {
+		return nil, err
+	}
+	return m.byRow(f)
 }
 
 // readPattern is readCSR for an adjacency: a square matrix, whose values are not kept, but the columns of stored zeros
@@ -56,14 +61,87 @@ func readPattern(f *npzFile, prefix string) (*csr, error) {
 	if m.rows == 0 {
 		return nil, f.errorf(prefix+"shape", "[0, 0]: the graph has no nodes")
 	}
-	return m, data.blank(m.columns)
+	if err := data.blank(m.columns); err != nil {
+		return nil, err
+	}
+	return m.byRow(f)
+}
+
+// byRow turns the rows of a matrix that is stored by column into columns.
+func (m *csr) byRow(f *npzFile) (*csr, error) {
+	if !m.byColumn {
+		return m, nil
+	}
+	if err := f.budget.keep(16*int64(m.cols) + 4*int64(len(m.columns)+len(m.values))); err != nil {
+		return nil, f.errorf("", "%w", err)
+	}
+	t := &csr{rows: m.cols, cols: m.rows, offsets: make([]int64, m.cols+1), columns: make([]int32, len(m.columns)),
+		values: make([]float32, len(m.values))}
+	m.Visit(0, 1, func(_, j int32) { t.offsets[j+1]++ })
+	for j := range m.cols {
+		t.offsets[j+1] += t.offsets[j]
+	}
+	next := slices.Clone(t.offsets)
+	for i := range m.rows {
+		for k := m.offsets[i]; k < m.offsets[i+1]; k++ {
+			j := m.columns[k]
+			if j < 0 {
+				continue
+			}
+			t.columns[next[j]] = int32(i)
+			if len(m.values) > 0 {
+				t.values[next[j]] = m.values[k]
+			}
+			next[j]++
+		}
+	}
+	return t, nil
+}
+
+// storedByColumn reads which of SciPy's formats a matrix has. Files of other programs do not say: theirs is CSR.
+func storedByColumn(f *npzFile, key string) (bool, error) {
+	if !f.has(key) {
+		return false, nil
+	}
+	switch format, err := f.word(key); {
+	case err != nil:
+		return false, err
+	case format == "csr" || format == "csc":
+		return format == "csc", nil
+	default:
+		return false, f.errorf(key, "%q is not read here: save the matrix as CSR, with tocsr()", format)
+	}
+}
+
+// word returns the beginning of a text that is an array without dimensions, of bytes or of letters.
+func (f *npzFile) word(key string) (string, error) {
+	r, err := f.openEntry(key)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }() // only read
+	if _, _, err := f.headerText(key, r); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 64))
+	if err != nil {
+		return "", f.errorf(key, "cannot be read: %w; download the file again", err)
+	}
+	return strings.ReplaceAll(string(text), "\x00", ""), nil // a letter takes 4 bytes
 }
 
 // openCSR reads all but the data.
 func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
+	byColumn, err := storedByColumn(f, prefix+"format")
+	if err != nil {
+		return nil, nil, err
+	}
 	rows, cols, err := readShape(f, prefix+"shape")
 	if err != nil {
 		return nil, nil, err
+	}
+	if byColumn {
+		rows, cols = cols, rows
 	}
 	arrays := make(map[string]*npyArray, 3)
 	for _, part := range []string{"indptr", "indices", "data"} {
@@ -71,7 +149,7 @@ func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
 			return nil, nil, err
 		}
 	}
-	m := &csr{rows: rows, cols: cols}
+	m := &csr{rows: rows, cols: cols, byColumn: byColumn}
 	if m.offsets, err = readOffsets(arrays["indptr"], rows, arrays["indices"].len()); err != nil {
 		return nil, nil, err
 	}

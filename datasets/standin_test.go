@@ -141,8 +141,12 @@ func TestStandInErrors(t *testing.T) {
 	}
 	e, err := Lookup("corafull-topology")
 	require.NoError(t, err)
-	_, err = Store{Dir: dir}.Get(t.Context(), e)
-	require.ErrorContains(t, err, "run saot data get cora-full, or")
+	s := Store{Dir: dir}
+	require.False(t, s.Ready(e))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cora_full.npz"), nil, 0o600))
+	require.True(t, s.Ready(e), "the benchmark's file will do")
+	_, err = s.Get(t.Context(), e)
+	require.ErrorContains(t, err, "cora_full.npz: it is not the published file", "it is the file to get, too")
 	_, err = Entry{Name: "other"}.standInFeatures(&Dataset{}, 0)
 	require.ErrorContains(t, err, "other has no features to generate")
 }

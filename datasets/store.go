@@ -53,6 +53,13 @@ type FileStatus struct {
 	Bytes         int64
 }
 
+// settle says that a file whose content was read is recorded.
+func (s *FileStatus) settle() {
+	if s.State == Unrecorded {
+		s.State, s.Detail = Recorded, ""
+	}
+}
+
 // Path returns where a file lies.
 func (s Store) Path(f File) string { return filepath.Join(s.Dir, filepath.FromSlash(f.Name)) }
 
@@ -68,6 +75,16 @@ func (s Store) Present(e Entry) (files int, folder bool) {
 		folder = err == nil && info.IsDir()
 	}
 	return files, folder
+}
+
+// Ready reports whether all files that Open reads are there, without reading them. For a stand-in those of its
+// benchmark will do.
+func (s Store) Ready(e Entry) bool {
+	if files, folder := s.Present(e); folder || files == len(e.Files) {
+		return true
+	}
+	of, err := Lookup(e.StandIn)
+	return err == nil && s.Ready(of)
 }
 
 // find returns the path that the reader of an entry takes, its only file or the folder of several, or "" if there is
@@ -170,7 +187,7 @@ func (f File) judge(sums fetch.Sums, recorded string) (State, string) {
 		return Wrong, fmt.Sprintf("it is not the published file: its git blob is %s, not %s (SHA-256 %s)", sums.GitBlob,
 			f.GitBlob, sums.SHA256)
 	}
-	return Unrecorded, "run saot data get to record it as it is"
+	return Unrecorded, "run saot data get to read and record it"
 }
 
 // The file of checksums in a data folder, and the version of its format.
@@ -214,10 +231,14 @@ func (s Store) records() (map[string]Record, error) {
 }
 
 // record writes what a file is, and keeps what other processes wrote. It leaves a record alone that says so already, so
-// that a read-only folder works too.
+// that a read-only folder works too. A file that stays Unrecorded loses the record of the one in whose place it is.
 func (s Store) record(ctx context.Context, f File, status FileStatus, source string) error {
+	sum := status.SHA256
+	if status.State == Unrecorded {
+		sum = ""
+	}
 	records, err := s.records()
-	if err != nil || records[f.Name].SHA256 == status.SHA256 {
+	if err != nil || records[f.Name].SHA256 == sum {
 		return err
 	}
 	path := filepath.Join(s.Dir, recordsFile)
@@ -235,7 +256,10 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 	if records == nil {
 		records = make(map[string]Record)
 	}
-	records[f.Name] = Record{SHA256: status.SHA256, Bytes: status.Bytes, Source: source}
+	records[f.Name] = Record{SHA256: sum, Bytes: status.Bytes, Source: source}
+	if sum == "" {
+		delete(records, f.Name)
+	}
 	data, err := json.MarshalIndent(recordsJSON{Version: recordsVersion, Files: records}, "", "  ")
 	if err != nil {
 		return err
@@ -260,20 +284,46 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	f := e.Files[0]
 	recorded, ok := records[f.Name]
 	switch {
-	case ds.Checksum == "" || ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
+	case ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
 	case ok && recorded.SHA256 != ds.Checksum:
 		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: "+
 			"move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
 			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
-	case f.SHA256 != "":
-		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
+	case !f.pinned():
+		e.compareSize(ds)
+	default:
+		return f.comparePublished(path, ds)
 	}
 	return nil
+}
+
+// comparePublished notes where a file is not the published one. Git's name of it takes a second reading.
+func (f File) comparePublished(path string, ds *Dataset) error {
+	if f.SHA256 == "" {
+		sums, err := fetch.SumFile(path)
+		if err != nil {
+			return fmt.Errorf("datasets: %w", err)
+		}
+		if f.published(sums) {
+			return nil
+		}
+	}
+	ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
+	return nil
+}
+
+// compareSize notes where a dataset whose bytes nobody published is another one by its size.
+func (e Entry) compareSize(ds *Dataset) {
+	if n := int64(ds.Graph.NumNodes()); n != e.True.Nodes || ds.NumClasses != e.True.Classes {
+		ds.Notes = append(ds.Notes, fmt.Sprintf("it has %d nodes and %d classes, %s has %d and %d: it is another "+
+			"dataset", n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes))
+	}
 }
 
 // compareSeveral is compare for several files, which share one checksum. If it differs, they are read again to find the
 // one that changed.
 func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) error {
+	e.compareSize(ds)
 	format, err := e.Layout.format()
 	if err != nil {
 		return err

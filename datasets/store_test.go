@@ -89,8 +89,8 @@ func TestTrustOnFirstUse(t *testing.T) {
 	got, err := s.Get(t.Context(), e)
 	require.NoError(t, err)
 	content := tiny().zip()
-	require.Equal(t, []FileStatus{{Dataset: "tiny", File: "tiny.npz", State: Unrecorded, SHA256: sum(content),
-		Bytes: int64(len(content)), Detail: got[0].Detail}}, got)
+	require.Equal(t, []FileStatus{{Dataset: "tiny", File: "tiny.npz", State: Recorded, SHA256: sum(content),
+		Bytes: int64(len(content))}}, got)
 	require.Contains(t, seen, "tiny.npz")
 	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
 	records, err := s.records()
@@ -143,6 +143,64 @@ func TestFirstFetchIsRead(t *testing.T) {
 	require.Empty(t, s.left(t))
 }
 
+// A file that lies in the folder already is read too before it is recorded, and stays where it is.
+func TestFoundFileIsRead(t *testing.T) {
+	_, e, s := newShelf(t)
+	require.NoError(t, os.MkdirAll(s.Dir, 0o755))
+	require.NoError(t, os.WriteFile(s.Path(e.Files[0]), tiny().zip(), 0o600))
+	other := e
+	other.True.Nodes++
+	_, err := s.Get(t.Context(), other)
+	require.ErrorContains(t, err, "another dataset")
+	require.NotContains(t, err.Error(), "mirror")
+	require.Equal(t, []string{"tiny.npz"}, s.left(t))
+	got, err := s.Get(t.Context(), e)
+	require.NoError(t, err)
+	require.Equal(t, Recorded, got[0].State)
+	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
+}
+
+// Only files that no checksum vouches for are removed, and only if what they hold is wrong.
+func TestGetKeepsGoodFiles(t *testing.T) {
+	shelf, e, s := newShelf(t)
+	url := strings.TrimSuffix(e.Files[0].URLs[0], "tiny.npz")
+	e.Layout, e.Folder, e.Files = LayoutCSV, "own", nil
+	for name, content := range tinyCSV() {
+		shelf.put("/"+name, content)
+		e.Files = append(e.Files, File{Name: "own/" + name, URLs: []string{url + name}})
+		if name == "edges.csv" {
+			e.Files[len(e.Files)-1].SHA256 = sum(content)
+		}
+	}
+	shelf.put("/features.csv", []byte("Quota exceeded"))
+	_, err := s.Get(t.Context(), e)
+	require.ErrorContains(t, err, "the fetched files were removed")
+	require.Equal(t, []string{"edges.csv"}, Store{Dir: filepath.Join(s.Dir, "own")}.left(t))
+
+	reddit := Entry{Name: "small", Layout: LayoutReddit, True: e.True,
+		Files: []File{{Name: "small.zip", URLs: []string{url + "small.zip"}}}}
+	archive, err := os.ReadFile(tinyReddit().archive(t, "small.zip", zip.Deflate))
+	require.NoError(t, err)
+	shelf.put("/small.zip", archive)
+	temporary := os.TempDir()
+	for _, variable := range []string{"TMPDIR", "TMP"} {
+		t.Setenv(variable, filepath.Join(s.Dir, "absent"))
+	}
+	_, err = s.Get(t.Context(), reddit)
+	require.ErrorContains(t, err, "unpacking")
+	require.NotContains(t, err.Error(), "mirror")
+	require.Equal(t, Unrecorded, s.verify(t, reddit).State)
+	for _, variable := range []string{"TMPDIR", "TMP"} {
+		t.Setenv(variable, temporary)
+	}
+	got, err := s.Get(t.Context(), reddit)
+	require.NoError(t, err)
+	require.Equal(t, Recorded, got[0].State)
+
+	lack := &budget{packed: 1 << 40, free: 1}
+	require.False(t, wrongContent(fmt.Errorf("x: %w", lack.keep(2))))
+}
+
 func TestPinned(t *testing.T) {
 	shelf, e, s := newShelf(t)
 	content, other := tiny().zip(), append(tiny().zip(), 0)
@@ -162,17 +220,18 @@ func TestPinned(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, Published, got[0].State)
 			require.Equal(t, Published, s.verify(t, e).State)
+			ds, err := s.open(e, Options{})
+			require.NoError(t, err)
+			require.NotContains(t, strings.Join(ds.Notes, " "), "published")
 
 			require.NoError(t, os.Remove(filepath.Join(s.Dir, recordsFile)))
 			require.NoError(t, os.WriteFile(s.Path(f), other, 0o600))
 			status := s.verify(t, e)
 			require.Equal(t, Wrong, status.State)
 			require.Contains(t, status.Detail, "not the published file")
-			ds, err := s.open(e, Options{})
+			ds, err = s.open(e, Options{})
 			require.NoError(t, err, "a file of one's own under this name may be used")
-			if f.SHA256 != "" {
-				require.Contains(t, ds.Notes[len(ds.Notes)-1], "not the published file")
-			}
+			require.Contains(t, ds.Notes[len(ds.Notes)-1], "not the published file")
 			e.Files[0].Copies = []Copy{{SHA256: sum(other), Origin: "somebody"}}
 			require.Equal(t, KnownCopy, s.verify(t, e).State)
 			got, err = s.Get(t.Context(), e)
@@ -181,6 +240,21 @@ func TestPinned(t *testing.T) {
 		})
 	}
 	require.NoDirExists(t, s.Dir)
+}
+
+// Where no sum is published, the size tells another dataset.
+func TestUnpinnedIsComparedBySize(t *testing.T) {
+	_, e, s := newShelf(t)
+	e.Files[0].Copies = []Copy{{SHA256: sum(nil), Origin: "somebody"}}
+	require.NoError(t, os.MkdirAll(s.Dir, 0o755))
+	require.NoError(t, os.WriteFile(s.Path(e.Files[0]), tiny().zip(), 0o600))
+	for _, classes := range []int{2, 3} {
+		e.True.Classes = classes
+		ds, err := s.open(e, Options{})
+		require.NoError(t, err)
+		require.Equal(t, classes != 2, strings.Contains(ds.Notes[len(ds.Notes)-1],
+			"it has 4 nodes and 2 classes, tiny has 4 and 3: it is another dataset"))
+	}
 }
 
 func TestImport(t *testing.T) {
@@ -192,6 +266,8 @@ func TestImport(t *testing.T) {
 	got, err := s.Import(t.Context(), e, path, false)
 	require.NoError(t, err)
 	require.Equal(t, sum(content), got[0].SHA256)
+	require.Equal(t, Recorded, got[0].State)
+	require.Empty(t, got[0].Detail)
 	require.FileExists(t, path)
 	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
 	require.Equal(t, Recorded, s.verify(t, e).State)
@@ -265,6 +341,28 @@ func TestImportSeveral(t *testing.T) {
 	got, err = s.Import(t.Context(), e, filepath.Join(from, "labels.csv"), false)
 	require.NoError(t, err)
 	require.Equal(t, "own/labels.csv", got[0].File)
+	require.Equal(t, Unrecorded, got[0].State, "it cannot be read alone")
+	require.Equal(t, []string{"own"}, s.left(t))
+	for k, name := range []string{"edges.csv", "features.csv"} {
+		got, err = s.Import(t.Context(), e, filepath.Join(from, name), false)
+		require.NoError(t, err)
+		require.Equal(t, []State{Unrecorded, Recorded}[k], got[0].State, "with the others it can")
+	}
+	got, err = s.Get(t.Context(), e)
+	require.NoError(t, err)
+	for _, status := range got {
+		require.Equal(t, Recorded, status.State, status.Detail)
+	}
+	own := filepath.Join(t.TempDir(), "features.csv")
+	require.NoError(t, os.WriteFile(own, []byte("1,0\n"), 0o600))
+	_, err = s.Import(t.Context(), e, own, false)
+	require.ErrorContains(t, err, "features.csv: 1 lines, want 2")
+	require.NoError(t, os.Remove(s.Path(e.Files[0])))
+	_, err = s.Import(t.Context(), e, own, false)
+	require.NoError(t, err)
+	all, err := s.Verify(t.Context(), []Entry{e})
+	require.NoError(t, err)
+	require.Equal(t, []State{Missing, Recorded, Unrecorded}, []State{all[0].State, all[1].State, all[2].State})
 	_, err = s.Import(t.Context(), e, filepath.Join(from, "c"), false)
 	require.ErrorContains(t, err, "import edges.csv, labels.csv")
 

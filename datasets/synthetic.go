@@ -14,7 +14,8 @@ import (
 	"github.com/saot-go/saot/internal/fields"
 )
 
-// SyntheticOptions sets the generated citation-like graph. A zero field takes its default.
+// SyntheticOptions sets the generated citation-like graph. A zero field takes its default; for a Spread of 0 write −0,
+// math.Copysign(0, -1).
 type SyntheticOptions struct {
 	Seed       uint64  // default 0
 	Nodes      int     // default 600
@@ -72,12 +73,15 @@ const topicsPerClass = 2
 // At the default options, multinomial regression on the words alone reaches 70 to 80 % Class-IL after the last task,
 // and on words propagated over two hops 92 to 94 %.
 //
-// It returns an error if an option is out of range.
+// It returns an error if an option is out of range, or if the graph does not fit into the memory that is free.
 func Synthetic(opt SyntheticOptions) (*Dataset, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
 	opt = opt.withDefaults()
+	if err := opt.room(); err != nil {
+		return nil, err
+	}
 	labels := syntheticLabels(opt)
 	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-citation 1 %+v", opt))
 	return &Dataset{
@@ -88,6 +92,14 @@ func Synthetic(opt SyntheticOptions) (*Dataset, error) {
 		Checksum:   hex.EncodeToString(sum[:]),
 		Synthetic:  true,
 	}, nil
+}
+
+func (o SyntheticOptions) room() error {
+	words := 16 + 8*topicsPerClass*float64(o.Classes) // a word: its share of the background, its place for each topic
+	edges := o.Degree / 2                             // a node: an entry of a map, and one at either end
+	return room(fmt.Sprintf("Nodes %d, Classes %d, Degree %g, Vocabulary %d and Words %d", o.Nodes, o.Classes, o.Degree,
+		o.Vocabulary, o.Words),
+		float64(o.Vocabulary)*words+float64(o.Nodes)*(8*float64(o.Words)+40*edges+32))
 }
 
 // syntheticLabels gives the class sizes a geometric progression from 1 to Imbalance; classes and nodes are in random

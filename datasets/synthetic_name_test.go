@@ -48,3 +48,37 @@ func TestOpenSyntheticByName(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, plain.Checksum, named.Checksum)
 }
+
+// A 0 in a name is no default.
+func TestZerosInNames(t *testing.T) {
+	for _, name := range []string{"synthetic,nodes=240,classes=4", "synthetic:1000,columns=5"} {
+		alike, err := Open(name+",spread=0", "", Options{})
+		require.NoError(t, err)
+		plain, err := Open(name, "", Options{})
+		require.NoError(t, err)
+		require.NotEqual(t, plain.Checksum, alike.Checksum)
+		require.NotEqual(t, plain.Graph.Adjacency, alike.Graph.Adjacency)
+		again, err := Open(name+",spread=-0.0", "", Options{})
+		require.NoError(t, err)
+		require.Equal(t, alike, again)
+		same, err := Open(name+",seed=0", "", Options{})
+		require.NoError(t, err)
+		require.Equal(t, plain, same)
+	}
+	o, err := ParseScaled("synthetic:1000,spread=0")
+	require.NoError(t, err)
+	require.Equal(t, "synthetic:1000,spread=0", o.Name())
+	for name, settings := range map[string][]setting{"synthetic,": new(SyntheticOptions).settings(),
+		"synthetic:1000,": new(ScaledOptions).settings()} {
+		for _, s := range settings {
+			_, err := Open(name+s.name+"=0", "", Options{})
+			_, missing := Lookup(name + s.name + "=0.0")
+			if s.name == "seed" || s.name == "spread" {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorContains(t, err, s.name+" is 0, want more")
+			require.Error(t, missing)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +63,7 @@ func prepare(ctx context.Context, out, cache string) (*toolchain, error) {
 	return tool, writePages(out)
 }
 
-// Server serves the playground from memory of this machine alone. Pages show at once, while modules are still built.
+// Server serves the playground. Pages show at once, while modules are still built.
 type Server struct {
 	dir   string
 	files http.Handler
@@ -140,9 +141,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.files.ServeHTTP(w, r)
 }
 
-// Serve answers requests that come to a listener until ctx ends.
+// Serve answers requests that come to a listener until ctx ends. Where the listener is on a loopback address, requests
+// by any other name are refused: a page from elsewhere could make its own name stand for this machine.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second,
+	handler := http.Handler(s)
+	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		handler = http.HandlerFunc(s.serveLocal)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -151,4 +157,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return nil
 	}
 	return fmt.Errorf("playground: %w", err)
+}
+
+func (s *Server) serveLocal(w http.ResponseWriter, r *http.Request) {
+	name := (&url.URL{Host: r.Host}).Hostname()
+	if ip := net.ParseIP(name); name != "localhost" && !ip.IsLoopback() {
+		http.Error(w, "this server is for localhost alone: see saot play --address", http.StatusForbidden)
+		return
+	}
+	s.ServeHTTP(w, r)
 }

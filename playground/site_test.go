@@ -1,7 +1,10 @@
 package playground
 
 import (
+	"context"
+	"fmt"
 	"html"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -74,4 +77,33 @@ func TestServerServesModules(t *testing.T) {
 		require.NotEmpty(t, w.Body.Bytes(), path)
 	}
 	require.NoError(t, s.Wait())
+}
+
+// On a loopback address, only requests by a loopback name are answered. On another one, the names are the user's.
+func TestServerRefusesForeignNames(t *testing.T) {
+	s := &Server{files: http.FileServer(http.Dir(t.TempDir()))}
+	ask := func(listen, host string) int {
+		listener, err := net.Listen("tcp", listen)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Serve(ctx, listener) }()
+		port := listener.Addr().(*net.TCPAddr).Port
+		request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
+		require.NoError(t, err)
+		request.Host = host
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		stop()
+		require.NoError(t, <-ended)
+		return answer.StatusCode
+	}
+	for _, host := range []string{"localhost", "localhost:80", "127.0.0.1", "127.0.0.2:7373", "[::1]:7373"} {
+		require.Equal(t, http.StatusOK, ask("127.0.0.1:0", host), host)
+	}
+	for _, host := range []string{"example.com", "example.com:7373", "10.0.0.1", "localhost.example.com", "[::2]"} {
+		require.Equal(t, http.StatusForbidden, ask("127.0.0.1:0", host), host)
+	}
+	require.Equal(t, http.StatusOK, ask("0.0.0.0:0", "example.com"))
 }

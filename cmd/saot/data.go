@@ -125,6 +125,8 @@ func presence(store datasets.Store, e datasets.Entry) string {
 		return "yes"
 	case files > 0:
 		return fmt.Sprintf("%d of %d files", files, len(e.Files))
+	case store.Ready(e):
+		return "as " + e.StandIn
 	}
 	return "no"
 }
@@ -289,8 +291,8 @@ func newDataImportCommand(dir *string) *cobra.Command {
 		Use:   "import NAME PATH",
 		Short: "take a file that was downloaded by hand into the data folder",
 		Long: `Copy a file of a dataset, or a folder that holds its files, into the data folder under the right name.
-The copy is checked by its checksum, or, where none is known, by reading it; the original is left alone. saot data
-info NAME says where to download it.`,
+The copy is checked by its checksum, or, where none is known, by reading it with the dataset's other files; while some
+of these are missing it stays unrecorded. The original is left alone. saot data info NAME says where to download it.`,
 		Example: `  saot data import ogbn-arxiv ~/Downloads/arxiv.zip
   saot data import flickr ~/Downloads/flickr         a folder of its four files
   saot data import cora-ml mine.npz --trust          another file, if it can be read`,

@@ -46,10 +46,7 @@ func (o *sweepOptions) fetchMissing(cmd *cobra.Command, runs []experiment.Run) e
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, func(e datasets.Entry) bool {
-		files, folder := store.Present(e)
-		return folder || files == len(e.Files)
-	})
+	entries = slices.DeleteFunc(entries, store.Ready)
 	_, err = fetchAll(cmd, store, entries)
 	return err
 }

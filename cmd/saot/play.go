@@ -22,9 +22,10 @@ func newPlayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play",
 		Short: "open the playground: SAOT in a browser tab",
-		Long: `Serve the playground to this machine and print its address. On its pages the packages of this toolkit run
-in the browser, as WebAssembly that the go command on PATH builds into the user's cache. No network and no Node are
-needed. The command serves until it is interrupted.`,
+		Long: `Serve the playground and print its address. On its pages the packages of this toolkit run in the browser,
+as WebAssembly that the go command on PATH builds into the user's cache. No network and no Node are needed. Only this
+machine is served, unless --address names an address that others reach, such as 0.0.0.0:7373. The command serves until
+it is interrupted.`,
 		Example: `  saot play
   saot play --address 127.0.0.1:0 --no-open`,
 		Args: cobra.NoArgs,

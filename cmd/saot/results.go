@@ -65,14 +65,7 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 	}
 }
 
-func newFiguresCommand() *cobra.Command {
-	var folder, format, name string
-	var paper, mixed bool
-	probe := continual.ProbeConverged
-	cmd := &cobra.Command{
-		Use:   "figures PATH...",
-		Short: "draw the figures of finished runs",
-		Long: `Draw all figures that the runs under the paths allow: performance matrices side by side (the paper's
+const figuresHelp = `Draw all figures that the runs under the paths allow: performance matrices side by side (the paper's
 Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
 AP against time (Figure 4), AP over tasks, drift of distances and plans, effective rank, loss terms and marginal
 errors.
@@ -81,7 +74,16 @@ With --paper it draws the paper's own figures, each as one picture of 6.75 inche
 datasets, α next to β, time against AP, and the buffer's size. It says what runs a figure lacks.
 
 Runs of one dataset that saot table refuses to put in one table are refused here too; --only chooses some, and --mixed
-lets engines and versions differ.`,
+lets engines and versions differ.`
+
+func newFiguresCommand() *cobra.Command {
+	var folder, format, name string
+	var paper, mixed bool
+	probe := continual.ProbeConverged
+	cmd := &cobra.Command{
+		Use:   "figures PATH...",
+		Short: "draw the figures of finished runs",
+		Long:  figuresHelp,
 		Example: `  saot figures runs/fig3 --out figures
   saot figures --paper results/quick --format pdf
   saot figures runs --format svg --only dataset=uai
@@ -134,7 +136,11 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 		return err
 	}
 	for _, p := range pictures {
-		path := filepath.Join(folder, p.Name+"."+format)
+		name := p.Name + "." + format
+		if filepath.Base(name) != name { // it holds the name of a dataset
+			return fmt.Errorf("figure %q: the name leads out of the folder %s", name, folder)
+		}
+		path := filepath.Join(folder, name)
 		if err := p.Figure.Save(path); err != nil {
 			return err
 		}

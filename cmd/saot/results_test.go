@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment/report"
 )
 
 var update = flag.Bool("update", false, "write the tables into the documents")
@@ -169,4 +171,12 @@ func TestSummaryNotesEarlyStops(t *testing.T) {
 	out.Reset()
 	require.NoError(t, summarise(&out, r, "runs/random"))
 	require.NotContains(t, out.String(), "note:")
+}
+
+func TestFiguresStayInTheirFolder(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"../out", "a/b", "/out"} {
+		err := savePictures(io.Discard, []report.Picture{{Name: name}}, nil, folder, "png")
+		require.ErrorContains(t, err, "leads out of the folder "+folder)
+	}
 }

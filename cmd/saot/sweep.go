@@ -202,6 +202,9 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			if hash := r.Hash(); !known[hash] {
 				known[hash] = true
 				r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
+				if err := r.Absolute(); err != nil { // its folder is named by the absolute path
+					return nil, err
+				}
 				runs = append(runs, r)
 			}
 		}

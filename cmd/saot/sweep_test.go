@@ -55,6 +55,24 @@ func TestSweepDryRun(t *testing.T) {
 	require.Contains(t, stderr, "small.yaml:3: unknown method")
 }
 
+// A run on a path is found by its absolute one, however a spec writes it.
+func TestDryRunFindsRunsOnPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	spec := writeSpec(t, "runs: [{datasets: [./graph], methods: [majority], seeds: [0]}]")
+	o := sweepOptions{out: "out", workers: 1, dry: true}
+	runs, err := o.open([]string{spec})
+	require.NoError(t, err)
+	s, err := experiment.NewSweep(o.out, runs)
+	require.NoError(t, err)
+	writeResult(t, filepath.Join(s.Folder(0), continual.ResultFile), "majority", 0, "{}", 90, 0)
+	status, stdout, stderr := call(t, "sweep", spec, "--out", "out", "--dry-run")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "0 of 1 runs to do")
+	spec = writeSpec(t, "runs: [{datasets: [graph/../graph], methods: [majority], seeds: [0]}]")
+	_, stdout, _ = call(t, "sweep", spec, "--out", "out", "--dry-run")
+	require.Contains(t, stdout, "0 of 1 runs to do")
+}
+
 // Sweeps in several processes, of which one is killed and one interrupted in the middle, leave every run done, by one
 // process at a time, with the figures of an undisturbed sweep.
 func TestSweepsTogether(t *testing.T) {
@@ -161,6 +179,18 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, experiment.Waiting, state)
 	}
+}
+
+// A stand-in needs no file of its own where the benchmark's is.
+func TestSweepFetchesNoStandIn(t *testing.T) {
+	dir := t.TempDir()
+	o := &sweepOptions{data: dir}
+	runs := []experiment.Run{{Settings: experiment.Settings{Dataset: "corafull-topology"}}}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cora_full.npz"), nil, 0o600))
+	require.NoError(t, o.fetchMissing(newSweepCommand(), runs))
+	status, stdout, stderr := call(t, "data", "list", "--data", dir)
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^corafull-topology .* as cora-full  `, stdout)
 }
 
 // A run that fails is shown with its error.

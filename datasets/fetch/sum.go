@@ -22,18 +22,18 @@ type Sums struct {
 
 // SumFile reads the file at path and returns its sums.
 func SumFile(path string) (Sums, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Sums{}, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()
+	info, err := os.Stat(path) // opening a pipe would wait for who writes to it
 	if err != nil {
 		return Sums{}, err
 	}
 	if !info.Mode().IsRegular() {
 		return Sums{}, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("not a regular file")}
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Sums{}, err
+	}
+	defer func() { _ = f.Close() }() // only read
 	strong, git := sha256.New(), sha1.New()
 	_, _ = fmt.Fprintf(git, "blob %d\x00", info.Size())
 	n, err := io.Copy(io.MultiWriter(strong, git), f)

@@ -150,13 +150,13 @@ func setScalar(field reflect.Value, text string) error {
 		}
 		field.SetBool(b)
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(text, 0, field.Type().Bits())
+		n, err := strconv.ParseInt(text, 10, field.Type().Bits())
 		if err != nil {
 			return errors.New("want a whole number")
 		}
 		field.SetInt(n)
 	case reflect.Uint64:
-		n, err := strconv.ParseUint(text, 0, 64)
+		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			return errors.New("want a whole number, 0 or more")
 		}
@@ -238,13 +238,13 @@ func Name(f reflect.StructField) string {
 	return name
 }
 
-// Or returns a struct in which each field is that of a, or that of defaults where it is zero: cmp.Or for structs. All
-// fields must be exported.
+// Or returns a struct in which each field is that of a, or that of defaults where it is zero: cmp.Or for structs. A
+// float of −0 is no zero. All fields must be exported.
 func Or[T any](a, defaults T) T {
 	to, from := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
 	for i := range to.NumField() {
-		if to.Field(i).IsZero() {
-			to.Field(i).Set(from.Field(i))
+		if field := to.Field(i); field.IsZero() && !(field.CanFloat() && math.Signbit(field.Float())) {
+			field.Set(from.Field(i))
 		}
 	}
 	return a

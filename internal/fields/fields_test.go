@@ -50,6 +50,9 @@ func TestApply(t *testing.T) {
 		change("on", "true"), change("steps", "4"), change("name", "one two")}))
 	require.Equal(t, config{Rate: 1e-4, Encoder: inner{Hidden: 7, FanOut: []int{10, 20}}, On: true, Shared: Shared{4},
 		Name: "one two"}, c)
+	require.NoError(t, Apply(&c, []Change{change("encoder.hidden", "010"), change("steps", "010")}))
+	require.Equal(t, []any{10, uint64(10)}, []any{c.Encoder.Hidden, c.Steps}, "numbers are decimal")
+	require.Error(t, Apply(&c, []Change{change("steps", "0x10")}))
 	for text, want := range map[string][]int{"1,2": {1, 2}, "[3, 4]": {3, 4}, "": {}, "[]": {}} {
 		require.NoError(t, Apply(&c, []Change{change("encoder.fan_out", text)}))
 		require.Len(t, c.Encoder.FanOut, len(want))

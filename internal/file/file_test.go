@@ -38,6 +38,31 @@ func TestReplaceKeepsTheOldContentOnFailure(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+// A link stays one, and what it leads to gets the content.
+func TestWriteFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "real", "a.txt")
+	link, second := filepath.Join(dir, "a.txt"), filepath.Join(dir, "b.txt")
+	if err := os.Symlink(filepath.Join("real", "a.txt"), link); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	require.NoError(t, os.Symlink(link, second))
+	for _, content := range []string{"made", "replaced"} { // the first leads nowhere
+		require.NoError(t, Write(second, []byte(content)))
+		data, err := os.ReadFile(target)
+		require.NoError(t, err)
+		require.Equal(t, content, string(data))
+	}
+	for _, path := range []string{link, second} {
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		require.NotZero(t, info.Mode()&os.ModeSymlink)
+	}
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, os.Symlink(second, link))
+	require.ErrorContains(t, Write(link, nil), "write "+link)
+}
+
 func TestSHA256(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "abc")
 	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o600))

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/memory"
 )
 
 // PackedExt ends the names of packed results. Such a file is the compressed JSON lines of many results: one
@@ -37,7 +38,7 @@ type Stored struct {
 // folder, which is searched for both. It returns an error if a file is damaged, and no results where there are none.
 func ReadResults(paths ...string) ([]Stored, error) {
 	var all []Stored
-	err := eachResult(paths, func(s Stored, _ []byte) error {
+	err := eachResult(paths, "", func(s Stored, _ []byte) error {
 		all = append(all, s)
 		return nil
 	})
@@ -49,11 +50,12 @@ func ReadResults(paths ...string) ([]Stored, error) {
 }
 
 // PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
-// are. Equal results make equal files. It returns an error if two results have one run folder.
+// are. It passes over that file where it lies in a folder, so that results may be packed again. Equal results make
+// equal files. It returns an error if two results have one run folder.
 func PackResults(to string, paths ...string) (count int, err error) {
 	var lines []packedLine
 	at := map[string]string{} // where the result of a folder was read
-	err = eachResult(paths, func(s Stored, raw []byte) error {
+	err = eachResult(paths, to, func(s Stored, raw []byte) error {
 		if other, known := at[s.Folder]; known {
 			return fmt.Errorf("%s and %s both have run folder %s: pack the folder above them", other, s.Path, s.Folder)
 		}
@@ -92,12 +94,10 @@ func UnpackResults(packed, dir string) (written, kept int, err error) {
 	return written, kept, nil
 }
 
+// unpack reads the file twice rather than keep what may be much.
 func unpack(packed, dir string) (written, kept int, err error) {
-	var lines []packedLine
-	if err := readPacked(packed, ".", func(s Stored, raw []byte) error {
-		lines = append(lines, packedLine{s.Folder, raw})
-		return nil
-	}); err != nil {
+	absent, kept, err := compare(packed, dir)
+	if err != nil {
 		return 0, 0, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -108,34 +108,44 @@ func unpack(packed, dir string) (written, kept int, err error) {
 		return 0, 0, err
 	}
 	defer func() { _ = root.Close() }()
-	var absent []packedLine
-	for _, line := range lines {
+	err = readPacked(packed, ".", func(s Stored, raw []byte) error {
+		line := packedLine{s.Folder, raw}
+		if !absent[line.Path] {
+			return nil
+		}
+		if err := line.write(root, dir); err != nil {
+			return err
+		}
+		written++
+		return nil
+	})
+	return written, kept, err
+}
+
+// compare finds the run folders of a packed file that have no result below dir, and how many have the same one.
+func compare(packed, dir string) (absent map[string]bool, kept int, err error) {
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		defer func() { _ = root.Close() }() // only read
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	absent = map[string]bool{}
+	err = readPacked(packed, ".", func(s Stored, raw []byte) error {
+		line := packedLine{s.Folder, raw}
 		switch same, err := line.isIn(root); {
 		case errors.Is(err, fs.ErrNotExist):
-			absent = append(absent, line)
+			absent[line.Path] = true
 		case err != nil:
-			return 0, 0, err
+			return err
 		case !same:
-			return 0, 0, fmt.Errorf("%s is another result: choose an empty folder", filepath.Join(dir, line.name()))
+			return fmt.Errorf("%s is another result: choose an empty folder", filepath.Join(dir, line.name()))
 		default:
 			kept++
 		}
-	}
-	for _, line := range absent {
-		if err := root.MkdirAll(filepath.FromSlash(line.Path), 0o755); err != nil {
-			return written, kept, err
-		}
-		var b bytes.Buffer
-		if err := json.Indent(&b, line.Result, "", "  "); err != nil {
-			return written, kept, err
-		}
-		b.WriteByte('\n')
-		if err := file.Write(filepath.Join(dir, line.name()), b.Bytes()); err != nil {
-			return written, kept, err
-		}
-		written++
-	}
-	return written, kept, nil
+		return nil
+	})
+	return absent, kept, err
 }
 
 type packedLine struct {
@@ -146,8 +156,24 @@ type packedLine struct {
 // name is the path of the line's result below the folder to which it is unpacked.
 func (l *packedLine) name() string { return filepath.Join(filepath.FromSlash(l.Path), ResultFile) }
 
-// isIn reports whether the result lies in its run folder, in whatever layout.
+// write makes the run folder and writes the result in the form of WriteFile.
+func (l *packedLine) write(root *os.Root, dir string) error {
+	if err := root.MkdirAll(filepath.FromSlash(l.Path), 0o755); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, l.Result, "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	return file.Write(filepath.Join(dir, l.name()), b.Bytes())
+}
+
+// isIn reports whether the result lies in its run folder, in whatever layout. The root is nil where there is no folder.
 func (l *packedLine) isIn(root *os.Root) (bool, error) {
+	if root == nil {
+		return false, fs.ErrNotExist
+	}
 	there, err := root.ReadFile(l.name())
 	if err != nil {
 		return false, err
@@ -182,16 +208,23 @@ func readPacked(name, base string, visit func(Stored, []byte) error) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
 	content, err := gzip.NewReader(f)
 	if err != nil {
 		return fmt.Errorf("%s is not a file of packed results: %w", name, err)
 	}
-	lines := bufio.NewScanner(content)
+	lines := bufio.NewScanner(memory.Inflated(content, info.Size()))
 	lines.Buffer(nil, maxLine)
 	before, number := "", 0
 	for lines.Scan() {
 		number++
 		line, result, err := parseLine(lines.Bytes(), before)
+		if cut := lines.Err(); err != nil && cut != nil {
+			err = fmt.Errorf("the file is damaged: %w", cut)
+		}
 		if err != nil {
 			return fmt.Errorf("%s, line %d: %w", name, number, err)
 		}
@@ -227,9 +260,11 @@ func parseLine(data []byte, before string) (*packedLine, *Result, error) {
 	return &line, result, nil
 }
 
-// eachResult gives each result at the paths to visit once, with its bytes.
-func eachResult(paths []string, visit func(Stored, []byte) error) error {
+// eachResult gives each result at the paths to visit once, with its bytes. It passes over a packed file in a folder
+// that is the file except.
+func eachResult(paths []string, except string, visit func(Stored, []byte) error) error {
 	seen := map[string]bool{}
+	passed, _ := os.Stat(except) // nil where there is none
 	for _, start := range paths {
 		start = filepath.Clean(start)
 		if info, err := os.Stat(start); err == nil && info.IsDir() {
@@ -245,6 +280,9 @@ func eachResult(paths []string, visit func(Stored, []byte) error) error {
 			below, err := filepath.Rel(start, filepath.Dir(name))
 			if err != nil || name == start {
 				below = "."
+			}
+			if info, err := os.Stat(name); err == nil && name != start && os.SameFile(info, passed) {
+				return nil
 			}
 			if isPacked {
 				return readPacked(name, filepath.ToSlash(below), visit)

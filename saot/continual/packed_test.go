@@ -181,6 +181,23 @@ func TestDamagedPackedFile(t *testing.T) {
 	require.Len(t, found, 2)
 }
 
+// A small file does not unpack to gigabytes.
+func TestPackedBomb(t *testing.T) {
+	packed, out := filepath.Join(t.TempDir(), "x"+PackedExt), filepath.Join(t.TempDir(), "out")
+	space := strings.Repeat(" ", 16<<20)
+	var lines []string
+	for _, folder := range []string{"a", "b", "c", "d", "e"} {
+		lines = append(lines, fmt.Sprintf(`{"path":%q,%s"result":{"schema":1}}`+"\n", folder, space))
+	}
+	writeLines(t, packed, lines...)
+	_, err := ReadResults(packed)
+	require.ErrorContains(t, err, packed+", line 5: ")
+	require.ErrorContains(t, err, "as a bomb does")
+	_, _, err = UnpackResults(packed, out)
+	require.ErrorContains(t, err, "SAOT_UNBOUNDED=1")
+	require.NoDirExists(t, out)
+}
+
 func TestReadResultsOfManyPlaces(t *testing.T) {
 	dir := stored(t)
 	found, err := ReadResults(dir, filepath.Join(dir, "more"), filepath.Join(dir, "a-s0", ResultFile))
@@ -198,6 +215,44 @@ func TestReadResultsOfManyPlaces(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a-s0", ResultFile), []byte("{"), 0o600))
 	_, err = ReadResults(dir)
 	require.ErrorContains(t, err, filepath.Join(dir, "a-s0", ResultFile)+": the content is not a result file")
+}
+
+// Names that become parts of file names lead nowhere else; those that datasets really have are read.
+func TestNamesInResults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ResultFile)
+	for _, name := range []string{"", "uai", "ogbn-arxiv-topology", "synthetic:400,degree=5.5", "my..graph (2)", "é"} {
+		r := &Result{Schema: ResultSchema, Method: name, Dataset: DatasetInfo{Name: name}}
+		require.NoError(t, r.WriteFile(path))
+		_, err := ReadResult(path)
+		require.NoError(t, err, name)
+	}
+	for _, name := range []string{"..", "../x", "/tmp/x", `..\x`, "a\nb", "a\x00", "\u0085"} {
+		for field, r := range map[string]*Result{"field method": {Schema: ResultSchema, Method: name},
+			"field dataset.name": {Schema: ResultSchema, Dataset: DatasetInfo{Name: name}}} {
+			require.NoError(t, r.WriteFile(path))
+			_, err := ReadResult(path)
+			require.ErrorContains(t, err, path+": "+field)
+		}
+		s := smallStream()
+		s.Dataset = name
+		_, err := Run(t.Context(), s, &toyLearner{width: 3}, Options{Probes: []Probe{ProbeConverged}})
+		require.ErrorContains(t, err, "field dataset.name", "before hours of work")
+	}
+}
+
+// The file that is written is no input of itself, unless it is named.
+func TestPackAgain(t *testing.T) {
+	dir := stored(t)
+	packed := filepath.Join(dir, "more", "all"+PackedExt)
+	for range 2 {
+		n, err := PackResults(packed, dir)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "a-s0")))
+	n, err := PackResults(packed, packed)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
 }
 
 func TestPackRefuses(t *testing.T) {

@@ -6,7 +6,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/file"
@@ -185,7 +187,21 @@ func parseResult(data []byte) (*Result, error) {
 			return nil, fmt.Errorf("field scores: %w", err)
 		}
 	}
+	if err := checkNames(r.Dataset.Name, r.Method); err != nil {
+		return nil, err
+	}
 	return &r, nil
+}
+
+// checkNames refuses names that would lead elsewhere as parts of the names of files, such as figures.
+func checkNames(dataset, method string) error {
+	bad := func(r rune) bool { return r == '/' || r == '\\' || unicode.IsControl(r) }
+	for _, field := range [][2]string{{"dataset.name", dataset}, {"method", method}} {
+		if name := field[1]; name == ".." || strings.ContainsFunc(name, bad) {
+			return fmt.Errorf("field %s: %q is a path or holds a control character", field[0], name)
+		}
+	}
+	return nil
 }
 
 func datasetInfo(s *datasets.Stream) DatasetInfo {

@@ -82,6 +82,9 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 	if err := checkStream(stream, opt.Probes); err != nil {
 		return nil, err
 	}
+	if err := checkNames(stream.Dataset, opt.Manifest.Method); err != nil { // or nothing could read the result
+		return nil, err
+	}
 	ev, err := newEvaluator(opt.Engine, thinned(stream.Tasks, opt.ProbeRows), opt.Seed)
 	if err != nil {
 		return nil, err

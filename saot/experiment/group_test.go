@@ -249,8 +249,8 @@ func TestMixed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, groups, 2)
 	mixed, found := Mixed(groups)
-	require.Equal(t, []string{"saot (devel) aaaaaaaaaaaa on onnx  (2 runs)", "saot (devel) bbbbbbbbbbbb on onnx  (1 runs)"},
-		found)
+	require.Equal(t, []string{"saot (devel) aaaaaaaaaaaa on onnx  (2 runs)",
+		"saot (devel) bbbbbbbbbbbb on onnx  (1 runs)"}, found)
 	require.Len(t, mixed, 1)
 	require.Equal(t, []uint64{0, 1, 2}, mixed[0].Seeds())
 	require.Equal(t, "saot", mixed[0].Label)

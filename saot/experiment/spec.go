@@ -89,8 +89,9 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	s := &Spec{Name: strings.TrimSuffix(base, path.Ext(name)), About: file.About}
 	known := map[string]bool{}
 	var faults []error
-	for i := range file.Runs {
-		runs, errs := file.Runs[i].expand()
+	for i, left := 0, float64(mostRuns); i < len(file.Runs); i++ {
+		runs, errs := file.Runs[i].expand(left)
+		left -= float64(len(runs))
 		for _, err := range errs {
 			faults = append(faults, fmt.Errorf("experiment: %s:%w", name, err))
 		}
@@ -106,6 +107,9 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	}
 	return s, errors.Join(faults...)
 }
+
+// mostRuns bounds the runs of a spec: a few lines of grid multiply to more than fit into the memory.
+const mostRuns = 100_000
 
 type specFile struct {
 	About string  `yaml:"about"`
@@ -191,16 +195,21 @@ func (f *faults) add(line int, err error) {
 	}
 }
 
-// expand returns the entry's runs, each valid, or all that is wrong with it.
-func (e *entry) expand() (runs []Run, bad faults) {
+// expand returns the entry's runs, each valid and no more than most, or all that is wrong with it.
+func (e *entry) expand(most float64) (runs []Run, bad faults) {
 	for name, n := range map[string]int{"datasets": len(e.Datasets), "methods": len(e.Methods), "seeds": len(e.Seeds)} {
 		if n == 0 {
 			bad.add(e.line, fmt.Errorf("the entry has no %s: list one at least", name))
 		}
 	}
 	base := e.base(&bad)
-	points := e.points(&bad)
 	methods := e.methods(&bad)
+	if n := e.size(len(methods)); n > most {
+		bad.add(e.line, fmt.Errorf("datasets, methods, seeds and grid of the entry multiply to %.0f runs, and a spec "+
+			"has %d at most: name fewer", n, mostRuns))
+		return nil, bad
+	}
+	points := e.points(&bad)
 	if len(bad) > 0 {
 		return nil, bad
 	}
@@ -222,6 +231,19 @@ func (e *entry) expand() (runs []Run, bad faults) {
 		}
 	}
 	return runs, dedupe(bad)
+}
+
+// size is how many runs the entry names; an empty list, which is a fault of its own, counts as one. A whole number
+// would overflow.
+func (e *entry) size(methods int) float64 {
+	n := 1.0
+	for _, f := range e.Grid {
+		n *= float64(max(1, len(f.Value.List)))
+	}
+	for _, count := range []int{len(e.Datasets), methods, len(e.Seeds)} {
+		n *= float64(max(1, count))
+	}
+	return n
 }
 
 func (e *entry) methods(bad *faults) (all []item[*method.Definition]) {

@@ -1,10 +1,13 @@
 package experiment
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -120,8 +123,21 @@ func TestSpecFaults(t *testing.T) {
 		_, err := ParseSpec("x.yaml", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
+	// A few lines name more runs than a machine can hold; they are counted before they are made.
+	grid := head + "  grid:\n"
+	for _, field := range []string{"learning_rate", "weight_decay", "alpha", "beta", "gamma"} {
+		grid += "    " + field + ": [" + strings.Repeat("1, ", 20) + "1]\n"
+	}
+	_, err := ParseSpec("x.yaml", []byte(grid))
+	require.ErrorContains(t, err, "x.yaml:2: datasets, methods, seeds and grid of the entry multiply to 8168202 runs, "+
+		"and a spec has 100000 at most")
+	var file specFile
+	require.NoError(t, yaml.Unmarshal([]byte(head), &file))
+	runs, bad := file.Runs[0].expand(1) // earlier entries leave so many
+	require.Empty(t, runs)
+	require.ErrorContains(t, errors.Join(bad...), "multiply to 2 runs")
 	// All faults are told at once.
-	_, err := ParseSpec("x.yaml", []byte("runs:\n- datasets: [nope]\n  methods: [soat]\n  seeds: [0]"))
+	_, err = ParseSpec("x.yaml", []byte("runs:\n- datasets: [nope]\n  methods: [soat]\n  seeds: [0]"))
 	require.ErrorContains(t, err, "x.yaml:2")
 	require.ErrorContains(t, err, "x.yaml:3")
 

@@ -142,10 +142,8 @@ func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
 		return err
 	}
 	for folder, files := range map[string]map[string]string{"params": params, "tags": tags, "metrics": history} {
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if err := writeText(filepath.Join(dir, folder, filepath.FromSlash(name)), files[name]); err != nil {
-				return err
-			}
+		if err := writeFiles(filepath.Join(dir, folder), files); err != nil {
+			return err
 		}
 	}
 	if err := r.WriteFile(filepath.Join(dir, "artifacts", continual.ResultFile)); err != nil {
@@ -241,6 +239,20 @@ func historyOf(s *continual.Stored) (map[string]string, error) {
 		}
 	}
 	return texts(), err
+}
+
+// writeFiles writes texts below a folder. Their names come from files that others may have made.
+func writeFiles(dir string, texts map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		local := filepath.FromSlash(name)
+		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(local) {
+			return fmt.Errorf("%s: key %q is not the name of a file below a folder", filepath.Base(dir), name)
+		}
+		if err := writeText(filepath.Join(dir, local), texts[name]); err != nil {
+			return fmt.Errorf("%s: key %q: %w", filepath.Base(dir), name, err)
+		}
+	}
+	return nil
 }
 
 func writeYAML(path string, value any) error {

@@ -2,6 +2,7 @@ package mlflow
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,6 +83,43 @@ func TestExportRefuses(t *testing.T) {
 	runs, err := filepath.Glob(filepath.Join(store, "*", "*", "meta.yaml"))
 	require.NoError(t, err)
 	require.Empty(t, runs, "half a run is none")
+}
+
+// No name in a result or its metrics leads out of the store.
+func TestExportStaysInItsStore(t *testing.T) {
+	for _, key := range []string{"../../../out", "a/../../../../out", "/out", "", ".", "a//b", "a\x00"} {
+		run := finished(t)
+		path := filepath.Join(run, continual.ResultFile)
+		r, err := continual.ReadResult(path)
+		require.NoError(t, err)
+		r.Config, err = json.Marshal(map[string]string{key: "text"})
+		require.NoError(t, err)
+		require.NoError(t, r.WriteFile(path))
+		requireRefused(t, run, "params: key")
+	}
+	for _, line := range []string{`{"kind": "step", "terms": {"../../../out": 1}}`,
+		`{"kind": "task", "report": {"diagnostics": {"../../../out": 1}}}`} {
+		run := finished(t)
+		require.NoError(t, os.WriteFile(filepath.Join(run, metrics.LinesFile), []byte(line+"\n"), 0o600))
+		requireRefused(t, run, `/../../../out"`)
+	}
+}
+
+// requireRefused exports a run and requires an error that names its result, and no file but the experiment's.
+func requireRefused(t *testing.T, run, message string) {
+	t.Helper()
+	top := t.TempDir()
+	_, err := Export(filepath.Join(top, "a", "b", "mlruns"), run)
+	require.ErrorContains(t, err, filepath.Join(run, continual.ResultFile))
+	require.ErrorContains(t, err, message)
+	files := 0
+	require.NoError(t, filepath.WalkDir(top, func(_ string, d fs.DirEntry, err error) error {
+		if !d.IsDir() {
+			files++
+		}
+		return err
+	}))
+	require.Equal(t, 1, files)
 }
 
 // MLflow's own client reads what Export writes.

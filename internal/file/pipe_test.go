@@ -1,0 +1,28 @@
+//go:build darwin || linux || freebsd || netbsd || openbsd || dragonfly
+
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A pipe stays a pipe, as a device does, also at the end of a link.
+func TestOnlyRegularFilesAreReplaced(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link, temporary := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "temporary")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Symlink(pipe, link))
+	require.NoError(t, os.WriteFile(temporary, nil, 0o600))
+	for _, path := range []string{pipe, link} {
+		require.ErrorContains(t, Write(path, []byte("text")), "write "+path+": "+pipe+" is not a regular file")
+		require.ErrorContains(t, Commit(temporary, path), path+" is not a regular file")
+	}
+	info, err := os.Lstat(pipe)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeNamedPipe)
+}
