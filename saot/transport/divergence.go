@@ -90,8 +90,11 @@ func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *gr
 		return TransportValue(cost, plan, cfg.Epsilon)
 	}
 	itself := graph.Add(value(CostNode(kind, x, x)), value(CostNode(kind, y, y)))
-	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)),
-		graph.Reshape(unit, itself.Shape().Dimensions...))
+	inUnits := graph.Sub(value(between), graph.MulScalar(itself, 0.5))
+	if !unit.IsScalar() {
+		unit = graph.Reshape(unit, inUnits.Shape().Dimensions...)
+	}
+	return graph.Mul(inUnits, unit)
 }
 
 // Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in

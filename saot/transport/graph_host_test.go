@@ -184,6 +184,28 @@ func TestTransportValueAndDivergence(t *testing.T) {
 	})
 }
 
+// A batch of clouds has the divergences of its clouds one by one, in both units of ε.
+func TestDivergenceOfBatch(t *testing.T) {
+	x, y := points(48, 6, 3), points(49, 4, 3) // two clouds of three and of two points
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
+			cfg := SinkhornConfig{Epsilon: 2, EpsilonUnit: unit, Sweeps: 200, Domain: LogDomain, Tolerance: 1e-13}
+			out := evaluate64(t, e, one(func(in []*graph.Node) *graph.Node {
+				return SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+			}), stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data),
+				stack(t, dtypes.Float64, []int{2, 2, 3}, y.RawMatrix().Data))
+			require.Len(t, out[0], 2)
+			cfg.Sweeps = 100000
+			for b, got := range out[0] {
+				want, err := HostSinkhornDivergence(SquaredEuclidean, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)),
+					mat.DenseCopyOf(y.Slice(2*b, 2*b+2, 0, 3)), nil, nil, cfg)
+				require.NoError(t, err)
+				require.InDelta(t, want, got, 1e-8, "%v, cloud %d", unit, b)
+			}
+		}
+	})
+}
+
 func TestGraphCostsAgainstHost(t *testing.T) {
 	x, y := points(44, 6, 3), points(45, 6, 3) // two of three points, or one of six
 	x.SetRow(0, []float64{0, 0, 0})
