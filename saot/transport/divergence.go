@@ -78,8 +78,8 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // the cost between x and y for all three terms.
 //
 // Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost.
-// Gradients flow to x and y, exactly, by the envelope theorem; it does not read cfg.Gradient. It makes three plans of
-// cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
+// Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
+// makes three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *graph.Node {
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)

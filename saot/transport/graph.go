@@ -100,7 +100,7 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 // anneal solves for each ε in turn, from the potentials of the one before. It returns the last solution, and its ε in
 // the unit of the cost, a scalar or [B, 1, 1].
 func (p GraphProblem) anneal(cfg SinkhornConfig) (solution GraphSolution, epsilon *graph.Node) {
-	unit, dtype := costUnit(p.Cost, cfg.EpsilonUnit), p.Cost.DType()
+	unit, dtype := graph.StopGradient(costUnit(p.Cost, cfg.EpsilonUnit)), p.Cost.DType()
 	tolerance := cfg.Tolerance
 	if dtype != dtypes.Float64 {
 		tolerance = max(tolerance, graphFloor)
@@ -183,11 +183,11 @@ func (s *GraphSolution) detach() {
 
 func (p GraphProblem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// costUnit returns the factor of epsilon, a scalar or [B, 1, 1].
+// costUnit returns the factor of epsilon, a scalar or [.., 1, 1]. The gradient of a mean flows to the cost.
 func costUnit(cost *graph.Node, unit EpsilonUnit) *graph.Node {
 	if unit == Absolute {
 		return graph.Scalar(cost.Graph(), cost.DType(), 1)
 	}
-	mean := graph.StopGradient(graph.ReduceAndKeep(cost, graph.ReduceMean, -2, -1))
+	mean := graph.ReduceAndKeep(cost, graph.ReduceMean, -2, -1)
 	return graph.Where(graph.GreaterThan(mean, graph.ZerosLike(mean)), mean, graph.OnesLike(mean))
 }

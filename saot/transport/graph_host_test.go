@@ -143,16 +143,9 @@ func TestGraphGradientsAgainstHost(t *testing.T) {
 
 func TestTransportValueAndDivergence(t *testing.T) {
 	x, y := points(41, 6, 3), points(42, 4, 3)
-	cfg := SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60, Tolerance: 1e-13}
+	cfg := SinkhornConfig{Sweeps: 60, Tolerance: 1e-13}
 	cost := uniformCost(43, 5, 4)
 	value := tight(t, Problem{Cost: cost}, 0.2)
-	divergence := func(kind CostKind, x *mat.Dense) float64 {
-		cfg := cfg
-		cfg.Sweeps = 100000
-		d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
-		require.NoError(t, err)
-		return d
-	}
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
 			plan, _ := Sinkhorn(in[0], SinkhornConfig{Epsilon: 0.2, Sweeps: 100})
@@ -163,23 +156,28 @@ func TestTransportValueAndDivergence(t *testing.T) {
 		requireClose(t, value.Plan.RawMatrix().Data, out[1], 1e-11, "∂OT/∂C = π")
 
 		for _, kind := range []CostKind{Cosine, SquaredEuclidean, Euclidean} {
-			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-				cfg := cfg
-				cfg.EpsilonUnit, cfg.Epsilon = Absolute, 2 // ε that does not move with the points
-				d := SinkhornDivergence(kind, in[0], in[1], cfg)
-				return []*graph.Node{SinkhornDivergence(kind, in[0], in[1],
-					SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60}),
-					graph.Gradient(d, in[0])[0]}
-			}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{4, 3},
-				y.RawMatrix().Data))
-			require.InDelta(t, divergence(kind, x), out[0][0], 1e-8, kind.String())
-			cfg := SinkhornConfig{Epsilon: 2, Sweeps: 100000, Tolerance: 1e-13}
-			numeric := centralDifferences(mat.DenseCopyOf(x), 1e-4, func(x *mat.Dense) float64 {
-				d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
-				require.NoError(t, err)
-				return d
-			})
-			requireClose(t, numeric, out[1], 1e-6, kind.String())
+			for unit, epsilon := range map[EpsilonUnit]float64{Absolute: 2, MeanCost: 0.4} {
+				cfg.EpsilonUnit, cfg.Epsilon = unit, epsilon
+				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+					d := SinkhornDivergence(kind, in[0], in[1], cfg)
+					return append([]*graph.Node{d}, graph.Gradient(d, in[0], in[1])...)
+				}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data),
+					stack(t, dtypes.Float64, []int{4, 3}, y.RawMatrix().Data))
+				divergence := func(x, y *mat.Dense) float64 {
+					cfg := cfg
+					cfg.Sweeps = 100000
+					d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
+					require.NoError(t, err)
+					return d
+				}
+				require.InDelta(t, divergence(x, y), out[0][0], 1e-8, "%v %v", kind, unit)
+				ofX := centralDifferences(mat.DenseCopyOf(x), 1e-4,
+					func(x *mat.Dense) float64 { return divergence(x, y) })
+				ofY := centralDifferences(mat.DenseCopyOf(y), 1e-4,
+					func(y *mat.Dense) float64 { return divergence(x, y) })
+				requireClose(t, ofX, out[1], 1e-6, "%v %v", kind, unit)
+				requireClose(t, ofY, out[2], 1e-6, "%v %v", kind, unit)
+			}
 		}
 	})
 }
