@@ -80,7 +80,7 @@
 //
 // # Corner cases
 //
-// Rows and columns without mass have plan entries 0 and potentials −Inf on the host, and entries of at most 1e-37 in a
-// graph. A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or
+// Rows and columns without mass have plan entries 0. Their potentials are −Inf on the host, and far below all others in
+// a graph. A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or
 // NaN is an error on the host.
 package transport

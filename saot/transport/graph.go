@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// smallestPlan replaces plan entries and masses of 0 inside logarithms. It is a normal number in float32.
+// smallestPlan replaces plan entries and scalings of 0 inside logarithms. It is a normal number in float32.
 const smallestPlan = 1e-37
 
 // Sinkhorn returns the entropic transport plan between uniform marginals μ = 1/n and ν = 1/m,
@@ -33,8 +33,8 @@ type GraphProblem struct {
 	// Cost is C [n, m], or a batch of them [B, n, m].
 	Cost *graph.Node
 	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are not
-	// checked: they must have equal sums and no negative entry. Entries of 0 count as 1e-37, so that their plan entries
-	// are 0 in effect: pad a ragged batch with them.
+	// checked: they must have equal sums and no negative entry. Plan entries of a mass of 0 are 0: pad a ragged batch
+	// with them.
 	Mu, Nu *graph.Node
 	// RhoMu and RhoNu relax the marginals as in Problem; 0 means exact.
 	RhoMu, RhoNu float64

@@ -29,6 +29,10 @@ type graphSweeps struct {
 	lambdaMu, lambdaNu *graph.Node // ρ/(ρ+ε), nil for exact marginals
 }
 
+// noMass stands for −∞ as the logarithm of a mass of 0 and of its scaling. The exponential of its sum with any other
+// potential is 0, and its products are finite in float32.
+const noMass = -1e30
+
 // newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
 func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSweeps {
 	s := &graphSweeps{domain: domain}
@@ -84,7 +88,8 @@ func (s *graphSweeps) setMarginals(p GraphProblem, epsilon *graph.Node) {
 		}
 		row := graph.InsertAxes(given, -2)
 		if s.domain == LogDomain {
-			row = safeLog(row)
+			some := graph.GreaterThan(row, graph.ZerosLike(row))
+			row = graph.Where(some, safeLog(row), graph.Scalar(row.Graph(), row.DType(), noMass))
 		}
 		return row
 	}
@@ -111,7 +116,7 @@ func (s *graphSweeps) start(mu, f *graph.Node) *graph.Node {
 	g := s.matrix.Graph()
 	some, none := graph.Ones(g, shape), graph.Zeros(g, shape)
 	if s.domain == LogDomain {
-		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, math.Log(smallestPlan)), shape)
+		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, noMass), shape)
 	}
 	if mu == nil {
 		return some
@@ -257,27 +262,45 @@ func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV, columns *gra
 func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV, marginal *graph.Node) {
 	if v == nil {
 		transposed := graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...)
-		nextV = scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu)
-		return scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu), nextV, nil
+		nextV = s.held(scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu), s.nu, noMass)
+		nextU = scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu)
+		return s.held(nextU, s.mu, noMass), nextV, nil
 	}
 	fixedU, fixedV := graph.StopGradient(u), graph.StopGradient(v)
 	plan := s.plan(fixedU, fixedV)
 	marginal = graph.MatMul(graph.Exp(graph.Sub(u, fixedU)), plan)
 	columns := graph.Sub(safeLog(marginal), fixedV)
-	nextV = s.overshoot(v, scaled(graph.Sub(s.nu, columns), s.lambdaNu), omega)
+	nextV = s.held(s.overshoot(v, scaled(graph.Sub(s.nu, columns), s.lambdaNu), omega), s.nu, noMass)
 	rows := graph.Sub(safeLog(asRow(graph.MatMul(plan, asColumn(graph.Exp(graph.Sub(nextV, fixedV)))))), fixedU)
-	return s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega), nextV, marginal
+	nextU = s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega)
+	return s.held(nextU, s.mu, noMass), nextV, marginal
+}
+
+// held returns entries of rows or columns, and another value for those without mass: a relaxed marginal would raise
+// even the smallest of them to a real mass.
+func (s *graphSweeps) held(x, mass *graph.Node, without float64) *graph.Node {
+	if mass.IsScalar() {
+		return x
+	}
+	number := func(x float64) *graph.Node { return loop.Scalar(mass.Graph(), mass.DType(), x) }
+	none := number(0)
+	if s.domain == LogDomain {
+		none = number(noMass)
+	}
+	return graph.Where(graph.GreaterThan(mass, none), x, number(without))
 }
 
 // translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
 func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
+		logMass := mass
 		if s.domain == KernelDomain {
-			state, mass = safeLog(state), safeLog(mass)
+			state, logMass = safeLog(state), safeLog(mass)
 		}
 		share := loop.Scalar(state.Graph(), state.DType(), 1/unbounded(rho))
-		tilt := graph.Sub(mass, graph.Mul(state, graph.Mul(s.epsilon, share)))
-		return graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(loop.Broadcast(tilt, state.Shape()))), -1))
+		tilt := graph.Sub(logMass, graph.Mul(state, graph.Mul(s.epsilon, share)))
+		tilt = s.held(loop.Broadcast(tilt, state.Shape()), mass, noMass)
+		return graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(tilt)), -1))
 	}
 	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
@@ -299,7 +322,9 @@ func powered(x, lambda *graph.Node) *graph.Node {
 	if lambda == nil {
 		return x
 	}
-	return graph.Exp(graph.Mul(safeLog(x), lambda)) // a power of 0 would have no gradient
+	zero := loop.Scalar(x.Graph(), x.DType(), 0)
+	power := graph.Exp(graph.Mul(safeLog(x), lambda)) // a power of 0 would have no gradient
+	return graph.Where(graph.GreaterThan(x, zero), power, zero)
 }
 
 func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
@@ -344,7 +369,7 @@ func (s *graphSweeps) missed(columns, v *graph.Node) *graph.Node {
 	}
 	if s.rhoNu > 0 {
 		share := loop.Scalar(v.Graph(), v.DType(), -1/s.rhoNu)
-		want = graph.Mul(want, graph.Exp(graph.Mul(v, graph.Mul(s.epsilon, share))))
+		want = s.held(graph.Mul(want, graph.Exp(graph.Mul(v, graph.Mul(s.epsilon, share)))), s.nu, 0)
 	}
 	return graph.Squeeze(loop.Sum(graph.Abs(graph.Sub(columns, want))), -1)
 }
