@@ -321,6 +321,28 @@ func TestGraphToTolerance(t *testing.T) {
 	})
 }
 
+// Over-relaxed sweeps that stop early stop on a plain one: the rows are exact, and the columns within the tolerance.
+func TestGraphOverRelaxedRowsAreExact(t *testing.T) {
+	problems, mu, nu := batchOfThree()
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
+		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
+		for _, domain := range []Domain{KernelDomain, LogDomain} {
+			cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-4, OverRelaxation: 1.5, Domain: domain}
+			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+				s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2]}.Sinkhorn(cfg)
+				return []*graph.Node{graph.ReduceSum(s.Plan, -1), s.MarginalError,
+					graph.ConvertDType(s.Sweeps, dtypes.Float64)}
+			}, cost, rows, columns)
+			require.Equal(t, 1.0, math.Mod(out[2][0], plainEvery), "the sweep after a plain one")
+			for b := range problems {
+				requireClose(t, mu[b], out[0][b*5:(b+1)*5], 1e-14, "%v, problem %d", domain, b)
+				require.LessOrEqual(t, out[1][b], cfg.Tolerance)
+			}
+		}
+	})
+}
+
 func TestGraphStopsAndStartsWarm(t *testing.T) {
 	cost := uniformCost(47, 40, 30)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
