@@ -49,7 +49,7 @@ type Divergence int
 // The divergences that the paper names.
 const (
 	KL        Divergence = iota // KL(π_T ‖ π), with its exact gradient (π_T − π)/ε
-	Frobenius                   // M²·‖π_T − π‖²_F, differentiated through the sweeps
+	Frobenius                   // M²·‖π_T − π‖²_F, differentiated implicitly through the converged plan
 )
 
 var divergences = enum.Of[Divergence]("divergence", "kl", "frobenius")

@@ -84,11 +84,12 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 
 // Learn trains the encoder on the next task joined with the replayed subgraphs, then freezes it as the next teacher and
 // keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
-// Encoder.WholeGraph, as many steps on sampled neighborhoods as it takes to align every node once. It returns an error
-// where a plan's marginals are so far off that it is no plan. Diagnostics of the report, next to those of
-// train.Trainer:
+// Encoder.WholeGraph, as many steps on sampled neighborhoods as there are M's among its nodes. Patches share nodes, so
+// that such an epoch aligns about two thirds of them. It returns an error where a plan's marginals are so far off that
+// it is no plan. Diagnostics of the report, next to those of train.Trainer:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
+//	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's
 //	diagonal_mass, graph_diagonal_mass         Σ_i π_ii of π_Z (last step) and π_G (mean); 1/M is uniform, 1 identity
 //	entropy                                    of π_Z at the last step, over its maximum
 //	structure_seen                             share of the variance of L⊗π_G that is left after centering, last step
@@ -165,10 +166,12 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 				s.Terms[i].Value = 0
 			}
 		}
+		out[figureDistillationError] = 0
 	}
 	s.MarginalError, s.Figures = out[figureMarginalError], stepFigures(out, graph)
 	d := r.Diagnostics
 	d[figureMarginalError] = max(d[figureMarginalError], s.MarginalError)
+	d[figureDistillationError] = max(d[figureDistillationError], out[figureDistillationError])
 	d["graph_marginal_error"] = max(d["graph_marginal_error"], graph.marginalError)
 	d["graph_diagonal_mass"] += graph.diagonalMass
 	d[figureDiagonalMass], d[figureEntropy] = out[figureDiagonalMass], out[figureEntropy]

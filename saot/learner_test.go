@@ -243,9 +243,10 @@ func TestReport(t *testing.T) {
 			require.Greater(t, report.Diagnostics[share], 0.0, share)
 			require.LessOrEqual(t, report.Diagnostics[share], 1.0, share)
 		}
-		for _, small := range []string{"marginal_error", "graph_marginal_error"} {
+		for _, small := range []string{"marginal_error", "graph_marginal_error", "distillation_marginal_error"} {
 			require.Less(t, report.Diagnostics[small], 0.01, small)
 		}
+		require.Equal(t, i > 0, report.Diagnostics["distillation_marginal_error"] > 0, "the first task has no teacher")
 		replayed += 12
 	}
 }

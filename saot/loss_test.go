@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
@@ -142,7 +144,8 @@ func TestDistillationBetween(t *testing.T) {
 			rows := func(first int32) func(in []*Node) []*Node {
 				return withGradients(func(in []*Node) *Node {
 					at := Const(in[0].Graph(), [][]int32{{first}, {first + 1}, {first + 2}})
-					return c.distillationBetween(at, [2]*Node{in[0], in[1]}, [2]*Node{in[2], in[3]})
+					loss, _ := c.distillationBetween(at, [2]*Node{in[0], in[1]}, [2]*Node{in[2], in[3]})
+					return loss
 				})
 			}
 			got, want := evaluate(t, e, rows(4), all...), evaluate(t, e, rows(0), some...)
@@ -153,6 +156,41 @@ func TestDistillationBetween(t *testing.T) {
 				requireClose(t, want[1+i], g[4*3:], 1e-5, kind)
 			}
 		}
+	})
+}
+
+// The marginal error of the distillation is that of the teacher's plan or, where it has a plan of its own of the
+// student's embeddings, the larger of both. Distillation of each node makes no plan.
+func TestDistillationSeesItsPlans(t *testing.T) {
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		rng := rand.New(rand.NewPCG(4, 4))
+		a, b, c1, c2 := gaussian(rng, 5, 3), gaussian(rng, 5, 3), gaussian(rng, 5, 3), gaussian(rng, 5, 3)
+		c := DefaultConfig()
+		c.Sweeps = 1
+		errors := func(in []*Node) (out []*Node) {
+			first, second := [2]*Node{in[0], in[1]}, [2]*Node{in[2], in[3]}
+			for _, pair := range [][2]*Node{first, second} {
+				_, missed := transport.Sinkhorn(transport.CosineCost(pair[0], pair[1]), c.sinkhorn())
+				out = append(out, missed)
+			}
+			cost := transport.CosineCost(first[0], first[1])
+			plan, _ := transport.Sinkhorn(cost, c.sinkhorn())
+			_, missed := c.distillation(first, second, plan, cost)
+			out = append(out, missed)
+			all := Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 5, 1), 0)
+			_, missed = c.distillationBetween(all, first, second)
+			_, swapped := c.distillationBetween(all, second, first)
+			return append(out, missed, swapped)
+		}
+		got := evaluate(t, e, errors, a, b, c1, c2)
+		student, teacher := got[0][0], got[1][0]
+		require.Positive(t, student)
+		require.InDelta(t, teacher, got[2][0], 1e-6)
+		require.InDelta(t, max(student, teacher), got[3][0], 1e-6)
+		require.InDelta(t, max(student, teacher), got[4][0], 1e-6)
+		c.Distillation = DistillCosine
+		got = evaluate(t, e, errors, a, b, c1, c2)
+		require.Equal(t, []float64{0, 0, 0}, []float64{got[2][0], got[3][0], got[4][0]})
 	})
 }
 

@@ -39,6 +39,10 @@ func TestCheckPlans(t *testing.T) {
 		require.ErrorContains(t, c.checkPlans(bad, &planFigures{}), "raise epsilon (0.2), or sweeps (50)")
 	}
 	require.ErrorContains(t, c.checkPlans(figures(0, 0), &planFigures{marginalError: 3}), "or gromov_sweeps (30)")
+	out := figures(0, 0.1)
+	out[figureDistillationError] = 0.7
+	require.ErrorContains(t, c.checkPlans(out, &planFigures{}), "the transport plan of the distillation is no plan: "+
+		"its marginals are off by 0.7 (L1): raise epsilon (0.2), or sweeps (50)")
 }
 
 // Where a weight of the loss makes Adam's second moments overflow, nothing is learned, and the learner says so.

@@ -25,19 +25,21 @@ func (r Relation) structureOf(pair *train.Pair, view int, points []int32) transp
 
 // walks returns [Â²]_PP [M, M], the rows and columns of Â² that belong to the points: how much of one point two hops of
 // propagation bring to another. Its diagonal is 0, as that of an adjacency is. Where edges go one way, it is the mean
-// of both ways. The neighbors of a node must not change between calls. O(M·d²) time for degrees of d.
+// of both ways. O(M·d²) time for degrees of d.
 func walks(neighbors func(v int32) []int32, points []int32) *mat.Dense {
+	near := nearby(neighbors, points)
 	place := make(map[int32]int, len(points))
 	for i, v := range points {
 		place[v] = i
 	}
 	out := mat.NewDense(len(points), len(points), nil)
+	root := func(v int32) float64 { return math.Sqrt(float64(len(near[v]) + 1)) }
+	// The second hop has wrong weights for nodes that near does not list. None of them is a point.
 	hop := func(v int32, to func(u int32, weight float64)) {
-		near := neighbors(v)
-		scale := 1 / math.Sqrt(float64(len(near)+1))
+		scale := 1 / root(v)
 		to(v, scale*scale)
-		for _, u := range near {
-			to(u, scale/math.Sqrt(float64(len(neighbors(u))+1)))
+		for _, u := range near[v] {
+			to(u, scale/root(u))
 		}
 	}
 	parallel.Ranges(len(points), func(first, end int) {
@@ -60,6 +62,24 @@ func walks(neighbors func(v int32) []int32, points []int32) *mat.Dense {
 		}
 	}
 	return out
+}
+
+// nearby lists the neighbors of points, and of their neighbors. It asks for those of each node once: to list them may
+// take a hash of each edge.
+func nearby(neighbors func(v int32) []int32, points []int32) map[int32][]int32 {
+	near := make(map[int32][]int32, len(points))
+	list := func(nodes []int32) {
+		for _, v := range nodes {
+			if _, ok := near[v]; !ok {
+				near[v] = neighbors(v)
+			}
+		}
+	}
+	list(points)
+	for _, v := range points {
+		list(near[v])
+	}
+	return near
 }
 
 // structureFigures say how much of a plan the structure decides.

@@ -19,25 +19,9 @@ import (
 // Walks among some nodes are the entries of Â² by dense products, symmetric and without a diagonal, on graphs with
 // edges of one or both directions.
 func TestWalksAreTwoHops(t *testing.T) {
-	const n = 30
-	rng := rand.New(rand.NewPCG(1, 2))
-	var src, dst []int32
-	for range 70 {
-		src, dst = append(src, rng.Int32N(n)), append(dst, rng.Int32N(n))
-	}
-	undirected, err := graph.NewAdjacency(n, src, dst)
-	require.NoError(t, err)
-	oneWay := graph.Adjacency{Offsets: make([]int64, n+1), Directed: true}
-	for i := range n {
-		for _, j := range undirected.Neighborhood(i) {
-			if int(j) < i {
-				oneWay.Neighbors = append(oneWay.Neighbors, j)
-			}
-		}
-		oneWay.Offsets[i+1] = int64(len(oneWay.Neighbors))
-	}
 	points := []int32{29, 3, 4, 0, 17, 8}
-	for _, a := range []graph.Adjacency{undirected, oneWay} {
+	for _, a := range walkedGraphs(t) {
+		n := a.NumNodes()
 		hat := mat.NewDense(n, n, nil)
 		scale := func(v int) float64 { return 1 / math.Sqrt(float64(len(a.Neighborhood(v))+1)) }
 		for i := range n {
@@ -59,6 +43,78 @@ func TestWalksAreTwoHops(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Walks ask for the neighbors of a point, and of its neighbors, once, and for those of no other node. The sums are bit
+// for bit those of walks that ask at every hop.
+func TestWalksListNeighborsOnce(t *testing.T) {
+	points := []int32{29, 3, 4, 0, 17, 8}
+	for _, a := range walkedGraphs(t) {
+		asked := map[int32]int{}
+		got := walks(func(v int32) []int32 {
+			asked[v]++
+			return a.Neighborhood(int(v))
+		}, points)
+		allowed := map[int32]bool{}
+		for _, v := range points {
+			for _, u := range append([]int32{v}, a.Neighborhood(int(v))...) {
+				allowed[u] = true
+			}
+		}
+		for v, times := range asked {
+			require.Equal(t, 1, times, "node %d", v)
+			require.True(t, allowed[v], "node %d", v)
+		}
+		require.Less(t, len(allowed), a.NumNodes())
+		for i, v := range points {
+			for j, u := range points[:i] {
+				require.Equal(t, (walked(&a, v, u)+walked(&a, u, v))/2, got.At(i, j))
+			}
+		}
+	}
+}
+
+// walked is the entry of Â² from one node to another, hop by hop.
+func walked(a *graph.Adjacency, from, to int32) (sum float64) {
+	hop := func(v int32, each func(u int32, weight float64)) {
+		root := func(v int32) float64 { return math.Sqrt(float64(len(a.Neighborhood(int(v))) + 1)) }
+		scale := 1 / root(v)
+		each(v, scale*scale)
+		for _, u := range a.Neighborhood(int(v)) {
+			each(u, scale/root(u))
+		}
+	}
+	hop(from, func(u int32, w float64) {
+		hop(u, func(x int32, y float64) {
+			if x == to {
+				sum += w * y
+			}
+		})
+	})
+	return sum
+}
+
+// walkedGraphs are a random graph, and one with its edges one way.
+func walkedGraphs(t *testing.T) []graph.Adjacency {
+	t.Helper()
+	const n = 40
+	rng := rand.New(rand.NewPCG(1, 2))
+	var src, dst []int32
+	for range 70 {
+		src, dst = append(src, rng.Int32N(n)), append(dst, rng.Int32N(n))
+	}
+	undirected, err := graph.NewAdjacency(n, src, dst)
+	require.NoError(t, err)
+	oneWay := graph.Adjacency{Offsets: make([]int64, n+1), Directed: true}
+	for i := range n {
+		for _, j := range undirected.Neighborhood(i) {
+			if int(j) < i {
+				oneWay.Neighbors = append(oneWay.Neighbors, j)
+			}
+		}
+		oneWay.Offsets[i+1] = int64(len(oneWay.Neighbors))
+	}
+	return []graph.Adjacency{undirected, oneWay}
 }
 
 // What a plan sees of a structure by degrees alone is nothing, and of blocks it is nearly all. The distance from the

@@ -30,6 +30,8 @@ const (
 	figureMarginalError = "marginal_error"
 	figureDiagonalMass  = "diagonal_mass"
 	figureEntropy       = "entropy"
+
+	figureDistillationError = "distillation_marginal_error"
 )
 
 // loss is that of one training step (Eq. 13): both views through the encoder, and the losses between them.
@@ -53,13 +55,13 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 
 	matching, structure, distillation := c.MatchingLoss(in.GraphPlan, plan, cost), c.StructureLoss(in.Target, cost),
 		zero
-	weighted := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}
+	weighted, distillationError := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}, zero
 	if c.distils() {
 		teacher := train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)
 		if len(in.Buffered) == 0 {
-			distillation = c.distillation(z, teacher, plan, cost)
+			distillation, distillationError = c.distillation(z, teacher, plan, cost)
 		} else {
-			distillation = c.distillationBetween(in.Buffered[0], z, teacher)
+			distillation, distillationError = c.distillationBetween(in.Buffered[0], z, teacher)
 		}
 		weighted[2] = Mul(in.Beta, distillation)
 	}
@@ -70,7 +72,8 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 			{Name: termDistillation, Node: distillation}},
 		Figures: append(gradientFigures(z, weighted), train.Term{Name: figureMarginalError, Node: marginalError},
 			train.Term{Name: figureDiagonalMass, Node: transport.DiagonalMass(plan)},
-			train.Term{Name: figureEntropy, Node: transport.Entropy(plan)}),
+			train.Term{Name: figureEntropy, Node: transport.Entropy(plan)},
+			train.Term{Name: figureDistillationError, Node: distillationError}),
 	}
 }
 
@@ -106,26 +109,31 @@ func gradientFigures(z [2]*Node, terms [3]*Node) (figures []train.Term) {
 }
 
 // distillationBetween returns distillation for some rows [R, 1] of the embeddings, with the plan between these alone.
-func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) *Node {
+func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) (loss, marginalError *Node) {
 	for i := range z {
 		z[i], teacher[i] = Gather(z[i], rows), Gather(teacher[i], rows)
 	}
 	cost := transport.CosineCost(z[0], z[1])
-	plan, _ := transport.Sinkhorn(cost, c.sinkhorn())
-	return c.distillation(z, teacher, plan, cost)
+	plan, missed := transport.Sinkhorn(cost, c.sinkhorn())
+	loss, marginalError = c.distillation(z, teacher, plan, cost)
+	if c.Distillation == DistillPlan {
+		marginalError = Max(marginalError, missed)
+	}
+	return loss, marginalError
 }
 
 // distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both
-// views.
-func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) *Node {
+// views, and the marginal error of the plan that it makes, 0 if it makes none.
+func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, marginalError *Node) {
 	if c.Distillation != DistillPlan {
-		return MulScalar(Add(c.PointDistillation(z[0], teacher[0]), c.PointDistillation(z[1], teacher[1])), 0.5)
+		loss = MulScalar(Add(c.PointDistillation(z[0], teacher[0]), c.PointDistillation(z[1], teacher[1])), 0.5)
+		return loss, Scalar(loss.Graph(), loss.DType(), 0)
 	}
 	settings := c.sinkhorn()
 	settings.Gradient = transport.Detached
-	teacherPlan, _ := transport.Sinkhorn(transport.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])),
-		settings)
-	return c.MatchingLoss(teacherPlan, plan, cost)
+	teacherPlan, marginalError := transport.Sinkhorn(
+		transport.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])), settings)
+	return c.MatchingLoss(teacherPlan, plan, cost), marginalError
 }
 
 // MatchingLoss returns L_mat, which pulls the plan between embeddings to the plan between graphs,
@@ -135,7 +143,7 @@ func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) *Node {
 // and serves as L_skd (Eq. 12) with the teacher's plan instead of π_G.
 //
 // Shapes: target, plan, cost [M, M], where plan is Sinkhorn's of cost at ε; returns a scalar, in nats for KL.
-// The gradient flows to cost (KL, exact at convergence: (π_T − π)/ε) or through the sweeps of plan (Frobenius).
+// The gradient flows to cost (KL, exact at convergence: (π_T − π)/ε) or to plan, and on as its mode says (Frobenius).
 func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
 	if c.Divergence == Frobenius {
 		loss := transport.FrobeniusPlanLoss(target, plan)

@@ -14,7 +14,8 @@ func loosePlans(r *continual.Result) string {
 	worst, task, figure, sweeps := looseMarginals, -1, "", ""
 	for t := range r.Tasks {
 		for _, p := range []struct{ figure, sweeps string }{
-			{"marginal_error", "sweeps"}, {"graph_marginal_error", "gromov_sweeps"},
+			{"marginal_error", "sweeps"}, {"distillation_marginal_error", "sweeps"},
+			{"graph_marginal_error", "gromov_sweeps"},
 		} {
 			if v := r.Tasks[t].Diagnostics[p.figure]; v > worst {
 				worst, task, figure, sweeps = v, t, p.figure, p.sweeps

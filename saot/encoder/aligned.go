@@ -13,8 +13,10 @@ import (
 // needs no other row in the last layer. The last layer then takes its sums before its product, O(M·hidden·out)
 // operations instead of O(N·hidden·out).
 type Aligned[T any] struct {
-	Forward, Backward tree[T] // a node and its neighbors, for each aligned node; the aligned nodes near each node
-	Nodes             T       // [V·M, 1] int32: the aligned nodes of V views, the second view's below the first's
+	// Forward sums a node and its neighbors, for each aligned node, and Backward the aligned nodes near each node. They
+	// are absent for a GAT, which picks its rows at the end.
+	Forward, Backward tree[T]
+	Nodes             T // [V·M, 1] int32: the aligned nodes of V views, the second view's below the first's
 }
 
 // applyAligned returns the aligned rows of Â·h.
@@ -49,13 +51,26 @@ func (p Propagation) only(z *Node) *Node {
 // Align makes an operator of views of the batch's graph, as NewOperator laid it out, one whose last layer has the rows
 // of some nodes alone, [V·M] of V views. Steps that align as many nodes of graphs of one shape have one shape, but for
 // rare draws.
-func (b *Batch) Align(op *Operator[*tensors.Tensor], points []int32, views ...*graph.Adjacency) {
+func (b *Batch) Align(c Config, op *Operator[*tensors.Tensor], points []int32, views ...*graph.Adjacency) {
+	nodes := make([]int32, 0, len(views)*len(points))
+	for i := range views {
+		for _, v := range points {
+			nodes = append(nodes, int32(i*b.Size.Nodes)+v)
+		}
+	}
+	op.Aligned = &Aligned[*tensors.Tensor]{Nodes: tensors.FromFlatDataAndDimensions(nodes, len(nodes), 1)}
+	if c.Kind != GAT {
+		b.alignSums(op.Aligned, points, views)
+	}
+}
+
+// alignSums lays out the sums of the aligned nodes.
+func (b *Batch) alignSums(out *Aligned[*tensors.Tensor], points []int32, views []*graph.Adjacency) {
 	near := lists{offsets: []int64{0}}
-	rows, nodes := len(views)*b.Size.Nodes, make([]int32, 0, len(views)*len(points))
+	rows := len(views) * b.Size.Nodes
 	for i, a := range views {
 		first := int32(i * b.Size.Nodes)
 		for _, v := range points {
-			nodes = append(nodes, first+v)
 			near.rows = append(near.rows, first+v)
 			for _, w := range a.Neighborhood(int(v)) {
 				near.rows = append(near.rows, first+w)
@@ -71,11 +86,8 @@ func (b *Batch) Align(op *Operator[*tensors.Tensor], points []int32, views ...*g
 		room.near, room.of = widened(room.near, forward, 0), widened(room.of, backward, 0)
 		room.near, room.of = widened(room.near, need[0], 0.5), widened(room.of, need[1], 0.5)
 	}
-	op.Aligned = &Aligned[*tensors.Tensor]{
-		Forward:  near.layOut(len(nodes), room.near, chunkWidth, int32(rows-1)),
-		Backward: of.layOut(rows, room.of, chunkWidth, int32(len(nodes))),
-		Nodes:    tensors.FromFlatDataAndDimensions(nodes, len(nodes), 1),
-	}
+	out.Forward = near.layOut(near.targets(), room.near, chunkWidth, int32(rows-1))
+	out.Backward = of.layOut(rows, room.of, chunkWidth, int32(near.targets()))
 }
 
 // alignedRoom returns the chunks by level that a number of random nodes need in each of some views: the mean of such

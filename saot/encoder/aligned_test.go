@@ -56,7 +56,7 @@ func alignedOutputs(t *testing.T, e *engine.Engine, kind Kind, directed, align b
 	require.NoError(t, err)
 	points := []int32{0, 3, 20, 41, 71} // 0 is the hub
 	if align {
-		b.Align(&op, points, &g.Adjacency, &star)
+		b.Align(enc.Config, &op, points, &g.Adjacency, &star)
 	}
 	f, err := engine.NewNamed[Input[*tensors.Tensor]](e, t.Name(), enc.store, func(in Input[*Node]) []*Node {
 		scope := enc.store.Scope(Scope)
@@ -96,6 +96,18 @@ func star(t *testing.T, nodes int) graph.Adjacency {
 	return a
 }
 
+// A GAT reads which nodes are aligned and nothing else of them, so nothing else is made.
+func TestAlignedGATHasNoSums(t *testing.T) {
+	star := star(t, 72)
+	g := &graph.Graph{Adjacency: star, Features: graph.Features{Rows: 72, Cols: 1, Dense: make([]float32, 72)}}
+	b, err := NewBatch(g, NewBuckets(nil, 1, []Size{SizeOf(g)}).Fit(SizeOf(g)))
+	require.NoError(t, err)
+	op, err := Config{Kind: GAT}.NewOperator(b.Size, &star)
+	require.NoError(t, err)
+	b.Align(Config{Kind: GAT}, &op, []int32{1, 2, 3}, &star)
+	require.Equal(t, []*tensors.Tensor{op.Aligned.Nodes}, engine.Tensors(op.Aligned))
+}
+
 // Steps that draw other nodes of graphs of one shape share the room. A draw that needs more widens it for all.
 func TestAlignedRoom(t *testing.T) {
 	star := star(t, 72)
@@ -105,7 +117,7 @@ func TestAlignedRoom(t *testing.T) {
 	room := func(points ...int32) [2]int {
 		op, err := Config{}.NewOperator(b.Size, &star)
 		require.NoError(t, err)
-		b.Align(&op, points, &star)
+		b.Align(Config{}, &op, points, &star)
 		return [2]int{op.Aligned.Forward.Levels[0].Shape().Dim(1), op.Aligned.Backward.Levels[0].Shape().Dim(1)}
 	}
 	first := room(1, 2, 3)

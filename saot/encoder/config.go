@@ -75,6 +75,10 @@ func (c Config) Depth() int {
 	return 2
 }
 
+// skips reports whether layers skip from their targets. What propagates as a GAT does and has layers of its own names
+// no heads.
+func (c Config) skips() bool { return c.Kind == GAT && c.Heads > 0 }
+
 // GATWidths returns the widths of a GCN that takes about as many operations for a node as a GAT of these layers, heads
 // and skips.
 func (c Config) GATWidths() (hidden, out int) {

@@ -109,7 +109,8 @@ func (enc *Encoder) Calibrate(g *graph.Graph) error {
 		return err
 	}
 	defer b.Finalize()
-	_, err = enc.run(enc.calibrate, b)
+	out, err := enc.run(enc.calibrate, b)
+	engine.Release(out)
 	return err
 }
 

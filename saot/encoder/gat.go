@@ -95,21 +95,21 @@ func (c gat) encode(scope *model.Scope, projected []*Node, p Propagation, mask *
 // encodeSample attends over the neighbors drawn alone. Layers skip from the nodes that they have for targets.
 func (c gat) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	var x *Node
-	times := func(weight *Node) *Node {
-		if x == nil {
-			return sampleTimes(in, weight)
-		}
-		return MatMul(x, weight)
-	}
 	for layer := range c.Layers {
 		p := NewPropagation(in.Layers[layer])
 		value := c.values(scope, p.forward.Roots.Graph(), layer)
-		skip := head(times(value(skipWeight)), p.targets())
+		var products []*Node
+		if layer == 0 {
+			products = []*Node{sampleTimes(in, value(layerWeight)),
+				sampleTimes(ofTargets(in, p.targets()), value(skipWeight))}
+		} else {
+			products = []*Node{MatMul(x, value(layerWeight)), MatMul(head(x, p.targets()), value(skipWeight))}
+		}
 		var mask *Node
 		if layer < len(in.Real) {
 			mask = in.Real[layer]
 		}
-		x = c.layer(scope, layer, []*Node{times(value(layerWeight)), skip}, p, mask, mode)
+		x = c.layer(scope, layer, products, p, mask, mode)
 	}
 	return x
 }

@@ -14,11 +14,12 @@ import (
 // are Â·X of the first layer's targets for a GCN, and X of all nodes for a GAT. They are Rows or, where most entries
 // are 0, Sparse.
 type Sample[T any] struct {
-	Rows   T
-	Sparse *Sparse[T]
-	Keep   T             // [F, 1], 0 on the feature columns that a view masks; may be absent
-	Real   []T           // 1 on what BatchNorm counts in every layer but the last [n_ℓ, 1], the input layer first
-	Layers []Operator[T] // of each layer that the engine propagates, the input layer first
+	Rows    T
+	Sparse  *Sparse[T]
+	Targets *Sparse[T]    // of a GAT's Sparse the rows [T, F] of the first layer's targets, which it skips from
+	Keep    T             // [F, 1], 0 on the feature columns that a view masks; may be absent
+	Real    []T           // 1 on what BatchNorm counts in every layer but the last [n_ℓ, 1], the input layer first
+	Layers  []Operator[T] // of each layer that the engine propagates, the input layer first
 }
 
 // NumRows returns the number of feature rows, padding included.
@@ -41,6 +42,15 @@ func sampleTimes(s Sample[*Node], weight *Node) *Node {
 		return times(Features[*Node]{Sparse: s.Sparse}, weight)
 	}
 	return MatMul(s.Rows, weight)
+}
+
+// ofTargets returns a sample that has the features of the first layer's targets alone, which are its first nodes.
+func ofTargets(s Sample[*Node], targets int) Sample[*Node] {
+	if s.Sparse == nil {
+		s.Rows = head(s.Rows, targets)
+	}
+	s.Sparse = s.Targets
+	return s
 }
 
 // engineLayers returns how many layers the engine propagates: the input layer of a GCN is done while its rows are
@@ -199,13 +209,19 @@ func (s *Sampler) addFeatures(c Config, samples []Sample[*tensors.Tensor], all [
 		}
 		return
 	}
-	rows := make([]matrix, len(all))
-	for i, n := range all {
-		rows[i] = s.sparseRows(n.sums(c))
-		s.sparse.widen(padded, rows[i])
+	var rows, targets []matrix
+	for _, n := range all {
+		m := s.sparseRows(n.sums(c))
+		rows = append(rows, m)
+		if c.skips() {
+			targets = append(targets, m.head(n.hops[last].drawn.targets()))
+		}
 	}
-	for i, m := range rows {
-		samples[i].Sparse = m.layOut(padded, *s.sparse.rooms[padded])
+	for i, m := range s.sparse.layOut(padded, rows) {
+		samples[i].Sparse = m
+	}
+	for i, m := range s.sparse.layOut(room.nodes[last], targets) {
+		samples[i].Targets = m
 	}
 }
 

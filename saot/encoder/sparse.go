@@ -62,6 +62,13 @@ type matrix struct{ byRow, byColumn entries }
 
 func newMatrix(byRow entries, cols int) matrix { return matrix{byRow, byRow.transposed(cols)} }
 
+// head returns the matrix of a number of first rows.
+func (m matrix) head(rows int) matrix {
+	end := m.byRow.offsets[rows]
+	first := entries{lists{m.byRow.offsets[:rows+1], m.byRow.rows[:end]}, m.byRow.values[:end]}
+	return newMatrix(first, m.byColumn.targets())
+}
+
 // fits returns an error unless a size has room for the matrix.
 func (m matrix) fits(room Size) error {
 	return errors.Join(holds(room.Rows, chunkCounts(m.byRow.counts(), chunkWidth)),

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/parallel"
 )
@@ -86,6 +88,17 @@ func (r *sampledRooms) widen(padded int, m matrix) {
 		r.rooms[padded] = room
 	}
 	room.Rows, room.Columns = widened(room.Rows, need.Rows, slack), widened(room.Columns, need.Columns, slack)
+}
+
+// layOut lays out matrices for a number of padded rows, in one shape for all.
+func (r *sampledRooms) layOut(padded int, all []matrix) (out []*Sparse[*tensors.Tensor]) {
+	for _, m := range all {
+		r.widen(padded, m)
+	}
+	for _, m := range all {
+		out = append(out, m.layOut(padded, *r.rooms[padded]))
+	}
+	return out
 }
 
 // Sampler prepares for sampling from a graph, as NewSampler does. Its samples have sparse features where that is

@@ -256,3 +256,51 @@ func sampleProducts(t *testing.T, e *engine.Engine, g *graph.Graph, kind Kind) (
 	require.LessOrEqual(t, len(shapes), 1)
 	return out
 }
+
+// The skips of a sampled GAT have a row for each target and none for its neighbors, with dense and with sparse features
+// of which some are masked. Values and gradients of both are the same.
+func TestSkipsReadTargetsAlone(t *testing.T) {
+	g := wordsGraph(300, 18, 3)
+	g.Adjacency = chords(t, 300, 1).Adjacency
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for layers := 1; layers <= 2; layers++ {
+			dense, sparse := skips(t, e, denseCopy(g), layers), skips(t, e, g, layers)
+			require.Len(t, sparse, len(dense))
+			for i, want := range dense {
+				requireClose(t, want, sparse[i], 1e-4, "%d layers, output %d", layers, i)
+			}
+		}
+	})
+}
+
+// skips returns value and gradients of a GAT of so many layers on a sample of 8 targets. Only the skip of its last
+// layer has 5 columns.
+func skips(t *testing.T, e *engine.Engine, g *graph.Graph, layers int) [][]float64 {
+	t.Helper()
+	const targets, width = 8, 5
+	c := Config{Kind: GAT, Hidden: 3, Out: width, Layers: layers, Heads: 3, Momentum: 0.1,
+		SampleFanOut: []int{5, 5}[:layers]}
+	enc, err := New(e, c, g.Features.Cols, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(5, 5)))
+	require.NoError(t, err)
+	enc.Graphs.buckets.sampled.density = 0.5
+	s := enc.Graphs.Sampler(g, c.SampleFanOut)
+	sample, err := s.Sample(c, s.Draw([]int32{9, 0, 50, 120, 121, 200, 250, 299}, nil, 4))
+	require.NoError(t, err)
+	require.Equal(t, g.Features.IsDense(), sample.Sparse == nil)
+	sample.Keep = tensors.FromFlatDataAndDimensions(Unmasked(g.Features.Cols, []int32{0, 7}), g.Features.Cols, 1)
+	f, err := engine.NewNamed[Sample[*tensors.Tensor]](e, t.Name(), enc.store, func(in Sample[*Node]) []*Node {
+		z := enc.Config.EncodeSample(enc.store.Scope(Scope), in, Training)
+		rows := 0
+		for _, x := range z.Graph().Nodes() {
+			if x.Rank() == 2 && x.Shape().Dim(1) == width {
+				rows = max(rows, x.Shape().Dim(0))
+			}
+		}
+		require.Less(t, rows, 3*targets, "of %d rows", in.NumRows())
+		return gradients(enc, z, targets)
+	})
+	require.NoError(t, err)
+	out, err := f.Call(sample)
+	require.NoError(t, err)
+	return flats(out)
+}

@@ -3,6 +3,7 @@ package encoder
 import (
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,34 @@ func TestNoRowForEachEdge(t *testing.T) {
 		embed(t, enc, g)
 		peak := memory.Linux("/proc/self/status", "VmHWM:")
 		require.Less(t, peak-before, int64(500e6))
+	})
+}
+
+// Calibrate gives its embeddings back at once: no garbage collection has to find those of earlier calls.
+func TestCalibrateKeepsNothing(t *testing.T) {
+	resident := func() int64 { return memory.Linux("/proc/self/status", "VmRSS:") }
+	if resident() == 0 {
+		t.Skip("the system does not tell the memory of a process")
+	}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		if !e.Fuses() {
+			t.Skip("the memory of this engine is Go's own")
+		}
+		const nodes, out, calls = 1000, 4096, 30
+		g := circulant(t, nodes, 1)
+		enc, err := New(e, Config{Hidden: 2, Out: out, Momentum: 0.1}, 4, NewBuckets(nil, 200, []Size{SizeOf(g)}),
+			rand.New(rand.NewPCG(1, 1)))
+		require.NoError(t, err)
+		calibrate := func(times int) {
+			for range times {
+				require.NoError(t, enc.Calibrate(g))
+			}
+		}
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		calibrate(5) // the allocator takes what it reuses from then on
+		before := resident()
+		calibrate(calls)
+		require.Less(t, resident()-before, int64(calls*nodes*out*4/2))
 	})
 }
 

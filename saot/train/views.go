@@ -99,7 +99,7 @@ func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand
 	op, err := c.NewOperator(b.Size, &v1.Adjacency, &v2.Adjacency)
 	p.Columns = [2][]int32{v1.Masked, v2.Masked}
 	p.Operator, p.Masked = &op, b.Masked(p.Columns)
-	p.align = func(points []int32) { b.Align(&op, points, &v1.Adjacency, &v2.Adjacency) }
+	p.align = func(points []int32) { b.Align(c, &op, points, &v1.Adjacency, &v2.Adjacency) }
 	return p, err
 }
 

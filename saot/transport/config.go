@@ -96,7 +96,7 @@ type SinkhornConfig struct {
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`
 	// Tolerance ends the sweeps early once the marginal error is at most this. Default 1e-9. Graphs in float32 take at
-	// least 2e-6. Unrolled plans, and engines without loops, do not read it.
+	// least 2e-6. Unrolled plans do not read it.
 	Tolerance float64 `json:"tolerance"`
 	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default,
 	// are plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses

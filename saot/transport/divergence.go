@@ -78,8 +78,8 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // the cost between x and y for all three terms.
 //
 // Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost.
-// Gradients flow to x and y, exactly, by the envelope theorem; it does not read cfg.Gradient. It makes three plans of
-// cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
+// Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
+// makes three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *graph.Node {
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)
@@ -90,8 +90,11 @@ func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *gr
 		return TransportValue(cost, plan, cfg.Epsilon)
 	}
 	itself := graph.Add(value(CostNode(kind, x, x)), value(CostNode(kind, y, y)))
-	return graph.Mul(graph.Sub(value(between), graph.MulScalar(itself, 0.5)),
-		graph.Reshape(unit, itself.Shape().Dimensions...))
+	inUnits := graph.Sub(value(between), graph.MulScalar(itself, 0.5))
+	if !unit.IsScalar() {
+		unit = graph.Reshape(unit, inUnits.Shape().Dimensions...)
+	}
+	return graph.Mul(inUnits, unit)
 }
 
 // Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in

@@ -29,9 +29,9 @@
 //	                                     SinkhornDivergence  Barycentric
 //
 // Host functions return errors. Graph functions build GoMLX graphs, in float32 or float64 and for batches [B, n, m]
-// too, and panic while building. Their sweeps are a loop of the engine, which stops at a tolerance; an engine without
-// loops does all sweeps. SAOT computes its π_G on the host while the engine trains. The build tag hostonly leaves out
-// the second row, ImplicitGradient and GoMLX with them: what is left is small enough for a web page.
+// too, and panic while building. Their sweeps are a loop of the engine, which stops at a tolerance. SAOT computes its
+// π_G on the host while the engine trains. The build tag hostonly leaves out the second row, ImplicitGradient and GoMLX
+// with them: what is left is small enough for a web page.
 //
 // # Values
 //
@@ -80,7 +80,7 @@
 //
 // # Corner cases
 //
-// Rows and columns without mass have plan entries 0 and potentials −Inf on the host, and entries of at most 1e-37 in a
-// graph. A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or
+// Rows and columns without mass have plan entries 0. Their potentials are −Inf on the host, and far below all others in
+// a graph. A constant cost gives μνᵀ. A zero row of points has cosine cost 1 to everything. A cost that is infinite or
 // NaN is an error on the host.
 package transport

@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// smallestPlan replaces plan entries and masses of 0 inside logarithms. It is a normal number in float32.
+// smallestPlan replaces plan entries and scalings of 0 inside logarithms. It is a normal number in float32.
 const smallestPlan = 1e-37
 
 // Sinkhorn returns the entropic transport plan between uniform marginals μ = 1/n and ν = 1/m,
@@ -33,8 +33,8 @@ type GraphProblem struct {
 	// Cost is C [n, m], or a batch of them [B, n, m].
 	Cost *graph.Node
 	// Mu [n] or [B, n] and Nu [m] or [B, m] are the masses of rows and columns; nil means uniform. They are not
-	// checked: they must have equal sums and no negative entry. Entries of 0 count as 1e-37, so that their plan entries
-	// are 0 in effect: pad a ragged batch with them.
+	// checked: they must have equal sums and no negative entry. Plan entries of a mass of 0 are 0: pad a ragged batch
+	// with them.
 	Mu, Nu *graph.Node
 	// RhoMu and RhoNu relax the marginals as in Problem; 0 means exact.
 	RhoMu, RhoNu float64
@@ -100,7 +100,7 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 // anneal solves for each ε in turn, from the potentials of the one before. It returns the last solution, and its ε in
 // the unit of the cost, a scalar or [B, 1, 1].
 func (p GraphProblem) anneal(cfg SinkhornConfig) (solution GraphSolution, epsilon *graph.Node) {
-	unit, dtype := costUnit(p.Cost, cfg.EpsilonUnit), p.Cost.DType()
+	unit, dtype := graph.StopGradient(costUnit(p.Cost, cfg.EpsilonUnit)), p.Cost.DType()
 	tolerance := cfg.Tolerance
 	if dtype != dtypes.Float64 {
 		tolerance = max(tolerance, graphFloor)
@@ -183,11 +183,11 @@ func (s *GraphSolution) detach() {
 
 func (p GraphProblem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
-// costUnit returns the factor of epsilon, a scalar or [B, 1, 1].
+// costUnit returns the factor of epsilon, a scalar or [.., 1, 1]. The gradient of a mean flows to the cost.
 func costUnit(cost *graph.Node, unit EpsilonUnit) *graph.Node {
 	if unit == Absolute {
 		return graph.Scalar(cost.Graph(), cost.DType(), 1)
 	}
-	mean := graph.StopGradient(graph.ReduceAndKeep(cost, graph.ReduceMean, -2, -1))
+	mean := graph.ReduceAndKeep(cost, graph.ReduceMean, -2, -1)
 	return graph.Where(graph.GreaterThan(mean, graph.ZerosLike(mean)), mean, graph.OnesLike(mean))
 }

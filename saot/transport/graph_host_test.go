@@ -62,14 +62,14 @@ func raw(ps []Problem) (flat [][]float64) {
 }
 
 // A batch with marginals, exact and relaxed, in both domains, both types and both units of ε, is what the host makes of
-// its problems one by one.
+// its problems one by one. Without mass, plan entries are 0, however far the marginal is relaxed.
 func TestGraphBatchAgainstHost(t *testing.T) {
 	problems, mu, nu := batchOfThree()
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
 			cost, rows, columns := stack(t, dtype, []int{3, 5, 4}, raw(problems)...),
 				stack(t, dtype, []int{3, 5}, mu...), stack(t, dtype, []int{3, 4}, nu...)
-			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}} {
+			for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}, {0.01, 0.02}} {
 				for _, domain := range []Domain{KernelDomain, LogDomain} {
 					for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
 						cfg := SinkhornConfig{Epsilon: 0.15, EpsilonUnit: unit, Sweeps: 12, Domain: domain}
@@ -88,6 +88,11 @@ func TestGraphBatchAgainstHost(t *testing.T) {
 							}
 							msg := []any{"%v rho %v %v %v problem %d", dtype, rho, domain, unit, b}
 							requireClose(t, host.Plan.RawMatrix().Data, out[0][b*20:(b+1)*20], tol, msg...)
+							for k := range 20 {
+								if p.Mu[k/4] == 0 || p.Nu[k%4] == 0 {
+									require.Zero(t, out[0][b*20+k], msg...)
+								}
+							}
 							require.InDelta(t, host.Report.MarginalError, out[1][b], 10*tol, msg...)
 							for i, f := range host.F {
 								if !math.IsInf(f, -1) {
@@ -112,7 +117,7 @@ func TestGraphGradientsAgainstHost(t *testing.T) {
 		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
 		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
 		weights := stack(t, dtypes.Float64, []int{3, 5, 4}, w.RawMatrix().Data)
-		for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}} {
+		for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}, {0.05, 0.02}} {
 			for _, mode := range []GradientMode{Implicit, Unrolled} {
 				for _, domain := range []Domain{KernelDomain, LogDomain} {
 					// 20 sweeps suffice at this ε. XLA compiles each unrolled sweep.
@@ -143,16 +148,9 @@ func TestGraphGradientsAgainstHost(t *testing.T) {
 
 func TestTransportValueAndDivergence(t *testing.T) {
 	x, y := points(41, 6, 3), points(42, 4, 3)
-	cfg := SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60, Tolerance: 1e-13}
+	cfg := SinkhornConfig{Sweeps: 60, Tolerance: 1e-13}
 	cost := uniformCost(43, 5, 4)
 	value := tight(t, Problem{Cost: cost}, 0.2)
-	divergence := func(kind CostKind, x *mat.Dense) float64 {
-		cfg := cfg
-		cfg.Sweeps = 100000
-		d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
-		require.NoError(t, err)
-		return d
-	}
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
 			plan, _ := Sinkhorn(in[0], SinkhornConfig{Epsilon: 0.2, Sweeps: 100})
@@ -163,23 +161,50 @@ func TestTransportValueAndDivergence(t *testing.T) {
 		requireClose(t, value.Plan.RawMatrix().Data, out[1], 1e-11, "∂OT/∂C = π")
 
 		for _, kind := range []CostKind{Cosine, SquaredEuclidean, Euclidean} {
-			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-				cfg := cfg
-				cfg.EpsilonUnit, cfg.Epsilon = Absolute, 2 // ε that does not move with the points
-				d := SinkhornDivergence(kind, in[0], in[1], cfg)
-				return []*graph.Node{SinkhornDivergence(kind, in[0], in[1],
-					SinkhornConfig{Epsilon: 0.4, EpsilonUnit: MeanCost, Sweeps: 60}),
-					graph.Gradient(d, in[0])[0]}
-			}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data), stack(t, dtypes.Float64, []int{4, 3},
-				y.RawMatrix().Data))
-			require.InDelta(t, divergence(kind, x), out[0][0], 1e-8, kind.String())
-			cfg := SinkhornConfig{Epsilon: 2, Sweeps: 100000, Tolerance: 1e-13}
-			numeric := centralDifferences(mat.DenseCopyOf(x), 1e-4, func(x *mat.Dense) float64 {
-				d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
+			for unit, epsilon := range map[EpsilonUnit]float64{Absolute: 2, MeanCost: 0.4} {
+				cfg.EpsilonUnit, cfg.Epsilon = unit, epsilon
+				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+					d := SinkhornDivergence(kind, in[0], in[1], cfg)
+					return append([]*graph.Node{d}, graph.Gradient(d, in[0], in[1])...)
+				}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data),
+					stack(t, dtypes.Float64, []int{4, 3}, y.RawMatrix().Data))
+				divergence := func(x, y *mat.Dense) float64 {
+					cfg := cfg
+					cfg.Sweeps = 100000
+					d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
+					require.NoError(t, err)
+					return d
+				}
+				require.InDelta(t, divergence(x, y), out[0][0], 1e-8, "%v %v", kind, unit)
+				ofX := centralDifferences(mat.DenseCopyOf(x), 1e-4,
+					func(x *mat.Dense) float64 { return divergence(x, y) })
+				ofY := centralDifferences(mat.DenseCopyOf(y), 1e-4,
+					func(y *mat.Dense) float64 { return divergence(x, y) })
+				requireClose(t, ofX, out[1], 1e-6, "%v %v", kind, unit)
+				requireClose(t, ofY, out[2], 1e-6, "%v %v", kind, unit)
+			}
+		}
+	})
+}
+
+// A batch of clouds has the divergences of its clouds one by one, in both units of ε.
+func TestDivergenceOfBatch(t *testing.T) {
+	x, y := points(48, 6, 3), points(49, 4, 3) // two clouds of three and of two points
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
+			cfg := SinkhornConfig{Epsilon: 2, EpsilonUnit: unit, Sweeps: 200, Domain: LogDomain, Tolerance: 1e-13}
+			out := evaluate64(t, e, one(func(in []*graph.Node) *graph.Node {
+				return SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+			}), stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data),
+				stack(t, dtypes.Float64, []int{2, 2, 3}, y.RawMatrix().Data))
+			require.Len(t, out[0], 2)
+			cfg.Sweeps = 100000
+			for b, got := range out[0] {
+				want, err := HostSinkhornDivergence(SquaredEuclidean, mat.DenseCopyOf(x.Slice(3*b, 3*b+3, 0, 3)),
+					mat.DenseCopyOf(y.Slice(2*b, 2*b+2, 0, 3)), nil, nil, cfg)
 				require.NoError(t, err)
-				return d
-			})
-			requireClose(t, numeric, out[1], 1e-6, kind.String())
+				require.InDelta(t, want, got, 1e-8, "%v, cloud %d", unit, b)
+			}
 		}
 	})
 }
@@ -291,6 +316,28 @@ func TestGraphToTolerance(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	})
+}
+
+// Over-relaxed sweeps that stop early stop on a plain one: the rows are exact, and the columns within the tolerance.
+func TestGraphOverRelaxedRowsAreExact(t *testing.T) {
+	problems, mu, nu := batchOfThree()
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
+		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
+		for _, domain := range []Domain{KernelDomain, LogDomain} {
+			cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-4, OverRelaxation: 1.5, Domain: domain}
+			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+				s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2]}.Sinkhorn(cfg)
+				return []*graph.Node{graph.ReduceSum(s.Plan, -1), s.MarginalError,
+					graph.ConvertDType(s.Sweeps, dtypes.Float64)}
+			}, cost, rows, columns)
+			require.Equal(t, 1.0, math.Mod(out[2][0], plainEvery), "the sweep after a plain one")
+			for b := range problems {
+				requireClose(t, mu[b], out[0][b*5:(b+1)*5], 1e-14, "%v, problem %d", domain, b)
+				require.LessOrEqual(t, out[1][b], cfg.Tolerance)
 			}
 		}
 	})

@@ -4,7 +4,6 @@ package transport
 
 import (
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -28,6 +27,10 @@ type graphSweeps struct {
 	epsilon            *graph.Node // [.., 1, 1] or a scalar
 	lambdaMu, lambdaNu *graph.Node // ρ/(ρ+ε), nil for exact marginals
 }
+
+// noMass stands for −∞ as the logarithm of a mass of 0 and of its scaling. The exponential of its sum with any other
+// potential is 0, and its products are finite in float32.
+const noMass = -1e30
 
 // newGraphSweeps prepares the sweeps of a problem; epsilon is in the unit of the cost, a scalar or [B, 1, 1].
 func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSweeps {
@@ -84,7 +87,8 @@ func (s *graphSweeps) setMarginals(p GraphProblem, epsilon *graph.Node) {
 		}
 		row := graph.InsertAxes(given, -2)
 		if s.domain == LogDomain {
-			row = safeLog(row)
+			some := graph.GreaterThan(row, graph.ZerosLike(row))
+			row = graph.Where(some, safeLog(row), graph.Scalar(row.Graph(), row.DType(), noMass))
 		}
 		return row
 	}
@@ -111,7 +115,7 @@ func (s *graphSweeps) start(mu, f *graph.Node) *graph.Node {
 	g := s.matrix.Graph()
 	some, none := graph.Ones(g, shape), graph.Zeros(g, shape)
 	if s.domain == LogDomain {
-		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, math.Log(smallestPlan)), shape)
+		some, none = none, graph.BroadcastToShape(graph.Scalar(g, shape.DType, noMass), shape)
 	}
 	if mu == nil {
 		return some
@@ -132,118 +136,27 @@ func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
 	return graph.Exp(u)
 }
 
-// plainEvery is the number of over-relaxed sweeps up to a plain one. Only after a plain one the rows are exact, and the
-// loop may end.
-const plainEvery = 10
+// overshooting chooses the ω of a sweep, given the column marginal of the states before it; nil is a plain sweep.
+type overshooting func(columns *graph.Node) *graph.Node
 
-// repetition says how often sweeps are repeated, and counts them.
-type repetition struct {
-	limit     int     // sweeps, those done before included
-	tolerance float64 // marginal error at which the loop ends
-	omega     float64 // over-relaxation
-	unrolled  bool    // do all sweeps, without a loop
+func plainSweep(*graph.Node) *graph.Node { return nil }
 
-	done *graph.Node // sweeps done so far, an int32 scalar
-}
-
-// repeat returns the states after the sweeps of one ε, at most the given number.
-func (s *graphSweeps) repeat(u *graph.Node, r *repetition, sweeps int) (nextU, v *graph.Node) {
-	u, v, _ = s.sweep(u, nil, nil)
-	g := u.Graph()
-	if r.unrolled {
-		for done := 1; done < sweeps; done++ {
-			var omega *graph.Node
-			if r.omega > 1 && (done+1)%plainEvery != 0 && done+1 < sweeps {
-				omega = graph.Scalar(g, u.DType(), r.omega)
-			}
-			u, v, _ = s.sweep(u, v, omega)
-		}
-		r.done = graph.Scalar(g, dtypes.Int32, r.limit)
-		return u, v
-	}
-	if r.done == nil {
-		r.done = graph.ScalarZero(g, dtypes.Int32)
-	}
-	r.done = graph.OnePlus(r.done)
-	const anyError = 1e30 // the first pass of the loop does not see an error yet
-	missed := graph.BroadcastToDims(graph.Scalar(g, u.DType(), anyError), u.Shape().Dimensions[:u.Rank()-2]...)
-	out := loop.While([]*graph.Node{r.done, missed, u, v}, s.nodes(), r.more, s.inLoop(*r))
-	r.done = out[0]
-	return out[2], out[3]
-}
-
-// more is the condition of the loop, whose state is the number of sweeps, the marginal error of the states before the
-// last sweep, a scalar or [B], and the states. The error of one sweep costs nothing in the next, which needs the
-// marginal anyway. So the loop ends one sweep late.
-func (r *repetition) more(state, _ []*graph.Node) *graph.Node {
-	g := state[0].Graph()
-	left := graph.LessThan(state[0], loop.Scalar(g, dtypes.Int32, float64(r.limit)))
-	above := graph.GreaterThan(state[1], loop.Scalar(g, state[1].DType(), r.tolerance))
-	return graph.LogicalAnd(left, loop.Any(above))
-}
-
-// inLoop is the body of the loop.
-func (s *graphSweeps) inLoop(r repetition) func(state, fixed []*graph.Node) []*graph.Node {
-	return func(state, fixed []*graph.Node) []*graph.Node {
-		inner, done, u, v := s.with(fixed), state[0], state[2], state[3]
-		integer := func(x int) *graph.Node { return loop.Scalar(u.Graph(), dtypes.Int32, float64(x)) }
-		every := func(done *graph.Node) *graph.Node {
-			return graph.Equal(graph.Rem(done, integer(plainEvery)), integer(0))
-		}
-		next := graph.Add(done, integer(1))
-		var omega *graph.Node
-		if r.omega > 1 {
-			plain := graph.LogicalOr(every(next), graph.Equal(next, integer(r.limit)))
-			omega = graph.Where(plain, loop.Scalar(u.Graph(), u.DType(), 1), loop.Scalar(u.Graph(), u.DType(), r.omega))
-		}
-		nextU, nextV, columns := inner.sweep(u, v, omega)
-		missed := inner.missed(columns, v)
-		if r.omega > 1 {
-			settled := loop.Broadcast(every(done), missed.Shape())
-			missed = graph.Where(settled, missed, state[1])
-		}
-		return []*graph.Node{next, missed, nextU, nextV}
-	}
-}
-
-// parts lists the nodes that the sweeps use.
-func (s *graphSweeps) parts() []**graph.Node {
-	all := []**graph.Node{&s.matrix, &s.mu, &s.nu, &s.epsilon, &s.lambdaMu, &s.lambdaNu}
-	return slices.DeleteFunc(all, func(x **graph.Node) bool { return *x == nil })
-}
-
-func (s *graphSweeps) nodes() (all []*graph.Node) {
-	for _, x := range s.parts() {
-		all = append(all, *x)
-	}
-	return all
-}
-
-// with returns the same sweeps on other nodes, those of a loop.
-func (s *graphSweeps) with(nodes []*graph.Node) *graphSweeps {
-	inner := *s
-	for i, x := range inner.parts() {
-		*x = nodes[i]
-	}
-	return &inner
-}
-
-// sweep returns the states after one sweep, and the column marginal of the states before it. v is nil before the first,
-// which has no marginal. The states overshoot by omega, unless it is nil.
-func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV, columns *graph.Node) {
+// sweep returns the states after one sweep. v is nil before the first, which has no marginal and is plain.
+func (s *graphSweeps) sweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
 	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
 		u = s.translate(u, v)
 	}
 	if s.domain == LogDomain {
-		return s.logSweep(u, v, omega)
+		return s.logSweep(u, v, choose)
 	}
 	sums := graph.MatMul(u, s.matrix)
+	var omega *graph.Node
 	if v != nil {
-		columns = graph.Mul(v, sums)
+		omega = choose(graph.Mul(v, sums))
 	}
 	nextV = s.overshoot(v, powered(graph.Div(s.nu, sums), s.lambdaNu), omega)
 	nextU = powered(graph.Div(s.mu, asRow(graph.MatMul(s.matrix, asColumn(nextV)))), s.lambdaMu)
-	return s.overshoot(u, nextU, omega), nextV, columns
+	return s.overshoot(u, nextU, omega), nextV
 }
 
 // logSweep takes its log-sum-exps from the plan P = exp(u ⊕ v − C/ε) of the states before it,
@@ -254,30 +167,49 @@ func (s *graphSweeps) sweep(u, v, omega *graph.Node) (nextU, nextV, columns *gra
 // two log-sum-exps with their maxima take. Nothing overflows: after a first, plain sweep the rows of P sum to μ, and
 // its columns to between ν_j·min μ and 1. No gradient has to flow through the states in P: the result does not depend
 // on them.
-func (s *graphSweeps) logSweep(u, v, omega *graph.Node) (nextU, nextV, marginal *graph.Node) {
+func (s *graphSweeps) logSweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
 	if v == nil {
 		transposed := graph.TransposeAllAxes(s.matrix, lastSwapped(s.matrix.Rank())...)
-		nextV = scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu)
-		return scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu), nextV, nil
+		nextV = s.held(scaled(graph.Sub(s.nu, asRow(logSumExp(transposed, u))), s.lambdaNu), s.nu, noMass)
+		nextU = scaled(graph.Sub(s.mu, asRow(logSumExp(s.matrix, nextV))), s.lambdaMu)
+		return s.held(nextU, s.mu, noMass), nextV
 	}
 	fixedU, fixedV := graph.StopGradient(u), graph.StopGradient(v)
 	plan := s.plan(fixedU, fixedV)
-	marginal = graph.MatMul(graph.Exp(graph.Sub(u, fixedU)), plan)
+	marginal := graph.MatMul(graph.Exp(graph.Sub(u, fixedU)), plan)
+	omega := choose(marginal)
 	columns := graph.Sub(safeLog(marginal), fixedV)
-	nextV = s.overshoot(v, scaled(graph.Sub(s.nu, columns), s.lambdaNu), omega)
+	nextV = s.held(s.overshoot(v, scaled(graph.Sub(s.nu, columns), s.lambdaNu), omega), s.nu, noMass)
 	rows := graph.Sub(safeLog(asRow(graph.MatMul(plan, asColumn(graph.Exp(graph.Sub(nextV, fixedV)))))), fixedU)
-	return s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega), nextV, marginal
+	nextU = s.overshoot(u, scaled(graph.Sub(s.mu, rows), s.lambdaMu), omega)
+	return s.held(nextU, s.mu, noMass), nextV
+}
+
+// held returns entries of rows or columns, and another value for those without mass: a relaxed marginal would raise
+// even the smallest of them to a real mass.
+func (s *graphSweeps) held(x, mass *graph.Node, without float64) *graph.Node {
+	if mass.IsScalar() {
+		return x
+	}
+	number := func(x float64) *graph.Node { return loop.Scalar(mass.Graph(), mass.DType(), x) }
+	none := number(0)
+	if s.domain == LogDomain {
+		none = number(noMass)
+	}
+	return graph.Where(graph.GreaterThan(mass, none), x, number(without))
 }
 
 // translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
 func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
+		logMass := mass
 		if s.domain == KernelDomain {
-			state, mass = safeLog(state), safeLog(mass)
+			state, logMass = safeLog(state), safeLog(mass)
 		}
 		share := loop.Scalar(state.Graph(), state.DType(), 1/unbounded(rho))
-		tilt := graph.Sub(mass, graph.Mul(state, graph.Mul(s.epsilon, share)))
-		return graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(loop.Broadcast(tilt, state.Shape()))), -1))
+		tilt := graph.Sub(logMass, graph.Mul(state, graph.Mul(s.epsilon, share)))
+		tilt = s.held(loop.Broadcast(tilt, state.Shape()), mass, noMass)
+		return graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(tilt)), -1))
 	}
 	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
@@ -299,7 +231,9 @@ func powered(x, lambda *graph.Node) *graph.Node {
 	if lambda == nil {
 		return x
 	}
-	return graph.Exp(graph.Mul(safeLog(x), lambda)) // a power of 0 would have no gradient
+	zero := loop.Scalar(x.Graph(), x.DType(), 0)
+	power := graph.Exp(graph.Mul(safeLog(x), lambda)) // a power of 0 would have no gradient
+	return graph.Where(graph.GreaterThan(x, zero), power, zero)
 }
 
 func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
@@ -344,7 +278,7 @@ func (s *graphSweeps) missed(columns, v *graph.Node) *graph.Node {
 	}
 	if s.rhoNu > 0 {
 		share := loop.Scalar(v.Graph(), v.DType(), -1/s.rhoNu)
-		want = graph.Mul(want, graph.Exp(graph.Mul(v, graph.Mul(s.epsilon, share))))
+		want = s.held(graph.Mul(want, graph.Exp(graph.Mul(v, graph.Mul(s.epsilon, share)))), s.nu, 0)
 	}
 	return graph.Squeeze(loop.Sum(graph.Abs(graph.Sub(columns, want))), -1)
 }

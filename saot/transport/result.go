@@ -199,8 +199,7 @@ type Report struct {
 	PlanChange float64 `json:"plan_change"`
 	Epsilon    float64 `json:"epsilon"` // in the unit of the cost
 	Tolerance  float64 `json:"tolerance"`
-	// Trace holds the marginal error at every check: after each sweep on the host, after each block of sweeps on an
-	// engine.
+	// Trace holds the marginal error after each sweep.
 	Trace []TracePoint `json:"trace,omitempty"`
 }
 

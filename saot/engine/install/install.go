@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -49,8 +50,8 @@ func wheelsOf(name, platform string) (wheels []wheel) {
 // Engine puts the libraries of an engine, "xla" or "cuda", into the user's cache, where engine.Open finds them,
 // and returns the path of the main library. Wheels come from the files that from names, else from the index that pip is
 // set to, where pip is present, else from PyPI. Downloads resume, in this call or a later one. Every wheel is checked
-// against a pinned SHA-256, and all are unpacked next to the place where they go, which changes in one step. Progress
-// is written as lines. Where no package is known for the platform, go-xla's own installer brings "xla".
+// against a pinned SHA-256, and all are unpacked next to the place where they go, which changes when they are whole.
+// Progress is written as lines. Where no package is known for the platform, go-xla's own installer brings "xla".
 //
 // It returns an error for another name, for a platform without packages, if a wheel cannot be fetched
 // (fetch.ErrUnavailable) or is not the pinned one, and if the cache cannot be written; then what was there stays.
@@ -89,14 +90,27 @@ type bundle struct {
 // complete is a file in the folder that lists the wheels which were unpacked.
 const complete = "wheels"
 
-func (b bundle) install(ctx context.Context, from []string) error {
-	var sums []string
+// list is the content of complete.
+func (b bundle) list() string {
+	var sums strings.Builder
 	for _, w := range b.wheels {
-		sums = append(sums, w.sha256)
+		sums.WriteString(w.sha256 + "\n")
 	}
-	list := strings.Join(sums, "\n") + "\n"
-	if have, err := os.ReadFile(filepath.Join(b.folder, complete)); err == nil && string(have) == list {
-		b.say("%s is complete", b.folder)
+	return sums.String()
+}
+
+// isComplete reports, and says, that the folder has all wheels.
+func (b bundle) isComplete() bool {
+	have, err := os.ReadFile(filepath.Join(b.folder, complete))
+	if err != nil || string(have) != b.list() {
+		return false
+	}
+	b.say("%s is complete", b.folder)
+	return true
+}
+
+func (b bundle) install(ctx context.Context, from []string) error {
+	if b.isComplete() {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(b.folder), 0o755); err != nil {
@@ -107,6 +121,9 @@ func (b bundle) install(ctx context.Context, from []string) error {
 		return err
 	}
 	defer lock.Release()
+	if b.isComplete() { // by the process that held the lock
+		return nil
+	}
 	temporary, err := os.MkdirTemp(filepath.Dir(b.folder), ".install-*") // next to the folder, for a rename
 	if err != nil {
 		return err
@@ -125,19 +142,36 @@ func (b bundle) install(ctx context.Context, from []string) error {
 			return err
 		}
 	}
-	if err := file.Write(filepath.Join(temporary, complete), []byte(list)); err != nil {
+	if err := file.Write(filepath.Join(temporary, complete), []byte(b.list())); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Chmod(temporary, 0o755), os.RemoveAll(b.folder)); err != nil {
+	if err := os.Chmod(temporary, 0o755); err != nil {
 		return err
 	}
-	if err := os.Rename(temporary, b.folder); err != nil {
+	if err := replace(b.folder, temporary); err != nil {
 		return err
 	}
 	for _, archive := range fetched {
 		_ = os.Remove(archive) // it is unpacked
 	}
 	b.say("installed %s", b.folder)
+	return nil
+}
+
+// replace puts a folder in the place of another, which may be absent, and goes back to that one on failure.
+func replace(folder, next string) error {
+	old := next + ".old"
+	err := os.Rename(folder, old)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(next, folder)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(next, folder); err != nil {
+		return errors.Join(err, os.Rename(old, folder))
+	}
+	_ = os.RemoveAll(old) // the new one serves, whether or not the old one can be removed
 	return nil
 }
 

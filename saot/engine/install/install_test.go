@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -87,6 +89,44 @@ func TestInstall(t *testing.T) {
 	b.wheels = b.wheels[:1]
 	require.ErrorIs(t, b.install(context.Background(), nil), fetch.ErrUnavailable)
 	require.Contains(t, below(t, b.folder), "nvidia/two.so", "the old one stays")
+}
+
+// A new version takes the place of the old one, of which nothing is left. Where it cannot, the old one is back.
+func TestReplace(t *testing.T) {
+	b, _ := indexed(t, zipped(t, "lib/one.so", "first"), zipped(t, "lib/two.so", "second"))
+	both := b.wheels
+	b.wheels = both[:1]
+	require.NoError(t, b.install(context.Background(), nil))
+	b.wheels = both[1:]
+	require.NoError(t, b.install(context.Background(), nil))
+	require.Equal(t, []string{"lib/two.so", "wheels"}, below(t, b.folder))
+	require.Equal(t, []string{"some/lib/two.so", "some/wheels"}, below(t, filepath.Dir(b.folder)))
+
+	require.ErrorIs(t, replace(b.folder, filepath.Join(t.TempDir(), "absent")), fs.ErrNotExist)
+	require.Equal(t, []string{"lib/two.so", "wheels"}, below(t, b.folder))
+}
+
+// asked is a context that calls a function when it is first asked whether it is over, as who waits for a lock does.
+type asked struct {
+	context.Context
+	first func()
+}
+
+func (c asked) Err() error {
+	c.first()
+	return c.Context.Err()
+}
+
+// What another process has installed while this one waited for the lock is not fetched again.
+func TestInstallAfterAnother(t *testing.T) {
+	b, progress := indexed(t, zipped(t, "lib/one.so", "first"))
+	late := b
+	late.index = "http://127.0.0.1:1"
+	ctx := asked{context.Background(), sync.OnceFunc(func() {
+		require.NoError(t, b.install(context.Background(), nil))
+	})}
+	require.NoError(t, late.install(ctx, nil))
+	require.Contains(t, progress.String(), "is complete")
 }
 
 // A second call takes what the first has fetched before it was stopped.
