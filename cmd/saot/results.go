@@ -65,9 +65,9 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 	}
 }
 
-const figuresHelp = `Draw all figures that the runs under the paths allow: performance matrices side by side (the paper's
-Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer sizes),
-AP against time (Figure 4), AP over tasks, drift of distances and plans, effective rank, loss terms and marginal
+const figuresHelp = `Draw all figures that the runs under the paths allow: performance matrices side by side (the
+paper's Figure 2), AP and AF against a setting in which runs of a method differ (Figure 3, and the figures of buffer
+sizes), AP against time (Figure 4), AP over tasks, drift of distances and plans, effective rank, loss terms and marginal
 errors.
 
 With --paper it draws the paper's own figures, each as one picture of 6.75 inches: TRACE over SAOT on up to three

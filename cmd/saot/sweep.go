@@ -66,7 +66,8 @@ Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Spec
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
 	f.Float64Var(&o.memory, "memory", 0,
 		"GB that runs may take together, by estimate; default what is free, if there are several workers")
-	f.IntSliceVar(&o.only, "only", nil, "numbers of the runs to do, as --dry-run lists them; waits for those that another process holds")
+	f.IntSliceVar(&o.only, "only", nil,
+		"numbers of the runs to do, as --dry-run lists them; waits for those that another process holds")
 	o.addFlags(f)
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"

@@ -63,8 +63,8 @@ func (p *packed) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// own returns the rows of a task's own nodes. With datasets.KeepEdges a graph holds those of earlier tasks too, with the
-// label −1.
+// own returns the rows of a task's own nodes. With datasets.KeepEdges a graph holds those of earlier tasks too, with
+// the label −1.
 func (e *Embedding) own(labels []int32) *Embedding {
 	if !slices.ContainsFunc(labels, func(label int32) bool { return label < 0 }) {
 		return e

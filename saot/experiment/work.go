@@ -37,9 +37,9 @@ type WorkOptions struct {
 }
 
 // Work does every run that is not done, has not failed, and that no other process works on, and returns when none is
-// left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the others; interrupted by ctx, Work tells its processes to
-// stop, waits for them, and returns ctx's error. What was interrupted continues at its last finished task when Work
-// is called again.
+// left; see also WorkOptions.Wait. A run that fails is recorded and does not stop the others; interrupted by ctx, Work
+// tells its processes to stop, waits for them, and returns ctx's error. What was interrupted continues at its last
+// finished task when Work is called again.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	if err := o.settle(len(s.Runs)); err != nil {
 		return err

@@ -370,6 +370,7 @@ func TestTwoTrainings(t *testing.T) {
 		continual.StepEvent{Tasks: 2, Step: continual.Step{Task: 1, Done: 1, Steps: 3}})
 	write(t, dir, events...)
 	var steps []int64
-	require.NoError(t, readLines(filepath.Join(dir, LinesFile), func(l *Line, _ int64) { steps = append(steps, l.Step) }))
+	err := readLines(filepath.Join(dir, LinesFile), func(l *Line, _ int64) { steps = append(steps, l.Step) })
+	require.NoError(t, err)
 	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 6, 7}, steps)
 }
