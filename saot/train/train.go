@@ -173,7 +173,8 @@ func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 		d["engine_seconds"] += time.Since(working).Seconds()
 		d["prepare_seconds"] += in.seconds
 		p.record(seen)
-		if err != nil {
+		if err != nil { // of the epochs, those begun
+			p.Report.Epochs = (p.Report.Epochs*(step+1) + p.Steps - 1) / p.Steps
 			break
 		}
 	}

@@ -146,7 +146,11 @@ func TestTrainStops(t *testing.T) {
 		return nil
 	}
 	require.NoError(t, trainer.Train(context.Background(), p))
-	require.Equal(t, []int{5, 5}, []int{seen, p.Report.Steps})
+	require.Equal(t, []int{5, 5, 5}, []int{seen, p.Report.Steps, p.Report.Epochs})
+
+	p.Report, p.Epochs = &continual.TaskReport{}, 4
+	require.NoError(t, trainer.Train(context.Background(), p))
+	require.Equal(t, 2, p.Report.Epochs, "five steps of ten begin two epochs of four")
 
 	ctx, cancel := context.WithCancel(context.Background())
 	p = plan(1000)
