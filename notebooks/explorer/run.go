@@ -159,7 +159,9 @@ func (r *run) at(ctx context.Context, p place) (*look, error) {
 		r.before = r.clock
 		r.next <- struct{}{}
 		if _, running := <-r.done; !running {
-			return nil, errors.Join(errors.New("the run has ended"), r.err)
+			err := errors.Join(errors.New("the run has ended"), r.err)
+			r.close() // nobody takes a step any more: the next look starts again
+			return nil, err
 		}
 	}
 	seen, err := r.look(ctx, p.task)

@@ -2,6 +2,9 @@ package kit
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -147,10 +150,18 @@ func Keep(name string, m *mat.Dense) {
 	Check(os.WriteFile(Saved(name), Must(m.MarshalBinary()), 0o600))
 }
 
+func readSaved(name string) ([]byte, error) {
+	data, err := os.ReadFile(Saved(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("kit: %s is not there yet: run the cells above, in order", name)
+	}
+	return data, err
+}
+
 // Kept reads what Keep wrote.
 func Kept(name string) *mat.Dense {
 	var m mat.Dense
-	Check(m.UnmarshalBinary(Must(os.ReadFile(Saved(name)))))
+	Check(m.UnmarshalBinary(Must(readSaved(name))))
 	return &m
 }
 

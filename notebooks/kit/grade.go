@@ -33,11 +33,13 @@ func (c *Claims) Near(what string, got, want, tolerance float64) {
 	c.That(fmt.Sprintf("%s (yours: %.6g)", what, got), math.Abs(got-want) <= tolerance)
 }
 
-// Grade prints which claims of an exercise hold. Until its function is written it says so, and a function that panics
-// counts as wrong; neither stops the notebook.
+// Grade prints which claims of an exercise hold. Until its function is written it says so. A function that panics, or an
+// error that Check or Must meets, counts as wrong. None of these stops the notebook.
 func Grade(exercise int, check func(c *Claims)) { grade(os.Stdout, exercise, check) }
 
 func grade(out io.Writer, exercise int, check func(c *Claims)) (passed bool) {
+	grading = true
+	defer func() { grading = false }()
 	c := &Claims{out: out}
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	defer func() {
@@ -46,7 +48,7 @@ func grade(out io.Writer, exercise int, check func(c *Claims)) (passed bool) {
 		case problem == TODO:
 			say("Exercise %d: write the function above, run its cell, then this one.", exercise)
 		case problem != nil:
-			say("✗ it panics: %v", problem)
+			say("✗ it stops: %v", problem)
 		case c.made == 0:
 			say("Exercise %d: nothing is claimed.", exercise)
 		case c.wrong > 0:

@@ -1,16 +1,16 @@
 package kit
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/saot-go/saot/saot/experiment"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 func TestGrade(t *testing.T) {
@@ -21,7 +21,8 @@ func TestGrade(t *testing.T) {
 		passed bool
 	}{
 		{"unwritten", func(*Claims) { panic(TODO) }, "Exercise 3: write the function above", false},
-		{"panicking", func(*Claims) { var rows [][]float64; _ = rows[0][0] }, "✗ it panics: runtime error", false},
+		{"panicking", func(*Claims) { var rows [][]float64; _ = rows[0][0] }, "✗ it stops: runtime error", false},
+		{"failing", func(*Claims) { Must(0, errors.New("no such file")) }, "✗ it stops: no such file", false},
 		{"empty", func(*Claims) {}, "nothing is claimed", false},
 		{"wrong", func(c *Claims) { c.That("one", true); c.Near("two", 2.5, 2, 0.1) },
 			"✓ one\n✗ two (yours: 2.5)\nExercise 3: 1 of 2 do not hold yet.", false},
