@@ -3,12 +3,10 @@ package datasets
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +24,7 @@ type ScaledOptions struct {
 	Nodes     int
 	Seed      uint64  // default 0
 	Classes   int     // default 20, or fewer for at least 100 nodes per class
-	Degree    float64 // mean degree, from which repeated draws are missing; default 10
+	Degree    float64 // mean degree, from which repeated draws are missing; default 10, or half of the smallest class
 	Imbalance float64 // size of the largest class over the smallest, at least 1; default 10
 	Homophily float64 // share of edges within a class, in (0, 1]; default 0.8
 	Spread    float64 // standard deviation of the log of a node's attractiveness; default 0.8
@@ -34,41 +32,20 @@ type ScaledOptions struct {
 	Signal    float64 // distance of a class's centre from 0, in standard deviations of its nodes; default 1.2
 }
 
-// setting is a field that may follow the size in a name: a pointer to it.
-type setting struct {
-	name  string
-	field any
-}
-
 func (o *ScaledOptions) settings() []setting {
 	return []setting{{"seed", &o.Seed}, {"classes", &o.Classes}, {"degree", &o.Degree}, {"imbalance", &o.Imbalance},
 		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
 }
 
-func (s setting) String() string {
-	return strings.Replace(fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem()), "=-0", "=0", 1)
-}
-
-// read sets the field to what stands in a name. A 0 there is meant, though the field's own 0 stands for its default.
-func (s setting) read(text string) error {
-	if text == "null" || json.Unmarshal([]byte(text), s.field) != nil {
-		return fmt.Errorf("%s is %q, want a number", s.name, text)
-	}
-	switch v := reflect.ValueOf(s.field).Elem(); {
-	case !v.IsZero() || s.name == "seed": // whose default is 0
-	case s.name == "spread":
-		v.SetFloat(math.Copysign(0, -1))
-	default:
-		return fmt.Errorf("%s is 0, want more", s.name)
-	}
-	return nil
-}
-
 func (o ScaledOptions) withDefaults() ScaledOptions {
-	return fields.Or(o, ScaledOptions{
-		Classes: max(2, min(20, o.Nodes/100)), Degree: 10, Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64,
-		Signal: 1.2,
+	o = fields.Or(o, ScaledOptions{
+		Classes: max(2, min(20, o.Nodes/100)), Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64, Signal: 1.2,
 	})
+	degree := 10.0
+	if o.Classes >= 1 && o.Classes <= o.Nodes {
+		degree = min(degree, float64(max(2, slices.Min(o.sizes())))/2)
+	}
+	return fields.Or(o, ScaledOptions{Degree: degree})
 }
 
 // Validate returns an error that names every field out of range.

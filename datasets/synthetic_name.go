@@ -1,7 +1,10 @@
 package datasets
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"reflect"
 	"strings"
 )
 
@@ -43,4 +46,29 @@ func changedEntry(name string) (Entry, error) {
 		Name: name, Title: "generated citation-like graph", Licence: "none needed", Recipe: RecipeSynthetic,
 		True: Stats{Nodes: int64(full.Nodes), Columns: full.Vocabulary, Classes: full.Classes, Tasks: full.Classes / 2},
 	}, opt.Validate()
+}
+
+// setting is a field that may follow the size in a name: a pointer to it.
+type setting struct {
+	name  string
+	field any
+}
+
+func (s setting) String() string {
+	return strings.Replace(fmt.Sprintf("%s=%v", s.name, reflect.ValueOf(s.field).Elem()), "=-0", "=0", 1)
+}
+
+// read sets the field to what stands in a name. A 0 there is meant, though the field's own 0 stands for its default.
+func (s setting) read(text string) error {
+	if text == "null" || json.Unmarshal([]byte(text), s.field) != nil {
+		return fmt.Errorf("%s is %q, want a number", s.name, text)
+	}
+	switch v := reflect.ValueOf(s.field).Elem(); {
+	case !v.IsZero() || s.name == "seed": // whose default is 0
+	case s.name == "spread":
+		v.SetFloat(math.Copysign(0, -1))
+	default:
+		return fmt.Errorf("%s is 0, want more", s.name)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
+	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/metrics"
 )
 
@@ -97,7 +98,7 @@ func finishedRun(dir string) (*continual.Result, error) {
 		if id, done, failed := continual.ReadIdentity(dir); failed == nil {
 			return nil,
 				fmt.Errorf("the run in %s is not finished, %d of %d tasks are done: saot run --resume %s continues",
-					dir, done, id.Dataset.Tasks, dir)
+					dir, done, id.Dataset.Tasks, experiment.Quote(dir))
 		}
 		return nil, fmt.Errorf("%s holds no %s: name the folder of a finished run", dir, continual.ResultFile)
 	}
@@ -134,7 +135,7 @@ func showRun(out io.Writer, r *continual.Result, dir string) error {
 		}
 	}
 	if exists(filepath.Join(dir, record.Folder)) {
-		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", dir)
+		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", experiment.Quote(dir))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

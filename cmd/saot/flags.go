@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,6 +90,9 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 		if !ok {
 			return nil, usagef("--set %s: write it as name=value", pair)
 		}
+		if slices.ContainsFunc(all, func(c fields.Change) bool { return c.Path == path && c.Value.Text != value }) {
+			return nil, usagef("%s is set twice, by a flag and by --set %s: drop one", path, pair)
+		}
 		all = append(all, fields.Change{Path: path, Value: fields.Value{Text: value}})
 	}
 	return all, err
@@ -115,8 +120,16 @@ func checkStream(given *pflag.FlagSet, o datasets.StreamOptions) error {
 			return usagef("--%s is 0, want more", name)
 		}
 	}
-	return asUsage(o.Validate())
+	if err := o.Validate(); err != nil {
+		return usageError{errors.New(streamFlags.Replace(err.Error()))}
+	}
+	return nil
 }
+
+// streamFlags writes the flags of addStreamFlags for the names of the fields.
+var streamFlags = strings.NewReplacer("ClassesPerTask", "--classes-per-task", "TrainRatio", "--train-ratio",
+	"TestRatio", "--test-ratio", "FoldValid", "--fold-valid", "Classes", "--class-order", "First", "--first-tasks",
+	"OrderSeed", "--order-seed", "Order", "--class-order", "SplitBy", "--split-by", "InterTask", "--inter-task-edges")
 
 // refuseStreamFlags returns an error if a flag of addStreamFlags was given, where something else says how the stream is
 // cut.

@@ -286,7 +286,7 @@ func TestDevicesNeedWork(t *testing.T) {
 		"engine: go: too few devices: 2 were asked for": {"--engine", "go"},
 		"random trains on one device: drop --devices":   {"--engine", "xla:cpu", "--method", "random"},
 		"saot has no work for 2 devices":                {"--engine", "xla:cpu"},
-		"engine: -1 devices: want 1 or more":            {"--devices", "-1"},
+		"--devices is -1, want 1 or more":               {"--devices", "-1"},
 	} {
 		status, _, stderr := call(t, append([]string{"run", "--devices", "2", "--out", t.TempDir()}, args...)...)
 		require.NotZero(t, status)

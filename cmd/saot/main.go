@@ -46,6 +46,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand(stdout, stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	err = asGroupError(err)
 	status := exitStatus(ctx, err)
 	if err != nil {
 		line := "saot: " + packagePrefix.ReplaceAllString(oneLine(err), "")
@@ -101,13 +102,8 @@ measures what the encoder remembers.`)
 	root.SetCompletionCommandGroupID(otherGroup)
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
-	for name, short := range map[string]string{"completion": "write the script by which a shell completes commands",
-		"help": "show the help of a command"} {
-		if c, _, err := root.Find([]string{name}); err == nil {
-			c.Short = short
-		}
-	}
 	root.SetHelpCommandGroupID(otherGroup)
+	settleBuiltIn(root)
 	cobra.EnableCommandSorting = false
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.Version = versionOf(debug.ReadBuildInfo())
@@ -141,11 +137,49 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), near.Hint(args[0], names))
 }
 
+// settleBuiltIn describes cobra's own commands, and makes them fail on a name that they do not know, where cobra prints
+// a help.
+func settleBuiltIn(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.Short = "write the script by which a shell completes commands"
+			c.Args, c.RunE = noCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
+		case "help":
+			c.Short = "show the help of a command"
+			c.Args = func(_ *cobra.Command, args []string) error {
+				found, rest, err := root.Find(args)
+				if err == nil && len(rest) > 0 {
+					err = noCommand(found, rest)
+				}
+				return err
+			}
+		}
+	}
+}
+
+// exclusive is cobra's error about flags that exclude one another.
+var exclusive = regexp.MustCompile(`^if any flags in the group .*; \[(.+)\] were all set$`)
+
+// asGroupError makes it a usage error in words.
+func asGroupError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if m := exclusive.FindStringSubmatch(err.Error()); m != nil {
+		return usagef("choose one of --%s", strings.Join(strings.Fields(m[1]), ", --"))
+	}
+	return err
+}
+
+// parsing is what Go's parsers of numbers say before the reason.
+var parsing = regexp.MustCompile(`strconv\.\w+: parsing ".*": `)
+
 // flagError is a usage error, with the flag that was meant where one is near.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return usageError{err}
+		return usageError{errors.New(parsing.ReplaceAllString(err.Error(), ""))}
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
@@ -226,6 +260,11 @@ for a dataset, as saot run --set changes them.`,
 			d, err := method.Lookup(args[0])
 			if err != nil {
 				return usageError{err}
+			}
+			if dataset != "" && !datasets.IsPath(dataset) {
+				if _, err := datasets.Lookup(dataset); err != nil {
+					return usageError{err}
+				}
 			}
 			s := d.Defaults(datasets.RecipeOf(dataset), preset)
 			return p.print(cmd.OutOrStdout(), settingsAsJSON(d, s), func(out io.Writer) error {

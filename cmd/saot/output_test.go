@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 // withoutTables are the commands that print the paths of what they wrote, a spec, or help, and no table.
@@ -159,4 +160,49 @@ func TestExitStatuses(t *testing.T) {
 		status, _, stderr := call(t, args...)
 		require.Equal(t, want, status, stderr)
 	}
+}
+
+// What is wrong in what was typed is a usage error in the words that were typed.
+func TestUsageErrors(t *testing.T) {
+	finished := "../../results/quick/fig3.jsonl.gz"
+	for _, c := range []struct{ args, want string }{
+		{"help foo", `unknown command "foo"`},
+		{"completion ksh", `unknown command "ksh"`},
+		{"table a --json --format md", "choose one of --format, --json"},
+		{"table " + finished + " --only engine", "write it as name=value"},
+		{"figures " + finished + " --format gif", "want png, svg or pdf"},
+		{"run --resume=", "--resume names no folder"},
+		{"run --out=", "--out names no folder"},
+		{"run --seed -1", `"--seed" flag: invalid syntax`},
+		{"run --devices 0", "--devices is 0"},
+		{"run --train-ratio 2", "--train-ratio + --test-ratio is 2 + 0.2"},
+		{"run --first-tasks 3", "--first-tasks is 3"},
+		{"run --set epochs=2 --epochs 3", "epochs is set twice"},
+		{"run --set hidden=3", `did you mean "encoder.hidden"`},
+		{"methods saot --dataset nosuch", `unknown dataset "nosuch"`},
+	} {
+		status, stdout, stderr := call(t, strings.Fields(c.args)...)
+		require.Equal(t, exitUsage, status, c.args)
+		require.Empty(t, stdout, c.args)
+		require.Contains(t, stderr, c.want, c.args)
+		require.NotContains(t, stderr, "strconv", c.args)
+	}
+	status, _, stderr := call(t, "run", "--dataset", "synthetic:200", "--out", occupied(t))
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "already holds")
+	require.NotContains(t, stderr, "engine:", "before anything is loaded")
+}
+
+// occupied is a folder with a run.
+func occupied(t *testing.T) string {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, experiment.ConfigFile), []byte("{}"), 0o600))
+	return dir
+}
+
+// States are words in JSON, too.
+func TestStatusJSON(t *testing.T) {
+	status, stdout, stderr := call(t, "status", "../../results/quick/fig3.jsonl.gz", "--json")
+	require.Zero(t, status, stderr)
+	require.JSONEq(t, `{"total": 36, "count": {"done": 36}}`, stdout)
 }

@@ -52,6 +52,11 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 		cmd.Args = cobra.MinimumNArgs(1)
 	}
 	cmd.RunE = func(cmd *cobra.Command, dirs []string) (err error) {
+		for _, want := range only {
+			if !strings.Contains(want, "=") {
+				return usagef("--only %s: write it as name=value", want)
+			}
+		}
 		var groups []*experiment.Group
 		if len(dirs) > 0 {
 			if groups, err = experiment.Collect(dirs); err != nil {
@@ -90,6 +95,9 @@ func newFiguresCommand() *cobra.Command {
   saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
 	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+		if !slices.Contains([]string{"png", "svg", "pdf"}, format) {
+			return usagef("--format is %q: want png, svg or pdf", format)
+		}
 		var pictures []report.Picture
 		var lacks []string
 		var err error

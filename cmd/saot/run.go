@@ -202,11 +202,24 @@ func openEngine(r *experiment.Run) (*engine.Engine, error) {
 // settle returns the settings of the run: those given by flags, over the dataset's defaults, or those of the folder to
 // be resumed.
 func (o *runOptions) settle(flags *pflag.FlagSet) (*experiment.Run, error) {
-	if o.resume != "" {
-		return o.settleResumed(flags)
+	for _, name := range []string{"resume", "out"} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			return nil, usagef("--%s names no folder: it is empty", name)
+		}
 	}
 	if o.record < 0 {
 		return nil, usagef("--record is %d, want 0 (no frames) or more", o.record)
+	}
+	if o.Devices < 1 {
+		return nil, usagef("--devices is %d, want 1 or more", o.Devices)
+	}
+	if o.resume != "" {
+		return o.settleResumed(flags)
+	}
+	if o.out != "" { // before data are loaded
+		if err := experiment.HoldsNoRun(o.out); err != nil {
+			return nil, err
+		}
 	}
 	r := o.Run
 	r.Keep = o.keep
@@ -341,6 +354,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	if failed := record.Close(); failed != nil && err == nil {
 		err = failed
 	}
+	again := "saot run --resume " + experiment.Quote(dir.Path)
 	switch {
 	case err == nil:
 	case !dir.Started():
@@ -348,12 +362,11 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 			dir.Remove()
 		}
 	case errors.Is(err, context.Canceled):
-		err = interrupted{err, fmt.Sprintf("interrupted: continue with saot run --resume %s", dir.Path)}
+		err = interrupted{err, "interrupted: continue with " + again}
 	case errors.As(err, new(*continual.Diverged)): // the same settings lead to it again
-		err = fmt.Errorf("%w (saot run --resume %s would stop here again: change a setting in a new run)", err,
-			dir.Path)
+		err = fmt.Errorf("%w (%s would stop here again: change a setting in a new run)", err, again)
 	case errors.As(err, new(*continual.TaskError)): // other errors say themselves what to do
-		err = fmt.Errorf("%w (the state before that task is kept: saot run --resume %s)", err, dir.Path)
+		err = fmt.Errorf("%w (the state before that task is kept: %s)", err, again)
 	}
 	return dir.Path, result, err
 }

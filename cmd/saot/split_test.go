@@ -94,8 +94,8 @@ func TestSplitBadInput(t *testing.T) {
 		{split("--class-order", "1,99"), 1, []string{"class 99", "8 classes"}},
 		{split("--split-by", "graph"), 2, []string{`"graph"`, "class, task"}},
 		{split("--inter-task-edges", "some"), 2, []string{`"some"`, "cut, keep"}},
-		{split("--train-ratio", "0.9", "--classes-per-task", "-1"), 2, []string{"TestRatio is 0.9 + 0.2",
-			"ClassesPerTask is -1"}},
+		{split("--train-ratio", "0.9", "--classes-per-task", "-1"), 2, []string{"--test-ratio is 0.9 + 0.2",
+			"--classes-per-task is -1"}},
 		{split("--train-ratio", "0"), 2, []string{"--train-ratio is 0"}},
 		{split("--export", file, "--import", file), 2, []string{"--export", "--import"}},
 		{split("--import", file, "--fold-valid"), 2, []string{"--import", "drop --fold-valid"}},
@@ -108,7 +108,7 @@ func TestSplitBadInput(t *testing.T) {
 		{small("--split", file, "--dataset", "synthetic:1000"), 1, []string{file, "checksum"}},
 		{small("--fold-valid", "--probe", "converged", "--method", "majority"), 1,
 			[]string{"no valid nodes", "probe paper"}},
-		{small("--test-ratio", "0.5"), 2, []string{"TestRatio is 0.6 + 0.5"}},
+		{small("--test-ratio", "0.5"), 2, []string{"--test-ratio is 0.6 + 0.5"}},
 	} {
 		t.Run(strings.Join(c.args[1:], " "), func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -62,7 +63,11 @@ up after ten checks without a new best; on small embeddings the accuracy may fal
 `, len(early), r.Dataset.Tasks, early[0]+1)
 	}
 	b.WriteString(loosePlans(r))
-	fmt.Fprintf(&b, "\nrun folder: %s (%s, %s)\n", dir, continual.ResultFile, matrixFile)
+	files := continual.ResultFile
+	if exists(filepath.Join(dir, matrixFile)) {
+		files += ", " + matrixFile
+	}
+	fmt.Fprintf(&b, "\nrun folder: %s (%s)\n", dir, files)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -65,7 +65,7 @@ func (f *Fault) Unwrap() error { return f.err }
 // Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two
 // changes of one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of
 // its fields that was changed. Apply stops at the first change that is not possible and returns a *Fault. Where a path
-// leads nowhere, the error lists the fields.
+// leads nowhere, the error lists the fields by their paths.
 func Apply(target any, changes []Change) error {
 	type found struct {
 		place
@@ -97,7 +97,8 @@ type place struct {
 	index         []int
 }
 
-func find(v reflect.Value, path string) (p place, err error) {
+func find(root reflect.Value, path string) (p place, err error) {
+	v := root
 	p.field = v
 	for p.name = range strings.SplitSeq(path, ".") {
 		v = p.field
@@ -106,16 +107,16 @@ func find(v reflect.Value, path string) (p place, err error) {
 		}
 		i := slices.IndexFunc(visible(v.Type()), func(f reflect.StructField) bool { return Name(f) == p.name })
 		if i < 0 {
-			known := names(v.Type())
-			return p, fmt.Errorf("there is no setting %q%s: choose one of %s", path, near.Hint(p.name, known),
+			known := paths(root, "")
+			return p, fmt.Errorf("there is no setting %q%s: choose one of %s", path, hint(path, known),
 				strings.Join(known, ", "))
 		}
 		f := visible(v.Type())[i]
 		p.parent, p.field, p.index = v, v.FieldByIndex(f.Index), append(p.index, f.Index...)
 	}
 	if nested(p.field.Type()) {
-		return p, fmt.Errorf("setting %q holds others: choose one of %s", path, strings.Join(names(p.field.Type()),
-			", "))
+		return p, fmt.Errorf("setting %q holds others: choose one of %s", path,
+			strings.Join(paths(root, path+"."), ", "))
 	}
 	return p, nil
 }
@@ -219,9 +220,30 @@ func visible(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return Name(f) == "" })
 }
 
-func names(t reflect.Type) (list []string) {
-	for _, f := range visible(t) {
-		list = append(list, Name(f))
+// hint names the path that was meant: one with the same parent, or, where no parent was written, one that ends so.
+func hint(path string, known []string) string {
+	parent := path[:strings.LastIndex(path, ".")+1]
+	var siblings []string
+	for _, k := range known {
+		if name, ok := strings.CutPrefix(k, parent); ok {
+			siblings = append(siblings, name)
+		}
+		if strings.HasSuffix(k, "."+path) {
+			return fmt.Sprintf(" (did you mean %q?)", k)
+		}
+	}
+	if word := near.Word(path[len(parent):], siblings); word != "" {
+		return fmt.Sprintf(" (did you mean %q?)", parent+word)
+	}
+	return ""
+}
+
+// paths lists the fields of a struct that begin with a prefix.
+func paths(v reflect.Value, prefix string) (list []string) {
+	for _, f := range all("", v) {
+		if strings.HasPrefix(f.Path, prefix) {
+			list = append(list, f.Path)
+		}
 	}
 	return list
 }

@@ -73,11 +73,13 @@ func TestApplyInOrder(t *testing.T) {
 
 func TestApplyRefuses(t *testing.T) {
 	for _, c := range []struct{ path, text, want string }{
-		{"speed", "1", `there is no setting "speed": choose one of rate, encoder, steps, on, name`},
-		{"encoder.width", "1", `there is no setting "encoder.width": choose one of kind, hidden, fan_out`},
+		{"speed", "1", `there is no setting "speed": choose one of rate, encoder.kind, encoder.hidden, encoder.fan_out, steps`},
+		{"encoder.width", "1", `there is no setting "encoder.width": choose one of rate, encoder.kind`},
 		{"rate.hidden", "1", `there is no setting "rate.hidden"`},
 		{"", "1", `there is no setting ""`},
-		{"encoder", "1", `setting "encoder" holds others: choose one of kind, hidden, fan_out`},
+		{"encoder", "1", `setting "encoder" holds others: choose one of encoder.kind, encoder.hidden, encoder.fan_out`},
+		{"hidden", "1", `there is no setting "hidden" (did you mean "encoder.hidden"?)`},
+		{"encoder-hidden", "1", `(did you mean "encoder.hidden"?)`},
 		{"encoder.hidden", "wide", `setting encoder.hidden cannot be "wide": want a whole number`},
 		{"encoder.hidden", "2.5", "want a whole number"},
 		{"encoder.fan_out", "1,x", `"x": want a whole number`},

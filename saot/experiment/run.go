@@ -153,7 +153,7 @@ func FreshName(s *Settings, now time.Time) string {
 // NewFolder makes the folder of a new run, claims it, and records the run's settings there. It refuses a folder that
 // holds another run.
 func NewFolder(path string, r *Run) (*Folder, error) {
-	if err := holdsNoRun(path); err != nil {
+	if err := HoldsNoRun(path); err != nil {
 		return nil, err
 	}
 	f := &Folder{Path: path, created: firstMissing(path)}
@@ -162,7 +162,7 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 		if err := f.Claim(); err != nil {
 			return nil, err
 		}
-		if err := holdsNoRun(path); err != nil { // a process that was faster
+		if err := HoldsNoRun(path); err != nil { // a process that was faster
 			f.Release()
 			return nil, err
 		}
@@ -175,7 +175,8 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 	return f, nil
 }
 
-func holdsNoRun(path string) error {
+// HoldsNoRun returns an error if a folder, which need not exist, holds a run already.
+func HoldsNoRun(path string) error {
 	for _, name := range []string{ConfigFile, continual.CheckpointFile, continual.EarlierFile, continual.ResultFile,
 		continual.ModelFile} {
 		if _, err := os.Lstat(filepath.Join(path, name)); !errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +184,7 @@ func holdsNoRun(path string) error {
 				return fmt.Errorf("run folder: %w: name another folder with --out", err)
 			}
 			return fmt.Errorf("run folder %s already holds the file %s of another run: continue that one with "+
-				"--resume %s, or name another folder with --out", path, name, path)
+				"--resume %s, or name another folder with --out", path, name, Quote(path))
 		}
 	}
 	return nil

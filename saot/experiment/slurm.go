@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/template"
 	"time"
+	"unicode"
 )
 
 // SlurmFile is the name of the script in the folder of a sweep that was launched on Slurm.
@@ -56,7 +57,7 @@ func SlurmScript(j Job, o SlurmOptions) ([]byte, error) {
 	var b bytes.Buffer
 	err = slurmTemplate.Execute(&b, map[string]any{
 		"Options": options, "Runs": len(j.Numbers), "Factor": TimeFactor, "MemoryFactor": MemoryFactor,
-		"WorkDir": quote(o.WorkDir), "Command": quoteAll(j.Command), "Requeues": slurmRequeues,
+		"WorkDir": Quote(o.WorkDir), "Command": quoteAll(j.Command), "Requeues": slurmRequeues,
 	})
 	return b.Bytes(), err
 }
@@ -173,9 +174,11 @@ func slurmTime(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:00", m/(24*60), m/60%24, m%60)
 }
 
-// quote writes a word such that a shell reads it as it is: in single quotes nothing but the single quote has a meaning.
-func quote(word string) string {
-	if word != "" && strings.Trim(word, plain) == "" {
+// Quote writes a word such that a shell reads it as it is: in single quotes nothing but the single quote has a meaning.
+// Letters of any alphabet stay bare.
+func Quote(word string) string {
+	special := func(r rune) bool { return !strings.ContainsRune(plain, r) && !unicode.IsLetter(r) }
+	if word != "" && !strings.ContainsFunc(word, special) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -187,7 +190,7 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.
 func quoteAll(words []string) string {
 	text := ""
 	for _, w := range words {
-		text += " " + quote(w)
+		text += " " + Quote(w)
 	}
 	return strings.TrimPrefix(text, " ")
 }

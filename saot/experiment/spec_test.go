@@ -113,7 +113,7 @@ func TestSpecFaults(t *testing.T) {
 		head + "  direction: up":               "x.yaml:5: ",
 		head + "  stream: {split: 3}":          `x.yaml:5: there is no setting "split" (did you mean "split_by"?): choose one of classes_per_task`,
 		head + "  stream:\n    train_ratio: 3": "x.yaml:6: ",
-		head + "  set: {alhpa: 1}":             `x.yaml:5: saot: there is no setting "alhpa" (did you mean "alpha"?): choose one of encoder, learning_rate`,
+		head + "  set: {alhpa: 1}":             `x.yaml:5: saot: there is no setting "alhpa" (did you mean "alpha"?): choose one of encoder.kind, encoder.hidden`,
 		head + "  set: {epochs: many}":         `x.yaml:5: saot: setting epochs cannot be "many"`,
 		head + "  set: [epochs]":               "[5] want fields with a value each",
 		head + "  grid: {epochs: 3}":           "x.yaml:5: grid: epochs is 3, want a list of values",

@@ -34,7 +34,9 @@ const (
 var states = enum.Of[State]("state", "waiting", "halted", "running", "failed", "done")
 
 // String returns the state in a word.
-func (s State) String() string { return states.Name(s) }
+func (s State) String() string                   { return states.Name(s) }
+func (s State) MarshalText() ([]byte, error)     { return states.Marshal(s) }
+func (s *State) UnmarshalText(text []byte) error { return states.Unmarshal(s, text) }
 
 // Failure is what FailedFile holds.
 type Failure struct {
