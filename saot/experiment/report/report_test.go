@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
@@ -124,19 +123,39 @@ runs:
 	paper, err := papers[k].Figure.SVG()
 	require.NoError(t, err)
 	require.Equal(t, string(paper), string(svg), "one form")
+}
 
-	var methods []plotting.Method
-	for _, name := range []string{"saot, alpha 1", "saot-mse", "a", "b", "c", "d", "trace"} {
-		methods = append(methods, plotting.Method{Name: name})
+func TestForemostKeepsOneOfSAOTAndOfTRACE(t *testing.T) {
+	var groups []*experiment.Group
+	for _, label := range []string{"a", "b", "c", "saot, alpha 1", "saot, alpha 2", "saot-mse", "trace, k 1", "trace"} {
+		method, _, _ := strings.Cut(label, ",")
+		groups = append(groups, &experiment.Group{Method: method, Label: label})
 	}
-	some, note := foremost(methods, 4)
-	require.Equal(t, []plotting.Method{methods[0], methods[1], methods[2], methods[6]}, some)
-	require.Equal(t, " 4 of 7 methods.", note)
-	_, note = foremost([]plotting.Method{methods[0], methods[0], methods[0]}, 2)
-	require.Empty(t, note, "settings of saot are all kept")
-	all, note := foremost(methods, 7)
-	require.Equal(t, methods, all)
+	some, note := foremost(groups, 4)
+	require.Equal(t, []*experiment.Group{groups[0], groups[1], groups[3], groups[7]}, some)
+	require.Equal(t, " 4 of 8 methods.", note)
+	some, note = foremost(groups[3:5], 1)
+	require.Equal(t, groups[3:4], some, "a sweep of saot takes no more room than there is")
+	require.Equal(t, " 1 of 2 methods.", note)
+	all, note := foremost(groups, 8)
+	require.Equal(t, groups, all)
 	require.Empty(t, note)
+}
+
+// Curves of a sweep say nothing that figure3 does not say better.
+func TestSweepsAreNotDrawnOverTasks(t *testing.T) {
+	sixty := func(experiment.Run) float64 { return 60 }
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0], grid: {alpha: [0, 1], beta: [0, 1]}}\n",
+		sixty)
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	require.Contains(t, names(pictures), "figure3-alpha-uai-class-il-converged")
+	require.NotContains(t, names(pictures), "progress-uai-class-il-converged")
+	require.NotContains(t, names(pictures), "figure4-uai-class-il-converged")
+	pictures, err = Pictures(append(groups, made(t, "runs:\n- {datasets: [uai], methods: [gbt], seeds: [0]}\n", sixty)...))
+	require.NoError(t, err)
+	require.Contains(t, names(pictures), "progress-uai-class-il-converged")
+	require.Contains(t, names(pictures), "figure4-uai-class-il-converged")
 }
 
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
