@@ -148,24 +148,35 @@ func results(g *experiment.Group) (runs []*continual.Result) {
 	return runs
 }
 
-// source names the dataset, the setting, the probe and the seeds below a picture.
-func (v *view) source() string {
-	var all []*continual.Result
-	for _, g := range v.groups {
+// source names the dataset, the setting, the probe and the seeds of the groups of a picture, for below it.
+func (v *view) source(drawn []*experiment.Group) string {
+	return plotting.Source(resultsOf(drawn), v.setting, v.probe)
+}
+
+func resultsOf(groups []*experiment.Group) (all []*continual.Result) {
+	for _, g := range groups {
 		all = append(all, results(g)...)
 	}
-	return plotting.Source(all, v.setting, v.probe)
+	return all
 }
 
 func (v *view) methods(drawn []*experiment.Group) (all []plotting.Method, err error) {
 	for _, g := range drawn {
-		m, err := plotting.NewMethod(label(g), results(g), v.setting, v.probe)
+		m, err := plotting.NewMethod(label(g)+fewer(g, drawn), results(g), v.setting, v.probe)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// fewer says how many seeds a group has where another of its picture has more: one note below tells the seeds of all.
+func fewer(g *experiment.Group, drawn []*experiment.Group) string {
+	if !slices.ContainsFunc(drawn, func(o *experiment.Group) bool { return len(o.Runs) > len(g.Runs) }) {
+		return ""
+	}
+	return fmt.Sprintf(" (n = %d)", len(g.Runs))
 }
 
 // label is short enough for a legend: settings without the words before their last point.
@@ -236,7 +247,7 @@ func matrices(v *view) (Picture, error) {
 	f, err := plotting.MethodMatrices(methods, plotting.MatrixOptions{Columns: min(4, len(methods))})
 	return Picture{v.name("figure2"),
 			fmt.Sprintf("Performance matrices, %s: accuracy on each task after each task, mean over seeds.%s", v, note),
-			f.WithNote(v.source())},
+			f.WithNote(v.source(drawn))},
 		err
 }
 
@@ -252,7 +263,7 @@ func progress(v *view) (Picture, error) {
 	f, err := plotting.OverTasks(methods, plotting.AP, plotting.CurveOptions{})
 	return Picture{v.name("progress"),
 		fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note),
-		f.WithNote(v.source())}, err
+		f.WithNote(v.source(drawn))}, err
 }
 
 // trains reports whether a method takes time to learn.
@@ -290,5 +301,5 @@ func tradeOff(v *view) (Picture, error) {
 	f, err := plotting.TradeOff(methods, o)
 	return Picture{v.name("figure4"),
 		fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made "+
-			"all runs.%s", v, note), f.WithNote(v.source())}, err
+			"all runs.%s", v, note), f.WithNote(v.source(drawn))}, err
 }

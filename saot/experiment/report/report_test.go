@@ -158,6 +158,39 @@ func TestSweepsAreNotDrawnOverTasks(t *testing.T) {
 	require.Contains(t, names(pictures), "figure4-uai-class-il-converged")
 }
 
+// svgOf returns the picture of a name as text.
+func svgOf(t *testing.T, pictures []Picture, name string) (svg, caption string) {
+	i := slices.Index(names(pictures), name)
+	require.NotEqual(t, -1, i, name)
+	data, err := pictures[i].Figure.SVG()
+	require.NoError(t, err)
+	return string(data), pictures[i].Caption
+}
+
+// The note tells the seeds of what is drawn, and a method with fewer of them says so.
+func TestSeedsOfWhatIsDrawn(t *testing.T) {
+	pictures, err := Pictures(made(t, `
+runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0.5, 1]}}
+- {datasets: [uai], methods: [gbt], seeds: [0]}
+- {datasets: [uai], methods: [majority], seeds: [7, 8]}
+`, func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	for name, note := range map[string]string{
+		"figure3-alpha-uai-class-il-converged": ">uai, Class-IL, converged probe, seeds 0, 1</text>",
+		"progress-uai-class-il-converged":      ">uai, Class-IL, converged probe, seeds 0, 1, 7, 8</text>",
+	} {
+		svg, _ := svgOf(t, pictures, name)
+		require.Contains(t, svg, note, name)
+	}
+	for _, name := range []string{"progress-uai-class-il-converged", "figure4-uai-class-il-converged",
+		"figure2-uai-class-il-converged"} {
+		svg, _ := svgOf(t, pictures, name)
+		require.Contains(t, svg, ">gbt (n = 1)</text>", name)
+		require.NotContains(t, svg, "majority (n", name)
+	}
+}
+
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
 	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n",
 		func(experiment.Run) float64 { return 60 })

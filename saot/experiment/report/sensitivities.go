@@ -14,11 +14,11 @@ import (
 
 // sensitivities draws AP and AF against each setting that runs of one method differ in, all else being equal.
 func sensitivities(v *view) (all []Picture, err error) {
-	byKnob := map[string][]plotting.Study{}
+	byKnob, drawn := map[string][]plotting.Study{}, map[string][]*experiment.Group{}
 	for _, family := range experiment.Families(v.groups) {
 		for _, knob := range knobs(family) {
-			study := plotting.Study{Name: family[0].Method}
-			for _, g := range line(family, knob) {
+			study, on := plotting.Study{Name: family[0].Method}, line(family, knob)
+			for _, g := range on {
 				m, err := plotting.NewMethod(g.Label, results(g), v.setting, v.probe)
 				if err != nil {
 					return nil, fmt.Errorf("report: %w", err)
@@ -28,7 +28,7 @@ func sensitivities(v *view) (all []Picture, err error) {
 			}
 			if len(study.Points) > 1 {
 				name := knob[strings.LastIndex(knob, ".")+1:]
-				byKnob[name] = append(byKnob[name], study)
+				byKnob[name], drawn[name] = append(byKnob[name], study), append(drawn[name], on...)
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func sensitivities(v *view) (all []Picture, err error) {
 		}
 		all = append(all,
 			Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.",
-				name, v), f.WithNote(v.source())})
+				name, v), f.WithNote(v.source(drawn[name]))})
 	}
 	return all, nil
 }
