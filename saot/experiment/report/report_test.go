@@ -167,6 +167,24 @@ func svgOf(t *testing.T, pictures []Picture, name string) (svg, caption string) 
 	return string(data), pictures[i].Caption
 }
 
+// Many methods are drawn in part, with SAOT among them, and the caption says so.
+func TestPicturesOfManyMethodsAreDrawnInPart(t *testing.T) {
+	pictures, err := Pictures(made(t, `
+runs:
+- {datasets: [uai], methods: [self-supervised, ours], seeds: [0]}
+- {datasets: [uai], methods: [gbt], seeds: [1], grid: {learning_rate: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}}
+`, func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	for name, room := range map[string]string{"drift-distance-uai": " 7 of ", "effective-rank-uai": " 7 of ",
+		"progress-uai-class-il-converged": " 7 of ", "figure4-uai-class-il-converged": " 15 of "} {
+		svg, caption := svgOf(t, pictures, name)
+		require.Contains(t, svg, ">saot</text>", name)
+		require.Contains(t, caption, room, name)
+	}
+	svg, _ := svgOf(t, pictures, "drift-distance-uai")
+	require.Contains(t, svg, ">uai, seed")
+}
+
 // The note tells the seeds of what is drawn, and a method with fewer of them says so.
 func TestSeedsOfWhatIsDrawn(t *testing.T) {
 	pictures, err := Pictures(made(t, `
@@ -179,12 +197,13 @@ runs:
 	for name, note := range map[string]string{
 		"figure3-alpha-uai-class-il-converged": ">uai, Class-IL, converged probe, seeds 0, 1</text>",
 		"progress-uai-class-il-converged":      ">uai, Class-IL, converged probe, seeds 0, 1, 7, 8</text>",
+		"effective-rank-uai":                   ">uai, seeds 0, 1, 7, 8</text>",
 	} {
 		svg, _ := svgOf(t, pictures, name)
 		require.Contains(t, svg, note, name)
 	}
 	for _, name := range []string{"progress-uai-class-il-converged", "figure4-uai-class-il-converged",
-		"figure2-uai-class-il-converged"} {
+		"figure2-uai-class-il-converged", "effective-rank-uai"} {
 		svg, _ := svgOf(t, pictures, name)
 		require.Contains(t, svg, ">gbt (n = 1)</text>", name)
 		require.NotContains(t, svg, "majority (n", name)
