@@ -100,7 +100,9 @@ func paperMatrices(views []view) (p Picture, lack string, err error) {
 				return p, "", fmt.Errorf("report: %w", err)
 			}
 			panel := m.Panel(false)
-			panel.Title += fewer(g, pair)
+			if note := fewer(g, pair); note != "" {
+				panel.Title += " (" + note + ")"
+			}
 			if i == 0 {
 				panel.Title = v.dataset + "\n" + panel.Title
 			}
@@ -206,18 +208,15 @@ func (v *view) timed() (all []*experiment.Group) {
 func paperTradeOff(views []view) (p Picture, lack string, err error) {
 	var panels []plotting.TradeOffPanel
 	var shown []*continual.Result
-	var bold []string
 	for _, v := range views {
 		panel := plotting.TradeOffPanel{Title: v.dataset}
 		on := v.timed()
 		for _, g := range on {
-			m, err := plotting.NewMethod(g.Method+fewer(g, on), results(g), v.setting, v.probe)
+			m, err := plotting.NewMethod(g.Method, results(g), v.setting, v.probe)
 			if err != nil {
 				return p, "", fmt.Errorf("report: %w", err)
 			}
-			if g.Method == "saot" {
-				bold = append(bold, m.Name)
-			}
+			m.Note = fewer(g, on)
 			panel.Methods = append(panel.Methods, m)
 		}
 		if len(panel.Methods) > 1 && len(panels) < mostTradeOffs {
@@ -227,7 +226,7 @@ func paperTradeOff(views []view) (p Picture, lack string, err error) {
 	if len(panels) == 0 {
 		return p, "figure 4 needs runs of two self-supervised methods on one dataset (saot sweep full/fig4)", nil
 	}
-	f, err := plotting.TradeOffs(panels, plotting.TradeOffOptions{Bold: bold, Front: true})
+	f, err := plotting.TradeOffs(panels, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	return Picture{"paper-figure4", fmt.Sprintf("AP against the time of learning a task, %s. A dashed line joins the "+
 		"methods that none beats in both. Times compare only where one machine made all runs.", under(views[0])),
 		f.WithNote(note(shown, views[0]))}, "", err

@@ -162,10 +162,11 @@ func resultsOf(groups []*experiment.Group) (all []*continual.Result) {
 
 func (v *view) methods(drawn []*experiment.Group) (all []plotting.Method, err error) {
 	for _, g := range drawn {
-		m, err := plotting.NewMethod(label(g)+fewer(g, drawn), results(g), v.setting, v.probe)
+		m, err := plotting.NewMethod(label(g), results(g), v.setting, v.probe)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
+		m.Note = fewer(g, drawn)
 		all = append(all, m)
 	}
 	return all, nil
@@ -176,7 +177,7 @@ func fewer(g *experiment.Group, drawn []*experiment.Group) string {
 	if !slices.ContainsFunc(drawn, func(o *experiment.Group) bool { return len(o.Runs) > len(g.Runs) }) {
 		return ""
 	}
-	return fmt.Sprintf(" (n = %d)", len(g.Runs))
+	return fmt.Sprintf("n = %d", len(g.Runs))
 }
 
 // label is short enough for a legend: settings without the words before their last point.
@@ -292,13 +293,7 @@ func tradeOff(v *view) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	o := plotting.TradeOffOptions{Front: true}
-	for i, g := range drawn {
-		if g.Label == "saot" {
-			o.Bold = []string{methods[i].Name}
-		}
-	}
-	f, err := plotting.TradeOff(methods, o)
+	f, err := plotting.TradeOff(methods, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	return Picture{v.name("figure4"),
 		fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made "+
 			"all runs.%s", v, note), f.WithNote(v.source(drawn))}, err

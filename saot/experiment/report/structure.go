@@ -105,7 +105,9 @@ func overTasks(groups []*experiment.Group, name, caption string, c curve, o plot
 	var series []plotting.Series
 	for _, g := range drawn {
 		s, _ := c.mean(g)
-		s.Name += fewer(g, drawn)
+		if note := fewer(g, drawn); note != "" {
+			s.Name += " (" + note + ")"
+		}
 		series = append(series, s)
 	}
 	o.XLabel = "tasks learned"
