@@ -52,8 +52,9 @@ func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	g.Vertical.Width = 0
 	b := &barGroups{series: series, groups: len(labels), decimals: o.Decimals}
 	p.Add(g, b, levels)
+	fromZero := p.Y.Min == 0 && p.Y.Max > 0
 	pad(&p.Y, 0.06)
-	if low, high, _, _ := b.values(); low >= 0 && high > 0 {
+	if fromZero {
 		p.Y.Min = 0
 	}
 	if err := c.limit(p); err != nil {
@@ -99,24 +100,17 @@ type barGroups struct {
 	decimals int
 }
 
-// values returns the least and the greatest value, and the ends of the error bars.
-func (b *barGroups) values() (low, high, least, most float64) {
+func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
 	for _, s := range b.series {
 		for i, v := range s.Values {
-			low, high = min(low, v), max(high, v)
 			var half float64
 			if s.Spread != nil {
 				half = s.Spread[i]
 			}
-			least, most = min(least, v-half), max(most, v+half)
+			ymin, ymax = min(ymin, v-half), max(ymax, v+half)
 		}
 	}
-	return low, high, least, most
-}
-
-func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
-	_, _, least, most := b.values()
-	return -0.5, float64(b.groups) - 0.5, least, most
+	return -0.5, float64(b.groups) - 0.5, ymin, ymax
 }
 
 func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
@@ -137,9 +131,9 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 				b.arrow(c, vg.Point{X: middle, Y: end}, v)
 				continue
 			case s.Spread != nil && s.Spread[i] > 0:
-				low, high := max(y(v-s.Spread[i]), c.Min.Y), min(y(v+s.Spread[i]), c.Max.Y)
+				low, high := y(v-s.Spread[i]), y(v+s.Spread[i])
 				errorBar(c, ink, vg.Point{X: middle, Y: low}, vg.Point{X: middle, Y: high})
-				above, end = max(above, high), min(end, low)
+				above, end = max(above, min(high, c.Max.Y)), min(end, max(low, c.Min.Y))
 			}
 			b.write(c, v, right-left, vg.Point{X: middle, Y: above + 1}, vg.Point{X: middle, Y: min(zero, end) - 1})
 		}

@@ -28,3 +28,36 @@ func TestBarsThatLeaveTheAxisEndInAnArrow(t *testing.T) {
 		require.Equal(t, inside+1, paths(drawn(cut, 1, values...))-paths(drawn(whole, 1, values...)))
 	}
 }
+
+// strokes counts the paths of a picture.
+func strokes(t *testing.T, f plotting.Figure, err error) int {
+	t.Helper()
+	require.NoError(t, err)
+	svg, err := f.SVG()
+	require.NoError(t, err)
+	return bytes.Count(svg, []byte("<path"))
+}
+
+// An end of an error bar that is cut off has no cap, and a point outside has no bar.
+func TestErrorBarsAreCutAtTheAxis(t *testing.T) {
+	for high, want := range map[float64]int{10: 3, 6: 2, 4: 0} {
+		o := plotting.CurveOptions{Bars: true, Y: plotting.Limits{High: high}}
+		f, err := plotting.Curves([]plotting.Series{{Y: []float64{5}}}, o)
+		without := strokes(t, f, err)
+		f, err = plotting.Curves([]plotting.Series{{Y: []float64{5}, Spread: []float64{3}}}, o)
+		require.Equal(t, without+want, strokes(t, f, err), "curve up to %g", high)
+	}
+	for high, want := range map[float64]int{10: 3, 6: 2} {
+		o := plotting.BarOptions{Y: plotting.Limits{High: high}, Decimals: -1}
+		f, err := plotting.Bars([]string{"a"}, []plotting.BarSeries{{Values: []float64{5}}}, o)
+		without := strokes(t, f, err)
+		f, err = plotting.Bars([]string{"a"}, []plotting.BarSeries{{Values: []float64{5}, Spread: []float64{3}}}, o)
+		require.Equal(t, without+want, strokes(t, f, err), "bar up to %g", high)
+	}
+	f, err := plotting.Bars([]string{"a"}, []plotting.BarSeries{{Values: []float64{1}, Spread: []float64{2}}},
+		plotting.BarOptions{})
+	require.NoError(t, err)
+	svg, err := f.SVG()
+	require.NoError(t, err)
+	require.Contains(t, string(svg), ">−1</text>", "an error bar below zero is whole")
+}

@@ -207,9 +207,9 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	canvas.StrokeLines(c.line, canvas.ClipLinesXY(line)...)
 	if c.low != nil && c.bars {
 		for k, at := range line {
-			low, high := max(y(c.low[k]), canvas.Min.Y), min(y(c.high[k]), canvas.Max.Y)
-			if low < high && canvas.ContainsX(at.X) {
-				errorBar(canvas, c.line.Color, vg.Point{X: at.X, Y: low}, vg.Point{X: at.X, Y: high})
+			low, high := vg.Point{X: at.X, Y: y(c.low[k])}, vg.Point{X: at.X, Y: y(c.high[k])}
+			if low.Y < high.Y && canvas.Contains(at) {
+				errorBar(canvas, c.line.Color, low, high)
 			}
 		}
 	}
@@ -270,15 +270,19 @@ func (c *curve) Thumbnail(canvas *draw.Canvas) {
 	}
 }
 
-// errorBar draws a vertical or horizontal bar with caps between two points.
+// errorBar draws a vertical or horizontal bar between two points, as far as the canvas goes, with a cap at each end on
+// it.
 func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
 	style := draw.LineStyle{Color: col, Width: 0.8}
-	c.StrokeLine2(style, from.X, from.Y, to.X, to.Y)
+	a, b := nearest(c.Rectangle, from), nearest(c.Rectangle, to)
+	c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
 	const half = vg.Length(2.5)
 	for _, end := range []vg.Point{from, to} {
-		if from.X == to.X {
+		switch {
+		case !c.Contains(end):
+		case from.X == to.X:
 			c.StrokeLine2(style, end.X-half, end.Y, end.X+half, end.Y)
-		} else {
+		default:
 			c.StrokeLine2(style, end.X, end.Y-half, end.X, end.Y+half)
 		}
 	}

@@ -142,7 +142,7 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	centers := make([]vg.Point, len(l.at))
 	for i, p := range l.at {
 		center := vg.Point{X: x(p.x), Y: y(p.y)}
-		left, right, low, high := x(max(p.left, plt.X.Min)), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
+		left, right, low, high := x(p.left), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
 		glyph := marker(p.nth)
 		glyph.Radius = 3.5
 		if p.dx > 0 {
@@ -152,7 +152,7 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 			errorBar(c, glyph.Color, vg.Point{X: center.X, Y: low}, vg.Point{X: center.X, Y: high})
 		}
 		c.DrawGlyph(glyph, center)
-		centers[i] = center
+		centers[i], left = center, max(left, c.Min.X)
 		taken = append(taken,
 			rect(center.X-4.5, center.Y-4.5, 9, 9),
 			rect(left-1, center.Y-2.5, right-left+2, 5),
