@@ -186,3 +186,21 @@ func spreadOut(wanted []vg.Length, order []int, apart vg.Length) []vg.Length {
 	}
 	return places
 }
+
+// errorBar draws a vertical or horizontal bar between two points, as far as the canvas goes, with a cap at each end on
+// it.
+func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
+	style := draw.LineStyle{Color: col, Width: 0.8}
+	a, b := nearest(c.Rectangle, from), nearest(c.Rectangle, to)
+	c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
+	const half = vg.Length(2.5)
+	for _, end := range []vg.Point{from, to} {
+		switch {
+		case !c.Contains(end):
+		case from.X == to.X:
+			c.StrokeLine2(style, end.X-half, end.Y, end.X+half, end.Y)
+		default:
+			c.StrokeLine2(style, end.X, end.Y-half, end.X, end.Y+half)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package plotting
 import (
 	"cmp"
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strconv"
@@ -267,24 +266,6 @@ func (c *curve) Thumbnail(canvas *draw.Canvas) {
 	middle.X--
 	if !c.plain {
 		canvas.DrawGlyph(c.marker, middle)
-	}
-}
-
-// errorBar draws a vertical or horizontal bar between two points, as far as the canvas goes, with a cap at each end on
-// it.
-func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
-	style := draw.LineStyle{Color: col, Width: 0.8}
-	a, b := nearest(c.Rectangle, from), nearest(c.Rectangle, to)
-	c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
-	const half = vg.Length(2.5)
-	for _, end := range []vg.Point{from, to} {
-		switch {
-		case !c.Contains(end):
-		case from.X == to.X:
-			c.StrokeLine2(style, end.X-half, end.Y, end.X+half, end.Y)
-		default:
-			c.StrokeLine2(style, end.X, end.Y-half, end.X, end.Y+half)
-		}
 	}
 }
 
