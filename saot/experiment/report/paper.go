@@ -205,6 +205,10 @@ func (v *view) timed() (all []*experiment.Group) {
 	return all
 }
 
+// tradeOffKey says what a trade-off shows besides its points.
+const tradeOffKey = "A dashed line joins the methods that none beats in both. Times compare only where one machine " +
+	"made all runs."
+
 func paperTradeOff(views []view) (p Picture, lack string, err error) {
 	var panels []plotting.TradeOffPanel
 	var shown []*continual.Result
@@ -227,8 +231,8 @@ func paperTradeOff(views []view) (p Picture, lack string, err error) {
 		return p, "figure 4 needs runs of two self-supervised methods on one dataset (saot sweep full/fig4)", nil
 	}
 	f, err := plotting.TradeOffs(panels, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
-	return Picture{"paper-figure4", fmt.Sprintf("AP against the time of learning a task, %s. A dashed line joins the "+
-		"methods that none beats in both. Times compare only where one machine made all runs.", under(views[0])),
+	return Picture{"paper-figure4",
+		fmt.Sprintf("AP against the time of learning a task, %s. %s", under(views[0]), tradeOffKey),
 		f.WithNote(note(shown, views[0]))}, "", err
 }
 

@@ -295,6 +295,6 @@ func tradeOff(v *view) (Picture, error) {
 	}
 	f, err := plotting.TradeOff(methods, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	return Picture{v.name("figure4"),
-		fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made "+
-			"all runs.%s", v, note), f.WithNote(v.source(drawn))}, err
+		fmt.Sprintf("AP against the time of learning a task, %s: mean and standard deviation over seeds. %s%s", v,
+			tradeOffKey, note), f.WithNote(v.source(drawn))}, err
 }

@@ -182,6 +182,8 @@ runs:
 		require.Contains(t, svg, ">saot</text>", name)
 		require.Contains(t, caption, room, name)
 	}
+	_, caption := svgOf(t, pictures, "figure4-uai-class-il-converged")
+	require.Contains(t, caption, "mean and standard deviation over seeds. A dashed line joins")
 	svg, _ := svgOf(t, pictures, "drift-distance-uai")
 	require.Contains(t, svg, ">uai, seed")
 }
