@@ -31,10 +31,11 @@ func (l Limits) axis(log bool) (low, high float64, err error) {
 // limit sets the axes that have limits.
 func (o CurveOptions) limit(p *plot.Plot) error {
 	for _, a := range []struct {
-		axis *plot.Axis
-		to   Limits
-		log  bool
-	}{{&p.X, o.X, o.LogX}, {&p.Y, o.Y, o.LogY}} {
+		axis   *plot.Axis
+		to     Limits
+		log    bool
+		length float64
+	}{{&p.X, o.X, o.LogX, cmp.Or(o.Width, 340)}, {&p.Y, o.Y, o.LogY, cmp.Or(o.Height, 210)}} {
 		if a.to == (Limits{}) {
 			continue
 		}
@@ -44,7 +45,7 @@ func (o CurveOptions) limit(p *plot.Plot) error {
 		}
 		a.axis.Min, a.axis.Max = low, high
 		if a.log {
-			a.axis.Tick.Marker = plot.TickerFunc(logMarks)
+			a.axis.Tick.Marker = logMarks(a.length)
 		}
 	}
 	return nil

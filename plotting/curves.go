@@ -291,7 +291,7 @@ func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 	pad(&p.X, 0.02)
 	switch {
 	case o.LogX:
-		p.X.Tick.Marker = plot.TickerFunc(logMarks)
+		p.X.Tick.Marker = logMarks(cmp.Or(o.Width, 340))
 	case whole:
 		p.X.Tick.Marker = plot.TickerFunc(wholeMarks)
 	}
@@ -318,29 +318,41 @@ func pad(a *plot.Axis, share float64) {
 	a.Min, a.Max = a.Min-free, a.Max+free
 }
 
-// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms. It labels all of them within two decades,
-// and about six powers beyond.
-func logMarks(lo, hi float64) []plot.Tick {
-	low, high := int(math.Floor(lo)), int(math.Ceil(hi))
-	if high-low > 6 {
-		ticks := decadeTicks(low, high)
-		return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Value < lo || t.Value > hi })
-	}
-	var ticks []plot.Tick
-	for e := low; e <= high; e++ {
-		for _, m := range []float64{1, 2, 5} {
-			v, err := strconv.ParseFloat(fmt.Sprintf("%ge%d", m, e), 64) // exact, unlike m·10^e
-			tick := plot.Tick{Value: math.Log10(v)}
-			if err != nil || tick.Value < lo || tick.Value > hi {
-				continue
-			}
-			if m == 1 || hi-lo <= 2.2 {
-				tick.Label = formatTick(v)
-			}
-			ticks = append(ticks, tick)
+// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms of a length. It labels all of them within two
+// decades and where there is room, and about six powers beyond.
+func logMarks(length float64) plot.TickerFunc {
+	return func(lo, hi float64) []plot.Tick {
+		low, high := int(math.Floor(lo)), int(math.Ceil(hi))
+		if high-low > 6 {
+			ticks := decadeTicks(low, high)
+			return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Value < lo || t.Value > hi })
 		}
+		var ticks []plot.Tick
+		var between []int // powers of ten
+		var widest vg.Length
+		style := textStyle(tickSize, ink)
+		for e := low; e <= high; e++ {
+			for _, m := range []string{"1", "2", "5"} {
+				v, err := strconv.ParseFloat(fmt.Sprintf("%se%d", m, e), 64) // exact, unlike m·10^e
+				tick := plot.Tick{Value: math.Log10(v), Label: formatTick(v)}
+				if err != nil || tick.Value < lo || tick.Value > hi {
+					continue
+				}
+				if m != "1" {
+					between = append(between, len(ticks))
+				}
+				widest = max(widest, style.Width(tick.Label))
+				ticks = append(ticks, tick)
+			}
+		}
+		room := vg.Length(math.Log10(2) / (hi - lo) * length) // between 1 and 2, or 5 and 10
+		if hi-lo > 2.2 && room < widest+4 {
+			for _, i := range between {
+				ticks[i].Label = ""
+			}
+		}
+		return ticks
 	}
-	return ticks
 }
 
 // wholeMarks labels nice ticks that are whole numbers, or all nice ticks if none is.

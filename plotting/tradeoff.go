@@ -74,7 +74,7 @@ func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 	pad(&p.Y, 0.12)
 	pad(&p.X, 0.08)
 	if points.log {
-		p.X.Tick.Marker = plot.TickerFunc(logMarks)
+		p.X.Tick.Marker = logMarks(cmp.Or(o.Width, 340))
 	} else {
 		p.X.Min = max(p.X.Min, 0)
 	}
