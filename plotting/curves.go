@@ -251,7 +251,7 @@ func (c *curve) marked() []int {
 	n, every, first := len(c.points), 1, 0
 	if n > 24 {
 		every = n / 8
-		first = every / 7 * (c.nth % 7)
+		first = every * (c.nth % 7) / 7
 	}
 	var at []int
 	for k := first; k < n; k += every {

@@ -69,6 +69,16 @@ func TestMarkersAreFew(t *testing.T) {
 			require.LessOrEqual(t, len(c.marked()), most)
 		}
 	}
+	first := map[int]bool{}
+	for i := range 7 {
+		c, err := newCurve(i, Series{Y: make([]float64, 56)}, CurveOptions{})
+		require.NoError(t, err)
+		first[c.marked()[0]] = true
+	}
+	require.Len(t, first, 7, "of each series at another place")
+	c, err := newCurve(3, Series{Y: make([]float64, 40)}, CurveOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, c.marked()[0], "five points from marker to marker are fewer than the series")
 }
 
 func TestLogMarks(t *testing.T) {
