@@ -307,9 +307,11 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 		low, high = math.Inf(1), math.Inf(-1)
 	}
 	for _, s := range samples {
-		if err := checkEntries(s.Values, 1, largest); err != nil || len(s.Values) == 0 {
-			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q has %d values (%w)",
-				o.Title, s.Name, len(s.Values), err)
+		if len(s.Values) == 0 {
+			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q is empty", o.Title, s.Name)
+		}
+		if err := checkEntries(s.Values, 1, largest); err != nil {
+			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q: %w", o.Title, s.Name, err)
 		}
 		for _, v := range s.Values {
 			if o.X == (Limits{}) {

@@ -2,6 +2,7 @@ package plotting_test
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +61,16 @@ func TestErrorBarsAreCutAtTheAxis(t *testing.T) {
 	svg, err := f.SVG()
 	require.NoError(t, err)
 	require.Contains(t, string(svg), ">−1</text>", "an error bar below zero is whole")
+}
+
+func TestHistogramErrors(t *testing.T) {
+	for want, values := range map[string][]float64{
+		`plotting: histogram "h": sample "s" is empty`:      nil,
+		`sample "s": row 1, column 0 is NaN: want a finite`: {1, math.NaN()},
+	} {
+		samples := []plotting.Sample{{Name: "s", Values: values}}
+		_, err := plotting.Histograms(samples, plotting.HistogramOptions{Title: "h"})
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "nil")
+	}
 }
