@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,8 +54,9 @@ func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	g.Vertical.Width = 0
 	b := &barGroups{series: series, groups: len(labels), decimals: o.Decimals}
 	p.Add(g, b, levels)
+	fromZero := p.Y.Min == 0 && p.Y.Max > 0
 	pad(&p.Y, 0.06)
-	if low, high, _, _ := b.values(); low >= 0 && high > 0 {
+	if fromZero {
 		p.Y.Min = 0
 	}
 	if err := c.limit(p); err != nil {
@@ -99,24 +102,17 @@ type barGroups struct {
 	decimals int
 }
 
-// values returns the least and the greatest value, and the ends of the error bars.
-func (b *barGroups) values() (low, high, least, most float64) {
+func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
 	for _, s := range b.series {
 		for i, v := range s.Values {
-			low, high = min(low, v), max(high, v)
 			var half float64
 			if s.Spread != nil {
 				half = s.Spread[i]
 			}
-			least, most = min(least, v-half), max(most, v+half)
+			ymin, ymax = min(ymin, v-half), max(ymax, v+half)
 		}
 	}
-	return low, high, least, most
-}
-
-func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
-	_, _, least, most := b.values()
-	return -0.5, float64(b.groups) - 0.5, least, most
+	return -0.5, float64(b.groups) - 0.5, ymin, ymax
 }
 
 func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
@@ -131,17 +127,20 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 			bar := rect(left+0.5, min(zero, end), right-left-1, max(zero, end)-min(zero, end))
 			c.SetColor(faded(okabeIto[k%len(okabeIto)], 0xd8))
 			c.Fill(bar.Path())
-			middle, above := (left+right)/2, max(zero, end)
+			middle := (left + right) / 2
+			text := barText{zero: zero, low: end, high: end, fill: okabeIto[k%len(okabeIto)]}
 			switch {
 			case b.cut(plt, v):
 				b.arrow(c, vg.Point{X: middle, Y: end}, v)
 				continue
 			case s.Spread != nil && s.Spread[i] > 0:
-				low, high := max(y(v-s.Spread[i]), c.Min.Y), min(y(v+s.Spread[i]), c.Max.Y)
+				low, high := y(v-s.Spread[i]), y(v+s.Spread[i])
 				errorBar(c, ink, vg.Point{X: middle, Y: low}, vg.Point{X: middle, Y: high})
-				above, end = max(above, high), min(end, low)
+				text.low, text.high = max(low, c.Min.Y), min(high, c.Max.Y)
 			}
-			b.write(c, v, right-left, vg.Point{X: middle, Y: above + 1}, vg.Point{X: middle, Y: min(zero, end) - 1})
+			if b.decimals >= 0 {
+				text.write(c, b.text(v), v < 0, middle, right-left)
+			}
 		}
 	}
 	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, c.Min.X, zero, c.Max.X, zero)
@@ -164,18 +163,31 @@ func (b *barGroups) arrow(c draw.Canvas, end vg.Point, v float64) {
 	c.FillText(style, vg.Point{X: end.X, Y: end.Y - 12*away}, b.text(v))
 }
 
-// write writes a value above its bar, or below that of a negative value, if it is about as narrow as the bar.
-func (b *barGroups) write(c draw.Canvas, v float64, width vg.Length, above, below vg.Point) {
+// barText is where the value of a bar may stand.
+type barText struct {
+	zero, low, high vg.Length // of the axis, and the ends of the error bar or, without one, the bar's own end
+	fill            color.RGBA
+}
+
+// write writes a value above its bar, or below that of a negative value, if it is about as narrow as the bar. Where
+// that leaves the canvas, it stands on the other side of zero, or else within the bar.
+func (t barText) write(c draw.Canvas, text string, negative bool, middle, width vg.Length) {
 	style := textStyle(noteSize, ink)
-	if b.decimals < 0 || style.Width(b.text(v)) > width*1.25 {
+	style.YAlign = draw.YBottom
+	if style.Width(text) > width*1.25 {
 		return
 	}
-	at := above
-	style.YAlign = draw.YBottom
-	if v < 0 {
-		at, style.YAlign = below, draw.YTop
+	h := style.Height(text)
+	above, below := max(t.zero, t.high)+1, min(t.zero, t.low)-1-h
+	places := []vg.Length{above, below, t.low - 1 - h}
+	if negative {
+		places = []vg.Length{below, above, t.high + 1}
 	}
-	c.FillText(style, at, b.text(v))
+	fit := slices.IndexFunc(places, func(y vg.Length) bool { return y >= c.Min.Y-1 && y+h <= c.Max.Y+1 })
+	if fit == 2 {
+		style.Color = contrast(t.fill)
+	}
+	c.FillText(style, vg.Point{X: middle, Y: places[max(fit, 0)]}, text)
 }
 
 func (b *barGroups) text(v float64) string {
@@ -295,9 +307,11 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 		low, high = math.Inf(1), math.Inf(-1)
 	}
 	for _, s := range samples {
-		if err := checkEntries(s.Values, 1, largest); err != nil || len(s.Values) == 0 {
-			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q has %d values (%w)",
-				o.Title, s.Name, len(s.Values), err)
+		if len(s.Values) == 0 {
+			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q is empty", o.Title, s.Name)
+		}
+		if err := checkEntries(s.Values, 1, largest); err != nil {
+			return Figure{}, fmt.Errorf("plotting: histogram %q: sample %q: %w", o.Title, s.Name, err)
 		}
 		for _, v := range s.Values {
 			if o.X == (Limits{}) {

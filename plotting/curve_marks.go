@@ -31,10 +31,11 @@ func (l Limits) axis(log bool) (low, high float64, err error) {
 // limit sets the axes that have limits.
 func (o CurveOptions) limit(p *plot.Plot) error {
 	for _, a := range []struct {
-		axis *plot.Axis
-		to   Limits
-		log  bool
-	}{{&p.X, o.X, o.LogX}, {&p.Y, o.Y, o.LogY}} {
+		axis   *plot.Axis
+		to     Limits
+		log    bool
+		length float64
+	}{{&p.X, o.X, o.LogX, cmp.Or(o.Width, 340)}, {&p.Y, o.Y, o.LogY, cmp.Or(o.Height, 210)}} {
 		if a.to == (Limits{}) {
 			continue
 		}
@@ -44,7 +45,7 @@ func (o CurveOptions) limit(p *plot.Plot) error {
 		}
 		a.axis.Min, a.axis.Max = low, high
 		if a.log {
-			a.axis.Tick.Marker = plot.TickerFunc(logMarks)
+			a.axis.Tick.Marker = logMarks(a.length)
 		}
 	}
 	return nil
@@ -185,4 +186,22 @@ func spreadOut(wanted []vg.Length, order []int, apart vg.Length) []vg.Length {
 		}
 	}
 	return places
+}
+
+// errorBar draws a vertical or horizontal bar between two points, as far as the canvas goes, with a cap at each end on
+// it.
+func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
+	style := draw.LineStyle{Color: col, Width: 0.8}
+	a, b := nearest(c.Rectangle, from), nearest(c.Rectangle, to)
+	c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
+	const half = vg.Length(2.5)
+	for _, end := range []vg.Point{from, to} {
+		switch {
+		case !c.Contains(end):
+		case from.X == to.X:
+			c.StrokeLine2(style, end.X-half, end.Y, end.X+half, end.Y)
+		default:
+			c.StrokeLine2(style, end.X, end.Y-half, end.X, end.Y+half)
+		}
+	}
 }

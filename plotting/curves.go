@@ -3,7 +3,6 @@ package plotting
 import (
 	"cmp"
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strconv"
@@ -207,9 +206,9 @@ func (c *curve) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	canvas.StrokeLines(c.line, canvas.ClipLinesXY(line)...)
 	if c.low != nil && c.bars {
 		for k, at := range line {
-			low, high := max(y(c.low[k]), canvas.Min.Y), min(y(c.high[k]), canvas.Max.Y)
-			if low < high && canvas.ContainsX(at.X) {
-				errorBar(canvas, c.line.Color, vg.Point{X: at.X, Y: low}, vg.Point{X: at.X, Y: high})
+			low, high := vg.Point{X: at.X, Y: y(c.low[k])}, vg.Point{X: at.X, Y: y(c.high[k])}
+			if low.Y < high.Y && canvas.Contains(at) {
+				errorBar(canvas, c.line.Color, low, high)
 			}
 		}
 	}
@@ -252,7 +251,7 @@ func (c *curve) marked() []int {
 	n, every, first := len(c.points), 1, 0
 	if n > 24 {
 		every = n / 8
-		first = every / 7 * (c.nth % 7)
+		first = every * (c.nth % 7) / 7
 	}
 	var at []int
 	for k := first; k < n; k += every {
@@ -267,20 +266,6 @@ func (c *curve) Thumbnail(canvas *draw.Canvas) {
 	middle.X--
 	if !c.plain {
 		canvas.DrawGlyph(c.marker, middle)
-	}
-}
-
-// errorBar draws a vertical or horizontal bar with caps between two points.
-func errorBar(c draw.Canvas, col color.Color, from, to vg.Point) {
-	style := draw.LineStyle{Color: col, Width: 0.8}
-	c.StrokeLine2(style, from.X, from.Y, to.X, to.Y)
-	const half = vg.Length(2.5)
-	for _, end := range []vg.Point{from, to} {
-		if from.X == to.X {
-			c.StrokeLine2(style, end.X-half, end.Y, end.X+half, end.Y)
-		} else {
-			c.StrokeLine2(style, end.X, end.Y-half, end.X, end.Y+half)
-		}
 	}
 }
 
@@ -306,7 +291,7 @@ func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 	pad(&p.X, 0.02)
 	switch {
 	case o.LogX:
-		p.X.Tick.Marker = plot.TickerFunc(logMarks)
+		p.X.Tick.Marker = logMarks(cmp.Or(o.Width, 340))
 	case whole:
 		p.X.Tick.Marker = plot.TickerFunc(wholeMarks)
 	}
@@ -333,29 +318,41 @@ func pad(a *plot.Axis, share float64) {
 	a.Min, a.Max = a.Min-free, a.Max+free
 }
 
-// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms. It labels all of them within two decades,
-// and about six powers beyond.
-func logMarks(lo, hi float64) []plot.Tick {
-	low, high := int(math.Floor(lo)), int(math.Ceil(hi))
-	if high-low > 6 {
-		ticks := decadeTicks(low, high)
-		return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Value < lo || t.Value > hi })
-	}
-	var ticks []plot.Tick
-	for e := low; e <= high; e++ {
-		for _, m := range []float64{1, 2, 5} {
-			v, err := strconv.ParseFloat(fmt.Sprintf("%ge%d", m, e), 64) // exact, unlike m·10^e
-			tick := plot.Tick{Value: math.Log10(v)}
-			if err != nil || tick.Value < lo || tick.Value > hi {
-				continue
-			}
-			if m == 1 || hi-lo <= 2.2 {
-				tick.Label = formatTick(v)
-			}
-			ticks = append(ticks, tick)
+// logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms of a length. It labels all of them within two
+// decades and where there is room, and about six powers beyond.
+func logMarks(length float64) plot.TickerFunc {
+	return func(lo, hi float64) []plot.Tick {
+		low, high := int(math.Floor(lo)), int(math.Ceil(hi))
+		if high-low > 6 {
+			ticks := decadeTicks(low, high)
+			return slices.DeleteFunc(ticks, func(t plot.Tick) bool { return t.Value < lo || t.Value > hi })
 		}
+		var ticks []plot.Tick
+		var between []int // powers of ten
+		var widest vg.Length
+		style := textStyle(tickSize, ink)
+		for e := low; e <= high; e++ {
+			for _, m := range []string{"1", "2", "5"} {
+				v, err := strconv.ParseFloat(fmt.Sprintf("%se%d", m, e), 64) // exact, unlike m·10^e
+				tick := plot.Tick{Value: math.Log10(v), Label: formatTick(v)}
+				if err != nil || tick.Value < lo || tick.Value > hi {
+					continue
+				}
+				if m != "1" {
+					between = append(between, len(ticks))
+				}
+				widest = max(widest, style.Width(tick.Label))
+				ticks = append(ticks, tick)
+			}
+		}
+		room := vg.Length(math.Log10(2) / (hi - lo) * length) // between 1 and 2, or 5 and 10
+		if hi-lo > 2.2 && room < widest+4 {
+			for _, i := range between {
+				ticks[i].Label = ""
+			}
+		}
+		return ticks
 	}
-	return ticks
 }
 
 // wholeMarks labels nice ticks that are whole numbers, or all nice ticks if none is.

@@ -69,22 +69,33 @@ func TestMarkersAreFew(t *testing.T) {
 			require.LessOrEqual(t, len(c.marked()), most)
 		}
 	}
+	first := map[int]bool{}
+	for i := range 7 {
+		c, err := newCurve(i, Series{Y: make([]float64, 56)}, CurveOptions{})
+		require.NoError(t, err)
+		first[c.marked()[0]] = true
+	}
+	require.Len(t, first, 7, "of each series at another place")
+	c, err := newCurve(3, Series{Y: make([]float64, 40)}, CurveOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, c.marked()[0], "five points from marker to marker are fewer than the series")
 }
 
 func TestLogMarks(t *testing.T) {
-	labels := func(lo, hi float64) (all []string) {
-		for _, tick := range logMarks(math.Log10(lo), math.Log10(hi)) {
+	labels := func(length, lo, hi float64) (all []string) {
+		for _, tick := range logMarks(length)(math.Log10(lo), math.Log10(hi)) {
 			if tick.Label != "" {
 				all = append(all, tick.Label)
 			}
 		}
 		return all
 	}
-	require.Equal(t, []string{"5", "10", "20", "50"}, labels(4, 60))
-	require.Equal(t, []string{"0.01", "0.1", "1", "10"}, labels(0.009, 11))
+	require.Equal(t, []string{"5", "10", "20", "50"}, labels(100, 4, 60))
+	require.Equal(t, []string{"0.01", "0.1", "1", "10"}, labels(100, 0.009, 11))
+	require.Equal(t, []string{"0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"}, labels(340, 0.009, 11))
 	require.Equal(t, []string{
 		"$10^{-9}$", "$10^{-6}$", "$10^{-3}$", "$10^{0}$", "$10^{3}$", "$10^{6}$",
-	}, labels(1e-9, 1e6))
+	}, labels(340, 1e-9, 1e6))
 }
 
 func TestDecadeTicks(t *testing.T) {

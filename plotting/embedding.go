@@ -260,7 +260,13 @@ func (c *cloud) Plot(canvas draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-// arrow draws a line with a filled head of a length; it draws nothing between points less than half a point apart.
+// segment draws a line as far as the canvas goes: beyond, dashes have no end.
+func segment(c draw.Canvas, style draw.LineStyle, from, to vg.Point) {
+	c.StrokeLines(style, c.ClipLinesXY([]vg.Point{from, to})...)
+}
+
+// arrow draws a line with a filled head of a length, as far as the canvas goes; it draws nothing between points less
+// than half a point apart.
 func arrow(c draw.Canvas, line draw.LineStyle, from, to vg.Point, head vg.Length) {
 	dx, dy := to.X-from.X, to.Y-from.Y
 	length := vg.Length(math.Hypot(float64(dx), float64(dy)))
@@ -270,11 +276,11 @@ func arrow(c draw.Canvas, line draw.LineStyle, from, to vg.Point, head vg.Length
 	dx, dy = dx/length, dy/length
 	head = min(head, length)
 	base := vg.Point{X: to.X - dx*head, Y: to.Y - dy*head}
-	c.StrokeLine2(line, from.X, from.Y, base.X, base.Y)
+	segment(c, line, from, base)
 	half := head * 0.4
-	c.FillPolygon(line.Color, []vg.Point{
+	c.FillPolygon(line.Color, c.ClipPolygonXY([]vg.Point{
 		to, {X: base.X - dy*half, Y: base.Y + dx*half}, {X: base.X + dy*half, Y: base.Y - dx*half},
-	})
+	}))
 }
 
 type thumbnail struct{ draw.GlyphStyle }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 )
@@ -130,11 +131,19 @@ type TradeOffPanel struct {
 	Methods []Method
 }
 
-// TradeOffs draws a TradeOff for each panel, side by side, as Figure 4 of the SAOT paper. o.Title stands above all of
-// them; o.Width is that of the whole figure, and 0 means TextWidth. Its errors are those of TradeOff.
+// TradeOffs draws a TradeOff for each panel, side by side, as Figure 4 of the SAOT paper. A name has one color and one
+// marker in all of them. o.Title stands above them; o.Width is that of the whole figure, and 0 means TextWidth. Its
+// errors are those of TradeOff.
 func TradeOffs(panels []TradeOffPanel, o TradeOffOptions) (Figure, error) {
 	if len(panels) == 0 {
 		return Figure{}, errors.New("plotting: trade-offs: no panels")
+	}
+	for _, panel := range panels {
+		for _, m := range panel.Methods {
+			if !slices.Contains(o.names, m.Name) {
+				o.names = append(o.names, m.Name)
+			}
+		}
 	}
 	columns := min(len(panels), 2)
 	return fitted(cmp.Or(o.Width, TextWidth), columns, func(w float64) (Figure, error) {

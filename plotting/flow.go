@@ -230,12 +230,12 @@ func (f *flow) Plot(c draw.Canvas, plt *plot.Plot) {
 	for _, side := range []drawn{f.from, f.to} {
 		for _, e := range side.edges {
 			a, b := at(side.points[e[0]]), at(side.points[e[1]])
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.1}, a.X, a.Y, b.X, b.Y)
+			segment(c, draw.LineStyle{Color: ink, Width: 1.1}, a, b)
 		}
 	}
 	for i, j := range f.options.Truth {
 		a, b := at(f.from.points[i]), at(f.to.points[j])
-		c.StrokeLine2(truthLine, a.X, a.Y, b.X, b.Y)
+		segment(c, truthLine, a, b)
 	}
 	for _, l := range f.lines {
 		style := flowStyle(l.share, f.width(), f.options.Truth != nil && f.options.Truth[l.i] != l.j)
@@ -243,7 +243,7 @@ func (f *flow) Plot(c draw.Canvas, plt *plot.Plot) {
 		if f.options.Arrows {
 			arrow(c, style, a, before(b, a, f.to.radius()), 3+2*style.Width)
 		} else {
-			c.StrokeLine2(style, a.X, a.Y, b.X, b.Y)
+			segment(c, style, a, b)
 		}
 	}
 	f.from.nodes(c, at)

@@ -24,6 +24,11 @@ func heatFigure(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Fig
 	f = f.over(func(c draw.Canvas) {
 		bar.draw(c, vg.Rectangle{Min: c.Min.Add(area.Min), Max: c.Min.Add(area.Max)})
 	})
+	return o.titled(f)
+}
+
+// titled adds the title, and a note that tells what hatches mean.
+func (o PlanOptions) titled(f Figure) Figure {
 	f = f.WithTitle(o.Title)
 	if len(o.MaskedRows)+len(o.MaskedCols) > 0 {
 		f = f.WithNote("hatched: masked")

@@ -191,8 +191,8 @@ func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 	if err != nil {
 		return Figure{}, err
 	}
-	least, most := Costs.limits(all...)
-	return withColorBar(f, s.bar(o, least, most)).WithTitle(o.Title), nil
+	values := slices.Concat(all...)
+	return o.titled(withColorBar(f, s.bar(o, slices.Min(values), slices.Max(values)))), nil
 }
 
 // CostAndPlan draws a cost matrix and, next to it, the transport plan that it leads to. Both are [n, m], row major;

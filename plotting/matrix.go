@@ -223,18 +223,30 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 // Source says what results a figure shows, for Figure.WithNote: "uai, Class-IL, converged probe, seeds 0–2". Results of
 // several datasets name each once.
 func Source(results []*continual.Result, s continual.Setting, p continual.Probe) string {
-	var names []string
-	var seeds []uint64
+	names, seeds := origin(results)
+	return strings.Join([]string{names, settingName(s), probeName(p), seeds}, ", ")
+}
+
+// Runs is Source for a figure that no setting and no probe bears on: "uai, seeds 0–2".
+func Runs(results []*continual.Result) string {
+	names, seeds := origin(results)
+	return names + ", " + seeds
+}
+
+// origin names the datasets and the seeds of results.
+func origin(results []*continual.Result) (names, seeds string) {
+	var datasets []string
+	var numbers []uint64
 	for _, r := range results {
 		if r == nil {
 			continue
 		}
-		if !slices.Contains(names, r.Dataset.Name) {
-			names = append(names, r.Dataset.Name)
+		if !slices.Contains(datasets, r.Dataset.Name) {
+			datasets = append(datasets, r.Dataset.Name)
 		}
-		seeds = append(seeds, r.Seed)
+		numbers = append(numbers, r.Seed)
 	}
-	return strings.Join([]string{strings.Join(names, ", "), settingName(s), probeName(p), seedNames(seeds)}, ", ")
+	return strings.Join(datasets, ", "), seedNames(numbers)
 }
 
 func settingName(s continual.Setting) string {

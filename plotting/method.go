@@ -16,6 +16,7 @@ import (
 // Method holds the runs of a method, or of one of its variants, over seeds. NewMethod makes one from results.
 type Method struct {
 	Name     string
+	Note     string             // in parentheses after the name, such as "n = 1"; empty leaves it out
 	Matrices []continual.Matrix // one per seed, all with the same number of tasks; unit: percent
 	Seconds  []float64          // one per seed: mean wall time of learning a task; only TradeOff reads it
 }
@@ -42,6 +43,14 @@ func NewMethod(name string, results []*continual.Result, s continual.Setting, p 
 		m.Seconds = append(m.Seconds, seconds/float64(max(1, len(r.Tasks))))
 	}
 	return m, m.check()
+}
+
+// label is the name with its note.
+func (m Method) label() string {
+	if m.Note == "" {
+		return m.Name
+	}
+	return m.Name + " (" + m.Note + ")"
 }
 
 func (m Method) check() error {
@@ -136,7 +145,7 @@ func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error
 		if err := measure.check(tasks); err != nil {
 			return Figure{}, fmt.Errorf("plotting: method %q: %w", m.Name, err)
 		}
-		s := Series{Name: m.Name}
+		s := Series{Name: m.label()}
 		for t := 1 + int(measure); t <= tasks; t++ {
 			mean, std := measure.over(m.Matrices, t)
 			s.X, s.Y, s.Spread = append(s.X, float64(t)), append(s.Y, mean), append(s.Spread, std)
@@ -160,7 +169,7 @@ func MethodMatrices(methods []Method, o MatrixOptions) (Figure, error) {
 			return Figure{}, err
 		}
 		panels[i] = m.Panel(true)
-		panels[i].Title = m.Name + "\n" + panels[i].Title
+		panels[i].Title = m.label() + "\n" + panels[i].Title
 	}
 	return Matrices(panels, o)
 }

@@ -40,8 +40,8 @@ const (
 //
 // plan: [n, m], row major; unit: mass, not negative, of any total. A plan with more than MaxSide rows or columns is
 // drawn as the mean of square blocks; its marginals and the unit of the color scale stay those of single entries.
-// It returns an error if n·m does not match, an entry is negative, NaN or infinite, there is no mass at all, or an
-// option is out of range.
+// It returns an error if n·m does not match, an entry is negative, not finite or above 1e300, there is no mass at all
+// or more than is finite, or an option is out of range.
 func Plan(plan []float64, n, m int, o PlanOptions) (Figure, error) {
 	err := checkPlan(plan, n, m)
 	var g *grid
@@ -110,13 +110,16 @@ func checkPlan(plan []float64, n, m int) error {
 	}
 	var total float64
 	for k, v := range plan {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("row %d, column %d is %g: want a finite mass, not negative", k/m, k%m, v)
+		if !(v >= 0 && v <= largest) {
+			return fmt.Errorf("row %d, column %d is %g: want a mass, not negative, at most %g", k/m, k%m, v, largest)
 		}
 		total += v
 	}
-	if total == 0 {
+	switch {
+	case total == 0:
 		return errors.New("all entries are zero: there is no mass to draw")
+	case math.IsInf(total, 0):
+		return errors.New("the entries together are more than a number holds")
 	}
 	return nil
 }

@@ -113,13 +113,20 @@ func TestPlanErrors(t *testing.T) {
 		"row 1, column 0 is NaN": {[]float64{1, 2, math.NaN(), 1}, 2, 2},
 		"row 0, column 1 is -1":  {[]float64{1, -1, 1, 1}, 2, 2},
 		"is +Inf":                {[]float64{math.Inf(1)}, 1, 1},
+		"row 0, column 1 is 1e+": {[]float64{0, 1e308}, 1, 2},
 		"no mass":                {make([]float64, 4), 2, 2},
 	} {
 		_, err := Plan(c.plan, c.n, c.m, PlanOptions{})
+		require.ErrorContains(t, err, want)
+		_, err = BlockMass(c.plan, make([]int, c.n), make([]int, c.m), 1)
 		require.ErrorContains(t, err, want)
 	}
 	_, err := Plan([]float64{1}, 1, 1, PlanOptions{MaxSide: -1})
 	require.ErrorContains(t, err, "MaxSide")
 	_, err = Plan([]float64{1}, 1, 1, PlanOptions{Low: 2, High: 1})
 	require.ErrorContains(t, err, "Low < High")
+	for _, v := range []float64{1e300, 1e-300} {
+		f, err := Plan([]float64{v, v, 0, v}, 2, 2, PlanOptions{})
+		picture(t, f, err)
+	}
 }

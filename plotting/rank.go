@@ -39,9 +39,11 @@ func CriticalDifference(methods []Ranking, difference float64, title string) (Fi
 		d.side = max(d.side, d.style.Width(m.Name)+6)
 	}
 	d.line = min(vg.Length(n-1)*40, 340)
+	d.left = d.side + margin + 34
+	key := vg.Length(difference)*d.unit() + keyGap + d.style.Width(d.key()) + margin
 	rows := vg.Length((n + 1) / 2)
 	f := Figure{
-		width:  max(d.line, vg.Length(difference)*d.unit()) + 2*(d.side+margin+34),
+		width:  d.left + max(d.line+d.left, key),
 		height: 2*margin + 46 + vg.Length(len(d.cliques()))*6 + rows*14,
 	}
 	f.paint = func(c draw.Canvas) { d.draw(c) }
@@ -53,6 +55,13 @@ type ranks struct {
 	difference float64
 	style      draw.TextStyle
 	side, line vg.Length // of the names next to the line, and of the line
+	left       vg.Length // of the line's start
+}
+
+const keyGap = vg.Length(5) // between the scale of the critical difference and its name
+
+func (d *ranks) key() string {
+	return "critical difference " + strconv.FormatFloat(d.difference, 'f', 2, 64)
 }
 
 func (d *ranks) unit() vg.Length { return d.line / vg.Length(len(d.at)-1) }
@@ -74,7 +83,7 @@ func (d *ranks) cliques() (all [][2]int) {
 
 func (d *ranks) draw(c draw.Canvas) {
 	thin := draw.LineStyle{Color: ink, Width: 0.7}
-	left := c.Center().X - d.line/2
+	left := c.Min.X + d.left
 	x := func(rank float64) vg.Length { return left + vg.Length(rank-1)*d.unit() }
 	y := c.Max.Y - margin - 40
 	length := vg.Length(d.difference) * d.unit()
@@ -82,10 +91,12 @@ func (d *ranks) draw(c draw.Canvas) {
 	errorBar(c, ink, vg.Point{X: left, Y: scale}, vg.Point{X: left + length, Y: scale})
 	label := d.style
 	label.XAlign = draw.XLeft
-	c.FillText(label, vg.Point{X: left + length + 5, Y: scale},
-		"critical difference "+strconv.FormatFloat(d.difference, 'f', 2, 64))
+	c.FillText(label, vg.Point{X: left + length + keyGap, Y: scale}, d.key())
 
 	c.StrokeLine2(thin, x(1), y, x(float64(len(d.at))), y)
+	best := textStyle(tickSize, quiet)
+	best.XAlign, best.YAlign = draw.XRight, draw.YBottom
+	c.FillText(best, vg.Point{X: left - 6, Y: y + 5}, "best")
 	for k := range d.at {
 		at := x(float64(k + 1))
 		c.StrokeLine2(thin, at, y, at, y+4)

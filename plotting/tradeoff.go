@@ -20,6 +20,8 @@ type TradeOffOptions struct {
 	Bold          []string // names of methods in bold type
 	Front         bool     // a line through the methods that no other beats in both time and AP (the Pareto front)
 	Width, Height float64  // of the data area, in points; 0 means 340 and 230
+
+	names []string // of all methods of a figure, in the order of their colors and markers; nil is that of the panel
 }
 
 // TradeOff draws AP against the seconds that learning a task takes, a labeled point for each method with error bars of
@@ -35,7 +37,7 @@ func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 	}
 	points := &labeled{options: o}
 	var times []float64
-	for _, m := range methods {
+	for i, m := range methods {
 		if err := m.check(); err != nil {
 			return Figure{}, err
 		}
@@ -50,7 +52,10 @@ func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 					m.Name, k, s)
 			}
 		}
-		q := tradeOffPoint{name: m.Name}
+		q := tradeOffPoint{name: m.Name, label: m.label(), nth: i}
+		if o.names != nil {
+			q.nth = slices.Index(o.names, m.Name)
+		}
 		q.x, q.dx = meanStd(m.Seconds)
 		q.y, q.dy = AP.over(m.Matrices, len(m.Matrices[0]))
 		points.at = append(points.at, q)
@@ -69,7 +74,7 @@ func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 	pad(&p.Y, 0.12)
 	pad(&p.X, 0.08)
 	if points.log {
-		p.X.Tick.Marker = plot.TickerFunc(logMarks)
+		p.X.Tick.Marker = logMarks(cmp.Or(o.Width, 340))
 	} else {
 		p.X.Min = max(p.X.Min, 0)
 	}
@@ -77,7 +82,8 @@ func TradeOff(methods []Method, o TradeOffOptions) (Figure, error) {
 }
 
 type tradeOffPoint struct {
-	name         string
+	name, label  string
+	nth          int // of the colors and markers
 	x, y, dx, dy float64
 	left, right  float64 // ends of the bar of time; on a logarithmic axis they and x are logarithms, left may be -Inf
 }
@@ -136,8 +142,8 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	centers := make([]vg.Point, len(l.at))
 	for i, p := range l.at {
 		center := vg.Point{X: x(p.x), Y: y(p.y)}
-		left, right, low, high := x(max(p.left, plt.X.Min)), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
-		glyph := marker(i)
+		left, right, low, high := x(p.left), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
+		glyph := marker(p.nth)
 		glyph.Radius = 3.5
 		if p.dx > 0 {
 			errorBar(c, glyph.Color, vg.Point{X: left, Y: center.Y}, vg.Point{X: right, Y: center.Y})
@@ -146,7 +152,7 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 			errorBar(c, glyph.Color, vg.Point{X: center.X, Y: low}, vg.Point{X: center.X, Y: high})
 		}
 		c.DrawGlyph(glyph, center)
-		centers[i] = center
+		centers[i], left = center, max(left, c.Min.X)
 		taken = append(taken,
 			rect(center.X-4.5, center.Y-4.5, 9, 9),
 			rect(left-1, center.Y-2.5, right-left+2, 5),
@@ -155,14 +161,14 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	tie := draw.LineStyle{Color: faded(ink, 0x90), Width: hairline}
 	for i, p := range l.at {
 		at, style := centers[i], l.style(p.name)
-		box, near := placeLabel(c.Rectangle, taken, at, style.Width(p.name), style.Height(p.name))
+		box, near := placeLabel(c.Rectangle, taken, at, style.Width(p.label), style.Height(p.label))
 		taken = append(taken, box)
 		middle := vg.Point{X: (box.Min.X + box.Max.X) / 2, Y: (box.Min.Y + box.Max.Y) / 2}
 		if !near {
 			from := nearest(box, at)
 			c.StrokeLine2(tie, from.X, from.Y, at.X, at.Y)
 		}
-		c.FillText(style, middle, p.name)
+		c.FillText(style, middle, p.label)
 	}
 }
 

@@ -107,3 +107,23 @@ func TestMarkersTellMethodsApart(t *testing.T) {
 		seen[look] = i
 	}
 }
+
+// A name looks alike in all panels of a figure, whatever its place in each.
+func TestTradeOffsNumberNamesOnce(t *testing.T) {
+	method := func(name string) Method {
+		return Method{Name: name, Seconds: []float64{float64(name[0])}, Matrices: []continual.Matrix{{{50}, {40, 60}}}}
+	}
+	colored := func(panels ...TradeOffPanel) [3]bool {
+		f, err := TradeOffs(panels, TradeOffOptions{})
+		img := picture(t, f, err)
+		return [3]bool{!block(img, okabeIto[0], 4).Empty(), !block(img, okabeIto[1], 4).Empty(),
+			!block(img, okabeIto[2], 4).Empty()}
+	}
+	ab := TradeOffPanel{Methods: []Method{method("a"), method("b")}}
+	ba := TradeOffPanel{Methods: []Method{method("b"), method("a")}}
+	require.Equal(t, [3]bool{true, true, false}, colored(ab, ba))
+	require.Equal(t, [3]bool{true, true, true}, colored(ab, TradeOffPanel{Methods: []Method{method("c")}}))
+	noted := method("b")
+	noted.Note = "n = 1"
+	require.Equal(t, [3]bool{true, true, false}, colored(ab, TradeOffPanel{Methods: []Method{noted}}))
+}

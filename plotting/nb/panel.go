@@ -1,11 +1,13 @@
 package nb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -90,7 +92,7 @@ func (p Panel) run(ctx context.Context, patience time.Duration, parts func(Input
 		Panel: p, parts: parts, board: board{id: "saot_picture_" + id},
 		address: "/saot/panel/" + id, controls: "saot_controls_" + id,
 	}
-	shown.inbox.changed = make(chan struct{}, 1)
+	shown.inbox.changed, shown.inbox.views = make(chan struct{}, 1), map[int]message{}
 	shown.waiting()
 	askPage()                                     // before GoNB connects the page, with the first subscription
 	comms.Subscribe(shown.address, shown.receive) // before the page can send: see awaitBrowser
@@ -155,41 +157,55 @@ type livePanel struct {
 	inbox    inbox
 }
 
-// message is the whole state of a panel's controls.
+// message is the whole state of a panel's controls, as one view of the panel shows them: a page that is loaded again,
+// and a second window, are views of their own.
 type message struct {
 	order   int   // the greater, the later
+	view    int   // a random number
 	at      []int // of the knobs
-	presses []int // of the buttons, since the page showed them
+	presses []int // of the buttons, in this view
 }
 
-// inbox keeps the latest message. gonb delivers each message in its own goroutine, in no order.
+// inbox keeps the latest message of each view. gonb delivers each message in its own goroutine, in no order.
 type inbox struct {
 	mu      sync.Mutex
-	latest  message
+	views   map[int]message
 	changed chan struct{}
 }
 
-// receive takes a message as the page writes it: numbers, the order first.
+// latest returns the latest message of each view, in their order.
+func (b *inbox) latest() []message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.SortedFunc(maps.Values(b.views), func(m, o message) int {
+		return cmp.Or(cmp.Compare(m.order, o.order), cmp.Compare(m.view, o.view))
+	})
+}
+
+// receive takes a message as the page writes it: numbers, the order and the view first.
 func (p *livePanel) receive(_, text string) {
 	fields := strings.Fields(text)
-	if len(fields) != 1+len(p.Knobs)+len(p.Buttons)+1 {
+	const head = 2
+	if len(fields) != head+len(p.Knobs)+len(p.Buttons)+1 {
 		return
 	}
 	numbers := make([]int, len(fields))
 	for i, field := range fields {
 		n, err := strconv.Atoi(field)
-		if err != nil || n < 0 || i >= 1 && i <= len(p.Knobs) && n >= len(p.Knobs[i-1].Values) {
+		knob := i - head
+		if err != nil || n < 0 || knob >= 0 && knob < len(p.Knobs) && n >= len(p.Knobs[knob].Values) {
 			return
 		}
 		numbers[i] = n
 	}
-	m := message{order: numbers[0], at: numbers[1 : 1+len(p.Knobs)], presses: numbers[1+len(p.Knobs):]}
+	controls := numbers[head:]
+	m := message{numbers[0], numbers[1], controls[:len(p.Knobs)], controls[len(p.Knobs):]}
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
-	if m.order <= p.inbox.latest.order {
+	if m.order <= p.inbox.views[m.view].order {
 		return
 	}
-	p.inbox.latest = m
+	p.inbox.views[m.view] = m
 	select {
 	case p.inbox.changed <- struct{}{}:
 	default:
@@ -204,14 +220,11 @@ func (p *livePanel) serve(ctx context.Context) error {
 	}
 	gonbui.UpdateHTML(p.controls, p.html())
 	err := p.redraw(in)
-	done := make([]int, len(p.Buttons)+1) // presses that were handled
+	done := map[int][]int{} // presses of each view that were handled
 	for stop := false; err == nil && !stop; {
 		select {
 		case <-p.inbox.changed:
-			p.inbox.mu.Lock()
-			m := p.inbox.latest
-			p.inbox.mu.Unlock()
-			stop, err = p.follow(&in, m, done)
+			stop, err = p.follow(&in, p.inbox.latest(), done)
 		case <-ctx.Done():
 			stop = true
 		}
@@ -225,31 +238,34 @@ func (p *livePanel) serve(ctx context.Context) error {
 	return showGrid(p.board.figures())
 }
 
-// follow draws what a message asks for: once for all knobs that were moved, and once for each press. It returns whether
-// the reader wants to keep the picture.
-func (p *livePanel) follow(in *Input, m message, done []int) (stop bool, err error) {
-	moved := false
-	for i, at := range m.at {
-		moved = moved || in.At[i] != at
-		in.At[i] = at
-	}
-	if moved {
+// follow draws what the views ask for: once for all knobs that were moved, as the latest view shows them, and once for
+// each press in any. It returns whether the reader wants to keep the picture.
+func (p *livePanel) follow(in *Input, views []message, done map[int][]int) (stop bool, err error) {
+	if at := views[len(views)-1].at; !slices.Equal(in.At, at) {
+		in.At = slices.Clone(at)
 		if err = p.redraw(*in); err != nil {
 			return false, err
 		}
 	}
-	for button, presses := range m.presses {
-		if presses < done[button] { // the page was reloaded and counts from 0
-			done[button] = 0
+	for _, m := range views {
+		if done[m.view] == nil {
+			done[m.view] = make([]int, len(m.presses))
 		}
-		for ; done[button] < presses; done[button]++ {
-			if button == len(p.Buttons) {
+		if stop, err = p.press(*in, m.presses, done[m.view]); stop || err != nil {
+			return stop, err
+		}
+	}
+	return false, nil
+}
+
+// press draws once for each press of a view that is not done. It returns whether the last button is among them.
+func (p *livePanel) press(in Input, presses, done []int) (stop bool, err error) {
+	for in.Pressed = range presses {
+		for ; done[in.Pressed] < presses[in.Pressed]; done[in.Pressed]++ {
+			if in.Pressed == len(p.Buttons) {
 				return true, nil
 			}
-			in.Pressed = button
-			err = p.redraw(*in)
-			in.Pressed = -1
-			if err != nil {
+			if err := p.redraw(in); err != nil {
 				return false, err
 			}
 		}
@@ -275,10 +291,12 @@ const tell = `const panel = this.closest('.saot-panel');` +
 	` else if (this.type === 'range')` +
 	` { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
 	` panel.querySelector('.saot-lost').hidden = Boolean(globalThis.gonb_comm);` +
+	` panel.dataset.view ||= 1 + Math.floor(Math.random() * 0x7fffffff);` +
 	` panel.dataset.order = Math.max(Date.now(), 1 + Number(panel.dataset.order));` +
 	` const state = [...panel.querySelectorAll('.saot-control')]` +
 	`.map(c => c.type === 'button' ? c.dataset.presses : c.value);` +
-	` if (globalThis.gonb_comm) { globalThis.gonb_comm.send('%s', [panel.dataset.order, ...state].join(' ')) }`
+	` if (globalThis.gonb_comm)` +
+	` { globalThis.gonb_comm.send('%s', [panel.dataset.order, panel.dataset.view, ...state].join(' ')) }`
 
 // control is the start of the attributes of a control. Lumino's attribute leaves it the arrow keys, which JupyterLab
 // would take.

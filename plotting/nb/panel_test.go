@@ -23,6 +23,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/browsertest"
 	"github.com/saot-go/saot/plotting"
 )
 
@@ -77,7 +78,7 @@ func TestMain(m *testing.M) {
 		fmt.Println("panel:", err)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(browsertest.Main(m))
 }
 
 // fakeKernel plays GoNB's part of the pipes, and a page's if there is an answer: it gets each piece of HTML and returns
@@ -158,7 +159,7 @@ func TestPanelGivesUpAtOnceWhenTold(t *testing.T) {
 
 // page plays a page: it answers the heartbeat, and to the picture of each turn with what the reader does next.
 type page struct {
-	turns   []string // messages, without their order
+	turns   []string // messages, without their order; the view first
 	shown   int
 	address string
 }
@@ -179,8 +180,8 @@ func (p *page) answer(html string) []protocol.CommValue {
 }
 
 func TestPanelRedraws(t *testing.T) {
-	// Knob ε, menu, and the presses of "step" and "keep this picture".
-	p := &page{turns: []string{"2 0 0 0", "2 1 0 0", "2 1 1 0", "0 1 2 0", "0 1 2 1"}}
+	// The view, knob ε, menu, and the presses of "step" and "keep this picture". Presses in a second view count, too.
+	p := &page{turns: []string{"1 2 0 0 0", "1 2 1 0 0", "1 2 1 1 0", "2 0 1 1 0", "2 0 1 1 1"}}
 	k := &fakeKernel{answer: p.answer}
 	printed := k.run(t, time.Minute)
 	require.Equal(t, `draw {[0 0] -1}
@@ -210,7 +211,7 @@ func (k *fakeKernel) sent() (all [][]string) {
 
 // A picture that looks as before is drawn for each press, and not sent again.
 func TestPanelSendsAPictureOnce(t *testing.T) {
-	p := &page{turns: []string{"1 0 0 0", "1 0 3 1"}}
+	p := &page{turns: []string{"1 1 0 0 0", "1 1 0 3 1"}}
 	k := &fakeKernel{answer: p.answer}
 	require.Equal(t, `draw {[0 0] -1}
 draw {[1 0] -1}
@@ -226,7 +227,7 @@ panel: <nil>
 
 // A part is drawn if its key changes, and sent if its picture does. A part that goes is taken off the page.
 func TestPanelSendsPartsThatChange(t *testing.T) {
-	p := &page{turns: []string{"2 0 0 0", "2 1 0 0", "1 0 2 1"}}
+	p := &page{turns: []string{"1 2 0 0 0", "1 2 1 0 0", "1 1 0 2 1"}}
 	k := &fakeKernel{answer: p.answer}
 	printed := k.run(t, time.Minute, inParts+"=1")
 	require.Equal(t, `turn {[0 0] -1}
@@ -280,15 +281,36 @@ func TestShowPartsErrors(t *testing.T) {
 
 // What a page must not send, and what comes late, changes nothing.
 func TestPanelReceive(t *testing.T) {
-	p := &livePanel{Panel: testPanel}
-	p.inbox.changed = make(chan struct{}, 1)
-	for _, bad := range []string{"", "1 0 0 0", "1 3 0 0 0", "1 0 -1 0 0", "1 x 0 0 0", "1 0 0 0 0 0"} {
+	p := &livePanel{Panel: testPanel, inbox: inbox{changed: make(chan struct{}, 1), views: map[int]message{}}}
+	for _, bad := range []string{"", "1 7 0 0 0", "1 7 3 0 0 0", "1 7 0 -1 0 0", "1 7 x 0 0 0", "1 7 0 0 0 0 0",
+		"1 -7 0 0 0 0"} {
 		p.receive("", bad)
-		require.Zero(t, p.inbox.latest, bad)
+		require.Empty(t, p.inbox.latest(), bad)
 	}
-	p.receive("", "5 2 1 3 0")
-	p.receive("", "4 0 0 2 0")
-	require.Equal(t, message{order: 5, at: []int{2, 1}, presses: []int{3, 0}}, p.inbox.latest)
+	p.receive("", "5 7 2 1 3 0")
+	p.receive("", "4 7 0 0 2 0")
+	p.receive("", "3 8 0 0 1 0")
+	require.Equal(t, []message{{order: 3, view: 8, at: []int{0, 0}, presses: []int{1, 0}},
+		{order: 5, view: 7, at: []int{2, 1}, presses: []int{3, 0}}}, p.inbox.latest())
+}
+
+// Each view of a panel counts its own presses, under a number of its own.
+func TestViewsOfAPanelInABrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	p := &livePanel{Panel: testPanel, address: "/saot/panel/1",
+		inbox: inbox{changed: make(chan struct{}, 1), views: map[int]message{}}}
+	b.Show([]byte("<!doctype html>" + p.html() + p.html()))
+	b.Do(`window.sent = []; window.gonb_comm = {send: (address, text) => sent.push(text)};
+		const steps = [...document.querySelectorAll('button')].filter(b => b.textContent === 'step');
+		for (const i of [0, 1, 0]) steps[i].click()`)
+	for i := range 3 {
+		p.receive("", b.Text(fmt.Sprintf("sent[%d]", i)))
+	}
+	var presses [][]int
+	for _, m := range p.inbox.latest() {
+		presses = append(presses, m.presses)
+	}
+	require.ElementsMatch(t, [][]int{{1, 0}, {2, 0}}, presses)
 }
 
 // Well-formed, and a control for each knob and button, in the order of the message.

@@ -93,12 +93,16 @@ func paperMatrices(views []view) (p Picture, lack string, err error) {
 		if trace == nil || saot == nil || len(rows[0]) == mostMatrices {
 			continue
 		}
-		for i, g := range []*experiment.Group{trace, saot} {
+		pair := []*experiment.Group{trace, saot}
+		for i, g := range pair {
 			m, err := plotting.NewMethod("", results(g), v.setting, v.probe)
 			if err != nil {
 				return p, "", fmt.Errorf("report: %w", err)
 			}
 			panel := m.Panel(false)
+			if note := fewer(g, pair); note != "" {
+				panel.Title += " (" + note + ")"
+			}
 			if i == 0 {
 				panel.Title = v.dataset + "\n" + panel.Title
 			}
@@ -191,34 +195,44 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 			"the other weight was varied.", under(views[0])), f.WithNote(note(shown, views[0]))}, "", err
 }
 
+// timed returns SAOT and the self-supervised methods, each as most does.
+func (v *view) timed() (all []*experiment.Group) {
+	for _, d := range method.All() {
+		if g := v.most(d.Name); g != nil && (d.Name == "saot" || d.Kind == method.SelfSupervised) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// tradeOffKey says what a trade-off shows besides its points.
+const tradeOffKey = "A dashed line joins the methods that none beats in both. Times compare only where one machine " +
+	"made all runs."
+
 func paperTradeOff(views []view) (p Picture, lack string, err error) {
 	var panels []plotting.TradeOffPanel
 	var shown []*continual.Result
 	for _, v := range views {
 		panel := plotting.TradeOffPanel{Title: v.dataset}
-		var on []*continual.Result
-		for _, d := range method.All() {
-			g := v.most(d.Name)
-			if g == nil || d.Name != "saot" && d.Kind != method.SelfSupervised {
-				continue
-			}
-			m, err := plotting.NewMethod(d.Name, results(g), v.setting, v.probe)
+		on := v.timed()
+		for _, g := range on {
+			m, err := plotting.NewMethod(g.Method, results(g), v.setting, v.probe)
 			if err != nil {
 				return p, "", fmt.Errorf("report: %w", err)
 			}
+			m.Note = fewer(g, on)
 			panel.Methods = append(panel.Methods, m)
-			on = append(on, results(g)...)
 		}
 		if len(panel.Methods) > 1 && len(panels) < mostTradeOffs {
-			panels, shown = append(panels, panel), append(shown, on...)
+			panels, shown = append(panels, panel), append(shown, resultsOf(on)...)
 		}
 	}
 	if len(panels) == 0 {
 		return p, "figure 4 needs runs of two self-supervised methods on one dataset (saot sweep full/fig4)", nil
 	}
 	f, err := plotting.TradeOffs(panels, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
-	return Picture{"paper-figure4", fmt.Sprintf("AP against the time of learning a task, %s. A dashed line joins the "+
-		"methods that none beats in both. Times compare only where one machine made all runs.", under(views[0])),
+	return Picture{"paper-figure4",
+		fmt.Sprintf("AP against the time of learning a task, %s. %s", under(views[0]), tradeOffKey),
 		f.WithNote(note(shown, views[0]))}, "", err
 }
 

@@ -46,6 +46,16 @@ func TestPaperPicturesSayWhatLacks(t *testing.T) {
 	require.Contains(t, lacks[1], "saot sweep full/buffer-class-il")
 }
 
+func TestPaperPicturesMarkFewerSeeds(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, trace], seeds: [0, 1]}\n"+
+		"- {datasets: [uai], methods: [gbt], seeds: [0]}\n", func(experiment.Run) float64 { return 60 })
+	pictures, _, err := PaperPictures(groups, continual.ProbeConverged)
+	require.NoError(t, err)
+	svg, _ := svgOf(t, pictures, "paper-figure4")
+	require.Contains(t, svg, ">gbt (n = 1)</text>")
+	require.NotContains(t, svg, "saot (n")
+}
+
 // The ring stands at the value of one weight at which the other was varied.
 func TestPaperStudiesMarkTheChosenValues(t *testing.T) {
 	groups := made(t, `runs:

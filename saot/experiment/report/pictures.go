@@ -3,12 +3,10 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/saot-go/saot/plotting"
@@ -50,7 +48,7 @@ func (v *view) String() string {
 //   - figure3: AP and AF against a setting that runs of one method differ in, such as α or β (Figure 3); buffer where
 //     it is the buffer's size (the two figures of the paper's appendix);
 //   - figure4: AP against the time of learning a task (Figure 4);
-//   - progress: AP over the tasks learned;
+//   - progress: AP over the tasks learned; neither it nor figure4 of one method that differs in numeric settings alone;
 //   - drift of distances and of plans, and effective rank, over the tasks learned; loss and marginal-error, over tasks.
 //
 // It returns an error if nothing can be drawn, those of experiment.Comparable and those of package plotting.
@@ -150,27 +148,36 @@ func results(g *experiment.Group) (runs []*continual.Result) {
 	return runs
 }
 
-// source names the dataset, the setting, the probe and the seeds below a picture.
-func (v *view) source() string {
-	var all []*continual.Result
-	for _, g := range v.groups {
-		all = append(all, results(g)...)
-	}
-	return plotting.Source(all, v.setting, v.probe)
+// source names the dataset, the setting, the probe and the seeds of the groups of a picture, for below it.
+func (v *view) source(drawn []*experiment.Group) string {
+	return plotting.Source(resultsOf(drawn), v.setting, v.probe)
 }
 
-func (v *view) methods(keep func(*experiment.Group) bool) (all []plotting.Method, err error) {
-	for _, g := range v.groups {
-		if !keep(g) {
-			continue
-		}
+func resultsOf(groups []*experiment.Group) (all []*continual.Result) {
+	for _, g := range groups {
+		all = append(all, results(g)...)
+	}
+	return all
+}
+
+func (v *view) methods(drawn []*experiment.Group) (all []plotting.Method, err error) {
+	for _, g := range drawn {
 		m, err := plotting.NewMethod(label(g), results(g), v.setting, v.probe)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
+		m.Note = fewer(g, drawn)
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// fewer says how many seeds a group has where another of its picture has more: one note below tells the seeds of all.
+func fewer(g *experiment.Group, drawn []*experiment.Group) string {
+	if !slices.ContainsFunc(drawn, func(o *experiment.Group) bool { return len(o.Runs) > len(g.Runs) }) {
+		return ""
+	}
+	return fmt.Sprintf("n = %d", len(g.Runs))
 }
 
 // label is short enough for a legend: settings without the words before their last point.
@@ -178,177 +185,116 @@ func label(g *experiment.Group) string {
 	return strings.NewReplacer("learner.", "", "compared.", "", "encoder.", "").Replace(g.Label)
 }
 
-func every(*experiment.Group) bool { return true }
-
 // Large numbers of methods are drawn in part: a figure is to be looked at.
 const (
 	mostPanels = 12
-	mostCurves = 7 // there are as many colors
+	mostPoints = 15 // labels of more crowd out one another
+	mostCurves = 7  // there are as many colors
 )
 
-// foremost returns as many methods as a picture has room for, and a note if that is not all. SAOT and TRACE are never
-// left out.
-func foremost(methods []plotting.Method, room int) (some []plotting.Method, note string) {
-	if len(methods) <= room {
-		return methods, ""
+// foremost returns as many groups as a picture has room for, and a note if that is not all. One of SAOT and one of
+// TRACE are never left out: the one without settings in its label, else the first.
+func foremost(groups []*experiment.Group, room int) (some []*experiment.Group, note string) {
+	if len(groups) <= room {
+		return groups, ""
 	}
-	kept := func(m plotting.Method) bool {
-		name, _, _ := strings.Cut(m.Name, ",") // settings follow
-		return name == "saot" || name == "trace"
-	}
-	others := room
-	for _, m := range methods {
-		if kept(m) {
-			others--
+	kept := map[*experiment.Group]bool{}
+	for _, method := range []string{"saot", "trace"} {
+		i := slices.IndexFunc(groups, func(g *experiment.Group) bool { return g.Label == method })
+		if i < 0 {
+			i = slices.IndexFunc(groups, func(g *experiment.Group) bool { return g.Method == method })
+		}
+		if i >= 0 {
+			kept[groups[i]] = true
 		}
 	}
-	for _, m := range methods {
-		if kept(m) {
-			some = append(some, m)
+	others := room - len(kept)
+	for _, g := range groups {
+		if kept[g] {
+			some = append(some, g)
 		} else if others > 0 {
-			some = append(some, m)
+			some = append(some, g)
 			others--
 		}
 	}
-	if len(some) == len(methods) {
-		return some, ""
+	return some, fmt.Sprintf(" %d of %d methods.", len(some), len(groups))
+}
+
+// swept reports whether all groups are one method that differs in numeric settings of its own alone: figure3 draws
+// those.
+func (v *view) swept() bool {
+	if len(experiment.Families(v.groups)) > 1 {
+		return false
 	}
-	return some, fmt.Sprintf(" %d of %d methods.", len(some), len(methods))
+	varied := knobs(v.groups)
+	rest := func(g *experiment.Group) map[string]string {
+		all := maps.Clone(g.Settings)
+		for _, knob := range varied {
+			delete(all, knob)
+		}
+		return all
+	}
+	return !slices.ContainsFunc(v.groups, func(g *experiment.Group) bool {
+		return !maps.Equal(rest(g), rest(v.groups[0]))
+	})
 }
 
 func matrices(v *view) (Picture, error) {
-	methods, err := v.methods(every)
+	drawn, note := foremost(v.groups, mostPanels)
+	methods, err := v.methods(drawn)
 	if err != nil {
 		return Picture{}, err
 	}
-	methods, note := foremost(methods, mostPanels)
 	f, err := plotting.MethodMatrices(methods, plotting.MatrixOptions{Columns: min(4, len(methods))})
 	return Picture{v.name("figure2"),
 			fmt.Sprintf("Performance matrices, %s: accuracy on each task after each task, mean over seeds.%s", v, note),
-			f.WithNote(v.source())},
+			f.WithNote(v.source(drawn))},
 		err
 }
 
 func progress(v *view) (Picture, error) {
-	methods, err := v.methods(every)
-	if err != nil || len(methods) < 2 {
+	if v.swept() {
+		return Picture{}, nil
+	}
+	drawn, note := foremost(v.groups, mostCurves)
+	methods, err := v.methods(drawn)
+	if err != nil {
 		return Picture{}, err
 	}
-	methods, note := foremost(methods, mostCurves)
 	f, err := plotting.OverTasks(methods, plotting.AP, plotting.CurveOptions{})
 	return Picture{v.name("progress"),
 		fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note),
-		f.WithNote(v.source())}, err
+		f.WithNote(v.source(drawn))}, err
+}
+
+// trains reports whether a method takes time to learn.
+func trains(g *experiment.Group) bool {
+	for _, r := range g.Runs {
+		if !slices.ContainsFunc(r.Tasks, func(t continual.TaskReport) bool { return t.Seconds > 1e-3 }) {
+			return false
+		}
+	}
+	return true
 }
 
 // tradeOff draws the methods that train.
 func tradeOff(v *view) (Picture, error) {
-	methods, err := v.methods(func(g *experiment.Group) bool {
-		for _, r := range g.Runs {
-			if !slices.ContainsFunc(r.Tasks, func(t continual.TaskReport) bool { return t.Seconds > 1e-3 }) {
-				return false
-			}
+	var timed []*experiment.Group
+	for _, g := range v.groups {
+		if trains(g) {
+			timed = append(timed, g)
 		}
-		return true
-	})
-	if err != nil || len(methods) < 2 {
+	}
+	if len(timed) < 2 || v.swept() {
+		return Picture{}, nil
+	}
+	drawn, note := foremost(timed, mostPoints)
+	methods, err := v.methods(drawn)
+	if err != nil {
 		return Picture{}, err
 	}
 	f, err := plotting.TradeOff(methods, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	return Picture{v.name("figure4"),
-		fmt.Sprintf("AP against the time of learning a task, %s. Times are comparable only where one machine made "+
-			"all runs.", v), f.WithNote(v.source())}, err
-}
-
-// sensitivities draws AP and AF against each setting that runs of one method differ in, all else being equal.
-func sensitivities(v *view) (all []Picture, err error) {
-	byKnob := map[string][]plotting.Study{}
-	for _, family := range experiment.Families(v.groups) {
-		for _, knob := range knobs(family) {
-			study := plotting.Study{Name: family[0].Method}
-			for _, g := range line(family, knob) {
-				m, err := plotting.NewMethod(g.Label, results(g), v.setting, v.probe)
-				if err != nil {
-					return nil, fmt.Errorf("report: %w", err)
-				}
-				value, _ := strconv.ParseFloat(g.Settings[knob], 64)
-				study.Points = append(study.Points, plotting.Setpoint{Value: value, Matrices: m.Matrices})
-			}
-			if len(study.Points) > 1 {
-				name := knob[strings.LastIndex(knob, ".")+1:]
-				byKnob[name] = append(byKnob[name], study)
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(byKnob)) {
-		figure, o := "figure3-"+name, plotting.SensitivityOptions{Knob: knobLabel(name)}
-		draw := plotting.Sensitivity
-		if name == "buffer" || name == "budget" {
-			figure, draw, o.Knob = name, plotting.BufferSizes, ""
-		}
-		f, err := draw(byKnob[name], o)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all,
-			Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.",
-				name, v), f.WithNote(v.source())})
-	}
-	return all, nil
-}
-
-// knobLabel writes a setting that is a Greek letter as that letter.
-func knobLabel(name string) string {
-	switch name {
-	case "alpha", "beta", "gamma", "epsilon", "sigma", "tau":
-		return `$\` + name + `$`
-	}
-	return strings.ReplaceAll(name, "_", " ")
-}
-
-// knobs returns the numeric settings of the method in which groups differ.
-func knobs(family []*experiment.Group) (names []string) {
-	for name, first := range family[0].Settings {
-		if !family[0].Own(name) {
-			continue
-		}
-		differs := false
-		for _, g := range family {
-			_, err := strconv.ParseFloat(g.Settings[name], 64)
-			differs = differs || g.Settings[name] != first
-			if err != nil {
-				differs = false
-				break
-			}
-		}
-		if differs {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// line returns the largest set of groups that differ in one setting alone, by its value. A grid over two settings has
-// several such lines: the first is as good as the others.
-func line(family []*experiment.Group, knob string) (best []*experiment.Group) {
-	for _, origin := range family {
-		var on []*experiment.Group
-		for _, g := range family {
-			rest := maps.Clone(g.Settings)
-			rest[knob] = origin.Settings[knob]
-			if maps.Equal(rest, origin.Settings) {
-				on = append(on, g)
-			}
-		}
-		if len(on) > len(best) {
-			best = on
-		}
-	}
-	slices.SortFunc(best, func(a, b *experiment.Group) int {
-		x, _ := strconv.ParseFloat(a.Settings[knob], 64)
-		y, _ := strconv.ParseFloat(b.Settings[knob], 64)
-		return cmp.Compare(x, y)
-	})
-	return best
+		fmt.Sprintf("AP against the time of learning a task, %s: mean and standard deviation over seeds. %s%s", v,
+			tradeOffKey, note), f.WithNote(v.source(drawn))}, err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
@@ -124,19 +123,94 @@ runs:
 	paper, err := papers[k].Figure.SVG()
 	require.NoError(t, err)
 	require.Equal(t, string(paper), string(svg), "one form")
+}
 
-	var methods []plotting.Method
-	for _, name := range []string{"saot, alpha 1", "saot-mse", "a", "b", "c", "d", "trace"} {
-		methods = append(methods, plotting.Method{Name: name})
+func TestForemostKeepsOneOfSAOTAndOfTRACE(t *testing.T) {
+	var groups []*experiment.Group
+	for _, label := range []string{"a", "b", "c", "saot, alpha 1", "saot, alpha 2", "saot-mse", "trace, k 1", "trace"} {
+		method, _, _ := strings.Cut(label, ",")
+		groups = append(groups, &experiment.Group{Method: method, Label: label})
 	}
-	some, note := foremost(methods, 4)
-	require.Equal(t, []plotting.Method{methods[0], methods[1], methods[2], methods[6]}, some)
-	require.Equal(t, " 4 of 7 methods.", note)
-	_, note = foremost([]plotting.Method{methods[0], methods[0], methods[0]}, 2)
-	require.Empty(t, note, "settings of saot are all kept")
-	all, note := foremost(methods, 7)
-	require.Equal(t, methods, all)
+	some, note := foremost(groups, 4)
+	require.Equal(t, []*experiment.Group{groups[0], groups[1], groups[3], groups[7]}, some)
+	require.Equal(t, " 4 of 8 methods.", note)
+	some, note = foremost(groups[3:5], 1)
+	require.Equal(t, groups[3:4], some, "a sweep of saot takes no more room than there is")
+	require.Equal(t, " 1 of 2 methods.", note)
+	all, note := foremost(groups, 8)
+	require.Equal(t, groups, all)
 	require.Empty(t, note)
+}
+
+// Curves of a sweep say nothing that figure3 does not say better.
+func TestSweepsAreNotDrawnOverTasks(t *testing.T) {
+	sixty := func(experiment.Run) float64 { return 60 }
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0], grid: {alpha: [0, 1], beta: [0, 1]}}\n",
+		sixty)
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	require.Contains(t, names(pictures), "figure3-alpha-uai-class-il-converged")
+	require.NotContains(t, names(pictures), "progress-uai-class-il-converged")
+	require.NotContains(t, names(pictures), "figure4-uai-class-il-converged")
+	other := made(t, "runs:\n- {datasets: [uai], methods: [gbt], seeds: [0]}\n", sixty)
+	pictures, err = Pictures(append(groups, other...))
+	require.NoError(t, err)
+	require.Contains(t, names(pictures), "progress-uai-class-il-converged")
+	require.Contains(t, names(pictures), "figure4-uai-class-il-converged")
+}
+
+// svgOf returns the picture of a name as text.
+func svgOf(t *testing.T, pictures []Picture, name string) (svg, caption string) {
+	i := slices.Index(names(pictures), name)
+	require.NotEqual(t, -1, i, name)
+	data, err := pictures[i].Figure.SVG()
+	require.NoError(t, err)
+	return string(data), pictures[i].Caption
+}
+
+// Many methods are drawn in part, with SAOT among them, and the caption says so.
+func TestPicturesOfManyMethodsAreDrawnInPart(t *testing.T) {
+	pictures, err := Pictures(made(t, `
+runs:
+- {datasets: [uai], methods: [self-supervised, ours], seeds: [0]}
+- {datasets: [uai], methods: [gbt], seeds: [1], grid: {learning_rate: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}}
+`, func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	for name, room := range map[string]string{"drift-distance-uai": " 7 of ", "effective-rank-uai": " 7 of ",
+		"progress-uai-class-il-converged": " 7 of ", "figure4-uai-class-il-converged": " 15 of "} {
+		svg, caption := svgOf(t, pictures, name)
+		require.Contains(t, svg, ">saot</text>", name)
+		require.Contains(t, caption, room, name)
+	}
+	_, caption := svgOf(t, pictures, "figure4-uai-class-il-converged")
+	require.Contains(t, caption, "mean and standard deviation over seeds. A dashed line joins")
+	svg, _ := svgOf(t, pictures, "drift-distance-uai")
+	require.Contains(t, svg, ">uai, seed")
+}
+
+// The note tells the seeds of what is drawn, and a method with fewer of them says so.
+func TestSeedsOfWhatIsDrawn(t *testing.T) {
+	pictures, err := Pictures(made(t, `
+runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0.5, 1]}}
+- {datasets: [uai], methods: [gbt], seeds: [0]}
+- {datasets: [uai], methods: [majority], seeds: [7, 8]}
+`, func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	for name, note := range map[string]string{
+		"figure3-alpha-uai-class-il-converged": ">uai, Class-IL, converged probe, seeds 0, 1</text>",
+		"progress-uai-class-il-converged":      ">uai, Class-IL, converged probe, seeds 0, 1, 7, 8</text>",
+		"effective-rank-uai":                   ">uai, seeds 0, 1, 7, 8</text>",
+	} {
+		svg, _ := svgOf(t, pictures, name)
+		require.Contains(t, svg, note, name)
+	}
+	for _, name := range []string{"progress-uai-class-il-converged", "figure4-uai-class-il-converged",
+		"figure2-uai-class-il-converged", "effective-rank-uai"} {
+		svg, _ := svgOf(t, pictures, name)
+		require.Contains(t, svg, ">gbt (n = 1)</text>", name)
+		require.NotContains(t, svg, "majority (n", name)
+	}
 }
 
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {

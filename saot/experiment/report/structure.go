@@ -14,21 +14,6 @@ type curve struct {
 	of   func(r *continual.Result, task int) (float64, bool)
 }
 
-// over draws a curve for each group that has it, the mean over seeds.
-func over(groups []*experiment.Group, c curve, o plotting.CurveOptions) (plotting.Figure, bool, error) {
-	var series []plotting.Series
-	for _, g := range groups {
-		if s, ok := c.mean(g); ok && len(series) < mostCurves {
-			series = append(series, s)
-		}
-	}
-	if len(series) == 0 {
-		return plotting.Figure{}, false, nil
-	}
-	f, err := plotting.Curves(series, o)
-	return f, true, err
-}
-
 func (c curve) mean(g *experiment.Group) (s plotting.Series, ok bool) {
 	s.Name = label(g)
 	runs := results(g)
@@ -105,14 +90,31 @@ func marginalErrors(groups []*experiment.Group) (Picture, error) {
 		}}, plotting.CurveOptions{YLabel: "marginal error (L1)", LogY: true, Floor: 1e-16})
 }
 
+// overTasks draws a curve for each group that has it, the mean over seeds, as far as there is room.
 func overTasks(groups []*experiment.Group, name, caption string, c curve, o plotting.CurveOptions) (Picture, error) {
-	o.XLabel = "tasks learned"
-	f, ok, err := over(groups, c, o)
-	if !ok || err != nil {
-		return Picture{}, err
+	var able []*experiment.Group
+	for _, g := range groups {
+		if _, ok := c.mean(g); ok {
+			able = append(able, g)
+		}
 	}
+	if len(able) == 0 {
+		return Picture{}, nil
+	}
+	drawn, note := foremost(able, mostCurves)
+	var series []plotting.Series
+	for _, g := range drawn {
+		s, _ := c.mean(g)
+		if note := fewer(g, drawn); note != "" {
+			s.Name += " (" + note + ")"
+		}
+		series = append(series, s)
+	}
+	o.XLabel = "tasks learned"
+	f, err := plotting.Curves(series, o)
 	dataset := groups[0].Dataset
-	return Picture{name + "-" + dataset, fmt.Sprintf("%s: %s.", dataset, caption), f}, nil
+	return Picture{name + "-" + dataset, fmt.Sprintf("%s: %s.%s", dataset, caption, note),
+		f.WithNote(plotting.Runs(resultsOf(drawn)))}, err
 }
 
 // losses draws the terms of the first method that has several.

@@ -1,0 +1,40 @@
+package plotting
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+// The value of a bar leaves neither the axis of values nor the bar's own place.
+func TestValuesOfBarsStayOnTheCanvas(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		value, min, max float64
+		low, high       float64 // where the text's foot lies
+	}{
+		{"above a bar", 3, 0, 10, 30, 34},
+		{"below a negative one", -3, -10, 0, 58, 64},
+		{"at the end of the axis", -3, -3.1, 10, 23, 27},
+		{"with no room below nor above", -3, -3.1, 0, 3, 7},
+		{"with no room above nor below", 3, 0, 3.1, 84, 93},
+	} {
+		var r recorder.Canvas
+		p := plot.New()
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, 0.5, c.min, c.max
+		b := &barGroups{series: []BarSeries{{Values: []float64{c.value}}}, groups: 1}
+		b.Plot(draw.NewCanvas(&r, 100, 100), p)
+		var at []float64
+		for _, action := range r.Actions {
+			if text, ok := action.(*recorder.FillString); ok {
+				at = append(at, float64(text.Point.Y))
+			}
+		}
+		require.Len(t, at, 1, c.name)
+		require.Greater(t, at[0], c.low, c.name)
+		require.Less(t, at[0], c.high, c.name)
+	}
+}
