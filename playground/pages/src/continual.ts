@@ -19,6 +19,13 @@ const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "
   ["pair", "SAOT next to naive, four generated tasks (recorded)"], ["links", "SAOT where links tell little (recorded)"]];
 const redraw = 250; // milliseconds between growths of the pictures
 
+/** The runs of a recording that comes with the site. */
+async function bundled(name: string): Promise<PackedRun[]> {
+  const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
+  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+  return recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
+}
+
 class ContinualPage {
   readonly settings: Settings = read(defaults);
   readonly runs = new Map<string, LiveRun>(); // by the methods' keys
@@ -141,8 +148,11 @@ class ContinualPage {
     }
     this.wanted = this.settings.at;
     if (this.settings.recording) void this.showRecording();
-    else if (this.settings.play) this.start();
-    else this.show();
+    else {
+      this.dropped = [];
+      if (this.settings.play) this.start();
+      else this.show();
+    }
   }
 
   private start() {
@@ -281,15 +291,16 @@ class ContinualPage {
     write(fragment(this.settings, defaults));
     const name = this.settings.recording;
     this.dropped = [];
-    if (name) {
-      try {
-        const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
-        if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
-        this.dropped = recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
-      } catch (error) {
-        this.status.say(`The recording ${name} cannot be loaded. ${(error as Error).message}`, true);
-      }
+    if (!name) return this.show();
+    let [runs, fault]: [PackedRun[], string] = [[], ""];
+    try {
+      runs = await bundled(name);
+    } catch (error) {
+      fault = (error as Error).message;
     }
+    if (this.settings.recording !== name) return; // the reader chose something else meanwhile
+    if (fault) this.status.say(`The recording ${name} cannot be loaded. ${fault}`, true);
+    this.dropped = runs;
     this.show();
   }
 
