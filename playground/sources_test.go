@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,4 +55,16 @@ func TestTheLastChoiceIsShown(t *testing.T) {
 		b.Do(`location.hash = '` + alone + `', true`)
 		b.Until(`document.querySelector('saot-recording') === null`)
 	})
+}
+
+// At a plain http address of another machine a browser has no locks; runs go on without them. The address 0.0.0.0
+// reaches this machine, and counts as another to the browser.
+func TestTrainingWithoutLocks(t *testing.T) {
+	b := open(t)
+	b.site = strings.Replace(b.site, "127.0.0.1", "0.0.0.0", 1)
+	b.train(t, alone)
+	require.Equal(t, "undefined", b.Text(`typeof navigator.locks`))
+	b.press("start")
+	b.Until(`states() === 'done' || states() === 'failed'`)
+	require.Equal(t, "done", b.Text(`states()`), b.Text(`said()`))
 }

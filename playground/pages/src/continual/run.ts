@@ -71,7 +71,7 @@ export class LiveRun {
   /** Waits for the lock that a worker holds: it is free when the worker is gone, be it killed by the browser. */
   private guard(lock: string) {
     const worker = this.worker;
-    void navigator.locks.request(lock, () => {
+    void navigator.locks?.request(lock, () => {
       if (this.worker === worker && this.active) this.lose("the browser ended the worker");
     });
   }
