@@ -68,3 +68,13 @@ func TestTrainingWithoutLocks(t *testing.T) {
 	b.Until(`states() === 'done' || states() === 'failed'`)
 	require.Equal(t, "done", b.Text(`states()`), b.Text(`said()`))
 }
+
+// The worker of a finished run ends, and with it the lock that it holds. What the run wrote stays.
+func TestFinishedWorkersEnd(t *testing.T) {
+	b := open(t)
+	b.train(t, alone)
+	b.press("start")
+	b.Until(`states() === 'done' && '/run/result.json' in page.runs.get('saot').files`)
+	b.Until(`(navigator.locks.query().then(l => window.locks = l.held.length), window.locks === 0)`)
+	require.Equal(t, "done", b.Text(`states()`))
+}
