@@ -78,3 +78,17 @@ func TestFinishedWorkersEnd(t *testing.T) {
 	b.Until(`(navigator.locks.query().then(l => window.locks = l.held.length), window.locks === 0)`)
 	require.Equal(t, "done", b.Text(`states()`))
 }
+
+// The key play alone starts the runs. A recording that the address names comes first, and the address of a recording
+// starts nothing.
+func TestPlayInTheAddress(t *testing.T) {
+	b := open(t)
+	plays := strings.TrimSuffix(alone, "&recording=") + "&play=1"
+	b.train(t, plays)
+	b.Until(`states() === 'done' && now() === 'task 2 of 2, step 3'`)
+	b.set("recording", "uai")
+	b.Until(`now() === 'task 9 of 9, step 30' && !/play|recording/.test(location.hash)`)
+	b.train(t, plays+"&recording=links")
+	b.Until(`document.querySelector('saot-recording') && now() === 'task 3 of 3, step 30'`)
+	require.Empty(t, b.Text(`states()`))
+}

@@ -7,13 +7,13 @@ import type { PackedRun } from "../../viewer/src/recording";
 import { RecordingElement } from "../../viewer/src/viewer";
 import { Chart } from "./continual/chart";
 import { archive, chosenFiles, droppedFiles, recordingsOf } from "./continual/drop";
-import { Settings, commandOf, defaults, keysOf, methodOf, requestOf } from "./continual/methods";
+import { Settings, addressOf, addressed, commandOf, keysOf, methodOf, requestOf } from "./continual/methods";
 import { LiveRun } from "./continual/run";
 import { MethodTable } from "./continual/table";
 import { Control, button, choice, slider } from "./shell/controls";
 import { fetchModule } from "./shell/module";
 import { Status, onTheme, start } from "./shell/shell";
-import { fragment, read, write } from "./shell/state";
+import { write } from "./shell/state";
 
 const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT on UAI, nine tasks (recorded)"],
   ["pair", "SAOT next to naive, four generated tasks (recorded)"], ["links", "SAOT where links tell little (recorded)"]];
@@ -27,10 +27,10 @@ async function bundled(name: string): Promise<PackedRun[]> {
 }
 
 class ContinualPage {
-  readonly settings: Settings = read(defaults);
+  readonly settings = addressed();
   readonly runs = new Map<string, LiveRun>(); // by the methods' keys
   private readonly status = new Status();
-  private readonly place = start(this.status, () => fragment(this.settings, defaults));
+  private readonly place = start(this.status, () => addressOf(this.settings));
   private readonly chart = new Chart();
   private readonly viewer = new RecordingElement();
   private readonly table = new MethodTable((methods, show) => this.choose(methods, show), (key) => this.save(key));
@@ -54,7 +54,7 @@ class ContinualPage {
     this.build();
     this.restore();
     addEventListener("hashchange", () => {
-      Object.assign(this.settings, read(defaults));
+      Object.assign(this.settings, addressed());
       this.restore();
     });
     onTheme(() => this.chart.paint());
@@ -135,8 +135,13 @@ class ContinualPage {
   private changed(settings = true) {
     if (settings && this.runs.size) this.clear();
     else if (!settings && this.settings.play) this.launch();
-    write(fragment(this.settings, defaults));
+    this.remember();
     this.show();
+  }
+
+  /** The address follows the settings. */
+  private remember() {
+    write(addressOf(this.settings));
   }
 
   private restore() {
@@ -179,7 +184,7 @@ class ContinualPage {
     for (const run of this.runs.values()) run.end();
     this.runs.clear();
     [this.settings.at, this.settings.play, this.wanted] = ["", false, ""];
-    write(fragment(this.settings, defaults));
+    this.remember();
     this.paused = false;
     this.status.say("");
     this.show();
@@ -190,7 +195,7 @@ class ContinualPage {
     this.dropped = [];
     this.settings.recording = "";
     this.controls.recording.value = "" as never;
-    write(fragment(this.settings, defaults));
+    this.remember();
     for (const key of keysOf(this.settings.methods)) {
       const old = this.runs.get(key);
       if (old?.state === "failed") this.runs.delete(key);
@@ -288,7 +293,7 @@ class ContinualPage {
   }
 
   private async showRecording() {
-    write(fragment(this.settings, defaults));
+    this.remember();
     const name = this.settings.recording;
     this.dropped = [];
     if (!name) return this.show();
@@ -318,7 +323,7 @@ class ContinualPage {
     this.viewer.addEventListener("saot-frame", (e) => {
       const { task, step, newest } = (e as CustomEvent<{ task: number; step: number; newest: boolean }>).detail;
       this.settings.at = newest ? "" : `${task}.${step}`;
-      write(fragment(this.settings, defaults));
+      this.remember();
     });
   }
 
