@@ -78,6 +78,7 @@ class ContinualPage {
       s.at = this.wanted = "";
       void this.showRecording();
     } });
+    source.element.querySelector("select")!.append(element("option", { value: "files", hidden: "", disabled: "" }, "from files"));
     this.controls.recording = source as Control<never>;
     const tenths = { step: 0.05 };
     const file = element("input", { type: "file", id: "file", multiple: "", accept: ".zip,.json,.html", hidden: "" });
@@ -123,10 +124,7 @@ class ContinualPage {
     this.settings.methods = chosen.join(".");
     this.settings.show = show.join(".");
     this.settings.at = "";
-    if (this.settings.recording) {
-      this.settings.recording = "";
-      this.controls.recording.value = "" as never;
-    }
+    this.settings.recording = this.controls.recording.value = "" as never;
     this.dropped = [];
     this.changed(false);
   }
@@ -322,7 +320,8 @@ class ContinualPage {
     });
     this.viewer.addEventListener("saot-frame", (e) => {
       const { task, step, newest } = (e as CustomEvent<{ task: number; step: number; newest: boolean }>).detail;
-      this.settings.at = newest ? "" : `${task}.${step}`;
+      const files = this.dropped.length > 0 && !this.settings.recording; // which an address cannot hold
+      this.settings.at = newest || files ? "" : `${task}.${step}`;
       this.remember();
     });
   }
@@ -332,7 +331,9 @@ class ContinualPage {
     try {
       const runs = recordingsOf(await files).slice(0, 2);
       this.dropped = runs;
-      this.settings.at = this.wanted = "";
+      this.settings.recording = this.settings.at = this.wanted = "";
+      this.controls.recording.value = "files" as never;
+      this.remember();
       this.status.say(`Shown: ${runs.map((r) => r.name).join(" and ")}.`);
       this.show();
     } catch (error) {
