@@ -103,7 +103,7 @@ func TestTransportPage(t *testing.T) {
 		b.at(t, "transport.html")
 		x := b.Number(`page.problem.x[2]`)
 		b.Do(`document.querySelector('[data-picture=clouds]').focus(), true`)
-		b.Press("nn" + kb.ArrowRight + kb.ArrowRight)
+		b.Press("nN" + kb.ArrowRight + kb.ArrowRight)
 		b.settled()
 		require.InDelta(t, x+0.04, b.Number(`page.problem.x[2]`), 0.001)
 		require.Contains(t, b.Text(`document.querySelector('[role=status]').textContent`), "circle 2 at")
