@@ -298,19 +298,26 @@ func (b *tab) put(files map[string]string) {
 		window.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true })); true }`)
 }
 
-// drop drops the files of a run folder, and what is none, on the page.
-func (b *tab) drop(t *testing.T) {
+// recordedFiles returns the files of the recording of a short run.
+func recordedFiles(t *testing.T) map[string]string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	q := training.Request{Dataset: "synthetic,nodes=160,classes=4,degree=3,words=12", Method: "random", Record: 1,
 		Probes: []string{"converged"}}
-	require.NoError(t, training.Run(b.Context, dir, q, func(training.Message) {}))
-	b.train(t, small)
+	require.NoError(t, training.Run(t.Context(), dir, q, func(training.Message) {}))
 	files := map[string]string{}
 	for _, name := range []string{"head.json", "task-0001.json", "task-0002.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, record.Folder, name))
 		require.NoError(t, err)
 		files[name] = string(text)
 	}
+	return files
+}
+
+// drop drops the files of a run folder, and what is none, on the page.
+func (b *tab) drop(t *testing.T) {
+	files := recordedFiles(t)
+	b.train(t, small)
 	b.put(files)
 	b.Until(`said() === 'Shown: random on synthetic-citation, seed 0.' && now() === 'task 2 of 2, step 0'`)
 	const menu = `document.querySelector('[name=recording]')`
