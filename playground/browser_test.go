@@ -103,7 +103,7 @@ func TestTransportPage(t *testing.T) {
 		b.at(t, "transport.html")
 		x := b.Number(`page.problem.x[2]`)
 		b.Do(`document.querySelector('[data-picture=clouds]').focus(), true`)
-		b.Press("nn" + kb.ArrowRight + kb.ArrowRight)
+		b.Press("nN" + kb.ArrowRight + kb.ArrowRight)
 		b.settled()
 		require.InDelta(t, x+0.04, b.Number(`page.problem.x[2]`), 0.001)
 		require.Contains(t, b.Text(`document.querySelector('[role=status]').textContent`), "circle 2 at")
@@ -197,6 +197,17 @@ func (b *tab) share(t *testing.T) {
 	require.Equal(t, "none", b.Text(`getComputedStyle(document.querySelector('.top')).display`))
 	b.at(t, "transport.html#eps=none&preset=nothing&x=A&mode=axes&sweeps=1e999") // nonsense keeps the defaults
 	b.golden(t)
+	for _, name := range []string{"toString", "constructor"} { // every object has these
+		b.at(t, "transport.html#preset="+name+"&cost="+name)
+		require.Equal(t, "moons", b.Text(`page.settings.preset`))
+		b.golden(t)
+	}
+	b.at(t, "transport.html#eps=-1")
+	const wrong = `document.querySelector('[role=status]').classList.contains('wrong')`
+	b.Until(wrong)
+	b.set("eps", "-1") // the logarithm of 0.1
+	b.settled()
+	b.Until(`!` + wrong + ` && document.querySelector('[role=status]').textContent === ''`)
 }
 
 func (b *tab) derived(t *testing.T) {

@@ -191,7 +191,8 @@ func TestTrainingControls(t *testing.T) {
 			b.set("recording", c.name)
 			b.Until(`now() === '` + c.last + `' && location.hash === '#recording=` + c.name + `'`)
 		}
-		require.Equal(t, float64(3), b.Number(`document.querySelector('[name=recording]').length - 1`), "and no more")
+		require.Equal(t, float64(3), b.Number(`document.querySelectorAll('[name=recording] :enabled').length - 1`),
+			"and no more")
 		b.set("recording", "")
 		b.Until(`document.querySelector('saot-recording') === null`)
 	})
@@ -287,35 +288,56 @@ func TestTrainingControls(t *testing.T) {
 	t.Run("drop", func(t *testing.T) { b.drop(t) })
 }
 
-// drop drops the files of a run folder, and what is none, on the page.
-func (b *tab) drop(t *testing.T) {
+// put drops files on the page.
+func (b *tab) put(files map[string]string) {
+	b.T.Helper()
+	text, err := json.Marshal(files)
+	require.NoError(b.T, err)
+	b.Do(`{ const dataTransfer = new DataTransfer();
+		for (const [name, content] of Object.entries(` + string(text) + `)) dataTransfer.items.add(new File([content], name));
+		window.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true })); true }`)
+}
+
+// recordedFiles returns the files of the recording of a short run.
+func recordedFiles(t *testing.T) map[string]string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	q := training.Request{Dataset: "synthetic,nodes=160,classes=4,degree=3,words=12", Method: "random", Record: 1,
 		Probes: []string{"converged"}}
-	require.NoError(t, training.Run(b.Context, dir, q, func(training.Message) {}))
-	b.train(t, small)
-	put := func(files map[string]string) {
-		text, err := json.Marshal(files)
-		require.NoError(t, err)
-		b.Do(`{ const dataTransfer = new DataTransfer();
-			for (const [name, content] of Object.entries(` + string(text) + `)) dataTransfer.items.add(new File([content], name));
-			window.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true })); true }`)
-	}
+	require.NoError(t, training.Run(t.Context(), dir, q, func(training.Message) {}))
 	files := map[string]string{}
 	for _, name := range []string{"head.json", "task-0001.json", "task-0002.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, record.Folder, name))
 		require.NoError(t, err)
 		files[name] = string(text)
 	}
-	put(files)
+	return files
+}
+
+// drop drops the files of a run folder, and what is none, on the page.
+func (b *tab) drop(t *testing.T) {
+	files := recordedFiles(t)
+	b.train(t, small)
+	b.put(files)
 	b.Until(`said() === 'Shown: random on synthetic-citation, seed 0.' && now() === 'task 2 of 2, step 0'`)
-	put(map[string]string{"head.json": files["head.json"]})
+	const menu = `document.querySelector('[name=recording]')`
+	require.Equal(t, "from files", b.Text(menu+`.selectedOptions[0].textContent`))
+	b.press("back")
+	b.Until(`now() === 'task 1 of 2, step 0'`)
+	require.Empty(t, b.Text(`page.settings.at`), "an address holds no frame of files")
+	b.set("recording", "links")
+	b.Until(`now() === 'task 3 of 3, step 30'`)
+	b.put(files)
+	b.Until(`now() === 'task 2 of 2, step 0' && location.hash.endsWith('&recording=')`)
+	b.set("recording", "")
+	b.Until(`document.querySelector('saot-recording') === null`)
+	b.put(map[string]string{"head.json": files["head.json"]})
 	b.Until(`said().startsWith('The recording of head.json has no frames')`)
-	put(map[string]string{"head.json": `{"format": "saot-recording", "version": 9}`})
+	b.put(map[string]string{"head.json": `{"format": "saot-recording", "version": 9}`})
 	b.Until(`said() === 'head.json has version 9: this page reads version 1.'`)
-	put(map[string]string{"head.json": `{`})
+	b.put(map[string]string{"head.json": `{`})
 	b.Until(`said().startsWith('head.json is not JSON')`)
-	put(map[string]string{"notes.json": `{}`})
+	b.put(map[string]string{"notes.json": `{}`})
 	b.Until(`said().startsWith('There is no recording in these files')`)
 }
 

@@ -122,7 +122,7 @@ func TestSolverKeys(t *testing.T) {
 		b.at(t, c.address)
 		b.Press("r")
 		b.Until(c.done + ` === 1`)
-		b.Press("ss")
+		b.Press("sS") // as the titles write it, too
 		b.Until(c.done + ` === 3`)
 		b.Press(" ")
 		b.Until(c.done + ` >= 5 && document.getElementById('play').textContent === 'Pause'`)

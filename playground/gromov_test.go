@@ -89,6 +89,10 @@ func TestGromovPage(t *testing.T) {
 			b.at(t, "gromov.html#truth="+truth)
 			require.InDelta(t, right, figure("right"), 0.02)
 		}
+		for _, name := range []string{"toString", "constructor"} { // every object has these
+			b.at(t, "gromov.html#preset="+name)
+			require.Equal(t, "relabel", b.Text(`page.settings.preset`))
+		}
 		for _, wrong := range []string{"-", "614503", "614503z", "614503!"} {
 			b.at(t, "gromov.html#truth="+wrong)
 			require.InDelta(t, 1, b.Number(`Number(page.scene.truth === null)`), 0, wrong)

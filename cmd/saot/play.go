@@ -61,8 +61,9 @@ func play(cmd *cobra.Command, listener net.Listener, browse bool) error {
 		stop()
 		return errors.Join(err, listener.Close())
 	}
-	url := fmt.Sprintf("http://%s/", listener.Addr())
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "the playground is at %s\npress Ctrl-C to end\n", url); err != nil {
+	url, more := reached(listener.Addr())
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the playground is at %s\n%spress Ctrl-C to end\n", url, more)
+	if err != nil {
 		stop()
 		return err
 	}
@@ -78,6 +79,17 @@ func play(cmd *cobra.Command, listener net.Listener, browse bool) error {
 	stop()
 	_ = s.Wait() // until nothing is built into the folder any more
 	return errors.Join(err, s.Close())
+}
+
+// reached returns the address at which this machine reaches a listener, and a line on how others do if the listener
+// takes all addresses: a browser does not open the address 0.0.0.0.
+func reached(address net.Addr) (url, more string) {
+	at, ok := address.(*net.TCPAddr)
+	if !ok || !at.IP.IsUnspecified() {
+		return fmt.Sprintf("http://%s/", address), ""
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d/", at.Port),
+		fmt.Sprintf("other machines use this machine's name instead of 127.0.0.1, with port %d\n", at.Port)
 }
 
 // browseTo opens an address in the user's browser, where there is one; the address is printed as well.

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,6 +52,20 @@ func TestPlayServes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, answer.StatusCode, path)
 		require.NoError(t, answer.Body.Close())
+	}
+}
+
+// A listener on all addresses is printed by an address that a browser opens.
+func TestPlayPrintsAnAddressToOpen(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:7": "http://127.0.0.1:7/", "[::1]:7": "http://[::1]:7/",
+		"0.0.0.0:7": "http://127.0.0.1:7/", "[::]:7": "http://127.0.0.1:7/",
+	} {
+		at, err := net.ResolveTCPAddr("tcp", address)
+		require.NoError(t, err)
+		url, more := reached(at)
+		require.Equal(t, want, url, address)
+		require.Equal(t, at.IP.IsUnspecified(), strings.Contains(more, "this machine's name"), more)
 	}
 }
 

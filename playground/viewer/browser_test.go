@@ -279,7 +279,7 @@ func TestDifferences(t *testing.T) {
 	require.Equal(t, "−2.8 times the uniform mass", mass(0))
 	b.Do(`choose('what the map shows', 'pin'), true`)
 	b.Until(`panel('plan').textContent.includes('pin a frame of this task')`)
-	b.Press("p")
+	b.Press("P")
 	b.Until(`button('pinned') !== undefined`)
 	b.Press(kb.ArrowLeft)
 	b.Until(`now() === 'task 3 of 3, step 8'`)

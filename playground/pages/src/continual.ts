@@ -7,23 +7,30 @@ import type { PackedRun } from "../../viewer/src/recording";
 import { RecordingElement } from "../../viewer/src/viewer";
 import { Chart } from "./continual/chart";
 import { archive, chosenFiles, droppedFiles, recordingsOf } from "./continual/drop";
-import { Settings, commandOf, defaults, keysOf, methodOf, requestOf } from "./continual/methods";
+import { Settings, addressOf, addressed, commandOf, keysOf, methodOf, requestOf } from "./continual/methods";
 import { LiveRun } from "./continual/run";
 import { MethodTable } from "./continual/table";
 import { Control, button, choice, slider } from "./shell/controls";
 import { fetchModule } from "./shell/module";
 import { Status, onTheme, start } from "./shell/shell";
-import { fragment, read, write } from "./shell/state";
+import { write } from "./shell/state";
 
 const recordings: [string, string][] = [["", "the runs on this page"], ["uai", "SAOT on UAI, nine tasks (recorded)"],
   ["pair", "SAOT next to naive, four generated tasks (recorded)"], ["links", "SAOT where links tell little (recorded)"]];
 const redraw = 250; // milliseconds between growths of the pictures
 
+/** The runs of a recording that comes with the site. */
+async function bundled(name: string): Promise<PackedRun[]> {
+  const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
+  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+  return recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
+}
+
 class ContinualPage {
-  readonly settings: Settings = read(defaults);
+  readonly settings = addressed();
   readonly runs = new Map<string, LiveRun>(); // by the methods' keys
   private readonly status = new Status();
-  private readonly place = start(this.status, () => fragment(this.settings, defaults));
+  private readonly place = start(this.status, () => addressOf(this.settings));
   private readonly chart = new Chart();
   private readonly viewer = new RecordingElement();
   private readonly table = new MethodTable((methods, show) => this.choose(methods, show), (key) => this.save(key));
@@ -47,7 +54,7 @@ class ContinualPage {
     this.build();
     this.restore();
     addEventListener("hashchange", () => {
-      Object.assign(this.settings, read(defaults));
+      Object.assign(this.settings, addressed());
       this.restore();
     });
     onTheme(() => this.chart.paint());
@@ -71,6 +78,7 @@ class ContinualPage {
       s.at = this.wanted = "";
       void this.showRecording();
     } });
+    source.element.querySelector("select")!.append(element("option", { value: "files", hidden: "", disabled: "" }, "from files"));
     this.controls.recording = source as Control<never>;
     const tenths = { step: 0.05 };
     const file = element("input", { type: "file", id: "file", multiple: "", accept: ".zip,.json,.html", hidden: "" });
@@ -116,10 +124,7 @@ class ContinualPage {
     this.settings.methods = chosen.join(".");
     this.settings.show = show.join(".");
     this.settings.at = "";
-    if (this.settings.recording) {
-      this.settings.recording = "";
-      this.controls.recording.value = "" as never;
-    }
+    this.settings.recording = this.controls.recording.value = "" as never;
     this.dropped = [];
     this.changed(false);
   }
@@ -128,8 +133,13 @@ class ContinualPage {
   private changed(settings = true) {
     if (settings && this.runs.size) this.clear();
     else if (!settings && this.settings.play) this.launch();
-    write(fragment(this.settings, defaults));
+    this.remember();
     this.show();
+  }
+
+  /** The address follows the settings. */
+  private remember() {
+    write(addressOf(this.settings));
   }
 
   private restore() {
@@ -141,8 +151,11 @@ class ContinualPage {
     }
     this.wanted = this.settings.at;
     if (this.settings.recording) void this.showRecording();
-    else if (this.settings.play) this.start();
-    else this.show();
+    else {
+      this.dropped = [];
+      if (this.settings.play) this.start();
+      else this.show();
+    }
   }
 
   private start() {
@@ -169,7 +182,7 @@ class ContinualPage {
     for (const run of this.runs.values()) run.end();
     this.runs.clear();
     [this.settings.at, this.settings.play, this.wanted] = ["", false, ""];
-    write(fragment(this.settings, defaults));
+    this.remember();
     this.paused = false;
     this.status.say("");
     this.show();
@@ -180,7 +193,7 @@ class ContinualPage {
     this.dropped = [];
     this.settings.recording = "";
     this.controls.recording.value = "" as never;
-    write(fragment(this.settings, defaults));
+    this.remember();
     for (const key of keysOf(this.settings.methods)) {
       const old = this.runs.get(key);
       if (old?.state === "failed") this.runs.delete(key);
@@ -278,18 +291,19 @@ class ContinualPage {
   }
 
   private async showRecording() {
-    write(fragment(this.settings, defaults));
+    this.remember();
     const name = this.settings.recording;
     this.dropped = [];
-    if (name) {
-      try {
-        const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
-        if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
-        this.dropped = recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
-      } catch (error) {
-        this.status.say(`The recording ${name} cannot be loaded. ${(error as Error).message}`, true);
-      }
+    if (!name) return this.show();
+    let [runs, fault]: [PackedRun[], string] = [[], ""];
+    try {
+      runs = await bundled(name);
+    } catch (error) {
+      fault = (error as Error).message;
     }
+    if (this.settings.recording !== name) return; // the reader chose something else meanwhile
+    if (fault) this.status.say(`The recording ${name} cannot be loaded. ${fault}`, true);
+    this.dropped = runs;
     this.show();
   }
 
@@ -306,8 +320,9 @@ class ContinualPage {
     });
     this.viewer.addEventListener("saot-frame", (e) => {
       const { task, step, newest } = (e as CustomEvent<{ task: number; step: number; newest: boolean }>).detail;
-      this.settings.at = newest ? "" : `${task}.${step}`;
-      write(fragment(this.settings, defaults));
+      const files = this.dropped.length > 0 && !this.settings.recording; // which an address cannot hold
+      this.settings.at = newest || files ? "" : `${task}.${step}`;
+      this.remember();
     });
   }
 
@@ -316,7 +331,9 @@ class ContinualPage {
     try {
       const runs = recordingsOf(await files).slice(0, 2);
       this.dropped = runs;
-      this.settings.at = this.wanted = "";
+      this.settings.recording = this.settings.at = this.wanted = "";
+      this.controls.recording.value = "files" as never;
+      this.remember();
       this.status.say(`Shown: ${runs.map((r) => r.name).join(" and ")}.`);
       this.show();
     } catch (error) {

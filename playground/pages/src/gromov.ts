@@ -95,7 +95,7 @@ class GromovPage extends Page<Settings> {
   }
 
   protected restore() {
-    if (!(this.settings.preset in presets)) this.settings.preset = defaults.preset;
+    if (!Object.hasOwn(presets, this.settings.preset)) this.settings.preset = defaults.preset;
     const p = presets[this.settings.preset];
     const own = unpackGraph(this.settings.a) !== null || unpackGraph(this.settings.b) !== null;
     const copy = (g: Drawn): Drawn => structuredClone(g);

@@ -1,6 +1,7 @@
 // The worker that trains: it runs the module learner in a file system of its own, and passes messages on. The page gives
 // it the compiled module, the request, and the files of an earlier worker to continue from. While it lives it holds the
-// lock that the page names, so that the page hears of its end, whatever ended it.
+// lock that the page names, so that the page hears of its end, whatever ended it. Browsers have no locks at plain http
+// addresses of other machines: there the page does not hear of it.
 
 import { Files, MemoryFiles } from "./continual/files";
 import type { FromWorker, ToWorker } from "./continual/run";
@@ -31,7 +32,7 @@ function send(message: FromWorker, files: Files = {}) {
 }
 
 async function start(m: Extract<ToWorker, { do: "start" }>) {
-  void navigator.locks.request(m.lock, () => new Promise(() => {})); // until the worker ends
+  void navigator.locks?.request(m.lock, () => new Promise(() => {})); // until the worker ends
   worker.fs = new MemoryFiles(m.files);
   worker.saotMessage = (text) => {
     const kind = /^{"kind":"(\w+)"/.exec(text)?.[1];

@@ -227,6 +227,7 @@ class TransportPage extends Page<Settings> {
     this.trace.values = this.problem.trace;
     for (const p of [painted ? this.axes : this.clouds, this.map, this.trace]) p.paint();
     if (fault) this.status.say(fault, true);
+    else if (this.solver && this.status.element.classList.contains("wrong")) this.status.say("");
     const mass = plan ? plan.rows.reduce((a, b) => a + b, 0) : NaN;
     this.figures.set("cost", plan ? figure(plan.linear) : "–");
     this.figures.set("error", plan ? plan.marginalError.toExponential(1) : "–");

@@ -15,6 +15,11 @@ export function sign(name: string): SVGSVGElement {
     make("path", { d: signs[name] }));
 }
 
+/** The key of an event. Letters are in lower case: shift and caps lock change nothing. */
+export function keyOf(e: KeyboardEvent): string {
+  return e.key.length === 1 ? e.key.toLowerCase() : e.key;
+}
+
 /** An element with attributes and children. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   name: K,

@@ -16,6 +16,7 @@ export function lowest(runs: Run[], name: string): number {
 
 const left = 30;
 const top = 46;
+const least = 2; // pixels of a cell
 
 /** The performance matrix so far: a row for each task learned, a column for each task scored. */
 export class MatrixPanel extends Panel {
@@ -53,7 +54,7 @@ export class MatrixPanel extends Panel {
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
     };
     const s = this.scene;
-    if (!s) return;
+    if (!s || this.side < least) return;
     if (e.key === "Enter" && this.active) {
       e.preventDefault();
       return this.go(this.active[0]);
@@ -84,6 +85,7 @@ export class MatrixPanel extends Panel {
     const tasks = s.run.head.tasks;
     const side = Math.min(this.width - left - 8, this.height - top - 8) / tasks;
     this.side = side;
+    if (side < least) return this.empty(`The cells of ${tasks} tasks are too small to draw.`, s.theme);
     const ramp = colors(s.theme, false);
     const rows = new Map<number, Score>();
     for (const t of s.run.tasks) {

@@ -2,7 +2,7 @@
 
 export type Edge = [number, number];
 
-interface Packed {
+export interface Packed {
   scale: number;
   base64: string;
 }
@@ -32,8 +32,8 @@ export interface PackedTask {
   task: number;
   nodes: number[];
   classes: number[];
-  edges: Edge[];
-  views?: [Edge[], Edge[]];
+  edges: Edge[] | null;
+  views?: (Edge[] | null)[] | null; // two or none
   graph?: PackedPlan;
   teacher?: PackedPlan;
   terms: string[] | null;
@@ -96,7 +96,7 @@ export interface Run {
   moments: Moment[];
 }
 
-function unpack(p: Packed): Float64Array {
+export function unpack(p: Packed): Float64Array {
   const raw = atob(p.base64);
   const out = new Float64Array(raw.length / 2);
   for (let i = 0; i < out.length; i++) {
@@ -140,7 +140,7 @@ function unpackTask(t: PackedTask): Task {
   const order = t.nodes.map((_, i) => i).sort((a, b) => t.classes[a] - t.classes[b] || t.nodes[a] - t.nodes[b]);
   const place: number[] = [];
   order.forEach((from, i) => (place[from] = i));
-  const edges = (all: Edge[]): Edge[] => all.map(([a, b]) => [place[a], place[b]]);
+  const edges = (all: Edge[] | null): Edge[] => (all ?? []).map(([a, b]) => [place[a], place[b]]);
   const frames = (t.frames ?? []).map((f) => unpackFrame(f, order));
   const graph = unpackPlan(t.graph, order);
   const teacher = unpackPlan(t.teacher, order);
@@ -154,7 +154,7 @@ function unpackTask(t: PackedTask): Task {
     nodes: order.map((i) => t.nodes[i]),
     classes: order.map((i) => t.classes[i]),
     edges: edges(t.edges),
-    views: t.views ? [edges(t.views[0]), edges(t.views[1])] : null,
+    views: t.views?.length ? [edges(t.views[0]), edges(t.views[1])] : null,
     graph,
     teacher,
     terms: t.terms ?? [],

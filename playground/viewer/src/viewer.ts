@@ -2,7 +2,7 @@
 // {name, recording} in a <script type="application/json"> within it, or set as its property runs.
 
 import { CurvesPanel, groups, seriesOf } from "./curves";
-import { element, sign } from "./dom";
+import { element, keyOf, sign } from "./dom";
 import { compose, download, pixels, text } from "./export";
 import { film } from "./gif";
 import { MatrixPanel, lowest, scoreNames } from "./matrix";
@@ -266,7 +266,7 @@ export class RecordingElement extends HTMLElement {
       Escape: () => this.point(this.clock, null, "keys"),
     };
     if (target.tagName !== "BUTTON" && target.tagName !== "SUMMARY") acts[" "] = () => this.toggle();
-    const act = acts[e.key];
+    const act = acts[keyOf(e)];
     if (!act || (onSlider && e.key.startsWith("Arrow"))) return;
     e.preventDefault();
     e.stopPropagation(); // a notebook has shortcuts of its own

@@ -3,7 +3,8 @@
 
 import { strFromU8, unzipSync, zipSync } from "fflate";
 
-import type { PackedRun, PackedTask } from "../../../viewer/src/recording";
+import type { PackedRun } from "../../../viewer/src/recording";
+import { checkHead, checkRun, checkTask } from "./check";
 import type { Files } from "./files";
 
 const [format, version, most] = ["saot-recording", 1, 64 << 20];
@@ -16,7 +17,7 @@ export function recordingsOf(files: Files): PackedRun[] {
   const add = (path: string, data: Uint8Array) => {
     size += data.length;
     if (size > most) throw new Error("The files are larger than 64 MB.");
-    if (/\.html?$/.test(path)) runs.push(...fromPage(strFromU8(data)));
+    if (/\.html?$/.test(path)) runs.push(...fromPage(path, strFromU8(data)));
     else all[path] = data;
   };
   for (const [path, data] of Object.entries(files)) {
@@ -35,31 +36,44 @@ function isPart(name: string): boolean {
   return /(^|\/)(head|task-\d+)\.json$/.test(name);
 }
 
-function parse(path: string, data: Uint8Array): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(strFromU8(data));
-  } catch (error) {
-    throw new Error(`${path} is not JSON: ${(error as Error).message}`);
-  }
+/** The value of a file that a check lets pass. Errors name the file. */
+function parse<T>(path: string, data: Uint8Array, check: (value: unknown) => T): T {
+  const value = json(path, strFromU8(data));
   const { format: is, version: of } = (value ?? {}) as { format?: string; version?: number };
   if (is !== format) throw new Error(`${path} is no part of a recording: its field format is ${JSON.stringify(is)}.`);
   if (of !== version) throw new Error(`${path} has version ${of}: this page reads version ${version}.`);
-  return value as Record<string, unknown>;
+  return named(path, () => check(value));
+}
+
+function json(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${path} is not JSON: ${(error as Error).message}`);
+  }
+}
+
+function named<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw new Error(`${path}: ${(error as Error).message}`);
+  }
 }
 
 function fromFolder(path: string, files: Files): PackedRun {
   const folder = path.slice(0, -"head.json".length);
-  const head = parse(path, files[path]) as unknown as PackedRun["recording"]["head"];
+  const head = parse(path, files[path], checkHead);
   const tasks = Object.keys(files).filter((p) => p.startsWith(folder) && /^task-\d+\.json$/.test(p.slice(folder.length))).sort()
-    .map((p) => parse(p, files[p]) as unknown as PackedTask);
+    .map((p) => parse(p, files[p], (t) => checkTask(t, parseInt(p.slice(folder.length + "task-".length)) - 1, head.tasks)));
   if (!tasks.some((t) => t.frames?.length)) throw new Error(`The recording of ${path} has no frames: add its files task-0001.json …`);
   return { name: `${head.method} on ${head.dataset}, seed ${head.seed}`, recording: { head, tasks } };
 }
 
-function fromPage(text: string): PackedRun[] {
+function fromPage(path: string, text: string): PackedRun[] {
   const data = /<saot-recording><script type="application\/json">(.*?)<\/script>/s.exec(text)?.[1];
-  return data ? (JSON.parse(data) as PackedRun[]) : [];
+  const runs = data ? json(path, data) : [];
+  return Array.isArray(runs) ? runs.map((run) => named(path, () => checkRun(run))) : [];
 }
 
 /** The files of a drop, folders included. */

@@ -1,6 +1,6 @@
 // What the page trains, and with which settings.
 
-import type { Values } from "../shell/state";
+import { type Values, fragment, has, read } from "../shell/state";
 
 /** The page's state. Keys are those of the address. */
 export interface Settings extends Values {
@@ -23,10 +23,22 @@ export interface Settings extends Values {
   play: boolean; // the runs were started
 }
 
-export const defaults: Settings = {
+const defaults: Settings = {
   tasks: 3, nodes: 360, homophily: 0.8, imbalance: 3, words: 30, alpha: 1, beta: 0.5, eps: 0.2, points: 64, buffer: 40,
   epochs: 20, seed: 0, methods: "saot.naive.random.hellinger", show: "saot.naive", recording: "uai", at: "", play: false,
 };
+
+/** The settings of the address. Where it starts the runs and names no recording, the runs are shown. */
+export function addressed(): Settings {
+  const s = read(defaults);
+  if (s.play && !has("recording")) s.recording = "";
+  return s;
+}
+
+/** The fragment of an address that shows the same. One that shows a recording starts nothing. */
+export function addressOf(s: Settings): string {
+  return fragment({ ...s, play: s.play && !s.recording }, defaults);
+}
 
 export interface Method {
   key: string;

@@ -58,7 +58,7 @@ export class LiveRun {
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       if (this.worker !== worker) return;
       if ("text" in data) this.hear(JSON.parse(data.text) as Message, lock);
-      else if ("files" in data) this.files = data.files;
+      else if ("files" in data) this.keepFiles(data.files);
       else this.lose("the module ended");
     };
     worker.onerror = (e) => {
@@ -71,7 +71,7 @@ export class LiveRun {
   /** Waits for the lock that a worker holds: it is free when the worker is gone, be it killed by the browser. */
   private guard(lock: string) {
     const worker = this.worker;
-    void navigator.locks.request(lock, () => {
+    void navigator.locks?.request(lock, () => {
       if (this.worker === worker && this.active) this.lose("the browser ended the worker");
     });
   }
@@ -112,6 +112,11 @@ export class LiveRun {
         this.tell("failed", m.error!);
     }
     if (this.state === "done" && m.kind !== "result") this.changed();
+  }
+
+  private keepFiles(files: Files) {
+    this.files = files;
+    if (this.state === "done") this.end(); // these were the last that the worker had to say
   }
 
   private keep(task: PackedTask, frame: PackedFrame) {

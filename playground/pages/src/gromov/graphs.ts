@@ -1,5 +1,6 @@
 // Two graphs next to each other, with the plan between their nodes.
 
+import { keyOf } from "../../../viewer/src/dom";
 import type { Theme } from "../../../viewer/src/theme";
 import { outline } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
@@ -164,18 +165,19 @@ export class GraphsPicture extends Picture {
 
   private key(e: KeyboardEvent) {
     const moves: Record<string, [number, number]> = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+    const key = keyOf(e);
     const g = this.grip;
-    if (e.key === "n" || e.key === "p" || e.key === "Escape") this.choose(e.key === "n" ? 1 : e.key === "p" ? -1 : 0);
+    if (key === "n" || key === "p" || key === "Escape") this.choose(key === "n" ? 1 : key === "p" ? -1 : 0);
     else if (!g) return;
-    else if (moves[e.key]) {
+    else if (moves[key]) {
       const p = this.scene[g.side].points;
       const step = e.shiftKey ? 0.1 : 0.03;
-      p[2 * g.node] = snap(p[2 * g.node] + moves[e.key][0] * step);
-      p[2 * g.node + 1] = snap(p[2 * g.node + 1] + moves[e.key][1] * step);
+      p[2 * g.node] = snap(p[2 * g.node] + moves[key][0] * step);
+      p[2 * g.node + 1] = snap(p[2 * g.node + 1] + moves[key][1] * step);
       this.actions.changed(false);
-    } else if (e.key === "c") this.recolor(g);
-    else if (e.key === "e") this.link(g);
-    else if (e.key === "Delete" || e.key === "Backspace") this.remove(g);
+    } else if (key === "c") this.recolor(g);
+    else if (key === "e") this.link(g);
+    else if (key === "Delete" || key === "Backspace") this.remove(g);
     else return;
     e.preventDefault();
     e.stopPropagation();

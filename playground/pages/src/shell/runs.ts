@@ -1,6 +1,6 @@
 // The buttons that run a solver: restart, step, play, converge. Their keys work anywhere on the page but in a control.
 
-import { element } from "../../../viewer/src/dom";
+import { element, keyOf } from "../../../viewer/src/dom";
 import { button } from "./controls";
 
 /** A button: its text, the title without its key, and what it does. */
@@ -25,7 +25,7 @@ export class Runs {
     const target = e.target as HTMLElement;
     if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
     const { restart, step, converge } = this.acts;
-    const act = ({ " ": () => this.toggle(), r: restart[2], s: step[2], c: converge[2] } as Record<string, () => void>)[e.key];
+    const act = ({ " ": () => this.toggle(), r: restart[2], s: step[2], c: converge[2] } as Record<string, () => void>)[keyOf(e)];
     if (!act) return;
     e.preventDefault();
     act();

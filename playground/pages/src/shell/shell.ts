@@ -2,6 +2,7 @@
 
 import { element } from "../../../viewer/src/dom";
 import { Theme, dark, light } from "../../../viewer/src/theme";
+import { has } from "./state";
 
 const preference = matchMedia("(prefers-color-scheme: dark)");
 
@@ -34,7 +35,7 @@ export function start(status?: Status, fragment?: () => string): HTMLElement {
     e.preventDefault(); // the fragment is the page's state
     document.getElementById("main")!.focus();
   });
-  if (new URLSearchParams(location.hash.slice(1)).has("embed")) document.body.classList.add("embed");
+  if (has("embed")) document.body.classList.add("embed");
   if (status && fragment) {
     const share = element("button", { type: "button", id: "share", title: "copy a link that shows what you see" }, "Copy link");
     share.addEventListener("click", () => copy(status, fragment()));

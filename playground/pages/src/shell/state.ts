@@ -17,6 +17,11 @@ export function read<T extends Values>(defaults: T): T {
   return values as T;
 }
 
+/** Whether the address has a key. */
+export function has(key: string): boolean {
+  return new URLSearchParams(location.hash.slice(1)).has(key);
+}
+
 /** The fragment of values: those that differ from their defaults. */
 export function fragment<T extends Values>(values: T, defaults: T): string {
   const address = new URLSearchParams();

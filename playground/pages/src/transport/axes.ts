@@ -1,5 +1,6 @@
 // Two histograms on one axis, painted with the pointer: μ stands above, ν hangs below, and mass flows from one to the other.
 
+import { keyOf } from "../../../viewer/src/dom";
 import type { Theme } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
 import { snap } from "../shell/state";
@@ -94,13 +95,14 @@ export class AxesPicture extends Picture {
   private key(e: KeyboardEvent) {
     const moves: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
     const lifts: Record<string, number> = { ArrowUp: 0.05, ArrowDown: -0.05 };
-    const [by, lift] = [moves[e.key], lifts[e.key]];
+    const key = keyOf(e);
+    const [by, lift] = [moves[key], lifts[key]];
     if (by) this.cursor = Math.min(this.bins - 1, Math.max(0, this.cursor + by));
     else if (lift && this.cursor >= 0) {
       this.paintBin(this.cursor, this.problem[this.side][this.cursor] + lift);
       this.actions.changed();
-    } else if (e.key === "x" || e.key === "y") this.side = e.key;
-    else if (e.key === "Escape") this.cursor = -1;
+    } else if (key === "x" || key === "y") this.side = key;
+    else if (key === "Escape") this.cursor = -1;
     else return;
     e.preventDefault();
     this.actions.point({ row: this.side === "x" ? this.cursor : -1, column: this.side === "y" ? this.cursor : -1 });

@@ -1,5 +1,6 @@
 // Two clouds in the plane: circles are the first, squares the second. Points are dragged, added and removed.
 
+import { keyOf } from "../../../viewer/src/dom";
 import type { Theme } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
 import { snap } from "../shell/state";
@@ -33,7 +34,7 @@ export class CloudsPicture extends Picture {
   private held = -1; // the pointer's id
 
   constructor(private readonly problem: Problem, private readonly actions: Actions) {
-    super("two clouds of points. Tab and n choose the next point, p the one before, arrow keys move it, a adds one " +
+    super("two clouds of points. n chooses the next point, p the one before, arrow keys move it, a adds one " +
       "next to it, Delete removes it.", "clouds");
     const c = this.canvas;
     c.tabIndex = 0;
@@ -135,11 +136,12 @@ export class CloudsPicture extends Picture {
 
   private key(e: KeyboardEvent) {
     const moves: Record<string, [number, number]> = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
-    const by = moves[e.key];
+    const key = keyOf(e);
+    const by = moves[key];
     const step = e.shiftKey ? 0.1 : 0.02;
     const g = this.grip;
-    if (e.key === "n" || e.key === "p") this.choose(e.key === "n" ? 1 : -1);
-    else if (e.key === "Escape") this.choose(0);
+    if (key === "n" || key === "p") this.choose(key === "n" ? 1 : -1);
+    else if (key === "Escape") this.choose(0);
     else if (!g) return;
     else if (by) {
       const p = this.problem[g.cloud];
@@ -147,8 +149,8 @@ export class CloudsPicture extends Picture {
       p[2 * g.index + 1] = snap(p[2 * g.index + 1] + by[1] * step);
       this.actions.changed();
       this.tell();
-    } else if (e.key === "Delete" || e.key === "Backspace") this.remove(g);
-    else if (e.key === "a") {
+    } else if (key === "Delete" || key === "Backspace") this.remove(g);
+    else if (key === "a") {
       const p = this.problem[g.cloud];
       this.grip = this.add(g.cloud, p[2 * g.index] + 0.04, p[2 * g.index + 1] + 0.04) ?? g;
       this.show(this.grip);

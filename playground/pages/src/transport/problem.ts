@@ -51,7 +51,7 @@ export class Problem {
   load() {
     const s = this.settings;
     const set = this.painted ? axes : clouds;
-    if (!(s.preset in set)) s.preset = Object.keys(set)[0];
+    if (!Object.hasOwn(set, s.preset)) s.preset = Object.keys(set)[0];
     const of = (text: string, preset: number[]) => {
       const numbers = unpack(text);
       const fits = this.painted ? numbers.length <= mostBins && Math.max(...numbers) > 0 : numbers.length % 2 === 0;
@@ -87,7 +87,7 @@ export class Problem {
   /** What the solver takes. */
   clouds(): Clouds {
     const s = this.settings;
-    const common = { cost: costs[s.cost] ?? 1, exact: s.solver === "exact", center: s.cost === "cosine" ? 0.5 : 0,
+    const common = { cost: Object.hasOwn(costs, s.cost) ? costs[s.cost] : 1, exact: s.solver === "exact", center: s.cost === "cosine" ? 0.5 : 0,
       epsilon: s.eps, rho: s.rho, sweeps: most, tolerance };
     if (!this.painted) return { ...common, x: Float64Array.from(this.x), y: Float64Array.from(this.y) };
     const place = Float64Array.from({ length: 2 * this.n }, (_, k) => (k % 2 ? common.center : (k / 2 + 0.5) / this.n));
