@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,11 @@ nor pip has to be there, and nothing of a package is run. A download that broke 
   saot engines install ` + name + ` --from PACKAGE.whl   on a machine without network`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, file := range from { // though all may be installed already
+				if _, err := os.Stat(file); err != nil {
+					return fmt.Errorf("--from: %w", err)
+				}
+			}
 			path, err := install.Engine(cmd.Context(), name, from, cmd.ErrOrStderr())
 			if err != nil {
 				return err

@@ -180,6 +180,7 @@ func TestUsageErrors(t *testing.T) {
 		{"run --set epochs=2 --epochs 3", "epochs is set twice"},
 		{"run --set hidden=3", `did you mean "encoder.hidden"`},
 		{"methods saot --dataset nosuch", `unknown dataset "nosuch"`},
+		{"run --record 1 --resume " + unrecorded(t), "has finished without a recording"},
 	} {
 		status, stdout, stderr := call(t, strings.Fields(c.args)...)
 		require.Equal(t, exitUsage, status, c.args)
@@ -191,6 +192,17 @@ func TestUsageErrors(t *testing.T) {
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "already holds")
 	require.NotContains(t, stderr, "engine:", "before anything is loaded")
+	status, _, stderr = call(t, "engines", "install", "xla", "--from", "nothere.whl")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "nothere.whl")
+}
+
+// unrecorded is the folder of a finished run.
+func unrecorded(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, _, stderr := call(t, small("--dataset", "synthetic:220", "--probe", "converged", "--out", dir)...)
+	require.Zero(t, status, stderr)
+	return dir
 }
 
 // occupied is a folder with a run.

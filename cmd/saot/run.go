@@ -19,6 +19,7 @@ import (
 	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/metrics"
@@ -306,6 +307,10 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 	if err != nil {
 		return nil, err
 	}
+	if o.record > 0 && exists(filepath.Join(o.resume, continual.ResultFile)) &&
+		!exists(filepath.Join(o.resume, record.Folder)) {
+		return nil, usagef("the run in %s has finished without a recording, and --record cannot make one", o.resume)
+	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "resume", "log", "json", "keep-model", "record":
@@ -345,13 +350,13 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	}
 	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep || r.Keep, show.log
 	opt.Record, opt.Finish = o.record, finish(dir.Path)
-	record, err := metrics.New(dir.Path, metrics.Options{})
+	figures, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
 		return dir.Path, nil, err
 	}
-	opt.Observe = func(e continual.Event) { show.observe(e); record.Observe(e) }
+	opt.Observe = func(e continual.Event) { show.observe(e); figures.Observe(e) }
 	result, err := continual.Run(ctx, stream, learner, opt)
-	if failed := record.Close(); failed != nil && err == nil {
+	if failed := figures.Close(); failed != nil && err == nil {
 		err = failed
 	}
 	again := "saot run --resume " + experiment.Quote(dir.Path)
