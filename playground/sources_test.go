@@ -57,8 +57,8 @@ func TestTheLastChoiceIsShown(t *testing.T) {
 	})
 }
 
-// At a plain http address of another machine a browser has no locks; runs go on without them. The address 0.0.0.0
-// reaches this machine, and counts as another to the browser.
+// Runs train at addresses where the browser has no locks: those of other machines without https. The address 0.0.0.0
+// reaches this machine, and the browser takes it for another machine.
 func TestTrainingWithoutLocks(t *testing.T) {
 	b := open(t)
 	b.site = strings.Replace(b.site, "127.0.0.1", "0.0.0.0", 1)

@@ -88,7 +88,7 @@ func (o *runOptions) command() *cobra.Command {
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.split, "split", "",
 		"file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
-	f.Var(text{&o.preset}, "preset", "where the settings start: default, paper (to the letter) or fast")
+	f.Var(text{&o.preset}, "preset", "where the settings start: default, paper (what it states) or fast")
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
 	o.flag(cmd)

@@ -160,7 +160,7 @@ func (r *run) at(ctx context.Context, p place) (*look, error) {
 		r.next <- struct{}{}
 		if _, running := <-r.done; !running {
 			err := errors.Join(errors.New("the run has ended"), r.err)
-			r.close() // nobody takes a step any more: the next look starts again
+			r.close() // no goroutine takes steps now: the next look starts again
 			return nil, err
 		}
 	}

@@ -133,7 +133,7 @@ func TestSpecFaults(t *testing.T) {
 		"and a spec has 100000 at most")
 	var file specFile
 	require.NoError(t, yaml.Unmarshal([]byte(head), &file))
-	runs, bad := file.Runs[0].expand(1) // earlier entries leave so many
+	runs, bad := file.Runs[0].expand(1) // earlier entries leave room for one run
 	require.Empty(t, runs)
 	require.ErrorContains(t, errors.Join(bad...), "multiply to 2 runs")
 	// All faults are told at once.

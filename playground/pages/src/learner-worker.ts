@@ -1,7 +1,7 @@
 // The worker that trains: it runs the module learner in a file system of its own, and passes messages on. The page gives
 // it the compiled module, the request, and the files of an earlier worker to continue from. While it lives it holds the
-// lock that the page names, so that the page hears of its end, whatever ended it. Browsers have no locks at plain http
-// addresses of other machines: there the page does not hear of it.
+// lock that the page names, so that the page hears of its end, whatever ended it. Browsers have locks only at https
+// addresses and on this machine: at other addresses the page does not hear of it.
 
 import { Files, MemoryFiles } from "./continual/files";
 import type { FromWorker, ToWorker } from "./continual/run";

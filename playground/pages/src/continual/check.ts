@@ -25,7 +25,7 @@ function fields(field: string, x: unknown): Fields {
   throw new Error(`field ${field} is ${shown(x)}, want an object`);
 }
 
-/** A list of so many entries. Go writes an empty one as null. */
+/** A list with a bounded number of entries. Go writes an empty list as null. */
 function list(field: string, x: unknown, high: number, low = 0): unknown[] {
   const all = x ?? [];
   if (!Array.isArray(all)) throw new Error(`field ${field} is ${shown(x)}, want a list`);
@@ -113,7 +113,7 @@ export function checkHead(x: unknown): PackedRun["recording"]["head"] {
   return x as PackedRun["recording"]["head"];
 }
 
-/** Checks the task of a place in a stream of so many tasks. */
+/** Checks a task, given its place in the stream and the number of tasks. */
 export function checkTask(x: unknown, task: number, tasks: number): PackedTask {
   const t = fields("task", x);
   whole("task", t.task, task, task);
