@@ -167,7 +167,8 @@ func (s Store) vouch(stage Store, e Entry, all []FileStatus, trust bool) (read b
 	return true, e.recognise(path, trust)
 }
 
-// lend makes a file of the data folder appear among staged ones that lack it. Where that is not possible, the file stays missing.
+// lend makes a file of the data folder appear among staged ones that lack it. Where that is not possible, the
+// file stays missing.
 func (s Store) lend(stage Store, f File) {
 	from, err := filepath.Abs(s.Path(f))
 	if err == nil {

@@ -273,8 +273,8 @@ func TestSkipsReadTargetsAlone(t *testing.T) {
 	})
 }
 
-// skips returns the value and the gradients of a GAT with a number of layers, on a sample of 8 targets. Only the skip of
-// its last layer has 5 columns.
+// skips returns the value and the gradients of a GAT with a number of layers, on a sample of 8 targets. Only the skip
+// of its last layer has 5 columns.
 func skips(t *testing.T, e *engine.Engine, g *graph.Graph, layers int) [][]float64 {
 	t.Helper()
 	const targets, width = 8, 5
