@@ -70,8 +70,18 @@ func openXLA(c Candidate, options string, devices int) (compute.Backend, string,
 }
 
 // setCUDA tells XLA where CUDA's compiler is, if it lies next to the plugin as Python packages put it, and switches off
-// go-xla's check, which looks elsewhere and warns at length. A user who has set the variables is left alone.
+// go-xla's check, which looks elsewhere and warns at length. It also switches off XLA's search for the fastest kernel
+// of each matrix product: the search makes compiling several times as long, and its choice, and with it the last
+// digits, can differ from run to run. A user who has set the variables is left alone.
 func setCUDA(library string) error {
+	for _, flag := range []struct{ name, value string }{
+		{"xla_gpu_enable_triton_gemm", "false"},
+		{"xla_gpu_autotune_level", "0"},
+	} {
+		if err := addXLAFlag(flag.name, flag.value); err != nil {
+			return err
+		}
+	}
 	dir := filepath.Join(filepath.Dir(library), "..", "..", "nvidia", "cu13")
 	if _, err := os.Stat(dir); err != nil {
 		return nil //nolint:nilerr // the libraries are the user's own

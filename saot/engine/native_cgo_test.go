@@ -1,0 +1,20 @@
+//go:build cgo && (linux || darwin)
+
+package engine
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Opening CUDA sets the flags that the user has not set.
+func TestCUDAFlags(t *testing.T) {
+	t.Setenv("XLA_FLAGS", "--xla_gpu_autotune_level=4 --other")
+	require.NoError(t, setCUDA("/nowhere/jax_plugins/xla_cuda13/xla_cuda_plugin.so"))
+	require.NoError(t, setCUDA("/nowhere/jax_plugins/xla_cuda13/xla_cuda_plugin.so"))
+	require.Equal(t, []string{"--xla_gpu_autotune_level=4", "--other", "--xla_gpu_enable_triton_gemm=false"},
+		strings.Fields(os.Getenv("XLA_FLAGS")))
+}
