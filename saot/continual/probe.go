@@ -115,6 +115,7 @@ func (ev *evaluator) shapes(p Probe) []shape {
 	if p == ProbeConverged {
 		classPrice, taskPrice = convergedRows, convergedRows
 	}
+	classPrice, taskPrice = classPrice*ev.engine.ShapePrice(), taskPrice*ev.engine.ShapePrice()
 	shapes := ev.taskShapes(p, taskPrice)
 	rows := make([]int, tasks) // of class-il after each task
 	for k := range rows {

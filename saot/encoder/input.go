@@ -243,7 +243,7 @@ const (
 func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	b, price := &Buckets{sparse: otherSparse}, otherPrice
 	if e.Fuses() {
-		b.sparse, price = compiledSparse, compiledPrice(sizes)
+		b.sparse, price = compiledSparse, compiledPrice(sizes)*e.ShapePrice()
 		b.frequent = b.frequentColumns(sizes)
 	}
 	b.sampled = &sampledRooms{density: b.sparse, rooms: map[int]*Size{}}

@@ -18,3 +18,10 @@ func TestCUDAFlags(t *testing.T) {
 	require.Equal(t, []string{"--xla_gpu_autotune_level=4", "--other", "--xla_gpu_enable_triton_gemm=false"},
 		strings.Fields(os.Getenv("XLA_FLAGS")))
 }
+
+func TestShapePrice(t *testing.T) {
+	var none *Engine
+	require.Equal(t, 1, none.ShapePrice())
+	require.Equal(t, 1, (&Engine{info: Info{Name: nameCPU}}).ShapePrice())
+	require.Greater(t, (&Engine{info: Info{Name: nameCUDA}}).ShapePrice(), 1)
+}
