@@ -118,7 +118,7 @@ func views(groups []*experiment.Group) (all []view) {
 			for _, p := range append(continual.Probes(), continual.ProbeHead) {
 				v := view{dataset: of[0].Dataset, setting: s, probe: p}
 				for _, g := range of {
-					if scored(g, s, p) {
+					if g := scored(g, s, p); len(g.Runs) > 0 {
 						v.groups = append(v.groups, g)
 					}
 				}
@@ -131,14 +131,15 @@ func views(groups []*experiment.Group) (all []view) {
 	return all
 }
 
-// scored reports whether all runs of a group have a score, of two tasks at least.
-func scored(g *experiment.Group, s continual.Setting, p continual.Probe) bool {
-	for _, r := range g.Runs {
-		if score, ok := r.Score(s, p); !ok || len(score.Matrix) < 2 {
-			return false
-		}
-	}
-	return true
+// scored returns a group with those of its runs that have a score, of two tasks at least.
+func scored(g *experiment.Group, s continual.Setting, p continual.Probe) *experiment.Group {
+	some := *g
+	some.Runs = maps.Clone(g.Runs)
+	maps.DeleteFunc(some.Runs, func(_ uint64, r *continual.Result) bool {
+		score, ok := r.Score(s, p)
+		return !ok || len(score.Matrix) < 2
+	})
+	return &some
 }
 
 func results(g *experiment.Group) (runs []*continual.Result) {

@@ -213,6 +213,23 @@ runs:
 	}
 }
 
+// A probe's pictures have the runs that it scored.
+func TestRunsWithoutAProbeAreNotInItsPictures(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, gbt], seeds: [0, 1]}\n",
+		func(experiment.Run) float64 { return 60 })
+	for _, g := range groups {
+		score := g.Runs[1].Scores[0]
+		score.Probe = continual.ProbePaper
+		g.Runs[1].Scores = append(g.Runs[1].Scores, score)
+	}
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	svg, _ := svgOf(t, pictures, "progress-uai-class-il-paper")
+	require.Contains(t, svg, ">uai, Class-IL, paper probe, seed 1</text>")
+	svg, _ = svgOf(t, pictures, "progress-uai-class-il-converged")
+	require.Contains(t, svg, ">uai, Class-IL, converged probe, seeds 0, 1</text>")
+}
+
 func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
 	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot], seeds: [0]}\n",
 		func(experiment.Run) float64 { return 60 })
