@@ -64,8 +64,8 @@ func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name, "xla") }
 
 // ShapePrice is how much more padding than on XLA's CPU plugin it takes to be worth another compiled shape: 1, and on
-// CUDA 60. A training step takes an H200 six seconds to compile and two cores 0.9, and a row of it takes the GPU a tenth
-// of their time at most.
+// CUDA 60. A training step takes 6 s to compile for an H200, and 0.9 s for two cores; a row of it takes the H200 a
+// tenth of the time at most.
 func (e *Engine) ShapePrice() int {
 	if e != nil && e.info.Name == nameCUDA {
 		return 60
