@@ -63,20 +63,24 @@ func OpenSpec(name string) (*Spec, error) {
 	return ParseSpec(name, data)
 }
 
+// specText is the text of a file, or of a spec that comes with the program. A folder of the spec's name, which may be that
+// of its runs, does not hide it.
 func specText(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		if err != nil {
-			err = fmt.Errorf("experiment: %w", err)
+	if err == nil {
+		return data, nil
+	}
+	missing := errors.Is(err, fs.ErrNotExist)
+	if info, statErr := os.Stat(name); missing || statErr == nil && info.IsDir() {
+		if data, embeddedErr := embedded.ReadFile("specs/" + name + ".yaml"); embeddedErr == nil {
+			return data, nil
 		}
-		return data, err
 	}
-	if data, err = embedded.ReadFile("specs/" + name + ".yaml"); err != nil {
-		return nil,
-			fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
-				name, strings.Join(Specs(), ", "))
+	if !missing {
+		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	return data, nil
+	return nil, fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
+		name, strings.Join(Specs(), ", "))
 }
 
 // ParseSpec reads a spec from YAML; name is what its errors begin with.

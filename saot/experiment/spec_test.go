@@ -153,6 +153,14 @@ func TestOpenSpecFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "own", s.Name)
 	require.Len(t, s.Runs, 1)
+
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll(filepath.Join("quick", "table2"), 0o755))
+	s, err = OpenSpec("quick/table2")
+	require.NoError(t, err, "a folder of runs does not hide the spec")
+	require.Equal(t, "table2", s.Name)
+	_, err = OpenSpec("quick")
+	require.ErrorContains(t, err, "quick")
 }
 
 // Hashes tell settings apart, and nothing else.
