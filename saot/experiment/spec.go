@@ -63,8 +63,8 @@ func OpenSpec(name string) (*Spec, error) {
 	return ParseSpec(name, data)
 }
 
-// specText is the text of a file, or of a spec that comes with the program. A folder of the spec's name, which may be that
-// of its runs, does not hide it.
+// specText is the text of a file, or of a spec that comes with the program. A folder of the spec's name, which may be
+// that of its runs, does not hide it.
 func specText(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err == nil {
@@ -79,8 +79,9 @@ func specText(name string) ([]byte, error) {
 	if !missing {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
-	return nil, fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
-		name, strings.Join(Specs(), ", "))
+	return nil,
+		fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
+			name, strings.Join(Specs(), ", "))
 }
 
 // ParseSpec reads a spec from YAML; name is what its errors begin with.
