@@ -35,7 +35,7 @@ func TestOverview(t *testing.T) {
 // The committed results suffice for the paper's figures.
 func TestFiguresPaper(t *testing.T) {
 	dir := t.TempDir()
-		out := told(t, "figures", "--paper", "../../results/quick", "--format", "pdf", "--out", dir)
+	out := told(t, "figures", "--paper", "../../results/quick", "--format", "pdf", "--out", dir)
 	require.FileExists(t, filepath.Join(dir, "paper-figure4.pdf"))
 	require.Contains(t, out, "paper-figure3.pdf: ")
 }
