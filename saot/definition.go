@@ -8,7 +8,7 @@ import (
 )
 
 // ConfigFor returns the settings of a preset for datasets of a recipe. Those of DefaultConfig are smaller on the
-// generated stream. The paper's are what it states of its four streams (§5, §5.4): encoder, buffer, α and β. What it
+// generated stream. The paper's are what it states of its four streams (§5.3, §5.6): encoder, buffer, α and β. What it
 // leaves open is as by default.
 func ConfigFor(recipe datasets.Recipe, p method.Preset) Config {
 	c := DefaultConfig()
