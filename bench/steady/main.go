@@ -74,7 +74,7 @@ func title(r *experiment.Run) string {
 }
 
 // perturbed does a run from weights that rng has moved, and returns its class-il AP under the first of its probes.
-func perturbed(ctx context.Context, e *engine.Engine, r *experiment.Run, size float64, rng *rand.Rand) (float64, error) {
+func perturbed(ctx context.Context, e *engine.Engine, r *experiment.Run, by float64, rng *rand.Rand) (float64, error) {
 	stream, err := r.OpenStream()
 	if err != nil {
 		return 0, err
@@ -94,7 +94,7 @@ func perturbed(ctx context.Context, e *engine.Engine, r *experiment.Run, size fl
 				return 0, err
 			}
 			for i := range weights {
-				weights[i] *= float32(1 + size*rng.NormFloat64())
+				weights[i] *= float32(1 + by*rng.NormFloat64())
 			}
 			if err := net.SetValue(name, weights); err != nil {
 				return 0, err

@@ -36,7 +36,9 @@ func TestPaperPageLeadsSomewhere(t *testing.T) {
 func TestPaperPageNamesSettings(t *testing.T) {
 	page, err := os.ReadFile("../../docs/paper.md")
 	require.NoError(t, err)
-	config, err := os.ReadFile("../../saot/config.go")
+	method, err := os.ReadFile("../../saot/config.go")
+	require.NoError(t, err)
+	encoder, err := os.ReadFile("../../saot/encoder/config.go")
 	require.NoError(t, err)
 	_, unsaid, _ := strings.Cut(string(page), "## What the paper leaves unsaid")
 	unsaid, _, _ = strings.Cut(unsaid, "\n## ")
@@ -47,9 +49,9 @@ func TestPaperPageNamesSettings(t *testing.T) {
 			continue
 		}
 		for _, name := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(cells[4], -1) {
-			field := name[1][strings.LastIndex(name[1], ".")+1:]
-			if field == "out" {
-				continue // of the encoder
+			config, field := method, name[1]
+			if of, ok := strings.CutPrefix(field, "encoder."); ok {
+				config, field = encoder, of
 			}
 			require.Contains(t, string(config), `json:"`+field+`"`)
 			named++

@@ -131,8 +131,8 @@ type Plan[T any] struct {
 	After  func(s *continual.Step, figures map[string]float64) error
 	Report *continual.TaskReport
 	Seen   func(continual.Step) // the observer; may be nil
-	// Average is the share of the steps, the last ones, over which the net's variables are averaged. The net has the mean
-	// when the plan ends. 0 leaves what the last step made.
+	// Average is the share of the steps, the last ones, over which the net's variables are averaged. The net has the
+	// mean when the plan ends. 0 leaves what the last step made.
 	Average float64
 	// Moments is Adam's state, which the plan carries from the last task to the next. Nil starts Adam again.
 	Moments *Moments
