@@ -80,6 +80,16 @@ func ownPairs() []byte {
 	return npy("<i4", "(6, 2)", pairs)
 }
 
+// turned is the arrays of the tiny graph as NumPy saves those that were transposed: by column.
+func turned() arrays {
+	pairs := ownPairs()
+	return arrays{
+		"edge_index": byColumn("<i4", "(2, 6)", pairs[len(pairs)-48:]),
+		"edges":      byColumn("<i8", "(6, 2)", append(widen(tinyRows), widen(tinyCols)...)),
+		"x":          byColumn("<f4", "(4, 3)", []float32{2, 0, 0, 0, 0, 0, 3, 4, 1, 0, 0, 0}),
+	}
+}
+
 // A graph of one's own in one npz file, with PyTorch Geometric's names or plainer ones.
 func TestOwnArrays(t *testing.T) {
 	for name, a := range map[string]arrays{
@@ -92,6 +102,21 @@ func TestOwnArrays(t *testing.T) {
 		require.NoError(t, err, name)
 		requireTiny(t, ds)
 	}
+	for key, entry := range turned() {
+		a := ownArrays().with(key, entry)
+		if key == "edges" {
+			a = a.with("edge_index", nil)
+		}
+		ds, err := load(t, a.zip(), Options{Normalization: graph.Raw})
+		require.NoError(t, err, key)
+		requireTiny(t, ds)
+	}
+	content, kept := turned()["x"], &budget{packed: 1 << 10}
+	a, err := openNPY(io.NopCloser(bytes.NewReader(content)), int64(len(content)), kept, "x.npy", 2)
+	require.NoError(t, err)
+	require.NoError(t, a.dense(4, new(Dataset)))
+	require.EqualValues(t, 2*48, kept.kept, "turning takes a second array")
+
 	directed, err := load(t, ownArrays().zip(), Options{Direction: Directed})
 	require.NoError(t, err)
 	want, err := load(t, tiny().zip(), Options{Direction: Directed})
@@ -106,10 +131,11 @@ func TestOwnArrays(t *testing.T) {
 		"triples":    {ownArrays().with("edge_index", nil).with("edges", npy("<i4", "(2, 3)", make([]int32, 6))), `key "edges": shape [2 3]`},
 		"beyond":     {ownArrays().with("edge_index", npy("<i4", "(2, 1)", []int32{0, 4})), `key "edge_index": entry 1 is 4, outside [0, 3]`},
 		"flat":       {ownArrays().with("edge_index", npy("<i4", "(4,)", make([]int32, 4))), "want 2 dimensions"},
-		"no labels":  {ownArrays().with("y", nil), `key "labels": missing; the file has edge_index, x`},
+		"no labels":  {ownArrays().with("y", nil), `tiny.npz: no y (or label, labels); the file has edge_index, x`},
 		"no nodes":   {ownArrays().with("y", npy("<i4", "(0,)", []int32{})), "0 labels"},
 		"x too long": {ownArrays().with("x", npy("<f4", "(5, 1)", make([]float32, 5))), `key "x": shape [5 1], want 4 rows`},
-		"no x":       {ownArrays().with("x", nil), "the file has no node features"},
+		"no x":       {ownArrays().with("x", nil), `tiny.npz: no x (or features, attr_matrix, or the matrix attr_data`},
+		"no edges":   {ownArrays().with("edge_index", nil), `tiny.npz: no edge_index (or edges, or the matrix adj_data`},
 		"SciPy":      {scipyCSR(), "put it as edges.npz into a folder"},
 	} {
 		_, err := load(t, tc.a.zip(), Options{})
@@ -133,10 +159,11 @@ func TestOwnFolder(t *testing.T) {
 			requireTiny(t, ds)
 		}
 	}
+	noEdges := "edges.npz: no edge_index (or edges, or a matrix of scipy.sparse.save_npz); the file has x"
 	for want, a := range map[string]arrays{
-		`key "shape": [4, 4] for 3 labels`:        scipyCSR(),
+		noEdges:                            {"x": tinyFeatures("<f4")},
+		`key "shape": [4, 4] for 3 labels`: scipyCSR(),
 		`key "row": entry 5 is 3, outside [0, 2]`: tinyCOO().with("shape", npy("<i8", "(2,)", []int64{3, 3})),
-		`key "edge_index": missing`:               {"x": tinyFeatures("<f4")},
 	} {
 		f := base.with("edges.npz", a.zip()).with("labels.csv", []byte("0\n0\n1\n"))
 		_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
@@ -256,6 +283,7 @@ func FuzzNPY(f *testing.F) {
 	f.Add(tinyFeatures("<f8"))
 	f.Add(npy(">i2", "(4, 1)", []int16{1, 2, 3, 4}))
 	f.Add(npy("|b1", "(4, 2)", make([]byte, 8)))
+	f.Add(turned()["x"])
 	f.Add(npy("<f4", "(4, 4611686018427387904)", []float32{1}))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for dims := 1; dims <= 2; dims++ {
@@ -333,7 +361,7 @@ func FuzzArchive(f *testing.F) {
 // FuzzOwn alters one array of a graph of one's own, in one file and in a folder.
 func FuzzOwn(f *testing.F) {
 	dir := f.TempDir()
-	for _, a := range []arrays{ownArrays(), tinyCOO(), scipyCSR(), {"edges": ownPairs()}} {
+	for _, a := range []arrays{ownArrays(), tinyCOO(), scipyCSR(), {"edges": ownPairs()}, turned()} {
 		for key, entry := range a {
 			f.Add(key, entry, uint8(len(a)))
 		}

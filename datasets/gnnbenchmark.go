@@ -32,21 +32,32 @@ func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 		return f.errorf("indptr", "a matrix of SciPy's alone is no dataset: "+
 			"put it as edges.npz into a folder, next to labels.csv and features.npz, and name the folder")
 	}
+	if parts := csrParts("adj_"); !f.has(f.first(parts...)) {
+		return f.lacks("edge_index (or edges, or the matrix " + strings.Join(parts, ", ") + ")")
+	}
 	m, err := readPattern(f, "adj_")
 	if err != nil {
 		return err
 	}
 	ds.setEdges(m.rows, m, direction)
-	labels, err := f.open(f.first("labels", "label", "y"), 1)
+	labels, err := openLabels(f)
 	if err != nil {
 		return err
 	}
 	return labels.classes(m.rows, ds)
 }
 
+func openLabels(f *npzFile) (*npyArray, error) {
+	key := f.first("labels", "label", "y")
+	if !f.has(key) {
+		return nil, f.lacks("y (or label, labels)")
+	}
+	return f.open(key, 1)
+}
+
 // readOwnGraph reads the labels, which say how many nodes there are, and the edges as a list.
 func readOwnGraph(f *npzFile, ds *Dataset, direction Direction) error {
-	labels, err := f.open(f.first("labels", "label", "y"), 1)
+	labels, err := openLabels(f)
 	if err != nil {
 		return err
 	}
@@ -56,9 +67,13 @@ func readOwnGraph(f *npzFile, ds *Dataset, direction Direction) error {
 	return readEdgeArray(f, len(ds.Labels), ds, direction)
 }
 
-// readEdgeArray reads edge_index, all sources before all targets, or edges, a pair after the other.
+// readEdgeArray reads edge_index, all sources before all targets, or edges, a pair after the other. By column it is the
+// other way round.
 func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
 	key := f.first("edge_index", "edges")
+	if !f.has(key) {
+		return f.lacks("edge_index (or edges, or a matrix of scipy.sparse.save_npz)")
+	}
 	a, err := f.open(key, 2)
 	if err != nil {
 		return err
@@ -75,7 +90,7 @@ func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
 		return err
 	}
 	var list graph.EdgeList = graph.PairList(ends)
-	if !pairs {
+	if pairs == a.byColumn {
 		list = graph.Coordinates{Src: ends[:len(ends)/2], Dst: ends[len(ends)/2:]}
 	}
 	ds.setEdges(n, list, direction)
@@ -98,8 +113,8 @@ func readFeatures(f *npzFile, n int, ds *Dataset) error {
 	if dense := f.first("attr_matrix", "x", "features"); f.has(dense) && !f.has("attr_data") {
 		return readDense(f, dense, n, ds)
 	}
-	if !f.has("attr_data") {
-		return f.errorf("attr_data", "missing: the file has no node features; add them, or read the topology alone")
+	if parts := csrParts("attr_"); !f.has(f.first(parts...)) {
+		return f.lacks("x (or features, attr_matrix, or the matrix " + strings.Join(parts, ", ") + ")")
 	}
 	return readSparse(f, "attr_", n, ds)
 }
@@ -135,10 +150,29 @@ func (a *npyArray) dense(n int, ds *Dataset) error {
 	if a.shape[0] != n || a.shape[1] == 0 {
 		return a.errorf("shape %v, want %d rows, one a node, and at least 1 column", a.shape, n)
 	}
-	values, err := a.floats()
+	values, err := a.matrix()
 	if err != nil {
 		return err
 	}
 	ds.Graph.Features = graph.Features{Rows: n, Cols: a.shape[1], Dense: values}
 	return nil
+}
+
+// matrix returns the elements of two dimensions row by row.
+func (a *npyArray) matrix() ([]float32, error) {
+	values, err := a.floats()
+	if err != nil || !a.byColumn {
+		return values, err
+	}
+	if err := a.file.budget.keep(4 * int64(len(values))); err != nil {
+		return nil, a.errorf("%w", err)
+	}
+	rows, cols := a.shape[0], a.shape[1]
+	byRow := make([]float32, len(values))
+	for i := range rows {
+		for j := range cols {
+			byRow[i*cols+j] = values[j*rows+i]
+		}
+	}
+	return byRow, nil
 }

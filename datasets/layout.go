@@ -30,7 +30,8 @@ const (
 	// [nodes]. Values of the adjacency are ignored, except that a stored zero is no edge. Other arrays are passed over.
 	//
 	// A file of one's own may have simpler keys: edge_index [2, edges], as in PyTorch Geometric, or edges [edges, 2]; x
-	// or features [nodes, features]; y or label [nodes].
+	// or features [nodes, features]; y or label [nodes]. Arrays may be stored by row or by column, as NumPy stores a
+	// transposed one.
 	LayoutNPZ
 
 	// LayoutOGB is a node-classification dataset of the Open Graph Benchmark: the files edge.csv.gz, node-feat.csv.gz,

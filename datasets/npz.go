@@ -55,6 +55,11 @@ func (f *npzFile) first(keys ...string) string {
 	return keys[0]
 }
 
+// lacks is an error about an array that is not there under any of its keys, of which names tells the simplest first.
+func (f *npzFile) lacks(names string) error {
+	return f.errorf("", "no %s; the file has %s", names, f.keys())
+}
+
 func (f *npzFile) errorf(key, format string, args ...any) error {
 	if key == "" {
 		return fmt.Errorf("datasets: %s: "+format, append([]any{f.path}, args...)...)
@@ -70,8 +75,10 @@ type npyArray struct {
 	width int  // bytes an element
 	order binary.ByteOrder
 	shape []int
-	body  io.ReadCloser // the elements' bytes
-	bytes uint64        // how many
+
+	byColumn bool          // of two dimensions or more: the first index varies fastest
+	body     io.ReadCloser // the elements' bytes
+	bytes    uint64        // how many
 }
 
 // maxHeader bounds a header's length; NumPy's own are 128 bytes for these arrays.
@@ -242,9 +249,7 @@ func (f *npzFile) parseHeader(key, text string) (*npyArray, error) {
 		}
 		a.shape = append(a.shape, v)
 	}
-	if fortran[1] == "True" && len(a.shape) > 1 {
-		return nil, f.errorf(key, "column-major; save it in row-major (C) order")
-	}
+	a.byColumn = fortran[1] == "True" && len(a.shape) > 1
 	return a, nil
 }
 

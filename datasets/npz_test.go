@@ -39,6 +39,11 @@ func npy(descr, shape string, data any) []byte {
 	return b.Bytes()
 }
 
+// byColumn is npy of data in Fortran's order, the first index fastest.
+func byColumn(descr, shape string, data any) []byte {
+	return bytes.Replace(npy(descr, shape, data), []byte("False"), []byte("True "), 1)
+}
+
 // tiny is a valid file: a triangle 0-1-2 and a node 3, 3 features, classes 0 0 1 1. The entry (2, 0) is not stored, (0,
 // 1) stands twice, (3, 3) is a loop.
 func tiny() arrays {
@@ -139,13 +144,12 @@ func TestLoadAcceptsLayouts(t *testing.T) {
 func TestLoadRejects(t *testing.T) {
 	nan, inf := float32(math.NaN()), math.Inf(-1)
 	long := []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{}")
-	fortran := bytes.Replace(npy("<f4", "(4, 3)", make([]float32, 12)), []byte("False"), []byte("True "), 1)
 	for name, tc := range map[string]struct {
 		a    arrays
 		want string
 	}{
-		"no labels":          {tiny().with("labels", nil), `"labels": missing`},
-		"no features":        {tiny().with("attr_data", nil), `"attr_data": missing: the file has no node features`},
+		"no labels":          {tiny().with("labels", nil), "tiny.npz: no y (or label, labels); the file has adj_data"},
+		"no features":        {tiny().with("attr_data", nil), `"attr_data": missing; the file has`},
 		"features in part":   {tiny().with("attr_indptr", nil), `"attr_indptr": missing`},
 		"no adjacency":       {tiny().with("adj_indices", nil), `"adj_indices": missing`},
 		"object labels":      {tiny().with("labels", npy("|O", "(4,)", []byte("cos\nsystem\n"))), `"labels": dtype "|O"`},
@@ -179,19 +183,20 @@ func TestLoadRejects(t *testing.T) {
 		"feature past float32": {tiny().with("attr_data", npy("<f8", "(4,)", []float64{1, 2, 3, 1e300})), `"attr_data": entry 3 is +Inf in float32`},
 		"sum past float32": {tiny().with("attr_data", npy("<f4", "(4,)", []float32{3e38, 3e38, 3, 4})).
 			with("attr_indices", npy("<i4", "(4,)", []int32{1, 1, 0, 0})), `"attr_data": duplicates in row 0`},
-		"NaN edge":           {tiny().with("adj_data", npy("<f4", "(6,)", []float32{1, nan, 1, 1, 1, 1})), `"adj_data": entry 1 is NaN`},
-		"no nodes":           {tiny().with("adj_shape", npy("<i8", "(2,)", []int64{0, 0})).with("adj_indptr", npy("<i4", "(1,)", []int32{0})).with("adj_indices", npy("<i4", "(0,)", []int32{})).with("adj_data", npy("<f4", "(0,)", []float32{})), `"adj_shape": [0, 0]: the graph has no nodes`},
-		"shape too large":    {tiny().with("labels", npy("<i8", "(4000000000000,)", make([]int64, 4))), `"labels": shape [4000000000000] does not match the 32 bytes`},
-		"shape overflows":    {tiny().with("labels", npy("<i8", "(2305843009213693956,)", make([]int64, 4))), `"labels": shape`},
-		"negative shape":     {tiny().with("labels", npy("<i8", "(-4,)", make([]int64, 4))), `"labels": shape "(-4,)"`},
-		"shape too small":    {tiny().with("labels", npy("<i8", "(3,)", make([]int64, 4))), `does not match the 32 bytes`},
-		"giant header":       {tiny().with("labels", long), `"labels": header of 4294967295 bytes`},
-		"no magic":           {tiny().with("labels", []byte("not an array at all")), `"labels": not a NumPy array`},
-		"empty entry":        {tiny().with("labels", []byte{}), `"labels": not a NumPy array`},
-		"header cut":         {tiny().with("labels", npy("<i8", "(4,)", []int64{})[:40]), `"labels": header cut short`},
-		"column-major":       {tiny().with("attr_data", nil).with("attr_matrix", fortran), `"attr_matrix": column-major`},
+		"NaN edge":        {tiny().with("adj_data", npy("<f4", "(6,)", []float32{1, nan, 1, 1, 1, 1})), `"adj_data": entry 1 is NaN`},
+		"no nodes":        {tiny().with("adj_shape", npy("<i8", "(2,)", []int64{0, 0})).with("adj_indptr", npy("<i4", "(1,)", []int32{0})).with("adj_indices", npy("<i4", "(0,)", []int32{})).with("adj_data", npy("<f4", "(0,)", []float32{})), `"adj_shape": [0, 0]: the graph has no nodes`},
+		"shape too large": {tiny().with("labels", npy("<i8", "(4000000000000,)", make([]int64, 4))), `"labels": shape [4000000000000] does not match the 32 bytes`},
+		"shape overflows": {tiny().with("labels", npy("<i8", "(2305843009213693956,)", make([]int64, 4))), `"labels": shape`},
+		"negative shape":  {tiny().with("labels", npy("<i8", "(-4,)", make([]int64, 4))), `"labels": shape "(-4,)"`},
+		"shape too small": {tiny().with("labels", npy("<i8", "(3,)", make([]int64, 4))), `does not match the 32 bytes`},
+		"giant header":    {tiny().with("labels", long), `"labels": header of 4294967295 bytes`},
+		"no magic":        {tiny().with("labels", []byte("not an array at all")), `"labels": not a NumPy array`},
+		"empty entry":     {tiny().with("labels", []byte{}), `"labels": not a NumPy array`},
+		"header cut":      {tiny().with("labels", npy("<i8", "(4,)", []int64{})[:40]), `"labels": header cut short`},
+		"short by column": {tiny().with("attr_data", nil).
+			with("attr_matrix", byColumn("<f4", "(4, 3)", make([]float32, 11))), `"attr_matrix": shape [4 3] does not match the 44 bytes`},
 		"dense rows":         {tiny().with("attr_data", nil).with("attr_matrix", npy("<f4", "(3, 3)", make([]float32, 9))), `"attr_matrix": shape [3 3], want 4 rows`},
-		"another npz":        {arrays{"arr_0": npy("|O", "()", []byte("pickle"))}, `the file has arr_0`},
+		"another npz":        {arrays{"arr_0": npy("|O", "()", []byte("pickle"))}, `no edge_index (or edges, or the matrix adj_data, adj_indices, adj_indptr, adj_shape); the file has arr_0`},
 		"nothing in the zip": {arrays{}, `the file has no arrays`},
 	} {
 		t.Run(name, func(t *testing.T) {

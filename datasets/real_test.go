@@ -68,7 +68,7 @@ func TestRealStreams(t *testing.T) {
 func TestCoraFullTopology(t *testing.T) {
 	path := realFile(t, "cora_full_topology.npz")
 	_, err := LayoutNPZ.load(path, Options{})
-	require.ErrorContains(t, err, `cora_full_topology.npz: key "attr_data": missing: the file has no node features`)
+	require.ErrorContains(t, err, `cora_full_topology.npz: no x (or features, attr_matrix`)
 
 	ds, err := LayoutNPZ.load(path, Options{TopologyOnly: true})
 	require.NoError(t, err)

@@ -130,6 +130,11 @@ func (f *npzFile) word(key string) (string, error) {
 	return strings.ReplaceAll(string(text), "\x00", ""), nil // a letter takes 4 bytes
 }
 
+// csrParts returns the keys of a matrix.
+func csrParts(prefix string) []string {
+	return []string{prefix + "data", prefix + "indices", prefix + "indptr", prefix + "shape"}
+}
+
 // openCSR reads all but the data.
 func openCSR(f *npzFile, prefix string) (*csr, *npyArray, error) {
 	byColumn, err := storedByColumn(f, prefix+"format")
