@@ -42,7 +42,11 @@ func TestOpenErrors(t *testing.T) {
 	_, err := Open("corra", dir, Options{})
 	require.ErrorContains(t, err, `unknown dataset "corra" (did you mean "cora"?): choose synthetic, cora-full, cora, ogbn-arxiv`)
 	_, err = Open("uai", "", Options{})
-	require.ErrorContains(t, err, "SAOT_DATA or --data", "the folder in the user's cache is empty")
+	require.ErrorContains(t, err, "uai.npz, and the data folder "+filepath.Join(dir, "saot", "data")+
+		" does not exist: nobody publishes it in this form: saot data info uai says how to make it; or set the "+
+		"environment variable SAOT_DATA or --data")
+	_, err = Open("arxiv-topology", filepath.Join(dir, "none"), Options{})
+	require.ErrorContains(t, err, "and the data folder "+filepath.Join(dir, "none")+" does not exist")
 	_, err = Open("cora-ml", dir, Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "cora_ml.npz, which is not in the folder "+dir)

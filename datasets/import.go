@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 	}
 	read, err := s.vouch(stage, e, all, trust)
 	if err != nil {
-		return nil, err
+		return nil, s.own(err, stage, e, path, paths)
 	}
 	for k, f := range taken {
 		if read {
@@ -166,6 +167,28 @@ func (s Store) vouch(stage Store, e Entry, all []FileStatus, trust bool) (read b
 	}
 	return true, e.recognise(path, trust)
 }
+
+// own makes an error about a staged file name the file that was imported, or the one in the data folder next to it.
+func (s Store) own(err error, stage Store, e Entry, path string, paths map[string]string) error {
+	var names []string
+	for _, f := range e.Files {
+		names = append(names, stage.Path(f), cmp.Or(paths[f.Name], s.Path(f)))
+	}
+	if folder := stage.find(e); folder != "" {
+		names = append(names, folder, path)
+	}
+	return readElsewhere{err, strings.NewReplacer(names...).Replace(err.Error())}
+}
+
+// readElsewhere is an error about a file that is not called as when it was read.
+type readElsewhere struct {
+	error
+	text string
+}
+
+func (e readElsewhere) Error() string { return e.text }
+
+func (e readElsewhere) Unwrap() error { return e.error }
 
 // lend makes a file of the data folder appear among staged ones that lack it. Where that is not possible, the
 // file stays missing.

@@ -73,9 +73,10 @@ func (s Store) topology(e Entry, direction Direction) (*Dataset, error) {
 		}
 		if path = s.find(of); path == "" {
 			return nil,
-				fmt.Errorf("datasets: %s needs %s, of which none is in the folder %s: fetch %s with saot data get %s, "+
+				fmt.Errorf("datasets: %s needs %s, %s: fetch %s with saot data get %s; "+
 					"or set the environment variable SAOT_DATA or --data to the folder that holds one: %w",
-					e.Name, alternatives(e, of), s.Dir, of.Files[0].Name, of.Name, fs.ErrNotExist)
+					e.Name, alternatives(e, of), s.without("of which none is"), of.Files[0].Name, of.Name,
+					fs.ErrNotExist)
 		}
 		e = of
 	}

@@ -111,12 +111,19 @@ func (s Store) locate(e Entry) (string, error) {
 	}
 	how := "fetch it with saot data get " + e.Name
 	if len(e.Files[0].URLs) == 0 {
-		how = "nobody publishes it in this form"
+		how = "nobody publishes it in this form: saot data info " + e.Name + " says how to make it"
 	}
 	return "",
-		fmt.Errorf("datasets: %s needs the file %s, which is not in the folder %s: %s, or set the environment "+
-			"variable SAOT_DATA or --data to the folder that holds it: %w",
-			e.Name, e.Files[0].Name, s.Dir, how, fs.ErrNotExist)
+		fmt.Errorf("datasets: %s needs the file %s, %s: %s; or set the environment variable SAOT_DATA or --data to "+
+			"the folder that holds it: %w", e.Name, e.Files[0].Name, s.without("which is not"), how, fs.ErrNotExist)
+}
+
+// without says that a file is not in the data folder, or that there is no folder.
+func (s Store) without(clause string) string {
+	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
+		return "and the data folder " + s.Dir + " does not exist"
+	}
+	return clause + " in the folder " + s.Dir
 }
 
 // Verify reads the files of entries that are there and says what each is. A wrong file is a State, not an error.

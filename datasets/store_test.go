@@ -286,6 +286,8 @@ func TestImport(t *testing.T) {
 			s := Store{Dir: t.TempDir()}
 			_, err := s.Import(t.Context(), e, path, false)
 			require.ErrorContains(t, err, damage.message)
+			require.ErrorContains(t, err, "datasets: "+path, "the copy that was read is gone")
+			require.NotContains(t, err.Error(), s.Dir)
 			require.Empty(t, s.left(t))
 		})
 	}
@@ -356,7 +358,7 @@ func TestImportSeveral(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "features.csv")
 	require.NoError(t, os.WriteFile(own, []byte("1,0\n"), 0o600))
 	_, err = s.Import(t.Context(), e, own, false)
-	require.ErrorContains(t, err, "features.csv: 1 lines, want 2")
+	require.ErrorContains(t, err, own+": 1 lines, want 2")
 	require.NoError(t, os.Remove(s.Path(e.Files[0])))
 	_, err = s.Import(t.Context(), e, own, false)
 	require.NoError(t, err)
@@ -369,7 +371,7 @@ func TestImportSeveral(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(from, "labels.csv"), []byte("0\n1\n0\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(from, "features.csv"), []byte("1,0\n0,1\n1,1\n"), 0o600))
 	_, err = s.Import(t.Context(), e, from, false)
-	require.ErrorContains(t, err, "has 3 nodes and 2 classes, own has 2 and 2")
+	require.ErrorContains(t, err, "datasets: "+from+" has 3 nodes and 2 classes, own has 2 and 2")
 
 	e.Layout = Layout(99)
 	_, err = Store{Dir: t.TempDir()}.Import(t.Context(), e, from, true)
