@@ -372,7 +372,7 @@ func TestKeepRefuses(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ModelFile), nil, 0o600))
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Dir: dir})
-	require.ErrorContains(t, err, "already holds the file model of another run")
+	require.ErrorContains(t, err, "already holds the file model of an earlier run")
 }
 
 const killedKeeperEnv = "SAOT_TEST_KILLED_KEEPER"

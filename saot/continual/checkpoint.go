@@ -190,7 +190,7 @@ func prepareDir(dir string, resume bool) error {
 	}
 	for _, name := range []string{CheckpointFile, EarlierFile, ResultFile, ModelFile, record.Folder} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("run folder %s already holds the file %s of another run: resume that run or name "+
+			return fmt.Errorf("run folder %s already holds the file %s of an earlier run: resume that run or name "+
 				"another folder", dir, name)
 		}
 	}

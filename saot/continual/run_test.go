@@ -199,7 +199,7 @@ func TestRunMeasuresLearning(t *testing.T) {
 func TestRunFolder(t *testing.T) {
 	dir := interrupted(t, Options{})
 	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir})
-	require.ErrorContains(t, err, "already holds the file checkpoint of another run")
+	require.ErrorContains(t, err, "already holds the file checkpoint of an earlier run")
 
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))

@@ -35,7 +35,7 @@ func TestNewFolderIsClaimed(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, (&Folder{Path: path}).Claim(), ErrClaimed)
 	_, err = NewFolder(path, &runs[1])
-	require.ErrorContains(t, err, "already holds the file config.json of another run")
+	require.ErrorContains(t, err, "already holds the file config.json of an earlier run")
 	r, err := ReadRun(path)
 	require.NoError(t, err)
 	require.EqualValues(t, 0, r.Seed)

@@ -183,7 +183,7 @@ func HoldsNoRun(path string) error {
 			if err != nil {
 				return fmt.Errorf("run folder: %w: name another folder with --out", err)
 			}
-			return fmt.Errorf("run folder %s already holds the file %s of another run: continue that one with "+
+			return fmt.Errorf("run folder %s already holds the file %s of an earlier run: continue that one with "+
 				"--resume %s, or name another folder with --out", path, name, Quote(path))
 		}
 	}
