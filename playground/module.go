@@ -65,22 +65,31 @@ func installed(ctx context.Context) (string, error) {
 		return "", errors.New("playground: the sources of " + path + " are not here: run saot within its repository, " +
 			"or install it by go install " + path + "/cmd/saot@latest")
 	}
-	return ask(ctx, "mod", "download", "-json", path+"@"+info.Main.Version)
+	return download(ctx, info.Main.Version)
 }
 
-// ask returns what the go command prints; of JSON, the field Dir.
+func download(ctx context.Context, version string) (dir string, err error) {
+	if dir, err = ask(ctx, "mod", "download", "-json", path+"@"+version); err != nil {
+		return "", fmt.Errorf("%w: run saot within its repository, or where Go can download its sources", err)
+	}
+	return dir, nil
+}
+
+// ask returns what the go command prints; of JSON, the field Dir. With -json it prints its errors there too.
 func ask(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	output, err := command.Output()
+	var module struct{ Dir, Error string }
+	isJSON := json.Unmarshal(output, &module) == nil
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+		reason := strings.Fields(module.Error + " " + string(exit.Stderr))
+		err = fmt.Errorf("%w: %s", err, strings.Join(reason, " "))
 	}
 	if err != nil {
 		return "", fmt.Errorf("playground: go %s: %w", strings.Join(args, " "), err)
 	}
-	var module struct{ Dir string }
-	if json.Unmarshal(output, &module) == nil {
+	if isJSON {
 		return module.Dir, nil
 	}
 	return strings.TrimSpace(string(output)), nil

@@ -23,9 +23,10 @@ func newPlayCommand() *cobra.Command {
 		Use:   "play",
 		Short: "open the playground: SAOT in a browser tab",
 		Long: `Serve the playground and print its address. On its pages the packages of this toolkit run in the browser,
-as WebAssembly that the go command on PATH builds into the user's cache. No network and no Node are needed. Only this
-machine is served, unless --address names an address that others reach, such as 0.0.0.0:7373. The command serves until
-it is interrupted.`,
+as WebAssembly that the go command on PATH builds into the user's cache. Run it within the repository: it builds the
+sources there, without a network. Elsewhere Go downloads the sources of this program's version. Node is not needed.
+Only this machine is served, unless --address names an address that others reach, such as 0.0.0.0:7373. The command
+serves until it is interrupted.`,
 		Example: `  saot play
   saot play --address 127.0.0.1:0 --no-open`,
 		Args: cobra.NoArgs,
@@ -116,9 +117,9 @@ func newSiteBuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "write a folder that any web server serves",
-		Long: `Write the playground into a folder that any web server can serve under any prefix, GitHub Pages too. With
---course the folder course in it has the pages of the notebooks, which link to the playground. This needs what saot
-notebooks build needs.`,
+		Long: `Write the playground into a folder that any web server can serve under any prefix, GitHub Pages too. Run
+it within the repository, as saot play. With --course the folder course in it has the pages of the notebooks, which link
+to the playground. This needs what saot notebooks build needs.`,
 		Example: `  saot site build -o site
   saot site build -o site --course`,
 		Args: cobra.NoArgs,
