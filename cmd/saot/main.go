@@ -234,7 +234,7 @@ func exitStatus(ctx context.Context, err error) int {
 
 // packagePrefix is what errors of our packages begin with. It says nothing to a user, to whom all is saot.
 var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|record|experiment|metrics|report|` +
-	`method|install|plotting|course|viewer|transport|encoder|train): )+`)
+	`method|baseline|control|install|plotting|course|viewer|transport|encoder|view|replay|train): )+`)
 
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")

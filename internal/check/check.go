@@ -21,10 +21,27 @@ type List struct {
 // In returns an empty list.
 func In(prefix string) *List { return &List{prefix: prefix} }
 
+// Fault is what List notes of fields.
+type Fault struct {
+	Fields []string // the field that is out of range, then those that bound it
+	text   string
+}
+
+func (f *Fault) Error() string { return f.text }
+
 // That notes a field unless it is well: "prefix: field is value, want this".
 func (l *List) That(ok bool, field string, value any, want string) {
 	if !ok {
-		l.faults = append(l.faults, fmt.Errorf("%s: %s is %v, want %s", l.prefix, field, value, want))
+		l.faults = append(l.faults,
+			&Fault{[]string{field}, fmt.Sprintf("%s: %s is %v, want %s", l.prefix, field, value, want)})
+	}
+}
+
+// AtMost notes a field that is above another one.
+func (l *List) AtMost(field string, value int, bound string, most int) {
+	if value > most {
+		l.faults = append(l.faults, &Fault{[]string{field, bound}, fmt.Sprintf("%s: %s is %d, %s is %d: lower %s too",
+			l.prefix, field, value, bound, most, field)})
 	}
 }
 
@@ -88,3 +105,18 @@ func (l *List) Add(err error) {
 
 // Err returns all faults, or nil.
 func (l *List) Err() error { return errors.Join(l.faults...) }
+
+// Each returns the errors that errors.Join has put together, one by one, and none for nil.
+func Each(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+	case !ok:
+		return []error{err}
+	default:
+		for _, e := range joined.Unwrap() {
+			all = append(all, Each(e)...)
+		}
+	}
+	return all
+}

@@ -48,3 +48,24 @@ func TestList(t *testing.T) {
 	l.Add(errors.New("words"))
 	require.EqualError(t, l.Err(), "toy: a is 1, want 2\nwords")
 }
+
+func TestFault(t *testing.T) {
+	l := In("toy")
+	l.AtMost("warm_up", 3, "epochs", 3)
+	require.NoError(t, l.Err())
+	l.AtMost("warm_up", 20, "epochs", 1)
+	l.That(false, "rate", 0, "more")
+	inner := In("inner")
+	inner.That(false, "width", 0, "more")
+	l.Add(inner.Err())
+	l.Add(errors.New("words"))
+	all := Each(l.Err())
+	require.Len(t, all, 4)
+	require.EqualError(t, all[0], "toy: warm_up is 20, epochs is 1: lower warm_up too")
+	for i, want := range [][]string{{"warm_up", "epochs"}, {"rate"}, {"width"}} {
+		var f *Fault
+		require.ErrorAs(t, all[i], &f)
+		require.Equal(t, want, f.Fields)
+	}
+	require.Empty(t, Each(nil))
+}

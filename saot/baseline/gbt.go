@@ -25,7 +25,7 @@ type GBTSettings struct {
 	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of AdamW, at its peak"`
 	Decay        float64 `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
-	WarmUp       int     `json:"warm_up" help:"epochs up to the peak of the learning rate"`
+	WarmUp       int     `json:"warm_up" range:"[0,)" help:"epochs up to the peak of the learning rate"`
 	FeatureMask  float64 `json:"feature_mask" help:"share of feature columns masked in a view"`
 	EdgeDrop     float64 `json:"edge_drop" help:"share of edges dropped in a view"`
 	Momentum     float64 `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
@@ -52,7 +52,7 @@ func init() {
 // Validate lists every field out of range.
 func (s *GBTSettings) Validate() error {
 	l := s.check(check.In("baseline: gbt").Ranges(s), 2)
-	l.That(s.WarmUp >= 0 && s.WarmUp <= s.Epochs, "warm_up", s.WarmUp, "0 to epochs")
+	l.AtMost("warm_up", s.WarmUp, "epochs", s.Epochs)
 	l.Add(view.Config{EdgeDrop: s.EdgeDrop, FeatureMask: s.FeatureMask}.Validate())
 	l.Add(s.encoder().Validate())
 	return l.Err()

@@ -33,7 +33,7 @@ type TRACESettings struct {
 	Decay        float64      `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
 	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task, steps or passes"`
 	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task, steps or passes"`
-	WarmUp       int          `json:"warm_up" help:"epochs up to the peak of the learning rate"`
+	WarmUp       int          `json:"warm_up" range:"[0,)" help:"epochs up to the peak of the learning rate"`
 	FeatureMask  float64      `json:"feature_mask" help:"share of feature columns masked in a view"`
 	EdgeDrop     float64      `json:"edge_drop" help:"share of edges dropped in a view"`
 	Momentum     float64      `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
@@ -88,8 +88,8 @@ func init() {
 // Validate lists every field out of range.
 func (s *TRACESettings) Validate() error {
 	l := check.In("baseline: trace").Ranges(s)
-	l.That(s.WarmUp >= 0 && s.WarmUp <= min(s.Epochs, s.FastEpochs), "warm_up", s.WarmUp,
-		"0 to the lesser of epochs and fast_epochs")
+	l.AtMost("warm_up", s.WarmUp, "epochs", s.Epochs)
+	l.AtMost("warm_up", s.WarmUp, "fast_epochs", s.FastEpochs)
 	l.That(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
 	l.Add(s.view().Validate())
 	l.Add(s.encoder().Validate())
