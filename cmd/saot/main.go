@@ -49,7 +49,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err = asGroupError(err)
 	status := exitStatus(ctx, err)
 	if err != nil {
-		line := "saot: " + packagePrefix.ReplaceAllString(oneLine(err), "")
+		line := "saot: " + oneLine(err)
 		if status == exitUsage {
 			line += "; see " + cmd.CommandPath() + " --help"
 		}
@@ -236,8 +236,13 @@ func exitStatus(ctx context.Context, err error) int {
 var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|record|experiment|metrics|report|` +
 	`method|baseline|control|install|plotting|course|viewer|transport|encoder|view|replay|train): )+`)
 
+// oneLine puts the lines of an error, which are its parts, into one.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	parts := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range parts {
+		parts[i] = packagePrefix.ReplaceAllString(parts[i], "")
+	}
+	return strings.Join(parts, "; ")
 }
 
 func newMethodsCommand() *cobra.Command {

@@ -53,6 +53,10 @@ func TestSweepDryRun(t *testing.T) {
 		"--dry-run")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, stderr, "small.yaml:3: unknown method")
+	_, _, stderr = call(t, "sweep", writeSpec(t, "runs:\n- datasets: [uia]\n  methods: [soat]\n  seeds: [0]\n"))
+	require.Contains(t, stderr, "small.yaml:2: ")
+	require.Contains(t, stderr, "; ")
+	require.NotContains(t, stderr, "experiment:", "no fault begins with a package")
 }
 
 // A run on a path is found by its absolute one, however a spec writes it.

@@ -64,32 +64,38 @@ func (f *Fault) Unwrap() error { return f.err }
 
 // Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two
 // changes of one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of
-// its fields that was changed. Apply stops at the first change that is not possible and returns a *Fault. Where a path
-// leads nowhere, the error lists the fields by their paths.
+// its fields that was changed. Apply makes every change that is possible, and returns a *Fault for each other one,
+// joined. Where a path leads nowhere, the error lists the fields by their paths.
 func Apply(target any, changes []Change) error {
 	type found struct {
 		place
 		Change
 	}
 	var all []found
+	var faults []error
 	for _, c := range changes {
 		p, err := find(reflect.ValueOf(target).Elem(), c.Path)
 		if err != nil {
-			return &Fault{c, err}
+			faults = append(faults, &Fault{c, err})
+			continue
 		}
 		all = append(all, found{p, c})
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return slices.Compare(a.index, b.index) })
 	for _, f := range all {
 		if err := set(f.field, f.Value); err != nil {
-			return &Fault{f.Change, fmt.Errorf("setting %s cannot be %q: %w", f.Path, f.Value, err)}
+			faults = append(faults, &Fault{f.Change, fmt.Errorf("setting %s cannot be %q: %w", f.Path, f.Value, err)})
+			continue
 		}
 		if p, ok := f.parent.Addr().Interface().(interface{ Changed(name string) }); ok {
 			p.Changed(f.name)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
+
+// Set changes the value that target points to.
+func Set(target any, value Value) error { return set(reflect.ValueOf(target).Elem(), value) }
 
 type place struct {
 	parent, field reflect.Value
@@ -208,6 +214,26 @@ func all(prefix string, v reflect.Value) (list []Field) {
 		}
 	}
 	return list
+}
+
+// Names lists the fields that the struct v has itself, by their names in files.
+func Names(v any) (list []string) {
+	for _, f := range visible(reflect.TypeOf(v)) {
+		list = append(list, Name(f))
+	}
+	return list
+}
+
+// InFiles replaces the names that the fields of the struct v have in Go by those that they have in files.
+func InFiles(v any) *strings.Replacer {
+	all := visible(reflect.TypeOf(v))
+	// OrderSeed stands before Order.
+	slices.SortStableFunc(all, func(a, b reflect.StructField) int { return len(b.Name) - len(a.Name) })
+	var pairs []string
+	for _, f := range all {
+		pairs = append(pairs, f.Name, Name(f))
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // nested reports whether a type is a struct whose fields are set one by one.

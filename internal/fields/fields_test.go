@@ -100,6 +100,29 @@ func TestApplyRefuses(t *testing.T) {
 	require.ErrorContains(t, Apply(new(config), []Change{{Path: "rate", Value: Value{List: []Value{}}}}), "not a list")
 }
 
+// Every change that is not possible is told, and the others are made.
+func TestApplyTellsAll(t *testing.T) {
+	c := config{}
+	err := Apply(&c, []Change{change("speed", "1"), change("on", "yes"), change("rate", "2"), change("steps", "x")})
+	for _, want := range []string{`there is no setting "speed"`, "setting on", "setting steps"} {
+		require.ErrorContains(t, err, want)
+	}
+	require.Equal(t, config{Rate: 2}, c)
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, []string{"rate", "encoder", "steps", "on", "name"}, Names(config{}))
+	type order struct {
+		Order     int `json:"class_order"`
+		OrderSeed int `json:"order_seed"`
+	}
+	require.Equal(t, "order_seed of class_order", InFiles(order{}).Replace("OrderSeed of Order"))
+	n := uint64(1)
+	require.NoError(t, Set(&n, Value{Text: "3"}))
+	require.Equal(t, uint64(3), n)
+	require.ErrorContains(t, Set(&n, Value{Text: "-1"}), "0 or more")
+}
+
 func TestAll(t *testing.T) {
 	var texts []string
 	for _, f := range All(&config{Rate: 3e-4, Encoder: inner{FanOut: []int{10, 5}}}) {

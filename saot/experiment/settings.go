@@ -54,7 +54,7 @@ func DefaultSettings(dataset, name string, p method.Preset) (Settings, error) {
 	return s, nil
 }
 
-// Change changes settings of the method. Its error may be a *fields.Fault.
+// Change changes settings of the method. Its error may join several *fields.Fault.
 func (s *Settings) Change(changes ...fields.Change) error {
 	d, err := method.Lookup(s.Method)
 	if err != nil {

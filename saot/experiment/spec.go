@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
@@ -87,19 +87,17 @@ func specText(name string) ([]byte, error) {
 // ParseSpec reads a spec from YAML; name is what its errors begin with.
 func ParseSpec(name string, data []byte) (*Spec, error) {
 	var file specFile
-	if err := yaml.UnmarshalWithOptions(data, &file, yaml.Strict()); err != nil {
+	if err := yaml.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("experiment: %s: %s", name, yaml.FormatError(err, false, false))
 	}
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
 	s := &Spec{Name: strings.TrimSuffix(base, path.Ext(name)), About: file.About}
 	known := map[string]bool{}
-	var faults []error
+	bad := file.bad
 	for i, left := 0, float64(mostRuns); i < len(file.Runs); i++ {
-		runs, errs := file.Runs[i].expand(left)
+		runs, wrong := file.Runs[i].expand(left)
 		left -= float64(len(runs))
-		for _, err := range errs {
-			faults = append(faults, fmt.Errorf("experiment: %s:%w", name, err))
-		}
+		bad = append(bad, wrong...)
 		for _, r := range runs {
 			if hash := r.Hash(); !known[hash] {
 				known[hash] = true
@@ -107,104 +105,25 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 			}
 		}
 	}
-	if len(faults) == 0 && len(s.Runs) == 0 {
-		faults = append(faults, fmt.Errorf("experiment: %s names no run: list datasets, methods and seeds", name))
+	if len(bad) == 0 && len(s.Runs) == 0 {
+		return nil, fmt.Errorf("experiment: %s names no run: list entries under runs:, each with datasets, methods "+
+			"and seeds", name)
 	}
-	return s, errors.Join(faults...)
+	return s, bad.in(name)
 }
 
 // mostRuns bounds the runs of a spec: a few lines of grid multiply to more than fit into the memory.
 const mostRuns = 100_000
 
-type specFile struct {
-	About string  `yaml:"about"`
-	Runs  []entry `yaml:"runs"`
-}
-
-type entry struct {
-	Datasets  []item[string] `yaml:"datasets"`
-	Methods   []item[string] `yaml:"methods"`
-	Seeds     []item[uint64] `yaml:"seeds"`
-	Preset    item[string]   `yaml:"preset"`
-	Probes    []item[string] `yaml:"probes"`
-	ProbeRows *item[int]     `yaml:"probe_rows"`
-	Features  item[string]   `yaml:"features"`
-	Direction item[string]   `yaml:"direction"`
-	Stream    changes        `yaml:"stream"`
-	Set       changes        `yaml:"set"`
-	Grid      changes        `yaml:"grid"`
-	line      int
-}
-
-type item[T any] struct {
-	value T
-	line  int
-}
-
-func (i *item[T]) UnmarshalYAML(node ast.Node) error {
-	i.line = node.GetToken().Position.Line
-	return yaml.NodeToValue(node, &i.value)
-}
-
-// changes are fields by name, with a value or a list of values, in the order of the file.
-type changes []fields.Change
-
-// UnmarshalYAML reads a mapping; a mapping within gives names with a point.
-func (c *changes) UnmarshalYAML(node ast.Node) error { return c.add("", node) }
-
-func (c *changes) add(prefix string, node ast.Node) error {
-	m, ok := node.(ast.MapNode)
-	if !ok {
-		return fmt.Errorf("[%d] want fields with a value each, such as {epochs: 30}", node.GetToken().Position.Line)
-	}
-	for it := m.MapRange(); it.Next(); {
-		name := prefix + it.Key().GetToken().Value
-		if _, ok := it.Value().(ast.MapNode); ok {
-			if err := c.add(name+".", it.Value()); err != nil {
-				return err
-			}
-			continue
-		}
-		*c = append(*c, fields.Change{Path: name, Value: valueOf(it.Value()), Line: it.Key().GetToken().Position.Line})
-	}
-	return nil
-}
-
-func valueOf(node ast.Node) fields.Value {
-	list, ok := node.(ast.ArrayNode)
-	if !ok {
-		return fields.Value{Text: node.GetToken().Value}
-	}
-	v := fields.Value{List: []fields.Value{}}
-	for it := list.ArrayRange(); it.Next(); {
-		v.List = append(v.List, valueOf(it.Value()))
-	}
-	return v
-}
-
-func (e *entry) UnmarshalYAML(node ast.Node) error {
-	type plain entry
-	if err := yaml.NodeToValue(node, (*plain)(e), yaml.Strict()); err != nil {
-		return err
-	}
-	e.line = node.GetToken().Position.Line
-	return nil
-}
-
-// faults collects what is wrong with an entry. Their text begins with the line.
-type faults []error
-
-func (f *faults) add(line int, err error) {
-	if err != nil {
-		*f = append(*f, fmt.Errorf("%d: %w", line, err))
-	}
-}
-
 // expand returns the entry's runs, each valid and no more than most, or all that is wrong with it.
 func (e *entry) expand(most float64) (runs []Run, bad faults) {
-	for name, n := range map[string]int{"datasets": len(e.Datasets), "methods": len(e.Methods), "seeds": len(e.Seeds)} {
-		if n == 0 {
-			bad.add(e.line, fmt.Errorf("the entry has no %s: list one at least", name))
+	bad = e.bad
+	for _, list := range []struct {
+		name string
+		n    int
+	}{{"datasets", len(e.Datasets)}, {"methods", len(e.Methods)}, {"seeds", len(e.Seeds)}} {
+		if list.n == 0 {
+			bad.add(e.line, fmt.Errorf("the entry has no %s: list one at least", list.name))
 		}
 	}
 	base := e.base(&bad)
@@ -215,27 +134,25 @@ func (e *entry) expand(most float64) (runs []Run, bad faults) {
 		return nil, bad
 	}
 	points := e.points(&bad)
-	if len(bad) > 0 {
-		return nil, bad
-	}
+	base.faulty = len(bad) > 0
 	for s, seed := range e.Seeds {
 		for _, dataset := range e.Datasets {
 			for _, m := range methods {
 				for _, point := range points {
-					r, err := base.of(dataset.value, m.value, seed.value, slices.Concat(e.Set, point))
-					line := m.line
-					if at := (*fields.Fault)(nil); errors.As(err, &at) {
-						line = at.Change.Line
-					}
+					all := slices.Concat(e.Set, point)
+					r, err := base.of(dataset.value, m.value, seed.value, all)
 					if s == 0 { // the other seeds have the same faults
-						bad.add(line, err)
+						bad.addSettings(m, all, err)
 					}
 					runs = append(runs, r)
 				}
 			}
 		}
 	}
-	return runs, dedupe(bad)
+	if len(bad) > 0 {
+		return nil, bad.distinct()
+	}
+	return runs, nil
 }
 
 // size is how many runs the entry names; an empty list, which is a fault of its own, counts as one. A whole number
@@ -257,27 +174,16 @@ func (e *entry) methods(bad *faults) (all []item[*method.Definition]) {
 			group, err := method.Group(m.value)
 			bad.add(m.line, err)
 			for _, d := range group {
-				all = append(all, item[*method.Definition]{&d, m.line})
+				all = append(all, item[*method.Definition]{value: &d, line: m.line})
 			}
 			continue
 		}
 		d, err := method.Lookup(m.value)
-		bad.add(m.line, err)
-		all = append(all, item[*method.Definition]{d, m.line})
-	}
-	return all
-}
-
-// dedupe keeps the first of equal faults, such as one setting's under several methods.
-func dedupe(all faults) (kept faults) {
-	seen := map[string]bool{}
-	for _, err := range all {
-		if !seen[err.Error()] {
-			seen[err.Error()] = true
-			kept = append(kept, err)
+		if bad.add(m.line, err); err == nil {
+			all = append(all, item[*method.Definition]{value: d, line: m.line})
 		}
 	}
-	return kept
+	return all
 }
 
 // points returns every combination of the grid's values; one empty one where there is no grid.
@@ -305,6 +211,7 @@ type shared struct {
 	probes    []continual.Probe
 	direction datasets.Direction
 	cut       datasets.StreamOptions
+	faulty    bool // the entry is wrong in more than settings of methods
 }
 
 func (e *entry) base(bad *faults) shared {
@@ -327,8 +234,19 @@ func (e *entry) base(bad *faults) shared {
 	for _, f := range e.Stream {
 		bad.add(f.Line, fields.Apply(&c.cut, []fields.Change{f}))
 	}
-	if len(e.Stream) > 0 {
-		bad.add(e.Stream[0].Line, c.cut.Validate())
+	for _, err := range check.Each(c.cut.Validate()) {
+		inFiles := fields.InFiles(c.cut)
+		bad.add(e.Stream.line(err, inFiles.Replace, e.line), errors.New(inFiles.Replace(err.Error())))
+	}
+	for _, s := range e.Seeds {
+		if s.err != nil {
+			bad.add(s.line, fmt.Errorf("a seed %w", s.err))
+		}
+	}
+	if rows := e.ProbeRows; rows != nil && rows.err != nil {
+		bad.add(rows.line, fmt.Errorf("probe_rows %w", rows.err))
+	} else if rows != nil && rows.value < 0 {
+		bad.add(rows.line, fmt.Errorf("probe_rows is %d, want 0 (all) or more", rows.value))
 	}
 	for _, d := range e.Datasets {
 		if !datasets.IsPath(d.value) {
@@ -355,8 +273,8 @@ func (c *shared) of(dataset string, d *method.Definition, seed uint64, point cha
 		s.Features = c.entry.Features.value
 	}
 	s.SetCut(c.cut)
-	if err := s.Change(point...); err != nil {
-		return Run{}, fmt.Errorf("%s: %w", d.Name, err)
+	if err := s.Change(point...); err != nil || c.faulty {
+		return Run{}, errors.Join(err, s.Of.Validate())
 	}
 	return Run{Settings: s}, s.Validate()
 }

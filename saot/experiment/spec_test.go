@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,28 +96,34 @@ runs:
 func TestSpecFaults(t *testing.T) {
 	head := "runs:\n- datasets: [uai]\n  methods: [saot, gbt]\n  seeds: [0]\n"
 	for text, want := range map[string]string{
-		"":                    "names no run",
+		"":                    "names no run: list entries under runs:, each with datasets, methods and seeds",
 		"runs: []":            "names no run",
 		"runs: 3":             "x.yaml: [1:7]",
-		"abuot: x\n" + head:   `x.yaml: [1:1] unknown field "abuot"`,
-		head + "  probs: []":  `x.yaml: [5:3] unknown field "probs"`,
+		"abuot: x\n" + head:   `x.yaml:1: unknown field "abuot" (did you mean "about"?): choose one of about, runs`,
+		head + "  probs: []":  `x.yaml:5: unknown field "probs" (did you mean "probes"?): choose one of datasets, methods, seeds, `,
 		head + "  seeds: [0]": "x.yaml: [5:3] mapping key \"seeds\" already defined",
 		"runs:\n- datasets: [uai,\n    nope]\n  methods: [saot]\n  seeds: [0]": `x.yaml:3: datasets: unknown dataset "nope"`,
 		"runs:\n- datasets: [uai]\n  methods: [soat]\n  seeds: [0]":            `x.yaml:3: unknown method "soat"`,
 		"runs:\n- datasets: [uai]\n  methods: [saot]":                          "x.yaml:2: the entry has no seeds",
-		"runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [-1]":           "x.yaml: [4:11]",
-		head + "  preset: fats":                `x.yaml:5: unknown preset "fats"`,
-		head + "  probes: [paper, exact]":      `x.yaml:5: unknown probe "exact"`,
-		head + "  features: l3":                "x.yaml:5: ",
-		head + "  direction: up":               "x.yaml:5: ",
-		head + "  stream: {split: 3}":          `x.yaml:5: there is no setting "split" (did you mean "split_by"?): choose one of classes_per_task`,
-		head + "  stream:\n    train_ratio: 3": "x.yaml:6: ",
-		head + "  set: {alhpa: 1}":             `x.yaml:5: saot: there is no setting "alhpa" (did you mean "alpha"?): choose one of encoder.kind, encoder.hidden`,
-		head + "  set: {epochs: many}":         `x.yaml:5: saot: setting epochs cannot be "many"`,
-		head + "  set: [epochs]":               "[5] want fields with a value each",
-		head + "  grid: {epochs: 3}":           "x.yaml:5: grid: epochs is 3, want a list of values",
-		head + "  grid: {epochs: [3, 0]}":      "epochs is 0, want 1 or more",
-		head + "  probe_rows: -1":              "probe_rows is -1",
+		"runs:\n- datasets: [uai]\n  methods: [saot]\n  seeds: [-1]":           `x.yaml:4: a seed is -1, want a whole number, 0 or more`,
+		"datasets: [uai]\nmethods: [saot]\nseeds: [0]":                         `x.yaml:2: unknown field "methods" (list entries under runs:): choose one of about, runs`,
+		"- datasets: [uai]":                                   `x.yaml:1: want fields (list entries under runs:)`,
+		"runs:\n  datasets: [uai]":                            `x.yaml:2: runs is one entry, want a list: begin the entry with a dash`,
+		"runs:\n- datasets: [uai]\n  methods: [[saot]]":       `x.yaml:3: unknown method "[saot]"`,
+		head + "  settings: {epsilon: 0.1}":                   `x.yaml:5: unknown field "settings" (settings of methods stand under set:): choose one of datasets`,
+		head + "  preset: fats":                               `x.yaml:5: unknown preset "fats"`,
+		head + "  probes: [paper, exact]":                     `x.yaml:5: unknown probe "exact"`,
+		head + "  features: l3":                               "x.yaml:5: ",
+		head + "  direction: up":                              "x.yaml:5: ",
+		head + "  stream: {split: 3}":                         `x.yaml:5: there is no setting "split" (did you mean "split_by"?): choose one of classes_per_task`,
+		head + "  stream:\n    first: 0\n    train_ratio: -3": "x.yaml:7: datasets: stream options: train_ratio is -3",
+		head + "  set: {alhpa: 1}":                            `x.yaml:5: saot: there is no setting "alhpa" (did you mean "alpha"?): choose one of encoder.kind, encoder.hidden`,
+		head + "  set: {epochs: many}":                        `x.yaml:5: saot: setting epochs cannot be "many"`,
+		head + "  set: [epochs]":                              "[5] want fields with a value each",
+		head + "  grid: {epochs: 3}":                          "x.yaml:5: grid: epochs is 3, want a list of values",
+		head + "  grid: {epochs: [3, 0]}":                     "x.yaml:5: saot: epochs is 0, want 1 or more",
+		head + "  probe_rows: -1":                             "x.yaml:5: probe_rows is -1",
+		head + "  probe_rows: few":                            "x.yaml:5: probe_rows is few, want a whole number",
 	} {
 		_, err := ParseSpec("x.yaml", []byte(text))
 		require.ErrorContains(t, err, want, text)
@@ -135,7 +140,7 @@ func TestSpecFaults(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(head), &file))
 	runs, bad := file.Runs[0].expand(1) // earlier entries leave room for one run
 	require.Empty(t, runs)
-	require.ErrorContains(t, errors.Join(bad...), "multiply to 2 runs")
+	require.ErrorContains(t, bad.in("x.yaml"), "multiply to 2 runs")
 	// All faults are told at once.
 	_, err = ParseSpec("x.yaml", []byte("runs:\n- datasets: [nope]\n  methods: [soat]\n  seeds: [0]"))
 	require.ErrorContains(t, err, "x.yaml:2")
@@ -143,6 +148,50 @@ func TestSpecFaults(t *testing.T) {
 
 	_, err = OpenSpec(filepath.Join(t.TempDir(), "none.yaml"))
 	require.ErrorContains(t, err, "quick/")
+}
+
+// A setting that is out of range stands under the line that sets it, and every fault of a spec is told once, by line.
+func TestSpecFaultLines(t *testing.T) {
+	_, err := ParseSpec("x.yaml", []byte(`runs:
+- datasets: [uai]
+  methods: [saot, saot-mse]
+  seeds: [-1, 0]
+  set:
+    epsilon: -1
+    encoder: {hidden: 0}
+    fan_out: [3, 0]
+    alhpa: 2
+  grid:
+    epochs: [0, 3]
+- datasets: [uai]
+  methods: [gbt]
+  seeds: [0]
+  preset: slow
+  settings: {out: 3}
+  set: {epochs: 1, edge_drop: 2}
+- {datasets: [uai], methods: [majority], seeds: [1]}
+abuot: none
+`))
+	require.Error(t, err)
+	var found []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		line, _, _ = strings.Cut(strings.TrimPrefix(line, "experiment: x.yaml:"), ": choose")
+		found = append(found, line)
+	}
+	require.Equal(t, []string{
+		"4: a seed is -1, want a whole number, 0 or more",
+		"6: saot: epsilon is -1, want a value above 0 and up to 100, such as 0.2",
+		"7: encoder: hidden is 0, want 1 or more",
+		"8: saot: fan_out[1] is 0, want 1 or more",
+		`9: saot: there is no setting "alhpa" (did you mean "alpha"?)`,
+		`9: saot-mse: there is no setting "alhpa" (did you mean "alpha"?)`,
+		"11: saot: epochs is 0, want 1 or more",
+		`15: unknown preset "slow"`,
+		`16: unknown field "settings" (settings of methods stand under set:)`,
+		"17: baseline: gbt: warm_up is 20, epochs is 1: lower warm_up too",
+		"17: view: edge_drop is 2, want a value in [0, 1)",
+		`19: unknown field "abuot" (did you mean "about"?)`,
+	}, found)
 }
 
 func TestOpenSpecFile(t *testing.T) {

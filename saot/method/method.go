@@ -110,8 +110,8 @@ type Definition struct {
 	Featureless bool
 }
 
-// Change applies changes to settings of the method. Its error is a *fields.Fault, which lists the method's settings
-// where there is none of a name.
+// Change applies changes to settings of the method, as fields.Apply does. Its error lists the method's settings where
+// there is none of a name.
 func (d *Definition) Change(s Settings, changes ...fields.Change) error {
 	err := fields.Apply(s, changes)
 	if d.Fix != nil {

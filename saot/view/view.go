@@ -22,8 +22,8 @@ type Config struct {
 // Validate returns an error that names each field out of range.
 func (c Config) Validate() error {
 	faults := check.In("view")
-	faults.That(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge drop rate", c.EdgeDrop, "a value in [0, 1)")
-	faults.That(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature mask rate", c.FeatureMask, "a value in [0, 1)")
+	faults.That(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge_drop", c.EdgeDrop, "a value in [0, 1)")
+	faults.That(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature_mask", c.FeatureMask, "a value in [0, 1)")
 	return faults.Err()
 }
 

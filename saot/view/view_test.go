@@ -169,6 +169,6 @@ func TestZeroRatesLeaveTheGraph(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	require.NoError(t, Config{EdgeDrop: 0.2, FeatureMask: 0.1}.Validate())
-	require.ErrorContains(t, Config{EdgeDrop: 1}.Validate(), "edge drop")
-	require.ErrorContains(t, Config{FeatureMask: math.NaN()}.Validate(), "feature mask")
+	require.ErrorContains(t, Config{EdgeDrop: 1}.Validate(), "edge_drop")
+	require.ErrorContains(t, Config{FeatureMask: math.NaN()}.Validate(), "feature_mask")
 }

@@ -1,0 +1,206 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/near"
+	"github.com/saot-go/saot/saot/method"
+)
+
+type specFile struct {
+	About string  `json:"about"`
+	Runs  []entry `json:"runs"`
+	bad   faults
+}
+
+// UnmarshalYAML reads what it can, and keeps the rest as faults.
+func (s *specFile) UnmarshalYAML(node ast.Node) error {
+	m, ok := node.(ast.MapNode)
+	if !ok {
+		s.bad.add(lineOf(node), errors.New("want fields (list entries under runs:), not a list or a value"))
+		return nil
+	}
+	for it := m.MapRange(); it.Next(); {
+		if _, ok := it.Value().(ast.MapNode); ok && it.Key().GetToken().Value == "runs" {
+			s.bad.add(lineOf(it.Value()), errors.New("runs is one entry, want a list: begin the entry with a dash"))
+			return nil
+		}
+	}
+	type plain specFile
+	err := yaml.NodeToValue(node, (*plain)(s))
+	s.bad.addUnknown(m, *s, "list entries under runs:")
+	return err
+}
+
+func lineOf(node ast.Node) int { return node.GetToken().Position.Line }
+
+type entry struct {
+	Datasets  []item[string] `json:"datasets"`
+	Methods   []item[string] `json:"methods"`
+	Seeds     []item[uint64] `json:"seeds"`
+	Preset    item[string]   `json:"preset"`
+	Probes    []item[string] `json:"probes"`
+	ProbeRows *item[int]     `json:"probe_rows"`
+	Features  item[string]   `json:"features"`
+	Direction item[string]   `json:"direction"`
+	Stream    changes        `json:"stream"`
+	Set       changes        `json:"set"`
+	Grid      changes        `json:"grid"`
+	line      int
+	bad       faults
+}
+
+// UnmarshalYAML reads what it can, and keeps the rest as faults.
+func (e *entry) UnmarshalYAML(node ast.Node) error {
+	type plain entry
+	if err := yaml.NodeToValue(node, (*plain)(e)); err != nil {
+		return err
+	}
+	if m, ok := node.(ast.MapNode); ok {
+		e.bad.addUnknown(m, *e, "settings of methods stand under set:")
+	}
+	e.line = lineOf(node)
+	return nil
+}
+
+// item is a value with its line. One that cannot be read has an error.
+type item[T any] struct {
+	value T
+	line  int
+	err   error
+}
+
+func (i *item[T]) UnmarshalYAML(node ast.Node) error {
+	i.line = lineOf(node)
+	if yaml.NodeToValue(node, &i.value) != nil {
+		value := valueOf(node)
+		if text, ok := any(&i.value).(*string); ok {
+			*text = value.String() // what reads it says that it is no name
+		} else if err := fields.Set(&i.value, value); err != nil {
+			i.err = fmt.Errorf("is %s, %w", value, err)
+		}
+	}
+	return nil
+}
+
+// changes are fields by name, with a value or a list of values, in the order of the file.
+type changes []fields.Change
+
+// UnmarshalYAML reads a mapping; a mapping within gives names with a point.
+func (c *changes) UnmarshalYAML(node ast.Node) error { return c.add("", node) }
+
+func (c *changes) add(prefix string, node ast.Node) error {
+	m, ok := node.(ast.MapNode)
+	if !ok {
+		return fmt.Errorf("[%d] want fields with a value each, such as {epochs: 30}", lineOf(node))
+	}
+	for it := m.MapRange(); it.Next(); {
+		name := prefix + it.Key().GetToken().Value
+		if _, ok := it.Value().(ast.MapNode); ok {
+			if err := c.add(name+".", it.Value()); err != nil {
+				return err
+			}
+			continue
+		}
+		*c = append(*c, fields.Change{Path: name, Value: valueOf(it.Value()), Line: lineOf(it.Key())})
+	}
+	return nil
+}
+
+func valueOf(node ast.Node) fields.Value {
+	list, ok := node.(ast.ArrayNode)
+	if !ok {
+		return fields.Value{Text: node.GetToken().Value}
+	}
+	v := fields.Value{List: []fields.Value{}}
+	for it := list.ArrayRange(); it.Next(); {
+		v.List = append(v.List, valueOf(it.Value()))
+	}
+	return v
+}
+
+// line returns that of the last change of a field that an error names, or another one where there is none. rename
+// translates the names of the error.
+func (c changes) line(err error, rename func(string) string, otherwise int) int {
+	var fault *check.Fault
+	if !errors.As(err, &fault) {
+		return otherwise
+	}
+	for _, field := range fault.Fields {
+		name, _, _ := strings.Cut(rename(field), "[") // fan_out[1]
+		for _, change := range slices.Backward(c) {
+			if change.Path == name || strings.HasSuffix(change.Path, "."+name) {
+				return change.Line
+			}
+		}
+	}
+	return otherwise
+}
+
+// faults collects what is wrong with a spec.
+type faults []faultAt
+
+type faultAt struct {
+	line int
+	text string
+}
+
+func (f *faults) add(line int, err error) {
+	if err != nil {
+		*f = append(*f, faultAt{line, strings.TrimPrefix(err.Error(), "experiment: ")})
+	}
+}
+
+// addUnknown adds the keys of a mapping that the struct like has no field for.
+// advice is for a key that is near to none.
+func (f *faults) addUnknown(m ast.MapNode, like any, advice string) {
+	known := fields.Names(like)
+	for it := m.MapRange(); it.Next(); {
+		if key := it.Key().GetToken().Value; !slices.Contains(known, key) && !it.Key().IsMergeKey() {
+			f.add(lineOf(it.Key()), fmt.Errorf("unknown field %q%s: choose one of %s", key,
+				cmp.Or(near.Hint(key, known), " ("+advice+")"), strings.Join(known, ", ")))
+		}
+	}
+}
+
+// addSettings adds what is wrong with the settings of a method after the changes.
+func (f *faults) addSettings(m item[*method.Definition], all changes, err error) {
+	for _, err := range check.Each(err) {
+		var change *fields.Fault
+		if errors.As(err, &change) {
+			f.add(change.Change.Line, fmt.Errorf("%s: %w", m.value.Name, err))
+			continue
+		}
+		f.add(all.line(err, strings.TrimSpace, m.line), err)
+	}
+}
+
+// distinct keeps the first of equal faults, such as one setting's under several methods.
+func (f faults) distinct() (kept faults) {
+	seen := map[faultAt]bool{}
+	for _, fault := range f {
+		if !seen[fault] {
+			seen[fault] = true
+			kept = append(kept, fault)
+		}
+	}
+	return kept
+}
+
+// in returns the faults of a file in the order of its lines.
+func (f faults) in(file string) error {
+	var all []error
+	for _, fault := range slices.SortedStableFunc(slices.Values(f), func(a, b faultAt) int { return a.line - b.line }) {
+		all = append(all, fmt.Errorf("experiment: %s:%d: %s", file, fault.line, fault.text))
+	}
+	return errors.Join(all...)
+}
