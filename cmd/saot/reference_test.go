@@ -108,7 +108,7 @@ func markdownOf(long string) string {
 			out = append(out, "")
 		}
 		if listed {
-			line = "    " + strings.TrimSpace(line)
+			line = "    " + strings.TrimPrefix(line, "  ")
 		} else {
 			line = strings.ReplaceAll(line, "<", "&lt;")
 		}

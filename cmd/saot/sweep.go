@@ -17,6 +17,7 @@ import (
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
 )
 
 type sweepOptions struct {
@@ -30,20 +31,34 @@ type sweepOptions struct {
 	launchOptions
 }
 
+const sweepHelp = `Do all runs of a spec, a YAML file. Each run has a folder that is named after its settings. A sweep
+may be stopped and started at any time: it passes over runs that are done, and continues interrupted ones at their last
+finished task. Any number of sweeps may work in one folder at once, and no run is done twice. A run that fails leaves
+its error in failed.json and its log in log.txt, and does not stop the others.
+
+A spec has a list of entries under runs. An entry is the product of its datasets, methods, seeds and grid:
+
+  runs:
+  - datasets: [uai, cora-ml]
+    methods: [saot, saot-mse]
+    seeds: [0, 1, 2]
+    set: {epochs: 50}            # settings, as saot methods NAME lists them
+    grid: {alpha: [0, 0.5, 1]}   # settings with several values: a run for each combination
+
+Instead of a method, a group may stand: %s. Further keys of an entry are preset, probes, probe_rows, features, direction
+and stream; docs/howto/sweep.md says what they hold.
+
+%s
+
+Specs that come with the program: %s.`
+
 func newSweepCommand() *cobra.Command {
 	o := &sweepOptions{}
 	cmd := &cobra.Command{
 		Use:   "sweep SPEC ...",
 		Short: "do the runs that a spec names",
-		Long: fmt.Sprintf(`Do all runs of a spec, a YAML file that names datasets, methods, seeds and settings. Each
-run has a folder that is named after its settings. A sweep may be stopped and started at any time: it passes over runs
-that are done, and continues interrupted ones at their last finished task. Any number of sweeps may work in one folder
-at once, and no run is done twice. A run that fails leaves its error in failed.json and its log in log.txt, and does
-not stop the others.
-
-%s
-
-Specs that come with the program: %s.`, launchHelp, strings.Join(experiment.Specs(), ", ")),
+		Long: fmt.Sprintf(sweepHelp, strings.Join(method.Groups(), ", "), launchHelp,
+			strings.Join(experiment.Specs(), ", ")),
 		Example: `  saot sweep quick/table2 --dry-run           what would run, with estimates
   saot sweep quick/table2 --out runs/table2
   saot sweep full/corafull --fetch            the paper's rows on CoraFull

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +36,15 @@ func writeSpec(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "small.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
+}
+
+// The spec in the help is one.
+func TestSpecInHelp(t *testing.T) {
+	_, help, _ := call(t, "sweep", "--help")
+	lines := regexp.MustCompile(`(?m)^  runs:\n(  .*\n)+`).FindString(help)
+	s, err := experiment.ParseSpec("help.yaml", []byte(lines))
+	require.NoError(t, err, lines)
+	require.Len(t, s.Runs, 2*2*3*3)
 }
 
 func TestSweepDryRun(t *testing.T) {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
@@ -192,6 +194,27 @@ abuot: none
 		"17: view: edge_drop is 2, want a value in [0, 1)",
 		`19: unknown field "abuot" (did you mean "about"?)`,
 	}, found)
+}
+
+// The page about specs names every key, and the specs on it can be read.
+func TestSpecPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/howto/sweep.md")
+	require.NoError(t, err)
+	for _, key := range fields.Names(entry{}) {
+		require.Contains(t, string(page), "\n| `"+key+"` |")
+	}
+	for _, field := range fields.Names(datasets.StreamOptions{}) {
+		require.Contains(t, string(page), "`"+field+"`")
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```|<<'END'\n(.*?)END\n").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, blocks, 4)
+	for _, block := range blocks {
+		_, err := ParseSpec("x.yaml", []byte(block[1]+block[2]))
+		require.NoError(t, err, block[0])
+	}
+	s, err := ParseSpec("x.yaml", []byte(blocks[1][1]))
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 36)
 }
 
 func TestOpenSpecFile(t *testing.T) {
