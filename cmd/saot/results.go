@@ -18,17 +18,25 @@ import (
 
 func newReportCommand() *cobra.Command {
 	var output, title string
+	var mixed bool
 	cmd := &cobra.Command{
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
 		Long: `Write a self-contained page of HTML. It has the tables of saot table, the figures of saot figures, the
 recordings of recorded runs (see saot show --html), the software that made the runs, and a spec with all settings, with
-which saot sweep makes them again.`,
+which saot sweep makes them again.
+
+Runs of one dataset that saot table refuses to put in one table are refused here too; --only chooses some, and --mixed
+lets engines and versions differ, and names those that it found.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
 	onGroups(cmd, func(out io.Writer, dirs []string, groups []*experiment.Group) error {
-		page, err := report.Page(cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0]))), groups)
+		var programs []string
+		if mixed {
+			groups, programs = experiment.Mixed(groups)
+		}
+		page, err := report.Page(cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0]))), groups, programs)
 		if err != nil {
 			return err
 		}
@@ -40,6 +48,7 @@ which saot sweep makes them again.`,
 	})
 	cmd.Flags().StringVar(&output, "output", "report.html", "file to write")
 	cmd.Flags().StringVar(&title, "title", "", "of the page")
+	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one table")
 	return cmd
 }
 
@@ -247,11 +256,7 @@ func (o *tableOptions) tables(groups []*experiment.Group) (tables []*experiment.
 	default:
 		tables, err = experiment.Tables(groups)
 	}
-	if err == nil && len(tables) > 0 && len(found) > 1 {
-		last := tables[len(tables)-1]
-		last.Notes = append(last.Notes,
-			"All rows: the runs are of several programs: "+strings.Join(found, ", ")+".")
-	}
+	experiment.NotePrograms(tables, found)
 	return tables, err
 }
 

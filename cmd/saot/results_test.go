@@ -3,8 +3,10 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -179,4 +181,39 @@ func TestFiguresStayInTheirFolder(t *testing.T) {
 		err := savePictures(io.Discard, []report.Picture{{Name: name}}, nil, folder, "png")
 		require.ErrorContains(t, err, "leads out of the folder "+folder)
 	}
+}
+
+// What the error about runs of several versions advises works as it is written, and a report takes them mixed.
+func TestAdviceAboutVersions(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash: what a shell makes of the advice is not known")
+	}
+	t.Chdir(t.TempDir())
+	for seed, version := range []string{"v0.1.0", "v0.2.0"} {
+		dir := filepath.Join("runs", version)
+		writeResult(t, filepath.Join(dir, "result.json"), "saot", uint64(seed),
+			fmt.Sprintf(`{"seed": %d, "dataset": "uai", "method": "saot", "features": "l2"}`, seed), 80, -3)
+		edit(t, dir, func(r *continual.Result) { r.Versions = continual.Versions{Module: version, Commit: "c0ffee"} })
+	}
+	status, _, stderr := call(t, "table", "runs")
+	require.Equal(t, exitFailure, status)
+	advice := regexp.MustCompile(`--only ('[^']+'|\S+)`).FindAllString(stderr, -1)
+	require.Len(t, advice, 2, stderr)
+	for _, flags := range advice {
+		words, err := exec.CommandContext(t.Context(), bash, "-c", `printf '%s\n' `+flags).Output()
+		require.NoError(t, err)
+		args := append([]string{"table", "runs"}, strings.Split(strings.TrimSpace(string(words)), "\n")...)
+		status, stdout, stderr := call(t, args...)
+		require.Zero(t, status, stderr)
+		require.Contains(t, stdout, "| saot | 1 |")
+	}
+	require.Contains(t, stderr, "--mixed")
+	status, _, _ = call(t, "report", "runs")
+	require.Equal(t, exitFailure, status)
+	status, _, stderr = call(t, "report", "runs", "--mixed")
+	require.Zero(t, status, stderr)
+	page, err := os.ReadFile("report.html")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "All rows: the runs are of several programs: saot v0.1.0")
 }

@@ -287,15 +287,21 @@ func Comparable(groups []*Group) error {
 			}
 			if was, _ := before.condition(name); was != value {
 				return fmt.Errorf("experiment: %s and %s cannot stand in one table of %s: %s is %s in the one and "+
-					"%s in the other: "+
-					"make a table of each with --only %s=%s and --only %s=%s, or name the folders of one alone",
-					before.path(), g.path(), g.Dataset,
-					name, orNone(was), orNone(value), name, short(before.Settings[name]), name, short(g.Settings[name]))
+					"%s in the other: make a table of each with %s and %s%s, or name the folders of one alone",
+					before.path(), g.path(), g.Dataset, name, orNone(was), orNone(value),
+					before.only(name), g.only(name), mixing[name])
 			}
 		}
 	}
 	return nil
 }
+
+// mixing is the advice about what runs of one table may differ in.
+var mixing = map[string]string{"engine": " (or let engines and versions differ with --mixed)",
+	"version": " (or let versions and engines differ with --mixed)"}
+
+// only is the flag, as a shell takes it, that chooses runs with the group's value of a setting.
+func (g *Group) only(name string) string { return "--only " + Quote(name+"="+short(g.Settings[name])) }
 
 // mixed is the engine and the version of groups that may differ in them.
 const mixed = "mixed"
@@ -339,6 +345,13 @@ func Mixed(groups []*Group) (out []*Group, found []string) {
 		found = append(found, fmt.Sprintf("%s (%d runs)", program, count[program]))
 	}
 	return out, found
+}
+
+// NotePrograms adds a footnote with the programs that Mixed has found to the last table, where they are several.
+func NotePrograms(tables []*Table, found []string) {
+	if len(tables) > 0 && len(found) > 1 {
+		tables[len(tables)-1].note("All rows: the runs are of several programs: " + strings.Join(found, ", ") + ".")
+	}
 }
 
 // shares reports whether both groups have a run of one seed.

@@ -210,7 +210,11 @@ func TestRefused(t *testing.T) {
 		{"direction", func(r *continual.Result) { configured(r, "direction", datasets.Directed) },
 			[]string{"directed", "undirected"}},
 		{"engine", func(r *continual.Result) { r.Engine.Name = "xla:cuda" }, []string{"onnx", "xla:cuda"}},
-		{"version", func(r *continual.Result) { r.Versions.Module = "v0.2.0" }, []string{"not recorded", "v0.2.0"}},
+		{"version", func(r *continual.Result) { r.Versions.Module = "v0.2.0" }, []string{"not recorded", "v0.2.0",
+			"--only version= and --only version=v0.2.0 (or let versions and engines differ with --mixed)"}},
+		{"version", func(r *continual.Result) {
+			r.Versions = continual.Versions{Module: "v0.2.0", Commit: "c0ffee", Dirty: true}
+		}, []string{"--only 'version=v0.2.0 c0ffee with changes'"}},
 		{"probe_rows", func(r *continual.Result) { r.ProbeRows = 1000 }, []string{"1000", "0"}},
 	} {
 		t.Run(c.setting, func(t *testing.T) {
@@ -222,8 +226,11 @@ func TestRefused(t *testing.T) {
 				require.NoError(t, err)
 				_, err = Tables(groups)
 				for _, word := range append(c.words, "run00/result.json", "run01/result.json", " of uai", c.setting,
-					"--only "+c.setting+"=") {
+					"--only ") {
 					require.ErrorContains(t, err, word)
+				}
+				if c.setting != "engine" && c.setting != "version" {
+					require.NotContains(t, err.Error(), "--mixed")
 				}
 				for _, value := range []string{groups[0].Settings[c.setting], groups[1].Settings[c.setting]} {
 					chosen, err := Select(groups, []string{c.setting + "=" + short(value)})

@@ -43,11 +43,11 @@ func TestRecordingsOnThePage(t *testing.T) {
 	require.Len(t, all, 1)
 	require.Zero(t, left)
 	require.Equal(t, groups[0].Label+" on uai", all[0].Name)
-	page, err := Page("recorded", groups)
+	page, err := Page("recorded", groups, nil)
 	require.NoError(t, err)
 	damaged := filepath.Join(filepath.Dir(groups[0].Paths[1]), record.Folder, "task-0002.json")
 	require.NoError(t, os.WriteFile(damaged, []byte("{}"), 0o600))
-	_, err = Page("recorded", groups)
+	_, err = Page("recorded", groups, nil)
 	require.ErrorContains(t, err, damaged)
 
 	b := browsertest.Open(t)
@@ -61,7 +61,7 @@ func TestRecordingsOnThePage(t *testing.T) {
 // A browser shows every picture and table of the page, and asks for nothing but the page.
 func TestPageInABrowser(t *testing.T) {
 	b := browsertest.Open(t)
-	page, err := Page("Cora-ML", real(t))
+	page, err := Page("Cora-ML", real(t), nil)
 	require.NoError(t, err)
 	b.Show(page)
 	require.Zero(t, b.Number(`[...document.images].filter(i => !(i.complete && i.naturalWidth > 0)).length`), "pictures that are not shown")

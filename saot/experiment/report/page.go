@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/saot-go/saot/playground/viewer"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -39,11 +41,11 @@ type row struct {
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
 // paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
-// again. It loads nothing from anywhere.
+// again. It loads nothing from anywhere. Programs are those that experiment.Mixed has found, for a footnote.
 //
 // It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and
 // those of Pictures.
-func Page(title string, groups []*experiment.Group) ([]byte, error) {
+func Page(title string, groups []*experiment.Group, programs []string) ([]byte, error) {
 	p := page{Title: title, Groups: len(groups)}
 	for _, g := range groups {
 		p.Runs += len(g.Runs)
@@ -53,6 +55,7 @@ func Page(title string, groups []*experiment.Group) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	experiment.NotePrograms(tables, programs)
 	paper, err := experiment.PaperTables(groups)
 	if err != nil {
 		return nil, err
@@ -116,7 +119,19 @@ func environment(g *experiment.Group) row {
 	r := g.Runs[g.Seeds()[0]]
 	split := r.Dataset.SplitHash
 	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"),
-		Engine: r.Engine.Name,
-		Go:     r.Versions.Go, GoMLX: r.Versions.GoMLX, Split: split[:min(8, len(split))],
-		Finished: r.Finished.UTC().Format("2006-01-02")}
+		Engine: every(g, func(r *continual.Result) string { return r.Engine.Name }),
+		Go:     every(g, func(r *continual.Result) string { return r.Versions.Go }),
+		GoMLX:  every(g, func(r *continual.Result) string { return r.Versions.GoMLX }),
+		Split:  split[:min(8, len(split))], Finished: r.Finished.UTC().Format("2006-01-02")}
+}
+
+// every returns the values that the runs of a group have, each once.
+func every(g *experiment.Group, of func(r *continual.Result) string) string {
+	var all []string
+	for _, r := range results(g) {
+		if value := of(r); !slices.Contains(all, value) {
+			all = append(all, value)
+		}
+	}
+	return strings.Join(all, ", ")
 }

@@ -246,7 +246,7 @@ func TestNothingToDraw(t *testing.T) {
 
 // The page holds its tables, pictures and a spec, and asks for nothing.
 func TestPage(t *testing.T) {
-	page, err := Page(`<Cora-ML> & "others"`, real(t, "method=saot"))
+	page, err := Page(`<Cora-ML> & "others"`, real(t, "method=saot"), nil)
 	require.NoError(t, err)
 	text := string(page)
 	require.Contains(t, text, "<title>&lt;Cora-ML&gt; &amp; &#34;others&#34;</title>")
