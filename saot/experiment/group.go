@@ -39,6 +39,9 @@ func (g *Group) Seeds() []uint64 { return slices.Sorted(maps.Keys(g.Runs)) }
 // Own reports whether a name in Settings is one of the method's own settings, rather than the run's.
 func (g *Group) Own(name string) bool { return g.own[name] }
 
+// SplitFile reports whether the runs took their split from a file. No Spec describes such runs.
+func (g *Group) SplitFile() bool { return g.Settings["split_hash"] != "" }
+
 // Info identifies the data of the runs.
 func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Dataset }
 

@@ -111,7 +111,7 @@ func (g *Group) paperStream() string {
 		return ""
 	}
 	// a split from a file may be any
-	if g.Settings["direction"] != datasets.Undirected.String() || g.Settings["split_hash"] != "" {
+	if g.Settings["direction"] != datasets.Undirected.String() || g.SplitFile() {
 		return ""
 	}
 	cut, protocol := info.Options, datasets.DefaultStreamOptions()

@@ -28,6 +28,7 @@ type Choice struct {
 	first      float64           // share of the stream's tasks that the runs saw; 0 is all
 	fixed      map[string]string // settings that are not the preset's
 	conditions []string          // lines of a spec's entry: how data and probes were not the default
+	refused    error             // why a spec cannot describe the runs
 }
 
 // Point is one combination of settings.
@@ -145,10 +146,15 @@ func validAP(r *continual.Result) (valid, test float64, err error) {
 // comments. The settings of an entry are those that were tried, and those in which the runs differ from the method's
 // preset. Features, direction, tasks, split and probe rows are those of the runs; the probes are the default. Its seeds
 // are those given, or, if there are none, those of the choice.
+//
+// It returns an error, and writes nothing, if runs took their split from a file: a Spec cannot name one.
 func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 	var b strings.Builder
 	b.WriteString("about: settings that did best on validation, as saot tune chose them\nruns:\n")
 	for _, c := range choices {
+		if c.refused != nil {
+			return fmt.Errorf("experiment: %s on %s: %w", c.Method, c.Dataset, c.refused)
+		}
 		best, seeds := c.Points[0], seeds
 		if len(seeds) == 0 {
 			seeds = best.Seeds
@@ -197,8 +203,18 @@ func (c *Choice) describe(g *Group) error {
 			c.fixed[f.Path] = yamlText(f.Text())
 		}
 	}
-	c.conditions = s.conditions(d)
+	c.conditions, c.refused = s.conditions(d), s.checkSpec()
 	return nil
+}
+
+// checkSpec returns an error if a Spec cannot describe the settings: of a split that comes from a file they have the
+// hash alone, and a Spec has no key for either.
+func (s *Settings) checkSpec() error {
+	if s.SplitHash == "" {
+		return nil
+	}
+	return fmt.Errorf("the split (hash %.8s) comes from a file, which a spec cannot name: "+
+		"make the runs again with saot run --split", s.SplitHash)
 }
 
 // conditions returns the lines of a spec's entry that say how data and probes differ from the default. The share of the
@@ -218,7 +234,7 @@ func (s *Settings) conditions(d *method.Definition) (lines []string) {
 		lines = append(lines, fmt.Sprint("probe_rows: ", s.ProbeRows))
 	}
 	cut, standard := s.Cut(), datasets.DefaultStreamOptions()
-	if reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) { // the defaults, or a file that is cut already
+	if reflect.DeepEqual(s.Stream, datasets.StreamOptions{}) { // the defaults
 		standard = datasets.StreamOptions{SplitSeed: standard.SplitSeed}
 	}
 	cut.First = 0
@@ -254,7 +270,8 @@ func textOf(settings map[string]string) string {
 }
 
 // SpecOf writes a Spec of the groups' runs, every setting of each spelled out, so that "saot sweep" does them again. It
-// returns an error if a group's runs were made by something else than this package.
+// returns an error if a group's runs were made by something else than this package, or took their split from a file: a
+// Spec cannot name one.
 func SpecOf(about string, groups []*Group) ([]byte, error) {
 	var entries []yaml.MapSlice
 	for _, g := range groups {
@@ -280,6 +297,9 @@ func (s *Settings) entry(seeds []uint64) (yaml.MapSlice, error) {
 	e := yaml.MapSlice{{Key: "datasets", Value: []string{s.Dataset}}, {Key: "methods", Value: []string{s.Method}},
 		{Key: "seeds", Value: seeds}}
 	add := func(key string, value any) { e = append(e, yaml.MapItem{Key: key, Value: value}) }
+	if err := s.checkSpec(); err != nil {
+		return nil, err
+	}
 	d, err := method.Lookup(s.Method)
 	if err != nil {
 		return nil, err

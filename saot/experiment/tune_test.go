@@ -1,12 +1,14 @@
 package experiment
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -36,4 +38,27 @@ func TestChoicesKeepConditions(t *testing.T) {
 	require.Equal(t, "raw", got.Features)
 	require.Equal(t, datasets.Directed, got.Direction)
 	require.Equal(t, 500, got.ProbeRows)
+}
+
+// A split that comes from a file is known by its hash alone: no spec is written that would cut another.
+func TestNoSpecOfASplitFile(t *testing.T) {
+	s, err := DefaultSettings("uai", "saot", method.Default)
+	require.NoError(t, err)
+	s.SplitHash = "0123456789abcdef"
+	config, err := json.Marshal(&s)
+	require.NoError(t, err)
+	byKey := map[string]*Group{}
+	require.NoError(t, addRun(byKey, &continual.Result{Method: "saot", Config: config,
+		Dataset: continual.DatasetInfo{Name: "uai"}}, "runs/a"))
+	for _, g := range byKey {
+		require.True(t, g.SplitFile())
+		_, err = SpecOf("a test", []*Group{g})
+		require.ErrorContains(t, err, "runs/a: field config: the split (hash 01234567) comes from a file")
+
+		c := Choice{Dataset: "uai", Method: "saot", Points: []Point{{Seeds: []uint64{0}}}}
+		require.NoError(t, c.describe(g))
+		var out strings.Builder
+		require.ErrorContains(t, WriteChoices(&out, []Choice{c}, nil), "saot on uai: the split (hash 01234567)")
+		require.Empty(t, out.String())
+	}
 }

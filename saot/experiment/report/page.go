@@ -27,6 +27,7 @@ type page struct {
 	Script        template.JS
 	Rows          []row
 	Spec          string
+	LeftOut       int // groups that the spec leaves out
 }
 
 type shown struct {
@@ -41,7 +42,8 @@ type row struct {
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
 // paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
-// again. It loads nothing from anywhere. Programs are those that experiment.Mixed has found, for a footnote.
+// again, but for those that took their split from a file. It loads nothing from anywhere. Programs are those that
+// experiment.Mixed has found, for a footnote.
 //
 // It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and
 // those of Pictures.
@@ -75,11 +77,9 @@ func Page(title string, groups []*experiment.Group, programs []string) ([]byte, 
 		return nil, err
 	}
 	p.Script = viewer.Script()
-	spec, err := experiment.SpecOf(title, groups)
-	if err != nil {
+	if err := p.specify(groups); err != nil {
 		return nil, err
 	}
-	p.Spec = string(spec)
 	t, err := template.New("page").Parse(pageHTML)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
@@ -89,6 +89,17 @@ func Page(title string, groups []*experiment.Group, programs []string) ([]byte, 
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// specify adds the spec of the groups that a spec can describe.
+func (p *page) specify(groups []*experiment.Group) error {
+	described := slices.DeleteFunc(slices.Clone(groups), (*experiment.Group).SplitFile)
+	if p.LeftOut = len(groups) - len(described); len(described) == 0 {
+		return nil
+	}
+	spec, err := experiment.SpecOf(p.Title, described)
+	p.Spec = string(spec)
+	return err
 }
 
 // fragment returns tables as HTML, which experiment has escaped.
