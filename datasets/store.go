@@ -174,16 +174,22 @@ func (f File) published(sums fetch.Sums) bool {
 	return f.GitBlob != "" && f.GitBlob == sums.GitBlob
 }
 
-func (f File) copied(sha256 string) bool {
-	return slices.ContainsFunc(f.Copies, func(c Copy) bool { return c.SHA256 == sha256 })
+// copied returns the known copy with a checksum.
+func (f File) copied(sha256 string) (c Copy, ok bool) {
+	i := slices.IndexFunc(f.Copies, func(c Copy) bool { return c.SHA256 == sha256 })
+	if i < 0 {
+		return Copy{}, false
+	}
+	return f.Copies[i], true
 }
 
 func (f File) judge(sums fetch.Sums, recorded string) (State, string) {
+	known, copied := f.copied(sums.SHA256)
 	switch {
 	case f.published(sums):
 		return Published, ""
-	case f.copied(sums.SHA256):
-		return KnownCopy, repackaged
+	case copied:
+		return KnownCopy, known.Origin
 	case recorded != "" && recorded == sums.SHA256:
 		return Recorded, ""
 	case recorded != "":
@@ -290,8 +296,9 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	}
 	f := e.Files[0]
 	recorded, ok := records[f.Name]
+	_, copied := f.copied(ds.Checksum)
 	switch {
-	case ds.Checksum == f.SHA256 || f.copied(ds.Checksum):
+	case ds.Checksum == f.SHA256 || copied:
 	case ok && recorded.SHA256 != ds.Checksum:
 		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: "+
 			"move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",

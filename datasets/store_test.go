@@ -233,7 +233,9 @@ func TestPinned(t *testing.T) {
 			require.NoError(t, err, "a file of one's own under this name may be used")
 			require.Contains(t, ds.Notes[len(ds.Notes)-1], "not the published file")
 			e.Files[0].Copies = []Copy{{SHA256: sum(other), Origin: "somebody"}}
-			require.Equal(t, KnownCopy, s.verify(t, e).State)
+			status = s.verify(t, e)
+			require.Equal(t, KnownCopy, status.State)
+			require.Equal(t, "somebody", status.Detail)
 			got, err = s.Get(t.Context(), e)
 			require.NoError(t, err)
 			require.Equal(t, KnownCopy, got[0].State, "what is there is kept")
