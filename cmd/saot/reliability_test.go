@@ -16,6 +16,7 @@ import (
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/experiment/metrics"
 )
 
 // begun returns the folder of a run that was killed before its first checkpoint.
@@ -111,6 +112,33 @@ func TestDamagedCheckpointAdvice(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, continual.CheckpointFile)))
 	status, _, stderr = call(t, "run", "--resume", dir)
 	require.Zero(t, status, stderr)
+}
+
+// Metrics that cannot be written fail no run: its result does not need them.
+func TestRunWithoutMetrics(t *testing.T) {
+	for _, log := range []string{"progress", "text"} {
+		dir := t.TempDir()
+		lines := filepath.Join(dir, metrics.LinesFile)
+		if err := os.Symlink(filepath.Join(dir, "missing", "file"), lines); err != nil {
+			t.Skip("the system makes no links:", err)
+		}
+		status, _, stderr := call(t, small("--dataset", ownGraph(t), "--points", "8", "--log", log, "--out", dir)...)
+		require.Zero(t, status, stderr)
+		require.Regexp(t, `(warning: |level=WARN msg=")metrics: `, stderr)
+		require.FileExists(t, filepath.Join(dir, continual.ResultFile))
+	}
+}
+
+// A start that fails over the metrics of something else leaves the folder as it was.
+func TestFailedStartLeavesNoRun(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, metrics.LinesFile), "of something else\n")
+	status, _, stderr := call(t, small("--dataset", ownGraph(t), "--points", "8", "--out", dir)...)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "not a line of metrics")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }
 
 // A sweep with a run that has failed is not a success, however often it is called, nor is its status.

@@ -333,9 +333,12 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 // protocol runs the stream in the run folder, which it makes or takes up. A failed start leaves no folder behind.
 func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *stream, e *engine.Engine,
 	learner continual.Method, show *show) (string, *continual.Result, error) {
+	opt, err := r.Options()
+	if err != nil {
+		return "", nil, err
+	}
 	dir := &experiment.Folder{Path: o.resume}
 	if o.resume == "" {
-		var err error
 		path := cmp.Or(o.out, experiment.FreshName(&r.Settings, time.Now()))
 		if dir, err = experiment.NewFolder(path, r); err != nil {
 			return "", nil, err
@@ -344,20 +347,19 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		return "", nil, err
 	}
 	defer dir.Release()
-	opt, err := r.Options()
-	if err != nil {
-		return "", nil, err
-	}
 	opt.Engine, opt.Dir, opt.Resume, opt.Keep, opt.Log = e, dir.Path, o.resume != "", o.keep || r.Keep, show.log
 	opt.Record, opt.Finish = o.record, finish(dir.Path)
 	figures, err := metrics.New(dir.Path, metrics.Options{})
 	if err != nil {
+		if o.resume == "" {
+			dir.Remove()
+		}
 		return dir.Path, nil, err
 	}
 	opt.Observe = func(e continual.Event) { show.observe(e); figures.Observe(e) }
 	result, err := continual.Run(ctx, stream, learner, opt)
-	if failed := figures.Close(); failed != nil && err == nil {
-		err = failed
+	if failed := figures.Close(); failed != nil {
+		show.warn(failed) // the result does not need them
 	}
 	again := "saot run --resume " + experiment.Quote(dir.Path)
 	switch {

@@ -160,4 +160,14 @@ func (s *show) result(r *continual.Result, dir string) {
 	s.log.Info("finished", "seconds", r.Seconds, "dir", dir)
 }
 
+// warn tells of what went wrong without an effect on the result.
+func (s *show) warn(err error) {
+	if s.log.Enabled(nil, slog.LevelWarn) { //nolint:staticcheck // no context is needed to ask
+		s.log.Warn(err.Error())
+		return
+	}
+	s.stop()
+	s.say("warning: %v\n", err)
+}
+
 func (s *show) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }

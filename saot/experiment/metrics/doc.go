@@ -3,7 +3,9 @@
 //	w, err := metrics.New(dir, metrics.Options{})
 //	...
 //	result, err := continual.Run(ctx, stream, learner, continual.Options{Dir: dir, Resume: true, Observe: w.Observe})
-//	err = errors.Join(err, w.Close())
+//	if err := w.Close(); err != nil {
+//		slog.Warn(err.Error()) // the result does not need the metrics
+//	}
 //
 // A folder belongs to one run, and may be the run's own. Over a folder of such folders, `tensorboard --logdir` shows a
 // run a folder. It holds
