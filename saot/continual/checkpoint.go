@@ -142,8 +142,12 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if magic != checkpointMagic || body < fixed {
 		return nil, damaged{fmt.Errorf("%s is not a checkpoint of this version", path)}
 	}
-	if err := checkSum(f, body); err != nil {
-		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
+	whole, err := checkSum(f, body)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	if !whole {
+		return nil, damaged{fmt.Errorf("%s is damaged (its SHA-256 is another)", path)}
 	}
 	length := binary.LittleEndian.Uint64(start[len(checkpointMagic):])
 	if length > uint64(body-fixed) {
@@ -166,19 +170,17 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	return &c, nil
 }
 
-// checkSum returns an error unless the first bytes of a file, body of them, have the SHA-256 that follows them.
-func checkSum(f io.ReaderAt, body int64) error {
+// checkSum reports whether the first bytes of a file, body of them, have the SHA-256 that follows them. Its error is one
+// of reading.
+func checkSum(f io.ReaderAt, body int64) (bool, error) {
 	sum, want := sha256.New(), make([]byte, sha256.Size)
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {
-		return err
+		return false, err
 	}
-	if _, err := f.ReadAt(want, body); err != nil {
-		return err
+	if _, err := f.ReadAt(want, body); err != nil && !errors.Is(err, io.EOF) { // one that ends early is not whole
+		return false, err
 	}
-	if !bytes.Equal(sum.Sum(nil), want) {
-		return errors.New("its SHA-256 is another")
-	}
-	return nil
+	return bytes.Equal(sum.Sum(nil), want), nil
 }
 
 func prepareDir(dir string, resume bool) error {

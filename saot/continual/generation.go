@@ -48,11 +48,15 @@ func (c *checkpoint) replace(dir string) error {
 }
 
 // readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then
-// passed says what is wrong with the last. It fails with fs.ErrNotExist where there is neither.
+// passed says what is wrong with the last. One that cannot be read now, or only by an earlier version, is not damaged:
+// it is an error. It fails with fs.ErrNotExist where there is neither.
 func readLast(dir string) (c *checkpoint, passed, err error) {
 	c, err = readCheckpoint(filepath.Join(dir, CheckpointFile))
 	if err == nil {
 		return c, nil, nil
+	}
+	if !errors.Is(err, errDamaged) && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
 	}
 	earlier, other := readCheckpoint(filepath.Join(dir, EarlierFile))
 	switch {

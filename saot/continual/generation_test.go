@@ -1,7 +1,9 @@
 package continual
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -92,6 +94,54 @@ func TestDamagedCheckpointIsSetAside(t *testing.T) {
 		require.Equal(t, 1, done)
 	}
 }
+
+// A checkpoint that cannot be read for another reason than damage stays where it is: the run does not step back a task.
+func TestUnreadableCheckpointIsKept(t *testing.T) {
+	dir := stopped(t)
+	path := filepath.Join(dir, CheckpointFile)
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append([]byte(earlierMagics[0]), good[len(checkpointMagic):]...), 0o600))
+	_, err = resume(dir)
+	require.ErrorContains(t, err, "written by an earlier version")
+	require.Equal(t, []string{CheckpointFile, EarlierFile}, filesIn(t, dir))
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Mkdir(path, 0o755)) // opened, but not read
+	_, err = resume(dir)
+	require.ErrorContains(t, err, path)
+	require.DirExists(t, path)
+	require.NoError(t, os.Remove(path))
+
+	require.NoError(t, os.WriteFile(path, good, 0o600))
+	var events []Event
+	_, err = resume(dir, &events)
+	require.NoError(t, err)
+	require.Equal(t, Resumed{Done: 2, Tasks: 3}, events[0])
+}
+
+// A read that fails says nothing of the file.
+func TestCheckSum(t *testing.T) {
+	body := []byte("a checkpoint")
+	sum := sha256.Sum256(body)
+	whole := append(slices.Clone(body), sum[:]...)
+	for at := range whole {
+		ok, err := checkSum(bytes.NewReader(whole[:at]), int64(len(body)))
+		require.NoError(t, err)
+		require.False(t, ok)
+	}
+	ok, err := checkSum(bytes.NewReader(whole), int64(len(body)))
+	require.NoError(t, err)
+	require.True(t, ok)
+	_, err = checkSum(broken{}, int64(len(body)))
+	require.ErrorIs(t, err, errBroken)
+}
+
+var errBroken = errors.New("input/output error")
+
+type broken struct{}
+
+func (broken) ReadAt([]byte, int64) (int, error) { return 0, errBroken }
 
 // Where both are damaged the error says the one thing that helps, and it does.
 func TestAllCheckpointsDamaged(t *testing.T) {
