@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -137,22 +136,6 @@ func TestTableFlags(t *testing.T) {
 	status, _, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "split=00")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "no run has split=00")
-}
-
-// flatten adds the leaves of a JSON object as path → text.
-func flatten(into map[string]string, prefix string, value json.RawMessage) error {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(value, &object) != nil || object == nil {
-		text, err := json.Marshal(value) // compact
-		into[strings.TrimSuffix(prefix, ".")] = string(text)
-		return err
-	}
-	for name, field := range object {
-		if err := flatten(into, prefix+name+".", field); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // The untrained encoder's second seed on corafull-topology has many rows in which the paper probe gave up at once, by

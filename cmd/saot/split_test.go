@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -46,14 +47,18 @@ func TestSplitRound(t *testing.T) {
 		Classes: []int32{3, 0, 1, 2, 5, 4}, SplitBy: datasets.PerTask,
 		SplitSeed: 4, TrainRatio: 0.6, TestRatio: 0.2, InterTask: datasets.KeepEdges}, byFile.Dataset.Options)
 	settings := func(r *continual.Result) map[string]string {
+		leaves, err := fields.Leaves(r.Config)
+		require.NoError(t, err)
 		flat := map[string]string{}
-		require.NoError(t, flatten(flat, "", r.Config))
+		for _, l := range leaves {
+			flat[l.Path] = l.Text
+		}
 		return flat
 	}
-	require.Equal(t, `"given"`, settings(byFlags)["stream.class_order"])
+	require.Equal(t, "given", settings(byFlags)["stream.class_order"])
 	require.Equal(t, "4", settings(byFlags)["split_seed"])
 	require.Equal(t, "4", settings(byFile)["split_seed"])
-	require.Equal(t, `"`+byFile.Dataset.SplitHash+`"`, settings(byFile)["split_hash"])
+	require.Equal(t, byFile.Dataset.SplitHash, settings(byFile)["split_hash"])
 
 	// Defaults leave no trace in the settings, and are recorded with the dataset.
 	require.Equal(t, datasets.DefaultStreamOptions(), plain.Dataset.Options)

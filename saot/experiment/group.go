@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -177,31 +178,13 @@ func (g *Group) leaves(config json.RawMessage) error {
 	return err
 }
 
-// flatten adds the leaves of a JSON object as path → text.
-func flatten(into map[string]string, prefix string, value json.RawMessage) error {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(value, &object) == nil && object != nil {
-		for name, field := range object {
-			if err := flatten(into, prefix+name+".", field); err != nil {
-				return err
-			}
-		}
-		return nil
+// flatten adds the leaves of a JSON document as path → text.
+func flatten(into map[string]string, prefix string, document json.RawMessage) error {
+	leaves, err := fields.Leaves(document)
+	for _, l := range leaves {
+		into[strings.TrimSuffix(prefix+l.Path, ".")] = l.Text
 	}
-	var leaf any
-	if err := json.Unmarshal(value, &leaf); err != nil {
-		return err
-	}
-	text, isText := leaf.(string)
-	if !isText {
-		compact, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		text = string(compact)
-	}
-	into[strings.TrimSuffix(prefix, ".")] = text
-	return nil
+	return err
 }
 
 // order sorts groups: dataset, place of the method, settings. No two groups have the same.

@@ -15,7 +15,6 @@ package mlflow
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +29,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment/metrics"
@@ -163,31 +163,19 @@ func paramsOf(r *continual.Result) (map[string]string, error) {
 	params := map[string]string{"method": r.Method, "dataset": r.Dataset.Name, "seed": fmt.Sprint(r.Seed),
 		"engine": r.Engine.Name, "tasks": fmt.Sprint(r.Dataset.Tasks), "classes": fmt.Sprint(r.Dataset.Classes),
 		"split_hash": r.Dataset.SplitHash}
-	var config any
-	if len(r.Config) > 0 {
-		if err := json.Unmarshal(r.Config, &config); err != nil {
-			return nil, fmt.Errorf("field config: %w", err)
+	if len(r.Config) == 0 {
+		return params, nil
+	}
+	settings, err := fields.Leaves(r.Config)
+	if err != nil {
+		return nil, fmt.Errorf("field config: %w", err)
+	}
+	for _, l := range settings {
+		if !l.Null {
+			params[l.Path] = l.Text
 		}
 	}
-	flatten(params, "", config)
 	return params, nil
-}
-
-func flatten(into map[string]string, path string, value any) {
-	switch v := value.(type) {
-	case nil:
-	case map[string]any:
-		for name, field := range v {
-			flatten(into, strings.TrimPrefix(path+"."+name, "."), field)
-		}
-	case string:
-		into[path] = v
-	default:
-		text, err := json.Marshal(v)
-		if err == nil && path != "" {
-			into[path] = string(text)
-		}
-	}
 }
 
 // historyOf lists the figures of a run by their names, as lines of a metric's file.

@@ -32,10 +32,11 @@ func finished(t *testing.T) string {
 			Diagnostics: map[string]float64{"mass": 0.5}}})
 	}
 	require.NoError(t, w.Close())
-	r := &continual.Result{Schema: continual.ResultSchema, Method: "saot", Seed: 7, Started: now,
+	r := &continual.Result{Schema: continual.ResultSchema, Method: "saot", Seed: 12345678901234567891, Started: now,
 		Finished: now.Add(time.Minute),
 		Dataset:  continual.DatasetInfo{Name: "uai", Tasks: 2, Classes: 4, Checksum: "c", SplitHash: "s"},
-		Config:   json.RawMessage(`{"method": "saot", "settings": {"epsilon": 0.2, "encoder": {"kind": "gcn"}}, "none": null}`),
+		Config: json.RawMessage(`{"method": "saot", "seed": 12345678901234567891, "none": null,
+			"settings": {"epsilon": 0.2, "encoder": {"kind": "gcn"}}}`),
 		Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: 85, AF: -10,
 			Matrix: continual.Matrix{{90}, {80, 90}}}}}
 	require.NoError(t, r.WriteFile(filepath.Join(dir, continual.ResultFile)))
@@ -60,7 +61,8 @@ func TestExport(t *testing.T) {
 	}
 	require.Equal(t, "0.2", at("params/settings.epsilon"))
 	require.Equal(t, "gcn", at("params/settings.encoder.kind"))
-	require.Equal(t, "7", at("params/seed"))
+	require.Equal(t, "12345678901234567891", at("params/seed"), "all its digits")
+	require.NoFileExists(t, filepath.Join(filepath.Dir(runs[0]), "params", "none"))
 	require.Equal(t, "png", at("artifacts/matrix.png"))
 	lines := strings.Split(strings.TrimSpace(at("metrics/loss/total")), "\n")
 	require.Len(t, lines, 4)
