@@ -58,7 +58,7 @@ func Export(store string, paths ...string) (int, error) {
 	return len(found), nil
 }
 
-// export writes one run next to the store and moves it into its place.
+// export writes one run into a folder of its own in the store and moves it into its place.
 func export(store string, s *continual.Stored) error {
 	r := s.Result
 	experiment := digits(r.Dataset.Name)
@@ -67,21 +67,23 @@ func export(store string, s *continual.Stored) error {
 		return err
 	}
 	id := identity(r)
-	tmp, err := os.MkdirTemp(filepath.Dir(store), ".saot-mlflow-*")
+	tmp, err := os.MkdirTemp(store, ".saot-*") // the store's parent may be read-only, or on another device
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // gone, but after an error
-	if err := writeRun(tmp, filepath.Join(home, id), experiment, id, s); err != nil {
+	defer func() { _ = os.RemoveAll(tmp) }() // what is left there is half a run, or the one before
+	fresh, before, place := filepath.Join(tmp, "new"), filepath.Join(tmp, "old"), filepath.Join(home, id)
+	if err := writeRun(fresh, place, experiment, id, s); err != nil {
 		return err
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
+	if err := os.Rename(place, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(home, id)); err != nil {
+	if err := os.Rename(fresh, place); err != nil {
+		_ = os.Rename(before, place) // the run before stays
 		return err
 	}
-	return os.Rename(tmp, filepath.Join(home, id))
+	return nil
 }
 
 // digits names an experiment as MLflow does, by a number.
