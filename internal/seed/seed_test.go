@@ -64,19 +64,21 @@ func TestDistinctDrawsAllThereAre(t *testing.T) {
 	}
 }
 
-// Above 64 numbers Distinct looks repeats up in a table; the draws stay the same.
+// Above 64 numbers Distinct looks repeats up in a table; the draws stay those of Floyd's algorithm.
 func TestDistinctOfManyDrawsTheSame(t *testing.T) {
 	const n = 200
-	few, many := Stream(3), Stream(3)
-	for range 20 {
-		var want []int
-		for top := n - 100; top < n; top++ {
-			v := few.IntN(top + 1)
-			if slices.Contains(want, v) {
-				v = top
+	for _, k := range []int{0, 1, 8, 64, 65, 100, n} {
+		few, many := Stream(3), Stream(3)
+		for range 20 {
+			var want []int
+			for top := n - k; top < n; top++ {
+				v := few.IntN(top + 1)
+				if slices.Contains(want, v) {
+					v = top
+				}
+				want = append(want, v)
 			}
-			want = append(want, v)
+			require.Equal(t, want, Distinct(nil, k, n, many))
 		}
-		require.Equal(t, want, Distinct(nil, 100, n, many))
 	}
 }

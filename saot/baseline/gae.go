@@ -177,17 +177,18 @@ func drawPairs(a *graph.Adjacency, k, rows int, rng *rand.Rand) (partners, weigh
 	put := func(u, slot int, partner int32, w float64) {
 		index[slot*rows+u], weight[u*2*k+slot] = partner, float32(w)
 	}
+	var drawn []int
 	var taken []int32 // the node and its neighbors, ascending
 	for u := range n {
 		near := a.Neighborhood(u)
-		drawn := distinct(k, len(near), rng)
+		drawn = seed.Distinct(drawn[:0], k, len(near), rng)
 		for i, d := range drawn {
 			put(u, i, near[d], float64(len(near))/entries/float64(len(drawn)))
 		}
 		at, _ := slices.BinarySearch(near, int32(u))
 		taken = append(append(append(taken[:0], near[:at]...), int32(u)), near[at:]...)
 		far := n - len(taken)
-		drawn = distinct(k, far, rng)
+		drawn = seed.Distinct(drawn[:0], k, far, rng)
 		for i, d := range drawn {
 			put(u, k+i, missing(taken, d), -float64(far)/(float64(n)*float64(n-1)-entries)/float64(len(drawn)))
 		}
@@ -243,20 +244,6 @@ func drawEdge(a *graph.Adjacency, rng *rand.Rand) (u, v int32) {
 	k := rng.Int64N(int64(len(a.Neighbors)))
 	row := sort.Search(a.NumNodes(), func(i int) bool { return a.Offsets[i+1] > k })
 	return int32(row), a.Neighbors[k]
-}
-
-// distinct draws min(k, n) different numbers below n (Floyd's algorithm: Bentley and Floyd 1987). O(k²) time.
-func distinct(k, n int, rng *rand.Rand) []int {
-	k = min(k, n)
-	drawn := make([]int, 0, k)
-	for top := n - k; top < n; top++ {
-		v := rng.IntN(top + 1)
-		if slices.Contains(drawn, v) {
-			v = top
-		}
-		drawn = append(drawn, v)
-	}
-	return drawn
 }
 
 // missing returns the number of rank r, from 0, among those that an ascending list lacks.

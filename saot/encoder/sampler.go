@@ -153,6 +153,7 @@ func (s *Sampler) neighbors(nodes []int32, f int, filter Filter, seedValue uint6
 }
 
 // appendSome appends k of the nodes, drawn without replacement (Floyd's algorithm), or all where there are no more.
+// It stands next to seed.Distinct because it is called for every node of every step: this one draws straight into out.
 func appendSome(out, nodes []int32, k int, rng *rand.Rand) []int32 {
 	if len(nodes) <= k {
 		return append(out, nodes...)

@@ -4,13 +4,13 @@
 package view
 
 import (
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
+	"github.com/saot-go/saot/internal/seed"
 )
 
 // Config sets how strongly a view is augmented.
@@ -108,15 +108,12 @@ func dropUndirected(a *graph.Adjacency, rate float64, rng *rand.Rand) graph.Adja
 	return out
 }
 
-// chooseColumns draws k of n columns without replacement (Floyd's algorithm), ascending.
+// chooseColumns draws k of n columns without replacement, ascending.
 func chooseColumns(n, k int, rng *rand.Rand) []int32 {
-	chosen := make(map[int32]bool, k)
-	for j := n - k; j < n; j++ {
-		c := int32(rng.IntN(j + 1))
-		if chosen[c] {
-			c = int32(j)
-		}
-		chosen[c] = true
+	var chosen []int32
+	for _, c := range seed.Distinct(nil, k, n, rng) {
+		chosen = append(chosen, int32(c))
 	}
-	return slices.Sorted(maps.Keys(chosen))
+	slices.Sort(chosen)
+	return chosen
 }

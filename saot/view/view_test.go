@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -157,6 +158,22 @@ func TestUndirectedDrawsStay(t *testing.T) {
 	a, b := Pair(g, Config{EdgeDrop: 0.4}, rand.New(rand.NewPCG(3, 4)))
 	require.Equal(t, []int32{2, 3, 4, 0, 3, 7, 0, 2, 1, 2}, a.Adjacency.Neighbors)
 	require.Equal(t, []int32{2, 3, 0, 3, 0, 2}, b.Adjacency.Neighbors)
+}
+
+// Columns are drawn by Floyd's algorithm: the figures of earlier runs rest on these draws, few and many.
+func TestColumnDrawsStay(t *testing.T) {
+	require.Equal(t, []int32{4, 5, 7, 9}, chooseColumns(10, 4, rand.New(rand.NewPCG(1, 2))))
+	require.Equal(t, []int32{0, 11, 14, 18, 19, 21, 24, 25, 26, 27, 30, 33},
+		chooseColumns(40, 12, rand.New(rand.NewPCG(3, 4))))
+	chosen := map[int32]bool{}
+	for few, j := rand.New(rand.NewPCG(5, 6)), 8710-1742; j < 8710; j++ {
+		c := int32(few.IntN(j + 1))
+		if chosen[c] {
+			c = int32(j)
+		}
+		chosen[c] = true
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(chosen)), chooseColumns(8710, 1742, rand.New(rand.NewPCG(5, 6))))
 }
 
 func TestZeroRatesLeaveTheGraph(t *testing.T) {
