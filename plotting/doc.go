@@ -1,5 +1,4 @@
-// Package plotting draws what a run of the toolkit leaves behind. It imports continual, drift, experiment and transport
-// for their results, and no learner.
+// Package plotting draws what a run of the toolkit leaves behind. It imports continual for its results, and no learner.
 //
 //   - Transport: Plan, Cost, CostAndPlan, Maps, Difference, Diverging, BlockBars, Flow, GraphFlow, Potentials,
 //     SinkhornErrors.

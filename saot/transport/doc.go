@@ -1,6 +1,6 @@
 // Package transport is optimal transport for graph learning: entropic plans between point clouds, (fused) Gromov plans
 // between attributed graphs, exact plans, divergences, and gradients that cost nothing extra. Package plain is the same
-// on a page. It imports datasets/graph, the engine, GoMLX and gonum.
+// on a page. It imports datasets/graph, GoMLX and gonum.
 //
 // # The problems
 //
