@@ -267,7 +267,7 @@ func TestPageOfASplitFile(t *testing.T) {
 	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, majority], seeds: [0]}\n",
 		func(experiment.Run) float64 { return 60 })
 	groups[0].Settings["split_hash"] = "0123456789abcdef"
-	page, err := Page("a page", groups)
+	page, err := Page("a page", groups, nil)
 	require.NoError(t, err)
 	_, spec, found := strings.Cut(string(page), "<pre>")
 	require.True(t, found)
@@ -276,7 +276,7 @@ func TestPageOfASplitFile(t *testing.T) {
 	require.NotContains(t, spec, "saot")
 	require.Contains(t, string(page), "A spec cannot describe the runs of 1 methods and settings")
 	groups[1].Settings["split_hash"] = "0123456789abcdef"
-	page, err = Page("a page", groups)
+	page, err = Page("a page", groups, nil)
 	require.NoError(t, err)
 	require.NotContains(t, string(page), "report.yaml")
 	require.Contains(t, string(page), "A spec cannot describe the runs of 2 methods and settings")
