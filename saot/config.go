@@ -156,7 +156,6 @@ type Config struct {
 	WarmUp       int      `json:"warm_up" range:"[0,)" help:"steps of each task in which the learning rate rises"`
 	Schedule     Schedule `json:"schedule" help:"of the learning rate in each task: constant or cosine"`
 	CarryAdam    bool     `json:"carry_adam" help:"Adam's moments continue from task to task, instead of starting at 0"`
-	Average      float64  `json:"average" range:"[0,1]" help:"share of a task's last steps whose weights are averaged"`
 	Epochs       int      `json:"epochs" range:"[1,)" help:"of a task: a step on a whole graph, many on samples"`
 	EdgeDrop     float64  `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	FeatureMask  float64  `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`

@@ -148,7 +148,7 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 		l.record(p.Report, s, out, &figures[s.Done-1])
 		return l.config.checkPlans(out, &figures[s.Done-1])
 	}
-	p.Rate, p.Average = l.config.rate(p.Steps), l.config.Average
+	p.Rate = l.config.rate(p.Steps)
 	if l.config.CarryAdam {
 		p.Moments = &l.moments
 	}

@@ -260,13 +260,3 @@ func TestAdamIsCarried(t *testing.T) {
 	require.Equal(t, learn(t, afresh, 0, 1), learn(t, carried, 0, 1))
 	require.NotEqual(t, learn(t, afresh, 1, 2), learn(t, carried, 1, 2))
 }
-
-// The averaged weights are what a task hands on, and what is saved of it; its steps are the same.
-func TestWeightsAreAveraged(t *testing.T) {
-	e, c := pure(t), tinyConfig()
-	c.Average = 1
-	last, mean := newTiny(t, e, tinyConfig(), 1), newTiny(t, e, c, 1)
-	require.Equal(t, learn(t, last, 0, 1), learn(t, mean, 0, 1))
-	require.NotEqual(t, embeddings(t, last), embeddings(t, mean))
-	require.NotEqual(t, learn(t, last, 1, 2), learn(t, mean, 1, 2))
-}

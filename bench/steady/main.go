@@ -1,7 +1,7 @@
 // Command steady says by how much SAOT's AP moves when its initial weights move by their last bits, as they do between
 // engines, which round sums in different order:
 //
-//	go run ./bench/steady bench/steady/average.yaml
+//	go run ./bench/steady bench/steady/defaults.yaml
 //
 // It does each run of a spec several times, each time with weights that another random relative change of the given
 // size has moved, and prints the class-il AP of each, their standard deviation and their range. It writes no files, and
@@ -29,7 +29,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	name, times := flag.String("engine", "", "what computes"), flag.Int("times", 4, "runs of each run")
+	name, times := flag.String("engine", "", "what computes"), flag.Int("times", 5, "runs of each run")
 	size := flag.Float64("size", 1e-6, "standard deviation of a weight's relative change")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -61,7 +61,7 @@ func steady(ctx context.Context, engineName, spec string, times int, size float6
 			}
 			all = append(all, ap)
 		}
-		fmt.Printf("| %s | %s | %.2f | %.2f |\n", title(&s.Runs[i]), strings.Trim(fmt.Sprintf("%.1f", all), "[]"),
+		fmt.Printf("| %s | %s | %.2f | %.2f |\n", title(&s.Runs[i]), strings.Trim(fmt.Sprintf("%.2f", all), "[]"),
 			stat.StdDev(all, nil), slices.Max(all)-slices.Min(all))
 	}
 	return nil
@@ -69,8 +69,7 @@ func steady(ctx context.Context, engineName, spec string, times int, size float6
 
 // title names a run by what tells apart the runs of a spec.
 func title(r *experiment.Run) string {
-	c := r.Of.(*saot.Config)
-	return fmt.Sprintf("%s, %s, seed %d, epochs=%d, average=%g", r.Dataset, r.Method, r.Seed, c.Epochs, c.Average)
+	return fmt.Sprintf("%s, %s, seed %d", r.Dataset, r.Method, r.Seed)
 }
 
 // perturbed does a run from weights that rng has moved, and returns its class-il AP under the first of its probes.

@@ -52,7 +52,6 @@ func (l Loss) scalars() []Term {
 // Trainer takes training steps on the trainable variables of a net. T is the struct of a step's inputs, see
 // engine.Named.
 type Trainer[T any] struct {
-	net   *encoder.Net
 	store *model.Store
 	rate  *model.Variable // the learning rate
 	base  float64         // its value where no plan says otherwise
@@ -63,7 +62,7 @@ type Trainer[T any] struct {
 
 // New compiles a training step. T and N are one struct, of *tensors.Tensor and of *Node (see engine.NewNamed).
 func New[T, N any](n *encoder.Net, name string, o Optimizer, loss func(in N) Loss) (*Trainer[T], error) {
-	t := &Trainer[T]{net: n, store: n.Store(), base: o.LearningRate}
+	t := &Trainer[T]{store: n.Store(), base: o.LearningRate}
 	var err error
 	t.step, err = engine.NewNamed[T](n.Engine(), name, t.store, func(in N) []*Node {
 		l := loss(in)
@@ -131,9 +130,6 @@ type Plan[T any] struct {
 	After  func(s *continual.Step, figures map[string]float64) error
 	Report *continual.TaskReport
 	Seen   func(continual.Step) // the observer; may be nil
-	// Average is the share of the steps, the last ones, over which the net's variables are averaged. The net has the
-	// mean when the plan ends. 0 leaves what the last step made.
-	Average float64
 	// Moments is Adam's state, which the plan carries from the last task to the next. Nil starts Adam again.
 	Moments *Moments
 }
@@ -160,7 +156,6 @@ func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 		}
 	}()
 	p.Report.Epochs = cmp.Or(p.Epochs, p.Steps)
-	mean := newAverage(t.net, p.Average, p.Steps)
 	for step := range p.Steps {
 		waiting := time.Now()
 		in, ok := <-next
@@ -178,15 +173,12 @@ func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
 		d["engine_seconds"] += time.Since(working).Seconds()
 		d["prepare_seconds"] += in.seconds
 		p.record(seen)
-		if err := mean.after(step + 1); err != nil {
-			return err
-		}
 		if err != nil { // of the epochs, those begun
 			p.Report.Epochs = (p.Report.Epochs*(step+1) + p.Steps - 1) / p.Steps
 			break
 		}
 	}
-	return errors.Join(mean.restore(), t.keep(p.Moments))
+	return t.keep(p.Moments)
 }
 
 func (t *Trainer[T]) take(p *Plan[T], step int, in prepared[T]) (seen continual.Step, err error) {
