@@ -58,7 +58,10 @@ type ranks struct {
 	left       vg.Length // of the line's start
 }
 
-const keyGap = vg.Length(5) // between the scale of the critical difference and its name
+const (
+	keyGap    = vg.Length(5) // between the scale of the critical difference and its name
+	numberGap = vg.Length(2) // between a line and the number on it
+)
 
 func (d *ranks) key() string {
 	return "critical difference " + strconv.FormatFloat(d.difference, 'f', 2, 64)
@@ -124,6 +127,6 @@ func (d *ranks) draw(c draw.Canvas) {
 		gap := vg.Length(math.Copysign(3, float64(end-left)))
 		c.FillText(name, vg.Point{X: end + gap, Y: at}, m.Name)
 		value.Color, value.YAlign = quiet, draw.YBottom
-		c.FillText(value, vg.Point{X: end, Y: at}, strconv.FormatFloat(m.Rank, 'f', 1, 64))
+		c.FillText(value, vg.Point{X: end, Y: at + numberGap}, strconv.FormatFloat(m.Rank, 'f', 1, 64))
 	}
 }
