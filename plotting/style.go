@@ -93,6 +93,18 @@ func contrast(c color.RGBA) color.Color {
 	return ink
 }
 
+// legible returns a color for text on white: c, or a darker shade with a contrast of 4.5 to 1 (WCAG 2, relative
+// luminance).
+func legible(c color.Color) color.RGBA {
+	linear := func(v uint8) float64 { return math.Pow(float64(v)/255, 2.2) } // near sRGB's curve
+	r, g, b, _ := c.RGBA()
+	out := color.RGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 0xff}
+	for 1.05/(0.2126*linear(out.R)+0.7152*linear(out.G)+0.0722*linear(out.B)+0.05) < 4.5 {
+		out.R, out.G, out.B = out.R-out.R/16, out.G-out.G/16, out.B-out.B/16
+	}
+	return out
+}
+
 func textStyle(size float64, c color.Color) text.Style {
 	return text.Style{
 		Color:   c,

@@ -26,8 +26,9 @@ type TradeOffOptions struct {
 
 // TradeOff draws AP against the seconds that learning a task takes, a labeled point for each method with error bars of
 // one standard deviation over seeds (divisor n−1), as in Figure 4 of the SAOT paper. The axis of time is logarithmic
-// when the times span more than a decade; a bar that would reach 0 there ends at the edge. Labels overlap neither
-// points nor one another; a line ties a label that had to move away to its point.
+// when the times span more than a decade; a bar that would reach 0 there ends at the edge. Labels have the colors of
+// their points, darker where white needs it, and overlap neither points nor lines nor one another; a line ties a label
+// that had to move away to its point.
 //
 // It returns an error if there are no methods, or one has no name, no matrices, or not as many positive finite times as
 // matrices.
@@ -108,9 +109,9 @@ func (l *labeled) front() (front []tradeOffPoint) {
 }
 
 // style returns that of a method's label.
-func (l *labeled) style(name string) text.Style {
-	style := textStyle(tickSize, ink)
-	if slices.Contains(l.options.Bold, name) {
+func (l *labeled) style(p tradeOffPoint) text.Style {
+	style := textStyle(tickSize, legible(marker(p.nth).Color))
+	if slices.Contains(l.options.Bold, p.name) {
 		style.Font.Weight = stdfont.WeightBold
 	}
 	return style
@@ -131,16 +132,16 @@ func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
 
 func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
-	var taken []vg.Rectangle
+	free := space{area: c.Rectangle}
 	if l.options.Front {
 		var line []vg.Point
 		for _, p := range l.front() {
 			line = append(line, vg.Point{X: x(p.x), Y: y(p.y)})
 		}
 		c.StrokeLines(draw.LineStyle{Color: quiet, Width: 0.8, Dashes: []vg.Length{4, 2}}, line)
+		free.taken = along(line)
 	}
-	centers := make([]vg.Point, len(l.at))
-	for i, p := range l.at {
+	for _, p := range l.at {
 		center := vg.Point{X: x(p.x), Y: y(p.y)}
 		left, right, low, high := x(p.left), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
 		glyph := marker(p.nth)
@@ -152,88 +153,22 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 			errorBar(c, glyph.Color, vg.Point{X: center.X, Y: low}, vg.Point{X: center.X, Y: high})
 		}
 		c.DrawGlyph(glyph, center)
-		centers[i], left = center, max(left, c.Min.X)
-		taken = append(taken,
-			rect(center.X-4.5, center.Y-4.5, 9, 9),
+		left = max(left, c.Min.X)
+		free.markers = append(free.markers, center)
+		free.taken = append(free.taken,
+			rect(center.X-markerSpan, center.Y-markerSpan, 2*markerSpan, 2*markerSpan),
 			rect(left-1, center.Y-2.5, right-left+2, 5),
 			rect(center.X-2.5, low-1, 5, high-low+2))
 	}
-	tie := draw.LineStyle{Color: faded(ink, 0x90), Width: hairline}
 	for i, p := range l.at {
-		at, style := centers[i], l.style(p.name)
-		box, near := placeLabel(c.Rectangle, taken, at, style.Width(p.label), style.Height(p.label))
-		taken = append(taken, box)
+		style := l.style(p)
+		box, near := free.place(i, style.Width(p.label), style.Height(p.label))
 		middle := vg.Point{X: (box.Min.X + box.Max.X) / 2, Y: (box.Min.Y + box.Max.Y) / 2}
 		if !near {
+			at := free.markers[i]
 			from := nearest(box, at)
-			c.StrokeLine2(tie, from.X, from.Y, at.X, at.Y)
+			c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: hairline}, from.X, from.Y, at.X, at.Y)
 		}
 		c.FillText(style, middle, p.label)
 	}
-}
-
-// placeLabel returns the free place within area for a label of w by h that is closest to its point: first right, left,
-// above and below, then all around at growing distances. near tells that it touches its point. Where nothing is free,
-// it returns the place that overlaps least.
-func placeLabel(area vg.Rectangle, taken []vg.Rectangle, at vg.Point, w, h vg.Length) (best vg.Rectangle, near bool) {
-	least := vg.Length(math.Inf(1))
-	for ring := range 14 {
-		gap := 6 + 9*vg.Length(ring)
-		for k := range 8 + 8*min(ring, 3) {
-			angle := 2 * math.Pi * float64(k) / float64(8+8*min(ring, 3))
-			dx, dy := vg.Length(math.Cos(angle)), vg.Length(math.Sin(angle))
-			// The gap is measured to the border of the label, not to its middle.
-			center := vg.Point{X: at.X + dx*(gap+w/2), Y: at.Y + dy*(gap+h/2)}
-			box := rect(center.X-w/2, center.Y-h/2, w, h)
-			if box.Min.X < area.Min.X+1 || box.Max.X > area.Max.X-1 ||
-				box.Min.Y < area.Min.Y+1 || box.Max.Y > area.Max.Y-1 {
-				continue
-			}
-			overlap := crowding(taken, box, at, ring > 0)
-			if overlap < least {
-				best, least, near = box, overlap, ring == 0
-			}
-			if overlap == 0 {
-				return best, near
-			}
-		}
-	}
-	if math.IsInf(float64(least), 1) { // wider than the area
-		return rect(at.X+6, at.Y-h/2, w, h), true
-	}
-	return best, near
-}
-
-// crowding returns the area that a label shares with other things. A label that a line ties to its point pays for what
-// the line crosses, too.
-func crowding(taken []vg.Rectangle, box vg.Rectangle, at vg.Point, tied bool) (overlap vg.Length) {
-	for _, other := range taken {
-		overlap += common(box, other)
-	}
-	if !tied {
-		return overlap
-	}
-	from := nearest(box, at)
-	const steps = 12
-	for k := range steps {
-		t := vg.Length(k) / steps
-		spot := rect(from.X+t*(at.X-from.X)-0.5, from.Y+t*(at.Y-from.Y)-0.5, 1, 1)
-		for _, other := range taken {
-			own := other.Min.X <= at.X && at.X <= other.Max.X && other.Min.Y <= at.Y && at.Y <= other.Max.Y
-			if !own { // not a marker at the point itself
-				overlap += common(spot, other)
-			}
-		}
-	}
-	return overlap
-}
-
-func nearest(r vg.Rectangle, to vg.Point) vg.Point {
-	return vg.Point{X: min(max(to.X, r.Min.X), r.Max.X), Y: min(max(to.Y, r.Min.Y), r.Max.Y)}
-}
-
-func common(a, b vg.Rectangle) vg.Length {
-	w := min(a.Max.X, b.Max.X) - max(a.Min.X, b.Min.X)
-	h := min(a.Max.Y, b.Max.Y) - max(a.Min.Y, b.Min.Y)
-	return max(w, 0) * max(h, 0)
 }

@@ -16,36 +16,86 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 	area := rect(0, 0, 340, 230)
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		var points []vg.Point
-		var markers []vg.Rectangle
+		free := space{area: area}
 		for range 15 { // as many as there are methods, in a corner of the picture
 			p := vg.Point{X: 40 + vg.Length(80*r.Float64()), Y: 60 + vg.Length(80*r.Float64())}
-			points = append(points, p)
-			markers = append(markers, rect(p.X-4.5, p.Y-4.5, 9, 9))
+			free.markers = append(free.markers, p)
+			free.taken = append(free.taken, rect(p.X-4.5, p.Y-4.5, 9, 9))
 		}
-		taken := markers
-		for _, p := range points {
-			box, _ := placeLabel(area, taken, p, 42, 9)
-			for _, other := range taken {
+		for i := range free.markers {
+			before := free.taken
+			box, _ := free.place(i, 42, 9)
+			for _, other := range before {
 				require.Zero(t, common(box, other), "seed %d", seed)
 			}
 			require.Equal(t, box, rect(max(box.Min.X, 0), max(box.Min.Y, 0), 42, 9))
 			require.LessOrEqual(t, box.Max.X, area.Max.X)
 			require.LessOrEqual(t, box.Max.Y, area.Max.Y)
-			taken = append(taken, box)
 		}
 	}
 }
 
-func TestPlaceLabelPrefersTheRight(t *testing.T) {
-	box, near := placeLabel(rect(0, 0, 100, 100), nil, vg.Point{X: 20, Y: 50}, 30, 8)
+func TestLabelsPreferTheRight(t *testing.T) {
+	place := func(x, width vg.Length, taken ...vg.Rectangle) (vg.Rectangle, bool) {
+		free := space{rect(0, 0, 100, 100), taken, []vg.Point{{X: x, Y: 50}}}
+		return free.place(0, width, 8)
+	}
+	box, near := place(20, 30)
 	require.True(t, near)
 	require.Equal(t, vg.Length(26), box.Min.X)
-	box, near = placeLabel(rect(0, 0, 100, 100), nil, vg.Point{X: 90, Y: 50}, 30, 8)
+	box, near = place(90, 30)
 	require.True(t, near)
 	require.Less(t, box.Max.X, vg.Length(100))
-	box, _ = placeLabel(rect(0, 0, 100, 100), nil, vg.Point{X: 50, Y: 50}, 300, 8)
+	box, _ = place(50, 300)
 	require.False(t, math.IsNaN(float64(box.Min.X)))
+
+	bar := rect(0, 47.5, 100, 5)
+	box, near = place(20, 30, bar, rect(17.5, 0, 5, 100))
+	require.True(t, near, "there is room in the corners between error bars")
+	require.Zero(t, common(box, bar))
+}
+
+// A label keeps clear of a line, and of another marker that it would seem to belong to.
+func TestLabelsTellWhereTheyBelong(t *testing.T) {
+	line := []vg.Point{{X: 10, Y: 50}, {X: 50, Y: 50}, {X: 90, Y: 60}}
+	free := space{area: rect(0, 0, 100, 100), taken: along(line), markers: line[1:2]}
+	box, _ := free.place(0, 30, 8)
+	for x := vg.Length(10); x < 90; x++ {
+		y := 50 + max(x-50, 0)/4
+		require.False(t, box.Min.X < x && x < box.Max.X && box.Min.Y < y && y < box.Max.Y, "(%v, %v) in %v", x, y, box)
+	}
+
+	own, other := vg.Point{X: 50, Y: 50}, vg.Point{X: 70, Y: 41}
+	free = space{area: rect(0, 0, 100, 100), markers: []vg.Point{own, other}}
+	box, near := free.place(0, 30, 8)
+	require.True(t, near)
+	require.Less(t, distance(box, own), distance(box, other))
+
+	// Every place but one far away is taken: the line to it does not lie on the marker's own bar.
+	bar := rect(20, 47.5, 60, 5)
+	free = space{area: rect(0, 0, 100, 100), taken: []vg.Rectangle{bar}, markers: []vg.Point{own}}
+	require.Positive(t, free.crowding(rect(85, 46, 10, 8), own, true))
+	require.Zero(t, free.crowding(rect(45, 70, 10, 8), own, true))
+}
+
+// Labels have the colors of their points, dark enough on white.
+func TestLabelsHaveColors(t *testing.T) {
+	for _, c := range okabeIto {
+		dark := legible(c)
+		require.LessOrEqual(t, dark.R, c.R)
+		if c == okabeIto[0] || c == okabeIto[6] {
+			require.Equal(t, c, dark, "blue and black are dark")
+		}
+		luminance := 0.2126*math.Pow(float64(dark.R)/255, 2.2) + 0.7152*math.Pow(float64(dark.G)/255, 2.2) +
+			0.0722*math.Pow(float64(dark.B)/255, 2.2)
+		require.LessOrEqual(t, luminance, 1.05/4.5-0.05)
+	}
+	f, err := TradeOff([]Method{{Name: "one", Matrices: []continual.Matrix{{{90}}}, Seconds: []float64{1}}},
+		TradeOffOptions{})
+	require.NoError(t, err)
+	svg, err := f.SVG()
+	require.NoError(t, err)
+	require.Regexp(t, `fill:#0072B2[^>]*>one</text>`, string(svg))
 }
 
 func TestTradeOffExtremes(t *testing.T) {
