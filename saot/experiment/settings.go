@@ -192,7 +192,10 @@ func (s *Settings) Hash() string {
 func (s *Settings) Name() string { return s.base() + "-" + s.Hash()[:10] }
 
 func (s *Settings) base() string {
-	// of synthetic:1000,degree=5
-	dataset := strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(filepath.Base(s.Dataset))
-	return fmt.Sprintf("%s-%s-s%d", dataset, s.Method, s.Seed)
+	return fmt.Sprintf("%s-%s-s%d", FileName(filepath.Base(s.Dataset)), s.Method, s.Seed)
+}
+
+// FileName replaces what some systems refuse in the name of a file: a dataset may be called synthetic:1000,degree=5.
+func FileName(name string) string {
+	return strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(name)
 }

@@ -98,6 +98,9 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 	if len(all) == 0 {
 		return nil, errors.New("report: the runs have nothing to draw: no scores of two tasks")
 	}
+	for i := range all {
+		all[i].Name = experiment.FileName(all[i].Name)
+	}
 	return all, nil
 }
 

@@ -239,6 +239,17 @@ func TestDriftIsTheMeanOfEarlierTasks(t *testing.T) {
 	require.Equal(t, []float64{0.125}, s.Y)
 }
 
+// A dataset's name may have characters that a system keeps from files; a run's folder leaves them out too.
+func TestPicturesHaveNamesOfFiles(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: ['synthetic:400,degree=5'], methods: [saot, gbt], seeds: [0]}\n",
+		func(experiment.Run) float64 { return 60 })
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	require.Contains(t, names(pictures), "progress-synthetic-400-degree5-class-il-converged")
+	require.Contains(t, names(pictures), "loss-synthetic-400-degree5")
+	require.NotContains(t, strings.Join(names(pictures), ""), ":")
+}
+
 func TestNothingToDraw(t *testing.T) {
 	_, err := Pictures(nil)
 	require.ErrorContains(t, err, "nothing to draw")
