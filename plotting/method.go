@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
 
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/continual"
@@ -133,8 +134,9 @@ func meanStd(values []float64) (mean, std float64) {
 }
 
 // OverTasks draws AP or AF of several methods over the tasks learned so far: the mean over seeds, and one standard
-// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. It returns an error
-// for a method without matrices or with matrices that are not valid (see Matrix), and those of Curves.
+// deviation (divisor n−1) as a band, or as error bars with o.Bars. AF starts at the second task. Unless o.Y is given,
+// one method that lies far below all others is cut off, as its name in the legend says. It returns an error for a
+// method without matrices or with matrices that are not valid (see Matrix), and those of Curves.
 func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error) {
 	series := make([]Series, len(methods))
 	for i, m := range methods {
@@ -156,7 +158,50 @@ func OverTasks(methods []Method, measure Measure, o CurveOptions) (Figure, error
 		series[i] = s
 	}
 	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "tasks learned"), cmp.Or(o.YLabel, measure.label())
+	if o.Y == (Limits{}) {
+		o.Y = fitMost(series)
+	}
 	return Curves(series, o)
+}
+
+// fitMost returns limits of Y that leave the lowest series out, which it renames, where the others would have less than
+// a third of the axis; and none where that is not so.
+func fitMost(series []Series) Limits {
+	if len(series) < 3 {
+		return Limits{}
+	}
+	lowest, reach := 0, make([]plot.Axis, len(series))
+	for i, s := range series {
+		reach[i] = s.reach()
+		if reach[i].Min < reach[lowest].Min {
+			lowest = i
+		}
+	}
+	most := plot.Axis{Min: math.Inf(1), Max: math.Inf(-1)}
+	for i, r := range reach {
+		if i != lowest {
+			most.Min, most.Max = min(most.Min, r.Min), max(most.Max, r.Max)
+		}
+	}
+	if 3*(most.Max-most.Min) > most.Max-reach[lowest].Min {
+		return Limits{}
+	}
+	series[lowest].Name += ", below the axis"
+	pad(&most, 0.04)
+	return Limits{most.Min, most.Max}
+}
+
+// reach returns the least and the greatest value of Y, with the spread.
+func (s Series) reach() plot.Axis {
+	a := plot.Axis{Min: math.Inf(1), Max: math.Inf(-1)}
+	for k, y := range s.Y {
+		spread := 0.0
+		if s.Spread != nil {
+			spread = s.Spread[k]
+		}
+		a.Min, a.Max = min(a.Min, y-spread), max(a.Max, y+spread)
+	}
+	return a
 }
 
 // MethodMatrices draws the performance matrices of several methods side by side on one color scale, as Figure 2 of the

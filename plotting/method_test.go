@@ -117,3 +117,30 @@ func TestWideRange(t *testing.T) {
 	require.False(t, wideRange(nil))
 	require.False(t, wideRange([]float64{math.NaN(), 100}))
 }
+
+// One method far below the others does not flatten them, and the legend says where it is.
+func TestOverTasksFitsMost(t *testing.T) {
+	at := func(name string, ap float64) Method {
+		return Method{Name: name, Matrices: []continual.Matrix{{{ap}, {ap, ap + 2}}}}
+	}
+	drawn := func(o CurveOptions, aps ...float64) string {
+		var methods []Method
+		for i, ap := range aps {
+			methods = append(methods, at(string(rune('a'+i)), ap))
+		}
+		f, err := OverTasks(methods, AP, o)
+		require.NoError(t, err)
+		svg, err := f.SVG()
+		require.NoError(t, err)
+		return string(svg)
+	}
+	fit := drawn(CurveOptions{}, 90, 10, 84)
+	require.Contains(t, fit, ">b, below the axis</text>")
+	require.Contains(t, fit, ">86</text>")
+	require.NotContains(t, fit, ">20</text>")
+	for _, whole := range []string{drawn(CurveOptions{}, 90, 10), drawn(CurveOptions{}, 90, 10, 40),
+		drawn(CurveOptions{Y: Limits{0, 100}}, 90, 10, 84)} {
+		require.NotContains(t, whole, "below the axis")
+		require.Contains(t, whole, ">20</text>")
+	}
+}

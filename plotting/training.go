@@ -3,14 +3,16 @@ package plotting
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/saot-go/saot/saot/continual"
 )
 
 // LossTerms draws the loss terms of a run at the end of each task. A term that only some tasks have, such as one that
-// needs an earlier task, has points at those tasks. It returns an error for a result without terms, and those of
-// Curves. For terms over steps, collect them with an observer and call Curves.
+// needs an earlier task, has points at those tasks. Where terms are small next to others, the axis is logarithmic, and
+// 0 has no point. It returns an error for a result without terms, and those of Curves. For terms over steps, collect
+// them with an observer and call Curves.
 func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
 	if r == nil {
 		return Figure{}, errors.New("plotting: loss terms: the result is nil")
@@ -30,7 +32,40 @@ func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
 		return Figure{}, errors.New("plotting: loss terms: the result has none: was the run finished?")
 	}
 	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "task"), cmp.Or(o.YLabel, "loss at its end")
+	if small(series) {
+		series, o.LogY = positive(series), true
+	}
 	return Curves(series, o)
+}
+
+// small reports whether values other than 0 differ more than 30-fold and none is negative, as the viewer of recordings
+// does.
+func small(series []Series) bool {
+	low, high := math.Inf(1), 0.0
+	for _, s := range series {
+		for _, y := range s.Y {
+			if y != 0 {
+				low, high = min(low, y), max(high, y)
+			}
+		}
+	}
+	return low > 0 && high > 30*low
+}
+
+// positive returns the points above 0, and the series that have some.
+func positive(series []Series) (all []Series) {
+	for _, s := range series {
+		of := Series{Name: s.Name}
+		for k, y := range s.Y {
+			if y > 0 {
+				of.X, of.Y = append(of.X, s.X[k]), append(of.Y, y)
+			}
+		}
+		if len(of.Y) > 0 {
+			all = append(all, of)
+		}
+	}
+	return all
 }
 
 // EffectiveRanks draws effective ranks (drift.EffectiveRank) over tasks, one curve per method: Curves with its axes

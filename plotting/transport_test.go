@@ -93,6 +93,28 @@ func TestLossTermsErrors(t *testing.T) {
 	require.ErrorContains(t, err, "has none")
 }
 
+// Terms that would lie flat on 0 have a logarithmic axis; a term that is 0 throughout has no curve.
+func TestLossTermsOfSeveralSizes(t *testing.T) {
+	drawn := func(structure ...float64) string {
+		r := &continual.Result{}
+		for task, v := range structure {
+			r.Tasks = append(r.Tasks, continual.TaskReport{Task: task, LastLoss: []continual.Term{
+				{Name: "structure", Value: v}, {Name: "matching", Value: 0.01 * float64(task)}, {Name: "none"}}})
+		}
+		f, err := LossTerms(r, CurveOptions{})
+		require.NoError(t, err)
+		svg, err := f.SVG()
+		require.NoError(t, err)
+		return string(svg)
+	}
+	log := drawn(2, 2.5, 1.5)
+	require.Contains(t, log, ">matching</text>")
+	require.NotContains(t, log, ">none</text>")
+	for _, linear := range []string{drawn(0.1, 0.2, 0.1), drawn(2, -2.5, 1)} {
+		require.Contains(t, linear, ">none</text>")
+	}
+}
+
 func TestEveryFormat(t *testing.T) {
 	flow, err := Flow([]float64{1}, []Point{{0, 0}}, []Point{{1, 1}}, FlowOptions{Arrows: true})
 	require.NoError(t, err)
