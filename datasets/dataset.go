@@ -203,8 +203,7 @@ func (l Layout) openCached(path string, opt Options) (*Dataset, error) {
 // Get downloads the files of an entry that are not there, checks all of them and records their checksums. If there is a
 // file that no checksum is known of, it reads the dataset before it records anything. It returns the states of the
 // files; an error of fetch.Fetch; or an error if a file that is there is Wrong, the dataset needs no file, or nobody
-// publishes it. In place of a stand-in's own file that nobody publishes and that is not there, it gets those of the
-// benchmark.
+// publishes it. Where nobody publishes a stand-in's own file and it is not there, it gets those of the benchmark.
 func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if len(e.Files) == 0 {
 		return nil, fmt.Errorf("datasets: %s needs no file: it is generated", e.Name)
