@@ -29,7 +29,7 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit PATH...",
 		Short: "check results against the learners that their runs kept",
-		Long: `Check the result in each run folder: its matrices must be whole, and AP and AF must follow from them.
+		Long: `Check every result under the paths: its matrices must be whole, and AP and AF must follow from them.
 If the run had --keep-model, check the file model too: it must be undamaged and of this run, and its learner must give
 the last row of every matrix when all tasks are embedded and scored again. Earlier rows are of states that are gone:
 they are compared with the record in the model. Packed results have no models.
@@ -41,6 +41,7 @@ The exit status is 0 if every result is confirmed or, without a model, consisten
 It is 1 if one is not, or cannot be audited.`,
 		Example: `  saot run --keep-model --out runs/uai --dataset uai
   saot audit runs/uai
+  saot audit runs/table2                       every run of a sweep
   saot audit results/compared.jsonl.gz`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), paths) },
@@ -84,29 +85,55 @@ func (o *auditOptions) run(ctx context.Context, out io.Writer, paths []string) e
 	return nil
 }
 
-// auditPath tells what comes of a run folder, or of each result in a packed file. Its errors end the command.
-func (o *auditOptions) auditPath(ctx context.Context, path string,
-	tell func(path string, report *continual.AuditReport, err error) error) error {
+// auditPath tells what comes of each result at a path. Its errors end the command.
+func (o *auditOptions) auditPath(ctx context.Context, path string, tell auditTeller) error {
 	if isFile(path) {
-		packed, err := continual.ReadResults(path)
-		if err != nil {
-			return tell(path, nil, err)
-		}
-		for _, s := range packed {
-			if err := tell(s.Path, s.Result.Audit(), nil); err != nil {
-				return err
-			}
-		}
-		return nil
+		return o.auditFile(path, tell)
 	}
-	report, err := o.audit(ctx, path)
+	found, err := continual.ResultFiles(path)
+	if err != nil || len(found) == 0 { // which the audit says of the folder
+		return o.auditRun(ctx, path, tell)
+	}
+	for _, name := range found {
+		if filepath.Base(name) == continual.ResultFile {
+			err = o.auditRun(ctx, filepath.Dir(name), tell)
+		} else {
+			err = o.auditFile(name, tell)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditTeller is told what came of one result.
+type auditTeller func(path string, report *continual.AuditReport, err error) error
+
+// auditFile tells what comes of each result in a file.
+func (o *auditOptions) auditFile(path string, tell auditTeller) error {
+	packed, err := continual.ReadResults(path)
+	if err != nil {
+		return tell(path, nil, err)
+	}
+	for _, s := range packed {
+		if err := tell(s.Path, s.Result.Audit(), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditRun tells what comes of a run folder.
+func (o *auditOptions) auditRun(ctx context.Context, dir string, tell auditTeller) error {
+	report, err := o.audit(ctx, dir)
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted in the audit of %s: %w", path, ctx.Err())
+		return fmt.Errorf("interrupted in the audit of %s: %w", dir, ctx.Err())
 	}
 	if errors.Is(err, engine.ErrUnknown) && o.engine != "" {
 		return usageError{err}
 	}
-	return tell(path, report, err)
+	return tell(dir, report, err)
 }
 
 // audit asks the run's learner if it was kept.

@@ -263,6 +263,37 @@ func parseLine(data []byte, before string) (*packedLine, *Result, error) {
 // eachResult gives each result at the paths to visit once, with its bytes. It passes over a packed file in a folder
 // that is the file except.
 func eachResult(paths []string, except string, visit func(Stored, []byte) error) error {
+	return eachFile(paths, except, func(name, below string) error {
+		if filepath.Base(name) != ResultFile {
+			return readPacked(name, below, visit)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		result, err := parseResult(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return visit(Stored{name, below, result}, data)
+	})
+}
+
+// ResultFiles returns the files that ReadResults reads: each result.json and each packed file at the paths, once. It
+// opens none.
+func ResultFiles(paths ...string) (all []string, err error) {
+	err = eachFile(paths, "", func(name, _ string) error {
+		all = append(all, name)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("continual: find results: %w", err)
+	}
+	return all, nil
+}
+
+// eachFile gives each file of results at the paths to visit, with the folder of its run below the path.
+func eachFile(paths []string, except string, visit func(name, below string) error) error {
 	seen := map[string]bool{}
 	passed, _ := os.Stat(except) // nil where there is none
 	for _, start := range paths {
@@ -284,18 +315,7 @@ func eachResult(paths []string, except string, visit func(Stored, []byte) error)
 			if info, err := os.Stat(name); err == nil && name != start && os.SameFile(info, passed) {
 				return nil
 			}
-			if isPacked {
-				return readPacked(name, filepath.ToSlash(below), visit)
-			}
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			result, err := parseResult(data)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			return visit(Stored{name, filepath.ToSlash(below), result}, data)
+			return visit(name, filepath.ToSlash(below))
 		})
 		if err != nil {
 			return err
