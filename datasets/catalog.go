@@ -2,6 +2,8 @@ package datasets
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/saot-go/saot/internal/near"
@@ -88,7 +90,20 @@ func Lookup(name string) (Entry, error) {
 	}
 	return Entry{},
 		fmt.Errorf("datasets: unknown dataset %q%s: choose %s, or the path of an .npz file or of a folder of one's "+
-			"own, such as ./graph", name, near.Hint(name, known), strings.Join(known, ", "))
+			"own, such as ./graph", name, hint(name, known), strings.Join(known, ", "))
+}
+
+// hint says how a file or folder of the name is meant, or which known name may be.
+func hint(name string, known []string) string {
+	info, err := os.Stat(name)
+	if err != nil || name != filepath.Base(name) {
+		return near.Hint(name, known)
+	}
+	kind := "file"
+	if info.IsDir() {
+		kind = "folder"
+	}
+	return fmt.Sprintf(" (there is a %s %s: write ./%s)", kind, name, name)
 }
 
 const (

@@ -95,12 +95,15 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	}
 	s := newStream(ds, opt)
 	members := membersByClass(ds)
-	classes := s.chooseClasses(members)
-	if len(classes) == 0 {
-		return nil,
-			fmt.Errorf("datasets: %s: fewer than %d classes have 2 nodes or more, so no task can be formed: lower "+
-				"ClassesPerTask or choose another dataset",
-				ds.Name, opt.ClassesPerTask)
+	classes, most := s.chooseClasses(members)
+	if most == 0 {
+		return nil, fmt.Errorf("datasets: %s: no class has 2 nodes or more: choose another dataset", ds.Name)
+	}
+	bad := check.In("datasets: " + ds.Name)
+	bad.That(len(classes) > 0, "ClassesPerTask", opt.ClassesPerTask,
+		fmt.Sprintf("%d or less: as many classes have 2 nodes or more", most))
+	if err := bad.Err(); err != nil {
+		return nil, err
 	}
 	var tasks []TaskSplit
 	for group := range slices.Chunk(classes, opt.ClassesPerTask) {
@@ -170,9 +173,9 @@ func membersByClass(ds *Dataset) [][]int32 {
 	return members
 }
 
-// chooseClasses returns the classes that fill whole tasks, in their order, and notes the others.
-func (s *Stream) chooseClasses(members [][]int32) []int32 {
-	var classes []int32
+// chooseClasses returns the classes that fill whole tasks, in their order, and notes the others. most is how many a
+// task could have.
+func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
 	for _, c := range s.listClasses(len(members)) {
 		if len(members[c]) < 2 {
 			s.note("class %d was removed: it has %d nodes, fewer than 2", c, len(members[c]))
@@ -185,7 +188,8 @@ func (s *Stream) chooseClasses(members [][]int32) []int32 {
 		rng.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
 	}
 	perTask := s.Options.ClassesPerTask
-	whole := len(classes) / perTask * perTask
+	most = len(classes)
+	whole := most / perTask * perTask
 	for _, c := range classes[whole:] {
 		s.note("class %d (%d nodes) was dropped: it is left over from tasks of %d classes", c, len(members[c]), perTask)
 	}
@@ -196,7 +200,7 @@ func (s *Stream) chooseClasses(members [][]int32) []int32 {
 			classes = classes[:kept*perTask]
 		}
 	}
-	return classes
+	return classes, most
 }
 
 // listClasses returns the classes to choose from: all, or those of a given order, and notes how many that leaves out.

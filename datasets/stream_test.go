@@ -130,7 +130,8 @@ func TestStreamErrors(t *testing.T) {
 		opt  StreamOptions
 		want string
 	}{
-		{labelled(5, 1), StreamOptions{}, "fewer than 2 classes have 2 nodes"},
+		{labelled(5, 1), StreamOptions{}, "ClassesPerTask is 2, want 1 or less: as many classes have 2 nodes or more"},
+		{labelled(1, 1), StreamOptions{}, "no class has 2 nodes or more"},
 		{labelled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
 		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 0.9 + 0.2"},
 		{labelled(5, 5), StreamOptions{TrainRatio: 0.1}, "class 0 has 5 nodes, which leaves 0 for training"},

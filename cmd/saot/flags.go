@@ -3,14 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/near"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -189,3 +193,35 @@ func (t text) String() string {
 }
 func (t text) Set(s string) error { return t.value.UnmarshalText([]byte(s)) }
 func (t text) Type() string       { return "name" }
+
+// parsing is what Go's parsers of numbers say before the reason.
+var parsing = regexp.MustCompile(`strconv\.\w+: parsing ".*": `)
+
+// wanted says what flags of a type take.
+var wanted = map[string]string{"uint64": "a whole number, 0 or more", "uintSlice": "whole numbers, 0 or more",
+	"int": "a whole number", "intSlice": "whole numbers", "float64": "a number", "bool": "true or false"}
+
+// flagError is a usage error, with the flag that was meant where one is near.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return usageError{fmt.Errorf("%w%s", err, near.Hint("--"+unknown.GetSpecifiedName(), names))}
+	case errors.As(err, &invalid) && errors.Is(err, strconv.ErrSyntax):
+		if want := wanted[invalid.GetFlag().Value.Type()]; want != "" {
+			return usagef("--%s is %q, want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+		}
+	}
+	return usageError{errors.New(parsing.ReplaceAllString(err.Error(), ""))}
+}
+
+// inFlags writes the error of a stream that the options do not allow in the words of flags.
+func inFlags(err error) error {
+	if at := (*check.Fault)(nil); errors.As(err, &at) && at.Fields[0] == "ClassesPerTask" {
+		return errors.New(streamFlags.Replace(err.Error()))
+	}
+	return err
+}

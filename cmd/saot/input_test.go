@@ -66,6 +66,15 @@ func TestBadInput(t *testing.T) {
 		{"unknown engine", []string{"run", "--engine", "abacus"}, 2, []string{`"abacus"`, "xla:cpu"}},
 		{"unknown probe", small("--probe", "deep"), 2, []string{`"deep"`, "converged"}},
 		{"no probe", small("--probe", ""), 2, []string{"probe"}},
+		{"classifier as a probe", small("--probe", "foo"), 2, []string{`unknown probe "foo": choose one of paper, converged;`}},
+		{"negative seed", small("--seed", "-1"), 2, []string{`--seed is "-1", want a whole number, 0 or more;`}},
+		{"no share", small("--train-ratio", "most"), 2, []string{`--train-ratio is "most", want a number;`}},
+		{"no switch", small("--keep-model=maybe"), 2, []string{`--keep-model is "maybe", want true or false;`}},
+		{"huge seed", small("--seed", "99999999999999999999"), 2, []string{"value out of range"}},
+		{"too many classes", small("--classes-per-task", "100"), 1,
+			[]string{"synthetic-citation: --classes-per-task is 100, want 8 or less: as many classes have 2 nodes"}},
+		{"unknown setting", []string{"run", "--method", "gbt", "--set", "foo=1"}, 2,
+			[]string{`there is no setting "foo": choose one of hidden`, "; see saot methods gbt"}},
 		{"negative probe rows", small("--probe-rows", "-1"), 2, []string{"--probe-rows is -1"}},
 		{"unknown log", small("--log", "xml"), 2, []string{`"xml"`, "json"}},
 		{"unknown features", small("--features", "l3"), 2, []string{`"l3"`, "rowsum"}},
@@ -115,6 +124,21 @@ func TestBadInput(t *testing.T) {
 	data, err := os.ReadFile(in("file"))
 	require.NoError(t, err)
 	require.Equal(t, "in the way", string(data))
+}
+
+// A dataset that is a file or folder here is one of one's own, and how to write it is said.
+func TestDatasetWithoutItsDot(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "mine/edges.csv", "0,1")
+	write(t, "graph.zip", "PK")
+	for name, want := range map[string]string{"mine": "there is a folder mine: write ./mine",
+		"graph.zip": "there is a file graph.zip: write ./graph.zip"} {
+		for _, command := range []string{"run", "data split"} {
+			status, _, stderr := call(t, append(strings.Fields(command), "--dataset", name)...)
+			require.Equal(t, exitUsage, status, stderr)
+			require.Contains(t, stderr, want)
+		}
+	}
 }
 
 // A failed start removes what it made, parents included, and nothing else.

@@ -37,5 +37,6 @@ func interruptible[T any](ctx context.Context, what string, load func() (T, erro
 }
 
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {
-	return interruptible(ctx, "the data were loaded: nothing was begun", r.OpenStream)
+	s, err := interruptible(ctx, "the data were loaded: nothing was begun", r.OpenStream)
+	return s, inFlags(err)
 }

@@ -19,7 +19,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
@@ -51,7 +50,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		line := "saot: " + oneLine(err)
 		if status == exitUsage {
-			line += "; see " + cmd.CommandPath() + " --help"
+			line += "; see " + helpOn(err, cmd)
 		}
 		_, _ = fmt.Fprintln(stderr, paintFor(stderr).red(line))
 	}
@@ -172,20 +171,6 @@ func asGroupError(err error) error {
 	return err
 }
 
-// parsing is what Go's parsers of numbers say before the reason.
-var parsing = regexp.MustCompile(`strconv\.\w+: parsing ".*": `)
-
-// flagError is a usage error, with the flag that was meant where one is near.
-func flagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
-		return usageError{errors.New(parsing.ReplaceAllString(err.Error(), ""))}
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return usageError{fmt.Errorf("%w%s", err, near.Hint("--"+unknown.GetSpecifiedName(), names))}
-}
-
 // table aligns columns. Its cells end in tabs; the first error of writing is that of Flush.
 type table struct{ *tabwriter.Writer }
 
@@ -199,6 +184,22 @@ func (t table) say(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
+
+// lookUp is a usage error about which another command says more than help.
+type lookUp struct {
+	usageError
+	command string
+}
+
+func (e lookUp) Unwrap() error { return e.usageError }
+
+// helpOn is the command that says more about a usage error of cmd.
+func helpOn(err error, cmd *cobra.Command) string {
+	if at := (lookUp{}); errors.As(err, &at) {
+		return at.command
+	}
+	return cmd.CommandPath() + " --help"
+}
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 

@@ -246,17 +246,16 @@ func (o *runOptions) settleMethod(flags *pflag.FlagSet, r *experiment.Run) error
 	if err != nil {
 		return err
 	}
-	return asUsage(r.Change(changes...))
+	if err := r.Change(changes...); err != nil {
+		return lookUp{usageError{err}, "saot methods " + r.Method}
+	}
+	return nil
 }
 
 func (o *runOptions) settleProbes(_ *pflag.FlagSet, r *experiment.Run) error {
 	var probes []continual.Probe
 	for _, name := range o.probes {
-		p, err := continual.ParseProbe(name)
-		if err == nil && p == continual.ProbeHead {
-			err = fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: "+
-				"choose paper, converged or both", p)
-		}
+		p, err := continual.ParseLinearProbe(name)
 		if err != nil {
 			return usageError{err}
 		}

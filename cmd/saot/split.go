@@ -92,7 +92,8 @@ func (o *splitOptions) run(ctx context.Context, out io.Writer) error {
 
 func (o *splitOptions) stream(ds *datasets.Dataset) (*datasets.Stream, error) {
 	if o.importOf == "" {
-		return datasets.NewStream(ds, o.cut)
+		s, err := datasets.NewStream(ds, o.cut)
+		return s, inFlags(err)
 	}
 	file, err := datasets.ReadSplitFile(o.importOf)
 	if err != nil {

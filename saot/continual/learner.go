@@ -6,6 +6,7 @@ package continual
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -153,6 +154,19 @@ func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
 
 // ParseProbe is the inverse of String.
 func ParseProbe(text string) (Probe, error) { return probeNames.Parse(text) }
+
+// ParseLinearProbe is ParseProbe for the probes of embeddings alone, those of Probes.
+func ParseLinearProbe(text string) (Probe, error) {
+	p, err := ParseProbe(text)
+	switch {
+	case err != nil:
+		return p, &enum.Unknown{Kind: "probe", Text: text, Names: probeNames.Names()[:ProbeHead]}
+	case p == ProbeHead:
+		return p, fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: "+
+			"choose paper, converged or both", p)
+	}
+	return p, nil
+}
 
 func (p Probe) String() string                   { return probeNames.Name(p) }
 func (p Probe) MarshalText() ([]byte, error)     { return probeNames.Marshal(p) }
