@@ -44,21 +44,51 @@ func settingFlag(f *pflag.FlagSet, path string) string {
 }
 
 // addSettingFlags adds a flag for every setting of every method, with the defaults and the help of SAOT's own. Those
-// that SAOT does not have are hidden: saot methods NAME lists them.
+// that SAOT does not have are hidden until showSettings.
 func addSettingFlags(f *pflag.FlagSet) {
 	for i, d := range method.All() {
-		for _, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
+		small := fields.All(d.Defaults(datasets.RecipeSynthetic, method.Default))
+		for k, field := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
 			name := settingFlag(f, field.Path)
 			if f.Lookup(name) != nil {
 				continue
 			}
-			f.Var(&setting{field.Text(), kindOf(field)}, name, field.Help)
+			usage := field.Help
+			if own := small[k].Text(); own != field.Text() {
+				usage += fmt.Sprintf("; %s for the dataset synthetic", own)
+			}
+			f.Var(&setting{field.Text(), kindOf(field)}, name, usage)
 			if f.Lookup(name).Value.Type() == "bool" {
 				f.Lookup(name).NoOptDefVal = "true"
 			}
 			f.Lookup(name).Hidden = i > 0
 		}
 	}
+}
+
+// showSettings makes help list the flags of the method, with their defaults, where the command line names a method, a
+// dataset or a preset.
+func showSettings(f *pflag.FlagSet) {
+	if !f.Changed("method") && !f.Changed("dataset") && !f.Changed("preset") {
+		return
+	}
+	var preset method.Preset
+	d, err := method.Lookup(f.Lookup("method").Value.String())
+	if err != nil || preset.UnmarshalText([]byte(f.Lookup("preset").Value.String())) != nil {
+		return
+	}
+	byFlag := map[string]fields.Field{}
+	for _, field := range fields.All(d.Defaults(datasets.RecipeOf(f.Lookup("dataset").Value.String()), preset)) {
+		byFlag[settingFlag(f, field.Path)] = field
+	}
+	f.VisitAll(func(flag *pflag.Flag) {
+		if _, ok := flag.Value.(*setting); ok {
+			field, has := byFlag[flag.Name]
+			if flag.Hidden = !has; has {
+				flag.Usage, flag.DefValue = field.Help, field.Text()
+			}
+		}
+	})
 }
 
 func kindOf(f fields.Field) string {

@@ -57,6 +57,9 @@ func (h helpSwitch) Set(s string) error {
 // showHelp is cobra's help with sections of flags, in as many columns as the terminal has.
 func showHelp(cmd *cobra.Command, _ []string) {
 	out := cmd.OutOrStdout()
+	if cmd.CommandPath() == "saot run" {
+		showSettings(cmd.Flags())
+	}
 	_, _ = io.WriteString(out, helpText(cmd, columns(out), paintFor(out), cmd.Flags().Changed(helpAll)))
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // walk calls each for every command that help lists.
@@ -72,6 +76,34 @@ func TestHelpOfARun(t *testing.T) {
 		}
 	})
 	require.Greater(t, visible, 50)
+}
+
+// With a method, help lists its flags, each in a section, with its defaults on the dataset and for the preset.
+func TestHelpOfAMethod(t *testing.T) {
+	for _, d := range method.All() {
+		status, full, stderr := call(t, "run", "--method", d.Name, "--help-all")
+		require.Zero(t, status, stderr)
+		flags := newRunCommand().Flags()
+		own := map[string]bool{}
+		for _, field := range fields.All(d.Defaults(datasets.RecipeSynthetic, method.Default)) {
+			own[settingFlag(flags, field.Path)] = true
+		}
+		flags.VisitAll(func(f *pflag.Flag) {
+			_, isSetting := f.Value.(*setting)
+			listed := strings.Contains(full, "\n      --"+f.Name+" ")
+			require.Equal(t, !isSetting || own[f.Name], listed, "%s: --%s", d.Name, f.Name)
+		})
+		require.NotContains(t, full, "\nFlags:\n", "every flag has a section")
+	}
+	_, full, _ := call(t, "run", "--help-all", "--method", "gbt", "--preset", "fast")
+	require.Regexp(t, `--decay float +weight decay of AdamW \(default 1e-05\)`, full)
+	require.Regexp(t, `--epochs int +per task: .* \(default 30\)`, full)
+	_, full, _ = call(t, "run", "--help-all", "--dataset", "synthetic")
+	require.Regexp(t, `--points int .*\(default 80\)`, full)
+	_, full, _ = call(t, "run", "--help-all", "--dataset", "synthetic:400")
+	require.Regexp(t, `--points int .*\(default 256\)`, full)
+	_, full, _ = call(t, "run", "--help-all")
+	require.Regexp(t, `(?s)--points int [^-]*; 80\s+for\s+the\s+dataset\s+synthetic\s+\(default\s+256\)`, full)
 }
 
 func TestReflow(t *testing.T) {

@@ -254,7 +254,8 @@ func newMethodsCommand() *cobra.Command {
 		Short: "list what saot run --method takes, or one method's settings",
 		Long: `Without a name: every method, its kind, how it is scored (by probes of its embeddings, or, where it
 trains on labels, by its own classifier) and what it is. With the name of a method: its settings and their defaults
-for a dataset, as saot run --set changes them.`,
+for a dataset, as saot run --set changes them. The flag of a setting is its name with dashes, --encoder-hidden for
+encoder.hidden; where saot run has another flag of that name, the list names the setting's.`,
 		Example: `  saot methods
   saot methods gbt
   saot methods cat --dataset ogbn-arxiv --preset fast`,
@@ -302,6 +303,7 @@ type methodJSON struct {
 
 type settingJSON struct {
 	Name    string `json:"name"`
+	Flag    string `json:"flag"` // of saot run
 	Default any    `json:"default"`
 	Help    string `json:"help"`
 }
@@ -323,8 +325,10 @@ func methodAsJSON(d *method.Definition) methodJSON {
 
 func settingsAsJSON(d *method.Definition, s method.Settings) methodJSON {
 	m := methodAsJSON(d)
+	run := newRunCommand().Flags()
 	for _, f := range fields.All(s) {
-		m.Settings = append(m.Settings, settingJSON{f.Path, f.Value.Interface(), f.Help})
+		flag := "--" + settingFlag(run, f.Path)
+		m.Settings = append(m.Settings, settingJSON{f.Path, flag, f.Value.Interface(), f.Help})
 	}
 	return m
 }
@@ -333,8 +337,13 @@ func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
 	t := newTable(out, 0)
 	t.say("%s: %s\n", d.Name, d.Summary)
 	t.say("setting\tdefault\twhat it is")
+	run := newRunCommand().Flags()
 	for _, f := range fields.All(s) {
-		t.say("%s\t%s\t%s", f.Path, f.Text(), f.Help)
+		help := f.Help
+		if flag := settingFlag(run, f.Path); flag != flagOf(f.Path) {
+			help += " (flag --" + flag + ")"
+		}
+		t.say("%s\t%s\t%s", f.Path, f.Text(), help)
 	}
 	return t.Flush()
 }

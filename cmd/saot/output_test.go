@@ -62,8 +62,9 @@ func TestJSON(t *testing.T) {
 	all := parsed[[]methodJSON](t, "methods", "--json")
 	require.True(t, slices.ContainsFunc(all,
 		func(m methodJSON) bool { return m.Name == "gbt" && m.ScoredBy == "probes" }))
-	require.Equal(t, []settingJSON{{"width", 24.0, "columns of X that are kept"},
-		{"scale", 1.0, "what they are multiplied by"}}, parsed[methodJSON](t, "methods", "toy", "--json").Settings)
+	require.Equal(t, []settingJSON{{"width", "--width", 24.0, "columns of X that are kept"},
+		{"scale", "--scale", 1.0, "what they are multiplied by"}},
+		parsed[methodJSON](t, "methods", "toy", "--json").Settings)
 	require.NotEmpty(t, parsed[enginesJSON](t, "engines", "--json").Chosen.Name)
 	require.NotEmpty(t, parsed[map[string]any](t, "version", "--json")["modules"])
 	sets := parsed[[]datasetJSON](t, "data", "list", "--json", "--data", dir)

@@ -42,25 +42,28 @@ type runOptions struct {
 	set         []string
 }
 
-func newRunCommand() *cobra.Command { return new(runOptions).command() }
-
-func (o *runOptions) command() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "train a method on a stream of tasks and score it",
-		Long:  runHelp(),
-		Example: `  saot run                                         a generated stream, on the fastest engine present
+const runExamples = `  saot run                                         a generated stream, on the fastest engine
   saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
   saot run --dataset uai --method random --seed 2  a control
   saot run --dataset uai --sigma 0.75              other settings
   saot run --method gbt --set epochs=50            as saot methods gbt lists them
+  saot run --set encoder.hidden=64                 the same as --encoder-hidden 64
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
   saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
   saot run --dataset uai --record 1                with a frame for each step, for saot show --html
-  saot run --resume runs/uai-saot-s0-20261121      what was interrupted`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+  saot run --resume runs/uai-saot-s0-20261121      what was interrupted`
+
+func newRunCommand() *cobra.Command { return new(runOptions).command() }
+
+func (o *runOptions) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "run",
+		Short:   "train a method on a stream of tasks and score it",
+		Long:    runHelp(),
+		Example: runExamples,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -117,8 +120,11 @@ func sectionsOfRun(f *pflag.FlagSet) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		if strings.HasPrefix(flag.Name, "encoder-") {
 			section(f, "Encoder", flag.Name)
+		} else if flag.Annotations[sectionOf] == nil {
+			section(f, "Method and training", flag.Name)
 		}
 	})
+	f.Lookup(helpAll).Usage = "help with every flag; of a method with --method NAME"
 }
 
 // splitting lists the methods whose steps can be split over devices.
@@ -139,10 +145,13 @@ labels. After each, it embeds all tasks seen so far, and linear probes score the
 their average performance (AP) and average forgetting (AF) go to the run folder as result.json and matrix.png. The file
 config.json there holds the settings.
 
-The dataset synthetic needs no file and has defaults of its own, small enough for the pure-Go engine:
---encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d.
+The dataset synthetic without a number of nodes needs no file and has defaults of its own, small enough for the pure-Go
+engine: --encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d. synthetic:NODES has those of other
+datasets.
 
-Every setting of every method is a flag, or --set name=value, which is the same; saot methods NAME lists them.
+Every setting of the method is a flag, or --set name=value, which is the same: --encoder-hidden 64 is
+--set encoder.hidden=64. saot methods NAME lists the settings of a method, saot run --method NAME --help-all their
+flags.
 
 Ctrl-C loses at most the current task: saot run --resume DIR continues.`,
 		d.Encoder.Hidden, d.Encoder.Out, d.Points, d.Epochs, d.Buffer)
