@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,8 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read the topology alone")
+			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read the topology alone: %w",
+				fs.ErrNotExist)
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})
 	})

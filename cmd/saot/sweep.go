@@ -264,16 +264,17 @@ func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 // planJSON is what a sweep has to do.
 type planJSON struct {
 	Total   int          `json:"total"`
-	Seconds float64      `json:"seconds"` // of the runs, one after the other, by estimate
-	Runs    []plannedRun `json:"runs"`    // that are not done
+	Seconds float64      `json:"seconds"`               // of the runs, one after the other, by estimate
+	Unknown int          `json:"no_estimate,omitempty"` // runs that have none, and take no part in it
+	Runs    []plannedRun `json:"runs"`                  // that are not done
 }
 
 type plannedRun struct {
 	Run     int     `json:"run"`
 	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds"` // 0 where there is no estimate
 	Bytes   int64   `json:"bytes"`
-	Basis   string  `json:"basis"` // what the estimate rests on
+	Basis   string  `json:"basis"` // what the estimate rests on, or why there is none
 }
 
 func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
@@ -284,20 +285,37 @@ func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
 			return err
 		}
 		if state != experiment.Done {
-			plan.Seconds += e.Seconds
-			plan.Runs = append(plan.Runs, plannedRun{i, s.Runs[i].Name(), e.Seconds, e.Bytes, e.Basis})
+			plan.add(plannedRun{i, s.Runs[i].Name(), e.Seconds, e.Bytes, e.Basis})
 		}
 	}
 	return o.print(out, plan, plan.write)
 }
 
+func (p *planJSON) add(r plannedRun) {
+	p.Runs, p.Seconds = append(p.Runs, r), p.Seconds+r.Seconds
+	if r.Bytes == 0 {
+		p.Unknown++
+	}
+}
+
 func (p *planJSON) write(out io.Writer) error {
 	t := newTable(out, tabwriter.AlignRight)
-	t.say("run\ttime\tmemory\t\t")
+	t.say("run\ttime\tmemory\t  run folder\t  estimate from")
 	for _, r := range p.Runs {
-		t.say("%d\t%s\t%.1f GB\t  %s\t  %s", r.Run, duration(r.Seconds), float64(r.Bytes)/1e9, r.Name, r.Basis)
+		span, memory := "–", "–"
+		if r.Bytes > 0 {
+			span, memory = duration(r.Seconds), fmt.Sprintf("%.1f GB", float64(r.Bytes)/1e9)
+		}
+		t.say("%d\t%s\t%s\t  %s\t  %s", r.Run, span, memory, r.Name, r.Basis)
 	}
-	t.say("%d of %d runs to do, %s one after the other", len(p.Runs), p.Total, duration(p.Seconds))
+	last := fmt.Sprintf("%d of %d runs to do", len(p.Runs), p.Total)
+	if p.Unknown == 0 || p.Unknown < len(p.Runs) {
+		last += fmt.Sprintf(", %s one after the other", duration(p.Seconds))
+	}
+	if p.Unknown > 0 {
+		last += fmt.Sprintf("; %d runs have no estimate", p.Unknown)
+	}
+	t.say("%s", last)
 	return t.Flush()
 }
 

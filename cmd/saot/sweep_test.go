@@ -1,6 +1,8 @@
 package main
 
 import (
+	"compress/gzip"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +69,35 @@ func TestSweepDryRun(t *testing.T) {
 	require.Contains(t, stderr, "small.yaml:2: ")
 	require.Contains(t, stderr, "; ")
 	require.NotContains(t, stderr, "experiment:", "no fault begins with a package")
+}
+
+// Runs on a dataset whose folder lacks a file take the published size. Runs on data that cannot be read have no
+// estimate, which is not a time of 0.
+func TestDryRunWithoutEstimates(t *testing.T) {
+	dir := t.TempDir()
+	raw := filepath.Join(dir, "ogbn_arxiv", "raw")
+	for name, text := range map[string]string{"edge": "0,1\n", "node-label": "0\n1\n", "num-node-list": "2\n",
+		"num-edge-list": "1\n"} {
+		require.NoError(t, os.MkdirAll(raw, 0o755))
+		f, err := os.Create(filepath.Join(raw, name+".csv.gz"))
+		require.NoError(t, err)
+		packed := gzip.NewWriter(f)
+		_, err = packed.Write([]byte(text))
+		require.NoError(t, errors.Join(err, packed.Close(), f.Close()))
+	}
+	write(t, filepath.Join(dir, "uai.npz"), "PK no archive")
+	dry := func(sets string) string {
+		status, stdout, stderr := call(t, "sweep", writeSpec(t, "runs:\n- {datasets: ["+sets+
+			"], methods: [random], seeds: [0]}\n"), "--dry-run", "--data", dir)
+		require.Zero(t, status, stderr)
+		return stdout
+	}
+	both := dry("ogbn-arxiv, uai")
+	require.Regexp(t, `^ *run +time +memory +run folder +estimate from *\n`, both)
+	require.Regexp(t, `(?m)^ +0 +\d+m\S+s +\d\.\d GB +ogbn-arxiv-random-\S+ +model of the published size; the files are missing$`, both)
+	require.Regexp(t, `(?m)^ +1 +– +– +uai-random-\S+ +.*uai.npz`, both)
+	require.Regexp(t, `2 of 2 runs to do, \d+m\S+ one after the other; 1 runs have no estimate`, both)
+	require.Contains(t, dry("uai"), "1 of 1 runs to do; 1 runs have no estimate")
 }
 
 // A run on a path is found by its absolute one, however a spec writes it.
