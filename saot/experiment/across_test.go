@@ -51,6 +51,11 @@ func TestAcrossByHand(t *testing.T) {
 	require.Equal(t, Best, free.Rows[0].Cells[0].Rank)
 	require.Equal(t, "95.0 · 1", tables[1].text(&tables[1].Rows[0], 0))
 
+	require.NotContains(t, legend(tables)[0], "training time", "the tables have no such columns")
+	each, err := Tables(groups)
+	require.NoError(t, err)
+	require.Contains(t, legend(each)[0], "training time")
+
 	task, err := Across(groups, continual.TaskIL)
 	require.NoError(t, err)
 	require.InDelta(t, 3, task[0].Rows[0].Cells[0].Mean-free.Rows[0].Cells[0].Mean, 1e-9,

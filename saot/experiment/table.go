@@ -354,40 +354,6 @@ func inRuns[T int | uint64](numbers []T, least int, dash, comma string) string {
 	return strings.Join(parts, comma)
 }
 
-func legend(tables []*Table) []string {
-	var ours, published, tested, worse bool
-	for _, t := range tables {
-		for c := range t.Columns {
-			ours = ours || t.Columns[c].Ours()
-			published = published || t.Columns[c].Published
-			for r := range t.Rows {
-				tested, worse = tested || t.Rows[r].Cells[c].Tested, worse || t.Rows[r].Cells[c].Worse
-			}
-		}
-	}
-	var out []string
-	if ours {
-		out = append(out, "Mean ± sample standard deviation (n − 1) over n seeds, percent; "+
-			"training time a task and the process's largest memory, means.",
-			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
-				"level.")
-	}
-	switch {
-	case worse:
-		out = append(out,
-			"†: below the highest, p < 0.05 in a paired t-test, two-sided, over the seeds that both have, "+
-				"after Holm's correction over the column; where they share fewer than three, nothing is tested.")
-	case tested:
-		out = append(out, "No row that shares three seeds or more with the highest is below it by a paired t-test "+
-			"(p < 0.05, two-sided, after Holm's correction).")
-	}
-	if published {
-		out = append(out, "Published: what the paper prints, mean ± standard deviation over its five runs; "+
-			"neither ranked nor tested, since its rows mix protocols.")
-	}
-	return out
-}
-
 func (g *Group) scoredBy(p continual.Probe) bool {
 	for _, r := range g.Runs {
 		if slices.ContainsFunc(r.Scores, func(s continual.Score) bool { return s.Probe == p }) {

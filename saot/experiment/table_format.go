@@ -309,3 +309,42 @@ func (t *Table) htmlRow(b *strings.Builder, row *Row) {
 	}
 	b.WriteString("</tr>\n")
 }
+
+// legend says how to read tables.
+func legend(tables []*Table) []string {
+	var ours, cost, published, tested, worse bool
+	for _, t := range tables {
+		for c := range t.Columns {
+			ours = ours || t.Columns[c].Ours()
+			cost = cost || t.Columns[c].Measure == SecondsPerTask || t.Columns[c].Measure == PeakGigabytes
+			published = published || t.Columns[c].Published
+			for r := range t.Rows {
+				tested, worse = tested || t.Rows[r].Cells[c].Tested, worse || t.Rows[r].Cells[c].Worse
+			}
+		}
+	}
+	var out []string
+	if ours {
+		means := "Mean ± sample standard deviation (n − 1) over n seeds, percent"
+		if cost {
+			means += "; training time a task and the process's largest memory, means"
+		}
+		out = append(out, means+".",
+			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
+				"level.")
+	}
+	switch {
+	case worse:
+		out = append(out,
+			"†: below the highest, p < 0.05 in a paired t-test, two-sided, over the seeds that both have, "+
+				"after Holm's correction over the column; where they share fewer than three, nothing is tested.")
+	case tested:
+		out = append(out, "No row that shares three seeds or more with the highest is below it by a paired t-test "+
+			"(p < 0.05, two-sided, after Holm's correction).")
+	}
+	if published {
+		out = append(out, "Published: what the paper prints, mean ± standard deviation over its five runs; "+
+			"neither ranked nor tested, since its rows mix protocols.")
+	}
+	return out
+}
