@@ -86,8 +86,12 @@ func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blo
 		values = o.values(cells, methods, streams, by)
 	}
 	if len(methods) < 2 || len(values) < 2 {
-		return nil, fmt.Errorf("experiment: %d methods on %d blocks can be compared: want two of each. %s",
-			len(methods), len(values), strings.Join(o.Left, " "))
+		left := ""
+		if len(o.Left) > 0 {
+			left = ". " + strings.TrimSuffix(strings.Join(o.Left, " "), ".")
+		}
+		return nil, fmt.Errorf("experiment: %d methods on %d blocks can be compared: want two of each%s",
+			len(methods), len(values), left)
 	}
 	f, err := rank.NewFriedman(values)
 	if err != nil {

@@ -59,7 +59,7 @@ func TestOverviewRefuses(t *testing.T) {
 	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
 	require.ErrorContains(t, err, "two settings")
 	_, err = NewOverview(groups[:1], continual.ClassIL, continual.ProbeConverged, BySeed)
-	require.ErrorContains(t, err, "want two of each")
+	require.EqualError(t, err, "experiment: 1 methods on 3 blocks can be compared: want two of each")
 	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeHead, BySeed)
 	require.ErrorContains(t, err, "no run has a figure")
 
@@ -70,5 +70,7 @@ func TestOverviewRefuses(t *testing.T) {
 	require.NoError(t, err)
 	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
 	require.ErrorContains(t, err, "0 methods on 0 blocks")
+	require.ErrorContains(t, err, "want two of each. ")
 	require.ErrorContains(t, err, "saot: no runs on cora-ml")
+	require.NotRegexp(t, `[. ]$`, err.Error())
 }
