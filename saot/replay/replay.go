@@ -3,30 +3,18 @@
 package replay
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/check"
 )
 
 // Buffer keeps one subgraph per past task.
 type Buffer struct {
-	Budget    int   // nodes kept of each task; 0 keeps nothing
+	Budget    int   // nodes kept of each task, 0 or more; 0 keeps nothing
 	FanOut    []int // neighbors drawn per node at each hop from a seed; on a directed graph those that point at it
 	Subgraphs []*graph.Graph
-}
-
-// Validate returns an error that names each field out of range.
-func (b *Buffer) Validate() error {
-	faults := check.In("replay")
-	faults.That(b.Budget >= 0, "buffer", fmt.Sprintf("%d nodes per task", b.Budget), "0 or more")
-	for hop, f := range b.FanOut {
-		faults.That(f >= 1, fmt.Sprintf("fan-out of hop %d", hop+1), f, "1 or more")
-	}
-	return faults.Err()
 }
 
 // Add samples a subgraph of g and keeps it: exactly min(Budget, nodes of g) nodes with all edges among them, directed

@@ -214,10 +214,3 @@ func TestUnionOfDifferentWidths(t *testing.T) {
 	_, err := b.Union(other)
 	require.ErrorContains(t, err, "features")
 }
-
-func TestValidate(t *testing.T) {
-	require.NoError(t, (&Buffer{}).Validate())
-	require.NoError(t, (&Buffer{Budget: 200, FanOut: []int{10, 10}}).Validate())
-	require.ErrorContains(t, (&Buffer{Budget: -1}).Validate(), "-1 nodes")
-	require.ErrorContains(t, (&Buffer{FanOut: []int{3, 0}}).Validate(), "hop 2 is 0")
-}
