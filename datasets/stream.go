@@ -56,6 +56,15 @@ func (o StreamOptions) Validate() error {
 	return bad.Err()
 }
 
+// Kept returns how many of a stream's tasks First keeps: its share of them, rounded up but for the error of the product,
+// and two at least.
+func (o StreamOptions) Kept(tasks int) int {
+	if o.First == 0 {
+		return tasks
+	}
+	return min(tasks, max(2, int(math.Ceil(o.First*float64(tasks)-1e-9))))
+}
+
 func (o StreamOptions) withDefaults() StreamOptions {
 	d := DefaultStreamOptions()
 	d.SplitSeed = o.SplitSeed // 0 is a seed
@@ -194,11 +203,9 @@ func (s *Stream) chooseClasses(members [][]int32) (classes []int32, most int) {
 		s.note("class %d (%d nodes) was dropped: it is left over from tasks of %d classes", c, len(members[c]), perTask)
 	}
 	classes = classes[:whole]
-	if tasks, share := whole/perTask, s.Options.First; share > 0 {
-		if kept := min(tasks, max(2, int(math.Ceil(share*float64(tasks)-1e-9)))); kept < tasks {
-			s.note("the last %d of %d tasks were left out", tasks-kept, tasks)
-			classes = classes[:kept*perTask]
-		}
+	if tasks, kept := whole/perTask, s.Options.Kept(whole/perTask); kept < tasks {
+		s.note("the last %d of %d tasks were left out", tasks-kept, tasks)
+		classes = classes[:kept*perTask]
 	}
 	return classes, most
 }

@@ -164,6 +164,9 @@ func TestFirstTasks(t *testing.T) {
 			require.Contains(t, s.Notes, fmt.Sprintf("the last %d of 5 tasks were left out", 5-want))
 		}
 	}
+	require.Equal(t, 7, StreamOptions{First: 0.28}.Kept(25), "0.28·25 is 7.000000000000001 in floating point")
+	require.Equal(t, 25, StreamOptions{}.Kept(25))
+	require.Equal(t, 1, StreamOptions{First: 0.5}.Kept(1))
 	o := DefaultStreamOptions()
 	o.First = 1.5
 	_, err = NewStream(ds, o)

@@ -149,10 +149,7 @@ func published(r *Run) *shape {
 	if err != nil || e.True.Tasks == 0 || e.True.Classes == 0 {
 		return nil
 	}
-	tasks, n := e.True.Tasks, int(2*e.True.Nodes)/e.True.Classes
-	if first := r.Stream.First; first > 0 {
-		tasks = min(tasks, max(2, int(math.Ceil(first*float64(tasks)))))
-	}
+	tasks, n := r.Stream.Kept(e.True.Tasks), int(2*e.True.Nodes)/e.True.Classes
 	s := &shape{nodes: slices.Repeat([]int{n}, tasks), train: slices.Repeat([]int{6 * n / 10}, tasks),
 		missing: true}
 	edges := e.True.Edges // undirected: the adjacency holds both directions

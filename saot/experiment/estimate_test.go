@@ -27,3 +27,13 @@ func TestFits(t *testing.T) {
 	t.Setenv("SAOT_UNBOUNDED", "1")
 	require.NoError(t, r.Fits(stream, machine))
 }
+
+// An estimate without the data counts the tasks as a stream does.
+func TestPublishedShapeOfFirstTasks(t *testing.T) {
+	s, err := DefaultSettings("cora-full", "saot", method.Default)
+	require.NoError(t, err)
+	for _, share := range []float64{0, 0.01, 0.2, 0.21, 1} {
+		s.Stream.First = share
+		require.Len(t, published(&Run{Settings: s}).nodes, s.Stream.Kept(35), share)
+	}
+}
