@@ -228,16 +228,7 @@ func copyFile(ctx context.Context, from, to string) error {
 	}
 	defer func() { _ = in.Close() }() // only read
 	return file.Replace(to, func(w io.Writer) error {
-		_, err := io.Copy(w, readerFunc(func(p []byte) (int, error) {
-			if err := ctx.Err(); err != nil {
-				return 0, err
-			}
-			return in.Read(p)
-		}))
+		_, err := io.Copy(w, file.Reader(ctx, in))
 		return err
 	})
 }
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -6,6 +6,7 @@
 package file
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -110,14 +111,17 @@ func Commit(temporary, path string) error {
 }
 
 // SHA256 returns the SHA-256 of a file's content, in hexadecimal.
-func SHA256(path string) (string, error) {
+func SHA256(path string) (string, error) { return SHA256Context(context.Background(), path) }
+
+// SHA256Context is SHA256 until the context is over.
+func SHA256Context(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = f.Close() }() // only read
 	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
+	if _, err := io.Copy(hash, Reader(ctx, f)); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil

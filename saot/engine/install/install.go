@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -121,12 +120,12 @@ func (b bundle) install(ctx context.Context, from []string) error {
 		return err
 	}
 	defer lock.Release()
+	temporary := b.temporary()
+	if err := file.TidyFolder(b.folder, temporary); err != nil {
+		return err
+	}
 	if b.isComplete() { // by the process that held the lock
 		return nil
-	}
-	temporary, err := os.MkdirTemp(filepath.Dir(b.folder), ".install-*") // next to the folder, for a rename
-	if err != nil {
-		return err
 	}
 	defer func() { _ = os.RemoveAll(temporary) }() // nothing more to do where it cannot be removed
 	var fetched []string
@@ -138,17 +137,14 @@ func (b bundle) install(ctx context.Context, from []string) error {
 		if len(from) == 0 {
 			fetched = append(fetched, archive)
 		}
-		if err := unpack(archive, temporary); err != nil {
+		if err := unpack(ctx, archive, temporary); err != nil {
 			return err
 		}
 	}
 	if err := file.Write(filepath.Join(temporary, complete), []byte(b.list())); err != nil {
 		return err
 	}
-	if err := os.Chmod(temporary, 0o755); err != nil {
-		return err
-	}
-	if err := replace(b.folder, temporary); err != nil {
+	if err := file.ReplaceFolder(b.folder, temporary); err != nil {
 		return err
 	}
 	for _, archive := range fetched {
@@ -158,21 +154,10 @@ func (b bundle) install(ctx context.Context, from []string) error {
 	return nil
 }
 
-// replace puts a folder in the place of another, which may be absent, and goes back to that one on failure.
-func replace(folder, next string) error {
-	old := next + ".old"
-	err := os.Rename(folder, old)
-	if errors.Is(err, fs.ErrNotExist) {
-		return os.Rename(next, folder)
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(next, folder); err != nil {
-		return errors.Join(err, os.Rename(old, folder))
-	}
-	_ = os.RemoveAll(old) // the new one serves, whether or not the old one can be removed
-	return nil
+// temporary is where the wheels are unpacked: next to the folder, for a rename, and under a name of its own, because
+// other engines are installed next to it. The lock of the folder guards it.
+func (b bundle) temporary() string {
+	return filepath.Join(filepath.Dir(b.folder), ".install-"+filepath.Base(b.folder))
 }
 
 // find returns the path of a wheel: the file of from that is it, or a download.
@@ -181,7 +166,7 @@ func (b bundle) find(ctx context.Context, w wheel, from []string, count string) 
 		return b.fetch(ctx, w, count)
 	}
 	for _, archive := range from {
-		sum, err := file.SHA256(archive)
+		sum, err := file.SHA256Context(ctx, archive)
 		if err != nil {
 			return "", err
 		}
@@ -255,7 +240,7 @@ var leftOut = []string{".py", ".pyi", ".pyc", ".h", ".hpp", ".a"}
 var errOutside = errors.New("a file would land outside of the folder")
 
 // unpack writes the files of a wheel, a zip archive whose content is known, below a folder.
-func unpack(archive, folder string) error {
+func unpack(ctx context.Context, archive, folder string) error {
 	return eachFile(archive, func(name string, mode os.FileMode, content io.Reader) error {
 		if slices.Contains(leftOut, path.Ext(name)) {
 			return nil
@@ -271,7 +256,7 @@ func unpack(archive, folder string) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(f, content)
+		_, err = io.Copy(f, file.Reader(ctx, content))
 		return errors.Join(err, f.Close())
 	})
 }

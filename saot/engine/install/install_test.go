@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -91,7 +90,7 @@ func TestInstall(t *testing.T) {
 	require.Contains(t, below(t, b.folder), "nvidia/two.so", "the old one stays")
 }
 
-// A new version takes the place of the old one, of which nothing is left. Where it cannot, the old one is back.
+// A new version takes the place of the old one, of which nothing is left.
 func TestReplace(t *testing.T) {
 	b, _ := indexed(t, zipped(t, "lib/one.so", "first"), zipped(t, "lib/two.so", "second"))
 	both := b.wheels
@@ -101,9 +100,30 @@ func TestReplace(t *testing.T) {
 	require.NoError(t, b.install(context.Background(), nil))
 	require.Equal(t, []string{"lib/two.so", "wheels"}, below(t, b.folder))
 	require.Equal(t, []string{"some/lib/two.so", "some/wheels"}, below(t, filepath.Dir(b.folder)))
+}
 
-	require.ErrorIs(t, replace(b.folder, filepath.Join(t.TempDir(), "absent")), fs.ErrNotExist)
-	require.Equal(t, []string{"lib/two.so", "wheels"}, below(t, b.folder))
+// What an install that was killed left goes, and the engine that it was about to replace is back.
+func TestInstallAfterAKill(t *testing.T) {
+	b, _ := indexed(t, zipped(t, "lib/one.so", "first"))
+	require.NoError(t, b.install(context.Background(), nil))
+	require.NoError(t, os.Rename(b.folder, b.temporary()+".old"))
+	require.NoError(t, file.Write(filepath.Join(b.temporary(), "lib", "two.so"), []byte("half")))
+	b.index = "http://127.0.0.1:1"
+	require.NoError(t, b.install(context.Background(), nil))
+	require.Equal(t, []string{"some/lib/one.so", "some/wheels"}, below(t, filepath.Dir(b.folder)))
+}
+
+// Neither checking nor unpacking a wheel outlasts the call.
+func TestInstallStops(t *testing.T) {
+	content := zipped(t, "lib/one.so", "first")
+	b, _ := indexed(t, content)
+	archive := filepath.Join(t.TempDir(), "x.whl")
+	require.NoError(t, file.Write(archive, content))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := b.find(ctx, b.wheels[0], []string{archive}, "")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, unpack(ctx, archive, t.TempDir()), context.Canceled)
 }
 
 // asked is a context that calls a function when it is first asked whether it is over, as who waits for a lock does.

@@ -72,18 +72,11 @@ func export(store string, s *continual.Stored) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // what is left there is half a run, or the one before
-	fresh, before, place := filepath.Join(tmp, "new"), filepath.Join(tmp, "old"), filepath.Join(home, id)
+	fresh, place := filepath.Join(tmp, "run"), filepath.Join(home, id)
 	if err := writeRun(fresh, place, experiment, id, s); err != nil {
 		return err
 	}
-	if err := os.Rename(place, before); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(fresh, place); err != nil {
-		_ = os.Rename(before, place) // the run before stays
-		return err
-	}
-	return nil
+	return file.ReplaceFolder(place, fresh)
 }
 
 // digits names an experiment as MLflow does, by a number.

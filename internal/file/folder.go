@@ -1,0 +1,40 @@
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// oldFolder is where ReplaceFolder keeps the folder that it replaces by next until it is done.
+func oldFolder(next string) string { return next + ".old" }
+
+// ReplaceFolder puts the folder next in the place of another, which may be absent, and goes back to that one on
+// failure. Both are on one file system. TidyFolder mends what a process leaves that is killed meanwhile.
+func ReplaceFolder(folder, next string) error {
+	old := oldFolder(next)
+	err := os.Rename(folder, old)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(next, folder)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(next, folder); err != nil {
+		return errors.Join(err, os.Rename(old, folder))
+	}
+	_ = os.RemoveAll(old) // the new one serves, whether or not the old one can be removed
+	return nil
+}
+
+// TidyFolder removes what a process that was killed while it made or moved next left, and puts the replaced folder back
+// where there is none. No process may be at it meanwhile.
+func TidyFolder(folder, next string) error {
+	old := oldFolder(next)
+	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(old, folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return errors.Join(os.RemoveAll(old), os.RemoveAll(next))
+}
