@@ -213,16 +213,6 @@ func TestFlagsAreSettings(t *testing.T) {
 	require.Equal(t, settled(t), settled(t, "--preset", "fast"), "a preset that changes nothing leaves no trace")
 }
 
-func TestDefaultsAreValid(t *testing.T) {
-	for _, e := range datasets.Catalog() {
-		for _, d := range method.All() {
-			for _, p := range []method.Preset{method.Default, method.Fast} {
-				require.NoError(t, d.Defaults(e.Recipe, p).Validate(), "%s on %s", d.Name, e.Name)
-			}
-		}
-	}
-}
-
 func TestVersion(t *testing.T) {
 	status, stdout, _ := call(t, "version")
 	require.Zero(t, status)

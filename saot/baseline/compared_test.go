@@ -105,7 +105,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.Len(t, methodsIn(t, "supervised"), 6)
 	for _, d := range method.All() {
 		for _, e := range datasets.Catalog() {
-			for _, p := range []method.Preset{method.Default, method.Fast} {
+			for _, p := range []method.Preset{method.Default, method.Paper, method.Fast} {
 				require.NoError(t, d.Defaults(e.Recipe, p).Validate(), "%v %s %v", d.Name, e.Name, p)
 			}
 		}
