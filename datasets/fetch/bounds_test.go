@@ -111,12 +111,14 @@ func TestCrawl(t *testing.T) {
 			}
 			_, _ = w.Write(content[at : at+1])
 			_ = http.NewResponseController(w).Flush()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(time.Millisecond)
 		}
 	}))
 	good := serve(t, &mirror{content: content})
 	r.URLs, r.SHA256 = append(r.URLs, good.URLs...), hash(content)
-	r.Retries, r.Stall = 2, time.Second // a hundred times what passes between two bytes
+	r.Retries = 2
+	moment := time.Now()
+	r.now = func() time.Time { moment = moment.Add(r.Stall / 10); return moment } // by it the bytes come slowly
 	got, err := Fetch(ctx, r)
 	require.NoError(t, err)
 	require.Equal(t, good.URLs[0], got.URL)

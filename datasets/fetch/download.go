@@ -126,7 +126,7 @@ func (d *download) attempt(ctx context.Context) error {
 	known, offset := d.resumable()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch := newWatchdog(d.Stall, d.Least, cancel)
+	watch := newWatchdog(d.Request, cancel)
 	defer watch.stop()
 
 	response, err := d.ask(ctx, known, offset)

@@ -35,6 +35,8 @@ type Request struct {
 	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
 	Backoff  time.Duration           // the pause before the second attempt, which doubles with each; default 1 s
 	ByHand   string                  // what to do with a file from a browser, for errors; default: where to put it
+
+	now func() time.Time // the clock by which Least is counted; nil is time.Now
 }
 
 // Result is what Fetch left at the path.
@@ -115,6 +117,9 @@ func (r *Request) settle() error {
 	r.Retries = cmp.Or(r.Retries, defaultRetries)
 	r.Backoff = cmp.Or(r.Backoff, defaultBackoff)
 	r.ByHand = cmp.Or(r.ByHand, "put it at "+r.Path)
+	if r.now == nil {
+		r.now = time.Now
+	}
 	client := http.Client{}
 	if r.Client != nil {
 		client = *r.Client

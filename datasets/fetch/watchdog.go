@@ -15,6 +15,7 @@ type watchdog struct {
 	patience time.Duration
 	least    int64 // bytes that are to come in each stretch of patience
 	cancel   func()
+	now      func() time.Time
 	timer    *time.Timer
 	barked   atomic.Pointer[error] // why the request was canceled
 
@@ -22,10 +23,10 @@ type watchdog struct {
 	bytes int64     // in it
 }
 
-func newWatchdog(patience time.Duration, least int64, cancel func()) *watchdog {
-	w := &watchdog{patience: patience, least: least, cancel: cancel, began: time.Now()}
-	w.timer = time.AfterFunc(patience, func() {
-		w.bark(fmt.Errorf("the connection brought nothing for %v", patience))
+func newWatchdog(r *Request, cancel func()) *watchdog {
+	w := &watchdog{patience: r.Stall, least: r.Least, cancel: cancel, now: r.now, began: r.now()}
+	w.timer = time.AfterFunc(w.patience, func() {
+		w.bark(fmt.Errorf("the connection brought nothing for %v", w.patience))
 	})
 	return w
 }
@@ -41,7 +42,7 @@ func (w *watchdog) feed(bytes int) {
 		return
 	}
 	w.timer.Reset(w.patience)
-	if got, slow := w.count(bytes, time.Now()); slow {
+	if got, slow := w.count(bytes, w.now()); slow {
 		w.bark(marked{fmt.Errorf("the connection brought %d bytes in %v, less than %d", got, w.patience, w.least),
 			errSlow})
 	}

@@ -315,29 +315,60 @@ func TestTermsDoNotDependOnInputs(t *testing.T) {
 	require.Equal(t, "total", terms[0].Name)
 }
 
-// Making inputs takes 10 ms here and a step at least 30 ms, so that only the first inputs are waited for.
+// The inputs of a step are made while the engine takes the step before. Time that passes for both at once is counted to
+// the preparation and to the engine, and not to the wait.
 func TestDiagnostics(t *testing.T) {
 	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
-	const steps, prepare, step = 6, 10 * time.Millisecond, 30 * time.Millisecond
+	const steps, least = 6, 10 * time.Millisecond
 	p := plan(steps)
 	inputs := p.Inputs
-	p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
-		time.Sleep(prepare)
+	var taken, made [steps + 1]chan struct{} // closed once a step is being taken, and its inputs are made
+	for i := range made {
+		taken[i], made[i] = make(chan struct{}), make(chan struct{})
+	}
+	close(made[steps]) // there is no step after the last
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	wait := func(until chan struct{}) error {
+		select {
+		case <-until:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	var preparing, taking time.Duration
+	p.Inputs = func(step int) (in point[*tensors.Tensor], own any, err error) {
+		start := time.Now()
+		if step > 0 {
+			if err := wait(taken[step-1]); err != nil {
+				return in, nil, err
+			}
+		}
+		time.Sleep(least)
+		preparing += time.Since(start)
+		close(made[step])
 		return inputs(step)
 	}
-	p.After = func(*continual.Step, map[string]float64) error { time.Sleep(step); return nil }
+	p.After = func(s *continual.Step, _ map[string]float64) error {
+		start := time.Now()
+		close(taken[s.Done-1])
+		err := wait(made[s.Done])
+		taking += time.Since(start)
+		return err
+	}
 	p.Report.Diagnostics = map[string]float64{"of the method": 7}
 	start := time.Now()
-	require.NoError(t, trainer.Train(context.Background(), p))
+	require.NoError(t, trainer.Train(ctx, p), "inputs are made while a step is taken")
 	all := time.Since(start).Seconds()
 	d := p.Report.Diagnostics
 	require.Len(t, d, 4)
 	require.Equal(t, 7.0, d["of the method"])
-	require.GreaterOrEqual(t, d["prepare_seconds"], (steps * prepare).Seconds())
-	require.GreaterOrEqual(t, d["wait_seconds"], prepare.Seconds()/2, "the first inputs are waited for")
-	require.Less(t, d["wait_seconds"], d["prepare_seconds"], "and others are made meanwhile")
-	require.GreaterOrEqual(t, d["engine_seconds"], (steps * step).Seconds())
-	require.LessOrEqual(t, d["wait_seconds"]+d["engine_seconds"], all)
+	const rounding = 1e-6
+	require.GreaterOrEqual(t, d["prepare_seconds"], preparing.Seconds()-rounding)
+	require.GreaterOrEqual(t, d["engine_seconds"], taking.Seconds()-rounding)
+	require.Positive(t, d["wait_seconds"], "the first inputs are waited for")
+	require.LessOrEqual(t, d["wait_seconds"]+d["engine_seconds"], all+rounding)
 
 	// A second plan adds to its own report, which needs no diagnostics of its own.
 	p = plan(2)
