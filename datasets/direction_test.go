@@ -70,14 +70,13 @@ func TestGeneratedGraphsHaveNoDirections(t *testing.T) {
 	}
 }
 
-func TestParseDirection(t *testing.T) {
+func TestDirectionText(t *testing.T) {
 	for _, d := range []Direction{Undirected, Directed} {
-		parsed, err := ParseDirection(d.String())
-		require.NoError(t, err)
+		var parsed Direction
+		require.NoError(t, parsed.UnmarshalText([]byte(d.String())))
 		require.Equal(t, d, parsed)
 	}
-	_, err := ParseDirection("both")
-	require.ErrorContains(t, err, `unknown direction "both": choose one of undirected, directed`)
+	require.ErrorContains(t, new(Direction).UnmarshalText([]byte("both")), `unknown direction "both": choose one of undirected, directed`)
 }
 
 // storedPairs counts the different entries of a real file off the diagonal, without the code under test's sorting.

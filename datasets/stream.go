@@ -329,9 +329,6 @@ const (
 
 var directionNames = enum.Of[Direction]("direction", "undirected", "directed")
 
-// ParseDirection is the inverse of String.
-func ParseDirection(text string) (Direction, error) { return directionNames.Parse(text) }
-
 func (d Direction) String() string                   { return directionNames.Name(d) }
 func (d Direction) MarshalText() ([]byte, error)     { return directionNames.Marshal(d) }
 func (d *Direction) UnmarshalText(text []byte) error { return directionNames.Unmarshal(d, text) }

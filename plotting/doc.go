@@ -44,11 +44,10 @@
 //
 // # Frames of a film
 //
-// Limits that move from frame to frame mislead. ScaleLimits gives those that hold all frames of a map; NewPlane gives
+// Limits that move from frame to frame mislead. PlanOptions.Low and High hold for all frames of a map; NewPlane gives
 // axes and limits that hold all frames of an embedding; CurveOptions and FlowOptions have X and Y:
 //
-//	low, high := plotting.ScaleLimits(plotting.Mass, plans...)
-//	plotting.Plan(plans[k], n, n, plotting.PlanOptions{Low: low, High: high}) // a pointed bar: values continue
+//	plotting.Plan(plans[k], n, n, plotting.PlanOptions{High: 1. / n}) // a pointed bar: values continue
 //	plane, err := plotting.NewPlane(d, frames...)
 //	plotting.Embedding(frames[k], n, d, plotting.EmbeddingOptions{Classes: classes, Plane: plane})
 //	plotting.Curves(series, plotting.CurveOptions{Y: plotting.Limits{Low: 70, High: 100}})

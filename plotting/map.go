@@ -58,18 +58,6 @@ func (s Scale) limits(values ...[]float64) (low, high float64) {
 	return low, high
 }
 
-// ScaleLimits returns PlanOptions.Low and High that hold all entries of several matrices, for each frame of a film.
-// For Mass, Low is 0; for Signed, it is −High. Matrices that are empty count for nothing.
-func ScaleLimits(s Scale, values ...[]float64) (low, high float64) {
-	if !scaleNames.Has(s) {
-		s = Costs
-	}
-	if !slices.ContainsFunc(values, func(v []float64) bool { return len(v) > 0 }) {
-		return s.limits([]float64{0})
-	}
-	return s.limits(values...)
-}
-
 // bar returns the key of a map whose entries lie between least and most.
 func (s Scale) bar(o PlanOptions, least, most float64) colorBar {
 	e, suffix := scientific(max(math.Abs(o.Low), math.Abs(o.High)))

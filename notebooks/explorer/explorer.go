@@ -77,9 +77,6 @@ func (x *Explorer) First(a Action) nb.Input {
 	return in
 }
 
-// Position returns where the reader stands.
-func (x *Explorer) Position() Position { return x.now }
-
 // Turn does what the reader asks for and returns the pictures of where the runs then stand. Where only knobs have
 // moved, the position stays: a run that a knob changes starts again and is replayed up to there. Another dataset starts
 // over.

@@ -93,17 +93,17 @@ func TestStepsAndBack(t *testing.T) {
 	r := read(t)
 	require.Equal(t, []string{"saot: embeddings", "saot: π_Z", "π_G of task 1"}, names(r.press(None)))
 	first := r.press(StepEpoch)
-	require.Equal(t, Position{Epoch: 1}, r.Position())
+	require.Equal(t, Position{Epoch: 1}, r.now)
 	picture := pngOf(t, first["saot: embeddings"])
 	later := r.press(StepSweep, StepSweep, StepEpoch)
-	require.Equal(t, Position{Epoch: 2}, r.Position())
+	require.Equal(t, Position{Epoch: 2}, r.now)
 	require.NotEqual(t, picture, pngOf(t, later["saot: embeddings"]))
 	r.press(StepTask)
-	require.Equal(t, Position{Epoch: Epochs}, r.Position())
+	require.Equal(t, Position{Epoch: Epochs}, r.now)
 
 	for _, want := range []Position{{Epoch: 2}, {1, 2}, {1, 1}, {Epoch: 1}} {
 		r.press(Back)
-		require.Equal(t, want, r.Position())
+		require.Equal(t, want, r.now)
 	}
 	again := r.press(None)
 	require.Equal(t, first["saot: embeddings"].Key, again["saot: embeddings"].Key)
@@ -113,9 +113,9 @@ func TestStepsAndBack(t *testing.T) {
 	r.press(StepEpoch, StepEpoch)
 	require.InDelta(t, 3, r.sides[0].clock, 0)
 	r.press(StartOver, Back)
-	require.Equal(t, Position{Epoch: 3}, r.Position())
+	require.Equal(t, Position{Epoch: 3}, r.now)
 	r.press(Back, Back, Back, Back, Back)
-	require.Equal(t, Position{}, r.Position(), "there is nothing before the start")
+	require.Equal(t, Position{}, r.now, "there is nothing before the start")
 }
 
 // The plan after k sweeps is that of the definition, and only the plan is drawn again.
@@ -129,7 +129,7 @@ func TestSweeps(t *testing.T) {
 		}
 		task := r.stream.Tasks[0]
 		nodes, views := nodesOf(task, r.choice), r.sides[0].looks[place{1, 0}].views
-		got, err := embeddingPlan(views, nodes, r.choice.Epsilon, r.Position().Sweep)
+		got, err := embeddingPlan(views, nodes, r.choice.Epsilon, r.now.Sweep)
 		require.NoError(t, err)
 		require.True(t, mat.EqualApprox(sweeps(t, views, nodes, r.choice.Epsilon, k), got.Plan, 1e-12))
 		before = now
@@ -137,7 +137,7 @@ func TestSweeps(t *testing.T) {
 	for range 60 {
 		r.press(StepSweep)
 	}
-	require.Equal(t, mostSweeps(), r.Position().Sweep, "there is a last sweep")
+	require.Equal(t, mostSweeps(), r.now.Sweep, "there is a last sweep")
 }
 
 // sweeps scales columns and rows in turn, k times.
@@ -169,7 +169,7 @@ func TestKnobsReplay(t *testing.T) {
 	r := read(t)
 	seed1 := pngOf(t, r.press(StepEpoch, StepEpoch)["saot: embeddings"])
 	seed2 := pngOf(t, r.set(seedKnob, "2")["saot: embeddings"])
-	require.Equal(t, Position{Epoch: 2}, r.Position())
+	require.Equal(t, Position{Epoch: 2}, r.now)
 	require.NotEqual(t, seed1, seed2)
 	require.NotEqual(t, seed2, pngOf(t, r.set(alphaKnob, "5")["saot: embeddings"]))
 	r.set(alphaKnob, "1")
@@ -274,7 +274,7 @@ func TestTeacherAndBuffer(t *testing.T) {
 	require.NotContains(t, names(r.press(StepEpoch)), "saot: the teacher's plan")
 	r.in.At[taskKnob] = 1
 	r.press(StepTask, StepEpoch, StepEpoch)
-	s, err := r.sides[0].scene(context.Background(), r.Position().Epoch, r.choice)
+	s, err := r.sides[0].scene(context.Background(), r.now.Epoch, r.choice)
 	require.NoError(t, err)
 
 	l, err := r.sides[0].settings.learner(r.engine, r.stream)
@@ -303,7 +303,7 @@ func TestControlStandsStill(t *testing.T) {
 	require.Same(t, learner, r.sides[0].learner)
 	require.Equal(t, float64(Epochs), r.sides[0].clock)
 	last := r.press(StepTask, StepTask, StepTask, StepTask)
-	require.Equal(t, Position{Epoch: Epochs * 3}, r.Position(), "there is a last epoch")
+	require.Equal(t, Position{Epoch: Epochs * 3}, r.now, "there is a last epoch")
 	require.Contains(t, names(last), "random: performance matrix")
 }
 
@@ -311,7 +311,7 @@ func TestExample(t *testing.T) {
 	r := read(t)
 	parts, err := r.Example()
 	require.NoError(t, err)
-	require.Equal(t, Position{Epoch: Epochs + 5}, r.Position())
+	require.Equal(t, Position{Epoch: Epochs + 5}, r.now)
 	for _, p := range parts {
 		require.NotEmpty(t, pngOf(t, p), p.Name)
 	}

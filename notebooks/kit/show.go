@@ -30,13 +30,6 @@ func Cost(cost *mat.Dense, o plotting.PlanOptions) plotting.Figure {
 	return Must(plotting.Cost(cost.RawMatrix().Data, n, m, o))
 }
 
-// ByClass are the options of a picture of a plan between the same nodes on both sides, in two classes of k nodes: a
-// line between the classes, and colors that end at four times the mass of the independent plan μνᵀ, so that pictures
-// compare.
-func ByClass(k int, title string) plotting.PlanOptions {
-	return plotting.PlanOptions{Title: title, RowCuts: []int{k}, ColCuts: []int{k}, High: 1 / float64(k*k)}
-}
-
 // Within is the share of a plan's mass that stays within its class, of two classes of equal size, one after the other.
 func Within(plan *mat.Dense) float64 {
 	n, m := plan.Dims()
