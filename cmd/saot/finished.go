@@ -143,7 +143,7 @@ func showRun(out io.Writer, r *continual.Result, dir string) error {
 
 // scores writes the accuracy on the first task and AP, after each task.
 func (s *sparks) scores(r *continual.Result) {
-	probes := probesOf(r)
+	probes := r.Probes()
 	if len(probes) == 0 {
 		return
 	}

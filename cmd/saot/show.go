@@ -5,12 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
@@ -27,18 +27,10 @@ const (
 	logJSON                    // slog's JSON lines
 )
 
-var logModes = []string{"progress", "text", "json"}
+var logModes = enum.Of[logMode]("log", "progress", "text", "json")
 
-func (m logMode) String() string { return logModes[m] }
-
-func (m *logMode) UnmarshalText(text []byte) error {
-	i := slices.Index(logModes, string(text))
-	if i < 0 {
-		return fmt.Errorf("unknown log %q: choose progress, text or json", text)
-	}
-	*m = logMode(i)
-	return nil
-}
+func (m logMode) String() string                   { return logModes.Name(m) }
+func (m *logMode) UnmarshalText(text []byte) error { return logModes.Unmarshal(m, text) }
 
 type show struct {
 	out      io.Writer

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/saot-go/saot/saot/continual"
@@ -20,20 +19,10 @@ func scoredBy(p continual.Probe) string {
 	return p.String() + " probe"
 }
 
-// probesOf lists the probes that a result has scores of, in its order.
-func probesOf(r *continual.Result) (probes []continual.Probe) {
-	for _, s := range r.Scores {
-		if !slices.Contains(probes, s.Probe) {
-			probes = append(probes, s.Probe)
-		}
-	}
-	return probes
-}
-
 // summarise prints what a run came to: AP and AF, the performance matrix of class-il under the last probe, notes.
 func summarise(out io.Writer, r *continual.Result, dir string) error {
 	var b strings.Builder
-	p, probes := paintFor(out), probesOf(r)
+	p, probes := paintFor(out), r.Probes()
 	b.WriteString(p.bold(headline(r)))
 	fmt.Fprintf(&b, "\n\n%13s", "")
 	for _, probe := range probes {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/train"
 )
@@ -40,7 +41,7 @@ func (l *rieGrace) loss(in contrasted[*Node]) train.Loss {
 // Shapes: squared distances [M, M], share [M, 1], summing to 1; returns a scalar in nats. The gradient flows to the
 // distances.
 func infoNCE(squared, share *Node, temperature float64) *Node {
-	absent := Transpose(MulScalar(OneMinus(PositiveIndicator(share)), closedLogit), 0, 1)
+	absent := Transpose(MulScalar(OneMinus(PositiveIndicator(share)), continual.ClosedLogit), 0, 1)
 	logp := LogSoftmax(Add(MulScalar(squared, -1/temperature), absent), -1)
 	own := ReduceSum(Where(Diagonal(squared.Graph(), squared.Shape().Dim(0)), logp, ZerosLike(logp)), -1)
 	return Neg(ReduceAllSum(Mul(own, Squeeze(share, -1))))

@@ -21,7 +21,7 @@ import (
 // supervision is what a classifier is trained toward, for rows of a graph of which some have labels.
 type supervision[T any] struct {
 	Target T // [N, classes], one-hot; 0 in rows without a label
-	Open   T // [N, classes], added to the logits: 0 for classes that a row may be given, else closedLogit
+	Open   T // [N, classes], added to the logits: 0 for classes that a row may be given, else continual.ClosedLogit
 	Weight T // [N, 1], the share of a row in the loss; they sum to 1
 }
 
@@ -30,9 +30,6 @@ type lesson[T any] struct {
 	Labels supervision[T]
 	Graph  encoder.Input[T]
 }
-
-// closedLogit takes a class out of a softmax.
-const closedLogit = -1e9
 
 // labelled is a row with a label: its class's column, and the columns that it may be given.
 type labelled struct {
@@ -76,7 +73,7 @@ func newSupervision(rows []labelled, n, classes int) supervision[*tensors.Tensor
 		weight[r.row] = float32(r.weight / total)
 		for c := range classes {
 			if c < r.first || c >= r.end {
-				open[r.row*classes+c] = closedLogit
+				open[r.row*classes+c] = continual.ClosedLogit
 			}
 		}
 	}
@@ -112,7 +109,7 @@ func coupledDecay(lambda float64, of ...decayed) *Node {
 //
 // Shapes: returns [1, C]. No gradient flows.
 func columnsOf(s supervision[*Node]) *Node {
-	may := Mul(PositiveIndicator(s.Weight), PositiveIndicator(AddScalar(s.Open, -closedLogit/2)))
+	may := Mul(PositiveIndicator(s.Weight), PositiveIndicator(AddScalar(s.Open, -continual.ClosedLogit/2)))
 	return StopGradient(ReduceAndKeep(may, ReduceMax, 0))
 }
 

@@ -287,7 +287,7 @@ func (r *run) finished() (*Result, error) {
 
 func identityOf(r *Result) Identity {
 	return Identity{Manifest: Manifest{Method: r.Method, Config: r.Config}, Dataset: r.Dataset,
-		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows, Probes: probesOf(r.Scores)}
+		Seed: r.Seed, Engine: r.Engine.Name, ProbeRows: r.ProbeRows, Probes: r.Probes()}
 }
 
 // finish makes the Result, writes it, and retires the checkpoint.

@@ -227,8 +227,9 @@ type inputs[T float] struct {
 	weight []T // [train, 1]
 }
 
-// closedLogit is added to the logits of columns outside a head. Its exponential is 0 in float32 and in float64.
-const closedLogit = -1e9
+// ClosedLogit is added to the logits of columns outside a head: it takes a class out of a softmax. Its exponential is 0
+// in float32 and in float64.
+const ClosedLogit = -1e9
 
 // newInputs lays a design out for the engine; embed writes a sample's embedding into a row of x.
 func newInputs[T float](d *design, s Setting, sh shape, embed func(dst []T, s sample)) *inputs[T] {
@@ -244,7 +245,7 @@ func newInputs[T float](d *design, s Setting, sh shape, embed func(dst []T, s sa
 		first, end := d.layout.columns(s, sample.task, d.seen)
 		for c := range sh.columns {
 			if c < first || c >= end {
-				in.closed[i*sh.columns+c] = closedLogit
+				in.closed[i*sh.columns+c] = ClosedLogit
 			}
 		}
 	}

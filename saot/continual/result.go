@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -137,6 +138,16 @@ type ProbeTiming struct {
 	Setting Setting `json:"setting"`
 	Probe   Probe   `json:"probe"`
 	Seconds float64 `json:"seconds"`
+}
+
+// Probes lists the probes that the result has scores of, each once, in the order of the scores.
+func (r *Result) Probes() (probes []Probe) {
+	for i := range r.Scores {
+		if !slices.Contains(probes, r.Scores[i].Probe) {
+			probes = append(probes, r.Scores[i].Probe)
+		}
+	}
+	return probes
 }
 
 // Score returns the score of a setting under a probe, if the run has it.

@@ -240,7 +240,9 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 		if fault != nil {
 			return
 		}
-		if fault = checkTerms(s.Terms, fmt.Sprintf("step %d", s.Done)); fault == nil {
+		if fault = CheckTerms(s.Terms); fault != nil {
+			fault = fmt.Errorf("step %d: %w", s.Done, fault)
+		} else {
 			fault = r.recorder.step(s)
 		}
 		if fault != nil {
@@ -267,25 +269,15 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 }
 
 func checkReport(r *TaskReport) error {
-	if err := checkTerms(r.FirstLoss, "the first step"); err != nil {
-		return err
+	if err := CheckTerms(r.FirstLoss); err != nil {
+		return fmt.Errorf("the first step: %w", err)
 	}
-	if err := checkTerms(r.LastLoss, "the last step"); err != nil {
-		return err
+	if err := CheckTerms(r.LastLoss); err != nil {
+		return fmt.Errorf("the last step: %w", err)
 	}
 	for name, v := range r.Diagnostics {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return Divergedf("diagnostic %q is %v: lower learning_rate or raise epsilon", name, v)
-		}
-	}
-	return nil
-}
-
-func checkTerms(terms []Term, when string) error {
-	for _, term := range terms {
-		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
-			return Divergedf("loss term %q is %v at %s: lower learning_rate or raise epsilon", term.Name,
-				term.Value, when)
 		}
 	}
 	return nil

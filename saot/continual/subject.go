@@ -3,7 +3,6 @@ package continual
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -93,16 +92,6 @@ func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Emb
 		}
 	}
 	return rows, fits, parallel.Each(len(paper), func(k int) error { return fit(paper[k]) })
-}
-
-// probesOf lists the probes of scores, each once.
-func probesOf(scores []Score) (probes []Probe) {
-	for i := range scores {
-		if !slices.Contains(probes, scores[i].Probe) {
-			probes = append(probes, scores[i].Probe)
-		}
-	}
-	return probes
 }
 
 // Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -224,24 +223,9 @@ func (t *Trainer[T]) Step(in T) (terms []continual.Term, figures map[string]floa
 		}
 	})
 	if err == nil {
-		err = finite(terms)
+		err = continual.CheckTerms(terms)
 	}
 	return terms, figures, err
-}
-
-func finite(terms []continual.Term) error {
-	var bad []string
-	for _, term := range terms {
-		if math.IsNaN(term.Value) || math.IsInf(term.Value, 0) {
-			bad = append(bad, fmt.Sprintf("%s is %v", term.Name, term.Value))
-		}
-	}
-	if len(bad) == 0 {
-		return nil
-	}
-	return continual.Divergedf("the loss is not finite (%s): lower learning_rate, "+
-		"raise epsilon if the method has one, or look for bad features",
-		strings.Join(bad, ", "))
 }
 
 func (p *Plan[T]) record(s continual.Step) {
