@@ -2,10 +2,10 @@ package metrics
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,6 +76,18 @@ func Read(dir string) (lines []*Line, err error) {
 	return lines, nil
 }
 
+// longest bounds the bytes of a line. In a stream of a thousand tasks a line has about a hundred thousand.
+const longest = 16 << 20
+
+// ended splits a file into lines with their ends. It passes over a last line that is not ended.
+func ended(data []byte, _ bool) (advance int, line []byte, err error) {
+	end := bytes.IndexByte(data, '\n') + 1
+	if end == 0 {
+		return 0, nil, nil
+	}
+	return end, data[:end], nil
+}
+
 // readLines calls each for every line of a file, with the place where it ends. It passes over a last line that is not
 // ended.
 func readLines(path string, each func(l *Line, end int64)) error {
@@ -84,23 +96,26 @@ func readLines(path string, each func(l *Line, end int64)) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was read only
-	in := bufio.NewReader(f)
-	end := int64(0)
-	for n := 1; ; n++ {
-		text, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, longest)
+	in.Split(ended)
+	end, n := int64(0), 1
+	for ; in.Scan(); n++ {
 		line := &Line{}
-		if err := json.Unmarshal(text, line); err != nil {
-			return fmt.Errorf("%s:%d: not a line of metrics: %w: mend it or move the file away", path, n, err)
+		if err := json.Unmarshal(in.Bytes(), line); err != nil {
+			return notALine(path, n, err)
 		}
-		end += int64(len(text))
+		end += int64(len(in.Bytes()))
 		each(line, end)
 	}
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return notALine(path, n, fmt.Errorf("it has more than %d bytes", longest))
+	}
+	return in.Err()
+}
+
+func notALine(path string, n int, err error) error {
+	return fmt.Errorf("%s:%d: not a line of metrics: %w: mend it or move the file away", path, n, err)
 }
 
 // past is what a start of the run needs to know of a line that an earlier one wrote.

@@ -303,6 +303,12 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, text, string(left))
 
+	// A line without end is not read into memory as a whole.
+	long := slices.Concat([]byte(`{"kind":"step","step":1}`+"\n"), make([]byte, longest+1))
+	require.NoError(t, os.WriteFile(filepath.Join(broken, LinesFile), long, 0o600))
+	_, err = Read(broken)
+	require.ErrorContains(t, err, "metrics.jsonl:2: not a line of metrics: it has more than 16777216 bytes")
+
 	// A folder that goes away fails at Close, not before.
 	gone := filepath.Join(dir, "gone")
 	w, err := New(gone, Options{})
