@@ -56,8 +56,8 @@ func (o StreamOptions) Validate() error {
 	return bad.Err()
 }
 
-// Kept returns how many of a stream's tasks First keeps: its share of them, rounded up but for the error of the product,
-// and two at least.
+// Kept returns how many of a stream's tasks First keeps: its share, rounded up but for the error of the product, and
+// two at least.
 func (o StreamOptions) Kept(tasks int) int {
 	if o.First == 0 {
 		return tasks

@@ -170,8 +170,8 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	return &c, nil
 }
 
-// checkSum reports whether the first bytes of a file, body of them, have the SHA-256 that follows them. Its error is one
-// of reading.
+// checkSum reports whether the first bytes of a file, body of them, have the SHA-256 that follows them. Its error is
+// one of reading.
 func checkSum(f io.ReaderAt, body int64) (bool, error) {
 	sum, want := sha256.New(), make([]byte, sha256.Size)
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {
