@@ -174,7 +174,7 @@ func TestUsageErrors(t *testing.T) {
 		{"figures " + finished + " --format gif", "want png, svg or pdf"},
 		{"run --resume=", "--resume names no folder"},
 		{"run --out=", "--out names no folder"},
-		{"run --seed -1", `"--seed" flag: invalid syntax`},
+		{"run --seed -1", `--seed is "-1", want a whole number, 0 or more`},
 		{"run --devices 0", "--devices is 0"},
 		{"run --train-ratio 2", "--train-ratio + --test-ratio is 2 + 0.2"},
 		{"run --first-tasks 3", "--first-tasks is 3"},
