@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/leaves"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -47,10 +47,10 @@ func TestSplitRound(t *testing.T) {
 		Classes: []int32{3, 0, 1, 2, 5, 4}, SplitBy: datasets.PerTask,
 		SplitSeed: 4, TrainRatio: 0.6, TestRatio: 0.2, InterTask: datasets.KeepEdges}, byFile.Dataset.Options)
 	settings := func(r *continual.Result) map[string]string {
-		leaves, err := fields.Leaves(r.Config)
+		all, err := leaves.Of(r.Config)
 		require.NoError(t, err)
 		flat := map[string]string{}
-		for _, l := range leaves {
+		for _, l := range all {
 			flat[l.Path] = l.Text
 		}
 		return flat

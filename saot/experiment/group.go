@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/leaves"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -180,8 +180,8 @@ func (g *Group) leaves(config json.RawMessage) error {
 
 // flatten adds the leaves of a JSON document as path → text.
 func flatten(into map[string]string, prefix string, document json.RawMessage) error {
-	leaves, err := fields.Leaves(document)
-	for _, l := range leaves {
+	all, err := leaves.Of(document)
+	for _, l := range all {
 		into[strings.TrimSuffix(prefix+l.Path, ".")] = l.Text
 	}
 	return err

@@ -29,8 +29,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/leaves"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment/metrics"
 )
@@ -161,7 +161,7 @@ func paramsOf(r *continual.Result) (map[string]string, error) {
 	if len(r.Config) == 0 {
 		return params, nil
 	}
-	settings, err := fields.Leaves(r.Config)
+	settings, err := leaves.Of(r.Config)
 	if err != nil {
 		return nil, fmt.Errorf("field config: %w", err)
 	}

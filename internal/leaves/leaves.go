@@ -1,4 +1,5 @@
-package fields
+// Package leaves flattens JSON. It is apart from package fields, which the playground downloads without encoding/json.
+package leaves
 
 import (
 	"encoding/json"
@@ -12,15 +13,15 @@ type Leaf struct {
 	Null bool
 }
 
-// Leaves returns the leaves of a JSON document in no order. It returns an error if the document is not JSON.
-func Leaves(document json.RawMessage) ([]Leaf, error) { return leaves(nil, "", document) }
+// Of returns the leaves of a JSON document in no order. It returns an error if the document is not JSON.
+func Of(document json.RawMessage) ([]Leaf, error) { return gather(nil, "", document) }
 
-func leaves(all []Leaf, prefix string, value json.RawMessage) ([]Leaf, error) {
+func gather(all []Leaf, prefix string, value json.RawMessage) ([]Leaf, error) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(value, &object) == nil && object != nil {
 		var err error
 		for name, field := range object {
-			if all, err = leaves(all, prefix+name+".", field); err != nil {
+			if all, err = gather(all, prefix+name+".", field); err != nil {
 				return nil, err
 			}
 		}
