@@ -9,8 +9,8 @@ import (
 // oldFolder is where ReplaceFolder keeps the folder that it replaces by next until it is done.
 func oldFolder(next string) string { return next + ".old" }
 
-// ReplaceFolder replaces a folder, which may be absent, by the folder next. If that fails, the old one stays. Both are on
-// one file system. TidyFolder mends what a process leaves that is killed meanwhile.
+// ReplaceFolder replaces a folder, which may be absent, by the folder next. If that fails, the old one stays. Both are
+// on one file system. TidyFolder mends what a process leaves that is killed meanwhile.
 func ReplaceFolder(folder, next string) error {
 	old := oldFolder(next)
 	err := os.Rename(folder, old)
