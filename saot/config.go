@@ -70,8 +70,7 @@ const (
 	// the norm of β·L_skd. Training then is all but that of L_str.
 	Balanced Scaling = iota
 	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. The
-	// gradients are then of one order, 1.3 to 1 to 0.5. So it is here that α and β in [0, 1], the paper's range, weigh
-	// terms against each other.
+	// gradients are then of one order, 1.3 to 1 to 0.5, and α and β in [0, 1] weigh terms against each other.
 	Literal
 )
 

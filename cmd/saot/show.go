@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -154,7 +155,7 @@ func (s *show) result(r *continual.Result, dir string) {
 
 // warn tells of what went wrong without an effect on the result.
 func (s *show) warn(err error) {
-	if s.log.Enabled(nil, slog.LevelWarn) { //nolint:staticcheck // no context is needed to ask
+	if s.log.Enabled(context.Background(), slog.LevelWarn) {
 		s.log.Warn(err.Error())
 		return
 	}
