@@ -167,8 +167,8 @@ func holdTogether(t *testing.T, layout Layout, path, cache string) (held [2]resi
 	return held
 }
 
-// measure reads a dataset without a cache, with an empty one and from it, against the time that gzip takes for the same
-// content.
+// measure reads a dataset without a cache, with an empty one and from it. It checks content and memory, and logs times
+// next to gzip's for the same content.
 func measure(t *testing.T, layout Layout, path string, gz []string, full bool) {
 	began := time.Now()
 	for _, file := range gz {
@@ -189,9 +189,6 @@ func measure(t *testing.T, layout Layout, path string, gz []string, full bool) {
 	}
 	require.InDelta(t, first.Sum, second.Sum, 0)
 	require.Equal(t, first.Edges, second.Edges)
-	require.Less(t, first.Seconds, 3*plain)
-	require.Less(t, built.Seconds, 3*plain)
-	require.Less(t, second.Seconds, 3.0)
 	if full { // or the runtime's own few MB weigh too much
 		require.Less(t, first.Peak, 1.5*first.Arrays)
 		require.Less(t, built.Peak, 1.5*built.Arrays)

@@ -22,19 +22,6 @@ import (
 	"github.com/saot-go/saot/internal/browsertest"
 )
 
-// liveBound returns the limit for the median time from an action of the reader to the new picture: a second, or
-// SAOT_LIVE_BOUND where other work shares the processors.
-func liveBound(t *testing.T) time.Duration {
-	t.Helper()
-	text := os.Getenv("SAOT_LIVE_BOUND")
-	if text == "" {
-		return time.Second
-	}
-	bound, err := time.ParseDuration(text)
-	require.NoError(t, err, "SAOT_LIVE_BOUND")
-	return bound
-}
-
 // lab starts JupyterLab on this folder, without autosave, and returns its address without the final slash and its
 // token, or skips the test.
 func lab(t *testing.T, jupyter string, env []string) (address, token string) {
@@ -129,23 +116,13 @@ func redraws(tab context.Context, act action) error {
 		until(`saotWatch.changed > saotWatch.done && saotWatch.done > 0`))
 }
 
-// timed is redraws that returns and logs how long the page takes from the reader's act to the new picture.
-func timed(tab context.Context, t *testing.T, name string, act action) time.Duration {
+// redrawn is redraws, and logs how long the page takes from the reader's act to the new picture.
+func redrawn(tab context.Context, t *testing.T, name string, act action) {
 	t.Helper()
 	require.NoError(t, redraws(tab, act), name)
 	milliseconds, err := chromedp.Run(tab, chromedp.Evaluate[float64](`saotWatch.changed - saotWatch.done`))
 	require.NoError(t, err)
-	took := time.Duration(milliseconds * float64(time.Millisecond))
-	t.Logf("%-16s %4d ms", name, took.Milliseconds())
-	return took
-}
-
-// checkTimes holds the median to the bound.
-func checkTimes(t *testing.T, times []time.Duration) {
-	t.Helper()
-	slices.Sort(times)
-	require.LessOrEqual(t, times[len(times)/2], liveBound(t),
-		"median time until the picture changes (SAOT_LIVE_BOUND relaxes it)")
+	t.Logf("%-16s %4.0f ms", name, milliseconds)
 }
 
 // key presses a key at the knob with a name.
@@ -173,7 +150,6 @@ func TestLiveExplorer(t *testing.T) {
 	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/lab/tree/"+notebook+"?token="+token)))
 	screenshotOnFailure(tab, t)
 	openPanel(tab, t)
-	var times []time.Duration
 	for _, act := range []struct {
 		name   string
 		action action
@@ -196,11 +172,10 @@ func TestLiveExplorer(t *testing.T) {
 		{"another task", key("task", kb.ArrowDown)},
 		{"another dataset", key("dataset", kb.ArrowDown)},
 	} {
-		times = append(times, timed(tab, t, act.name, act.action))
+		redrawn(tab, t, act.name, act.action)
 		require.NoError(t, chromedp.Do(tab, chromedp.Sleep(time.Second))) // further parts may follow
 		checkParts(tab, t, act.name)
 	}
-	checkTimes(t, times)
 
 	// The cell ends, and the picture stays as an ordinary output.
 	require.NoError(t, chromedp.Do(tab,

@@ -70,14 +70,12 @@ func TestLiveExplorerBehindJupyterHub(t *testing.T) {
 	}, 3*time.Minute, 200*time.Millisecond, "the reader's server doesn't start")
 	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(address+"/user/reader/lab/tree/"+live)))
 	openPanel(tab, t)
-	var times []time.Duration
 	for _, name := range []string{"ε", "σ"} {
-		times = append(times, timed(tab, t, name+" to the right", key(name, kb.ArrowRight)))
+		redrawn(tab, t, name+" to the right", key(name, kb.ArrowRight))
 	}
 	for _, name := range []string{"step an epoch", "step a task", "step back"} {
-		times = append(times, timed(tab, t, name, chromedp.Click(button(name))))
+		redrawn(tab, t, name, chromedp.Click(button(name)))
 	}
-	checkTimes(t, times)
 	require.NoError(t, chromedp.Do(tab, chromedp.Click(button("keep this picture")),
 		until(`!document.querySelector('.saot-panel')`)))
 }
