@@ -108,7 +108,7 @@ func settingsOf(cmd *cobra.Command) []fields.Field {
 	if err != nil {
 		return nil
 	}
-	return fields.All(d.Defaults(datasets.RecipeOf(given("dataset")), method.Default))
+	return d.Fields(d.Defaults(datasets.RecipeOf(given("dataset")), method.Default))
 }
 
 // settingNames completes name=value of --set, with the values where they are enumerated.

@@ -78,7 +78,7 @@ func showSettings(f *pflag.FlagSet) {
 		return
 	}
 	byFlag := map[string]fields.Field{}
-	for _, field := range fields.All(d.Defaults(datasets.RecipeOf(f.Lookup("dataset").Value.String()), preset)) {
+	for _, field := range d.Fields(d.Defaults(datasets.RecipeOf(f.Lookup("dataset").Value.String()), preset)) {
 		byFlag[settingFlag(f, field.Path)] = field
 	}
 	f.VisitAll(func(flag *pflag.Flag) {

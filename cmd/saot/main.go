@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/near"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all" // every method
@@ -326,7 +325,7 @@ func methodAsJSON(d *method.Definition) methodJSON {
 func settingsAsJSON(d *method.Definition, s method.Settings) methodJSON {
 	m := methodAsJSON(d)
 	run := newRunCommand().Flags()
-	for _, f := range fields.All(s) {
+	for _, f := range d.Fields(s) {
 		flag := "--" + settingFlag(run, f.Path)
 		m.Settings = append(m.Settings, settingJSON{f.Path, flag, f.Value.Interface(), f.Help})
 	}
@@ -336,9 +335,14 @@ func settingsAsJSON(d *method.Definition, s method.Settings) methodJSON {
 func showMethod(out io.Writer, d *method.Definition, s method.Settings) error {
 	t := newTable(out, 0)
 	t.say("%s: %s\n", d.Name, d.Summary)
+	settings := d.Fields(s)
+	if len(settings) == 0 {
+		t.say("It has no settings.")
+		return t.Flush()
+	}
 	t.say("setting\tdefault\twhat it is")
 	run := newRunCommand().Flags()
-	for _, f := range fields.All(s) {
+	for _, f := range settings {
 		help := f.Help
 		if flag := settingFlag(run, f.Path); flag != flagOf(f.Path) {
 			help += " (flag --" + flag + ")"

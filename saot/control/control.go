@@ -10,16 +10,16 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// define returns a control. All controls take SAOT's settings, so that the same flags and spec entries run both. They
-// use what they share with SAOT: the encoder, the buffer and, for the calibration, the number of epochs.
-func define(order int, name, summary string, fresh func(b method.Build, c *saot.Config) (continual.Method,
-	error)) method.Definition {
+// define returns a control that reads some of SAOT's settings. It takes all of them, so that one spec entry runs both.
+func define(order int, name, summary string, reads []string, fresh func(b method.Build, c *saot.Config) (
+	continual.Method, error)) method.Definition {
 	return method.Definition{Name: name, Summary: "control: " + summary, Kind: method.Control, Order: order,
 		Defaults: func(recipe datasets.Recipe, p method.Preset) method.Settings {
 			c := saot.ConfigFor(recipe, p)
 			return &c
 		},
-		Load: func(s method.Settings) method.Load { return method.Load{Epochs: s.(*saot.Config).Epochs} },
-		New:  func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
+		Reads: append([]string{}, reads...),
+		Load:  func(s method.Settings) method.Load { return method.Load{Epochs: s.(*saot.Config).Epochs} },
+		New:   func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
 	}
 }

@@ -35,10 +35,10 @@ func (fixed) Save(io.Writer) error { return nil }
 func (fixed) Load(io.Reader) error { return nil }
 
 func init() {
-	majority := define(0, "majority", "class frequencies alone", newMajority)
+	majority := define(0, "majority", "class frequencies alone", nil, newMajority)
 	majority.Featureless = true
 	method.Register(majority)
-	method.Register(define(1, "features", "raw features X", newFeatures))
+	method.Register(define(1, "features", "raw features X", nil, newFeatures))
 }
 
 // newMajority embeds every node as nothing at all, so that a probe sees class frequencies alone.

@@ -41,7 +41,8 @@ type component struct {
 
 func init() {
 	method.Register(define(4, "propagated-pca",
-		"the same, on the encoder's width by PCA of the current task and a buffer", newPrincipal))
+		"the same, on the encoder's width by PCA of the current task and a buffer",
+		[]string{"encoder.out", "buffer", "fan_out"}, newPrincipal))
 }
 
 func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {

@@ -16,8 +16,9 @@ import (
 const hops = 2 // of propagation, as many as the encoder has layers
 
 func init() {
-	method.Register(define(2, "propagated", "features after two hops of propagation, full width", newPropagated))
-	method.Register(define(3, "propagated-random", "the same on the encoder's width, randomly projected", newProjected))
+	method.Register(define(2, "propagated", "features after two hops of propagation, full width", nil, newPropagated))
+	method.Register(define(3, "propagated-random", "the same on the encoder's width, randomly projected",
+		[]string{"encoder.out"}, newProjected))
 }
 
 // newPropagated embeds a node as its row of Â²X, Â = D^{−1/2}(A+I)D^{−1/2} (Simple Graph Convolution, Wu et al. 2019).

@@ -26,9 +26,11 @@ type random struct {
 }
 
 func init() {
-	method.Register(define(6, "random", "saot's encoder before training", newRandom))
+	shape := []string{"encoder.kind", "encoder.hidden", "encoder.out", "encoder.layers", "encoder.heads",
+		"encoder.whole_graph"}
+	method.Register(define(6, "random", "saot's encoder before training", shape, newRandom))
 	method.Register(define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
-		newCalibrated))
+		append(shape, "encoder.momentum", "encoder.sample_fan_out", "epochs", "buffer", "fan_out"), newCalibrated))
 }
 
 func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {

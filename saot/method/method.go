@@ -97,6 +97,8 @@ type Definition struct {
 
 	// Defaults returns new settings for a dataset with a recipe.
 	Defaults func(recipe datasets.Recipe, p Preset) Settings
+	// Reads names the settings that the method reads, where others share their type. Nil is all of them.
+	Reads []string
 	// Fix sets the fields that make a variant what it is, after all other changes. It may be nil.
 	Fix func(s Settings)
 	// New makes a learner. It is called through New of this package, which checks the Build.
@@ -108,6 +110,15 @@ type Definition struct {
 	Splits bool
 	// Featureless says that the method also runs on graphs whose nodes have no features.
 	Featureless bool
+}
+
+// Fields returns the settings that the method reads. Others of the same type may be set too, and do nothing.
+func (d *Definition) Fields(s Settings) []fields.Field {
+	all := fields.All(s)
+	if d.Reads == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(f fields.Field) bool { return !slices.Contains(d.Reads, f.Path) })
 }
 
 // Change applies changes to settings of the method, as fields.Apply does. Its error lists the method's settings where
