@@ -341,15 +341,15 @@ func TestCacheNonsense(t *testing.T) {
 			copy(labels[4:], labels[:16])
 			b[entry(sectionLabels)+8] += 4
 		},
-		"overlap":          func(b []byte) { b[entry(sectionNeighbors)+8] -= 64 },
-		"kinds out order":  func(b []byte) { b[entry(sectionNeighbors)] = sectionMeta },
-		"too many":         func(b []byte) { b[12] = 200 },
-		"neighbour beyond": func(b []byte) { section(b, sectionNeighbors)[0] = 200 },
-		"offset beyond":    func(b []byte) { section(b, sectionOffsets)[8] = 200 },
-		"label beyond":     func(b []byte) { section(b, sectionLabels)[0] = 200 },
-		"column beyond":    func(b []byte) { section(b, sectionColumns)[0] = 200 },
-		"no JSON":          func(b []byte) { section(b, sectionMeta)[0] = 'x' },
-		"other kind":       func(b []byte) { b[entry(sectionValues)] = 99 },
+		"overlap":         func(b []byte) { b[entry(sectionNeighbors)+8] -= 64 },
+		"kinds out order": func(b []byte) { b[entry(sectionNeighbors)] = sectionMeta },
+		"too many":        func(b []byte) { b[12] = 200 },
+		"neighbor beyond": func(b []byte) { section(b, sectionNeighbors)[0] = 200 },
+		"offset beyond":   func(b []byte) { section(b, sectionOffsets)[8] = 200 },
+		"label beyond":    func(b []byte) { section(b, sectionLabels)[0] = 200 },
+		"column beyond":   func(b []byte) { section(b, sectionColumns)[0] = 200 },
+		"no JSON":         func(b []byte) { section(b, sectionMeta)[0] = 'x' },
+		"other kind":      func(b []byte) { b[entry(sectionValues)] = 99 },
 	} {
 		bad := reseal(bytes.Clone(content), change)
 		requireFrugal(t, 1<<20, func() {

@@ -16,7 +16,7 @@ type Entry struct {
 	Layout   Layout
 	Files    []File // what it is read from; none for the generated dataset
 	Folder   string // where the same files may lie unpacked, under the data folder; "" for layouts of one plain file
-	Licence  string
+	License  string
 	Citation string
 	Note     string // what a reader of the figures below should know
 	StandIn  string // the benchmark whose edges and labels it has, with generated features; "" for all but stand-ins
@@ -62,7 +62,7 @@ type Stats struct {
 // files that could not be had here are those that several independent public projects pin; git blobs are read off the
 // trees of the publishers' repositories (gnn-benchmark 1e72912, graph2gauss 2402482, wiki-cs-dataset f520731).
 func Catalog() []Entry {
-	entries := []Entry{{Name: "synthetic", Licence: "none needed", Recipe: RecipeSynthetic,
+	entries := []Entry{{Name: "synthetic", License: "none needed", Recipe: RecipeSynthetic,
 		Title: "generated citation-like graph, needs no file; synthetic,homophily=0.6 and the like change it, " +
 			"synthetic:NODES makes one of any size"}}
 	entries = append(entries, benchmarks()...)
@@ -140,7 +140,7 @@ func benchmarks() []Entry { return append(coraFulls(), largeBenchmarks()...) }
 
 func coraFulls() []Entry {
 	coraFull := Entry{
-		Title: "CoraFull: papers of computer science and their citations", Layout: LayoutNPZ, Licence: mitRepository,
+		Title: "CoraFull: papers of computer science and their citations", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
 		Recipe:   RecipeCoraFull, PaperName: "CoraFull-CL",
 		Paper:    Stats{Nodes: 19793, Edges: 130622, Classes: 70, Tasks: 35},
@@ -170,7 +170,7 @@ func largeBenchmarks() []Entry {
 			URLs: []string{"https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip",
 				"http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"},
 		}},
-		Licence: "ODC-BY", Citation: ogb,
+		License: "ODC-BY", Citation: ogb,
 		Paper:    Stats{Nodes: 169343, Edges: 1166243, Classes: 40, Tasks: 20},
 		Appendix: Stats{Nodes: 169343, Edges: 1166243, Columns: 128, Classes: 40, Tasks: 20},
 		True:     Stats{Nodes: 169343, Edges: 1157799, Entries: 1166243, Columns: 128, Classes: 40, Tasks: 20},
@@ -184,7 +184,7 @@ func largeBenchmarks() []Entry {
 			URLs: []string{"https://snap.stanford.edu/ogb/data/nodeproppred/products.zip",
 				"http://snap.stanford.edu/ogb/data/nodeproppred/products.zip"},
 		}},
-		Licence: "Amazon license (https://aws.amazon.com/asl/)", Citation: ogb,
+		License: "Amazon license (https://aws.amazon.com/asl/)", Citation: ogb,
 		Paper:    Stats{Nodes: 2449029, Edges: 61859140, Classes: 47, Tasks: 23},
 		Appendix: Stats{Nodes: 2449028, Edges: 61859036, Columns: 100, Classes: 46, Tasks: 23},
 		True:     Stats{Nodes: 2449029, Entries: 61859140, Columns: 100, Classes: 47, Tasks: 23},
@@ -201,7 +201,7 @@ func largeBenchmarks() []Entry {
 			URLs: []string{"https://data.dgl.ai/dataset/reddit.zip",
 				"https://s3.us-east-2.amazonaws.com/dgl.ai/dataset/reddit.zip"},
 		}},
-		Licence:  "none stated",
+		License:  "none stated",
 		Citation: "Hamilton, Ying, Leskovec: Inductive Representation Learning on Large Graphs. NeurIPS 2017",
 		Paper:    Stats{Nodes: 232965, Edges: 114615892, Classes: 40, Tasks: 20},
 		Appendix: Stats{Nodes: 227853, Columns: 602, Classes: 40, Tasks: 20},
@@ -218,29 +218,29 @@ func citations() []Entry {
 	coauthorCS := gnnBenchmark("ms_academic_cs.npz", "9bdd7da943d86b74297e8d32e99eb64245b52835").
 		withCopy("6775a2bbbd626ccee6ff95ffe4e725a9e72980b4b3799dd8a9317d9597a099d3")
 	return []Entry{{
-		Name: "cora-ml", Title: "Cora-ML: papers of machine learning", Layout: LayoutNPZ, Licence: mitRepository,
+		Name: "cora-ml", Title: "Cora-ML: papers of machine learning", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
 		Files:    []File{coraML}, Recipe: RecipeCora,
 		True: Stats{Nodes: 2995, Edges: 8158, Entries: 8416, Columns: 2879, Classes: 7, Tasks: 3},
 	}, {
-		Name: "citeseer", Title: "Citeseer: papers of computer science", Layout: LayoutNPZ, Licence: mitRepository,
+		Name: "citeseer", Title: "Citeseer: papers of computer science", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
 		Files:    []File{fromGraph2gauss("citeseer.npz", "b611f48626e7f40fcc81a36b4f022979ea998b38")},
 		True:     Stats{Nodes: 4230, Edges: 5337, Entries: 5358, Columns: 602, Classes: 6, Tasks: 3},
 		Note:     "graph2gauss's Citeseer, not the 3,327 nodes of Planetoid nor gnn-benchmark's file of the same name.",
 	}, {
-		Name: "dblp", Title: "DBLP: papers of computer science", Layout: LayoutNPZ, Licence: mitRepository,
+		Name: "dblp", Title: "DBLP: papers of computer science", Layout: LayoutNPZ, License: mitRepository,
 		Citation: graph2gauss,
 		Files:    []File{fromGraph2gauss("dblp.npz", "3e179a9ebf2968d9ad67544c8978bf4759e489d8")},
 		True:     Stats{Nodes: 17716, Edges: 52867, Columns: 1639, Classes: 4, Tasks: 2},
 	}, {
 		Name: "coauthor-cs", Title: "Coauthor-CS: computer scientists who wrote together", Layout: LayoutNPZ,
-		Licence: mitRepository, Citation: pitfalls,
+		License: mitRepository, Citation: pitfalls,
 		Files: []File{coauthorCS},
 		True:  Stats{Nodes: 18333, Edges: 81894, Columns: 6805, Classes: 15, Tasks: 7},
 	}, {
 		Name: "coauthor-physics", Title: "Coauthor-Physics: physicists who wrote together", Layout: LayoutNPZ,
-		Licence: mitRepository, Citation: pitfalls,
+		License: mitRepository, Citation: pitfalls,
 		Files: []File{gnnBenchmark("ms_academic_phy.npz", "8d8bc12e29aa67f6753a712080eae81079bd7d01")},
 		True:  Stats{Nodes: 34493, Edges: 247962, Columns: 8415, Classes: 5, Tasks: 2},
 	}}
@@ -251,11 +251,11 @@ func coPurchases() []Entry {
 		withCopy("d05b999eb3bd2f435582e97ba926a7956e8ec6e98d1a60b4388def7368c3d5d0")
 	return []Entry{{
 		Name: "amazon-computers", Title: "Amazon-Computers: goods bought together", Layout: LayoutNPZ,
-		Licence: mitRepository, Citation: pitfalls,
+		License: mitRepository, Citation: pitfalls,
 		Files: []File{computers},
 		True:  Stats{Nodes: 13752, Edges: 245861, Entries: 287209, Columns: 767, Classes: 10, Tasks: 5},
 	}, {
-		Name: "amazon-photo", Title: "Amazon-Photo: goods bought together", Layout: LayoutNPZ, Licence: mitRepository,
+		Name: "amazon-photo", Title: "Amazon-Photo: goods bought together", Layout: LayoutNPZ, License: mitRepository,
 		Citation: pitfalls,
 		Files:    []File{gnnBenchmark("amazon_electronics_photo.npz", "97323743cb56aca9dd611f5b4b46862c1c9c6bd9")},
 		True:     Stats{Nodes: 7650, Edges: 119081, Entries: 143663, Columns: 745, Classes: 8, Tasks: 4},
@@ -270,7 +270,7 @@ func others() []Entry {
 	return []Entry{{
 		Name: "wikics", Title: "Wiki-CS: articles of Wikipedia on computer science and their links",
 		Layout: LayoutWikiCS, Files: []File{wiki},
-		Licence: "MIT (of the repository that publishes it); the articles are CC BY-SA",
+		License: "MIT (of the repository that publishes it); the articles are CC BY-SA",
 		Citation: "Mernyei, Cangea: Wiki-CS: A Wikipedia-Based Benchmark for Graph Neural Networks. " +
 			"arXiv:2007.02901, 2020",
 		True: Stats{Nodes: 11701, Edges: 215603, Columns: 300, Classes: 10, Tasks: 5},
@@ -283,13 +283,13 @@ func others() []Entry {
 			onDrive("flickr/class_map.json", "1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9"),
 			onDrive("flickr/role.json", "1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7"),
 		},
-		Licence: "none stated",
+		License: "none stated",
 		Citation: "Zeng, Zhou, Srivastava, Kannan, Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning " +
 			"Method. ICLR 2020",
 		True: Stats{Nodes: 89250, Edges: 449878, Entries: 899756, Columns: 500, Classes: 7, Tasks: 3},
 		Note: "no checksum was ever published: the sums of the first fetch are recorded and checked from then on.",
 	}, {
-		Name: "uai", Title: "UAI2010: pages of Wikipedia", Layout: LayoutNPZ, Licence: "MIT (of GraphData)",
+		Name: "uai", Title: "UAI2010: pages of Wikipedia", Layout: LayoutNPZ, License: "MIT (of GraphData)",
 		Files: []File{{Name: "uai.npz",
 			Copies: []Copy{{"c58c5fe6056c3c902e524656aa047e125cc61affd5ab27b1eadf7178965abb07", repackaged}}}},
 		Citation: "Wang, Zhu, Bo, Cui, Shi, Pei: AM-GCN: Adaptive Multi-channel Graph Convolutional Networks. KDD 2020",

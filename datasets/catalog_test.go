@@ -64,7 +64,7 @@ func TestCatalog(t *testing.T) {
 		require.False(t, names[e.Name], "%s comes twice", e.Name)
 		names[e.Name] = true
 		require.NotEmpty(t, e.Title, e.Name)
-		require.NotEmpty(t, e.Licence, e.Name)
+		require.NotEmpty(t, e.License, e.Name)
 		require.NotContains(t, e.Layout.String(), "(", e.Name)
 		if e.Layout == LayoutGenerated {
 			require.Empty(t, e.Files)

@@ -298,7 +298,7 @@ func (s Store) readable(e Entry, all []FileStatus, sources map[string]string) er
 	}
 	path, err := s.locate(e)
 	if err == nil {
-		err = e.recognise(path, false)
+		err = e.recognize(path, false)
 	}
 	found := slices.ContainsFunc(unknown, func(f FileStatus) bool { return sources[f.File] == "" })
 	if err == nil || found || !wrongContent(err) {
@@ -317,8 +317,8 @@ func wrongContent(err error) bool {
 	return !errors.As(err, &system) && !errors.As(err, &lack)
 }
 
-// recognise reads a dataset and, unless it is trusted, compares its size with the entry's.
-func (e Entry) recognise(path string, trust bool) error {
+// recognize reads a dataset and, unless it is trusted, compares its size with the entry's.
+func (e Entry) recognize(path string, trust bool) error {
 	ds, err := e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
 	if err != nil {
 		return err

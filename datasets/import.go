@@ -165,7 +165,7 @@ func (s Store) vouch(stage Store, e Entry, all []FileStatus, trust bool) (read b
 	if err != nil {
 		return false, err
 	}
-	return true, e.recognise(path, trust)
+	return true, e.recognize(path, trust)
 }
 
 // own makes an error about a staged file name the file that was imported, or the one in the data folder next to it.

@@ -124,7 +124,7 @@ func scaledEntry(name string) (Entry, error) {
 	}
 	full := opt.withDefaults()
 	return Entry{
-		Name: opt.Name(), Title: "generated graph", Licence: "none needed",
+		Name: opt.Name(), Title: "generated graph", License: "none needed",
 		True: Stats{Nodes: int64(full.Nodes), Columns: full.Columns, Classes: full.Classes, Tasks: full.Classes / 2},
 	}, opt.Validate()
 }

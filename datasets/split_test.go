@@ -35,7 +35,7 @@ func TestDefaultSplitHashes(t *testing.T) {
 }
 
 func TestStreamOrders(t *testing.T) {
-	ds := labelled(10, 12, 1, 8, 9, 11)
+	ds := labeled(10, 12, 1, 8, 9, 11)
 	of := func(o StreamOptions) *Stream {
 		s, err := NewStream(ds, o)
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestStreamOrders(t *testing.T) {
 
 // By hand: of 21 nodes, round(4.2) test and as many valid; PyTorch Geometric rounds so.
 func TestSplitOfWholeTask(t *testing.T) {
-	s, err := NewStream(labelled(10, 11), StreamOptions{SplitBy: PerTask, SplitSeed: 1})
+	s, err := NewStream(labeled(10, 11), StreamOptions{SplitBy: PerTask, SplitSeed: 1})
 	require.NoError(t, err)
 	task := s.Tasks[0]
 	require.Equal(t, []int{13, 4, 4}, []int{len(task.Split.Train), len(task.Split.Valid), len(task.Split.Test)})
@@ -89,23 +89,23 @@ func TestSplitOfWholeTask(t *testing.T) {
 	// Of classes of 2 and 40 nodes the small one goes without test nodes under most seeds.
 	absent := 0
 	for seed := range uint64(10) {
-		s, err = NewStream(labelled(2, 40), StreamOptions{SplitBy: PerTask, SplitSeed: seed})
+		s, err = NewStream(labeled(2, 40), StreamOptions{SplitBy: PerTask, SplitSeed: seed})
 		require.NoError(t, err)
 		if strings.Contains(strings.Join(s.Notes, "\n"), "class 0 (2 nodes) has no test nodes") {
 			absent++
 		}
 	}
 	require.Greater(t, absent, 2)
-	_, err = NewStream(labelled(2, 2), StreamOptions{SplitBy: PerTask, TestRatio: 0.1})
+	_, err = NewStream(labeled(2, 2), StreamOptions{SplitBy: PerTask, TestRatio: 0.1})
 	require.ErrorContains(t, err,
 		"the task of classes [0 1] has 4 nodes, which leaves 3 for training and 0 for testing")
 }
 
 func TestFoldValid(t *testing.T) {
 	for _, unit := range []SplitUnit{PerClass, PerTask} {
-		a, err := NewStream(labelled(20, 30), StreamOptions{SplitBy: unit})
+		a, err := NewStream(labeled(20, 30), StreamOptions{SplitBy: unit})
 		require.NoError(t, err)
-		b, err := NewStream(labelled(20, 30), StreamOptions{SplitBy: unit, FoldValid: true})
+		b, err := NewStream(labeled(20, 30), StreamOptions{SplitBy: unit, FoldValid: true})
 		require.NoError(t, err)
 		require.Equal(t, a.Tasks[0].Split.Train, b.Tasks[0].Split.Train)
 		require.Empty(t, b.Tasks[0].Split.Valid)
@@ -115,7 +115,7 @@ func TestFoldValid(t *testing.T) {
 }
 
 func TestKeepEdges(t *testing.T) {
-	ds := labelled(10, 12, 9, 8, 7)
+	ds := labeled(10, 12, 9, 8, 7)
 	cut, err := NewStream(ds, StreamOptions{})
 	require.NoError(t, err)
 	keep, err := NewStream(ds, StreamOptions{InterTask: KeepEdges})
@@ -161,7 +161,7 @@ func TestStreamOptionErrors(t *testing.T) {
 	}
 	require.ErrorContains(t, StreamOptions{Order: OrderGiven}.Validate(),
 		"Order is given, want given with Classes, and Classes has 0")
-	_, err = NewStream(labelled(5, 5), StreamOptions{Order: OrderGiven, Classes: []int32{1, 2}})
+	_, err = NewStream(labeled(5, 5), StreamOptions{Order: OrderGiven, Classes: []int32{1, 2}})
 	require.ErrorContains(t, err, "names class 2, but there are only 2 classes")
 
 	for _, text := range []string{`{"class_order":"alphabet"}`, `{"split_by":"graph"}`, `{"inter_task_edges":"some"}`} {
@@ -170,7 +170,7 @@ func TestStreamOptionErrors(t *testing.T) {
 }
 
 func TestSplitFileRoundTrip(t *testing.T) {
-	ds := labelled(10, 12, 9, 8, 7, 5)
+	ds := labeled(10, 12, 9, 8, 7, 5)
 	ds.Checksum = "sum"
 	dir := t.TempDir()
 	for k, o := range []StreamOptions{DefaultStreamOptions(), {Order: OrderGiven, Classes: []int32{3, 0, 1, 2, 5, 4},
@@ -198,7 +198,7 @@ func TestSplitFileRoundTrip(t *testing.T) {
 }
 
 func TestSplitFileErrors(t *testing.T) {
-	ds := labelled(5, 5, 5)
+	ds := labeled(5, 5, 5)
 	ds.Checksum = "sum"
 	good := func() *SplitFile { // nodes 0, 3, 6, … are of class 0, 1, 4, … of class 1
 		return &SplitFile{Format: SplitFormat, Dataset: "ring", Checksum: "sum", Nodes: 15,
@@ -239,7 +239,7 @@ func TestSplitFileErrors(t *testing.T) {
 	_, err = ReadSplitFile(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	for text, want := range map[string]string{
-		"": "EOF", `{"format":"saot-split/2"}`: `field format is "saot-split/2"`, `{"format":"saot-split/1","colour":1}`: `"colour"`,
+		"": "EOF", `{"format":"saot-split/2"}`: `field format is "saot-split/2"`, `{"format":"saot-split/1","color":1}`: `"color"`,
 		`{"format":"saot-split/1"} x`: "something follows", `{"format":"saot-split/1","tasks":[{"train":[3000000000]}]}`: "int32",
 		`{"format":"saot-split/1","options":{"train_ratio":7}}`: "TrainRatio + TestRatio is 7 + 0.2",
 	} {
@@ -252,7 +252,7 @@ func TestSplitFileErrors(t *testing.T) {
 
 // Whatever a split file holds, reading it gives a stream that can be used, or an error.
 func FuzzSplitFile(f *testing.F) {
-	ds := labelled(5, 5, 5)
+	ds := labeled(5, 5, 5)
 	s, err := NewStream(ds, DefaultStreamOptions())
 	require.NoError(f, err)
 	seed, err := NewSplitFile(ds, s).encode()

@@ -33,7 +33,7 @@ func standIns(benchmarks []Entry) []Entry {
 	arxiv.Name, arxiv.StandIn, arxiv.Recipe = "arxiv-topology", arxiv.Name, RecipeArxivStandIn
 	arxiv.Title = "stand-in: ogbn-arxiv's edges and labels, generated features"
 	arxiv.Note = "a stand-in, not ogbn-arxiv: the 128 features of a node are drawn about a centre of its class, " +
-		"mixed with its neighbours'. The folder ogbn_arxiv may lack node-feat.csv.gz."
+		"mixed with its neighbors'. The folder ogbn_arxiv may lack node-feat.csv.gz."
 	all := []Entry{cora, arxiv}
 	for k := range all {
 		all[k].Paper, all[k].Appendix, all[k].PaperName = Stats{}, Stats{}, "" // the paper has no figures of these
@@ -219,11 +219,11 @@ func (m *topicModel) word(i int, rng *rand.Rand) int32 {
 const (
 	mixedColumns = 128
 	mixedSignal  = 1.75 // distance of a class's centre from the origin, in standard deviations of a node about it
-	mixedShare   = 0.5  // weight of the neighbours' mean against the node's own draw
+	mixedShare   = 0.5  // weight of the neighbors' mean against the node's own draw
 )
 
 // mixedFeatures draws y_i = centre of the class + a standard normal for every node, and returns x_i = y_i + ½·mean of y
-// over the neighbours of i, as texts resemble those that they cite; all divided by the square root of the width. Dense.
+// over the neighbors of i, as texts resemble those that they cite; all divided by the square root of the width. Dense.
 // O(edges · columns) time.
 func mixedFeatures(ds *Dataset, rng *rand.Rand) graph.Features {
 	n := ds.Graph.NumNodes()

@@ -10,9 +10,9 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 )
 
-// labelled returns a dataset of a ring of nodes with classes of the given sizes, labels interleaved, one feature a
+// labeled returns a dataset of a ring of nodes with classes of the given sizes, labels interleaved, one feature a
 // node.
-func labelled(sizes ...int) *Dataset {
+func labeled(sizes ...int) *Dataset {
 	ds := &Dataset{Name: "ring", NumClasses: len(sizes)}
 	left := slices.Clone(sizes)
 	for added := true; added; {
@@ -54,7 +54,7 @@ func TestSplitRounding(t *testing.T) {
 }
 
 func TestStreamTasks(t *testing.T) {
-	ds := labelled(10, 1, 20, 0, 15, 7, 9) // classes 1 and 3 go, 6 is left over
+	ds := labeled(10, 1, 20, 0, 15, 7, 9) // classes 1 and 3 go, 6 is left over
 	s, err := NewStream(ds, StreamOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 4, s.NumClasses)
@@ -99,19 +99,19 @@ func checkPartition(t *testing.T, task *Task) {
 }
 
 func TestStreamSeeds(t *testing.T) {
-	a, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 1})
+	a, err := NewStream(labeled(30, 40, 20, 20), StreamOptions{SplitSeed: 1})
 	require.NoError(t, err)
-	b, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 1})
+	b, err := NewStream(labeled(30, 40, 20, 20), StreamOptions{SplitSeed: 1})
 	require.NoError(t, err)
 	require.Equal(t, a, b)
-	c, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 2})
+	c, err := NewStream(labeled(30, 40, 20, 20), StreamOptions{SplitSeed: 2})
 	require.NoError(t, err)
 	require.NotEqual(t, a.SplitHash, c.SplitHash)
 	require.Equal(t, a.Tasks[0].Nodes, c.Tasks[0].Nodes)
 	require.NotEqual(t, a.Tasks[0].Split, c.Tasks[0].Split)
 
 	// A class's split does not depend on the tasks around it: cut by four classes a task, the same nodes train.
-	d, err := NewStream(labelled(30, 40, 20, 20), StreamOptions{SplitSeed: 1, ClassesPerTask: 4})
+	d, err := NewStream(labeled(30, 40, 20, 20), StreamOptions{SplitSeed: 1, ClassesPerTask: 4})
 	require.NoError(t, err)
 	require.ElementsMatch(t, append(trainNodes(a.Tasks[0]), trainNodes(a.Tasks[1])...), trainNodes(d.Tasks[0]))
 }
@@ -130,17 +130,17 @@ func TestStreamErrors(t *testing.T) {
 		opt  StreamOptions
 		want string
 	}{
-		{labelled(5, 1), StreamOptions{}, "ClassesPerTask is 2, want 1 or less: as many classes have 2 nodes or more"},
-		{labelled(1, 1), StreamOptions{}, "no class has 2 nodes or more"},
-		{labelled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
-		{labelled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 0.9 + 0.2"},
-		{labelled(5, 5), StreamOptions{TrainRatio: 0.1}, "class 0 has 5 nodes, which leaves 0 for training"},
+		{labeled(5, 1), StreamOptions{}, "ClassesPerTask is 2, want 1 or less: as many classes have 2 nodes or more"},
+		{labeled(1, 1), StreamOptions{}, "no class has 2 nodes or more"},
+		{labeled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
+		{labeled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 0.9 + 0.2"},
+		{labeled(5, 5), StreamOptions{TrainRatio: 0.1}, "class 0 has 5 nodes, which leaves 0 for training"},
 		{&Dataset{Name: "odd", Labels: []int32{0}, NumClasses: 1}, StreamOptions{}, "0 nodes but 1 labels"},
 	} {
 		_, err := NewStream(tc.ds, tc.opt)
 		require.ErrorContains(t, err, tc.want)
 	}
-	ds := labelled(5, 5)
+	ds := labeled(5, 5)
 	ds.Labels[3] = 2
 	_, err := NewStream(ds, StreamOptions{})
 	require.ErrorContains(t, err, "node 3 has label 2")
@@ -148,7 +148,7 @@ func TestStreamErrors(t *testing.T) {
 
 // The first tasks of a stream are those of the whole stream, at least two, and the notes say how many are missing.
 func TestFirstTasks(t *testing.T) {
-	ds := labelled(10, 12, 20, 11, 15, 7, 9, 8, 10, 14)
+	ds := labeled(10, 12, 20, 11, 15, 7, 9, 8, 10, 14)
 	whole, err := NewStream(ds, DefaultStreamOptions())
 	require.NoError(t, err)
 	require.Len(t, whole.Tasks, 5)

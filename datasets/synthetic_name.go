@@ -43,7 +43,7 @@ func changedEntry(name string) (Entry, error) {
 	}
 	full := opt.withDefaults()
 	return Entry{
-		Name: name, Title: "generated citation-like graph", Licence: "none needed", Recipe: RecipeSynthetic,
+		Name: name, Title: "generated citation-like graph", License: "none needed", Recipe: RecipeSynthetic,
 		True: Stats{Nodes: int64(full.Nodes), Columns: full.Vocabulary, Classes: full.Classes, Tasks: full.Classes / 2},
 	}, opt.Validate()
 }

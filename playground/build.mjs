@@ -1,5 +1,5 @@
 // Bundles the viewer (viewer/viewer.js) and the pages (pages/NAME.js), or writes the bundles into the folder that is the
-// first argument. Each bundle begins with the licences of what is in it. The same sources and package-lock.json make the
+// first argument. Each bundle begins with the licenses of what is in it. The same sources and package-lock.json make the
 // same bytes.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -9,8 +9,8 @@ import { build } from "esbuild";
 
 const here = import.meta.dirname;
 
-// licences returns the comment that a bundle begins with.
-function licences(what, inputs) {
+// licenses returns the comment that a bundle begins with.
+function licenses(what, inputs) {
   const packages = new Set();
   for (const path of Object.keys(inputs)) {
     const [, name] = path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)\//) ?? [];
@@ -42,7 +42,7 @@ async function bundle(entry, what, out) {
     write: false,
     absWorkingDir: here,
   });
-  writeFileSync(out, licences(what, result.metafile.inputs) + result.outputFiles[0].text);
+  writeFileSync(out, licenses(what, result.metafile.inputs) + result.outputFiles[0].text);
 }
 
 const [folder] = process.argv.slice(2);

@@ -156,7 +156,7 @@ func same(t *testing.T, want, got *record.Recording) {
 // An audit embeds the tasks again with the model that the tab kept, and confirms the tab's figures.
 func audit(ctx context.Context, t *testing.T, dir string) *continual.AuditReport {
 	t.Helper()
-	r, err := experiment.ResumeRun(dir)
+	r, err := experiment.ReadRun(dir)
 	require.NoError(t, err)
 	stream, err := r.OpenStream()
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// The scripts that the embedded bundles hold end no element and begin with their licence.
+// The scripts that the embedded bundles hold end no element and begin with their license.
 func TestBundlesSayWhatTheyHold(t *testing.T) {
 	files, err := bundles.ReadDir("pages")
 	require.NoError(t, err)

@@ -177,7 +177,7 @@ func TestDrawingPanicsComeBackAsErrors(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestRampIsClampedAndMeetsItsColours(t *testing.T) {
+func TestRampIsClampedAndMeetsItsColors(t *testing.T) {
 	// Ends and middle of viridis as matplotlib publishes them: #440154, #21918c (127.5/255), #fde725.
 	require.Equal(t, hex(0x440154), viridis.at(-1))
 	require.Equal(t, hex(0xfde725), viridis.at(2))

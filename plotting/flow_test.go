@@ -117,7 +117,7 @@ func TestLayout(t *testing.T) {
 	require.NotEqual(t, first, other)
 }
 
-func TestLayoutPutsNeighboursTogether(t *testing.T) {
+func TestLayoutPutsNeighborsTogether(t *testing.T) {
 	// Two cliques joined by an edge: nodes are closer to those of their own.
 	var edges [][2]int
 	for i := range 6 {

@@ -181,13 +181,13 @@ type Config struct {
 	Divergence Divergence `json:"divergence" help:"Θ between plans: kl or frobenius"`
 	Scaling    Scaling    `json:"scaling" help:"units of the loss terms: balanced or literal"`
 	Alpha      float64    `json:"alpha" range:"[0,)" help:"α, weight of the structure loss"`
-	// Centred costs are blind to what rows and columns add. The paper does not have them.
-	Centred      bool         `json:"centred" help:"the structure loss compares double-centered costs"`
+	// Centered costs are blind to what rows and columns add. The paper does not have them.
+	Centered     bool         `json:"centered" help:"the structure loss compares double-centered costs"`
 	Distillation Distillation `json:"distillation" help:"what the teacher hands on: plan, none, cosine or mse"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
-	// DistilBuffered draws half of a step's nodes from the buffer, and distils between these alone: the teacher was
-	// trained on their tasks. The paper's steps distil between all aligned nodes.
-	DistilBuffered bool `json:"distil_buffered" help:"distil between buffered nodes alone, half of a step's"`
+	// DistillBuffered draws half of a step's nodes from the buffer, and distills between these alone: the teacher was
+	// trained on their tasks. The paper's steps distill between all aligned nodes.
+	DistillBuffered bool `json:"distill_buffered" help:"distill between buffered nodes alone, half of a step's"`
 
 	Buffer int   `json:"buffer" range:"[0,)" help:"nodes kept of each past task"`
 	FanOut []int `json:"fan_out" range:"[1,)" help:"neighbors drawn per hop when the buffer is filled"`
@@ -219,7 +219,7 @@ func (c Config) Validate() error {
 	l.That(objectives.Has(c.Objective), "objective", c.Objective, "one of "+objectives.Choices())
 	l.That(divergences.Has(c.Divergence), "divergence", c.Divergence, "one of "+divergences.Choices())
 	l.That(scalings.Has(c.Scaling), "scaling", c.Scaling, "one of "+scalings.Choices())
-	l.That(!c.DistilBuffered || c.Buffer > 0, "buffer", c.Buffer, "1 or more where distil_buffered is set")
+	l.That(!c.DistillBuffered || c.Buffer > 0, "buffer", c.Buffer, "1 or more where distill_buffered is set")
 	l.That(distillations.Has(c.Distillation), "distillation", c.Distillation, "one of "+distillations.Choices())
 	return l.Err()
 }
@@ -238,9 +238,9 @@ func (c Config) rate(steps int) func(step int) float64 {
 	}
 }
 
-// distils reports whether a teacher takes part. Without transport there is no plan to distil: the paper's variant "w/o
+// distills reports whether a teacher takes part. Without transport there is no plan to distill: the paper's variant "w/o
 // Optimal Transport" keeps replay alone.
-func (c Config) distils() bool {
+func (c Config) distills() bool {
 	return c.Objective == Transport && c.Distillation != DistillNone && c.Beta > 0
 }
 

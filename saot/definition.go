@@ -48,7 +48,7 @@ func init() {
 				c.Encoder = encoder.DefaultConfig()
 			}
 			c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
-			c.FeatureCost, c.Centred, c.Distillation = PropagatedFeatures, true, DistillNone
+			c.FeatureCost, c.Centered, c.Distillation = PropagatedFeatures, true, DistillNone
 		}, "saot-l", "",
 			"saot with a linear encoder, costs of propagated features, a centered structure loss (not in the paper)"),
 	} {

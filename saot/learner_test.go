@@ -141,8 +141,8 @@ func TestSettingsThatMustMatter(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"alpha":         func(c *Config) { c.Alpha = 0 },
 		"beta":          func(c *Config) { c.Beta = 0 },
-		"buffered":      func(c *Config) { c.DistilBuffered = true },
-		"buffered, 5":   func(c *Config) { c.DistilBuffered, c.Beta = true, 5 },
+		"buffered":      func(c *Config) { c.DistillBuffered = true },
+		"buffered, 5":   func(c *Config) { c.DistillBuffered, c.Beta = true, 5 },
 		"cosine":        func(c *Config) { c.Distillation = DistillCosine },
 		"mse":           func(c *Config) { c.Distillation = DistillMSE },
 		"frobenius":     func(c *Config) { c.Divergence = Frobenius },
@@ -150,7 +150,7 @@ func TestSettingsThatMustMatter(t *testing.T) {
 		"barlow twins":  func(c *Config) { c.Objective = BarlowTwins },
 		"sigma":         func(c *Config) { c.Sigma = 1 },
 		"feature cost":  func(c *Config) { c.FeatureCost = PropagatedFeatures },
-		"centred":       func(c *Config) { c.Centred = true },
+		"centered":      func(c *Config) { c.Centered = true },
 		"linear":        func(c *Config) { c.Encoder.Kind = encoder.Linear },
 		"epsilon":       func(c *Config) { c.Epsilon = 0.5 },
 		"sweeps":        func(c *Config) { c.Sweeps = 1 },
@@ -173,7 +173,7 @@ func TestSettingsThatMustMatter(t *testing.T) {
 // Where buffered nodes alone are distilled, they are half of a step's, the last ones, or what the task leaves of M.
 func TestSharesOfBufferedNodes(t *testing.T) {
 	c := tinyConfig() // M = 20, 12 of each past task kept
-	c.DistilBuffered = true
+	c.DistillBuffered = true
 	l := newTiny(t, pure(t), c, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	recent, buffered := l.shares(50)

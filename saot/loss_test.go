@@ -70,7 +70,7 @@ func TestStructureLoss(t *testing.T) {
 			target, cost := uniform(rng, m, m), uniform(rng, m, m)
 			centre := mat.NewDense(m, m, nil) // J = I − 11ᵀ/M
 			centre.Apply(func(i, j int, _ float64) float64 { return map[bool]float64{true: 1}[i == j] - 1.0/m }, centre)
-			centred := func() float64 {
+			centered := func() float64 {
 				var d mat.Dense
 				d.Sub(target, cost)
 				d.Product(centre, &d, centre)
@@ -90,10 +90,10 @@ func TestStructureLoss(t *testing.T) {
 
 			got = evaluate(t, e, withGradients(func(in []*Node) *Node {
 				return Config{Scaling: scaling,
-					Centred: true}.StructureLoss(in[0], in[1])
+					Centered: true}.StructureLoss(in[0], in[1])
 			}), target, cost)
-			requireClose(t, []float64{centred()}, got[0], 1e-5)
-			requireClose(t, centralDifferences(cost, centred), got[2], 1e-4)
+			requireClose(t, []float64{centered()}, got[0], 1e-5)
+			requireClose(t, centralDifferences(cost, centered), got[2], 1e-4)
 		}
 	})
 }

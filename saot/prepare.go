@@ -26,7 +26,7 @@ type drawer func(step int, rng *rand.Rand) (in inputs[*tensors.Tensor], pair *tr
 // whole draws from a graph that a step takes whole. It returns the teacher's products with the features too, to be
 // released after the last step.
 func (l *Learner) whole(b *encoder.Batch) (draw drawer, projected []*tensors.Tensor, err error) {
-	if l.config.distils() {
+	if l.config.distills() {
 		// At this point the encoder is its own teacher, so the teacher's X·W₁ is the encoder's.
 		var z *tensors.Tensor
 		if z, projected, err = l.encoder.Forward(b); err != nil {
@@ -80,7 +80,7 @@ type share struct{ drawn, of int }
 // buffer's, half each, where only the latter are distilled, and else all nodes and none.
 func (l *Learner) shares(nodes int) (recent, buffered share) {
 	m := l.config.points(nodes)
-	if l.config.DistilBuffered {
+	if l.config.DistillBuffered {
 		buffered.of = l.buffer.NumNodes()
 		buffered.drawn = max(min(m/2, buffered.of), m-(nodes-buffered.of))
 	}
@@ -136,7 +136,7 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 			}
 		}
 	}
-	if l.config.distils() {
+	if l.config.distills() {
 		in.Beta = tensors.FromScalar(float32(l.beta()))
 	}
 	return in, []any{pair.Made(), in.GraphPlan, in.Target, in.Beta, in.Buffered}, nil

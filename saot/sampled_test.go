@@ -58,14 +58,14 @@ func TestSampledSettingsMatter(t *testing.T) {
 		"feature mask": func(c *Config) { c.FeatureMask = 0 },
 		"alpha":        func(c *Config) { c.Alpha = 0 },
 		"beta":         func(c *Config) { c.Beta = 5 },
-		"buffered":     func(c *Config) { c.DistilBuffered = true },
+		"buffered":     func(c *Config) { c.DistillBuffered = true },
 		"distillation": func(c *Config) { c.Distillation = DistillMSE },
 		"none":         func(c *Config) { c.Distillation = DistillNone },
 		"buffer":       func(c *Config) { c.Buffer = 0 },
 		"barlow":       func(c *Config) { c.Objective = BarlowTwins },
 		"sigma":        func(c *Config) { c.Sigma = 1 },
 		"propagated":   func(c *Config) { c.FeatureCost = PropagatedFeatures },
-		"centred":      func(c *Config) { c.Centred = true },
+		"centered":     func(c *Config) { c.Centered = true },
 		"linear":       func(c *Config) { c.Encoder.Kind = encoder.Linear },
 	} {
 		require.NotEqual(t, base, trained(t, e, 1, func(c *Config) { sampling(c); change(c) }), name)

@@ -56,7 +56,7 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.
 	matching, structure, distillation := c.MatchingLoss(in.GraphPlan, plan, cost), c.StructureLoss(in.Target, cost),
 		zero
 	weighted, distillationError := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}, zero
-	if c.distils() {
+	if c.distills() {
 		teacher := train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)
 		if len(in.Buffered) == 0 {
 			distillation, distillationError = c.distillation(z, teacher, plan, cost)
@@ -164,12 +164,12 @@ func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
 //	L_str = Θ(σK + (1−σ)·L⊗π_G*, R)        (SAOT Eq. 10)
 //
 // with Θ the squared Frobenius distance, since KL is not defined between costs: (1/M)‖C* − R‖²_F balanced, and the mean
-// over entries literally. Centred, it is that of J(C* − R)J, J = I − 11ᵀ/M: what a plan sees of a cost.
+// over entries literally. Centered, it is that of J(C* − R)J, J = I − 11ᵀ/M: what a plan sees of a cost.
 //
 // Shapes: target C*, cost R [M, M]; returns a scalar in squared cost. The gradient flows to cost. O(M²).
 func (c Config) StructureLoss(target, cost *Node) *Node {
 	difference := Sub(StopGradient(target), cost)
-	if c.Centred {
+	if c.Centered {
 		difference = Sub(difference, ReduceAndKeep(difference, ReduceMean, 0))
 		difference = Sub(difference, ReduceAndKeep(difference, ReduceMean, 1))
 	}
@@ -204,13 +204,13 @@ func (c Config) PointDistillation(z, teacher *Node) *Node {
 // Shapes: z1, z2 [N, d], mask [N, 1]; returns a scalar. The gradient flows to z1 and z2. O(N·d²).
 func BarlowTwinsLoss(z1, z2, mask *Node) *Node {
 	n := ReduceAllSum(mask)
-	standardise := func(z *Node) *Node {
-		centred := Mul(Sub(z, InsertAxes(Div(ReduceSum(Mul(z, mask), 0), n), 0)), mask)
-		variance := Div(ReduceSum(Square(centred), 0), AddScalar(n, -1))
-		return Div(centred, InsertAxes(Sqrt(AddScalar(variance, 1e-12)), 0))
+	standardize := func(z *Node) *Node {
+		centered := Mul(Sub(z, InsertAxes(Div(ReduceSum(Mul(z, mask), 0), n), 0)), mask)
+		variance := Div(ReduceSum(Square(centered), 0), AddScalar(n, -1))
+		return Div(centered, InsertAxes(Sqrt(AddScalar(variance, 1e-12)), 0))
 	}
 	d := z1.Shape().Dim(1)
-	correlation := Div(Dot(standardise(z1), standardise(z2)).General([]int{0}, nil, []int{0}, nil), n)
+	correlation := Div(Dot(standardize(z1), standardize(z2)).General([]int{0}, nil, []int{0}, nil), n)
 	diagonal := Diagonal(z1.Graph(), d)
 	on := ReduceAllSum(Where(diagonal, Square(OneMinus(correlation)), ZerosLike(correlation)))
 	off := ReduceAllSum(Where(diagonal, ZerosLike(correlation), Square(correlation)))

@@ -42,7 +42,7 @@ type watch struct {
 }
 
 // Watch prepares for looks at some nodes of a task's graph; see continual.Watched. The teacher is the encoder as it is
-// now: from the second task on, if the settings distil. Replayed nodes are not part of the graph.
+// now: from the second task on, if the settings distill. Replayed nodes are not part of the graph.
 func (l *Learner) Watch(ctx context.Context, task int, g *graph.Graph, nodes []int32) (continual.Watch, error) {
 	w := &watch{learner: l, graph: g, nodes: nodes}
 	err := w.draw(task)
@@ -52,7 +52,7 @@ func (l *Learner) Watch(ctx context.Context, task int, g *graph.Graph, nodes []i
 	if err == nil {
 		err = w.solveGraphPlan()
 	}
-	if err == nil && task > 0 && l.config.distils() {
+	if err == nil && task > 0 && l.config.distills() {
 		w.views.Teacher, err = w.planOf(w.plan)
 	}
 	if err = errors.Join(err, ctx.Err()); err != nil {

@@ -144,7 +144,7 @@ func TestRecordingChangesNoFigure(t *testing.T) {
 				for _, task := range r.Tasks {
 					require.Zero(t, task.Frames[0].Step)
 					require.NotNil(t, task.Graph)
-					require.Equal(t, task.Task > 0 && c.distils(), task.Teacher != nil)
+					require.Equal(t, task.Task > 0 && c.distills(), task.Teacher != nil)
 					for _, f := range task.Frames {
 						require.NotNil(t, f.Plan)
 						require.NotNil(t, f.Points)

@@ -73,7 +73,7 @@ func gridsOf(halves bool) []grid {
 }
 
 func study(ctx context.Context, e *engine.Engine, dir string, bootstraps int, grids []grid) error {
-	r, err := experiment.ResumeRun(dir)
+	r, err := experiment.ReadRun(dir)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	if _, err := os.Stat(filepath.Join(dir, continual.ModelFile)); errors.Is(err, fs.ErrNotExist) {
 		return continual.AuditResult(dir)
 	}
-	r, err := experiment.ResumeRun(dir)
+	r, err := experiment.ReadRun(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ type datasetJSON struct {
 	Layout   string     `json:"layout"`
 	Present  string     `json:"present"`
 	StandIn  string     `json:"stand_in_for,omitempty"`
-	Licence  string     `json:"licence"`
+	License  string     `json:"license"`
 	Citation string     `json:"citation"`
 	Note     string     `json:"note"`
 	True     statsJSON  `json:"real"`
@@ -106,7 +106,7 @@ type fileJSON struct {
 
 func datasetAsJSON(store datasets.Store, e datasets.Entry) datasetJSON {
 	d := datasetJSON{Name: e.Name, Title: e.Title, Layout: e.Layout.String(), Present: presence(store, e),
-		StandIn: e.StandIn, Licence: e.Licence, Citation: e.Citation, Note: e.Note, True: statsJSON(e.True),
+		StandIn: e.StandIn, License: e.License, Citation: e.Citation, Note: e.Note, True: statsJSON(e.True),
 		Paper: statsJSON(e.Paper), Appendix: statsJSON(e.Appendix), Files: []fileJSON{}}
 	for _, f := range e.Files {
 		d.Files = append(d.Files, fileJSON{f.Name, f.Bytes, f.SHA256, f.URLs})
@@ -193,7 +193,7 @@ func describe(out io.Writer, store datasets.Store, e datasets.Entry) error {
 	if e.Note != "" {
 		say("note: %s", e.Note)
 	}
-	say("license: %s", e.Licence)
+	say("license: %s", e.License)
 	if e.Citation != "" {
 		say("cite: %s", e.Citation)
 	}

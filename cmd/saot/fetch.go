@@ -19,7 +19,7 @@ func fetchAll(
 	for _, e := range entries {
 		if len(e.Files) > 0 {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; license: %s; cite: %s\n", e.Name, total(e),
-				e.Licence, e.Citation)
+				e.License, e.Citation)
 		}
 		all, err := store.Get(cmd.Context(), e)
 		bar.stop()

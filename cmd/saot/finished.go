@@ -120,7 +120,7 @@ func (s *sparks) row(name string, values []float64, format string) {
 }
 
 func showRun(out io.Writer, r *continual.Result, dir string) error {
-	if err := summarise(out, r, dir); err != nil {
+	if err := summarize(out, r, dir); err != nil {
 		return err
 	}
 	b := &sparks{width: columns(out) - 48}

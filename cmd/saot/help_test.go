@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -85,7 +84,7 @@ func TestHelpOfAMethod(t *testing.T) {
 		require.Zero(t, status, stderr)
 		flags := newRunCommand().Flags()
 		own := map[string]bool{}
-		for _, field := range fields.All(d.Defaults(datasets.RecipeSynthetic, method.Default)) {
+		for _, field := range d.Fields(d.Defaults(datasets.RecipeSynthetic, method.Default)) {
 			own[settingFlag(flags, field.Path)] = true
 		}
 		flags.VisitAll(func(f *pflag.Flag) {

@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 	write(t, in("file"), "in the way")
 	write(t, in("other/checkpoint"), "of another run")
 	write(t, in("damaged/config.json"), `{"dataset": "synthetic"`)
-	write(t, in("foreign/config.json"), `{"dataset": "synthetic", "method": "saot", "colour": 1}`)
+	write(t, in("foreign/config.json"), `{"dataset": "synthetic", "method": "saot", "color": 1}`)
 
 	for _, c := range []struct {
 		name   string
@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 		{"folder of another run", small("--out", in("other")), 1, []string{in("other"), "--resume", "--out"}},
 		{"resume nothing", []string{"run", "--resume", dir}, 1, []string{dir, "config.json"}},
 		{"resume damaged", []string{"run", "--resume", in("damaged")}, 1, []string{in("damaged"), "again"}},
-		{"resume foreign", []string{"run", "--resume", in("foreign")}, 1, []string{in("foreign"), `"colour"`}},
+		{"resume foreign", []string{"run", "--resume", in("foreign")}, 1, []string{in("foreign"), `"color"`}},
 		{"table without folder", []string{"table"}, 2, []string{"arg"}},
 		{"table of nothing", []string{"table", in("data")}, 1, []string{"result.json", in("data")}},
 	} {
@@ -193,13 +193,13 @@ func TestFlagsAreSettings(t *testing.T) {
 	want := saot.ConfigFor(datasets.RecipeSynthetic, method.Default)
 	require.Equal(t, &want, settled(t).Of)
 	want.Points, want.FanOut, want.Distillation, want.Encoder.Momentum = 7, []int{3, 2, 1}, saot.DistillMSE, 0.25
-	want.Centred = true
+	want.Centered = true
 	require.NoError(t, want.StructureUnit.UnmarshalText([]byte("paper")))
 	require.Equal(t, &want, settled(t, "--points", "7", "--fan-out", "3,2,1", "--distillation", "mse",
 		"--encoder-momentum", "0.25",
-		"--structure-unit", "paper", "--centred").Of)
+		"--structure-unit", "paper", "--centered").Of)
 	require.Equal(t, &want, settled(t, "--set", "points=7", "--set", "fan_out=[3,2,1]", "--set", "distillation=mse",
-		"--set", "encoder.momentum=0.25", "--set", "structure_unit=paper", "--set", "centred=true").Of)
+		"--set", "encoder.momentum=0.25", "--set", "structure_unit=paper", "--set", "centered=true").Of)
 
 	want = saot.ConfigFor(datasets.RecipeSynthetic, method.Default)
 	want.Encoder = encoder.DefaultGAT()
@@ -238,9 +238,9 @@ func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	for seed, ap := range []float64{80, 82, 87} {
 		writeResult(t, filepath.Join(dir, "a", string(rune('0'+seed)), "result.json"), "saot", uint64(seed),
-			`{"seed": `+string(rune('0'+seed))+`, "method": "saot", "learner": {"alpha": 1}}`, ap, -float64(seed)-1)
+			`{"seed": `+string(rune('0'+seed))+`, "method": "saot", "settings": {"alpha": 1}}`, ap, -float64(seed)-1)
 	}
-	writeResult(t, filepath.Join(dir, "b", "result.json"), "majority", 0, `{"seed": 0, "method": "majority", "learner": {"alpha": 1}}`, 10.04, 0)
+	writeResult(t, filepath.Join(dir, "b", "result.json"), "majority", 0, `{"seed": 0, "method": "majority", "settings": {"alpha": 1}}`, 10.04, 0)
 	status, stdout, stderr := call(t, "table", dir)
 	require.Zero(t, status, stderr)
 	lines := strings.Split(stdout, "\n")
@@ -248,13 +248,13 @@ func TestTable(t *testing.T) {
 	require.Equal(t, "| saot | 3 | 0–2 | **83.0 ± 3.6** | <u>−2.0 ± 1.0</u> | – | – | 2.0 | 4.5 |", lines[4])
 	require.Equal(t, "| majority | 1 | 0 | <u>10.0</u> | **0.0** | – | – | – | – |", lines[5])
 
-	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "method": "saot", "learner": {"alpha": 0}}`, 50, 0)
+	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "method": "saot", "settings": {"alpha": 0}}`, 50, 0)
 	require.Contains(t, lines[2], "| s a task | peak, GB |")
 	_, stdout, _ = call(t, "table", dir)
 	require.Contains(t, stdout, "| saot, alpha 0 | 1 | 0 | <u>50.0</u> |")
 	require.Contains(t, stdout, "| saot, alpha 1 | 3 | 0–2 |")
 
-	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "method": "saot", "learner": {"alpha": 1}}`, 60, 0)
+	writeResult(t, filepath.Join(dir, "d", "result.json"), "saot", 2, `{"seed": 2, "method": "saot", "settings": {"alpha": 1}}`, 60, 0)
 	status, _, stderr = call(t, "table", dir)
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "same run")
@@ -282,7 +282,7 @@ func TestRunEndToEnd(t *testing.T) {
 	require.Contains(t, stderr, "--epochs")
 }
 
-// Cancelled before the first task, a run leaves no folder and says so.
+// Canceled before the first task, a run leaves no folder and says so.
 func TestInterruptedStart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ func TestPackAndUnpack(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for seed, ap := range []float64{80, 81.5, 79} {
 		path := filepath.Join("runs", fmt.Sprint("s", seed), "result.json")
-		config := fmt.Sprintf(`{"seed": %d, "learner": {"alpha": 1}}`, seed)
+		config := fmt.Sprintf(`{"seed": %d, "settings": {"alpha": 1}}`, seed)
 		writeResult(t, path, "saot", uint64(seed), config, ap, -3)
 	}
 	ok := func(args ...string) string {

@@ -148,13 +148,13 @@ func TestSummaryNotesEarlyStops(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0)
 	r := found[i].Result
 	var out strings.Builder
-	require.NoError(t, summarise(&out, r, "runs/random"))
+	require.NoError(t, summarize(&out, r, "runs/random"))
 	require.Contains(t, out.String(),
 		"note: the paper probe of class-il stopped before it had learned, after 29 of 35 tasks (first after 4).")
 
 	r.Scores = r.Scores[2:]
 	out.Reset()
-	require.NoError(t, summarise(&out, r, "runs/random"))
+	require.NoError(t, summarize(&out, r, "runs/random"))
 	require.NotContains(t, out.String(), "note:")
 }
 

@@ -112,8 +112,8 @@ func sectionsOfRun(f *pflag.FlagSet) {
 	section(f, "Views", "edge-drop", "feature-mask")
 	section(f, "Transport", "points", "epsilon", "sweeps", "sigma", "gromov-outer", "gromov-sweeps", "gromov-factor",
 		"structure-unit", "point-choice", "relation", "feature-cost")
-	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centred", "distillation", "beta",
-		"distil-buffered")
+	section(f, "Loss", "objective", "divergence", "scaling", "alpha", "centered", "distillation", "beta",
+		"distill-buffered")
 	section(f, "Memory", "buffer", "fan-out")
 	section(f, "Probes", "probe", "probe-rows")
 	section(f, "Output", "out", "resume", "keep-model", "record", "log", "json")
@@ -196,7 +196,7 @@ func (o *runOptions) run(cmd *cobra.Command) error {
 	}
 	show.result(result, dir)
 	return o.print(cmd.OutOrStdout(), runAsJSON(result, dir), func(out io.Writer) error {
-		return summarise(out, result, dir)
+		return summarize(out, result, dir)
 	})
 }
 
@@ -311,7 +311,7 @@ func (o *runOptions) settleCut(flags *pflag.FlagSet, r *experiment.Run) (err err
 
 // settleResumed reads the settings of the folder. Only flags that change no figure may be given with --resume.
 func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error) {
-	r, err := experiment.ResumeRun(o.resume)
+	r, err := experiment.ReadRun(o.resume)
 	if err != nil {
 		return nil, err
 	}

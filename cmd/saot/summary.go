@@ -19,8 +19,8 @@ func scoredBy(p continual.Probe) string {
 	return p.String() + " probe"
 }
 
-// summarise prints what a run came to: AP and AF, the performance matrix of class-il under the last probe, notes.
-func summarise(out io.Writer, r *continual.Result, dir string) error {
+// summarize prints what a run came to: AP and AF, the performance matrix of class-il under the last probe, notes.
+func summarize(out io.Writer, r *continual.Result, dir string) error {
 	var b strings.Builder
 	p, probes := paintFor(out), r.Probes()
 	b.WriteString(p.bold(headline(r)))

@@ -8,37 +8,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type colour int
+type color int
 
-var colours = Of[colour]("colour", "red", "green", "blue")
+var colors = Of[color]("color", "red", "green", "blue")
 
 func TestRoundTrip(t *testing.T) {
-	for i, name := range colours.Names() {
-		require.Equal(t, name, colours.Name(colour(i)))
-		var v colour
-		require.NoError(t, colours.Unmarshal(&v, []byte(name)))
-		require.Equal(t, colour(i), v)
-		text, err := colours.Marshal(v)
+	for i, name := range colors.Names() {
+		require.Equal(t, name, colors.Name(color(i)))
+		var v color
+		require.NoError(t, colors.Unmarshal(&v, []byte(name)))
+		require.Equal(t, color(i), v)
+		text, err := colors.Marshal(v)
 		require.NoError(t, err)
 		require.Equal(t, name, string(text))
 	}
 }
 
 func TestUnknown(t *testing.T) {
-	require.Equal(t, "colour(3)", colours.Name(3))
-	require.Equal(t, "colour(-1)", colours.Name(-1))
-	require.False(t, colours.Has(3))
+	require.Equal(t, "color(3)", colors.Name(3))
+	require.Equal(t, "color(-1)", colors.Name(-1))
+	require.False(t, colors.Has(3))
 	for _, text := range []string{"", "Red", "red "} {
-		_, err := colours.Parse(text)
-		require.ErrorContains(t, err, "unknown colour")
+		_, err := colors.Parse(text)
+		require.ErrorContains(t, err, "unknown color")
 		require.ErrorContains(t, err, "red, green, blue")
-		require.Equal(t, colours.Names(), Choices(fmt.Errorf("setting: %w", err)))
+		require.Equal(t, colors.Names(), Choices(fmt.Errorf("setting: %w", err)))
 	}
 }
 
 func TestNear(t *testing.T) {
-	_, err := colours.Parse("gren")
-	require.EqualError(t, err, `unknown colour "gren" (did you mean "green"?): choose one of red, green, blue`)
+	_, err := colors.Parse("gren")
+	require.EqualError(t, err, `unknown color "gren" (did you mean "green"?): choose one of red, green, blue`)
 	require.Nil(t, Choices(errors.New("another")))
 	require.Nil(t, Choices(nil))
 }

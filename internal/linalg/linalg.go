@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Constants of randomised subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1).
+// Constants of randomized subspace iteration (Halko, Martinsson and Tropp 2011, Algorithms 4.4 and 5.1).
 const (
 	Oversampling    = 32    // directions kept beyond the width during the iteration
 	PowerIterations = 6     // subspace iterations

@@ -109,8 +109,8 @@ func Nearest(z *mat.Dense, labels []int32) float64 {
 	return float64(hits) / float64(len(labels))
 }
 
-// Centred takes the mean off every row, and then off every column. What it takes off, a transport plan does not see.
-func Centred(m *mat.Dense) *mat.Dense {
+// Centered takes the mean off every row, and then off every column. What it takes off, a transport plan does not see.
+func Centered(m *mat.Dense) *mat.Dense {
 	c := mat.DenseCopyOf(m)
 	rows, cols := c.Dims()
 	for i := range rows {

@@ -47,9 +47,9 @@ func TestCosinesAndPairs(t *testing.T) {
 	require.InDelta(t, 0.5, Nearest(Dense([][]float64{{1, 0}, {1, 0.1}, {0.1, 1}, {0, 1}}), []int32{0, 0, 1, 0}), 1e-15)
 }
 
-func TestCentredLeavesWhatAPlanSees(t *testing.T) {
+func TestCenteredLeavesWhatAPlanSees(t *testing.T) {
 	m := Build(3, 4, func(i, j int) float64 { return float64(i*i) + math.Sqrt(float64(j)) + float64(i*j) })
-	c := Centred(m)
+	c := Centered(m)
 	for i := range 3 {
 		require.InDelta(t, 0, mat.Sum(c.RowView(i)), 1e-12)
 	}
@@ -57,9 +57,9 @@ func TestCentredLeavesWhatAPlanSees(t *testing.T) {
 		require.InDelta(t, 0, mat.Sum(c.ColView(j)), 1e-12)
 	}
 	more := Build(3, 4, func(i, j int) float64 { return m.At(i, j) + float64(7*i-3*j) })
-	require.InDelta(t, 0, Distance(c, Centred(more)), 1e-12)
-	Keep("centred", c)
-	require.True(t, mat.Equal(c, Kept("centred")))
+	require.InDelta(t, 0, Distance(c, Centered(more)), 1e-12)
+	Keep("centered", c)
+	require.True(t, mat.Equal(c, Kept("centered")))
 }
 
 func TestClassMeans(t *testing.T) {

@@ -115,7 +115,7 @@ func (c *Clouds) Divergence() (float64, error) {
 	return transport.HostSinkhornDivergence(c.Cost, x, y, c.Mu, c.Nu, cfg)
 }
 
-// Barycenter moves the points z [k, 2] of a third cloud, with equal masses, towards the barycenter of the two, with
+// Barycenter moves the points z [k, 2] of a third cloud, with equal masses, toward the barycenter of the two, with
 // weight 1−t for X and t for Y. Each of the steps solves the plans from z to both clouds and puts each point where the
 // plans send it on average,
 //

@@ -84,7 +84,7 @@ func (q Request) Settings() (*experiment.Run, error) {
 // task. It calls tell from one goroutine, and waits for it: training rests until tell returns. The folder then holds
 // config.json, result.json, the recording and the model.
 //
-// It returns an error if a setting is wrong, if the run fails, and the context's if it is cancelled.
+// It returns an error if a setting is wrong, if the run fails, and the context's if it is canceled.
 func Run(ctx context.Context, dir string, q Request, tell func(Message)) error {
 	if err := run(ctx, dir, q, tell); err != nil {
 		return fmt.Errorf("training: %w", err)
@@ -148,7 +148,7 @@ func open(dir string, r *experiment.Run) (folder *experiment.Folder, resume bool
 		folder, err = experiment.NewFolder(dir, r)
 		return folder, false, err
 	}
-	was, err := experiment.ResumeRun(dir)
+	was, err := experiment.ReadRun(dir)
 	if err != nil {
 		return nil, false, err
 	}

@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, saved.Scores, last.Result.Scores)
 
-	again, err := experiment.ResumeRun(dir)
+	again, err := experiment.ReadRun(dir)
 	require.NoError(t, err)
 	asked, err := small("saot").Settings()
 	require.NoError(t, err)

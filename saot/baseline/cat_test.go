@@ -85,10 +85,10 @@ func TestCaTForgetsLessThanFineTuning(t *testing.T) {
 // scores grow with its features. Biases, learned on the memory, would outweigh short rows.
 func TestCaTDoesNotSeeTheLengthOfRows(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		tasks := twoLabelled(t, 15)
+		tasks := twoLabeled(t, 15)
 		s := smallCaT()
 		s.Encoders, s.Epochs = 5, 30
-		l := made[continual.Supervised](t, "cat", labelledBuild(e, s, tasks))
+		l := made[continual.Supervised](t, "cat", labeledBuild(e, s, tasks))
 		mustLearn(t, l, 0, tasks[0])
 		const short = 1. / 16
 		long := *tasks[0].Graph
@@ -127,7 +127,7 @@ func TestMemoryGraph(t *testing.T) {
 	require.Equal(t, 3, g.NumNodes())
 	require.Zero(t, g.Adjacency.NumEdges())
 	require.Equal(t, []float32{1, 2, 3, 4, 5, 6}, g.Features.Dense)
-	require.Equal(t, []labelled{{row: 0, column: 0, end: 4, weight: 1}, {row: 1, column: 1, end: 4, weight: 1},
+	require.Equal(t, []labeled{{row: 0, column: 0, end: 4, weight: 1}, {row: 1, column: 1, end: 4, weight: 1},
 		{row: 2, column: 3, end: 4, weight: 1}}, rows)
 }
 

@@ -114,9 +114,9 @@ func (c *classifier) trainer(name string, o train.Optimizer) (*lessonTrainer, er
 	})
 }
 
-// teach carries a plan out on labelled rows of an uploaded graph, all in each step.
+// teach carries a plan out on labeled rows of an uploaded graph, all in each step.
 func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, in *encoder.Uploaded,
-	rows []labelled) error {
+	rows []labeled) error {
 	all := lesson[*tensors.Tensor]{Labels: newSupervision(rows, in.Rows(), c.classes()), Graph: in.Input}
 	defer engine.Release(all.Labels)
 	p.Inputs = func(int) (lesson[*tensors.Tensor], any, error) { return all, nil, nil }
@@ -125,7 +125,7 @@ func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, 
 
 func (c *classifier) classes() int { return c.widths[len(c.widths)-1] }
 
-// decay is the weight decay of what the loss of labelled rows depends on, for a network of two layers; see
+// decay is the weight decay of what the loss of labeled rows depends on, for a network of two layers; see
 // coupledDecay. The mask of words is as Nodes.Words has it [F, 1].
 func (c *classifier) decay(l2 float64, words *Node, labels supervision[*Node]) *Node {
 	g, columns := labels.Weight.Graph(), columnsOf(labels)

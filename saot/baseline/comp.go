@@ -119,7 +119,7 @@ func (c completion) loss(prediction *Node, t targets[*Node]) *Node {
 }
 
 // leftSingular returns the leading left singular vectors of X as columns [N, K], in the order of their singular values;
-// fewer where X has fewer. They are found by randomised subspace iteration (Halko, Martinsson and Tropp 2011,
+// fewer where X has fewer. They are found by randomized subspace iteration (Halko, Martinsson and Tropp 2011,
 // Algorithms 4.4 and 5.1), with the precision that linalg.PowerIterations gives; the signs follow from rng.
 func leftSingular(ctx context.Context, x *graph.Features, components int, rng *rand.Rand) (*mat.Dense, error) {
 	width := min(components+linalg.Oversampling, x.Rows, x.Cols)

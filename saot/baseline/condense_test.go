@@ -325,7 +325,7 @@ func TestRandomEncoder(t *testing.T) {
 	require.NotEqual(t, a[:10], a[encoderBlock:encoderBlock+10])
 }
 
-func TestCondensationStopsWhenCancelled(t *testing.T) {
+func TestCondensationStopsWhenCanceled(t *testing.T) {
 	stream := smallStream(t)
 	task := shownTasks(t, stream)[0]
 	e, err := engine.Open("go")

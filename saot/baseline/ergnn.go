@@ -181,7 +181,7 @@ func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph
 		}
 		err = l.trainers[s].Train(ctx, train.OverBatches(p, deal, l.Epochs,
 			func(step int, batch []int32) (in replayed[*tensors.Tensor], made any, err error) {
-				var rows []labelled
+				var rows []labeled
 				in.Lesson, rows, err = next(step, batch)
 				in.Kept = keptRows(rows, t.Graph.NumNodes())
 				own := in
@@ -209,7 +209,7 @@ func wordsOf(f *graph.Features) *tensors.Tensor {
 }
 
 // keptRows is 1 for rows from first on [len(rows), 1].
-func keptRows(rows []labelled, first int) *tensors.Tensor {
+func keptRows(rows []labeled, first int) *tensors.Tensor {
 	kept := make([]float32, len(rows))
 	for i, r := range rows {
 		if r.row >= first {
@@ -240,22 +240,22 @@ func (l *ergnn) union(g *graph.Graph) (*graph.Graph, error) {
 	return graph.DisjointUnion(all...)
 }
 
-// rows returns the labelled rows of the union, their weights summing to 1: L as a weighted sum of single
+// rows returns the labeled rows of the union, their weights summing to 1: L as a weighted sum of single
 // cross-entropies.
-func (l *ergnn) rows(t *continual.Labeled, s continual.Setting) []labelled {
+func (l *ergnn) rows(t *continual.Labeled, s continual.Setting) []labeled {
 	rows := l.mean(trainRows(t, 0, l.seen, s))
 	past := len(l.buffer) - 1
 	if past == 0 {
 		return rows
 	}
 	kept, offset := 0, t.Graph.NumNodes()
-	parts := make([][]labelled, len(l.buffer)) // by task
+	parts := make([][]labeled, len(l.buffer)) // by task
 	for k, x := range l.buffer {
 		parts[k] = x.rows(offset+kept, l.seen, s)
 		kept += len(x.Columns)
 	}
 	if s == continual.ClassIL {
-		parts = [][]labelled{slices.Concat(parts...)}
+		parts = [][]labeled{slices.Concat(parts...)}
 	} else {
 		parts = parts[:past]
 	}
@@ -267,7 +267,7 @@ func (l *ergnn) rows(t *continual.Labeled, s continual.Setting) []labelled {
 }
 
 // mean weighs rows as CE does, with a sum of 1.
-func (l *ergnn) mean(rows []labelled) []labelled {
+func (l *ergnn) mean(rows []labeled) []labeled {
 	if l.Balanced {
 		balance(rows)
 	}
@@ -275,7 +275,7 @@ func (l *ergnn) mean(rows []labelled) []labelled {
 }
 
 // shareWeight scales the weights of rows to a sum.
-func shareWeight(rows []labelled, sum float64) []labelled {
+func shareWeight(rows []labeled, sum float64) []labeled {
 	total := 0.0
 	for _, r := range rows {
 		total += r.weight

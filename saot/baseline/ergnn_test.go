@@ -22,7 +22,7 @@ func mustERGNN(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, chang
 	s.Hidden = 5
 	change(s)
 	require.NoError(t, s.Validate())
-	l, err := newERGNN(labelledBuild(e, s, tasks))
+	l, err := newERGNN(labeledBuild(e, s, tasks))
 	require.NoError(t, err)
 	return l.(*ergnn)
 }
@@ -128,11 +128,11 @@ func TestERGNNKeepsTrainNodesWithinItsBudget(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)
 	defer e.Close()
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	for _, selection := range []NodeSelection{CoverageMaximization, MeanFeature} {
 		l := mustERGNN(t, e, tasks, func(s *ERGNNSettings) { s.Epochs, s.Budget, s.Selection = 1, 3, selection })
-		for task, labelled := range tasks {
-			report := mustLearn(t, l, task, labelled)
+		for task, labeled := range tasks {
+			report := mustLearn(t, l, task, labeled)
 			require.Equal(t, 15+6*(task+1), report.Nodes)
 		}
 		require.Len(t, l.buffer, 2)
@@ -155,7 +155,7 @@ func TestERGNNKeepsTrainNodesWithinItsBudget(t *testing.T) {
 // Nodes kept are replayed without edges: what the engine reports is the weighted cross-entropy of a network in float64
 // whose graph is the task's next to lone nodes.
 func TestERGNNLossAgainstFloat64(t *testing.T) {
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		l := mustERGNN(t, e, tasks, func(s *ERGNNSettings) { s.Epochs, s.Budget = 2, 3 })
 		first := mustLearn(t, l, 0, tasks[0])
@@ -183,7 +183,7 @@ func TestERGNNRemembers(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)
 	defer e.Close()
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	replay := mustERGNN(t, e, tasks, func(s *ERGNNSettings) { s.Epochs, s.Budget = 150, 3 })
 	alone := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs, s.LambdaL, s.LambdaT = 150, 0, 0 })
 	accuracy := func(l continual.Supervised) float64 {
@@ -225,7 +225,7 @@ func TestERGNNSelectionIsASetting(t *testing.T) {
 func TestERGNNDecaySparesOldHeads(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		const lambda = 3.0
-		tasks := twoLabelled(t, 15)
+		tasks := twoLabeled(t, 15)
 		features := &tasks[1].Graph.Features
 		for i := range features.Rows {
 			features.Dense[i*features.Cols] = 0

@@ -123,7 +123,7 @@ func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *g
 	if err := c.redraw(seed.Stream(l.seed, "weights", s, task)); err != nil {
 		return err
 	}
-	var rows []labelled
+	var rows []labeled
 	offset := 0
 	for _, t := range l.tasks {
 		rows = append(rows, trainRows(t, offset, l.seen(), s)...)

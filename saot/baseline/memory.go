@@ -94,12 +94,12 @@ func (s CondensationSettings) memorySizes(b method.Build) (all []encoder.Size) {
 }
 
 // graph returns the memory as a graph without edges, of which every row has a label.
-func (m memoryBank) graph(features, seen int) (*graph.Graph, []labelled) {
+func (m memoryBank) graph(features, seen int) (*graph.Graph, []labeled) {
 	g := &graph.Graph{Features: graph.Features{Cols: features, Dense: []float32{}}}
-	var rows []labelled
+	var rows []labeled
 	for _, set := range m {
 		for _, column := range set.Columns {
-			rows = append(rows, labelled{row: len(rows), column: int(column), end: seen, weight: 1})
+			rows = append(rows, labeled{row: len(rows), column: int(column), end: seen, weight: 1})
 		}
 		g.Features.Dense = append(g.Features.Dense, set.Features...)
 	}

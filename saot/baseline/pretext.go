@@ -260,9 +260,9 @@ func (s sorting) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (sol
 	group, figures := s.sort(g, rng)
 	end := slices.Max(append(group, 0)) + 1 // a small graph may have fewer groups
 	return func(nodes []int32, rows int) targets[*tensors.Tensor] {
-		labels := make([]labelled, len(nodes))
+		labels := make([]labeled, len(nodes))
 		for i, v := range nodes {
-			labels[i] = labelled{row: i, column: group[v], end: end, weight: 1}
+			labels[i] = labeled{row: i, column: group[v], end: end, weight: 1}
 		}
 		of := newSupervision(labels, rows, s.groups)
 		return targets[*tensors.Tensor]{Groups: &of}

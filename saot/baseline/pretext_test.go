@@ -111,15 +111,15 @@ func operatorOf(a *graph.Adjacency, selfLoops bool) *mat.Dense {
 func lossOf(m string, prediction, target *mat.Dense, parts int) (loss float64) {
 	n, k := prediction.Dims()
 	for i := range n {
-		normaliser := 0.0
+		normalizer := 0.0
 		for c := range parts {
-			normaliser += math.Exp(prediction.At(i, c))
+			normalizer += math.Exp(prediction.At(i, c))
 		}
 		for c := range k {
 			if m == "gcn-comp" {
 				loss += 100 * math.Abs(prediction.At(i, c)-target.At(i, c)) / float64(n*k)
 			} else if target.At(i, c) == 1 {
-				loss -= math.Log(math.Exp(prediction.At(i, c))/normaliser) / float64(n)
+				loss -= math.Log(math.Exp(prediction.At(i, c))/normalizer) / float64(n)
 			}
 		}
 	}

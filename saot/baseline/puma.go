@@ -149,9 +149,9 @@ func (l *puma) withPseudoLabels(ctx context.Context, t *continual.Labeled, train
 // threshold; train and valid nodes are left out, and nodes taken to be of an earlier task's class count for none.
 func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold float64) [][]int32 {
 	all := make([][]int32, t.End-t.First)
-	labelled := make([]bool, logits.Rows)
+	labeled := make([]bool, logits.Rows)
 	for _, node := range slices.Concat(t.Train, t.Valid) {
-		labelled[node] = true
+		labeled[node] = true
 	}
 	for i := range logits.Rows {
 		row := logits.Data[i*logits.Cols : (i+1)*logits.Cols]
@@ -159,7 +159,7 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 		for _, v := range row {
 			sum += math.Exp(float64(v - row[best]))
 		}
-		if !labelled[i] && best >= t.First && 1/sum >= threshold {
+		if !labeled[i] && best >= t.First && 1/sum >= threshold {
 			all[best-t.First] = append(all[best-t.First], int32(i))
 		}
 	}

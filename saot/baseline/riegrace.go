@@ -137,7 +137,7 @@ func newRieGrace(b method.Build) (continual.Method, error) {
 	if largest := largestOf(b.Stream.Sizes); largest > 0 {
 		l.Nodes = min(l.Nodes, largest)
 	}
-	if err := l.initialise(b.Stream.Features, seed.Stream(b.Seed, "weights")); err != nil {
+	if err := l.initialize(b.Stream.Features, seed.Stream(b.Seed, "weights")); err != nil {
 		return nil, fmt.Errorf("baseline: riegrace: %w", err)
 	}
 	var err1, err2, err3 error
@@ -162,7 +162,7 @@ func largestOf(sizes []encoder.Size) (nodes int) {
 	return nodes
 }
 
-func (l *rieGrace) initialise(features int, rng *rand.Rand) error {
+func (l *rieGrace) initialize(features int, rng *rand.Rand) error {
 	all := []encoder.Variable{{Name: logBend, Value: tensors.FromScalar(float32(0))},
 		{Name: projection, Value: encoder.Glorot(l.Hidden, l.Out, rng)}}
 	widths := []int{features, l.Hidden, l.Out}

@@ -234,7 +234,7 @@ func TestGAEBatchesAreUnbiased(t *testing.T) {
 // What TWP measures on an epoch of one batch of all train nodes, with all neighbors, is the importance on the whole
 // graph.
 func TestTWPImportanceOfALargeTask(t *testing.T) {
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		learned := func(bound int) *twp {
 			l := mustTWP(t, e, tasks, func(s *TWPSettings) {

@@ -31,18 +31,18 @@ type lesson[T any] struct {
 	Graph  encoder.Input[T]
 }
 
-// labelled is a row with a label: its class's column, and the columns that it may be given.
-type labelled struct {
+// labeled is a row with a label: its class's column, and the columns that it may be given.
+type labeled struct {
 	row, column, first, end int
 	weight                  float64 // relative to those of other rows
 }
 
 // trainRows returns the train nodes of a task as rows of a graph in which the task begins at an offset. In class-il a
 // row may be given all columns up to seen, in task-il those of its task.
-func trainRows(t *continual.Labeled, offset, seen int, s continual.Setting) []labelled {
-	rows := make([]labelled, len(t.Train))
+func trainRows(t *continual.Labeled, offset, seen int, s continual.Setting) []labeled {
+	rows := make([]labeled, len(t.Train))
 	for i, node := range t.Train {
-		rows[i] = labelled{row: offset + int(node), column: int(t.Columns[node]), end: seen, weight: 1}
+		rows[i] = labeled{row: offset + int(node), column: int(t.Columns[node]), end: seen, weight: 1}
 		if s == continual.TaskIL {
 			rows[i].first, rows[i].end = t.First, t.End
 		}
@@ -51,7 +51,7 @@ func trainRows(t *continual.Labeled, offset, seen int, s continual.Setting) []la
 }
 
 // balance weighs the rows of every class so that all classes count alike (CGLB's weights 1/n_c).
-func balance(rows []labelled) {
+func balance(rows []labeled) {
 	count := map[int]int{}
 	for _, r := range rows {
 		count[r.column]++
@@ -61,8 +61,8 @@ func balance(rows []labelled) {
 	}
 }
 
-// newSupervision lays labelled rows out for a graph of n rows, padding included, and a number of classes.
-func newSupervision(rows []labelled, n, classes int) supervision[*tensors.Tensor] {
+// newSupervision lays labeled rows out for a graph of n rows, padding included, and a number of classes.
+func newSupervision(rows []labeled, n, classes int) supervision[*tensors.Tensor] {
 	target, open, weight := make([]float32, n*classes), make([]float32, n*classes), make([]float32, n)
 	total := 0.0
 	for _, r := range rows {
@@ -105,7 +105,7 @@ func coupledDecay(lambda float64, of ...decayed) *Node {
 	return MulScalar(sum, lambda/2)
 }
 
-// columnsOf is 1 for the classes that some labelled row may be given, and 0 for the others; see supervision.
+// columnsOf is 1 for the classes that some labeled row may be given, and 0 for the others; see supervision.
 //
 // Shapes: returns [1, C]. No gradient flows.
 func columnsOf(s supervision[*Node]) *Node {
@@ -114,10 +114,10 @@ func columnsOf(s supervision[*Node]) *Node {
 }
 
 // Sampling says which graphs are too large for a method to take at once, and how it trains on those: an epoch is then
-// as many steps as batches fill from its nodes, or its labelled ones. A step sees sampled neighborhoods of a batch;
-// where a network propagates by Â, what it sums over the neighbours drawn is an unbiased estimate of a layer (see
+// as many steps as batches fill from its nodes, or its labeled ones. A step sees sampled neighborhoods of a batch;
+// where a network propagates by Â, what it sums over the neighbors drawn is an unbiased estimate of a layer (see
 // encoder.Propagation). The last number of the fan-out stands for all further layers. Such graphs are embedded, and
-// classified, layer by layer with all neighbours.
+// classified, layer by layer with all neighbors.
 type Sampling struct {
 	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, taken whole; 0 is no limit"`
 	Batch      int   `json:"batch" range:"[2,)" help:"nodes of a step on a larger one, whose neighborhoods are sampled"`
@@ -161,11 +161,11 @@ func (s *Sampling) deal(n int, seedValue uint64, task int, name ...any) *train.D
 	})
 }
 
-// batches is how a classifier is trained on labelled rows of a graph too large for a step.
+// batches is how a classifier is trained on labeled rows of a graph too large for a step.
 type batches struct {
 	Sampling
 	graph *graph.Graph
-	rows  []labelled
+	rows  []labeled
 	seed  uint64
 	name  any // tells trainings of one task apart
 }
@@ -173,13 +173,13 @@ type batches struct {
 // lessons returns a deal of the rows, and what makes the lesson of a step: a batch of rows, each with its share of the
 // batch's weight, and their sampled neighborhoods. It returns the rows of the batch too.
 func (c *classifier) lessons(b batches, task int) (*train.Deal,
-	func(step int, batch []int32) (lesson[*tensors.Tensor], []labelled, error), error) {
+	func(step int, batch []int32) (lesson[*tensors.Tensor], []labeled, error), error) {
 	samples, err := c.graphs.Samples(b.graph, encoder.GCN, perLayer(b.FanOut, len(c.widths)-1))
 	if err != nil {
 		return nil, nil, err
 	}
 	return b.deal(len(b.rows), b.seed, task, b.name),
-		func(step int, batch []int32) (in lesson[*tensors.Tensor], of []labelled, err error) {
+		func(step int, batch []int32) (in lesson[*tensors.Tensor], of []labeled, err error) {
 			of, targets, labels := batchOf(b.rows, batch, c.classes())
 			in.Labels = labels
 			in.Graph, err = samples.Input(samples.Draw(targets, seed.Stream(b.seed, "neighbours", b.name, task, step)))
@@ -199,10 +199,10 @@ func (c *classifier) teachBatches(ctx context.Context, t *lessonTrainer, p lesso
 	}))
 }
 
-// batchOf returns some labelled rows with their nodes and their supervision, as the first rows of a batch.
-func batchOf(rows []labelled, batch []int32, classes int) (of []labelled, targets []int32,
+// batchOf returns some labeled rows with their nodes and their supervision, as the first rows of a batch.
+func batchOf(rows []labeled, batch []int32, classes int) (of []labeled, targets []int32,
 	labels supervision[*tensors.Tensor]) {
-	own := make([]labelled, len(batch))
+	own := make([]labeled, len(batch))
 	for i, k := range batch {
 		of, targets = append(of, rows[k]), append(targets, int32(rows[k].row))
 		own[i] = rows[k]

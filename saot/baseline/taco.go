@@ -150,10 +150,10 @@ func (l *taco) learn(ctx context.Context, t *continual.Labeled, p lessonPlan) er
 
 // train trains the network on a graph and returns the first layer's embeddings of it, of norm 1, row major.
 func (l *taco) train(ctx context.Context, m *coarseMemory, p lessonPlan) (embedded []float32, err error) {
-	var rows []labelled
+	var rows []labeled
 	for v, train := range m.Train {
 		if train {
-			rows = append(rows, labelled{row: v, column: winner(m.Votes[v]), end: l.network.classes(), weight: 1})
+			rows = append(rows, labeled{row: v, column: winner(m.Votes[v]), end: l.network.classes(), weight: 1})
 		}
 	}
 	if l.Balanced {

@@ -258,7 +258,7 @@ func termsOf(all []continual.Term) map[string]float64 {
 
 // A GAT of one layer has no BatchNorm: the slow encoder begins a task as the frozen one, and only its steps make a
 // difference.
-func TestTRACEDistilsNothingUntilSomethingChanges(t *testing.T) {
+func TestTRACEDistillsNothingUntilSomethingChanges(t *testing.T) {
 	e := pureGo(t)
 	l := tinyTRACE(t, e, func(s *TRACESettings) { s.Encoder, s.Layers = encoder.GAT, 1 })
 	first := learnPath(t, l, 0)

@@ -112,7 +112,7 @@ func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Label
 
 // train carries a plan out on a whole graph and returns the importance of the weights.
 func (l *twp) train(ctx context.Context, c *anchored, held heldInputs[*tensors.Tensor], p twpPlan, g *graph.Graph,
-	rows []labelled) (map[string][]float64, error) {
+	rows []labeled) (map[string][]float64, error) {
 	on, err := c.graphs.UploadInput(g)
 	if err != nil {
 		return nil, err

@@ -19,9 +19,9 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// twoLabelled are two tasks of two classes and n nodes each: column c stands out in the features of class c, the nodes
+// twoLabeled are two tasks of two classes and n nodes each: column c stands out in the features of class c, the nodes
 // of a class form a ring, a few edges join the two, the last node has none, and every other node is for training.
-func twoLabelled(t *testing.T, n int) []*continual.Labeled {
+func twoLabeled(t *testing.T, n int) []*continual.Labeled {
 	const features = 6
 	var tasks []*continual.Labeled
 	for task := range 2 {
@@ -51,8 +51,8 @@ func twoLabelled(t *testing.T, n int) []*continual.Labeled {
 	return tasks
 }
 
-// labelledBuild is the Build for tasks of which all have two classes.
-func labelledBuild(e *engine.Engine, s method.Settings, tasks []*continual.Labeled) method.Build {
+// labeledBuild is the Build for tasks of which all have two classes.
+func labeledBuild(e *engine.Engine, s method.Settings, tasks []*continual.Labeled) method.Build {
 	b := method.Build{Engine: e, Settings: s, Seed: 7, Stream: method.Stream{Features: tasks[0].Graph.Features.Cols,
 		Classes: 2 * len(tasks)}}
 	for _, t := range tasks {
@@ -65,13 +65,13 @@ func mustTWP(t *testing.T, e *engine.Engine, tasks []*continual.Labeled, change 
 	s := twpDefaults(datasets.NoRecipe, method.Default).(*TWPSettings)
 	s.Hidden = 5
 	change(s)
-	l, err := newTWP(labelledBuild(e, s, tasks))
+	l, err := newTWP(labeledBuild(e, s, tasks))
 	require.NoError(t, err)
 	return l.(*twp)
 }
 
-func mustLearn(t *testing.T, l continual.Supervised, task int, labelled *continual.Labeled) *continual.TaskReport {
-	report, err := l.Learn(context.Background(), task, labelled, nil)
+func mustLearn(t *testing.T, l continual.Supervised, task int, labeled *continual.Labeled) *continual.TaskReport {
+	report, err := l.Learn(context.Background(), task, labeled, nil)
 	require.NoError(t, err)
 	return report
 }
@@ -82,10 +82,10 @@ type network64 struct {
 	hidden, out int
 	weights     map[string][]float64
 	adjacency   *graph.Adjacency
-	rows        []labelled
+	rows        []labeled
 }
 
-func newNetwork64(t *testing.T, c *classifier, task *continual.Labeled, rows []labelled) *network64 {
+func newNetwork64(t *testing.T, c *classifier, task *continual.Labeled, rows []labeled) *network64 {
 	g, n := task.Graph, task.Graph.NumNodes()
 	r := &network64{hidden: c.widths[1], out: c.widths[2], weights: map[string][]float64{}, adjacency: &g.Adjacency,
 		rows: rows}
@@ -196,7 +196,7 @@ func (r *network64) differences(name string, f func() float64) []float64 {
 
 // The importance of every weight is the square of a central difference in float64, of CE and of ‖e‖₂ each by itself.
 func TestTWPImportanceAgainstDifferences(t *testing.T) {
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 5 })
 		mustLearn(t, l, 0, tasks[0])
@@ -275,7 +275,7 @@ func TestTWPAnchorIsTheSumOfPenalties(t *testing.T) {
 
 // At p* the penalty is 0: the first step of the second task sees CE alone.
 func TestTWPPenaltyIsZeroWhereTheLastTaskEnded(t *testing.T) {
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 3 })
 		require.Zero(t, mustLearn(t, l, 0, tasks[0]).LastLoss[2].Value, "nothing is held yet")
@@ -292,7 +292,7 @@ func TestTWPPenaltyIsZeroWhereTheLastTaskEnded(t *testing.T) {
 // What the second task's loss does not depend on stays as the first left it, to the last bit: weights of words that it
 // has not, and in task-il the first task's classes. Decay on them was all that a fresh Adam saw, which took them to 0.
 func TestTWPDecaySparesWhatATaskDoesNotUse(t *testing.T) {
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	const absent, features, hidden = 1, 6, 5
 	for i := range tasks[1].Graph.NumNodes() {
 		tasks[1].Graph.Features.Dense[i*features+absent] = 0
@@ -326,7 +326,7 @@ func TestTWPDecaySparesWhatATaskDoesNotUse(t *testing.T) {
 
 // Of weights that a task does use, decay is λ/2·Σp².
 func TestTWPDecayOfWhatATaskUses(t *testing.T) {
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 1 })
 		c := l.networks[continual.TaskIL]
@@ -370,7 +370,7 @@ func TestTWPHoldsWhatMatters(t *testing.T) {
 	e, err := engine.Open("go")
 	require.NoError(t, err)
 	defer e.Close()
-	tasks := twoLabelled(t, 15)
+	tasks := twoLabeled(t, 15)
 	held := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 40 })
 	free := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs, s.LambdaL, s.LambdaT = 40, 0, 0 })
 	mustLearn(t, held, 0, tasks[0])

@@ -19,7 +19,7 @@ type operator interface {
 }
 
 // leading returns the leading right singular vectors of A [F, k] and the squares of their singular values, k ≤ width:
-// axes without variance are left out. It is randomised subspace iteration with a final Rayleigh-Ritz step (Halko,
+// axes without variance are left out. It is randomized subspace iteration with a final Rayleigh-Ritz step (Halko,
 // Martinsson and Tropp 2011, Algorithms 4.4 and 5.1): as close as the spectrum's decay over the oversampling allows. A
 // matrix of few columns, and a wide one of few rows, needs no iteration.
 func leading(ctx context.Context, a operator, width int, rng *rand.Rand) (axes *mat.Dense, squares []float64,

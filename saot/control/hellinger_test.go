@@ -75,8 +75,8 @@ func hellingerRows(g *graph.Graph, w []float64) *mat.Dense {
 	return rows
 }
 
-// centredRows subtracts the mean of all rows.
-func centredRows(rows *mat.Dense) *mat.Dense {
+// centeredRows subtracts the mean of all rows.
+func centeredRows(rows *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(rows)
 	for j := range out.RawMatrix().Cols {
 		mean := stat.Mean(mat.Col(nil, j, rows), nil)
@@ -122,7 +122,7 @@ func TestHellingerAgainstGonum(t *testing.T) {
 		require.InDelta(t, floats.Sum(pc.VarsTo(nil)[:4]), report.Diagnostics["variance"], 1e-6)
 		var vectors, scores, want, got mat.Dense
 		pc.VectorsTo(&vectors)
-		scores.Mul(centredRows(rows), vectors.Slice(0, g.Features.Cols, 0, 4))
+		scores.Mul(centeredRows(rows), vectors.Slice(0, g.Features.Cols, 0, 4))
 		want.Mul(&scores, scores.T())
 		z := embed(t, l, g)
 		got.Mul(z, z.T())
@@ -131,7 +131,7 @@ func TestHellingerAgainstGonum(t *testing.T) {
 }
 
 // Without idf and roots, the PCA of three tasks is that of all their rows at unit length: nothing is lost where the
-// width holds all features. Inner products of the embeddings are those of the centred rows, on every task's graph.
+// width holds all features. Inner products of the embeddings are those of the centered rows, on every task's graph.
 func TestUnitRowsOfThreeTasksAgainstAllRows(t *testing.T) {
 	for name, random := range map[string]func(t *testing.T, n, features int) *graph.Graph{"undirected": randomGraph,
 		"directed": directedGraph} {
@@ -147,9 +147,9 @@ func TestUnitRowsOfThreeTasksAgainstAllRows(t *testing.T) {
 			}
 			below(&all, rows)
 		}
-		centred, first := centredRows(&all), 0
+		centered, first := centeredRows(&all), 0
 		for _, g := range graphs {
-			z, rows := embed(t, l, g), centred.Slice(first, first+g.NumNodes(), 0, 10)
+			z, rows := embed(t, l, g), centered.Slice(first, first+g.NumNodes(), 0, 10)
 			first += g.NumNodes()
 			var want, got mat.Dense
 			want.Mul(rows, rows.T())
@@ -208,7 +208,7 @@ func TestHellingerOfThreeTasksAgainstAllRows(t *testing.T) {
 		rows := hellingerRows(g, weights(graphs...))
 		below(&all, rows)
 	}
-	rows := centredRows(&all)
+	rows := centeredRows(&all)
 	for k, g := range graphs {
 		z, own := embed(t, l, g), rows.Slice(30*k, 30*k+30, 0, 10)
 		var want, got mat.Dense
@@ -235,7 +235,7 @@ func TestHellingerFollowsTheWeights(t *testing.T) {
 	for i := range 50 {
 		floats.Mul(all.RawRowView(i), w)
 	}
-	rows := centredRows(&all)
+	rows := centeredRows(&all)
 	want.Mul(rows, rows.T())
 	z := embed(t, l, first)
 	got.Mul(z, z.T())

@@ -64,7 +64,7 @@ func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(
 	if err != nil {
 		return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
 	}
-	a := newCentred(batched)
+	a := newCentered(batched)
 	rng := seed.Stream(p.seed, "pca", task)
 	axes, squares, err := leading(ctx, a, p.width, rng)
 	if err != nil {
@@ -88,20 +88,20 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	if len(p.fit.Basis) == 0 {
 		return nil, errors.New("control: propagated-pca has learned no task yet")
 	}
-	a := centred{graph: g, centre: p.fit.Mean}
+	a := centered{graph: g, centre: p.fit.Mean}
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
 }
 
-// centred is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries and
+// centered is the matrix A = Â²X − 1·meanᵀ [N, F], never formed: its products cost a pass over the non-zero entries and
 // the edges.
-type centred struct {
+type centered struct {
 	graph  *graph.Graph
 	centre []float64 // [F]
 }
 
-// newCentred takes the mean of the rows.
-func newCentred(g *graph.Graph) centred {
-	a := centred{graph: g, centre: make([]float64, g.Features.Cols)}
+// newCentered takes the mean of the rows.
+func newCentered(g *graph.Graph) centered {
+	a := centered{graph: g, centre: make([]float64, g.Features.Cols)}
 	share := linalg.New(g.NumNodes(), 1)
 	for i := range g.NumNodes() {
 		share.Set(i, 0, 1/float64(g.NumNodes()))
@@ -111,7 +111,7 @@ func newCentred(g *graph.Graph) centred {
 }
 
 // times returns A·B. Shapes: b [F, d]; returns [N, d].
-func (a centred) times(b *mat.Dense) *mat.Dense {
+func (a centered) times(b *mat.Dense) *mat.Dense {
 	out := propagate(&a.graph.Adjacency, a.graph.Features.Times(b))
 	shift := make([]float64, b.RawMatrix().Cols)
 	for c, m := range a.centre {
@@ -124,7 +124,7 @@ func (a centred) times(b *mat.Dense) *mat.Dense {
 }
 
 // transposedTimes returns Aᵀ·B. Shapes: b [N, d], overwritten; returns [F, d].
-func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
+func (a centered) transposedTimes(b *mat.Dense) *mat.Dense {
 	sum := make([]float64, b.RawMatrix().Cols)
 	for i := range a.graph.NumNodes() {
 		floats.Add(sum, b.RawRowView(i))
@@ -137,4 +137,4 @@ func (a centred) transposedTimes(b *mat.Dense) *mat.Dense {
 }
 
 // columns is F.
-func (a centred) columns() int { return len(a.centre) }
+func (a centered) columns() int { return len(a.centre) }

@@ -15,7 +15,7 @@ import (
 //
 //	‖J(D′ − D)J‖_F / ‖JDJ‖_F,   D_ij = ‖z_i − z_j‖₂,   J = I − 11ᵀ/n,
 //
-// the relative Frobenius change of the doubly centred distance matrix (centred as in distance covariance: Székely,
+// the relative Frobenius change of the doubly centered distance matrix (centered as in distance covariance: Székely,
 // Rizzo, Bakirov 2007). It is 0 if all distances stayed, however the embedding was moved, turned or mirrored; a
 // constant added to all distances does not count; an embedding scaled by s gives |s − 1|.
 //
@@ -32,11 +32,11 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	}
 	base := func(i, j int) float64 { return distance(before[i*d:(i+1)*d], before[j*d:(j+1)*d]) }
 	change := func(i, j int) float64 { return distance(after[i*e:(i+1)*e], after[j*e:(j+1)*e]) - base(i, j) }
-	size := centredNorm(n, base)
+	size := centeredNorm(n, base)
 	if size == 0 {
 		return 0, errors.New("drift: all rows of before are equal: there is no distance to compare with")
 	}
-	return centredNorm(n, change) / size, nil
+	return centeredNorm(n, change) / size, nil
 }
 
 func distance(a, b []float64) float64 {
@@ -47,8 +47,8 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// centredNorm returns ‖JAJ‖_F of a symmetric matrix [n, n] that is given by its entries, without storing it.
-func centredNorm(n int, entry func(i, j int) float64) float64 {
+// centeredNorm returns ‖JAJ‖_F of a symmetric matrix [n, n] that is given by its entries, without storing it.
+func centeredNorm(n int, entry func(i, j int) float64) float64 {
 	means := make([]float64, n)
 	var total float64
 	for i := range n {
@@ -60,8 +60,8 @@ func centredNorm(n int, entry func(i, j int) float64) float64 {
 	var norm float64
 	for i := range n {
 		for j := range n {
-			centred := entry(i, j) - means[i] - means[j] + total
-			norm += centred * centred
+			centered := entry(i, j) - means[i] - means[j] + total
+			norm += centered * centered
 		}
 	}
 	return math.Sqrt(norm)
@@ -102,7 +102,7 @@ func Plan(before, after []float64) (float64, error) {
 // of its singular values σ (Roy, Vetterli, "The effective rank", EUSIPCO 2007). It lies between 1, when all rows are
 // multiples of one another, and min(n, d). A fall means that the embedding collapses onto few directions.
 //
-// z: [n, d], row major, not centred. O(n d min(n, d)) time.
+// z: [n, d], row major, not centered. O(n d min(n, d)) time.
 // It returns an error for another shape, an entry that is not finite or above 1e100, and for a matrix of zeros.
 func EffectiveRank(z []float64, n, d int) (float64, error) {
 	if err := checkRows(z, n, d); err != nil {

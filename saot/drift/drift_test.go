@@ -21,8 +21,8 @@ func TestDistanceIsTheFormula(t *testing.T) {
 		m.Apply(func(i, j int, _ float64) float64 { return distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d]) }, m)
 		return m
 	}
-	var centring mat.Dense
-	centring.Apply(func(i, j int, _ float64) float64 {
+	var centering mat.Dense
+	centering.Apply(func(i, j int, _ float64) float64 {
 		if i == j {
 			return 1 - 1.0/n
 		}
@@ -30,7 +30,7 @@ func TestDistanceIsTheFormula(t *testing.T) {
 	}, mat.NewDense(n, n, nil))
 	norm := func(m mat.Matrix) float64 {
 		var c mat.Dense
-		c.Product(&centring, m, &centring)
+		c.Product(&centering, m, &centering)
 		return mat.Norm(&c, 2)
 	}
 	var change mat.Dense
@@ -113,8 +113,8 @@ func TestEffectiveRank(t *testing.T) {
 
 // Three points on a line at 0, 1, 3: D = [0 1 3; 1 0 2; 3 2 0]. Row means 4/3, 1, 5/3, of all 4/3, so JDJ = D − r − c +
 // m has −4/3, 0, 4/3; −2/3, 2/3; −2 on and above its diagonal: squares 16/9 + 4/9 + 4, and twice 0 + 16/9 + 4/9.
-func TestCentredNormByHand(t *testing.T) {
+func TestCenteredNormByHand(t *testing.T) {
 	points := []float64{0, 1, 3}
-	norm := centredNorm(3, func(i, j int) float64 { return math.Abs(points[i] - points[j]) })
+	norm := centeredNorm(3, func(i, j int) float64 { return math.Abs(points[i] - points[j]) })
 	require.InDelta(t, math.Sqrt((16+4+36)/9.0+2*(16+4)/9.0), norm, 1e-12)
 }

@@ -132,7 +132,7 @@ func TestAttendRepeatsBitForBit(t *testing.T) {
 }
 
 // Absent neighbors have no weight at all: a row of huge numbers in their place changes no bit.
-func TestAbsentNeighboursHaveNoWeight(t *testing.T) {
+func TestAbsentNeighborsHaveNoWeight(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		in := attentionInputs(t, randomGraph(t, 30, 1, 1), 2, 3)
 		want := call(t, e, attentionGradients, in)

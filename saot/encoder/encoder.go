@@ -94,7 +94,7 @@ func (enc *Encoder) Forward(b *Batch) (z *tensors.Tensor, projected []*tensors.T
 	return out[0], out[1:], nil
 }
 
-// calibrationTargets is how many nodes of a large graph Calibrate draws neighbourhoods of.
+// calibrationTargets is how many nodes of a large graph Calibrate draws neighborhoods of.
 const calibrationTargets = 1024
 
 // Calibrate passes a graph through the encoder in training mode once, which moves BatchNorm's running averages toward
@@ -114,7 +114,7 @@ func (enc *Encoder) Calibrate(g *graph.Graph) error {
 	return err
 }
 
-// calibrateSample calibrates on the neighbourhoods of nodes at even distances, always the same.
+// calibrateSample calibrates on the neighborhoods of nodes at even distances, always the same.
 func (enc *Encoder) calibrateSample(g *graph.Graph) error {
 	if err := enc.Graphs.Check(g); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (enc *Encoder) calibrateSample(g *graph.Graph) error {
 	out, err := enc.calibrateOn.Call(sample)
 	engine.Release(sample, out)
 	if err != nil {
-		return fmt.Errorf("encoder: forward pass over the neighbourhoods of %d nodes: %w", len(targets), err)
+		return fmt.Errorf("encoder: forward pass over the neighborhoods of %d nodes: %w", len(targets), err)
 	}
 	return nil
 }

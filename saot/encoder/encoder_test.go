@@ -126,9 +126,9 @@ func TestEmbedRefuses(t *testing.T) {
 	empty := &graph.Graph{Features: graph.Features{Cols: 5}}
 	_, _, _, err = enc.Embed(context.Background(), empty)
 	require.ErrorContains(t, err, "no nodes")
-	cancelled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, _, _, err = enc.Embed(cancelled, randomGraph(t, 10, 5, 1))
+	_, _, _, err = enc.Embed(canceled, randomGraph(t, 10, 5, 1))
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -83,15 +83,15 @@ func (r *gatReference) forward(layers []lists, x *mat.Dense, mode Mode) *mat.Den
 			}
 		}
 		if layer < r.Layers-1 {
-			r.normalise(layer, &y, mode)
+			r.normalize(layer, &y, mode)
 		}
 		x = &y
 	}
 	return x
 }
 
-// normalise is ELU(BatchNorm(y)), in place.
-func (r *gatReference) normalise(layer int, y *mat.Dense, mode Mode) {
+// normalize is ELU(BatchNorm(y)), in place.
+func (r *gatReference) normalize(layer int, y *mat.Dense, mode Mode) {
 	get := func(name string) []float64 { return r.variables[layerName(layer, name)] }
 	n, width := y.Dims()
 	for c := range width {

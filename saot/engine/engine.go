@@ -73,7 +73,7 @@ func (e *Engine) ShapePrice() int {
 	return 1
 }
 
-// Close releases the backend. Neither the engine nor anything made with it may be used afterwards.
+// Close releases the backend. Neither the engine nor anything made with it may be used afterward.
 func (e *Engine) Close() { e.backend.Finalize() }
 
 // Func is a graph function on an engine, compiled once per combination of input shapes.

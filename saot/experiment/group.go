@@ -161,12 +161,10 @@ func (g *Group) leaves(config json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"learner", "compared", "settings"} {
-		if own := recorded[name]; len(own) > 0 && own[0] == '{' {
-			err = errors.Join(err, flatten(g.Settings, "", own))
-		}
-		delete(recorded, name)
+	if own := currentNames(recorded["settings"]); len(own) > 0 && own[0] == '{' {
+		err = errors.Join(err, flatten(g.Settings, "", own))
 	}
+	delete(recorded, "settings")
 	err = errors.Join(err, flatten(g.Settings, "", complete))
 	for name := range g.Settings {
 		g.own[name] = true
@@ -219,8 +217,6 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 		if !ok {
 			return nil, fmt.Errorf("experiment: %q is no setting: write name=value", want)
 		}
-		// Earlier versions wrote these before the names of the methods' own settings.
-		name = strings.TrimPrefix(strings.TrimPrefix(name, "learner."), "compared.")
 		values, names := map[string]bool{}, map[string]bool{}
 		has := map[string]bool{} // methods that have the setting
 		for _, g := range groups {

@@ -20,7 +20,7 @@ import (
 // resultOf is a result with the scores of a method under the converged probe, in both settings.
 func resultOf(method string, seed uint64, ap, af float64) *continual.Result {
 	r := &continual.Result{Schema: continual.ResultSchema, Method: method, Seed: seed, PeakBytes: 2e9,
-		Config: json.RawMessage(fmt.Sprintf(`{"dataset": "uai", "features": "l2", "method": %q, "seed": %d, "learner": {"alpha": 1}}`, method, seed)),
+		Config: json.RawMessage(fmt.Sprintf(`{"dataset": "uai", "features": "l2", "method": %q, "seed": %d, "settings": {"alpha": 1}}`, method, seed)),
 		Dataset: continual.DatasetInfo{Name: "uai", Checksum: strings.Repeat("c0", 32), SplitHash: strings.Repeat("5a",
 			32), Tasks: 9, Classes: 18},
 		Tasks: []continual.TaskReport{{Seconds: 1}, {Seconds: 2}}}
@@ -79,7 +79,7 @@ func save(t *testing.T, results ...*continual.Result) string {
 
 func TestCollect(t *testing.T) {
 	dir := save(t, resultOf("majority", 0, 10, 0), resultOf("saot", 1, 80, -2), resultOf("saot", 0, 82, -1),
-		configured(resultOf("saot", 0, 70, -1), "learner", map[string]any{"alpha": 0.5}))
+		configured(resultOf("saot", 0, 70, -1), "settings", map[string]any{"alpha": 0.5}))
 	groups, err := Collect([]string{dir})
 	require.NoError(t, err)
 	require.Len(t, groups, 3)
@@ -323,8 +323,8 @@ func TestTablesOfDatasets(t *testing.T) {
 
 func TestSelectGroups(t *testing.T) {
 	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1),
-		configured(resultOf("saot", 0, 81, -1), "learner", map[string]any{"alpha": 0, "centred": true}),
-		configured(resultOf("gbt", 0, 70, -1), "learner", nil))})
+		configured(resultOf("saot", 0, 81, -1), "settings", map[string]any{"alpha": 0, "centred": true}), // its earlier name
+		configured(resultOf("gbt", 0, 70, -1), "settings", nil))})
 	require.NoError(t, err)
 	labels := func(wanted ...string) (out []string) {
 		chosen, err := Select(groups, wanted)
@@ -336,12 +336,11 @@ func TestSelectGroups(t *testing.T) {
 	}
 	require.Len(t, labels(), 3)
 	require.Equal(t, []string{"saot", "gbt"}, labels("alpha=0"), "a method without the setting stays")
-	require.Equal(t, labels("alpha=0"), labels("learner.alpha=0"), "as earlier versions wrote it")
-	require.Equal(t, []string{"saot", "gbt"}, labels("centred=true"), "the method's runs without it do not")
+	require.Equal(t, []string{"saot", "gbt"}, labels("centered=true"), "the method's runs without it do not")
 	require.Equal(t, []string{"gbt"}, labels("method=gbt", "split=5a5a"))
-	require.Equal(t, "saot, alpha 0, centred true", groups[0].Label, "what was given is as it was")
+	require.Equal(t, "saot, alpha 0, centered true", groups[0].Label, "what was given is as it was")
 
-	for wanted, words := range map[string]string{"alpha": "name=value", "colour=red": "choose one of alpha,",
+	for wanted, words := range map[string]string{"alpha": "name=value", "color=red": "choose one of alpha,",
 		"alpha=2": "the runs have 0, 1", "split=": "no run has"} {
 		_, err := Select(groups, []string{wanted})
 		require.ErrorContains(t, err, words)
@@ -355,7 +354,7 @@ func TestOlderResultsAreCompleted(t *testing.T) {
 		require.NoError(t, err)
 		now, err := json.Marshal(&s)
 		require.NoError(t, err)
-		older := strings.NewReplacer(`"centred":false,`, "", `"whole_graph":20000,`, "", `"edge_drop":0.2,`, "").Replace(string(now))
+		older := strings.NewReplacer(`"centered":false,`, "", `"whole_graph":20000,`, "", `"edge_drop":0.2,`, "").Replace(string(now))
 		require.NotEqual(t, string(now), older)
 		changed := strings.Replace(string(now), `"edge_drop":0.2`, `"edge_drop":0.3`, 1)
 		byKey := map[string]*Group{}

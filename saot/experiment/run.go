@@ -37,7 +37,6 @@ type Place struct {
 type Run struct {
 	Settings
 	Place
-	earlier bool // read from the file of an earlier version
 }
 
 // UnmarshalJSON reads a run as Settings reads its own fields, but unknown fields and settings are an error.
@@ -51,7 +50,7 @@ func (r *Run) UnmarshalJSON(data []byte) error {
 	if err := in.Decode(&f); err != nil {
 		return err
 	}
-	r.Place, r.earlier = f.Place, f.Learner != nil || f.Compared != nil
+	r.Place = f.Place
 	return r.from(&f.settingsFile, true)
 }
 
@@ -109,17 +108,6 @@ func (r *Run) Options() (continual.Options, error) {
 	config, err := json.Marshal(&r.Settings)
 	return continual.Options{Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed,
 		Manifest: continual.Manifest{Method: r.Method, Config: config}}, err
-}
-
-// ResumeRun reads the run in a folder, to continue it or to ask its learner. It refuses runs of earlier versions, whose
-// checkpoints cannot be read.
-func ResumeRun(dir string) (*Run, error) {
-	r, err := ReadRun(dir)
-	if err == nil && r.earlier {
-		return nil, fmt.Errorf("%s was written by an earlier version of saot: start the run again in an empty folder; "+
-			"its result, if there is one, is still read by saot table", filepath.Join(dir, ConfigFile))
-	}
-	return r, err
 }
 
 // ReadRun reads the settings of the run in a folder.

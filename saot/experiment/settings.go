@@ -64,8 +64,7 @@ func (s *Settings) Change(changes ...fields.Change) error {
 }
 
 // UnmarshalJSON reads settings. Settings of the method that are not given have their defaults: those of results that
-// are older than a setting. The fields learner and compared, in which earlier versions kept the settings of SAOT and of
-// other methods, are read as settings.
+// are older than a setting.
 func (s *Settings) UnmarshalJSON(data []byte) error {
 	var f settingsFile
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -79,9 +78,7 @@ type bare Settings
 
 type settingsFile struct {
 	bare
-	Of       json.RawMessage `json:"settings"`
-	Learner  json.RawMessage `json:"learner"`
-	Compared json.RawMessage `json:"compared"`
+	Of json.RawMessage `json:"settings"`
 }
 
 // from takes what a file has. Read strictly, settings that the method does not have are an error.
@@ -92,20 +89,23 @@ func (s *Settings) from(f *settingsFile, strict bool) error {
 	}
 	*s = Settings(f.bare)
 	s.begin(d)
-	for _, of := range []json.RawMessage{f.Learner, f.Compared, f.Of} {
-		if of == nil {
-			continue
-		}
-		in := json.NewDecoder(bytes.NewReader(of))
-		if strict {
-			in.DisallowUnknownFields()
-		}
-		if err := in.Decode(s.Of); err != nil {
-			return fmt.Errorf("settings of %s: %w", f.Method, err)
-		}
+	if f.Of == nil {
+		return nil
+	}
+	in := json.NewDecoder(bytes.NewReader(currentNames(f.Of)))
+	if strict {
+		in.DisallowUnknownFields()
+	}
+	if err := in.Decode(s.Of); err != nil {
+		return fmt.Errorf("settings of %s: %w", f.Method, err)
 	}
 	return nil
 }
+
+var renamed = strings.NewReplacer(`"centred":`, `"centered":`, `"distil_buffered":`, `"distill_buffered":`)
+
+// currentNames gives settings that results and runs have under earlier names the names of today.
+func currentNames(settings []byte) []byte { return []byte(renamed.Replace(string(settings))) }
 
 // begin sets the defaults of the method for the preset. A preset that changes nothing leaves no trace.
 func (s *Settings) begin(d *method.Definition) {

@@ -124,7 +124,7 @@ func TestSlurmScriptInBash(t *testing.T) {
 		{"time runs out for the tenth time", syscall.SIGINT, "9", "exit 130", 130, true},
 		{"time runs out for the eleventh time", syscall.SIGINT, "10", "exit 130", 130, false},
 		{"time runs out as the run ends", syscall.SIGINT, "", "exit 0", 0, false},
-		{"cancelled", syscall.SIGTERM, "", "exit 130", 130, false},
+		{"canceled", syscall.SIGTERM, "", "exit 130", 130, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "it's $HOME")

@@ -132,7 +132,7 @@ func TestSampleRepeatsBySeed(t *testing.T) {
 }
 
 // The hub of a star has 500 neighbors, of which no more than the fan-out may come along.
-func TestFanOutBoundsTheNeighbours(t *testing.T) {
+func TestFanOutBoundsTheNeighbors(t *testing.T) {
 	const leaves, fanOut = 500, 4
 	hub, leaf := make([]int32, leaves), make([]int32, leaves)
 	for i := range leaf {
@@ -164,7 +164,7 @@ func TestDrawIsUniform(t *testing.T) {
 
 // With a fan-out the sample is a neighborhood and holds far more edges than as many nodes drawn at random: on a ring of
 // n nodes, k random ones have about k²/n edges among them, a two-hop walk about one a node.
-func TestNeighboursComeAlong(t *testing.T) {
+func TestNeighborsComeAlong(t *testing.T) {
 	const n, k = 1000, 50
 	var src, dst []int32
 	for i := range int32(n) {

@@ -246,7 +246,7 @@ func TestFusedGromovIsAFixedPoint(t *testing.T) {
 
 // The default plan is at the minimum of Eq. 7 with its entropy: the objective, summed term by term, rises in every
 // direction that keeps the marginals. With the factor 1 it falls in some.
-func TestFusedGromovMinimisesItsObjective(t *testing.T) {
+func TestFusedGromovMinimizesItsObjective(t *testing.T) {
 	const n, m = 5, 4
 	k, a1, a2 := uniformCost(5, n, m), randomAdjacency(1, n, 0.5), randomAdjacency(2, m, 0.6)
 	cfg := DefaultFGW()

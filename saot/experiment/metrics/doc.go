@@ -35,7 +35,7 @@
 //
 // The first event says where a run starts: at its first task, or, by continual.Resumed, after those that its checkpoint
 // holds. Lines of that task and later ones are dropped from metrics.jsonl, and so is a last line that a kill has cut
-// short: every step of the finished file is there once. An event file is never changed afterwards, because a
+// short: every step of the finished file is there once. An event file is never changed afterward, because a
 // TensorBoard may be reading it. Instead each start opens a new one, whose name sorts after the others, and which
 // begins with TensorFlow's mark of a restart, SessionLog START at the next step: readers drop what they hold from that
 // step on. (TensorBoard's newer reader ignores the mark and drops, in each scalar, what a smaller step supersedes; both

@@ -19,10 +19,10 @@ cd -- /home/me || exit 1
 
 stop=
 work=
-signalled=
+signaled=
 interrupt() { [ "$stop" != time ] || [ -z "$work" ] || kill -TERM "$work"; }
-trap 'signalled=1; stop=${stop:-time}; interrupt' INT
-trap 'signalled=1; stop=ended' TERM
+trap 'signaled=1; stop=${stop:-time}; interrupt' INT
+trap 'signaled=1; stop=ended' TERM
 
 /opt/saot sweep '/shared/the runs/spec-1.yaml' --out '/shared/the runs' --only "$SLURM_ARRAY_TASK_ID" &
 work=$!
@@ -30,8 +30,8 @@ interrupt # if the signal came before work was known
 while true; do
   wait "$work"
   status=$?
-  [ "$signalled" ] || break
-  signalled=
+  [ "$signaled" ] || break
+  signaled=
 done
 
 if [ "$stop" = time ] && [ "$status" -eq 130 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 10 ]; then

@@ -7,7 +7,7 @@ Nothing is written that was not found twice: by both libraries, or by one and an
 fields.
 
 Notation: C cost, π plan, μ and ν marginals, ε epsilon, H(p) = −Σ p log p, KL(p|q) = Σ p log(p/q) − p + q, 0 log 0 = 0.
-The regulariser is ε Σ π(log π − 1) throughout, but for sinkhorn_divergence, whose debiasing is stated with KL(π|μνᵀ).
+The regularizer is ε Σ π(log π − 1) throughout, but for sinkhorn_divergence, whose debiasing is stated with KL(π|μνᵀ).
 """
 import json
 import platform
@@ -117,7 +117,7 @@ def unbalanced_value(plan, mu, nu, cost, epsilon, rho1, rho2):
 
 
 def unbalanced_dual(mu, nu, cost, epsilon, rho1, rho2):
-    """Maximises the dual D(f, g) = Φ₁(f) + Φ₂(g) − ε Σ exp((f_i + g_j − C_ij)/ε) by scipy, where
+    """Maximizes the dual D(f, g) = Φ₁(f) + Φ₂(g) − ε Σ exp((f_i + g_j − C_ij)/ε) by scipy, where
     Φ₁(f) = −ρ₁ Σ μ(exp(−f/ρ₁) − 1), or ⟨μ, f⟩ for ρ₁ = ∞. Returns D and π = exp((f_i + g_j − C_ij)/ε)."""
     rows, columns = mu > 0, nu > 0
     a, b, c = mu[rows], nu[columns], cost[np.ix_(rows, columns)]
@@ -161,7 +161,7 @@ def unbalanced_case(mu, nu, cost, epsilon, rho1, rho2):
     close(dual, value, 1e-10, "duality gap")
     close(dual_plan, plan, 1e-10, "scipy's plan")
     # OTT's unbalanced plan is this same one: its update f = τ ε (log μ − log K v) is the first-order condition
-    # π1 = μ exp(−f/ρ) with π = exp((f_i + g_j − C_ij)/ε), though it documents the regulariser KL(π|μνᵀ), which would
+    # π1 = μ exp(−f/ρ) with π = exp((f_i + g_j − C_ij)/ε), though it documents the regularizer KL(π|μνᵀ), which would
     # give another plan. Its reg_ot_cost is the dual of that other problem at these potentials, where it is not maximal,
     # and so is the value of neither (OTT 0.6.0): there is no ott_value here.
     ott_plan, _ = linear_ott(mu, nu, cost, epsilon, rho1, rho2)
@@ -200,7 +200,7 @@ def adjacency(rng, n, p):
 
 def fused_case(rng, n, m, epsilon, sigma, outer):
     """0/1 adjacency, uniform marginals. POT's alpha weights the structure, so alpha = 1 − sigma; its gradient of the
-    quadratic term carries the factor 2; it has no normaliser."""
+    quadratic term carries the factor 2; it has no normalizer."""
     feature = rng.random((n, m)) * 2
     a1, a2 = adjacency(rng, n, 0.4), adjacency(rng, m, 0.4)
     plan = ot.gromov.entropic_fused_gromov_wasserstein(
