@@ -167,7 +167,6 @@ Defaults are those of no dataset in particular: ` +
 
 `)
 	var same, controls []method.Definition
-	var ours string // the settings of saot
 	for _, d := range method.All() {
 		if d.Name == "toy" { // of the tests
 			continue
@@ -177,12 +176,10 @@ Defaults are those of no dataset in particular: ` +
 			fmt.Fprintf(&rows, "| `%s` | `%s` | %s |\n", f.Path, f.Text(), cellText(f.Help))
 		}
 		switch {
-		case d.Name == "saot":
-			ours = rows.String()
-		case d.Kind == method.Ours && d.Name != "saot-l":
+		case d.Kind == method.Ours && d.Name != "saot" && d.Name != "saot-l":
 			same = append(same, d)
 			continue
-		case d.Kind == method.Control && rows.String() == ours:
+		case d.Reads != nil: // of the settings of saot
 			controls = append(controls, d)
 			continue
 		}
@@ -196,8 +193,15 @@ Defaults are those of no dataset in particular: ` +
 	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), but for the one that makes them " +
 		"what they are.\n\n" +
 		listOf(same) +
-		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it. They read " +
-		"few of them: those of the encoder and the buffer, and `random-calibrated` the epochs.\n\n" + listOf(controls))
+		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it, and read few " +
+		"of them.\n\n| method | what it is | reads |\n|---|---|---|\n")
+	for _, d := range controls {
+		reads := "nothing"
+		if len(d.Reads) > 0 {
+			reads = "`" + strings.Join(d.Reads, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Name, cellText(d.Summary), reads)
+	}
 	return b.String()
 }
 
