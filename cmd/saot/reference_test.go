@@ -46,11 +46,11 @@ func commandReference() string {
 	b.WriteString(`# Commands
 
 ` + "`saot COMMAND --help`" + ` prints the same. ` + "`saot completion --help`" + ` says how a shell completes commands, datasets,
-methods, engines and settings. The environment variable ` + "`SAOT_DATA`" + ` names the folder of the datasets' files, ` + "`NO_COLOR`" + `
-turns colors off. Exit statuses: 0 all is well, 1 something failed, 2 a flag or an argument is wrong, 130 interrupted
+methods, engines and settings. The environment variable ` + "`SAOT_DATA`" + ` names the folder of the datasets' files
+(else saot/data in your cache), ` + "`NO_COLOR`" + ` turns colors off. Exit statuses: 0 all is well, 1 something failed, 2 a flag or an argument is wrong, 130 interrupted
 by a signal ([reliability](../reliability.md#exit-statuses)).
 
-The figures and tables that a command prints as text, ` + "`--json`" + ` prints for programs. Names of fields stay; new ones may come.
+With ` + "`--json`" + ` a command prints its figures and tables for programs. Field names stay the same; new fields may appear.
 
 `)
 	root := newRootCommand(io.Discard, io.Discard)
@@ -183,15 +183,19 @@ Defaults are those of no dataset in particular: ` +
 			controls = append(controls, d)
 			continue
 		}
-		fmt.Fprintf(&b, "## %s\n\n%s (%s).\n\n", d.Name, upperFirst(d.Summary), d.Kind)
+		about := upperFirst(d.Summary)
+		if d.Kind == method.SelfSupervised || d.Kind == method.Supervised { // other summaries say it
+			about += fmt.Sprintf(" (%s)", d.Kind)
+		}
+		fmt.Fprintf(&b, "## %s\n\n%s.\n\n", d.Name, about)
 		if rows.Len() == 0 {
 			b.WriteString("No settings.\n\n")
 			continue
 		}
 		b.WriteString("| setting | default | |\n|---|---|---|\n" + rows.String() + "\n")
 	}
-	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), but for the one that makes them " +
-		"what they are.\n\n" +
+	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), except for those that " +
+		"define them.\n\n" +
 		listOf(same) +
 		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it, and read few " +
 		"of them.\n\n| method | what it is | reads |\n|---|---|---|\n")

@@ -45,7 +45,7 @@ A spec has a list of entries under runs. An entry is the product of its datasets
     set: {epochs: 50}            # settings, as saot methods NAME lists them
     grid: {alpha: [0, 0.5, 1]}   # settings with several values: a run for each combination
 
-Instead of a method, a group may stand: %s. Further keys of an entry are preset, probes, probe_rows, features, direction
+A group may replace a method name: %s. Further keys of an entry are preset, probes, probe_rows, features, direction
 and stream; docs/howto/sweep.md says what they hold.
 
 %s
@@ -72,7 +72,7 @@ func newSweepCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.out, "out", "", "folder of the sweep; default runs/ and the name of the spec")
-	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA")
+	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")

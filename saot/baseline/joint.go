@@ -42,7 +42,7 @@ func jointDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 
 func init() {
 	method.Register(method.Definition{Name: "joint", Paper: "Joint", Kind: method.Supervised, Order: 0,
-		Summary:  "a new network trained on all tasks seen, after each task: the upper bound",
+		Summary:  "a new network trained on all tasks seen, after each task",
 		Defaults: jointDefaults, New: newJoint})
 }
 
