@@ -29,7 +29,7 @@ type ScaledOptions struct {
 	Homophily float64 // share of edges within a class, in (0, 1]; default 0.8
 	Spread    float64 // standard deviation of the log of a node's attractiveness; default 0.8
 	Columns   int     // dense features; default 64
-	Signal    float64 // distance of a class's centre from 0, in standard deviations of its nodes; default 1.2
+	Signal    float64 // distance of a class's center from 0, in standard deviations of its nodes; default 1.2
 }
 
 func (o *ScaledOptions) settings() []setting {
@@ -160,7 +160,7 @@ func (o ScaledOptions) sizes() []int {
 // Scaled generates a graph of any size. Planted classes have unequal sizes, in random order. Nodes·Degree/2 edges are
 // drawn: one end by attractiveness (log-normal), the other by attractiveness within the same class with probability
 // Homophily, else within the class before or after it; repeats and self-loops are dropped. Features are dense: a random
-// centre of length Signal for each class, and a standard normal for each node about it. Equal options give equal graphs
+// center of length Signal for each class, and a standard normal for each node about it. Equal options give equal graphs
 // on any number of cores.
 //
 // O(Nodes·Columns + edges) time; memory of the result and 8 bytes per edge. Every draw takes constant time, by alias
@@ -334,13 +334,13 @@ func (a alias) draw(rng *rand.Rand) int {
 const chunkRows = 1 << 10
 
 func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
-	centre := centres(opt.Classes, opt.Columns, opt.Signal, generator(opt.Seed, "scaled/centres"))
+	center := centers(opt.Classes, opt.Columns, opt.Signal, generator(opt.Seed, "scaled/centres"))
 	out := graph.Features{Rows: len(labels), Cols: opt.Columns, Dense: make([]float32, len(labels)*opt.Columns)}
 	parallelChunks(len(labels), chunkRows, func(chunk, first, end int) {
 		rng := generator(opt.Seed, fmt.Sprintf("scaled/features/%d", chunk))
 		for i := first; i < end; i++ {
 			_, row := out.Row(i)
-			for k, mean := range centre[labels[i]] {
+			for k, mean := range center[labels[i]] {
 				row[k] = mean + float32(rng.NormFloat64())
 			}
 		}
@@ -348,7 +348,7 @@ func gaussianFeatures(labels []int32, opt ScaledOptions) graph.Features {
 	return out
 }
 
-func centres(n, columns int, distance float64, rng *rand.Rand) [][]float32 {
+func centers(n, columns int, distance float64, rng *rand.Rand) [][]float32 {
 	out := make([][]float32, n)
 	for c := range out {
 		out[c] = make([]float32, columns)

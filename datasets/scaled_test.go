@@ -116,34 +116,34 @@ func TestAlias(t *testing.T) {
 func TestScaledDifficulty(t *testing.T) {
 	ds, err := Scaled(ScaledOptions{Nodes: 4000})
 	require.NoError(t, err)
-	raw, propagated := nearestCentre(t, ds)
-	t.Logf("nearest centre: raw %.3f, propagated %.3f", raw, propagated)
+	raw, propagated := nearestCenter(t, ds)
+	t.Logf("nearest center: raw %.3f, propagated %.3f", raw, propagated)
 	require.Greater(t, raw, 0.1)
 	require.Less(t, raw, 0.6)
 	require.Greater(t, propagated, raw+0.2)
 	require.Less(t, propagated, 0.97)
 }
 
-// nearestCentre returns the share of test nodes whose class is that of the train centre of the largest cosine, over all
+// nearestCenter returns the share of test nodes whose class is that of the train center of the largest cosine, over all
 // classes of the default stream, for raw features and for D^-½(A+I)D^-½ twice applied within the tasks.
-func nearestCentre(t *testing.T, ds *Dataset) (raw, propagated float64) {
+func nearestCenter(t *testing.T, ds *Dataset) (raw, propagated float64) {
 	s, err := NewStream(ds, DefaultStreamOptions())
 	require.NoError(t, err)
 	score := func(hops int) float64 {
-		centre := make([][]float64, ds.NumClasses)
+		center := make([][]float64, ds.NumClasses)
 		rows := make([][][]float32, len(s.Tasks))
 		for k := range s.Tasks {
 			task := &s.Tasks[k]
 			rows[k] = propagate(task.Graph, hops)
 			for _, i := range task.Split.Train {
 				c := task.Labels[i]
-				if centre[c] == nil {
-					centre[c] = make([]float64, ds.Graph.Features.Cols)
+				if center[c] == nil {
+					center[c] = make([]float64, ds.Graph.Features.Cols)
 				}
-				addScaledTo(centre[c], rows[k][i], 1/norm(rows[k][i]))
+				addScaledTo(center[c], rows[k][i], 1/norm(rows[k][i]))
 			}
 		}
-		for _, c := range centre {
+		for _, c := range center {
 			var square float64
 			for _, v := range c {
 				square += v * v
@@ -156,12 +156,12 @@ func nearestCentre(t *testing.T, ds *Dataset) (raw, propagated float64) {
 		for k := range s.Tasks {
 			for _, i := range s.Tasks[k].Split.Test {
 				best, at := math.Inf(-1), -1
-				for c := range centre {
+				for c := range center {
 					var dot float64
-					for f, v := range centre[c] {
+					for f, v := range center[c] {
 						dot += v * float64(rows[k][i][f])
 					}
-					if centre[c] != nil && dot > best {
+					if center[c] != nil && dot > best {
 						best, at = dot, c
 					}
 				}

@@ -32,7 +32,7 @@ func standIns(benchmarks []Entry) []Entry {
 		"row, L2 norm 1. Where cora_full_topology.npz is absent, edges and labels are taken from cora_full.npz."
 	arxiv.Name, arxiv.StandIn, arxiv.Recipe = "arxiv-topology", arxiv.Name, RecipeArxivStandIn
 	arxiv.Title = "stand-in: ogbn-arxiv's edges and labels, generated features"
-	arxiv.Note = "a stand-in, not ogbn-arxiv: the 128 features of a node are drawn about a centre of its class, " +
+	arxiv.Note = "a stand-in, not ogbn-arxiv: the 128 features of a node are drawn about a center of its class, " +
 		"mixed with its neighbors'. The folder ogbn_arxiv may lack node-feat.csv.gz."
 	all := []Entry{cora, arxiv}
 	for k := range all {
@@ -218,20 +218,20 @@ func (m *topicModel) word(i int, rng *rand.Rand) int32 {
 // The features of arxiv-topology.
 const (
 	mixedColumns = 128
-	mixedSignal  = 1.75 // distance of a class's centre from the origin, in standard deviations of a node about it
+	mixedSignal  = 1.75 // distance of a class's center from the origin, in standard deviations of a node about it
 	mixedShare   = 0.5  // weight of the neighbors' mean against the node's own draw
 )
 
-// mixedFeatures draws y_i = centre of the class + a standard normal for every node, and returns x_i = y_i + ½·mean of y
+// mixedFeatures draws y_i = center of the class + a standard normal for every node, and returns x_i = y_i + ½·mean of y
 // over the neighbors of i, as texts resemble those that they cite; all divided by the square root of the width. Dense.
 // O(edges · columns) time.
 func mixedFeatures(ds *Dataset, rng *rand.Rand) graph.Features {
 	n := ds.Graph.NumNodes()
-	centre := centres(ds.NumClasses, mixedColumns, mixedSignal, rng)
+	center := centers(ds.NumClasses, mixedColumns, mixedSignal, rng)
 	own := graph.Features{Rows: n, Cols: mixedColumns, Dense: make([]float32, n*mixedColumns)}
 	for i, c := range ds.Labels {
 		_, row := own.Row(i)
-		for k, mean := range centre[c] {
+		for k, mean := range center[c] {
 			row[k] = (mean + float32(rng.NormFloat64())) / float32(math.Sqrt(mixedColumns))
 		}
 	}

@@ -238,8 +238,8 @@ func (c Config) rate(steps int) func(step int) float64 {
 	}
 }
 
-// distills reports whether a teacher takes part. Without transport there is no plan to distill: the paper's variant "w/o
-// Optimal Transport" keeps replay alone.
+// distills reports whether a teacher takes part. Without transport there is no plan to distill: the paper's variant
+// "w/o Optimal Transport" keeps replay alone.
 func (c Config) distills() bool {
 	return c.Objective == Transport && c.Distillation != DistillNone && c.Beta > 0
 }

@@ -45,7 +45,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	whole := slices.DeleteFunc(c.batchedSizes(tasks), func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
+	whole := slices.DeleteFunc(c.BatchedSizes(tasks), func(s encoder.Size) bool { return c.Encoder.Samples(s.Nodes) })
 	enc, err := encoder.New(e, c.Encoder, features, encoder.NewBuckets(e, c.Epochs, whole),
 		seed.Stream(seedValue, "weights"))
 	if err != nil {
@@ -67,9 +67,9 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 // SizesOf returns the sizes of a stream's task graphs.
 func SizesOf(s *datasets.Stream) []encoder.Size { return method.StreamOf(s).Sizes }
 
-// batchedSizes adds the replayed subgraphs. Their nodes are known. Replayed subgraphs are assumed to have 1.5 times the
-// task's edge density; on our streams they have less.
-func (c Config) batchedSizes(tasks []encoder.Size) []encoder.Size {
+// BatchedSizes returns the sizes of the tasks joined with the replayed subgraphs. Replayed subgraphs are assumed to
+// have 1.5 times the task's edge density; on our streams they have less.
+func (c Config) BatchedSizes(tasks []encoder.Size) []encoder.Size {
 	out := make([]encoder.Size, len(tasks))
 	var replayed encoder.Size
 	for t, s := range tasks {
@@ -86,7 +86,8 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 // keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
 // Encoder.WholeGraph, as many steps on sampled neighborhoods as there are M's among its nodes. Patches share nodes, so
 // that such an epoch aligns about two thirds of them. It returns an error where a plan's marginals are so far off that
-// it is no plan. Diagnostics of the report, next to those of train.Trainer:
+// it is no plan. Diagnostics of the report, next to those of train.Trainer; but for
+// setup_seconds, of the transport objective alone:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's
@@ -145,7 +146,9 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 		return l.prepare(draw, graphs, &figures[step], p.Task, step, step == p.Steps-1)
 	}
 	p.After = func(s *continual.Step, out map[string]float64) error {
-		l.record(p.Report, s, out, &figures[s.Done-1])
+		if l.config.Objective == Transport {
+			l.record(p.Report, s, out, &figures[s.Done-1])
+		}
 		return l.config.checkPlans(out, &figures[s.Done-1])
 	}
 	p.Rate = l.config.rate(p.Steps)
@@ -154,7 +157,9 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 	}
 	err = l.trainer.Train(ctx, p)
 	for _, name := range append(gradientNames(), "graph_diagonal_mass") {
-		p.Report.Diagnostics[name] /= float64(p.Steps)
+		if sum, ok := p.Report.Diagnostics[name]; ok {
+			p.Report.Diagnostics[name] = sum / float64(p.Steps)
+		}
 	}
 	return err
 }

@@ -68,12 +68,12 @@ func TestStructureLoss(t *testing.T) {
 		for scaling, unit := range map[Scaling]float64{Balanced: 1.0 / m, Literal: 1.0 / (m * m)} {
 			rng := rand.New(rand.NewPCG(2, 2))
 			target, cost := uniform(rng, m, m), uniform(rng, m, m)
-			centre := mat.NewDense(m, m, nil) // J = I − 11ᵀ/M
-			centre.Apply(func(i, j int, _ float64) float64 { return map[bool]float64{true: 1}[i == j] - 1.0/m }, centre)
+			center := mat.NewDense(m, m, nil) // J = I − 11ᵀ/M
+			center.Apply(func(i, j int, _ float64) float64 { return map[bool]float64{true: 1}[i == j] - 1.0/m }, center)
 			centered := func() float64 {
 				var d mat.Dense
 				d.Sub(target, cost)
-				d.Product(centre, &d, centre)
+				d.Product(center, &d, center)
 				return unit * math.Pow(mat.Norm(&d, 2), 2)
 			}
 			reference := func() float64 {

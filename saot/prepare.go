@@ -126,13 +126,13 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 			err = continual.Divergedf("%w", err)
 		}
 		if err != nil {
-			return in, nil, err
+			return in, []any{pair.Made(), in.Buffered}, err
 		}
 		in.GraphPlan, in.Target = matrixTensor(result.Plan), matrixTensor(result.Target)
 		*figures = planFigures{marginalError: result.Report.MarginalError, diagonalMass: mat.Trace(result.Plan)}
 		if last {
 			if figures.structure, err = graphs.structureFigures(&result, k); err != nil {
-				return in, nil, err
+				return in, []any{pair.Made(), in.Buffered, in.GraphPlan, in.Target}, err
 			}
 		}
 	}

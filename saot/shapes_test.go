@@ -34,7 +34,7 @@ func TestStreamsFitFewShapes(t *testing.T) {
 				t.Skipf("shapes are chosen for an engine that fuses: %v", err)
 			}
 			defer e.Close()
-			buckets := encoder.NewBuckets(e, c.Epochs, c.batchedSizes(SizesOf(stream)))
+			buckets := encoder.NewBuckets(e, c.Epochs, c.BatchedSizes(SizesOf(stream)))
 			buffer := replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}
 			shapes, rows, padded := map[string]bool{}, 0, 0
 			fit := func(g *graph.Graph) encoder.Size {

@@ -37,19 +37,16 @@ const (
 // loss is that of one training step (Eq. 13): both views through the encoder, and the losses between them.
 func (l *Learner) loss(in inputs[*Node]) train.Loss {
 	z := train.Embed(l.encoder, encoder.Scope, in.Views, nil, encoder.Training)
-	zero := Scalar(z[0].Graph(), dtypes.Float32, 0)
 	if l.config.Objective == BarlowTwins {
-		return train.Loss{Total: BarlowTwinsLoss(z[0], z[1], train.RealRows(in.Views, z[0])),
-			Parts: []train.Term{{Name: termMatching, Node: zero}, {Name: termStructure, Node: zero},
-				{Name: termDistillation, Node: zero}}}
+		return train.Loss{Total: BarlowTwinsLoss(z[0], z[1], train.RealRows(in.Views, z[0]))}
 	}
-	return l.transportLoss(z, in, zero)
+	return l.transportLoss(z, in)
 }
 
 // transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the embeddings [M, out] of the aligned
 // nodes.
-func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node], zero *Node) train.Loss {
-	c := l.config
+func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node]) train.Loss {
+	c, zero := l.config, Scalar(z[0].Graph(), dtypes.Float32, 0)
 	cost := transport.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
 	plan, marginalError := transport.Sinkhorn(cost, c.sinkhorn())
 
@@ -108,7 +105,9 @@ func gradientFigures(z [2]*Node, terms [3]*Node) (figures []train.Term) {
 	return figures
 }
 
-// distillationBetween returns distillation for some rows [R, 1] of the embeddings, with the plan between these alone.
+// distillationBetween returns distillation for some rows of the embeddings, with the plan between these alone.
+//
+// Shapes: rows [R, 1], of M; z, teacher [M, d]; returns scalars. The gradient flows to z.
 func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) (loss, marginalError *Node) {
 	for i := range z {
 		z[i], teacher[i] = Gather(z[i], rows), Gather(teacher[i], rows)
@@ -124,6 +123,9 @@ func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) (loss, marg
 
 // distillation returns L_skd (Eq. 12) or its stand-in of Table 4 for the embeddings of student and teacher in both
 // views, and the marginal error of the plan that it makes, 0 if it makes none.
+//
+// Shapes: z, teacher [M, d], plan, cost [M, M]; returns scalars. The gradient flows to cost, or, of cosine and mse,
+// to z.
 func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, marginalError *Node) {
 	if c.Distillation != DistillPlan {
 		loss = MulScalar(Add(c.PointDistillation(z[0], teacher[0]), c.PointDistillation(z[1], teacher[1])), 0.5)
@@ -199,9 +201,10 @@ func (c Config) PointDistillation(z, teacher *Node) *Node {
 //
 //	C = Ẑ₁ᵀẐ₂/N,   L = Σ_i (1 − C_ii)² + (1/d)·Σ_{i≠j} C_ij²,
 //
-// where Ẑ is Z with each column standardized over the N real nodes.
+// where Ẑ is Z with each column standardized over the N real nodes, its variance over N − 1. N = 1 gives NaN.
 //
-// Shapes: z1, z2 [N, d], mask [N, 1]; returns a scalar. The gradient flows to z1 and z2. O(N·d²).
+// Shapes: z1, z2 [R, d] with R ≥ N rows, mask [R, 1], 1 on the real ones; returns a scalar. The gradient flows to z1
+// and z2. O(R·d²).
 func BarlowTwinsLoss(z1, z2, mask *Node) *Node {
 	n := ReduceAllSum(mask)
 	standardize := func(z *Node) *Node {
@@ -217,8 +220,8 @@ func BarlowTwinsLoss(z1, z2, mask *Node) *Node {
 	return Add(on, DivScalar(off, float64(d)))
 }
 
-// patchFanOut is how many neighbors of a node are aligned with it in a sampled step. M nodes drawn at random from a
-// large graph have hardly an edge among them, and L⊗π_G would say nothing.
+// patchFanOut is how many neighbors of a node are aligned with it in a step on samples or patches. M nodes drawn at
+// random from a large graph have hardly an edge among them, and L⊗π_G would say nothing.
 const patchFanOut = 4
 
 // patches deals the first nodes of a graph out in a random order, each with some of its neighbors. No edge may lead

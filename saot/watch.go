@@ -47,13 +47,13 @@ func (l *Learner) Watch(ctx context.Context, task int, g *graph.Graph, nodes []i
 	w := &watch{learner: l, graph: g, nodes: nodes}
 	err := w.draw(task)
 	if err == nil {
-		w.plan, err = l.watchedPlan(encoder.Scope)
+		w.plan, err = l.watchedPlan()
 	}
 	if err == nil {
 		err = w.solveGraphPlan()
 	}
 	if err == nil && task > 0 && l.config.distills() {
-		w.views.Teacher, err = w.planOf(w.plan)
+		w.views.Teacher, err = w.solvePlan()
 	}
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		w.Close()
@@ -85,12 +85,12 @@ func (w *watch) draw(task int) (err error) {
 }
 
 // watchedPlan compiles π_Z between the embeddings of two views, by the step's settings.
-func (l *Learner) watchedPlan(scope string) (*engine.Named[train.Views[*tensors.Tensor]], error) {
+func (l *Learner) watchedPlan() (*engine.Named[train.Views[*tensors.Tensor]], error) {
 	settings := l.config.sinkhorn()
 	settings.Gradient = transport.Detached
 	return engine.NewNamed[train.Views[*tensors.Tensor]](l.encoder.Engine(), "watched plan", l.encoder.Store(),
 		func(views train.Views[*Node]) []*Node {
-			z := train.Embed(l.encoder, scope, views, nil, encoder.Inference)
+			z := train.Embed(l.encoder, encoder.Scope, views, nil, encoder.Inference)
 			plan, marginalError := transport.Sinkhorn(transport.CosineCost(z[0], z[1]), settings)
 			return []*Node{plan, marginalError}
 		})
@@ -113,8 +113,9 @@ func (w *watch) solveGraphPlan() error {
 	return nil
 }
 
-func (w *watch) planOf(f *engine.Named[train.Views[*tensors.Tensor]]) (*continual.WatchedPlan, error) {
-	out, err := f.Call(w.pair.Views)
+// solvePlan returns π_Z of the encoder as it is now.
+func (w *watch) solvePlan() (*continual.WatchedPlan, error) {
+	out, err := w.plan.Call(w.pair.Views)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (w *watch) Views() *continual.WatchedViews { return &w.views }
 
 // Look returns the embeddings of the nodes, and π_Z between the views.
 func (w *watch) Look(ctx context.Context) (*continual.Sight, error) {
-	plan, err := w.planOf(w.plan)
+	plan, err := w.solvePlan()
 	if err != nil {
 		return nil, err
 	}

@@ -197,8 +197,8 @@ Defaults are those of no dataset in particular: ` +
 	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), except for those that " +
 		"define them.\n\n" +
 		listOf(same) +
-		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it, and read few " +
-		"of them.\n\n| method | what it is | reads |\n|---|---|---|\n")
+		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it, and read " +
+		"few of them.\n\n| method | what it is | reads |\n|---|---|---|\n")
 	for _, d := range controls {
 		reads := "nothing"
 		if len(d.Reads) > 0 {

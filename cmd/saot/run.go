@@ -68,7 +68,8 @@ func (o *runOptions) command() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: .npz, folder or zip")
-	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
+	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"),
+		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.Method, "method", "saot", "what learns; saot methods lists what there is")
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over, for "+splitting())

@@ -72,7 +72,8 @@ func newSweepCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.out, "out", "", "folder of the sweep; default runs/ and the name of the spec")
-	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"), "folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
+	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
+		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
@@ -17,53 +18,57 @@ const rounds = 100
 
 // KMeans divides the rows of x [N, F] into k clusters with a small sum of squares
 //
-//	Σ_i ‖x_i − centre_{assign(i)}‖²,
+//	Σ_i ‖x_i − center_{assign(i)}‖²,
 //
 // by Lloyd's algorithm (Lloyd 1982) from a k-means++ start (Arthur and Vassilvitskii 2007). It stops when no row
 // changes its cluster, or after 100 iterations. It returns the cluster of each row and the means of the clusters [k,
 // F]. No cluster is empty: k is at most the number of rows, and an empty cluster takes the row that is farthest from
-// its own centre. The result is a local optimum that depends on x and rng alone. O(N·k·F) time per iteration.
-func KMeans(x *mat.Dense, k int, rng *rand.Rand) (assign []int, centres *mat.Dense) {
+// its own center. The result is a local optimum that depends on x and rng alone. O(N·k·F) time per iteration.
+// It returns ctx.Err() when canceled.
+func KMeans(ctx context.Context, x *mat.Dense, k int, rng *rand.Rand) (assign []int, centers *mat.Dense, err error) {
 	raw := x.RawMatrix()
 	n := raw.Rows
 	k = min(k, n)
 	assign = make([]int, n)
 	if k < 1 {
-		return assign, linalg.New(0, raw.Cols)
+		return assign, linalg.New(0, raw.Cols), nil
 	}
-	centres = start(x, k, rng)
+	centers = start(x, k, rng)
 	for range rounds {
-		distance, changed := nearest(x, centres, assign)
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		distance, changed := nearest(x, centers, assign)
 		if fillEmpty(assign, distance, k) {
 			changed = true
 		}
-		clusterMeans(x, assign, centres)
+		clusterMeans(x, assign, centers)
 		if !changed {
 			break
 		}
 	}
-	return assign, centres
+	return assign, centers, nil
 }
 
-// start draws rows as the first centres, each with a probability proportional to its squared distance from the nearest
-// centre drawn before it.
+// start draws rows as the first centers, each with a probability proportional to its squared distance from the nearest
+// center drawn before it.
 func start(x *mat.Dense, k int, rng *rand.Rand) *mat.Dense {
 	raw := x.RawMatrix()
-	centres := linalg.New(k, raw.Cols)
-	distance := make([]float64, raw.Rows) // squared, from the nearest centre
+	centers := linalg.New(k, raw.Cols)
+	distance := make([]float64, raw.Rows) // squared, from the nearest center
 	for c := range k {
-		next := rng.IntN(raw.Rows) // also where all rows coincide with centres
+		next := rng.IntN(raw.Rows) // also where all rows coincide with centers
 		if total := floats.Sum(distance); total > 0 {
 			next = draw(distance, rng.Float64()*total)
 		}
-		copy(centres.RawRowView(c), x.RawRowView(next))
+		copy(centers.RawRowView(c), x.RawRowView(next))
 		for i := range distance {
-			if d := SquaredDistance(x.RawRowView(i), centres.RawRowView(c)); c == 0 || d < distance[i] {
+			if d := SquaredDistance(x.RawRowView(i), centers.RawRowView(c)); c == 0 || d < distance[i] {
 				distance[i] = d
 			}
 		}
 	}
-	return centres
+	return centers
 }
 
 // draw returns the index at which the running sum of weights passes a value, never one without weight.
@@ -89,14 +94,14 @@ func SquaredDistance(a, b []float64) (d float64) {
 	return d
 }
 
-// nearest moves every row to its nearest centre, if that is nearer than the row's own. It returns the squared distances
-// of the rows from their centres, and whether a row moved.
-func nearest(x, centres *mat.Dense, assign []int) (distance []float64, changed bool) {
-	product := linalg.New(len(assign), centres.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
-	product.Mul(x, centres.T())
-	norms := make([]float64, centres.RawMatrix().Rows)
+// nearest moves every row to its nearest center, if that is nearer than the row's own. It returns the squared distances
+// of the rows from their centers, and whether a row moved.
+func nearest(x, centers *mat.Dense, assign []int) (distance []float64, changed bool) {
+	product := linalg.New(len(assign), centers.RawMatrix().Rows) // x·c; the distance is ‖x‖² + ‖c‖² − 2x·c
+	product.Mul(x, centers.T())
+	norms := make([]float64, centers.RawMatrix().Rows)
 	for c := range norms {
-		norms[c] = floats.Dot(centres.RawRowView(c), centres.RawRowView(c))
+		norms[c] = floats.Dot(centers.RawRowView(c), centers.RawRowView(c))
 	}
 	distance = make([]float64, len(assign))
 	for i, own := range assign {
@@ -114,7 +119,7 @@ func nearest(x, centres *mat.Dense, assign []int) (distance []float64, changed b
 	return distance, changed
 }
 
-// fillEmpty gives every empty cluster the row farthest from its centre among those that are not alone in theirs. It
+// fillEmpty gives every empty cluster the row farthest from its center among those that are not alone in theirs. It
 // reports whether there was an empty one.
 func fillEmpty(assign []int, distance []float64, k int) (filled bool) {
 	count := make([]int, k)
@@ -137,14 +142,14 @@ func fillEmpty(assign []int, distance []float64, k int) (filled bool) {
 	return filled
 }
 
-func clusterMeans(x *mat.Dense, assign []int, centres *mat.Dense) {
-	centres.Zero()
-	count := make([]float64, centres.RawMatrix().Rows)
+func clusterMeans(x *mat.Dense, assign []int, centers *mat.Dense) {
+	centers.Zero()
+	count := make([]float64, centers.RawMatrix().Rows)
 	for i, c := range assign {
-		floats.Add(centres.RawRowView(c), x.RawRowView(i))
+		floats.Add(centers.RawRowView(c), x.RawRowView(i))
 		count[c]++
 	}
 	for c, n := range count {
-		floats.Scale(1/n, centres.RawRowView(c))
+		floats.Scale(1/n, centers.RawRowView(c))
 	}
 }

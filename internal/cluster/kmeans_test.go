@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -11,12 +12,12 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// kmeansObjective is the sum of squares that KMeans makes small, with the best centres for an assignment.
+// kmeansObjective is the sum of squares that KMeans makes small, with the best centers for an assignment.
 func kmeansObjective(x *mat.Dense, assign []int, k int) (sum float64) {
-	centres := linalg.New(k, x.RawMatrix().Cols)
-	clusterMeans(x, assign, centres)
+	centers := linalg.New(k, x.RawMatrix().Cols)
+	clusterMeans(x, assign, centers)
 	for i, c := range assign {
-		sum += SquaredDistance(x.RawRowView(i), centres.RawRowView(c))
+		sum += SquaredDistance(x.RawRowView(i), centers.RawRowView(c))
 	}
 	return sum
 }
@@ -28,14 +29,16 @@ func TestKMeansFindsSeparatedBlobs(t *testing.T) {
 		x.RawRowView(i)[i%k] += 30
 	}
 	for s := range uint64(20) {
-		assign, centres := KMeans(x, k, seed.Stream(s))
+		assign, centers, err := KMeans(t.Context(), x, k, seed.Stream(s))
+		require.NoError(t, err)
 		for i := range assign {
 			require.Equal(t, assign[i%k], assign[i])
 		}
 		for c := range k {
-			require.InDelta(t, 30, mat.Max(centres.RowView(c)), 1)
+			require.InDelta(t, 30, mat.Max(centers.RowView(c)), 1)
 		}
-		again, _ := KMeans(x, k, seed.Stream(s))
+		again, _, err := KMeans(t.Context(), x, k, seed.Stream(s))
+		require.NoError(t, err)
 		require.Equal(t, assign, again)
 	}
 }
@@ -59,9 +62,10 @@ func TestKMeansAgainstAllAssignments(t *testing.T) {
 		}
 		best := math.Inf(1)
 		for try := range 300 {
-			assign, centres := KMeans(x, k, seed.Stream(s, try))
-			_, changed := nearest(x, centres, assign)
-			require.False(t, changed, "every row is at its nearest centre")
+			assign, centers, err := KMeans(t.Context(), x, k, seed.Stream(s, try))
+			require.NoError(t, err)
+			_, changed := nearest(x, centers, assign)
+			require.False(t, changed, "every row is at its nearest center")
 			best = min(best, kmeansObjective(x, assign, k))
 		}
 		require.InDelta(t, want, best, 1e-9)
@@ -72,18 +76,27 @@ func TestKMeansLeavesNoClusterEmpty(t *testing.T) {
 	same := linalg.New(7, 3)
 	for _, x := range []*mat.Dense{same, linalg.Gaussian(7, 3, seed.Stream(1))} {
 		for _, k := range []int{1, 4, 7, 20} {
-			assign, centres := KMeans(x, k, seed.Stream(2))
+			assign, centers, err := KMeans(t.Context(), x, k, seed.Stream(2))
+			require.NoError(t, err)
 			count := make([]int, min(k, 7))
 			for _, c := range assign {
 				count[c]++
 			}
 			require.NotContains(t, count, 0)
-			require.Equal(t, len(count), centres.RawMatrix().Rows)
-			require.False(t, math.IsNaN(mat.Sum(centres)))
+			require.Equal(t, len(count), centers.RawMatrix().Rows)
+			require.False(t, math.IsNaN(mat.Sum(centers)))
 		}
 	}
-	assign, centres := KMeans(linalg.New(0, 3), 2, seed.Stream(1))
+	assign, centers, err := KMeans(t.Context(), linalg.New(0, 3), 2, seed.Stream(1))
+	require.NoError(t, err)
 	require.Empty(t, assign)
-	require.Equal(t, 3, centres.RawMatrix().Cols)
+	require.Equal(t, 3, centers.RawMatrix().Cols)
 	require.Equal(t, []int{1, 1}, []int{draw([]float64{0, 2, 0}, 0), draw([]float64{0, 2, 0}, 2)})
+}
+
+func TestKMeansStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := KMeans(ctx, linalg.New(5, 3), 2, seed.Stream(1))
+	require.ErrorIs(t, err, context.Canceled)
 }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"github.com/saot-go/saot/datasets"
@@ -14,7 +15,7 @@ import (
 // CluSettings are those of node clustering, SS-GCNs' first pretext task.
 type CluSettings struct {
 	PretextSettings
-	// The reference has as many clusters as classes, which no label-free method knows.
+	// The reference has 200 clusters and names each by the nearest class, with labels.
 	Clusters int `json:"clusters" range:"[2,)" help:"of feature rows, to be told apart"`
 }
 
@@ -34,17 +35,20 @@ func (s *CluSettings) Validate() error {
 }
 
 // newClu is the learner that tells clusters of feature rows apart (You et al. 2020, "node clustering"), by the loss of
-// sorting. Diagnostic of the report: "spread", the clusters' mean squared distance from their centres.
+// sorting. Diagnostic of the report: "spread", the clusters' mean squared distance from their centers.
 func newClu(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*CluSettings)
 	return newPretext(b, "gcn-clu", s.PretextSettings, sorting{groups: s.Clusters,
-		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
+		sort: func(ctx context.Context, g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64, error) {
 			x := g.Features.Matrix()
-			assign, centres := cluster.KMeans(x, s.Clusters, rng)
+			assign, centers, err := cluster.KMeans(ctx, x, s.Clusters, rng)
+			if err != nil {
+				return nil, nil, err
+			}
 			spread := 0.0
 			for i, c := range assign {
-				spread += cluster.SquaredDistance(x.RawRowView(i), centres.RawRowView(c)) / float64(len(assign))
+				spread += cluster.SquaredDistance(x.RawRowView(i), centers.RawRowView(c)) / float64(len(assign))
 			}
-			return assign, map[string]float64{"spread": spread}
+			return assign, map[string]float64{"spread": spread}, nil
 		}})
 }

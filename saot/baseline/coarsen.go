@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -31,9 +32,11 @@ func (r rows) of(i int) []float32 { return r.data[i*r.width:][:r.width] }
 //  2. clusters without a common edge, once no edges are left, so that a graph in pieces shrinks as others do;
 //  3. and then in the same way the protected nodes, which have kept to themselves (TACO's node-fidelity preservation).
 //
-// Edges merge whole clusters, so that these may be of any size, unlike those of a matching. O(E log E) time, and O(n·d)
-// for each of n clusters that merge without an edge.
-func coarsened(a *graph.Adjacency, embedded rows, protected []bool, reduction float64) *coarsening {
+// Edges merge whole clusters, so that these may be of any size, unlike those of a matching. O(E log E) time, and
+// for each of n clusters that merge without an edge O(min(n, B)·d), B = nearestBlock. It returns
+// ctx.Err() when canceled.
+func coarsened(ctx context.Context, a *graph.Adjacency, embedded rows, protected []bool,
+	reduction float64) (*coarsening, error) {
 	n := a.NumNodes()
 	m := &merger{disjointSets: newDisjointSets(n), embedded: embedded, left: n,
 		target: int((1 - reduction) * float64(n))}
@@ -41,6 +44,9 @@ func coarsened(a *graph.Adjacency, embedded rows, protected []bool, reduction fl
 		may := func(v int32) bool { return all || !protected[v] }
 		m.merge(m.edges(a, may))
 		for m.left > m.target {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			before := m.left
 			m.merge(m.nearest(may))
 			if m.left == before {
@@ -48,7 +54,7 @@ func coarsened(a *graph.Adjacency, embedded rows, protected []bool, reduction fl
 			}
 		}
 	}
-	return m.coarsening()
+	return m.coarsening(), nil
 }
 
 // merger joins sets of similar nodes until few enough are left.

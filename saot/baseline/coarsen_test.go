@@ -41,16 +41,24 @@ func unitFeatures(f *graph.Features) rows {
 	return out
 }
 
+// coarsen is coarsened of a test.
+func coarsen(t *testing.T, a *graph.Adjacency, by rows, protected []bool, reduction float64) *coarsening {
+	t.Helper()
+	p, err := coarsened(t.Context(), a, by, protected, reduction)
+	require.NoError(t, err)
+	return p
+}
+
 func unprotected(g *graph.Graph) []bool { return make([]bool, g.NumNodes()) }
 
 func TestCoarseningHalvesAConnectedGraph(t *testing.T) {
 	g := connectedGraph(t, 60, 0)
 	for reduction, want := range map[float64]int{0: 60, 0.25: 45, 0.5: 30, 0.99: 1} {
-		p := coarsened(&g.Adjacency, unitFeatures(&g.Features), unprotected(g), reduction)
+		p := coarsen(t, &g.Adjacency, unitFeatures(&g.Features), unprotected(g), reduction)
 		require.Equal(t, want, p.clusters, reduction)
 	}
 	odd := connectedGraph(t, 61, 0)
-	require.Equal(t, 30, coarsened(&odd.Adjacency, unitFeatures(&odd.Features), unprotected(odd), 0.5).clusters,
+	require.Equal(t, 30, coarsen(t, &odd.Adjacency, unitFeatures(&odd.Features), unprotected(odd), 0.5).clusters,
 		"n ≤ 30.5")
 }
 
@@ -60,7 +68,7 @@ func TestCoarseningMergesWithoutEdges(t *testing.T) {
 	g, guarded := connectedGraph(t, 20, 40), make([]bool, 60)
 	guarded[30], guarded[59] = true, true
 	copy(g.Features.Dense[40*6:], g.Features.Dense[50*6:51*6]) // nodes 40 and 50 are alike
-	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, 0.5)
+	p := coarsen(t, &g.Adjacency, unitFeatures(&g.Features), guarded, 0.5)
 	require.Equal(t, 30, p.clusters)
 	require.Equal(t, p.cluster[50], p.cluster[40])
 	require.Equal(t, p.cluster[0], p.cluster[19], "edges come first")
@@ -69,7 +77,7 @@ func TestCoarseningMergesWithoutEdges(t *testing.T) {
 	}
 	for _, reduction := range []float64{0.9, 0.98} {
 		require.Equal(t, int((1-reduction)*60),
-			coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, reduction).clusters,
+			coarsen(t, &g.Adjacency, unitFeatures(&g.Features), guarded, reduction).clusters,
 			"protected ones merge last")
 	}
 }
@@ -77,7 +85,7 @@ func TestCoarseningMergesWithoutEdges(t *testing.T) {
 // C·Cᵀ = I, and the rows of C̄ sum to 1.
 func TestProjectionHasOrthonormalRows(t *testing.T) {
 	g := connectedGraph(t, 50, 5)
-	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), unprotected(g), 0.5)
+	p := coarsen(t, &g.Adjacency, unitFeatures(&g.Features), unprotected(g), 0.5)
 	c, entries := mat.NewDense(p.clusters, 55, nil), p.projection(&g.Adjacency)
 	sum := make([]float64, p.clusters)
 	for v, share := range p.shares(&g.Adjacency) {
@@ -94,7 +102,7 @@ func TestProjectionHasOrthonormalRows(t *testing.T) {
 // The coarse adjacency is [CACᵀ ≠ 0] without its diagonal, by dense matrices.
 func TestCoarseAdjacencyMatchesItsDefinition(t *testing.T) {
 	g := connectedGraph(t, 40, 3)
-	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), unprotected(g), 0.5)
+	p := coarsen(t, &g.Adjacency, unitFeatures(&g.Features), unprotected(g), 0.5)
 	n := g.NumNodes()
 	c, a := mat.NewDense(p.clusters, n, nil), mat.NewDense(n, n, nil)
 	for v, entry := range p.projection(&g.Adjacency) {
@@ -131,9 +139,9 @@ func TestProtectedNodesMergeLast(t *testing.T) {
 		turned.data = append(turned.data, float32(math.Cos(angle)), float32(math.Sin(angle)))
 	}
 	free, guarded := make([]bool, 5), []bool{true, false, false, false, true}
-	require.Equal(t, []int32{0, 0, 1, 2, 2}, coarsened(&a, turned, free, 0.4).cluster)
-	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsened(&a, turned, guarded, 0.4).cluster)
-	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsened(&a, turned, guarded, 0.6).cluster,
+	require.Equal(t, []int32{0, 0, 1, 2, 2}, coarsen(t, &a, turned, free, 0.4).cluster)
+	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsen(t, &a, turned, guarded, 0.4).cluster)
+	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsen(t, &a, turned, guarded, 0.6).cluster,
 		"then the most similar of them")
 }
 
@@ -144,7 +152,7 @@ func TestBufferSurvivesCoarsening(t *testing.T) {
 	for v := 0; v < 80; v += 10 {
 		guarded[v] = true
 	}
-	p := coarsened(&g.Adjacency, unitFeatures(&g.Features), guarded, 0.5)
+	p := coarsen(t, &g.Adjacency, unitFeatures(&g.Features), guarded, 0.5)
 	for _, nodes := range p.members() {
 		if slices.ContainsFunc(nodes, func(v int32) bool { return guarded[v] }) {
 			require.Len(t, nodes, 1)

@@ -246,14 +246,22 @@ func newBestWeights(net *encoder.Net, patience int) (*bestWeights, error) {
 
 // after sees the loss of each epoch, which is that of the current weights: on a whole graph an epoch is a step, and its
 // loss that of the weights which it began with, before the optimizer moved them.
-func (b *bestWeights) after(step int, loss float64) (err error) {
+func (b *bestWeights) after(step int, loss float64) error {
+	err := b.compare(step, loss)
+	if err == nil {
+		b.current, err = b.net.Snapshot()
+	}
+	return err
+}
+
+// compare keeps the current weights if their loss is the lowest, and returns train.ErrStop where patience ends.
+func (b *bestWeights) compare(step int, loss float64) error {
 	if loss < b.loss {
 		b.loss, b.step, b.weights = loss, step, b.current
 	} else if step-b.step >= b.patience {
 		return train.ErrStop
 	}
-	b.current, err = b.net.Snapshot()
-	return err
+	return nil
 }
 
 // afterEpochs returns what sees the steps of epochs of batches: the mean loss of an epoch counts as that of the weights
@@ -270,6 +278,6 @@ func (b *bestWeights) afterEpochs(batches int) func(s *continual.Step, _ map[str
 		if b.current, err = b.net.Snapshot(); err != nil {
 			return err
 		}
-		return b.after((s.Done-1)/batches, mean)
+		return b.compare((s.Done-1)/batches, mean)
 	}
 }

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -106,12 +105,12 @@ func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled,
 	}
 	all, err := graph.DisjointUnion(graphs...)
 	if err != nil {
-		return nil, fmt.Errorf("baseline: joint: task %d: %w", task+1, err)
+		return nil, l.Fault(task, err)
 	}
 	report := &continual.TaskReport{Task: task, Nodes: all.NumNodes()}
 	for _, s := range continual.Settings() {
 		if err := l.train(ctx, task, s, all, report, observe); err != nil {
-			return nil, fmt.Errorf("baseline: joint: task %d: %w", task+1, err)
+			return nil, l.Fault(task, err)
 		}
 	}
 	return report, nil

@@ -379,9 +379,13 @@ func TestObservedCurvature(t *testing.T) {
 			grid = append(grid, [2]int{i - side, i})
 		}
 	}
-	observed := func(a *graph.Adjacency) float64 { return observedCurvature(a, 1<<14, seed.Stream(6, "triangles")) }
+	observed := func(a *graph.Adjacency) float64 {
+		curvature, err := observedCurvature(t.Context(), a, 1<<14, seed.Stream(6, "triangles"))
+		require.NoError(t, err)
+		return curvature
+	}
 	require.Zero(t, observed(edges(t, n, path...)), "a line is flat")
-	require.InDelta(t, -1, observed(edges(t, n, star...)), 1e-12, "the centre of a star branches")
+	require.InDelta(t, -1, observed(edges(t, n, star...)), 1e-12, "the center of a star branches")
 	require.InDelta(t, 1./8, observed(edges(t, n, clique...)), 1e-12)
 	require.InDelta(t, 1, observed(edges(t, 4, [2]int{0, 1}, [2]int{1, 2}, [2]int{2, 3}, [2]int{3, 0})), 1e-12,
 		"a square, seen from the opposite corner")
@@ -426,5 +430,7 @@ func TestObservedCurvatureAgainstAllTriangles(t *testing.T) {
 			}
 		}
 	}
-	require.InDelta(t, sum/total, observedCurvature(a, 1<<17, seed.Stream(7, "triangles")), 0.01)
+	curvature, err := observedCurvature(t.Context(), a, 1<<17, seed.Stream(7, "triangles"))
+	require.NoError(t, err)
+	require.InDelta(t, sum/total, curvature, 0.01)
 }

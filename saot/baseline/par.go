@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"math/rand/v2"
 
 	"github.com/saot-go/saot/datasets"
@@ -38,7 +39,7 @@ func (s *ParSettings) Validate() error {
 func newPar(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*ParSettings)
 	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,
-		sort: func(g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64) {
+		sort: func(_ context.Context, g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64, error) {
 			part := partition.Nodes(&g.Adjacency, s.Parts, rng)
 			cut := 0.0
 			for i := range part {
@@ -48,6 +49,6 @@ func newPar(b method.Build) (continual.Method, error) {
 					}
 				}
 			}
-			return part, map[string]float64{"cut": cut}
+			return part, map[string]float64{"cut": cut}, nil
 		}})
 }

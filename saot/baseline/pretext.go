@@ -246,7 +246,8 @@ func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.
 //	L_ss = (1/N) Σ_i CE(softmax(prediction_i), group_i).
 type sorting struct {
 	groups int
-	sort   func(g *graph.Graph, rng *rand.Rand) (group []int, figures map[string]float64)
+	sort   func(ctx context.Context, g *graph.Graph, rng *rand.Rand) (group []int, figures map[string]float64,
+		err error)
 }
 
 func (s sorting) width() int { return s.groups }
@@ -254,10 +255,10 @@ func (s sorting) width() int { return s.groups }
 func (s sorting) loops() bool { return true }
 
 func (s sorting) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
-	if err := ctx.Err(); err != nil {
+	group, figures, err := s.sort(ctx, g, rng)
+	if err != nil {
 		return nil, nil, err
 	}
-	group, figures := s.sort(g, rng)
 	end := slices.Max(append(group, 0)) + 1 // a small graph may have fewer groups
 	return func(nodes []int32, rows int) targets[*tensors.Tensor] {
 		labels := make([]labeled, len(nodes))

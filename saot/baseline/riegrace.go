@@ -190,7 +190,7 @@ func (l *rieGrace) makeParts() error {
 	end := func(as func(space lorentz, x *Node) *Node) (*engine.Func, error) {
 		return part("end a chunk", func(space lorentz,
 			sums *Node) []*Node {
-			return []*Node{as(space, space.centre(sums))}
+			return []*Node{as(space, space.center(sums))}
 		})
 	}
 	same := func(_ lorentz, x *Node) *Node { return x }
@@ -263,7 +263,11 @@ func (l *rieGrace) learn(ctx context.Context, g *graph.Graph, p rieGracePlan) (e
 		return err
 	}
 	d := p.Report.Diagnostics
-	d["observed_curvature"] = observedCurvature(&g.Adjacency, l.Triangles, seed.Stream(l.seed, "triangles", p.Task))
+	d["observed_curvature"], err = observedCurvature(ctx, &g.Adjacency, l.Triangles,
+		seed.Stream(l.seed, "triangles", p.Task))
+	if err != nil {
+		return err
+	}
 	if err := l.bend(min(d["observed_curvature"], l.HighestCurvature)); err != nil {
 		return err
 	}

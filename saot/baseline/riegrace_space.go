@@ -58,13 +58,17 @@ func (l *rieGrace) wholeInputs(task int, g *graph.Graph) (stepInputs, func(), er
 	c, err := l.contrasts(task, g.NumNodes(), on.Rows()-1, func() ([]float32, error) {
 		return l.pointsOf(on, LorentzCoordinates)
 	})
+	if err != nil {
+		on.Release()
+		return nil, nil, err
+	}
 	return func(step int) (in contrasted[*tensors.Tensor], made any, err error) {
 		nodes := c.nodes(seed.Stream(l.seed, "contrast", task, step))
 		in = c.inputs(nodes, nodes)
 		made = in
 		in.Graph = on.Input
 		return in, made, nil
-	}, on.Release, err
+	}, on.Release, nil
 }
 
 // attentive is what encodes: neighbors weigh by attention.
@@ -205,19 +209,19 @@ func (l lorentz) squaredDistances(x, y *Node) *Node {
 //
 //	c_i = s_i / (√k·√(−⟨s_i, s_i⟩)),   s_i = Σ_j α_ij x_j,
 //
-// (RieGrace, attentive aggregation; the centre of mass of Law et al. 2019). With the times √k·x₀ = γ the root is one
+// (RieGrace, attentive aggregation; the center of mass of Law et al. 2019). With the times √k·x₀ = γ the root is one
 // of γ_s² − k‖s‖², which is 1 or more as the weights sum to 1, and is kept so where rounding says less.
 //
 // Shapes: x [N, d] points, target and source [N, 1] the attention scores (see encoder.Propagation.Attend); returns
 // points [N, d]. Gradients flow to x, the scores and k.
 func (l lorentz) centroid(near encoder.Propagation, x, target, source *Node) *Node {
-	return l.centre(Squeeze(near.Attend(InsertAxes(l.weighable(x), 1), target, source), 1))
+	return l.center(Squeeze(near.Attend(InsertAxes(l.weighable(x), 1), target, source), 1))
 }
 
 // weighable returns points with γ first, [N, 1+d], of which centroids are weighted sums.
 func (l lorentz) weighable(x *Node) *Node { return Concatenate([]*Node{l.factor(x), x}, -1) }
 
-func (l lorentz) centre(sums *Node) *Node {
+func (l lorentz) center(sums *Node) *Node {
 	time, space := SliceAxis(sums, -1, AxisRange(0, 1)), SliceAxis(sums, -1, AxisRange(1))
 	square := Sub(Square(time), l.bend(space))
 	return Div(space, Sqrt(Max(square, OnesLike(square))))
@@ -277,13 +281,16 @@ const trianglesPerReference = 64
 // in hops: 0 on a line, −1 where a tree branches, 1/8 in a clique. It returns the mean over triangles drawn at random,
 // of nodes in one component, and 0 for a graph without any. Directions of edges don't count. O(triangles/64 · (nodes +
 // edges)).
-func observedCurvature(a *graph.Adjacency, triangles int, rng *rand.Rand) float64 {
+func observedCurvature(ctx context.Context, a *graph.Adjacency, triangles int, rng *rand.Rand) (float64, error) {
 	undirected := a.Undirected()
 	if undirected.NumNodes() == 0 {
-		return 0
+		return 0, nil
 	}
 	sum, count := 0.0, 0
 	for drawn := 0; drawn < triangles; drawn += trianglesPerReference {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		reference := int32(rng.IntN(undirected.NumNodes()))
 		hops, reached := hopsFrom(&undirected, reference)
 		for range min(trianglesPerReference, triangles-drawn) {
@@ -296,7 +303,7 @@ func observedCurvature(a *graph.Adjacency, triangles int, rng *rand.Rand) float6
 			count++
 		}
 	}
-	return sum / float64(max(1, count))
+	return sum / float64(max(1, count)), nil
 }
 
 // deviation is ξ from the distances of a to m, b and c, and of b to c.

@@ -140,7 +140,7 @@ func (l *taco) learn(ctx context.Context, t *continual.Labeled, p lessonPlan) er
 	if err != nil {
 		return err
 	}
-	if err := l.memory.coarsen(joined, embedded, l.Reduction, seed.Stream(l.seed, "split", p.Task)); err != nil {
+	if err := l.memory.coarsen(ctx, joined, embedded, l.Reduction, seed.Stream(l.seed, "split", p.Task)); err != nil {
 		return err
 	}
 	coarse, d := &l.memory.Graph.Adjacency, p.Report.Diagnostics
@@ -241,13 +241,17 @@ func (m *coarseMemory) reserve(node int32, buffer int, rng *rand.Rand) {
 const trainShare = 0.6
 
 // coarsen makes the memory the coarsened form of a joined one, whose nodes have embeddings of norm 1, row major.
-func (m *coarseMemory) coarsen(joined *coarseMemory, embedded []float32, reduction float64, rng *rand.Rand) error {
+func (m *coarseMemory) coarsen(ctx context.Context, joined *coarseMemory, embedded []float32, reduction float64,
+	rng *rand.Rand) error {
 	a := &joined.Graph.Adjacency
 	protected := make([]bool, a.NumNodes())
 	for _, node := range joined.Buffer {
 		protected[node] = true
 	}
-	p := coarsened(a, rows{embedded, len(embedded) / a.NumNodes()}, protected, reduction)
+	p, err := coarsened(ctx, a, rows{embedded, len(embedded) / a.NumNodes()}, protected, reduction)
+	if err != nil {
+		return err
+	}
 	adjacency, err := p.adjacency(a)
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func TestTACOBufferKeepsItsNodes(t *testing.T) {
 		embedded[i] = 1
 	}
 	var m coarseMemory
-	require.NoError(t, m.coarsen(joined, embedded, 0.3, seed.Stream(2)))
+	require.NoError(t, m.coarsen(t.Context(), joined, embedded, 0.3, seed.Stream(2)))
 	row, want := make([]float32, joined.Graph.Features.Cols), make([]float32, joined.Graph.Features.Cols)
 	for i, node := range m.Buffer {
 		m.Graph.Features.CopyRow(int(node), row)

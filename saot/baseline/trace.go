@@ -270,7 +270,10 @@ func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.Tas
 	if err != nil {
 		return err
 	}
-	m := l.keep(report.Task, g, z)
+	m, err := l.keep(ctx, report.Task, g, z)
+	if err != nil {
+		return err
+	}
 	l.memories = append(l.memories, m)
 	report.Diagnostics["proxies"], report.Diagnostics["stored_nodes"] = float64(m.Proxies), float64(m.Graph.NumNodes())
 	if err := l.learnSlow(ctx, on, replayed, report, observe); err != nil {
@@ -361,8 +364,7 @@ func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.
 		return nil, fmt.Errorf("fast encoder: %w", err)
 	}
 	report.Diagnostics["fast_loss"] = fast.LastLoss[0].Value
-	rows, cols, data, err := l.fast.Embed(ctx, on.graph)
-	return &continual.Embedding{Rows: rows, Cols: cols, Data: data}, err
+	return train.Embedded(ctx, l.fast, on.graph)
 }
 
 // counted lets an observer count the steps of both encoders, of which those of some epochs were taken before.

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,24 +27,28 @@ type traceMemory struct {
 }
 
 // keep chooses a task's proxies by the fast encoder's embeddings and returns what is stored of it.
-func (l *trace) keep(task int, g *graph.Graph, z *continual.Embedding) *traceMemory {
+func (l *trace) keep(ctx context.Context, task int, g *graph.Graph, z *continual.Embedding) (*traceMemory, error) {
 	wide := make([]float64, len(z.Data))
 	for i, v := range z.Data {
 		wide[i] = float64(v)
 	}
-	proxies := l.progressive(mat.NewDense(z.Rows, z.Cols, wide), seed.Stream(l.seed, "proxies", task))
+	proxies, err := l.progressive(ctx, mat.NewDense(z.Rows, z.Cols, wide), seed.Stream(l.seed, "proxies", task))
+	if err != nil {
+		return nil, err
+	}
 	nodes := around(&g.Adjacency, proxies, l.slow.Config.Depth(), l.Buffer, seed.Stream(l.seed, "subgraph", task))
-	return &traceMemory{Graph: g.Induced(nodes), Proxies: len(proxies)}
+	return &traceMemory{Graph: g.Induced(nodes), Proxies: len(proxies)}, nil
 }
 
 // smallShare is the share of all nodes below which a cluster is not halved (TRACE's public code).
 const smallShare = 0.2
 
 // progressive chooses node proxies by progressive clustering: k-means of all nodes into K clusters, whose compactness
-// is the mean distance of its nodes to its centre. If the variance of the compactness is below the threshold, the node
-// nearest to each centre is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c
-// of the N nodes is clustered in turn, into K' = max(2, round(K·n_c/N)), unless K' is 2 and n_c/N below 0.2.
-func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int32) {
+// is the mean distance of its nodes to its center. If the variance of the compactness is below the threshold, the node
+// nearest to each center is a proxy. Otherwise that holds for clusters no looser than the mean, and a looser one of n_c
+// of all N nodes is clustered in turn, into K' = max(2, round(K·n_c/N)), unless K' is 2 and n_c/N below 0.2. K is the
+// number of clusters that it is one of, as in TRACE's public code.
+func (s *TRACESettings) progressive(ctx context.Context, z *mat.Dense, rng *rand.Rand) (proxies []int32, err error) {
 	type part struct {
 		nodes []int32
 		k     int
@@ -56,7 +61,10 @@ func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int
 	queue := []part{{all, min(s.Clusters, s.Proxies, n)}}
 	for total := queue[0].k; len(queue) > 0; queue = queue[1:] {
 		p := queue[0]
-		clusters, loose := divide(z, p.nodes, p.k, s.Variance, rng)
+		clusters, loose, err := divide(ctx, z, p.nodes, p.k, s.Variance, rng)
+		if err != nil {
+			return nil, err
+		}
 		for i, c := range clusters {
 			share := float64(len(c.nodes)) / float64(n)
 			k := max(2, int(math.RoundToEven(float64(p.k)*share)))
@@ -68,28 +76,31 @@ func (s *TRACESettings) progressive(z *mat.Dense, rng *rand.Rand) (proxies []int
 			total += k - 1
 		}
 	}
-	return proxies
+	return proxies, nil
 }
 
 type nodeCluster struct {
 	nodes []int32
-	proxy int32 // the node nearest to the centre
+	proxy int32 // the node nearest to the center
 }
 
 // divide clusters some rows of the embeddings, and says which clusters are loose: none if the variance of the
 // compactness is below the threshold, otherwise those above its mean.
-func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Rand) (clusters []nodeCluster,
-	loose []bool) {
+func divide(ctx context.Context, z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Rand) (
+	clusters []nodeCluster, loose []bool, err error) {
 	_, cols := z.Dims()
 	rows := mat.NewDense(len(nodes), cols, nil)
 	for i, v := range nodes {
 		rows.SetRow(i, z.RawRowView(int(v)))
 	}
-	assign, centres := cluster.KMeans(rows, k, rng)
+	assign, centers, err := cluster.KMeans(ctx, rows, k, rng)
+	if err != nil {
+		return nil, nil, err
+	}
 	clusters = make([]nodeCluster, k)
 	nearest, compactness := slices.Repeat([]float64{math.Inf(1)}, k), make([]float64, k)
 	for i, c := range assign {
-		d := floats.Distance(rows.RawRowView(i), centres.RawRowView(c), 2)
+		d := floats.Distance(rows.RawRowView(i), centers.RawRowView(c), 2)
 		clusters[c].nodes = append(clusters[c].nodes, nodes[i])
 		compactness[c] += d
 		if d < nearest[c] {
@@ -103,7 +114,7 @@ func divide(z *mat.Dense, nodes []int32, k int, threshold float64, rng *rand.Ran
 	for _, c := range compactness {
 		loose = append(loose, variance >= threshold && c > mean)
 	}
-	return clusters, loose
+	return clusters, loose, nil
 }
 
 // around returns the nodes within a number of hops of the proxies: the proxies first, then hop by hop. Of a hop that

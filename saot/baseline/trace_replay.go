@@ -93,7 +93,10 @@ type storedBatch struct {
 	encoder       map[string][]float32 // of a replayed task
 }
 
-func (b *storedBatch) release() { engine.Release(b.X, b.Mask, b.share, b.weight) }
+func (b *storedBatch) release() {
+	b.Finalize()
+	engine.Release(b.share, b.weight)
+}
 
 func (m *traceStored) release() {
 	if m == nil {

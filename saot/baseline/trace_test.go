@@ -30,19 +30,22 @@ func onLine(x ...float64) *mat.Dense { return mat.NewDense(len(x), 1, x) }
 func proxiesOf(z *mat.Dense, clusters, limit int) []int32 {
 	s := traceDefaults(datasets.RecipeCora, method.Default).(*TRACESettings)
 	s.Clusters, s.Proxies = clusters, limit
-	p := s.progressive(z, seed.Stream(1, "proxies"))
+	p, err := s.progressive(context.Background(), z, seed.Stream(1, "proxies"))
+	if err != nil {
+		panic(err) // of the context alone
+	}
 	slices.Sort(p)
 	return p
 }
 
-// Mean distances ⅔ to the centre 1 and 8/9 to 11⅙ have a variance of 1/81 < 0.1: no cluster is looked at again.
+// Mean distances ⅔ to the center 1 and 8/9 to 11⅙ have a variance of 1/81 < 0.1: no cluster is looked at again.
 func TestTRACEKeepsCompactClusters(t *testing.T) {
 	require.Equal(t, []int32{1, 4}, proxiesOf(onLine(0, 1, 2, 10, 11, 12.5), 2, 10))
 	require.Equal(t, []int32{0, 1, 2}, proxiesOf(onLine(0, 5, 11), 10, 10), "as many clusters as nodes")
 	require.Len(t, proxiesOf(onLine(3, 3, 3, 3), 2, 10), 2, "equal embeddings end the clustering")
 }
 
-// A cluster of mean distance 10 to its centre 111, next to one of 0.01·(n²−1)/4n: the loose one is halved, into {100,
+// A cluster of mean distance 10 to its center 111, next to one of 0.01·(n²−1)/4n: the loose one is halved, into {100,
 // 102} and {120, 122}, if it holds a fifth of the nodes, and else stands for itself.
 func TestTRACEDividesLooseClusters(t *testing.T) {
 	tight := func(n int) (x []float64) {
@@ -63,7 +66,8 @@ func TestTRACEDividesLooseClusters(t *testing.T) {
 	far := onLine(append(tight(8), append([]float64{-5000, -5000.1, -5000, -5000.1, -5000, -5000.1, -5000, -5000.1},
 		wide...)...)...)
 	s := TRACESettings{Variance: 0.1, Clusters: 3, Proxies: 100}
-	p := s.progressive(far, seed.Stream(1, "proxies"))
+	p, err := s.progressive(context.Background(), far, seed.Stream(1, "proxies"))
+	require.NoError(t, err)
 	require.Greater(t, len(p), 3)
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(p))), len(p), "distinct")
 }

@@ -242,13 +242,13 @@ func (a *anchor) add(omega map[string][]float64, at map[string][]float32) {
 		if a.Weight[name] == nil {
 			a.Weight[name], a.Centre[name] = make([]float64, len(values)), make([]float64, len(values))
 		}
-		weight, centre := a.Weight[name], a.Centre[name]
+		weight, center := a.Weight[name], a.Centre[name]
 		for k, p := range values {
-			before, off := weight[k], float64(p)-centre[k]
+			before, off := weight[k], float64(p)-center[k]
 			weight[k] += omega[name][k]
 			if weight[k] > 0 {
 				share := omega[name][k] / weight[k]
-				centre[k] += share * off
+				center[k] += share * off
 				a.Constant += before * share * off * off
 			}
 		}

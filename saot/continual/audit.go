@@ -38,7 +38,7 @@ type AuditReport struct {
 	Exact       bool         // cells had to agree exactly, not to one scored node
 	Comparisons []Comparison // one for each setting and probe; none where no learner could be asked
 	Problems    []string     // what is wrong but for the cells that Comparisons name
-	Notes       []string     // what the audit could not do, or did with less rigour
+	Notes       []string     // what the audit could not do, or did with less rigor
 }
 
 // Comparison holds the last row of a performance matrix against the one that is embedded and scored again.
@@ -328,11 +328,5 @@ func (s *Score) inconsistencies(tasks int) (problems []string) {
 			}
 		}
 	}
-	if ap := s.Matrix.AveragePerformance(); !(math.Abs(ap-s.AP) <= rounding) {
-		say("AP is recorded as %v, but the matrix gives %v", s.AP, ap)
-	}
-	if af := s.Matrix.AverageForgetting(); !(math.Abs(af-s.AF) <= rounding) {
-		say("AF is recorded as %v, but the matrix gives %v", s.AF, af)
-	}
-	return problems
+	return append(problems, s.wrongAverages()...)
 }

@@ -24,12 +24,20 @@ func (r *Result) Check() error {
 		if err := s.triangular(); err != nil {
 			return say("%v", err)
 		}
-		if ap := s.Matrix.AveragePerformance(); !(math.Abs(ap-s.AP) <= rounding) {
-			return say("AP is recorded as %v, but the matrix gives %v", s.AP, ap)
-		}
-		if af := s.Matrix.AverageForgetting(); !(math.Abs(af-s.AF) <= rounding) {
-			return say("AF is recorded as %v, but the matrix gives %v", s.AF, af)
+		if wrong := s.wrongAverages(); len(wrong) > 0 {
+			return say("%s", wrong[0])
 		}
 	}
 	return nil
+}
+
+// wrongAverages says which of AP and AF is not that of the matrix.
+func (s *Score) wrongAverages() (wrong []string) {
+	if ap := s.Matrix.AveragePerformance(); !(math.Abs(ap-s.AP) <= rounding) {
+		wrong = append(wrong, fmt.Sprintf("AP is recorded as %v, but the matrix gives %v", s.AP, ap))
+	}
+	if af := s.Matrix.AverageForgetting(); !(math.Abs(af-s.AF) <= rounding) {
+		wrong = append(wrong, fmt.Sprintf("AF is recorded as %v, but the matrix gives %v", s.AF, af))
+	}
+	return wrong
 }

@@ -139,14 +139,8 @@ func accuracy[T float32 | float64](d *design, s Setting, p part, logits func(i i
 			continue
 		}
 		first, end := d.layout.columns(s, sample.task, d.seen)
-		best, row := first, logits(i)
-		for c := first + 1; c < end; c++ {
-			if row[c] > row[best] {
-				best = c
-			}
-		}
 		all[sample.task]++
-		if best == sample.column {
+		if highest(logits(i), first, end) == sample.column {
 			right[sample.task]++
 		}
 	}
@@ -155,6 +149,17 @@ func accuracy[T float32 | float64](d *design, s Setting, p part, logits func(i i
 		row[j] = 100 * float64(right[j]) / float64(all[j])
 	}
 	return row
+}
+
+// highest returns the first of the columns from first to end in which a row is highest.
+func highest[T float32 | float64](row []T, first, end int) int {
+	best := first
+	for c := first + 1; c < end; c++ {
+		if row[c] > row[best] {
+			best = c
+		}
+	}
+	return best
 }
 
 // majority is the probe of a constant embedding, in closed form: every head predicts its most frequent train class.

@@ -78,7 +78,8 @@ func configDifference(was, now json.RawMessage) (string, bool) {
 }
 
 func union(a, b map[string]json.RawMessage) map[string]json.RawMessage {
-	both := maps.Clone(a)
+	both := make(map[string]json.RawMessage, len(a)+len(b))
+	maps.Copy(both, a)
 	maps.Copy(both, b)
 	return both
 }

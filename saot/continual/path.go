@@ -2,6 +2,7 @@ package continual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -30,10 +31,8 @@ type HeldNode struct {
 // tasks, if a fit fails, and ctx.Err() when canceled.
 func Path(ctx context.Context, e *engine.Engine, tasks []datasets.Task, embed []*Embedding, s Setting,
 	strengths []float64) ([]PathPoint, error) {
-	for j := range tasks {
-		if err := checkEmbedding(j, embed[j], tasks[j].Graph.NumNodes()); err != nil {
-			return nil, err
-		}
+	if err := checkPath(e, tasks, embed); err != nil {
+		return nil, fmt.Errorf("continual: %w", err)
 	}
 	ev, err := newEvaluator(e, tasks, 0)
 	if err != nil {
@@ -51,6 +50,25 @@ func Path(ctx context.Context, e *engine.Engine, tasks []datasets.Task, embed []
 		}
 	}
 	return points, nil
+}
+
+func checkPath(e *engine.Engine, tasks []datasets.Task, embed []*Embedding) error {
+	if len(tasks) == 0 || len(embed) != len(tasks) {
+		return fmt.Errorf("there are %d embeddings of %d tasks: want one of each, and a task", len(embed), len(tasks))
+	}
+	for j := range tasks {
+		if err := checkEmbedding(j, embed[j], tasks[j].Graph.NumNodes()); err != nil {
+			return err
+		}
+		if embed[j].Cols != embed[0].Cols {
+			return fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1, embed[j].Cols,
+				embed[0].Cols)
+		}
+	}
+	if e == nil && embed[0].Cols > 0 {
+		return errors.New("there is no engine to fit probes on")
+	}
+	return nil
 }
 
 func (ev *evaluator) path(ctx context.Context, s Setting, d *design, strengths []float64, points []PathPoint) error {
@@ -77,12 +95,7 @@ func (ev *evaluator) path(ctx context.Context, s Setting, d *design, strengths [
 
 // judge returns the first best of the columns from first to end, and the log-loss of a column among them.
 func judge(row []float64, column, first, end int) (best int, loss float64) {
-	best = first
-	for c := first + 1; c < end; c++ {
-		if row[c] > row[best] {
-			best = c
-		}
-	}
+	best = highest(row, first, end)
 	sum := 0.0
 	for c := first; c < end; c++ {
 		sum += math.Exp(row[c] - row[best])

@@ -133,7 +133,8 @@ type Evaluation struct {
 	Structure    *Structure    `json:"structure,omitempty"` // of the embeddings; early results have none
 }
 
-// ProbeTiming is the wall time of one row. The two settings of a probe are fitted side by side: their times overlap.
+// ProbeTiming is the wall time of one row. The two settings of the paper probe are fitted side by side: their times
+// overlap.
 type ProbeTiming struct {
 	Setting Setting `json:"setting"`
 	Probe   Probe   `json:"probe"`

@@ -118,6 +118,14 @@ func (o *Options) settle(m Method) error {
 	if len(o.Probes) == 0 {
 		o.Probes = Probes()
 	}
+	for i, p := range o.Probes {
+		if !probeNames.Has(p) || slices.Contains(o.Probes[:i], p) {
+			return fmt.Errorf("Options.Probes are %v: want each of %v once at most", o.Probes, Probes())
+		}
+	}
+	if o.ProbeRows < 0 {
+		return fmt.Errorf("Options.ProbeRows is %d: want 0 (all) or more", o.ProbeRows)
+	}
 	if o.Observe == nil {
 		o.Observe = func(Event) {}
 	}
@@ -133,8 +141,9 @@ func (o *Options) settle(m Method) error {
 	if len(o.Manifest.Config) == 0 {
 		o.Manifest.Config = json.RawMessage("{}")
 	}
-	if !json.Valid(o.Manifest.Config) {
-		return errors.New("Options.Manifest.Config is not valid JSON")
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(o.Manifest.Config, &fields); err != nil || fields == nil {
+		return errors.New("Options.Manifest.Config is not a JSON object")
 	}
 	return nil
 }
@@ -277,7 +286,7 @@ func checkReport(r *TaskReport) error {
 	}
 	for name, v := range r.Diagnostics {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return Divergedf("diagnostic %q is %v: lower learning_rate or raise epsilon", name, v)
+			return Divergedf("diagnostic %q is %v: lower learning_rate, or raise epsilon if the method has it", name, v)
 		}
 	}
 	return nil

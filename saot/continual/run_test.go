@@ -177,6 +177,49 @@ func TestRunRefusesOtherMethods(t *testing.T) {
 	require.ErrorContains(t, err, "belongs to supervised methods")
 }
 
+func TestRunRefusesOptions(t *testing.T) {
+	for want, opt := range map[string]Options{
+		"Options.Probes are [paper paper]: want each of [paper converged]": {Probes: []Probe{ProbePaper, ProbePaper}},
+		"Options.Probes are [probe(9)]":                                    {Probes: []Probe{9}},
+		"Options.ProbeRows is -1":                                          {ProbeRows: -1},
+		"Manifest.Config is not a JSON object":                             {Manifest: Manifest{Config: []byte("null")}},
+		"continual: Options.Manifest.Config is not a JSON object":          {Manifest: Manifest{Config: []byte("[1]")}},
+	} {
+		_, err := Run(t.Context(), smallStream(), &toyLearner{}, opt)
+		require.ErrorContains(t, err, "continual: ")
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A folder may hold anything: a configuration of null is different from one with fields.
+func TestDifferenceFromNoConfiguration(t *testing.T) {
+	for _, was := range []string{"null", "[]", "", `{}`} {
+		text, differs := configDifference(json.RawMessage(was), json.RawMessage(`{"epochs": 5}`))
+		require.True(t, differs, was)
+		require.NotEmpty(t, text)
+	}
+}
+
+func TestPathRefuses(t *testing.T) {
+	tasks := smallStream().Tasks
+	embedded := func(cols ...int) (all []*Embedding) {
+		for j, c := range cols {
+			rows := len(tasks[j].Labels)
+			all = append(all, &Embedding{Rows: rows, Cols: c, Data: make([]float32, rows*c)})
+		}
+		return all
+	}
+	for want, embed := range map[string][]*Embedding{
+		"continual: there are 0 embeddings of 3 tasks": nil,
+		"there are 2 embeddings of 3 tasks":            embedded(2, 2),
+		"the embedding of task 3 has 1 columns":        embedded(2, 2, 1),
+		"there is no engine":                           embedded(2, 2, 2),
+	} {
+		_, err := Path(t.Context(), nil, tasks, embed, ClassIL, []float64{1})
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func TestResumeWithoutCheckpointStartsOver(t *testing.T) {
 	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: t.TempDir(), Resume: true})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/saot-go/saot/internal/seed"
 )
 
-// toyStream makes a stream without edges, of two classes a task: class c has size(c) nodes around a random centre,
+// toyStream makes a stream without edges, of two classes a task: class c has size(c) nodes around a random center,
 // split 60/20/20 per class. A larger spread makes the classes overlap more.
 func toyStream(tasks, width int, size func(class int) int, spread float64) *datasets.Stream {
 	return toyStreamOf(2, tasks, width, size, spread)
@@ -32,16 +32,16 @@ func toyStreamOf(classes, tasks, width int, size func(class int) int, spread flo
 		x := &task.Graph.Features
 		x.Cols = width
 		for _, class := range task.Classes {
-			centre := make([]float64, width)
-			for k := range centre {
-				centre[k] = rng.NormFloat64()
+			center := make([]float64, width)
+			for k := range center {
+				center[k] = rng.NormFloat64()
 			}
 			n := size(int(class))
 			for i := range n {
 				node := int32(len(task.Labels))
 				task.Labels, task.Nodes = append(task.Labels, class), append(task.Nodes, node)
-				for k := range centre {
-					x.Dense = append(x.Dense, float32(centre[k]+spread*rng.NormFloat64()))
+				for k := range center {
+					x.Dense = append(x.Dense, float32(center[k]+spread*rng.NormFloat64()))
 				}
 				switch {
 				case i < n*3/5:

@@ -19,7 +19,10 @@ func define(order int, name, summary string, reads []string, fresh func(b method
 			return &c
 		},
 		Reads: append([]string{}, reads...),
-		Load:  func(s method.Settings) method.Load { return method.Load{Epochs: s.(*saot.Config).Epochs} },
+		Load:  noLoad,
 		New:   func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
 	}
 }
+
+// noLoad is the load of what takes no training step.
+func noLoad(method.Settings) method.Load { return method.Load{} }

@@ -37,7 +37,7 @@ func init() {
 		Defaults: func(datasets.Recipe, method.Preset) method.Settings {
 			return &HellingerSettings{Out: 256, Power: 0.5, IDF: true, Unit: true}
 		},
-		New: newHellinger})
+		Load: noLoad, New: newHellinger})
 }
 
 // hellinger embeds nodes by PCA of rows r of all tasks seen,
@@ -111,7 +111,7 @@ func (h *hellinger) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	if err := h.check(g); err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	rows := explicit{features: h.rows(g, h.seen.Scale), centre: h.seen.Scatter.Mean}
+	rows := explicit{features: h.rows(g, h.seen.Scale), center: h.seen.Scatter.Mean}
 	return embeddingOf(turned(rows.times(h.seen.Scatter.axes()), h.Out, seed.Stream(h.seed, "turn")), h.Out), nil
 }
 

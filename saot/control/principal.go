@@ -57,20 +57,20 @@ func newPrincipal(b method.Build, c *saot.Config) (continual.Method, error) {
 func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
 	error) {
 	if g.Features.Cols != p.features {
-		return nil, fmt.Errorf("control: task %d has %d feature columns, the learner was made for %d", task+1,
-			g.Features.Cols, p.features)
+		return nil, p.Fault(task, fmt.Errorf("the graph has %d feature columns, the learner was made for %d",
+			g.Features.Cols, p.features))
 	}
 	batched, err := p.buffer.Union(g)
 	if err != nil {
-		return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
+		return nil, p.Fault(task, fmt.Errorf("join replay: %w", err))
 	}
 	a := newCentered(batched)
 	rng := seed.Stream(p.seed, "pca", task)
 	axes, squares, err := leading(ctx, a, p.width, rng)
 	if err != nil {
-		return nil, fmt.Errorf("control: task %d: %w", task+1, err)
+		return nil, p.Fault(task, err)
 	}
-	p.fit = component{Mean: a.centre, Basis: turned(axes, p.width, rng).RawMatrix().Data}
+	p.fit = component{Mean: a.center, Basis: turned(axes, p.width, rng).RawMatrix().Data}
 	for _, s := range squares {
 		p.fit.Variance = append(p.fit.Variance, s/float64(max(1, batched.NumNodes()-1)))
 	}
@@ -88,7 +88,7 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 	if len(p.fit.Basis) == 0 {
 		return nil, errors.New("control: propagated-pca has learned no task yet")
 	}
-	a := centered{graph: g, centre: p.fit.Mean}
+	a := centered{graph: g, center: p.fit.Mean}
 	return embeddingOf(a.times(mat.NewDense(p.features, p.width, p.fit.Basis)), p.width), nil
 }
 
@@ -96,45 +96,59 @@ func (p *principal) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 // the edges.
 type centered struct {
 	graph  *graph.Graph
-	centre []float64 // [F]
+	center []float64 // [F]
 }
 
 // newCentered takes the mean of the rows.
 func newCentered(g *graph.Graph) centered {
-	a := centered{graph: g, centre: make([]float64, g.Features.Cols)}
+	a := centered{graph: g, center: make([]float64, g.Features.Cols)}
 	share := linalg.New(g.NumNodes(), 1)
 	for i := range g.NumNodes() {
 		share.Set(i, 0, 1/float64(g.NumNodes()))
 	}
-	a.centre = a.transposedTimes(share).RawMatrix().Data
+	a.center = a.transposedTimes(share).RawMatrix().Data
 	return a
 }
 
 // times returns A·B. Shapes: b [F, d]; returns [N, d].
 func (a centered) times(b *mat.Dense) *mat.Dense {
-	out := propagate(&a.graph.Adjacency, a.graph.Features.Times(b))
+	return shifted(propagate(&a.graph.Adjacency, a.graph.Features.Times(b)), a.center, b)
+}
+
+// transposedTimes returns Aᵀ·B. Shapes: b [N, d], overwritten; returns [F, d].
+func (a centered) transposedTimes(b *mat.Dense) *mat.Dense {
+	sum := columnSums(b)
+	return lessSums(a.graph.Features.TransposedTimes(propagateBack(&a.graph.Adjacency, b)), a.center, sum)
+}
+
+// shifted returns out − 1·(centerᵀB). Shapes: out [N, d], overwritten; center [F], b [F, d].
+func shifted(out *mat.Dense, center []float64, b *mat.Dense) *mat.Dense {
 	shift := make([]float64, b.RawMatrix().Cols)
-	for c, m := range a.centre {
+	for c, m := range center {
 		floats.AddScaled(shift, -m, b.RawRowView(c))
 	}
-	for i := range a.graph.NumNodes() {
+	for i := range out.RawMatrix().Rows {
 		floats.Add(out.RawRowView(i), shift)
 	}
 	return out
 }
 
-// transposedTimes returns Aᵀ·B. Shapes: b [N, d], overwritten; returns [F, d].
-func (a centered) transposedTimes(b *mat.Dense) *mat.Dense {
+// columnSums returns 1ᵀB. Shapes: b [N, d]; returns [d].
+func columnSums(b *mat.Dense) []float64 {
 	sum := make([]float64, b.RawMatrix().Cols)
-	for i := range a.graph.NumNodes() {
+	for i := range b.RawMatrix().Rows {
 		floats.Add(sum, b.RawRowView(i))
 	}
-	out := a.graph.Features.TransposedTimes(propagateBack(&a.graph.Adjacency, b))
-	for c, m := range a.centre {
+	return sum
+}
+
+// lessSums returns out − center·sumᵀ. Shapes: out [F, d], overwritten; center [F], sum [d].
+func lessSums(out *mat.Dense, center, sum []float64) *mat.Dense {
+	for c, m := range center {
 		floats.AddScaled(out.RawRowView(c), -m, sum)
 	}
 	return out
 }
 
 // columns is F.
-func (a centered) columns() int { return len(a.centre) }
+func (a centered) columns() int { return len(a.center) }

@@ -28,31 +28,36 @@ type random struct {
 func init() {
 	shape := []string{"encoder.kind", "encoder.hidden", "encoder.out", "encoder.layers", "encoder.heads",
 		"encoder.whole_graph"}
-	method.Register(define(6, "random", "saot's encoder before training", shape, newRandom))
+	method.Register(define(6, "random", "saot's encoder before training", shape, newFixedRandom))
 	method.Register(define(7, "random-calibrated", "the same with BatchNorm's statistics of the tasks seen",
 		append(shape, "encoder.momentum", "encoder.sample_fan_out", "epochs", "buffer", "fan_out"), newCalibrated))
 }
 
-func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
-	m, err := newRandom(b, c)
-	if err == nil {
-		m.(*random).calibrate = true
-	}
-	return m, err
+func newFixedRandom(b method.Build, c *saot.Config) (continual.Method, error) {
+	return newRandom("control: random", b, c, b.Stream.Sizes)
 }
 
-func newRandom(b method.Build, c *saot.Config) (continual.Method, error) {
+func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
+	r, err := newRandom("control: random-calibrated", b, c, append(c.BatchedSizes(b.Stream.Sizes), b.Stream.Sizes...))
+	if err != nil {
+		return nil, err
+	}
+	r.calibrate = true
+	return r, nil
+}
+
+func newRandom(name string, b method.Build, c *saot.Config, sizes []encoder.Size) (*random, error) {
 	shape := c.Encoder
 	// Each of the two views of an epoch moves the running statistics by the momentum toward those of its batch. One
 	// pass with this momentum takes them as far.
 	shape.Momentum = 1 - math.Pow(1-shape.Momentum, 2*float64(c.Epochs))
-	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Engine, 1, b.Stream.Sizes),
+	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Engine, 1, sizes),
 		seed.Stream(b.Seed, "weights"))
 	if err != nil {
 		return nil, err
 	}
 	r := &random{encoder: enc, seed: b.Seed, buffer: replay.Buffer{Budget: c.Buffer, FanOut: c.FanOut}}
-	r.State = method.State{Name: "control: random", Nets: []*encoder.Net{enc.Net}, Parts: []any{&r.buffer.Subgraphs}}
+	r.State = method.State{Name: name, Nets: []*encoder.Net{enc.Net}, Parts: []any{&r.buffer.Subgraphs}}
 	return r, nil
 }
 
@@ -62,10 +67,10 @@ func (r *random) Learn(ctx context.Context, task int, g *graph.Graph, _ func(con
 	if r.calibrate {
 		batched, err := r.buffer.Union(g)
 		if err != nil {
-			return nil, fmt.Errorf("control: task %d: join replay: %w", task+1, err)
+			return nil, r.Fault(task, fmt.Errorf("join replay: %w", err))
 		}
 		if err := r.encoder.Calibrate(batched); err != nil {
-			return nil, fmt.Errorf("control: task %d: %w", task+1, err)
+			return nil, r.Fault(task, err)
 		}
 		r.buffer.Add(g, seed.Stream(r.seed, "replay", task))
 		report.Nodes = batched.NumNodes()

@@ -39,7 +39,7 @@ func (s *scatter) with(rows explicit) enlarged {
 	e := enlarged{past: *s, rows: rows, step: make([]float64, rows.columns())}
 	if s.Count > 0 {
 		n := float64(rows.height())
-		floats.SubTo(e.step, rows.centre, s.Mean)
+		floats.SubTo(e.step, rows.center, s.Mean)
 		floats.Scale(math.Sqrt(n*s.Count/(n+s.Count)), e.step)
 	}
 	return e
@@ -49,7 +49,7 @@ func (s *scatter) with(rows explicit) enlarged {
 // singular values.
 func (e enlarged) total(axes *mat.Dense, squares []float64) scatter {
 	n := float64(e.rows.height())
-	out := scatter{Count: e.past.Count + n, Mean: slices.Clone(e.rows.centre), Axes: axes.RawMatrix().Data}
+	out := scatter{Count: e.past.Count + n, Mean: slices.Clone(e.rows.center), Axes: axes.RawMatrix().Data}
 	if e.past.Count > 0 {
 		floats.Scale(n/out.Count, out.Mean)
 		floats.AddScaled(out.Mean, e.past.Count/out.Count, e.past.Mean)
@@ -152,16 +152,16 @@ func (s *scatter) stretched(to, from []float64) scatter {
 // explicit is the matrix H − 1·meanᵀ of rows that are at hand. Its products cost a pass over the entries of H.
 type explicit struct {
 	features *graph.Features
-	centre   []float64 // [F]
+	center   []float64 // [F]
 }
 
 // newExplicit takes the mean of the rows.
 func newExplicit(f *graph.Features) explicit {
-	e := explicit{features: f, centre: make([]float64, f.Cols)}
+	e := explicit{features: f, center: make([]float64, f.Cols)}
 	for i := range f.Rows {
-		f.Each(i, func(c int, v float64) { e.centre[c] += v })
+		f.Each(i, func(c int, v float64) { e.center[c] += v })
 	}
-	floats.Scale(1/float64(max(1, f.Rows)), e.centre)
+	floats.Scale(1/float64(max(1, f.Rows)), e.center)
 	return e
 }
 
@@ -171,8 +171,8 @@ func (e explicit) height() int  { return e.features.Rows }
 // inner returns the inner products of the rows. O(N·nnz(H)) time.
 func (e explicit) inner() *mat.SymDense {
 	shift := linalg.New(e.columns(), 1)
-	shift.SetCol(0, e.centre)
-	share, square := e.features.Times(shift), floats.Dot(e.centre, e.centre)
+	shift.SetCol(0, e.center)
+	share, square := e.features.Times(shift), floats.Dot(e.center, e.center)
 	out, row := mat.NewSymDense(e.height(), nil), make([]float64, e.columns())
 	for i := range e.height() {
 		e.features.Each(i, func(c int, v float64) { row[c] = v })
@@ -188,25 +188,10 @@ func (e explicit) inner() *mat.SymDense {
 
 // times returns the product with b. Shapes: b [F, d]; returns [N, d].
 func (e explicit) times(b *mat.Dense) *mat.Dense {
-	out, shift := e.features.Times(b), make([]float64, b.RawMatrix().Cols)
-	for c, m := range e.centre {
-		floats.AddScaled(shift, -m, b.RawRowView(c))
-	}
-	for i := range e.features.Rows {
-		floats.Add(out.RawRowView(i), shift)
-	}
-	return out
+	return shifted(e.features.Times(b), e.center, b)
 }
 
 // transposedTimes returns the product of the transpose with b. Shapes: b [N, d]; returns [F, d].
 func (e explicit) transposedTimes(b *mat.Dense) *mat.Dense {
-	sum := linalg.New(1, b.RawMatrix().Cols).RawRowView(0)
-	for i := range e.features.Rows {
-		floats.Add(sum, b.RawRowView(i))
-	}
-	out := e.features.TransposedTimes(b)
-	for c, m := range e.centre {
-		floats.AddScaled(out.RawRowView(c), -m, sum)
-	}
-	return out
+	return lessSums(e.features.TransposedTimes(b), e.center, columnSums(b))
 }

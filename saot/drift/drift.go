@@ -1,5 +1,5 @@
 // Package drift measures how embeddings and plans change while a stream is learned. It knows nothing of learners or
-// figures. It imports helpers in internal alone.
+// figures. It imports nothing of this module.
 package drift
 
 import (
@@ -73,9 +73,9 @@ func centeredNorm(n int, entry func(i, j int) float64) float64 {
 // before, after: of one shape, mass not negative. It returns an error for lengths that differ, and for plans that are
 // not valid.
 func Plan(before, after []float64) (float64, error) {
-	for name, plan := range map[string][]float64{"before": before, "after": after} {
+	for i, plan := range [][]float64{before, after} {
 		if err := checkPlan(plan); err != nil {
-			return 0, fmt.Errorf("drift: plans: %s: %w", name, err)
+			return 0, fmt.Errorf("drift: plans: %s: %w", []string{"before", "after"}[i], err)
 		}
 	}
 	if len(before) != len(after) {

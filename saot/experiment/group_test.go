@@ -323,7 +323,7 @@ func TestTablesOfDatasets(t *testing.T) {
 
 func TestSelectGroups(t *testing.T) {
 	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1),
-		configured(resultOf("saot", 0, 81, -1), "settings", map[string]any{"alpha": 0, "centred": true}), // its earlier name
+		configured(resultOf("saot", 0, 81, -1), "settings", map[string]any{"alpha": 0, "centred": true}),
 		configured(resultOf("gbt", 0, 70, -1), "settings", nil))})
 	require.NoError(t, err)
 	labels := func(wanted ...string) (out []string) {

@@ -18,7 +18,8 @@ func TestEarlierRunFolders(t *testing.T) {
 	dir := t.TempDir()
 	for name, config := range map[string]string{
 		"saot": `{"dataset": "synthetic", "features": "l2", "split_seed": 1, "method": "saot", "seed": 2, "probes": ["paper"],
-			"settings": {"encoder": {"kind": "gcn", "hidden": 64}, "epochs": 7, "centred": true, "distil_buffered": true},
+			"settings": {"encoder": {"kind": "gcn", "hidden": 64}, "epochs": 7, "centred": true,
+			"distil_buffered": true},
 			"engine": "go"}`,
 		"gbt": `{"dataset": "synthetic", "features": "l2", "split_seed": 1, "method": "gbt", "seed": 2, "probes": ["paper"],
 			"preset": "fast", "settings": {"epochs": 7}, "engine": "go"}`,

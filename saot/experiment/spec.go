@@ -229,7 +229,9 @@ func (e *entry) base(bad *faults) shared {
 	for _, p := range e.Probes {
 		probe, err := continual.ParseProbe(p.value)
 		bad.add(p.line, err)
-		c.probes = append(c.probes, probe)
+		if !slices.Contains(c.probes, probe) {
+			c.probes = append(c.probes, probe)
+		}
 	}
 	for _, f := range e.Stream {
 		bad.add(f.Line, fields.Apply(&c.cut, []fields.Change{f}))

@@ -24,6 +24,9 @@ func (s *State) Inspect() error {
 	return nil
 }
 
+const remedy = "lower learning_rate or the weights of the losses (alpha, beta), if the method has them, or scale the " +
+	"features (--features l2)"
+
 func inspect(v *model.Variable) error {
 	if !v.HasValue() || !v.DType().IsFloat() {
 		return nil
@@ -47,9 +50,8 @@ func inspect(v *model.Variable) error {
 	case at < 0:
 		return nil
 	case strings.HasPrefix(v.Path(), "/AdamOptimizer/"):
-		return continual.Divergedf("entry %d of Adam's %s is %v, so that its steps are 0: lower the weights of the "+
-			"losses (alpha, beta) or the learning_rate, or scale the features (--features l2)", at, v.Path(), bad)
+		return continual.Divergedf("entry %d of Adam's %s is %v, so that its steps mean nothing: %s", at, v.Path(), bad,
+			remedy)
 	}
-	return continual.Divergedf("entry %d of the variable %s is %v: lower learning_rate or the weights of the losses "+
-		"(alpha, beta), or scale the features (--features l2)", at, v.Path(), bad)
+	return continual.Divergedf("entry %d of the variable %s is %v: %s", at, v.Path(), bad, remedy)
 }

@@ -270,8 +270,8 @@ func (b Build) checkDevices(d *Definition) error {
 		most = max(most, s.Nodes+t*load.Replayed)
 	}
 	if load.WholeGraph == 0 || most <= load.WholeGraph {
-		return fmt.Errorf("%s has no work for %d devices: they share sampled steps, and no task has more nodes than "+
-			"whole_graph (%d): lower it or drop --devices", d.Name, devices, load.WholeGraph)
+		return fmt.Errorf("%s has no work for %d devices: they share sampled steps. Set encoder.whole_graph (%d) "+
+			"below the largest task's %d nodes or drop --devices", d.Name, devices, load.WholeGraph, most)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package train takes training steps: one loop for SAOT and for every method it is compared with. The host prepares the
 // inputs of a step while the engine takes the one before, and Adam starts again with each task unless a plan carries
-// its moments. It imports encoder, view, continual and engine.
+// its moments. It imports encoder, view, continual, engine and datasets/graph.
 package train
 
 import (

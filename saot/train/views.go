@@ -26,10 +26,12 @@ type Views[T any] struct {
 	Places  engine.Split[T]                    // of all targets in a device's sample: see joined; absent on one device
 }
 
-// Embed returns the embeddings of both views [N, out], of samples those of the targets and, where nodes are aligned,
-// theirs alone, by the encoder whose variables
-// stand in a scope. Of a sample that is split over devices, each device encodes its part, and all return the whole.
-// projected is Config.Project of that scope; nil stands for computing it.
+// Embed returns the embeddings of both views by the encoder whose variables stand in a scope: of all nodes, of a
+// sample's targets, or of the aligned nodes alone. Of a sample that is split over devices, each device encodes its
+// part, and all return the whole. projected is Config.Project of that scope; nil stands for computing it.
+//
+// Shapes: returns [N, out] for N such nodes of each view. The gradient flows to the variables of the scope, not to
+// BatchNorm's running averages, and into no variable of the teacher's scope.
 func Embed(e *encoder.Encoder, scopePath string, in Views[*Node], projected []*Node, mode encoder.Mode) (z [2]*Node) {
 	scope := e.Store().Scope(scopePath)
 	if in.Samples != nil {
@@ -97,10 +99,13 @@ func WholePair(b *encoder.Batch, c encoder.Config, v view.Config, rng *rand.Rand
 		return func(v int32) []int32 { return all[view].Adjacency.Neighborhood(int(v)) }
 	}
 	op, err := c.NewOperator(b.Size, &v1.Adjacency, &v2.Adjacency)
+	if err != nil {
+		return nil, err
+	}
 	p.Columns = [2][]int32{v1.Masked, v2.Masked}
 	p.Operator, p.Masked = &op, b.Masked(p.Columns)
 	p.align = func(points []int32) { b.Align(c, &op, points, &v1.Adjacency, &v2.Adjacency) }
-	return p, err
+	return p, nil
 }
 
 // SampledPair draws two views of the neighborhoods of some nodes, split over a number of devices.

@@ -37,7 +37,7 @@ func CosineCost(a, b *graph.Node) *graph.Node {
 // SquaredEuclideanCost returns C_ij = ‖a_i − b_j‖² = ‖a_i‖² + ‖b_j‖² − 2⟨a_i, b_j⟩, not less than 0.
 //
 // Shapes: a [n, d], b [m, d], or both with a batch axis in front; returns [n, m] or [B, n, m]. Gradients flow to a and
-// b, except where rounding made the sum negative. In float32 the difference of large norms loses digits: centre the
+// b, except where rounding made the sum negative. In float32 the difference of large norms loses digits: center the
 // points first. O(nmd) time. Panics if shapes disagree.
 func SquaredEuclideanCost(a, b *graph.Node) *graph.Node {
 	assertPoints("SquaredEuclideanCost", a, b)
