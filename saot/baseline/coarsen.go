@@ -32,9 +32,8 @@ func (r rows) of(i int) []float32 { return r.data[i*r.width:][:r.width] }
 //  2. clusters without a common edge, once no edges are left, so that a graph in pieces shrinks as others do;
 //  3. and then in the same way the protected nodes, which have kept to themselves (TACO's node-fidelity preservation).
 //
-// Edges merge whole clusters, so that these may be of any size, unlike those of a matching. O(E log E) time, and
-// for each of n clusters that merge without an edge O(min(n, B)·d), B = nearestBlock. It returns
-// ctx.Err() when canceled.
+// Edges merge whole clusters, so that these may be of any size, unlike those of a matching. O(E log E) time, and for
+// each of n clusters that merge without an edge O(min(n, B)·d), B = nearestBlock. It returns ctx.Err() when canceled.
 func coarsened(ctx context.Context, a *graph.Adjacency, embedded rows, protected []bool,
 	reduction float64) (*coarsening, error) {
 	n := a.NumNodes()

@@ -255,6 +255,9 @@ func (s sorting) width() int { return s.groups }
 func (s sorting) loops() bool { return true }
 
 func (s sorting) solve(ctx context.Context, g *graph.Graph, rng *rand.Rand) (solution, map[string]float64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
 	group, figures, err := s.sort(ctx, g, rng)
 	if err != nil {
 		return nil, nil, err
