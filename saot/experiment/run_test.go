@@ -37,6 +37,13 @@ func TestEarlierRunFolders(t *testing.T) {
 	require.Equal(t, method.Fast, r.Preset)
 	require.Equal(t, 7, r.Of.(*baseline.GBTSettings).Epochs)
 	require.Equal(t, 3, r.Of.(*baseline.GBTSettings).WarmUp, "what is not recorded is as the preset has it")
+
+	_, err = OpenSweep(dir)
+	require.ErrorContains(t, err, "none of a sweep")
+	require.NoError(t, os.Rename(filepath.Join(dir, "saot"), filepath.Join(dir, "synthetic-saot-s2-0123456789")))
+	s, err := OpenSweep(dir)
+	require.NoError(t, err)
+	require.Len(t, s.Runs, 1, "whose name has the digits of another version")
 }
 
 // What the method does not have is an error in a run's file.

@@ -191,6 +191,14 @@ func (s *Settings) Hash() string {
 // cora-ml-saot-s0-1f2e3d4c5b.
 func (s *Settings) Name() string { return s.base() + "-" + s.Hash()[:10] }
 
+// named reports whether a folder has a name as Name makes it. Its digits may be those of a version that had other
+// settings.
+func (s *Settings) named(folder string) bool {
+	digits, ok := strings.CutPrefix(folder, s.base()+"-")
+	_, err := hex.DecodeString(digits)
+	return ok && err == nil && len(digits) == 10
+}
+
 func (s *Settings) base() string {
 	return fmt.Sprintf("%s-%s-s%d", FileName(filepath.Base(s.Dataset)), s.Method, s.Seed)
 }

@@ -104,7 +104,7 @@ func OpenSweep(dir string) (*Sweep, error) {
 		if err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w", err)
 		}
-		if filepath.Base(filepath.Dir(path)) == r.Name() {
+		if r.named(filepath.Base(filepath.Dir(path))) {
 			runs = append(runs, *r)
 		}
 	}
