@@ -242,7 +242,7 @@ func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 
 // get brings one file and returns the URL that it came from, or "" if it was there.
 func (s Store) get(ctx context.Context, e Entry, f File) (source string, err error) {
-	status, err := s.status(e, f)
+	status, err := s.status(ctx, e, f)
 	if err != nil {
 		return "", err
 	}

@@ -137,7 +137,7 @@ func (s Store) take(ctx context.Context, e Entry, f File, from string, trust boo
 	if err := copyFile(ctx, from, s.Path(f)); err != nil {
 		return FileStatus{}, fmt.Errorf("datasets: %w", err)
 	}
-	status, err := s.status(e, f)
+	status, err := s.status(ctx, e, f)
 	if err != nil {
 		return status, err
 	}

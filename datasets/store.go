@@ -134,7 +134,7 @@ func (s Store) Verify(ctx context.Context, entries []Entry) ([]FileStatus, error
 			if err := ctx.Err(); err != nil {
 				return all, err
 			}
-			status, err := s.status(e, f)
+			status, err := s.status(ctx, e, f)
 			if err != nil {
 				return all, err
 			}
@@ -144,9 +144,9 @@ func (s Store) Verify(ctx context.Context, entries []Entry) ([]FileStatus, error
 	return all, nil
 }
 
-func (s Store) status(e Entry, f File) (FileStatus, error) {
+func (s Store) status(ctx context.Context, e Entry, f File) (FileStatus, error) {
 	status := FileStatus{Dataset: e.Name, File: f.Name}
-	sums, err := fetch.SumFile(s.Path(f))
+	sums, err := fetch.SumFile(ctx, s.Path(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, folder := s.Present(e); folder {
 			status.Detail = "the folder " + e.Folder + " is read in its place"
@@ -314,7 +314,7 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 // comparePublished notes where a file is not the published one. Git's name of it takes a second reading.
 func (f File) comparePublished(path string, ds *Dataset) error {
 	if f.SHA256 == "" {
-		sums, err := fetch.SumFile(path)
+		sums, err := fetch.SumFile(context.Background(), path) // as the reading of the dataset
 		if err != nil {
 			return fmt.Errorf("datasets: %w", err)
 		}
@@ -354,7 +354,7 @@ func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) e
 		return nil
 	}
 	for _, f := range e.Files {
-		status, err := s.status(e, f)
+		status, err := s.status(context.Background(), e, f) // as the reading of the dataset
 		if err != nil {
 			return err
 		}

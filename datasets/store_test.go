@@ -204,7 +204,7 @@ func TestGetKeepsGoodFiles(t *testing.T) {
 func TestPinned(t *testing.T) {
 	shelf, e, s := newShelf(t)
 	content, other := tiny().zip(), append(tiny().zip(), 0)
-	sums, err := fetch.SumFile(save(t, content))
+	sums, err := fetch.SumFile(t.Context(), save(t, content))
 	require.NoError(t, err)
 	for name, f := range map[string]File{"SHA-256": {SHA256: sums.SHA256}, "git blob": {GitBlob: sums.GitBlob}} {
 		t.Run(name, func(t *testing.T) {

@@ -277,7 +277,7 @@ func BlockBars(plans []NamedPlan, rows, cols []int, names []string, o BarOptions
 		}
 	}
 	o.YLabel = cmp.Or(o.YLabel, "share of the class's mass (%)")
-	o.References = append(o.References, Reference{At: 100 / float64(n)})
+	o.References = append(slices.Clone(o.References), Reference{At: 100 / float64(n)})
 	return Bars(labels, series, o)
 }
 

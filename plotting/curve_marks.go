@@ -142,22 +142,10 @@ func (e *endLabels) attach(f Figure, p *plot.Plot) Figure {
 			to := vg.Point{X: c.Min.X + x + gap, Y: c.Min.Y + below + places[i]}
 			col := e.curves[i].line.Color
 			c.StrokeLine2(draw.LineStyle{Color: faded(col, 0xa0), Width: hairline}, from.X+2, from.Y, to.X-2, to.Y)
-			style.Color = darker(col)
+			style.Color = legible(col)
 			c.FillText(style, to, name)
 		}
 	})
-}
-
-// darker returns a color that reads as text on white: orange and light blue are too light.
-func darker(c color.Color) color.Color {
-	r, g, b, _ := c.RGBA()
-	luma := (0.299*float64(r) + 0.587*float64(g) + 0.114*float64(b)) / 0xffff
-	if share := 0.42 / luma; share < 1 {
-		return color.RGBA{
-			R: uint8(share * float64(r>>8)), G: uint8(share * float64(g>>8)), B: uint8(share * float64(b>>8)), A: 0xff,
-		}
-	}
-	return c
 }
 
 // spreadOut returns places at least a distance apart, in order, as near to the wanted ones as that allows: runs of

@@ -52,9 +52,12 @@ func (d *download) run(ctx context.Context) (Sums, error) {
 		if err := d.complete(ctx); err != nil {
 			return Sums{}, err
 		}
-		sums, err := d.verify()
+		sums, err := d.verify(ctx)
 		if err == nil {
 			return sums, d.finish()
+		}
+		if ctx.Err() != nil {
+			return Sums{}, ctx.Err() // the part is whole, and the next call reads it again
 		}
 		again := d.startOver(err)
 		// Parts of two versions of a file make a third. A download in one piece cannot go wrong in this way.
@@ -146,6 +149,7 @@ func (d *download) attempt(ctx context.Context) error {
 		known = bookmark{d.url, strongTag(h), h.Get("Last-Modified"), response.ContentLength}
 	case http.StatusRequestedRangeNotSatisfiable:
 		if contentRange(response.Header).total == offset && offset > 0 {
+			d.resumed = true
 			return nil // all of it is here already
 		}
 		return d.startOver(fmt.Errorf("the server answered %s for byte %d: starting over", response.Status, offset))
@@ -233,11 +237,12 @@ func (d *download) continues(response *http.Response, known bookmark, offset int
 		return known, fmt.Errorf("the file is now %d bytes long, not %d: starting over", got.total, known.Total)
 	}
 	tag, date := strongTag(response.Header), response.Header.Get("Last-Modified")
-	if known.URL == d.url && (tag != "" && known.ETag != "" && tag != known.ETag) {
-		return known, errors.New("the file has changed: starting over")
-	}
-	if known.URL != d.url {
+	switch {
+	case known.URL != d.url:
 		known.URL, known.ETag, known.LastModified = d.url, tag, date
+	case tag != "" && known.ETag != "" && tag != known.ETag,
+		known.ETag == "" && known.LastModified != "" && date != known.LastModified: // a server that ignores If-Range
+		return known, errors.New("the file has changed: starting over")
 	}
 	known.Total = max(known.Total, got.total)
 	return known, nil
@@ -332,8 +337,11 @@ func (d *download) bookmark(b bookmark) error {
 }
 
 // verify reads the part as it lies on the disk.
-func (d *download) verify() (Sums, error) {
-	sums, err := SumFile(d.part)
+func (d *download) verify(ctx context.Context) (Sums, error) {
+	sums, err := SumFile(ctx, d.part)
+	if ctx.Err() != nil {
+		return sums, ctx.Err()
+	}
 	if err != nil {
 		return sums, local(err)
 	}

@@ -80,7 +80,7 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 		return Result{}, err
 	}
 	defer lock.Release()
-	switch sums, err := SumFile(r.Path); {
+	switch sums, err := SumFile(ctx, r.Path); {
 	case err == nil:
 		if err := check(r.Path, sums, r.SHA256, r.GitBlob); err != nil {
 			return Result{},

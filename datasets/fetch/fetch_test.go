@@ -150,11 +150,11 @@ func TestFetch(t *testing.T) {
 func TestSumFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hello")
 	require.NoError(t, os.WriteFile(path, []byte("hello\n"), 0o600))
-	got, err := SumFile(path)
+	got, err := SumFile(t.Context(), path)
 	require.NoError(t, err)
 	require.Equal(t, Sums{6, "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
 		"ce013625030ba8dba906f756967f9e9ca394464a"}, got)
-	_, err = SumFile(filepath.Dir(path))
+	_, err = SumFile(t.Context(), filepath.Dir(path))
 	require.ErrorContains(t, err, "not a regular file")
 }
 

@@ -14,6 +14,6 @@ import (
 func TestSumOfAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	_, err := SumFile(path)
+	_, err := SumFile(t.Context(), path)
 	require.ErrorContains(t, err, "not a regular file")
 }

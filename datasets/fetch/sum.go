@@ -1,12 +1,15 @@
 package fetch
 
 import (
+	"context"
 	"crypto/sha1" // git's name of a file; see Sums.GitBlob
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // Sums identifies a file's bytes.
@@ -20,8 +23,8 @@ type Sums struct {
 	GitBlob string
 }
 
-// SumFile reads the file at path and returns its sums.
-func SumFile(path string) (Sums, error) {
+// SumFile reads the file at path and returns its sums. It returns the context's error when canceled.
+func SumFile(ctx context.Context, path string) (Sums, error) {
 	info, err := os.Stat(path) // opening a pipe would wait for who writes to it
 	if err != nil {
 		return Sums{}, err
@@ -36,7 +39,7 @@ func SumFile(path string) (Sums, error) {
 	defer func() { _ = f.Close() }() // only read
 	strong, git := sha256.New(), sha1.New()
 	_, _ = fmt.Fprintf(git, "blob %d\x00", info.Size())
-	n, err := io.Copy(io.MultiWriter(strong, git), f)
+	n, err := io.Copy(io.MultiWriter(strong, git), file.Reader(ctx, f))
 	if err != nil {
 		return Sums{}, err
 	}

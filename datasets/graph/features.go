@@ -27,7 +27,8 @@ func (f *Features) Validate() error {
 	ok := f.Rows >= 0 && f.Cols >= 0 && len(f.Values) == len(f.Columns)
 	switch sparse := f.Offsets != nil; {
 	case f.IsDense():
-		ok = ok && !sparse && f.Rows > 0 && len(f.Dense)%f.Rows == 0 && len(f.Dense)/f.Rows == f.Cols
+		ok = ok && !sparse && (f.Rows == 0 && len(f.Dense) == 0 ||
+			f.Rows > 0 && len(f.Dense)%f.Rows == 0 && len(f.Dense)/f.Rows == f.Cols)
 	case sparse:
 		ok = ok && len(f.Offsets) == f.Rows+1
 	default:

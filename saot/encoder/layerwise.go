@@ -158,7 +158,7 @@ func propagateTwice(ctx context.Context, enc *Encoder, g *graph.Graph, bias []fl
 }
 
 // inChunks feeds n rows of cols columns to a function of the engine, a chunk at a time, and hands its outputs on.
-// The last chunk is padded with what was in it before. fill prepares a chunk while the engine works on the one before
+// The last chunk is padded with zeros. fill prepares a chunk while the engine works on the one before
 // it.
 func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []float32, first, end int),
 	take func(out [][]float32, first, end int)) error {

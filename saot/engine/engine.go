@@ -176,12 +176,13 @@ type spec struct {
 }
 
 func parseSpec(text string) (spec, error) {
-	family, rest, _ := strings.Cut(text, ":")
-	target, options, _ := strings.Cut(rest, ",")
+	head, options, _ := strings.Cut(text, ",")
+	family, target, _ := strings.Cut(head, ":")
 	s := spec{family: family, target: target, options: options}
 	unknown := fmt.Errorf("engine: %w %q: choose one of %s", ErrUnknown, text, knownSpecs)
 	switch {
-	case family == "go" && rest == "", family == "xla" && (target == "" || target == "cpu" || target == "cuda"):
+	case family == "go" && head == text && target == "",
+		family == "xla" && (target == "" || target == "cpu" || target == "cuda"):
 		return s, nil
 	case family == "xla":
 		if !strings.ContainsAny(target, `/\`) && filepath.Ext(target) == "" {

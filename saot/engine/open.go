@@ -116,9 +116,10 @@ func (c Candidate) open(options string, devices int) (*Engine, error) {
 	return &Engine{backend: backend, info: info, devices: devices}, nil
 }
 
-// complaint says in one line that the candidate is there and does not work.
+// complaint says in one line that the candidate is there and does not work, without the path of its library.
 func (c Candidate) complaint(err error) string {
-	return fmt.Sprintf("%s could not be loaded (%s)", c.where(), strings.Join(strings.Fields(err.Error()), " "))
+	return fmt.Sprintf("%s could not be loaded (%s)", c.label(),
+		strings.ReplaceAll(strings.Join(strings.Fields(err.Error()), " "), c.Library, filepath.Base(c.Library)))
 }
 
 // reason says in one line why the candidate was chosen. Results hold it and are shared, so it names no path.

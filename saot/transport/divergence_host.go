@@ -36,7 +36,7 @@ func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cf
 			err = res.Report.Err()
 		}
 		if err != nil {
-			return 0, fmt.Errorf("sinkhorn divergence: %w", err)
+			return 0, fmt.Errorf("%w, in a Sinkhorn divergence", err)
 		}
 		sum += term.weight * res.Value.Dual
 	}

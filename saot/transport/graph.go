@@ -65,9 +65,8 @@ const graphFloor = 2e-6
 //
 // by Sinkhorn's sweeps: columns are scaled first, rows last. The sweeps are a loop of the engine, which ends once the
 // marginal error of every plan of the batch is within cfg.Tolerance (in float32 at least 2e-6), or after cfg.Sweeps. In
-// mode Unrolled it does exactly cfg.Sweeps. With EpsilonUnit MeanCost
-// each cost of a batch is divided by its own mean, through which no gradient flows; a mean that is not positive counts
-// as 1.
+// mode Unrolled it does exactly cfg.Sweeps. With EpsilonUnit MeanCost each cost of a batch is divided by its own
+// mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
 // Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as
 // cfg.Gradient says; see GradientMode. Time: two matrix-vector products with the kernel a sweep, and in the log domain
@@ -134,7 +133,8 @@ func (p GraphProblem) assert() {
 	if (cost.Rank() != 2 && cost.Rank() != 3) || !cost.DType().IsFloat() {
 		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m] or [B, n, m], got %s", cost.Shape())
 	}
-	for name, x := range map[string]*graph.Node{"mu": p.Mu, "nu": p.Nu, "start": p.Start} {
+	for i, x := range []*graph.Node{p.Mu, p.Nu, p.Start} {
+		name := []string{"mu", "nu", "start"}[i]
 		if x != nil {
 			if err := fits(name, x.Shape(), cost.Shape(), name != "nu"); err != nil {
 				panic(err)

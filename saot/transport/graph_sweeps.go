@@ -144,7 +144,7 @@ func plainSweep(*graph.Node) *graph.Node { return nil }
 // sweep returns the states after one sweep. v is nil before the first, which has no marginal and is plain.
 func (s *graphSweeps) sweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
 	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
-		u = s.translate(u, v)
+		u, v = s.translate(u, v)
 	}
 	if s.domain == LogDomain {
 		return s.logSweep(u, v, choose)
@@ -200,7 +200,7 @@ func (s *graphSweeps) held(x, mass *graph.Node, without float64) *graph.Node {
 }
 
 // translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
-func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
+func (s *graphSweeps) translate(u, v *graph.Node) (nextU, nextV *graph.Node) {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
 		logMass := mass
 		if s.domain == KernelDomain {
@@ -215,9 +215,9 @@ func (s *graphSweeps) translate(u, v *graph.Node) *graph.Node {
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
 	t := graph.Div(graph.Mul(ratio, loop.Scalar(u.Graph(), u.DType(), weight)), s.epsilon)
 	if s.domain == KernelDomain {
-		return graph.Mul(u, graph.Exp(t))
+		return graph.Mul(u, graph.Exp(t)), graph.Mul(v, graph.Exp(graph.Neg(t)))
 	}
-	return graph.Add(u, t)
+	return graph.Add(u, t), graph.Sub(v, t)
 }
 
 func scaled(x, lambda *graph.Node) *graph.Node {

@@ -22,8 +22,7 @@ type Problem struct {
 	// − p + q (unbalanced transport; Chizat et al. 2018). In the unit of the cost. 0 and +Inf mean exact.
 	RhoMu, RhoNu float64
 	// Start [n] warm-starts Solve from row potentials in the unit of the cost, such as Result.F of a problem nearby.
-	// nil means
-	// 0. Entries of −Inf, which rows without mass have, are left out.
+	// nil means 0. Entries of −Inf, which rows without mass have, are left out.
 	Start []float64
 }
 
@@ -31,9 +30,10 @@ func (p *Problem) relaxed() bool { return p.RhoMu > 0 || p.RhoNu > 0 }
 
 // checkRho sets an infinite ρ to 0, which means an exact marginal too, and refuses a negative one.
 func checkRho(rhoMu, rhoNu *float64) error {
-	for name, rho := range map[string]*float64{"rho_mu": rhoMu, "rho_nu": rhoNu} {
+	for i, rho := range []*float64{rhoMu, rhoNu} {
 		if !(*rho >= 0) {
-			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal", name, *rho)
+			return fmt.Errorf("transport: %s is %v: it must be positive, or 0 for an exact marginal",
+				[]string{"rho_mu", "rho_nu"}[i], *rho)
 		}
 		if math.IsInf(*rho, 1) {
 			*rho = 0

@@ -24,7 +24,7 @@ type Structure interface {
 }
 
 // Sparse is the 0/1 adjacency of an undirected graph as a structure: transport.Sparse(g.Adjacency) shares its arrays.
-// Solvers refuse a directed adjacency, which is not symmetric.
+// Solvers refuse a directed adjacency, which is not symmetric, and trust that another one is.
 type Sparse graph.Adjacency
 
 // NumNodes returns the number of rows.
@@ -39,19 +39,10 @@ func (a Sparse) check(name string, nodes int) error {
 			nodes)
 	case a.Directed:
 		return fmt.Errorf("transport: %s is directed: it must be symmetric, take its Undirected adjacency", name)
-	case a.Offsets[0] != 0 || a.Offsets[nodes] != int64(len(a.Neighbors)):
-		return fmt.Errorf("transport: %s: offsets run from %d to %d, want 0 to %d",
-			name, a.Offsets[0], a.Offsets[nodes], len(a.Neighbors))
 	}
-	for i := range nodes {
-		if a.Offsets[i+1] < a.Offsets[i] {
-			return fmt.Errorf("transport: %s: offsets fall after row %d", name, i)
-		}
-	}
-	for k, j := range a.Neighbors {
-		if j < 0 || int(j) >= nodes {
-			return fmt.Errorf("transport: %s: neighbor %d is node %d, outside [0, %d)", name, k, j, nodes)
-		}
+	adjacency := graph.Adjacency(a)
+	if err := adjacency.Validate(); err != nil {
+		return fmt.Errorf("transport: %s: %w", name, err)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at Sinkhor
 
 // translate moves a constant from g to f. With relaxed marginals the constant matters, and sweeps alone find it slowly.
 // It has a closed form, t = ρ_μρ_ν/(ρ_μ+ρ_ν)·log(⟨μ, exp(−f/ρ_μ)⟩/⟨ν, exp(−g/ρ_ν)⟩) (Séjourné, Vialard, Peyré 2022,
-// Prop. 2). The column sums change by as much as f.
+// Prop. 2). The plan stays; the column sums of exp(f − C/ε) change by as much as f.
 func (s *sweeper) translate(epsilon float64) {
 	if s.rhoMu == 0 && s.rhoNu == 0 {
 		return
@@ -109,6 +109,7 @@ func (s *sweeper) translate(epsilon float64) {
 	t := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu)) / epsilon *
 		(logTilted(s.f, s.mu, epsilon/unbounded(s.rhoMu)) - logTilted(s.g, s.nu, epsilon/unbounded(s.rhoNu)))
 	floats.AddConst(t, s.f)
+	floats.AddConst(-t, s.g)
 	floats.AddConst(t, s.col)
 }
 
