@@ -129,7 +129,8 @@ const barWidth = 45
 func clip(line string, out io.Writer) string {
 	if f, ok := out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			line = line[:min(len(line), max(0, width-barWidth))]
+			letters := []rune(line)
+			line = string(letters[:min(len(letters), max(0, width-barWidth))])
 		}
 	}
 	return line

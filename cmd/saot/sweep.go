@@ -9,12 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/method"
@@ -117,14 +117,11 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if o.launcher != experiment.Local {
 		return o.launch(cmd, specs, runs)
 	}
+	find := experiment.NewSweep
 	if o.dry {
-		s, err := experiment.FindSweep(o.out, runs)
-		if err != nil {
-			return err
-		}
-		return o.list(cmd.OutOrStdout(), s)
+		find = experiment.FindSweep
 	}
-	s, err := experiment.NewSweep(o.out, runs)
+	s, err := find(o.out, runs)
 	if err != nil {
 		return err
 	}
@@ -135,6 +132,9 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		if err := s.Select(o.only); err != nil {
 			return usageError{err}
 		}
+	}
+	if o.dry {
+		return o.list(cmd.OutOrStdout(), s)
 	}
 	if err := o.checkEngines(s); err != nil {
 		return err
@@ -216,13 +216,12 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			return nil, usageError{err}
 		}
 		for _, r := range s.Runs {
+			r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
+			if err := r.Absolute(); err != nil { // its folder is named by the absolute path
+				return nil, err
+			}
 			if hash := r.Hash(); !known[hash] {
-				known[hash] = true
-				r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
-				if err := r.Absolute(); err != nil { // its folder is named by the absolute path
-					return nil, err
-				}
-				runs = append(runs, r)
+				known[hash], runs = true, append(runs, r)
 			}
 		}
 	}
@@ -235,7 +234,7 @@ func (o *sweepOptions) bytes() int64 {
 	if o.memory > 0 || o.workers == 1 {
 		return int64(o.memory * 1e9)
 	}
-	return experiment.FreeMemory()
+	return memory.Available()
 }
 
 // fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run
@@ -259,65 +258,12 @@ func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 	if o.keep {
 		args = append(args, "--keep-model")
 	}
+	if o.data != "" { // which may have moved since the sweep began
+		if data, err := filepath.Abs(o.data); err == nil {
+			args = append(args, "--data", data)
+		}
+	}
 	return exec.CommandContext(ctx, self, args...)
-}
-
-// planJSON is what a sweep has to do.
-type planJSON struct {
-	Total   int          `json:"total"`
-	Seconds float64      `json:"seconds"`               // of the runs, one after the other, by estimate
-	Unknown int          `json:"no_estimate,omitempty"` // runs that have none, and take no part in it
-	Runs    []plannedRun `json:"runs"`                  // that are not done
-}
-
-type plannedRun struct {
-	Run     int     `json:"run"`
-	Name    string  `json:"name"`
-	Seconds float64 `json:"seconds"` // 0 where there is no estimate
-	Bytes   int64   `json:"bytes"`
-	Basis   string  `json:"basis"` // what the estimate rests on, or why there is none
-}
-
-func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
-	plan := planJSON{Total: len(s.Runs), Runs: []plannedRun{}}
-	for i, e := range s.Estimates() {
-		state, err := s.State(i)
-		if err != nil {
-			return err
-		}
-		if state != experiment.Done {
-			plan.add(plannedRun{i, s.Runs[i].Name(), e.Seconds, e.Bytes, e.Basis})
-		}
-	}
-	return o.print(out, plan, plan.write)
-}
-
-func (p *planJSON) add(r plannedRun) {
-	p.Runs, p.Seconds = append(p.Runs, r), p.Seconds+r.Seconds
-	if r.Bytes == 0 {
-		p.Unknown++
-	}
-}
-
-func (p *planJSON) write(out io.Writer) error {
-	t := newTable(out, tabwriter.AlignRight)
-	t.say("run\ttime\tmemory\t  run folder\t  estimate from")
-	for _, r := range p.Runs {
-		span, memory := "–", "–"
-		if r.Bytes > 0 {
-			span, memory = duration(r.Seconds), fmt.Sprintf("%.1f GB", float64(r.Bytes)/1e9)
-		}
-		t.say("%d\t%s\t%s\t  %s\t  %s", r.Run, span, memory, r.Name, r.Basis)
-	}
-	last := fmt.Sprintf("%d of %d runs to do", len(p.Runs), p.Total)
-	if p.Unknown == 0 || p.Unknown < len(p.Runs) {
-		last += fmt.Sprintf(", %s one after the other", duration(p.Seconds))
-	}
-	if p.Unknown > 0 {
-		last += fmt.Sprintf("; %d runs have no estimate", p.Unknown)
-	}
-	t.say("%s", last)
-	return t.Flush()
 }
 
 // duration is a time that is not known closely.
@@ -351,6 +297,9 @@ func newWatch(out io.Writer, s *experiment.Sweep) *watch {
 	w := &watch{out: out, sweep: s}
 	if isTerminal(out) {
 		w.bar = newBar(out, len(s.Runs))
+		if count, err := s.Count(); err == nil {
+			_ = w.bar.Set(count[experiment.Done])
+		}
 	}
 	return w
 }

@@ -182,7 +182,7 @@ func TestRunRefusesOptions(t *testing.T) {
 		"Options.Probes are [paper paper]: want each of [paper converged]": {Probes: []Probe{ProbePaper, ProbePaper}},
 		"Options.Probes are [probe(9)]":                                    {Probes: []Probe{9}},
 		"Options.ProbeRows is -1":                                          {ProbeRows: -1},
-		"Options.Manifest.Config is not a JSON":                            {Manifest: Manifest{Config: []byte("null")}},
+		"Config is not a JSON":                                             {Manifest: Manifest{Config: []byte("null")}},
 		"continual: Options.Manifest.Config is not a JSON object":          {Manifest: Manifest{Config: []byte("[1]")}},
 	} {
 		_, err := Run(t.Context(), smallStream(), &toyLearner{}, opt)

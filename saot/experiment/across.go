@@ -45,8 +45,14 @@ func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(t.Rows) == 0 {
+			continue
+		}
 		t.Title = fmt.Sprintf("%s AP, %s", setting, part.title)
 		tables = append(tables, t)
+	}
+	if len(tables) == 0 {
+		return nil, fmt.Errorf("experiment: no run has a figure under %s and the probe asked for", setting)
 	}
 	return tables, nil
 }

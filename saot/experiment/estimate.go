@@ -106,7 +106,11 @@ func (e *estimator) estimate(r *Run) Estimate {
 			training, size = model.training/of.training, float64(model.Bytes)/float64(of.Bytes)
 		}
 		est.Seconds += (p.result.Seconds + trained*(training-1)) / float64(len(like))
-		est.Bytes = max(est.Bytes, int64(float64(p.result.PeakBytes)*size))
+		if peak := p.result.PeakBytes; peak > 0 {
+			est.Bytes = max(est.Bytes, int64(float64(peak)*size))
+		} else { // not measured on that system
+			est.Bytes = max(est.Bytes, model.Bytes)
+		}
 	}
 	return est
 }
@@ -261,6 +265,3 @@ func widthsOf(l method.Load) (product, sum float64) {
 	hidden, out := float64(cmp.Or(l.Hidden, 512)), float64(cmp.Or(l.Out, 256))
 	return hidden * out, hidden + out
 }
-
-// FreeMemory returns the bytes that programs may take without swapping, as Linux tells it, and 0 elsewhere.
-func FreeMemory() int64 { return memory.Available() }

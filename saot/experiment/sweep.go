@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,17 +96,17 @@ func NewSweep(dir string, runs []Run) (*Sweep, error) {
 
 // OpenSweep finds the runs in a sweep's folder.
 func OpenSweep(dir string) (*Sweep, error) {
-	configs, err := filepath.Glob(filepath.Join(dir, "*", ConfigFile))
-	if err != nil || len(configs) == 0 {
+	folders, err := foldersWith(dir, ConfigFile)
+	if err != nil || len(folders) == 0 {
 		return nil, fmt.Errorf("experiment: %s holds no runs: name the folder of a sweep", dir)
 	}
 	var runs []Run
-	for _, path := range configs {
-		r, err := ReadRun(filepath.Dir(path))
+	for _, folder := range folders {
+		r, err := ReadRun(folder)
 		if err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w", err)
 		}
-		if r.named(filepath.Base(filepath.Dir(path))) {
+		if r.named(filepath.Base(folder)) {
 			runs = append(runs, *r)
 		}
 	}
@@ -115,23 +117,34 @@ func OpenSweep(dir string) (*Sweep, error) {
 }
 
 func findFinished(dir string) (map[string]earlier, error) {
-	results, err := filepath.Glob(filepath.Join(dir, "*", continual.ResultFile))
-	if err != nil {
+	folders, err := foldersWith(dir, continual.ResultFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: sweep: %w", err)
 	}
 	found := map[string]earlier{}
-	for _, path := range results {
-		r, err := continual.ReadResult(path)
-		if err != nil || !finished(filepath.Dir(path)) {
+	for _, folder := range folders {
+		r, err := continual.ReadResult(filepath.Join(folder, continual.ResultFile))
+		if err != nil || !finished(folder) {
 			continue // a table of it says what is wrong
 		}
 		var s Settings
 		if json.Unmarshal(r.Config, &s) == nil { // others were made by something else
 			e := found[probeless(&s)]
-			found[probeless(&s)] = earlier{filepath.Dir(path), append(e.probes, s.Probes...)}
+			found[probeless(&s)] = earlier{folder, append(e.probes, s.Probes...)}
 		}
 	}
 	return found, nil
+}
+
+// foldersWith returns the folders in a folder that hold a file.
+func foldersWith(dir, name string) (folders []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if folder := filepath.Join(dir, e.Name()); exists(folder, name) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders, err
 }
 
 func probeless(s *Settings) string {
@@ -162,6 +175,9 @@ func (s *Sweep) State(i int) (State, error) {
 	}
 	if exists(dir, claimFile+".lock") {
 		lock, err := file.Try(filepath.Join(dir, claimFile))
+		if errors.Is(err, fs.ErrPermission) { // of another user, who removes the lock when the run ends
+			return Running, nil
+		}
 		if err != nil || lock == nil {
 			return Running, err
 		}

@@ -93,7 +93,7 @@ type Table struct {
 // no proof. The paper's figures are neither ranked nor tested: they mix protocols.
 //
 // It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of
-// features, direction of edges, engine, or bound of the probes' train nodes.
+// features, direction of edges, program, engine, or bound of the probes' train nodes.
 func Tables(groups []*Group) ([]*Table, error) {
 	if err := Comparable(groups); err != nil {
 		return nil, err

@@ -34,8 +34,8 @@ func (f Format) String() string                   { return formatNames.Name(f) }
 func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
 func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 
-// Write writes tables one after the other, and, but for CSV, how to read them. It returns the writer's error, or one
-// that lists the formats if f is none.
+// Write writes tables one after the other, and, but for CSV and JSON, how to read them. It returns the writer's error,
+// or one that lists the formats if f is none.
 func (f Format) Write(out io.Writer, tables []*Table) error {
 	var text string
 	switch f {
@@ -312,10 +312,11 @@ func (t *Table) htmlRow(b *strings.Builder, row *Row) {
 
 // legend says how to read tables.
 func legend(tables []*Table) []string {
-	var ours, cost, published, tested, worse bool
+	var ours, cost, published, tested, worse, places bool
 	for _, t := range tables {
 		for c := range t.Columns {
 			ours = ours || t.Columns[c].Ours()
+			places = places || t.Columns[c].Measure == MeanPlace
 			cost = cost || t.Columns[c].Measure == SecondsPerTask || t.Columns[c].Measure == PeakGigabytes
 			published = published || t.Columns[c].Published
 			for r := range t.Rows {
@@ -332,6 +333,9 @@ func legend(tables []*Table) []string {
 		out = append(out, means+".",
 			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
 				"level.")
+	}
+	if places {
+		out = append(out, "After the dot: the place in the column; on the right: the mean place.")
 	}
 	switch {
 	case worse:

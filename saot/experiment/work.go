@@ -41,7 +41,7 @@ type WorkOptions struct {
 // tells its processes to stop, waits for them, and returns ctx's error. What was interrupted continues at its last
 // finished task when Work is called again.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
-	if err := o.settle(len(s.Runs)); err != nil {
+	if err := o.settle(s); err != nil {
 		return err
 	}
 	var errs []error
@@ -87,21 +87,21 @@ func firstOf(errs []error) error {
 	return errors.Join(errs...)
 }
 
-func (o *WorkOptions) settle(runs int) error {
+func (o *WorkOptions) settle(s *Sweep) error {
 	o.Workers = max(1, o.Workers)
 	if o.Observe == nil {
 		o.Observe = func(int, State, string) {}
 	}
 	if o.Memory == 0 {
-		o.Bytes = make([]int64, runs)
+		o.Bytes = make([]int64, len(s.Runs))
 		return nil
 	}
 	for i, b := range o.Bytes {
-		if b > o.Memory {
-			return fmt.Errorf("experiment: run %d is expected to take %.1f GB, more than the %.1f GB that there "+
+		if b > o.Memory && !finished(s.Folder(i)) {
+			return fmt.Errorf("experiment: %s is expected to take %.1f GB, more than the %.1f GB that there "+
 				"are: raise the bound on memory, or lower points, hidden or whole_graph (encoder.hidden and so on "+
 				"in SAOT's own methods)",
-				i, float64(b)/1e9, float64(o.Memory)/1e9)
+				s.Runs[i].Name(), float64(b)/1e9, float64(o.Memory)/1e9)
 		}
 	}
 	return nil
@@ -199,7 +199,8 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	if path, err := filepath.Abs(dir); err == nil {
 		cmd.Env = append(cmd.Environ(), claimedVariable+"="+path)
 	}
-	if w.o.Memory > 0 { // Go's own memory is collected before it outgrows what the run was admitted with
+	// Go's own memory is collected before it outgrows what the run was admitted with.
+	if w.o.Memory > 0 && w.o.Bytes[i] > 0 {
 		cmd.Env = append(cmd.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", max(w.o.Bytes[i], 256<<20)))
 	}
 	tail := &lastLine{tell: func(line string) { w.observe(i, Running, line) }}

@@ -16,9 +16,10 @@ type Result struct {
 	// Plan is π [n, m].
 	Plan *mat.Dense
 	// F [n] and G [m] are the potentials of rows and columns, in the unit of the cost: π_ij = exp((F_i + G_j −
-	// C_ij)/ε), with C the cost of the last linear problem solved, times the plan before that in a ProximalPoint result. Those of Exact, where ε is 0, satisfy F_i + G_j ≤
-	// C_ij, with equality where π_ij > 0. They are −Inf where the marginal is 0 (finite in Exact). At the optimum F and
-	// G are the derivatives of the value in μ and ν, up to a constant moved from one to the other.
+	// C_ij)/ε), with C the cost of the last linear problem solved, times the plan before that in a ProximalPoint
+	// result. Those of Exact, where ε is 0, satisfy F_i + G_j ≤ C_ij, with equality where π_ij > 0. They are −Inf
+	// where the marginal is 0 (finite in Exact). At the optimum F and G are the derivatives of the value in μ and ν,
+	// up to a constant moved from one to the other.
 	F, G []float64
 	// Value is the objective at the plan, in parts.
 	Value Value

@@ -20,6 +20,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,9 +105,18 @@ func writeExperiment(home, id string, r *continual.Result) error {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
-	return writeYAML(meta, map[string]any{"artifact_location": "file://" + filepath.ToSlash(home), "experiment_id": id,
+	return writeYAML(meta, map[string]any{"artifact_location": fileURI(home), "experiment_id": id,
 		"name": "saot " + r.Dataset.Name, "lifecycle_stage": "active", "creation_time": r.Started.UnixMilli(),
 		"last_update_time": r.Finished.UnixMilli()})
+}
+
+// fileURI names a file as MLflow reads it: on Windows a drive is the path's first part, not a host.
+func fileURI(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
 func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
@@ -116,7 +126,7 @@ func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
 		name = s.Folder
 	}
 	meta := map[string]any{"run_id": id, "run_uuid": id, "run_name": name, "experiment_id": experiment,
-		"artifact_uri": "file://" + filepath.ToSlash(filepath.Join(home, "artifacts")), "user_id": "saot",
+		"artifact_uri": fileURI(filepath.Join(home, "artifacts")), "user_id": "saot",
 		"start_time": r.Started.UnixMilli(), "end_time": r.Finished.UnixMilli(), "deleted_time": nil,
 		"lifecycle_stage": "active", "status": 3, "source_type": 4, "source_name": "", "source_version": "",
 		"entry_point_name": "", "tags": []string{}}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/saot-go/saot/saot/experiment"
+)
+
+// planJSON is what a sweep has to do.
+type planJSON struct {
+	Total   int          `json:"total"`
+	Seconds float64      `json:"seconds"`               // of the runs, one after the other, by estimate
+	Unknown int          `json:"no_estimate,omitempty"` // runs that have none, and take no part in it
+	Failed  int          `json:"failed,omitempty"`      // runs that --retry-failed would do
+	Running int          `json:"running,omitempty"`     // runs that another process does
+	Runs    []plannedRun `json:"runs"`                  // that this sweep would do
+}
+
+type plannedRun struct {
+	Run     int     `json:"run"`
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"` // 0 where there is no estimate
+	Bytes   int64   `json:"bytes"`
+	Basis   string  `json:"basis"` // what the estimate rests on, or why there is none
+}
+
+func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
+	count, err := s.Count()
+	if err != nil {
+		return err
+	}
+	left, err := s.Left(o.retry)
+	if err != nil {
+		return err
+	}
+	plan := planJSON{Total: len(s.Runs), Failed: count[experiment.Failed], Running: count[experiment.Running],
+		Runs: []plannedRun{}}
+	if o.retry {
+		plan.Failed = 0
+	}
+	estimates := s.Estimates()
+	for _, i := range left {
+		number, e := i, estimates[i]
+		if len(o.only) > 0 {
+			number = o.only[i]
+		}
+		plan.add(plannedRun{number, s.Runs[i].Name(), e.Seconds, e.Bytes, e.Basis})
+	}
+	return o.print(out, plan, plan.write)
+}
+
+func (p *planJSON) add(r plannedRun) {
+	p.Runs, p.Seconds = append(p.Runs, r), p.Seconds+r.Seconds
+	if r.Seconds == 0 {
+		p.Unknown++
+	}
+}
+
+func (p *planJSON) write(out io.Writer) error {
+	t := newTable(out, tabwriter.AlignRight)
+	t.say("run\ttime\tmemory\t  run folder\t  estimate from")
+	for _, r := range p.Runs {
+		span, memory := "–", "–"
+		if r.Seconds > 0 {
+			span = duration(r.Seconds)
+		}
+		if r.Bytes > 0 {
+			memory = fmt.Sprintf("%.1f GB", float64(r.Bytes)/1e9)
+		}
+		t.say("%d\t%s\t%s\t  %s\t  %s", r.Run, span, memory, r.Name, r.Basis)
+	}
+	last := fmt.Sprintf("%d of %d runs to do", len(p.Runs), p.Total)
+	if p.Unknown == 0 || p.Unknown < len(p.Runs) {
+		last += fmt.Sprintf(", %s one after the other", duration(p.Seconds))
+	}
+	if p.Unknown > 0 {
+		last += fmt.Sprintf("; %d runs have no estimate", p.Unknown)
+	}
+	if p.Failed > 0 {
+		last += fmt.Sprintf("; %d failed (--retry-failed does them again)", p.Failed)
+	}
+	if p.Running > 0 {
+		last += fmt.Sprintf("; %d running", p.Running)
+	}
+	t.say("%s", last)
+	return t.Flush()
+}
