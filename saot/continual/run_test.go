@@ -179,11 +179,11 @@ func TestRunRefusesOtherMethods(t *testing.T) {
 
 func TestRunRefusesOptions(t *testing.T) {
 	for want, opt := range map[string]Options{
-		"Options.Probes are [paper paper]: want each of [paper converged]": {Probes: []Probe{ProbePaper, ProbePaper}},
-		"Options.Probes are [probe(9)]":                                    {Probes: []Probe{9}},
-		"Options.ProbeRows is -1":                                          {ProbeRows: -1},
-		"Config is not a JSON":                                             {Manifest: Manifest{Config: []byte("null")}},
-		"continual: Options.Manifest.Config is not a JSON object":          {Manifest: Manifest{Config: []byte("[1]")}},
+		"Options.Probes are [paper paper]: want each of":          {Probes: []Probe{ProbePaper, ProbePaper}},
+		"Options.Probes are [probe(9)]":                           {Probes: []Probe{9}},
+		"Options.ProbeRows is -1":                                 {ProbeRows: -1},
+		"Config is not a JSON":                                    {Manifest: Manifest{Config: []byte("null")}},
+		"continual: Options.Manifest.Config is not a JSON object": {Manifest: Manifest{Config: []byte("[1]")}},
 	} {
 		_, err := Run(t.Context(), smallStream(), &toyLearner{}, opt)
 		require.ErrorContains(t, err, "continual: ")
