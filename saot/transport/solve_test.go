@@ -182,6 +182,25 @@ func TestOverRelaxationGetsThereSooner(t *testing.T) {
 	}
 }
 
+// Relaxed marginals move a constant between the potentials, from which over-relaxed sweeps start.
+func TestOverRelaxationOfRelaxedMarginals(t *testing.T) {
+	cost := uniformCost(9, 20, 15)
+	for _, rho := range [][2]float64{{1, 1}, {0.3, 2}, {0, 1}} {
+		p := Problem{Cost: cost, RhoMu: rho[0], RhoNu: rho[1]}
+		cfg := SinkhornConfig{Epsilon: 0.02, Sweeps: 20000, Tolerance: 1e-11}
+		plainly, err := Solve(p, cfg)
+		require.NoError(t, err)
+		require.NoError(t, plainly.Report.Err())
+		for _, cfg.OverRelaxation = range []float64{1.3, Adaptive} {
+			over, err := Solve(p, cfg)
+			require.NoError(t, err)
+			require.NoError(t, over.Report.Err())
+			require.Less(t, maxDiff(plainly.Plan, over.Plan), 1e-9)
+			require.LessOrEqual(t, over.Report.Sweeps, plainly.Report.Sweeps, "ρ %v, ω = %v", rho, cfg.OverRelaxation)
+		}
+	}
+}
+
 // Where plain sweeps are fast, adapting changes nothing but rounding.
 func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
 	cost := uniformCost(7, 20, 20)
