@@ -303,10 +303,10 @@ func TestDevicesNeedWork(t *testing.T) {
 		e.Close()
 	}
 	for want, args := range map[string][]string{
-		"engine: go: too few devices: 2 were asked for": {"--engine", "go"},
-		"random trains on one device: drop --devices":   {"--engine", "xla:cpu", "--method", "random"},
-		"saot has no work for 2 devices":                {"--engine", "xla:cpu"},
-		"--devices is -1, want 1 or more":               {"--devices", "-1"},
+		"saot: go: too few devices: 2 were asked for": {"--engine", "go"},
+		"random trains on one device: drop --devices": {"--engine", "xla:cpu", "--method", "random"},
+		"saot has no work for 2 devices":              {"--engine", "xla:cpu"},
+		"--devices is -1, want 1 or more":             {"--devices", "-1"},
 	} {
 		status, _, stderr := call(t, append([]string{"run", "--devices", "2", "--out", t.TempDir()}, args...)...)
 		require.NotZero(t, status)

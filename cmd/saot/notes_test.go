@@ -41,7 +41,7 @@ func TestNumericNonsense(t *testing.T) {
 	require.Contains(t, stderr, "raise epsilon (1e-09)")
 	status, _, stderr = run("--alpha", "1e22")
 	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "lower the weights of the losses (alpha, beta)")
+	require.Contains(t, stderr, "the weights of the losses (alpha, beta)")
 }
 
 // A probe that is named twice is fitted once.

@@ -55,6 +55,13 @@ func TestSweepDryRun(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "4 of 4 runs to do")
 	require.Contains(t, stdout, "model")
+	status, stdout, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run", "--only", "3,1")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "2 of 2 runs to do")
+	require.Regexp(t, `(?s)\n +3 .*gbt-s1.*\n +1 .*saot-s1`, stdout, "with the numbers of the spec")
+	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--dry-run", "--only", "4")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "there is no run 4")
 	require.NoDirExists(t, out)
 	for _, c := range [][]string{{"sweep"}, {"sweep", "nowhere.yaml"}, {"sweep", "quick/table2", "--workers", "0"},
 		{"sweep", "quick/table2", "--memory", "-1"}} {
@@ -287,4 +294,29 @@ func TestTune(t *testing.T) {
 	require.Regexp(t, `# chosen of 2, which took \d+`, stdout)
 	_, stdout, _ = call(t, "tune", out, "--seeds", "3,5")
 	require.Contains(t, stdout, "seeds: [3, 5]")
+}
+
+// A sweep whose data folder was wrong continues with another. Its folder may have any name.
+func TestSweepOfMovedData(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	dir := t.TempDir()
+	out, spec := filepath.Join(dir, "a[b"), writeSpec(t, `runs:
+- datasets: [uai]
+  methods: [majority]
+  seeds: [0]
+  probes: [converged]
+`)
+	status, _, stderr := call(t, "sweep", spec, "--out", out, "--engine", "go", "--data", filepath.Join(dir, "nowhere"))
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "nowhere")
+	status, stdout, stderr := call(t, "sweep", spec, "--out", out, "--dry-run")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "0 of 1 runs to do")
+	require.Contains(t, stdout, "1 failed (--retry-failed does them again)")
+	_, _, stderr = call(t, "sweep", spec, "--out", out, "--retry-failed", "--data", filepath.Join(dir, "elsewhere"))
+	require.Contains(t, stderr, "elsewhere")
+	require.NotContains(t, stderr, "nowhere")
+	status, stdout, stderr = call(t, "status", out)
+	require.Equal(t, 1, status, stderr)
+	require.Contains(t, stdout, "1 failed")
 }
