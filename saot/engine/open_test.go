@@ -20,7 +20,8 @@ const (
 )
 
 func TestUnknownNamesListTheKnown(t *testing.T) {
-	for _, name := range []string{"tpu", "xla:rocm", "onnx", "go:fast", ":", "XLA", "go,fast=true", "xla:rocm,tf32=true"} {
+	for _, name := range []string{"tpu", "xla:rocm", "onnx", "go:fast", ":", "XLA", "go,fast=true",
+		"xla:rocm,tf32=true"} {
 		_, err := engine.Open(name)
 		require.ErrorIs(t, err, engine.ErrUnknown, name)
 		require.ErrorContains(t, err, "choose one of go, xla,", name)
