@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +52,13 @@ func TestAcrossByHand(t *testing.T) {
 	}, got)
 	require.Equal(t, Best, free.Rows[0].Cells[0].Rank)
 	require.Equal(t, "95.0 · 1", tables[1].text(&tables[1].Rows[0], 0))
+
+	require.Contains(t, strings.Join(legend(tables), " "), "After the dot: the place")
+	var raw strings.Builder
+	require.NoError(t, JSON.Write(&raw, tables[1:]))
+	require.Contains(t, raw.String(), `"place": 1`)
+	_, err = Across(slices.DeleteFunc(slices.Clone(groups), func(*Group) bool { return true }), continual.ClassIL)
+	require.ErrorContains(t, err, "no run has a figure")
 
 	require.NotContains(t, legend(tables)[0], "training time", "the tables have no such columns")
 	each, err := Tables(groups)

@@ -33,6 +33,7 @@ type (
 		N      int       `json:"n"`
 		Values []float64 `json:"values,omitempty"` // by seed
 		Rank   int       `json:"rank,omitempty"`   // 1 is best, 2 is second
+		Place  int       `json:"place,omitempty"`  // in a column of a table across datasets
 		P      *float64  `json:"p,omitempty"`      // against the best, after Holm's correction
 		Worse  bool      `json:"worse,omitempty"`
 		Notes  []int     `json:"notes,omitempty"` // places in the table's notes
@@ -73,7 +74,8 @@ func (c *Cell) json() *cellJSON {
 	if c.N == 0 {
 		return nil
 	}
-	j := &cellJSON{Mean: c.Mean, N: c.N, Values: c.Values, Rank: int(c.Rank), Worse: c.Worse, Notes: c.Notes}
+	j := &cellJSON{Mean: c.Mean, N: c.N, Values: c.Values, Rank: int(c.Rank), Place: c.Place, Worse: c.Worse,
+		Notes: c.Notes}
 	if c.HasStd {
 		j.Std = &c.Std
 	}
