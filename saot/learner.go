@@ -86,8 +86,8 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 // keeps a subgraph of the task. An epoch is one step on the whole graph, or, where the graph is larger than
 // Encoder.WholeGraph, as many steps on sampled neighborhoods as there are M's among its nodes. Patches share nodes, so
 // that such an epoch aligns about two thirds of them. It returns an error where a plan's marginals are so far off that
-// it is no plan. Diagnostics of the report, next to those of train.Trainer; but for
-// setup_seconds, of the transport objective alone:
+// it is no plan. Diagnostics of the report, next to those of train.Trainer; of another objective than
+// transport, setup_seconds alone:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's

@@ -119,6 +119,7 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 		return in, nil, err
 	}
 	in.Views = pair.Views
+	all := func() any { return []any{pair.Made(), in.GraphPlan, in.Target, in.Beta, in.Buffered} }
 	if l.config.Objective == Transport {
 		var result transport.GromovResult
 		k, err := graphs.solve(&result, pair, points)
@@ -126,20 +127,20 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 			err = continual.Divergedf("%w", err)
 		}
 		if err != nil {
-			return in, []any{pair.Made(), in.Buffered}, err
+			return in, all(), err
 		}
 		in.GraphPlan, in.Target = matrixTensor(result.Plan), matrixTensor(result.Target)
 		*figures = planFigures{marginalError: result.Report.MarginalError, diagonalMass: mat.Trace(result.Plan)}
 		if last {
 			if figures.structure, err = graphs.structureFigures(&result, k); err != nil {
-				return in, []any{pair.Made(), in.Buffered, in.GraphPlan, in.Target}, err
+				return in, all(), err
 			}
 		}
 	}
 	if l.config.distills() {
 		in.Beta = tensors.FromScalar(float32(l.beta()))
 	}
-	return in, []any{pair.Made(), in.GraphPlan, in.Target, in.Beta, in.Buffered}, nil
+	return in, all(), nil
 }
 
 // beta returns β, or 0 while nothing has been learned that could be distilled.

@@ -339,9 +339,6 @@ func (d *download) bookmark(b bookmark) error {
 // verify reads the part as it lies on the disk.
 func (d *download) verify(ctx context.Context) (Sums, error) {
 	sums, err := SumFile(ctx, d.part)
-	if ctx.Err() != nil {
-		return sums, ctx.Err()
-	}
 	if err != nil {
 		return sums, local(err)
 	}

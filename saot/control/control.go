@@ -18,7 +18,7 @@ func define(order int, name, summary string, reads []string, fresh func(b method
 			c := saot.ConfigFor(recipe, p)
 			return &c
 		},
-		Reads: append([]string{}, reads...),
+		Reads: append([]string{}, reads...), // not nil, which is all of them
 		Load:  noLoad,
 		New:   func(b method.Build) (continual.Method, error) { return fresh(b, b.Settings.(*saot.Config)) },
 	}

@@ -186,7 +186,7 @@ func fewer(g *experiment.Group, drawn []*experiment.Group) string {
 
 // label is short enough for a legend: settings without the words before their last point.
 func label(g *experiment.Group) string {
-	return strings.NewReplacer("learner.", "", "compared.", "", "encoder.", "").Replace(g.Label)
+	return strings.ReplaceAll(g.Label, "encoder.", "")
 }
 
 // Large numbers of methods are drawn in part: a figure is to be looked at.
