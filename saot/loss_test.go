@@ -129,6 +129,106 @@ func TestPointDistillation(t *testing.T) {
 	})
 }
 
+// The total loss of a step from the embeddings of student and teacher, with every term by its definition in float64: its
+// value and parts, and the gradient of the whole way from both views' embeddings by central differences.
+func TestTotalLoss(t *testing.T) {
+	const m, d, beta = 5, 3, 0.7
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, theta := range []Divergence{KL, Frobenius} {
+			for _, kind := range []Distillation{DistillPlan, DistillCosine, DistillMSE, DistillNone} {
+				t.Run(fmt.Sprint(theta, kind), func(t *testing.T) {
+					c := DefaultConfig()
+					c.Scaling, c.Divergence, c.Distillation, c.Epsilon, c.Sweeps, c.Alpha = Literal, theta, kind, 0.3, 100, 0.6
+					rng := rand.New(rand.NewPCG(5, 5))
+					var x [6]*mat.Dense // views of the student, of the teacher, π_G and C*
+					for i := range 4 {
+						x[i] = gaussian(rng, m, d)
+					}
+					x[4], x[5] = sinkhorn(uniform(rng, m, m), 0.2, c.Sweeps), uniform(rng, m, m)
+					got := evaluate(t, e, func(in []*Node) []*Node {
+						loss := c.transportLoss([2]*Node(in), [2]*Node(in[2:]),
+							inputs[*Node]{GraphPlan: in[4], Target: in[5], Beta: Const(in[0].Graph(), float32(beta))})
+						out := append([]*Node{loss.Total}, Gradient(loss.Total, in...)...)
+						for _, part := range loss.Parts {
+							out = append(out, part.Node)
+						}
+						return out
+					}, x[:]...)
+					want := totalOf(c, x, beta)
+					requireClose(t, []float64{want.total}, got[0], 1e-4)
+					for i, part := range want.parts {
+						requireClose(t, []float64{part}, got[7+i], 1e-4, i)
+					}
+					for i := range 2 {
+						requireClose(t, centralDifferences(x[i], func() float64 { return totalOf(c, x, beta).total }),
+							got[1+i], 2e-3, i)
+					}
+					for i := 2; i < 6; i++ {
+						requireZero(t, got[1+i], "neither the teacher nor the graph's plan and cost get a gradient")
+					}
+				})
+			}
+		}
+	})
+}
+
+type total struct {
+	total float64
+	parts [3]float64 // L_mat, L_str, L_skd
+}
+
+// totalOf returns Eqs. 9 to 13 in float64, at the literal scaling. x has the embeddings in both views of the student and
+// of the teacher, π_G and C*.
+func totalOf(c Config, x [6]*mat.Dense, beta float64) (t total) {
+	cost := cosineCost(x[0], x[1])
+	plan := sinkhorn(cost, c.Epsilon, c.Sweeps)
+	theta := func(want, got *mat.Dense) (sum float64) {
+		if c.Divergence == Frobenius {
+			var diff mat.Dense
+			diff.Sub(want, got)
+			m, _ := want.Dims()
+			return float64(m*m) * math.Pow(mat.Norm(&diff, 2), 2)
+		}
+		for i, w := range want.RawMatrix().Data {
+			sum += w * math.Log(w/got.RawMatrix().Data[i])
+		}
+		return sum
+	}
+	t.parts[0] = theta(x[4], plan)
+	var diff mat.Dense
+	diff.Sub(x[5], cost)
+	diff.MulElem(&diff, &diff)
+	m, d := x[0].Dims()
+	t.parts[1] = mat.Sum(&diff) / float64(m*m)
+	switch c.Distillation {
+	case DistillPlan:
+		t.parts[2] = theta(sinkhorn(cosineCost(x[2], x[3]), c.Epsilon, c.Sweeps), plan)
+	case DistillCosine:
+		for view := range 2 {
+			t.parts[2] += mat.Trace(cosineCost(x[view], x[2+view])) / float64(2*m)
+		}
+	case DistillMSE:
+		for view := range 2 {
+			var diff mat.Dense
+			diff.Sub(x[view], x[2+view])
+			t.parts[2] += math.Pow(mat.Norm(&diff, 2), 2) / float64(2*m*d)
+		}
+	}
+	t.total = t.parts[0] + c.Alpha*t.parts[1] + beta*t.parts[2]
+	return t
+}
+
+// cosineCost is 1 − cos between the rows of a and those of b.
+func cosineCost(a, b *mat.Dense) *mat.Dense {
+	n, _ := a.Dims()
+	m, _ := b.Dims()
+	cost := mat.NewDense(n, m, nil)
+	cost.Apply(func(i, j int, _ float64) float64 {
+		return 1 - mat.Dot(a.RowView(i), b.RowView(j))/(mat.Norm(a.RowView(i), 2)*mat.Norm(b.RowView(j), 2))
+	}, cost)
+	return cost
+}
+
 // What is distilled between some rows is what would be distilled if there were no others.
 func TestDistillationBetween(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

@@ -40,13 +40,17 @@ func (l *Learner) loss(in inputs[*Node]) train.Loss {
 	if l.config.Objective == BarlowTwins {
 		return train.Loss{Total: BarlowTwinsLoss(z[0], z[1], train.RealRows(in.Views, z[0]))}
 	}
-	return l.transportLoss(z, in)
+	var teacher [2]*Node
+	if l.config.distills() {
+		teacher = train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)
+	}
+	return l.config.transportLoss(z, teacher, in)
 }
 
-// transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the embeddings [M, out] of the aligned
-// nodes.
-func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node]) train.Loss {
-	c, zero := l.config, Scalar(z[0].Graph(), dtypes.Float32, 0)
+// transportLoss returns L_total = L_mat + α·L_str + β·L_skd and its parts, for the student's and the teacher's
+// embeddings [M, out] of the aligned nodes in both views. Without distillation, no teacher is read.
+func (c Config) transportLoss(z, teacher [2]*Node, in inputs[*Node]) train.Loss {
+	zero := Scalar(z[0].Graph(), dtypes.Float32, 0)
 	cost := transport.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
 	plan, marginalError := transport.Sinkhorn(cost, c.sinkhorn())
 
@@ -54,7 +58,6 @@ func (l *Learner) transportLoss(z [2]*Node, in inputs[*Node]) train.Loss {
 		zero
 	weighted, distillationError := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}, zero
 	if c.distills() {
-		teacher := train.Embed(l.encoder, encoder.TeacherScope, in.Views, in.Projected, encoder.Inference)
 		if len(in.Buffered) == 0 {
 			distillation, distillationError = c.distillation(z, teacher, plan, cost)
 		} else {

@@ -25,6 +25,9 @@ type rows struct {
 
 func (r rows) of(i int) []float32 { return r.data[i*r.width:][:r.width] }
 
+// nearestBlock is how many clusters without a common edge are compared with each other.
+const nearestBlock = 2048
+
 // coarsened merges nodes, the most similar first, until at most (1−r)·N clusters of N nodes are left. Similar nodes
 // have embeddings of norm 1 with a large inner product. It merges
 //
@@ -38,7 +41,7 @@ func coarsened(ctx context.Context, a *graph.Adjacency, embedded rows, protected
 	reduction float64) (*coarsening, error) {
 	n := a.NumNodes()
 	m := &merger{disjointSets: newDisjointSets(n), embedded: embedded, left: n,
-		target: int((1 - reduction) * float64(n))}
+		target: int((1 - reduction) * float64(n)), block: nearestBlock}
 	for _, all := range []bool{false, true} {
 		may := func(v int32) bool { return all || !protected[v] }
 		m.merge(m.edges(a, may))
@@ -61,6 +64,7 @@ type merger struct {
 	*disjointSets
 	embedded     rows
 	left, target int
+	block        int // clusters that are compared with each other; bounds the memory
 }
 
 type pair struct {
@@ -95,9 +99,6 @@ func (m *merger) edges(a *graph.Adjacency, may func(v int32) bool) (pairs []pair
 	return pairs
 }
 
-// nearestBlock bounds the clusters that are compared with each other, and so the memory.
-const nearestBlock = 2048
-
 // nearest returns each cluster of nodes that may merge with the most similar other one of its block. Clusters are
 // compared by the sums of their members' embeddings, of norm 1 again.
 func (m *merger) nearest(may func(v int32) bool) (pairs []pair) {
@@ -123,8 +124,8 @@ func (m *merger) nearest(may func(v int32) bool) (pairs []pair) {
 			blas32.Scal(1/norm, vector(all.of(c)))
 		}
 	}
-	for start := 0; start < len(first); start += nearestBlock {
-		end := min(start+nearestBlock, len(first))
+	for start := 0; start < len(first); start += m.block {
+		end := min(start+m.block, len(first))
 		pairs = append(pairs, nearestIn(rows{sums[start*all.width : end*all.width], all.width}, first[start:end])...)
 	}
 	return pairs

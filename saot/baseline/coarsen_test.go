@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets/graph"
@@ -143,6 +144,43 @@ func TestProtectedNodesMergeLast(t *testing.T) {
 	require.Equal(t, []int32{0, 1, 1, 1, 2}, coarsen(t, &a, turned, guarded, 0.4).cluster)
 	require.Equal(t, []int32{0, 0, 0, 0, 1}, coarsen(t, &a, turned, guarded, 0.6).cluster,
 		"then the most similar of them")
+}
+
+// Without edges, a cluster is paired with the one of its block whose members' sum points most nearly the same way.
+func TestNearestInBlocks(t *testing.T) {
+	const n, block = 11, 4
+	by := unitFeatures(&connectedGraph(t, n, 0).Features)
+	m := &merger{disjointSets: newDisjointSets(n), embedded: by, left: n, block: block}
+	m.union(2, 7) // one cluster of two nodes, which stands where node 2 does
+	first := []int32{0, 1, 2, 3, 4, 5, 6, 8, 9, 10}
+	sum := func(v int32) []float64 {
+		out := make([]float64, by.width)
+		for u := range int32(n) {
+			if m.find(u) == m.find(v) {
+				for k, x := range by.of(int(u)) {
+					out[k] += float64(x)
+				}
+			}
+		}
+		floats.Scale(1/floats.Norm(out, 2), out)
+		return out
+	}
+	var want []pair
+	for i, v := range first {
+		best := pair{similarity: math.Inf(-1)}
+		for j, u := range first {
+			if s := floats.Dot(sum(v), sum(u)); i != j && i/block == j/block && s > best.similarity {
+				best = pair{min(v, u), max(v, u), s}
+			}
+		}
+		want = append(want, best)
+	}
+	got := m.nearest(func(int32) bool { return true })
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, []int32{want[i].i, want[i].j}, []int32{got[i].i, got[i].j})
+		require.InDelta(t, want[i].similarity, got[i].similarity, 1e-6)
+	}
 }
 
 // A buffer's nodes keep clusters to themselves as long as other edges are left.

@@ -232,25 +232,32 @@ func TestGAEBatchesAreUnbiased(t *testing.T) {
 }
 
 // What TWP measures on an epoch of one batch of all train nodes, with all neighbors, is the importance on the whole
-// graph.
+// graph, however many rows it takes through the first layer at once.
 func TestTWPImportanceOfALargeTask(t *testing.T) {
 	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		learned := func(bound int) *twp {
-			l := mustTWP(t, e, tasks, func(s *TWPSettings) {
-				s.Epochs, s.Sampling = 3, Sampling{WholeGraph: bound, Batch: 100, FanOut: []int{0}}
-			})
-			mustLearn(t, l, 0, tasks[0])
-			return l
-		}
-		whole, large := learned(0), learned(1)
-		for _, s := range continual.Settings() {
-			for name, want := range whole.networks[s].anchor.Weight {
-				scale := 0.0
-				for _, v := range want {
-					scale = max(scale, v)
+		for term, lambda := range map[string][2]float64{"loss": {1e4, 0}, "topology": {0, 1e4}} {
+			learned := func(bound int) *twp {
+				l := mustTWP(t, e, tasks, func(s *TWPSettings) {
+					s.Epochs, s.Sampling = 3, Sampling{WholeGraph: bound, Batch: 100, FanOut: []int{0}}
+					s.LambdaL, s.LambdaT = lambda[0], lambda[1]
+				})
+				for _, s := range continual.Settings() {
+					l.networks[s].rows = 4
 				}
-				require.InDeltaSlice(t, want, large.networks[s].anchor.Weight[name], 0.01*scale+1e-7, "%v %s", s, name)
+				mustLearn(t, l, 0, tasks[0])
+				return l
+			}
+			whole, large := learned(0), learned(1)
+			for _, s := range continual.Settings() {
+				for name, want := range whole.networks[s].anchor.Weight {
+					scale := 0.0
+					for _, v := range want {
+						scale = max(scale, v)
+					}
+					require.InDeltaSlice(t, want, large.networks[s].anchor.Weight[name], 0.01*scale+1e-7,
+						"%s: %v %s", term, s, name)
+				}
 			}
 		}
 	})

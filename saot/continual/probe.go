@@ -28,6 +28,7 @@ type evaluator struct {
 	seed   uint64
 
 	gramRows  int // rows that a call of gram multiplies
+	logitRows int // rows that are multiplied at once to classify them; tests lower it
 	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
 
 	adamw     *engine.Func // a block of epochs of the paper probe
@@ -38,7 +39,7 @@ type evaluator struct {
 
 // newEvaluator makes the evaluator of a stream. The engine may be nil: then only constant embeddings can be probed.
 func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evaluator, error) {
-	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes}
+	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes, logitRows: 4096}
 	for j := range tasks {
 		ev.gramRows = min(ev.gramRows+len(tasks[j].Split.Train), curvedRows)
 	}

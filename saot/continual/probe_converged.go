@@ -265,22 +265,17 @@ func copyRows(dst []float64, to int, src []float64, from int) {
 	}
 }
 
+// logits returns XW of samples by their place, X their standardized rows with the bias's 1 last.
 func (pr *logistic) logits(samples []sample) func(i int) []float64 {
-	logits := make([]float64, len(samples)*pr.columns)
-	pr.eachBlock(samples, func(first int, x blas64.General) {
+	logits := make([]float64, 0, len(samples)*pr.columns)
+	for some := range slices.Chunk(samples, pr.ev.logitRows) {
+		x := matrixOf(rowsOf(some, len(some), pr.design.width, pr.scale.apply), pr.width)
+		first := len(logits)
+		logits = logits[:first+len(some)*pr.columns]
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, matrixOf(pr.w, pr.columns), 0,
-			matrixOf(logits[first*pr.columns:(first+x.Rows)*pr.columns], pr.columns))
-	})
-	return func(i int) []float64 { return logits[i*pr.columns : (i+1)*pr.columns] }
-}
-
-// eachBlock calls f with the standardized rows of samples, the bias's 1 last, as many at once as are held at a time.
-func (pr *logistic) eachBlock(samples []sample, f func(first int, x blas64.General)) {
-	const block = 4096
-	for first := 0; first < len(samples); first += block {
-		rows := min(block, len(samples)-first)
-		f(first, matrixOf(rowsOf(samples[first:first+rows], rows, pr.design.width, pr.scale.apply), pr.width))
+			matrixOf(logits[first:], pr.columns))
 	}
+	return func(i int) []float64 { return logits[i*pr.columns : (i+1)*pr.columns] }
 }
 
 // buildLogistic computes Σ weight·CE(Z) + ½Σ penalty·W², Z = XW + closed, and its gradient Xᵀ((softmax(Z) − Y) ⊙

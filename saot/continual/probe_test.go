@@ -215,6 +215,35 @@ func TestConvergedHeadsAreStationary(t *testing.T) {
 	})
 }
 
+// Logits are xᵀW of each standardized row, however many rows are multiplied at once.
+func TestLogitsInBlocks(t *testing.T) {
+	s := toyStream(2, 5, func(int) int { return 20 }, 2)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		ev, d := newTestEvaluator(t, e, s), embedded(t, s, 2)
+		pr := ev.newLogistic(ClassIL, d)
+		defer pr.release()
+		_, err := pr.solve(context.Background(), 0.01)
+		require.NoError(t, err)
+		scale := newScaler(ClassIL, d)
+		for _, ev.logitRows = range []int{1, 7, len(d.held), 4096} {
+			logits := pr.logits(d.held)
+			for i, h := range d.held {
+				x := make([]float64, d.width+1)
+				scale.apply(x, h)
+				x[d.width] = 1
+				require.Len(t, logits(i), pr.columns)
+				for c, got := range logits(i) {
+					want := 0.0
+					for k, v := range x {
+						want += v * pr.w[k*pr.columns+c]
+					}
+					require.InDelta(t, want, got, 1e-9)
+				}
+			}
+		}
+	})
+}
+
 // Heads keep the best of their path on valid. In class-il it ends at the first strength that is far below the best, so
 // that a later recovery is not seen; in task-il it does not end.
 func TestPathOfStrengths(t *testing.T) {

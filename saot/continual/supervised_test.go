@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 )
 
@@ -61,7 +63,8 @@ func (l *nearestMean) distance(x *graph.Features, i, c int) (d float32) {
 func (l *nearestMean) Save(w io.Writer) error { return gob.NewEncoder(w).Encode(l.Means) }
 func (l *nearestMean) Load(r io.Reader) error { return gob.NewDecoder(r).Decode(&l.Means) }
 
-// The matrices against accuracies counted here: class-il over all classes seen, task-il over the task's own.
+// The matrices and the accuracies on valid against those counted here: class-il over all classes seen, task-il over the
+// task's own.
 func TestSupervisedRun(t *testing.T) {
 	stream := toyStream(3, 4, func(c int) int { return 40 + c }, 1.2)
 	l := &nearestMean{}
@@ -73,25 +76,21 @@ func TestSupervisedRun(t *testing.T) {
 		require.True(t, ok)
 		for i, row := range score.Matrix {
 			require.Len(t, row, i+1)
+			valid := make([]float64, i+1)
 			for j, accuracy := range row {
-				task, right := stream.Tasks[j], 0
-				first, end := 0, 2*i+2
+				task, first, end := stream.Tasks[j], 0, 2*i+2
 				if s == TaskIL {
 					first, end = 2*j, 2*j+2
 				}
-				for _, node := range task.Split.Test {
-					best := first
-					for c := first; c < end; c++ {
-						if l.distance(&task.Graph.Features, int(node), c) < l.distance(&task.Graph.Features, int(node),
-							best) {
-							best = c
-						}
-					}
-					if best == int(task.Labels[node]) { // the toy's classes are their columns
-						right++
-					}
-				}
-				require.InDelta(t, 100*float64(right)/float64(len(task.Split.Test)), accuracy, 1e-9)
+				require.InDelta(t, l.accuracy(&task, task.Split.Test, first, end), accuracy, 1e-9)
+				valid[j] = l.accuracy(&task, task.Split.Valid, first, end)
+			}
+			if s == ClassIL { // one classifier, whose figure is the mean over the tasks
+				valid = []float64{stat.Mean(valid, nil)}
+			}
+			require.Len(t, score.Fits[i], len(valid))
+			for j, fit := range score.Fits[i] {
+				require.InDelta(t, valid[j], fit.Valid, 1e-9)
 			}
 		}
 	}
@@ -99,6 +98,24 @@ func TestSupervisedRun(t *testing.T) {
 	taskIL, _ := got.Score(TaskIL, ProbeHead)
 	require.Less(t, classIL.AP, taskIL.AP)
 	require.Less(t, taskIL.AP, 100.)
+}
+
+// accuracy is that of the nearest mean among the classes from first to before end, which are the toy's columns, in
+// percent.
+func (l *nearestMean) accuracy(task *datasets.Task, nodes []int32, first, end int) float64 {
+	right := 0
+	for _, node := range nodes {
+		best := first
+		for c := first; c < end; c++ {
+			if l.distance(&task.Graph.Features, int(node), c) < l.distance(&task.Graph.Features, int(node), best) {
+				best = c
+			}
+		}
+		if best == int(task.Labels[node]) {
+			right++
+		}
+	}
+	return 100 * float64(right) / float64(len(nodes))
 }
 
 // A learner sees the labels of train and valid nodes, numbered as they come, and no others.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -18,7 +19,7 @@ func TestDistanceIsTheFormula(t *testing.T) {
 	}
 	distances := func(z []float64) *mat.Dense {
 		m := mat.NewDense(n, n, nil)
-		m.Apply(func(i, j int, _ float64) float64 { return distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d]) }, m)
+		m.Apply(func(i, j int, _ float64) float64 { return floats.Distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d], 2) }, m)
 		return m
 	}
 	var centering mat.Dense
@@ -53,6 +54,13 @@ func TestDistanceInvariances(t *testing.T) {
 	got, err = Distance(before, scaled, 4, 2)
 	require.NoError(t, err)
 	require.InDelta(t, 1.5, got, 1e-12)
+	turned, sin, cos := make([]float64, len(before)), math.Sin(0.5), math.Cos(0.5)
+	for k := 0; k < len(before); k += 2 {
+		turned[k], turned[k+1] = cos*before[k]-sin*before[k+1], sin*before[k]+cos*before[k+1]
+	}
+	got, err = Distance(before, turned, 4, 2)
+	require.NoError(t, err)
+	require.InDelta(t, 0, got, 1e-12)
 
 	for want, c := range map[string][2][]float64{
 		"before: 7 entries":      {before[:7], before},

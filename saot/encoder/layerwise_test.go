@@ -2,6 +2,8 @@ package encoder
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +31,26 @@ func TestLayerwiseIsTheWholeGraph(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The second propagation goes in chunks too: 70 rows of 65,536 columns in chunks of 64.
+func TestLayerwiseInWideRows(t *testing.T) {
+	const nodes, out = 70, 1 << 16
+	e := pure(t)
+	for _, kind := range []Kind{GCN, Linear} {
+		g := randomGraph(t, nodes, 5, 1)
+		enc, err := New(e, Config{Kind: kind, Hidden: 4, Out: out, Momentum: 0.1}, 5,
+			NewBuckets(nil, 200, []Size{SizeOf(g)}), rand.New(rand.NewPCG(5, 5)))
+		require.NoError(t, err)
+		want := embed(t, enc, g)
+		enc.Config.WholeGraph, enc.Config.SampleFanOut = nodes-1, []int{0, 0}
+		largest := 0.0
+		for i, v := range embed(t, enc, g) {
+			largest = max(largest, math.Abs(float64(v-want[i])))
+		}
+		require.Less(t, largest, 1e-5, kind)
+		require.NotZero(t, want[len(want)-1])
+	}
 }
 
 // tall is a random graph whose features are few in each row.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -162,39 +163,50 @@ func (o *Overview) complete(cells map[string]map[string]Cell, methods *[]string)
 // values returns AP with a row for each block and a column for each method, and fills Blocks.
 func (o *Overview) values(cells map[string]map[string]Cell, methods, streams []string, by Blocks) (rows [][]float64) {
 	for _, stream := range streams {
-		var bySeed [][]float64
-		var seeds []uint64
-		for _, seed := range cells[methods[0]][stream].Seeds {
-			var row []float64
-			for _, m := range methods {
-				c := cells[m][stream]
-				if i, ok := slices.BinarySearch(c.Seeds, seed); ok {
-					row = append(row, c.Values[i])
-				}
-			}
-			if len(row) == len(methods) {
-				bySeed, seeds = append(bySeed, row), append(seeds, seed)
-			}
-		}
-		if len(bySeed) == 0 {
+		seeds, lacking := sharedSeeds(cells, methods, stream)
+		if len(seeds) == 0 {
 			o.Left = append(o.Left, stream+": no seed that all methods have.")
 			continue
 		}
-		if by == BySeed {
-			for i, row := range bySeed {
-				rows, o.Blocks = append(rows, row), append(o.Blocks, Block{stream, fmt.Sprint(seeds[i])})
-			}
-			continue
+		if len(lacking) > 0 {
+			o.Left = append(o.Left, fmt.Sprintf("%s: seeds that not all methods have (%s).", stream, seedList(lacking)))
 		}
 		mean := make([]float64, len(methods))
-		for j := range mean {
-			for _, row := range bySeed {
-				mean[j] += row[j] / float64(len(bySeed))
+		for _, seed := range seeds {
+			row := make([]float64, len(methods))
+			for j, m := range methods {
+				c := cells[m][stream]
+				i, _ := slices.BinarySearch(c.Seeds, seed)
+				row[j] = c.Values[i]
+				mean[j] += row[j] / float64(len(seeds))
+			}
+			if by == BySeed {
+				rows, o.Blocks = append(rows, row), append(o.Blocks, Block{stream, fmt.Sprint(seed)})
 			}
 		}
-		rows, o.Blocks = append(rows, mean), append(o.Blocks, Block{Stream: stream})
+		if by == ByStream {
+			rows, o.Blocks = append(rows, mean), append(o.Blocks, Block{Stream: stream})
+		}
 	}
 	return rows
+}
+
+// sharedSeeds returns the seeds of a stream that all methods have, and those that only some have, both ascending.
+func sharedSeeds(cells map[string]map[string]Cell, methods []string, stream string) (shared, lacking []uint64) {
+	ran := map[uint64]int{}
+	for _, m := range methods {
+		for _, seed := range cells[m][stream].Seeds {
+			ran[seed]++
+		}
+	}
+	for _, seed := range slices.Sorted(maps.Keys(ran)) {
+		if ran[seed] == len(methods) {
+			shared = append(shared, seed)
+		} else {
+			lacking = append(lacking, seed)
+		}
+	}
+	return shared, lacking
 }
 
 // rank fills Methods, by mean rank.

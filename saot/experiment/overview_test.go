@@ -74,3 +74,21 @@ func TestOverviewRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "saot: no runs on cora-ml")
 	require.NotRegexp(t, `[. ]$`, err.Error())
 }
+
+// Seeds that one method lacks take no part, and are named.
+func TestOverviewNamesDroppedSeeds(t *testing.T) {
+	var folders []string
+	for seed := range uint64(4) {
+		folders = append(folders, save(t, resultOf("saot", seed, 80+float64(seed), -1)))
+		if seed < 2 {
+			folders = append(folders, save(t, resultOf("random", seed, 70, -2)))
+		}
+	}
+	groups, err := Collect(folders)
+	require.NoError(t, err)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	require.NoError(t, err)
+	require.Equal(t, []Block{{"uai", "0"}, {"uai", "1"}}, o.Blocks)
+	require.Equal(t, []string{"uai: seeds that not all methods have (2, 3)."}, o.Left)
+	require.InDelta(t, 80.5, o.Methods[0].AP, 1e-9)
+}
