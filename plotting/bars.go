@@ -17,7 +17,7 @@ import (
 
 // BarSeries is a bar for each label, in one color.
 type BarSeries struct {
-	Name   string // in the legend; empty leaves it out
+	Name   string // in the legend of several series; empty leaves it out
 	Values []float64
 	Spread []float64 // half the length of an error bar, not negative; nil for none
 }
@@ -74,7 +74,9 @@ func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	}
 	legend := newLegend(12)
 	for i, s := range series {
-		legend.Add(s.Name, barThumbnail(i))
+		if s.Name != "" {
+			legend.Add(s.Name, barThumbnail(i))
+		}
 	}
 	return withLegend(f, legend), nil
 }

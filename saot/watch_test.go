@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +13,10 @@ import (
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport/plain"
 )
 
 func watched(t *testing.T, l *Learner, task int, nodes []int32) continual.Watch {
@@ -63,17 +66,57 @@ func TestWatchedPlanAgainstEmbeddings(t *testing.T) {
 		for i, v := range s.Plan.Data {
 			require.InDelta(t, want.RawMatrix().Data[i], v, 1e-3)
 		}
-		// The teacher is the encoder before the task. The same views twice make a symmetric π_G.
-		require.Equal(t, s.Plan, w.Views().Teacher)
-		graphPlan := mat.NewDense(n, n, nil)
-		for i, v := range w.Views().Graph.Data {
-			graphPlan.RawMatrix().Data[i] = float64(v)
-		}
-		for i := range n {
-			require.InDelta(t, 1/float64(n), mat.Sum(graphPlan.RowView(i)), 1e-3)
-		}
+		require.Equal(t, s.Plan, w.Views().Teacher, "the teacher is the encoder before the task")
 		require.Equal(t, w.Views().Edges[0], w.Views().Edges[1])
 	})
+}
+
+// π_G is the fused Gromov-Wasserstein plan between the edges and the unmasked words of both views, by the teaching
+// package.
+func TestWatchedGraphPlanAgainstPlain(t *testing.T) {
+	c := tinyConfig()
+	c.EdgeDrop, c.FeatureMask, c.GromovSweeps = 0.4, 0.5, 200
+	for _, cost := range []FeatureCost{ViewFeatures, PropagatedFeatures} {
+		c.FeatureCost = cost
+		l, g := newTiny(t, pure(t), c, 1), tinyStream(t).Tasks[0].Graph
+		nodes := slices.Clone(g.Adjacency.Neighborhood(1)) // and their neighbors: with edges among them
+		for _, v := range g.Adjacency.Neighborhood(1) {
+			nodes = append(nodes, g.Adjacency.Neighborhood(int(v))...)
+		}
+		slices.Sort(nodes)
+		nodes = slices.Compact(nodes)
+		require.Greater(t, len(nodes), 5)
+		w := watched(t, l, 0, nodes).(*watch)
+		features, columns := &g.Features, w.pair.Columns
+		if cost == PropagatedFeatures { // of which nothing is masked
+			features, columns = encoder.Propagated(g), [2][]int32{}
+		}
+		var words, edges [2][][]float64
+		for view := range words {
+			for i, v := range nodes {
+				row := make([]float32, features.Cols)
+				features.CopyRow(int(v), row)
+				for _, k := range columns[view] {
+					row[k] = 0
+				}
+				words[view], edges[view] = append(words[view], nil), append(edges[view], make([]float64, len(nodes)))
+				for _, x := range row {
+					words[view][i] = append(words[view][i], float64(x))
+				}
+				for _, j := range w.Views().Edges[view].Neighborhood(i) {
+					edges[view][i][j] = 1
+				}
+			}
+		}
+		require.NotEqual(t, edges[0], edges[1])
+		mass := slices.Repeat([]float64{1 / float64(len(nodes))}, len(nodes))
+		problem := plain.Graphs{Feature: plain.CosineCost(words[0], words[1]), A: edges[0], B: edges[1],
+			Mu: mass, Nu: mass, Sigma: c.Sigma}
+		want := slices.Concat(plain.FusedGromov(problem, c.Epsilon, c.GromovOuter, c.GromovSweeps)...)
+		for i, v := range w.Views().Graph.Data {
+			require.InDelta(t, want[i], v, 1e-5, cost)
+		}
+	}
 }
 
 // What is seen changes with the network, and not by looking. The first task has no teacher.

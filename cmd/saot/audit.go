@@ -87,9 +87,6 @@ func (o *auditOptions) run(ctx context.Context, out io.Writer, paths []string) e
 
 // auditPath tells what comes of each result at a path. Its errors end the command.
 func (o *auditOptions) auditPath(ctx context.Context, path string, tell auditTeller) error {
-	if isFile(path) {
-		return o.auditFile(path, tell)
-	}
 	found, err := continual.ResultFiles(path)
 	if err != nil || len(found) == 0 { // which the audit says of the folder
 		return o.auditRun(ctx, path, tell)

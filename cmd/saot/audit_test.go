@@ -54,6 +54,11 @@ func TestAudit(t *testing.T) {
 	require.Contains(t, stdout, second+": confirmed", "the rest is audited all the same")
 	require.NoError(t, good.WriteFile(filepath.Join(first, continual.ResultFile)))
 
+	// A result's own name means its run, with the model next to it.
+	status, stdout, stderr = call(t, "audit", filepath.Join(first, continual.ResultFile))
+	require.Zero(t, status, stdout+stderr)
+	require.Contains(t, stdout, first+": confirmed (saot on own, seed 0)")
+
 	// A folder of runs is searched, and what is wrong in it hides nothing.
 	sweep := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(sweep, "a", "first"), os.DirFS(first)))

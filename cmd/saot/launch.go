@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -88,9 +89,6 @@ func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experim
 	for i := range s.Runs {
 		if local := os.Getenv("SAOT_DATA"); o.launcher == experiment.Kubernetes && local != "" {
 			s.Runs[i].Data = local // for estimates: --data is the containers'
-		}
-		if err := s.Runs[i].Absolute(); err != nil {
-			return err
 		}
 	}
 	var frozen []experiment.FrozenSpec
@@ -192,15 +190,15 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 		return err
 	}
 	for _, f := range specs {
-		if err := experiment.WriteFile(filepath.Join(dir, f.File), f.Text); err != nil {
+		if err := file.Write(filepath.Join(dir, f.File), f.Text); err != nil {
 			return err
 		}
 	}
-	file := filepath.Join(dir, experiment.SlurmFile)
-	if err := experiment.WriteFile(file, script); err != nil {
+	name := filepath.Join(dir, experiment.SlurmFile)
+	if err := file.Write(name, script); err != nil {
 		return err
 	}
-	id, err := experiment.Submit(cmd.Context(), file)
+	id, err := experiment.Submit(cmd.Context(), name)
 	if err == nil {
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "submitted job %s: %d runs; saot status %s says how far they are\n", id,
 			len(job.Numbers), o.out)
@@ -240,7 +238,7 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 		_, err := cmd.OutOrStdout().Write(manifest)
 		return err
 	}
-	if err := experiment.WriteFile(o.output, manifest); err != nil {
+	if err := file.Write(o.output, manifest); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d runs; kubectl apply -f %s begins them\n", o.output, len(job.Numbers),

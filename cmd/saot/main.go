@@ -22,6 +22,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/near"
+	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all" // every method
 )
@@ -318,7 +319,7 @@ func methodsAsJSON() (all []methodJSON) {
 func methodAsJSON(d *method.Definition) methodJSON {
 	by := "probes"
 	if !d.Probed() {
-		by = "own classifier"
+		by = continual.ProbeHead.Label()
 	}
 	return methodJSON{Name: d.Name, Kind: d.Kind.String(), ScoredBy: by, Summary: d.Summary}
 }

@@ -14,10 +14,10 @@ import (
 
 // overviewOptions are the flags of saot overview.
 type overviewOptions struct {
-	setting        continual.Setting
-	probe          continual.Probe
-	mixed, streams bool
-	figure         string // a file
+	setting continual.Setting
+	probe   continual.Probe
+	streams bool
+	figure  string // a file
 }
 
 func newOverviewCommand() *cobra.Command {
@@ -40,11 +40,11 @@ Methods are compared on the streams that all of them have. What is left out is n
   saot overview results/compared.jsonl.gz --figure ranks.svg    a critical-difference diagram
   saot overview runs/table2 --setting task-il --json`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
 		if format != "text" && format != "md" {
 			return usagef("--format is %q: want text or md", format)
 		}
-		view, err := o.overview(groups)
+		view, err := o.overview(r)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,6 @@ Methods are compared on the streams that all of them have. What is left out is n
 	cmd.Flags().Var(text{&o.setting}, "setting", "class-il or task-il")
 	cmd.Flags().Var(text{&o.probe}, "probe", "converged, paper or head (own classifiers)")
 	cmd.Flags().BoolVar(&o.streams, "streams", false, "take each stream as one block, not each of its seeds")
-	cmd.Flags().BoolVar(&o.mixed, "mixed", false, "let runs of several engines and versions be compared")
 	cmd.Flags().StringVar(&o.figure, "figure", "",
 		"write a critical-difference diagram to this file (.png, .svg or .pdf)")
 	cmd.Flags().StringVar(&format, "format", format, "text or md (Markdown)")
@@ -69,21 +68,17 @@ Methods are compared on the streams that all of them have. What is left out is n
 }
 
 // overview ranks the methods, and writes the diagram if one is wanted.
-func (o *overviewOptions) overview(groups []*experiment.Group) (*experiment.Overview, error) {
-	var found []string
-	if o.mixed {
-		groups, found = experiment.Mixed(groups)
-	}
+func (o *overviewOptions) overview(r found) (*experiment.Overview, error) {
 	by := experiment.BySeed
 	if o.streams {
 		by = experiment.ByStream
 	}
-	view, err := experiment.NewOverview(groups, o.setting, o.probe, by)
+	view, err := experiment.NewOverview(r.groups, o.setting, o.probe, by)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) > 1 {
-		view.Programs = found
+	if len(r.programs) > 1 {
+		view.Programs = r.programs
 	}
 	if o.figure != "" {
 		err = saveRanks(view, o.figure)
@@ -100,14 +95,14 @@ func saveRanks(o *experiment.Overview, path string) error {
 	if err != nil {
 		return err
 	}
-	return f.WithNote(fmt.Sprintf("%s, %s probe, %d blocks: %s", o.Setting, o.Probe, len(o.Blocks),
+	return f.WithNote(fmt.Sprintf("%s, %s, %d blocks: %s", o.Setting, o.Probe.Label(), len(o.Blocks),
 		strings.Join(o.Streams(), ", "))).Save(path)
 }
 
 // overviewText returns two tables, in Markdown or with columns of spaces.
 func overviewText(o *experiment.Overview, markdown bool) (string, error) {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s AP, %s probe: %d methods on %d blocks (%s)\n\n", o.Setting, o.Probe, len(o.Methods),
+	fmt.Fprintf(out, "%s AP, %s: %d methods on %d blocks (%s)\n\n", o.Setting, o.Probe.Label(), len(o.Methods),
 		len(o.Blocks), strings.Join(o.Streams(), ", "))
 	ranks := [][]string{append([]string{"method", "mean rank", "AP"}, o.Streams()...)}
 	for _, m := range o.Methods {

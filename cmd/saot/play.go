@@ -66,7 +66,8 @@ func play(cmd *cobra.Command, listener net.Listener, browse bool) error {
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the playground is at %s\n%spress Ctrl-C to end\n", url, more)
 	if err != nil {
 		stop()
-		return err
+		_ = s.Wait()
+		return errors.Join(err, s.Close(), listener.Close())
 	}
 	if browse {
 		browseTo(url)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/report"
@@ -18,7 +19,6 @@ import (
 
 func newReportCommand() *cobra.Command {
 	var output, title string
-	var mixed bool
 	cmd := &cobra.Command{
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
@@ -31,16 +31,13 @@ lets engines and versions differ, and names those that it found.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
-	onGroups(cmd, func(out io.Writer, dirs []string, groups []*experiment.Group) error {
-		var programs []string
-		if mixed {
-			groups, programs = experiment.Mixed(groups)
-		}
-		page, err := report.Page(cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0]))), groups, programs)
+	onGroups(cmd, func(out io.Writer, dirs []string, r found) error {
+		title := cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0])))
+		page, err := report.Page(title, r.groups, r.programs)
 		if err != nil {
 			return err
 		}
-		if err := experiment.WriteFile(output, page); err != nil {
+		if err := file.Write(output, page); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintln(out, output)
@@ -48,13 +45,21 @@ lets engines and versions differ, and names those that it found.`,
 	})
 	cmd.Flags().StringVar(&output, "output", "report.html", "file to write")
 	cmd.Flags().StringVar(&title, "title", "", "of the page")
-	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one table")
 	return cmd
 }
 
-// onGroups makes a command read the runs under its arguments and choose among them by --only.
-func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups []*experiment.Group) error) {
+// found is what a command's arguments name.
+type found struct {
+	groups   []*experiment.Group
+	programs []string // that made the runs, under --mixed
+}
+
+// onGroups makes a command read the runs under its arguments, choose among them by --only and, under --mixed, let their
+// programs differ.
+func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, r found) error) {
 	var only []string
+	var mixed bool
+	cmd.Flags().BoolVar(&mixed, "mixed", false, "let the engines and versions that made the runs differ")
 	cmd.Flags().StringArrayVar(&only, "only", nil,
 		"runs with this setting alone, as name=value; may be repeated: a setting, data, split or engine")
 	if cmd.Args == nil {
@@ -66,16 +71,19 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, groups [
 				return usagef("--only %s: write it as name=value", want)
 			}
 		}
-		var groups []*experiment.Group
+		var r found
 		if len(dirs) > 0 {
-			if groups, err = experiment.Collect(dirs); err != nil {
+			if r.groups, err = experiment.Collect(dirs); err != nil {
 				return err
 			}
-			if groups, err = experiment.Select(groups, only); err != nil {
+			if r.groups, err = experiment.Select(r.groups, only); err != nil {
 				return err
 			}
 		}
-		return do(cmd.OutOrStdout(), dirs, groups)
+		if mixed {
+			r.groups, r.programs = experiment.Mixed(r.groups)
+		}
+		return do(cmd.OutOrStdout(), dirs, r)
 	}
 }
 
@@ -92,7 +100,7 @@ lets engines and versions differ.`
 
 func newFiguresCommand() *cobra.Command {
 	var folder, format, name string
-	var paper, mixed bool
+	var paper bool
 	probe := continual.ProbeConverged
 	cmd := &cobra.Command{
 		Use:   "figures PATH...",
@@ -103,20 +111,17 @@ func newFiguresCommand() *cobra.Command {
   saot figures runs --format svg --only dataset=uai
   saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
+	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
 		if !slices.Contains([]string{"png", "svg", "pdf"}, format) {
 			return usagef("--format is %q: want png, svg or pdf", format)
 		}
 		var pictures []report.Picture
 		var lacks []string
 		var err error
-		if mixed {
-			groups, _ = experiment.Mixed(groups)
-		}
 		if paper {
-			pictures, lacks, err = report.PaperPictures(groups, probe)
+			pictures, lacks, err = report.PaperPictures(r.groups, probe)
 		} else {
-			pictures, err = report.Pictures(groups)
+			pictures, err = report.Pictures(r.groups)
 		}
 		if err != nil {
 			return err
@@ -134,7 +139,6 @@ func newFiguresCommand() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
 	cmd.Flags().StringVar(&name, "name", "", "of the one figure to draw; default all")
 	cmd.Flags().BoolVar(&paper, "paper", false, "the paper's figures alone, in its layout, as wide as two columns")
-	cmd.Flags().BoolVar(&mixed, "mixed", false, "let runs of several engines and versions stand in one figure")
 	cmd.Flags().Var(text{&probe}, "probe", "of --paper: converged or paper")
 	return cmd
 }
@@ -202,8 +206,8 @@ const tableExamples = `  saot table runs                                    Mark
 
 // tableOptions are the flags of saot table.
 type tableOptions struct {
-	paper, across, mixed bool
-	setting              continual.Setting // of across
+	paper, across bool
+	setting       continual.Setting // of across
 }
 
 func newTableCommand() *cobra.Command {
@@ -222,8 +226,8 @@ func newTableCommand() *cobra.Command {
 			return cobra.MinimumNArgs(1)(cmd, dirs)
 		},
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
-		tables, err := o.tables(groups)
+	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
+		tables, err := o.tables(r)
 		if err != nil {
 			return err
 		}
@@ -235,7 +239,6 @@ func newTableCommand() *cobra.Command {
 	cmd.Flags().Var(text{&format}, "format", "md, csv, latex, html or json")
 	cmd.Flags().BoolVar(&o.across, "across", false, "one table of all datasets: AP of a setting, with places")
 	cmd.Flags().Var(text{&o.setting}, "setting", "of --across: class-il or task-il")
-	cmd.Flags().BoolVar(&o.mixed, "mixed", false, "let runs of several engines and versions stand in one table")
 	cmd.Flags().BoolVar(&o.paper, "paper", false, "what the paper prints; with folders, for the methods in them")
 	cmd.MarkFlagsMutuallyExclusive("paper", "across")
 	p.flag(cmd)
@@ -243,20 +246,16 @@ func newTableCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *tableOptions) tables(groups []*experiment.Group) (tables []*experiment.Table, err error) {
-	var found []string
-	if o.mixed {
-		groups, found = experiment.Mixed(groups)
-	}
+func (o *tableOptions) tables(r found) (tables []*experiment.Table, err error) {
 	switch {
 	case o.paper:
-		tables, err = experiment.PaperTables(groups)
+		tables, err = experiment.PaperTables(r.groups)
 	case o.across:
-		tables, err = experiment.Across(groups, o.setting)
+		tables, err = experiment.Across(r.groups, o.setting)
 	default:
-		tables, err = experiment.Tables(groups)
+		tables, err = experiment.Tables(r.groups)
 	}
-	experiment.NotePrograms(tables, found)
+	experiment.NotePrograms(tables, r.programs)
 	return tables, err
 }
 
@@ -273,8 +272,8 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
   saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, groups []*experiment.Group) error {
-		choices, err := experiment.Choose(groups)
+	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
+		choices, err := experiment.Choose(r.groups)
 		if err != nil {
 			return err
 		}

@@ -12,13 +12,6 @@ import (
 // largestPrinted is the number of tasks up to which a performance matrix fits a terminal.
 const largestPrinted = 12
 
-func scoredBy(p continual.Probe) string {
-	if p == continual.ProbeHead {
-		return "own classifier"
-	}
-	return p.String() + " probe"
-}
-
 // summarize prints what a run came to: AP and AF, the performance matrix of class-il under the last probe, notes.
 func summarize(out io.Writer, r *continual.Result, dir string) error {
 	var b strings.Builder
@@ -26,7 +19,7 @@ func summarize(out io.Writer, r *continual.Result, dir string) error {
 	b.WriteString(p.bold(headline(r)))
 	fmt.Fprintf(&b, "\n\n%13s", "")
 	for _, probe := range probes {
-		fmt.Fprintf(&b, "%18s", scoredBy(probe))
+		fmt.Fprintf(&b, "%18s", probe.Label())
 	}
 	fmt.Fprintf(&b, "\n%13s%s", "", strings.Repeat(fmt.Sprintf("%10s%8s", "AP", "AF"), len(probes)))
 	for _, s := range continual.Settings() {
@@ -41,7 +34,7 @@ func summarize(out io.Writer, r *continual.Result, dir string) error {
 	if len(probes) > 0 {
 		last := probes[len(probes)-1]
 		if score, ok := r.Score(continual.ClassIL, last); ok && len(score.Matrix) <= largestPrinted {
-			fmt.Fprintf(&b, "\nclass-il, %s: accuracy (%%) on each task, after each task\n", scoredBy(last))
+			fmt.Fprintf(&b, "\nclass-il, %s: accuracy (%%) on each task, after each task\n", last.Label())
 			writeMatrix(&b, score.Matrix, p)
 		}
 	}

@@ -217,9 +217,6 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		}
 		for _, r := range s.Runs {
 			r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
-			if err := r.Absolute(); err != nil { // its folder is named by the absolute path
-				return nil, err
-			}
 			if hash := r.Hash(); !known[hash] {
 				known[hash], runs = true, append(runs, r)
 			}

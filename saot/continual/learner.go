@@ -168,6 +168,14 @@ func ParseLinearProbe(text string) (Probe, error) {
 	return p, nil
 }
 
+// Label is what tables and pictures call the probe: "converged probe", "paper probe" or "own classifier".
+func (p Probe) Label() string {
+	if p == ProbeHead {
+		return "own classifier"
+	}
+	return p.String() + " probe"
+}
+
 func (p Probe) String() string                   { return probeNames.Name(p) }
 func (p Probe) MarshalText() ([]byte, error)     { return probeNames.Marshal(p) }
 func (p *Probe) UnmarshalText(text []byte) error { return probeNames.Unmarshal(p, text) }

@@ -124,6 +124,9 @@ func TestProbesApart(t *testing.T) {
 		r, err := continual.ReadResult(groups[0].Paths[0])
 		require.NoError(t, err)
 		require.Equal(t, first.Scores, r.Scores)
+		spec, err := SpecOf("a test", groups)
+		require.NoError(t, err)
+		require.Contains(t, string(spec), "probes:\n  - converged\n  - paper\n", "a sweep of it makes both figures")
 	}
 	_, err := Collect([]string{save(t, first, configured(resultOf("saot", 0, 81, -2), "probes",
 		[]string{"converged", "paper"}))})

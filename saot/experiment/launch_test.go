@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -53,9 +54,9 @@ func TestLeft(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3}, left(false), "no folder is there yet")
 	_, err = NewSweep(s.Dir, s.Runs)
 	require.NoError(t, err)
-	require.NoError(t, WriteFile(filepath.Join(s.Folder(0), continual.ResultFile), nil))
-	require.NoError(t, WriteFile(filepath.Join(s.Folder(1), FailedFile), nil))
-	require.NoError(t, WriteFile(filepath.Join(s.Folder(2), continual.CheckpointFile), nil))
+	require.NoError(t, file.Write(filepath.Join(s.Folder(0), continual.ResultFile), nil))
+	require.NoError(t, file.Write(filepath.Join(s.Folder(1), FailedFile), nil))
+	require.NoError(t, file.Write(filepath.Join(s.Folder(2), continual.CheckpointFile), nil))
 	require.Equal(t, []int{2, 3}, left(false))
 	require.Equal(t, []int{1, 2, 3}, left(true))
 	lock, err := s.claim(3, false)
@@ -66,12 +67,12 @@ func TestLeft(t *testing.T) {
 
 func TestFreeze(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.yaml")
-	require.NoError(t, WriteFile(path, []byte("a")))
+	require.NoError(t, file.Write(path, []byte("a")))
 	first, err := Freeze(path)
 	require.NoError(t, err)
 	// SHA-256 of "a" begins so: FIPS 180-2 test programs
 	require.Equal(t, FrozenSpec{"spec-ca978112.yaml", []byte("a")}, first)
-	require.NoError(t, WriteFile(path, []byte("b")))
+	require.NoError(t, file.Write(path, []byte("b")))
 	second, err := Freeze(path)
 	require.NoError(t, err)
 	require.NotEqual(t, first.File, second.File)

@@ -27,13 +27,15 @@ func TestOverviewOfCommittedResults(t *testing.T) {
 	}
 	for c, column := range tables[0].Columns[:len(tables[0].Columns)-1] {
 		for _, m := range o.Methods {
-			place := 1.0
+			place := 0.5 // ties share the mean of their places
 			for _, other := range o.Methods {
-				if means[other.Method][c] > means[m.Method][c]+1e-9 {
+				if difference := means[other.Method][c] - means[m.Method][c]; difference > 1e-9 {
 					place++
+				} else if difference > -1e-9 {
+					place += 0.5
 				}
 			}
-			require.InDelta(t, place, m.Streams[column.Dataset], 0.51, "%s on %s", m.Method, column.Dataset)
+			require.InDelta(t, place, m.Streams[column.Dataset], 1e-9, "%s on %s", m.Method, column.Dataset)
 		}
 	}
 	sum := 0.0
@@ -73,6 +75,39 @@ func TestOverviewRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "want two of each. ")
 	require.ErrorContains(t, err, "saot: no runs on cora-ml")
 	require.NotRegexp(t, `[. ]$`, err.Error())
+}
+
+// The statistics of three methods over four seeds, by scipy.stats: friedmanchisquare, wilcoxon(method="exact") and
+// studentized_range; effects and Holm's correction by hand.
+func TestOverviewAgainstSciPy(t *testing.T) {
+	var results []*continual.Result
+	for name, ap := range map[string][]float64{"saot": {80, 82, 79, 81}, "gbt": {78, 81, 79.5, 77},
+		"random": {70, 71, 68, 69}} {
+		for seed, v := range ap {
+			results = append(results, resultOf(name, uint64(seed), v, -1))
+		}
+	}
+	groups, err := Collect([]string{save(t, results...)})
+	require.NoError(t, err)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	require.NoError(t, err)
+	require.InDelta(t, 6.5, o.ChiSquare, 1e-9)
+	require.InDelta(t, 0.03877420783172202, o.P, 1e-9)
+	require.InDelta(t, 1.657246577699061, o.CriticalDifference, 1e-6)
+	var ranks []float64
+	for _, m := range o.Methods {
+		ranks = append(ranks, m.MeanRank)
+	}
+	require.Equal(t, []float64{1.25, 1.75, 3}, ranks)
+	for i, want := range []Duel{
+		{Method: "saot", Against: "gbt", Difference: 1.625, Effect: 0.8, Wilcoxon: 0.25, Holm: 0.25, Nemenyi: 0.7592873587706612},
+		{Method: "saot", Against: "random", Difference: 11, Effect: 1, Wilcoxon: 0.125, Holm: 0.25, Nemenyi: 0.03555704186316044},
+	} {
+		got := o.Pairs[i]
+		require.Equal(t, want.Method+want.Against, got.Method+got.Against)
+		require.InDeltaSlice(t, []float64{want.Difference, want.Effect, want.Wilcoxon, want.Holm, want.Nemenyi},
+			[]float64{got.Difference, got.Effect, got.Wilcoxon, got.Holm, got.Nemenyi}, 1e-6)
+	}
 }
 
 // Seeds that one method lacks take no part, and are named.

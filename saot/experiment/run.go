@@ -197,24 +197,5 @@ func writeJSON(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(path, append(data, '\n'))
-}
-
-func readJSON(path string, value any) error {
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, value)
-	}
-	if err != nil {
-		return fmt.Errorf("experiment: %s: %w", path, err)
-	}
-	return nil
-}
-
-// WriteFile writes a file, whole or not at all. It makes the folder where there is none.
-func WriteFile(path string, data []byte) error {
-	if err := file.Write(path, data); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
+	return file.Write(path, append(data, '\n'))
 }

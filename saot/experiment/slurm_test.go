@@ -141,7 +141,7 @@ func TestSlurmScriptInBash(t *testing.T) {
 				SlurmOptions{Dir: dir, WorkDir: dir})
 			require.NoError(t, err)
 			file := filepath.Join(dir, SlurmFile)
-			require.NoError(t, WriteFile(file, script))
+			require.NoError(t, os.WriteFile(file, script, 0o600))
 
 			cmd := exec.Command(shell, file)
 			cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=3", "SLURM_ARRAY_JOB_ID=77",

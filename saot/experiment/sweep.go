@@ -64,8 +64,14 @@ type earlier struct {
 }
 
 // FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too:
-// one that an older version finished, whose settings were fewer, and one whose probes were done by a run each.
+// one that an older version finished, whose settings were fewer, and one whose probes were done by a run each. Paths of
+// the runs become absolute, because the names of their folders hold those.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
+	for i := range runs {
+		if err := runs[i].Absolute(); err != nil {
+			return nil, fmt.Errorf("experiment: sweep: %w", err)
+		}
+	}
 	finished, err := findFinished(dir)
 	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
 }
@@ -77,9 +83,6 @@ func NewSweep(dir string, runs []Run) (*Sweep, error) {
 		return nil, err
 	}
 	for i := range runs {
-		if err := runs[i].Absolute(); err != nil {
-			return nil, fmt.Errorf("experiment: %w", err)
-		}
 		folder := s.Folder(i)
 		if exists(folder, ConfigFile) || finished(folder) {
 			continue
@@ -97,7 +100,10 @@ func NewSweep(dir string, runs []Run) (*Sweep, error) {
 // OpenSweep finds the runs in a sweep's folder.
 func OpenSweep(dir string) (*Sweep, error) {
 	folders, err := foldersWith(dir, ConfigFile)
-	if err != nil || len(folders) == 0 {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("experiment: sweep: %w", err)
+	}
+	if len(folders) == 0 {
 		return nil, fmt.Errorf("experiment: %s holds no runs: name the folder of a sweep", dir)
 	}
 	var runs []Run
@@ -207,8 +213,15 @@ func (s *Sweep) Engines() (names []string) {
 
 // Failure reads why a run failed.
 func (s *Sweep) Failure(i int) (f Failure, err error) {
-	err = readJSON(filepath.Join(s.Folder(i), FailedFile), &f)
-	return f, err
+	path := filepath.Join(s.Folder(i), FailedFile)
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		return f, fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	return f, nil
 }
 
 // Count returns how many runs are in each state.

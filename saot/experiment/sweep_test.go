@@ -291,6 +291,11 @@ func TestMemory(t *testing.T) {
 	s, err = NewSweep(t.TempDir(), seeds(t, 1))
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Work(t.Context(), o), s.Runs[0].Name()+" is expected to take")
+	o.Bytes = o.Bytes[:1]
+	require.NoError(t, writeJSON(filepath.Join(s.Folder(0), FailedFile), Failure{}))
+	require.NoError(t, s.Work(t.Context(), o), "what has failed is not tried, and needs no memory")
+	o.RetryFailed = true
+	require.ErrorContains(t, s.Work(t.Context(), o), "is expected to take")
 }
 
 func TestSweepSelect(t *testing.T) {

@@ -173,11 +173,7 @@ func columns(groups []*Group, published bool) (out []Column) {
 	}
 	for _, s := range continual.Settings() {
 		for _, p := range probes {
-			group := fmt.Sprintf("%s, %s probe", s, p)
-			if p == continual.ProbeHead {
-				group = fmt.Sprintf("%s, own classifier", s)
-			}
-			pair(Column{Group: group, Setting: s, Probe: p})
+			pair(Column{Group: fmt.Sprintf("%s, %s", s, p.Label()), Setting: s, Probe: p})
 		}
 		if published {
 			pair(Column{Group: fmt.Sprintf("%s, published", s), Setting: s, Published: true})

@@ -279,6 +279,13 @@ func SpecOf(about string, groups []*Group) ([]byte, error) {
 		if err := json.Unmarshal(g.Runs[g.Seeds()[0]].Config, &s); err != nil {
 			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
 		}
+		for _, r := range g.Runs { // a run of each probe may stand in one group
+			for _, p := range r.Probes() {
+				if p != continual.ProbeHead && !slices.Contains(s.Probes, p) {
+					s.Probes = append(s.Probes, p)
+				}
+			}
+		}
 		entry, err := s.entry(g.Seeds())
 		if err != nil {
 			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)

@@ -97,7 +97,7 @@ func (o *WorkOptions) settle(s *Sweep) error {
 		return nil
 	}
 	for i, b := range o.Bytes {
-		if b > o.Memory && !finished(s.Folder(i)) {
+		if b > o.Memory && todo(s.Folder(i), o.RetryFailed) {
 			return fmt.Errorf("experiment: %s is expected to take %.1f GB, more than the %.1f GB that there "+
 				"are: raise the bound on memory, or lower points, hidden or whole_graph (encoder.hidden and so on "+
 				"in SAOT's own methods)",
@@ -162,15 +162,14 @@ func (w *work) next() (int, *file.Lock) {
 // claim locks a run that is to be done; it returns nil where there is nothing to do or another process does it.
 func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
 	dir := s.Folder(i)
-	todo := func() bool { return !finished(dir) && (retryFailed || !exists(dir, FailedFile)) }
-	if !todo() {
+	if !todo(dir, retryFailed) {
 		return nil, nil
 	}
 	if lock, err = tryClaim(dir); lock == nil || err != nil {
 		return nil, err
 	}
 	// Another process may have done it between the look and the lock.
-	if !todo() {
+	if !todo(dir, retryFailed) {
 		lock.Release()
 		return nil, nil
 	}
@@ -179,6 +178,11 @@ func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	return lock, nil
+}
+
+// todo reports whether a run is neither done nor failed for good.
+func todo(dir string, retryFailed bool) bool {
+	return !finished(dir) && (retryFailed || !exists(dir, FailedFile))
 }
 
 // finished reports whether a run's folder holds its result, and nothing is left to tidy up.

@@ -71,6 +71,14 @@ func TestWilcoxon(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 0.0065381715497651515, w.P, 1e-12)
 
+	// Ties of ten: scipy.stats.wilcoxon(x, method="approx", correction=False).
+	for i := range many {
+		many[i] = math.Copysign(float64(1+i/10), many[i])
+	}
+	w, err = NewWilcoxon(many, zero)
+	require.NoError(t, err)
+	require.InDelta(t, 0.0064365628874393545, w.P, 1e-12)
+
 	w, err = NewWilcoxon(zero, zero)
 	require.NoError(t, err)
 	require.Equal(t, 1.0, w.P)

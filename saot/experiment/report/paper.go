@@ -46,7 +46,7 @@ func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures 
 			case err != nil:
 				return nil, nil, err
 			case lack != "":
-				lacks = append(lacks, fmt.Sprintf("%s, %s probe: %s", s, probe, lack))
+				lacks = append(lacks, fmt.Sprintf("%s, %s: %s", s, probe.Label(), lack))
 			default:
 				pictures = append(pictures, p)
 			}
@@ -78,7 +78,7 @@ func (v *view) most(name string) (best *experiment.Group) {
 }
 
 // under names a setting and a probe: the datasets stand in the picture.
-func under(v view) string { return fmt.Sprintf("%s, %s probe", v.setting, v.probe) }
+func under(v view) string { return fmt.Sprintf("%s, %s", v.setting, v.probe.Label()) }
 
 // note names what a figure shows below it.
 func note(all []*continual.Result, v view) string {

@@ -33,11 +33,7 @@ func (v *view) name(figure string) string {
 }
 
 func (v *view) String() string {
-	by := v.probe.String() + " probe"
-	if v.probe == continual.ProbeHead {
-		by = "own classifier"
-	}
-	return fmt.Sprintf("%s, %s, %s", v.dataset, v.setting, by)
+	return fmt.Sprintf("%s, %s, %s", v.dataset, v.setting, v.probe.Label())
 }
 
 // Pictures draws every figure that the groups have the runs for, dataset by dataset:
