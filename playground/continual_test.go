@@ -263,6 +263,17 @@ func TestTrainingControls(t *testing.T) {
 		b.press("clear")
 		b.Until(`states() === ''`)
 	})
+	t.Run("no longer chosen", func(t *testing.T) {
+		b.train(t, strings.NewReplacer("epochs=3", "epochs=60", "=saot.random", "=saot.naive").Replace(small))
+		b.press("start")
+		b.Until(`page.runs.get('saot').words.startsWith('task 1 of 2, step 3')`)
+		b.Click(b.Middle(`document.querySelector('input[name=train-saot]')`))
+		b.Until(`!page.runs.has('saot') && page.runs.get('naive').words.startsWith('task 1 of 2, step 3')`)
+		require.InDelta(t, 0, b.Number(`Number(document.getElementById('pause').disabled)`), 0)
+		b.Until(`location.hash.includes('methods=naive')`)
+		b.Do(`location.hash = location.hash.replace('methods=naive', 'methods=random'), true`)
+		b.Until(`!page.runs.has('naive') && states() === 'done'`)
+	})
 	t.Run("worker lost", func(t *testing.T) {
 		b.train(t, strings.Replace(alone, "epochs=3", "epochs=12&play=1", 1))
 		b.Do(`window.watch = setInterval(() => {
@@ -275,6 +286,7 @@ func TestTrainingControls(t *testing.T) {
 			'press Start to continue with task 2.')`)
 		b.press("start")
 		b.Until(`states() === 'done'`)
+		require.Empty(t, b.Text(`said()`), "nothing is wrong any more")
 		dir := b.folder("saot")
 		require.Equal(t, continual.Confirmed, audit(b.Context, t, dir).Verdict())
 		recorded, err := record.Read(dir)

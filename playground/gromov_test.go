@@ -43,12 +43,7 @@ func TestGromovPage(t *testing.T) {
 	})
 	t.Run("edges, colors and nodes change", func(t *testing.T) {
 		b.at(t, "gromov.html")
-		node := func(side string, k int) [2]float64 {
-			xy := b.Numbers(fmt.Sprintf(`(p => [page.graphs.px('%s', p[%d]), page.graphs.py(p[%d])])(page.scene.%s.points)`,
-				side, 2*k, 2*k+1, side))
-			corner := b.place("graphs", 0, 0)
-			return [2]float64{corner[0] + xy[0], corner[1] + xy[1]}
-		}
+		node := b.node
 		click := func(at [2]float64) { b.Click(at[0], at[1]) }
 		b.tool("edge")
 		edges := b.Number(`page.scene.a.edges.length`)
@@ -118,6 +113,15 @@ func TestGromovPage(t *testing.T) {
 		b.press("converge")
 		b.Until(`page.settings.outer === 60 && !page.dirty`)
 	})
+}
+
+// node returns the place of a node of a graph.
+func (b *tab) node(side string, k int) [2]float64 {
+	b.T.Helper()
+	xy := b.Numbers(fmt.Sprintf(`(p => [page.graphs.px('%s', p[%d]), page.graphs.py(p[%d])])(page.scene.%s.points)`,
+		side, 2*k, 2*k+1, side))
+	corner := b.place("graphs", 0, 0)
+	return [2]float64{corner[0] + xy[0], corner[1] + xy[1]}
 }
 
 func (b *tab) goldenGraphs(t *testing.T) {

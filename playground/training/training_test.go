@@ -3,7 +3,6 @@ package training
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"testing"
 
@@ -120,16 +119,16 @@ func TestSettings(t *testing.T) {
 	q.Set = append(q.Set, [2]string{"epsilon", "-1"})
 	_, err = q.Settings()
 	require.ErrorContains(t, err, "psilon is -1")
-	for _, wrong := range []func(q *Request){
-		func(q *Request) { q.Dataset = "synthetic,words=none" },
-		func(q *Request) { q.Method = "no-such-method" },
-		func(q *Request) { q.Probes = []string{"no-such-probe"} },
-		func(q *Request) { q.Record = 0 },
+	for want, wrong := range map[string]func(q *Request){
+		`words is "none", want a number`:  func(q *Request) { q.Dataset = "synthetic,words=none" },
+		`unknown method "no-such-method"`: func(q *Request) { q.Method = "no-such-method" },
+		`unknown probe "no-such-probe"`:   func(q *Request) { q.Probes = []string{"no-such-probe"} },
+		"record is 0, want 1 or more":     func(q *Request) { q.Record = 0 },
 	} {
 		q := small("saot")
 		wrong(&q)
 		err := Run(context.Background(), filepath.Join(t.TempDir(), "run"), q, func(Message) {})
-		require.ErrorContains(t, errors.Unwrap(err), "")
 		require.ErrorContains(t, err, "training: ")
+		require.ErrorContains(t, err, want)
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
@@ -65,6 +63,25 @@ func one(t *testing.T) Run {
 	return Run{Name: Name(r), Recording: r}
 }
 
+// crossed lists the texts that leave their panel, and the texts of the curves that stand over one another.
+const crossed = `(() => {
+	const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+		Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+	const boxes = all => [...all].map(e => [e.textContent, e.getBoundingClientRect()]);
+	const found = [];
+	for (const panel of root.querySelectorAll('.panel')) {
+		const own = panel.getBoundingClientRect(), texts = boxes(panel.querySelectorAll('text'));
+		for (const [text, box] of texts)
+			if (Math.min(box.left - own.left, own.right - box.right, box.top - own.top, own.bottom - box.bottom) < -1)
+				found.push(text + ' leaves its panel');
+		if (panel.dataset.panel !== 'curves') continue;
+		texts.forEach(([text, box], i) => texts.slice(0, i).forEach(([other, b]) => {
+			if (over(box, b)) found.push(text + ' stands over ' + other);
+		}));
+	}
+	return found.join('\n');
+})()`
+
 // Both widths, in light and dark: every panel is there, inside the window, and in the colors of the scheme.
 func TestWidthsAndSchemes(t *testing.T) {
 	other := invented(t, "gbt", 0, false)
@@ -87,10 +104,12 @@ func TestWidthsAndSchemes(t *testing.T) {
 					const box = p.getBoundingClientRect();
 					return box.width < 200 || box.height < 150 || box.left < 0 || box.right > window.innerWidth;
 				}).length`), "panels that are too small, or out of the window")
-				require.Zero(t, b.Number(`[...root.querySelectorAll('.panel text')].filter(e => {
-					const box = e.getBoundingClientRect(), own = e.closest('.panel').getBoundingClientRect();
-					return box.left < own.left - 1 || box.right > own.right + 1 || box.bottom > own.bottom + 1;
-				}).length`), "texts that leave their panel at %d pixels", width)
+				for _, group := range []string{"gradient", "error", "other", "loss"} {
+					b.Do(`choose('which curves are shown', '` + group + `'), true`)
+					b.Until(`panel('curves').getAttribute('aria-label').startsWith(
+						root.querySelector('select[aria-label="which curves are shown"]').selectedOptions[0].text)`)
+					require.Empty(t, b.Text(crossed), "curves of %s at %d pixels", group, width)
+				}
 				sides := b.Number(`panel('embedding').getBoundingClientRect().width`)
 				require.Equal(t, width == 380, sides > float64(width)*0.8, "narrow windows have one column")
 			}
@@ -147,53 +166,6 @@ func TestScrubAndPlay(t *testing.T) {
 	b.Until(`now() === 'task 2 of 3, step 4'`)
 }
 
-// A pointed entry of the plan marks the row in view 1, the column in view 2, both in the embedding, and neighbors.
-func TestPointing(t *testing.T) {
-	b := open(t, one(t))
-	b.Move(b.entry(2, 6))
-	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 2`)
-	// In the order of classes, places 2 and 6 are the nodes 14 and 15 of the ring: 4 and 5 in the file.
-	require.Equal(t, "2,6", b.chosen("embedding"))
-	require.Equal(t, "2,6", b.chosen("graphs"), "one in each view")
-	require.Equal(t, "node 14 of class 0 in view 1, node 15 of class 1 in view 2: 1 times the uniform mass",
-		b.Text(`root.querySelector('[role=status]').textContent`))
-	// Neighbors on the ring: of 14, 13 and 15; of 15, 14 and 16. They stand in places 5, 6; 2, 3.
-	require.Equal(t, "3,5", b.Text(
-		`[...panel('embedding').querySelectorAll('.near')].map(e => Number(e.dataset.node)).sort().join()`))
-	require.Equal(t, float64(3), b.Number(`panel('plan').querySelectorAll('rect[fill=none], g[fill=none] rect').length`))
-
-	x, y := b.Middle(`panel('embedding').querySelector('[data-node="1"]')`)
-	b.Move(x, y)
-	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 1`)
-	require.Equal(t, "1", b.chosen("embedding"))
-	require.Equal(t, "1,1", b.chosen("graphs"))
-	b.Move(1, 1)
-	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 0`)
-
-	// A finger points, too, and what it pointed at stays.
-	x, y = b.entry(0, 3)
-	for _, p := range []input.DispatchTouchEventParams{
-		{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: x, Y: y}}},
-		{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}},
-	} {
-		_, err := chromedp.Call(b.Context, input.DispatchTouchEvent, p)
-		require.NoError(t, err)
-	}
-	b.Until(`panel('embedding').querySelectorAll('.chosen').length === 2`)
-	require.Equal(t, "0,3", b.chosen("graphs"))
-}
-
-func TestMatrixLeadsToTasks(t *testing.T) {
-	b := open(t, one(t))
-	require.Zero(t, b.Number(`panel('matrix').querySelectorAll('[data-value]').length`), "nothing is scored at the start")
-	b.Click(b.Middle(`panel('matrix').querySelector('[data-row="1"][data-column="0"]')`))
-	b.Until(`now() === 'task 2 of 3, step 10'`)
-	b.Until(`panel('matrix').querySelectorAll('[data-value]').length === 3`)
-	require.Equal(t, "80.0", b.Text(`panel('matrix').querySelector('[data-row="1"][data-column="1"]').dataset.value`))
-	b.Do(`choose('which matrix is shown', 'task-il, paper'), true`)
-	b.Until(`panel('matrix').textContent.includes('task-il')`)
-}
-
 // Equal accuracies have equal colors in both runs, whatever else their matrices hold.
 func TestMatricesShareColors(t *testing.T) {
 	other := invented(t, "gbt", 0, false)
@@ -206,46 +178,6 @@ func TestMatricesShareColors(t *testing.T) {
 		return b.Text(fmt.Sprintf(`panel('matrix', %d).querySelector('[data-row="2"]').getAttribute('fill')`, k))
 	}
 	require.Equal(t, fill(0), fill(1))
-}
-
-func TestKeyboard(t *testing.T) {
-	b := open(t, one(t))
-	b.Do(`root.querySelector('input[type=range]').focus(), true`)
-	for _, c := range []struct{ key, now string }{
-		{kb.ArrowRight, "task 1 of 3, step 2"}, {kb.End, "task 3 of 3, step 10"}, {kb.PageUp, "task 2 of 3, step 0"},
-		{kb.PageDown, "task 3 of 3, step 0"}, {kb.Home, "task 1 of 3, step 0"},
-	} {
-		b.Press(c.key)
-		b.Until(`now() === '` + c.now + `'`)
-	}
-	b.Press(" ")
-	b.Until(`button('pause') !== undefined`)
-	b.Press(" ")
-	b.Until(`button('play') !== undefined`)
-	b.Press(kb.Home)
-	b.Until(`now() === 'task 1 of 3, step 0'`)
-
-	b.Do(`panel('plan').focus(), true`)
-	b.Press(kb.ArrowDown)
-	b.Press(kb.ArrowRight)
-	b.Press(kb.ArrowRight)
-	b.Until(`[...panel('graphs').querySelectorAll('.chosen')].map(e => e.dataset.node).join() === '0,2'`)
-	require.Equal(t, "task 1 of 3, step 0", b.Text(`now()`), "arrow keys in the map move no frame")
-	b.Press(kb.Escape)
-	b.Until(`panel('graphs').querySelectorAll('.chosen').length === 0`)
-
-	b.Do(`panel('matrix').focus(), true`)
-	b.Press(kb.ArrowDown)
-	b.Press(kb.ArrowDown)
-	require.Contains(t, b.Text(`root.querySelector('[role=status]').textContent`), "after task 2, on task 1")
-	b.Press(kb.Enter)
-	b.Until(`now() === 'task 2 of 3, step 10'`)
-
-	// What can be used has a name, and the keyboard reaches it.
-	require.Zero(t, b.Number(`[...root.querySelectorAll('button, select, input')].filter(
-		e => !(e.ariaLabel || e.getAttribute('aria-label') || e.textContent.trim())).length`))
-	require.Zero(t, b.Number(`[...root.querySelectorAll('svg.panel')].filter(
-		e => !e.getAttribute('aria-label') || !e.getAttribute('role')).length`))
 }
 
 // Differences of two plans: with the plan between graphs, with a pinned frame, with another run.

@@ -37,7 +37,8 @@ func invented(t *testing.T, method string, seed uint64, plans bool) *record.Reco
 	}
 	for k := range tasks {
 		task := record.Task{Format: record.Format, Version: record.Version, Task: k, Terms: []string{"total", "part"},
-			Figures: []string{"gradient_matching", "entropy"}}
+			Figures: []string{"gradient_matching", "entropy", "diagonal_mass", "cosine_matching_structure",
+				"cosine_matching_distillation", "cosine_structure_distillation", "graph_marginal_error"}}
 		for i := range int32(n) {
 			task.Nodes, task.Classes = append(task.Nodes, 10+i), append(task.Classes, int32(2*k)+i%2)
 			task.Edges = append(task.Edges, record.Edge{i, (i + 1) % n})
@@ -59,7 +60,7 @@ func invented(t *testing.T, method string, seed uint64, plans bool) *record.Reco
 			frame := record.Frame{Step: step, Points: quantized(t, x), Shares: []record.Number{0.6, 0.3}}
 			if step > 0 {
 				frame.Terms = []record.Number{record.Number(3 / float64(step)), 0.5}
-				frame.Figures = []record.Number{0.01, 0.9}
+				frame.Figures = []record.Number{0.01, 0.9, 0.4, -0.2, 0.3, 0.1, 1e-7}
 			}
 			if plans {
 				frame.Plan = planOf(float64(f) / 10 * float64(1+seed%2))

@@ -126,6 +126,7 @@ class ContinualPage {
     this.settings.at = "";
     this.settings.recording = this.controls.recording.value = "" as never;
     this.dropped = [];
+    this.prune();
     this.changed(false);
   }
 
@@ -144,17 +145,24 @@ class ContinualPage {
 
   private restore() {
     for (const [key, c] of Object.entries(this.controls)) c.value = this.settings[key] as never;
-    for (const [key, run] of this.runs) {
-      if (JSON.stringify(run.request) === JSON.stringify(requestOf(this.settings, run.method))) continue;
-      run.end();
-      this.runs.delete(key);
-    }
+    this.prune();
     this.wanted = this.settings.at;
     if (this.settings.recording) void this.showRecording();
     else {
       this.dropped = [];
       if (this.settings.play) this.start();
       else this.show();
+    }
+  }
+
+  /** Ends the runs with other settings, and those that are not done and no longer chosen. */
+  private prune() {
+    const chosen = keysOf(this.settings.methods);
+    for (const [key, run] of this.runs) {
+      const same = JSON.stringify(run.request) === JSON.stringify(requestOf(this.settings, run.method));
+      if (same && (run.state === "done" || chosen.includes(key))) continue;
+      run.end();
+      this.runs.delete(key);
     }
   }
 
@@ -190,6 +198,7 @@ class ContinualPage {
 
   /** Starts what is chosen and does not run yet, as many at once as there are processors for. */
   private launch() {
+    this.status.clearFault();
     this.dropped = [];
     this.settings.recording = "";
     this.controls.recording.value = "" as never;
@@ -216,10 +225,9 @@ class ContinualPage {
     }
     if (this.status.element.textContent?.startsWith("Loading")) this.status.say("");
     const most = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
-    for (const [key, run] of this.runs) {
-      const active = [...this.runs.values()].filter((r) => r.active).length;
-      if (run.state === "waiting" && active < most && keysOf(this.settings.methods).includes(key)) run.start(module, this.paused);
-    }
+    const all = [...this.runs.values()];
+    for (const run of all)
+      if (run.state === "waiting" && all.filter((r) => r.active).length < most) run.start(module, this.paused);
     this.show();
   }
 
@@ -239,7 +247,7 @@ class ContinualPage {
     const tasks = this.settings.tasks;
     this.chart.show(chosen.map((key) => ({ label: methodOf(key)!.label, color: this.table.colorOf(key), control: methodOf(key)!.control,
       values: this.runs.get(key)?.figures("class-il")?.aps ?? [] })), tasks);
-    const all = chosen.map((key) => this.runs.get(key)).filter((r) => r !== undefined);
+    const all = [...this.runs.values()];
     const lost = all.find((r) => r.state === "lost" || r.state === "failed");
     if (lost) this.status.say(lost.words, true);
     const busy = all.some((r) => r.active);

@@ -105,6 +105,7 @@ class GromovPage extends Page<Settings> {
     const [n, m] = [this.scene.a.colors.length, this.scene.b.colors.length];
     this.scene.truth = truth && truth.length === n && truth.every((j) => j >= 0 && j < m) ? truth : null;
     this.note.textContent = own ? "None of the examples." : p.note;
+    this.graphs.forget();
     this.fillControls();
     this.point(pointedOf(this.settings.at));
     this.change();
@@ -119,7 +120,6 @@ class GromovPage extends Page<Settings> {
   preset(name: string) {
     const { outer, sigma, structure, loop, factor } = defaults;
     Object.assign(this.settings, { outer, sigma, structure, loop, factor, a: "", b: "", truth: "", at: "", preset: name }, presets[name].settings);
-    this.graphs.grip = null;
     this.restore();
   }
 
@@ -178,7 +178,7 @@ class GromovPage extends Page<Settings> {
   private solve(solver: Solver) {
     try {
       this.plan = solver.gromov(this.problem());
-      if (this.status.element.classList.contains("wrong")) this.status.say("");
+      this.status.clearFault();
     } catch (error) {
       this.plan = null;
       this.status.say((error as Error).message, true);

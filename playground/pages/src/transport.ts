@@ -10,7 +10,7 @@ import type { Solver } from "./shell/solver";
 import { Trace } from "./shell/trace";
 import { AxesPicture } from "./transport/axes";
 import { Actions, CloudsPicture, Tool } from "./transport/clouds";
-import { PlanMap, Pointed, none, pointedOf } from "./transport/map";
+import { PlanMap, Pointed, pointedOf } from "./transport/map";
 import { axes, clouds } from "./transport/presets";
 import { Problem, Settings, defaults } from "./transport/problem";
 
@@ -107,9 +107,10 @@ class TransportPage extends Page<Settings> {
   protected restore() {
     this.problem.load();
     this.fillPresets();
+    for (const picture of [this.clouds, this.axes]) picture.forget();
     this.fillControls();
-    this.point(pointedOf(this.settings.at), "keys");
-    this.look();
+    this.point(pointedOf(this.settings.at));
+    this.change();
   }
 
   private fillPresets() {
@@ -130,11 +131,7 @@ class TransportPage extends Page<Settings> {
   /** Shows an example; "" is the first of the mode. */
   preset(name: string) {
     Object.assign(this.settings, { preset: name, x: "", y: "", at: "" });
-    this.problem.load();
-    this.fillPresets();
-    this.clouds.grip = null;
-    this.point(none);
-    this.change();
+    this.restore();
   }
 
   /** The points changed. */
@@ -168,7 +165,7 @@ class TransportPage extends Page<Settings> {
     if (both && plan) {
       const mass = plan.plan[p.row * this.problem.m + p.column];
       this.status.say(`π[${p.row + 1}, ${p.column + 1}] = ${figure(mass)}, ${figure((100 * mass) / (plan.rows[p.row] || 1))} % of the row`);
-    } else if (how === "pointer" && !this.problem.fault) this.status.say("");
+    } else if (how === "pointer" && this.solver && !this.problem.fault) this.status.say("");
     this.look();
   }
 
@@ -227,7 +224,7 @@ class TransportPage extends Page<Settings> {
     this.trace.values = this.problem.trace;
     for (const p of [painted ? this.axes : this.clouds, this.map, this.trace]) p.paint();
     if (fault) this.status.say(fault, true);
-    else if (this.solver && this.status.element.classList.contains("wrong")) this.status.say("");
+    else if (this.solver) this.status.clearFault();
     const mass = plan ? plan.rows.reduce((a, b) => a + b, 0) : NaN;
     this.figures.set("cost", plan ? figure(plan.linear) : "–");
     this.figures.set("error", plan ? plan.marginalError.toExponential(1) : "–");

@@ -3,6 +3,7 @@ import { line } from "d3-shape";
 
 import { Panel, Scene, figure, make, set } from "./panel";
 import type { Moment, Run } from "./recording";
+import type { Theme } from "./theme";
 
 export const groups: [string, string][] = [
   ["loss", "loss terms"],
@@ -51,8 +52,13 @@ export function seriesOf(run: Run, group: string): Series[] {
 }
 
 const left = 46;
-const top = 40;
 const foot = 26;
+const pen = document.createElement("canvas").getContext("2d")!; // which measures texts, drawn or not
+
+function widthOf(text: string, size: number, weight: number): number {
+  pen.font = `${weight} ${size}px system-ui, sans-serif`;
+  return pen.measureText(text).width;
+}
 
 /** Curves over the run, with a line at the moment that is shown. */
 export class CurvesPanel extends Panel {
@@ -60,6 +66,7 @@ export class CurvesPanel extends Panel {
   private readonly picture = make("g");
   private drawn = ""; // what the picture was drawn for
   private scene: Scene | null = null;
+  private top = 40; // below the names of the curves
 
   constructor(actions: Panel["actions"]) {
     super("curves", actions);
@@ -72,11 +79,12 @@ export class CurvesPanel extends Panel {
       this.actions.jump(run, Math.min(run.moments.length - 1, Math.max(0, moment)));
     };
     this.svg.addEventListener("pointerdown", (e) => {
+      if (e.button) return;
       this.svg.setPointerCapture(e.pointerId);
       at(e);
     });
     this.svg.addEventListener("pointermove", (e) => {
-      if (e.buttons) at(e);
+      if (e.buttons & 1) at(e);
     });
   }
 
@@ -92,7 +100,7 @@ export class CurvesPanel extends Panel {
       this.redraw(s);
     }
     const x = this.x(s.run)(Math.max(0, s.at));
-    set(this.cursor, { x1: x, x2: x, y1: top, y2: this.height - foot, stroke: s.theme.mark });
+    set(this.cursor, { x1: x, x2: x, y1: this.top, y2: this.height - foot, stroke: s.theme.mark });
   }
 
   private x(run: Run) {
@@ -102,39 +110,53 @@ export class CurvesPanel extends Panel {
   private redraw(s: Scene) {
     const name = groups.find(([group]) => group === s.group)![1];
     const all = seriesOf(s.run, s.group);
-    this.title(name[0].toUpperCase() + name.slice(1), s.theme, `${name}: ${all.map((x) => x.name).join(", ")}`);
+    const title = name[0].toUpperCase() + name.slice(1);
+    this.title(title, s.theme, `${name}: ${all.map((x) => x.name).join(", ")}`);
     const values = all.flatMap((x) => x.values).filter((v): v is number => v !== null && v !== 0);
     if (!values.length) {
       this.picture.replaceChildren(make("text", { x: this.width / 2, y: this.height / 2, fill: s.theme.faint,
         "font-size": 12, "text-anchor": "middle" }, "this run has no such figures"));
       return;
     }
+    const names = this.names(all, title, s.theme);
     const low = Math.min(...values);
     const high = Math.max(...values);
     const log = low > 0 && high > 30 * low;
     const bottom = this.height - foot;
     const y = log
-      ? scaleLog([low, high], [bottom, top + 6]).nice()
-      : scaleLinear([Math.min(0, low), high], [bottom, top + 6]).nice();
+      ? scaleLog([low, high], [bottom, this.top + 6]).nice()
+      : scaleLinear([Math.min(0, low), high], [bottom, this.top + 6]).nice();
     const x = this.x(s.run);
     const parts = this.axes(s, x, y, log);
     const path = line<number | null>()
       .defined((v) => v !== null && (!log || v > 0))
       .x((_, i) => x(i))
       .y((v) => y(v!));
-    const narrow = this.width < 520; // the legend stands below the title
-    let right = this.width - 10;
-    [...all].reverse().forEach((series) => {
-      const k = all.indexOf(series);
+    all.forEach((series, k) => {
       const stroke = s.theme.classes[k % s.theme.classes.length];
       const dashes = [null, "6 3", "2 3", "8 3 2 3"][k % 4];
       parts.push(make("path", { d: path(series.values) ?? "", fill: "none", stroke, "stroke-width": 1.8,
         "stroke-dasharray": dashes }));
-      const label = make("text", { x: right, y: narrow ? 34 : 18, fill: stroke, "font-size": 11, "text-anchor": "end" }, series.name);
-      right -= 6.2 * series.name.length + 12;
-      parts.push(label);
     });
-    this.picture.replaceChildren(...parts);
+    this.picture.replaceChildren(...parts, ...names);
+  }
+
+  /** The names of the curves: next to the title if they fit there, else in lines below it. The picture begins below them. */
+  private names(all: Series[], title: string, theme: Theme): SVGElement[] {
+    const gap = 12;
+    const right = this.width - 10;
+    const widths = all.map((x) => gap + widthOf(x.name, 11, 400));
+    const sum = widths.reduce((a, b) => a + b, 0);
+    const beside = 8 + widthOf(title, 13, 600) + sum <= right;
+    let [x, y] = beside ? [right + gap - sum, 18] : [8, 34];
+    const texts = all.map(({ name }, k) => {
+      if (!beside && x > 8 && x + widths[k] - gap > right) [x, y] = [8, y + 15];
+      const text = make("text", { x, y, fill: theme.classes[k % theme.classes.length], "font-size": 11 }, name);
+      x += widths[k];
+      return text;
+    });
+    this.top = Math.max(40, y + 6);
+    return texts;
   }
 
   private axes(s: Scene, x: (i: number) => number, y: { (v: number): number; ticks(n: number): number[] }, log: boolean) {
@@ -155,7 +177,7 @@ export class CurvesPanel extends Panel {
     s.run.moments.forEach((m, i) => {
       if (m.task.task === before) return;
       before = m.task.task;
-      if (i) parts.push(make("line", { x1: x(i), x2: x(i), y1: top, y2: bottom, stroke: s.theme.line,
+      if (i) parts.push(make("line", { x1: x(i), x2: x(i), y1: this.top, y2: bottom, stroke: s.theme.line,
         "stroke-dasharray": "3 3" }));
       if (before % crowded === 0) parts.push(make("text", { x: x(i) + 3, y: bottom + 16, fill: s.theme.faint,
         "font-size": 11 }, `task ${before + 1}`));

@@ -15,8 +15,12 @@ export function sign(name: string): SVGSVGElement {
     make("path", { d: signs[name] }));
 }
 
-/** The key of an event. Letters are in lower case: shift and caps lock change nothing. */
+/**
+ * The key of an event; "" with Alt, Ctrl or Meta, which make shortcuts of the browser. Letters are in lower case: shift and
+ * caps lock change nothing.
+ */
 export function keyOf(e: KeyboardEvent): string {
+  if (e.altKey || e.ctrlKey || e.metaKey) return "";
   return e.key.length === 1 ? e.key.toLowerCase() : e.key;
 }
 

@@ -1,3 +1,4 @@
+import { keyOf } from "./dom";
 import { Panel, Scene, make, set } from "./panel";
 import type { Run, Score } from "./recording";
 import { bins, colors } from "./theme";
@@ -29,6 +30,7 @@ export class MatrixPanel extends Panel {
     set(this.svg, { tabindex: 0, role: "application", "aria-roledescription": "performance matrix" });
     // By place, not by target: while the film plays, cells are drawn again between press and release.
     this.svg.addEventListener("pointerup", (e) => {
+      if (e.button) return;
       const [x, y] = this.place(e);
       const row = Math.floor((y - top) / this.side);
       const column = Math.floor((x - left) / this.side);
@@ -55,11 +57,12 @@ export class MatrixPanel extends Panel {
     };
     const s = this.scene;
     if (!s || this.side < least) return;
-    if (e.key === "Enter" && this.active) {
+    const key = keyOf(e);
+    if (key === "Enter" && this.active) {
       e.preventDefault();
       return this.go(this.active[0]);
     }
-    const by = move[e.key];
+    const by = move[key];
     if (!by) return;
     e.preventDefault();
     e.stopPropagation();

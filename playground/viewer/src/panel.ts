@@ -71,9 +71,8 @@ export function figure(x: number | null | undefined): string {
   if (x === 0) return "0";
   const size = Math.abs(x);
   if (size >= 0.001 && size < 10_000) return String(Number(x.toPrecision(3))).replace("-", "−");
-  const exponent = Math.floor(Math.log10(size));
+  const [lead, exponent] = x.toExponential(1).split("e").map(Number);
   const digits = [...String(exponent)].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(c)] ?? "⁻").join("");
-  const lead = Number((x / 10 ** exponent).toPrecision(2));
   return (lead === 1 ? "" : `${lead}·`.replace("-", "−")) + `10${digits}`;
 }
 

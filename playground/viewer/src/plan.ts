@@ -1,3 +1,4 @@
+import { keyOf } from "./dom";
 import { Kind, Panel, Pointed, Scene, figure, formula, make, set } from "./panel";
 import { Moment, Run, Task, sameNodes } from "./recording";
 import { bins, colors } from "./theme";
@@ -89,8 +90,9 @@ export class PlanPanel extends Panel {
     const move: Record<string, [number, number]> = {
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
     };
-    if (e.key === "Escape") return this.actions.point(null, "keys");
-    const by = move[e.key];
+    const key = keyOf(e);
+    if (key === "Escape") return this.actions.point(null, "keys");
+    const by = move[key];
     if (!by || !this.n) return;
     e.preventDefault();
     e.stopPropagation();

@@ -253,7 +253,7 @@ export class RecordingElement extends HTMLElement {
 
   private key(e: KeyboardEvent) {
     const target = e.composedPath()[0] as HTMLElement;
-    if (e.altKey || e.ctrlKey || e.metaKey || target.tagName === "SELECT" || !this.columns.length) return;
+    if (target.tagName === "SELECT" || !this.columns.length) return;
     const onSlider = target === this.slider;
     const acts: Record<string, () => void> = {
       ArrowLeft: () => this.show(this.at - 1),

@@ -64,8 +64,7 @@ export class LiveRun {
     worker.onerror = (e) => {
       if (this.worker === worker) this.lose(e.message || "the worker failed");
     };
-    const files = structuredClone(this.files);
-    worker.postMessage({ do: "start", module, request: this.request, files, lock, paused } satisfies ToWorker);
+    worker.postMessage({ do: "start", module, request: this.request, files: this.files, lock, paused } satisfies ToWorker);
   }
 
   /** Waits for the lock that a worker holds: it is free when the worker is gone, be it killed by the browser. */

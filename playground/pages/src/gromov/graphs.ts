@@ -56,6 +56,9 @@ export class GraphsPicture extends Picture {
     c.addEventListener("keydown", (e) => this.key(e));
   }
 
+  /** Chooses nothing: the graphs are others now. */
+  forget() { this.grip = this.first = null; }
+
   private px(side: Side, v: number) {
     const half = this.width / 2;
     return (side === "a" ? 0 : half) + margin + v * (half - 2 * margin);
@@ -80,6 +83,7 @@ export class GraphsPicture extends Picture {
   }
 
   private down(e: PointerEvent) {
+    if (e.button) return;
     const [x, y] = this.place(e);
     const on = this.hit(x, y);
     if (this.tool === "add") return this.add(x < this.width / 2 ? "a" : "b", x, y);
@@ -95,6 +99,7 @@ export class GraphsPicture extends Picture {
   }
 
   private move(e: PointerEvent) {
+    if (!e.buttons) this.up(e); // a menu or a dialog may take the release
     const [x, y] = this.place(e);
     const g = this.grip;
     if (this.held === e.pointerId && g) {
@@ -158,7 +163,7 @@ export class GraphsPicture extends Picture {
     g.points.splice(2 * node, 2);
     g.colors.splice(node, 1);
     g.edges = g.edges.filter((e) => !e.includes(node)).map(([i, j]) => [i - Number(i > node), j - Number(j > node)]);
-    this.grip = this.first = null;
+    this.forget();
     this.show(null);
     this.actions.changed(true);
   }

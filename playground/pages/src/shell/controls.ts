@@ -19,13 +19,14 @@ export function slider(o: {
   const to = (v: number) => (log ? Math.log10(v) : v);
   const from = (v: number) => (log ? Number((10 ** v).toPrecision(2)) : v);
   const step = o.step ?? (log ? 0.02 : 0.01);
-  const high = to(o.high) + (o.off ? step : 0);
+  // Browsers round down to whole steps from the left end, so the right end, off, is one of them.
+  const high = o.off ? to(o.low) + (Math.ceil((to(o.high) - to(o.low)) / step - 1e-9) + 1) * step : to(o.high);
   const id = `c${++count}`;
   const input = element("input", { type: "range", id, name: o.name, min: String(to(o.low)), max: String(high),
     step: String(step), title: o.title });
   const shown = element("output", { for: id });
   let value = o.value;
-  const isOff = () => o.off !== undefined && Number(input.value) > to(o.high) + step / 4;
+  const isOff = () => o.off !== undefined && Number(input.value) > high - step / 2;
   const show = () => {
     shown.textContent = o.off !== undefined && value === 0 ? o.off : String(Number(value.toPrecision(3)));
     input.setAttribute("aria-valuetext", shown.textContent);

@@ -23,7 +23,7 @@ export class Runs {
 
   private key(e: KeyboardEvent) {
     const target = e.target as HTMLElement;
-    if (e.altKey || e.ctrlKey || e.metaKey || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
+    if (["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
     const { restart, step, converge } = this.acts;
     const act = ({ " ": () => this.toggle(), r: restart[2], s: step[2], c: converge[2] } as Record<string, () => void>)[keyOf(e)];
     if (!act) return;

@@ -23,6 +23,11 @@ export class Status {
     this.element.textContent = text;
     this.element.classList.toggle("wrong", wrong);
   }
+
+  /** Takes back what it said was wrong. */
+  clearFault() {
+    if (this.element.classList.contains("wrong")) this.say("");
+  }
 }
 
 /**
@@ -66,6 +71,15 @@ export abstract class Picture {
     canvas.dataset.picture = name;
     this.pen = this.canvas.getContext("2d")!;
     new ResizeObserver(() => this.fit()).observe(this.canvas);
+    this.followScreen();
+  }
+
+  /** Fits when a pixel of the page has another size on the screen: after a zoom, or on another monitor. */
+  private followScreen() {
+    matchMedia(`(resolution: ${devicePixelRatio}dppx)`).addEventListener("change", () => {
+      this.fit();
+      this.followScreen();
+    }, { once: true });
   }
 
   private fit() {

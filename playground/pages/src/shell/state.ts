@@ -35,9 +35,12 @@ export function fragment<T extends Values>(values: T, defaults: T): string {
 let waiting = 0;
 let newest = "";
 
-/** Shows values in the address, without a new entry in the history. Browsers limit how often: three times a second. */
+/**
+ * Shows values in the address, without a new entry in the history. A page in a frame keeps its "embed" there. Browsers limit
+ * how often: three times a second.
+ */
 export function write(text: string) {
-  newest = text;
+  newest = document.body.classList.contains("embed") ? `embed${text && `&${text}`}` : text;
   if (waiting) return;
   waiting = window.setTimeout(() => {
     waiting = 0;

@@ -25,7 +25,6 @@ export class AxesPicture extends Picture {
     const c = this.canvas;
     c.tabIndex = 0;
     c.setAttribute("role", "application");
-    c.classList.add("paint");
     c.addEventListener("pointerdown", (e) => this.down(e));
     c.addEventListener("pointermove", (e) => this.move(e));
     for (const end of ["pointerup", "pointercancel"] as const) c.addEventListener(end, (e) => this.up(e));
@@ -33,6 +32,12 @@ export class AxesPicture extends Picture {
       if (this.held < 0) this.actions.point({ row: -1, column: -1 });
     });
     c.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  /** Chooses nothing: the histograms are others now. */
+  forget() {
+    this.cursor = -1;
+    this.last = null;
   }
 
   private get bins() { return this.problem.n; }
@@ -49,6 +54,7 @@ export class AxesPicture extends Picture {
   }
 
   private down(e: PointerEvent) {
+    if (e.button) return;
     const [x, y] = this.place(e);
     this.side = y < this.height / 2 ? "x" : "y";
     this.held = e.pointerId;
@@ -59,6 +65,7 @@ export class AxesPicture extends Picture {
   }
 
   private move(e: PointerEvent) {
+    if (!e.buttons) this.up(e); // a menu or a dialog may take the release
     const [x, y] = this.place(e);
     if (this.held === e.pointerId) return this.brush(x, y);
     if (this.held >= 0 || e.pointerType !== "mouse") return;
@@ -128,7 +135,7 @@ export class AxesPicture extends Picture {
     }
     this.histogram(x, this.base("x"), -1, blue);
     this.histogram(y, this.base("y"), 1, orange);
-    if (plan && settings.t > 0) this.between(plan.plan, mix(blue, orange, settings.t), theme);
+    if (plan && settings.t > 0) this.between(plan.plan, mix(blue, orange, settings.t));
     if (settings.bary && this.problem.z) this.barycenter(theme, middle);
     this.mark(theme);
     pen.fillStyle = theme.faint;
@@ -145,7 +152,7 @@ export class AxesPicture extends Picture {
   }
 
   /** The histogram of the mass at time t, on a level between the two. */
-  private between(plan: Float64Array, color: string, theme: Theme) {
+  private between(plan: Float64Array, color: string) {
     const { t } = this.problem.settings;
     const h = new Array<number>(2 * this.bins).fill(0);
     for (let k = 0; k < plan.length; k++) {
@@ -156,7 +163,6 @@ export class AxesPicture extends Picture {
     const level = (1 - t) * this.base("x") + t * this.base("y");
     const wide = (this.width - 2 * margin) / this.bins / 2;
     this.pen.fillStyle = color;
-    this.pen.strokeStyle = theme.panel;
     h.forEach((v, k) => this.pen.fillRect(this.px(k / this.bins / 2), level, wide - 0.5, -Math.min(v * scale, tall * this.height)));
   }
 

@@ -54,6 +54,9 @@ export class CloudsPicture extends Picture {
     c.addEventListener("keydown", (e) => this.key(e));
   }
 
+  /** Chooses nothing: the points are others now. */
+  forget() { this.grip = null; }
+
   private px(v: number) { return margin + v * (this.width - 2 * margin); }
   private py(v: number) { return this.height - margin - v * (this.height - 2 * margin); }
 
@@ -76,6 +79,7 @@ export class CloudsPicture extends Picture {
   }
 
   private down(e: PointerEvent) {
+    if (e.button) return;
     const [x, y] = this.place(e);
     const on = this.hit(x, y);
     if (this.tool === "remove") {
@@ -92,6 +96,7 @@ export class CloudsPicture extends Picture {
   }
 
   private move(e: PointerEvent) {
+    if (!e.buttons) this.up(e); // a menu or a dialog may take the release
     const [x, y] = this.place(e);
     if (this.held === e.pointerId && this.grip) {
       [this.problem[this.grip.cloud][2 * this.grip.index], this.problem[this.grip.cloud][2 * this.grip.index + 1]] = this.at(x, y);
@@ -188,7 +193,6 @@ export class CloudsPicture extends Picture {
     };
     const chosen = this.pointed.row >= 0 || this.pointed.column >= 0;
     if (fits) {
-      if (chosen) pen.globalAlpha = 1;
       drawFlows(pen, plan.plan, m, chosen ? theme.line : theme.faint, line);
       if (chosen) drawFlows(pen, plan.plan, m, theme.mark, line, this.pointed);
     }

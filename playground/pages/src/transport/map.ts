@@ -1,5 +1,6 @@
 // The map of a plan: rows are points of the first cloud, columns of the second; potentials stand at its edges.
 
+import { keyOf } from "../../../viewer/src/dom";
 import { Theme, bins, colors } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
 
@@ -61,8 +62,9 @@ export class PlanMap extends Picture {
 
   private key(e: KeyboardEvent) {
     const moves: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (e.key === "Escape") return this.point(none, "keys");
-    const by = moves[e.key];
+    const key = keyOf(e);
+    if (key === "Escape") return this.point(none, "keys");
+    const by = moves[key];
     if (!by || !this.shown.n) return;
     e.preventDefault();
     const clamp = (v: number, n: number) => Math.min(n - 1, Math.max(0, v));
