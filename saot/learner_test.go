@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/transport"
 )
 
 func TestEqualSeedsGiveEqualBits(t *testing.T) {
@@ -74,6 +76,23 @@ func TestKeptNodesAreTheBuffer(t *testing.T) {
 	other := newTiny(t, e, tinyConfig(), 2)
 	learn(t, other, 0, 1)
 	require.NotEqual(t, l.Kept(0, stream.Tasks[0].Graph), other.Kept(0, stream.Tasks[0].Graph), "the seed chooses")
+}
+
+// The learner that a run keeps has the buffer and the embeddings of one that learned the same tasks.
+func TestLoadKept(t *testing.T) {
+	e, stream := pure(t), tinyStream(t)
+	opt := continual.Options{Engine: e, Seed: 1, Probes: []continual.Probe{continual.ProbeConverged}, Keep: true,
+		Dir: filepath.Join(t.TempDir(), "run")}
+	_, err := continual.Run(context.Background(), stream, newTiny(t, e, tinyConfig(), 1), opt)
+	require.NoError(t, err)
+	want, got := newTiny(t, e, tinyConfig(), 1), newTiny(t, e, tinyConfig(), 1)
+	learn(t, want, 0, 2)
+	require.NoError(t, continual.LoadKept(opt.Dir, got))
+	for i, task := range stream.Tasks {
+		require.Len(t, got.Kept(i, task.Graph), tinyConfig().Buffer)
+		require.Equal(t, want.Kept(i, task.Graph), got.Kept(i, task.Graph))
+	}
+	require.Equal(t, embeddings(t, want), embeddings(t, got))
 }
 
 func TestLoadRefusesATruncatedFile(t *testing.T) {
@@ -251,6 +270,36 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// Diagnostics are means of the steps' figures, but for the two of the last step and the largest marginal error.
+func TestDiagnosticsOfSteps(t *testing.T) {
+	for _, sampled := range []bool{false, true} {
+		c := tinyConfig()
+		if sampled {
+			sampling(&c)
+		}
+		l := newTiny(t, pure(t), c, 1)
+		for i, task := range tinyStream(t).Tasks {
+			want, last, largest := map[string]float64{}, map[string]float64{}, map[string]float64{}
+			report, err := l.Learn(context.Background(), i, task.Graph, func(s continual.Step) {
+				for _, f := range s.Figures {
+					want[f.Name] += f.Value / float64(s.Steps)
+					last[f.Name], largest[f.Name] = f.Value, max(largest[f.Name], f.Value)
+				}
+			})
+			require.NoError(t, err)
+			for _, name := range []string{"diagonal_mass", "entropy"} {
+				want[name] = last[name]
+			}
+			want["graph_marginal_error"] = largest["graph_marginal_error"]
+			require.Positive(t, want["gradient_structure"])
+			for name, value := range want {
+				require.Contains(t, report.Diagnostics, name)
+				require.InDelta(t, value, report.Diagnostics[name], 1e-9, name)
+			}
+		}
+	}
+}
+
 // A step aligns all nodes of a task that has fewer than points, down to a task of two nodes without replay.
 func TestPointsBeyondTheTask(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -327,6 +376,17 @@ func TestNaNNamesTaskStepAndTerm(t *testing.T) {
 			require.Regexp(t, "task 2: step 1: .*"+term, err.Error())
 		}
 	})
+}
+
+// At an ε below the smallest normal number the host has no π_G. The same settings lead there again: it is a divergence.
+func TestGraphPlanThatIsNotFinite(t *testing.T) {
+	c := tinyConfig()
+	c.Epsilon = 1e-310
+	l := newTiny(t, pure(t), c, 1)
+	_, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, nil)
+	require.ErrorContains(t, err, "saot: task 1: step 1: graph plan: ")
+	require.ErrorIs(t, err, transport.ErrNotFinite)
+	require.ErrorAs(t, err, new(*continual.Diverged))
 }
 
 // spoiled copies a graph with sparse features and makes the first of a node NaN.

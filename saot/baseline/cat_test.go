@@ -108,17 +108,6 @@ func TestCaTDoesNotSeeTheLengthOfRows(t *testing.T) {
 	})
 }
 
-func TestCaTReadsNoHiddenLabels(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
-	stream, s := smallStream(t), smallCaT()
-	s.Encoders, s.Epochs = 2, 2
-	requireBlindToHiddenLabels(t, func() continual.Supervised {
-		return made[continual.Supervised](t, "cat", smallBuild(e, stream, s))
-	}, shownTasks(t, stream))
-}
-
 // The memory has no edges and one label for every row, and holds the current task.
 func TestMemoryGraph(t *testing.T) {
 	bank := memoryBank{{Features: []float32{1, 2, 3, 4}, Columns: []int32{0, 1}},

@@ -21,10 +21,8 @@ import (
 )
 
 // onSamples makes a method take every graph for one too large for a step.
-func onSamples(b method.Build) method.Build {
-	for _, pair := range [][2]string{{"whole_graph", "1"}, {"batch", "8"}, {"fan_out", "[2]"}} {
-		_ = setting(b.Settings, pair[0], pair[1]) // not every method has each
-	}
+func onSamples(t *testing.T, b method.Build) method.Build {
+	baseline.ChangeIfPresent(t, b.Settings, "whole_graph", "1", "batch", "8", "fan_out", "[2]")
 	return b
 }
 
@@ -42,12 +40,8 @@ func defaultsOf(t *testing.T, m string, p method.Preset) method.Settings {
 // tinySettings are a method's fast ones, smaller still.
 func tinySettings(t *testing.T, m string) method.Settings {
 	s := defaultsOf(t, m, method.Fast)
-	for _, pair := range [][2]string{{"epochs", "2"}, {"warm_up", "1"}, {"hidden", "8"}, {"out", "4"}, {"buffer", "10"},
-		{"budget", "4"},
-		{"fast_epochs", "2"}, {"encoders", "2"}, {"clusters", "3"}, {"parts", "3"}, {"components", "4"},
-		{"proxies", "4"}} {
-		_ = setting(s, pair[0], pair[1]) // not every method has each
-	}
+	baseline.ChangeIfPresent(t, s, "epochs", "2", "warm_up", "1", "hidden", "8", "out", "4", "buffer", "10", "budget",
+		"4", "fast_epochs", "2", "encoders", "2", "clusters", "3", "parts", "3", "components", "4", "proxies", "4")
 	require.NoError(t, s.Validate(), m)
 	return s
 }
@@ -176,7 +170,7 @@ func TestComparedResumeBitForBit(t *testing.T) {
 				fresh := func() continual.Learner {
 					b := buildOf(t, e, m, stream)
 					if sampled {
-						b = onSamples(b)
+						b = onSamples(t, b)
 					}
 					return made[continual.Learner](t, m, b)
 				}
@@ -232,7 +226,7 @@ func TestSupervisedResumeBitForBit(t *testing.T) {
 				fresh := func() continual.Supervised {
 					b := buildOf(t, e, m, stream)
 					if sampled {
-						b = onSamples(b)
+						b = onSamples(t, b)
 					}
 					return made[continual.Supervised](t, m, b)
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -57,32 +56,6 @@ func (s *taskSpy) Learn(_ context.Context, task int, l *continual.Labeled,
 func (s *taskSpy) Logits(_ context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	cols := s.seen[len(s.seen)-1].End
 	return &continual.Embedding{Rows: g.NumNodes(), Cols: cols, Data: make([]float32, g.NumNodes()*cols)}, nil
-}
-
-// requireBlindToHiddenLabels teaches two learners alike but for the columns of nodes that are neither train nor valid,
-// which a learner must not read, and requires the same scores.
-func requireBlindToHiddenLabels(t *testing.T, fresh func() continual.Supervised, tasks []*continual.Labeled) {
-	var all [2][][]float32
-	for i := range all {
-		l := fresh()
-		for k, task := range tasks {
-			shown := *task
-			shown.Columns = slices.Clone(task.Columns)
-			for node, column := range shown.Columns {
-				if column < 0 && i == 1 {
-					shown.Columns[node] = int32(task.First + node%(task.End-task.First))
-				}
-			}
-			_, err := l.Learn(context.Background(), k, &shown, nil)
-			require.NoError(t, err)
-		}
-		for _, task := range tasks {
-			logits, err := l.Logits(context.Background(), continual.ClassIL, task.Graph)
-			require.NoError(t, err)
-			all[i] = append(all[i], logits.Data)
-		}
-	}
-	require.Equal(t, all[0], all[1])
 }
 
 // By hand, from METHODS: a class's share is int(budget·its part of the train nodes), one at least, and what is left

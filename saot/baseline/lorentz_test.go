@@ -25,6 +25,11 @@ type plainLorentz float64
 
 func (k plainLorentz) inner(x, y []float64) float64 { return floats.Dot(x[1:], y[1:]) - x[0]*y[0] }
 
+// point is the point with these space coordinates.
+func (k plainLorentz) point(space []float64) []float64 {
+	return append([]float64{math.Sqrt(1/float64(k) + floats.Dot(space, space))}, space...)
+}
+
 func (k plainLorentz) exp(v []float64) []float64 {
 	root, length := math.Sqrt(float64(k)), floats.Norm(v, 2)
 	x := append([]float64{math.Cosh(root*length) / root}, v...)
@@ -280,8 +285,7 @@ func TestLorentzCentroid(t *testing.T) {
 			var points [][]float64
 			var alpha []float64
 			for _, j := range append([]int32{int32(i)}, a.Neighborhood(i)...) {
-				row := x.RawRowView(int(j))
-				points = append(points, append([]float64{math.Sqrt(1/k.At(0, 0) + floats.Dot(row, row))}, row...))
+				points = append(points, plain.point(x.RawRowView(int(j))))
 				logit := scores.At(i, 0) + scores.At(int(j), 1)
 				alpha = append(alpha, math.Exp(max(logit, 0.2*logit)))
 			}

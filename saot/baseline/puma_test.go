@@ -68,17 +68,6 @@ func TestPseudoLabelsJoinTheTrainNodes(t *testing.T) {
 	require.NotEqual(t, l.plain[0].Features, l.bank[0].Features)
 }
 
-func TestPUMAReadsNoHiddenLabels(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
-	stream, s := smallStream(t), smallPUMA()
-	s.Encoders, s.Epochs = 2, 2
-	requireBlindToHiddenLabels(t, func() continual.Supervised {
-		return made[continual.Supervised](t, "puma", smallBuild(e, stream, s))
-	}, shownTasks(t, stream))
-}
-
 // Without edges and with biases of 0 the network that is trained is the one that classifies, and training leaves the
 // biases at 0.
 func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {

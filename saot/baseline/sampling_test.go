@@ -37,6 +37,25 @@ func setting(s method.Settings, name, text string) error {
 	return fields.Apply(s, []fields.Change{{Path: name, Value: fields.Value{Text: text}}})
 }
 
+// ChangeIfPresent changes those of some settings, by name and text in turn, that a method has. Every method of this
+// package has whole_graph, and some method has each of the others.
+func ChangeIfPresent(t *testing.T, s method.Settings, changes ...string) {
+	has := func(s method.Settings, name string) bool {
+		return slices.ContainsFunc(fields.All(s), func(f fields.Field) bool { return f.Path == name })
+	}
+	for change := range slices.Chunk(changes, 2) {
+		name, text := change[0], change[1]
+		if name == "whole_graph" || has(s, name) {
+			require.NoError(t, setting(s, name, text))
+			continue
+		}
+		all := append(methodsIn(t, "self-supervised"), methodsIn(t, "supervised")...)
+		require.True(t, slices.ContainsFunc(all, func(m string) bool {
+			return has(defaultsOf(t, m, datasets.NoRecipe, method.Default), name)
+		}), "no method has %s", name)
+	}
+}
+
 func defaultsOf(t *testing.T, m string, recipe datasets.Recipe, p method.Preset) method.Settings {
 	d, err := method.Lookup(m)
 	require.NoError(t, err)
@@ -50,9 +69,7 @@ func small(t *testing.T, m string, change ...string) method.Settings {
 		"3", "parts", "3", "components", "4",
 		"proxies", "4", "buffer", "10", "budget", "4", "encoders", "2", "encoder_width", "16", "nodes", "64"},
 		change...)
-	for i := 0; i < len(all); i += 2 {
-		_ = setting(s, all[i], all[i+1])
-	}
+	ChangeIfPresent(t, s, all...)
 	require.NoError(t, s.Validate())
 	return s
 }

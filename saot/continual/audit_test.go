@@ -375,6 +375,26 @@ func TestKeepRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "already holds the file model of an earlier run")
 }
 
+// What Options.Keep leaves is the learner of the run's end. Another learner's is refused, as is a damaged file.
+func TestLoadKept(t *testing.T) {
+	opt, l := kept(t, goEngine(t), 4, ProbeConverged), &toyLearner{width: 3}
+	require.NoError(t, LoadKept(opt.Dir, l))
+	require.Equal(t, 15, l.steps, "five in each of three tasks")
+	refused := "continual: load the learner kept in " + opt.Dir
+	require.ErrorContains(t, LoadKept(opt.Dir, &nearestMean{}), refused)
+	path := filepath.Join(opt.Dir, ModelFile)
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for name, bad := range damages(good) {
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		l := &toyLearner{}
+		require.ErrorContains(t, LoadKept(opt.Dir, l), refused, name)
+		require.Zero(t, l.steps, "nothing is loaded")
+	}
+	require.NoError(t, os.Remove(path))
+	require.ErrorIs(t, LoadKept(opt.Dir, l), os.ErrNotExist)
+}
+
 const killedKeeperEnv = "SAOT_TEST_KILLED_KEEPER"
 
 // A process is killed outright, again and again, wherever it happens to be, last as it ends; the model must be there.
@@ -398,6 +418,7 @@ func TestKilledProcessKeeps(t *testing.T) {
 		out, err := child.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, child.Start())
+		killAtEnd(t, child)
 		_, err = io.ReadFull(out, make([]byte, events))
 		require.NoError(t, err)
 		require.NoError(t, child.Process.Kill())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -220,6 +221,56 @@ func TestPathRefuses(t *testing.T) {
 	}
 }
 
+// Two tasks of four train nodes with one feature, x = −1 in the first class and x = 1 in the second. The optimum is W =
+// ±w/2 with 1/(1 + e^w) = λw/2, and a held-out node of the second class has log-loss log(1 + e^(−wx)).
+func TestPathLogLossByHand(t *testing.T) {
+	held := []float64{2, -0.5} // one valid and one test node of the second class
+	var tasks []datasets.Task
+	var embed []*Embedding
+	for j := range int32(2) {
+		first, second := 2*j, 2*j+1
+		tasks = append(tasks, datasets.Task{Index: int(j), Classes: []int32{first, second},
+			Graph:  &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, 7)}},
+			Labels: []int32{first, second, first, second, second, second},
+			Split:  datasets.Split{Train: []int32{0, 1, 2, 3}, Valid: []int32{4}, Test: []int32{5}}})
+		embed = append(embed, &Embedding{Rows: 6, Cols: 1,
+			Data: []float32{-1, 1, -1, 1, float32(held[0]), float32(held[1])}})
+	}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		points, err := Path(t.Context(), e, tasks, embed, TaskIL, []float64{0.1, 0.01})
+		require.NoError(t, err)
+		require.Len(t, points, 2)
+		for k, lambda := range []float64{0.1, 0.01} {
+			low, high := 0.0, 20.0
+			for range 100 {
+				if w := (low + high) / 2; 1/(1+math.Exp(w)) > lambda*w/2 {
+					low = w
+				} else {
+					high = w
+				}
+			}
+			require.Equal(t, lambda, points[k].Strength)
+			require.Len(t, points[k].Held, 4)
+			for i, node := range points[k].Held {
+				x := held[i%2]
+				require.InDelta(t, math.Log1p(math.Exp(-low*x)), node.LogLoss, 2e-4)
+				node.LogLoss = 0
+				require.Equal(t, HeldNode{Task: i / 2, Test: i%2 == 1, Right: x > 0}, node)
+			}
+		}
+	})
+}
+
+// Only the columns of a head count, and logits of any size have a log-loss.
+func TestJudgeByHand(t *testing.T) {
+	best, loss := judge([]float64{9, 1, 3, 3, 9}, 1, 1, 4)
+	require.Equal(t, 2, best, "the first of equals")
+	require.InDelta(t, math.Log(math.E+2*math.Exp(3))-1, loss, 1e-12)
+	best, loss = judge([]float64{-2000, 2000}, 0, 0, 2)
+	require.Equal(t, 1, best)
+	require.InDelta(t, 4000, loss, 1e-9)
+}
+
 func TestResumeWithoutCheckpointStartsOver(t *testing.T) {
 	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: t.TempDir(), Resume: true})
 	require.NoError(t, err)
@@ -400,6 +451,7 @@ func TestKilledProcess(t *testing.T) {
 		steps, err := child.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, child.Start())
+		killAtEnd(t, child)
 		_, err = io.ReadFull(steps, make([]byte, 1+3*kill%7)) // a byte a step
 		require.NoError(t, err)
 		require.NoError(t, child.Process.Kill())
@@ -409,6 +461,14 @@ func TestKilledProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want.Scores, got.Scores)
 	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}
+
+// killAtEnd leaves no child behind, wherever the test ends.
+func killAtEnd(t *testing.T, child *exec.Cmd) {
+	t.Cleanup(func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	})
 }
 
 // runUntilKilled goes through the stream for ever, a byte on stdout at every step, and never finishes its last task.

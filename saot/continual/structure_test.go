@@ -2,10 +2,13 @@ package continual
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/transport/plain"
 )
 
 // Where a graph holds earlier tasks' nodes, the task's own are compared alone.
@@ -75,4 +78,57 @@ func TestStructure(t *testing.T) {
 	st, err = (&partial{}).structure([]*Embedding{{Rows: 3}})
 	require.NoError(t, err)
 	require.Nil(t, st)
+}
+
+// The drift of a plan is the total variation between the plans of the even rows to the odd ones, summed entry by entry.
+// The last of nine rows has no partner.
+func TestPlanDriftAgainstPlainPlans(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	before, after := randomEmbedding(r, 9, 3), randomEmbedding(r, 9, 3)
+	plan := func(e *Embedding) [][]float64 {
+		var halves [2][][]float64
+		for i := range 8 {
+			row := []float64{float64(e.Data[3*i]), float64(e.Data[3*i+1]), float64(e.Data[3*i+2])}
+			halves[i%2] = append(halves[i%2], row)
+		}
+		quarter := []float64{0.25, 0.25, 0.25, 0.25}
+		return plain.Sinkhorn(plain.CosineCost(halves[0], halves[1]), quarter, quarter, 0.2, 2000)
+	}
+	want, now := 0.0, plan(after)
+	for i, row := range plan(before) {
+		for j, mass := range row {
+			want += math.Abs(now[i][j]-mass) / 2
+		}
+	}
+	var p partial
+	_, err := p.structure([]*Embedding{before})
+	require.NoError(t, err)
+	st, err := p.structure([]*Embedding{after})
+	require.NoError(t, err)
+	require.InDelta(t, want, st.PlanDrift[0], 1e-6)
+}
+
+// The rows of a sketch have length 1 and are spread over all nodes, here two or three apart. A row's direction says
+// which node it is of.
+func TestSketchIsSampledEvenly(t *testing.T) {
+	e := &Embedding{Rows: 150, Cols: 2}
+	for i := range 150 {
+		sin, cos := math.Sincos(float64(i) / 100)
+		e.Data = append(e.Data, float32(cos)*float32(i+1), float32(sin)*float32(i+1))
+	}
+	s := newSketch(e)
+	require.Equal(t, 64, s.count())
+	last := 0
+	for k := range s.count() {
+		x, y := float64(s.Rows[2*k]), float64(s.Rows[2*k+1])
+		require.InDelta(t, 1, math.Hypot(x, y), 1e-6)
+		node := int(math.Round(100 * math.Atan2(y, x)))
+		if k == 0 {
+			require.Zero(t, node)
+		} else {
+			require.Contains(t, []int{2, 3}, node-last, "row %d is of node %d", k, node)
+		}
+		last = node
+	}
+	require.GreaterOrEqual(t, last, 147)
 }

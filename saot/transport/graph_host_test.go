@@ -247,6 +247,35 @@ func TestGraphBarycentric(t *testing.T) {
 	})
 }
 
+// Gradients to the plan and to y are those of central differences. A row without mass has none, and none that is NaN.
+func TestGraphBarycentricGradients(t *testing.T) {
+	plan, y := mat.NewDense(3, 2, []float64{.2, .3, .1, .4, 0, 0}), points(50, 2, 3)
+	w := uniformCost(51, 3, 3)
+	loss := func(plan, y *mat.Dense) (sum float64) {
+		for i := range 2 {
+			mass := plan.At(i, 0) + plan.At(i, 1)
+			for k := range 3 {
+				at := (plan.At(i, 0)*y.At(0, k) + plan.At(i, 1)*y.At(1, k)) / mass
+				sum += w.At(i, k) * at * at
+			}
+		}
+		return sum
+	}
+	ofPlan := centralDifferences(mat.DenseCopyOf(plan), 1e-5, func(plan *mat.Dense) float64 { return loss(plan, y) })
+	ofY := centralDifferences(mat.DenseCopyOf(y), 1e-5, func(y *mat.Dense) float64 { return loss(plan, y) })
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+			l := graph.ReduceAllSum(graph.Mul(in[2], graph.Square(Barycentric(in[0], in[1]))))
+			return append([]*graph.Node{l}, graph.Gradient(l, in[0], in[1])...)
+		}, stack(t, dtypes.Float64, []int{3, 2}, plan.RawMatrix().Data),
+			stack(t, dtypes.Float64, []int{2, 3}, y.RawMatrix().Data),
+			stack(t, dtypes.Float64, []int{3, 3}, w.RawMatrix().Data))
+		require.InDelta(t, loss(plan, y), out[0][0], 1e-12)
+		requireClose(t, ofPlan, out[1], 1e-8)
+		requireClose(t, ofY, out[2], 1e-8)
+	})
+}
+
 // What goes wrong in float32 is seen in the marginal error, never silent: ε far too small for the kernel form, and a
 // cost with a NaN or an infinity. The log form takes any ε.
 func TestFloat32Extremes(t *testing.T) {

@@ -314,6 +314,63 @@ func TestSigmaWeightsFeatures(t *testing.T) {
 	require.Zero(t, maxDiff(structure.Plan, other.Plan), "sigma 0 is Gromov: the features don't matter")
 }
 
+// A plan that still moves when the outer steps run out is no error, but the report says so.
+func TestFusedGromovOuterLimit(t *testing.T) {
+	path := fromDense([][]int{{0, 1, 0}, {1, 0, 1}, {0, 1, 0}})
+	star := fromDense([][]int{{0, 1, 1}, {1, 0, 0}, {1, 0, 0}})
+	cfg := FGWConfig{Epsilon: 0.05, Sigma: 0.5, Factor: 2, Sweeps: 1000, Tolerance: 1e-9}
+	for outer, want := range map[int]Status{1: OuterLimit, 200: Converged} {
+		cfg.Outer = outer
+		res, err := FusedGromov(mat.NewDense(3, 3, nil), path, star, cfg)
+		require.NoError(t, err)
+		require.Equal(t, want, res.Report.Status)
+		require.NoError(t, res.Report.Err())
+		require.LessOrEqual(t, res.Report.MarginalError, cfg.Tolerance)
+		if outer == 1 {
+			moved := 0.0 // from the product of the masses
+			for _, p := range res.Plan.RawMatrix().Data {
+				moved += math.Abs(p - 1.0/9)
+			}
+			require.InDelta(t, moved, res.Report.PlanChange, 1e-12)
+		}
+	}
+}
+
+// π = exp((F + G − C)/ε), with C the cost at the plan before the last outer step, at first μνᵀ; in a ProximalPoint
+// result times that plan. A plan that has settled is its own plan before.
+func TestFusedGromovPotentials(t *testing.T) {
+	k, a1, a2 := uniformCost(5, 6, 4), randomAdjacency(1, 6, 0.5), randomAdjacency(2, 4, 0.6)
+	mu, nu := []float64{.1, .2, .1, .2, .15, .25}, []float64{.4, .1, .3, .2}
+	problem := GromovProblem{Feature: k, Structure1: a1, Structure2: a2, Mu: mu, Nu: nu}
+	cfg := FGWConfig{Epsilon: 0.3, Sigma: 0.4, Factor: 2, Sweeps: 1000, Tolerance: 1e-11}
+	for _, cfg.Loop = range []OuterLoop{ProjectedGradient, ProximalPoint} {
+		before := mat.NewDense(6, 4, nil)
+		before.Outer(1, mat.NewVecDense(6, mu), mat.NewVecDense(4, nu))
+		for _, cfg.Outer = range []int{1, 2, 3, 2000} {
+			s, err := NewFusedGromovSolver(cfg)
+			require.NoError(t, err)
+			var res GromovResult
+			require.NoError(t, s.Solve(&res, problem))
+			if cfg.Outer > 3 {
+				require.Equal(t, Converged, res.Report.Status)
+				before = res.Plan
+			}
+			structure := bruteStructure(a1, a2, before)
+			for i := range 6 {
+				for j := range 4 {
+					cost := 0.4*k.At(i, j) + 2*0.6*structure.At(i, j)/mat.Max(structure)
+					want := math.Exp((res.F[i] + res.G[j] - cost) / 0.3)
+					if cfg.Loop == ProximalPoint {
+						want *= before.At(i, j)
+					}
+					require.InDelta(t, want, res.Plan.At(i, j), 1e-8, "%v, outer %d", cfg.Loop, cfg.Outer)
+				}
+			}
+			before = res.Plan
+		}
+	}
+}
+
 func TestFusedGromovPermutation(t *testing.T) {
 	k, a1, a2 := uniformCost(7, 6, 6), randomAdjacency(5, 6, 0.5), randomAdjacency(6, 6, 0.5)
 	perm := []int{5, 2, 0, 1, 4, 3}

@@ -380,6 +380,39 @@ func TestImplicitGradientAboveTheDirectLimit(t *testing.T) {
 	require.ErrorContains(t, err, "no entropy")
 }
 
+// With features alone a Gromov problem is the linear one: it ends like it, and has its gradient.
+func TestImplicitGradientOfFeaturesAlone(t *testing.T) {
+	k, a1, a2 := uniformCost(6, 5, 4), randomAdjacency(3, 5, 0.5), randomAdjacency(4, 4, 0.5)
+	cfg := FGWConfig{Epsilon: 0.2, Sigma: 1, Factor: 2, Outer: 1, Sweeps: 200000, Tolerance: 1e-13}
+	fused, err := FusedGromov(k, a1, a2, cfg)
+	require.NoError(t, err)
+	require.Equal(t, Converged, fused.Report.Status)
+	gradient := uniformCost(15, 5, 4)
+	want, err := tight(t, Problem{Cost: k}, 0.2).ImplicitGradient(gradient)
+	require.NoError(t, err)
+	got, err := fused.ImplicitGradient(gradient)
+	require.NoError(t, err)
+	requireClose(t, want.RawMatrix().Data, got.RawMatrix().Data, 1e-10)
+}
+
+// A plan of blocks leaves the potentials of each block free. Conjugate gradients say where they do not get to the end.
+func TestImplicitGradientRefuses(t *testing.T) {
+	const n = 4
+	blocks := &Result{Plan: mat.NewDense(n, n, nil), Report: Report{Epsilon: 0.1}}
+	for i := range n {
+		blocks.Plan.Set(i, i, 1.0/n)
+	}
+	_, err := blocks.ImplicitGradient(uniformCost(1, n, n))
+	require.ErrorContains(t, err, "the system is singular: the plan falls apart into blocks, raise epsilon")
+
+	adjoint := newAdjoint(blocks, uniformCost(1, n, n))
+	_, err = adjoint.iterate()
+	require.NoError(t, err, "potentials of 0 solve a system of zeros")
+	adjoint.b[0]++ // nothing does
+	_, err = adjoint.iterate()
+	require.ErrorContains(t, err, "conjugate gradients stopped at a relative residual of")
+}
+
 // Brute force over the 4-D tensor, for general structures.
 func TestDenseStructureAgainstBruteForce(t *testing.T) {
 	for n := 1; n <= 6; n++ {
@@ -488,6 +521,47 @@ func TestMemory(t *testing.T) {
 			}), 0.1, "FusedGromov, %v, %v", domain, loop)
 		}
 	}
+}
+
+// Plans of different mass count as the definition says, and a plan that is missing mass is infinitely far.
+func TestPlanDistances(t *testing.T) {
+	a := tight(t, Problem{Cost: uniformCost(1, 3, 4)}, 0.3).Plan
+	b := tight(t, Problem{Cost: uniformCost(2, 3, 4)}, 0.3).Plan
+	b.Scale(0.6, b)
+	a.Set(1, 2, 0)
+	want := mat.Sum(b) - mat.Sum(a) // Σ a log(a/b) − a + b
+	for i, p := range a.RawMatrix().Data {
+		if p > 0 {
+			want += p * math.Log(p/b.RawMatrix().Data[i])
+		}
+	}
+	kl, err := PlanKL(a, b)
+	require.NoError(t, err)
+	require.InDelta(t, want, kl, 1e-12)
+	kl, err = PlanKL(b, a)
+	require.NoError(t, err)
+	require.True(t, math.IsInf(kl, 1), "b is positive where a is 0: %v", kl)
+
+	var difference mat.Dense
+	difference.Sub(a, b)
+	frobenius, err := PlanFrobenius(a, b)
+	require.NoError(t, err)
+	require.InDelta(t, mat.Norm(&difference, 2), frobenius, 1e-14)
+
+	for _, distance := range []func(a, b *mat.Dense) (float64, error){PlanKL, PlanFrobenius} {
+		for _, other := range []*mat.Dense{uniformCost(1, 3, 3), uniformCost(1, 4, 4), uniformCost(1, 4, 3)} {
+			_, err := distance(a, other)
+			require.ErrorContains(t, err, "they must have one shape")
+		}
+	}
+}
+
+// A divergence of values that have not converged means nothing.
+func TestHostSinkhornDivergenceRefusesEarlyValues(t *testing.T) {
+	cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 1, Tolerance: 1e-12}
+	_, err := HostSinkhornDivergence(SquaredEuclidean, points(1, 5, 2), points(2, 4, 2), nil, nil, cfg)
+	require.ErrorContains(t, err, "after 1 sweeps")
+	require.ErrorContains(t, err, ", in a Sinkhorn divergence")
 }
 
 func TestProblemBadInput(t *testing.T) {
