@@ -76,8 +76,8 @@ func (s *Stream) noteAbsent(members [][]int32, task *TaskSplit) {
 func splitClass(nodes []int32, class int32, opt StreamOptions) (train, valid, test []int32) {
 	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/%d", class))
 	held := 1 - opt.TrainRatio
-	nRest := int(math.Ceil(held * float64(len(order))))
-	nTest := min(nRest, int(math.Ceil(opt.TestRatio/held*float64(nRest))))
+	nRest := int(math.Ceil(decimal(held * float64(len(order)))))
+	nTest := min(nRest, int(math.Ceil(decimal(opt.TestRatio/held*float64(nRest)))))
 	nTrain := len(order) - nRest
 	return order[:nTrain], order[nTrain : len(order)-nTest], order[len(order)-nTest:]
 }
@@ -86,11 +86,14 @@ func splitClass(nodes []int32, class int32, opt StreamOptions) (train, valid, te
 func splitTask(nodes, classes []int32, opt StreamOptions) (train, valid, test []int32) {
 	order := shuffled(nodes, opt.SplitSeed, fmt.Sprintf("split/task/%v", slices.Sorted(slices.Values(classes))))
 	n := float64(len(order))
-	nTest := int(math.RoundToEven(opt.TestRatio * n))
-	nValid := min(len(order)-nTest, int(math.RoundToEven(max(0, 1-opt.TrainRatio-opt.TestRatio)*n)))
+	nTest := int(math.RoundToEven(decimal(opt.TestRatio * n)))
+	nValid := min(len(order)-nTest, int(math.RoundToEven(decimal(max(0, 1-opt.TrainRatio-opt.TestRatio)*n))))
 	nTrain := len(order) - nTest - nValid
 	return order[:nTrain], order[nTrain : nTrain+nValid], order[nTrain+nValid:]
 }
+
+// decimal drops the rounding error of ratios: 0.1/(1 − 0.8)·2 is 1, not a little more.
+func decimal(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 func shuffled(nodes []int32, seed uint64, name string) []int32 {
 	order := slices.Clone(nodes)

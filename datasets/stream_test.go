@@ -53,6 +53,31 @@ func TestSplitRounding(t *testing.T) {
 	}
 }
 
+// The sizes of a split are those of exact fractions, which no binary number has.
+func TestSplitSizesAreExact(t *testing.T) {
+	ceil := func(a, b int) int { return (a + b - 1) / b }
+	even := func(a, b int) int { // the nearest, halves to the even one
+		q, r := a/b, a%b
+		if 2*r > b || 2*r == b && q%2 == 1 {
+			q++
+		}
+		return q
+	}
+	for _, percent := range [][2]int{{60, 20}, {80, 10}, {70, 20}, {90, 5}, {50, 25}} {
+		kept, held := 100-percent[0], percent[1]
+		opt := StreamOptions{TrainRatio: float64(percent[0]) / 100, TestRatio: float64(held) / 100}
+		for n := range 500 {
+			nodes := make([]int32, n)
+			rest := ceil(kept*n, 100)
+			train, _, test := splitClass(nodes, 0, opt)
+			require.Equal(t, []int{n - rest, ceil(held*rest, kept)}, []int{len(train), len(test)}, "%v of %d", percent, n)
+			_, valid, test := splitTask(nodes, nil, opt)
+			require.Equal(t, []int{even((kept-held)*n, 100), even(held*n, 100)}, []int{len(valid), len(test)},
+				"%v of %d", percent, n)
+		}
+	}
+}
+
 func TestStreamTasks(t *testing.T) {
 	ds := labeled(10, 1, 20, 0, 15, 7, 9) // classes 1 and 3 go, 6 is left over
 	s, err := NewStream(ds, StreamOptions{})
