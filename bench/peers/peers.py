@@ -2,7 +2,7 @@
 """Times entropic plans, and their gradients, of this library beside POT and OTT-JAX.
 
     python3 -m venv /tmp/peers && /tmp/peers/bin/pip install -r bench/peers/requirements.txt
-    /tmp/peers/bin/python bench/peers/peers.py [--sizes 256 512 1024 2048] [--rounds 4] [--repeats 10]
+    /tmp/peers/bin/python bench/peers/peers.py [--sizes 256 512 1024 2048] [--rounds 4] [--repeats 20]
 
 Everybody solves the same problem: M x M cosine costs, uniform marginals, epsilon 0.2, 50 sweeps and one look at the marginals,
 float32, on all cores, or on the GPU where the library sees one. Two times are taken, each the best of rounds x repeats, in which

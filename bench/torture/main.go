@@ -87,6 +87,9 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 	}
 	for n := 0; ctx.Err() == nil && (o.rounds == 0 || n < o.rounds); n++ {
 		one, err := t.do(n, kinds[n%len(kinds)])
+		if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+			break // Ctrl-C ended the round's processes too: it tells nothing
+		}
 		one.Engine, one.Program = sum.Engine, sum.Program
 		sum.add(one)
 		if o.counts != "" {

@@ -306,6 +306,8 @@ func TestDevicesNeedWork(t *testing.T) {
 		"saot: go: too few devices: 2 were asked for": {"--engine", "go"},
 		"random trains on one device: drop --devices": {"--engine", "xla:cpu", "--method", "random"},
 		"saot has no work for 2 devices":              {"--engine", "xla:cpu"},
+		"Set encoder.whole_graph (20000) below":       {"--engine", "xla:cpu"},
+		"Set whole_graph (20000) below":               {"--engine", "xla:cpu", "--method", "gbt"},
 		"--devices is -1, want 1 or more":             {"--devices", "-1"},
 	} {
 		status, _, stderr := call(t, append([]string{"run", "--devices", "2", "--out", t.TempDir()}, args...)...)

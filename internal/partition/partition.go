@@ -4,6 +4,7 @@
 package partition
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -13,12 +14,12 @@ import (
 // Nodes divides the nodes of a graph into parts of nearly equal size with few edges between them. It returns the part
 // of each node. Every part holds between 95 % and 105 % of the mean, or the whole numbers next to it. The number of
 // parts is at most the number of nodes. A directed graph is read as undirected. The result depends on the graph and rng
-// alone. It takes O(edges·log(parts)) time, plus sorting.
+// alone. It takes O(edges·log(parts)) time, plus sorting. It returns ctx.Err() when canceled.
 //
 // The scheme is the multilevel one of METIS (Karypis and Kumar 1998), by recursive bisection: contract matched edges
 // until the graph is small, grow one side there from a few starts, and refine while the contractions are undone
 // (Fiduccia and Mattheyses 1982). Nodes without edges take no part in it: each goes to the smallest part.
-func Nodes(a *graph.Adjacency, parts int, rng *rand.Rand) []int {
+func Nodes(ctx context.Context, a *graph.Adjacency, parts int, rng *rand.Rand) ([]int, error) {
 	if a.Directed {
 		u := a.Undirected()
 		a = &u
@@ -32,7 +33,9 @@ func Nodes(a *graph.Adjacency, parts int, rng *rand.Rand) []int {
 			isolated = append(isolated, int32(i))
 		}
 	}
-	split(a, connected, part, 0, newShare(len(connected), len(sizes)), rng)
+	if err := split(ctx, a, connected, part, newShare(len(connected), len(sizes)), rng); err != nil {
+		return nil, err
+	}
 	for _, i := range connected {
 		sizes[part[i]]++
 	}
@@ -40,12 +43,13 @@ func Nodes(a *graph.Adjacency, parts int, rng *rand.Rand) []int {
 		part[i] = slices.Index(sizes, slices.Min(sizes))
 		sizes[part[i]]++
 	}
-	return part
+	return part, nil
 }
 
+// share is some parts, numbered from first on.
 type share struct {
-	parts   int
-	low, up int // nodes in each
+	first, parts int
+	low, up      int // nodes in each
 }
 
 // newShare allows 5 % off the mean, in whole nodes.
@@ -58,16 +62,17 @@ func newShare(nodes, parts int) share {
 	}
 }
 
-// split divides the given nodes among the parts from first on.
-func split(a *graph.Adjacency, nodes []int32, part []int, first int, s share, rng *rand.Rand) {
-	if s.parts == 1 {
+// split divides the given nodes among the parts of a share.
+func split(ctx context.Context, a *graph.Adjacency, nodes []int32, part []int, s share, rng *rand.Rand) error {
+	if s.parts == 1 || ctx.Err() != nil {
 		for _, i := range nodes {
-			part[i] = first
+			part[i] = s.first
 		}
-		return
+		return ctx.Err()
 	}
 	left, right := s, s
 	left.parts, right.parts = s.parts/2, s.parts-s.parts/2
+	right.first += left.parts
 	sub := a.Induced(nodes)
 	w := window{ // such that neither side has too few or too many for its parts
 		low: max(left.parts*s.low, len(nodes)-right.parts*s.up),
@@ -78,8 +83,10 @@ func split(a *graph.Adjacency, nodes []int32, part []int, first int, s share, rn
 	for i, node := range nodes {
 		sides[b.side[i]] = append(sides[b.side[i]], node)
 	}
-	split(a, sides[0], part, first, left, rng)
-	split(a, sides[1], part, first+left.parts, right, rng)
+	if err := split(ctx, a, sides[0], part, left, rng); err != nil {
+		return err
+	}
+	return split(ctx, a, sides[1], part, right, rng)
 }
 
 // weighted is an undirected graph in compressed sparse rows, with weights.

@@ -2,8 +2,10 @@ package partition
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,13 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 )
+
+func nodesOf(t *testing.T, a *graph.Adjacency, parts int, rng *rand.Rand) []int {
+	t.Helper()
+	part, err := Nodes(t.Context(), a, parts, rng)
+	require.NoError(t, err)
+	return part
+}
 
 // drawnGraph joins each pair of nodes with its own probability.
 func drawnGraph(t *testing.T, n int, name uint64, probability func(i, j int) float64) *graph.Adjacency {
@@ -108,7 +117,7 @@ func TestPartitionAgainstAllPartitions(t *testing.T) {
 			return 0.25
 		})
 		for _, parts := range []int{2, 3, 4} {
-			part := Nodes(a, parts, seed.Stream(name))
+			part := nodesOf(t, a, parts, seed.Stream(name))
 			requireBalance(t, part, parts)
 			want, got := bestCut(a, parts), cutOf(a, part)
 			if parts == 2 {
@@ -127,7 +136,7 @@ func TestPartitionOfGrids(t *testing.T) {
 	} {
 		a := gridGraph(t, c.rows, c.cols)
 		for s := range uint64(3) {
-			part := Nodes(a, c.parts, seed.Stream(s))
+			part := nodesOf(t, a, c.parts, seed.Stream(s))
 			requireBalance(t, part, c.parts)
 			require.LessOrEqual(t, float64(cutOf(a, part)), 1.25*float64(c.best), "%v seed %d", c, s)
 		}
@@ -143,12 +152,12 @@ func TestPartitionFindsPlantedParts(t *testing.T) {
 		return 0.005
 	})
 	for s := range uint64(3) {
-		part := Nodes(a, parts, seed.Stream(s))
+		part := nodesOf(t, a, parts, seed.Stream(s))
 		requireBalance(t, part, parts)
 		for i := range part {
 			require.Equal(t, part[i%parts], part[i])
 		}
-		require.Equal(t, part, Nodes(a, parts, seed.Stream(s)), "it repeats")
+		require.Equal(t, part, nodesOf(t, a, parts, seed.Stream(s)), "it repeats")
 	}
 }
 
@@ -160,14 +169,18 @@ func TestPartitionOfOddGraphs(t *testing.T) {
 	pairs := drawnGraph(t, 400, 1, func(i, j int) float64 { return map[bool]float64{true: 1}[i == j^1] })
 	for _, a := range []*graph.Adjacency{star, empty, half, pairs, {Offsets: []int64{0, 0}}, {}} {
 		for _, parts := range []int{1, 2, 7, 14, 60} {
-			part := Nodes(a, parts, seed.Stream(1))
+			part := nodesOf(t, a, parts, seed.Stream(1))
 			require.Len(t, part, a.NumNodes())
 			requireBalance(t, part, max(1, min(parts, a.NumNodes())))
 		}
 	}
-	require.Zero(t, cutOf(pairs, Nodes(pairs, 4, seed.Stream(1))))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Nodes(canceled, pairs, 4, seed.Stream(1))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, cutOf(pairs, nodesOf(t, pairs, 4, seed.Stream(1))))
 	directed := graph.Adjacency{Offsets: []int64{0, 1, 1, 2, 2}, Neighbors: []int32{1, 3}, Directed: true}
-	part := Nodes(&directed, 2, seed.Stream(1))
+	part := nodesOf(t, &directed, 2, seed.Stream(1))
 	require.Equal(t, part[0], part[1])
 	require.Equal(t, part[2], part[3])
 	require.NotEqual(t, part[0], part[2])
@@ -220,7 +233,7 @@ func TestPartitionAgainstMETIS(t *testing.T) {
 		}),
 	} {
 		for _, parts := range []int{2, 8, 14} {
-			part := Nodes(a, parts, seed.Stream(1))
+			part := nodesOf(t, a, parts, seed.Stream(1))
 			requireBalance(t, part, parts)
 			ours, theirs := cutOf(a, part), cutOf(a, gpmetis(t, a, parts))
 			t.Logf("%s in %d: cut %d, METIS %d", name, parts, ours, theirs)

@@ -39,8 +39,11 @@ func (s *ParSettings) Validate() error {
 func newPar(b method.Build) (continual.Method, error) {
 	s := *b.Settings.(*ParSettings)
 	return newPretext(b, "gcn-par", s.PretextSettings, sorting{groups: s.Parts,
-		sort: func(_ context.Context, g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64, error) {
-			part := partition.Nodes(&g.Adjacency, s.Parts, rng)
+		sort: func(ctx context.Context, g *graph.Graph, rng *rand.Rand) ([]int, map[string]float64, error) {
+			part, err := partition.Nodes(ctx, &g.Adjacency, s.Parts, rng)
+			if err != nil {
+				return nil, nil, err
+			}
 			cut := 0.0
 			for i := range part {
 				for _, j := range g.Adjacency.Neighborhood(i) {

@@ -268,15 +268,6 @@ func tensorOf[T float](data []T, dims ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, dims...)
 }
 
-// release frees the device and host memory of tensors that are no longer needed, without waiting for the collector.
-func release(ts ...*tensors.Tensor) {
-	for _, t := range ts {
-		if t != nil {
-			_ = t.FinalizeAll()
-		}
-	}
-}
-
 // leastRows is what a class keeps when train nodes are thinned, however small its share.
 const leastRows = 10
 

@@ -14,6 +14,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
+
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // L-BFGS settings. The iterations are a bound. A memory of 80 is for W itself, as task-il and wide embeddings have it:
@@ -135,8 +137,7 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 }
 
 func (pr *logistic) release() {
-	release(pr.fixed...)
-	release(pr.penalty)
+	engine.Release(pr.fixed, pr.penalty)
 }
 
 // solve minimizes the objective at a strength. It starts from the solution at the strength before.
@@ -229,7 +230,7 @@ func (pr *logistic) setStrength(strength float64) {
 	for k := range pr.width - 1 {
 		penalty[k] = strength
 	}
-	release(pr.penalty)
+	engine.Release(pr.penalty)
 	pr.penalty = tensorOf(penalty, pr.width, 1)
 }
 
@@ -246,8 +247,7 @@ func (pr *logistic) evaluate(w []float64) {
 		pr.err = fmt.Errorf("converged probe: %w", err)
 		return
 	}
-	defer release(out...)
-	defer release(point)
+	defer engine.Release(out, point)
 	value, err := tensors.CopyFlatData[float64](out[0])
 	if err == nil {
 		pr.value = value[0]

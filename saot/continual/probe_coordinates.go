@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/internal/parallel"
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // coordinates are what the optimizer sees of W [width, columns]: a vector v_c for each column, with
@@ -261,12 +262,12 @@ func (pr *logistic) addGram(m *mat.SymDense, rows []int, scale func(i int) float
 		}
 	}
 	in := tensorOf(y, pr.ev.gramRows, pr.width)
-	defer release(in)
+	defer engine.Release(in)
 	out, err := pr.ev.gram.Call(in)
 	if err != nil {
 		return fmt.Errorf("converged probe: %w", err)
 	}
-	defer release(out...)
+	defer engine.Release(out)
 	return tensors.ConstFlatData(out[0], func(product []float32) {
 		for k, v := range product {
 			m.RawSymmetric().Data[k] += float64(v)

@@ -160,8 +160,7 @@ func (t *paperTrainer) advance(done int) error {
 	if err != nil {
 		return fmt.Errorf("paper probe: %w", err)
 	}
-	release(t.state...)
-	release(t.logits, rates)
+	engine.Release(t.state, t.logits, rates)
 	t.state, t.logits = out[:3], out[3]
 	return nil
 }
@@ -186,9 +185,7 @@ func (t *paperTrainer) accuracy() ([]float64, error) {
 }
 
 func (t *paperTrainer) release() {
-	release(t.fixed...)
-	release(t.state...)
-	release(t.logits)
+	engine.Release(t.fixed, t.state, t.logits)
 }
 
 // adamWRates returns the step sizes of a block [epochs, 2]: lr/(1−β₁ᵗ) and 1/√(1−β₂ᵗ) for epochs t = done+1, ….

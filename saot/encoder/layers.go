@@ -109,7 +109,7 @@ func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bo
 		if err := gs.Check(g); err != nil {
 			return nil, 0, err
 		}
-		return Layerwise(ctx, g, s.parts...)
+		return layerwise(ctx, g, s.parts...)
 	}
 	in, err := gs.UploadInput(g)
 	if err != nil {

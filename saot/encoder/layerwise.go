@@ -63,7 +63,7 @@ func Propagated(g *graph.Graph) *graph.Features {
 	return h
 }
 
-// propagateEntries returns Â·H of sparse rows. Each core sums rows in a dense one of its own, and keeps what is not 0.
+// propagateEntries returns Â·H of sparse rows. Each core sums rows in a dense one of its own.
 func propagateEntries(a *graph.Adjacency, h *graph.Features, scale []float32) *graph.Features {
 	rows := make([]entries, h.Rows)
 	parallel.Ranges(h.Rows, func(first, end int) {
@@ -99,15 +99,19 @@ func propagateEntries(a *graph.Adjacency, h *graph.Features, scale []float32) *g
 	return out
 }
 
-// Layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows
+// layerwise returns f_L(Â·…·f_1(Â·X)) [N, d] of a large graph, row major, and d. parts are the functions f, of rows
 // that give as many rows; nil is the identity.
-func Layerwise(ctx context.Context, g *graph.Graph, parts ...*engine.Func) (data []float32, cols int, err error) {
+func layerwise(ctx context.Context, g *graph.Graph, parts ...*engine.Func) (data []float32, cols int, err error) {
 	scale, n, h := inverseRoots(&g.Adjacency), g.NumNodes(), &g.Features
 	for _, f := range parts {
 		next := &graph.Features{Rows: n, Cols: h.Cols}
 		if f == nil {
 			next.Dense = make([]float32, n*h.Cols)
-			propagateRows(next.Dense, &g.Adjacency, h, scale, 0, n)
+			step := chunkRows(h.Cols)
+			for first := 0; first < n && ctx.Err() == nil; first += step {
+				end := min(n, first+step)
+				propagateRows(next.Dense[first*h.Cols:end*h.Cols], &g.Adjacency, h, scale, first, end)
+			}
 		} else if err := inChunks(ctx, f, n, h.Cols, func(dst []float32, first, end int) {
 			propagateRows(dst, &g.Adjacency, h, scale, first, end)
 		}, func(rows [][]float32, first, end int) {
@@ -129,37 +133,15 @@ func (c gcn) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) (
 	if err != nil {
 		return nil, err
 	}
-	return propagateTwice(ctx, enc, g, bias)
-}
-
-// propagateTwice returns Â·f(Â·X) + b [N, out], f the dense part of an encoder of two layers.
-func propagateTwice(ctx context.Context, enc *Encoder, g *graph.Graph, bias []float32) ([]float32, error) {
-	scale, n, out := inverseRoots(&g.Adjacency), g.NumNodes(), len(bias)
-	hidden := graph.Features{Rows: n, Cols: out, Dense: make([]float32, n*out)} // f(Â·X)
-	err := inChunks(ctx, enc.dense[0], n, g.Features.Cols, func(dst []float32, first, end int) {
-		propagateRows(dst, &g.Adjacency, &g.Features, scale, first, end)
-	}, func(rows [][]float32, first, end int) {
-		copy(hidden.Dense[first*out:end*out], rows[0])
-	})
-	if err != nil {
-		return nil, err
+	z, _, err := layerwise(ctx, g, enc.dense[0], nil)
+	for i := range z {
+		z[i] += bias[i%c.Out]
 	}
-	z := make([]float32, n*out)
-	step := chunkRows(out)
-	for first := 0; first < n && ctx.Err() == nil; first += step {
-		end := min(n, first+step)
-		rows := z[first*out : end*out]
-		propagateRows(rows, &g.Adjacency, &hidden, scale, first, end)
-		for i := range rows {
-			rows[i] += bias[i%out]
-		}
-	}
-	return z, ctx.Err()
+	return z, err
 }
 
 // inChunks feeds n rows of cols columns to a function of the engine, a chunk at a time, and hands its outputs on.
-// The last chunk is padded with zeros. fill prepares a chunk while the engine works on the one before
-// it.
+// The last chunk is padded with zeros. fill prepares a chunk while the engine works on the one before it.
 func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []float32, first, end int),
 	take func(out [][]float32, first, end int)) error {
 	rows := chunkRows(cols)

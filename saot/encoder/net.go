@@ -272,5 +272,6 @@ func (c linear) dense(scope *model.Scope, _ int, rows *Node) []*Node {
 }
 
 func (c linear) embedLayerwise(ctx context.Context, enc *Encoder, g *graph.Graph) ([]float32, error) {
-	return propagateTwice(ctx, enc, g, make([]float32, c.Out))
+	z, _, err := layerwise(ctx, g, enc.dense[0], nil)
+	return z, err
 }

@@ -270,10 +270,21 @@ func (b Build) checkDevices(d *Definition) error {
 		most = max(most, s.Nodes+t*load.Replayed)
 	}
 	if load.WholeGraph == 0 || most <= load.WholeGraph {
-		return fmt.Errorf("%s has no work for %d devices: they share sampled steps. Set encoder.whole_graph (%d) "+
-			"below the largest task's %d nodes or drop --devices", d.Name, devices, load.WholeGraph, most)
+		return fmt.Errorf("%s has no work for %d devices: they share sampled steps. Set %s (%d) "+
+			"below the largest task's %d nodes or drop --devices", d.Name, devices, wholeGraph(b.Settings),
+			load.WholeGraph, most)
 	}
 	return nil
+}
+
+// wholeGraph names the setting that bounds the graphs that a step takes whole.
+func wholeGraph(s Settings) string {
+	for _, f := range fields.All(s) {
+		if strings.HasSuffix("."+f.Path, ".whole_graph") {
+			return f.Path
+		}
+	}
+	return "whole_graph"
 }
 
 // New makes a learner of a method. It returns an error if there is no such method, if the settings are another method's

@@ -246,7 +246,7 @@ type prepared[T any] struct {
 	err     error
 }
 
-// prepare makes the inputs one step ahead of their use. The channel closes after the last step, after an error, and
+// prepare makes the inputs ahead of their use: one step's wait while the next one's are made. The channel closes after the last step, after an error, and
 // when ctx ends.
 func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 	out := make(chan prepared[T], 1)
