@@ -10,6 +10,7 @@ import (
 
 // planJSON is what a sweep has to do.
 type planJSON struct {
+	About   []string     `json:"about,omitempty"` // what the specs say of themselves
 	Total   int          `json:"total"`
 	Seconds float64      `json:"seconds"`               // of the runs, one after the other, by estimate
 	Unknown int          `json:"no_estimate,omitempty"` // runs that have none, and take no part in it
@@ -35,7 +36,7 @@ func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
 	if err != nil {
 		return err
 	}
-	plan := planJSON{Total: len(s.Runs), Failed: count[experiment.Failed], Running: count[experiment.Running],
+	plan := planJSON{About: o.about, Total: len(s.Runs), Failed: count[experiment.Failed], Running: count[experiment.Running],
 		Runs: []plannedRun{}}
 	if o.retry {
 		plan.Failed = 0
@@ -59,6 +60,11 @@ func (p *planJSON) add(r plannedRun) {
 }
 
 func (p *planJSON) write(out io.Writer) error {
+	for _, about := range p.About {
+		if _, err := fmt.Fprintf(out, "%s\n\n", about); err != nil {
+			return err
+		}
+	}
 	t := newTable(out, tabwriter.AlignRight)
 	t.say("run\ttime\tmemory\t  run folder\t  estimate from")
 	for _, r := range p.Runs {

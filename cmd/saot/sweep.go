@@ -28,6 +28,7 @@ type sweepOptions struct {
 	workers           int
 	memory            float64 // GB
 	only              []int
+	about             []string // what the specs say of themselves
 	launchOptions
 }
 
@@ -197,9 +198,6 @@ func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
 }
 
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
-	if o.out == "" {
-		o.out = filepath.Join("runs", strings.TrimSuffix(filepath.Base(names[0]), filepath.Ext(names[0])))
-	}
 	if o.workers < 1 || o.memory < 0 {
 		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 or more", o.workers, o.memory)
 	}
@@ -214,6 +212,12 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		s, err := experiment.OpenSpec(spec)
 		if err != nil {
 			return nil, usageError{err}
+		}
+		if o.out == "" {
+			o.out = filepath.Join("runs", s.Name)
+		}
+		if s.About != "" {
+			o.about = append(o.about, s.About)
 		}
 		for _, r := range s.Runs {
 			r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}

@@ -180,9 +180,7 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 			}
 			s.Chosen = []float64{chosen}
 			half.facet.Studies = append(half.facet.Studies, s)
-			for _, g := range half.on {
-				shown = append(shown, results(g)...)
-			}
+			shown = append(shown, results(half.on...)...)
 		}
 	}
 	if len(alpha.Studies) == 0 {
@@ -224,7 +222,7 @@ func paperTradeOff(views []view) (p Picture, lack string, err error) {
 			panel.Methods = append(panel.Methods, m)
 		}
 		if len(panel.Methods) > 1 && len(panels) < mostTradeOffs {
-			panels, shown = append(panels, panel), append(shown, resultsOf(on)...)
+			panels, shown = append(panels, panel), append(shown, results(on...)...)
 		}
 	}
 	if len(panels) == 0 {
@@ -250,9 +248,7 @@ func paperBuffer(views []view) (p Picture, lack string, err error) {
 		}
 		s.Name = ""
 		facets = append(facets, plotting.Facet{Title: v.dataset, Knob: "buffer (nodes)", Studies: []plotting.Study{s}})
-		for _, g := range on {
-			shown = append(shown, results(g)...)
-		}
+		shown = append(shown, results(on...)...)
 	}
 	if len(facets) == 0 {
 		return p, "the figure of the buffer needs runs of saot that differ in buffer alone " +

@@ -141,23 +141,18 @@ func scored(g *experiment.Group, s continual.Setting, p continual.Probe) *experi
 	return &some
 }
 
-func results(g *experiment.Group) (runs []*continual.Result) {
-	for _, seed := range g.Seeds() {
-		runs = append(runs, g.Runs[seed])
+func results(groups ...*experiment.Group) (runs []*continual.Result) {
+	for _, g := range groups {
+		for _, seed := range g.Seeds() {
+			runs = append(runs, g.Runs[seed])
+		}
 	}
 	return runs
 }
 
 // source names the dataset, the setting, the probe and the seeds of the groups of a picture, for below it.
 func (v *view) source(drawn []*experiment.Group) string {
-	return plotting.Source(resultsOf(drawn), v.setting, v.probe)
-}
-
-func resultsOf(groups []*experiment.Group) (all []*continual.Result) {
-	for _, g := range groups {
-		all = append(all, results(g)...)
-	}
-	return all
+	return plotting.Source(results(drawn...), v.setting, v.probe)
 }
 
 func (v *view) methods(drawn []*experiment.Group) (all []plotting.Method, err error) {

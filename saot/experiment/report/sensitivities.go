@@ -17,16 +17,12 @@ func sensitivities(v *view) (all []Picture, err error) {
 	byKnob, drawn := map[string][]plotting.Study{}, map[string][]*experiment.Group{}
 	for _, family := range experiment.Families(v.groups) {
 		for _, knob := range knobs(family) {
-			study, on := plotting.Study{Name: family[0].Method}, line(family, knob)
-			for _, g := range on {
-				m, err := plotting.NewMethod(g.Label, results(g), v.setting, v.probe)
-				if err != nil {
-					return nil, fmt.Errorf("report: %w", err)
-				}
-				value, _ := strconv.ParseFloat(g.Settings[knob], 64)
-				study.Points = append(study.Points, plotting.Setpoint{Value: value, Matrices: m.Matrices})
+			on := line(family, knob)
+			study, err := v.points(on, knob)
+			if err != nil {
+				return nil, err
 			}
-			if len(study.Points) > 1 {
+			if study.Name = family[0].Method; len(on) > 1 {
 				name := knob[strings.LastIndex(knob, ".")+1:]
 				byKnob[name], drawn[name] = append(byKnob[name], study), append(drawn[name], on...)
 			}

@@ -118,7 +118,7 @@ func overTasks(groups []*experiment.Group, name, caption string, c curve, draw d
 	f, err := draw(series, o)
 	dataset := groups[0].Dataset
 	return Picture{name + "-" + dataset, fmt.Sprintf("%s: %s.%s", dataset, caption, note),
-		f.WithNote(plotting.Runs(resultsOf(drawn)))}, err
+		f.WithNote(plotting.Runs(results(drawn...)))}, err
 }
 
 // losses draws the terms of the first method that has several.
