@@ -70,10 +70,10 @@ func TestSplitSizesAreExact(t *testing.T) {
 			nodes := make([]int32, n)
 			rest := ceil(kept*n, 100)
 			train, _, test := splitClass(nodes, 0, opt)
-			require.Equal(t, []int{n - rest, ceil(held*rest, kept)}, []int{len(train), len(test)}, "%v of %d", percent, n)
+			require.Equal(t, []int{n - rest, ceil(held*rest, kept)}, []int{len(train), len(test)}, "%v: %d", percent, n)
 			_, valid, test := splitTask(nodes, nil, opt)
 			require.Equal(t, []int{even((kept-held)*n, 100), even(held*n, 100)}, []int{len(valid), len(test)},
-				"%v of %d", percent, n)
+				"%v: %d", percent, n)
 		}
 	}
 }

@@ -129,8 +129,8 @@ func TestPointDistillation(t *testing.T) {
 	})
 }
 
-// The total loss of a step from the embeddings of student and teacher, with every term by its definition in float64: its
-// value and parts, and the gradient of the whole way from both views' embeddings by central differences.
+// The total loss of a step from the embeddings of student and teacher, every term by its definition in float64: value
+// and parts, and the gradient of the whole way from both views' embeddings by central differences.
 func TestTotalLoss(t *testing.T) {
 	const m, d, beta = 5, 3, 0.7
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
@@ -138,7 +138,8 @@ func TestTotalLoss(t *testing.T) {
 			for _, kind := range []Distillation{DistillPlan, DistillCosine, DistillMSE, DistillNone} {
 				t.Run(fmt.Sprint(theta, kind), func(t *testing.T) {
 					c := DefaultConfig()
-					c.Scaling, c.Divergence, c.Distillation, c.Epsilon, c.Sweeps, c.Alpha = Literal, theta, kind, 0.3, 100, 0.6
+					c.Scaling, c.Divergence, c.Distillation = Literal, theta, kind
+					c.Epsilon, c.Sweeps, c.Alpha = 0.3, 100, 0.6
 					rng := rand.New(rand.NewPCG(5, 5))
 					var x [6]*mat.Dense // views of the student, of the teacher, π_G and C*
 					for i := range 4 {
@@ -177,8 +178,8 @@ type total struct {
 	parts [3]float64 // L_mat, L_str, L_skd
 }
 
-// totalOf returns Eqs. 9 to 13 in float64, at the literal scaling. x has the embeddings in both views of the student and
-// of the teacher, π_G and C*.
+// totalOf returns Eqs. 9 to 13 in float64, at the literal scaling. x has the embeddings in both views of the student
+// and of the teacher, π_G and C*.
 func totalOf(c Config, x [6]*mat.Dense, beta float64) (t total) {
 	cost := cosineCost(x[0], x[1])
 	plan := sinkhorn(cost, c.Epsilon, c.Sweeps)

@@ -36,8 +36,8 @@ func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
 	if err != nil {
 		return err
 	}
-	plan := planJSON{About: o.about, Total: len(s.Runs), Failed: count[experiment.Failed], Running: count[experiment.Running],
-		Runs: []plannedRun{}}
+	plan := planJSON{About: o.about, Total: len(s.Runs), Failed: count[experiment.Failed],
+		Running: count[experiment.Running], Runs: []plannedRun{}}
 	if o.retry {
 		plan.Failed = 0
 	}

@@ -125,7 +125,7 @@ func (l *twp) train(ctx context.Context, c *anchored, held heldInputs[*tensors.T
 	if err := c.trainer.Train(ctx, p); err != nil {
 		return nil, err
 	}
-	return c.importance(on, all.Lesson, l.LambdaL, l.LambdaT)
+	return c.importance(ctx, on, all.Lesson, l.LambdaL, l.LambdaT)
 }
 
 func (l *twp) trainSampled(ctx context.Context, c *anchored, held heldInputs[*tensors.Tensor], p twpPlan,
@@ -156,10 +156,15 @@ func (l *twp) Logits(ctx context.Context, s continual.Setting, g *graph.Graph) (
 //
 //	e_uv = exp(z_uv) / Σ_{w ∈ N(v)∪{v}} exp(z_wv),   z_uv = LeakyReLU(Σ_k h_uk·tanh(h_vk)),   u ∈ N(v)∪{v}.
 //
-// It is exact for graphs of any size, in double precision on the host, as it is needed once a task. O((E+N)·d) time.
-func attentionNorm(a *graph.Adjacency, h []float32, d int) (norm float64, gradient []float64) {
+// It is exact for graphs of any size, in double precision on the host, as it is needed once a task. O((E+N)·d) time. It
+// returns ctx.Err() when canceled.
+func attentionNorm(ctx context.Context, a *graph.Adjacency, h []float32, d int) (norm float64, gradient []float64,
+	err error) {
 	at := attentionSum{h: h, d: d, gradient: make([]float64, len(h)), tanh: make([]float64, d)}
 	for v := range a.NumNodes() {
+		if v%1024 == 0 && ctx.Err() != nil {
+			return 0, nil, ctx.Err()
+		}
 		at.attended = append(append(at.attended[:0], a.Neighborhood(v)...), int32(v))
 		at.attend(v)
 	}
@@ -167,7 +172,7 @@ func attentionNorm(a *graph.Adjacency, h []float32, d int) (norm float64, gradie
 	for i := range at.gradient {
 		at.gradient[i] /= norm // ∂‖e‖₂ = ∂(½‖e‖₂²) / ‖e‖₂
 	}
-	return norm, at.gradient
+	return norm, at.gradient, nil
 }
 
 // attentionSum sums ‖e‖₂² and the gradient of its half, node by node.

@@ -106,7 +106,7 @@ func (a *anchored) dims(name string) []int {
 
 // importance returns Ω by variable: λ_l·(∂CE/∂p)² + λ_t·(∂‖e‖₂/∂p)². ∂‖e‖₂/∂h is found on the host and taken through
 // the first layer on the engine; later layers have no part in e.
-func (a *anchored) importance(on *encoder.Uploaded, in lesson[*tensors.Tensor],
+func (a *anchored) importance(ctx context.Context, on *encoder.Uploaded, in lesson[*tensors.Tensor],
 	lambdaL, lambdaT float64) (map[string][]float64, error) {
 	loss, topology := gradients{}, gradients{}
 	if err := loss.add(a.Names(), 1)(a.loss.Call(in)); err != nil {
@@ -116,7 +116,10 @@ func (a *anchored) importance(on *encoder.Uploaded, in lesson[*tensors.Tensor],
 	if err != nil {
 		return nil, err
 	}
-	_, gradient := attentionNorm(&on.Graph.Adjacency, h, d)
+	_, gradient, err := attentionNorm(ctx, &on.Graph.Adjacency, h, d)
+	if err != nil {
+		return nil, err
+	}
 	through := throughInputs[*tensors.Tensor]{Upstream: narrowed(gradient, on.Rows(), d), Graph: on.Input}
 	defer engine.Release(through.Upstream)
 	if err := topology.add(firstVariables(), 1)(a.through.Call(through)); err != nil {
@@ -148,7 +151,10 @@ func (a *anchored) sampledImportance(ctx context.Context, b batches, task int,
 	if err != nil {
 		return nil, err
 	}
-	_, gradient := attentionNorm(&b.graph.Adjacency, h, d)
+	_, gradient, err := attentionNorm(ctx, &b.graph.Adjacency, h, d)
+	if err != nil {
+		return nil, err
+	}
 	samples, err := a.graphs.Samples(b.graph, encoder.GCN, []int{0})
 	if err != nil {
 		return nil, err

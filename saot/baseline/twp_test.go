@@ -213,7 +213,7 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 				l, t float64
 				f    func() float64
 			}{{1, 0, reference.crossEntropy}, {0, 1, reference.norm}} {
-				got, err := c.importance(in, taught, term.l, term.t)
+				got, err := c.importance(t.Context(), in, taught, term.l, term.t)
 				require.NoError(t, err)
 				for _, name := range c.Names() {
 					want := reference.differences(name, term.f)
@@ -238,12 +238,17 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 func TestTWPAttentionNorm(t *testing.T) {
 	a, err := graph.NewAdjacency(3, []int32{0}, []int32{1})
 	require.NoError(t, err)
-	norm, gradient := attentionNorm(&a, []float32{1, -2, 5}, 1)
+	norm, gradient, err := attentionNorm(t.Context(), &a, []float32{1, -2, 5}, 1)
 	z := func(u, v float64) float64 { return math.Exp(max(u*math.Tanh(v), 0.2*u*math.Tanh(v))) }
 	e00, e10 := z(1, 1)/(z(1, 1)+z(-2, 1)), z(-2, 1)/(z(1, 1)+z(-2, 1))
 	e11, e01 := z(-2, -2)/(z(-2, -2)+z(1, -2)), z(1, -2)/(z(-2, -2)+z(1, -2))
+	require.NoError(t, err)
 	require.InDelta(t, math.Sqrt(e00*e00+e10*e10+e11*e11+e01*e01+1), norm, 1e-6)
 	require.Zero(t, gradient[2], "a node without edges attends to itself, whatever it is")
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = attentionNorm(canceled, &a, []float32{1, -2, 5}, 1)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // The penalty of several tasks as one is their sum.

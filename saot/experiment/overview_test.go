@@ -100,11 +100,11 @@ func TestOverviewAgainstSciPy(t *testing.T) {
 	}
 	require.Equal(t, []float64{1.25, 1.75, 3}, ranks)
 	for i, want := range []Duel{
-		{Method: "saot", Against: "gbt", Difference: 1.625, Effect: 0.8, Wilcoxon: 0.25, Holm: 0.25, Nemenyi: 0.7592873587706612},
-		{Method: "saot", Against: "random", Difference: 11, Effect: 1, Wilcoxon: 0.125, Holm: 0.25, Nemenyi: 0.03555704186316044},
+		{Against: "gbt", Difference: 1.625, Effect: 0.8, Wilcoxon: 0.25, Holm: 0.25, Nemenyi: 0.7592873587706612},
+		{Against: "random", Difference: 11, Effect: 1, Wilcoxon: 0.125, Holm: 0.25, Nemenyi: 0.03555704186316044},
 	} {
 		got := o.Pairs[i]
-		require.Equal(t, want.Method+want.Against, got.Method+got.Against)
+		require.Equal(t, []string{"saot", want.Against}, []string{got.Method, got.Against})
 		require.InDeltaSlice(t, []float64{want.Difference, want.Effect, want.Wilcoxon, want.Holm, want.Nemenyi},
 			[]float64{got.Difference, got.Effect, got.Wilcoxon, got.Holm, got.Nemenyi}, 1e-6)
 	}
