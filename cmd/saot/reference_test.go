@@ -307,7 +307,7 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	compared := 0
 	for _, m := range regexp.MustCompile(`(?m)^\| \**([a-z-]+)\**(?: \(control\)|,[^|]*)? \|(.*)\|$`).FindAllStringSubmatch(string(text), -1) {
-		row := regexp.MustCompile(`(?m)^\| ` + m[1] + ` (?:\(control\) )?\|[^|]*\|[^|]*\|(.*)\|[^|]*\|$`).FindStringSubmatch(string(results))
+		row := regexp.MustCompile(`(?m)^\| ` + m[1] + ` (?:\(control\) )?\|(.*)\|[^|]*\|$`).FindStringSubmatch(string(results))
 		if row == nil || m[1] == "method" {
 			continue
 		}

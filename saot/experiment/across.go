@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,10 +95,27 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	}
 	t.place()
 	for c := range t.Columns[:len(t.Columns)-1] {
+		t.Columns[c].N = t.mostRuns(c)
 		t.rank(c)
 		t.test(c)
 	}
 	return t, nil
+}
+
+// mostRuns returns the number of runs that most cells of a column have, the largest of several.
+func (t *Table) mostRuns(column int) (most int) {
+	cells := map[int]int{} // by their runs
+	for r := range t.Rows {
+		if n := t.Rows[r].Cells[column].N; n > 0 {
+			cells[n]++
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(cells)) {
+		if cells[n] >= cells[most] {
+			most = n
+		}
+	}
+	return most
 }
 
 // acrossRow makes the row of a method from its groups by dataset.

@@ -34,6 +34,16 @@ type Column struct {
 	Probe   continual.Probe   // of AP and AF, but where Published
 
 	Published bool // what the paper prints, not what was run
+
+	N int // runs of most of its cells, in a table across datasets; 0 in others, whose rows have seeds of their own
+}
+
+// heading is the title with the number of runs, where the column has one.
+func (c *Column) heading() string {
+	if c.N > 0 {
+		return fmt.Sprintf("%s (n = %d)", c.Title, c.N)
+	}
+	return c.Title
 }
 
 // Ours reports whether the column holds a score of runs. Only those are ranked and tested.
@@ -281,7 +291,7 @@ func (t *Table) note(text string) int {
 	return len(t.Notes) - 1
 }
 
-// text writes a cell: 95.9 ± 0.3, with n where it is not the row's; an en dash where there is no figure.
+// text writes a cell: 95.9 ± 0.3, with n where it is not the column's or the row's; an en dash where there is no figure.
 func (t *Table) text(row *Row, column int) string {
 	c := &row.Cells[column]
 	if c.N == 0 {
@@ -294,7 +304,7 @@ func (t *Table) text(row *Row, column int) string {
 	if c.HasStd {
 		text += " ± " + number(c.Std)
 	}
-	if t.Columns[column].Ours() && c.N != len(row.Seeds) {
+	if n := cmp.Or(t.Columns[column].N, len(row.Seeds)); t.Columns[column].Ours() && c.N != n {
 		text += fmt.Sprintf(" (n = %d)", c.N)
 	}
 	if c.Place > 0 {

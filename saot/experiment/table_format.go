@@ -96,8 +96,12 @@ func (t *Table) spans() (out []span) {
 	return out
 }
 
-// withSeeds reports whether the table has rows of runs, whose number and seeds are shown; the paper's have none.
+// withSeeds reports whether the table has rows of runs, whose number and seeds are shown; the paper's have none, and
+// across datasets each column has its number.
 func (t *Table) withSeeds() bool {
+	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.N > 0 }) {
+		return false
+	}
 	for i := range t.Rows {
 		if len(t.Rows[i].Seeds) > 0 {
 			return true
@@ -236,7 +240,7 @@ func (t *Table) markdownHead(b *strings.Builder) {
 	}
 	before := ""
 	for _, c := range t.Columns {
-		title := c.Title
+		title := c.heading()
 		if c.Group != "" && c.Group != before {
 			title = c.Group + ": " + title
 		}
@@ -282,7 +286,7 @@ func (t *Table) htmlHead(b *strings.Builder) {
 	}
 	b.WriteString("</tr>\n<tr>")
 	for _, c := range t.Columns {
-		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(c.Title))
+		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(c.heading()))
 	}
 	b.WriteString("</tr>\n</thead>\n")
 }

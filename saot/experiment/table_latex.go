@@ -59,7 +59,7 @@ func (t *Table) latexHead(b *strings.Builder, lead int) {
 		b.WriteString(" & n & seeds")
 	}
 	for _, c := range t.Columns {
-		b.WriteString(" & " + escapeLaTeX(c.Title))
+		b.WriteString(" & " + escapeLaTeX(c.heading()))
 	}
 	b.WriteString(" \\\\\n\\midrule\n")
 }
