@@ -170,7 +170,7 @@ func TestSweepExitStatusOfHalts(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "sweep")
 	spec := writeSpec(t, strings.ReplaceAll(smallSpec, "epochs: 4", "epochs: 40"))
-	cmd := exec.Command(binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0")
+	cmd := exec.CommandContext(t.Context(), binary, "sweep", spec, "--out", out, "--engine", "go", "--only", "0")
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool {
 		s, err := experiment.OpenSweep(out)

@@ -132,7 +132,7 @@ func TestSweepsTogether(t *testing.T) {
 	spec := writeSpec(t, smallSpec)
 	out := filepath.Join(t.TempDir(), "sweep")
 	start := func(dir string) *exec.Cmd {
-		cmd := exec.Command(binary, "sweep", spec, "--out", dir, "--engine", "go", "--keep-model")
+		cmd := exec.CommandContext(t.Context(), binary, "sweep", spec, "--out", dir, "--engine", "go", "--keep-model")
 		require.NoError(t, cmd.Start())
 		return cmd
 	}

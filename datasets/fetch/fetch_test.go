@@ -218,7 +218,7 @@ func TestStall(t *testing.T) {
 		return true
 	}
 	r := serve(t, m)
-	r.Stall = 300 * time.Millisecond
+	r.Stall = time.Second
 	_, err := Fetch(t.Context(), r)
 	require.NoError(t, err)
 	holds(t, r.Path, content)

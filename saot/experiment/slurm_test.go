@@ -143,7 +143,7 @@ func TestSlurmScriptInBash(t *testing.T) {
 			file := filepath.Join(dir, SlurmFile)
 			require.NoError(t, os.WriteFile(file, script, 0o600))
 
-			cmd := exec.Command(shell, file)
+			cmd := exec.CommandContext(t.Context(), shell, file)
 			cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=3", "SLURM_ARRAY_JOB_ID=77",
 				"SLURM_RESTART_COUNT="+c.restarts,
 				"PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
