@@ -37,11 +37,7 @@ func NewMethod(name string, results []*continual.Result, s continual.Setting, p 
 				name, r.Seed, s, p)
 		}
 		m.Matrices = append(m.Matrices, score.Matrix)
-		var seconds float64
-		for _, t := range r.Tasks {
-			seconds += t.Seconds
-		}
-		m.Seconds = append(m.Seconds, seconds/float64(max(1, len(r.Tasks))))
+		m.Seconds = append(m.Seconds, r.SecondsPerTask())
 	}
 	return m, m.check()
 }

@@ -153,11 +153,7 @@ func (s *sparks) scores(r *continual.Result) {
 	}
 	var first, ap []float64
 	for _, accuracies := range score.Matrix {
-		sum := 0.0
-		for _, v := range accuracies {
-			sum += v
-		}
-		first, ap = append(first, accuracies[0]), append(ap, sum/float64(len(accuracies)))
+		first, ap = append(first, accuracies[0]), append(ap, continual.Matrix{accuracies}.AveragePerformance())
 	}
 	s.row("accuracy on task 1, %", first, "%8.1f")
 	s.row("AP so far, %", ap, "%8.1f")

@@ -151,6 +151,17 @@ func (r *Result) Probes() (probes []Probe) {
 	return probes
 }
 
+// TrainingSeconds returns the time of training on all tasks.
+func (r *Result) TrainingSeconds() (sum float64) {
+	for i := range r.Tasks {
+		sum += r.Tasks[i].Seconds
+	}
+	return sum
+}
+
+// SecondsPerTask returns the mean time of training on a task.
+func (r *Result) SecondsPerTask() float64 { return r.TrainingSeconds() / float64(max(1, len(r.Tasks))) }
+
 // Score returns the score of a setting under a probe, if the run has it.
 func (r *Result) Score(s Setting, p Probe) (*Score, bool) {
 	for i := range r.Scores {

@@ -253,23 +253,7 @@ func (n *Neighborhood) layer(c Config, k, fanOut int, room sampleRoom,
 }
 
 // transposed lists, for each of a number of rows, the targets that list it.
-func (l lists) transposed(rows int) lists {
-	out := lists{offsets: make([]int64, rows+1), rows: make([]int32, len(l.rows))}
-	for _, r := range l.rows {
-		out.offsets[r+1]++
-	}
-	for r := range rows {
-		out.offsets[r+1] += out.offsets[r]
-	}
-	next := append([]int64(nil), out.offsets...)
-	for i := range l.targets() {
-		for _, r := range l.of(i) {
-			out.rows[next[r]] = int32(i)
-			next[r]++
-		}
-	}
-	return out
-}
+func (l lists) transposed(rows int) lists { return entries{l, nil}.transposed(rows).lists }
 
 // rowSums lists the nodes whose features are summed in each row, and their weights; nil weights are 1.
 type rowSums struct {

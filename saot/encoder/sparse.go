@@ -37,7 +37,7 @@ func entryCounts(f *graph.Features) (rows, columns []int) {
 	return rows, columns
 }
 
-// transposed returns the entries by column, of which there are cols.
+// transposed returns the entries by column, of which there are cols, with their values if there are any.
 func (e entries) transposed(cols int) entries {
 	out := entries{lists{make([]int64, cols+1), make([]int32, len(e.rows))}, make([]float32, len(e.values))}
 	for _, c := range e.rows {
@@ -50,7 +50,10 @@ func (e entries) transposed(cols int) entries {
 	for i := range e.targets() {
 		for k := e.offsets[i]; k < e.offsets[i+1]; k++ {
 			c := e.rows[k]
-			out.rows[next[c]], out.values[next[c]] = int32(i), e.values[k]
+			out.rows[next[c]] = int32(i)
+			if len(e.values) > 0 {
+				out.values[next[c]] = e.values[k]
+			}
 			next[c]++
 		}
 	}

@@ -96,16 +96,12 @@ func (e *estimator) estimate(r *Run) Estimate {
 	}
 	est := Estimate{Basis: fmt.Sprintf("%d finished runs like it", len(like))}
 	for _, p := range like {
-		trained := 0.0
-		for _, t := range p.result.Tasks {
-			trained += t.Seconds
-		}
 		of := e.model(p.run)
 		training, size := r.effort()/p.run.effort(), 1.0
 		if of.training > 0 {
 			training, size = model.training/of.training, float64(model.Bytes)/float64(of.Bytes)
 		}
-		est.Seconds += (p.result.Seconds + trained*(training-1)) / float64(len(like))
+		est.Seconds += (p.result.Seconds + p.result.TrainingSeconds()*(training-1)) / float64(len(like))
 		if peak := p.result.PeakBytes; peak > 0 {
 			est.Bytes = max(est.Bytes, int64(float64(peak)*size))
 		} else { // not measured on that system

@@ -237,11 +237,7 @@ func (g *Group) stoppedEarly(of *Column) bool {
 func figure(r *continual.Result, of *Column) (float64, bool) {
 	switch of.Measure {
 	case SecondsPerTask:
-		sum := 0.0
-		for _, t := range r.Tasks {
-			sum += t.Seconds
-		}
-		return sum / float64(max(1, len(r.Tasks))), sum > 0
+		return r.SecondsPerTask(), r.TrainingSeconds() > 0
 	case PeakGigabytes:
 		return float64(r.PeakBytes) / 1e9, r.PeakBytes > 0
 	}

@@ -102,9 +102,6 @@ func writeExperiment(home, id string, r *continual.Result) error {
 	if _, err := os.Stat(meta); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		return err
-	}
 	return writeYAML(meta, map[string]any{"artifact_location": fileURI(home), "experiment_id": id,
 		"name": "saot " + r.Dataset.Name, "lifecycle_stage": "active", "creation_time": r.Started.UnixMilli(),
 		"last_update_time": r.Finished.UnixMilli()})
@@ -241,7 +238,7 @@ func writeFiles(dir string, texts map[string]string) error {
 		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(local) {
 			return fmt.Errorf("%s: key %q is not the name of a file below a folder", filepath.Base(dir), name)
 		}
-		if err := writeText(filepath.Join(dir, local), texts[name]); err != nil {
+		if err := file.Write(filepath.Join(dir, local), []byte(texts[name])); err != nil {
 			return fmt.Errorf("%s: key %q: %w", filepath.Base(dir), name, err)
 		}
 	}
@@ -253,12 +250,5 @@ func writeYAML(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	return writeText(path, string(data))
-}
-
-func writeText(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return file.Write(path, []byte(text))
+	return file.Write(path, data)
 }
