@@ -218,6 +218,7 @@ type Buckets struct {
 	sizes    []Size  // nodes ascending
 	sparse   float64 // features with a smaller share of non-zero entries are a sparse matrix
 	frequent int     // how many of its columns are dense
+	largest  int     // nodes of the announced graphs
 	sampled  *sampledRooms
 }
 
@@ -250,6 +251,7 @@ func NewBuckets(e *engine.Engine, steps int, sizes []Size) *Buckets {
 	nodes := make([]int, len(sizes))
 	for i, s := range sizes {
 		nodes[i] = s.Nodes + 1
+		b.largest = max(b.largest, s.Nodes)
 	}
 	for _, n := range engine.Budgets(nodes, maxBuckets, price/max(1, steps)) {
 		b.sizes = append(b.sizes, Size{Nodes: n, drawn: new(drawnRooms)})

@@ -71,7 +71,8 @@ type sampleRoom struct {
 }
 
 // roomFor returns the smaller of two shapes into which a neighborhood fits: all that its fan-outs can bring, or half
-// of it. The shapes depend on nothing else, so that tasks of all sizes share them.
+// of it, and no hop larger than the largest graph. The shapes depend on nothing else, so that tasks of all sizes share
+// them.
 func (s *Sampler) roomFor(n *Neighborhood, targets int) sampleRoom {
 	return s.room(targets, s.halvesFor(n, targets))
 }
@@ -98,7 +99,7 @@ func (s *Sampler) room(targets, halves int) sampleRoom {
 			r.nodes = append(r.nodes, most+1)
 		} else {
 			most += most * f
-			r.nodes = append(r.nodes, most*halves/2+1)
+			r.nodes = append(r.nodes, min(most*halves/2, s.largest)+1)
 		}
 		r.forward = append(r.forward, s.forwardRoom(f, r.nodes[k]))
 		r.backward = append(r.backward, backwardRoom(r.nodes[k+1], edges, r.nodes[k]))

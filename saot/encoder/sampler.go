@@ -20,13 +20,14 @@ type Sampler struct {
 	all      []int         // chunks of the whole graph's tree, where a fan-out is unlimited
 	position []int32       // of each node in the neighborhood, from 1, while one is drawn; 0 is absent
 	halves   int           // of the room that SampleAlike has needed so far
+	largest  int           // nodes of a hop at most, the same for many graphs
 	sparse   *sampledRooms // nil where samples have dense features
 }
 
 // NewSampler prepares for sampling from a graph. fanOut lists how many neighbors are drawn for each node, from the
 // targets outwards, without replacement; 0 takes all.
 func NewSampler(g *graph.Graph, fanOut []int) *Sampler {
-	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes())}
+	s := &Sampler{graph: g, fanOut: fanOut, position: make([]int32, g.NumNodes()), largest: g.NumNodes()}
 	if slices.Contains(fanOut, 0) {
 		s.all = chunkCounts(listsOf(&g.Adjacency).counts(), chunkWidth)
 	}

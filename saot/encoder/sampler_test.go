@@ -131,12 +131,21 @@ func TestSampleRoomHolds(t *testing.T) {
 				room := s.roomFor(n, m)
 				for k, h := range n.hops {
 					require.Less(t, h.nodes, room.nodes[k+1], "one node of padding")
+					require.LessOrEqual(t, room.nodes[k+1], nodes+1, "a graph has no more")
 					require.NoError(t, holds(room.forward[k], chunkCounts(h.drawn.counts(), forwardWidth(fanOut[k]))))
 					require.NoError(t, holds(room.backward[k],
 						chunkCounts(h.drawn.transposed(h.nodes).counts(), backwardWidth)))
 				}
 			}
 		}
+	}
+}
+
+// Graphs up to the size that was announced share the bound on their hops; larger ones share the next.
+func TestSampleRoomsAreShared(t *testing.T) {
+	gs := NewGraphs(5, NewBuckets(nil, 1, []Size{SizeOf(randomGraph(t, 60, 5, 1))}))
+	for nodes, want := range map[int]int{40: 60, 60: 60, 61: 90, 90: 90, 100: 120} {
+		require.Equal(t, want, gs.Sampler(randomGraph(t, nodes, 5, 1), []int{3}).largest)
 	}
 }
 

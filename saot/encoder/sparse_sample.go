@@ -102,9 +102,15 @@ func (r *sampledRooms) layOut(padded int, all []matrix) (out []*Sparse[*tensors.
 }
 
 // Sampler prepares for sampling from a graph, as NewSampler does. Its samples have sparse features where that is
-// faster on the engine.
+// faster on the engine, and shapes that they share with those of other graphs.
 func (gs *Graphs) Sampler(g *graph.Graph, fanOut []int) *Sampler {
 	s := NewSampler(g, fanOut)
 	s.sparse = gs.buckets.sampled
+	if announced := gs.buckets.largest; announced > 0 { // a joined graph may be larger
+		s.largest = announced
+		for s.largest < g.NumNodes() {
+			s.largest += (announced + 1) / 2
+		}
+	}
 	return s
 }
