@@ -290,6 +290,11 @@ func TestTeacherAndBuffer(t *testing.T) {
 	require.Equal(t, [][]int32{l.(keeper).Kept(0, r.stream.Tasks[0].Graph)}, s.now.kept)
 	require.Len(t, s.keptOf(0), 20)
 	require.Empty(t, s.keptOf(1))
+
+	learner := r.sides[0].learner
+	r.in.At[taskKnob] = 0
+	require.Contains(t, names(r.press(None)), "saot: the teacher's plan")
+	require.Same(t, learner, r.sides[0].learner, "another task, and its teacher, are looked at without training again")
 }
 
 // A control learns a task in one step. The steps of the reader do not start it again.

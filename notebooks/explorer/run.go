@@ -164,15 +164,21 @@ func (r *run) at(ctx context.Context, p place) (*look, error) {
 			return nil, err
 		}
 	}
-	seen, err := r.look(ctx, p.task)
-	if err != nil {
-		return nil, err
-	}
 	if r.looks == nil {
 		r.looks = map[place]*look{}
 	}
-	r.looks[p] = seen
-	return seen, nil
+	first, end := p.task, p.task+1
+	if p.epoch%Epochs == 0 { // the next task's teacher, which any task may be looked at with later
+		first, end = 0, len(r.stream.Tasks)
+	}
+	for task := first; task < end; task++ {
+		seen, err := r.look(ctx, task)
+		if err != nil {
+			return nil, err
+		}
+		r.looks[place{p.epoch, task}] = seen
+	}
+	return r.looks[p], nil
 }
 
 // look is what the run shows of a task now.
