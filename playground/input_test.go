@@ -29,7 +29,7 @@ func TestSliderReachesItsEnds(t *testing.T) {
 	require.Zero(t, b.Number(`page.settings.rho`))
 }
 
-// Other points, histograms and graphs are chosen anew, whether a control or an address brings them.
+// No point stays chosen when other points, histograms or graphs come, whether a control or an address brings them.
 func TestChosenPointsAreForgotten(t *testing.T) {
 	b := open(t)
 	to := func(hash, there string) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times entropic plans, and their gradients, of this library beside POT and OTT-JAX.
+"""Times entropic plans, and their gradients, of this library next to POT and OTT-JAX.
 
     python3 -m venv /tmp/peers && /tmp/peers/bin/pip install -r bench/peers/requirements.txt
     /tmp/peers/bin/python bench/peers/peers.py [--sizes 256 512 1024 2048] [--rounds 4] [--repeats 20]

@@ -40,11 +40,11 @@ Methods are compared on the streams that all of them have. What is left out is n
   saot overview results/compared.jsonl.gz --figure ranks.svg    a critical-difference diagram
   saot overview runs/table2 --setting task-il --json`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
+	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
 		if format != "text" && format != "md" {
 			return usagef("--format is %q: want text or md", format)
 		}
-		view, err := o.overview(r)
+		view, err := o.overview(sel)
 		if err != nil {
 			return err
 		}
@@ -68,17 +68,17 @@ Methods are compared on the streams that all of them have. What is left out is n
 }
 
 // overview ranks the methods, and writes the diagram if one is wanted.
-func (o *overviewOptions) overview(r found) (*experiment.Overview, error) {
+func (o *overviewOptions) overview(sel selection) (*experiment.Overview, error) {
 	by := experiment.BySeed
 	if o.streams {
 		by = experiment.ByStream
 	}
-	view, err := experiment.NewOverview(r.groups, o.setting, o.probe, by)
+	view, err := experiment.NewOverview(sel.groups, o.setting, o.probe, by)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.programs) > 1 {
-		view.Programs = r.programs
+	if len(sel.programs) > 1 {
+		view.Programs = sel.programs
 	}
 	if o.figure != "" {
 		err = saveRanks(view, o.figure)

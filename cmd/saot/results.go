@@ -31,9 +31,9 @@ lets engines and versions differ, and names those that it found.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
-	onGroups(cmd, func(out io.Writer, dirs []string, r found) error {
+	onGroups(cmd, func(out io.Writer, dirs []string, sel selection) error {
 		title := cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0])))
-		page, err := report.Page(title, r.groups, r.programs)
+		page, err := report.Page(title, sel.groups, sel.programs)
 		if err != nil {
 			return err
 		}
@@ -48,15 +48,15 @@ lets engines and versions differ, and names those that it found.`,
 	return cmd
 }
 
-// found is what a command's arguments name.
-type found struct {
+// selection is the runs that a command's arguments name.
+type selection struct {
 	groups   []*experiment.Group
 	programs []string // that made the runs, under --mixed
 }
 
 // onGroups makes a command read the runs under its arguments, choose among them by --only and, under --mixed, let their
 // programs differ.
-func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, r found) error) {
+func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, sel selection) error) {
 	var only []string
 	var mixed bool
 	cmd.Flags().BoolVar(&mixed, "mixed", false, "let the engines and versions that made the runs differ")
@@ -71,19 +71,19 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, r found)
 				return usagef("--only %s: write it as name=value", want)
 			}
 		}
-		var r found
+		var sel selection
 		if len(dirs) > 0 {
-			if r.groups, err = experiment.Collect(dirs); err != nil {
+			if sel.groups, err = experiment.Collect(dirs); err != nil {
 				return err
 			}
-			if r.groups, err = experiment.Select(r.groups, only); err != nil {
+			if sel.groups, err = experiment.Select(sel.groups, only); err != nil {
 				return err
 			}
 		}
 		if mixed {
-			r.groups, r.programs = experiment.Mixed(r.groups)
+			sel.groups, sel.programs = experiment.Mixed(sel.groups)
 		}
-		return do(cmd.OutOrStdout(), dirs, r)
+		return do(cmd.OutOrStdout(), dirs, sel)
 	}
 }
 
@@ -111,7 +111,7 @@ func newFiguresCommand() *cobra.Command {
   saot figures runs --format svg --only dataset=uai
   saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
+	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
 		if !slices.Contains([]string{"png", "svg", "pdf"}, format) {
 			return usagef("--format is %q: want png, svg or pdf", format)
 		}
@@ -119,9 +119,9 @@ func newFiguresCommand() *cobra.Command {
 		var lacks []string
 		var err error
 		if paper {
-			pictures, lacks, err = report.PaperPictures(r.groups, probe)
+			pictures, lacks, err = report.PaperPictures(sel.groups, probe)
 		} else {
-			pictures, err = report.Pictures(r.groups)
+			pictures, err = report.Pictures(sel.groups)
 		}
 		if err != nil {
 			return err
@@ -226,8 +226,8 @@ func newTableCommand() *cobra.Command {
 			return cobra.MinimumNArgs(1)(cmd, dirs)
 		},
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
-		tables, err := o.tables(r)
+	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
+		tables, err := o.tables(sel)
 		if err != nil {
 			return err
 		}
@@ -246,16 +246,16 @@ func newTableCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *tableOptions) tables(r found) (tables []*experiment.Table, err error) {
+func (o *tableOptions) tables(sel selection) (tables []*experiment.Table, err error) {
 	switch {
 	case o.paper:
-		tables, err = experiment.PaperTables(r.groups)
+		tables, err = experiment.PaperTables(sel.groups)
 	case o.across:
-		tables, err = experiment.Across(r.groups, o.setting)
+		tables, err = experiment.Across(sel.groups, o.setting)
 	default:
-		tables, err = experiment.Tables(r.groups)
+		tables, err = experiment.Tables(sel.groups)
 	}
-	experiment.NotePrograms(tables, r.programs)
+	experiment.NotePrograms(tables, sel.programs)
 	return tables, err
 }
 
@@ -272,14 +272,17 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
   saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, r found) error {
-		choices, err := experiment.Choose(r.groups)
+	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
+		choices, err := experiment.Choose(sel.groups)
 		if err != nil {
 			return err
 		}
 		var wanted []uint64
 		for _, seed := range seeds {
 			wanted = append(wanted, uint64(seed))
+		}
+		if len(sel.programs) > 1 {
+			fmt.Fprintf(out, "# The runs are of several programs: %s.\n", strings.Join(sel.programs, ", "))
 		}
 		return experiment.WriteChoices(out, choices, wanted)
 	})

@@ -76,7 +76,8 @@ func newSweepCommand() *cobra.Command {
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
-	f.BoolVar(&o.dry, "dry-run", false, "list the runs and what they are estimated to take, and do none")
+	f.BoolVar(&o.dry, "dry-run", false,
+		"say what the specs are for, list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")
 	f.BoolVar(&o.retry, "retry-failed", false, "do failed runs again")
 	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit")
@@ -221,6 +222,9 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		}
 		for _, r := range s.Runs {
 			r.Place = experiment.Place{Data: o.data, Engine: name, Keep: o.keep}
+			if err := r.Absolute(); err != nil { // or one dataset by two paths would be two runs
+				return nil, err
+			}
 			if hash := r.Hash(); !known[hash] {
 				known[hash], runs = true, append(runs, r)
 			}

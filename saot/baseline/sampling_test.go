@@ -260,7 +260,7 @@ func TestTWPImportanceOfALargeTask(t *testing.T) {
 					s.LambdaL, s.LambdaT = lambda[0], lambda[1]
 				})
 				for _, s := range continual.Settings() {
-					l.networks[s].rows = 4
+					l.networks[s].rowsAtOnce = 4
 				}
 				mustLearn(t, l, 0, tasks[0])
 				return l

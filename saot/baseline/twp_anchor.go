@@ -23,7 +23,8 @@ type anchored struct {
 	loss    *engine.Named[lesson[*tensors.Tensor]]        // ∂CE/∂p of every variable
 	first   *encoder.Layers                               // to h [N, hidden]= Â·X·W₁ + b₁
 	through *engine.Named[throughInputs[*tensors.Tensor]] // ∂(Σ g⊙h)/∂p of the first layer's variables
-	rows    int                                           // of a large graph that through takes at once; tests lower it
+
+	rowsAtOnce int // of ∂‖e‖₂/∂h that through takes in one call; tests lower it
 }
 
 type twpInputs[T any] struct {
@@ -46,7 +47,7 @@ type throughInputs[T any] struct {
 }
 
 func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
-	a, e := &anchored{classifier: c, l2: l2, rows: 1 << 13}, c.Engine()
+	a, e := &anchored{classifier: c, l2: l2, rowsAtOnce: 1 << 13}, c.Engine()
 	var err [4]error
 	a.trainer, err[0] = train.New[twpInputs[*tensors.Tensor]](c.Net, "twp", train.Optimizer{LearningRate: learningRate},
 		a.terms)
@@ -159,7 +160,7 @@ func (a *anchored) sampledImportance(ctx context.Context, b batches, task int,
 	if err != nil {
 		return nil, err
 	}
-	for nodes := range slices.Chunk(consecutive(b.graph.NumNodes()), a.rows) {
+	for nodes := range slices.Chunk(consecutive(b.graph.NumNodes()), a.rowsAtOnce) {
 		in, err := samples.Input(samples.Draw(nodes, rand.New(rand.NewPCG(0, 0)))) // all neighbors, whatever the source
 		through := throughInputs[*tensors.Tensor]{Graph: in}
 		if err == nil {

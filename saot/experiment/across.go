@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -95,24 +94,23 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	}
 	t.place()
 	for c := range t.Columns[:len(t.Columns)-1] {
-		t.Columns[c].N = t.mostRuns(c)
+		t.Columns[c].Seeds = t.commonSeeds(c)
 		t.rank(c)
 		t.test(c)
 	}
 	return t, nil
 }
 
-// mostRuns returns the number of runs that most cells of a column have, the largest of several.
-func (t *Table) mostRuns(column int) (most int) {
-	cells := map[int]int{} // by their runs
+// commonSeeds returns the seeds that most cells of a column have, the most of several.
+func (t *Table) commonSeeds(column int) (most []uint64) {
+	count := map[string]int{} // of cells, by their seeds
 	for r := range t.Rows {
-		if n := t.Rows[r].Cells[column].N; n > 0 {
-			cells[n]++
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(cells)) {
-		if cells[n] >= cells[most] {
-			most = n
+		seeds := t.Rows[r].Cells[column].Seeds
+		key := fmt.Sprint(seeds)
+		count[key]++
+		if before := count[fmt.Sprint(most)]; len(seeds) > 0 && (count[key] > before ||
+			count[key] == before && len(seeds) > len(most)) {
+			most = seeds
 		}
 	}
 	return most

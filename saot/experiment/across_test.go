@@ -50,8 +50,8 @@ func TestAcrossByHand(t *testing.T) {
 		{"gae", "69.0 · 2", "81.0 ± 1.4 (n = 2) · 1", "1.5"},
 		{"saot", "60.0 · 3", "80.0 · 2", "2.5"},
 	}, got)
-	require.Equal(t, "uai (n = 1)", free.Columns[1].heading())
-	require.Contains(t, markdown(tables), "| method | cora (n = 1) | uai (n = 1) | mean place |")
+	require.Equal(t, "uai (n = 1, seeds 0)", free.Columns[1].heading())
+	require.Contains(t, markdown(tables), "| method | cora (n = 1, seeds 0) | uai (n = 1, seeds 0) | mean place |")
 	require.Equal(t, Best, free.Rows[0].Cells[0].Rank)
 	require.Equal(t, "95.0 · 1", tables[1].text(&tables[1].Rows[0], 0))
 

@@ -35,13 +35,13 @@ type Column struct {
 
 	Published bool // what the paper prints, not what was run
 
-	N int // runs of most of its cells, in a table across datasets; 0 in others, whose rows have seeds of their own
+	Seeds []uint64 // of most of its cells, in a table across datasets; nil in others, whose rows have seeds of their own
 }
 
-// heading is the title with the number of runs, where the column has one.
+// heading is the title with the seeds, where the column has them.
 func (c *Column) heading() string {
-	if c.N > 0 {
-		return fmt.Sprintf("%s (n = %d)", c.Title, c.N)
+	if len(c.Seeds) > 0 {
+		return fmt.Sprintf("%s (n = %d, seeds %s)", c.Title, len(c.Seeds), seedList(c.Seeds))
 	}
 	return c.Title
 }
@@ -300,7 +300,7 @@ func (t *Table) text(row *Row, column int) string {
 	if c.HasStd {
 		text += " ± " + number(c.Std)
 	}
-	if n := cmp.Or(t.Columns[column].N, len(row.Seeds)); t.Columns[column].Ours() && c.N != n {
+	if n := cmp.Or(len(t.Columns[column].Seeds), len(row.Seeds)); t.Columns[column].Ours() && c.N != n {
 		text += fmt.Sprintf(" (n = %d)", c.N)
 	}
 	if c.Place > 0 {

@@ -97,9 +97,9 @@ func (t *Table) spans() (out []span) {
 }
 
 // withSeeds reports whether the table has rows of runs, whose number and seeds are shown; the paper's have none, and
-// across datasets each column has its number.
+// across datasets each column has its own.
 func (t *Table) withSeeds() bool {
-	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.N > 0 }) {
+	if slices.ContainsFunc(t.Columns, func(c Column) bool { return len(c.Seeds) > 0 }) {
 		return false
 	}
 	for i := range t.Rows {

@@ -32,9 +32,10 @@ type (
 		Std    *float64  `json:"std,omitempty"` // sample deviation, n − 1
 		N      int       `json:"n"`
 		Values []float64 `json:"values,omitempty"` // by seed
-		Rank   int       `json:"rank,omitempty"`   // 1 is best, 2 is second
-		Place  int       `json:"place,omitempty"`  // in a column of a table across datasets
-		P      *float64  `json:"p,omitempty"`      // against the best, after Holm's correction
+		Seeds  []uint64  `json:"seeds,omitempty"`
+		Rank   int       `json:"rank,omitempty"`  // 1 is best, 2 is second
+		Place  int       `json:"place,omitempty"` // in a column of a table across datasets
+		P      *float64  `json:"p,omitempty"`     // against the best, after Holm's correction
 		Worse  bool      `json:"worse,omitempty"`
 		Notes  []int     `json:"notes,omitempty"` // places in the table's notes
 	}
@@ -74,7 +75,7 @@ func (c *Cell) json() *cellJSON {
 	if c.N == 0 {
 		return nil
 	}
-	j := &cellJSON{Mean: c.Mean, N: c.N, Values: c.Values, Rank: int(c.Rank), Place: c.Place, Worse: c.Worse,
+	j := &cellJSON{Mean: c.Mean, N: c.N, Values: c.Values, Seeds: c.Seeds, Rank: int(c.Rank), Place: c.Place, Worse: c.Worse,
 		Notes: c.Notes}
 	if c.HasStd {
 		j.Std = &c.Std

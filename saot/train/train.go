@@ -246,8 +246,8 @@ type prepared[T any] struct {
 	err     error
 }
 
-// prepare makes the inputs ahead of their use: one step's wait while the next one's are made. The channel closes after
-// the last step, after an error, and when ctx ends.
+// prepare makes the inputs ahead of their use: those of one step wait while those of the next are made. The channel
+// closes after the last step, after an error, and when ctx ends.
 func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 	out := make(chan prepared[T], 1)
 	go func() {

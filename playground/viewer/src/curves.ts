@@ -147,10 +147,10 @@ export class CurvesPanel extends Panel {
     const right = this.width - 10;
     const widths = all.map((x) => gap + widthOf(x.name, 11, 400));
     const sum = widths.reduce((a, b) => a + b, 0);
-    const beside = 8 + widthOf(title, 13, 600) + sum <= right;
-    let [x, y] = beside ? [right + gap - sum, 18] : [8, 34];
+    const fits = 8 + widthOf(title, 13, 600) + sum <= right;
+    let [x, y] = fits ? [right + gap - sum, 18] : [8, 34];
     const texts = all.map(({ name }, k) => {
-      if (!beside && x > 8 && x + widths[k] - gap > right) [x, y] = [8, y + 15];
+      if (!fits && x > 8 && x + widths[k] - gap > right) [x, y] = [8, y + 15];
       const text = make("text", { x, y, fill: theme.classes[k % theme.classes.length], "font-size": 11 }, name);
       x += widths[k];
       return text;
