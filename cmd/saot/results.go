@@ -282,7 +282,10 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
 			wanted = append(wanted, uint64(seed))
 		}
 		if len(sel.programs) > 1 {
-			fmt.Fprintf(out, "# The runs are of several programs: %s.\n", strings.Join(sel.programs, ", "))
+			_, err := fmt.Fprintf(out, "# The runs are of several programs: %s.\n", strings.Join(sel.programs, ", "))
+			if err != nil {
+				return err
+			}
 		}
 		return experiment.WriteChoices(out, choices, wanted)
 	})

@@ -199,4 +199,19 @@ func TestAdviceAboutVersions(t *testing.T) {
 	page, err := os.ReadFile("report.html")
 	require.NoError(t, err)
 	require.Contains(t, string(page), "All rows: the runs are of several programs: saot v0.1.0")
+
+	for k, rate := range []string{"0.1", "0.2"} { // two settings, each by a version of its own
+		dir := filepath.Join("tuned", rate)
+		writeResult(t, filepath.Join(dir, "result.json"), "saot", 0, `{"seed": 0, "dataset": "uai", "method": "saot", `+
+			`"features": "l2", "settings": {"learning_rate": `+rate+`}}`, 80+float64(k), -3)
+		edit(t, dir, func(r *continual.Result) {
+			r.Versions.Module = "v" + rate
+			r.Scores[0].Fits = [][]continual.Fit{{{Valid: 70}}, {{Valid: 70 + float64(k)}}}
+		})
+	}
+	_, _, stderr = call(t, "tune", "tuned")
+	require.Contains(t, stderr, "differ in version")
+	_, stdout, stderr := call(t, "tune", "tuned", "--mixed")
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "# The runs are of several programs: saot v0.1")
 }

@@ -66,7 +66,7 @@ func (a *AuditReport) Verdict() Verdict {
 const (
 	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared with itself alone"
 	noteEarlierRows = "earlier rows cannot be embedded from the last state: they are held against the model's record"
-	noteTolerance   = "the engine is not the result's, or does not repeat its sums: cells may differ by one scored node"
+	noteTolerance   = "engine or processor is not the result's, or sums do not repeat: cells may differ by one scored node"
 	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
 )
 
@@ -133,7 +133,7 @@ func (r *run) audit(ctx context.Context, report *AuditReport) error {
 		return nil
 	}
 	report.Problems = append(report.Problems, model.contradictions(report.Result)...)
-	if report.Exact = r.repeats(report.Result.Engine); !report.Exact {
+	if report.Exact = r.repeats(report.Result.Engine) && report.Result.Machine.like(machine()); !report.Exact {
 		report.Notes = append(report.Notes, noteTolerance)
 	}
 	if made, here := report.Result.Versions, versions(); made != here {

@@ -293,8 +293,8 @@ func identityOf(r *Result) Identity {
 // finish makes the Result, writes it, and retires the checkpoint.
 func (r *run) finish() (*Result, error) {
 	result := &Result{Schema: ResultSchema, Method: r.opt.Manifest.Method, Dataset: r.identity.Dataset,
-		Config: r.opt.Manifest.Config,
-		Seed:   r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(), Started: r.started, Finished: time.Now(),
+		Config: r.opt.Manifest.Config, Seed: r.opt.Seed, ProbeRows: r.opt.ProbeRows, Versions: versions(),
+		Machine: machine(), Started: r.started, Finished: time.Now(),
 		Seconds: r.partial.Seconds, Resumed: r.partial.Resumed, PeakBytes: r.partial.PeakBytes,
 		Scores: r.partial.Scores, Tasks: r.partial.Tasks, Evaluations: r.partial.Evaluations}
 	for _, p := range r.partial.Programs {

@@ -29,6 +29,7 @@ type Result struct {
 	Engine   engine.Info     `json:"engine"`
 	Versions Versions        `json:"versions"`
 	Earlier  []Versions      `json:"earlier_versions,omitempty"` // of other programs that made tasks before a resume
+	Machine  Machine         `json:"machine,omitzero"`           // that ended the run; early results have none
 	Started  time.Time       `json:"started"`
 	Finished time.Time       `json:"finished"`
 	Seconds  float64         `json:"seconds"`         // spent working, interruptions left out

@@ -35,7 +35,7 @@ type Column struct {
 
 	Published bool // what the paper prints, not what was run
 
-	Seeds []uint64 // of most of its cells, in a table across datasets; nil in others, whose rows have seeds of their own
+	Seeds []uint64 // of most of its cells, in a table across datasets; nil in others, whose rows have their own
 }
 
 // heading is the title with the seeds, where the column has them.
@@ -287,7 +287,7 @@ func (t *Table) note(text string) int {
 	return len(t.Notes) - 1
 }
 
-// text writes a cell: 95.9 ± 0.3, with n where it is not the column's or the row's; an en dash where there is no figure.
+// text writes a cell: 95.9 ± 0.3, with n where it is not the column's or the row's; an en dash without a figure.
 func (t *Table) text(row *Row, column int) string {
 	c := &row.Cells[column]
 	if c.N == 0 {

@@ -75,7 +75,8 @@ func (c *Cell) json() *cellJSON {
 	if c.N == 0 {
 		return nil
 	}
-	j := &cellJSON{Mean: c.Mean, N: c.N, Values: c.Values, Seeds: c.Seeds, Rank: int(c.Rank), Place: c.Place, Worse: c.Worse,
+	j := &cellJSON{Mean: c.Mean, N: c.N, Values: c.Values, Seeds: c.Seeds, Rank: int(c.Rank),
+		Place: c.Place, Worse: c.Worse,
 		Notes: c.Notes}
 	if c.HasStd {
 		j.Std = &c.Std

@@ -1,0 +1,66 @@
+package continual
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Machine names what a run computed on. Engines compile other code for another processor, which may round differently.
+type Machine struct {
+	System    string `json:"system"`              // operating system and architecture, such as linux/amd64
+	Processor string `json:"processor,omitempty"` // its name, family and model, where the system tells them
+	Vectors   string `json:"vectors,omitempty"`   // the widest vector instructions: avx512, avx2, sve or none
+	Threads   int    `json:"threads"`             // that Go runs at once
+}
+
+// machine describes this one.
+var machine = sync.OnceValue(func() Machine {
+	m := Machine{System: runtime.GOOS + "/" + runtime.GOARCH, Vectors: vectors(), Threads: runtime.GOMAXPROCS(0)}
+	if file, err := os.Open("/proc/cpuinfo"); err == nil {
+		m.Processor = processorIn(file)
+		_ = file.Close()
+	}
+	return m
+})
+
+// like reports whether both have one kind of processor, or that of one is not known.
+func (m Machine) like(other Machine) bool {
+	m.Threads, other.Threads = 0, 0
+	return m == other || m == Machine{} || other == Machine{}
+}
+
+func vectors() string {
+	switch {
+	case cpu.X86.HasAVX512F:
+		return "avx512"
+	case cpu.X86.HasAVX2:
+		return "avx2"
+	case cpu.ARM64.HasSVE:
+		return "sve"
+	}
+	return ""
+}
+
+// processorIn reads the first processor of Linux's /proc/cpuinfo: "Xeon, family 6, model 85", as far as it is told.
+func processorIn(info io.Reader) string {
+	told := map[string]string{}
+	for lines := bufio.NewScanner(info); lines.Scan() && lines.Text() != ""; {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		told[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	var words []string
+	for _, part := range [][2]string{{"", cmp.Or(told["model name"], told["vendor_id"])},
+		{"family ", told["cpu family"]}, {"model ", told["model"]}} {
+		if part[1] != "" {
+			words = append(words, part[0]+part[1])
+		}
+	}
+	return strings.Join(words, ", ")
+}

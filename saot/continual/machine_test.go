@@ -1,0 +1,26 @@
+package continual
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMachine(t *testing.T) {
+	const info = "processor\t: 0\nvendor_id\t: Intel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon: a\n\n" +
+		"processor\t: 1\nmodel\t\t: 99\n"
+	require.Equal(t, "Xeon: a, family 6, model 85", processorIn(strings.NewReader(info)))
+	require.Empty(t, processorIn(strings.NewReader("processor : 0\nBogoMIPS : 50\n")))
+
+	here := machine()
+	require.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, here.System)
+	require.Positive(t, here.Threads)
+	require.True(t, here.like(Machine{}), "an early result does not say")
+	more := here
+	more.Threads++
+	require.True(t, here.like(more), "threads change no figure")
+	more.Processor += " 2"
+	require.False(t, here.like(more))
+}
