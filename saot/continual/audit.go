@@ -66,7 +66,7 @@ func (a *AuditReport) Verdict() Verdict {
 const (
 	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared with itself alone"
 	noteEarlierRows = "earlier rows cannot be embedded from the last state: they are held against the model's record"
-	noteTolerance   = "engine or processor is not the result's, or sums do not repeat: cells may differ by one scored node"
+	noteTolerance   = "another engine or processor, or sums that do not repeat: cells may differ by one scored node"
 	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
 )
 
