@@ -23,8 +23,8 @@ func newReportCommand() *cobra.Command {
 		Use:   "report PATH...",
 		Short: "put tables, figures and settings of finished runs on one page",
 		Long: `Write a self-contained page of HTML. It has the tables of saot table, the figures of saot figures, the
-recordings of recorded runs (see saot show --html), the software that made the runs, and a spec with all settings, with
-which saot sweep makes them again.
+recordings of recorded runs (see saot show --html), the software and the machines that made the runs, and a spec with
+all settings, with which saot sweep makes them again.
 
 Runs of one dataset that saot table refuses to put in one table are refused here too; --only chooses some, and --mixed
 lets engines and versions differ, and names those that it found.`,

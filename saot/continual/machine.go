@@ -3,6 +3,7 @@ package continual
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -29,6 +30,18 @@ var machine = sync.OnceValue(func() Machine {
 	}
 	return m
 })
+
+// String names the machine in a line; nothing where it is not known.
+func (m Machine) String() string {
+	if m == (Machine{}) {
+		return ""
+	}
+	words := []string{cmp.Or(m.Processor, m.System)}
+	if m.Vectors != "" {
+		words = append(words, m.Vectors)
+	}
+	return strings.Join(append(words, fmt.Sprintf("%d threads", m.Threads)), ", ")
+}
 
 // like reports whether both have one kind of processor, or that of one is not known.
 func (m Machine) like(other Machine) bool {

@@ -14,6 +14,10 @@ func TestMachine(t *testing.T) {
 	require.Equal(t, "Xeon: a, family 6, model 85", processorIn(strings.NewReader(info)))
 	require.Empty(t, processorIn(strings.NewReader("processor : 0\nBogoMIPS : 50\n")))
 
+	require.Equal(t, "Xeon, avx2, 2 threads", Machine{"linux/amd64", "Xeon", "avx2", 2}.String())
+	require.Equal(t, "darwin/arm64, 8 threads", Machine{System: "darwin/arm64", Threads: 8}.String())
+	require.Empty(t, Machine{}.String())
+
 	here := machine()
 	require.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, here.System)
 	require.Positive(t, here.Threads)

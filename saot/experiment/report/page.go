@@ -37,7 +37,7 @@ type shown struct {
 }
 
 type row struct {
-	Dataset, Label, Seeds, Engine, Go, GoMLX, Split, Finished string
+	Dataset, Label, Seeds, Engine, Go, GoMLX, Machine, Split, Finished string
 }
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
@@ -130,10 +130,11 @@ func environment(g *experiment.Group) row {
 	r := g.Runs[g.Seeds()[0]]
 	split := r.Dataset.SplitHash
 	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"),
-		Engine: every(g, func(r *continual.Result) string { return r.Engine.Name }),
-		Go:     every(g, func(r *continual.Result) string { return r.Versions.Go }),
-		GoMLX:  every(g, func(r *continual.Result) string { return r.Versions.GoMLX }),
-		Split:  split[:min(8, len(split))], Finished: r.Finished.UTC().Format("2006-01-02")}
+		Engine:  every(g, func(r *continual.Result) string { return r.Engine.Name }),
+		Go:      every(g, func(r *continual.Result) string { return r.Versions.Go }),
+		GoMLX:   every(g, func(r *continual.Result) string { return r.Versions.GoMLX }),
+		Machine: every(g, func(r *continual.Result) string { return r.Machine.String() }),
+		Split:   split[:min(8, len(split))], Finished: r.Finished.UTC().Format("2006-01-02")}
 }
 
 // every returns the values that the runs of a group have, each once.

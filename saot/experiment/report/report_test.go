@@ -59,6 +59,7 @@ func made(t *testing.T, spec string, ap func(r experiment.Run) float64) []*exper
 		v := ap(r)
 		result := &continual.Result{Schema: continual.ResultSchema, Method: r.Method, Config: config, Seed: r.Seed,
 			Dataset: continual.DatasetInfo{Name: r.Dataset, Tasks: 2},
+			Machine: continual.Machine{Processor: "Xeon", Threads: 2},
 			Scores: []continual.Score{{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: v, AF: -1,
 				Matrix: continual.Matrix{{v + 1}, {v, v}}}},
 			Tasks: []continual.TaskReport{{Seconds: 1, LastLoss: []continual.Term{{Name: "total", Value: 1},
@@ -286,6 +287,7 @@ func TestPageOfASplitFile(t *testing.T) {
 	require.Contains(t, spec, "majority")
 	require.NotContains(t, spec, "saot")
 	require.Contains(t, string(page), "A spec cannot describe the runs of 1 methods and settings")
+	require.Contains(t, string(page), "<td>Xeon, 2 threads</td>")
 	groups[1].Settings["split_hash"] = "0123456789abcdef"
 	page, err = Page("a page", groups, nil)
 	require.NoError(t, err)
