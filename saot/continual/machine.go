@@ -17,7 +17,7 @@ import (
 type Machine struct {
 	System    string `json:"system"`              // operating system and architecture, such as linux/amd64
 	Processor string `json:"processor,omitempty"` // its name, family and model, where the system tells them
-	Vectors   string `json:"vectors,omitempty"`   // the widest vector instructions: avx512, avx2, sve or none
+	Vectors   string `json:"vectors,omitempty"`   // the widest vector instructions: avx512, avx2, sve; empty for others
 	Threads   int    `json:"threads"`             // that Go runs at once
 }
 

@@ -101,19 +101,21 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	return t, nil
 }
 
-// commonSeeds returns the seeds that most cells of a column have, the most of several.
-func (t *Table) commonSeeds(column int) (most []uint64) {
+// commonSeeds returns the seeds that most cells of a column have, the most seeds of several.
+func (t *Table) commonSeeds(column int) (common []uint64) {
 	count := map[string]int{} // of cells, by their seeds
 	for r := range t.Rows {
+		count[seedList(t.Rows[r].Cells[column].Seeds)]++
+	}
+	most := 0
+	for r := range t.Rows {
 		seeds := t.Rows[r].Cells[column].Seeds
-		key := fmt.Sprint(seeds)
-		count[key]++
-		if before := count[fmt.Sprint(most)]; len(seeds) > 0 && (count[key] > before ||
-			count[key] == before && len(seeds) > len(most)) {
-			most = seeds
+		n := count[seedList(seeds)]
+		if len(seeds) > 0 && (n > most || n == most && len(seeds) > len(common)) {
+			common, most = seeds, n
 		}
 	}
-	return most
+	return common
 }
 
 // acrossRow makes the row of a method from its groups by dataset.

@@ -10,6 +10,21 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
+// A column's heading has the seeds that most of its cells have. Cells without a figure do not count.
+func TestCommonSeeds(t *testing.T) {
+	column := func(all ...[]uint64) []uint64 {
+		var table Table
+		for _, seeds := range all {
+			table.Rows = append(table.Rows, Row{Cells: []Cell{{Seeds: seeds}}})
+		}
+		return table.commonSeeds(0)
+	}
+	require.Nil(t, column(nil, nil))
+	require.Equal(t, []uint64{0}, column(nil, nil, nil, []uint64{0}))
+	require.Equal(t, []uint64{0, 1}, column([]uint64{0, 1}, []uint64{0}, []uint64{0, 1}))
+	require.Equal(t, []uint64{3, 4}, column([]uint64{0}, []uint64{3, 4}), "the most seeds of two that are as common")
+}
+
 // By hand: on uai gae leads with 81, random and saot are level at 80.0 as printed; on cora random leads. So the mean
 // places are 1.5, 1.5 and 2.5. The third dataset has one method of three, and is left out. The supervised method stands
 // in a table of its own, by its own classifier.
