@@ -312,9 +312,9 @@ func (s Store) readable(e Entry, all []FileStatus, sources map[string]string) er
 
 // wrongContent reports whether a reader's error is about what a file holds, rather than about this machine.
 func wrongContent(err error) bool {
-	var system *fs.PathError
-	var lack shortage
-	return !errors.As(err, &system) && !errors.As(err, &lack)
+	_, system := errors.AsType[*fs.PathError](err)
+	_, lack := errors.AsType[shortage](err)
+	return !system && !lack
 }
 
 // recognize reads a dataset and, unless it is trusted, compares its size with the entry's.

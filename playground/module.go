@@ -81,8 +81,7 @@ func ask(ctx context.Context, args ...string) (string, error) {
 	output, err := command.Output()
 	var module struct{ Dir, Error string }
 	isJSON := json.Unmarshal(output, &module) == nil
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		reason := strings.Fields(module.Error + " " + string(exit.Stderr))
 		err = fmt.Errorf("%w: %s", err, strings.Join(reason, " "))
 	}

@@ -295,57 +295,6 @@ func TestDistillationSeesItsPlans(t *testing.T) {
 	})
 }
 
-// Two padded rows hold large numbers, which the mask must keep out of value and gradient.
-func TestBarlowTwinsLoss(t *testing.T) {
-	const n, d = 7, 3
-	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		rng := rand.New(rand.NewPCG(4, 4))
-		z1, z2, mask := gaussian(rng, n+2, d), gaussian(rng, n+2, d), mat.NewDense(n+2, 1, nil)
-		for i := range n + 2 {
-			if i < n {
-				mask.Set(i, 0, 1)
-				continue
-			}
-			z1.Set(i, 0, 1000)
-			z2.Set(i, 1, -1000)
-		}
-		reference := func() (sum float64) {
-			for i := range d {
-				for j := range d {
-					c := covariance(z1, i, z2, j, n) / math.Sqrt(covariance(z1, i, z1, i, n)*covariance(z2, j, z2, j,
-						n)) * (n - 1) / n
-					if i == j {
-						sum += (1 - c) * (1 - c)
-					} else {
-						sum += c * c / d
-					}
-				}
-			}
-			return sum
-		}
-		got := evaluate(t, e, func(in []*Node) []*Node {
-			loss := BarlowTwinsLoss(in[0], in[1], in[2])
-			return append([]*Node{loss}, Gradient(loss, in[0], in[1])...)
-		}, z1, z2, mask)
-		requireClose(t, []float64{reference()}, got[0], 1e-4)
-		requireClose(t, centralDifferences(z1, reference), got[1], 1e-3)
-		requireClose(t, centralDifferences(z2, reference), got[2], 1e-3)
-	})
-}
-
-// covariance is the unbiased one of column i of a and column j of b over the first n rows.
-func covariance(a *mat.Dense, i int, b *mat.Dense, j, n int) (sum float64) {
-	var meanA, meanB float64
-	for k := range n {
-		meanA += a.At(k, i) / float64(n)
-		meanB += b.At(k, j) / float64(n)
-	}
-	for k := range n {
-		sum += (a.At(k, i) - meanA) * (b.At(k, j) - meanB) / float64(n-1)
-	}
-	return sum
-}
-
 // A zero embedding has no direction: the losses stay finite there.
 func TestPointDistillationAtZero(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {

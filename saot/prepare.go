@@ -214,7 +214,7 @@ func (p *graphPlans) featureCost(masked [2][]int32, points []int32) (*mat.Dense,
 	}
 	in := costInputs[*tensors.Tensor]{Rows: tensors.FromFlatDataAndDimensions(rows, len(points), f.Cols)}
 	for i := range masked {
-		in.Keep[i] = train.Unmasked(f.Cols, masked[i])
+		in.Keep[i] = tensors.FromFlatDataAndDimensions(encoder.Unmasked(f.Cols, masked[i]), 1, f.Cols)
 	}
 	out, err := p.cost(in)
 	defer engine.Release(in, out)

@@ -38,7 +38,7 @@ const (
 func (l *Learner) loss(in inputs[*Node]) train.Loss {
 	z := train.Embed(l.encoder, encoder.Scope, in.Views, nil, encoder.Training)
 	if l.config.Objective == BarlowTwins {
-		return train.Loss{Total: BarlowTwinsLoss(z[0], z[1], train.RealRows(in.Views, z[0]))}
+		return train.Loss{Total: train.BarlowTwinsLoss(z[0], z[1], train.RealRows(in.Views, z[0]))}
 	}
 	var teacher [2]*Node
 	if l.config.distills() {
@@ -198,29 +198,6 @@ func (c Config) PointDistillation(z, teacher *Node) *Node {
 	dot := ReduceSum(Mul(z, teacher), -1)
 	norms := Sqrt(AddScalar(Mul(ReduceSum(Square(z), -1), ReduceSum(Square(teacher), -1)), tiny))
 	return OneMinus(ReduceAllMean(Div(dot, norms)))
-}
-
-// BarlowTwinsLoss returns the objective of Graph Barlow Twins (Bielak, Kajdanowicz, Chawla 2022, Eqs. 1 and 2),
-//
-//	C = Ẑ₁ᵀẐ₂/N,   L = Σ_i (1 − C_ii)² + (1/d)·Σ_{i≠j} C_ij²,
-//
-// where Ẑ is Z with each column standardized over the N real nodes, its variance over N − 1. N = 1 gives NaN.
-//
-// Shapes: z1, z2 [R, d] with R ≥ N rows, mask [R, 1], 1 on the real ones; returns a scalar. The gradient flows to z1
-// and z2. O(R·d²).
-func BarlowTwinsLoss(z1, z2, mask *Node) *Node {
-	n := ReduceAllSum(mask)
-	standardize := func(z *Node) *Node {
-		centered := Mul(Sub(z, InsertAxes(Div(ReduceSum(Mul(z, mask), 0), n), 0)), mask)
-		variance := Div(ReduceSum(Square(centered), 0), AddScalar(n, -1))
-		return Div(centered, InsertAxes(Sqrt(AddScalar(variance, 1e-12)), 0))
-	}
-	d := z1.Shape().Dim(1)
-	correlation := Div(Dot(standardize(z1), standardize(z2)).General([]int{0}, nil, []int{0}, nil), n)
-	diagonal := Diagonal(z1.Graph(), d)
-	on := ReduceAllSum(Where(diagonal, Square(OneMinus(correlation)), ZerosLike(correlation)))
-	off := ReduceAllSum(Where(diagonal, ZerosLike(correlation), Square(correlation)))
-	return Add(on, DivScalar(off, float64(d)))
 }
 
 // patchFanOut is how many neighbors of a node are aligned with it in a step on samples or patches. M nodes drawn at

@@ -250,7 +250,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // inFlags writes the error of a stream that the options do not allow in the words of flags.
 func inFlags(err error) error {
-	if at := (*check.Fault)(nil); errors.As(err, &at) && at.Fields[0] == "ClassesPerTask" {
+	if at, ok := errors.AsType[*check.Fault](err); ok && at.Fields[0] == "ClassesPerTask" {
 		return errors.New(streamFlags.Replace(err.Error()))
 	}
 	return err

@@ -195,7 +195,7 @@ func (e lookUp) Unwrap() error { return e.usageError }
 
 // helpOn is the command that says more about a usage error of cmd.
 func helpOn(err error, cmd *cobra.Command) string {
-	if at := (lookUp{}); errors.As(err, &at) {
+	if at, ok := errors.AsType[lookUp](err); ok {
 		return at.command
 	}
 	return cmd.CommandPath() + " --help"

@@ -149,8 +149,7 @@ func (r *Request) fromMirrors(ctx context.Context) (Result, error) {
 
 // withoutURL takes off the URL that the http package puts before an error and that ours names already.
 func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
@@ -209,7 +208,6 @@ func permanent(format string, args ...any) error {
 }
 
 func hopeless(err error) bool {
-	var dns *net.DNSError
-	return errors.Is(err, errPermanent) || errors.Is(err, errLocal) || errors.Is(err, errRedirect) ||
-		errors.As(err, &dns) && dns.IsNotFound
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return errors.Is(err, errPermanent) || errors.Is(err, errLocal) || errors.Is(err, errRedirect) || ok && dns.IsNotFound
 }

@@ -127,8 +127,8 @@ func (b *Tab) Until(condition string) {
 
 // left says whether the page at which the browser looked is left. The protocol has one code for all such errors.
 func left(err error) bool {
-	var e *cdproto.Error
-	return errors.As(err, &e) && e.Code == -32000 &&
+	e, ok := errors.AsType[*cdproto.Error](err)
+	return ok && e.Code == -32000 &&
 		(strings.Contains(e.Message, "context") || strings.Contains(e.Message, "navigated"))
 }
 

@@ -60,8 +60,7 @@ func (e *Unknown) Error() string {
 
 // Choices returns the names that an error of Parse or Unmarshal lists, or nil for another error.
 func Choices(err error) []string {
-	var unknown *Unknown
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*Unknown](err); ok {
 		return unknown.Names
 	}
 	return nil

@@ -48,9 +48,8 @@ func allowed() map[string][]string {
 	}
 	with := func(parts ...string) []string { return append(parts, trainee...) }
 	all["saot"] = with("saot/engine", "saot/replay", "saot/transport", "saot/view")
-	// The ablation "w/o Optimal Transport" and Graph Barlow Twins share a loss; controls take SAOT's encoder and
-	// buffer.
-	all["saot/baseline"] = with("saot", "saot/engine", "saot/view")
+	all["saot/baseline"] = with("saot/engine", "saot/view")
+	// Controls take SAOT's encoder and buffer.
 	all["saot/control"] = with("saot", "saot/replay")
 	all["saot/method/all"] = []string{"saot", "saot/baseline", "saot/control"}
 	all["saot/experiment/rank"] = []string{}

@@ -4,7 +4,7 @@ package parallel
 import (
 	"cmp"
 	"runtime"
-	"sort"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -64,5 +64,6 @@ func RowShare(offsets []int64, p, parts int) int {
 		return rows
 	}
 	target := offsets[rows] / int64(parts) * int64(p)
-	return sort.Search(rows, func(i int) bool { return offsets[i] >= target })
+	row, _ := slices.BinarySearch(offsets[:rows], target)
+	return row
 }

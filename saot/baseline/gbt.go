@@ -10,7 +10,6 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
-	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
@@ -64,7 +63,7 @@ func (s *GBTSettings) encoder() encoder.Config {
 }
 
 // gbt is Graph Barlow Twins (Bielak, Kajdanowicz and Chawla 2022), one task after the other, with nothing against
-// forgetting: the encoder continues where the last task left it. The loss is saot.BarlowTwinsLoss (its Eqs. 1 and 2)
+// forgetting: the encoder continues where the last task left it. The loss is train.BarlowTwinsLoss (its Eqs. 1 and 2)
 // between two views of the whole graph, or of sampled neighborhoods of a batch of a large one's nodes.
 type gbt struct {
 	GBTSettings
@@ -91,7 +90,7 @@ func newGBT(b method.Build) (continual.Method, error) {
 
 func barlow(e *encoder.Encoder, in train.Views[*Node]) *Node {
 	z := train.Embed(e, encoder.Scope, in, nil, encoder.Training)
-	return saot.BarlowTwinsLoss(z[0], z[1], train.RealRows(in, z[0]))
+	return train.BarlowTwinsLoss(z[0], z[1], train.RealRows(in, z[0]))
 }
 
 func (l *gbt) view() view.Config {

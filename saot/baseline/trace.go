@@ -127,7 +127,7 @@ func (s *TRACESettings) view() view.Config {
 
 // trace is TRACE (Peng, Hua, Hao, Lin, Dong and Shen, KDD 2025), after its public code. On each task t
 //
-//  1. a fast encoder, newly drawn, learns the task alone by Graph Barlow Twins (saot.BarlowTwinsLoss);
+//  1. a fast encoder, newly drawn, learns the task alone by Graph Barlow Twins (train.BarlowTwinsLoss);
 //  2. progressive clustering of its embeddings chooses node proxies P_t (progressive), and the subgraph of the nodes
 //     within as many hops of them as the encoder has layers is stored;
 //  3. the slow encoder f, which continues from task to task, learns by

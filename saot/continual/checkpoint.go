@@ -183,6 +183,11 @@ func checkSum(f io.ReaderAt, body int64) (bool, error) {
 	return bytes.Equal(sum.Sum(nil), want), nil
 }
 
+// RunFiles are the names in a run folder that Run writes: a folder that has one of them holds a run.
+func RunFiles() []string {
+	return []string{CheckpointFile, EarlierFile, ResultFile, ModelFile, record.Folder}
+}
+
 func prepareDir(dir string, resume bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("run folder: %w", err)
@@ -190,7 +195,7 @@ func prepareDir(dir string, resume bool) error {
 	if resume {
 		return tidy(dir)
 	}
-	for _, name := range []string{CheckpointFile, EarlierFile, ResultFile, ModelFile, record.Folder} {
+	for _, name := range RunFiles() {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("run folder %s already holds the file %s of an earlier run: resume that run or name "+
 				"another folder", dir, name)

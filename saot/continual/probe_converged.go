@@ -103,10 +103,8 @@ type logistic struct {
 	fixed          []*tensors.Tensor // x, xᵀ, target ⊙ weight, closed, weight
 	w              []float64         // the solution so far
 
-	rows     int       // samples from which the curvature of a class is computed, at most
-	gramOnce sync.Once // of gram, see meanGram
-	gram     *mat.SymDense
-	gramErr  error
+	rows     int                           // samples from which the curvature of a class is computed, at most
+	meanGram func() (*mat.SymDense, error) // computeMeanGram's, once
 
 	penalty *tensors.Tensor // [width, 1]: λ, and 0 for the bias
 	value   float64         // of the last call of evaluate
@@ -126,7 +124,7 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 	if curved {
 		memory = curvedMemory
 	}
-	return &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
+	pr := &logistic{ev: ev, design: d, width: width, columns: columns, padded: sh.columns, scale: scale,
 		curved: curved, gap: curvedGap, memory: memory,
 		rows: max(curvedRows, curvedShare*len(d.train)/columns),
 		fixed: []*tensors.Tensor{tensorOf(in.x, sh.train, width), tensorOf(transposed(in.x, sh.train, width), width,
@@ -134,6 +132,8 @@ func (ev *evaluator) newLogistic(s Setting, d *design) *logistic {
 			tensorOf(in.target, sh.train, sh.columns), tensorOf(in.closed, sh.train, sh.columns),
 			tensorOf(in.weight, sh.train, 1)},
 		w: make([]float64, width*columns), grad: make([]float64, width*columns)}
+	pr.meanGram = sync.OnceValues(pr.computeMeanGram)
+	return pr
 }
 
 func (pr *logistic) release() {

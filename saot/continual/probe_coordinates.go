@@ -226,27 +226,24 @@ func largest(values []float64, m int) []int {
 	return rows
 }
 
-// meanGram returns the weighted mean of xxᵀ over the train samples.
-func (pr *logistic) meanGram() (*mat.SymDense, error) {
-	pr.gramOnce.Do(func() {
-		pr.gram = mat.NewSymDense(pr.width, nil)
-		train, sum := pr.design.train, 0.0
-		rows := make([]int, len(train))
-		for i := range rows {
-			rows[i] = i
-			sum += pr.design.weight(ClassIL, train[i].task)
+// computeMeanGram returns the weighted mean of xxᵀ over the train samples.
+func (pr *logistic) computeMeanGram() (*mat.SymDense, error) {
+	gram := mat.NewSymDense(pr.width, nil)
+	train, sum := pr.design.train, 0.0
+	rows := make([]int, len(train))
+	for i := range rows {
+		rows[i] = i
+		sum += pr.design.weight(ClassIL, train[i].task)
+	}
+	for some := range slices.Chunk(rows, pr.ev.gramRows) {
+		err := pr.addGram(gram, some, func(i int) float64 {
+			return math.Sqrt(pr.design.weight(ClassIL, train[i].task) / sum)
+		})
+		if err != nil {
+			return nil, err
 		}
-		for some := range slices.Chunk(rows, pr.ev.gramRows) {
-			err := pr.addGram(pr.gram, some, func(i int) float64 {
-				return math.Sqrt(pr.design.weight(ClassIL, train[i].task) / sum)
-			})
-			if err != nil {
-				pr.gramErr = err
-				return
-			}
-		}
-	})
-	return pr.gram, pr.gramErr
+	}
+	return gram, nil
 }
 
 // addGram adds YᵀY to m, where the rows of Y are standardized samples times a scale.

@@ -165,8 +165,7 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 
 // HoldsNoRun returns an error if a folder, which need not exist, holds a run already.
 func HoldsNoRun(path string) error {
-	for _, name := range []string{ConfigFile, continual.CheckpointFile, continual.EarlierFile, continual.ResultFile,
-		continual.ModelFile} {
+	for _, name := range append(continual.RunFiles(), ConfigFile) {
 		if _, err := os.Lstat(filepath.Join(path, name)); !errors.Is(err, fs.ErrNotExist) {
 			if err != nil {
 				return fmt.Errorf("run folder: %w: name another folder with --out", err)

@@ -131,8 +131,8 @@ func valueOf(node ast.Node) fields.Value {
 // line returns that of the last change of a field that an error names, or another one where there is none. rename
 // translates the names of the error.
 func (c changes) line(err error, rename func(string) string, otherwise int) int {
-	var fault *check.Fault
-	if !errors.As(err, &fault) {
+	fault, ok := errors.AsType[*check.Fault](err)
+	if !ok {
 		return otherwise
 	}
 	for _, field := range fault.Fields {
@@ -175,8 +175,7 @@ func (f *faults) addUnknown(m ast.MapNode, like any, advice string) {
 // addSettings adds what is wrong with the settings of a method after the changes.
 func (f *faults) addSettings(m item[*method.Definition], all changes, err error) {
 	for _, err := range check.Each(err) {
-		var change *fields.Fault
-		if errors.As(err, &change) {
+		if change, ok := errors.AsType[*fields.Fault](err); ok {
 			f.add(change.Change.Line, fmt.Errorf("%s: %w", m.value.Name, err))
 			continue
 		}

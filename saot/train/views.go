@@ -166,11 +166,6 @@ func places(targets, devices int) (all engine.Split[*tensors.Tensor]) {
 	return all
 }
 
-// Unmasked returns a row [1, cols] that is 0 on masked columns and 1 on the others.
-func Unmasked(cols int, masked []int32) *tensors.Tensor {
-	return tensors.FromFlatDataAndDimensions(encoder.Unmasked(cols, masked), 1, cols)
-}
-
 // Embedded returns a frozen encoder's embeddings of a graph's nodes [nodes, out].
 func Embedded(ctx context.Context, e *encoder.Encoder, g *graph.Graph) (*continual.Embedding, error) {
 	rows, cols, data, err := e.Embed(ctx, g)

@@ -141,7 +141,3 @@ func TestSampledPair(t *testing.T) {
 		require.NotEqual(t, p.Induced(0, everyNode()), p.Induced(1, everyNode()))
 	})
 }
-
-func TestUnmasked(t *testing.T) {
-	require.Equal(t, [][]float32{{1, 0, 1, 0}}, Unmasked(4, []int32{1, 3}).Value())
-}
