@@ -148,7 +148,7 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
+	return ds.withFeatures(opt, func() error { return nil })
 }
 
 // IsPath reports whether Open takes a name for a path rather than for a dataset of the catalog.

@@ -44,7 +44,7 @@ func kernel(t *testing.T) []string {
 		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "golang.org/x/tools/cmd/goimports")
 		if output, err := build.CombinedOutput(); err != nil {
 			t.Skipf("GoNB needs goimports, which is not on PATH and cannot be built "+
-				"(go install golang.org/x/tools/cmd/goimports@v0.44.0): %s", output)
+				"(go install golang.org/x/tools/cmd/goimports in a checkout): %s", output)
 		}
 	}
 	env := append(os.Environ(),

@@ -34,8 +34,8 @@ If the run had --keep-model, check the file model too: it must be undamaged and 
 the last row of every matrix when all tasks are embedded and scored again. Earlier rows are of states that are gone:
 they are compared with the record in the model. Packed results have no models.
 
-Cells must agree exactly on the CPU engine of the run with the same number of threads; on any other engine they may
-differ by one scored node.
+Cells must agree exactly on the CPU engine of the run and its kind of processor; pure Go also wants the same number of
+threads. On any other they may differ by one scored node.
 
 The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which.
 It is 1 if one is not, or cannot be audited.`,

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -19,4 +20,12 @@ func finish(dir string) func(r *continual.Result) error {
 		}
 		return draw(r, filepath.Join(dir, matrixFile))
 	}
+}
+
+func draw(r *continual.Result, path string) error {
+	figure, err := plotting.Result(r, plotting.MatrixOptions{})
+	if err != nil {
+		return err
+	}
+	return figure.Save(path)
 }

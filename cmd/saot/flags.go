@@ -231,6 +231,14 @@ var parsing = regexp.MustCompile(`strconv\.\w+: parsing ".*": `)
 var wanted = map[string]string{"uint64": "a whole number, 0 or more", "uintSlice": "whole numbers, 0 or more",
 	"int": "a whole number", "intSlice": "whole numbers", "float64": "a number", "bool": "true or false"}
 
+// needs returns an error if a flag is given without the one that it is of.
+func needs(cmd *cobra.Command, flag, of string) error {
+	if cmd.Flags().Changed(flag) && !cmd.Flags().Changed(of) {
+		return usagef("--%s is for --%s: give that too", flag, of)
+	}
+	return nil
+}
+
 // flagError is a usage error, with the flag that was meant where one is near.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError

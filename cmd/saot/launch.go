@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -75,8 +76,8 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 		return usagef("--memory and --index are for --launcher local")
 	case given.Changed("index") && (o.index < 0 || o.index >= only):
 		return usagef("--index is %d: want a place in --only, which has %d, counted from 0", o.index, only)
-	case o.time < 0 || o.mem < 0 || o.cpus < 0 || o.gpus < 0:
-		return usagef("--time, --mem, --cpus and --gpus cannot be negative")
+	case o.time < 0 || !validGB(o.mem) || o.cpus < 0 || o.gpus < 0:
+		return usagef("--time, --mem, --cpus and --gpus cannot be negative, or larger than machines are")
 	}
 	return nil
 }
@@ -131,17 +132,20 @@ func (o *sweepOptions) left(s *experiment.Sweep) ([]int, error) {
 }
 
 // demand is what a task may take: by the flags, or by the estimates of the runs.
-func (o *sweepOptions) demand(s *experiment.Sweep, numbers []int) experiment.Demand {
+func (o *sweepOptions) demand(ctx context.Context, s *experiment.Sweep, numbers []int) (experiment.Demand, error) {
 	var d experiment.Demand
 	if o.time == 0 || o.mem == 0 {
-		var estimates []experiment.Estimate
-		all := s.Estimates()
-		for _, n := range numbers {
-			estimates = append(estimates, all[n])
+		all, err := estimates(ctx, s)
+		if err != nil {
+			return d, err
 		}
-		d = experiment.DemandOf(estimates)
+		var some []experiment.Estimate
+		for _, n := range numbers {
+			some = append(some, all[n])
+		}
+		d = experiment.DemandOf(some)
 	}
-	return experiment.Demand{Time: cmp.Or(o.time, d.Time), Memory: cmp.Or(int64(o.mem*1e9), d.Memory)}
+	return experiment.Demand{Time: cmp.Or(o.time, d.Time), Memory: cmp.Or(int64(o.mem*1e9), d.Memory)}, nil
 }
 
 // command is a task's, with paths as they are where it runs.
@@ -176,7 +180,11 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 	for _, f := range specs {
 		paths = append(paths, filepath.Join(dir, f.File))
 	}
-	job.Command, job.Demand = o.command(self, dir, paths), o.demand(s, job.Numbers)
+	job.Command = o.command(self, dir, paths)
+	var err error
+	if job.Demand, err = o.demand(cmd.Context(), s, job.Numbers); err != nil {
+		return err
+	}
 	script, err := experiment.SlurmScript(job, experiment.SlurmOptions{
 		Dir: dir, WorkDir: work, Partition: o.partition, Account: o.account, Extra: o.sbatch})
 	if err != nil {
@@ -227,7 +235,11 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	for _, f := range specs {
 		paths = append(paths, path.Join(experiment.KubernetesSpecs, f.File))
 	}
-	job.Command, job.Demand = o.command("saot", o.out, paths), o.demand(s, job.Numbers)
+	job.Command = o.command("saot", o.out, paths)
+	var err error
+	if job.Demand, err = o.demand(cmd.Context(), s, job.Numbers); err != nil {
+		return err
+	}
 	job.Time = o.time // pods need no limit
 	manifest, err := experiment.KubernetesManifest(job, experiment.KubernetesOptions{
 		Image: o.image, Claim: claim, Mount: mount, Namespace: o.namespace, Specs: specs})

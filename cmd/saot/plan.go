@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -27,7 +28,7 @@ type plannedRun struct {
 	Basis   string  `json:"basis"` // what the estimate rests on, or why there is none
 }
 
-func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
+func (o *sweepOptions) list(ctx context.Context, out io.Writer, s *experiment.Sweep) error {
 	count, err := s.Count()
 	if err != nil {
 		return err
@@ -41,9 +42,12 @@ func (o *sweepOptions) list(out io.Writer, s *experiment.Sweep) error {
 	if o.retry {
 		plan.Failed = 0
 	}
-	estimates := s.Estimates()
+	all, err := estimates(ctx, s)
+	if err != nil {
+		return err
+	}
 	for _, i := range left {
-		number, e := i, estimates[i]
+		number, e := i, all[i]
 		if len(o.only) > 0 {
 			number = o.only[i]
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 // build compiles the command, once for all tests; tests of processes are left out of -short.
@@ -125,10 +126,17 @@ func TestKilledRunsResumeToTheSameMatrices(t *testing.T) {
 				lines := strings.Split(strings.TrimSpace(stderr), "\n")
 				require.Equal(t, "saot: interrupted: continue with saot run --resume "+run, lines[len(lines)-1])
 			}
+			if c.signal == os.Kill { // a launched run's settings name no engine: it continues on that of its first node
+				config, err := os.ReadFile(filepath.Join(run, experiment.ConfigFile))
+				require.NoError(t, err)
+				write(t, filepath.Join(run, experiment.ConfigFile),
+					strings.Replace(string(config), `"engine": "go"`, `"engine": ""`, 1))
+			}
 			out, err := exec.Command(binary, "run", "--resume", run).CombinedOutput()
 			require.NoError(t, err, string(out))
 			got := scores(t, run)
 			require.Equal(t, 1, got.Resumed)
+			require.Equal(t, "go", got.Engine.Name)
 			require.Equal(t, want.Scores, got.Scores)
 			require.NoFileExists(t, filepath.Join(run, continual.CheckpointFile))
 		})

@@ -140,6 +140,7 @@ func newFiguresCommand() *cobra.Command {
 	cmd.Flags().StringVar(&name, "name", "", "of the one figure to draw; default all")
 	cmd.Flags().BoolVar(&paper, "paper", false, "the paper's figures alone, in its layout, as wide as two columns")
 	cmd.Flags().Var(text{&probe}, "probe", "of --paper: converged or paper")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return needs(cmd, "probe", "paper") }
 	return cmd
 }
 
@@ -240,6 +241,12 @@ func newTableCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.across, "across", false, "one table of all datasets: AP of a setting, with places")
 	cmd.Flags().Var(text{&o.setting}, "setting", "of --across: class-il or task-il")
 	cmd.Flags().BoolVar(&o.paper, "paper", false, "what the paper prints; with folders, for the methods in them")
+	cmd.PreRunE = func(cmd *cobra.Command, dirs []string) error {
+		if cmd.Flags().Changed("only") && len(dirs) == 0 {
+			return usagef("--only chooses runs: name their folders")
+		}
+		return needs(cmd, "setting", "across")
+	}
 	cmd.MarkFlagsMutuallyExclusive("paper", "across")
 	p.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("format", "json")

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
@@ -320,6 +319,11 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 		!exists(filepath.Join(o.resume, record.Folder)) {
 		return nil, usagef("the run in %s has finished without a recording, and --record cannot make one", o.resume)
 	}
+	if r.Engine == "" { // of a launched run, which its first node chose an engine for
+		if begun, _, err := continual.ReadIdentity(o.resume); err == nil {
+			r.Engine = begun.Engine
+		}
+	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "resume", "log", "json", "keep-model", "record":
@@ -385,12 +389,4 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 		err = fmt.Errorf("%w (the state before that task is kept: %s)", err, again)
 	}
 	return dir.Path, result, err
-}
-
-func draw(r *continual.Result, path string) error {
-	figure, err := plotting.Result(r, plotting.MatrixOptions{})
-	if err != nil {
-		return err
-	}
-	return figure.Save(path)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,7 +137,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		}
 	}
 	if o.dry {
-		return o.list(cmd.OutOrStdout(), s)
+		return o.list(cmd.Context(), cmd.OutOrStdout(), s)
 	}
 	if err := o.checkEngines(s); err != nil {
 		return err
@@ -144,15 +145,22 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	return o.work(cmd, s)
 }
 
-// checkEngines opens the engines of the runs once: where one is missing, each run would fail.
+// checkEngines opens the engines of the runs once: where one is missing, each run would fail. An --engine that is not
+// that of the runs would do nothing.
 func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 	for _, name := range s.Engines() {
-		e, err := engine.Open(name)
+		is, err := engineName(name)
 		if err != nil {
 			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name another folder",
 				o.out, name, err)
 		}
-		e.Close()
+		if o.engine == "" || o.engine == name {
+			continue
+		}
+		if given, err := engineName(o.engine); err != nil || given != is {
+			return fmt.Errorf("%s has runs for the engine %s, and --engine is %s: continue without --engine, or name "+
+				"another folder with --out", o.out, name, o.engine)
+		}
 	}
 	return nil
 }
@@ -166,7 +174,11 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 		work.Wait = 10 * time.Second
 	}
 	if work.Memory = o.bytes(); work.Memory > 0 {
-		for _, e := range s.Estimates() {
+		all, err := estimates(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		for _, e := range all {
 			work.Bytes = append(work.Bytes, e.Bytes)
 		}
 	}
@@ -185,6 +197,12 @@ func (o *sweepOptions) work(cmd *cobra.Command, s *experiment.Sweep) error {
 	return o.unfinished(count)
 }
 
+// estimates are those of a sweep, whose datasets are read for them.
+func estimates(ctx context.Context, s *experiment.Sweep) ([]experiment.Estimate, error) {
+	return interruptible(ctx, "the data were read for estimates: nothing was begun",
+		func() ([]experiment.Estimate, error) { return s.Estimates(), nil })
+}
+
 // unfinished returns an error where a sweep that has ended leaves runs that no process works on.
 func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
 	stopped := count[experiment.Halted] + count[experiment.Waiting]
@@ -199,11 +217,12 @@ func (o *sweepOptions) unfinished(count map[experiment.State]int) error {
 }
 
 func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
-	if o.workers < 1 || o.memory < 0 {
-		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and 0 or more", o.workers, o.memory)
+	if o.workers < 1 || !validGB(o.memory) {
+		return nil, usagef("--workers is %d and --memory %g: want 1 or more, and a number of GB", o.workers, o.memory)
 	}
 	name := o.engine
-	if name == "" && !o.dry && o.launcher == experiment.Local { // a task's node chooses by itself
+	// A task's node chooses by itself. So do runs of --only: other nodes may work on the others.
+	if name == "" && !o.dry && o.launcher == experiment.Local && len(o.only) == 0 {
 		if name, err = fastest(); err != nil {
 			return nil, err
 		}
@@ -233,6 +252,9 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 	return runs, nil
 }
 
+// validGB reports whether a flag's number of GB can be counted in bytes.
+func validGB(n float64) bool { return n >= 0 && n < math.MaxInt64/1e9 }
+
 // bytes returns what runs may take together: what the flag says, or, where several are done at a time, what is free. 0
 // is no bound: one run at a time is tried whatever the estimate says.
 func (o *sweepOptions) bytes() int64 {
@@ -244,8 +266,11 @@ func (o *sweepOptions) bytes() int64 {
 
 // fastest returns the name of the engine that a run takes by default. It is fixed when the sweep begins: a run
 // continues only on the engine it began on.
-func fastest() (string, error) {
-	e, err := engine.Open("")
+func fastest() (string, error) { return engineName("") }
+
+// engineName is the full name of an engine, which it opens.
+func engineName(name string) (string, error) {
+	e, err := engine.Open(name)
 	if err != nil {
 		return "", err
 	}

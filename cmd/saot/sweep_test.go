@@ -226,6 +226,16 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 	status, _, stderr := call(t, "sweep", writeSpec(t, smallSpec), "--out", out, "--engine", "go")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "has runs for the engine xla:abacus")
+
+	pure := filepath.Join(t.TempDir(), "pure")
+	for i := range runs.Runs {
+		runs.Runs[i].Engine = "go"
+	}
+	_, err = experiment.NewSweep(pure, runs.Runs)
+	require.NoError(t, err)
+	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", pure, "--engine", "xla:abacus")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "has runs for the engine go, and --engine is xla:abacus: continue without --engine")
 	for i := range s.Runs {
 		state, err := s.State(i)
 		require.NoError(t, err)

@@ -271,11 +271,17 @@ func (d *download) acceptable(response *http.Response, known bookmark) error {
 }
 
 func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset int64) error {
-	if err := d.bookmark(known); err != nil {
-		return err
-	}
 	f, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
+		return local(err)
+	}
+	// First the part, then what it is of: one killed in between must not take an old part for the new file's.
+	err = f.Truncate(offset)
+	if err == nil {
+		err = d.bookmark(known)
+	}
+	if err != nil {
+		_ = f.Close()
 		return local(err)
 	}
 	done, err := d.copy(f, body, watch, known.Total, offset)
@@ -290,9 +296,6 @@ func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset
 
 // copy writes the body to the file from the offset on and returns the file's length.
 func (d *download) copy(f *os.File, body io.Reader, watch *watchdog, total, offset int64) (int64, error) {
-	if err := f.Truncate(offset); err != nil {
-		return offset, local(err)
-	}
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return offset, local(err)
 	}

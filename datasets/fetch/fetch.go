@@ -209,5 +209,6 @@ func permanent(format string, args ...any) error {
 
 func hopeless(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
-	return errors.Is(err, errPermanent) || errors.Is(err, errLocal) || errors.Is(err, errRedirect) || ok && dns.IsNotFound
+	return errors.Is(err, errPermanent) || errors.Is(err, errLocal) || errors.Is(err, errRedirect) ||
+		ok && dns.IsNotFound
 }

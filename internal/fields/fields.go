@@ -56,11 +56,11 @@ type Change struct {
 // Fault says why a change is not possible.
 type Fault struct {
 	Change Change
-	err    error
+	Err    error
 }
 
-func (f *Fault) Error() string { return f.err.Error() }
-func (f *Fault) Unwrap() error { return f.err }
+func (f *Fault) Error() string { return f.Err.Error() }
+func (f *Fault) Unwrap() error { return f.Err }
 
 // Apply changes fields of the struct that target points to, in the order in which the struct declares them; of two
 // changes of one field the later holds. A struct with a method Changed(name string), on its pointer, is told of each of

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,11 +49,15 @@ func replace(path string, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	f, err := temporary(path)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	err = write(f)
+	if info, known := os.Stat(path); known == nil { // what its owner has set
+		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
+	}
+	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = Commit(f.Name(), path)
 	}
@@ -60,6 +65,18 @@ func replace(path string, write func(w io.Writer) error) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
+}
+
+// temporary makes the file .NAME-NUMBER in the folder of path. It has the permissions that the user gives new files,
+// which those of os.CreateTemp are not.
+func temporary(path string) (*os.File, error) {
+	dir, name := filepath.Split(path)
+	for {
+		f, err := os.OpenFile(fmt.Sprintf("%s.%s-%d", dir, name, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
 }
 
 // follow returns where the symbolic links at path lead to, which need not exist.

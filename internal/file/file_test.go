@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,25 @@ func TestSHA256(t *testing.T) {
 		"FIPS 180-4, appendix B.1")
 	_, err = SHA256(path + "x")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A new file has the permissions that the user's mask leaves, and one that is replaced keeps its own.
+func TestPermissionsOfTheUser(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no mask on Windows")
+	}
+	path := filepath.Join(t.TempDir(), "a")
+	plain := filepath.Join(filepath.Dir(path), "plain")
+	require.NoError(t, os.WriteFile(plain, nil, 0o644))
+	want, err := os.Stat(plain)
+	require.NoError(t, err)
+	require.NoError(t, Write(path, []byte("old")))
+	got, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, want.Mode(), got.Mode())
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.NoError(t, Write(path, []byte("new")))
+	got, err = os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), got.Mode())
 }

@@ -4,6 +4,7 @@ package memory
 import (
 	"fmt"
 	"os"
+	"path"
 	"runtime/debug"
 	"strings"
 )
@@ -21,8 +22,8 @@ func Release(bytes int) {
 }
 
 // Linux returns the bytes that a line such as "VmHWM:  1024 kB" of a file below /proc tells, and 0 on other systems.
-func Linux(path, key string) int64 {
-	return figure(path, key) << 10
+func Linux(name, key string) int64 {
+	return figure(name, key) << 10
 }
 
 // UnboundedVariable is the environment variable that lifts bounds on memory where it is 1.
@@ -35,28 +36,43 @@ func Unbounded() bool { return os.Getenv(UnboundedVariable) == "1" }
 // the system does not tell.
 func Total() int64 {
 	all := Linux("/proc/meminfo", "MemTotal:")
-	if most := figure(groupLimit, ""); most > 0 {
-		all = min(all, most)
+	for _, group := range groups("/proc/self/cgroup", "/sys/fs/cgroup") {
+		if most := figure(group+"/memory.max", ""); most > 0 {
+			all = min(all, most)
+		}
 	}
 	return all
 }
 
-// groupLimit is the bound on a group of processes, in control groups of version 2.
-const groupLimit = "/sys/fs/cgroup/memory.max"
+// groups returns the folders of the control groups, of version 2, that this process is in: each group's bound holds for
+// those in it. A container sees its own as the root.
+func groups(membership, root string) (folders []string) {
+	text, _ := os.ReadFile(membership)
+	for line := range strings.Lines(string(text)) {
+		if own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::/"); ok {
+			for ; own != "" && own != "."; own = path.Dir(own) {
+				folders = append(folders, path.Join(root, own))
+			}
+		}
+	}
+	return append(folders, root)
+}
 
 // Available returns the bytes that this process may still take without swapping: those that are free in the machine, or
 // those that its group of processes is still allowed, if fewer. It is 0 where the system does not tell.
 func Available() int64 {
 	free := Linux("/proc/meminfo", "MemAvailable:")
-	if most := figure(groupLimit, ""); most > 0 {
-		free = min(free, max(1, most-figure("/sys/fs/cgroup/memory.stat", "anon ")))
+	for _, group := range groups("/proc/self/cgroup", "/sys/fs/cgroup") {
+		if most := figure(group+"/memory.max", ""); most > 0 {
+			free = min(free, max(1, most-figure(group+"/memory.stat", "anon ")))
+		}
 	}
 	return free
 }
 
 // figure returns the number after a key in a file, and 0 where there is none.
-func figure(path, key string) (n int64) {
-	text, err := os.ReadFile(path)
+func figure(name, key string) (n int64) {
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return 0
 	}

@@ -242,7 +242,7 @@ func (r *run) restore() error {
 	if err != nil {
 		return err
 	}
-	if err := c.header.Identity.matches(&r.identity); err != nil {
+	if err := r.current(c.header.Identity).matches(&r.identity); err != nil {
 		return err
 	}
 	if c.header.Done > 0 {
@@ -282,8 +282,7 @@ func (r *run) finished() (*Result, error) {
 		}
 		return nil, err
 	}
-	was := identityOf(result)
-	if err := was.matches(&r.identity); err != nil {
+	if err := r.current(identityOf(result)).matches(&r.identity); err != nil {
 		return nil, err
 	}
 	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)

@@ -31,8 +31,11 @@ type Options struct {
 	// Finish has succeeded. May be nil.
 	Finish   func(*Result) error
 	Manifest Manifest
-	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
-	Log      *slog.Logger
+	// Current gives a configuration that an earlier version wrote the form of Manifest.Config, so that a run of it can
+	// be resumed or audited; it returns nil for one that it cannot read. Nil leaves configurations as they are.
+	Current func(config json.RawMessage) json.RawMessage
+	Observe func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
+	Log     *slog.Logger
 }
 
 // Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is

@@ -107,7 +107,21 @@ func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.M
 func (r *Run) Options() (continual.Options, error) {
 	config, err := json.Marshal(&r.Settings)
 	return continual.Options{Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed,
-		Manifest: continual.Manifest{Method: r.Method, Config: config}}, err
+		Manifest: continual.Manifest{Method: r.Method, Config: config}, Current: currentConfig}, err
+}
+
+// currentConfig gives settings in a result or a checkpoint their names of today, and the defaults of those that it
+// lacks.
+func currentConfig(config json.RawMessage) json.RawMessage {
+	var s Settings
+	if json.Unmarshal(config, &s) != nil {
+		return nil
+	}
+	now, err := json.Marshal(&s)
+	if err != nil {
+		return nil
+	}
+	return now
 }
 
 // ReadRun reads the settings of the run in a folder.

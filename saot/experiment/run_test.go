@@ -44,6 +44,18 @@ func TestEarlierRunFolders(t *testing.T) {
 	s, err := OpenSweep(dir)
 	require.NoError(t, err)
 	require.Len(t, s.Runs, 1, "whose name has the digits of another version")
+	old := filepath.Join(dir, "synthetic-saot-s2-0123456789")
+	require.Equal(t, old, s.Folder(0), "and is continued there")
+	s, err = NewSweep(dir, s.Runs)
+	require.NoError(t, err)
+	require.Equal(t, old, s.Folder(0))
+	require.NoDirExists(t, filepath.Join(dir, s.Runs[0].Name()))
+
+	options, err := r.Options()
+	require.NoError(t, err)
+	require.JSONEq(t, string(options.Manifest.Config), string(options.Current(json.RawMessage(`{"dataset": "synthetic",
+		"features": "l2", "split_seed": 1, "method": "gbt", "seed": 2, "probes": ["paper"], "preset": "fast",
+		"settings": {"epochs": 7}}`))), "a checkpoint's settings lack what is new, too")
 }
 
 // What the method does not have is an error in a run's file.

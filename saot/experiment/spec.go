@@ -235,6 +235,9 @@ func (e *entry) base(bad *faults) shared {
 	}
 	for _, f := range e.Stream {
 		bad.add(f.Line, fields.Apply(&c.cut, []fields.Change{f}))
+		if f.Value.Text == "0" && slices.Contains([]string{"classes_per_task", "train_ratio", "test_ratio"}, f.Path) {
+			bad.add(f.Line, fmt.Errorf("stream: %s is 0, want more", f.Path)) // the package takes 0 for its default
+		}
 	}
 	for _, err := range check.Each(c.cut.Validate()) {
 		inFiles := fields.InFiles(c.cut)

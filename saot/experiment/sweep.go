@@ -55,6 +55,7 @@ type Sweep struct {
 	Runs []Run
 
 	finished map[string]earlier // what FindSweep found, by probeless
+	begun    map[string]string  // folders of other names, by the hash of their settings
 }
 
 // earlier is what finished runs of the same settings but for the probes have come to.
@@ -64,8 +65,8 @@ type earlier struct {
 }
 
 // FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too:
-// one that an older version finished, whose settings were fewer, and one whose probes were done by a run each. Paths of
-// the runs become absolute, because the names of their folders hold those.
+// one that an older version began or finished, whose settings were fewer, and one whose probes were done by a run each.
+// Paths of the runs become absolute, because the names of their folders hold those.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	for i := range runs {
 		if err := runs[i].Absolute(); err != nil {
@@ -73,7 +74,28 @@ func FindSweep(dir string, runs []Run) (*Sweep, error) {
 		}
 	}
 	finished, err := findFinished(dir)
-	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
+	if err != nil {
+		return nil, err
+	}
+	begun, err := findBegun(dir)
+	return &Sweep{Dir: dir, Runs: runs, finished: finished, begun: begun}, err
+}
+
+// findBegun finds folders of runs that have another name today, by the hash of their settings.
+func findBegun(dir string) (map[string]string, error) {
+	folders, err := foldersWith(dir, ConfigFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("experiment: sweep: %w", err)
+	}
+	begun := map[string]string{}
+	for _, folder := range folders {
+		name := filepath.Base(folder)
+		// A folder that cannot be read is told when its run is done.
+		if r, err := ReadRun(folder); err == nil && r.named(name) && r.Name() != name {
+			begun[r.Hash()] = folder
+		}
+	}
+	return begun, nil
 }
 
 // NewSweep makes the folders of the runs that FindSweep does not find.
@@ -167,6 +189,9 @@ func (s *Sweep) Folder(i int) string {
 		!slices.ContainsFunc(run.Probes, func(p continual.Probe) bool { return !slices.Contains(e.probes, p) }) {
 		return e.folder
 	}
+	if old, ok := s.begun[run.Hash()]; ok && !exists(folder, ConfigFile) {
+		return old
+	}
 	return folder
 }
 
@@ -189,7 +214,10 @@ func (s *Sweep) State(i int) (State, error) {
 		}
 		lock.Release()
 	}
-	if begun(dir) {
+	switch {
+	case finished(dir): // since the first look
+		return Done, nil
+	case begun(dir):
 		return Halted, nil
 	}
 	return Waiting, nil

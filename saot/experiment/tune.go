@@ -52,7 +52,7 @@ func Choose(groups []*Group) ([]Choice, error) {
 		if len(family) < 2 {
 			continue
 		}
-		c := Choice{Dataset: family[0].Dataset, Method: family[0].Method}
+		c := Choice{Method: family[0].Method}
 		if err := c.describe(family[0]); err != nil {
 			return nil, err
 		}
@@ -193,6 +193,7 @@ func (c *Choice) describe(g *Group) error {
 	if err != nil {
 		return fmt.Errorf("experiment: %s: %w", g.path(), err)
 	}
+	c.Dataset = s.Dataset // what a spec finds it by: the stream's name may be another
 	c.preset, c.first, c.fixed = s.Preset, s.Stream.First, map[string]string{}
 	usual := map[string]string{}
 	for _, f := range fields.All(d.Defaults(datasets.RecipeOf(s.Dataset), s.Preset)) {

@@ -40,6 +40,25 @@ func TestChoicesKeepConditions(t *testing.T) {
 	require.Equal(t, 500, got.ProbeRows)
 }
 
+// A choice names the dataset as its runs did: the stream of a generated graph or of a file has a name of its own.
+func TestChoicesNameTheDataset(t *testing.T) {
+	for _, dataset := range []string{"synthetic", "/data/mine.npz"} {
+		s, err := DefaultSettings(dataset, "saot", method.Default)
+		require.NoError(t, err)
+		config, err := json.Marshal(&s)
+		require.NoError(t, err)
+		g := &Group{Runs: map[uint64]*continual.Result{0: {Method: "saot", Config: config,
+			Dataset: continual.DatasetInfo{Name: "mine"}}}}
+		c := Choice{Method: "saot", Points: []Point{{Seeds: []uint64{0}, Settings: map[string]string{"epochs": "3"}}}}
+		require.NoError(t, c.describe(g))
+		var out strings.Builder
+		require.NoError(t, WriteChoices(&out, []Choice{c}, nil))
+		spec, err := ParseSpec("chosen.yaml", []byte(out.String()))
+		require.NoError(t, err, out.String())
+		require.Equal(t, dataset, spec.Runs[0].Dataset)
+	}
+}
+
 // A split that comes from a file is known by its hash alone: no spec is written that would cut another.
 func TestNoSpecOfASplitFile(t *testing.T) {
 	s, err := DefaultSettings("uai", "saot", method.Default)

@@ -173,10 +173,6 @@ func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
 		lock.Release()
 		return nil, nil
 	}
-	if err := os.Remove(filepath.Join(dir, FailedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		lock.Release()
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
 	return lock, nil
 }
 
@@ -198,6 +194,9 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	defer func() { _ = log.Close() }()
+	if err := os.Remove(filepath.Join(dir, FailedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("experiment: %w", err)
+	}
 	w.observe(i, Running, "")
 	cmd := w.o.Command(ctx, dir)
 	if path, err := filepath.Abs(dir); err == nil {

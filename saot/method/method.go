@@ -8,6 +8,7 @@ package method
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -122,13 +123,31 @@ func (d *Definition) Fields(s Settings) []fields.Field {
 }
 
 // Change applies changes to settings of the method, as fields.Apply does. Its error lists the method's settings where
-// there is none of a name.
+// there is none of a name, and has a *fields.Fault for each change of what a variant fixes.
 func (d *Definition) Change(s Settings, changes ...fields.Change) error {
 	err := fields.Apply(s, changes)
-	if d.Fix != nil {
-		d.Fix(s)
+	if d.Fix == nil {
+		return err
 	}
-	return err
+	wanted := texts(s)
+	d.Fix(s)
+	faults := []error{err}
+	fixed := texts(s)
+	for _, c := range changes {
+		if want, is := wanted[c.Path], fixed[c.Path]; want != is {
+			faults = append(faults, &fields.Fault{Change: c,
+				Err: fmt.Errorf("setting %s cannot be %q: %s is the variant that has %s", c.Path, want, d.Name, is)})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func texts(s Settings) map[string]string {
+	all := map[string]string{}
+	for _, f := range fields.All(s) {
+		all[f.Path] = f.Text()
+	}
+	return all
 }
 
 // Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]".

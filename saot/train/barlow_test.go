@@ -60,7 +60,8 @@ func TestBarlowTwinsLoss(t *testing.T) {
 		})
 		require.NoError(t, err)
 		out, err := f.Call(tensors.FromFlatDataAndDimensions(z[:padded*d], padded, d),
-			tensors.FromFlatDataAndDimensions(z[padded*d:], padded, d), tensors.FromFlatDataAndDimensions(mask, padded, 1))
+			tensors.FromFlatDataAndDimensions(z[padded*d:], padded, d),
+			tensors.FromFlatDataAndDimensions(mask, padded, 1))
 		require.NoError(t, err)
 		require.InEpsilon(t, reference(wide), out[0].Value(), 1e-4)
 		for view := range 2 {

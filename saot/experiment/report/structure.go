@@ -42,7 +42,7 @@ func structureOf(r *continual.Result, task int) *continual.Structure {
 func drifted(of func(*continual.Structure) []float64) curve {
 	return curve{from: 1, of: func(r *continual.Result, task int) (float64, bool) {
 		st := structureOf(r, task)
-		if st == nil {
+		if st == nil || len(of(st)) < task {
 			return 0, false
 		}
 		sum := 0.0
