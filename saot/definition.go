@@ -23,7 +23,7 @@ func ConfigFor(recipe datasets.Recipe, p method.Preset) Config {
 	switch recipe {
 	case datasets.RecipeCoraFull:
 		c.Beta = 0.6
-	case datasets.RecipeArxiv, datasets.RecipeProducts:
+	case datasets.RecipeArxiv, datasets.RecipeArxivStandIn, datasets.RecipeProducts:
 		c.Buffer = 800
 	case datasets.RecipeReddit:
 		c.Encoder = encoder.DefaultGAT()
@@ -43,14 +43,14 @@ func init() {
 			"saot-mse", "w/ MSE", "saot with squared-error distillation of each node instead of plans (Table 4)"),
 		variant(func(c *Config) { c.Objective = BarlowTwins },
 			"saot-barlow", "w/o Optimal Transport", "Graph Barlow Twins with saot's replay (Table 4)"),
-		variant(func(c *Config) {
+		structured(variant(func(c *Config) {
 			if c.Encoder.Kind == encoder.GAT {
 				c.Encoder = encoder.DefaultConfig()
 			}
 			c.Encoder.Kind, c.Encoder.Layers, c.Encoder.Heads = encoder.Linear, 0, 0
 			c.FeatureCost, c.Centered, c.Distillation = PropagatedFeatures, true, DistillNone
 		}, "saot-l", "",
-			"saot with a linear encoder, costs of propagated features, a centered structure loss (not in the paper)"),
+			"saot with a linear encoder, costs of propagated features, a centered structure loss (not in the paper)")),
 	} {
 		d.Order = order
 		method.Register(d)
@@ -85,4 +85,15 @@ func (c *Config) load() method.Load {
 		l.Hidden, l.Out = c.Encoder.GATWidths()
 	}
 	return l
+}
+
+// structured keeps the structure loss on by default, which the paper leaves out on Reddit.
+func structured(d method.Definition) method.Definition {
+	defaults := d.Defaults
+	d.Defaults = func(recipe datasets.Recipe, p method.Preset) method.Settings {
+		c := defaults(recipe, p).(*Config)
+		c.Alpha = DefaultConfig().Alpha
+		return c
+	}
+	return d
 }

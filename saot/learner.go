@@ -97,7 +97,7 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 //	structure_moved                            L1 distance of π_G from the plan of the features alone, last step
 //	gradient_matching, …                       ‖∂L/∂Z‖ of each weighted term of the loss, Z both views' embeddings
 //	cosine_matching_structure, …               between the gradients of two terms; all are means over the steps
-//	setup_seconds                              batching, upload, the teacher's projection, replay
+//	setup_seconds                              batching, upload, the teacher's projection, replay, observers
 func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	start := time.Now()

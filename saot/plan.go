@@ -6,7 +6,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// noMarginals is the L1 error of a plan's marginals from which a step is not taken. A plan's mass is 1: an error of 0.5
+// noMarginals is the L1 error of a plan's marginals from which a run stops after the step. A plan's mass is 1: an error of 0.5
 // is a quarter of it in the wrong place. At a very small ε float32 sweeps also make mass out of nothing.
 const noMarginals = 0.5
 

@@ -26,12 +26,12 @@ type ERGNNSettings struct {
 	Distance  float64       `json:"distance" range:"(0,)" help:"within which a node is near by, for cm"`
 }
 
-// ergnnDefaults keep 100 nodes of each class of CoraFull, where 1000 would be all of nearly every class, and 1000
-// elsewhere; CGLB chooses one of the two on valid.
+// ergnnDefaults keep 1000 nodes of each class of Arxiv, Reddit and Products, and 100 elsewhere: on CoraFull 1000 would
+// be all of nearly every class. CGLB chooses one of the two on valid.
 func ergnnDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 	s := &ERGNNSettings{CGLBSettings: cglbDefaults(p), Budget: 100, Distance: 0.5}
 	switch recipe {
-	case datasets.RecipeArxiv, datasets.RecipeReddit, datasets.RecipeProducts:
+	case datasets.RecipeArxiv, datasets.RecipeArxivStandIn, datasets.RecipeReddit, datasets.RecipeProducts:
 		if p != method.Fast {
 			s.Budget = 1000
 		}
@@ -157,29 +157,25 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 	kept := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows())
 	words := wordsOf(&t.Graph.Features)
 	defer engine.Release(kept, words)
-	for _, s := range continual.Settings() {
+	return eachSetting(p.Report, func(s continual.Setting) error {
 		labels := newSupervision(l.rows(t, s), in.Rows(), l.networks[s].classes())
+		defer engine.Release(labels)
 		all := replayed[*tensors.Tensor]{Lesson: lesson[*tensors.Tensor]{Labels: labels, Graph: in.Input}, Kept: kept,
 			Words: words}
 		p.Inputs = func(int) (replayed[*tensors.Tensor], any, error) { return all, nil, nil }
-		err := l.trainers[s].Train(ctx, p)
-		engine.Release(labels)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return l.trainers[s].Train(ctx, p)
+	})
 }
 
 func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p replayPlan) error {
 	words := wordsOf(&t.Graph.Features)
 	defer engine.Release(words)
-	for _, s := range continual.Settings() {
+	return eachSetting(p.Report, func(s continual.Setting) error {
 		deal, next, err := l.networks[s].lessons(batches{l.Sampling, g, l.rows(t, s), l.seed, s}, p.Task)
 		if err != nil {
 			return err
 		}
-		err = l.trainers[s].Train(ctx, train.OverBatches(p, deal, l.Epochs,
+		return l.trainers[s].Train(ctx, train.OverBatches(p, deal, l.Epochs,
 			func(step int, batch []int32) (in replayed[*tensors.Tensor], made any, err error) {
 				var rows []labeled
 				in.Lesson, rows, err = next(step, batch)
@@ -188,11 +184,7 @@ func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph
 				in.Words = words
 				return in, own, err
 			}))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // wordsOf is 1 for the features that some node has [F, 1].

@@ -108,12 +108,8 @@ func (l *joint) Learn(ctx context.Context, task int, t *continual.Labeled,
 		return nil, l.Fault(task, err)
 	}
 	report := &continual.TaskReport{Task: task, Nodes: all.NumNodes()}
-	for _, s := range continual.Settings() {
-		if err := l.train(ctx, task, s, all, report, observe); err != nil {
-			return nil, l.Fault(task, err)
-		}
-	}
-	return report, nil
+	err = eachSetting(report, func(s continual.Setting) error { return l.train(ctx, task, s, all, report, observe) })
+	return report, l.Fault(task, err)
 }
 
 func (l *joint) train(ctx context.Context, task int, s continual.Setting, all *graph.Graph,

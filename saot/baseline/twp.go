@@ -76,12 +76,10 @@ func (l *twp) Learn(ctx context.Context, task int, t *continual.Labeled,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: t.Graph.NumNodes()}
 	l.seen = t.End
-	for _, s := range continual.Settings() {
-		if err := l.learn(ctx, s, t, twpPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe}); err != nil {
-			return nil, l.Fault(task, err)
-		}
-	}
-	return report, nil
+	err := eachSetting(report, func(s continual.Setting) error {
+		return l.learn(ctx, s, t, twpPlan{Task: task, Steps: l.Epochs, Report: report, Seen: observe})
+	})
+	return report, l.Fault(task, err)
 }
 
 func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Labeled, p twpPlan) error {

@@ -334,8 +334,8 @@ func TestTWPDecayOfWhatATaskUses(t *testing.T) {
 	tasks := twoLabeled(t, 15)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		l := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 1 })
-		c := l.networks[continual.TaskIL]
-		// the report's last terms are task-il's: of the second layer, the first task's classes alone
+		c := l.networks[continual.ClassIL]
+		// the report's last terms are class-il's: of the second layer, the first task's classes alone
 		want, columns := 0.0, 2
 		for name, values := range snapshot(t, c.Net) {
 			for i, v := range values {

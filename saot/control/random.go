@@ -49,7 +49,7 @@ func newCalibrated(b method.Build, c *saot.Config) (continual.Method, error) {
 func newRandom(name string, b method.Build, c *saot.Config, sizes []encoder.Size) (*random, error) {
 	shape := c.Encoder
 	// Each of the two views of an epoch moves the running statistics by the momentum toward those of its batch. One
-	// pass with this momentum takes them as far.
+	// pass with this momentum takes them as far. On sampled graphs training has more steps, and goes further.
 	shape.Momentum = 1 - math.Pow(1-shape.Momentum, 2*float64(c.Epochs))
 	enc, err := encoder.New(b.Engine, shape, b.Stream.Features, encoder.NewBuckets(b.Engine, 1, sizes),
 		seed.Stream(b.Seed, "weights"))

@@ -34,8 +34,11 @@ type View struct {
 }
 
 // MaskedColumns returns how many of cols feature columns a view masks. Only the choice of columns is random, not their
-// number, so that the shapes of a training step do not change; a Bernoulli mask has the same mean.
-func (c Config) MaskedColumns(cols int) int { return int(math.Round(c.FeatureMask * float64(cols))) }
+// number, so that the shapes of a training step do not change; a Bernoulli mask has the same mean, up to rounding. One
+// column at least stays: without any, all nodes would be alike.
+func (c Config) MaskedColumns(cols int) int {
+	return max(0, min(int(math.Round(c.FeatureMask*float64(cols))), cols-1))
+}
 
 // Pair draws two independent views of g from rng. An edge of an undirected graph is dropped in both directions at once,
 // so that both adjacencies stay symmetric. In a directed graph, opposite edges are dropped independently.
