@@ -258,7 +258,7 @@ func (c Config) gromov() transport.FGWConfig {
 // plan.
 func (c Config) sinkhorn() transport.SinkhornConfig {
 	s := transport.DefaultSinkhorn()
-	s.Epsilon, s.Sweeps = c.Epsilon, c.Sweeps
+	s.Epsilon, s.Sweeps, s.CostRange = c.Epsilon, c.Sweeps, 2 // of a cosine cost
 	if c.Divergence == Frobenius {
 		s.Gradient = transport.Implicit
 	}

@@ -35,7 +35,7 @@ func BenchmarkPlanAndGradient(b *testing.B) {
 	eachEngine(b, func(b *testing.B, e *engine.Engine) {
 		exact := compile(b, e, func(in []*graph.Node) *graph.Node {
 			cfg := DefaultSinkhorn()
-			cfg.Tolerance = 0
+			cfg.Tolerance, cfg.CostRange = 0, 2
 			plan, _ := Sinkhorn(in[0], cfg)
 			return graph.Gradient(KLPlanLoss(in[1], plan, in[0], epsilon), in[0])[0]
 		}, cost, target)

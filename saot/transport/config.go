@@ -89,8 +89,8 @@ type SinkhornConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C, in EpsilonUnit. AutoDomain decides by it in a graph, where C is not known yet.
-	// Default 2, the range of a cosine cost. 0 means unknown: AutoDomain then takes LogDomain. Solve measures it
+	// CostRange bounds max C − min C, in EpsilonUnit; that of a cosine cost is 2. AutoDomain decides by it in a graph,
+	// where C is not known yet. 0, the default, means unknown: AutoDomain then takes LogDomain. Solve measures it
 	// instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
@@ -109,7 +109,7 @@ type SinkhornConfig struct {
 
 // DefaultSinkhorn returns the documented defaults.
 func DefaultSinkhorn() SinkhornConfig {
-	return SinkhornConfig{Epsilon: 0.2, Sweeps: 50, CostRange: 2, Tolerance: 1e-9}
+	return SinkhornConfig{Epsilon: 0.2, Sweeps: 50, Tolerance: 1e-9}
 }
 
 // Validate lists every bad field at once.

@@ -77,16 +77,21 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // which is 0 for equal clouds, and positive otherwise for the Euclidean costs. EpsilonUnit MeanCost takes the mean of
 // the cost between x and y for all three terms.
 //
-// Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost.
+// Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost, and
+// the largest marginal error of the three plans, of the same shape: where it is large, or NaN, the divergence is off.
 // Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
 // makes three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
-func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *graph.Node {
+func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) (divergence, marginalError *graph.Node) {
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)
 	cfg.EpsilonUnit, cfg.Gradient = Absolute, Detached
 	value := func(cost *graph.Node) *graph.Node {
 		cost = graph.Div(cost, unit)
-		plan, _ := Sinkhorn(cost, cfg)
+		plan, missed := Sinkhorn(cost, cfg)
+		if marginalError != nil {
+			missed = graph.Max(marginalError, missed)
+		}
+		marginalError = missed
 		return TransportValue(cost, plan, cfg.Epsilon)
 	}
 	itself := graph.Add(value(CostNode(kind, x, x)), value(CostNode(kind, y, y)))
@@ -94,7 +99,7 @@ func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) *gr
 	if !unit.IsScalar() {
 		unit = graph.Reshape(unit, inUnits.Shape().Dimensions...)
 	}
-	return graph.Mul(inUnits, unit)
+	return graph.Mul(inUnits, unit), marginalError
 }
 
 // Barycentric returns the barycentric projection of the rows onto points y of the columns, Σ_j π_ij y_j / Σ_j π_ij, in

@@ -44,7 +44,7 @@
 // There are four ways. docs/benchmarks.md has a table of the error and the time of each.
 //
 //   - Of the value: ∂OT_ε/∂C = π, by the envelope theorem (TransportValue, SinkhornDivergence; on the host,
-//     Result.Plan, and F and G in μ and ν). Nothing to compute.
+//     Result.Plan, and F and G in μ and ν where marginals are exact, see Result). Nothing to compute.
 //   - Of KL(π_T‖π(C)), for plans of equal marginals: (π_T − π)/ε exactly, because the divergence is ⟨C, π_T⟩/ε −
 //     OT_ε(C)/ε + const (KLPlanLoss). Nothing to compute. SAOT trains by it.
 //   - Of any function of a plan: GradientMode Implicit, and Result.ImplicitGradient on the host. It solves one linear
@@ -65,10 +65,10 @@
 //   - If ε must be small: AnnealFrom starts at a large ε and passes the potentials on, OverRelaxation takes longer
 //     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
 //     takes the potentials of a problem nearby.
-//   - A NaN comes only from KernelDomain forced where range(C)/ε is beyond the number format (about 60 in float32, 200
-//     in float64), or from a cost that has one. Host functions then return an error; in a graph the
-//     marginal error is NaN or infinite. AutoDomain avoids it if SinkhornConfig.CostRange is true to the cost, and
-//     LogDomain always does.
+//   - A NaN comes only from kernel sweeps where range(C)/ε is beyond the number format (about 60 in float32, 200 in
+//     float64), or from a cost that has one. Host functions then return an error; in a graph the marginal error is NaN
+//     or infinite. AutoDomain avoids it unless SinkhornConfig.CostRange is less than the cost's, and LogDomain always
+//     does.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
 //     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two
 //     steps from μνᵀ are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan

@@ -259,7 +259,7 @@ func ExampleSinkhornDivergence() {
 	defer e.Close()
 	f := must(e.Func("flow", func(in []*graph.Node) []*graph.Node {
 		cfg := transport.SinkhornConfig{Epsilon: 1, Sweeps: 30}
-		d := transport.SinkhornDivergence(transport.SquaredEuclidean, in[0], in[1], cfg)
+		d, _ := transport.SinkhornDivergence(transport.SquaredEuclidean, in[0], in[1], cfg)
 		step := graph.MulScalar(graph.Gradient(d, in[0])[0], 0.5)
 		return []*graph.Node{d, graph.Sub(in[0], step)}
 	}))

@@ -164,8 +164,8 @@ func TestTransportValueAndDivergence(t *testing.T) {
 			for unit, epsilon := range map[EpsilonUnit]float64{Absolute: 2, MeanCost: 0.4} {
 				cfg.EpsilonUnit, cfg.Epsilon = unit, epsilon
 				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-					d := SinkhornDivergence(kind, in[0], in[1], cfg)
-					return append([]*graph.Node{d}, graph.Gradient(d, in[0], in[1])...)
+					d, missed := SinkhornDivergence(kind, in[0], in[1], cfg)
+					return append([]*graph.Node{d, missed}, graph.Gradient(d, in[0], in[1])...)
 				}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data),
 					stack(t, dtypes.Float64, []int{4, 3}, y.RawMatrix().Data))
 				divergence := func(x, y *mat.Dense) float64 {
@@ -180,8 +180,9 @@ func TestTransportValueAndDivergence(t *testing.T) {
 					func(x *mat.Dense) float64 { return divergence(x, y) })
 				ofY := centralDifferences(mat.DenseCopyOf(y), 1e-4,
 					func(y *mat.Dense) float64 { return divergence(x, y) })
-				requireClose(t, ofX, out[1], 1e-6, "%v %v", kind, unit)
-				requireClose(t, ofY, out[2], 1e-6, "%v %v", kind, unit)
+				require.Less(t, out[1][0], 1e-8)
+				requireClose(t, ofX, out[2], 1e-6, "%v %v", kind, unit)
+				requireClose(t, ofY, out[3], 1e-6, "%v %v", kind, unit)
 			}
 		}
 	})
@@ -194,7 +195,8 @@ func TestDivergenceOfBatch(t *testing.T) {
 		for _, unit := range []EpsilonUnit{Absolute, MeanCost} {
 			cfg := SinkhornConfig{Epsilon: 2, EpsilonUnit: unit, Sweeps: 200, Domain: LogDomain, Tolerance: 1e-13}
 			out := evaluate64(t, e, one(func(in []*graph.Node) *graph.Node {
-				return SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+				d, _ := SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+				return d
 			}), stack(t, dtypes.Float64, []int{2, 3, 3}, x.RawMatrix().Data),
 				stack(t, dtypes.Float64, []int{2, 2, 3}, y.RawMatrix().Data))
 			require.Len(t, out[0], 2)
@@ -205,6 +207,42 @@ func TestDivergenceOfBatch(t *testing.T) {
 				require.NoError(t, err)
 				require.InDelta(t, want, got, 1e-8, "%v, cloud %d", unit, b)
 			}
+		}
+	})
+}
+
+// The default settings know nothing of the cost: in float32 clouds far apart have a divergence too. One sweep is not
+// enough, and the error says so.
+func TestDivergenceOfFarClouds(t *testing.T) {
+	x, y := [][]float32{{0}, {1}}, [][]float32{{0}, {1}, {9}}
+	wide := func(points [][]float32) *mat.Dense {
+		m := mat.NewDense(len(points), 1, nil)
+		for i, p := range points {
+			m.Set(i, 0, float64(p[0]))
+		}
+		return m
+	}
+	cfg := DefaultSinkhorn()
+	cfg.Sweeps = 2000
+	want, err := HostSinkhornDivergence(SquaredEuclidean, wide(x), wide(y), nil, nil, cfg)
+	require.NoError(t, err)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, sweeps := range []int{1, 2000} {
+			cfg.Sweeps = sweeps
+			f, err := e.Func(fmt.Sprint("far ", sweeps), func(in []*graph.Node) []*graph.Node {
+				d, missed := SinkhornDivergence(SquaredEuclidean, in[0], in[1], cfg)
+				return []*graph.Node{d, missed}
+			})
+			require.NoError(t, err)
+			out, err := f.Call(tensors.FromValue(x), tensors.FromValue(y))
+			require.NoError(t, err)
+			missed := float64(out[1].Value().(float32))
+			if sweeps == 1 {
+				require.Greater(t, missed, 0.01)
+				continue
+			}
+			require.Less(t, missed, 1e-4)
+			require.InEpsilon(t, want, out[0].Value(), 1e-4)
 		}
 	})
 }

@@ -19,7 +19,7 @@ type Result struct {
 	// C_ij)/ε), with C the cost of the last linear problem solved, times the plan before that in a ProximalPoint
 	// result. Those of Exact, where ε is 0, satisfy F_i + G_j ≤ C_ij, with equality where π_ij > 0. They are −Inf
 	// where the marginal is 0 (finite in Exact). At the optimum F and G are the derivatives of the value in μ and ν,
-	// up to a constant moved from one to the other.
+	// up to a constant moved from one to the other. With a marginal relaxed by ρ the derivative is ρ(1 − exp(−F/ρ)).
 	F, G []float64
 	// Value is the objective at the plan, in parts.
 	Value Value
