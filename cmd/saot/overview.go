@@ -18,6 +18,7 @@ type overviewOptions struct {
 	probe   continual.Probe
 	streams bool
 	figure  string // a file
+	against string // the method of the pairs
 }
 
 func newOverviewCommand() *cobra.Command {
@@ -28,8 +29,8 @@ func newOverviewCommand() *cobra.Command {
 		Use:   "overview PATH...",
 		Short: "rank methods over streams and seeds, with tests",
 		Long: `Rank the methods by AP within each block, and print mean ranks by stream, the test of Friedman, the
-critical difference of Nemenyi, and for the first method against each other one: the mean difference of AP, the
-rank-biserial effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm's correction.
+critical difference of Nemenyi, and for one method against each other one: the mean difference of AP, the rank-biserial
+effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm's correction.
 
 A block is one seed of one stream. Seeds of a stream are alike, so small p values do not carry to streams that were not
 run. --streams takes the mean over the seeds of each stream as one block instead: few streams then show little.
@@ -37,6 +38,7 @@ run. --streams takes the mean over the seeds of each stream as one block instead
 Methods are compared on the streams that all of them have. What is left out is named.`,
 		Example: `  saot overview results/compared.jsonl.gz
   saot overview results/compared.jsonl.gz --streams --format md
+  saot overview results/compared.jsonl.gz --against saot        saot against each other method
   saot overview results/compared.jsonl.gz --figure ranks.svg    a critical-difference diagram
   saot overview runs/table2 --setting task-il --json`,
 	}
@@ -61,6 +63,7 @@ Methods are compared on the streams that all of them have. What is left out is n
 	cmd.Flags().BoolVar(&o.streams, "streams", false, "take each stream as one block, not each of its seeds")
 	cmd.Flags().StringVar(&o.figure, "figure", "",
 		"write a critical-difference diagram to this file (.png, .svg or .pdf)")
+	cmd.Flags().StringVar(&o.against, "against", "", "method that is compared with each other one; default the first")
 	cmd.Flags().StringVar(&format, "format", format, "text or md (Markdown)")
 	p.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("format", "json")
@@ -73,7 +76,7 @@ func (o *overviewOptions) overview(sel selection) (*experiment.Overview, error) 
 	if o.streams {
 		by = experiment.ByStream
 	}
-	view, err := experiment.NewOverview(sel.groups, o.setting, o.probe, by)
+	view, err := experiment.NewOverview(sel.groups, o.setting, o.probe, by, o.against)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func overviewText(o *experiment.Overview, markdown bool) (string, error) {
 		"\nFriedman: chi-squared %.2f with %d degrees of freedom, p = %.2g. Mean ranks that differ by less "+
 			"than %.2f\ncannot be told apart (Nemenyi, 0.05).\n\n", o.ChiSquare, len(o.Methods)-1, o.P,
 		o.CriticalDifference)
-	pairs := [][]string{{o.Methods[0].Method + " against", "difference", "effect", "Wilcoxon p", "Holm p", "Nemenyi p"}}
+	pairs := [][]string{{o.Pairs[0].Method + " against", "difference", "effect", "Wilcoxon p", "Holm p", "Nemenyi p"}}
 	for _, d := range o.Pairs {
 		pairs = append(pairs, []string{d.Against, fmt.Sprintf("%+.1f", d.Difference), fmt.Sprintf("%+.2f", d.Effect),
 			fmt.Sprintf("%.2g", d.Wilcoxon), fmt.Sprintf("%.2g", d.Holm), fmt.Sprintf("%.2g", d.Nemenyi)})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ type Overview struct {
 	Probe   continual.Probe   `json:"probe"`
 	Blocks  []Block           `json:"blocks"`
 	Methods []Ranked          `json:"methods"` // by mean rank
-	Pairs   []Duel            `json:"pairs"`   // the first method against each other one, in their order
+	Pairs   []Duel            `json:"pairs"`   // one method against each other one, in their order
 
 	ChiSquare          float64 `json:"friedman_chi_square"`
 	P                  float64 `json:"friedman_p"`
@@ -56,7 +57,7 @@ type Ranked struct {
 	Streams  map[string]float64 `json:"streams"` // mean rank on each
 }
 
-// Duel compares the best method with another one over all blocks.
+// Duel compares a method with another one over all blocks.
 type Duel struct {
 	Method     string  `json:"method"`
 	Against    string  `json:"against"`
@@ -68,11 +69,12 @@ type Duel struct {
 }
 
 // NewOverview compares the methods that a probe scores. Streams on which fewer than half of the methods ran are left
-// out, then methods that lack one of the rest, and of each stream the seeds that not all methods have.
+// out, then methods that lack one of the rest, and of each stream the seeds that not all methods have. Pairs has the
+// method named, or the first one where the name is "", against each other one.
 //
-// It returns an error if fewer than two methods or two blocks remain, if a method ran with several settings on a
-// stream, and where Tables does.
-func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blocks) (*Overview, error) {
+// It returns an error if fewer than two methods or two blocks remain, if the method named is not among them, if a
+// method ran with several settings on a stream, and where Tables does.
+func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blocks, name string) (*Overview, error) {
 	if err := Comparable(groups); err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blo
 	o.ChiSquare, o.P = f.ChiSquare, f.P
 	o.CriticalDifference = rank.CriticalDifference(len(methods), len(values), significant)
 	o.rank(methods, values, f.MeanRanks)
-	return o, o.duels(methods, values)
+	return o, o.duels(cmp.Or(name, o.Methods[0].Method), methods, values)
 }
 
 // cells returns AP by method and stream, and the methods in the order of tables.
@@ -227,8 +229,8 @@ func (o *Overview) rank(methods []string, values [][]float64, meanRanks []float6
 	slices.SortStableFunc(o.Methods, func(a, b Ranked) int { return cmp.Compare(a.MeanRank, b.MeanRank) })
 }
 
-// duels compares the best method with all others.
-func (o *Overview) duels(methods []string, values [][]float64) error {
+// duels compares a method with all others.
+func (o *Overview) duels(name string, methods []string, values [][]float64) error {
 	column := func(method string) (out []float64) {
 		j := slices.Index(methods, method)
 		for _, row := range values {
@@ -236,18 +238,26 @@ func (o *Overview) duels(methods []string, values [][]float64) error {
 		}
 		return out
 	}
-	best := o.Methods[0]
+	at := slices.IndexFunc(o.Methods, func(r Ranked) bool { return r.Method == name })
+	if at < 0 {
+		return fmt.Errorf("experiment: %s is not among the methods compared: choose one of %s", name,
+			strings.Join(methods, ", "))
+	}
+	one := o.Methods[at]
 	var ps []float64
-	for _, other := range o.Methods[1:] {
-		a, b := column(best.Method), column(other.Method)
+	for k, other := range o.Methods {
+		if k == at {
+			continue
+		}
+		a, b := column(name), column(other.Method)
 		w, err := rank.NewWilcoxon(a, b)
 		if err != nil {
 			return fmt.Errorf("experiment: %w", err)
 		}
 		o.Pairs = append(o.Pairs, Duel{
-			Method: best.Method, Against: other.Method, Difference: stat.Mean(a, nil) - stat.Mean(b, nil),
+			Method: name, Against: other.Method, Difference: stat.Mean(a, nil) - stat.Mean(b, nil),
 			Effect: w.Effect, Wilcoxon: w.P,
-			Nemenyi: rank.Nemenyi(other.MeanRank-best.MeanRank, len(methods), len(values)),
+			Nemenyi: rank.Nemenyi(math.Abs(other.MeanRank-one.MeanRank), len(methods), len(values)),
 		})
 		ps = append(ps, w.P)
 	}

@@ -13,7 +13,7 @@ import (
 func TestOverviewOfCommittedResults(t *testing.T) {
 	groups, err := Collect([]string{"../../results/compared.jsonl.gz"})
 	require.NoError(t, err)
-	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, ByStream)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, ByStream, "")
 	require.NoError(t, err)
 	require.Len(t, o.Blocks, len(o.Streams()))
 	require.Len(t, o.Pairs, len(o.Methods)-1)
@@ -45,7 +45,7 @@ func TestOverviewOfCommittedResults(t *testing.T) {
 	n := float64(len(o.Methods))
 	require.InDelta(t, n*(n+1)/2, sum, 1e-9, "ranks of a block add up to this")
 
-	bySeed, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	bySeed, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.Greater(t, len(bySeed.Blocks), 2*len(o.Blocks))
 	require.Less(t, bySeed.CriticalDifference, o.CriticalDifference)
@@ -53,16 +53,29 @@ func TestOverviewOfCommittedResults(t *testing.T) {
 		require.GreaterOrEqual(t, d.Holm, d.Wilcoxon)
 		require.LessOrEqual(t, d.Effect, 1.0)
 	}
+
+	last := bySeed.Pairs[len(bySeed.Pairs)-1]
+	turned, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, last.Against)
+	require.NoError(t, err)
+	require.Len(t, turned.Pairs, len(turned.Methods)-1)
+	d := turned.Pairs[0]
+	require.Equal(t, []string{last.Against, last.Method}, []string{d.Method, d.Against})
+	require.InDelta(t, -last.Difference, d.Difference, 1e-9)
+	require.InDelta(t, -last.Effect, d.Effect, 1e-9)
+	require.InDelta(t, last.Wilcoxon, d.Wilcoxon, 1e-9)
+	require.InDelta(t, last.Nemenyi, d.Nemenyi, 1e-9)
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "soat")
+	require.ErrorContains(t, err, "soat is not among the methods compared: choose one of ")
 }
 
 func TestOverviewRefuses(t *testing.T) {
 	groups, err := Collect([]string{"../../results/quick/fig3.jsonl.gz"})
 	require.NoError(t, err)
-	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.ErrorContains(t, err, "two settings")
-	_, err = NewOverview(groups[:1], continual.ClassIL, continual.ProbeConverged, BySeed)
+	_, err = NewOverview(groups[:1], continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.EqualError(t, err, "experiment: 1 methods on 3 blocks can be compared: want two of each")
-	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeHead, BySeed)
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeHead, BySeed, "")
 	require.ErrorContains(t, err, "no run has a figure")
 
 	// Each method on a stream of its own: none has all.
@@ -70,7 +83,7 @@ func TestOverviewRefuses(t *testing.T) {
 	apart.Dataset.Name = "cora-ml"
 	groups, err = Collect([]string{save(t, resultOf("saot", 0, 80, -1), apart)})
 	require.NoError(t, err)
-	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.ErrorContains(t, err, "0 methods on 0 blocks")
 	require.ErrorContains(t, err, "want two of each. ")
 	require.ErrorContains(t, err, "saot: no runs on cora-ml")
@@ -89,7 +102,7 @@ func TestOverviewAgainstSciPy(t *testing.T) {
 	}
 	groups, err := Collect([]string{save(t, results...)})
 	require.NoError(t, err)
-	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.InDelta(t, 6.5, o.ChiSquare, 1e-9)
 	require.InDelta(t, 0.03877420783172202, o.P, 1e-9)
@@ -121,7 +134,7 @@ func TestOverviewNamesDroppedSeeds(t *testing.T) {
 	}
 	groups, err := Collect(folders)
 	require.NoError(t, err)
-	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.NoError(t, err)
 	require.Equal(t, []Block{{"uai", "0"}, {"uai", "1"}}, o.Blocks)
 	require.Equal(t, []string{"uai: seeds that not all methods have (2, 3)."}, o.Left)
