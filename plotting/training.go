@@ -33,7 +33,7 @@ func LossTerms(r *continual.Result, o CurveOptions) (Figure, error) {
 	}
 	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "task"), cmp.Or(o.YLabel, "loss at its end")
 	if small(series) {
-		series, o.LogY = positive(series), true
+		series, o.LogY = Positive(series), true
 	}
 	return Curves(series, o)
 }
@@ -52,8 +52,8 @@ func small(series []Series) bool {
 	return low > 0 && high > 30*low
 }
 
-// positive returns the points above 0, and the series that have some.
-func positive(series []Series) (all []Series) {
+// Positive returns the points above 0, which a logarithmic axis can show, and the series that have some.
+func Positive(series []Series) (all []Series) {
 	for _, s := range series {
 		of := Series{Name: s.Name}
 		for k, y := range s.Y {

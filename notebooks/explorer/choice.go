@@ -131,8 +131,11 @@ func (s settings) learner(e *engine.Engine, stream *datasets.Stream) (continual.
 			return nil, err
 		}
 	}
-	if c, ok := chosen.(*saot.Config); ok && d.Kind == method.Ours {
+	c, ok := chosen.(*saot.Config)
+	if ok { // also of controls, which stand next to SAOT with its width
 		c.Encoder.Hidden, c.Encoder.Out, c.Buffer = 64, 32, 20
+	}
+	if ok && d.Kind == method.Ours {
 		c.Epsilon, c.Sigma, c.Alpha, c.Beta = s.saot.epsilon, s.saot.sigma, s.saot.alpha, s.saot.beta
 		c.Points = s.saot.points
 	}

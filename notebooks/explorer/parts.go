@@ -245,9 +245,9 @@ func (p *painter) losses(s *scene) nb.Part {
 		return nb.Part{}
 	}
 	return p.part(s.run.name()+": losses", func() (plotting.Figure, error) {
-		return plotting.Curves(s.now.losses, plotting.CurveOptions{
+		return plotting.Curves(plotting.Positive(s.now.losses), plotting.CurveOptions{
 			Title:  fmt.Sprintf("%s: %.4g of %d epochs", s.run.name(), s.now.clock, Epochs*len(s.run.stream.Tasks)),
-			XLabel: "epoch", YLabel: "loss", LogY: true, Floor: 1e-6, Width: narrow})
+			XLabel: "epoch", YLabel: "loss", LogY: true, Width: narrow})
 	}, s.run.settings, s.at.epoch)
 }
 

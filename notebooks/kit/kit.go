@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/saot-go/saot/saot/engine"
 )
@@ -37,5 +38,6 @@ func Saved(name string) string {
 // EngineEnv names the engine of all notebooks, such as xla:cpu.
 const EngineEnv = "SAOT_NOTEBOOKS_ENGINE"
 
-// Engine opens the engine that EngineEnv names, or pure Go, which prints the committed numbers on every machine.
-func Engine() *engine.Engine { return Must(engine.Open(cmp.Or(os.Getenv(EngineEnv), "go"))) }
+// Engine is the engine that EngineEnv names, or pure Go, which prints the committed numbers on every machine. It is the
+// same at every call.
+var Engine = sync.OnceValue(func() *engine.Engine { return Must(engine.Open(cmp.Or(os.Getenv(EngineEnv), "go"))) })

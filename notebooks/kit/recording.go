@@ -42,10 +42,11 @@ func ShowRecordings(dirs ...string) {
 	gonbui.Sync()
 }
 
-// Recorded returns a loss term or another figure of a recorded run over all its steps.
+// Recorded returns a loss term or another figure of a recorded run over the steps that have frames, counted through all
+// tasks.
 func Recorded(r *record.Recording, name string) plotting.Series {
 	series := plotting.Series{Name: name}
-	step := 0
+	before := 0 // steps of earlier tasks
 	for _, t := range r.Tasks {
 		names := slices.Concat(t.Terms, t.Figures)
 		i := slices.Index(names, name)
@@ -53,9 +54,11 @@ func Recorded(r *record.Recording, name string) plotting.Series {
 			if i < 0 || len(f.Terms) < len(t.Terms) { // before the first step
 				continue
 			}
-			step++
-			series.X = append(series.X, float64(step))
+			series.X = append(series.X, float64(before+f.Step))
 			series.Y = append(series.Y, float64(slices.Concat(f.Terms, f.Figures)[i]))
+		}
+		if n := len(t.Frames); n > 0 {
+			before += t.Frames[n-1].Step
 		}
 	}
 	return series

@@ -35,9 +35,9 @@ class GromovPage extends Page<Settings> {
   private readonly note = element("p", { class: "hint", "data-note": "" });
   private readonly figures = new Figures([
     ["features", "colors ⟨K, π⟩", "the mass that changes its color"],
-    ["structures", "edges ⟨L⊗π, π⟩", "the mean squared difference of the structures that the plan brings together"],
+    ["structures", "structure ⟨L⊗π, π⟩", "the mean squared difference of the structures that the plan brings together"],
     ["entropic", "entropy ε Σ π (log π − 1)", "what the entropy adds; 0 for the proximal point"],
-    ["truth", "edges of the right matching", "the same, of the matching from which B was made"],
+    ["truth", "structure of the right matching", "the same, of the matching from which B was made"],
     ["right", "mass on the right matching", "1: every node goes where it belongs"],
     ["outer", "linear problems solved", "each linearizes the cost at the last plan"],
     ["change", "last change of the plan", "L1 distance of the last two plans"],
@@ -85,7 +85,7 @@ class GromovPage extends Page<Settings> {
     const pointer = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
       ["move", "Move", "drag nodes"], ["edge", "Edge", "press two nodes to join or part them"],
       ["color", "Color", "press a node to change its color"], ["add", "Add", "press to add a node"],
-      ["remove", "Remove", "press a node to remove it"]], change: (v) => (this.graphs.tool = v) });
+      ["remove", "Remove", "press a node to remove it"]], change: (v) => this.graphs.take(v) });
     this.place.append(element("div", { class: "stage" },
       element("section", { class: "card picture", "aria-label": "graphs" }, element("h2", {}, "Graphs"), pointer.element, this.graphs.canvas, this.note),
       element("section", { class: "card picture", "aria-label": "plan" }, element("h2", {}, "Plan π"), this.map.canvas, this.status.element),
@@ -118,8 +118,8 @@ class GromovPage extends Page<Settings> {
 
   /** Shows an example with its settings. */
   preset(name: string) {
-    const { outer, sigma, structure, loop, factor } = defaults;
-    Object.assign(this.settings, { outer, sigma, structure, loop, factor, a: "", b: "", truth: "", at: "", preset: name }, presets[name].settings);
+    const { outer, sigma, structure, loop, factor, eps } = defaults;
+    Object.assign(this.settings, { outer, sigma, structure, loop, factor, eps, a: "", b: "", truth: "", at: "", preset: name }, presets[name].settings);
     this.restore();
   }
 

@@ -35,7 +35,7 @@ class TransportPage extends Page<Settings> {
     ["cost", "cost ⟨C, π⟩", "what the plan pays"],
     ["error", "marginal error", "L1 distance of the plan's columns from their masses"],
     ["sweeps", "sweeps", "pairs of updates of the potentials"],
-    ["gap", "duality gap", "0 proves that the plan is optimal"],
+    ["gap", "duality gap", "0 proves that the plan is optimal, where the marginal error is 0"],
     ["mass", "mass moved", "not 1 where marginals are relaxed: ρ lowers it, and ε raises it, because the entropy is smallest at entries of 1"],
     ["divergence", "Sinkhorn divergence", "the entropic cost without its bias; 0 for equal clouds"],
   ]);

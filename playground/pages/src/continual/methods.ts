@@ -49,6 +49,9 @@ export interface Method {
   fixed: [string, string][]; // settings that make it what it is
 }
 
+/** Of the encoder: controls have it too, or they would stand next to narrower embeddings. */
+const width: [string, string][] = [["encoder.hidden", "64"], ["encoder.out", "32"]];
+
 export const methods: Method[] = [
   { key: "saot", label: "SAOT", name: "saot", control: false, fixed: [],
     about: "plans between views and embeddings, a memory and a teacher" },
@@ -58,9 +61,9 @@ export const methods: Method[] = [
     about: "SAOT without memory and teacher: it learns each task and protects none" },
   { key: "barlow", label: "Barlow Twins", name: "saot-barlow", control: false, fixed: [],
     about: "decorrelates the columns of two views' embeddings, with SAOT's memory" },
-  { key: "random", label: "random", name: "random", control: true, fixed: [],
+  { key: "random", label: "random", name: "random", control: true, fixed: [...width],
     about: "the encoder as it begins: what training must beat" },
-  { key: "hellinger", label: "propagated-hellinger", name: "propagated-hellinger", control: true, fixed: [],
+  { key: "hellinger", label: "propagated-hellinger", name: "propagated-hellinger", control: true, fixed: [["out", "32"]],
     about: "words over two hops, as square roots of shares; nothing is trained" },
 ];
 
@@ -87,9 +90,9 @@ export function requestOf(s: Settings, m: Method): Request {
   const dataset = `synthetic,nodes=${s.nodes},classes=${2 * s.tasks},degree=${degree(s)},homophily=${s.homophily},` +
     `imbalance=${s.imbalance},words=${s.words}`;
   const set: [string, string][] = [["epochs", s.epochs], ["points", s.points], ["epsilon", s.eps], ["alpha", s.alpha],
-    ["beta", s.beta], ["buffer", s.buffer], ["encoder.hidden", 64], ["encoder.out", 32]].map(([k, v]) => [String(k), String(v)]);
+    ["beta", s.beta], ["buffer", s.buffer], ...width].map(([k, v]) => [String(k), String(v)]);
   const free = set.filter(([name]) => !m.fixed.some(([fixed]) => fixed === name));
-  return { dataset, method: m.name, seed: s.seed, set: m.control ? [] : [...free, ...m.fixed], probes: ["converged"], record: 1 };
+  return { dataset, method: m.name, seed: s.seed, set: m.control ? m.fixed : [...free, ...m.fixed], probes: ["converged"], record: 1 };
 }
 
 /** The mean degree: 5, or what the generator allows. */

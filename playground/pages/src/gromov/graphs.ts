@@ -49,11 +49,20 @@ export class GraphsPicture extends Picture {
     c.addEventListener("pointerdown", (e) => this.down(e));
     c.addEventListener("pointermove", (e) => this.move(e));
     for (const end of ["pointerup", "pointercancel"] as const) c.addEventListener(end, (e) => this.up(e));
+    c.addEventListener("pointerleave", (e) => {
+      if (this.held < 0 && e.pointerType === "mouse") this.show(null);
+    });
     c.addEventListener("touchstart", (e) => {
       const box = c.getBoundingClientRect();
       if (this.tool !== "move" || this.hit(e.touches[0].clientX - box.left, e.touches[0].clientY - box.top)) e.preventDefault();
     }, { passive: false });
     c.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  /** Changes what the pointer does. */
+  take(tool: Tool) {
+    this.tool = tool;
+    this.first = null; // an edge that another tool was to end
   }
 
   /** Chooses nothing: the graphs are others now. */

@@ -147,13 +147,13 @@ export class PlanMap extends Picture {
     this.pen.fillStyle = theme.faint;
     this.pen.font = "italic 13px Georgia, serif";
     this.pen.textAlign = "left";
-    if (f && g) this.pen.fillText("f, g", 3, 16);
+    if (f && g) this.pen.fillText("f, g", 3, 16); // each from its lowest
   }
 
   private explain(theme: Theme, wide: number, most: number) {
     const y = this.height - 16;
     const ramp = colors(theme, false);
-    const text = most ? `0 to ${Number(most.toPrecision(2))} of the mass` : "";
+    const text = most ? `0 to ${Number(most.toPrecision(2))} of the mass, √ scale` : "";
     this.pen.font = "12px system-ui, sans-serif";
     const bar = Math.max(24, Math.min(140, wide * 0.4, wide - 8 - this.pen.measureText(text).width));
     ramp.forEach((c, k) => {
