@@ -16,6 +16,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -280,33 +281,33 @@ func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
 	for first := 0; first < len(nodes); first += c.block {
 		end := min(first+c.block, len(nodes))
 		room := engine.Fit(c.rows, end-first)
-		rows := propagatedRows(g, nodes[first:end], room)
-		for k, class := range classes[first:end] {
-			row := rows[k*r.features : (k+1)*r.features]
-			r.lengths[class] += float64(blas32.Nrm2(vector(row))) / float64(len(members[class]))
-		}
-		r.rows = append(r.rows, tensors.FromFlatDataAndDimensions(rows, room, r.features))
+		r.rows = append(r.rows, engine.Fill(func(rows []float32) {
+			addPropagated(rows, g, nodes[first:end])
+			for k, class := range classes[first:end] {
+				row := rows[k*r.features : (k+1)*r.features]
+				r.lengths[class] += float64(blas32.Nrm2(vector(row))) / float64(len(members[class]))
+			}
+		}, room, r.features))
 		r.mean = append(r.mean, meansBetween(groups, first, room))
 	}
 	return r
 }
 
-// propagatedRows returns rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, and rows of zeros up to room. Shapes: returns [room,
-// F], row major.
-func propagatedRows(g *graph.Graph, nodes []int32, room int) []float32 {
+// addPropagated adds rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, to rows. Shapes: rows [len(nodes) or more, F], row major.
+func addPropagated(rows []float32, g *graph.Graph, nodes []int32) {
 	scale := g.Adjacency.DegreeScale()
-	out := make([]float32, room*g.Features.Cols)
-	for k, i := range nodes {
-		row := out[k*g.Features.Cols : (k+1)*g.Features.Cols]
-		add := func(j int32) {
-			g.Features.Each(int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
+	parallel.Ranges(len(nodes), func(first, end int) {
+		for k := first; k < end; k++ {
+			i, row := nodes[k], rows[k*g.Features.Cols:(k+1)*g.Features.Cols]
+			add := func(j int32) {
+				g.Features.Each(int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
+			}
+			add(i)
+			for _, j := range g.Adjacency.Neighborhood(int(i)) {
+				add(j)
+			}
 		}
-		add(i)
-		for _, j := range g.Adjacency.Neighborhood(int(i)) {
-			add(j)
-		}
-	}
-	return out
+	})
 }
 
 // meansOf returns the matrix that takes the mean of each group of rows. Shapes: returns [groups, rows].
@@ -345,17 +346,17 @@ const encoderBlock = 1 << 16
 // randomEncoder draws W [in, out] as encoder.Glorot does, on all cores: there are tens of millions of weights at worst,
 // and a new encoder every few steps. The weights are the same on any number of cores.
 func randomEncoder(in, out int, rng *rand.Rand) *tensors.Tensor {
-	w, base := make([]float32, in*out), rng.Uint64()
-	bound := float32(math.Sqrt(6 / float64(in+out)))
-	var group sync.WaitGroup
-	for block := range slices.Chunk(w, encoderBlock) {
-		source := rand.New(rand.NewPCG(base, rng.Uint64()))
-		group.Go(func() {
-			for i := range block {
-				block[i] = (2*source.Float32() - 1) * bound
-			}
-		})
-	}
-	group.Wait()
-	return tensors.FromFlatDataAndDimensions(w, in, out)
+	base, bound := rng.Uint64(), float32(math.Sqrt(6/float64(in+out)))
+	return engine.Fill(func(w []float32) {
+		var group sync.WaitGroup
+		for block := range slices.Chunk(w, encoderBlock) {
+			source := rand.New(rand.NewPCG(base, rng.Uint64()))
+			group.Go(func() {
+				for i := range block {
+					block[i] = (2*source.Float32() - 1) * bound
+				}
+			})
+		}
+		group.Wait()
+	}, in, out)
 }

@@ -150,10 +150,9 @@ func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []
 	go func() {
 		defer close(next)
 		for first := 0; first < n; first += rows {
-			data := make([]float32, rows*cols)
-			fill(data, first, min(n, first+rows))
+			chunk := engine.Fill(func(data []float32) { fill(data, first, min(n, first+rows)) }, rows, cols)
 			select {
-			case next <- tensors.FromFlatDataAndDimensions(data, rows, cols):
+			case next <- chunk:
 			case <-ctx.Done():
 				return
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/parallel"
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // Sample is a sampled neighborhood as an encoder takes it: tensors on the host, nodes in a graph. Its features [n, F]
@@ -305,14 +306,14 @@ func (r rowSums) each(row int, f func(node int32, weight float32)) {
 // denseRows returns the sums of feature rows [padded, F].
 func (s *Sampler) denseRows(sums rowSums, padded int) *tensors.Tensor {
 	f := &s.graph.Features
-	rows := make([]float32, padded*f.Cols)
-	parallel.Ranges(sums.nodes.targets(), func(first, end int) {
-		for i := first; i < end; i++ {
-			dst := rows[i*f.Cols : (i+1)*f.Cols]
-			sums.each(i, func(v int32, weight float32) { addRow(dst, f, v, weight) })
-		}
-	})
-	return tensors.FromFlatDataAndDimensions(rows, padded, f.Cols)
+	return engine.Fill(func(rows []float32) {
+		parallel.Ranges(sums.nodes.targets(), func(first, end int) {
+			for i := first; i < end; i++ {
+				dst := rows[i*f.Cols : (i+1)*f.Cols]
+				sums.each(i, func(v int32, weight float32) { addRow(dst, f, v, weight) })
+			}
+		})
+	}, padded, f.Cols)
 }
 
 func addRow(dst []float32, f *graph.Features, row int32, weight float32) {
