@@ -5,7 +5,6 @@ package explorer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
@@ -79,24 +78,29 @@ func (x *Explorer) First(a Action) nb.Input {
 
 // Turn does what the reader asks for and returns the pictures of where the runs then stand. Where only knobs have
 // moved, the position stays: a run that a knob changes starts again and is replayed up to there. Another dataset starts
-// over.
+// over. A run that fails, as one that diverges does, has its error instead of pictures, until a knob makes another one.
 func (x *Explorer) Turn(in nb.Input) ([]nb.Part, error) {
 	if err := x.choose(x.choiceAt(in.At)); err != nil {
 		return nil, err
 	}
 	x.press(Action(in.Pressed))
 	ctx := context.Background()
+	p := x.painter()
+	var sides [2]side
 	var shown [2]*scene
 	for i, r := range x.sides {
 		if r == nil {
 			continue
 		}
-		var err error
-		if shown[i], err = r.scene(ctx, x.now.Epoch, x.choice); err != nil {
-			return nil, fmt.Errorf("explorer: %s: %w", r.name(), err)
+		s, err := r.scene(ctx, x.now.Epoch, x.choice)
+		if err != nil {
+			r.close()
+			x.sides[i], sides[i] = nil, p.failed(r.name(), err)
+			continue
 		}
+		shown[i], sides[i] = s, p.of(s)
 	}
-	return x.parts(shown[0], shown[1]), nil
+	return p.parts(sides[0], sides[1], p.difference(shown[0], shown[1])), nil
 }
 
 // choose starts the runs that a choice asks for, and keeps those that it leaves as they are.

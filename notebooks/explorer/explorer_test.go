@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -320,6 +321,23 @@ func TestExample(t *testing.T) {
 	for _, p := range parts {
 		require.NotEmpty(t, pngOf(t, p), p.Name)
 	}
+}
+
+// A run that fails shows why, next to the other one. Another choice starts again.
+func TestFailedRun(t *testing.T) {
+	r := read(t)
+	good := r.knobs[otherKnob].Values
+	r.knobs[otherKnob].Values = slices.Concat(good, []string{"joint"})
+	r.in.At[otherKnob] = len(good)
+	parts := r.press(None)
+	failed, ok := parts["joint: joint makes no embeddings"]
+	require.True(t, ok, "%v", slices.Collect(maps.Keys(parts)))
+	_, err := failed.Draw()
+	require.NoError(t, err)
+	require.Contains(t, parts, "saot: π_Z")
+	require.NotContains(t, parts, "π_Z: saot − joint")
+	r.in.At[otherKnob] = slices.Index(good, "gbt")
+	require.Contains(t, r.press(None), "π_Z: saot − gbt")
 }
 
 func TestErrors(t *testing.T) {

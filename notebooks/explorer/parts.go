@@ -23,16 +23,19 @@ type painter struct {
 	sweep  int
 }
 
-// parts returns the pictures of one method, or of two side by side.
-func (x *Explorer) parts(left, right *scene) []nb.Part {
+func (x *Explorer) painter() *painter {
 	p := &painter{Choice: x.choice, task: x.stream.Tasks[x.choice.Task], sweep: x.now.Sweep}
 	p.nodes = nodesOf(p.task, x.choice)
 	for _, v := range p.nodes {
 		p.labels = append(p.labels, p.task.Labels[v])
 	}
-	one, other := p.of(left), p.of(right)
+	return p
+}
+
+// parts returns the pictures of one method, or of two side by side, and of the difference of their plans.
+func (p *painter) parts(one, other side, difference nb.Part) []nb.Part {
 	names := [2]string{one.name, other.name}
-	lines := [][]nb.Part{{p.graph(), p.difference(left, right)}, {one.plan, other.plan}}
+	lines := [][]nb.Part{{p.graph(), difference}, {one.plan, other.plan}}
 	if one.remembers() && other.remembers() {
 		lines = append(lines, pair("teacher", names, one.teacher, other.teacher),
 			pair("buffer", names, one.buffer, other.buffer))
@@ -41,7 +44,7 @@ func (x *Explorer) parts(left, right *scene) []nb.Part {
 	}
 	lines = append(lines, []nb.Part{one.embedding, other.embedding}, pair("losses", names, one.losses, other.losses),
 		pair("performance matrix", names, one.matrix, other.matrix))
-	return flat(lines, right != nil)
+	return flat(lines, other.name != "")
 }
 
 // pair is a line of the same part of two methods. If only one of them has it, the other's place says so.
@@ -89,10 +92,16 @@ type side struct {
 func (s *side) remembers() bool { return s.teacher.Draw != nil || s.buffer.Draw != nil }
 
 func (p *painter) of(s *scene) side {
-	if s == nil {
-		return side{}
-	}
 	return side{s.run.name(), p.plan(s), p.teacher(s), p.embedding(s), p.losses(s), p.matrix(s), p.buffer(s)}
+}
+
+// failed is a method whose run has ended with an error, which stands in the place of its plan.
+func (p *painter) failed(name string, err error) side {
+	text, there := fmt.Sprintf("%s: %v", name, err), p.graph()
+	return side{name: name, plan: nb.Part{Name: text, Key: text, Draw: func() (plotting.Figure, error) {
+		figure, err := there.Draw()
+		return figure.Blank(text), err
+	}}}
 }
 
 // part names a part, also in its key. More is what it depends on apart from the dataset.
@@ -140,7 +149,7 @@ func (p *painter) teacher(s *scene) nb.Part {
 
 // difference is that of the two methods' π_Z.
 func (p *painter) difference(left, right *scene) nb.Part {
-	if right == nil {
+	if left == nil || right == nil {
 		return nb.Part{}
 	}
 	title := fmt.Sprintf("π_Z: %s − %s", left.run.name(), right.run.name())
