@@ -182,8 +182,12 @@ func fitMost(series []Series) Limits {
 	if 3*(most.Max-most.Min) > most.Max-reach[lowest].Min {
 		return Limits{}
 	}
-	series[lowest].Name += ", below the axis"
 	pad(&most, 0.04)
+	if reach[lowest].Max < most.Min {
+		series[lowest].Name += ", below the axis"
+	} else {
+		series[lowest].Name += ", leaves the axis"
+	}
 	return Limits{most.Min, most.Max}
 }
 

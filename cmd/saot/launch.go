@@ -36,7 +36,8 @@ const launchHelp = `With --launcher the runs that are left to do become an array
 Kubernetes, with a task for each run. A task may take 3 times the time and 1.5 times the memory that the largest run is
 estimated to take, or what --time and --mem say. Without --engine it computes on the fastest engine of its node. A task
 that is interrupted or preempted continues by itself at its last finished task of the stream. The same command again
-launches what is left. --workers bounds the tasks at a time; there is no bound without it.
+launches what is left; on Kubernetes, delete the Job first, and its tasks pass over runs that are done. --workers bounds
+the tasks at a time; there is no bound without it.
   slurm       writes slurm.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
 

@@ -229,8 +229,11 @@ func TestAddReplacesAFrameOfTheSameStep(t *testing.T) {
 
 func TestResumeDropsWhatIsLearnedAgain(t *testing.T) {
 	dir := written(t)
+	half := filepath.Join(dir, Folder, "."+filepath.Base(taskPath(dir, 0))+"-123") // of a process that was killed
+	require.NoError(t, os.WriteFile(half, []byte("{"), 0o600))
 	_, err := Resume(dir, testHead(), 1)
 	require.NoError(t, err)
+	require.NoFileExists(t, half)
 	r, err := Read(dir)
 	require.NoError(t, err)
 	require.Len(t, r.Tasks, 1)

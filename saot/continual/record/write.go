@@ -58,6 +58,11 @@ func Resume(dir string, h Head, done int) (*Writer, error) {
 	if *old != h {
 		return nil, fmt.Errorf("record: %s is of another run: %+v, not %+v", filepath.Join(dir, Folder), *old, h)
 	}
+	for t := range h.Tasks {
+		if err := file.Tidy(taskPath(dir, t)); err != nil {
+			return nil, fmt.Errorf("record: %w", err)
+		}
+	}
 	for t := done; t < h.Tasks; t++ {
 		if err := os.Remove(taskPath(dir, t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("record: %w", err)
