@@ -201,7 +201,7 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 	rows := 0
 	for _, setting := range continual.Settings() {
 		before := len(panels)
-		for _, probe := range append(continual.Probes(), continual.ProbeHead) {
+		for _, probe := range continual.AllProbes() {
 			if s, ok := r.Score(setting, probe); ok {
 				panels = append(panels, Panel{Title: scoreTitle(s), Matrix: s.Matrix})
 			}

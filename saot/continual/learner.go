@@ -152,6 +152,9 @@ const (
 // Probes returns the probes of embeddings, in the order of the tables.
 func Probes() []Probe { return []Probe{ProbePaper, ProbeConverged} }
 
+// AllProbes returns those of Probes and ProbeHead, in the order of the tables.
+func AllProbes() []Probe { return append(Probes(), ProbeHead) }
+
 // ParseProbe is the inverse of String.
 func ParseProbe(text string) (Probe, error) { return probeNames.Parse(text) }
 

@@ -43,8 +43,11 @@ func (g *Group) Own(name string) bool { return g.own[name] }
 // SplitFile reports whether the runs took their split from a file. No Spec describes such runs.
 func (g *Group) SplitFile() bool { return g.Settings["split_hash"] != "" }
 
+// First returns the run with the lowest seed.
+func (g *Group) First() *continual.Result { return g.Runs[g.Seeds()[0]] }
+
 // Info identifies the data of the runs.
-func (g *Group) Info() continual.DatasetInfo { return g.Runs[g.Seeds()[0]].Dataset }
+func (g *Group) Info() continual.DatasetInfo { return g.First().Dataset }
 
 // Collect reads every result at the paths, which are as for continual.ReadResults, and groups the runs by dataset, then
 // in the order of method.All, then by settings. Order and names of the paths change nothing.

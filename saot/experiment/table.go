@@ -112,15 +112,30 @@ func Tables(groups []*Group) ([]*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	byDataset := map[string][]*Group{}
-	for _, g := range groups {
-		byDataset[g.Dataset] = append(byDataset[g.Dataset], g)
-	}
 	var tables []*Table
-	for _, name := range datasetsOf(groups) {
-		tables = append(tables, newTable(byDataset[name], paper))
+	for _, of := range ByDataset(groups) {
+		tables = append(tables, newTable(of, paper))
 	}
 	return tables, nil
+}
+
+// ByDataset divides groups by dataset, in their order.
+func ByDataset(groups []*Group) [][]*Group {
+	return divided(groups, func(g *Group) string { return g.Dataset })
+}
+
+// divided divides groups by a key, in the order in which the keys come.
+func divided(groups []*Group, key func(*Group) string) (all [][]*Group) {
+	at := map[string]int{}
+	for _, g := range groups {
+		i, ok := at[key(g)]
+		if !ok {
+			i = len(all)
+			at[key(g)], all = i, append(all, nil)
+		}
+		all[i] = append(all[i], g)
+	}
+	return all
 }
 
 // datasetsOf names the datasets, in the order of the groups.
@@ -171,7 +186,7 @@ func newTable(groups []*Group, paper []printed) *Table {
 // columns returns the columns of groups of one dataset: of the probes, and of supervised methods' own classifiers, that
 // any run has.
 func columns(groups []*Group, published bool) (out []Column) {
-	probes := slices.DeleteFunc(append(continual.Probes(), continual.ProbeHead), func(p continual.Probe) bool {
+	probes := slices.DeleteFunc(continual.AllProbes(), func(p continual.Probe) bool {
 		return !slices.ContainsFunc(groups, func(g *Group) bool { return g.scoredBy(p) })
 	})
 	pair := func(c Column) {

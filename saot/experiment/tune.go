@@ -89,19 +89,8 @@ func (c Choice) Cost() time.Duration {
 }
 
 // Families divides groups by dataset and method, in their order: the settings of one method are next to each other.
-func Families(groups []*Group) (all [][]*Group) {
-	at := map[string]int{}
-	for _, g := range groups {
-		key := g.Dataset + "\n" + g.Method
-		i, ok := at[key]
-		if !ok {
-			i = len(all)
-			at[key] = i
-			all = append(all, nil)
-		}
-		all[i] = append(all[i], g)
-	}
-	return all
+func Families(groups []*Group) [][]*Group {
+	return divided(groups, func(g *Group) string { return g.Dataset + "\n" + g.Method })
 }
 
 func (g *Group) point(family []*Group) (Point, error) {
@@ -186,7 +175,7 @@ func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 // describe notes what a choice's runs have in common.
 func (c *Choice) describe(g *Group) error {
 	var s Settings
-	if err := json.Unmarshal(g.Runs[g.Seeds()[0]].Config, &s); err != nil {
+	if err := json.Unmarshal(g.First().Config, &s); err != nil {
 		return fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
 	}
 	d, err := method.Lookup(s.Method)
@@ -277,7 +266,7 @@ func SpecOf(about string, groups []*Group) ([]byte, error) {
 	var entries []yaml.MapSlice
 	for _, g := range groups {
 		var s Settings
-		if err := json.Unmarshal(g.Runs[g.Seeds()[0]].Config, &s); err != nil {
+		if err := json.Unmarshal(g.First().Config, &s); err != nil {
 			return nil, fmt.Errorf("experiment: %s: field config: %w", g.path(), err)
 		}
 		for _, r := range g.Runs { // a run of each probe may stand in one group

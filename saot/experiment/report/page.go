@@ -127,7 +127,7 @@ func show(groups []*experiment.Group) (all []shown, err error) {
 }
 
 func environment(g *experiment.Group) row {
-	r := g.Runs[g.Seeds()[0]]
+	r := g.First()
 	split := r.Dataset.SplitHash
 	return row{Dataset: g.Dataset, Label: g.Label, Seeds: strings.Trim(fmt.Sprint(g.Seeds()), "[]"),
 		Engine:  every(g, func(r *continual.Result) string { return r.Engine.Name }),

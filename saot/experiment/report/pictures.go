@@ -60,7 +60,7 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 		return err
 	}
 	for _, s := range continual.Settings() {
-		for _, probe := range append(continual.Probes(), continual.ProbeHead) {
+		for _, probe := range continual.AllProbes() {
 			p, lack, err := paperMatrices(mostTasksFirst(groups, s, probe))
 			if lack != "" {
 				continue
@@ -83,7 +83,7 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 		}
 		all = append(all, studies...)
 	}
-	for _, d := range datasetsOf(groups) {
+	for _, d := range experiment.ByDataset(groups) {
 		for _, draw := range []func([]*experiment.Group) (Picture, error){distanceDrift, planDrift, effectiveRank,
 			losses, marginalErrors} {
 			if err := add(draw(d)); err != nil {
@@ -100,21 +100,10 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 	return all, nil
 }
 
-func datasetsOf(groups []*experiment.Group) (all [][]*experiment.Group) {
-	for _, g := range groups {
-		if n := len(all); n > 0 && all[n-1][0].Dataset == g.Dataset {
-			all[n-1] = append(all[n-1], g)
-		} else {
-			all = append(all, []*experiment.Group{g})
-		}
-	}
-	return all
-}
-
 func views(groups []*experiment.Group) (all []view) {
-	for _, of := range datasetsOf(groups) {
+	for _, of := range experiment.ByDataset(groups) {
 		for _, s := range continual.Settings() {
-			for _, p := range append(continual.Probes(), continual.ProbeHead) {
+			for _, p := range continual.AllProbes() {
 				v := view{dataset: of[0].Dataset, setting: s, probe: p}
 				for _, g := range of {
 					if g := scored(g, s, p); len(g.Runs) > 0 {

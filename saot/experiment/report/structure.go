@@ -124,7 +124,7 @@ func overTasks(groups []*experiment.Group, name, caption string, c curve, draw d
 // losses draws the terms of the first method that has several.
 func losses(groups []*experiment.Group) (Picture, error) {
 	for _, g := range groups {
-		r := g.Runs[g.Seeds()[0]]
+		r := g.First()
 		if len(r.Tasks) == 0 || len(r.Tasks[0].LastLoss) < 2 {
 			continue
 		}
