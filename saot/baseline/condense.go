@@ -15,8 +15,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -52,15 +50,19 @@ func condensedBudget(recipe datasets.Recipe) int {
 //
 //	min over X̃ of E_W Σ_c ‖mean_{i∈c} f_W(ÂX)_i − mean_{j∈c} f_W(X̃)_j‖²,   f_W(H)_i = ReLU(H·W)_i / ‖ReLU(H·W)_i‖.
 //
-// W is newly drawn for every encoder; ÂX is made once, and only the rows of nodes that take part in a mean. f_W does
-// not see the length of a row, so PUMA's rows get that of the real ones in the end (docs/methods.md).
+// W is newly drawn for every encoder. Sparse features stay so: Â(XW) takes a fraction of the operations of (ÂX)W. Of
+// others ÂX is made once, and only the rows of nodes that take part in a mean. f_W does not see the length of a row, so
+// PUMA's rows get that of the real ones in the end (docs/methods.md).
 type condenser struct {
 	CondensationSettings
 	engine *engine.Engine
 	inner  int   // steps for each encoder, with a new Adam; 0 is one step each, and Adam continues
 	block  int   // real nodes embedded at once
+	most   int   // embeddings of a sparse graph that is taken whole
 	rows   []int // padded sizes of blocks
 	real   *engine.Named[meanInputs[*tensors.Tensor]]
+	graphs *encoder.Graphs // sparse ones, taken whole
+	whole  *engine.Named[graphMeans[*tensors.Tensor]]
 	nets   map[int]*condensedNet // by room for condensed nodes
 }
 
@@ -69,8 +71,9 @@ const realBlock = 1 << 14
 
 // newCondenser prepares for tasks of which at most a share of the nodes takes part in the means.
 func newCondenser(b method.Build, s CondensationSettings, inner int, share float64) (*condenser, error) {
-	c := &condenser{CondensationSettings: s, engine: b.Engine, inner: inner, block: realBlock,
-		nets: map[int]*condensedNet{}}
+	c := &condenser{CondensationSettings: s, engine: b.Engine, inner: inner, block: realBlock, most: wholeEmbedded,
+		graphs: encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, s.Encoders, b.Stream.Sizes)),
+		nets:   map[int]*condensedNet{}}
 	var rows []int
 	for _, size := range b.Stream.Sizes {
 		rows = append(rows, min(c.block, int(math.Ceil(share*float64(size.Nodes)))))
@@ -81,7 +84,20 @@ func newCondenser(b method.Build, s CondensationSettings, inner int, share float
 		func(in meanInputs[*Node]) []*Node {
 			return []*Node{Add(in.Sum, embeddedMeans(in.Mean, in.Rows, in.Weight))}
 		})
+	if err != nil {
+		return nil, err
+	}
+	c.whole, err = engine.NewNamed[graphMeans[*tensors.Tensor]](b.Engine, "class means of a graph", nil,
+		func(in graphMeans[*Node]) []*Node {
+			return []*Node{classMeans(in.Mean, encoder.NodesOf(in.Graph).First(in.Weight))}
+		})
 	return c, err
+}
+
+type graphMeans[T any] struct {
+	Graph  encoder.Input[T]
+	Mean   T // [C, N]
+	Weight T // [F, d]
 }
 
 type meanInputs[T any] struct {
@@ -94,8 +110,10 @@ type meanInputs[T any] struct {
 //
 // Shapes: mean M [C, N], rows that sum to 1, or shares of such; rows H [N, F], weight W [F, d]; returns [C, d]. The
 // gradient flows to H.
-func embeddedMeans(mean, rows, weight *Node) *Node {
-	h := MatMul(rows, weight)
+func embeddedMeans(mean, rows, weight *Node) *Node { return classMeans(mean, MatMul(rows, weight)) }
+
+// classMeans returns the class means of the embeddings, given ÂX·W [N, d].
+func classMeans(mean, h *Node) *Node {
 	// Slope 0 at 0, where Max has 1: a row without features would get a gradient over the least norm, 1e-12.
 	return MatMul(mean, unitRows(Mul(h, PositiveIndicator(h))))
 }
@@ -173,7 +191,10 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	if err := net.SetValue("features", x); err != nil {
 		return nil, err
 	}
-	real := c.upload(p.labeled.Graph, p.members)
+	real, err := c.upload(p.labeled.Graph, p.members)
+	if err != nil {
+		return nil, err
+	}
 	defer real.release()
 	mean := meansOf(set.groups(p.labeled), room)
 	defer engine.Release(mean)
@@ -188,7 +209,7 @@ func (c *condenser) condense(ctx context.Context, p condensation, prefix string,
 	if x, err = net.Value("features"); err == nil {
 		set.Features = slices.Clone(x[:len(set.Features)])
 		if c.inner > 0 { // Adam afresh, as PUMA has it: see condenser
-			set.setLengths(real.lengths, p.labeled.First)
+			set.setLengths(propagatedLengths(p.labeled.Graph, p.members), p.labeled.First)
 		}
 	}
 	return set, err
@@ -254,90 +275,6 @@ func shifted(observe func(continual.Step), done, steps int) func(continual.Step)
 		s.Done, s.Steps = s.Done+done, steps
 		observe(s)
 	}
-}
-
-// realRows are rows of ÂX on the engine, in blocks.
-type realRows struct {
-	features, classes int
-	rows, mean        []*tensors.Tensor // [n, F] and [C, n] of each block; the means' shares sum to 1 over all blocks
-	lengths           []float64         // the mean length of each class's rows
-}
-
-func (r *realRows) release() {
-	engine.Release(r.rows, r.mean)
-}
-
-// upload makes the rows of ÂX that belong to nodes of some class.
-func (c *condenser) upload(g *graph.Graph, members [][]int32) *realRows {
-	r := &realRows{features: g.Features.Cols, classes: len(members), lengths: make([]float64, len(members))}
-	var nodes, classes []int32
-	groups := make([][]int32, len(members)) // members by position
-	for class, of := range members {
-		for _, v := range of {
-			groups[class] = append(groups[class], int32(len(nodes)))
-			nodes, classes = append(nodes, v), append(classes, int32(class))
-		}
-	}
-	for first := 0; first < len(nodes); first += c.block {
-		end := min(first+c.block, len(nodes))
-		room := engine.Fit(c.rows, end-first)
-		r.rows = append(r.rows, engine.Fill(func(rows []float32) {
-			addPropagated(rows, g, nodes[first:end])
-			for k, class := range classes[first:end] {
-				row := rows[k*r.features : (k+1)*r.features]
-				r.lengths[class] += float64(blas32.Nrm2(vector(row))) / float64(len(members[class]))
-			}
-		}, room, r.features))
-		r.mean = append(r.mean, meansBetween(groups, first, room))
-	}
-	return r
-}
-
-// addPropagated adds rows of ÂX, Â = D^{−1/2}(A+I)D^{−1/2}, to rows. Shapes: rows [len(nodes) or more, F], row major.
-func addPropagated(rows []float32, g *graph.Graph, nodes []int32) {
-	scale := g.Adjacency.DegreeScale()
-	parallel.Ranges(len(nodes), func(first, end int) {
-		for k := first; k < end; k++ {
-			i, row := nodes[k], rows[k*g.Features.Cols:(k+1)*g.Features.Cols]
-			add := func(j int32) {
-				g.Features.Each(int(j), func(c int, v float64) { row[c] += float32(scale[i] * scale[j] * v) })
-			}
-			add(i)
-			for _, j := range g.Adjacency.Neighborhood(int(i)) {
-				add(j)
-			}
-		}
-	})
-}
-
-// meansOf returns the matrix that takes the mean of each group of rows. Shapes: returns [groups, rows].
-func meansOf(groups [][]int32, rows int) *tensors.Tensor { return meansBetween(groups, 0, rows) }
-
-// meansBetween returns a number of columns of that matrix from first on.
-func meansBetween(groups [][]int32, first, columns int) *tensors.Tensor {
-	m := make([]float32, len(groups)*columns)
-	for class, group := range groups {
-		for _, i := range group {
-			if k := int(i) - first; k >= 0 && k < columns {
-				m[class*columns+k] = 1 / float32(len(group))
-			}
-		}
-	}
-	return tensors.FromFlatDataAndDimensions(m, len(groups), columns)
-}
-
-func (c *condenser) means(real *realRows, weight *tensors.Tensor) (*tensors.Tensor, error) {
-	sum := encoder.Filled(0, real.classes, c.Width)
-	for i := range real.rows {
-		out, err := c.real.Call(meanInputs[*tensors.Tensor]{Sum: sum, Mean: real.mean[i], Rows: real.rows[i],
-			Weight: weight})
-		engine.Release(sum)
-		if err != nil {
-			return nil, err
-		}
-		sum = out[0]
-	}
-	return sum, nil
 }
 
 // encoderBlock is how many weights one goroutine draws at a time.

@@ -141,13 +141,19 @@ func TestRealMeansMatchTheirDefinition(t *testing.T) {
 	task := shownTasks(t, stream)[0]
 	members := trainByClass(task)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, block := range []int{realBlock, 17} { // all nodes at once, and a few at a time
+		for _, how := range []struct{ block, most int }{
+			{realBlock, wholeEmbedded}, // a sparse graph, where the engine takes one
+			{realBlock, 0},             // rows of all nodes at once
+			{17, 0},                    // a few at a time
+		} {
 			c, err := newCondenser(smallBuild(e, stream, nil), CondensationSettings{Budget: 4, Encoders: 1, Width: 8,
 				FeatureRate: 1e-3}, 0, 0.6)
 			require.NoError(t, err)
-			c.block = block
-			real := c.upload(task.Graph, members)
+			c.block, c.most = how.block, how.most
+			real, err := c.upload(task.Graph, members)
+			require.NoError(t, err)
 			defer real.release()
+			require.Equal(t, e.Fuses() && how.most > 0, real.graph != nil)
 			require.Greater(t, len(members[0])+len(members[1]), 17)
 			w := randomEncoder(task.Graph.Features.Cols, 8, seed.Stream(1))
 			out, err := c.means(real, w)
@@ -161,6 +167,18 @@ func TestRealMeansMatchTheirDefinition(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestPropagatedLengths(t *testing.T) {
+	task := shownTasks(t, smallStream(t))[0]
+	members := trainByClass(task)
+	for class, got := range propagatedLengths(task.Graph, members) {
+		want := 0.0
+		for _, row := range realByHand(task, members[class]) {
+			want += floats.Norm(row, 2) / float64(len(members[class]))
+		}
+		require.InDelta(t, want, got, 1e-6)
+	}
 }
 
 // A row of zeros gets no gradient, and those next to it get theirs.
