@@ -41,7 +41,8 @@ func catDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "cat", Paper: "CaT", Kind: method.Supervised, Order: 3,
 		Summary:  "condense each task to a few nodes and train in that memory (Liu, Qiu and Huang 2023)",
-		Defaults: catDefaults, New: newCaT})
+		Defaults: catDefaults, New: newCaT,
+		Load: func(s method.Settings) method.Load { c := s.(*CaTSettings); return c.load(c.Epochs, 1, 1) }})
 }
 
 // Validate lists every field out of range.

@@ -31,6 +31,12 @@ type CondensationSettings struct {
 	WholeGraph  int     `json:"whole_graph" range:"[0,)" help:"largest graph classified at once; 0 is no limit"`
 }
 
+// load is that of a task with some epochs on the memory, after each of some condensations.
+func (s CondensationSettings) load(epochs, inner, passes int) method.Load {
+	return method.Load{Epochs: passes * epochs, Hidden: 1, Out: 1, Encoders: passes * s.Encoders, EncoderWidth: s.Width,
+		EncoderSteps: inner}
+}
+
 func condensedBudget(recipe datasets.Recipe) int {
 	switch recipe {
 	case datasets.RecipeCoraFull:

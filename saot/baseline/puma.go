@@ -41,7 +41,11 @@ func pumaDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "puma", Paper: "PUMA", Kind: method.Supervised, Order: 5,
 		Summary:  "cat with wide random encoders and pseudo-labels (Liu, Qiu and Huang 2024)",
-		Defaults: pumaDefaults, New: newPUMA})
+		Defaults: pumaDefaults, New: newPUMA,
+		Load: func(s method.Settings) method.Load {
+			p := s.(*PUMASettings)
+			return p.load(p.Epochs, p.InnerSteps, 2)
+		}})
 }
 
 // Validate lists every field out of range.

@@ -124,6 +124,7 @@ type shape struct {
 	err     error
 	nodes   []int // of each task
 	train   []int
+	columns int   // of the features
 	edges   int64 // of its largest task, each in both directions
 	bytes   int64 // of its arrays
 	missing bool  // the files are not there: the figures are those of the catalog
@@ -151,7 +152,7 @@ func published(r *Run) *shape {
 	}
 	tasks, n := r.Stream.Kept(e.True.Tasks), int(2*e.True.Nodes)/e.True.Classes
 	s := &shape{nodes: slices.Repeat([]int{n}, tasks), train: slices.Repeat([]int{6 * n / 10}, tasks),
-		missing: true}
+		columns: int(e.True.Columns), missing: true}
 	edges := e.True.Edges // undirected: the adjacency holds both directions
 	if edges == 0 {
 		edges = e.True.Entries
@@ -166,6 +167,7 @@ func shapeOfStream(stream *datasets.Stream) *shape {
 	for _, t := range stream.Tasks {
 		s.nodes = append(s.nodes, len(t.Labels))
 		s.train = append(s.train, len(t.Split.Train))
+		s.columns = t.Graph.Features.Cols
 		s.edges = max(s.edges, int64(len(t.Graph.Adjacency.Neighbors)))
 		s.bytes += bytesOf(t.Graph)
 	}
@@ -197,6 +199,9 @@ const (
 	stepSeconds      = 0.03    // a training step
 	nodeSeconds      = 4e-5    // a node of the batch in a step, at hidden 512 and out 256
 	sampleSeconds    = 1.6e-5  // a node of a sample whose hidden layer is computed, at those widths
+	drawnSeconds     = 4.5e-9  // a weight of a random encoder: drawn, and multiplied by what is condensed
+	innerSeconds     = 0.6e-9  // the same weight in a further step
+	embeddedSeconds  = 8e-9    // an entry of the embeddings by a random encoder
 	paperSeconds     = 1e-3    // a train node in an evaluation by the paper probe
 	convergedSeconds = 4e-4    // a train node in an evaluation by the converged probe
 	baseBytes        = 700e6   // the program, its engine and compiled graphs
@@ -232,6 +237,8 @@ func (s *shape) estimate(r *Run) Estimate {
 			edges = s.edges
 			est.training += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
 		}
+		est.training += float64(load.Encoders*load.EncoderWidth) * (embeddedSeconds*float64(n) +
+			float64(s.columns)*(drawnSeconds+innerSeconds*float64(load.EncoderSteps)))
 		largest = max(largest, batch)
 		rows += s.train[t]
 		seen := float64(rows)
@@ -248,7 +255,7 @@ func (s *shape) estimate(r *Run) Estimate {
 	est.Seconds = est.training + evaluation
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
 		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(rows)+
-		float64(load.Bytes)))
+		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)))
 	return est
 }
 

@@ -28,6 +28,22 @@ func TestFits(t *testing.T) {
 	require.NoError(t, r.Fits(stream, machine))
 }
 
+// Ten times the random encoders take nearly ten times as long, whatever the epochs on the few nodes that are kept.
+func TestEstimateOfCondensation(t *testing.T) {
+	e := &estimator{shapes: map[string]*shape{}}
+	seconds := func(name, encoders string) float64 {
+		s, err := DefaultSettings("cora-full", name, method.Fast)
+		require.NoError(t, err)
+		r := &Run{Settings: s}
+		require.NoError(t, r.Change(fields.Change{Path: "encoders", Value: fields.Value{Text: encoders}},
+			fields.Change{Path: "epochs", Value: fields.Value{Text: "1"}}))
+		return e.model(r).training
+	}
+	for name, few := range map[string]string{"cat": "300", "puma": "20"} {
+		require.InDelta(t, 10, seconds(name, few+"0")/seconds(name, few), 0.5, name)
+	}
+}
+
 // An estimate without the data counts the tasks as a stream does.
 func TestPublishedShapeOfFirstTasks(t *testing.T) {
 	s, err := DefaultSettings("cora-full", "saot", method.Default)

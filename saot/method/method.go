@@ -179,6 +179,10 @@ type Load struct {
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors
 	Replayed    int   // nodes of each past task in a step
 	Bytes       int64 // what the method takes of memory beyond that of its layers' widths
+
+	// Of a method that condenses: the random encoders drawn for a task, their width, and the steps taken for each. Its
+	// other steps are on the few nodes that it keeps, and Hidden and Out are 1.
+	Encoders, EncoderWidth, EncoderSteps int
 }
 
 // LoadOf returns the load of a task by the settings.
