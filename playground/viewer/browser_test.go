@@ -180,6 +180,38 @@ func TestMatricesShareColors(t *testing.T) {
 	require.Equal(t, fill(0), fill(1))
 }
 
+// Cells without room for their numbers have a key to their colors.
+func TestKeyOfSmallCells(t *testing.T) {
+	b := open(t, one(t))
+	key := `[...panel('matrix').querySelectorAll('text')].map(e => e.textContent).join(' ')`
+	require.NotRegexp(t, `\b70 100$`, b.Text(key))
+	b.Do(`window.packed = JSON.parse(viewer.querySelector('script[type="application/json"]').textContent);
+		packed[0].recording.head.tasks = 40, viewer.runs = packed, true`)
+	b.Until(key + `.endsWith('70 100')`)
+}
+
+// A pinned frame stays pinned when another run becomes the clock of both.
+func TestPinStaysWhileRunsGrow(t *testing.T) {
+	short := invented(t, "random", 0, true)
+	for k := range short.Tasks {
+		short.Tasks[k].Frames = short.Tasks[k].Frames[:1]
+	}
+	b := open(t, one(t), Run{Name: "short", Recording: short})
+	b.Do(`window.packed = JSON.parse(viewer.querySelector('script[type="application/json"]').textContent);
+		window.whole = packed[0].recording.tasks;
+		packed[0].recording.tasks = [{...whole[0], frames: whole[0].frames.slice(0, 2)}];
+		viewer.runs = packed;
+		viewer.tabIndex = 0, viewer.focus(), true`)
+	b.Press(kb.End)
+	b.Until(`now() === 'task 3 of 3, step 0'`)
+	b.Press(kb.ArrowLeft) // who stands at the last frame would follow the run
+	b.Until(`now() === 'task 2 of 3, step 0'`)
+	b.Do(`button('pin').click(), true`)
+	b.Until(`button('pinned') !== undefined`)
+	b.Do(`packed[0].recording.tasks = whole, viewer.grow(), true`)
+	b.Until(`root.querySelector('input[type="range"]').value === '6' && button('pinned') !== undefined`)
+}
+
 // Differences of two plans: with the plan between graphs, with a pinned frame, with another run.
 func TestDifferences(t *testing.T) {
 	other := invented(t, "saot", 1, true)

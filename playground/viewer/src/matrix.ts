@@ -18,6 +18,7 @@ export function lowest(runs: Run[], name: string): number {
 const left = 30;
 const top = 46;
 const least = 2; // pixels of a cell
+const legible = 26; // pixels of a cell with its number
 
 /** The performance matrix so far: a row for each task learned, a column for each task scored. */
 export class MatrixPanel extends Panel {
@@ -106,7 +107,20 @@ export class MatrixPanel extends Panel {
         "font-size": 10, "text-anchor": "end" }, String(i + 1)));
       for (let j = 0; j <= i; j++) parts.push(...this.cell(s, rows, i, j, side, ramp));
     }
+    if (side < legible) parts.push(...this.legend(s, ramp));
     this.body.replaceChildren(...parts);
+  }
+
+  /** What the colors mean, in the empty corner, where cells are too small for numbers. */
+  private legend(s: Scene, ramp: string[]): SVGElement[] {
+    const wide = Math.min(110, (this.width - left) * 0.35);
+    const x = this.width - 8 - wide;
+    const text = { y: top + 22, fill: s.theme.faint, "font-size": 11 };
+    return [
+      ...ramp.map((fill, i) => make("rect", { x: x + (i * wide) / bins, y: top, width: wide / bins + 0.5, height: 8, fill })),
+      make("text", { ...text, x }, s.low.toFixed(0)),
+      make("text", { ...text, x: x + wide, "text-anchor": "end" }, "100"),
+    ];
   }
 
   private cell(s: Scene, rows: Map<number, Score>, i: number, j: number, side: number, ramp: string[]) {
@@ -123,7 +137,7 @@ export class MatrixPanel extends Panel {
       "data-value": value === null ? null : value.toFixed(1), x: left + j * side, y: top + i * side, width: side - 1,
       height: side - 1, fill: value === null ? s.theme.panel : ramp[Math.round(share * (bins - 1))],
       stroke: active ? s.theme.mark : is ? s.theme.text : s.theme.line, "stroke-width": active ? 3 : is ? 1.6 : 0.8 });
-    if (value === null || side < 26) return [rect];
+    if (value === null || side < legible) return [rect];
     return [rect, make("text", { x: left + (j + 0.5) * side, y: top + (i + 0.5) * side + 4, "pointer-events": "none",
       "font-size": Math.min(12, side / 2.9), "text-anchor": "middle", fill: share > 0.55 ? "#000" : "#fff" },
       value.toFixed(side > 34 ? 1 : 0))];

@@ -126,10 +126,12 @@ export class RecordingElement extends HTMLElement {
     if (!this.columns.length) return;
     const follows = this.newest && !this.timer;
     const now = this.clock.moments[this.at];
+    const pin: Moment | undefined = this.clock.moments[this.pinned];
     for (const c of this.columns) growRun(c.run, c.packed);
-    const all = this.clock.moments;
-    const same = all.findIndex((m) => m.task.task === now.task.task && m.frame.step === now.frame.step);
-    this.at = follows || same < 0 ? all.length - 1 : same;
+    const all = this.clock.moments; // of another run, perhaps
+    const same = (of: Moment) => all.findIndex((m) => m.task.task === of.task.task && m.frame.step === of.frame.step);
+    this.at = follows || same(now) < 0 ? all.length - 1 : same(now);
+    this.pinned = pin ? same(pin) : -1;
     const runs = this.columns.map((c) => c.run);
     const kept = this.columns.every((c) => this.panelsOf(c.run, runs).every((p, i) => p.name === c.panels[i]?.name));
     if (!kept) return this.lay();
