@@ -43,7 +43,6 @@ func (o StreamOptions) Validate() error {
 	if (o.Order == OrderGiven) != (len(o.Classes) > 0) {
 		bad.That(false, "Order", o.Order, fmt.Sprintf("given with Classes, and Classes has %d", len(o.Classes)))
 	}
-	bad.That(o.OrderSeed == 0 || o.Order == OrderRandom, "OrderSeed", o.OrderSeed, "no seed, or Order random")
 	classes := slices.Sorted(slices.Values(o.Classes))
 	bad.That(len(classes) == 0 || classes[0] >= 0, "Classes", o.Classes, "no negative class")
 	bad.That(len(slices.Compact(classes)) == len(o.Classes), "Classes", o.Classes, "no class twice")

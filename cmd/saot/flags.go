@@ -154,6 +154,9 @@ func checkStream(given *pflag.FlagSet, o datasets.StreamOptions) error {
 			return usagef("--%s is 0, want more", name)
 		}
 	}
+	if o.OrderSeed != 0 && o.Order != datasets.OrderRandom {
+		return usagef("--order-seed is %d: want --class-order random with it", o.OrderSeed)
+	}
 	if err := o.Validate(); err != nil {
 		return usageError{errors.New(streamFlags.Replace(err.Error()))}
 	}

@@ -320,9 +320,7 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 		return nil, usagef("the run in %s has finished without a recording, and --record cannot make one", o.resume)
 	}
 	if r.Engine == "" { // of a launched run, which its first node chose an engine for
-		if begun, _, err := continual.ReadIdentity(o.resume); err == nil {
-			r.Engine = begun.Engine
-		}
+		r.Engine = experiment.BegunOn(o.resume)
 	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {

@@ -148,7 +148,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 // checkEngines opens the engines of the runs once: where one is missing, each run would fail. An --engine that is not
 // that of the runs would do nothing.
 func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
-	for _, name := range s.Engines() {
+	for _, name := range s.Engines(o.retry) {
 		is, err := engineName(name)
 		if err != nil {
 			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name another folder",
@@ -287,6 +287,9 @@ func (o *sweepOptions) runCommand(ctx context.Context, dir string) *exec.Cmd {
 	args := []string{"run", "--resume", dir, "--log", "text"}
 	if o.keep {
 		args = append(args, "--keep-model")
+	}
+	if o.engine != "" { // for runs whose folder names none; of the others it is the same: see checkEngines
+		args = append(args, "--engine", o.engine)
 	}
 	if o.data != "" { // which may have moved since the sweep began
 		if data, err := filepath.Abs(o.data); err == nil {

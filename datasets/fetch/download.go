@@ -276,13 +276,14 @@ func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset
 		return local(err)
 	}
 	// First the part, then what it is of: one killed in between must not take an old part for the new file's.
-	err = f.Truncate(offset)
-	if err == nil {
+	if err = f.Truncate(offset); err != nil {
+		err = local(err)
+	} else {
 		err = d.bookmark(known)
 	}
 	if err != nil {
 		_ = f.Close()
-		return local(err)
+		return err
 	}
 	done, err := d.copy(f, body, watch, known.Total, offset)
 	if closed := f.Close(); err == nil && closed != nil {

@@ -53,13 +53,13 @@ func replace(path string, write func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
+	err = errors.Join(write(f), f.Sync())
 	if info, known := os.Stat(path); known == nil { // what its owner has set
 		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = Commit(f.Name(), path)
+		err = rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
@@ -115,6 +115,14 @@ func Commit(temporary, path string) error {
 		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return rename(temporary, path)
+}
+
+// rename gives a file whose content is on disk its name.
+func rename(temporary, path string) error {
+	if err := regular(path); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, path); err != nil {

@@ -89,9 +89,11 @@ func TestPermissionsOfTheUser(t *testing.T) {
 	got, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, want.Mode(), got.Mode())
-	require.NoError(t, os.Chmod(path, 0o600))
-	require.NoError(t, Write(path, []byte("new")))
-	got, err = os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), got.Mode())
+	for _, mode := range []os.FileMode{0o600, 0o444} {
+		require.NoError(t, os.Chmod(path, mode))
+		require.NoError(t, Write(path, []byte("new")))
+		got, err = os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, got.Mode())
+	}
 }

@@ -92,13 +92,16 @@ func (x *Explorer) Turn(in nb.Input) ([]nb.Part, error) {
 		if r == nil {
 			continue
 		}
-		s, err := r.scene(ctx, x.now.Epoch, x.choice)
-		if err != nil {
+		if r.broken == nil || x.now.Epoch < r.brokenAt {
+			s, err := r.scene(ctx, x.now.Epoch, x.choice)
+			if err == nil {
+				shown[i], sides[i] = s, p.of(s)
+				continue
+			}
 			r.close()
-			x.sides[i], sides[i] = nil, p.failed(r.name(), err)
-			continue
+			r.broken, r.brokenAt = err, x.now.Epoch
 		}
-		shown[i], sides[i] = s, p.of(s)
+		sides[i] = p.failed(r.name(), r.broken)
 	}
 	return p.parts(sides[0], sides[1], p.difference(shown[0], shown[1])), nil
 }

@@ -20,6 +20,8 @@ type run struct {
 	stream   *datasets.Stream
 	settings settings
 	looks    map[place]*look
+	broken   error // why it cannot be seen from an epoch on
+	brokenAt int
 
 	learner continual.Learner // nil before the start
 	cancel  context.CancelFunc

@@ -103,12 +103,13 @@ func TestRecorded(t *testing.T) {
 		Nodes: []int32{8, 3}, Classes: []int32{5, 4}, Terms: []string{"total"}, Figures: []string{"norm"},
 		Graph: &record.Plan{Values: *values},
 		Frames: []record.Frame{
-			{}, {Step: 1, Terms: []record.Number{3}, Figures: []record.Number{7}},
+			{}, {Step: 2, Terms: []record.Number{3}, Figures: []record.Number{7}},
+			{Step: 5, Terms: []record.Number{2}, Figures: []record.Number{6}},
 		},
 	}
 	r := &record.Recording{Tasks: []record.Task{task, task}}
-	require.Equal(t, []float64{7, 7}, Recorded(r, "norm").Y)
-	require.Equal(t, []float64{1, 2}, Recorded(r, "total").X)
+	require.Equal(t, []float64{7, 6, 7, 6}, Recorded(r, "norm").Y)
+	require.Equal(t, []float64{2, 5, 7, 10}, Recorded(r, "total").X)
 	require.Empty(t, Recorded(r, "nothing").Y)
 	require.Equal(t, []int{0, 1}, RecordedClasses(task))
 	require.InDelta(t, 0.25, RecordedPlan(task, task.Graph).At(0, 0), 1e-4)

@@ -31,19 +31,15 @@ const wholeEmbedded = 1 << 25
 // upload lays out what the means of the nodes of each class are made of.
 func (c *condenser) upload(g *graph.Graph, members [][]int32) (*realRows, error) {
 	r := &realRows{features: g.Features.Cols, classes: len(members)}
-	if !g.Features.IsDense() && g.NumNodes()*c.Width <= c.most {
-		var err error
-		if r.graph, err = c.graphs.UploadInput(g); err != nil {
-			return nil, err
-		}
-		if r.graph.X.Sparse != nil {
-			r.mean = []*tensors.Tensor{meansOf(members, r.graph.Rows())}
-			return r, nil
-		}
-		r.graph.Release() // the engine is faster with dense rows
-		r.graph = nil
+	if g.NumNodes()*c.Width > c.most || c.graphs.SizeOf(g).Columns == nil { // large, or faster with dense rows
+		c.uploadRows(r, g, members)
+		return r, nil
 	}
-	c.uploadRows(r, g, members)
+	var err error
+	if r.graph, err = c.graphs.UploadInput(g); err != nil {
+		return nil, err
+	}
+	r.mean = []*tensors.Tensor{meansOf(members, r.graph.Rows())}
 	return r, nil
 }
 

@@ -28,9 +28,7 @@ type Identity struct {
 // current is an identity, with the configuration in its form of today: see Options.Current.
 func (r *run) current(id Identity) *Identity {
 	if r.opt.Current != nil {
-		if config := r.opt.Current(id.Manifest.Config); config != nil {
-			id.Manifest.Config = config
-		}
+		id.Manifest.Config = r.opt.Current(id.Manifest.Config)
 	}
 	return &id
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Finish   func(*Result) error
 	Manifest Manifest
 	// Current gives a configuration that an earlier version wrote the form of Manifest.Config, so that a run of it can
-	// be resumed or audited; it returns nil for one that it cannot read. Nil leaves configurations as they are.
+	// be resumed or audited. Nil leaves configurations as they are.
 	Current func(config json.RawMessage) json.RawMessage
 	Observe func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
 	Log     *slog.Logger

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -110,19 +111,9 @@ func (r *Run) Options() (continual.Options, error) {
 		Manifest: continual.Manifest{Method: r.Method, Config: config}, Current: currentConfig}, err
 }
 
-// currentConfig gives settings in a result or a checkpoint their names of today, and the defaults of those that it
-// lacks.
-func currentConfig(config json.RawMessage) json.RawMessage {
-	var s Settings
-	if json.Unmarshal(config, &s) != nil {
-		return nil
-	}
-	now, err := json.Marshal(&s)
-	if err != nil {
-		return nil
-	}
-	return now
-}
+// currentConfig gives settings in a result or a checkpoint their names of today. It adds none: a run that began before
+// there was a setting may not have had what is its default now.
+func currentConfig(config json.RawMessage) json.RawMessage { return currentNames(config) }
 
 // ReadRun reads the settings of the run in a folder.
 func ReadRun(dir string) (*Run, error) {
@@ -145,6 +136,15 @@ func ReadRun(dir string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &r, nil
+}
+
+// complete reports whether the folder of a run has all settings of today, though perhaps under earlier names.
+func (r *Run) complete(dir string) bool {
+	data, err1 := os.ReadFile(filepath.Join(dir, ConfigFile))
+	today, err2 := json.Marshal(r)
+	var was, is any
+	err3, err4 := json.Unmarshal(currentNames(data), &was), json.Unmarshal(today, &is)
+	return errors.Join(err1, err2, err3, err4) == nil && reflect.DeepEqual(was, is)
 }
 
 // FreshName names the folder of a run that the user did not name.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,18 +45,32 @@ func TestEarlierRunFolders(t *testing.T) {
 	s, err := OpenSweep(dir)
 	require.NoError(t, err)
 	require.Len(t, s.Runs, 1, "whose name has the digits of another version")
-	old := filepath.Join(dir, "synthetic-saot-s2-0123456789")
-	require.Equal(t, old, s.Folder(0), "and is continued there")
-	s, err = NewSweep(dir, s.Runs)
+	require.Equal(t, filepath.Join(dir, s.Runs[0].Name()), s.Folder(0),
+		"it begins again: what it began with is not known of settings that were added")
+}
+
+// A run whose settings differ by their names alone is continued where it began.
+func TestRenamedSettings(t *testing.T) {
+	dir := t.TempDir()
+	settings, err := DefaultSettings("synthetic", "saot", method.Default)
+	require.NoError(t, err)
+	runs := []Run{{Settings: settings, Place: Place{Engine: "go"}}}
+	config, err := json.Marshal(&runs[0])
+	require.NoError(t, err)
+	before := strings.ReplaceAll(string(config), `"centered"`, `"centred"`)
+	require.NotEqual(t, string(config), before)
+	old := filepath.Join(dir, "synthetic-saot-s0-0123456789")
+	require.NoError(t, os.MkdirAll(old, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(old, ConfigFile), []byte(before), 0o600))
+	s, err := NewSweep(dir, runs)
 	require.NoError(t, err)
 	require.Equal(t, old, s.Folder(0))
-	require.NoDirExists(t, filepath.Join(dir, s.Runs[0].Name()))
+	require.NoDirExists(t, filepath.Join(dir, runs[0].Name()))
 
-	options, err := r.Options()
+	options, err := runs[0].Options()
 	require.NoError(t, err)
-	require.JSONEq(t, string(options.Manifest.Config), string(options.Current(json.RawMessage(`{"dataset": "synthetic",
-		"features": "l2", "split_seed": 1, "method": "gbt", "seed": 2, "probes": ["paper"], "preset": "fast",
-		"settings": {"epochs": 7}}`))), "a checkpoint's settings lack what is new, too")
+	was := strings.ReplaceAll(string(options.Manifest.Config), `"centered"`, `"centred"`)
+	require.JSONEq(t, string(options.Manifest.Config), string(options.Current(json.RawMessage(was))))
 }
 
 // What the method does not have is an error in a run's file.

@@ -214,6 +214,25 @@ type shared struct {
 	faulty    bool // the entry is wrong in more than settings of methods
 }
 
+// stream sets how the dataset is cut.
+func (e *entry) stream(cut *datasets.StreamOptions, bad *faults) {
+	for _, f := range e.Stream {
+		bad.add(f.Line, fields.Apply(cut, []fields.Change{f}))
+		zero := map[string]bool{"classes_per_task": cut.ClassesPerTask == 0, "train_ratio": cut.TrainRatio == 0,
+			"test_ratio": cut.TestRatio == 0}
+		if zero[f.Path] { // for the package it would be the default
+			bad.add(f.Line, fmt.Errorf("stream: %s is 0, want more", f.Path))
+		}
+	}
+	if cut.OrderSeed != 0 && cut.Order != datasets.OrderRandom {
+		bad.add(e.line, fmt.Errorf("stream: order_seed is %d: want class_order: random with it", cut.OrderSeed))
+	}
+	for _, err := range check.Each(cut.Validate()) {
+		inFiles := fields.InFiles(*cut)
+		bad.add(e.Stream.line(err, inFiles.Replace, e.line), errors.New(inFiles.Replace(err.Error())))
+	}
+}
+
 func (e *entry) base(bad *faults) shared {
 	c := shared{entry: e, cut: datasets.DefaultStreamOptions()}
 	if e.Preset.line > 0 {
@@ -233,16 +252,7 @@ func (e *entry) base(bad *faults) shared {
 			c.probes = append(c.probes, probe)
 		}
 	}
-	for _, f := range e.Stream {
-		bad.add(f.Line, fields.Apply(&c.cut, []fields.Change{f}))
-		if f.Value.Text == "0" && slices.Contains([]string{"classes_per_task", "train_ratio", "test_ratio"}, f.Path) {
-			bad.add(f.Line, fmt.Errorf("stream: %s is 0, want more", f.Path)) // the package takes 0 for its default
-		}
-	}
-	for _, err := range check.Each(c.cut.Validate()) {
-		inFiles := fields.InFiles(c.cut)
-		bad.add(e.Stream.line(err, inFiles.Replace, e.line), errors.New(inFiles.Replace(err.Error())))
-	}
+	e.stream(&c.cut, bad)
 	for _, s := range e.Seeds {
 		if s.err != nil {
 			bad.add(s.line, fmt.Errorf("a seed %w", s.err))

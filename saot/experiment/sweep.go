@@ -65,8 +65,9 @@ type earlier struct {
 }
 
 // FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too:
-// one that an older version began or finished, whose settings were fewer, and one whose probes were done by a run each.
-// Paths of the runs become absolute, because the names of their folders hold those.
+// one that an older version finished, whose settings were fewer, one that it began under other names of settings, and
+// one whose probes were done by a run each. Paths of the runs become absolute, because the names of their folders hold
+// those.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	for i := range runs {
 		if err := runs[i].Absolute(); err != nil {
@@ -91,7 +92,7 @@ func findBegun(dir string) (map[string]string, error) {
 	for _, folder := range folders {
 		name := filepath.Base(folder)
 		// A folder that cannot be read is told when its run is done.
-		if r, err := ReadRun(folder); err == nil && r.named(name) && r.Name() != name {
+		if r, err := ReadRun(folder); err == nil && r.named(name) && r.Name() != name && r.complete(folder) {
 			begun[r.Hash()] = folder
 		}
 	}
@@ -217,26 +218,41 @@ func (s *Sweep) State(i int) (State, error) {
 	switch {
 	case finished(dir): // since the first look
 		return Done, nil
+	case exists(dir, FailedFile):
+		return Failed, nil
 	case begun(dir):
 		return Halted, nil
 	}
 	return Waiting, nil
 }
 
-// Engines lists the engines of the runs that are to be done, each once, as the process that began the sweep set them. A
-// run continues on the engine it began on.
-func (s *Sweep) Engines() (names []string) {
+// Engines lists the engines of the runs that are to be done, each once: as the process that began the sweep set them,
+// or on which they began. It leaves out runs that have neither.
+func (s *Sweep) Engines(retryFailed bool) (names []string) {
 	for i := range s.Runs {
 		dir := s.Folder(i)
-		if finished(dir) || exists(dir, FailedFile) {
+		if !todo(dir, retryFailed) {
 			continue
 		}
 		// A folder that cannot be read is told when its run is done.
-		if r, err := ReadRun(dir); err == nil && r.Engine != "" && !slices.Contains(names, r.Engine) {
+		r, err := ReadRun(dir)
+		if err == nil && r.Engine == "" {
+			r.Engine = BegunOn(dir)
+		}
+		if err == nil && r.Engine != "" && !slices.Contains(names, r.Engine) {
 			names = append(names, r.Engine)
 		}
 	}
 	return names
+}
+
+// BegunOn returns the engine of a run's checkpoint, or "" where there is none.
+func BegunOn(dir string) string {
+	id, _, err := continual.ReadIdentity(dir)
+	if err != nil {
+		return ""
+	}
+	return id.Engine
 }
 
 // Failure reads why a run failed.

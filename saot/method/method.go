@@ -136,7 +136,7 @@ func (d *Definition) Change(s Settings, changes ...fields.Change) error {
 	for _, c := range changes {
 		if want, is := wanted[c.Path], fixed[c.Path]; want != is {
 			faults = append(faults, &fields.Fault{Change: c,
-				Err: fmt.Errorf("setting %s cannot be %q: %s is the variant that has %s", c.Path, want, d.Name, is)})
+				Err: fmt.Errorf("setting %s cannot be %q: it is %s in %s", c.Path, want, is, d.Name)})
 		}
 	}
 	return errors.Join(faults...)

@@ -59,7 +59,8 @@ func Resume(dir string, h Head, done int) (*Writer, error) {
 		return nil, fmt.Errorf("record: %s is of another run: %+v, not %+v", filepath.Join(dir, Folder), *old, h)
 	}
 	for t := range h.Tasks {
-		if err := file.Tidy(taskPath(dir, t)); err != nil {
+		err := errors.Join(file.Tidy(taskPath(dir, t)), file.Tidy(filepath.Join(dir, Folder, head)))
+		if err != nil {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 	}
