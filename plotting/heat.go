@@ -194,10 +194,17 @@ func (p *heatMap) image() image.Image {
 	}
 	low, high := p.options.Low, p.options.High
 	img := image.NewRGBA(image.Rect(0, 0, p.m*zoom, p.n*zoom))
-	for py := range p.n * zoom {
-		row := p.values[py/zoom/p.block*p.cols:]
-		for px := range p.m * zoom {
-			img.SetRGBA(px, py, p.ramp.at((row[px/zoom/p.block]-low)/(high-low)))
+	for i := range p.n {
+		row, first := p.values[i/p.block*p.cols:], i*zoom
+		for j := range p.m {
+			entry := p.ramp.at((row[j/p.block] - low) / (high - low))
+			for k := range zoom {
+				img.SetRGBA(j*zoom+k, first, entry)
+			}
+		}
+		line := img.Pix[first*img.Stride : (first+1)*img.Stride]
+		for k := 1; k < zoom; k++ {
+			copy(img.Pix[(first+k)*img.Stride:], line)
 		}
 	}
 	return img
