@@ -79,15 +79,6 @@ func trained(t testing.TB, e *engine.Engine, seed uint64, change func(*Config)) 
 	return embeddings(t, l)
 }
 
-// pure opens the engine that is always there, for what no engine computes.
-func pure(t *testing.T) *engine.Engine {
-	t.Helper()
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
-}
-
 // evaluate runs a graph function once and returns each output as float64, row major.
 func evaluate(t testing.TB, e *engine.Engine, build func(in []*Node) []*Node, inputs ...*mat.Dense) [][]float64 {
 	t.Helper()

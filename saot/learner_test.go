@@ -27,7 +27,7 @@ func TestEqualSeedsGiveEqualBits(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		require.Equal(t, trained(t, e, 1, same), trained(t, e, 1, same))
 	})
-	e := pure(t)
+	e := enginetest.Go(t)
 	require.NotEqual(t, trained(t, e, 1, same), trained(t, e, 2, same))
 }
 
@@ -57,7 +57,7 @@ func TestSaveAndLoadContinueBitForBit(t *testing.T) {
 
 // Kept names the nodes of the subgraphs in the buffer, also after Load.
 func TestKeptNodesAreTheBuffer(t *testing.T) {
-	e, stream := pure(t), tinyStream(t)
+	e, stream := enginetest.Go(t), tinyStream(t)
 	l := newTiny(t, e, tinyConfig(), 1)
 	require.Nil(t, l.Kept(0, stream.Tasks[0].Graph))
 	learn(t, l, 0, 1)
@@ -80,7 +80,7 @@ func TestKeptNodesAreTheBuffer(t *testing.T) {
 
 // The learner that a run keeps has the buffer and the embeddings of one that learned the same tasks.
 func TestLoadKept(t *testing.T) {
-	e, stream := pure(t), tinyStream(t)
+	e, stream := enginetest.Go(t), tinyStream(t)
 	opt := continual.Options{Engine: e, Seed: 1, Probes: []continual.Probe{continual.ProbeConverged}, Keep: true,
 		Dir: filepath.Join(t.TempDir(), "run")}
 	_, err := continual.Run(context.Background(), stream, newTiny(t, e, tinyConfig(), 1), opt)
@@ -96,7 +96,7 @@ func TestLoadKept(t *testing.T) {
 }
 
 func TestLoadRefusesATruncatedFile(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	l := newTiny(t, e, tinyConfig(), 1)
 	learn(t, l, 0, 1)
 	var file bytes.Buffer
@@ -109,7 +109,7 @@ func TestLoadRefusesATruncatedFile(t *testing.T) {
 
 // Every reported step adds up to Eq. 13; the first task has no teacher.
 func TestTotalIsTheSumOfItsTerms(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	for _, kind := range []Distillation{DistillPlan, DistillNone, DistillCosine, DistillMSE} {
 		c := tinyConfig()
 		c.Distillation, c.Alpha, c.Beta = kind, 0.7, 3
@@ -130,7 +130,7 @@ func TestTotalIsTheSumOfItsTerms(t *testing.T) {
 
 // The engines round differently and nothing else: four steps of training agree in every term.
 func TestEnginesAgree(t *testing.T) {
-	want := learn(t, newTiny(t, pure(t), tinyConfig(), 1), 0, 1)
+	want := learn(t, newTiny(t, enginetest.Go(t), tinyConfig(), 1), 0, 1)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for i, s := range learn(t, newTiny(t, e, tinyConfig(), 1), 0, 1) {
 			for j, term := range s.Terms {
@@ -142,7 +142,7 @@ func TestEnginesAgree(t *testing.T) {
 }
 
 func TestSettingsThatMustNotMatter(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	none := trained(t, e, 1, func(c *Config) { c.Distillation = DistillNone })
 	require.Equal(t, none, trained(t, e, 1, func(c *Config) { c.Beta = 0 }))
 	require.Equal(t, none, trained(t, e, 1, func(c *Config) { c.Distillation, c.Beta = DistillCosine, 0 }))
@@ -155,7 +155,7 @@ func TestSettingsThatMustNotMatter(t *testing.T) {
 }
 
 func TestSettingsThatMustMatter(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	seen := map[string][]float32{"default": trained(t, e, 1, func(*Config) {})}
 	for name, change := range map[string]func(*Config){
 		"alpha":         func(c *Config) { c.Alpha = 0 },
@@ -193,7 +193,7 @@ func TestSettingsThatMustMatter(t *testing.T) {
 func TestSharesOfBufferedNodes(t *testing.T) {
 	c := tinyConfig() // M = 20, 12 of each past task kept
 	c.DistillBuffered = true
-	l := newTiny(t, pure(t), c, 1)
+	l := newTiny(t, enginetest.Go(t), c, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	recent, buffered := l.shares(50)
 	require.Equal(t, []share{{20, 50}, {0, 0}}, []share{recent, buffered}, "nothing is buffered yet")
@@ -220,7 +220,7 @@ func TestSharesOfBufferedNodes(t *testing.T) {
 func TestAlphaZeroIsMatchingAlone(t *testing.T) {
 	c := tinyConfig()
 	c.Alpha = 0
-	for _, s := range learn(t, newTiny(t, pure(t), c, 1), 0, 1) {
+	for _, s := range learn(t, newTiny(t, enginetest.Go(t), c, 1), 0, 1) {
 		require.Equal(t, s.Terms[1].Value, s.Terms[0].Value)
 		require.Positive(t, s.Terms[2].Value, "L_str is reported all the same")
 	}
@@ -244,7 +244,7 @@ func TestLossFalls(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	l, stream := newTiny(t, pure(t), tinyConfig(), 1), tinyStream(t)
+	l, stream := newTiny(t, enginetest.Go(t), tinyConfig(), 1), tinyStream(t)
 	replayed := 0
 	for i, task := range stream.Tasks {
 		var steps []continual.Step
@@ -277,7 +277,7 @@ func TestDiagnosticsOfSteps(t *testing.T) {
 		if sampled {
 			sampling(&c)
 		}
-		l := newTiny(t, pure(t), c, 1)
+		l := newTiny(t, enginetest.Go(t), c, 1)
 		for i, task := range tinyStream(t).Tasks {
 			want, last, largest := map[string]float64{}, map[string]float64{}, map[string]float64{}
 			report, err := l.Learn(context.Background(), i, task.Graph, func(s continual.Step) {
@@ -328,7 +328,7 @@ func TestPointsBeyondTheTask(t *testing.T) {
 func TestNewRefusesABadConfig(t *testing.T) {
 	c := tinyConfig()
 	c.Epsilon, c.Epochs = 0, 0
-	_, err := New(pure(t), c, 5, []encoder.Size{{Nodes: 100, Chunks: []int{100}}}, 1)
+	_, err := New(enginetest.Go(t), c, 5, []encoder.Size{{Nodes: 100, Chunks: []int{100}}}, 1)
 	require.ErrorContains(t, err, "epsilon")
 	require.ErrorContains(t, err, "epochs")
 }
@@ -382,7 +382,7 @@ func TestNaNNamesTaskStepAndTerm(t *testing.T) {
 func TestGraphPlanThatIsNotFinite(t *testing.T) {
 	c := tinyConfig()
 	c.Epsilon = 1e-310
-	l := newTiny(t, pure(t), c, 1)
+	l := newTiny(t, enginetest.Go(t), c, 1)
 	_, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, nil)
 	require.ErrorContains(t, err, "saot: task 1: step 1: graph plan: ")
 	require.ErrorIs(t, err, transport.ErrNotFinite)

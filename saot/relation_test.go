@@ -165,7 +165,7 @@ func TestStructureFigures(t *testing.T) {
 
 // Every relation and choice of points trains and reports what the structure decides: nothing where there is none.
 func TestRelationsAndPoints(t *testing.T) {
-	e, plans := pure(t), map[float64]bool{} // relations are of the host alone
+	e, plans := enginetest.Go(t), map[float64]bool{} // relations are of the host alone
 	for _, points := range []PointChoice{UniformPoints, PatchPoints} {
 		for _, relation := range []Relation{Edges, Walks, Unrelated} {
 			for _, sampled := range []bool{false, true} {
@@ -254,7 +254,7 @@ func TestRate(t *testing.T) {
 
 // Adam carried on changes nothing in the first task, and the second.
 func TestAdamIsCarried(t *testing.T) {
-	e, c := pure(t), tinyConfig()
+	e, c := enginetest.Go(t), tinyConfig()
 	c.CarryAdam = true
 	afresh, carried := newTiny(t, e, tinyConfig(), 1), newTiny(t, e, c, 1)
 	require.Equal(t, learn(t, afresh, 0, 1), learn(t, carried, 0, 1))

@@ -50,7 +50,7 @@ func TestSampledTrainingOnTwoDevices(t *testing.T) {
 
 // Every setting of a step must reach the sampled one too.
 func TestSampledSettingsMatter(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	base := trained(t, e, 1, sampling)
 	for name, change := range map[string]func(*Config){
 		"fan-out":      func(c *Config) { c.Encoder.SampleFanOut = []int{2, 4} },
@@ -76,7 +76,7 @@ func TestSampledSettingsMatter(t *testing.T) {
 func TestSampledReport(t *testing.T) {
 	c := tinyConfig()
 	sampling(&c)
-	l := newTiny(t, pure(t), c, 1)
+	l := newTiny(t, enginetest.Go(t), c, 1)
 	g := tinyStream(t).Tasks[0].Graph
 	var seen []continual.Step
 	report, err := l.Learn(context.Background(), 0, g, func(s continual.Step) { seen = append(seen, s) })

@@ -78,7 +78,7 @@ func TestWatchedGraphPlanAgainstPlain(t *testing.T) {
 	c.EdgeDrop, c.FeatureMask, c.GromovSweeps = 0.4, 0.5, 200
 	for _, cost := range []FeatureCost{ViewFeatures, PropagatedFeatures} {
 		c.FeatureCost = cost
-		l, g := newTiny(t, pure(t), c, 1), tinyStream(t).Tasks[0].Graph
+		l, g := newTiny(t, enginetest.Go(t), c, 1), tinyStream(t).Tasks[0].Graph
 		nodes := slices.Clone(g.Adjacency.Neighborhood(1)) // and their neighbors: with edges among them
 		for _, v := range g.Adjacency.Neighborhood(1) {
 			nodes = append(nodes, g.Adjacency.Neighborhood(int(v))...)
@@ -121,7 +121,7 @@ func TestWatchedGraphPlanAgainstPlain(t *testing.T) {
 
 // What is seen changes with the network, and not by looking. The first task has no teacher.
 func TestWatchFollowsTheNetwork(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	l := newTiny(t, e, tinyConfig(), 1)
 	w := watched(t, l, 0, []int32{1, 2, 3, 4})
 	require.Nil(t, w.Views().Teacher)

@@ -69,9 +69,7 @@ func scoreOf(t *testing.T, stream *datasets.Stream, l continual.Supervised) *con
 
 // The memory's claim: the same network, trained for as long, forgets the first task without it and keeps it with it.
 func TestCaTForgetsLessThanFineTuning(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	b := smallBuild(e, stream, smallCaT())
 	l := made[continual.Supervised](t, "cat", b)

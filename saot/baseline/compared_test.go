@@ -146,9 +146,7 @@ func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.
 
 // Labels shuffled within each task change nothing that a self-supervised method makes.
 func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	poisoned := tinyStream(t)
 	for i := range poisoned.Tasks {
 		slices.Reverse(poisoned.Tasks[i].Labels)

@@ -319,9 +319,7 @@ func TestRandomEncoder(t *testing.T) {
 func TestCondensationStopsWhenCanceled(t *testing.T) {
 	stream := smallStream(t)
 	task := shownTasks(t, stream)[0]
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	for _, inner := range []int{0, 2} {
 		c, err := newCondenser(smallBuild(e, stream, nil), CondensationSettings{Encoders: 50, Width: 4,
 			FeatureRate: 1e-3}, inner, 0.6)

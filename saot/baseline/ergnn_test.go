@@ -125,9 +125,7 @@ func TestERGNNWeightsByHand(t *testing.T) {
 
 // The buffer holds train nodes, with their own classes, and no more than the budget of each.
 func TestERGNNKeepsTrainNodesWithinItsBudget(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	tasks := twoLabeled(t, 15)
 	for _, selection := range []NodeSelection{CoverageMaximization, MeanFeature} {
 		l := mustERGNN(t, e, tasks, func(s *ERGNNSettings) { s.Epochs, s.Budget, s.Selection = 1, 3, selection })
@@ -199,9 +197,7 @@ func trainAccuracy(t *testing.T, l continual.Supervised, s continual.Setting, ta
 
 // In class-il, replay keeps the first task's classes in mind, which training on alone forgets.
 func TestERGNNRemembers(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	tasks := twoLabeled(t, 15)
 	replay := mustERGNN(t, e, tasks, func(s *ERGNNSettings) { s.Epochs, s.Budget = 150, 3 })
 	alone := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs, s.LambdaL, s.LambdaT = 150, 0, 0 })

@@ -23,9 +23,7 @@ func jointBuild(e *engine.Engine, tasks []*continual.Labeled, epochs int) method
 
 // After the second task, joint classifies the train nodes of both tasks.
 func TestJointLearnsBothTasks(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	tasks := twoLabeled(t, 15)
 	l := made[continual.Supervised](t, "joint", jointBuild(e, tasks, 300))
 	for k, task := range tasks {

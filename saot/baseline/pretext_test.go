@@ -198,9 +198,7 @@ func TestPretextDecaySparesAbsentWords(t *testing.T) {
 // The targets are the whole of what the loss is about: every node counts alike, and groups that do not occur are
 // closed.
 func TestPretextTargetsOfSmallGraphs(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	g := pretextGraph(t, 9, 1)
 	for _, m := range pretextMethods {
 		many := map[string]string{"gcn-clu": "clusters", "gcn-par": "parts", "gcn-comp": "components"}[m]
@@ -232,9 +230,7 @@ func TestPretextLearnsItsPuzzle(t *testing.T) {
 // By hand. Of the features 0 and 2, and 100, 101 and 105, the means are 1 and 102. The nodes 0 to 2 and 3 to 5 form a
 // triangle each, which one of seven edges joins.
 func TestPretextFiguresByHand(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	figure := func(m, groups, name string, g *graph.Graph) float64 {
 		l := pretextLearner(t, e, m, g, map[string]string{groups: "2", "epochs": "1"})
 		report, err := l.Learn(context.Background(), 0, g, nil)
@@ -249,9 +245,7 @@ func TestPretextFiguresByHand(t *testing.T) {
 }
 
 func TestPretextHeadIsNewForEachTask(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	g := pretextGraph(t, 22, 1)
 	for _, m := range pretextMethods {
 		trained, headless := pretextLearner(t, e, m, g, nil), pretextLearner(t, e, m, g, nil)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
@@ -41,9 +43,7 @@ func TestPseudoLabelsByHand(t *testing.T) {
 
 // What joins the condensation is the train nodes with their labels and nodes without one, never a valid node.
 func TestPseudoLabelsJoinTheTrainNodes(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	task := shownTasks(t, stream)[0]
 	b := smallBuild(e, stream, smallPUMA())
@@ -71,9 +71,7 @@ func TestPseudoLabelsJoinTheTrainNodes(t *testing.T) {
 // Without edges and with biases of 0 the network that is trained is the one that classifies, and training leaves the
 // biases at 0.
 func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	made, err := newPUMA(smallBuild(e, stream, smallPUMA()))
 	require.NoError(t, err)
@@ -108,9 +106,7 @@ func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
 }
 
 func TestPUMAForgetsLessThanFineTuning(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	l := made[continual.Supervised](t, "puma", smallBuild(e, stream, smallPUMA()))
 	puma, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))

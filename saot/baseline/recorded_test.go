@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all"
 )
@@ -20,9 +21,7 @@ func TestRecordingChangesNoFigure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: two runs of every method")
 	}
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
+	e := enginetest.Go(t)
 	for _, d := range method.All() {
 		if d.Kind == method.Ours {
 			continue

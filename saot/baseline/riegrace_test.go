@@ -83,9 +83,7 @@ func TestRieGraceCoordinates(t *testing.T) {
 
 // The teacher keeps the embeddings of a new task's nodes near where it has them: the more so, the larger λ.
 func TestRieGraceDistillationHoldsOn(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := tinyStream(t)
 	g := stream.Tasks[1].Graph
 	drift := func(lambda string) float64 {

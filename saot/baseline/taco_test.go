@@ -5,13 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -24,9 +25,7 @@ func smallTACO() *TACOSettings {
 
 // After every task the memory is a consistent graph of about half the nodes, buffer included.
 func TestTACOMemoryStaysConsistent(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	made, err := newTACO(smallBuild(e, stream, smallTACO()))
 	require.NoError(t, err)
@@ -64,9 +63,7 @@ func TestTACOMemoryStaysConsistent(t *testing.T) {
 // Most of the memory's votes are for the class that most nodes of a cluster are of, by labels of all nodes, which the
 // learner is not shown.
 func TestTACOVotesAreMostlyRight(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	made, err := newTACO(smallBuild(e, stream, smallTACO()))
 	require.NoError(t, err)
@@ -186,9 +183,7 @@ func TestReservoirIsUniform(t *testing.T) {
 
 // The coarsened graph's claim: the first task is forgotten less than by training without it.
 func TestTACOForgetsLessThanFineTuning(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := smallStream(t)
 	l := made[continual.Supervised](t, "taco", smallBuild(e, stream, smallTACO()))
 	taco, plain := scoreOf(t, stream, l), scoreOf(t, stream, newFineTuning(t, smallBuild(e, stream, smallCaT())))

@@ -263,7 +263,7 @@ func termsOf(all []continual.Term) map[string]float64 {
 // A GAT of one layer has no BatchNorm: the slow encoder begins a task as the frozen one, and only its steps make a
 // difference.
 func TestTRACEDistillsNothingUntilSomethingChanges(t *testing.T) {
-	e := pureGo(t)
+	e := enginetest.Go(t)
 	l := tinyTRACE(t, e, func(s *TRACESettings) { s.Encoder, s.Layers = encoder.GAT, 1 })
 	first := learnPath(t, l, 0)
 	terms := termsOf(first.LastLoss)
@@ -275,13 +275,6 @@ func TestTRACEDistillsNothingUntilSomethingChanges(t *testing.T) {
 	terms = termsOf(second.LastLoss)
 	require.Greater(t, terms["distillation"], 1e-8)
 	require.InDelta(t, terms["barlow"]+terms["distillation"], terms["total"], 1e-5)
-}
-
-func pureGo(t *testing.T) *engine.Engine {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
 }
 
 // embeddedBy returns embeddings of a graph by the slow encoder as it once was.
@@ -356,7 +349,7 @@ func TestTRACEReplaysSpaced(t *testing.T) {
 
 // Where a step takes one of two replayed tasks, the mean of its loss over both is the loss of a step that takes both.
 func TestTRACEReplaysSomeOfMany(t *testing.T) {
-	e := pureGo(t)
+	e := enginetest.Go(t)
 	l := tinyTRACE(t, e, func(s *TRACESettings) {
 		s.Encoder, s.Layers, s.FeatureMask, s.EdgeDrop, s.LearningRate, s.Retention = encoder.GAT, 1, 0, 0, 0.05, 1
 	})
@@ -411,7 +404,7 @@ func TestTRACEResumesWithReplay(t *testing.T) {
 
 // The fast encoder of a task is new, and the slow one learns from the first task on.
 func TestTRACEFastIsNewAndSlowGoesOn(t *testing.T) {
-	e := pureGo(t)
+	e := enginetest.Go(t)
 	l := tinyTRACE(t, e, func(s *TRACESettings) {})
 	start, err := l.slow.Snapshot()
 	require.NoError(t, err)
@@ -433,7 +426,7 @@ func TestTRACEFastIsNewAndSlowGoesOn(t *testing.T) {
 }
 
 func TestTRACEMemoryIsBounded(t *testing.T) {
-	e := pureGo(t)
+	e := enginetest.Go(t)
 	// replay all
 	l := tinyTRACE(t, e, func(s *TRACESettings) { s.Epochs, s.FastEpochs, s.Encoders, s.Retention = 1, 1, 2, 1 })
 	for task := range 6 {

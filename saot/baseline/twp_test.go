@@ -372,9 +372,7 @@ func moved(t *testing.T, c *encoder.Net, omega map[string][]float64, from map[st
 
 // What mattered to the first task moves less in the second than it does without the regularizer.
 func TestTWPHoldsWhatMatters(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	tasks := twoLabeled(t, 15)
 	held := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs = 40 })
 	free := mustTWP(t, e, tasks, func(s *TWPSettings) { s.Epochs, s.LambdaL, s.LambdaT = 40, 0, 0 })
@@ -387,6 +385,7 @@ func TestTWPHoldsWhatMatters(t *testing.T) {
 		for name, w := range held.networks[s].anchor.Weight {
 			omega[s][name] = slices.Clone(w)
 		}
+		var err error
 		from[s], err = held.networks[s].Snapshot()
 		require.NoError(t, err)
 		require.Zero(t, moved(t, free.networks[s].Net, omega[s], from[s]), "both end the first task alike")

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -33,9 +35,7 @@ func scoresAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.Stre
 // Labels of valid and test nodes change nothing that a supervised method learns: settings are chosen on the former, and
 // it is scored on the latter.
 func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	poisoned := tinyStream(t)
 	for i := range poisoned.Tasks {
 		task := &poisoned.Tasks[i]
@@ -52,9 +52,7 @@ func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
 
 // No supervised method reads the columns of nodes that are neither train nor valid, even where they are told.
 func TestSupervisedReadsNoHiddenLabels(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := tinyStream(t)
 	tasks := shown(t, stream)
 	var told []*continual.Labeled

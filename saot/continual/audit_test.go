@@ -22,15 +22,6 @@ import (
 // overlapping classes leave the accuracies away from 0 and 100.
 func overlapping() *datasets.Stream { return toyStream(3, 3, func(int) int { return 20 }, 1.5) }
 
-// goEngine opens the pure-Go engine for a test.
-func goEngine(t *testing.T) *engine.Engine {
-	t.Helper()
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
-}
-
 // kept does a run that keeps its learner and returns its options.
 func kept(t *testing.T, e *engine.Engine, seed uint64, probes ...Probe) Options {
 	t.Helper()
@@ -89,7 +80,7 @@ func TestAuditConfirms(t *testing.T) {
 }
 
 func TestAuditFindsTheTamperedCell(t *testing.T) {
-	e := goEngine(t)
+	e := enginetest.Go(t)
 	opt := kept(t, e, 4, ProbeConverged)
 	untouched, err := os.ReadFile(filepath.Join(opt.Dir, ResultFile))
 	require.NoError(t, err)
@@ -156,7 +147,7 @@ func TestAuditFindsTheTamperedCell(t *testing.T) {
 // The record in the model alone is no proof: a learner whose figures it isn't is found though result and record agree.
 func TestAuditFindsAnotherLearner(t *testing.T) {
 	// to which the scale of an embedding matters, which is all that the toy learns
-	opt := kept(t, goEngine(t), 4, ProbePaper)
+	opt := kept(t, enginetest.Go(t), 4, ProbePaper)
 	path := filepath.Join(opt.Dir, ModelFile)
 	c, err := readCheckpoint(path)
 	require.NoError(t, err)
@@ -178,7 +169,7 @@ func TestAuditFindsAnotherLearner(t *testing.T) {
 }
 
 func TestAuditFindsTheWrongModel(t *testing.T) {
-	e := goEngine(t)
+	e := enginetest.Go(t)
 	opt := kept(t, e, 4, ProbeConverged)
 	path := filepath.Join(opt.Dir, ModelFile)
 	good, err := os.ReadFile(path)
@@ -217,7 +208,7 @@ func TestAuditFindsTheWrongModel(t *testing.T) {
 }
 
 func TestAuditOfOtherThings(t *testing.T) {
-	opt := kept(t, goEngine(t), 4, ProbeConverged)
+	opt := kept(t, enginetest.Go(t), 4, ProbeConverged)
 	for want, change := range map[string]func(*Options, *datasets.Stream){
 		"seed was 4 and is now 5":                       func(o *Options, _ *datasets.Stream) { o.Seed = 5 },
 		`configuration field "epochs" (5, now 6)`:       func(o *Options, _ *datasets.Stream) { o.Manifest = manifest(`{"epochs":6}`) },
@@ -239,7 +230,7 @@ func TestAuditOfOtherThings(t *testing.T) {
 
 // On another engine, or one that does not repeat its sums, a cell may be off by one of the nodes that it is a share of.
 func TestAuditTolerance(t *testing.T) {
-	opt := kept(t, goEngine(t), 4, ProbeConverged)
+	opt := kept(t, enginetest.Go(t), 4, ProbeConverged)
 	tamper(t, opt.Dir, func(r *Result) { r.Engine.Version = "of long ago" })
 	report := auditToy(t, opt)
 	require.False(t, report.Exact)
@@ -260,7 +251,7 @@ func TestAuditTolerance(t *testing.T) {
 }
 
 func TestAuditWithoutModel(t *testing.T) {
-	opt := kept(t, goEngine(t), 4, ProbeConverged)
+	opt := kept(t, enginetest.Go(t), 4, ProbeConverged)
 	require.NoError(t, os.Remove(filepath.Join(opt.Dir, ModelFile)))
 	report := auditToy(t, opt)
 	require.Equal(t, Consistent, report.Verdict())
@@ -317,7 +308,7 @@ func TestAuditSupervised(t *testing.T) {
 
 // What was asked for once stays asked for, wherever the run is stopped and however often.
 func TestKeepSurvivesResume(t *testing.T) {
-	e := goEngine(t)
+	e := enginetest.Go(t)
 	base := Options{Engine: e, Probes: []Probe{ProbeConverged}}
 	stopAt := func(opt Options, task int) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -377,7 +368,7 @@ func TestKeepRefuses(t *testing.T) {
 
 // What Options.Keep leaves is the learner of the run's end. Another learner's is refused, as is a damaged file.
 func TestLoadKept(t *testing.T) {
-	opt, l := kept(t, goEngine(t), 4, ProbeConverged), &toyLearner{width: 3}
+	opt, l := kept(t, enginetest.Go(t), 4, ProbeConverged), &toyLearner{width: 3}
 	require.NoError(t, LoadKept(opt.Dir, l))
 	require.Equal(t, 15, l.steps, "five in each of three tasks")
 	refused := "continual: load the learner kept in " + opt.Dir

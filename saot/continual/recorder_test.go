@@ -51,17 +51,10 @@ func stepsOf(t *record.Task) (steps []int) {
 	return steps
 }
 
-func pureGo(t *testing.T) *engine.Engine {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
-}
-
 func TestFramesOfARun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	stream := smallStream()
-	opt := Options{Engine: pureGo(t), Seed: 4, Probes: []Probe{ProbeConverged}, Dir: dir, Record: 2, Manifest: manifest(`{}`)}
+	opt := Options{Engine: enginetest.Go(t), Seed: 4, Probes: []Probe{ProbeConverged}, Dir: dir, Record: 2, Manifest: manifest(`{}`)}
 	result, err := Run(context.Background(), stream, &toyLearner{width: 3}, opt)
 	require.NoError(t, err)
 	r, err := record.Read(dir)
@@ -130,7 +123,7 @@ func recordingFiles(t *testing.T, dir string) map[string]string {
 // A run that is stopped in its second task keeps the frames of both tasks. When it is resumed, with or without being
 // told to record, its recording is that of a run that was not stopped.
 func TestRecordingSurvivesResume(t *testing.T) {
-	opt := Options{Engine: pureGo(t), Seed: 4, Probes: []Probe{ProbeConverged}, Record: 1, Manifest: manifest(`{}`),
+	opt := Options{Engine: enginetest.Go(t), Seed: 4, Probes: []Probe{ProbeConverged}, Record: 1, Manifest: manifest(`{}`),
 		Dir: filepath.Join(t.TempDir(), "whole")}
 	_, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
 	require.NoError(t, err)
@@ -157,7 +150,7 @@ func TestRecordingSurvivesResume(t *testing.T) {
 }
 
 func TestRecordingRefuses(t *testing.T) {
-	opt := Options{Engine: pureGo(t), Seed: 4, Probes: []Probe{ProbeConverged}, Record: 3}
+	opt := Options{Engine: enginetest.Go(t), Seed: 4, Probes: []Probe{ProbeConverged}, Record: 3}
 	_, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
 	require.ErrorContains(t, err, "Options.Record is 3: want 0 or more, and Options.Dir")
 	opt.Dir, opt.Record = t.TempDir(), -1
@@ -196,7 +189,7 @@ func (l *restarter) Learn(ctx context.Context, task int, g *graph.Graph, observe
 }
 
 func TestRecordingOfStepsThatStartAgain(t *testing.T) {
-	opt := Options{Engine: pureGo(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir()}
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir()}
 	_, err := Run(context.Background(), smallStream(), &restarter{toyLearner{width: 3}}, opt)
 	require.NoError(t, err)
 	r, err := record.Read(opt.Dir)

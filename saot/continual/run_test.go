@@ -172,10 +172,8 @@ func TestResumeNamesWhatDiffers(t *testing.T) {
 
 func TestEngineIsPartOfTheIdentity(t *testing.T) {
 	dir := interrupted(t, Options{})
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
-	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Engine: e})
+	e := enginetest.Go(t)
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Engine: e})
 	require.ErrorContains(t, err, "engine was  and is now go")
 }
 
@@ -372,11 +370,9 @@ func TestLabelsCannotReachTheLearner(t *testing.T) {
 				rng.Shuffle(len(l), func(a, b int) { l[a], l[b] = l[b], l[a] })
 			}
 		}
-		e, err := engine.Open("go")
-		require.NoError(t, err)
-		defer e.Close()
+		e := enginetest.Go(t)
 		l := &toyLearner{width: 3}
-		_, err = Run(context.Background(), s, l, Options{Engine: e, Probes: []Probe{ProbeConverged}})
+		_, err := Run(context.Background(), s, l, Options{Engine: e, Probes: []Probe{ProbeConverged}})
 		require.NoError(t, err)
 		return l
 	}

@@ -362,9 +362,7 @@ func (r *recorder) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedd
 // or with other train, valid and test nodes, every method gives the same embeddings, while the scores change. So no
 // learner can know more of a held-out node's task than the task's graph holds.
 func TestLabelsAndSplitsDoNotReachTheLearners(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	run := func(m string, s *datasets.Stream) ([]*continual.Embedding, string) {
 		l, err := method.New(m, method.Build{Engine: e, Stream: method.StreamOf(s), Settings: tinySettings(t, m),
 			Seed: 5})

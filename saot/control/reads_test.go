@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
@@ -13,7 +15,6 @@ import (
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -35,9 +36,7 @@ func change(v reflect.Value) {
 
 // A control says which of SAOT's settings it reads: another value of any other changes no embedding.
 func TestControlsReadWhatTheySay(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	stream := tinyStream(t)
 	embedded := func(name string, c *saot.Config) string {
 		made, err := method.New(name, method.Build{Engine: e, Stream: method.StreamOf(stream), Settings: c, Seed: 1})

@@ -16,15 +16,6 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// pure opens the engine that is always there, for what no engine computes.
-func pure(t *testing.T) *engine.Engine {
-	t.Helper()
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
-}
-
 func TestSaveAndLoadBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		g := randomGraph(t, 30, 5, 1)
@@ -43,7 +34,7 @@ func TestSaveAndLoadBitForBit(t *testing.T) {
 }
 
 func TestLoadRefuses(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	enc := small(t, e, 5)
 	var file bytes.Buffer
 	require.NoError(t, enc.Save(gob.NewEncoder(&file)))
@@ -110,7 +101,7 @@ func TestInitialWeights(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	_, err := New(e, Config{Hidden: 0, Out: -1, Momentum: 2}, 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(1, 1)))
 	for _, field := range []string{"hidden is 0", "out is -1", "momentum is 2"} {
 		require.ErrorContains(t, err, field)
@@ -120,7 +111,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestEmbedRefuses(t *testing.T) {
-	enc := small(t, pure(t), 5)
+	enc := small(t, enginetest.Go(t), 5)
 	_, _, _, err := enc.Embed(context.Background(), randomGraph(t, 10, 4, 1))
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
 	empty := &graph.Graph{Features: graph.Features{Cols: 5}}

@@ -399,7 +399,7 @@ func TestLayerwiseGATIsTheWholeGraph(t *testing.T) {
 }
 
 func TestGATIsSavedAndFrozen(t *testing.T) {
-	e, g := pure(t), randomGraph(t, 20, 5, 1)
+	e, g := enginetest.Go(t), randomGraph(t, 20, 5, 1)
 	saved := smallGAT(t, e, 5, 2, SizeOf(g))
 	var file bytes.Buffer
 	require.NoError(t, saved.Save(gob.NewEncoder(&file)))

@@ -121,7 +121,7 @@ func TestSamplesWithoutLoops(t *testing.T) {
 }
 
 func TestLayersRefuse(t *testing.T) {
-	l, g := layersOf(t, pure(t), 2), chords(t, 12, 4)
+	l, g := layersOf(t, enginetest.Go(t), 2), chords(t, 12, 4)
 	graphs := NewGraphs(5, NewBuckets(nil, 200, nil))
 	_, _, err := l.Rows(context.Background(), graphs, g, false)
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")

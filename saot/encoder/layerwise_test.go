@@ -36,7 +36,7 @@ func TestLayerwiseIsTheWholeGraph(t *testing.T) {
 // The second propagation goes in chunks too: 70 rows of 65,536 columns in chunks of 64.
 func TestLayerwiseInWideRows(t *testing.T) {
 	const nodes, out = 70, 1 << 16
-	e := pure(t)
+	e := enginetest.Go(t)
 	for _, kind := range []Kind{GCN, Linear} {
 		g := randomGraph(t, nodes, 5, 1)
 		enc, err := New(e, Config{Kind: kind, Hidden: 4, Out: out, Momentum: 0.1}, 5,
@@ -64,7 +64,7 @@ func tall(t *testing.T, nodes, cols int, seed uint64) *graph.Graph {
 }
 
 func TestLayerwiseRefusesAndStops(t *testing.T) {
-	enc := small(t, pure(t), 5)
+	enc := small(t, enginetest.Go(t), 5)
 	enc.Config.WholeGraph, enc.Config.SampleFanOut = 10, []int{0, 0}
 	_, _, _, err := enc.Embed(context.Background(), randomGraph(t, 50, 4, 1))
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
@@ -73,7 +73,7 @@ func TestLayerwiseRefusesAndStops(t *testing.T) {
 	err = inChunks(ctx, enc.dense[0], 500, 5, func([]float32, int, int) {}, func([][]float32, int, int) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
 
-	narrow := small(t, pure(t), 4)
+	narrow := small(t, enginetest.Go(t), 4)
 	err = inChunks(context.Background(), narrow.dense[0], 500, 5, func([]float32, int, int) {}, nil)
 	require.ErrorContains(t, err, "nodes 0 to 499")
 }

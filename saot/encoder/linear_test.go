@@ -80,7 +80,7 @@ func TestLinearStartsOrthonormal(t *testing.T) {
 }
 
 func TestLinearSavesAndLoads(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	g := randomGraph(t, 30, 5, 1)
 	saved := newLinear(t, e, 5, SizeOf(g))
 	var file bytes.Buffer

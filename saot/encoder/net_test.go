@@ -5,6 +5,8 @@ import (
 	"encoding/gob"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
@@ -24,7 +26,7 @@ func twoVariables(t *testing.T, e *engine.Engine) *Net {
 }
 
 func TestSaveLoadAndSnapshot(t *testing.T) {
-	e := pure(t)
+	e := enginetest.Go(t)
 	n := twoVariables(t, e)
 	before, err := n.Snapshot()
 	require.NoError(t, err)
@@ -48,7 +50,7 @@ func TestSaveLoadAndSnapshot(t *testing.T) {
 }
 
 func TestNetRefuses(t *testing.T) {
-	n := twoVariables(t, pure(t))
+	n := twoVariables(t, enginetest.Go(t))
 	require.Equal(t, []string{"w", "c"}, n.Names())
 	require.ErrorContains(t, n.SetValue("w", []float32{1}), "none of 1 values")
 	require.ErrorContains(t, n.SetValue("v", []float32{1}), "set variable v")
@@ -66,7 +68,7 @@ func TestNetRefuses(t *testing.T) {
 
 // A copy in another scope keeps its values when the net's change, and no optimizer trains it.
 func TestCopyToFreezes(t *testing.T) {
-	n := twoVariables(t, pure(t))
+	n := twoVariables(t, enginetest.Go(t))
 	require.True(t, n.Store().Scope(netScope).GetVariable("w").Trainable)
 	require.False(t, n.Store().Scope(netScope).GetVariable("c").Trainable)
 	require.NoError(t, n.CopyTo("/copy"))

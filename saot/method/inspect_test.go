@@ -4,23 +4,22 @@ import (
 	"math"
 	"testing"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/encoder"
-	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
 
 // Weights, statistics of normalizations and what an optimizer keeps next to them: none may be infinite or NaN.
 func TestInspect(t *testing.T) {
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	defer e.Close()
+	e := enginetest.Go(t)
 	n := encoder.NewNet(e)
 	require.NoError(t, n.Add(encoder.Variable{Name: "weight", Value: tensors.FromValue([]float32{1, 2})},
 		encoder.Variable{Name: "variance", Value: tensors.FromValue([]float32{3, 4}), Fixed: true}))
-	_, err = n.Store().Scope("/AdamOptimizer/net").CreateVariable("moment", tensors.FromValue([]float32{0, 0}))
+	_, err := n.Store().Scope("/AdamOptimizer/net").CreateVariable("moment", tensors.FromValue([]float32{0, 0}))
 	require.NoError(t, err)
 	_, err = n.Store().Scope("/AdamOptimizer").CreateVariable("step", tensors.FromValue(int64(7)))
 	require.NoError(t, err)

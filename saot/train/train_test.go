@@ -115,7 +115,7 @@ func TestStepsAreAdams(t *testing.T) {
 }
 
 func TestScheduledRate(t *testing.T) {
-	n, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	n, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	p := plan(10)
 	p.Rate = WarmUpCosine(0.2, 3, 10)
 	require.NoError(t, trainer.Train(context.Background(), p))
@@ -133,7 +133,7 @@ func TestScheduledRate(t *testing.T) {
 }
 
 func TestTrainStops(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	p := plan(10)
 	seen := 0
 	p.Seen = func(s continual.Step) { seen = s.Done; require.Equal(t, []int{3, 10}, []int{s.Task, s.Steps}) }
@@ -160,7 +160,7 @@ func TestTrainStops(t *testing.T) {
 }
 
 func TestTrainFails(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	p := plan(10)
 	p.Inputs = func(int) (in point[*tensors.Tensor], made any, err error) {
 		in.Lowest = pair(float32(math.NaN()), 0)
@@ -171,7 +171,7 @@ func TestTrainFails(t *testing.T) {
 	require.ErrorAs(t, err, new(*continual.Diverged))
 	require.Zero(t, p.Report.Steps)
 
-	_, trainer = bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	_, trainer = bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	p = plan(10)
 	inputs, bad := p.Inputs, errors.New("no inputs")
 	p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
@@ -192,7 +192,7 @@ func TestTrainFails(t *testing.T) {
 
 // What was made for a step is released after it, however the training ends, and nothing else is.
 func TestInputsAreReleased(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.01})
+	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.01})
 	bad := errors.New("bad figures")
 	for name, c := range map[string]struct {
 		end   func(cancel func()) error // at step 7
@@ -237,7 +237,7 @@ func TestInputsAreReleased(t *testing.T) {
 
 // Plan.After may change what report and observer say of a step.
 func TestAfterChangesWhatIsSeen(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	p := plan(3)
 	p.After = func(s *continual.Step, figures map[string]float64) error {
 		s.Terms[1].Value = float64(10 * s.Done)
@@ -294,7 +294,7 @@ func TestAbsentInputs(t *testing.T) {
 
 // All graphs of one trainer have the same terms: those of one would go by the names of another's.
 func TestTermsDoNotDependOnInputs(t *testing.T) {
-	n := encoder.NewNet(pure(t))
+	n := encoder.NewNet(enginetest.Go(t))
 	require.NoError(t, n.Add(encoder.Variable{Name: "w", Value: pair(1, -2)}))
 	trainer, err := New[point[*tensors.Tensor]](n, "uneven", Optimizer{LearningRate: 0.1}, func(in point[*Node]) Loss {
 		l := Loss{Total: ReduceAllSum(Square(Sub(n.Node(in.Lowest.Graph(), "w"), in.Lowest)))}
@@ -318,7 +318,7 @@ func TestTermsDoNotDependOnInputs(t *testing.T) {
 // The inputs of a step are made while the engine takes the step before. Time that passes for both at once is counted to
 // the preparation and to the engine, and not to the wait.
 func TestDiagnostics(t *testing.T) {
-	_, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	const steps, least = 6, 10 * time.Millisecond
 	p := plan(steps)
 	inputs := p.Inputs
@@ -379,7 +379,7 @@ func TestDiagnostics(t *testing.T) {
 
 // A net is saved and restored as training left it, without the optimizer.
 func TestTrainedNetIsSaved(t *testing.T) {
-	n, trainer := bowl(t, pure(t), Optimizer{LearningRate: 0.05})
+	n, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
 	before, err := n.Snapshot()
 	require.NoError(t, err)
 	require.NoError(t, trainer.Train(context.Background(), plan(3)))
@@ -396,18 +396,10 @@ func TestTrainedNetIsSaved(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	n := encoder.NewNet(pure(t))
+	n := encoder.NewNet(enginetest.Go(t))
 	_, err := New[point[*tensors.Tensor]](n, "other", Optimizer{},
 		func(in struct{ Lowest *Node }) Loss { return Loss{} })
 	require.ErrorContains(t, err, "2 fields for tensors and 1 for nodes")
-}
-
-func pure(t *testing.T) *engine.Engine {
-	t.Helper()
-	e, err := engine.Open("go")
-	require.NoError(t, err)
-	t.Cleanup(e.Close)
-	return e
 }
 
 // Adam carried from task to task steps as if the tasks were one, also when another trainer takes over.

@@ -40,6 +40,17 @@ func Each(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 	}
 }
 
+// Go opens an engine of pure Go, which is always there, for what is the same on any engine. The test closes it.
+func Go(t testing.TB) *engine.Engine {
+	t.Helper()
+	e, err := engine.Open("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
 func open(name string) (*engine.Engine, error) {
 	once, _ := opened.LoadOrStore(name, sync.OnceValues(func() (*engine.Engine, error) { return engine.Open(name) }))
 	return once.(func() (*engine.Engine, error))()
