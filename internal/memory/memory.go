@@ -34,9 +34,11 @@ func Unbounded() bool { return os.Getenv(UnboundedVariable) == "1" }
 
 // Total returns the bytes of the machine's memory, or those that this process's group may take, if fewer. It is 0 where
 // the system does not tell.
-func Total() int64 {
-	all := Linux("/proc/meminfo", "MemTotal:")
-	for _, group := range groups("/proc/self/cgroup", "/sys/fs/cgroup") {
+func Total() int64 { return total("/proc", "/sys/fs/cgroup") }
+
+func total(proc, root string) int64 {
+	all := Linux(proc+"/meminfo", "MemTotal:")
+	for _, group := range groups(proc+"/self/cgroup", root) {
 		if most := figure(group+"/memory.max", ""); most > 0 {
 			all = min(all, most)
 		}
@@ -60,9 +62,11 @@ func groups(membership, root string) (folders []string) {
 
 // Available returns the bytes that this process may still take without swapping: those that are free in the machine, or
 // those that its group of processes is still allowed, if fewer. It is 0 where the system does not tell.
-func Available() int64 {
-	free := Linux("/proc/meminfo", "MemAvailable:")
-	for _, group := range groups("/proc/self/cgroup", "/sys/fs/cgroup") {
+func Available() int64 { return available("/proc", "/sys/fs/cgroup") }
+
+func available(proc, root string) int64 {
+	free := Linux(proc+"/meminfo", "MemAvailable:")
+	for _, group := range groups(proc+"/self/cgroup", root) {
 		if most := figure(group+"/memory.max", ""); most > 0 {
 			free = min(free, max(1, most-figure(group+"/memory.stat", "anon ")))
 		}

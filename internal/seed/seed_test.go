@@ -18,6 +18,13 @@ func TestStreamIsTheSameOnEveryMachine(t *testing.T) {
 	}
 }
 
+// The first outputs of SplitMix64 from the state 0, as its authors' program prints them.
+func TestMixIsSplitMix64(t *testing.T) {
+	for x, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f} {
+		require.Equal(t, want, Mix(0, uint64(x)))
+	}
+}
+
 func TestStreamsDiffer(t *testing.T) {
 	seen := map[uint64]string{}
 	for name, rng := range map[string]*rand.Rand{

@@ -69,6 +69,8 @@ func readLast(dir string) (c *checkpoint, passed, err error) {
 	case errors.Is(err, errDamaged) && errors.Is(other, errDamaged):
 		return nil, nil, fmt.Errorf("%w, and so is %s (%w): move both away, and the run starts again at its first task",
 			err, EarlierFile, other)
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(other, fs.ErrNotExist):
+		return nil, nil, other
 	}
 	return nil, nil, err
 }
@@ -150,6 +152,19 @@ func (h *header) check() error {
 		}
 		if err := s.triangular(); err != nil {
 			return err
+		}
+	}
+	return p.sketched()
+}
+
+// sketched returns an error unless there is a whole sketch of each learned task that the evaluations measured.
+func (p *partial) sketched() error {
+	if len(p.Sketches) > len(p.Tasks) {
+		return fmt.Errorf("it holds %d sketches of %d learned tasks", len(p.Sketches), len(p.Tasks))
+	}
+	for i, s := range p.Sketches {
+		if s.Cols < 1 || s.count() < 2 || len(s.Rows) != s.count()*s.Cols {
+			return fmt.Errorf("sketch %d has %d numbers in %d columns", i, len(s.Rows), s.Cols)
 		}
 	}
 	return nil

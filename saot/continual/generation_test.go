@@ -113,6 +113,19 @@ func TestUnreadableCheckpointIsKept(t *testing.T) {
 	require.DirExists(t, path)
 	require.NoError(t, os.Remove(path))
 
+	// So is the earlier one where there is no last: the run does not start again over it.
+	earlier := filepath.Join(dir, EarlierFile)
+	before, err := os.ReadFile(earlier)
+	require.NoError(t, err)
+	old := append([]byte(earlierMagics[0]), before[len(checkpointMagic):]...)
+	require.NoError(t, os.WriteFile(earlier, old, 0o600))
+	_, err = resume(dir)
+	require.ErrorContains(t, err, "written by an earlier version")
+	kept, err := os.ReadFile(earlier)
+	require.NoError(t, err)
+	require.Equal(t, old, kept)
+	require.Equal(t, []string{EarlierFile}, filesIn(t, dir))
+
 	require.NoError(t, os.WriteFile(path, good, 0o600))
 	var events []Event
 	_, err = resume(dir, &events)
@@ -244,6 +257,9 @@ func TestResealedCheckpoint(t *testing.T) {
 		"has 0 rows and fits of 2":     func(h *header) { h.Partial.Scores[2].Matrix = nil },
 		"has 5 entries, not 2":         func(h *header) { h.Partial.Scores[3].Matrix[1] = make([]float64, 5) },
 		"on 2 learned and 1 evaluated": func(h *header) { h.Partial.Evaluations = h.Partial.Evaluations[:1] },
+		"sketch 0 has 0 numbers in 3":  func(h *header) { h.Partial.Sketches = []sketch{{Cols: 3}} },
+		"sketch 0 has 7 numbers in 3":  func(h *header) { h.Partial.Sketches = []sketch{{Cols: 3, Rows: make(packed, 7)}} },
+		"4 sketches of 2 learned":      func(h *header) { h.Partial.Sketches = make([]sketch, 4) },
 	} {
 		dir := stopped(t)
 		require.NoError(t, os.Remove(filepath.Join(dir, EarlierFile)))

@@ -3,6 +3,7 @@ package continual
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -129,7 +130,8 @@ func (s sketch) plan() ([]float64, error) {
 }
 
 // structure compares the embeddings of the tasks seen with the sketches made when they were learned, and adds a sketch
-// of the newest. It returns nil if there is nothing to measure: no columns, or a task of one node.
+// of the newest. It returns nil if there is nothing to measure: no columns, a task of one node, or no sketch of an
+// earlier task, as in checkpoints of programs that made none.
 func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 	if embed[0].Cols == 0 {
 		return nil, nil
@@ -140,13 +142,16 @@ func (p *partial) structure(embed []*Embedding) (*Structure, error) {
 		if now.count() < 2 {
 			return nil, nil
 		}
-		if j == len(p.Sketches) {
+		if j >= len(p.Sketches) {
+			if j < len(embed)-1 {
+				return nil, nil
+			}
 			p.Sketches = append(p.Sketches, now)
 		}
 		was := p.Sketches[j]
-		distance, err := drift.Distance(was.floats(), now.floats(), now.count(), now.Cols)
-		if err != nil { // all rows are the same: there is no distance that could change
-			distance = 0
+		distance, err := drift.Distance(was.floats(), now.floats(), now.count(), was.Cols)
+		if err != nil && !errors.Is(err, drift.ErrEqualRows) { // without a distance, none can change
+			return nil, fmt.Errorf("task %d: %w", j+1, err)
 		}
 		plan, err := planDrift(was, now)
 		if err != nil {

@@ -71,6 +71,11 @@ func TestStructure(t *testing.T) {
 	require.InDelta(t, 1, st.EffectiveRank, 1e-6)
 	require.Equal(t, []float64{0}, st.DistanceDrift)
 
+	// Where no sketch was made when a task was learned, today's embedding does not stand for it.
+	st, err = (&partial{}).structure([]*Embedding{first, second})
+	require.NoError(t, err)
+	require.Nil(t, st)
+
 	// A node without a direction is no fault; an embedding without columns has no structure.
 	st, err = (&partial{}).structure([]*Embedding{{Rows: 3, Cols: 2, Data: []float32{0, 0, 1, 2, 3, 1}}})
 	require.NoError(t, err)

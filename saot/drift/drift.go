@@ -11,6 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// ErrEqualRows is the error of Distance for points that all lie in one place.
+var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no distance to compare with")
+
 // Distance measures how much the pairwise distances between the same nodes changed from one embedding to another,
 //
 //	‖J(D′ − D)J‖_F / ‖JDJ‖_F,   D_ij = ‖z_i − z_j‖₂,   J = I − 11ᵀ/n,
@@ -20,8 +23,8 @@ import (
 // constant added to all distances does not count; an embedding scaled by s gives |s − 1|.
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
-// O(n) memory. It returns an error for shapes that do not match, an entry that is not finite or above 1e100, and if all
-// rows of before are the same.
+// O(n) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and
+// ErrEqualRows if all rows of before are the same.
 func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(before, n, d); err != nil {
 		return 0, fmt.Errorf("drift: before: %w", err)
@@ -34,7 +37,7 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	change := func(i, j int) float64 { return distance(after[i*e:(i+1)*e], after[j*e:(j+1)*e]) - base(i, j) }
 	size := centeredNorm(n, base)
 	if size == 0 {
-		return 0, errors.New("drift: all rows of before are equal: there is no distance to compare with")
+		return 0, ErrEqualRows
 	}
 	return centeredNorm(n, change) / size, nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// lastLine keeps the last line that is written to it, and tells of each.
+// lastLine keeps the last line that is written to it, and tells of each that ends.
 type lastLine struct {
 	tell  func(line string)
 	part  []byte
@@ -17,29 +17,40 @@ type lastLine struct {
 	crash string // the first line of Go's report of a crash, which is long
 }
 
+const longestLine = 1 << 16 // bytes; of a longer line the end is kept
+
 func (l *lastLine) Write(p []byte) (int, error) {
 	l.part = append(l.part, p...)
 	for {
 		line, rest, found := bytes.Cut(l.part, []byte("\n"))
 		if !found {
+			l.part = l.part[max(0, len(l.part)-longestLine):]
 			return len(p), nil
 		}
 		l.part = rest
-		text := strings.TrimSpace(string(line))
-		if text == "" {
-			continue
+		if text := l.keep(line); text != "" {
+			l.tell(text)
 		}
-		l.last = text
-		if strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "panic: ") {
-			l.crash = cmp.Or(l.crash, text)
-		}
-		l.tell(text)
 	}
+}
+
+// keep takes a line up as the last, unless it is empty, and returns its text.
+func (l *lastLine) keep(line []byte) string {
+	text := strings.TrimSpace(string(line))
+	if text == "" {
+		return ""
+	}
+	l.last = text
+	if strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "panic: ") {
+		l.crash = cmp.Or(l.crash, text)
+	}
+	return text
 }
 
 // reason says in a line why a process failed. A process that another one killed had no last word: the last line of its
 // log is about something else.
 func (l *lastLine) reason(err error) string {
+	l.keep(l.part) // a last word may lack an end of line
 	var exit *exec.ExitError
 	switch {
 	case l.crash != "":

@@ -353,7 +353,7 @@ func (g *Group) condition(name string) (string, bool) {
 	}
 	// A bound that no stream of the dataset reaches is none.
 	rows, _ := strconv.ParseInt(value, 10, 64)
-	if e, err := datasets.Lookup(g.Dataset); err == nil && e.True.Nodes > 0 && rows >= e.True.Nodes {
+	if e, err := datasets.Lookup(g.Dataset); err == nil && g.byName && e.True.Nodes > 0 && rows >= e.True.Nodes {
 		value = "0"
 	}
 	return value, ok

@@ -310,6 +310,14 @@ func TestProbeRowsThatDoNotMatter(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Tables(groups)
 	require.ErrorContains(t, err, "probe_rows")
+
+	// The size of a stream of the catalog says nothing about one's own file of that name.
+	bound.ProbeRows = 5000
+	groups, err = Collect([]string{save(t, configured(bound, "dataset", "/data/uai.npz"),
+		configured(resultOf("gbt", 0, 70, -1), "dataset", "/data/uai.npz"))})
+	require.NoError(t, err)
+	_, err = Tables(groups)
+	require.ErrorContains(t, err, "probe_rows")
 }
 
 // Other datasets may differ in anything.

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Of returns the rank of each value, 1 for the greatest. Values that are the same to nine decimals share the mean of
+// Of returns the rank of each value, 1 for the greatest; a NaN comes last. Values that are the same to nine decimals share the mean of
 // their ranks: sums of the same figures may differ in their last bits.
 func Of(values []float64) []float64 {
 	values = slices.Clone(values)
@@ -28,7 +28,7 @@ func Of(values []float64) []float64 {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 	ranks := make([]float64, len(values))
 	for i := 0; i < len(order); {
-		j := i
+		j := i + 1 // a NaN equals nothing, itself neither
 		for j < len(order) && values[order[j]] == values[order[i]] {
 			j++
 		}
@@ -147,7 +147,8 @@ type Wilcoxon struct {
 
 const mostExact = 60
 
-// NewWilcoxon tests whether a − b lies symmetric around 0. It returns an error for lengths that differ and no pairs.
+// NewWilcoxon tests whether a − b lies symmetric around 0. It returns an error for lengths that differ, for no pairs,
+// and for a difference that is not finite.
 func NewWilcoxon(a, b []float64) (w Wilcoxon, err error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return w, errors.New("rank: want pairs, one or more")
@@ -155,7 +156,11 @@ func NewWilcoxon(a, b []float64) (w Wilcoxon, err error) {
 	var sizes []float64
 	var positive []bool
 	for i := range a {
-		if d := rounded(a[i] - b[i]); d != 0 {
+		d := rounded(a[i] - b[i])
+		if math.IsNaN(d) || math.IsInf(d, 0) {
+			return w, fmt.Errorf("rank: pair %d differs by %v", i+1, d)
+		}
+		if d != 0 {
 			sizes, positive = append(sizes, -math.Abs(d)), append(positive, d > 0) // Of ranks the greatest first
 		}
 	}

@@ -86,6 +86,14 @@ func TestWilcoxon(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestNaNHasNoPeer(t *testing.T) {
+	require.Equal(t, []float64{3, 1, 4, 2}, Of([]float64{math.NaN(), 1, math.NaN(), 0}))
+	for _, a := range []float64{math.NaN(), math.Inf(1)} {
+		_, err := NewWilcoxon([]float64{2, a}, []float64{1, 1})
+		require.ErrorContains(t, err, "pair 2")
+	}
+}
+
 func TestRanksShareTies(t *testing.T) {
 	require.Equal(t, []float64{3, 1.5, 1.5, 4}, Of([]float64{2, 5, 5, 1}))
 	require.Empty(t, Of(nil))
