@@ -73,7 +73,7 @@ type Measure int
 const (
 	// AP is average performance, in percent (continual.Matrix.AveragePerformance).
 	AP Measure = iota
-	// AF is average forgetting, in percent points, negative where earlier tasks got worse
+	// AF is average forgetting, in percentage points, negative where earlier tasks got worse
 	// (continual.Matrix.AverageForgetting). It needs two tasks.
 	AF
 )
@@ -85,7 +85,7 @@ func (m Measure) String() string { return measureNames.Name(m) }
 
 func (m Measure) label() string {
 	if m == AF {
-		return "AF (percent points)"
+		return "AF (percentage points)"
 	}
 	return "AP (%)"
 }

@@ -81,6 +81,7 @@ func TestMatrices(t *testing.T) {
 	x := Build(2, 3, func(i, j int) float64 { return float64(10*i + j) })
 	require.True(t, mat.Equal(x, Dense(Rows(x))))
 	require.InDelta(t, 1, mat.Sum(mat.NewVecDense(7, Equal(7))), 1e-15)
+	require.True(t, mat.Equal(Dense([][]float64{{0, 0.5}, {0.5, 0}}), Permutation([]int{1, 0})))
 	require.Equal(t, 6.0, Distance(x, Build(2, 3, func(i, j int) float64 { return float64(10*i+j) + 1 })))
 	require.Equal(t, 0.0+1+4+100+121+144, Dot(x, x))
 	require.Equal(t, 0.0, mat.Sum(Difference(x, x)))

@@ -35,6 +35,14 @@ func Build(n, m int, entry func(i, j int) float64) *mat.Dense {
 	return x
 }
 
+// Permutation is the plan that sends i to to[i].
+func Permutation(to []int) *mat.Dense {
+	var plan mat.Dense
+	plan.Permutation(len(to), to)
+	plan.Scale(1/float64(len(to)), &plan)
+	return &plan
+}
+
 // Equal is the mass 1, shared equally by n points.
 func Equal(n int) []float64 {
 	mass := make([]float64, n)

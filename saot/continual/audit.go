@@ -47,7 +47,7 @@ type Comparison struct {
 	Probe           Probe
 	Recorded, Found []float64 // percent, one a task
 	AP, AF          float64   // of the recorded matrix with the last row as found
-	Largest         float64   // difference of a cell, in percent points
+	Largest         float64   // difference of a cell, in percentage points
 	Differ          []int     // tasks, from 0, whose cells differ by more than is allowed
 }
 

@@ -282,7 +282,7 @@ func (m Matrix) AveragePerformance() float64 {
 	return mean(m[len(m)-1])
 }
 
-// AverageForgetting returns AF = mean over j < T−1 of M[T−1][j] − M[j][j] (SAOT, "Metrics"), in percent points:
+// AverageForgetting returns AF = mean over j < T−1 of M[T−1][j] − M[j][j] (SAOT, "Metrics"), in percentage points:
 // negative where earlier tasks got worse. It is 0 for fewer than two tasks.
 func (m Matrix) AverageForgetting() float64 {
 	n := len(m)

@@ -62,7 +62,7 @@ type Score struct {
 	Setting  continual.Setting `json:"setting"`
 	Probe    continual.Probe   `json:"probe"`
 	AP       float64           `json:"ap"`           // average performance in percent
-	AF       *float64          `json:"af,omitempty"` // in percent points; absent where earlier rows are unknown
+	AF       *float64          `json:"af,omitempty"` // in percentage points; absent where earlier rows are unknown
 	Accuracy []float64         `json:"accuracy"`     // percent, one a seen task
 }
 
