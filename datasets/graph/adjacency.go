@@ -190,21 +190,31 @@ func (f *Features) Matrix() *mat.Dense {
 
 // Times returns X·B. Shapes: b [F, d]; returns [N, d]. O(nnz(X)·d) time.
 func (f *Features) Times(b *mat.Dense) *mat.Dense {
-	out := linalg.New(f.Rows, b.RawMatrix().Cols)
-	for i := range f.Rows {
-		row := out.RawRowView(i)
-		f.Each(i, func(c int, v float64) { floats.AddScaled(row, v, b.RawRowView(c)) })
-	}
+	d := b.RawMatrix().Cols
+	out := linalg.New(f.Rows, d)
+	parallel.Rows(f.Rows, d*f.stored(), func(first, end int) {
+		for i := first; i < end; i++ {
+			row := out.RawRowView(i)
+			f.Each(i, func(c int, v float64) { floats.AddScaled(row, v, b.RawRowView(c)) })
+		}
+	})
 	return out
 }
 
+// stored returns the number of entries that are stored.
+func (f *Features) stored() int { return max(len(f.Dense), len(f.Values)) }
+
 // TransposedTimes returns Xᵀ·B. Shapes: b [N, d]; returns [F, d]. O(nnz(X)·d) time.
 func (f *Features) TransposedTimes(b *mat.Dense) *mat.Dense {
-	out := linalg.New(f.Cols, b.RawMatrix().Cols)
-	for i := range f.Rows {
-		row := b.RawRowView(i)
-		f.Each(i, func(c int, v float64) { floats.AddScaled(out.RawRowView(c), v, row) })
-	}
+	d := b.RawMatrix().Cols
+	out := linalg.New(f.Cols, d)
+	// Rows of X share rows of the product, so that its columns are divided.
+	parallel.Rows(d, d*f.stored(), func(first, end int) {
+		for i := range f.Rows {
+			row := b.RawRowView(i)[first:end]
+			f.Each(i, func(c int, v float64) { floats.AddScaled(out.RawRowView(c)[first:end], v, row) })
+		}
+	})
 	return out
 }
 

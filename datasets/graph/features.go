@@ -155,7 +155,7 @@ func (f *Features) NormalizeInPlace(n Normalization) error {
 	if !normalizations.Has(n) {
 		return fmt.Errorf("graph: unknown %v: choose one of %s", n, normalizations.Choices())
 	}
-	parallel.Rows(f.Rows, max(len(f.Dense), len(f.Values)), func(first, end int) {
+	parallel.Rows(f.Rows, f.stored(), func(first, end int) {
 		for i := first; i < end; i++ {
 			_, vals := f.Row(i)
 			n.Scale(vals)

@@ -102,16 +102,16 @@ func firstColumns(data []float32, cols, first int) *continual.Embedding {
 
 type bySetting[T any] [2]T
 
-// eachSetting trains the networks of both settings, one after the other. The losses in the report stay those of the
-// first, class-il: the two networks have softmaxes of different sizes.
+// eachSetting trains the networks of both settings, one after the other. The last losses in the report stay those of
+// the first, class-il, as do the first ones: the two networks have softmaxes of different sizes.
 func eachSetting(report *continual.TaskReport, learn func(continual.Setting) error) error {
 	for k, s := range continual.Settings() {
-		first, last := report.FirstLoss, report.LastLoss
+		last := report.LastLoss
 		if err := learn(s); err != nil {
 			return err
 		}
 		if k > 0 {
-			report.FirstLoss, report.LastLoss = first, last
+			report.LastLoss = last
 		}
 	}
 	return nil

@@ -113,7 +113,7 @@ func newDGI(b method.Build) (continual.Method, error) {
 // activate returns PReLU(h + b). Padded rows mean nothing.
 func (l *dgi) activate(h *Node) *Node {
 	h = Add(h, InsertAxes(l.node(h, dgiBias), 0))
-	return Add(encoder.ReLU(h), Mul(InsertAxes(l.node(h, dgiSlope), 0), Min(h, ZerosLike(h))))
+	return encoder.PReLU(h, l.node(h, dgiSlope))
 }
 
 func (l *dgi) loss(in corrupted[*Node]) train.Loss {

@@ -212,16 +212,12 @@ func (l *rieGrace) space(g *Graph) lorentz {
 func (l *rieGrace) encode(in encoder.Input[*Node]) (space lorentz, low, high *Node) {
 	g := in.Mask.Graph()
 	space = l.space(g)
-	var first *Node
-	var near [2]encoder.Propagation
+	nodes := encoder.NodesOf(in)
+	near := [2]encoder.Propagation{nodes.Hat, nodes.Hat}
 	if in.Sample != nil {
-		first = encoder.NodesOf(in).Times(l.net.Node(g, weightName(1)))
 		near[0], near[1] = encoder.NewPropagation(in.Sample.Layers[0]), encoder.NewPropagation(in.Sample.Layers[1])
-	} else {
-		nodes := encoder.NodesOf(in)
-		first, near = nodes.Times(l.net.Node(g, weightName(1))), [2]encoder.Propagation{nodes.Hat, nodes.Hat}
 	}
-	low = l.layer(space, 1, first, near[0])
+	low = l.layer(space, 1, nodes.Times(l.net.Node(g, weightName(1))), near[0])
 	high = l.layer(space, 2, MatMul(space.log(low), l.net.Node(g, weightName(2))), near[1])
 	return space, low, high
 }

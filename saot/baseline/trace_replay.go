@@ -136,7 +136,10 @@ func (l *trace) placeEncoders(m *traceStored, task, step int) error {
 		if err := l.slow.RestoreTo(traceScope(k+1), m.replayed[i].encoder); err != nil {
 			return err
 		}
-		m.placed = append(m.placed[:k], i)
+		if k == len(m.placed) {
+			m.placed = append(m.placed, i)
+		}
+		m.placed[k] = i
 	}
 	return nil
 }

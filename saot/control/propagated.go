@@ -6,6 +6,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/linalg"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
@@ -13,7 +14,7 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-const hops = 2 // of propagation, as many as the encoder has layers
+const hops = 2 // of propagation, as many as SAOT's GCN has layers
 
 func init() {
 	method.Register(define(2, "propagated", "features after two hops of propagation, full width", nil, newPropagated))
@@ -54,15 +55,18 @@ func propagateBack(a *graph.Adjacency, h *mat.Dense) *mat.Dense {
 // propagateAlong returns (SAS + S²)²H for the diagonal S. Shapes: scale [N], h [N, d], which it may overwrite; returns
 // [N, d].
 func propagateAlong(a *graph.Adjacency, scale []float64, h *mat.Dense) *mat.Dense {
-	next := linalg.New(h.RawMatrix().Rows, h.RawMatrix().Cols)
+	d := h.RawMatrix().Cols
+	next := linalg.New(len(scale), d)
 	for range hops {
-		for i := range scale {
-			row := next.RawRowView(i)
-			floats.ScaleTo(row, scale[i]*scale[i], h.RawRowView(i))
-			for _, j := range a.Neighborhood(i) {
-				floats.AddScaled(row, scale[i]*scale[j], h.RawRowView(int(j)))
+		parallel.Rows(len(scale), d*len(a.Neighbors), func(first, end int) {
+			for i := first; i < end; i++ {
+				row := next.RawRowView(i)
+				floats.ScaleTo(row, scale[i]*scale[i], h.RawRowView(i))
+				for _, j := range a.Neighborhood(i) {
+					floats.AddScaled(row, scale[i]*scale[j], h.RawRowView(int(j)))
+				}
 			}
-		}
+		})
 		h, next = next, h
 	}
 	return h

@@ -66,7 +66,7 @@ func (c gcn) encodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node
 // activate is PReLU(BatchNorm(h)).
 func (c gcn) activate(scope *model.Scope, h, mask *Node, mode Mode) *Node {
 	h = c.batchNorm(scope, "", h, mask, mode)
-	return Add(Max(h, ZerosLike(h)), Mul(InsertAxes(valueOf(scope, h.Graph(), slope), 0), Min(h, ZerosLike(h))))
+	return PReLU(h, valueOf(scope, h.Graph(), slope))
 }
 
 func (c gcn) offset(scope *model.Scope, z *Node) *Node {

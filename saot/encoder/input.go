@@ -79,6 +79,11 @@ func (n Nodes) Words() *Node {
 // ReLU is max(x, 0).
 func ReLU(x *Node) *Node { return Max(x, ZerosLike(x)) }
 
+// PReLU is max(x, 0) + slope·min(x, 0). Shapes: x [N, d]; slope [d], or [1] for all columns.
+func PReLU(x, slope *Node) *Node {
+	return Add(ReLU(x), Mul(InsertAxes(slope, 0), Min(x, ZerosLike(x))))
+}
+
 // Graphs uploads whole graphs in one of few padded shapes, and samples of larger ones.
 type Graphs struct {
 	features int

@@ -154,6 +154,7 @@ func inChunks(ctx context.Context, f *engine.Func, n, cols int, fill func(dst []
 			select {
 			case next <- chunk:
 			case <-ctx.Done():
+				_ = chunk.FinalizeAll()
 				return
 			}
 		}
@@ -183,6 +184,7 @@ func callChunk(f *engine.Func, in *tensors.Tensor, rows int, take func(out [][]f
 	if err != nil {
 		return err
 	}
+	defer engine.Release(results)
 	out := make([][]float32, len(results))
 	for i, t := range results {
 		data, err := tensors.CopyFlatData[float32](t)
@@ -190,7 +192,6 @@ func callChunk(f *engine.Func, in *tensors.Tensor, rows int, take func(out [][]f
 			return err
 		}
 		out[i] = data[:rows*t.Shape().Dim(1)]
-		_ = t.FinalizeAll()
 	}
 	take(out)
 	return nil
