@@ -299,31 +299,25 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	_, copied := f.copied(ds.Checksum)
 	switch {
 	case ds.Checksum == f.SHA256 || copied:
-	case ok && recorded.SHA256 != ds.Checksum:
+	case ok && recorded.SHA256 != ds.Checksum && !f.publishedAt(path):
 		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: "+
 			"move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
 			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
 	case !f.pinned():
 		e.compareSize(ds)
-	default:
-		return f.comparePublished(path, ds)
+	case !f.publishedAt(path):
+		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
 	}
 	return nil
 }
 
-// comparePublished notes where a file is not the published one. Git's name of it takes a second reading.
-func (f File) comparePublished(path string, ds *Dataset) error {
-	if f.SHA256 == "" {
-		sums, err := fetch.SumFile(context.Background(), path) // as the reading of the dataset
-		if err != nil {
-			return fmt.Errorf("datasets: %w", err)
-		}
-		if f.published(sums) {
-			return nil
-		}
+// publishedAt reports whether git's name of a file is that of the published one. It takes a second reading.
+func (f File) publishedAt(path string) bool {
+	if f.GitBlob == "" {
+		return false
 	}
-	ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
-	return nil
+	sums, err := fetch.SumFile(context.Background(), path) // as the reading of the dataset
+	return err == nil && f.published(sums)
 }
 
 // compareSize notes where a dataset whose bytes nobody published is another one by its size.

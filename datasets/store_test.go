@@ -239,6 +239,11 @@ func TestPinned(t *testing.T) {
 			got, err = s.Get(t.Context(), e)
 			require.NoError(t, err)
 			require.Equal(t, KnownCopy, got[0].State, "what is there is kept")
+
+			require.NoError(t, os.WriteFile(s.Path(f), content, 0o600))
+			require.Equal(t, Published, s.verify(t, e).State, "whatever was recorded")
+			_, err = s.open(e, Options{})
+			require.NoError(t, err)
 		})
 	}
 	require.NoDirExists(t, s.Dir)

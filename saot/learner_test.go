@@ -349,7 +349,7 @@ func TestCancellation(t *testing.T) {
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, 3, taken, "no step after the cancellation")
-		for range 1000 { // the engine's own workers end a little later
+		for range 10_000 { // the engine's own workers end a little later
 			if runtime.NumGoroutine() <= before {
 				break
 			}

@@ -39,6 +39,7 @@ type show struct {
 	log      *slog.Logger
 	steps    int // of the bar for a task's training
 	bar      *progressbar.ProgressBar
+	reached  int    // by the bar
 	line     string // of the bar: the last training step
 }
 
@@ -138,7 +139,8 @@ func clip(line string, out io.Writer) string {
 
 func (s *show) at(step int, line string) {
 	s.bar.Describe(clip(line, s.out))
-	_ = s.bar.Set(step) // a picture that cannot be drawn does not matter
+	s.reached = max(s.reached, step) // a method of several passes counts the steps of each
+	_ = s.bar.Set(s.reached)         // a picture that cannot be drawn does not matter
 }
 
 func (s *show) stop() {

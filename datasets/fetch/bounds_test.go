@@ -106,7 +106,7 @@ func TestCrawl(t *testing.T) {
 			w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 		}
 		for at := first; r.Context().Err() == nil; at++ {
-			if sent.Add(1) > 2000 {
+			if sent.Add(1) > 50_000 {
 				cancel()
 			}
 			_, _ = w.Write(content[at : at+1])

@@ -144,6 +144,36 @@ func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.
 	return all
 }
 
+// Every method learns graphs whose edges have a direction, joins them and coarsens them.
+func TestDirectedStreams(t *testing.T) {
+	e := enginetest.Go(t)
+	stream := tinyStream(t)
+	for i := range stream.Tasks {
+		a := &stream.Tasks[i].Graph.Adjacency
+		directed := graph.Adjacency{Offsets: []int64{0}, Directed: true}
+		for v := range a.NumNodes() {
+			for _, u := range a.Neighborhood(v) {
+				if (int(u)+v)%3 != 0 || int(u) < v { // some edges in one direction, some in both
+					directed.Neighbors = append(directed.Neighbors, u)
+				}
+			}
+			directed.Offsets = append(directed.Offsets, int64(len(directed.Neighbors)))
+		}
+		require.Less(t, len(directed.Neighbors), len(a.Neighbors))
+		*a = directed
+	}
+	for _, m := range slices.Concat(methodsIn(t, "self-supervised"), methodsIn(t, "supervised")) {
+		b := buildOf(t, e, m, stream)
+		result, err := continual.Run(context.Background(), stream, made[continual.Method](t, m, b), continual.Options{
+			Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
+		require.NoError(t, err, m)
+		for _, s := range result.Scores {
+			require.Len(t, s.Matrix, len(stream.Tasks), m)
+			require.Positive(t, s.AP, m)
+		}
+	}
+}
+
 // Labels shuffled within each task change nothing that a self-supervised method makes.
 func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
 	e := enginetest.Go(t)
