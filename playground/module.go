@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,25 +127,25 @@ func (t *toolchain) build(ctx context.Context, m module) ([]byte, error) {
 	return compressed(built)
 }
 
-// compressed returns a module as gzip has it, which the page unpacks. The cache keeps it while the module is older.
+// compressed returns a module as gzip has it, which the page unpacks. The cache keeps it with the module's hash as its
+// comment: the module's time tells nothing, because go build touches it.
 func compressed(built string) ([]byte, error) {
-	packed := built + ".gz"
-	from, err := os.Stat(built)
-	if err != nil {
-		return nil, fmt.Errorf("playground: %w", err)
-	}
-	if to, err := os.Stat(packed); err == nil && to.ModTime().After(from.ModTime()) {
-		return os.ReadFile(packed)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("playground: %w", err)
-	}
 	data, err := os.ReadFile(built)
 	if err != nil {
 		return nil, fmt.Errorf("playground: %w", err)
 	}
+	packed, sum := built+".gz", fmt.Sprintf("SHA-256 %x", sha256.Sum256(data))
+	kept, err := os.ReadFile(packed)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("playground: %w", err)
+	}
+	if r, err := gzip.NewReader(bytes.NewReader(kept)); err == nil && r.Comment == sum {
+		return kept, nil
+	}
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err == nil {
+		w.Comment = sum
 		_, err = w.Write(data)
 	}
 	if err := errors.Join(err, w.Close()); err != nil {

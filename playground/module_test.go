@@ -1,7 +1,13 @@
 package playground
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,4 +24,33 @@ func TestSourcesThatAreNotThere(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n")
 	_, err = ask(t.Context(), "list", "-m", path)
 	require.ErrorContains(t, err, "go list -m "+path)
+}
+
+// A module is compressed once, whatever its time: the build touches one that is up to date.
+func TestCompressedIsKept(t *testing.T) {
+	built := filepath.Join(t.TempDir(), "solver.wasm")
+	unpacked := func() string {
+		data, err := compressed(built)
+		require.NoError(t, err)
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.NoError(t, os.WriteFile(built, []byte("one"), 0o600))
+	require.Equal(t, "one", unpacked())
+	before, err := os.Stat(built + ".gz")
+	require.NoError(t, err)
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(built, later, later))
+	require.Equal(t, "one", unpacked())
+	after, err := os.Stat(built + ".gz")
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after), "it was written again")
+
+	require.NoError(t, os.WriteFile(built, []byte("two"), 0o600))
+	earlier := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(built, earlier, earlier))
+	require.Equal(t, "two", unpacked())
 }

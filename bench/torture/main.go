@@ -35,7 +35,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 0, "how many rounds; 0 is no bound")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of what is drawn")
 	flag.StringVar(&o.disk, "disk", "", "folder on a small file system of its own, which is filled up; default: none")
-	flag.StringVar(&o.dir, "dir", "", "where the work is done; default a temporary folder, removed if all is well")
+	flag.StringVar(&o.dir, "dir", "",
+		"where a folder for the work is made, which is removed if all is well; default that of temporary files")
 	flag.StringVar(&o.only, "only", "", "kinds of rounds to do, with commas between; default all in turn")
 	flag.StringVar(&o.counts, "counts", "", "JSON file to which each round adds its counts; default: none")
 	flag.Parse()
@@ -63,10 +64,14 @@ func run(ctx context.Context, o options, out *os.File) (err error) {
 	if o.saot, err = filepath.Abs(o.saot); err != nil {
 		return err
 	}
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "saot-torture-*"); err != nil {
-			return err
-		}
+	if o.dir != "" {
+		err = os.MkdirAll(o.dir, 0o755)
+	}
+	if err == nil { // a folder of its own, which may be removed
+		o.dir, err = os.MkdirTemp(o.dir, "saot-torture-*")
+	}
+	if err != nil {
+		return err
 	}
 	if o.time > 0 {
 		var cancel context.CancelFunc

@@ -142,7 +142,12 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 	if err != nil {
 		return nil, err
 	}
-	r.Data, r.Split, r.Engine = cmp.Or(o.data, r.Data), cmp.Or(o.split, r.Split), cmp.Or(o.engine, r.Engine)
+	result, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
+	if err != nil {
+		return nil, err
+	}
+	r.Data, r.Split = cmp.Or(o.data, r.Data), cmp.Or(o.split, r.Split)
+	r.Engine = cmp.Or(o.engine, r.Engine, result.Engine.Name) // a run may have taken the fastest, which is not named
 	stream, err := openStream(ctx, r)
 	if err != nil {
 		return nil, err

@@ -119,10 +119,20 @@ func TestAuditRefuses(t *testing.T) {
 	status, _, stderr = call(t, "audit", "--engine", "abacus", dir)
 	require.Equal(t, exitUsage, status, stderr)
 	require.Contains(t, stderr, `"abacus"`)
-	var config map[string]any // settings that are not those of the result
+
+	// Where the settings name no engine, the one of the result is asked for, not the fastest here.
+	edit(t, dir, func(r *continual.Result) { r.Engine.Name = "slide-rule" })
 	path := filepath.Join(dir, "config.json")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
+	require.Contains(t, string(data), `"engine": "go"`)
+	write(t, path, strings.Replace(string(data), `"engine": "go"`, `"engine": ""`, 1))
+	status, stdout, _ = call(t, "audit", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, `not audited: unknown engine "slide-rule"`)
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+
+	var config map[string]any // settings that are not those of the result
 	require.NoError(t, json.Unmarshal(data, &config))
 	config["seed"] = 7
 	data, err = json.Marshal(config)

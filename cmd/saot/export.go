@@ -25,7 +25,10 @@ TensorBoard needs no export: each run folder holds its event files.`,
   MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri mlruns`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			count, err := mlflow.Export(store, paths...)
+			count, err := mlflow.Export(cmd.Context(), store, paths...)
+			if stopped := unlessInterrupted(cmd.Context()); err != nil && stopped != nil {
+				return stopped
+			}
 			if err != nil {
 				return err
 			}

@@ -18,6 +18,10 @@ func (e interrupted) Unwrap() error { return e.error }
 // interruptible returns what load returns, or an error that ends the command as soon as ctx ends. Then load is left to
 // end with the process: reading and generating a graph changes no file that counts.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
+	if ctx.Err() != nil {
+		var none T
+		return none, interrupted{ctx.Err(), "interrupted while " + what}
+	}
 	type outcome struct {
 		value T
 		err   error
@@ -34,6 +38,14 @@ func interruptible[T any](ctx context.Context, what string, load func() (T, erro
 		var none T
 		return none, interrupted{ctx.Err(), "interrupted while " + what}
 	}
+}
+
+// unlessInterrupted returns an error where ctx has ended. It stands before each file that a command writes.
+func unlessInterrupted(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return interrupted{ctx.Err(), "interrupted: the same command writes the rest"}
 }
 
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {

@@ -4,9 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/experiment/report"
 )
 
 func TestInterruptible(t *testing.T) {
@@ -28,13 +35,37 @@ func TestInterruptible(t *testing.T) {
 	close(forever)
 }
 
+// A signal ends the commands that read results before they write, and between two pictures.
+func TestInterruptBeforeWriting(t *testing.T) {
+	dir := t.TempDir()
+	packed := filepath.Join(dir, "in"+continual.PackedExt)
+	_, err := continual.PackResults(packed, "../../results/ablations.jsonl.gz")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for _, args := range [][]string{{"table"}, {"tune"}, {"overview", "--figure", in("ranks.svg")},
+		{"report", "--output", in("report.html")}, {"figures", "--out", in("figures")},
+		{"pack", "--output", in("out.jsonl.gz")}, {"export", "--out", in("mlruns")}, {"unpack", in("runs")}} {
+		var stdout, stderr bytes.Buffer
+		args = slices.Insert(slices.Clone(args), 1, packed)
+		require.Equal(t, exitInterrupted, execute(ctx, args, &stdout, &stderr), "%v: %s", args, stderr.String())
+		require.Empty(t, stdout.String(), args)
+		require.Contains(t, stderr.String(), "interrupted")
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.ErrorIs(t, savePictures(ctx, io.Discard, []report.Picture{{Name: "x"}}, dir, "png"), context.Canceled)
+}
+
 // A signal ends a command while data are loaded or generated, not after.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{{"run", "--engine", "go", "--out", t.TempDir()}, {"data", "split"}} {
 		var stdout, stderr bytes.Buffer
-		status := execute(ctx, append(args, "--dataset", "synthetic:100000,degree=20"), &stdout, &stderr)
+		status := execute(ctx, append(args, "--dataset", "synthetic:500,degree=3"), &stdout, &stderr)
 		require.Equal(t, exitInterrupted, status)
 		require.Contains(t, stderr.String(), "interrupted while the data were loaded")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -215,6 +216,21 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 	return err
 }
 
+// inContainers returns an error where a path of the sweep is not below the mount of the claim.
+func (o *sweepOptions) inContainers(s *experiment.Sweep, mount string) error {
+	below := func(name string) bool { return strings.HasPrefix(path.Clean(name)+"/", path.Clean(mount)+"/") }
+	if !below(o.out) {
+		return usagef("--out is %s: want a folder below %s, where the containers find the claim", o.out, mount)
+	}
+	for i := range s.Runs {
+		if name := s.Runs[i].Dataset; datasets.IsPath(name) && !below(name) {
+			return usagef("the dataset %s is of this machine: want a path below %s, where the containers find the "+
+				"claim", name, mount)
+		}
+	}
+	return nil
+}
+
 func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *experiment.Sweep,
 	specs []experiment.FrozenSpec) error {
 	if o.output == "" && !o.dry {
@@ -224,8 +240,8 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	if !found {
 		mount = "/saot"
 	}
-	if out := path.Clean(o.out) + "/"; !strings.HasPrefix(out, path.Clean(mount)+"/") {
-		return usagef("--out is %s: want a folder below %s, where the containers find the claim", o.out, mount)
+	if err := o.inContainers(s, mount); err != nil {
+		return err
 	}
 	if !cmd.Flags().Changed("data") {
 		o.data = "" // $SAOT_DATA is this machine's

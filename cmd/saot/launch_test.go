@@ -26,6 +26,8 @@ func TestLaunchRefuses(t *testing.T) {
 	t.Setenv("SAOT_DATA", "")
 	spec := filepath.Join(t.TempDir(), "s.yaml")
 	write(t, spec, launchSpec)
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	write(t, own, strings.Replace(launchSpec, "[synthetic", "[graphs/own.npz, synthetic", 1))
 	kubernetes := []string{"--launcher", "kubernetes", "--output", "-", "--image", "i", "--claim", "c", "--out",
 		"/saot/s"}
 	for _, c := range []struct {
@@ -50,6 +52,8 @@ func TestLaunchRefuses(t *testing.T) {
 			[]string{"image"}},
 		{"out beside the mount", append(kubernetes, "--out", "/saotx/s"), []string{"/saotx/s", "below /saot"}},
 		{"out is the mount of another path", append(kubernetes, "--claim", "c:/lab"), []string{"below /lab"}},
+		{"dataset of this machine", append(kubernetes, own),
+			[]string{"graphs/own.npz is of this machine", "below /saot"}},
 		{"relative data", append(kubernetes, "--data", "graphs"), []string{"--data", "absolute"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

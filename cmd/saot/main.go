@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -171,15 +170,6 @@ func asGroupError(err error) error {
 	return err
 }
 
-// table aligns columns. Its cells end in tabs; the first error of writing is that of Flush.
-type table struct{ *tabwriter.Writer }
-
-func newTable(out io.Writer, flags uint) table {
-	return table{tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)}
-}
-
-func (t table) say(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }
-
 // usageError is an error in what was typed rather than in what it led to.
 type usageError struct{ error }
 
@@ -263,6 +253,9 @@ encoder.hidden; where saot run has another flag of that name, the list names the
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
+				if f := cmd.Flags(); f.Changed("dataset") || f.Changed("preset") {
+					return usagef("--dataset and --preset are for the settings of a method: name one")
+				}
 				return p.print(cmd.OutOrStdout(), methodsAsJSON(), listMethods)
 			}
 			d, err := method.Lookup(args[0])

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 )
@@ -30,3 +31,12 @@ func (p *printed) print(out io.Writer, value any, text func(io.Writer) error) er
 	_, err = fmt.Fprintf(out, "%s\n", data)
 	return err
 }
+
+// table aligns columns. Its cells end in tabs; the first error of writing is that of Flush.
+type table struct{ *tabwriter.Writer }
+
+func newTable(out io.Writer, flags uint) table {
+	return table{tabwriter.NewWriter(out, 0, 0, 2, ' ', flags)}
+}
+
+func (t table) say(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -42,21 +43,25 @@ Methods are compared on the streams that all of them have. What is left out is n
   saot overview results/compared.jsonl.gz --figure ranks.svg    a critical-difference diagram
   saot overview runs/table2 --setting task-il --json`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
+	onGroups(cmd, func(_ []string, sel selection) (writer, error) {
 		if format != "text" && format != "md" {
-			return usagef("--format is %q: want text or md", format)
+			return nil, usagef("--format is %q: want text or md", format)
 		}
 		view, err := o.overview(sel)
-		if err != nil {
-			return err
-		}
-		return p.print(out, view, func(out io.Writer) error {
-			text, err := overviewText(view, format == "md")
-			if err == nil {
-				_, err = io.WriteString(out, text)
+		return func(_ context.Context, out io.Writer) error {
+			if o.figure != "" {
+				if err := saveRanks(view, o.figure); err != nil {
+					return err
+				}
 			}
-			return err
-		})
+			return p.print(out, view, func(out io.Writer) error {
+				text, err := overviewText(view, format == "md")
+				if err == nil {
+					_, err = io.WriteString(out, text)
+				}
+				return err
+			})
+		}, err
 	})
 	cmd.Flags().Var(text{&o.setting}, "setting", "class-il or task-il")
 	cmd.Flags().Var(text{&o.probe}, "probe", "converged, paper or head (own classifiers)")
@@ -70,7 +75,7 @@ Methods are compared on the streams that all of them have. What is left out is n
 	return cmd
 }
 
-// overview ranks the methods, and writes the diagram if one is wanted.
+// overview ranks the methods.
 func (o *overviewOptions) overview(sel selection) (*experiment.Overview, error) {
 	by := experiment.BySeed
 	if o.streams {
@@ -83,10 +88,7 @@ func (o *overviewOptions) overview(sel selection) (*experiment.Overview, error) 
 	if len(sel.programs) > 1 {
 		view.Programs = sel.programs
 	}
-	if o.figure != "" {
-		err = saveRanks(view, o.figure)
-	}
-	return view, err
+	return view, nil
 }
 
 func saveRanks(o *experiment.Overview, path string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,6 +140,9 @@ to the playground. This needs what saot notebooks build needs.`,
 			say("site: %s\n", filepath.Join(out, "index.html"))
 			return nil
 		},
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		return cmp.Or(needs(cmd, "notebooks", "course"), needs(cmd, "jupyter", "course"))
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "site", "folder of the site")
 	cmd.Flags().BoolVar(&withCourse, "course", false, "with the course of notebooks")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,17 +33,16 @@ lets engines and versions differ, and names those that it found.`,
 		Example: `  saot report runs/table2
   saot report runs/table2 --output table2.html --title "Table 2, quick"`,
 	}
-	onGroups(cmd, func(out io.Writer, dirs []string, sel selection) error {
+	onGroups(cmd, func(dirs []string, sel selection) (writer, error) {
 		title := cmp.Or(title, "SAOT: "+filepath.Base(filepath.Clean(dirs[0])))
 		page, err := report.Page(title, sel.groups, sel.programs)
-		if err != nil {
+		return func(_ context.Context, out io.Writer) error {
+			if err := file.Write(output, page); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(out, output)
 			return err
-		}
-		if err := file.Write(output, page); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(out, output)
-		return err
+		}, err
 	})
 	cmd.Flags().StringVar(&output, "output", "report.html", "file to write")
 	cmd.Flags().StringVar(&title, "title", "", "of the page")
@@ -54,9 +55,12 @@ type selection struct {
 	programs []string // that made the runs, under --mixed
 }
 
+// writer writes what a command has made.
+type writer func(ctx context.Context, out io.Writer) error
+
 // onGroups makes a command read the runs under its arguments, choose among them by --only and, under --mixed, let their
-// programs differ.
-func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, sel selection) error) {
+// programs differ. What the command makes of them writes nothing yet, so that it may be left when a signal comes.
+func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer, error)) {
 	var only []string
 	var mixed bool
 	cmd.Flags().BoolVar(&mixed, "mixed", false, "let the engines and versions that made the runs differ")
@@ -65,26 +69,42 @@ func onGroups(cmd *cobra.Command, do func(out io.Writer, dirs []string, sel sele
 	if cmd.Args == nil {
 		cmd.Args = cobra.MinimumNArgs(1)
 	}
-	cmd.RunE = func(cmd *cobra.Command, dirs []string) (err error) {
+	cmd.RunE = func(cmd *cobra.Command, dirs []string) error {
 		for _, want := range only {
 			if !strings.Contains(want, "=") {
 				return usagef("--only %s: write it as name=value", want)
 			}
 		}
-		var sel selection
-		if len(dirs) > 0 {
-			if sel.groups, err = experiment.Collect(dirs); err != nil {
-				return err
+		write, err := interruptible(cmd.Context(), "results were read: nothing was written", func() (writer, error) {
+			sel, err := selected(dirs, only, mixed)
+			if err != nil {
+				return nil, err
 			}
-			if sel.groups, err = experiment.Select(sel.groups, only); err != nil {
-				return err
-			}
+			return do(dirs, sel)
+		})
+		if err == nil {
+			err = unlessInterrupted(cmd.Context())
 		}
-		if mixed {
-			sel.groups, sel.programs = experiment.Mixed(sel.groups)
+		if err != nil {
+			return err
 		}
-		return do(cmd.OutOrStdout(), dirs, sel)
+		return write(cmd.Context(), cmd.OutOrStdout())
 	}
+}
+
+func selected(dirs, only []string, mixed bool) (sel selection, err error) {
+	if len(dirs) > 0 {
+		if sel.groups, err = experiment.Collect(dirs); err != nil {
+			return sel, err
+		}
+		if sel.groups, err = experiment.Select(sel.groups, only); err != nil {
+			return sel, err
+		}
+	}
+	if mixed {
+		sel.groups, sel.programs = experiment.Mixed(sel.groups)
+	}
+	return sel, nil
 }
 
 const figuresHelp = `Draw all figures that the runs under the paths allow: performance matrices side by side (the
@@ -111,9 +131,9 @@ func newFiguresCommand() *cobra.Command {
   saot figures runs --format svg --only dataset=uai
   saot figures runs --name progress-uai-class-il-converged    one of them`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
+	onGroups(cmd, func(_ []string, sel selection) (writer, error) {
 		if !slices.Contains([]string{"png", "svg", "pdf"}, format) {
-			return usagef("--format is %q: want png, svg or pdf", format)
+			return nil, usagef("--format is %q: want png, svg or pdf", format)
 		}
 		var pictures []report.Picture
 		var lacks []string
@@ -124,16 +144,21 @@ func newFiguresCommand() *cobra.Command {
 			pictures, err = report.Pictures(sel.groups)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if name != "" {
 			every := pictures
 			pictures = slices.DeleteFunc(slices.Clone(every), func(p report.Picture) bool { return p.Name != name })
 			if len(pictures) == 0 {
-				return fmt.Errorf("--name: the runs give no figure %q, but %s", name, names(every))
+				return nil, fmt.Errorf("--name: the runs give no figure %q, but %s", name, names(every))
 			}
 		}
-		return savePictures(out, pictures, lacks, folder, format)
+		return func(ctx context.Context, out io.Writer) error {
+			if err := savePictures(ctx, out, pictures, folder, format); err != nil {
+				return err
+			}
+			return writeLacks(out, lacks)
+		}, nil
 	})
 	cmd.Flags().StringVar(&folder, "out", "figures", "folder of the pictures")
 	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
@@ -152,8 +177,8 @@ func names(pictures []report.Picture) string {
 	return strings.Join(out, ", ")
 }
 
-// savePictures saves pictures in a folder, and says where they are and what could not be drawn.
-func savePictures(out io.Writer, pictures []report.Picture, lacks []string, folder, format string) error {
+// savePictures saves pictures in a folder, and says where they are.
+func savePictures(ctx context.Context, out io.Writer, pictures []report.Picture, folder, format string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -163,6 +188,9 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 			return fmt.Errorf("figure %q: the name leads out of the folder %s", name, folder)
 		}
 		path := filepath.Join(folder, name)
+		if err := unlessInterrupted(ctx); err != nil {
+			return err
+		}
 		if err := p.Figure.Save(path); err != nil {
 			return err
 		}
@@ -170,6 +198,11 @@ func savePictures(out io.Writer, pictures []report.Picture, lacks []string, fold
 			return err
 		}
 	}
+	return nil
+}
+
+// writeLacks says what could not be drawn.
+func writeLacks(out io.Writer, lacks []string) error {
 	for _, lack := range lacks {
 		if _, err := fmt.Fprintf(out, "not drawn: %s\n", lack); err != nil {
 			return err
@@ -227,23 +260,22 @@ func newTableCommand() *cobra.Command {
 			return cobra.MinimumNArgs(1)(cmd, dirs)
 		},
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
+	onGroups(cmd, func(_ []string, sel selection) (writer, error) {
 		tables, err := o.tables(sel)
-		if err != nil {
-			return err
-		}
 		if p.json {
 			format = experiment.JSON
 		}
-		return format.Write(out, tables)
+		return func(_ context.Context, out io.Writer) error { return format.Write(out, tables) }, err
 	})
 	cmd.Flags().Var(text{&format}, "format", "md, csv, latex, html or json")
 	cmd.Flags().BoolVar(&o.across, "across", false, "one table of all datasets: AP of a setting, with places")
 	cmd.Flags().Var(text{&o.setting}, "setting", "of --across: class-il or task-il")
 	cmd.Flags().BoolVar(&o.paper, "paper", false, "what the paper prints; with folders, for the methods in them")
 	cmd.PreRunE = func(cmd *cobra.Command, dirs []string) error {
-		if cmd.Flags().Changed("only") && len(dirs) == 0 {
-			return usagef("--only chooses runs: name their folders")
+		for _, flag := range []string{"only", "mixed"} {
+			if cmd.Flags().Changed(flag) && len(dirs) == 0 {
+				return usagef("--%s is for finished runs: name their folders", flag)
+			}
 		}
 		return needs(cmd, "setting", "across")
 	}
@@ -257,6 +289,9 @@ func (o *tableOptions) tables(sel selection) (tables []*experiment.Table, err er
 	switch {
 	case o.paper:
 		tables, err = experiment.PaperTables(sel.groups)
+		if err == nil && len(tables) == 0 {
+			err = errors.New("the paper has figures of no method that was run: saot table --paper prints all it has")
+		}
 	case o.across:
 		tables, err = experiment.Across(sel.groups, o.setting)
 	default:
@@ -279,22 +314,22 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
   saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}
-	onGroups(cmd, func(out io.Writer, _ []string, sel selection) error {
+	onGroups(cmd, func(_ []string, sel selection) (writer, error) {
 		choices, err := experiment.Choose(sel.groups)
-		if err != nil {
-			return err
-		}
 		var wanted []uint64
 		for _, seed := range seeds {
 			wanted = append(wanted, uint64(seed))
 		}
-		if len(sel.programs) > 1 {
-			_, err := fmt.Fprintf(out, "# The runs are of several programs: %s.\n", strings.Join(sel.programs, ", "))
-			if err != nil {
-				return err
+		return func(_ context.Context, out io.Writer) error {
+			if len(sel.programs) > 1 {
+				programs := strings.Join(sel.programs, ", ")
+				_, err := fmt.Fprintf(out, "# The runs are of several programs: %s.\n", programs)
+				if err != nil {
+					return err
+				}
 			}
-		}
-		return experiment.WriteChoices(out, choices, wanted)
+			return experiment.WriteChoices(out, choices, wanted)
+		}, err
 	})
 	cmd.Flags().UintSliceVar(&seeds, "seeds", nil, "of the spec; default those of the runs")
 	return cmd
@@ -319,7 +354,11 @@ Every command that reads results takes such a file instead of a folder, and find
 			if output == "" {
 				return usagef("name the file to write: --output FILE")
 			}
-			count, err := continual.PackResults(output, paths...)
+			count, err := interruptible(cmd.Context(), "results were packed: the same command does it again",
+				func() (int, error) { return continual.PackResults(output, paths...) })
+			if errors.Is(err, context.Canceled) {
+				_ = file.Tidy(output) // of what was half written
+			}
 			if err != nil {
 				return err
 			}
@@ -341,7 +380,12 @@ left alone if it is the same. If any is another, nothing is written.`,
   saot sweep real/compared --out runs/compared           does what is not done yet`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			written, kept, err := continual.UnpackResults(args[0], args[1])
+			var kept int
+			written, err := interruptible(cmd.Context(), "results were unpacked: the same command continues",
+				func() (written int, err error) {
+					written, kept, err = continual.UnpackResults(args[0], args[1])
+					return written, err
+				})
 			if err != nil {
 				return err
 			}
@@ -349,10 +393,4 @@ left alone if it is the same. If any is another, nothing is written.`,
 			return err
 		},
 	}
-}
-
-// isFile reports whether a path names packed results rather than a folder.
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
 }

@@ -123,6 +123,10 @@ func TestTableFlags(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "CoraFull-CL,saot-cosine,w/ Cosine,class-il")
 	require.NotContains(t, stdout, "trace")
+	status, stdout, stderr = call(t, "table", "--paper", "../../results/compared.jsonl.gz", "--only", "method=majority")
+	require.Equal(t, exitFailure, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "the paper has figures of no method that was run")
 
 	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only",
 		"dataset=uai", "--format", "html")
@@ -161,7 +165,7 @@ func TestSummaryNotesEarlyStops(t *testing.T) {
 func TestFiguresStayInTheirFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"../out", "a/b", "/out"} {
-		err := savePictures(io.Discard, []report.Picture{{Name: name}}, nil, folder, "png")
+		err := savePictures(t.Context(), io.Discard, []report.Picture{{Name: name}}, folder, "png")
 		require.ErrorContains(t, err, "leads out of the folder "+folder)
 	}
 }

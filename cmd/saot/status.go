@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +68,7 @@ type runStatusJSON struct {
 func statusOf(s *experiment.Sweep) (*statusJSON, error) {
 	all := &statusJSON{Total: len(s.Runs), Count: map[experiment.State]int{}}
 	for i := range s.Runs {
-		state, err := s.State(i)
+		state, failure, err := stateOf(s, i)
 		if err != nil {
 			return nil, err
 		}
@@ -75,10 +78,6 @@ func statusOf(s *experiment.Sweep) (*statusJSON, error) {
 		case experiment.Done:
 			continue
 		case experiment.Failed:
-			failure, err := s.Failure(i)
-			if err != nil {
-				return nil, err
-			}
 			run.Error = failure.Error
 		case experiment.Running, experiment.Halted:
 			if id, done, err := continual.ReadIdentity(s.Folder(i)); err == nil {
@@ -88,6 +87,20 @@ func statusOf(s *experiment.Sweep) (*statusJSON, error) {
 		all.Runs = append(all.Runs, run)
 	}
 	return all, nil
+}
+
+// stateOf is the state of a run, and why it failed where it did. Where the failure is gone again, another process has
+// just begun the run anew.
+func stateOf(s *experiment.Sweep, i int) (state experiment.State, f experiment.Failure, err error) {
+	for range 3 {
+		if state, err = s.State(i); err != nil || state != experiment.Failed {
+			return state, f, err
+		}
+		if f, err = s.Failure(i); !errors.Is(err, fs.ErrNotExist) {
+			return state, f, err
+		}
+	}
+	return state, f, err
 }
 
 func (s *statusJSON) write(out io.Writer) error {
@@ -110,4 +123,10 @@ func (s *statusJSON) unfinished() error {
 			"with --retry-failed what has failed", failed, halted)
 	}
 	return nil
+}
+
+// isFile reports whether a path names packed results rather than a folder.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }

@@ -88,6 +88,7 @@ func newSweepCommand() *cobra.Command {
 	f.IntSliceVar(&o.only, "only", nil,
 		"numbers of the runs to do, as --dry-run lists them; waits for those that another process holds")
 	o.addFlags(f)
+	cmd.MarkFlagsMutuallyExclusive("fetch", "dry-run")
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
 	mainFlags(cmd, "out", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
@@ -112,7 +113,7 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if err != nil {
 		return err
 	}
-	if o.fetch && !o.dry {
+	if o.fetch {
 		if err := o.fetchMissing(cmd, runs); err != nil {
 			return err
 		}

@@ -51,22 +51,27 @@ func ReadResults(paths ...string) ([]Stored, error) {
 
 // PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
 // are. It passes over that file where it lies in a folder, so that results may be packed again. Equal results make
-// equal files. It returns an error if two results have one run folder.
+// equal files. Of equal results with one run folder it takes one; it returns an error if they differ.
 func PackResults(to string, paths ...string) (count int, err error) {
 	var lines []packedLine
-	at := map[string]string{} // where the result of a folder was read
+	at := map[string]int{} // the line of a folder
+	var from []string      // where the result of a line was read
 	err = eachResult(paths, to, func(s Stored, raw []byte) error {
-		if other, known := at[s.Folder]; known {
-			return fmt.Errorf("%s and %s both have run folder %s: pack the folder above them", other, s.Path, s.Folder)
-		}
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, raw); err != nil {
 			return err
 		}
+		if i, known := at[s.Folder]; known {
+			if bytes.Equal(lines[i].Result, compact.Bytes()) { // such as of an older pack in the folder
+				return nil
+			}
+			return fmt.Errorf("%s and %s both have run folder %s, with different results: move one away, or pack the "+
+				"folder above both", from[i], s.Path, s.Folder)
+		}
 		if compact.Len()+len(s.Folder) > maxLine/2 {
 			return fmt.Errorf("%s is too large to pack: %d MiB", s.Path, compact.Len()>>20)
 		}
-		at[s.Folder] = s.Path
+		at[s.Folder], from = len(lines), append(from, s.Path)
 		lines = append(lines, packedLine{s.Folder, compact.Bytes()})
 		return nil
 	})

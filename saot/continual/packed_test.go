@@ -255,10 +255,26 @@ func TestPackAgain(t *testing.T) {
 	require.Equal(t, 3, n)
 }
 
+// A pack of another name in the folder holds what lies there already.
+func TestPackNextToAnOlderPack(t *testing.T) {
+	dir := stored(t)
+	older, packed := filepath.Join(dir, "older"+PackedExt), filepath.Join(dir, "newer"+PackedExt)
+	for _, to := range []string{older, packed} {
+		n, err := PackResults(to, dir)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+	}
+	a, err := os.ReadFile(older)
+	require.NoError(t, err)
+	b, err := os.ReadFile(packed)
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+}
+
 func TestPackRefuses(t *testing.T) {
 	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
 	_, err := PackResults(packed, filepath.Join(dir, "a-s0"), filepath.Join(dir, "b-s1"))
-	require.ErrorContains(t, err, "both have run folder .")
+	require.ErrorContains(t, err, "both have run folder ., with different results: move one away")
 	_, err = PackResults(packed, t.TempDir())
 	require.ErrorContains(t, err, "there is no result.json under ")
 	require.NoFileExists(t, packed)

@@ -1,8 +1,8 @@
 // Package encoder is the graph neural network that turns nodes into embeddings: a two-layer GCN with BatchNorm and
 // PReLU, or a GAT (SAOT §5, "Implementation Details"; the architectures are those of Graph Barlow Twins), or our linear
-// one, Â²XW. A graph is encoded whole, as a padded sparse batch of one of few fixed shapes, or, where it is too large, by sampled
-// neighborhoods in training and layer by layer in inference. Net, Graphs and Layers are what other networks share with
-// it. It imports datasets/graph and engine.
+// one, Â²XW. A graph is encoded whole, as a padded sparse batch of one of few fixed shapes, or, where it is too large,
+// by sampled neighborhoods in training and layer by layer in inference. Net, Graphs and Layers are what other networks
+// share with it. It imports datasets/graph and engine.
 package encoder
 
 import (

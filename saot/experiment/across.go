@@ -89,8 +89,16 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	if len(left) > 0 {
 		t.note("Left out, because fewer than half of the methods ran there: " + strings.Join(left, ", ") + ".")
 	}
+	var absent []string // whose row would hold nothing, and leave no column with a figure of every row
 	for _, m := range rows {
-		t.Rows = append(t.Rows, t.acrossRow(m, byRow[m]))
+		if row := t.acrossRow(m, byRow[m]); len(row.Seeds) > 0 || len(t.Columns) == 0 {
+			t.Rows = append(t.Rows, row)
+		} else {
+			absent = append(absent, m)
+		}
+	}
+	if len(absent) > 0 {
+		t.note("Left out, because they ran on none of these datasets: " + strings.Join(absent, ", ") + ".")
 	}
 	t.place()
 	for c := range t.Columns[:len(t.Columns)-1] {

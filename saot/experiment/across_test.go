@@ -77,6 +77,17 @@ func TestAcrossByHand(t *testing.T) {
 	_, err = Across(slices.DeleteFunc(slices.Clone(groups), func(*Group) bool { return true }), continual.ClassIL)
 	require.ErrorContains(t, err, "no run has a figure")
 
+	// A method that ran on a dataset that is left out, and nowhere else, blanks no mean place.
+	few, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
+		on("lonely", resultOf("gae", 0, 70, 0)))})
+	require.NoError(t, err)
+	left, err := Across(few, continual.ClassIL)
+	require.NoError(t, err)
+	require.Len(t, left[0].Rows, 2)
+	require.Equal(t, "1.0", left[0].text(&left[0].Rows[0], 1))
+	require.Equal(t, []string{"Left out, because fewer than half of the methods ran there: lonely.",
+		"Left out, because they ran on none of these datasets: gae."}, left[0].Notes)
+
 	require.NotContains(t, legend(tables)[0], "training time", "the tables have no such columns")
 	each, err := Tables(groups)
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func TestNewFolderIsClaimed(t *testing.T) {
 // What ended a run that wrote no error is said, not what it was at.
 func TestReasonOfAKilledRun(t *testing.T) {
 	for mode, want := range map[string]string{"killed": "the process was ended (signal: killed)",
-		"panic": "panic: boom"} {
+		"terminated": "the process was ended by a signal (terminated): see log.txt", "panic": "panic: boom"} {
 		s, err := NewSweep(t.TempDir(), seeds(t, 1))
 		require.NoError(t, err)
 		require.ErrorContains(t, s.Work(t.Context(), WorkOptions{Command: command(mode)}), want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -108,7 +109,9 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away",
 				g.Paths[r.Seed], path, r.Seed)
 		}
-		if before.Started.Before(r.Started) {
+		// Of one run in its folder and in a pack, the folder has more: recordings, losses by step.
+		order, isFolder := before.Started.Compare(r.Started), filepath.Base(g.Paths[r.Seed]) == continual.ResultFile
+		if order < 0 || order == 0 && isFolder {
 			path = g.Paths[r.Seed]
 		}
 		r = both

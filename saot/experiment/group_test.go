@@ -160,6 +160,20 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
+// Of a run in its folder and in a pack, the folder counts, whichever comes first.
+func TestCollectPrefersFolders(t *testing.T) {
+	dir := save(t, resultOf("saot", 0, 80, 0))
+	for _, name := range []string{"a", "z"} {
+		packed := filepath.Join(dir, name+continual.PackedExt)
+		_, err := continual.PackResults(packed, filepath.Join(dir, "run00"))
+		require.NoError(t, err)
+		groups, err := Collect([]string{dir})
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(dir, "run00", continual.ResultFile), groups[0].Paths[0])
+		require.NoError(t, os.Remove(packed))
+	}
+}
+
 func TestCollectFailures(t *testing.T) {
 	_, err := Collect([]string{t.TempDir()})
 	require.ErrorContains(t, err, "there is no result.json")

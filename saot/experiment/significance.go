@@ -58,7 +58,8 @@ func (t *Table) test(column int) {
 			append(worse, stat.Mean(a, nil) > stat.Mean(b, nil))
 	}
 	for i, p := range rank.Holm(ps) {
-		cells[i].Tested, cells[i].P, cells[i].Worse = true, p, p < significant && worse[i]
+		cells[i].Tested, cells[i].P, cells[i].Worse = true, p, p < significant && worse[i] &&
+			rounded(cells[i].Mean) < rounded(best.Mean) // what is printed alike is level
 	}
 }
 

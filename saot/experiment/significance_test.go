@@ -90,6 +90,15 @@ func TestColumnTest(t *testing.T) {
 		require.Equal(t, i == 2, c.Worse, i)
 	}
 
+	// Always 0.01 below, which is printed alike: level with the best, though p is 0.
+	level := &Table{Columns: []Column{{}}, Rows: []Row{
+		{Cells: []Cell{cell(seeds, 90.02, 90.02, 90.02, 90.02, 90.02)}},
+		{Cells: []Cell{cell(seeds, 90.01, 90.01, 90.01, 90.01, 90.01)}},
+	}}
+	level.test(0)
+	require.Zero(t, level.Rows[1].Cells[0].P)
+	require.False(t, level.Rows[1].Cells[0].Worse)
+
 	ahead := &Table{Columns: []Column{{}}, Rows: []Row{
 		{Cells: []Cell{cell(seeds, 90, 90, 90, 99, 99)}},
 		{Cells: []Cell{cell([]uint64{0, 1, 2}, 91, 91, 91)}},

@@ -86,8 +86,8 @@ func specText(name string) ([]byte, error) {
 
 // ParseSpec reads a spec from YAML; name is what its errors begin with.
 func ParseSpec(name string, data []byte) (*Spec, error) {
-	var file specFile
-	if err := yaml.Unmarshal(data, &file); err != nil {
+	file, err := parseSpecFile(data)
+	if err != nil {
 		return nil, fmt.Errorf("experiment: %s: %s", name, yaml.FormatError(err, false, false))
 	}
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
@@ -126,6 +126,7 @@ func (e *entry) expand(most float64) (runs []Run, bad faults) {
 			bad.add(e.line, fmt.Errorf("the entry has no %s: list one at least", list.name))
 		}
 	}
+	e.twice(&bad)
 	base := e.base(&bad)
 	methods := e.methods(&bad)
 	if n := e.size(len(methods)); n > most {

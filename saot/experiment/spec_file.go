@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -39,6 +41,31 @@ func (s *specFile) UnmarshalYAML(node ast.Node) error {
 	err := yaml.NodeToValue(node, (*plain)(s))
 	s.bad.addUnknown(m, *s, "list entries under runs:")
 	return err
+}
+
+// parseSpecFile reads the one document of a spec.
+func parseSpecFile(data []byte) (s specFile, err error) {
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	if err := in.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
+		return s, err
+	}
+	var more document
+	switch err := in.Decode(&more); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return s, err
+	case more.line > 0:
+		s.bad.add(more.line, errors.New("a spec is one document, and here is a second: put its entries under the "+
+			"runs: of the first, or make it a file of its own"))
+	}
+	return s, nil
+}
+
+// document is where a YAML document begins.
+type document struct{ line int }
+
+func (d *document) UnmarshalYAML(node ast.Node) error {
+	d.line = lineOf(node)
+	return nil
 }
 
 func lineOf(node ast.Node) int { return node.GetToken().Position.Line }
@@ -114,6 +141,18 @@ func (c *changes) add(prefix string, node ast.Node) error {
 		*c = append(*c, fields.Change{Path: name, Value: valueOf(it.Value()), Line: lineOf(it.Key())})
 	}
 	return nil
+}
+
+// twice adds the settings that the entry gives more than once: the last one would hold, and say nothing.
+func (e *entry) twice(bad *faults) {
+	first := map[string]int{} // line by name
+	for _, f := range slices.Concat(e.Set, e.Grid) {
+		if line, known := first[f.Path]; known {
+			bad.add(f.Line, fmt.Errorf("%s stands in line %d already: give it once, under set or grid", f.Path, line))
+			continue
+		}
+		first[f.Path] = f.Line
+	}
 }
 
 func valueOf(node ast.Node) fields.Value {

@@ -133,6 +133,19 @@ func TestSpecFaults(t *testing.T) {
 		_, err := ParseSpec("x.yaml", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
+	for more, want := range map[string]string{
+		"  set: {alpha: 1}\n  grid: {alpha: [0, 2]}":                    "6: alpha stands in line 5 already: give",
+		"  set:\n    encoder.hidden: 8\n    encoder: {hidden: 16}":      "7: encoder.hidden stands in line 6 already",
+		"  grid:\n    encoder.hidden: [8]\n    encoder: {hidden: [16]}": "7: encoder.hidden stands in line 6 already",
+		"---\n" + head: "6: a spec is one document, and here is a second",
+	} {
+		_, err := ParseSpec("x.yaml", []byte(head+more))
+		require.ErrorContains(t, err, "x.yaml:"+want)
+	}
+	for _, end := range []string{"---\n", "...\n", "# the end\n"} {
+		_, err := ParseSpec("x.yaml", []byte(head+end))
+		require.NoError(t, err, end)
+	}
 	// A few lines name more runs than a machine can hold; they are counted before they are made.
 	grid := head + "  grid:\n"
 	for _, field := range []string{"learning_rate", "weight_decay", "alpha", "beta", "gamma"} {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/saot-go/saot/internal/enum"
@@ -113,16 +114,16 @@ func NewSweep(dir string, runs []Run) (*Sweep, error) {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w: name a folder that can be written", err)
 		}
-		if err := writeJSON(filepath.Join(folder, ConfigFile), &runs[i]); err != nil {
+		if err := createJSON(filepath.Join(folder, ConfigFile), &runs[i]); err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w", err)
 		}
 	}
 	return s, nil
 }
 
-// OpenSweep finds the runs in a sweep's folder.
+// OpenSweep finds the runs in a sweep's folder, also those of which it has results alone, as unpacked ones are.
 func OpenSweep(dir string) (*Sweep, error) {
-	folders, err := foldersWith(dir, ConfigFile)
+	folders, err := foldersWith(dir, ConfigFile, continual.ResultFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: sweep: %w", err)
 	}
@@ -130,19 +131,40 @@ func OpenSweep(dir string) (*Sweep, error) {
 		return nil, fmt.Errorf("experiment: %s holds no runs: name the folder of a sweep", dir)
 	}
 	var runs []Run
+	known := map[string]bool{}
 	for _, folder := range folders {
-		r, err := ReadRun(folder)
+		r, err := runIn(folder)
 		if err != nil {
 			return nil, fmt.Errorf("experiment: sweep: %w", err)
 		}
-		if r.named(filepath.Base(folder)) {
-			runs = append(runs, *r)
+		if r == nil || !r.named(filepath.Base(folder)) {
+			continue
+		}
+		if hash := r.Hash(); !known[hash] { // it may have a folder of another version's name besides
+			known[hash], runs = true, append(runs, *r)
 		}
 	}
 	if len(runs) == 0 {
 		return nil, fmt.Errorf("experiment: %s holds runs, but none of a sweep: name the folder of a sweep", dir)
 	}
 	return FindSweep(dir, runs)
+}
+
+// runIn reads the run in a folder by its settings, or by its result where that is all there is. It returns nil for a
+// result that something else made.
+func runIn(folder string) (*Run, error) {
+	if exists(folder, ConfigFile) {
+		return ReadRun(folder)
+	}
+	result, err := continual.ReadResult(filepath.Join(folder, continual.ResultFile))
+	if err != nil {
+		return nil, err
+	}
+	var r Run
+	if json.Unmarshal(result.Config, &r.Settings) != nil {
+		return nil, nil
+	}
+	return &r, nil
 }
 
 func findFinished(dir string) (map[string]earlier, error) {
@@ -165,11 +187,12 @@ func findFinished(dir string) (map[string]earlier, error) {
 	return found, nil
 }
 
-// foldersWith returns the folders in a folder that hold a file.
-func foldersWith(dir, name string) (folders []string, err error) {
+// foldersWith returns the folders in a folder that hold one of the files.
+func foldersWith(dir string, files ...string) (folders []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if folder := filepath.Join(dir, e.Name()); exists(folder, name) {
+		folder := filepath.Join(dir, e.Name())
+		if slices.ContainsFunc(files, func(name string) bool { return exists(folder, name) }) {
 			folders = append(folders, folder)
 		}
 	}
@@ -210,10 +233,13 @@ func (s *Sweep) State(i int) (State, error) {
 		if errors.Is(err, fs.ErrPermission) { // of another user, who removes the lock when the run ends
 			return Running, nil
 		}
-		if err != nil || lock == nil {
+		switch {
+		case errors.Is(err, syscall.EROFS): // where nobody can hold a lock
+		case err != nil || lock == nil:
 			return Running, err
+		default:
+			lock.Release()
 		}
-		lock.Release()
 	}
 	switch {
 	case finished(dir): // since the first look
@@ -229,9 +255,10 @@ func (s *Sweep) State(i int) (State, error) {
 // Engines lists the engines of the runs that are to be done, each once: as the process that began the sweep set them,
 // or on which they began. It leaves out runs that have neither.
 func (s *Sweep) Engines(retryFailed bool) (names []string) {
+	retry := retryTime(retryFailed)
 	for i := range s.Runs {
 		dir := s.Folder(i)
-		if !todo(dir, retryFailed) {
+		if !todo(dir, retry) {
 			continue
 		}
 		// A folder that cannot be read is told when its run is done.
@@ -256,8 +283,12 @@ func BegunOn(dir string) string {
 }
 
 // Failure reads why a run failed.
-func (s *Sweep) Failure(i int) (f Failure, err error) {
-	path := filepath.Join(s.Folder(i), FailedFile)
+func (s *Sweep) Failure(i int) (Failure, error) {
+	return readFailure(s.Folder(i))
+}
+
+func readFailure(dir string) (f Failure, err error) {
+	path := filepath.Join(dir, FailedFile)
 	data, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(data, &f)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +44,25 @@ func child(mode, dir string) int {
 	case mode == "fail" && strings.Contains(dir, "-s1-"):
 		fmt.Fprintln(os.Stderr, "first line\nsaot: no such thing")
 		return 1
+	case mode == "chatty":
+		fmt.Fprintln(os.Stderr, strings.Repeat("a long line\n", 10_000))
+	case mode == "full" && strings.Contains(dir, "-s1-"):
+		fmt.Fprint(os.Stderr, "first line\nsaot: no room")
+		return 1
+	case mode == "told":
+		return untilTold(dir)
+	case mode == "pairs":
+		write(dir, "limit", os.Getenv("GOMEMLIMIT"))
+		if !inCompany(dir) {
+			fmt.Fprintln(os.Stderr, "no second run began")
+			return 1
+		}
+	case mode == "terminated":
+		fmt.Fprintln(os.Stderr, "level=INFO msg=evaluated task=1 average=94.9")
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Signal(syscall.SIGTERM)
+		}
+		time.Sleep(time.Hour)
 	case mode == "hang":
 		time.Sleep(time.Hour)
 	case mode == "panic":
@@ -62,6 +83,33 @@ func child(mode, dir string) int {
 		return 1
 	}
 	return 0
+}
+
+func write(dir, name, text string) { _ = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600) }
+
+// untilTold waits for the signal that tells a run to stop, and says that it came.
+func untilTold(dir string) int {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt)
+	fmt.Fprintln(os.Stderr, "ready")
+	select {
+	case <-told:
+		write(dir, "told", "")
+		return interruptedStatus
+	case <-time.After(time.Minute):
+		return 1
+	}
+}
+
+// inCompany waits until two runs of the sweep have begun, however slow the machine.
+func inCompany(dir string) bool {
+	for range 6000 {
+		if begun, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "begun")); len(begun) > 1 {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 func command(mode string) func(ctx context.Context, dir string) *exec.Cmd {
@@ -196,9 +244,9 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var states []State
-	o := WorkOptions{Command: command("hang"), Observe: func(i int, state State, line string) {
+	o := WorkOptions{Command: command("told"), Observe: func(i int, state State, line string) {
 		states = append(states, state)
-		if state == Running {
+		if line == "ready" {
 			now, err := s.State(i)
 			require.NoError(t, err)
 			require.Equal(t, Running, now)
@@ -206,7 +254,8 @@ func TestInterrupt(t *testing.T) {
 		}
 	}}
 	require.ErrorIs(t, s.Work(ctx, o), context.Canceled)
-	require.Equal(t, []State{Running, Halted}, states)
+	require.Equal(t, []State{Running, Running, Halted}, states)
+	require.FileExists(t, filepath.Join(s.Folder(0), "told"))
 	count, err := s.Count()
 	require.NoError(t, err)
 	require.Equal(t, map[State]int{Waiting: 2}, count)
@@ -223,10 +272,10 @@ func TestInterrupt(t *testing.T) {
 func TestClaimIsInherited(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 1))
 	require.NoError(t, err)
-	lock, err := s.claim(0, false)
+	lock, err := s.claim(0, time.Time{})
 	require.NoError(t, err)
 	require.NotNil(t, lock)
-	again, err := s.claim(0, false)
+	again, err := s.claim(0, time.Time{})
 	require.NoError(t, err)
 	require.Nil(t, again)
 
@@ -238,7 +287,7 @@ func TestClaimIsInherited(t *testing.T) {
 	}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, lock.File().Close()) // as the end of this process would
-	again, err = s.claim(0, false)
+	again, err = s.claim(0, time.Time{})
 	require.NoError(t, err)
 	require.Nil(t, again)
 	state, err := s.State(0)
@@ -246,7 +295,7 @@ func TestClaimIsInherited(t *testing.T) {
 	require.Equal(t, Running, state)
 	cancel()
 	_ = cmd.Wait()
-	again, err = s.claim(0, false)
+	again, err = s.claim(0, time.Time{})
 	require.NoError(t, err)
 	require.NotNil(t, again)
 	again.Release()
@@ -256,7 +305,7 @@ func TestClaimIsInherited(t *testing.T) {
 func TestWorkWaits(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 2))
 	require.NoError(t, err)
-	held, err := s.claim(0, false)
+	held, err := s.claim(0, time.Time{})
 	require.NoError(t, err)
 	o := WorkOptions{Command: command("work"), Wait: time.Millisecond, Observe: func(i int, state State, _ string) {
 		if i == 1 && state == Done {
@@ -269,12 +318,12 @@ func TestWorkWaits(t *testing.T) {
 	require.Equal(t, Done, state)
 }
 
-// Runs wait while memory is short, and one that would never fit is refused.
+// Runs wait while memory is short, but not for each other while it is not, and one that would never fit is refused.
 func TestMemory(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 6))
 	require.NoError(t, err)
 	running, most := 0, 0
-	o := WorkOptions{Workers: 6, Memory: 100, Bytes: []int64{40, 40, 40, 40, 40, 40}, Command: command("work"),
+	o := WorkOptions{Workers: 6, Memory: 100, Bytes: []int64{40, 40, 40, 40, 40, 40}, Command: command("pairs"),
 		Observe: func(_ int, state State, line string) {
 			if state == Running && line == "" {
 				running++
@@ -285,7 +334,17 @@ func TestMemory(t *testing.T) {
 			}
 		}}
 	require.NoError(t, s.Work(t.Context(), o))
-	require.LessOrEqual(t, most, 2)
+	require.Equal(t, 2, most)
+	limit, err := os.ReadFile(filepath.Join(s.Folder(0), "limit"))
+	require.NoError(t, err)
+	require.Equal(t, "268435456", string(limit), "256 MiB at least")
+	large, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	require.NoError(t, large.Work(t.Context(), WorkOptions{Workers: 2, Memory: 1e9, Bytes: []int64{3e8, 4e8},
+		Command: command("pairs")}))
+	limit, err = os.ReadFile(filepath.Join(large.Folder(1), "limit"))
+	require.NoError(t, err)
+	require.Equal(t, "400000000", string(limit))
 	o.Memory = 30
 	require.NoError(t, s.Work(t.Context(), o), "what is done needs no memory")
 	s, err = NewSweep(t.TempDir(), seeds(t, 1))

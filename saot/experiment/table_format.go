@@ -27,11 +27,8 @@ const (
 
 var formatNames = enum.Of[Format]("format", "md", "csv", "latex", "html", "json")
 
-// ParseFormat is the inverse of String; its error lists the formats.
-func ParseFormat(text string) (Format, error) { return formatNames.Parse(text) }
-
+// String returns the name by which UnmarshalText knows the format.
 func (f Format) String() string                   { return formatNames.Name(f) }
-func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
 func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 
 // Write writes tables one after the other, and, but for CSV and JSON, how to read them. It returns the writer's error,
@@ -50,7 +47,7 @@ func (f Format) Write(out io.Writer, tables []*Table) error {
 	case JSON:
 		return writeTablesJSON(out, tables)
 	default:
-		_, err := ParseFormat(f.String())
+		_, err := formatNames.Parse(f.String())
 		return fmt.Errorf("experiment: %w", err)
 	}
 	_, err := io.WriteString(out, text)

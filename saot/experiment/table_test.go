@@ -320,11 +320,12 @@ func TestSeedList(t *testing.T) {
 
 func TestFormatNames(t *testing.T) {
 	for f := Markdown; f <= HTML; f++ {
-		got, err := ParseFormat(f.String())
+		var got Format
+		err := got.UnmarshalText([]byte(f.String()))
 		require.NoError(t, err)
 		require.Equal(t, f, got)
 	}
-	_, err := ParseFormat("pdf")
+	err := new(Format).UnmarshalText([]byte("pdf"))
 	require.ErrorContains(t, err, "md, csv, latex, html")
 	require.ErrorContains(t, Format(9).Write(io.Discard, nil), "md, csv, latex, html")
 	require.Equal(t, "b, ab", strings.Join([]string{letter(1), "ab"}, ", "))

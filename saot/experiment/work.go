@@ -25,7 +25,7 @@ type WorkOptions struct {
 	Workers     int     // runs at a time; 0 means 1
 	Memory      int64   // bytes that they may take together by Bytes; 0 is no bound
 	Bytes       []int64 // what each run is expected to take; may be nil where Memory is 0
-	RetryFailed bool
+	RetryFailed bool    // do again what has failed before Work began; what fails meanwhile is left, whoever did it
 	// Wait is how often Work looks again for runs that other processes hold, until there is none. 0 leaves them to the
 	// others. The task of a scheduler waits: a file system may hold the lock of a node that is gone for a while.
 	Wait time.Duration
@@ -41,19 +41,22 @@ type WorkOptions struct {
 // tells its processes to stop, waits for them, and returns ctx's error. What was interrupted continues at its last
 // finished task when Work is called again.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
-	if err := o.settle(s); err != nil {
+	retry := retryTime(o.RetryFailed)
+	if err := o.settle(s, retry); err != nil {
 		return err
 	}
-	var errs []error
+	w := &work{sweep: s, o: o, retry: retry, refused: make([]bool, len(s.Runs)),
+		memory: semaphore.NewWeighted(max(1, o.Memory))}
 	for held := true; held && ctx.Err() == nil; {
-		before, err1 := s.Count()
-		errs = append(errs, s.pass(ctx, o)...)
-		after, err2 := s.Count()
+		before, err1 := s.running()
+		w.pass(ctx)
+		after, err2 := s.running()
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		o.RetryFailed = false // what failed again is left
-		if held = o.Wait > 0 && before[Running]+after[Running] > 0; held {
+		w.retry = time.Time{} // what failed again is left, even if a clock was set back
+		held = o.Wait > 0 && slices.ContainsFunc(append(before, after...), func(i int) bool { return !w.refused[i] })
+		if held {
 			select {
 			case <-ctx.Done():
 			case <-time.After(o.Wait):
@@ -63,18 +66,31 @@ func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return firstOf(errs)
+	return firstOf(w.errs)
+}
+
+// running returns the runs that a process is at work on.
+func (s *Sweep) running() (runs []int, err error) {
+	for i := range s.Runs {
+		state, err := s.State(i)
+		if err != nil {
+			return nil, err
+		}
+		if state == Running {
+			runs = append(runs, i)
+		}
+	}
+	return runs, nil
 }
 
 // pass does the runs that are free.
-func (s *Sweep) pass(ctx context.Context, o WorkOptions) []error {
-	w := &work{sweep: s, o: o, tried: make([]bool, len(s.Runs)), memory: semaphore.NewWeighted(max(1, o.Memory))}
+func (w *work) pass(ctx context.Context) {
+	w.tried = slices.Clone(w.refused)
 	var wait sync.WaitGroup
-	for range o.Workers {
+	for range w.o.Workers {
 		wait.Go(func() { w.loop(ctx) })
 	}
 	wait.Wait()
-	return w.errs
 }
 
 // firstOf joins the first errors and counts the others: a cause that all runs share would fill the screen.
@@ -87,7 +103,7 @@ func firstOf(errs []error) error {
 	return errors.Join(errs...)
 }
 
-func (o *WorkOptions) settle(s *Sweep) error {
+func (o *WorkOptions) settle(s *Sweep, retry time.Time) error {
 	o.Workers = max(1, o.Workers)
 	if o.Observe == nil {
 		o.Observe = func(int, State, string) {}
@@ -97,7 +113,7 @@ func (o *WorkOptions) settle(s *Sweep) error {
 		return nil
 	}
 	for i, b := range o.Bytes {
-		if b > o.Memory && todo(s.Folder(i), o.RetryFailed) {
+		if b > o.Memory && todo(s.Folder(i), retry) {
 			return fmt.Errorf("experiment: %s is expected to take %.1f GB, more than the %.1f GB that there "+
 				"are: raise the bound on memory, or lower points, hidden or whole_graph (encoder.hidden and so on "+
 				"in SAOT's own methods)",
@@ -110,11 +126,13 @@ func (o *WorkOptions) settle(s *Sweep) error {
 type work struct {
 	sweep  *Sweep
 	o      WorkOptions
+	retry  time.Time // see todo
 	memory *semaphore.Weighted
 
-	mu    sync.Mutex
-	tried []bool // each run is tried once
-	errs  []error
+	mu      sync.Mutex
+	tried   []bool // each run is tried once in a pass
+	refused []bool // runs that cannot be claimed, for which waiting is in vain
+	errs    []error
 }
 
 func (w *work) loop(ctx context.Context) {
@@ -148,9 +166,9 @@ func (w *work) next() (int, *file.Lock) {
 			continue
 		}
 		w.tried[i] = true
-		lock, err := w.sweep.claim(i, w.o.RetryFailed)
+		lock, err := w.sweep.claim(i, w.retry)
 		if err != nil {
-			w.errs = append(w.errs, err)
+			w.refused[i], w.errs = true, append(w.errs, err)
 		}
 		if lock != nil {
 			return i, lock
@@ -160,25 +178,42 @@ func (w *work) next() (int, *file.Lock) {
 }
 
 // claim locks a run that is to be done; it returns nil where there is nothing to do or another process does it.
-func (s *Sweep) claim(i int, retryFailed bool) (lock *file.Lock, err error) {
+func (s *Sweep) claim(i int, retry time.Time) (lock *file.Lock, err error) {
 	dir := s.Folder(i)
-	if !todo(dir, retryFailed) {
+	if !todo(dir, retry) {
 		return nil, nil
 	}
 	if lock, err = tryClaim(dir); lock == nil || err != nil {
 		return nil, err
 	}
 	// Another process may have done it between the look and the lock.
-	if !todo(dir, retryFailed) {
+	if !todo(dir, retry) {
 		lock.Release()
 		return nil, nil
 	}
 	return lock, nil
 }
 
-// todo reports whether a run is neither done nor failed for good.
-func todo(dir string, retryFailed bool) bool {
-	return !finished(dir) && (retryFailed || !exists(dir, FailedFile))
+// retryTime is the time before which a failure is not for good: that of the call where failed runs are done again, and
+// none where they are left.
+func retryTime(retryFailed bool) (t time.Time) {
+	if retryFailed {
+		t = time.Now()
+	}
+	return t
+}
+
+// todo reports whether a run is neither done nor failed for good, which it is not if it failed until the time retry:
+// other processes that do failed runs again are not to repeat what this one has just tried.
+func todo(dir string, retry time.Time) bool {
+	if finished(dir) {
+		return false
+	}
+	if !exists(dir, FailedFile) {
+		return true
+	}
+	f, err := readFailure(dir)
+	return !retry.IsZero() && (err != nil || !f.Time.After(retry))
 }
 
 // finished reports whether a run's folder holds its result, and nothing is left to tidy up.
@@ -189,25 +224,19 @@ func finished(dir string) bool {
 // run is one run in a process of its own, so that what it breaks is its own and its peak memory too.
 func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	dir := w.sweep.Folder(i)
-	log, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	defer func() { _ = log.Close() }()
+	defer func() { _ = file.Close() }()
 	if err := os.Remove(filepath.Join(dir, FailedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	w.observe(i, Running, "")
-	cmd := w.o.Command(ctx, dir)
-	if path, err := filepath.Abs(dir); err == nil {
-		cmd.Env = append(cmd.Environ(), claimedVariable+"="+path)
-	}
-	// Go's own memory is collected before it outgrows what the run was admitted with.
-	if w.o.Memory > 0 && w.o.Bytes[i] > 0 {
-		cmd.Env = append(cmd.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", max(w.o.Bytes[i], 256<<20)))
-	}
+	cmd := w.command(ctx, i)
 	tail := &lastLine{tell: func(line string) { w.observe(i, Running, line) }}
-	cmd.Stderr = io.MultiWriter(log, tail)
+	log := &steadyLog{file: file}
+	cmd.Stderr = io.MultiWriter(tail, log)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second // then it is killed
 	runtime.LockOSThread()           // on Linux a process is tied to the thread that started it
@@ -220,12 +249,26 @@ func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	case ctx.Err() != nil || cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == interruptedStatus:
 		w.observe(i, Halted, "")
 	default:
-		f := Failure{Error: tail.reason(err), Exit: err.Error(), Time: time.Now()}
+		f := Failure{Error: tail.reason(err) + log.lack(), Exit: err.Error(), Time: time.Now()}
 		w.observe(i, Failed, f.Error)
 		return errors.Join(fmt.Errorf("experiment: %s failed: %s (%s)", dir, f.Error, f.Exit),
 			writeJSON(filepath.Join(dir, FailedFile), f))
 	}
 	return nil
+}
+
+// command is the process of a run that this one has claimed.
+func (w *work) command(ctx context.Context, i int) *exec.Cmd {
+	dir := w.sweep.Folder(i)
+	cmd := w.o.Command(ctx, dir)
+	if path, err := filepath.Abs(dir); err == nil {
+		cmd.Env = append(cmd.Environ(), claimedVariable+"="+path)
+	}
+	// Go's own memory is collected before it outgrows what the run was admitted with.
+	if w.o.Memory > 0 && w.o.Bytes[i] > 0 {
+		cmd.Env = append(cmd.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", max(w.o.Bytes[i], 256<<20)))
+	}
+	return cmd
 }
 
 // interruptedStatus is the exit status of a run that stopped because it was told to.

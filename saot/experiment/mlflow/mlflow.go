@@ -13,8 +13,12 @@
 package mlflow
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +41,10 @@ import (
 )
 
 // Export writes every result at the paths, which are as for continual.ReadResults, into a store, and returns how many.
-// A run has the same id at each export: the second replaces the first. It returns an error that names the file if a
-// result or its metrics cannot be read, and if there is no result.
-func Export(store string, paths ...string) (int, error) {
+// A run has the same id at each export: the second replaces the first. A run that lies in its folder and in a pack too
+// is written once, of its folder, which has more. It returns an error that names the file if a
+// result or its metrics cannot be read, if there is no result, and ctx's, between two runs, when that ends.
+func Export(ctx context.Context, store string, paths ...string) (int, error) {
 	found, err := continual.ReadResults(paths...)
 	if err != nil {
 		return 0, fmt.Errorf("mlflow: %w", err)
@@ -51,23 +56,40 @@ func Export(store string, paths ...string) (int, error) {
 	if store, err = filepath.Abs(store); err != nil {
 		return 0, fmt.Errorf("mlflow: %w", err)
 	}
+	slices.SortStableFunc(found, func(a, b continual.Stored) int { return cmp.Compare(packed(&a), packed(&b)) })
+	done := map[string]bool{}
 	for i := range found {
-		if err := export(store, &found[i]); err != nil {
-			return i, fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
+		id := identity(found[i].Result)
+		if done[id] {
+			continue
 		}
+		if ctx.Err() != nil {
+			return len(done), ctx.Err()
+		}
+		if err := export(store, id, &found[i]); err != nil {
+			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
+		}
+		done[id] = true
 	}
-	return len(found), nil
+	return len(done), nil
+}
+
+// packed is 0 for a result in its run folder and 1 for a packed one.
+func packed(s *continual.Stored) int {
+	if filepath.Base(s.Path) == continual.ResultFile {
+		return 0
+	}
+	return 1
 }
 
 // export writes one run into a folder of its own in the store and moves it into its place.
-func export(store string, s *continual.Stored) error {
+func export(store, id string, s *continual.Stored) error {
 	r := s.Result
 	experiment := digits(r.Dataset.Name)
 	home := filepath.Join(store, experiment)
 	if err := writeExperiment(home, experiment, r); err != nil {
 		return err
 	}
-	id := identity(r)
 	tmp, err := os.MkdirTemp(store, ".saot-*") // the store's parent may be read-only, or on another device
 	if err != nil {
 		return err
@@ -90,10 +112,15 @@ func digits(name string) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// identity is 32 hexadecimal digits of what makes a run: its data, method, settings, seed and start.
+// identity is 32 hexadecimal digits of what makes a run: its data, method, settings, seed and start. Settings count as
+// result.json has them: packs have no spaces.
 func identity(r *continual.Result) string {
+	var config bytes.Buffer
+	if json.Indent(&config, r.Config, "  ", "  ") != nil { // not of a file
+		config.Reset()
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%s|%s|%d|%d", r.Method, r.Dataset.Checksum, r.Dataset.SplitHash,
-		r.Config, r.Seed, r.Started.UnixNano()))
+		config.Bytes(), r.Seed, r.Started.UnixNano()))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -208,7 +235,7 @@ func historyOf(s *continual.Stored) (map[string]string, error) {
 		}
 	}
 	add("seconds", s.Result.Finished, s.Result.Seconds, 0)
-	if filepath.Base(s.Path) != continual.ResultFile {
+	if packed(s) > 0 {
 		return texts(), nil
 	}
 	lines, err := metrics.Read(filepath.Dir(s.Path))

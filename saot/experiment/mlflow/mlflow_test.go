@@ -47,7 +47,7 @@ func finished(t *testing.T) string {
 func TestExport(t *testing.T) {
 	run, store := finished(t), filepath.Join(t.TempDir(), "mlruns")
 	for range 2 { // the second replaces the first
-		count, err := Export(store, run)
+		count, err := Export(t.Context(), store, run)
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
 	}
@@ -69,6 +69,18 @@ func TestExport(t *testing.T) {
 	require.True(t, strings.HasSuffix(lines[3], " 12 4"), lines[3])
 	require.Regexp(t, `^\d{13} 90 0\n\d{13} 85 1\n$`, at("metrics/class-il/converged/AP"))
 	require.Regexp(t, `\d{13} -10 1\n$`, at("metrics/class-il/converged/AF"))
+
+	// Where the run lies in a pack too, it is one run, of its folder.
+	above := filepath.Dir(run)
+	_, err = continual.PackResults(filepath.Join(above, "a"+continual.PackedExt), above)
+	require.NoError(t, err)
+	count, err := Export(t.Context(), store, above)
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+	again, err := filepath.Glob(filepath.Join(store, "*", "*", "meta.yaml"))
+	require.NoError(t, err)
+	require.Equal(t, runs, again)
+	require.Equal(t, "png", at("artifacts/matrix.png"))
 	left, err := filepath.Glob(filepath.Join(store, ".*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -84,18 +96,18 @@ func TestExportWritesInTheStore(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(store)) })
 	require.NoError(t, os.Symlink(store, link))
 	for range 2 {
-		_, err = Export(link, run)
+		_, err = Export(t.Context(), link, run)
 		require.NoError(t, err)
 	}
 }
 
 func TestExportRefuses(t *testing.T) {
-	_, err := Export(t.TempDir(), t.TempDir())
+	_, err := Export(t.Context(), t.TempDir(), t.TempDir())
 	require.ErrorContains(t, err, "there is no result.json under")
 	run := finished(t)
 	require.NoError(t, os.WriteFile(filepath.Join(run, metrics.LinesFile), []byte("no line\n"), 0o600))
 	store := filepath.Join(t.TempDir(), "mlruns")
-	_, err = Export(store, run)
+	_, err = Export(t.Context(), store, run)
 	require.ErrorContains(t, err, metrics.LinesFile+":1")
 	runs, err := filepath.Glob(filepath.Join(store, "*", "*", "meta.yaml"))
 	require.NoError(t, err)
@@ -126,7 +138,7 @@ func TestExportStaysInItsStore(t *testing.T) {
 func requireRefused(t *testing.T, run, message string) {
 	t.Helper()
 	top := t.TempDir()
-	_, err := Export(filepath.Join(top, "a", "b", "mlruns"), run)
+	_, err := Export(t.Context(), filepath.Join(top, "a", "b", "mlruns"), run)
 	require.ErrorContains(t, err, filepath.Join(run, continual.ResultFile))
 	require.ErrorContains(t, err, message)
 	files := 0
@@ -149,7 +161,7 @@ func TestMLflowReads(t *testing.T) {
 		t.Skipf("needs a Python with mlflow or mlflow-skinny: set SAOT_MLFLOW_PYTHON: %s: %v %s", python, err, out)
 	}
 	run, store := finished(t), filepath.Join(t.TempDir(), "mlruns")
-	_, err := Export(store, run)
+	_, err := Export(t.Context(), store, run)
 	require.NoError(t, err)
 	text, err := exec.Command(python, "testdata/read.py", store).Output()
 	require.NoError(t, err)

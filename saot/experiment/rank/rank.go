@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Of returns the rank of each value, 1 for the greatest; a NaN comes last. Values that are the same to nine decimals share the mean of
-// their ranks: sums of the same figures may differ in their last bits.
+// Of returns the rank of each value, 1 for the greatest; a NaN comes last. Values that are the same to nine decimals
+// share the mean of their ranks: sums of the same figures may differ in their last bits.
 func Of(values []float64) []float64 {
 	values = slices.Clone(values)
 	for i, v := range values {

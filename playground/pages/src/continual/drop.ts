@@ -1,7 +1,7 @@
 // Recordings from files: those of a run folder (head.json and task-0001.json …), a zip archive with such folders, or the
 // page that saot show writes.
 
-import { strFromU8, unzipSync, zipSync } from "fflate";
+import { strFromU8, unzipSync, zipSync, type UnzipFileInfo } from "fflate";
 
 import type { PackedRun } from "../../../viewer/src/recording";
 import { checkHead, checkRun, checkTask } from "./check";
@@ -16,20 +16,33 @@ export function recordingsOf(files: Files): PackedRun[] {
   let size = 0;
   const add = (path: string, data: Uint8Array) => {
     size += data.length;
-    if (size > most) throw new Error("The files are larger than 64 MB.");
+    if (size > most) throw tooLarge();
     if (/\.html?$/.test(path)) runs.push(...fromPage(path, strFromU8(data)));
     else all[path] = data;
   };
   for (const [path, data] of Object.entries(files)) {
     if (!/\.zip$/i.test(path)) add(path, data);
-    else
-      for (const [inner, content] of Object.entries(unzipSync(data, { filter: (f) => isPart(f.name) && f.originalSize < most })))
-        add(inner, content);
+    else for (const [inner, content] of Object.entries(unpacked(data, most - size))) add(inner, content);
   }
   for (const path of Object.keys(all).sort()) if (/(^|\/)head\.json$/.test(path)) runs.push(fromFolder(path, all));
   if (!runs.length) throw new Error("There is no recording in these files: drop the folder of a run that was made with " +
     "saot run --record, a zip archive of it, or the page of saot show.");
   return runs;
+}
+
+function tooLarge(): Error {
+  return new Error("The files are larger than 64 MB.");
+}
+
+/** The parts of recordings in an archive. It throws before more than so many bytes are unpacked. */
+function unpacked(data: Uint8Array, left: number): Files {
+  const filter = (f: UnzipFileInfo): boolean => {
+    if (!isPart(f.name)) return false;
+    left -= f.originalSize;
+    if (left < 0) throw tooLarge();
+    return true;
+  };
+  return unzipSync(data, { filter });
 }
 
 function isPart(name: string): boolean {

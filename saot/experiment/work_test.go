@@ -1,0 +1,146 @@
+package experiment
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/continual"
+)
+
+// A disk that is full of a run's log ends no run, and its failure says that the log is not whole. The last word needs
+// no end of line.
+func TestLogOnAFullDisk(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	for i := range s.Runs {
+		require.NoError(t, os.Symlink(full, filepath.Join(s.Folder(i), LogFile)))
+	}
+	require.NoError(t, s.Select([]int{0}))
+	require.NoError(t, s.Work(t.Context(), WorkOptions{Command: command("chatty")}))
+
+	s, err = FindSweep(s.Dir, seeds(t, 2))
+	require.NoError(t, err)
+	require.Error(t, s.Work(t.Context(), WorkOptions{Command: command("full")}))
+	f, err := s.Failure(1)
+	require.NoError(t, err)
+	require.Regexp(t, `^saot: no room \(its log is not whole: write .*/log.txt: no space left on device\)$`, f.Error)
+}
+
+// A crash in code that is not Go's has a reason before Go's report of the signal, whose last line is of a register.
+func TestReasonOfACrash(t *testing.T) {
+	const trace = "SIGABRT: abort\nPC=0x1 m=0 sigcode=18446744073709551610\n\ngoroutine 1 [running]:\ngs     0x0\n"
+	for text, want := range map[string]string{
+		"level=INFO msg=begun\nF0000 00:00:00.000000 7 hlo.cc:1] Check failed: x\n" +
+			"*** Check failure stack trace: ***\n    @ 0x1 abort\n" + trace: "SIGABRT: abort, " +
+			"after: F0000 00:00:00.000000 7 hlo.cc:1] Check failed: x",
+		"terminate called\n  what():  std::bad_alloc\n\n" + trace: "SIGABRT: abort, after: what():  std::bad_alloc",
+		trace: "SIGABRT: abort",
+		"fatal error: unexpected signal\n[signal SIGSEGV: bad]\nSIGSEGV: segmentation violation\n": "fatal error: " +
+			"unexpected signal",
+		"first\nlast without an end": "last without an end",
+	} {
+		l := &lastLine{tell: func(string) {}}
+		_, err := l.Write([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, want, l.reason(errors.New("exit status 2")))
+	}
+}
+
+// What one process of several has tried again and failed, another one leaves.
+func TestRetryOnce(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	fail := func(i int, at time.Time) {
+		require.NoError(t, writeJSON(filepath.Join(s.Folder(i), FailedFile), Failure{Error: "x", Time: at}))
+	}
+	fail(0, time.Now().Add(-time.Hour))
+	fail(1, time.Now().Add(-time.Hour))
+	require.NoError(t, s.Work(t.Context(), WorkOptions{RetryFailed: true, Command: command("work"),
+		Observe: func(i int, state State, _ string) {
+			if i == 0 && state == Done { // as another process does
+				fail(1, time.Now())
+			}
+		}}))
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 1, Failed: 1}, count)
+	require.NoFileExists(t, filepath.Join(s.Folder(1), "begun"))
+}
+
+// A run that cannot be claimed is told; nobody waits for it.
+func TestWorkOnALockThatCannotBeOpened(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(refusing(t), filepath.Join(s.Folder(0), claimFile+".lock")))
+	state, err := s.State(0)
+	require.NoError(t, err)
+	require.Equal(t, Running, state, "of another user")
+	err = s.Work(t.Context(), WorkOptions{Command: command("work"), Wait: time.Millisecond})
+	require.ErrorIs(t, err, fs.ErrPermission)
+	state, err = s.State(1)
+	require.NoError(t, err)
+	require.Equal(t, Done, state)
+}
+
+// refusing returns a file that nobody may write, not even root.
+func refusing(t *testing.T) string {
+	t.Helper()
+	own := filepath.Join(t.TempDir(), "refused")
+	require.NoError(t, os.WriteFile(own, nil, 0o400))
+	for _, path := range []string{own, "/sys/devices/system/cpu/online"} {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrPermission) {
+			return path
+		}
+		if err == nil {
+			_ = f.Close()
+		}
+	}
+	t.Skip("this user may write every file")
+	return ""
+}
+
+// Of two machines that begin a sweep at once, the settings of the first stay.
+func TestCreateJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ConfigFile)
+	require.NoError(t, createJSON(path, 1))
+	require.NoError(t, createJSON(path, 2))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "1\n", string(text))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
+// A folder of a sweep may hold unpacked results, which have no settings of their own.
+func TestOpenUnpacked(t *testing.T) {
+	dir := t.TempDir()
+	runs := seeds(t, 3)
+	s, err := NewSweep(dir, runs[:1])
+	require.NoError(t, err)
+	for i, folder := range []string{runs[1].Name(), runs[2].Name(), "elsewhere"} {
+		config, err := json.Marshal(&runs[min(i+1, 2)].Settings)
+		require.NoError(t, err)
+		r := &continual.Result{Schema: continual.ResultSchema, Method: "majority", Config: config}
+		require.NoError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
+		require.NoError(t, r.WriteFile(filepath.Join(dir, folder, continual.ResultFile)))
+	}
+	require.Equal(t, dir, s.Dir)
+	s, err = OpenSweep(dir)
+	require.NoError(t, err)
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Waiting: 1, Done: 2}, count)
+}
