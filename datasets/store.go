@@ -296,28 +296,35 @@ func (s Store) compare(e Entry, path string, ds *Dataset) error {
 	}
 	f := e.Files[0]
 	recorded, ok := records[f.Name]
-	_, copied := f.copied(ds.Checksum)
+	if _, copied := f.copied(ds.Checksum); copied || ds.Checksum == f.SHA256 {
+		return nil
+	}
+	published, err := f.publishedAt(path)
 	switch {
-	case ds.Checksum == f.SHA256 || copied:
-	case ok && recorded.SHA256 != ds.Checksum && !f.publishedAt(path):
+	case err != nil || published:
+		return err
+	case ok && recorded.SHA256 != ds.Checksum:
 		return fmt.Errorf("datasets: %s has changed since it was recorded in %s: its SHA-256 is %s, recorded is %s: "+
 			"move it away and run saot data get %s, or run saot data import %s FILE if the change is meant",
 			path, recordsFile, ds.Checksum, recorded.SHA256, e.Name, e.Name)
 	case !f.pinned():
 		e.compareSize(ds)
-	case !f.publishedAt(path):
+	default:
 		ds.Notes = append(ds.Notes, fmt.Sprintf("%s is not the published file: its SHA-256 is %s", f.Name, ds.Checksum))
 	}
 	return nil
 }
 
 // publishedAt reports whether git's name of a file is that of the published one. It takes a second reading.
-func (f File) publishedAt(path string) bool {
-	if f.GitBlob == "" {
-		return false
+func (f File) publishedAt(path string) (bool, error) {
+	if f.SHA256 != "" || f.GitBlob == "" {
+		return false, nil
 	}
 	sums, err := fetch.SumFile(context.Background(), path) // as the reading of the dataset
-	return err == nil && f.published(sums)
+	if err != nil {
+		return false, fmt.Errorf("datasets: %w", err)
+	}
+	return f.published(sums), nil
 }
 
 // compareSize notes where a dataset whose bytes nobody published is another one by its size.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -26,8 +28,8 @@ TensorBoard needs no export: each run folder holds its event files.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			count, err := mlflow.Export(cmd.Context(), store, paths...)
-			if stopped := unlessInterrupted(cmd.Context()); err != nil && stopped != nil {
-				return stopped
+			if errors.Is(err, context.Canceled) {
+				return interrupted{err, "interrupted: the same command writes the rest"}
 			}
 			if err != nil {
 				return err

@@ -16,7 +16,8 @@ func (e interrupted) Error() string { return e.line }
 func (e interrupted) Unwrap() error { return e.error }
 
 // interruptible returns what load returns, or an error that ends the command as soon as ctx ends. Then load is left to
-// end with the process: reading and generating a graph changes no file that counts.
+// end with the process, so it must leave no half file under a final name: readers write nothing, and unpack moves whole
+// files into place.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
 	if ctx.Err() != nil {
 		var none T
@@ -40,12 +41,13 @@ func interruptible[T any](ctx context.Context, what string, load func() (T, erro
 	}
 }
 
-// unlessInterrupted returns an error where ctx has ended. It stands before each file that a command writes.
-func unlessInterrupted(ctx context.Context) error {
+// unlessInterrupted returns an error where ctx has ended, which says what then holds. It stands before each file that a
+// command writes.
+func unlessInterrupted(ctx context.Context, then string) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return interrupted{ctx.Err(), "interrupted: the same command writes the rest"}
+	return interrupted{ctx.Err(), "interrupted: " + then}
 }
 
 func openStream(ctx context.Context, r *experiment.Run) (*stream, error) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
@@ -39,7 +40,7 @@ func TestInterruptible(t *testing.T) {
 func TestInterruptBeforeWriting(t *testing.T) {
 	dir := t.TempDir()
 	packed := filepath.Join(dir, "in"+continual.PackedExt)
-	_, err := continual.PackResults(packed, "../../results/ablations.jsonl.gz")
+	_, err := continual.PackResults(t.Context(), packed, "../../results/ablations.jsonl.gz")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -56,10 +57,20 @@ func TestInterruptBeforeWriting(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
+	for range 20 { // the end of the reading and the signal come together: either may be seen first
+		ctx, cancel := context.WithCancel(t.Context())
+		cmd := &cobra.Command{}
+		onGroups(cmd, func([]string, selection) (writer, error) {
+			cancel()
+			return func(context.Context, io.Writer) error { return errors.New("written") }, nil
+		})
+		cmd.SetContext(ctx)
+		require.ErrorIs(t, cmd.RunE(cmd, nil), context.Canceled)
+	}
 	require.ErrorIs(t, savePictures(ctx, io.Discard, []report.Picture{{Name: "x"}}, dir, "png"), context.Canceled)
 }
 
-// A signal ends a command while data are loaded or generated, not after.
+// A command that is told to stop before its data are loaded begins nothing.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -83,7 +83,7 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 			return do(dirs, sel)
 		})
 		if err == nil {
-			err = unlessInterrupted(cmd.Context())
+			err = unlessInterrupted(cmd.Context(), "nothing was written")
 		}
 		if err != nil {
 			return err
@@ -188,7 +188,7 @@ func savePictures(ctx context.Context, out io.Writer, pictures []report.Picture,
 			return fmt.Errorf("figure %q: the name leads out of the folder %s", name, folder)
 		}
 		path := filepath.Join(folder, name)
-		if err := unlessInterrupted(ctx); err != nil {
+		if err := unlessInterrupted(ctx, "the same command draws the rest"); err != nil {
 			return err
 		}
 		if err := p.Figure.Save(path); err != nil {
@@ -354,10 +354,9 @@ Every command that reads results takes such a file instead of a folder, and find
 			if output == "" {
 				return usagef("name the file to write: --output FILE")
 			}
-			count, err := interruptible(cmd.Context(), "results were packed: the same command does it again",
-				func() (int, error) { return continual.PackResults(output, paths...) })
+			count, err := continual.PackResults(cmd.Context(), output, paths...)
 			if errors.Is(err, context.Canceled) {
-				_ = file.Tidy(output) // of what was half written
+				return interrupted{err, "interrupted while results were packed: nothing was written"}
 			}
 			if err != nil {
 				return err

@@ -89,8 +89,8 @@ func statusOf(s *experiment.Sweep) (*statusJSON, error) {
 	return all, nil
 }
 
-// stateOf is the state of a run, and why it failed where it did. Where the failure is gone again, another process has
-// just begun the run anew.
+// stateOf is the state of a run, and why it failed where it did. If the failure is gone by then, another process has
+// just begun the run again.
 func stateOf(s *experiment.Sweep, i int) (state experiment.State, f experiment.Failure, err error) {
 	for range 3 {
 		if state, err = s.State(i); err != nil || state != experiment.Failed {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,12 +52,16 @@ func ReadResults(paths ...string) ([]Stored, error) {
 
 // PackResults writes the results at the paths, which are as for ReadResults, to one file, and returns how many there
 // are. It passes over that file where it lies in a folder, so that results may be packed again. Equal results make
-// equal files. Of equal results with one run folder it takes one; it returns an error if they differ.
-func PackResults(to string, paths ...string) (count int, err error) {
+// equal files. Of equal results with one run folder it takes one; it returns an error if they differ, and ctx's, with
+// nothing written, if that ends while it reads.
+func PackResults(ctx context.Context, to string, paths ...string) (count int, err error) {
 	var lines []packedLine
 	at := map[string]int{} // the line of a folder
 	var from []string      // where the result of a line was read
 	err = eachResult(paths, to, func(s Stored, raw []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, raw); err != nil {
 			return err

@@ -48,7 +48,7 @@ func results(t *testing.T, paths ...string) map[string]*Result {
 
 func TestPackedRoundTrip(t *testing.T) {
 	dir, packed := stored(t), filepath.Join(t.TempDir(), "deep", "x"+PackedExt)
-	n, err := PackResults(packed, dir)
+	n, err := PackResults(t.Context(), packed, dir)
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	want := results(t, dir)
@@ -74,21 +74,21 @@ func TestPackedRoundTrip(t *testing.T) {
 	}
 
 	again := filepath.Join(t.TempDir(), "y"+PackedExt)
-	_, err = PackResults(again, out)
+	_, err = PackResults(t.Context(), again, out)
 	require.NoError(t, err)
 	one, err := os.ReadFile(packed)
 	require.NoError(t, err)
 	two, err := os.ReadFile(again)
 	require.NoError(t, err)
 	require.Equal(t, one, two, "equal results make equal files")
-	_, err = PackResults(again, packed)
+	_, err = PackResults(t.Context(), again, packed)
 	require.NoError(t, err)
 	require.Equal(t, want, results(t, again), "packed results are packed again")
 }
 
 func TestUnpackKeepsWhatIsThere(t *testing.T) {
 	dir, packed, out := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt), t.TempDir()
-	_, err := PackResults(packed, dir)
+	_, err := PackResults(t.Context(), packed, dir)
 	require.NoError(t, err)
 	same := filepath.Join(out, "a-s0", ResultFile)
 	data, err := os.ReadFile(filepath.Join(dir, "a-s0", ResultFile))
@@ -112,7 +112,7 @@ func TestUnpackKeepsWhatIsThere(t *testing.T) {
 
 func TestUnpackStaysInItsFolder(t *testing.T) {
 	dir, packed, outside, out := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt), t.TempDir(), t.TempDir()
-	_, err := PackResults(packed, dir)
+	_, err := PackResults(t.Context(), packed, dir)
 	require.NoError(t, err)
 	if err := os.Symlink(outside, filepath.Join(out, "more")); err != nil {
 		t.Skip("no symbolic links: ", err)
@@ -146,7 +146,7 @@ func writeLines(t *testing.T, name string, lines ...string) {
 
 func TestDamagedPackedFile(t *testing.T) {
 	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
-	_, err := PackResults(packed, dir)
+	_, err := PackResults(t.Context(), packed, dir)
 	require.NoError(t, err)
 	good, err := os.ReadFile(packed)
 	require.NoError(t, err)
@@ -245,12 +245,12 @@ func TestPackAgain(t *testing.T) {
 	dir := stored(t)
 	packed := filepath.Join(dir, "more", "all"+PackedExt)
 	for range 2 {
-		n, err := PackResults(packed, dir)
+		n, err := PackResults(t.Context(), packed, dir)
 		require.NoError(t, err)
 		require.Equal(t, 3, n)
 	}
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "a-s0")))
-	n, err := PackResults(packed, packed)
+	n, err := PackResults(t.Context(), packed, packed)
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 }
@@ -260,7 +260,7 @@ func TestPackNextToAnOlderPack(t *testing.T) {
 	dir := stored(t)
 	older, packed := filepath.Join(dir, "older"+PackedExt), filepath.Join(dir, "newer"+PackedExt)
 	for _, to := range []string{older, packed} {
-		n, err := PackResults(to, dir)
+		n, err := PackResults(t.Context(), to, dir)
 		require.NoError(t, err)
 		require.Equal(t, 3, n)
 	}
@@ -273,12 +273,12 @@ func TestPackNextToAnOlderPack(t *testing.T) {
 
 func TestPackRefuses(t *testing.T) {
 	dir, packed := stored(t), filepath.Join(t.TempDir(), "x"+PackedExt)
-	_, err := PackResults(packed, filepath.Join(dir, "a-s0"), filepath.Join(dir, "b-s1"))
+	_, err := PackResults(t.Context(), packed, filepath.Join(dir, "a-s0"), filepath.Join(dir, "b-s1"))
 	require.ErrorContains(t, err, "both have run folder ., with different results: move one away")
-	_, err = PackResults(packed, t.TempDir())
+	_, err = PackResults(t.Context(), packed, t.TempDir())
 	require.ErrorContains(t, err, "there is no result.json under ")
 	require.NoFileExists(t, packed)
-	n, err := PackResults(packed, filepath.Join(dir, "a-s0"))
+	n, err := PackResults(t.Context(), packed, filepath.Join(dir, "a-s0"))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Contains(t, results(t, packed), ".")

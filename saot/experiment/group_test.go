@@ -165,7 +165,7 @@ func TestCollectPrefersFolders(t *testing.T) {
 	dir := save(t, resultOf("saot", 0, 80, 0))
 	for _, name := range []string{"a", "z"} {
 		packed := filepath.Join(dir, name+continual.PackedExt)
-		_, err := continual.PackResults(packed, filepath.Join(dir, "run00"))
+		_, err := continual.PackResults(t.Context(), packed, filepath.Join(dir, "run00"))
 		require.NoError(t, err)
 		groups, err := Collect([]string{dir})
 		require.NoError(t, err)

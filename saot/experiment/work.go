@@ -204,7 +204,8 @@ func retryTime(retryFailed bool) (t time.Time) {
 }
 
 // todo reports whether a run is neither done nor failed for good, which it is not if it failed until the time retry:
-// other processes that do failed runs again are not to repeat what this one has just tried.
+// other processes that do failed runs again are not to repeat what this one has just tried. The clocks of their
+// machines are taken to agree.
 func todo(dir string, retry time.Time) bool {
 	if finished(dir) {
 		return false

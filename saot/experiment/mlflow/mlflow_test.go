@@ -72,7 +72,7 @@ func TestExport(t *testing.T) {
 
 	// Where the run lies in a pack too, it is one run, of its folder.
 	above := filepath.Dir(run)
-	_, err = continual.PackResults(filepath.Join(above, "a"+continual.PackedExt), above)
+	_, err = continual.PackResults(t.Context(), filepath.Join(above, "a"+continual.PackedExt), above)
 	require.NoError(t, err)
 	count, err := Export(t.Context(), store, above)
 	require.NoError(t, err)
