@@ -18,7 +18,7 @@ func Word(misspelled string, known []string) string {
 		}
 	}
 	for _, word := range known {
-		if best == "" && len(misspelled) >= 3 && strings.HasPrefix(word, misspelled) {
+		if best == "" && len(misspelled) >= 3 && strings.HasPrefix(strings.ToLower(word), strings.ToLower(misspelled)) {
 			best = word
 		}
 	}

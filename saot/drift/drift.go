@@ -19,8 +19,8 @@ var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no 
 //	‖J(D′ − D)J‖_F / ‖JDJ‖_F,   D_ij = ‖z_i − z_j‖₂,   J = I − 11ᵀ/n,
 //
 // the relative Frobenius change of the doubly centered distance matrix (centered as in distance covariance: Székely,
-// Rizzo, Bakirov 2007). It is 0 if all distances stayed, however the embedding was moved, turned or mirrored; a
-// constant added to all distances does not count; an embedding scaled by s gives |s − 1|.
+// Rizzo, Bakirov 2007). It is 0 if all distances stayed, however the embedding was moved, turned or mirrored; an
+// embedding scaled by s gives |s − 1|.
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
 // O(n) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and

@@ -89,14 +89,14 @@ type SinkhornConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C, in EpsilonUnit; that of a cosine cost is 2. AutoDomain decides by it in a graph,
-	// where C is not known yet. 0, the default, means unknown: AutoDomain then takes LogDomain. Solve measures it
+	// CostRange bounds max C − min C, or max |C| where a marginal is relaxed, in EpsilonUnit; that of a cosine cost is
+	// 2. AutoDomain decides by it in a graph, where C is not known yet. 0, the default, means unknown: AutoDomain then takes LogDomain. Solve measures it
 	// instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`
 	// Tolerance ends the sweeps early once the marginal error is at most this. Default 1e-9. Graphs in float32 take at
-	// least 2e-6. Unrolled plans do not read it.
+	// least 2e-6, and with 0 do all sweeps. Unrolled plans do not read it.
 	Tolerance float64 `json:"tolerance"`
 	// OverRelaxation ω moves the potentials by ω times what a sweep would (Thibault et al. 2021). 1 and 0, the default,
 	// are plain sweeps. Values in (1, 2) help if plain sweeps converge slowly (small ε). Adaptive, on the host, chooses

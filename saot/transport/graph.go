@@ -65,7 +65,7 @@ const graphFloor = 2e-6
 //
 // by Sinkhorn's sweeps: columns are scaled first, rows last. The sweeps are a loop of the engine, which ends once the
 // marginal error of every plan of the batch is within cfg.Tolerance (in float32 at least 2e-6), or after cfg.Sweeps. In
-// mode Unrolled it does exactly cfg.Sweeps. With EpsilonUnit MeanCost each cost of a batch is divided by its own
+// mode Unrolled, and with a tolerance of 0, it does exactly cfg.Sweeps. With EpsilonUnit MeanCost each cost of a batch is divided by its own
 // mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
 // Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as
@@ -101,7 +101,10 @@ func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 func (p GraphProblem) anneal(cfg SinkhornConfig) (solution GraphSolution, epsilon *graph.Node) {
 	unit, dtype := graph.StopGradient(costUnit(p.Cost, cfg.EpsilonUnit)), p.Cost.DType()
 	tolerance := cfg.Tolerance
-	if dtype != dtypes.Float64 {
+	switch {
+	case tolerance == 0:
+		tolerance = -1 // above no error, 0 included
+	case dtype != dtypes.Float64:
 		tolerance = max(tolerance, graphFloor)
 	}
 	r := repetition{omega: max(1, cfg.OverRelaxation), unrolled: cfg.Gradient == Unrolled}

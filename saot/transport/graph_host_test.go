@@ -505,3 +505,42 @@ func tensor64(dtype dtypes.DType, values []float64, dims ...int) (*tensors.Tenso
 	}
 	return nil, fmt.Errorf("no %s: use float32 or float64", dtype)
 }
+
+// With exact rows the plan does not depend on a constant in the cost, however large it is next to ρ of the columns.
+func TestRelaxedColumnsOfFarCosts(t *testing.T) {
+	near := uniformCost(48, 5, 4)
+	far := mat.DenseCopyOf(near)
+	far.Apply(func(_, _ int, c float64) float64 { return c + 1000 }, near)
+	cfg := SinkhornConfig{Epsilon: 0.1, Sweeps: 3000, Tolerance: 1e-12, Domain: LogDomain}
+	want, err := Solve(Problem{Cost: near, RhoNu: 1}, cfg)
+	require.NoError(t, err)
+	require.NoError(t, want.Report.Err())
+	host, err := Solve(Problem{Cost: far, RhoNu: 1}, cfg)
+	require.NoError(t, err)
+	require.NoError(t, host.Report.Err())
+	require.Less(t, maxDiff(want.Plan, host.Plan), 1e-9)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for dtype, tol := range map[dtypes.DType]float64{dtypes.Float32: 3e-3, dtypes.Float64: 1e-9} {
+			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+				return []*graph.Node{GraphProblem{Cost: in[0], RhoNu: 1}.Sinkhorn(cfg).Plan}
+			}, stack(t, dtype, []int{5, 4}, far.RawMatrix().Data))
+			requireClose(t, want.Plan.RawMatrix().Data, out[0], tol, "%v", dtype)
+		}
+	})
+}
+
+// A tolerance of 0 asks for all sweeps, in either type.
+func TestNoToleranceIsAllSweeps(t *testing.T) {
+	cfg := SinkhornConfig{Epsilon: 1, Sweeps: 40}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
+			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
+				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+					s := GraphProblem{Cost: in[0]}.Sinkhorn(cfg)
+					return []*graph.Node{graph.ConvertDType(s.Sweeps, dtypes.Float64)}
+				}, stack(t, dtype, []int{9, 7}, uniformCost(49, 9, 7).RawMatrix().Data))
+				require.Equal(t, 40.0, out[0][0], "%v %v", dtype, cfg.Domain)
+			}
+		}
+	})
+}

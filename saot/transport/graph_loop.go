@@ -28,6 +28,9 @@ type repetition struct {
 // repeat returns the states after the sweeps of one ε, at most the given number.
 func (s *graphSweeps) repeat(u *graph.Node, r *repetition, sweeps int) (nextU, v *graph.Node) {
 	u, v = s.sweep(u, nil, plainSweep)
+	if s.relaxed() {
+		u, v = s.translate(u, v, highest)
+	}
 	g := u.Graph()
 	if r.unrolled {
 		for done := 1; done < sweeps; done++ {

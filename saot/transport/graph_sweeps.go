@@ -41,8 +41,7 @@ func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSw
 }
 
 // graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to
-// the cost matters, so the kernel is not shifted and the promise must hold for |C|. It does for costs of points, which
-// are positive.
+// the cost matters, so the kernel is not shifted and the promise must hold for |C|.
 func (c SinkhornConfig) graphDomain(epsilon float64, dtype dtypes.DType) Domain {
 	return resolve(c.Domain, c.CostRange, epsilon, kernelBound(dtype), c.CostRange > 0)
 }
@@ -65,6 +64,11 @@ func (s *graphSweeps) prepare(cost, epsilon *graph.Node, relaxed bool) {
 		cost = graph.Sub(cost, kernelShift(cost))
 	}
 	s.matrix = graph.Exp(graph.Neg(graph.Div(cost, epsilon)))
+}
+
+// highest is the largest entry of each row, [.., 1], without a gradient. It has no place in a loop: see loop.Sum.
+func highest(x *graph.Node) *graph.Node {
+	return graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
 }
 
 // kernelShift is the minimum of each cost, [.., 1, 1].
@@ -130,11 +134,13 @@ func (s *graphSweeps) startAt(f *graph.Node) *graph.Node {
 	if s.domain == LogDomain {
 		return u
 	}
-	if s.rhoMu == 0 && s.rhoNu == 0 { // a constant only moves between the potentials of exact marginals
+	if !s.relaxed() { // a constant only moves between the potentials of exact marginals
 		u = graph.Sub(u, graph.ReduceAndKeep(u, graph.ReduceMax, -1))
 	}
 	return graph.Exp(u)
 }
+
+func (s *graphSweeps) relaxed() bool { return s.rhoMu > 0 || s.rhoNu > 0 }
 
 // overshooting chooses the ω of a sweep, given the column marginal of the states before it; nil is a plain sweep.
 type overshooting func(columns *graph.Node) *graph.Node
@@ -143,8 +149,8 @@ func plainSweep(*graph.Node) *graph.Node { return nil }
 
 // sweep returns the states after one sweep. v is nil before the first, which has no marginal and is plain.
 func (s *graphSweeps) sweep(u, v *graph.Node, choose overshooting) (nextU, nextV *graph.Node) {
-	if v != nil && (s.rhoMu > 0 || s.rhoNu > 0) {
-		u, v = s.translate(u, v)
+	if v != nil && s.relaxed() {
+		u, v = s.translate(u, v, nil)
 	}
 	if s.domain == LogDomain {
 		return s.logSweep(u, v, choose)
@@ -199,8 +205,9 @@ func (s *graphSweeps) held(x, mass *graph.Node, without float64) *graph.Node {
 	return graph.Where(graph.GreaterThan(mass, none), x, number(without))
 }
 
-// translate moves a constant from the columns' potentials to the rows': see sweeper.translate.
-func (s *graphSweeps) translate(u, v *graph.Node) (nextU, nextV *graph.Node) {
+// translate moves a constant from the columns' potentials to the rows': see sweeper.translate. The constant may be as
+// large as the cost, until it was moved once: top is the largest exponent of a row, or nil where exponents are small.
+func (s *graphSweeps) translate(u, v *graph.Node, top func(*graph.Node) *graph.Node) (nextU, nextV *graph.Node) {
 	logTilted := func(state, mass *graph.Node, rho float64) *graph.Node {
 		logMass := mass
 		if s.domain == KernelDomain {
@@ -209,7 +216,11 @@ func (s *graphSweeps) translate(u, v *graph.Node) (nextU, nextV *graph.Node) {
 		share := loop.Scalar(state.Graph(), state.DType(), 1/unbounded(rho))
 		tilt := graph.Sub(logMass, graph.Mul(state, graph.Mul(s.epsilon, share)))
 		tilt = s.held(loop.Broadcast(tilt, state.Shape()), mass, noMass)
-		return graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(tilt)), -1))
+		if top == nil {
+			return safeLog(graph.InsertAxes(loop.Sum(graph.Exp(tilt)), -1))
+		}
+		shift := top(tilt)
+		return graph.Add(shift, graph.Log(graph.InsertAxes(loop.Sum(graph.Exp(graph.Sub(tilt, shift))), -1)))
 	}
 	weight := 1 / (1/unbounded(s.rhoMu) + 1/unbounded(s.rhoNu))
 	ratio := graph.Sub(logTilted(u, s.mu, s.rhoMu), logTilted(v, s.nu, s.rhoNu))
@@ -300,7 +311,7 @@ func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 // range.
 func logSumExp(matrix, row *graph.Node) *graph.Node {
 	x := graph.Add(matrix, row)
-	top := graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))
+	top := highest(x)
 	return graph.Add(top, graph.Log(graph.ReduceAndKeep(graph.Exp(graph.Sub(x, top)), graph.ReduceSum, -1)))
 }
 

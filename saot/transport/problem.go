@@ -176,7 +176,7 @@ func checkCost(name string, cost *mat.Dense) error {
 	for i := range n {
 		for j, c := range cost.RawRowView(i) {
 			if math.IsNaN(c) || math.IsInf(c, 0) {
-				return fmt.Errorf("transport: %s[%d, %d] is %v: costs must be finite", name, i, j, c)
+				return fmt.Errorf("transport: %s[%d, %d] is %v: it must be finite", name, i, j, c)
 			}
 		}
 	}

@@ -217,7 +217,7 @@ func (r Report) Err() error {
 		return nil
 	}
 	return fmt.Errorf("transport: marginal error %.2g is above the tolerance %.2g after %d sweeps at epsilon %g: "+
-		"raise epsilon or sweeps, or anneal", r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
+		"raise epsilon or sweeps", r.MarginalError, r.Tolerance, r.Sweeps, r.Epsilon)
 }
 
 func (r *Report) record(epsilon, marginalError float64) {
@@ -237,10 +237,14 @@ var ErrNotFinite = errors.New("the plan is not finite")
 
 // checkFinite returns an error that wraps ErrNotFinite where a marginal error tells that the plan overflowed or is
 // undefined.
-func checkFinite(marginalError float64, sweeps int, epsilon float64, form string) error {
+func checkFinite(marginalError float64, sweeps int, epsilon float64, form Domain) error {
 	if math.IsNaN(marginalError) || math.IsInf(marginalError, 0) {
-		return fmt.Errorf("transport: %w after %d sweeps at epsilon %g (%s form): raise epsilon or use the log domain",
-			ErrNotFinite, sweeps, epsilon, form)
+		advice := "raise epsilon"
+		if form == KernelDomain {
+			advice += " or use the log domain"
+		}
+		return fmt.Errorf("transport: %w after %d sweeps at epsilon %g (%s form): %s",
+			ErrNotFinite, sweeps, epsilon, form, advice)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (s *sweeper) solve(plan, cost, prior *mat.Dense, at SinkhornConfig, report 
 	s.sweep(plan, sums, at, report)
 	s.writePlan(plan, report.Domain)
 	report.settle(at.Tolerance)
-	return checkFinite(report.MarginalError, report.Sweeps-first, at.Epsilon, report.Domain.String())
+	return checkFinite(report.MarginalError, report.Sweeps-first, at.Epsilon, report.Domain)
 }
 
 // sweep alternates the two updates until the tolerance or the limit. The marginal error is the L1 distance of the
@@ -123,13 +123,19 @@ func unbounded(rho float64) float64 {
 
 // logTilted is log ⟨mass, exp(−share·potential)⟩.
 func logTilted(potential, mass []float64, share float64) float64 {
+	top := math.Inf(-1)
+	for i, m := range mass {
+		if m > 0 {
+			top = max(top, -share*potential[i])
+		}
+	}
 	sum := 0.0
 	for i, m := range mass {
 		if m > 0 {
-			sum += m * math.Exp(-share*potential[i])
+			sum += m * math.Exp(-share*potential[i]-top)
 		}
 	}
-	return math.Log(sum)
+	return top + math.Log(sum)
 }
 
 // relaxedScale is λ = ρ/(ρ+ε).
