@@ -276,7 +276,7 @@ func TestChosenSpecs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, packed)
 	for _, file := range packed {
-		status, stdout, stderr := call(t, "tune", file, "--seeds", "0,1,2")
+		status, stdout, stderr := call(t, "tune", "--mixed", file, "--seeds", "0,1,2")
 		require.Zero(t, status, stderr)
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl.gz") + ".yaml"
 		committed, err := os.ReadFile(filepath.Join("../../saot/experiment/specs/chosen", name))
