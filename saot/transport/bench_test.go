@@ -120,10 +120,9 @@ func BenchmarkSinkhornForward(b *testing.B) {
 				cost := uniformCost(1, m, m)
 				eachEngine(b, func(b *testing.B, e *engine.Engine) {
 					cfg := DefaultSinkhorn()
-					cfg.Domain = domain
+					cfg.Domain, cfg.Tolerance = domain, 0
 					run := compile(b, e, func(in []*graph.Node) *graph.Node {
-						plan,
-							_ := Sinkhorn(in[0], cfg)
+						plan, _ := Sinkhorn(in[0], cfg)
 						return plan
 					}, cost)
 					for b.Loop() {
