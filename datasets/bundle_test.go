@@ -40,6 +40,17 @@ func TestOpenPath(t *testing.T) {
 	require.NoError(t, err)
 	requireTiny(t, ds)
 
+	above := tinyCSV() // files further down are another dataset, such as the one that this was made of
+	for name, content := range tinyOGB() {
+		above[name] = content
+	}
+	above["a/data.json"], above["b/data.json"] = []byte("{}"), []byte("{}")
+	for _, path := range []string{above.folder(t, "own"), above.archive(t, "own.zip", zip.Deflate)} {
+		ds, err := Open(path, "", Options{Normalization: graph.Raw})
+		require.NoError(t, err)
+		requireTiny(t, ds)
+	}
+
 	both := maps.Clone(tinySAINT())
 	maps.Copy(both, tinyCSV())
 	for name, tc := range map[string]struct{ path, want string }{

@@ -375,6 +375,8 @@ func TestLayoutErrors(t *testing.T) {
 		"weights":         {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2"},
 		"word in a line":  {LayoutCSV, own("edges.csv", "O,1\n0,1\n"), `edges.csv: line 1, column 1 is "O"`},
 		"words in labels": {LayoutCSV, own("labels.csv", "label\n0\ncat\n"), `labels.csv: line 3 is "cat", want a class id`},
+		"row numbers":     {LayoutCSV, own("features.csv", ",f0,f1\n0,2,0\n1,0,3\n2,0,0\n3,4,1\n"), "features.csv: line 1 has no name for its first column"},
+		"labels by row":   {LayoutCSV, own("labels.csv", "\"\",\"y\"\n0,0\n1,0\n2,1\n3,1\n"), "labels.csv: line 1 has no name for its first column, as pandas writes row numbers: write the file with index=False"},
 		"header alone":    {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
 		"empty labels":    {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
 		"no features.csv": {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},
