@@ -88,7 +88,7 @@ func (l Layout) format() (format, error) {
 	case LayoutReddit:
 		return format{[]string{redditGraph}, []string{redditGraph, redditData}, readReddit}, nil
 	case LayoutWikiCS:
-		return one("data.json", readWikiCS), nil
+		return one(wikiCSFile, readWikiCS), nil
 	case LayoutSAINT:
 		files := []string{saintGraph, saintClasses, saintFeatures, saintRoles}
 		return format{files[:1], files, readSAINT}, nil
