@@ -33,7 +33,6 @@ type bundle struct {
 	root string          // the folder within fsys that holds the files
 	only string          // the one file, if path names it
 
-	anchor string // the file that told the layout
 	budget budget // of what is kept of all files
 }
 
@@ -41,11 +40,28 @@ type bundle struct {
 // files lie next to it. If path is a file, it is an archive, or, for a format of one file and unless it ends in .zip,
 // that file.
 func openBundle(path string, f format) (*bundle, error) {
+	single := len(f.files) == 1
+	b, err := openFiles(path, single)
+	if err != nil || b.only != "" {
+		return b, err
+	}
+	anchor, err := b.locate(f.anchors)
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if single {
+		b.only = anchor
+	}
+	return b, nil
+}
+
+// openFiles opens a folder or an archive, without looking into it, or what a path that does not end in .zip leads to if
+// single files are expected.
+func openFiles(path string, single bool) (*bundle, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w; check the path", err)
 	}
-	single := len(f.files) == 1
 	b := &bundle{path: path, size: info.Size(), root: "."}
 	switch {
 	case info.IsDir():
@@ -61,12 +77,6 @@ func openBundle(path string, f format) (*bundle, error) {
 		b.zip.RegisterDecompressor(zip.Deflate, flate.NewReader)
 		b.fsys = b.zip
 	}
-	if b.anchor, err = b.locate(f.anchors); err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	if single {
-		b.only = b.anchor
-	}
 	return b, nil
 }
 
@@ -80,31 +90,39 @@ func fileBundle(path string) *bundle {
 	return &bundle{path: dir, fsys: os.DirFS(dir), root: ".", only: filepath.Base(path)}
 }
 
+// depths are where the files of a dataset may lie, tried in this order.
+var depths = []string{"", "*/", "*/*/"}
+
 // locate sets the root to where one of the anchors is, and returns its name. Of several side by side it is the first.
 func (b *bundle) locate(anchors []string) (name string, err error) {
-	var found []string
-	for _, below := range []string{"", "*/", "*/*/"} {
-		for _, anchor := range anchors {
-			at, err := fs.Glob(b.fsys, below+anchor)
-			if err != nil {
-				return "", fmt.Errorf("datasets: %s: %w", b.path, err)
-			}
-			before := found
-			for _, file := range at {
-				if !slices.ContainsFunc(before, func(other string) bool { return path.Dir(other) == path.Dir(file) }) {
-					found = append(found, file)
-				}
-			}
+	for _, below := range depths {
+		if name, err = b.locateAt(below, anchors); name != "" || err != nil {
+			return name, err
 		}
-		if len(found) > 0 {
-			break
+	}
+	return "",
+		fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
+			b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
+}
+
+// locateAt is locate for one depth, where there may be none of the anchors.
+func (b *bundle) locateAt(below string, anchors []string) (name string, err error) {
+	var found []string
+	for _, anchor := range anchors {
+		at, err := fs.Glob(b.fsys, below+anchor)
+		if err != nil {
+			return "", fmt.Errorf("datasets: %s: %w", b.path, err)
+		}
+		before := found
+		for _, file := range at {
+			if !slices.ContainsFunc(before, func(other string) bool { return path.Dir(other) == path.Dir(file) }) {
+				found = append(found, file)
+			}
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "",
-			fmt.Errorf("datasets: %s: no %s in it, nor up to two folders down; check that it is the dataset meant: %w",
-				b.path, strings.Join(anchors, " or "), fs.ErrNotExist)
+		return "", nil
 	case 1:
 		b.root = path.Dir(found[0])
 		return path.Base(found[0]), nil

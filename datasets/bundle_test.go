@@ -36,9 +36,26 @@ func TestOpenPath(t *testing.T) {
 			requireTiny(t, ds)
 		}
 	}
-	ds, err := Open(filepath.Join(tinyWikiCS().folder(t, "wiki"), "data.json"), "", Options{Normalization: graph.Raw})
-	require.NoError(t, err)
-	requireTiny(t, ds)
+	wiki := tinyWikiCS()
+	wiki["mine.json"] = wiki["data.json"]
+	folder := wiki.folder(t, "wiki")
+	for file, name := range map[string]string{"data.json": "wiki", "mine.json": "mine"} {
+		ds, err := Open(filepath.Join(folder, file), "", Options{Normalization: graph.Raw})
+		require.NoError(t, err)
+		requireTiny(t, ds)
+		require.Equal(t, name, ds.Name)
+	}
+
+	above := tinyCSV() // files further down are another dataset, such as the one that this was made of
+	for name, content := range tinyOGB() {
+		above[name] = content
+	}
+	above["a/data.json"], above["b/data.json"] = []byte("{}"), []byte("{}")
+	for _, path := range []string{above.folder(t, "own"), above.archive(t, "own.zip", zip.Deflate)} {
+		ds, err := Open(path, "", Options{Normalization: graph.Raw})
+		require.NoError(t, err)
+		requireTiny(t, ds)
+	}
 
 	both := maps.Clone(tinySAINT())
 	maps.Copy(both, tinyCSV())

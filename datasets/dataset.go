@@ -227,7 +227,7 @@ func (s Store) Get(ctx context.Context, e Entry) ([]FileStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readable(e, all, sources); err != nil {
+	if err := s.readable(ctx, e, all, sources); err != nil {
 		return nil, err
 	}
 	for k, f := range e.Files {
@@ -248,7 +248,8 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 	}
 	switch {
 	case status.State == Wrong:
-		return "", fmt.Errorf("datasets: %s: %s", s.Path(f), status.Detail)
+		return "", fmt.Errorf("datasets: %s: %s: move it away and run saot data get %s, or take it as it is with saot "+
+			"data import %s FILE --trust", s.Path(f), status.Detail, e.Name, e.Name)
 	case status.State != Missing:
 		return "", nil
 	case len(f.URLs) == 0:
@@ -273,6 +274,9 @@ func (s Store) get(ctx context.Context, e Entry, f File) (source string, err err
 	if s.Progress != nil {
 		request.Progress = func(done, total int64) { s.Progress(f.Name, done, total) }
 	}
+	if s.Waiting != nil {
+		request.Waiting = func() { s.Waiting(f.Name) }
+	}
 	result, err := fetch.Fetch(ctx, request)
 	if err != nil {
 		return "", fmt.Errorf("datasets: %s: %w", e.Name, err)
@@ -291,17 +295,17 @@ func atMost(bytes int64) int64 {
 
 // readable reads a dataset if no checksum vouches for some of its files. What was fetched just now is removed if it is
 // to blame: the next Get would take it for the dataset.
-func (s Store) readable(e Entry, all []FileStatus, sources map[string]string) error {
+func (s Store) readable(ctx context.Context, e Entry, all []FileStatus, sources map[string]string) error {
 	unknown := slices.DeleteFunc(slices.Clone(all), func(f FileStatus) bool { return f.State != Unrecorded })
 	if len(unknown) == 0 {
 		return nil
 	}
 	path, err := s.locate(e)
 	if err == nil {
-		err = e.recognize(path, false)
+		err = e.recognize(ctx, path, false)
 	}
 	found := slices.ContainsFunc(unknown, func(f FileStatus) bool { return sources[f.File] == "" })
-	if err == nil || found || !wrongContent(err) {
+	if err == nil || found || ctx.Err() != nil || !wrongContent(err) {
 		return err
 	}
 	for _, f := range unknown {
@@ -318,8 +322,13 @@ func wrongContent(err error) bool {
 }
 
 // recognize reads a dataset and, unless it is trusted, compares its size with the entry's.
-func (e Entry) recognize(path string, trust bool) error {
-	ds, err := e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
+func (e Entry) recognize(ctx context.Context, path string, trust bool) error {
+	ds, err := within(ctx, func() (*Dataset, error) {
+		return e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("datasets: %s was not read to its end: %w", path, ctx.Err())
+	}
 	if err != nil {
 		return err
 	}
@@ -329,4 +338,25 @@ func (e Entry) recognize(path string, trust bool) error {
 			path, n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes)
 	}
 	return nil
+}
+
+// within returns what load returns, or the context's error as soon as it is over. Then load, which writes nothing, ends
+// by itself.
+func within(ctx context.Context, load func() (*Dataset, error)) (ds *Dataset, err error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	done := make(chan struct{})
+	var read *Dataset
+	var failed error
+	go func() {
+		read, failed = load()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return read, failed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }

@@ -101,7 +101,7 @@ func (a *npyArray) classes(n int, ds *Dataset) error {
 	if a.len() != n || n == 0 {
 		return a.errorf("%d labels for %d nodes", a.len(), n)
 	}
-	labels, err := a.indices(int64(n) - 1) // as classes too are below the number of nodes
+	labels, err := integers[int32](a, 0, int64(n)-1, wantClasses) // classes too are fewer than the nodes
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (s Store) Import(ctx context.Context, e Entry, path string, trust bool) ([]
 			all, taken = append(all, status), append(taken, f)
 		}
 	}
-	read, err := s.vouch(stage, e, all, trust)
+	read, err := s.vouch(ctx, stage, e, all, trust)
 	if err != nil {
 		return nil, s.own(err, stage, e, path, paths)
 	}
@@ -151,7 +151,7 @@ func (s Store) take(ctx context.Context, e Entry, f File, from string, trust boo
 }
 
 // vouch reads staged files whose bytes are not known, if all that the reader needs is staged or in the data folder.
-func (s Store) vouch(stage Store, e Entry, all []FileStatus, trust bool) (read bool, err error) {
+func (s Store) vouch(ctx context.Context, stage Store, e Entry, all []FileStatus, trust bool) (read bool, err error) {
 	if !slices.ContainsFunc(all, func(s FileStatus) bool { return !s.State.known() }) {
 		return false, nil
 	}
@@ -165,7 +165,7 @@ func (s Store) vouch(stage Store, e Entry, all []FileStatus, trust bool) (read b
 	if err != nil {
 		return false, err
 	}
-	return true, e.recognize(path, trust)
+	return true, e.recognize(ctx, path, trust)
 }
 
 // own makes an error about a staged file name the file that was imported, or the one in the data folder next to it.

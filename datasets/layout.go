@@ -88,7 +88,7 @@ func (l Layout) format() (format, error) {
 	case LayoutReddit:
 		return format{[]string{redditGraph}, []string{redditGraph, redditData}, readReddit}, nil
 	case LayoutWikiCS:
-		return one("data.json", readWikiCS), nil
+		return one(wikiCSFile, readWikiCS), nil
 	case LayoutSAINT:
 		files := []string{saintGraph, saintClasses, saintFeatures, saintRoles}
 		return format{files[:1], files, readSAINT}, nil
@@ -118,31 +118,58 @@ func layoutOf(path string) (Layout, error) {
 	case !info.IsDir() && filepath.Ext(path) != ".zip":
 		return LayoutCSV, nil // whose reader says what is wrong
 	}
-	var found []Layout
-	var told, known []string
-	for _, l := range []Layout{LayoutCSV, LayoutSAINT, LayoutOGB, LayoutReddit, LayoutWikiCS} {
+	b, err := openFiles(path, false)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = b.close() }() // only looked into
+	for _, below := range depths {
+		if l, err := b.layoutAt(below); l != LayoutGenerated || err != nil {
+			return l, err
+		}
+	}
+	var known []string
+	for _, l := range inFolders() {
 		f, err := l.format()
 		if err != nil {
 			return 0, err
 		}
 		known = append(known, fmt.Sprintf("%s (%s)", strings.Join(f.anchors, " or "), l))
-		b, err := openBundle(path, f)
-		switch {
-		case err == nil:
-			found, told = append(found, l), append(told, fmt.Sprintf("%s (%s)", b.shown(b.anchor), l))
-			_ = b.close() // only looked into
-		case !errors.Is(err, fs.ErrNotExist):
+	}
+	return 0, fmt.Errorf("datasets: %s: no dataset in it, nor up to two folders down: looked for %s: %w",
+		path, strings.Join(known, ", "), fs.ErrNotExist)
+}
+
+// inFolders returns the layouts that a folder or a zip archive may have.
+func inFolders() []Layout {
+	return []Layout{LayoutCSV, LayoutSAINT, LayoutOGB, LayoutReddit, LayoutWikiCS}
+}
+
+// layoutAt tells the layout of the files at one depth, LayoutGenerated where there is none: what lies deeper does not
+// matter, such as the raw files that a dataset was made of.
+func (b *bundle) layoutAt(below string) (Layout, error) {
+	var found []Layout
+	var told []string
+	for _, l := range inFolders() {
+		f, err := l.format()
+		if err != nil {
 			return 0, err
+		}
+		anchor, err := b.locateAt(below, f.anchors)
+		if err != nil {
+			return 0, err
+		}
+		if anchor != "" {
+			found, told = append(found, l), append(told, fmt.Sprintf("%s (%s)", b.shown(anchor), l))
 		}
 	}
 	switch len(found) {
 	case 0:
-		return 0, fmt.Errorf("datasets: %s: no dataset in it, nor up to two folders down: looked for %s: %w",
-			path, strings.Join(known, ", "), fs.ErrNotExist)
+		return LayoutGenerated, nil
 	case 1:
 		return found[0], nil
 	}
-	return 0, fmt.Errorf("datasets: %s: there are %s; name the folder of one", path, strings.Join(told, " and "))
+	return 0, fmt.Errorf("datasets: %s: there are %s; name the folder of one", b.path, strings.Join(told, " and "))
 }
 
 // load reads the dataset at path, without a cache.

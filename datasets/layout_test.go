@@ -178,11 +178,10 @@ func TestLayouts(t *testing.T) {
 				ds, err := tc.layout.load(path, Options{Normalization: graph.Raw})
 				require.NoError(t, err)
 				requireTiny(t, ds)
-				if want := map[Layout]string{LayoutReddit: "reddit", LayoutWikiCS: "wikics",
-					LayoutNPZ: "tiny"}[tc.layout]; want != "" {
-					require.Equal(t, want, ds.Name)
+				if tc.layout == LayoutNPZ {
+					require.Equal(t, "tiny", ds.Name)
 				} else {
-					require.Equal(t, "tiny-graph", ds.Name)
+					require.Equal(t, "tiny-graph", ds.Name, "that of a public dataset is for its entry alone")
 				}
 			}
 			ds, err := tc.layout.load(tc.files.folder(t, "tiny_graph"), Options{TopologyOnly: true})
@@ -350,7 +349,7 @@ func TestLayoutErrors(t *testing.T) {
 		"several labels": {LayoutOGB, table("node-label.csv.gz", "0,1\n0,1\n1,1\n1,1\n"),
 			"raw/node-label.csv.gz: line 1 has 2 columns, want 1"},
 		"NaN label":    {LayoutOGB, table("node-label.csv.gz", "0\nnan\n1\n1\n"), `raw/node-label.csv.gz: line 2 is "nan", want a class id`},
-		"class beyond": {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"), "class id 9 in 4 lines"},
+		"class beyond": {LayoutOGB, table("node-label.csv.gz", "0\n9\n1\n1\n"), "class id 9 in 4 lines: want classes from 0, one for every node; give nodes without a label a class"},
 		"no features": {LayoutOGB, ogb.with("raw/node-feat.csv.gz", nil),
 			"raw/node-feat.csv.gz: missing: there are no node features; add it, or read the topology alone"},
 		"NaN feature":   {LayoutOGB, table("node-feat.csv.gz", "1,2\n1,nan\n1,2\n1,2\n"), `raw/node-feat.csv.gz: line 2, column 2 is "nan", want a finite number`},
@@ -375,6 +374,9 @@ func TestLayoutErrors(t *testing.T) {
 		"weights":         {LayoutCSV, own("edges.csv", "a,b,w\n0,1,2\n"), "edges.csv: line 2 has 3 columns, want 2"},
 		"word in a line":  {LayoutCSV, own("edges.csv", "O,1\n0,1\n"), `edges.csv: line 1, column 1 is "O"`},
 		"words in labels": {LayoutCSV, own("labels.csv", "label\n0\ncat\n"), `labels.csv: line 3 is "cat", want a class id`},
+		"unlabeled":       {LayoutCSV, own("labels.csv", "0\n-1\n1\n1\n"), `labels.csv: line 2 is "-1", want a class id from 0 to 2147483646; give nodes without a label a class`},
+		"row numbers":     {LayoutCSV, own("features.csv", ",f0,f1\n0,2,0\n1,0,3\n2,0,0\n3,4,1\n"), "features.csv: line 1 has no name for its first column"},
+		"labels by row":   {LayoutCSV, own("labels.csv", "\"\",\"y\"\n0,0\n1,0\n2,1\n3,1\n"), "labels.csv: line 1 has no name for its first column, as pandas writes row numbers: write the file with index=False"},
 		"header alone":    {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
 		"empty labels":    {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
 		"no features.csv": {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},
@@ -387,9 +389,9 @@ func TestLayoutErrors(t *testing.T) {
 		"node without id":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "x": 1}`)), `class_map.json: at byte 20: key "x", want a node from 0 to 3`},
 		"node beyond":      {LayoutSAINT, saint.with(saintClasses, []byte(`{"4": 0}`)), `key "4", want a node from 0 to 3`},
 		"node twice":       {LayoutSAINT, saint.with(saintClasses, []byte(`{"1": 0, "1": 0}`)), "node 1 stands twice"},
-		"node left out":    {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "3": 1}`)), "class_map.json: node 2 of 4 has no class"},
+		"node left out":    {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "3": 1}`)), "class_map.json: node 2 of 4 has no class; give nodes without a label a class"},
 		"list of classes":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": [0, 1]}`)), "several labels each, which is not supported"},
-		"class past nodes": {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0: at byte 7: 4, want a class id from 0 to 3"},
+		"class past nodes": {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 4}`)), "node 0: at byte 7: 4, want a class id from 0 to 3; give nodes without a label"},
 		"map cut":          {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0,`)), "class_map.json: at byte 8: unexpected EOF"},
 		"more than a map":  {LayoutSAINT, saint.with(saintClasses, []byte(`{"0": 0, "1": 0, "2": 0, "3": 1} {}`)), "more after the end"},
 		"roles of words":   {LayoutSAINT, saint.with(saintRoles, []byte(`{"tr": 1}`)), "role.json: at byte 8: 1, want ["},
@@ -414,7 +416,7 @@ func TestLayoutErrors(t *testing.T) {
 		"label of words":    {LayoutWikiCS, json(`{"labels": ["x"]}`), `field "labels": at byte 15: x, want a class id`},
 		"label of fraction": {LayoutWikiCS, json(`{"labels": [0.5]}`), "0.5, want a class id"},
 		"link beyond":       {LayoutWikiCS, json(`{"labels": [0], "features": [[1]], "links": [[1]]}`), `field "links": node 0 is linked to 1 of 1 nodes`},
-		"label past nodes":  {LayoutWikiCS, json(`{"labels": [1], "features": [[1]], "links": [[]]}`), "node 0 has class 1 of 1 nodes"},
+		"label past nodes":  {LayoutWikiCS, json(`{"labels": [1], "features": [[1]], "links": [[]]}`), "node 0 has class 1 of 1 nodes; want classes from 0, one for every node"},
 		"no nodes":          {LayoutWikiCS, json(`{"labels": [], "features": [], "links": []}`), `field "labels" is empty`},
 		"a list":            {LayoutWikiCS, json(`[]`), "data.json: at byte 1: [, want {"},
 		"JSON cut":          {LayoutWikiCS, json(`{"labels": [0, 1`), "unexpected EOF; download it again"},
@@ -585,7 +587,7 @@ func FuzzWikiCS(f *testing.F) {
 	f.Add(tinyWikiCS()["data.json"])
 	f.Add([]byte(`{"labels": [0, 0], "features": [[1], [2]], "links": [[1], []]}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		ds, err := parseWikiCS(newJSONReader(bytes.NewReader(content)), Options{})
+		ds, err := parseWikiCS(newJSONReader(bytes.NewReader(content)), "x", Options{})
 		if err == nil {
 			checkAdjacency(t, &ds.Graph.Adjacency)
 			require.NoError(t, ds.fits())

@@ -298,22 +298,27 @@ func elements[T int32 | int64 | float32](a *npyArray, convert func(raw []byte) (
 }
 
 // ints returns the elements, which must be integers in [low, high].
-func (a *npyArray) ints(low, high int64) ([]int64, error) { return integers[int64](a, low, high) }
+func (a *npyArray) ints(low, high int64) ([]int64, error) {
+	return integers[int64](a, low, high, misnumbered)
+}
 
 // indices returns the elements, which must be integers in [0, high].
-func (a *npyArray) indices(high int64) ([]int32, error) { return integers[int32](a, 0, high) }
+func (a *npyArray) indices(high int64) ([]int32, error) {
+	return integers[int32](a, 0, high, misnumbered)
+}
 
-func integers[T int32 | int64](a *npyArray, low, high int64) ([]T, error) {
+// integers is ints, whose error ends with advice.
+func integers[T int32 | int64](a *npyArray, low, high int64, advice string) ([]T, error) {
 	if a.dtype != 'i' && a.dtype != 'u' {
 		return nil, a.errorf("dtype %c%d, want integers", a.dtype, a.width)
 	}
 	return elements(a, func(raw []byte) (T, error) {
 		v, ok := a.integer(raw)
 		if !ok {
-			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", uint64(v), low, high)
+			return 0, fmt.Errorf("%d, outside [%d, %d]; %s", uint64(v), low, high, advice)
 		}
 		if v < low || v > high {
-			return 0, fmt.Errorf("%d, outside [%d, %d]; the file is damaged or not 0-based", v, low, high)
+			return 0, fmt.Errorf("%d, outside [%d, %d]; %s", v, low, high, advice)
 		}
 		return T(v), nil
 	})

@@ -159,6 +159,24 @@ func below(limit int, what string) cell[int32] {
 	}
 }
 
+// What errors about ids and labels advise.
+const (
+	misnumbered = "the file is damaged or not 0-based"
+	unlabeled   = "give nodes without a label a class of their own and leave it out with --class-order"
+	wantClasses = "want classes from 0, one for every node; " + unlabeled
+)
+
+func classID(limit int) cell[int32] {
+	c := below(limit, "a class id")
+	return cell[int32]{scan: c.scan, parse: func(s string) (int32, error) {
+		v, err := c.parse(s)
+		if err != nil {
+			err = fmt.Errorf("%w; %s", err, unlabeled)
+		}
+		return v, err
+	}}
+}
+
 func feature() cell[float32] { return cell[float32]{scanFloat, parseFloat} }
 
 // cell reads one number of a table: scan reads quickly from the start of a text, parse reads a whole field where scan

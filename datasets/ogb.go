@@ -63,7 +63,7 @@ func readCount(b *bundle, name string) (int, error) {
 }
 
 func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error) {
-	spec.cell, spec.cols = below(math.MaxInt32, "a class id"), 1
+	spec.cell, spec.cols = classID(math.MaxInt32), 1
 	labels, _, err := readText(b, name, spec)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func readClasses(b *bundle, name string, spec tableSpec[int32]) ([]int32, error)
 		return nil, b.errorf(name, "no labels")
 	}
 	if top := slices.Max(labels); int(top) >= len(labels) {
-		return nil, b.errorf(name, "class id %d in %d lines: number the classes from 0", top, len(labels))
+		return nil, b.errorf(name, "class id %d in %d lines: %s", top, len(labels), wantClasses)
 	}
 	return labels, nil
 }

@@ -68,7 +68,7 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 		if labels[i] >= 0 {
 			return in.errorf("node %d stands twice", i)
 		}
-		if labels[i], err = scalar(in, below(n, "a class id").parse); err != nil {
+		if labels[i], err = scalar(in, classID(n).parse); err != nil {
 			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not "+
 				"supported: "+
 				"choose a dataset with one class per node)", i, err)
@@ -76,7 +76,7 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 		return nil
 	})
 	if i := slices.Index(labels, -1); err == nil && i >= 0 {
-		return nil, fmt.Errorf("node %d of %d has no class", i, n)
+		return nil, fmt.Errorf("node %d of %d has no class; %s", i, n, unlabeled)
 	}
 	return labels, err
 }
@@ -103,7 +103,7 @@ const (
 )
 
 func readReddit(b *bundle, opt Options) (*Dataset, error) {
-	ds := &Dataset{Name: "reddit"}
+	ds := &Dataset{Name: b.name()}
 	err := b.readNPZ(redditData, func(f *npzFile) error {
 		labels, err := f.open("label", 1)
 		if err != nil {

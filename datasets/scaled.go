@@ -37,12 +37,15 @@ func (o *ScaledOptions) settings() []setting {
 		{"homophily", &o.Homophily}, {"spread", &o.Spread}, {"columns", &o.Columns}, {"signal", &o.Signal}}
 }
 
+// maxClasses bounds the classes of a generated graph.
+const maxClasses = 1 << 16
+
 func (o ScaledOptions) withDefaults() ScaledOptions {
 	o = fields.Or(o, ScaledOptions{
 		Classes: max(2, min(20, o.Nodes/100)), Imbalance: 10, Homophily: 0.8, Spread: 0.8, Columns: 64, Signal: 1.2,
 	})
 	degree := 10.0
-	if o.Classes >= 1 && o.Classes <= o.Nodes {
+	if o.Classes >= 1 && o.Classes <= min(o.Nodes, maxClasses) { // or the sizes alone might fill the memory
 		degree = min(degree, float64(max(2, slices.Min(o.sizes())))/2)
 	}
 	return fields.Or(o, ScaledOptions{Degree: degree})
@@ -53,7 +56,7 @@ func (o ScaledOptions) Validate() error {
 	o = o.withDefaults()
 	bad := check.In("datasets: scaled synthetic options")
 	bad.That(o.Nodes >= 1 && o.Nodes <= math.MaxInt32, "Nodes", o.Nodes, fmt.Sprintf("1 to %d", math.MaxInt32))
-	bad.That(o.Classes >= 1 && o.Classes <= 1<<16, "Classes", o.Classes, fmt.Sprintf("1 to %d", 1<<16))
+	bad.That(o.Classes >= 1 && o.Classes <= maxClasses, "Classes", o.Classes, fmt.Sprintf("1 to %d", maxClasses))
 	bad.That(o.Imbalance >= 1 && o.Imbalance <= 1e5, "Imbalance", o.Imbalance, "1 to 100000")
 	checkPlanted(bad, o.Homophily, o.Spread)
 	bad.That(o.Columns >= 1 && o.Columns <= 1<<16, "Columns", o.Columns, fmt.Sprintf("1 to %d", 1<<16))
@@ -132,14 +135,7 @@ func scaledEntry(name string) (Entry, error) {
 // Name returns the name that ParseScaled reads: the size, and the fields that differ from their defaults.
 func (o ScaledOptions) Name() string {
 	full, plain := o.withDefaults(), ScaledOptions{Nodes: o.Nodes}.withDefaults()
-	name := scaledPrefix + strconv.Itoa(o.Nodes)
-	defaults := plain.settings()
-	for k, s := range full.settings() {
-		if s.String() != defaults[k].String() {
-			name += "," + s.String()
-		}
-	}
-	return name
+	return scaledPrefix + strconv.Itoa(o.Nodes) + changedSettings(full.settings(), plain.settings())
 }
 
 // sizes returns the classes' sizes, smallest first: a geometric progression from 1 to Imbalance.

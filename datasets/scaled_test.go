@@ -218,12 +218,15 @@ func TestScaledNames(t *testing.T) {
 		"synthetic:1000,seed=1,seed=2": "comes twice",
 		"synthetic:1000,degree=400":    "Degree is 400, want at most half the nodes of the smallest class",
 		"synthetic:100,classes=40":     "5 in the smallest of 40 classes",
+		"synthetic:200000,classes=1e5": "want a number", "synthetic:200000,classes=100000": "Classes is 100000, want 1 to",
 	} {
 		_, err := Lookup(name)
 		require.ErrorContains(t, err, want)
 		_, err = Open(name, "", Options{})
 		require.ErrorContains(t, err, want)
 	}
+	require.EqualValues(t, 10, ScaledOptions{Nodes: 200000, Classes: 100000}.withDefaults().Degree,
+		"sizes of too many classes are not even counted")
 	err = ScaledOptions{Nodes: -5, Classes: -1, Imbalance: 0.5, Degree: -1, Homophily: 2, Spread: -1, Columns: -3,
 		Signal: math.NaN()}.Validate()
 	for _, field := range []string{"Nodes", "Classes", "Imbalance", "Degree", "Homophily", "Spread", "Columns",

@@ -21,6 +21,7 @@ type Store struct {
 	Dir      string
 	Client   *http.Client                         // makes the requests of Get; default: that of fetch
 	Progress func(file string, done, total int64) // follows a download; total is -1 while unknown
+	Waiting  func(file string)                    // called where another process downloads a file, before the wait
 }
 
 // State is what a file turns out to be. The zero value is Missing.
@@ -126,22 +127,28 @@ func (s Store) without(clause string) string {
 	return clause + " in the folder " + s.Dir
 }
 
-// Verify reads the files of entries that are there and says what each is. A wrong file is a State, not an error.
+// Verify reads the files of entries that are there and says what each is. A wrong file is a State, not an error. With
+// an error about files that cannot be read it returns the states of the others.
 func (s Store) Verify(ctx context.Context, entries []Entry) ([]FileStatus, error) {
+	if _, err := s.records(); err != nil { // once, and not for every file
+		return nil, err
+	}
 	var all []FileStatus
+	var unread []error
 	for _, e := range entries {
 		for _, f := range e.Files {
-			if err := ctx.Err(); err != nil {
-				return all, err
-			}
 			status, err := s.status(ctx, e, f)
+			if ctx.Err() != nil {
+				return all, ctx.Err()
+			}
 			if err != nil {
-				return all, err
+				unread = append(unread, err)
+				continue
 			}
 			all = append(all, status)
 		}
 	}
-	return all, nil
+	return all, errors.Join(unread...)
 }
 
 func (s Store) status(ctx context.Context, e Entry, f File) (FileStatus, error) {

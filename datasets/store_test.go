@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -111,6 +112,8 @@ func TestTrustOnFirstUse(t *testing.T) {
 		require.Contains(t, text, sum(content))
 		require.Contains(t, text, sum(changed))
 	}
+	require.ErrorContains(t, fromGet, ": move it away and run saot data get tiny, or take it as it is with saot data "+
+		"import tiny FILE --trust")
 
 	require.NoError(t, os.Remove(s.Path(e.Files[0])))
 	shelf.put("/tiny.npz", changed)
@@ -158,6 +161,53 @@ func TestFoundFileIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Recorded, got[0].State)
 	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
+}
+
+// A read that the user ends says nothing of the files.
+func TestReadIsInterrupted(t *testing.T) {
+	_, e, s := newShelf(t)
+	path := s.Path(e.Files[0])
+	require.NoError(t, os.MkdirAll(s.Dir, 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("of a mirror"), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	stuck := make(chan struct{})
+	defer close(stuck)
+	_, err := within(ctx, func() (*Dataset, error) {
+		cancel()
+		<-stuck
+		return nil, nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+
+	unknown := []FileStatus{{Dataset: e.Name, File: e.Files[0].Name, State: Unrecorded}}
+	err = s.readable(ctx, e, unknown, map[string]string{e.Files[0].Name: "http://mirror"})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, path+" was not read to its end")
+	require.FileExists(t, path, "it may be good")
+	err = s.readable(t.Context(), e, unknown, map[string]string{e.Files[0].Name: "http://mirror"})
+	require.ErrorContains(t, err, "the fetched files were removed")
+}
+
+// A file that cannot be read does not hide what the others are.
+func TestVerifyTellsOfAllFiles(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	e := Entry{Name: "own", Layout: LayoutCSV, Files: []File{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	for _, name := range []string{"a", "b"} {
+		require.NoError(t, os.Mkdir(filepath.Join(s.Dir, name), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "c"), nil, 0o600))
+	all, err := s.Verify(t.Context(), []Entry{e})
+	require.ErrorContains(t, err, filepath.Join(s.Dir, "a"))
+	require.ErrorContains(t, err, filepath.Join(s.Dir, "b"))
+	require.Len(t, all, 1)
+	require.Equal(t, Unrecorded, all[0].State)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Verify(ctx, []Entry{e})
+	require.Equal(t, context.Canceled, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, recordsFile), []byte("{"), 0o600))
+	_, err = s.Verify(t.Context(), []Entry{e})
+	require.Equal(t, 1, strings.Count(err.Error(), "remove it"))
 }
 
 // Only files that no checksum vouches for are removed, and only if what they hold is wrong.

@@ -83,9 +83,9 @@ func Synthetic(opt SyntheticOptions) (*Dataset, error) {
 		return nil, err
 	}
 	labels := syntheticLabels(opt)
-	sum := sha256.Sum256(fmt.Appendf(nil, "synthetic-citation 1 %+v", opt))
+	sum := sha256.Sum256(fmt.Appendf(nil, citationName+" 1 %+v", opt))
 	return &Dataset{
-		Name:       "synthetic-citation",
+		Name:       opt.Name(),
 		Graph:      graph.Graph{Adjacency: syntheticEdges(opt, labels), Features: syntheticWords(opt, labels)},
 		Labels:     labels,
 		NumClasses: opt.Classes,

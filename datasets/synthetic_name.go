@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// changedPrefix begins the names of small generated graphs that have settings.
-const changedPrefix = syntheticName + ","
+// The names of small generated graphs: of the one with the default settings, as its results bear it, and what begins
+// those of the others.
+const (
+	citationName  = "synthetic-citation"
+	changedPrefix = syntheticName + ","
+)
 
 func isSynthetic(name string) bool {
 	return name == syntheticName || strings.HasPrefix(name, changedPrefix)
@@ -46,6 +50,27 @@ func changedEntry(name string) (Entry, error) {
 		Name: name, Title: "generated citation-like graph", License: "none needed", Recipe: RecipeSynthetic,
 		True: Stats{Nodes: int64(full.Nodes), Columns: full.Vocabulary, Classes: full.Classes, Tasks: full.Classes / 2},
 	}, opt.Validate()
+}
+
+// Name returns the dataset's name: "synthetic-citation" with the default settings, else the name that ParseSynthetic
+// reads, with the fields that differ from their defaults.
+func (o SyntheticOptions) Name() string {
+	full, plain := o.withDefaults(), DefaultSyntheticOptions()
+	changed := changedSettings(full.settings(), plain.settings())
+	if changed == "" {
+		return citationName
+	}
+	return syntheticName + changed
+}
+
+// changedSettings returns what a name says of settings: ",name=value" for each that differs from its default.
+func changedSettings(full, defaults []setting) (text string) {
+	for k, s := range full {
+		if s.String() != defaults[k].String() {
+			text += "," + s.String()
+		}
+	}
+	return text
 }
 
 // setting is a field that may follow the size in a name: a pointer to it.

@@ -47,6 +47,20 @@ func TestOpenSyntheticByName(t *testing.T) {
 	plain, err := Open("synthetic", "", Options{})
 	require.NoError(t, err)
 	require.NotEqual(t, plain.Checksum, named.Checksum)
+
+	require.Equal(t, name, named.Name, "graphs that differ have names that differ")
+	for _, usual := range []string{"synthetic", "synthetic,seed=0,homophily=0.80"} {
+		ds, err := Open(usual, "", Options{})
+		require.NoError(t, err)
+		require.Equal(t, plain, ds)
+		require.Equal(t, "synthetic-citation", ds.Name, "as recorded results have it")
+	}
+	o, err := ParseSynthetic("synthetic,words=12,spread=0,homophily=0.60")
+	require.NoError(t, err)
+	require.Equal(t, "synthetic,homophily=0.6,spread=0,words=12", o.Name())
+	again, err := ParseSynthetic(o.Name())
+	require.NoError(t, err)
+	require.Equal(t, o, again)
 }
 
 // A 0 in a name is no default.

@@ -15,7 +15,7 @@ func TestSyntheticStatistics(t *testing.T) {
 	ds, err := Synthetic(opt)
 	require.NoError(t, err)
 	require.True(t, ds.Synthetic)
-	require.Equal(t, "synthetic-citation", ds.Name)
+	require.Equal(t, "synthetic,seed=3,nodes=4000,imbalance=4,degree=6,homophily=0.7", ds.Name)
 	checkAdjacency(t, &ds.Graph.Adjacency)
 	checkSparse(t, &ds.Graph.Features)
 

@@ -132,7 +132,10 @@ func (t *tableReader[T]) cut(blocks chan<- block[T], free chan []byte) error {
 			return fmt.Errorf("after line %d: more than %d blank characters", t.skipped+t.row, maxBlank)
 		}
 		if !started && len(lines) > 0 {
-			lines, started = t.start(lines), true
+			if lines, err = t.start(lines); err != nil {
+				return err
+			}
+			started = true
 		}
 		if len(lines) == 0 {
 			free <- buffer
@@ -182,8 +185,9 @@ func wholeLines(text []byte, end bool) (lines, rest []byte) {
 	return text[:length], rest[length:]
 }
 
-// start looks at the first line: it passes over a header, which has no number, and finds the number of columns.
-func (t *tableReader[T]) start(lines []byte) []byte {
+// start looks at the first line: it passes over a header, which has no number, and finds the number of columns. A
+// header that begins with a comma is refused: row numbers would become a column of the data.
+func (t *tableReader[T]) start(lines []byte) ([]byte, error) {
 	lines = bytes.TrimPrefix(lines, []byte("\ufeff")) // the mark that spreadsheets put before UTF-8
 	line, after, _ := bytes.Cut(lines, []byte{'\n'})
 	if t.cols == 0 {
@@ -191,8 +195,12 @@ func (t *tableReader[T]) start(lines []byte) []byte {
 	}
 	if t.header && !holdsNumber(line) {
 		t.skipped, lines = 1, after
+		if first, _, more := bytes.Cut(line, []byte{','}); more && len(bytes.Trim(first, " \t\"")) == 0 {
+			return nil, errors.New("line 1 has no name for its first column, as pandas writes row numbers: write the " +
+				"file with index=False")
+		}
 	}
-	return lines
+	return lines, nil
 }
 
 // holdsNumber reports whether a field of a line is a number. A line may have millions of fields.

@@ -6,13 +6,20 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
 )
 
+const wikiCSFile = "data.json"
+
 func readWikiCS(b *bundle, opt Options) (ds *Dataset, err error) {
+	name := b.name()
+	if b.only != wikiCSFile { // it is named after itself
+		name = strings.TrimSuffix(b.only, ".json")
+	}
 	err = b.read(b.only, func(m *member) error {
-		if ds, err = parseWikiCS(newJSONReader(bufio.NewReaderSize(m, 1<<18)), opt); err != nil {
+		if ds, err = parseWikiCS(newJSONReader(bufio.NewReaderSize(m, 1<<18)), name, opt); err != nil {
 			return b.errorf(b.only, "%w", err)
 		}
 		return nil
@@ -31,7 +38,7 @@ type wikiCS struct {
 	seen     map[string]bool
 }
 
-func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
+func parseWikiCS(in jsonReader, name string, opt Options) (*Dataset, error) {
 	w := wikiCS{seen: make(map[string]bool)}
 	if err := in.object(func(key string) error { return w.field(in, key, opt) }); err != nil {
 		return nil, err
@@ -42,7 +49,7 @@ func parseWikiCS(in jsonReader, opt Options) (*Dataset, error) {
 	if err := w.check(opt); err != nil {
 		return nil, err
 	}
-	ds := &Dataset{Name: "wikics"}
+	ds := &Dataset{Name: name}
 	ds.setLabels(w.labels)
 	ds.setEdges(len(w.labels), graph.Coordinates{Src: w.src, Dst: w.dst}, opt.Direction)
 	if w.seen["train_masks"] {
@@ -65,7 +72,7 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	var err error
 	switch {
 	case key == "labels":
-		err = numbers(in, &w.labels, below(math.MaxInt32, "a class id").parse)
+		err = numbers(in, &w.labels, classID(math.MaxInt32).parse)
 	case key == "links":
 		err = in.array(func() error { return w.neighbors(in) })
 	case key == "features" && !opt.TopologyOnly:
@@ -119,7 +126,7 @@ func (w *wikiCS) check(opt Options) error {
 	}
 	for i, c := range w.labels {
 		if int(c) >= n {
-			return fmt.Errorf("field \"labels\": node %d has class %d of %d nodes; the file is damaged", i, c, n)
+			return fmt.Errorf("field \"labels\": node %d has class %d of %d nodes; %s", i, c, n, wantClasses)
 		}
 	}
 	for k, j := range w.dst {

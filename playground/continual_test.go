@@ -310,12 +310,13 @@ func (b *tab) put(files map[string]string) {
 		window.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true })); true }`)
 }
 
+const recordedDataset = "synthetic,nodes=160,classes=4,degree=3,words=12"
+
 // recordedFiles returns the files of the recording of a short run.
 func recordedFiles(t *testing.T) map[string]string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	q := training.Request{Dataset: "synthetic,nodes=160,classes=4,degree=3,words=12", Method: "random", Record: 1,
-		Probes: []string{"converged"}}
+	q := training.Request{Dataset: recordedDataset, Method: "random", Record: 1, Probes: []string{"converged"}}
 	require.NoError(t, training.Run(t.Context(), dir, q, func(training.Message) {}))
 	files := map[string]string{}
 	for _, name := range []string{"head.json", "task-0001.json", "task-0002.json"} {
@@ -331,7 +332,7 @@ func (b *tab) drop(t *testing.T) {
 	files := recordedFiles(t)
 	b.train(t, small)
 	b.put(files)
-	b.Until(`said() === 'Shown: random on synthetic-citation, seed 0.' && now() === 'task 2 of 2, step 0'`)
+	b.Until(`said() === 'Shown: random on ` + recordedDataset + `, seed 0.' && now() === 'task 2 of 2, step 0'`)
 	const menu = `document.querySelector('[name=recording]')`
 	require.Equal(t, "from files", b.Text(menu+`.selectedOptions[0].textContent`))
 	b.press("back")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -327,14 +328,14 @@ missing.`,
 			if err != nil {
 				return err
 			}
-			all, err := store.Verify(cmd.Context(), entries)
-			if err != nil {
-				return err
+			all, unread := store.Verify(cmd.Context(), entries)
+			if unread != nil && (len(all) == 0 || cmd.Context().Err() != nil) {
+				return unread
 			}
 			if err := writeFiles(cmd.OutOrStdout(), &p, store, all); err != nil {
 				return err
 			}
-			return wrong(all)
+			return errors.Join(unread, wrong(all))
 		},
 	}
 	return p.flag(cmd)

@@ -81,6 +81,19 @@ func TestDataBadInput(t *testing.T) {
 	}
 }
 
+// The states of the files are printed though one cannot be read, which is said after them.
+func TestDataVerifyUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "uai.npz"), 0o755))
+	write(t, filepath.Join(dir, "cora_ml.npz"), "PK")
+	status, stdout, stderr := call(t, "data", "verify", "uai", "cora-ml", "dblp", "--data", dir)
+	require.Equal(t, exitFailure, status)
+	require.Regexp(t, `(?m)^cora-ml +wrong `, stdout)
+	require.Regexp(t, `(?m)^dblp +missing `, stdout)
+	require.Contains(t, stderr, filepath.Join(dir, "uai.npz"))
+	require.Contains(t, stderr, "wrong files: cora_ml.npz")
+}
+
 func TestDataGetInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -16,6 +16,9 @@ func fetchAll(
 ) (got []datasets.FileStatus, err error) {
 	bar := newTransfer(cmd.ErrOrStderr())
 	store.Progress = bar.follow
+	store.Waiting = func(file string) {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: another process is downloading it: waiting for that\n", file)
+	}
 	for _, e := range entries {
 		if len(e.Files) > 0 {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; license: %s; cite: %s\n", e.Name, total(e),

@@ -94,8 +94,10 @@ func TestRunsCrossTheTab(t *testing.T) {
 		require.Zero(t, status, "%v: %s", args, stderr)
 		return stdout
 	}
+	is, err := continual.ReadResult(filepath.Join(run, continual.ResultFile))
+	require.NoError(t, err)
 	require.Contains(t, done("audit", run), "confirmed")
-	require.Contains(t, done("show", run), "synthetic-citation")
+	require.Contains(t, done("show", run), "synthetic,nodes=160,classes=4,")
 	page := strings.TrimSpace(done("show", "--html", run))
 	require.FileExists(t, page)
 
@@ -103,8 +105,6 @@ func TestRunsCrossTheTab(t *testing.T) {
 	command := strings.Fields(b.Text(`document.getElementById('command').textContent`))
 	again := filepath.Join(dir, "again")
 	done(append(command[1:], "--out", again)...)
-	is, err := continual.ReadResult(filepath.Join(run, continual.ResultFile))
-	require.NoError(t, err)
 	want, err := continual.ReadResult(filepath.Join(again, continual.ResultFile))
 	require.NoError(t, err)
 	require.Equal(t, want.Scores[0].Matrix, is.Scores[0].Matrix)
@@ -114,7 +114,7 @@ func TestRunsCrossTheTab(t *testing.T) {
 		act()
 		const said = `document.querySelector('.status').textContent`
 		b.Until(said + ` !== ''`)
-		require.Equal(t, "Shown: saot on synthetic-citation, seed 0.", b.Text(said))
+		require.Equal(t, "Shown: saot on "+is.Dataset.Name+", seed 0.", b.Text(said))
 		b.Until(`document.querySelector('saot-recording').shadowRoot.querySelector('.now').textContent ===
 			'task 2 of 2, step 2'`)
 	}

@@ -328,11 +328,12 @@ func local(err error) error {
 	return marked{fmt.Errorf("%w: make room, or choose a folder that can be written", err), errLocal}
 }
 
-// bookmark writes the sidecar before any byte that it describes.
+// bookmark writes the sidecar before any byte that it describes. The old one stays until the new one is complete: a part
+// without any is lost.
 func (d *download) bookmark(b bookmark) error {
 	data, err := json.Marshal(b)
 	if err == nil {
-		err = os.WriteFile(d.sidecar(), data, 0o644)
+		err = file.Write(d.sidecar(), data)
 	}
 	if err != nil {
 		return local(err)
@@ -357,6 +358,7 @@ func (d *download) finish() error {
 		return local(err)
 	}
 	_ = os.Remove(d.sidecar()) // one left over is never read without its part
+	_ = file.Tidy(d.sidecar()) // of a process that was killed as it wrote
 	return nil
 }
 

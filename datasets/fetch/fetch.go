@@ -29,6 +29,7 @@ type Request struct {
 	GitBlob  string                  // likewise, git's name of the file; see Sums
 	MaxBytes int64                   // more is refused; default 16 GiB
 	Progress func(done, total int64) // called after each piece that was written; total is -1 while it is unknown
+	Waiting  func()                  // called once, where another process works on the path, before the wait for it
 	Client   *http.Client            // default: one that keeps to the rules below; its CheckRedirect is replaced
 	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
 	Least    int64                   // bytes that a connection must bring in each Stall; default 30000, 1 kB a second
@@ -75,7 +76,7 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := os.MkdirAll(filepath.Dir(r.Path), 0o755); err != nil {
 		return Result{}, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
 	}
-	lock, err := file.Acquire(ctx, r.Path)
+	lock, err := r.lock(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -91,6 +92,17 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("fetch: %w", err)
 	}
 	return r.fromMirrors(ctx)
+}
+
+func (r *Request) lock(ctx context.Context) (*file.Lock, error) {
+	lock, err := file.Try(r.Path)
+	if err != nil || lock != nil {
+		return lock, err
+	}
+	if r.Waiting != nil {
+		r.Waiting()
+	}
+	return file.Acquire(ctx, r.Path)
 }
 
 func (r *Request) settle() error {

@@ -405,6 +405,28 @@ func TestDamagedPart(t *testing.T) {
 	require.Equal(t, []string{""}, m.ranges())
 }
 
+// A kill while the sidecar is written leaves the old one, since the new one has a name of its own until it is complete.
+func TestSidecarIsReplaced(t *testing.T) {
+	content := noise(18, 300_000)
+	m := &mirror{content: content, cut: func(n int) int { return map[bool]int{true: 100_000}[n == 1] }}
+	r := serve(t, m)
+	sidecar, old := r.Path+".part.json", filepath.Join(t.TempDir(), "old")
+	m.before = func(n int, w http.ResponseWriter, _ *http.Request) bool {
+		if n == 2 {
+			require.NoError(t, os.Link(sidecar, old))
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(sidecar), ".file.bin.part.json-1"), nil, 0o600))
+		}
+		w.Header().Set("ETag", fmt.Sprintf(`"v%d"`, n))
+		return false
+	}
+	_, err := Fetch(t.Context(), r)
+	require.NoError(t, err)
+	holds(t, r.Path, content)
+	text, err := os.ReadFile(old)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `\"v1\"`)
+}
+
 func TestWrongRange(t *testing.T) {
 	content := noise(14, 300_000)
 	m := &mirror{content: content, etag: `"v1"`, cut: func(n int) int { return map[bool]int{true: 100_000}[n == 1] }}
@@ -541,6 +563,26 @@ func TestTwoAtOnce(t *testing.T) {
 	require.Len(t, m.ranges(), 1)
 }
 
+// Who waits for another process hears of it, and nobody else.
+func TestWaiting(t *testing.T) {
+	content := noise(19, 1000)
+	r := serve(t, &mirror{content: content, etag: `"v1"`})
+	require.NoError(t, os.MkdirAll(filepath.Dir(r.Path), 0o755))
+	lock, err := file.Acquire(t.Context(), r.Path)
+	require.NoError(t, err)
+	waits := 0
+	r.Waiting = func() {
+		waits++
+		lock.Release()
+	}
+	for range 2 {
+		_, err = Fetch(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, 1, waits)
+	}
+	holds(t, r.Path, content)
+}
+
 func TestLockWaitEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	lock, err := file.Acquire(t.Context(), path)
@@ -550,6 +592,8 @@ func TestLockWaitEnds(t *testing.T) {
 	_, err = file.Acquire(ctx, path)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, path+".lock")
+	_, err = file.Acquire(ctx, path)
+	require.Equal(t, context.DeadlineExceeded, err, "nobody was asked")
 	lock.Release()
 	lock, err = file.Acquire(t.Context(), path)
 	require.NoError(t, err)

@@ -18,14 +18,14 @@ type Lock struct {
 const lockPoll = 50 * time.Millisecond
 
 // Acquire takes the lock of the file at path, which is path + ".lock" next to it, and waits while another process has
-// it. The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which then
-// says where the lock lies: on systems without flock one may be left over from a process that was killed.
+// it. The folder must exist. It returns an error where the lock's file cannot be made, or the context's, which after
+// a wait says where the lock lies: on systems without flock one may be left over from a process that was killed.
 func Acquire(ctx context.Context, path string) (*Lock, error) {
 	path += ".lock"
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	for {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("file: another process holds %s: %w", path, err)
-		}
 		l, err := tryLock(path)
 		if err != nil {
 			return nil, fmt.Errorf("file: %w: choose a folder that can be written", err)
@@ -35,6 +35,7 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 		}
 		select {
 		case <-ctx.Done():
+			return nil, fmt.Errorf("file: another process holds %s: %w", path, ctx.Err())
 		case <-time.After(lockPoll):
 		}
 	}
