@@ -49,7 +49,7 @@ func pretextGraph(t *testing.T, n int, name uint64) *graph.Graph {
 // pretextLearner makes a small learner for a graph.
 func pretextLearner(t *testing.T, e *engine.Engine, m string, g *graph.Graph, change map[string]string) *pretext {
 	s := defaultsOf(t, m, datasets.NoRecipe, method.Fast)
-	ChangeIfPresent(t, s, "hidden", "5", "clusters", "3", "parts", "3", "components", "4")
+	changeIfPresent(t, s, "hidden", "5", "clusters", "3", "parts", "3", "components", "4")
 	for name, value := range change {
 		require.NoError(t, setting(s, name, value))
 	}
