@@ -70,15 +70,6 @@ func TestGeneratedGraphsHaveNoDirections(t *testing.T) {
 	}
 }
 
-func TestDirectionText(t *testing.T) {
-	for _, d := range []Direction{Undirected, Directed} {
-		var parsed Direction
-		require.NoError(t, parsed.UnmarshalText([]byte(d.String())))
-		require.Equal(t, d, parsed)
-	}
-	require.ErrorContains(t, new(Direction).UnmarshalText([]byte("both")), `unknown direction "both": choose one of undirected, directed`)
-}
-
 // storedPairs counts the different entries of a real file off the diagonal, without the code under test's sorting.
 func storedPairs(t *testing.T, path string) int {
 	t.Helper()

@@ -19,18 +19,9 @@ func TestScaledStatistics(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ds.Synthetic)
 	checkAdjacency(t, &ds.Graph.Adjacency)
-	a := &ds.Graph.Adjacency
-	require.InEpsilon(t, 48000, a.NumEdges(), 0.03, "Nodes·Degree/2 but for repeats")
-	same, largest := 0, 0
-	for i := range a.NumNodes() {
-		largest = max(largest, len(a.Neighborhood(i)))
-		for _, j := range a.Neighborhood(i) {
-			if ds.Labels[i] == ds.Labels[j] {
-				same++
-			}
-		}
-	}
-	require.InDelta(t, 0.7, float64(same)/float64(2*a.NumEdges()), 0.02)
+	require.InEpsilon(t, 48000, ds.Graph.Adjacency.NumEdges(), 0.03, "Nodes·Degree/2 but for repeats")
+	same, largest := connections(ds)
+	require.InDelta(t, 0.7, same, 0.02)
 	require.Greater(t, largest, 60, "degrees spread far above their mean of 12")
 	sizes := classSizes(ds)
 	require.InDelta(t, 20, float64(slices.Max(sizes))/float64(slices.Min(sizes)), 0.5)

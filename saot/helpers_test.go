@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
@@ -79,26 +78,6 @@ func trained(t testing.TB, e *engine.Engine, seed uint64, change func(*Config)) 
 	return embeddings(t, l)
 }
 
-// evaluate runs a graph function once and returns each output as float64, row major.
-func evaluate(t testing.TB, e *engine.Engine, build func(in []*Node) []*Node, inputs ...*mat.Dense) [][]float64 {
-	t.Helper()
-	f, err := e.Func(t.Name(), build)
-	require.NoError(t, err)
-	args := make([]*tensors.Tensor, len(inputs))
-	for i, x := range inputs {
-		args[i] = matrixTensor(x)
-	}
-	out, err := f.Call(args...)
-	require.NoError(t, err)
-	flat := make([][]float64, len(out))
-	for i, x := range out {
-		for _, v := range tensors.MustCopyFlatData[float32](x) {
-			flat[i] = append(flat[i], float64(v))
-		}
-	}
-	return flat
-}
-
 // withGradients returns a scalar function's value and its gradient with respect to every input.
 func withGradients(f func(in []*Node) *Node) func(in []*Node) []*Node {
 	return func(in []*Node) []*Node {
@@ -141,21 +120,6 @@ func sinkhorn(cost *mat.Dense, epsilon float64, sweeps int) *mat.Dense {
 		}
 	}
 	return plan
-}
-
-// centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.
-func centralDifferences(x *mat.Dense, f func() float64) []float64 {
-	const h = 1e-5
-	values := x.RawMatrix().Data
-	gradient := make([]float64, len(values))
-	for i, at := range values {
-		values[i] = at + h
-		up := f()
-		values[i] = at - h
-		gradient[i] = (up - f()) / (2 * h)
-		values[i] = at
-	}
-	return gradient
 }
 
 // requireClose compares entry by entry; tol is relative to the largest wanted entry.

@@ -50,13 +50,13 @@ func TestMatchingLoss(t *testing.T) {
 					}
 					return sum / m
 				}
-				got := evaluate(t, e, withGradients(func(in []*Node) *Node {
+				got := enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
 					plan, _ := transport.Sinkhorn(in[1], c.sinkhorn())
 					return c.MatchingLoss(in[0], plan, in[1])
 				}), target, cost)
 				requireClose(t, []float64{reference()}, got[0], 1e-4)
 				requireZero(t, got[1], "the target gets no gradient")
-				requireClose(t, centralDifferences(cost, reference), got[2], 2e-3)
+				requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, reference), got[2], 2e-3)
 			})
 		}
 	})
@@ -81,19 +81,19 @@ func TestStructureLoss(t *testing.T) {
 				d.Sub(target, cost)
 				return unit * math.Pow(mat.Norm(&d, 2), 2) // the 2-norm of a mat.Matrix is Frobenius'
 			}
-			got := evaluate(t, e,
+			got := enginetest.Evaluate(t, e,
 				withGradients(func(in []*Node) *Node { return Config{Scaling: scaling}.StructureLoss(in[0], in[1]) }),
 				target, cost)
 			requireClose(t, []float64{reference()}, got[0], 1e-5)
 			requireZero(t, got[1], "the target gets no gradient")
-			requireClose(t, centralDifferences(cost, reference), got[2], 1e-4)
+			requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, reference), got[2], 1e-4)
 
-			got = evaluate(t, e, withGradients(func(in []*Node) *Node {
+			got = enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
 				return Config{Scaling: scaling,
 					Centered: true}.StructureLoss(in[0], in[1])
 			}), target, cost)
 			requireClose(t, []float64{centered()}, got[0], 1e-5)
-			requireClose(t, centralDifferences(cost, centered), got[2], 1e-4)
+			requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, centered), got[2], 1e-4)
 		}
 	})
 }
@@ -117,13 +117,13 @@ func TestPointDistillation(t *testing.T) {
 				}
 				return sum / m
 			}
-			got := evaluate(t, e,
+			got := enginetest.Evaluate(t, e,
 				withGradients(func(in []*Node) *Node {
 					return Config{Distillation: kind}.PointDistillation(in[0],
 						in[1])
 				}), z, teacher)
 			requireClose(t, []float64{reference()}, got[0], 1e-5, kind)
-			requireClose(t, centralDifferences(z, reference), got[1], 1e-4, kind)
+			requireClose(t, enginetest.Gradient(z.RawMatrix().Data, 1e-5, reference), got[1], 1e-4, kind)
 			requireZero(t, got[2], "the teacher gets no gradient")
 		}
 	})
@@ -146,7 +146,7 @@ func TestTotalLoss(t *testing.T) {
 						x[i] = gaussian(rng, m, d)
 					}
 					x[4], x[5] = sinkhorn(uniform(rng, m, m), 0.2, c.Sweeps), uniform(rng, m, m)
-					got := evaluate(t, e, func(in []*Node) []*Node {
+					got := enginetest.Evaluate(t, e, func(in []*Node) []*Node {
 						loss := c.transportLoss([2]*Node(in), [2]*Node(in[2:]),
 							inputs[*Node]{GraphPlan: in[4], Target: in[5], Beta: Const(in[0].Graph(), float32(beta))})
 						out := append([]*Node{loss.Total}, Gradient(loss.Total, in...)...)
@@ -161,8 +161,9 @@ func TestTotalLoss(t *testing.T) {
 						requireClose(t, []float64{part}, got[7+i], 1e-4, i)
 					}
 					for i := range 2 {
-						requireClose(t, centralDifferences(x[i], func() float64 { return totalOf(c, x, beta).total }),
-							got[1+i], 2e-3, i)
+						want := enginetest.Gradient(x[i].RawMatrix().Data, 1e-5,
+							func() float64 { return totalOf(c, x, beta).total })
+						requireClose(t, want, got[1+i], 2e-3, i)
 					}
 					for i := 2; i < 6; i++ {
 						requireZero(t, got[1+i], "neither the teacher nor the graph's plan and cost get a gradient")
@@ -249,7 +250,7 @@ func TestDistillationBetween(t *testing.T) {
 					return loss
 				})
 			}
-			got, want := evaluate(t, e, rows(4), all...), evaluate(t, e, rows(0), some...)
+			got, want := enginetest.Evaluate(t, e, rows(4), all...), enginetest.Evaluate(t, e, rows(0), some...)
 			requireClose(t, want[0], got[0], 1e-6, kind)
 			require.Positive(t, got[0][0])
 			for i, g := range got[1:3] {
@@ -283,14 +284,14 @@ func TestDistillationSeesItsPlans(t *testing.T) {
 			_, swapped := c.distillationBetween(all, second, first)
 			return append(out, missed, swapped)
 		}
-		got := evaluate(t, e, errors, a, b, c1, c2)
+		got := enginetest.Evaluate(t, e, errors, a, b, c1, c2)
 		student, teacher := got[0][0], got[1][0]
 		require.Positive(t, student)
 		require.InDelta(t, teacher, got[2][0], 1e-6)
 		require.InDelta(t, max(student, teacher), got[3][0], 1e-6)
 		require.InDelta(t, max(student, teacher), got[4][0], 1e-6)
 		c.Distillation = DistillCosine
-		got = evaluate(t, e, errors, a, b, c1, c2)
+		got = enginetest.Evaluate(t, e, errors, a, b, c1, c2)
 		require.Equal(t, []float64{0, 0, 0}, []float64{got[2][0], got[3][0], got[4][0]})
 	})
 }
@@ -298,7 +299,7 @@ func TestDistillationSeesItsPlans(t *testing.T) {
 // A zero embedding has no direction: the losses stay finite there.
 func TestPointDistillationAtZero(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		got := evaluate(t, e, withGradients(func(in []*Node) *Node {
+		got := enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
 			return Config{Distillation: DistillCosine}.PointDistillation(in[0], in[1])
 		}), mat.NewDense(2, 2, nil), mat.NewDense(2, 2, []float64{1, 2, 3, 4}))
 		require.InDelta(t, 1, got[0][0], 1e-6)

@@ -206,7 +206,7 @@ func TestGradientFigures(t *testing.T) {
 	}
 	var gradients [3][]float64
 	for i := range gradients {
-		gradients[i] = centralDifferences(z, func() float64 { return terms(z)[i] })
+		gradients[i] = enginetest.Gradient(z.RawMatrix().Data, 1e-5, func() float64 { return terms(z)[i] })
 	}
 	dot := func(a, b []float64) (sum float64) {
 		for k := range a {
@@ -221,7 +221,7 @@ func TestGradientFigures(t *testing.T) {
 		(want["gradient_matching"] * want["gradient_structure"])
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		var names []string
-		got := evaluate(t, e, func(in []*Node) (out []*Node) {
+		got := enginetest.Evaluate(t, e, func(in []*Node) (out []*Node) {
 			views := [2]*Node{Slice(in[0], AxisRange(0, m)), Slice(in[0], AxisRange(m))}
 			zero := ScalarZero(in[0].Graph(), in[0].DType())
 			names = nil

@@ -134,7 +134,7 @@ func showRun(out io.Writer, r *continual.Result, dir string) error {
 			fmt.Fprintf(&b.Builder, "%-24s%s\n", made[0], path)
 		}
 	}
-	if exists(filepath.Join(dir, record.Folder)) {
+	if record.Exists(dir) {
 		fmt.Fprintf(&b.Builder, "%-24ssaot show --html %s\n", "recording", experiment.Quote(dir))
 	}
 	_, err := io.WriteString(out, b.String())

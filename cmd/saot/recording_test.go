@@ -41,6 +41,7 @@ func TestRecordShowReport(t *testing.T) {
 	text, err = os.ReadFile(both)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `{"name":"toy on synthetic-citation, seed 0","recording":{"head"`)
+	require.Contains(t, done("show", run), "saot show --html "+run)
 
 	// The page of runs holds the recording of the one that has one, once, and the viewer.
 	report := filepath.Join(dir, "report.html")
@@ -54,6 +55,8 @@ func TestRecordShowReport(t *testing.T) {
 	text, err = os.ReadFile(report)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "<script")
+	require.NoError(t, os.Mkdir(filepath.Join(run, record.Folder), 0o755))
+	require.NotContains(t, done("show", run), "--html", "an empty folder is no recording")
 }
 
 func TestShowRefuses(t *testing.T) {

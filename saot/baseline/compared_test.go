@@ -1,4 +1,4 @@
-package baseline_test
+package baseline
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/fields"
-	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -22,60 +21,17 @@ import (
 
 // onSamples makes a method take every graph for one too large for a step.
 func onSamples(t *testing.T, b method.Build) method.Build {
-	baseline.ChangeIfPresent(t, b.Settings, "whole_graph", "1", "batch", "8", "fan_out", "[2]")
+	changeIfPresent(t, b.Settings, "whole_graph", "1", "batch", "8", "fan_out", "[2]")
 	return b
-}
-
-// setting changes a setting by name from text.
-func setting(s method.Settings, name, text string) error {
-	return fields.Apply(s, []fields.Change{{Path: name, Value: fields.Value{Text: text}}})
-}
-
-func defaultsOf(t *testing.T, m string, p method.Preset) method.Settings {
-	d, err := method.Lookup(m)
-	require.NoError(t, err)
-	return d.Defaults(datasets.NoRecipe, p)
 }
 
 // tinySettings are a method's fast ones, smaller still.
 func tinySettings(t *testing.T, m string) method.Settings {
-	s := defaultsOf(t, m, method.Fast)
-	baseline.ChangeIfPresent(t, s, "epochs", "2", "warm_up", "1", "hidden", "8", "out", "4", "buffer", "10", "budget",
+	s := defaultsOf(t, m, datasets.NoRecipe, method.Fast)
+	changeIfPresent(t, s, "epochs", "2", "warm_up", "1", "hidden", "8", "out", "4", "buffer", "10", "budget",
 		"4", "fast_epochs", "2", "encoders", "2", "clusters", "3", "parts", "3", "components", "4", "proxies", "4")
 	require.NoError(t, s.Validate(), m)
 	return s
-}
-
-func buildOf(t *testing.T, e *engine.Engine, m string, stream *datasets.Stream) method.Build {
-	return method.Build{Engine: e, Settings: tinySettings(t, m), Seed: 7, Stream: method.StreamOf(stream)}
-}
-
-// made makes a learner of one of the two interfaces.
-func made[L continual.Method](t *testing.T, m string, b method.Build) L {
-	l, err := method.New(m, b)
-	require.NoError(t, err)
-	return l.(L)
-}
-
-// tinyStream is two tasks of the generated dataset.
-func tinyStream(t *testing.T) *datasets.Stream {
-	ds, err := datasets.Synthetic(datasets.SyntheticOptions{Nodes: 80, Classes: 4, Degree: 2, Vocabulary: 48,
-		Words: 12})
-	require.NoError(t, err)
-	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
-	require.NoError(t, err)
-	return s
-}
-
-// methodsIn returns the names of the methods of a group.
-func methodsIn(t *testing.T, group string) (names []string) {
-	list, err := method.Group(group)
-	require.NoError(t, err)
-	require.NotEmpty(t, list)
-	for _, d := range list {
-		names = append(names, d.Name)
-	}
-	return names
 }
 
 func embed(t *testing.T, l continual.Learner, g *graph.Graph) *mat.Dense {
@@ -110,7 +66,7 @@ func TestDefaultsAreValid(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	s := defaultsOf(t, "gbt", method.Default).(*baseline.GBTSettings)
+	s := defaultsOf(t, "gbt", datasets.NoRecipe, method.Default).(*GBTSettings)
 	require.NoError(t, setting(s, "learning_rate", "0.5"))
 	require.Equal(t, 0.5, s.LearningRate)
 	require.Equal(t, 300, s.Epochs, "others stay")
@@ -119,7 +75,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	b := buildOf(t, nil, "gbt", tinyStream(t))
+	b := smallBuild(nil, sampledStream(t), tinySettings(t, "gbt"))
 	_, err := method.New("joint", b)
 	require.ErrorContains(t, err, "joint: the settings are a *baseline.GBTSettings, want a *baseline.JointSettings")
 	require.NoError(t, setting(b.Settings, "learning_rate", "-1"))
@@ -132,7 +88,7 @@ func TestNewRefuses(t *testing.T) {
 
 // embeddingsAfter runs a self-supervised method through a stream and returns the embeddings of all tasks at the end.
 func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.Stream) (all [][]float32) {
-	l := made[continual.Learner](t, m, buildOf(t, e, m, stream))
+	l := made[continual.Learner](t, m, smallBuild(e, stream, tinySettings(t, m)))
 	_, err := continual.Run(context.Background(), stream, l,
 		continual.Options{Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 	require.NoError(t, err)
@@ -147,7 +103,7 @@ func embeddingsAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.
 // Every method learns graphs whose edges have a direction, joins them and coarsens them.
 func TestDirectedStreams(t *testing.T) {
 	e := enginetest.Go(t)
-	stream := tinyStream(t)
+	stream := sampledStream(t)
 	for i := range stream.Tasks {
 		a := &stream.Tasks[i].Graph.Adjacency
 		directed := graph.Adjacency{Offsets: []int64{0}, Directed: true}
@@ -163,7 +119,7 @@ func TestDirectedStreams(t *testing.T) {
 		*a = directed
 	}
 	for _, m := range slices.Concat(methodsIn(t, "self-supervised"), methodsIn(t, "supervised")) {
-		b := buildOf(t, e, m, stream)
+		b := smallBuild(e, stream, tinySettings(t, m))
 		result, err := continual.Run(context.Background(), stream, made[continual.Method](t, m, b), continual.Options{
 			Engine: e, Probes: []continual.Probe{continual.ProbeConverged}})
 		require.NoError(t, err, m)
@@ -177,13 +133,13 @@ func TestDirectedStreams(t *testing.T) {
 // Labels shuffled within each task change nothing that a self-supervised method makes.
 func TestPoisonedLabelsChangeNoEmbedding(t *testing.T) {
 	e := enginetest.Go(t)
-	poisoned := tinyStream(t)
+	poisoned := sampledStream(t)
 	for i := range poisoned.Tasks {
 		slices.Reverse(poisoned.Tasks[i].Labels)
 	}
-	require.NotEqual(t, tinyStream(t).Tasks[0].Labels, poisoned.Tasks[0].Labels)
+	require.NotEqual(t, sampledStream(t).Tasks[0].Labels, poisoned.Tasks[0].Labels)
 	for _, m := range methodsIn(t, "self-supervised") {
-		require.Equal(t, embeddingsAfter(t, e, m, tinyStream(t)), embeddingsAfter(t, e, m, poisoned), m)
+		require.Equal(t, embeddingsAfter(t, e, m, sampledStream(t)), embeddingsAfter(t, e, m, poisoned), m)
 	}
 }
 
@@ -194,9 +150,9 @@ func TestComparedResumeBitForBit(t *testing.T) {
 		for k, m := range slices.Concat(names, names) {
 			sampled := k >= len(names)
 			t.Run(fmt.Sprintf("%v sampled=%v", m, sampled), func(t *testing.T) {
-				stream := tinyStream(t)
+				stream := sampledStream(t)
 				fresh := func() continual.Learner {
-					b := buildOf(t, e, m, stream)
+					b := smallBuild(e, stream, tinySettings(t, m))
 					if sampled {
 						b = onSamples(t, b)
 					}
@@ -218,41 +174,17 @@ func TestComparedResumeBitForBit(t *testing.T) {
 	})
 }
 
-// shown returns what a supervised learner is shown of a stream.
-func shown(t *testing.T, stream *datasets.Stream) (all []*continual.Labeled) {
-	spy := &spy{}
-	_, err := continual.Run(context.Background(), stream, spy, continual.Options{})
-	require.NoError(t, err)
-	return spy.seen
-}
-
-type spy struct {
-	continual.Supervised
-	seen []*continual.Labeled
-}
-
-func (s *spy) Learn(_ context.Context, task int, l *continual.Labeled, _ func(continual.Step)) (*continual.TaskReport,
-	error) {
-	s.seen = append(s.seen, l)
-	return &continual.TaskReport{Task: task}, nil
-}
-
-func (s *spy) Logits(_ context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
-	seen := s.seen[len(s.seen)-1].End
-	return &continual.Embedding{Rows: g.NumNodes(), Cols: seen, Data: make([]float32, g.NumNodes()*seen)}, nil
-}
-
 // A supervised method repeats, resumes bit for bit, and scores every class seen.
 func TestSupervisedResumeBitForBit(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		stream := tinyStream(t)
-		tasks := shown(t, stream)
+		stream := sampledStream(t)
+		tasks := shownTasks(t, stream)
 		names := methodsIn(t, "supervised")
 		for k, m := range slices.Concat(names, names) {
 			sampled := k >= len(names)
 			t.Run(fmt.Sprintf("%v sampled=%v", m, sampled), func(t *testing.T) {
 				fresh := func() continual.Supervised {
-					b := buildOf(t, e, m, stream)
+					b := smallBuild(e, stream, tinySettings(t, m))
 					if sampled {
 						b = onSamples(t, b)
 					}

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -101,19 +102,6 @@ func embeddingByHand(row []float64, w []float32) []float64 {
 	return h
 }
 
-// propagatedByHand is a row of ÂX from its definition.
-func propagatedByHand(g *graph.Graph, i int) []float64 {
-	degree := func(v int) float64 { return float64(len(g.Adjacency.Neighborhood(v)) + 1) }
-	out, row := make([]float64, g.Features.Cols), make([]float32, g.Features.Cols)
-	for _, j := range append([]int32{int32(i)}, g.Adjacency.Neighborhood(i)...) {
-		g.Features.CopyRow(int(j), row)
-		for f, x := range row {
-			out[f] += float64(x) / math.Sqrt(degree(i)*degree(int(j)))
-		}
-	}
-	return out
-}
-
 // meanByHand is the mean embedding of rows.
 func meanByHand(rows [][]float64, w []float32) []float64 {
 	var mean []float64
@@ -129,9 +117,12 @@ func meanByHand(rows [][]float64, w []float32) []float64 {
 	return mean
 }
 
+// realByHand is the nodes' rows of ÂX.
 func realByHand(t *continual.Labeled, nodes []int32) (rows [][]float64) {
+	var propagated mat.Dense
+	propagated.Mul(operatorOf(&t.Graph.Adjacency, true), t.Graph.Features.Matrix())
 	for _, v := range nodes {
-		rows = append(rows, propagatedByHand(t.Graph, int(v)))
+		rows = append(rows, propagated.RawRowView(int(v)))
 	}
 	return rows
 }

@@ -20,7 +20,7 @@ import (
 
 // dgiReference is DGI's loss in float64, with X's rows themselves in another order.
 func dgiReference(g *graph.Graph, order []int32, p map[string][]float64) float64 {
-	hat, x := denseGraph(g)
+	hat, x := operatorOf(&g.Adjacency, true), g.Features.Matrix()
 	n, features := x.Dims()
 	out := len(p[dgiBias])
 	shuffled := mat.NewDense(n, features, nil)

@@ -67,23 +67,6 @@ func built[L any](t *testing.T, e *engine.Engine, s method.Settings, fresh func(
 	return any(l).(L)
 }
 
-// denseGraph returns Â and X.
-func denseGraph(g *graph.Graph) (hat, x *mat.Dense) {
-	n := g.NumNodes()
-	hat, x = mat.NewDense(n, n, nil), mat.NewDense(n, g.Features.Cols, nil)
-	for i, v := range g.Features.Dense {
-		x.Set(i/g.Features.Cols, i%g.Features.Cols, float64(v))
-	}
-	degree := func(i int) float64 { return float64(len(g.Adjacency.Neighborhood(i)) + 1) }
-	for i := range n {
-		hat.Set(i, i, 1/degree(i))
-		for _, j := range g.Adjacency.Neighborhood(i) {
-			hat.Set(i, int(j), 1/math.Sqrt(degree(i)*degree(int(j))))
-		}
-	}
-	return hat, x
-}
-
 // parameters returns a net's variables in float64, by name.
 func parameters(t *testing.T, net *encoder.Net) map[string][]float64 {
 	all, err := net.Snapshot()
@@ -114,24 +97,17 @@ func requireGradients[T, N any](t *testing.T, net *encoder.Net, loss func(in N) 
 	require.NoError(t, err)
 	require.InDelta(t, reference(), float64(tensors.ToScalar[float32](out[0])), 1e-5)
 	for i, name := range net.Names() {
-		got := tensors.MustCopyFlatData[float32](out[i+1])
-		require.Len(t, got, len(p[name]))
+		got, want := tensors.MustCopyFlatData[float32](out[i+1]), enginetest.Gradient(p[name], 1e-5, reference)
+		require.Len(t, got, len(want))
 		for k := range got {
-			const step = 1e-5
-			at := p[name][k]
-			p[name][k] = at + step
-			up := reference()
-			p[name][k] = at - step
-			down := reference()
-			p[name][k] = at
-			require.InDelta(t, (up-down)/(2*step), float64(got[k]), 2e-5, "%s[%d]", name, k)
+			require.InDelta(t, want[k], float64(got[k]), 2e-5, "%s[%d]", name, k)
 		}
 	}
 }
 
 // gaeScores returns ZZᵀ in float64.
 func gaeScores(g *graph.Graph, s *GAESettings, p map[string][]float64) *mat.Dense {
-	hat, x := denseGraph(g)
+	hat, x := operatorOf(&g.Adjacency, true), g.Features.Matrix()
 	var h, z, scores mat.Dense
 	h.Product(hat, x, mat.NewDense(g.Features.Cols, s.Hidden, p["weight1"]))
 	h.Apply(func(_, _ int, v float64) float64 { return max(v, 0) }, &h)

@@ -25,8 +25,8 @@ type GBTSettings struct {
 	Decay        float64 `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
 	WarmUp       int     `json:"warm_up" range:"[0,)" help:"epochs up to the peak of the learning rate"`
-	FeatureMask  float64 `json:"feature_mask" help:"share of feature columns masked in a view"`
-	EdgeDrop     float64 `json:"edge_drop" help:"share of edges dropped in a view"`
+	FeatureMask  float64 `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
+	EdgeDrop     float64 `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	Momentum     float64 `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
 	Sampling
 }
@@ -52,7 +52,6 @@ func init() {
 func (s *GBTSettings) Validate() error {
 	l := s.check(check.In("baseline: gbt").Ranges(s), 2)
 	l.AtMost("warm_up", s.WarmUp, "epochs", s.Epochs)
-	l.Add(view.Config{EdgeDrop: s.EdgeDrop, FeatureMask: s.FeatureMask}.Validate())
 	l.Add(s.encoder().Validate())
 	return l.Err()
 }

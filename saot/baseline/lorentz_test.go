@@ -63,13 +63,7 @@ func (k plainLorentz) centroid(points [][]float64, weights []float64) []float64 
 // runLorentz runs a graph function on matrices and returns each output as a matrix; a scalar becomes 1×1.
 func runLorentz(t *testing.T, e *engine.Engine, build func(in []*Node) []*Node,
 	inputs ...*mat.Dense) (out []*mat.Dense) {
-	f, err := e.Func(t.Name(), build)
-	require.NoError(t, err)
-	args := make([]*tensors.Tensor, len(inputs))
-	for i, x := range inputs {
-		args[i] = lorentzTensor(x)
-	}
-	results, err := f.Call(args...)
+	results, err := enginetest.Run(t, e, build, inputs...)
 	require.NoError(t, err)
 	for _, r := range results {
 		flat := tensors.MustCopyFlatData[float32](r)
@@ -84,15 +78,6 @@ func runLorentz(t *testing.T, e *engine.Engine, build func(in []*Node) []*Node,
 		out = append(out, m)
 	}
 	return out
-}
-
-func lorentzTensor(x *mat.Dense) *tensors.Tensor {
-	rows, cols := x.Dims()
-	flat := make([]float32, rows*cols)
-	for i, v := range x.RawMatrix().Data {
-		flat[i] = float32(v)
-	}
-	return tensors.FromFlatDataAndDimensions(flat, rows, cols)
 }
 
 // space reads k from a 1×1 input.
@@ -204,22 +189,10 @@ func TestCurvatureLimitIsEuclidean(t *testing.T) {
 	})
 }
 
-// differences is the gradient of f at x by central differences.
-func differences(x *mat.Dense, f func() float64) *mat.Dense {
-	const h = 1e-4
+// requireGradient holds a gradient in x against f's central differences. f reads x.
+func requireGradient(t *testing.T, x *mat.Dense, f func() float64, got *mat.Dense, msg ...any) {
 	rows, cols := x.Dims()
-	gradient := mat.NewDense(rows, cols, nil)
-	for i, at := range x.RawMatrix().Data {
-		x.RawMatrix().Data[i] = at + h
-		up := f()
-		x.RawMatrix().Data[i] = at - h
-		gradient.RawMatrix().Data[i] = (up - f()) / (2 * h)
-		x.RawMatrix().Data[i] = at
-	}
-	return gradient
-}
-
-func requireGradient(t *testing.T, want, got *mat.Dense, msg ...any) {
+	want := mat.NewDense(rows, cols, enginetest.Gradient(x.RawMatrix().Data, 1e-4, f))
 	scale := mat.Max(want) - mat.Min(want) + math.Abs(want.At(0, 0))
 	require.True(t, mat.EqualApprox(want, got, 2e-3*scale),
 		append(msg, fmt.Sprint(mat.Formatted(want), "\n", mat.Formatted(got)))...)
@@ -252,7 +225,7 @@ func TestLorentzDistanceGradient(t *testing.T) {
 			}, k, x, y, weights)
 			require.InDelta(t, reference(), out[0].At(0, 0), 1e-3)
 			for i, input := range []*mat.Dense{k, x, y} {
-				requireGradient(t, differences(input, reference), out[1+i], "k=%v input %d", at, i)
+				requireGradient(t, input, reference, out[1+i], "k=%v input %d", at, i)
 			}
 		}
 	})
@@ -312,8 +285,8 @@ func TestLorentzCentroid(t *testing.T) {
 		require.NoError(t, err)
 		op, err := encoder.Config{Kind: encoder.GAT}.NewOperator(size, &a)
 		require.NoError(t, err)
-		out, err := f.Call(centroidInputs[*tensors.Tensor]{K: lorentzTensor(k), X: lorentzTensor(pad(x)),
-			Scores: lorentzTensor(pad(scores)), Weights: lorentzTensor(pad(weights)), Operator: op})
+		out, err := f.Call(centroidInputs[*tensors.Tensor]{K: enginetest.Tensor(k), X: enginetest.Tensor(pad(x)),
+			Scores: enginetest.Tensor(pad(scores)), Weights: enginetest.Tensor(pad(weights)), Operator: op})
 		require.NoError(t, err)
 		matrix := func(i, rows, cols int) *mat.Dense {
 			m := mat.NewDense(rows, cols, nil)
@@ -327,9 +300,9 @@ func TestLorentzCentroid(t *testing.T) {
 			require.InDeltaSlice(t, want, got, 1e-5)
 			require.InDelta(t, -1/k.At(0, 0), plainLorentz(k.At(0, 0)).inner(got, got), 1e-5, "a point of the model")
 		}
-		requireGradient(t, differences(k, reference), matrix(1, 1, 1))
-		requireGradient(t, differences(x, reference), matrix(2, n, d))
-		requireGradient(t, differences(scores, reference), matrix(3, n, 2))
+		requireGradient(t, k, reference, matrix(1, 1, 1))
+		requireGradient(t, x, reference, matrix(2, n, d))
+		requireGradient(t, scores, reference, matrix(3, n, 2))
 	})
 }
 

@@ -26,30 +26,33 @@ var pretextMethods = []string{"gcn-clu", "gcn-par", "gcn-comp"}
 
 // pretextGraph has three dense parts, whose features differ, and a node without edges.
 func pretextGraph(t *testing.T, n int, name uint64) *graph.Graph {
-	a := drawnGraph(t, n, name, func(i, j int) float64 { // j < i
-		switch {
-		case i == n-1:
-			return 0
-		case i%3 == j%3:
-			return 0.6
-		}
-		return 0.05
-	})
-	x := linalg.Gaussian(n, 6, seed.Stream(name, "features"))
-	g := &graph.Graph{Adjacency: *a, Features: graph.Features{Rows: n, Cols: 6}}
-	for i := range n {
-		x.RawRowView(i)[i%3] += 3
-		for _, v := range x.RawRowView(i) {
-			g.Features.Dense = append(g.Features.Dense, float32(v))
+	rng := seed.Stream(name, "drawn graph")
+	var src, dst []int32
+	for i := range n - 1 {
+		for j := range i {
+			p := 0.05
+			if i%3 == j%3 {
+				p = 0.6
+			}
+			if rng.Float64() < p {
+				src, dst = append(src, int32(i)), append(dst, int32(j))
+			}
 		}
 	}
-	return g
+	drawn, x := linalg.Gaussian(n, 6, seed.Stream(name, "features")), make([]float32, 0, 6*n)
+	for i := range n {
+		drawn.RawRowView(i)[i%3] += 3
+		for _, v := range drawn.RawRowView(i) {
+			x = append(x, float32(v))
+		}
+	}
+	return graphOf(t, n, src, dst, x)
 }
 
 // pretextLearner makes a small learner for a graph.
 func pretextLearner(t *testing.T, e *engine.Engine, m string, g *graph.Graph, change map[string]string) *pretext {
 	s := defaultsOf(t, m, datasets.NoRecipe, method.Fast)
-	ChangeIfPresent(t, s, "hidden", "5", "clusters", "3", "parts", "3", "components", "4")
+	changeIfPresent(t, s, "hidden", "5", "clusters", "3", "parts", "3", "components", "4")
 	for name, value := range change {
 		require.NoError(t, setting(s, name, value))
 	}

@@ -1,4 +1,4 @@
-package baseline_test
+package baseline
 
 import (
 	"context"
@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/saot-go/saot/saot/engine/enginetest"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
+	_ "github.com/saot-go/saot/saot/control"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/method"
-	_ "github.com/saot-go/saot/saot/method/all"
 )
 
 // Every method can be recorded, and has the figures that it has without, bit for bit. Package saot tests its own.
@@ -28,8 +27,8 @@ func TestRecordingChangesNoFigure(t *testing.T) {
 		}
 		t.Run(d.Name, func(t *testing.T) {
 			run := func(opt continual.Options) *continual.Result {
-				stream := tinyStream(t)
-				l, err := method.New(d.Name, buildOf(t, e, d.Name, stream))
+				stream := sampledStream(t)
+				l, err := method.New(d.Name, smallBuild(e, stream, tinySettings(t, d.Name)))
 				require.NoError(t, err)
 				opt.Engine = e
 				if d.Probed() {

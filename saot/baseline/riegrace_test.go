@@ -1,4 +1,4 @@
-package baseline_test
+package baseline
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
-// newRieGrace returns a tiny learner with settings changed.
-func newRieGrace(t *testing.T, e *engine.Engine, stream *datasets.Stream, settings ...string) continual.Learner {
-	b := buildOf(t, e, "riegrace", stream)
+// tinyRieGrace returns a tiny learner with settings changed.
+func tinyRieGrace(t *testing.T, e *engine.Engine, stream *datasets.Stream, settings ...string) continual.Learner {
+	b := smallBuild(e, stream, tinySettings(t, "riegrace"))
 	for i := 0; i < len(settings); i += 2 {
 		require.NoError(t, setting(b.Settings, settings[i], settings[i+1]))
 	}
@@ -24,7 +24,7 @@ func newRieGrace(t *testing.T, e *engine.Engine, stream *datasets.Stream, settin
 }
 
 func TestRieGraceRefuses(t *testing.T) {
-	b := buildOf(t, nil, "riegrace", tinyStream(t))
+	b := smallBuild(nil, sampledStream(t), tinySettings(t, "riegrace"))
 	for _, pair := range [][2]string{{"highest_curvature", "0.5"}, {"temperature", "0"}, {"nodes", "1"}, {"out", "0"},
 		{"hidden", "0"}, {"triangles", "0"}, {"distillation", "-1"}} {
 		require.NoError(t, setting(b.Settings, pair[0], pair[1]))
@@ -36,8 +36,8 @@ func TestRieGraceRefuses(t *testing.T) {
 // The loss falls below that of a guess; the teacher speaks from the second task on.
 func TestRieGraceLearns(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		stream := tinyStream(t)
-		l := newRieGrace(t, e, stream, "epochs", "40", "nodes", "16")
+		stream := sampledStream(t)
+		l := tinyRieGrace(t, e, stream, "epochs", "40", "nodes", "16")
 		for task := range stream.Tasks {
 			report, err := l.Learn(context.Background(), task, stream.Tasks[task].Graph, nil)
 			require.NoError(t, err)
@@ -57,12 +57,12 @@ func TestRieGraceLearns(t *testing.T) {
 // Raw coordinates are points of the model with the curvature told; tangent ones their log maps.
 func TestRieGraceCoordinates(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		stream := tinyStream(t)
+		stream := sampledStream(t)
 		g := stream.Tasks[0].Graph
 		var z [2]*mat.Dense
 		var k float64
 		for i, c := range []string{"lorentz", "tangent"} {
-			l := newRieGrace(t, e, stream, "epochs", "20", "coordinates", c)
+			l := tinyRieGrace(t, e, stream, "epochs", "20", "coordinates", c)
 			report, err := l.Learn(context.Background(), 0, g, nil)
 			require.NoError(t, err)
 			z[i], k = embed(t, l, g), -report.Diagnostics["curvature"]
@@ -84,10 +84,10 @@ func TestRieGraceCoordinates(t *testing.T) {
 // The teacher keeps the embeddings of a new task's nodes near where it has them: the more so, the larger λ.
 func TestRieGraceDistillationHoldsOn(t *testing.T) {
 	e := enginetest.Go(t)
-	stream := tinyStream(t)
+	stream := sampledStream(t)
 	g := stream.Tasks[1].Graph
 	drift := func(lambda string) float64 {
-		l := newRieGrace(t, e, stream, "epochs", "40", "distillation", lambda, "coordinates", "tangent")
+		l := tinyRieGrace(t, e, stream, "epochs", "40", "distillation", lambda, "coordinates", "tangent")
 		learn(t, l, 0, stream.Tasks[0].Graph)
 		before := embed(t, l, g)
 		learn(t, l, 1, g)

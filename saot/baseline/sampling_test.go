@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -37,9 +38,9 @@ func setting(s method.Settings, name, text string) error {
 	return fields.Apply(s, []fields.Change{{Path: name, Value: fields.Value{Text: text}}})
 }
 
-// ChangeIfPresent changes those of some settings, by name and text in turn, that a method has. Every method of this
+// changeIfPresent changes those of some settings, by name and text in turn, that a method has. Every method of this
 // package has whole_graph, and some method has each of the others.
-func ChangeIfPresent(t *testing.T, s method.Settings, changes ...string) {
+func changeIfPresent(t *testing.T, s method.Settings, changes ...string) {
 	has := func(s method.Settings, name string) bool {
 		return slices.ContainsFunc(fields.All(s), func(f fields.Field) bool { return f.Path == name })
 	}
@@ -69,7 +70,7 @@ func small(t *testing.T, m string, change ...string) method.Settings {
 		"3", "parts", "3", "components", "4",
 		"proxies", "4", "buffer", "10", "budget", "4", "encoders", "2", "encoder_width", "16", "nodes", "64"},
 		change...)
-	ChangeIfPresent(t, s, all...)
+	changeIfPresent(t, s, all...)
 	require.NoError(t, s.Validate())
 	return s
 }
@@ -291,6 +292,20 @@ func TestSamplingRefuses(t *testing.T) {
 				} else {
 					require.NotEqual(t, "whole_graph", name)
 				}
+			}
+		}
+	}
+}
+
+// The shares of a view are in [0, 1).
+func TestViewSharesOutOfRange(t *testing.T) {
+	for _, bad := range []float64{-0.1, 1, math.NaN()} {
+		gbt := &GBTSettings{FeatureMask: bad, EdgeDrop: bad}
+		trace := &TRACESettings{FeatureMask: bad, EdgeDrop: bad}
+		for m, s := range map[string]method.Settings{"gbt": gbt, "trace": trace} {
+			for _, name := range []string{"feature_mask", "edge_drop"} {
+				require.ErrorContains(t, s.Validate(),
+					fmt.Sprintf("baseline: %s: %s is %v, want a value in [0, 1)", m, name, bad))
 			}
 		}
 	}

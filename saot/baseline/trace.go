@@ -34,8 +34,8 @@ type TRACESettings struct {
 	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task, steps or passes"`
 	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task, steps or passes"`
 	WarmUp       int          `json:"warm_up" range:"[0,)" help:"epochs up to the peak of the learning rate"`
-	FeatureMask  float64      `json:"feature_mask" help:"share of feature columns masked in a view"`
-	EdgeDrop     float64      `json:"edge_drop" help:"share of edges dropped in a view"`
+	FeatureMask  float64      `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
+	EdgeDrop     float64      `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	Momentum     float64      `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
 	Clusters     int          `json:"clusters" range:"[1,)" help:"K of the first clustering"`
@@ -91,7 +91,6 @@ func (s *TRACESettings) Validate() error {
 	l.AtMost("warm_up", s.WarmUp, "epochs", s.Epochs)
 	l.AtMost("warm_up", s.WarmUp, "fast_epochs", s.FastEpochs)
 	l.That(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
-	l.Add(s.view().Validate())
 	l.Add(s.encoder().Validate())
 	return s.check(l, s.encoder().Depth()).Err()
 }

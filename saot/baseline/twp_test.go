@@ -179,21 +179,6 @@ func (r *network64) norm() float64 {
 	return math.Sqrt(square)
 }
 
-// differences are the central differences of f in a variable.
-func (r *network64) differences(name string, f func() float64) []float64 {
-	const step = 1e-5
-	w := r.weights[name]
-	out := make([]float64, len(w))
-	for i, v := range w {
-		w[i] = v + step
-		out[i] = f()
-		w[i] = v - step
-		out[i] = (out[i] - f()) / (2 * step)
-		w[i] = v
-	}
-	return out
-}
-
 // The importance of every weight is the square of a central difference in float64, of CE and of ‖e‖₂ each by itself.
 func TestTWPImportanceAgainstDifferences(t *testing.T) {
 	tasks := twoLabeled(t, 15)
@@ -216,7 +201,7 @@ func TestTWPImportanceAgainstDifferences(t *testing.T) {
 				got, err := c.importance(t.Context(), in, taught, term.l, term.t)
 				require.NoError(t, err)
 				for _, name := range c.Names() {
-					want := reference.differences(name, term.f)
+					want := enginetest.Gradient(reference.weights[name], 1e-5, term.f)
 					scale := 0.0
 					for _, v := range want {
 						scale = max(scale, math.Abs(v))

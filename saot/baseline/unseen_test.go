@@ -1,23 +1,22 @@
-package baseline_test
+package baseline
 
 import (
 	"context"
 	"slices"
 	"testing"
 
-	"github.com/saot-go/saot/saot/engine/enginetest"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // scoresAfter returns a supervised method's scores of all tasks of a stream, once it has learned from what it is shown.
 func scoresAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.Stream,
 	tasks []*continual.Labeled) (all [][]float32) {
-	l := made[continual.Supervised](t, m, buildOf(t, e, m, stream))
+	l := made[continual.Supervised](t, m, smallBuild(e, stream, tinySettings(t, m)))
 	for task, shown := range tasks {
 		_, err := l.Learn(context.Background(), task, shown, nil)
 		require.NoError(t, err)
@@ -36,25 +35,25 @@ func scoresAfter(t *testing.T, e *engine.Engine, m string, stream *datasets.Stre
 // it is scored on the latter.
 func TestSupervisedLearnsFromTrainAlone(t *testing.T) {
 	e := enginetest.Go(t)
-	poisoned := tinyStream(t)
+	poisoned := sampledStream(t)
 	for i := range poisoned.Tasks {
 		task := &poisoned.Tasks[i]
 		for _, node := range slices.Concat(task.Split.Valid, task.Split.Test) {
 			task.Labels[node] = task.Classes[0] + task.Classes[1] - task.Labels[node] // the other class of the task
 		}
 	}
-	stream := tinyStream(t)
+	stream := sampledStream(t)
 	for _, m := range methodsIn(t, "supervised") {
-		want, got := scoresAfter(t, e, m, stream, shown(t, stream)), scoresAfter(t, e, m, poisoned, shown(t, poisoned))
-		require.Equal(t, want, got, m)
+		want := scoresAfter(t, e, m, stream, shownTasks(t, stream))
+		require.Equal(t, want, scoresAfter(t, e, m, poisoned, shownTasks(t, poisoned)), m)
 	}
 }
 
 // No supervised method reads the columns of nodes that are neither train nor valid, even where they are told.
 func TestSupervisedReadsNoHiddenLabels(t *testing.T) {
 	e := enginetest.Go(t)
-	stream := tinyStream(t)
-	tasks := shown(t, stream)
+	stream := sampledStream(t)
+	tasks := shownTasks(t, stream)
 	var told []*continual.Labeled
 	for _, task := range tasks {
 		l := *task

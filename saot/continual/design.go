@@ -213,3 +213,13 @@ func checkEmbedding(task int, e *Embedding, nodes int) error {
 	}
 	return nil
 }
+
+// checkColumns is checkEmbedding of a task's embedding, which must have the columns of task 1's.
+func checkColumns(task int, embed []*Embedding, nodes int) error {
+	err := checkEmbedding(task, embed[task], nodes)
+	if err != nil || embed[task].Cols == embed[0].Cols {
+		return err
+	}
+	return fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", task+1, embed[task].Cols,
+		embed[0].Cols)
+}

@@ -57,12 +57,8 @@ func checkPath(e *engine.Engine, tasks []datasets.Task, embed []*Embedding) erro
 		return fmt.Errorf("there are %d embeddings of %d tasks: want one of each, and a task", len(embed), len(tasks))
 	}
 	for j := range tasks {
-		if err := checkEmbedding(j, embed[j], tasks[j].Graph.NumNodes()); err != nil {
+		if err := checkColumns(j, embed, tasks[j].Graph.NumNodes()); err != nil {
 			return err
-		}
-		if embed[j].Cols != embed[0].Cols {
-			return fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1, embed[j].Cols,
-				embed[0].Cols)
 		}
 	}
 	if e == nil && embed[0].Cols > 0 {

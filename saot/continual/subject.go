@@ -49,12 +49,8 @@ func (s *selfSupervised) rows(ctx context.Context, seen int, p *partial, e *Eval
 		if embed[j], err = s.Embed(ctx, task.Graph); err != nil {
 			return nil, nil, fmt.Errorf("embed task %d: %w", j+1, err)
 		}
-		if err := checkEmbedding(j, embed[j], len(task.Labels)); err != nil {
+		if err := checkColumns(j, embed, len(task.Labels)); err != nil {
 			return nil, nil, err
-		}
-		if embed[j].Cols != embed[0].Cols {
-			return nil, nil, fmt.Errorf("the embedding of task %d has %d columns, that of task 1 has %d", j+1,
-				embed[j].Cols, embed[0].Cols)
 		}
 	}
 	e.EmbedSeconds = time.Since(start).Seconds()

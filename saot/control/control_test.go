@@ -99,17 +99,9 @@ func twoHops(g *graph.Graph) *mat.Dense {
 		}
 		d.Set(i, i, 1/math.Sqrt(mat.Sum(a.RowView(i))))
 	}
-	x := mat.NewDense(n, g.Features.Cols, nil)
-	row := make([]float32, g.Features.Cols)
-	for i := range n {
-		g.Features.CopyRow(i, row)
-		for c, v := range row {
-			x.Set(i, c, float64(v))
-		}
-	}
 	var hat, out mat.Dense
 	hat.Product(d, a, d)
-	out.Product(&hat, &hat, x)
+	out.Product(&hat, &hat, g.Features.Matrix())
 	return &out
 }
 

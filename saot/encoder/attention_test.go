@@ -86,7 +86,7 @@ func TestAttendAgainstFloat64(t *testing.T) {
 				}
 				for i := range x {
 					if n < 100 {
-						requireClose(t, centralDifferences(x[i], square), got[1+i], 1e-4, "input %d", i)
+						requireClose(t, enginetest.Gradient(x[i], 1e-5, square), got[1+i], 1e-4, "input %d", i)
 					}
 				}
 			})

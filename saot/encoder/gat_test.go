@@ -191,7 +191,7 @@ func requireGradients(t *testing.T, enc *Encoder, ref *gatReference, layers []li
 	}
 	require.InDelta(t, value(), got[0][0], 1e-3)
 	for i, name := range enc.trained() {
-		requireClose(t, centralDifferences(ref.variables[name], value), got[1+i], 3e-4, name)
+		requireClose(t, enginetest.Gradient(ref.variables[name], 1e-5, value), got[1+i], 3e-4, name)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestGATAgainstFloat64(t *testing.T) {
 		for name, g := range testGraphs(t) {
 			enc := smallGAT(t, e, 5, 3, SizeOf(g))
 			ref := readGAT(t, enc)
-			want := ref.forward(ref.everywhere(&g.Adjacency), denseFeatures(&g.Features), Inference)
+			want := ref.forward(ref.everywhere(&g.Adjacency), g.Features.Matrix(), Inference)
 			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5, name)
 		}
 	})
@@ -235,7 +235,7 @@ func TestGATOfOneLayer(t *testing.T) {
 		g := randomGraph(t, 20, 5, 2)
 		enc := smallGAT(t, e, 5, 1, SizeOf(g))
 		ref := readGAT(t, enc)
-		want := ref.forward(ref.everywhere(&g.Adjacency), denseFeatures(&g.Features), Inference)
+		want := ref.forward(ref.everywhere(&g.Adjacency), g.Features.Matrix(), Inference)
 		requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
 		enc.Config.WholeGraph = 19
 		requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
@@ -249,7 +249,7 @@ func TestGATHasNoOverflow(t *testing.T) {
 		enc := smallGAT(t, e, 5, 1, SizeOf(g))
 		setVariables(t, enc, func(_ int, x float32) float32 { return 100 * x })
 		ref := readGAT(t, enc)
-		want := ref.forward(ref.everywhere(&g.Adjacency), denseFeatures(&g.Features), Inference)
+		want := ref.forward(ref.everywhere(&g.Adjacency), g.Features.Matrix(), Inference)
 		requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-3)
 		enc.Config.WholeGraph = 39
 		requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-3)
@@ -273,7 +273,7 @@ func TestGATTrainsAgainstFloat64(t *testing.T) {
 				enc := smallGAT(t, e, 5, 3, SizeOf(g))
 				ref, moved := readGAT(t, enc), readGAT(t, enc)
 				masked := []int32{1, 4}
-				x := denseFeatures(&g.Features)
+				x := g.Features.Matrix()
 				for _, c := range masked {
 					x.SetCol(int(c), make([]float64, g.NumNodes()))
 				}
@@ -376,7 +376,7 @@ func TestSampledGATAgainstFloat64(t *testing.T) {
 		n := NewSampler(g, enc.Config.SampleFanOut).Draw([]int32{0, 5, 100, 3, 199}, twoThirds{}, 9)
 		ref := readGAT(t, enc)
 		features := g.Features.Select(n.Nodes)
-		x := denseFeatures(&features)
+		x := features.Matrix()
 		got := onSample(t, e, enc, g, n, Training, func(z *Node) []*Node { return gradients(enc, z, 5) })
 		requireGradients(t, enc, ref, n.drawn(), x, got)
 	})

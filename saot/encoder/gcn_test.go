@@ -20,7 +20,7 @@ func TestEmbedAgainstDenseFloat64(t *testing.T) {
 		for _, seed := range []uint64{1, 2} {
 			g := randomGraph(t, 40, 5, seed)
 			enc := small(t, e, 5, SizeOf(g))
-			want := read(t, enc).forward(denseOperator(&g.Adjacency), denseFeatures(&g.Features), Inference)
+			want := read(t, enc).forward(denseOperator(&g.Adjacency), g.Features.Matrix(), Inference)
 			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
 		}
 	})
@@ -32,7 +32,7 @@ func TestTrainingModeAgainstDenseFloat64(t *testing.T) {
 		g := randomGraph(t, 30, 5, 1)
 		enc := small(t, e, 5, SizeOf(g))
 		ref := read(t, enc)
-		a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
+		a, x := denseOperator(&g.Adjacency), g.Features.Matrix()
 		for range 2 {
 			want := ref.forward(a, x, Training)
 			got := run(t, e, enc, g, func(in Input[*Node]) []*Node {
@@ -55,7 +55,7 @@ func TestCalibrateMovesOnlyTheAverages(t *testing.T) {
 		enc := small(t, e, 5, SizeOf(g))
 		ref := read(t, enc)
 		require.NoError(t, enc.Calibrate(g))
-		ref.forward(denseOperator(&g.Adjacency), denseFeatures(&g.Features), Training)
+		ref.forward(denseOperator(&g.Adjacency), g.Features.Matrix(), Training)
 		now := read(t, enc)
 		requireClose(t, ref.mean, now.mean, 1e-6)
 		requireClose(t, ref.variance, now.variance, 1e-6)
@@ -87,7 +87,7 @@ func TestMaskedViewsAreViewsOfMaskedFeatures(t *testing.T) {
 		g := randomGraph(t, 20, 5, 2)
 		enc := small(t, e, 5, SizeOf(g))
 		for _, masked := range [][]int32{{3}, {0, 2, 4}, {0, 1, 2, 3, 4}} {
-			x := denseFeatures(&g.Features)
+			x := g.Features.Matrix()
 			for _, c := range masked {
 				x.SetCol(int(c), make([]float64, g.NumNodes()))
 			}
@@ -185,7 +185,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		})
 
 		ref := read(t, small(t, e, 5, SizeOf(g))) // as it was before the pass
-		a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
+		a, x := denseOperator(&g.Adjacency), g.Features.Matrix()
 		for _, c := range masked {
 			x.SetCol(int(c), make([]float64, g.NumNodes()))
 		}
@@ -197,7 +197,7 @@ func TestGradientsAgainstCentralDifferences(t *testing.T) {
 		}
 		for i, values := range [][]float64{ref.w1.RawMatrix().Data, ref.w2.RawMatrix().Data, ref.gamma, ref.beta,
 			ref.slope, ref.bias} {
-			want := centralDifferences(values, loss)
+			want := enginetest.Gradient(values, 1e-5, loss)
 			requireClose(t, want, got[i], 2e-4, names[i])
 		}
 	})
@@ -309,18 +309,4 @@ func run(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph,
 	out, err := enc.run(f, b)
 	require.NoError(t, err)
 	return flats(out)
-}
-
-// centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.
-func centralDifferences(x []float64, f func() float64) []float64 {
-	const h = 1e-5
-	gradient := make([]float64, len(x))
-	for i, at := range x {
-		x[i] = at + h
-		up := f()
-		x[i] = at - h
-		gradient[i] = (up - f()) / (2 * h)
-		x[i] = at
-	}
-	return gradient
 }

@@ -36,7 +36,7 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 		for _, seed := range []uint64{1, 2} {
 			g := randomGraph(t, 60, 5, seed)
 			enc := newLinear(t, e, 5, SizeOf(g))
-			a, x := denseOperator(&g.Adjacency), denseFeatures(&g.Features)
+			a, x := denseOperator(&g.Adjacency), g.Features.Matrix()
 			var want mat.Dense
 			want.Product(a, a, x, weightOf(t, enc))
 			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
@@ -52,7 +52,7 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 
 			var propagated mat.Dense
 			propagated.Product(a, a, x)
-			requireClose(t, propagated.RawMatrix().Data, denseFeatures(Propagated(g)).RawMatrix().Data, 1e-5)
+			requireClose(t, propagated.RawMatrix().Data, Propagated(g).Matrix().RawMatrix().Data, 1e-5)
 		}
 	})
 }

@@ -95,15 +95,6 @@ func denseOperator(a *graph.Adjacency) *mat.Dense {
 	return out
 }
 
-func denseFeatures(f *graph.Features) *mat.Dense {
-	out, row := mat.NewDense(f.Rows, f.Cols, nil), make([]float32, f.Cols)
-	for i := range f.Rows {
-		f.CopyRow(i, row)
-		out.SetRow(i, wide(row))
-	}
-	return out
-}
-
 // randomGraph has a hub joined to every second node, whose sum needs more than one chunk where n is large, random
 // edges, and its last two nodes isolated. Its features are sparse for an odd seed and dense for an even one.
 func randomGraph(t testing.TB, n, cols int, seed uint64) *graph.Graph {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // eachEngine runs a benchmark on every engine present.
@@ -59,7 +60,7 @@ func compile(b *testing.B, e *engine.Engine, build func(in []*graph.Node) *graph
 	b.Helper()
 	args := make([]*tensors.Tensor, len(inputs)) // a tensor belongs to one engine
 	for i, x := range inputs {
-		args[i] = toTensor(x)
+		args[i] = enginetest.Tensor(x)
 	}
 	return timed(compileFor(b, e, one(build), args...))
 }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/engine"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // gradientWay is a loss and how its gradient passes through the plan.
@@ -76,7 +77,7 @@ func BenchmarkGradients(b *testing.B) {
 				for _, w := range gradientWays() {
 					b.Run(w.name, func(b *testing.B) {
 						t := best(b, exact, compile(b, e, w.build(epsilon), cost, target))
-						got := evaluate(b, e, one(w.build(epsilon)), cost, target)[0]
+						got := enginetest.Evaluate(b, e, one(w.build(epsilon)), cost, target)[0]
 						b.ReportMetric(milliseconds(t[1]), "ms")
 						b.ReportMetric(float64(t[1])/float64(t[0]), "over-exact")
 						b.ReportMetric(1e6*distance(got, references[w.name]), "err/1e-6")

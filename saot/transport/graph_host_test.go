@@ -168,18 +168,16 @@ func TestTransportValueAndDivergence(t *testing.T) {
 					return append([]*graph.Node{d, missed}, graph.Gradient(d, in[0], in[1])...)
 				}, stack(t, dtypes.Float64, []int{6, 3}, x.RawMatrix().Data),
 					stack(t, dtypes.Float64, []int{4, 3}, y.RawMatrix().Data))
-				divergence := func(x, y *mat.Dense) float64 {
+				divergence := func() float64 {
 					cfg := cfg
 					cfg.Sweeps = 100000
 					d, err := HostSinkhornDivergence(kind, x, y, nil, nil, cfg)
 					require.NoError(t, err)
 					return d
 				}
-				require.InDelta(t, divergence(x, y), out[0][0], 1e-8, "%v %v", kind, unit)
-				ofX := centralDifferences(mat.DenseCopyOf(x), 1e-4,
-					func(x *mat.Dense) float64 { return divergence(x, y) })
-				ofY := centralDifferences(mat.DenseCopyOf(y), 1e-4,
-					func(y *mat.Dense) float64 { return divergence(x, y) })
+				require.InDelta(t, divergence(), out[0][0], 1e-8, "%v %v", kind, unit)
+				ofX := enginetest.Gradient(x.RawMatrix().Data, 1e-4, divergence)
+				ofY := enginetest.Gradient(y.RawMatrix().Data, 1e-4, divergence)
 				require.Less(t, out[1][0], 1e-8)
 				requireClose(t, ofX, out[2], 1e-6, "%v %v", kind, unit)
 				requireClose(t, ofY, out[3], 1e-6, "%v %v", kind, unit)
@@ -279,7 +277,7 @@ func TestGraphCostsAgainstHost(t *testing.T) {
 
 func TestGraphBarycentric(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node { return Barycentric(in[0], in[1]) }),
+		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node { return Barycentric(in[0], in[1]) }),
 			mat.NewDense(3, 2, []float64{.25, .25, 0, .5, 0, 0}), mat.NewDense(2, 2, []float64{0, 4, 8, 0}))
 		requireClose(t, []float64{4, 2, 8, 0, 0, 0}, out[0], 1e-6)
 	})
@@ -289,7 +287,7 @@ func TestGraphBarycentric(t *testing.T) {
 func TestGraphBarycentricGradients(t *testing.T) {
 	plan, y := mat.NewDense(3, 2, []float64{.2, .3, .1, .4, 0, 0}), points(50, 2, 3)
 	w := uniformCost(51, 3, 3)
-	loss := func(plan, y *mat.Dense) (sum float64) {
+	loss := func() (sum float64) {
 		for i := range 2 {
 			mass := plan.At(i, 0) + plan.At(i, 1)
 			for k := range 3 {
@@ -299,8 +297,8 @@ func TestGraphBarycentricGradients(t *testing.T) {
 		}
 		return sum
 	}
-	ofPlan := centralDifferences(mat.DenseCopyOf(plan), 1e-5, func(plan *mat.Dense) float64 { return loss(plan, y) })
-	ofY := centralDifferences(mat.DenseCopyOf(y), 1e-5, func(y *mat.Dense) float64 { return loss(plan, y) })
+	ofPlan := enginetest.Gradient(plan.RawMatrix().Data, 1e-5, loss)
+	ofY := enginetest.Gradient(y.RawMatrix().Data, 1e-5, loss)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
 			l := graph.ReduceAllSum(graph.Mul(in[2], graph.Square(Barycentric(in[0], in[1]))))
@@ -308,7 +306,7 @@ func TestGraphBarycentricGradients(t *testing.T) {
 		}, stack(t, dtypes.Float64, []int{3, 2}, plan.RawMatrix().Data),
 			stack(t, dtypes.Float64, []int{2, 3}, y.RawMatrix().Data),
 			stack(t, dtypes.Float64, []int{3, 3}, w.RawMatrix().Data))
-		require.InDelta(t, loss(plan, y), out[0][0], 1e-12)
+		require.InDelta(t, loss(), out[0][0], 1e-12)
 		requireClose(t, ofPlan, out[1], 1e-8)
 		requireClose(t, ofY, out[2], 1e-8)
 	})
@@ -323,7 +321,7 @@ func TestFloat32Extremes(t *testing.T) {
 	inf.Set(2, 2, math.Inf(1))
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		run := func(cost *mat.Dense, cfg SinkhornConfig) (plan []float64, miss float64) {
-			out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 				plan, miss := Sinkhorn(in[0], cfg)
 				return []*graph.Node{plan, miss}
 			}, cost)
@@ -467,7 +465,7 @@ func TestGraphProblemBadInput(t *testing.T) {
 			{func(in []*graph.Node) GraphProblem { return GraphProblem{Cost: in[0]} },
 				SinkhornConfig{Epsilon: 1, Sweeps: 1, OverRelaxation: Adaptive}, "only Solve adapts it"},
 		} {
-			_, err := call(t, e, func(in []*graph.Node) []*graph.Node {
+			_, err := enginetest.Run(t, e, func(in []*graph.Node) []*graph.Node {
 				return []*graph.Node{c.build(in).Sinkhorn(c.cfg).Plan}
 			}, mat.NewDense(2, 2, []float64{1, 0, 0, 1}))
 			require.ErrorContains(t, err, c.want)

@@ -6,53 +6,12 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
-
-// evaluate runs a graph function once and returns each output as float64, row major.
-func evaluate(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
-	inputs ...*mat.Dense) [][]float64 {
-	t.Helper()
-	out, err := call(t, e, build, inputs...)
-	require.NoError(t, err)
-	return out
-}
-
-func call(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
-	inputs ...*mat.Dense) ([][]float64, error) {
-	t.Helper()
-	f, err := e.Func(t.Name(), build)
-	require.NoError(t, err)
-	args := make([]*tensors.Tensor, len(inputs))
-	for i, x := range inputs {
-		args[i] = toTensor(x)
-	}
-	out, err := f.Call(args...)
-	if err != nil {
-		return nil, err
-	}
-	flat := make([][]float64, len(out))
-	for i, x := range out {
-		for _, value := range tensors.MustCopyFlatData[float32](x) {
-			flat[i] = append(flat[i], float64(value))
-		}
-	}
-	return flat, nil
-}
-
-func toTensor(x *mat.Dense) *tensors.Tensor {
-	n, m := x.Dims()
-	flat := make([]float32, 0, n*m)
-	for _, value := range x.RawMatrix().Data {
-		flat = append(flat, float32(value))
-	}
-	return tensors.FromFlatDataAndDimensions(flat, n, m)
-}
 
 // one returns the only output of one graph function.
 func one(f func(in []*graph.Node) *graph.Node) func(in []*graph.Node) []*graph.Node {
@@ -63,23 +22,6 @@ func one(f func(in []*graph.Node) *graph.Node) func(in []*graph.Node) []*graph.N
 func rounded(x *mat.Dense) *mat.Dense {
 	x.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, x)
 	return x
-}
-
-// centralDifferences returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h.
-func centralDifferences(x *mat.Dense, h float64, f func(*mat.Dense) float64) []float64 {
-	n, m := x.Dims()
-	grad := make([]float64, 0, n*m)
-	for i := range n {
-		for j := range m {
-			at := x.At(i, j)
-			x.Set(i, j, at+h)
-			up := f(x)
-			x.Set(i, j, at-h)
-			grad = append(grad, (up-f(x))/(2*h))
-			x.Set(i, j, at)
-		}
-	}
-	return grad
 }
 
 // requireClose compares entry by entry; tol is absolute.
@@ -108,7 +50,7 @@ func TestSinkhornAgainstHost(t *testing.T) {
 				for _, domain := range []Domain{AutoDomain, KernelDomain, LogDomain} {
 					cost := rounded(uniformCost(uint64(c.n), c.n, c.m))
 					cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 10, Domain: domain, CostRange: 2}
-					out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+					out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 						plan, miss := Sinkhorn(in[0], cfg)
 						return []*graph.Node{plan, miss}
 					}, cost)
@@ -146,7 +88,7 @@ func TestSinkhornIgnoresConstants(t *testing.T) {
 		for _, domain := range []Domain{KernelDomain, LogDomain} {
 			cfg := DefaultSinkhorn()
 			cfg.Domain = domain
-			out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 				plan, _ := Sinkhorn(in[0], cfg)
 				shifted, _ := Sinkhorn(graph.AddScalar(in[0], 64), cfg)
 				return []*graph.Node{plan, shifted}
@@ -159,8 +101,10 @@ func TestSinkhornIgnoresConstants(t *testing.T) {
 func TestSinkhornAtTinyEpsilonIsFinite(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cfg := SinkhornConfig{Epsilon: 0.002, Sweeps: 30, CostRange: 2}
-		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node { plan, _ := Sinkhorn(in[0], cfg); return plan }),
-			uniformCost(5, 6, 6))
+		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node {
+			plan, _ := Sinkhorn(in[0], cfg)
+			return plan
+		}), uniformCost(5, 6, 6))
 		mass := 0.0
 		for _, p := range out[0] {
 			mass += p
@@ -175,14 +119,14 @@ func TestCosineCost(t *testing.T) {
 	// By hand: a₀ = (0.6, 0.8) against (0.6, 0.8), its opposite, a right angle and nothing.
 	want := []float64{0, 2, 1, 1, 1, 1, 1, 1, 1.6, 0.4, 1.8, 1}
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 			cost := CosineCost(in[0], in[1])
 			weights := graph.IotaFull(cost.Graph(), cost.Shape())
 			grads := graph.Gradient(graph.ReduceAllSum(graph.Mul(cost, weights)), in[0], in[1])
 			return []*graph.Node{cost, grads[0], grads[1]}
 		}, a, b)
 		requireClose(t, want, out[0], 1e-6)
-		numeric := centralDifferences(a, 1e-6, func(a *mat.Dense) (sum float64) {
+		numeric := enginetest.Gradient(a.RawMatrix().Data, 1e-6, func() (sum float64) {
 			for i := range 3 {
 				for j := range 3 {
 					x, y := a.RawRowView(i), b.RawRowView(j)
@@ -205,11 +149,11 @@ func TestKLPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 0.2
 	cost := rounded(uniformCost(11, n, m))
 	target := rounded(mat.DenseCopyOf(converged(t, uniformCost(12, n, m), 0.1).Plan))
-	numeric := centralDifferences(mat.DenseCopyOf(cost), 1e-4, func(c *mat.Dense) float64 {
-		return hostKL(target, converged(t, c, epsilon).Plan)
+	numeric := enginetest.Gradient(cost.RawMatrix().Data, 1e-4, func() float64 {
+		return hostKL(target, converged(t, cost, epsilon).Plan)
 	})
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 			target, cost := in[0], in[1]
 			cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, CostRange: 2}
 			plan, _ := Sinkhorn(cost, cfg)
@@ -236,7 +180,7 @@ func TestKLPlanLossReachesOnlyTheCost(t *testing.T) {
 		// A permutation as target (zeros) and a plan with zeros: everything stays finite.
 		target := mat.NewDense(2, 2, []float64{0.5, 0, 0, 0.5})
 		plan := mat.NewDense(2, 2, []float64{0.5, 0, 0, 0.5})
-		out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 			loss := KLPlanLoss(in[0], in[1], in[2], 0.5)
 			grads := graph.Gradient(graph.Add(loss, graph.ReduceAllSum(graph.Add(in[0], in[1]))), in[0], in[1], in[2])
 			same := KLPlanLoss(in[0], in[0], in[2], 0.5)
@@ -254,18 +198,18 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 0.2
 	cost := rounded(uniformCost(13, n, m))
 	target := rounded(mat.DenseCopyOf(converged(t, uniformCost(14, n, m), 0.1).Plan))
-	loss := func(c *mat.Dense) float64 {
+	loss := func() float64 {
 		var d mat.Dense
-		d.Sub(target, converged(t, c, epsilon).Plan)
+		d.Sub(target, converged(t, cost, epsilon).Plan)
 		norm := mat.Norm(&d, 2)
 		return n * m * norm * norm
 	}
-	value, numeric := loss(cost), centralDifferences(mat.DenseCopyOf(cost), 1e-4, loss)
+	value, numeric := loss(), enginetest.Gradient(cost.RawMatrix().Data, 1e-4, loss)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, gradient := range []GradientMode{Implicit, Unrolled} {
 			for _, domain := range []Domain{KernelDomain, LogDomain} {
 				cfg := SinkhornConfig{Epsilon: epsilon, Sweeps: 60, Domain: domain, Gradient: gradient}
-				out := evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+				out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
 					plan, _ := Sinkhorn(in[1], cfg)
 					loss := FrobeniusPlanLoss(in[0], plan)
 					return []*graph.Node{loss, graph.Gradient(loss, in[1])[0]}
@@ -279,7 +223,7 @@ func TestFrobeniusPlanLossGradient(t *testing.T) {
 
 func TestSinkhornStopsGradients(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		out := evaluate(t, e, one(func(in []*graph.Node) *graph.Node {
+		out := enginetest.Evaluate(t, e, one(func(in []*graph.Node) *graph.Node {
 			plan, miss := Sinkhorn(in[0], DefaultSinkhorn())
 			loss := graph.Add(graph.Add(graph.ReduceAllSum(graph.Square(plan)), miss), graph.ReduceAllSum(in[0]))
 			return graph.Gradient(loss, in[0])[0]
@@ -302,7 +246,7 @@ func TestDiagnostics(t *testing.T) {
 			{mat.NewDense(2, 2, []float64{0, 1, 0, 0}), 0, 0},
 			{mat.NewDense(1, 1, []float64{1}), 1, 0},
 		} {
-			out := evaluate(t, e, both, c.plan)
+			out := enginetest.Evaluate(t, e, both, c.plan)
 			require.InDelta(t, c.diagonal, out[0][0], 1e-6)
 			require.InDelta(t, c.disorder, out[1][0], 1e-6)
 		}
@@ -331,7 +275,7 @@ func TestGraphBadInput(t *testing.T) {
 			"FrobeniusPlanLoss wants": func(in []*graph.Node) *graph.Node { return FrobeniusPlanLoss(in[0], in[1]) },
 			"DiagonalMass wants":      func(in []*graph.Node) *graph.Node { return DiagonalMass(in[0]) },
 		} {
-			_, err := call(t, e, one(build), a, b)
+			_, err := enginetest.Run(t, e, one(build), a, b)
 			require.ErrorContains(t, err, want)
 		}
 	})

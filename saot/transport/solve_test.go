@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/transport/plain"
 )
 
@@ -311,8 +312,8 @@ func TestEnvelope(t *testing.T) {
 	mu := []float64{.3, .25, .2, .25}
 	p := Problem{Cost: uniformCost(11, 4, 3), Mu: mu}
 	res := tight(t, p, 0.3)
-	numeric := centralDifferences(mat.DenseCopyOf(p.Cost), 1e-4, func(c *mat.Dense) float64 {
-		return tight(t, Problem{Cost: c, Mu: mu}, 0.3).Value.Primal()
+	numeric := enginetest.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
+		return tight(t, p, 0.3).Value.Primal()
 	})
 	requireClose(t, numeric, res.Plan.RawMatrix().Data, 1e-8)
 	at := func(h float64) float64 {
@@ -347,10 +348,8 @@ func TestImplicitGradient(t *testing.T) {
 		gradient.Apply(func(i, j int, x float64) float64 { return w.At(i, j) * 20 * math.Cos(20*x) }, res.Plan)
 		got, err := res.ImplicitGradient(gradient)
 		require.NoError(t, err, name)
-		numeric := centralDifferences(mat.DenseCopyOf(p.Cost), 1e-4, func(c *mat.Dense) float64 {
-			q := p
-			q.Cost = c
-			return loss(tight(t, q, 0.2).Plan)
+		numeric := enginetest.Gradient(p.Cost.RawMatrix().Data, 1e-4, func() float64 {
+			return loss(tight(t, p, 0.2).Plan)
 		})
 		requireClose(t, numeric, got.RawMatrix().Data, 2e-6, name)
 

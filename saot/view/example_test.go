@@ -27,12 +27,7 @@ func ExamplePair() {
 		fmt.Println(err)
 		return
 	}
-	config := view.Config{EdgeDrop: 0.4, FeatureMask: 0.25}
-	if err := config.Validate(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	a, b := view.Pair(g, config, rand.New(rand.NewPCG(2, 0)))
+	a, b := view.Pair(g, view.Config{EdgeDrop: 0.4, FeatureMask: 0.25}, rand.New(rand.NewPCG(2, 0)))
 	for _, v := range []view.View{a, b} {
 		fmt.Printf("%d of %d edges, column %d masked\n", v.Adjacency.NumEdges(), g.Adjacency.NumEdges(), v.Masked)
 	}

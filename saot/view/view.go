@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 )
 
@@ -17,14 +16,6 @@ import (
 type Config struct {
 	EdgeDrop    float64 // share of edges dropped, each independently; in [0, 1)
 	FeatureMask float64 // share of feature columns set to zero for all nodes; in [0, 1)
-}
-
-// Validate returns an error that names each field out of range.
-func (c Config) Validate() error {
-	faults := check.In("view")
-	faults.That(c.EdgeDrop >= 0 && c.EdgeDrop < 1, "edge_drop", c.EdgeDrop, "a value in [0, 1)")
-	faults.That(c.FeatureMask >= 0 && c.FeatureMask < 1, "feature_mask", c.FeatureMask, "a value in [0, 1)")
-	return faults.Err()
 }
 
 // View is one augmented view: the edges that are kept, and the feature columns that are masked.

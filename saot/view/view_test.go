@@ -183,9 +183,3 @@ func TestZeroRatesLeaveTheGraph(t *testing.T) {
 	require.Equal(t, g.Adjacency, b.Adjacency)
 	require.Empty(t, a.Masked)
 }
-
-func TestValidate(t *testing.T) {
-	require.NoError(t, Config{EdgeDrop: 0.2, FeatureMask: 0.1}.Validate())
-	require.ErrorContains(t, Config{EdgeDrop: 1}.Validate(), "edge_drop")
-	require.ErrorContains(t, Config{FeatureMask: math.NaN()}.Validate(), "feature_mask")
-}

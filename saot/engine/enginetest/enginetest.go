@@ -1,11 +1,17 @@
-// Package enginetest runs a test on every compute engine that is present on the machine.
+// Package enginetest runs a test on every compute engine that is present on the machine, and a graph function on one.
 package enginetest
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/saot/engine"
 )
@@ -54,4 +60,56 @@ func Go(t testing.TB) *engine.Engine {
 func open(name string) (*engine.Engine, error) {
 	once, _ := opened.LoadOrStore(name, sync.OnceValues(func() (*engine.Engine, error) { return engine.Open(name) }))
 	return once.(func() (*engine.Engine, error))()
+}
+
+// Evaluate runs a graph function once on matrices, in float32, and returns each output row major.
+func Evaluate(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*mat.Dense) [][]float64 {
+	t.Helper()
+	out, err := Run(t, e, build, inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := make([][]float64, len(out))
+	for i, x := range out {
+		for _, v := range tensors.MustCopyFlatData[float32](x) {
+			flat[i] = append(flat[i], float64(v))
+		}
+	}
+	return flat
+}
+
+// Run runs a graph function once on matrices, in float32.
+func Run(t testing.TB, e *engine.Engine, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*mat.Dense) ([]*tensors.Tensor, error) {
+	f, err := e.Func(t.Name(), build)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]*tensors.Tensor, len(inputs))
+	for i, x := range inputs {
+		args[i] = Tensor(x)
+	}
+	return f.Call(args...)
+}
+
+// Tensor returns a matrix in float32.
+func Tensor(x *mat.Dense) *tensors.Tensor {
+	rows, cols := x.Dims()
+	flat := make([]float32, rows*cols)
+	for i, v := range x.RawMatrix().Data {
+		flat[i] = float32(v)
+	}
+	return tensors.FromFlatDataAndDimensions(flat, rows, cols)
+}
+
+// Gradient returns the gradient of f at x by (f(x+h) − f(x−h)) / 2h. f reads x, which is moved and put back.
+func Gradient(x []float64, h float64, f func() float64) []float64 {
+	at := slices.Clone(x)
+	defer copy(x, at)
+	moved := func(to []float64) float64 {
+		copy(x, to)
+		return f()
+	}
+	return fd.Gradient(nil, moved, at, &fd.Settings{Formula: fd.Central, Step: h})
 }
