@@ -117,8 +117,16 @@ func TestTransportPage(t *testing.T) {
 		at := b.place("plan", 0.5, 0.5)
 		b.Move(at[0], at[1])
 		b.Until(`page.clouds.pointed.row >= 0 && page.clouds.pointed.column >= 0`)
-		require.Contains(t, b.Text(`document.querySelector('[role=status]').textContent`), "% of the row")
-		b.Do(`document.querySelector('[data-picture=plan]').focus(), true`)
+		const said = `document.querySelector('[role=status]').textContent`
+		b.Until(said + `.endsWith('% of the row')`)
+		b.Do(`window.before = ` + said + `, document.querySelector('[data-picture=plan]').focus(), true`)
+		b.set("eps", "0") // the logarithm of 1
+		b.Until(`page.settings.eps === 1 && page.problem.settled && ` + said + ` !== before`)
+		require.Contains(t, b.Text(said), b.Text(`page.map.words()`), "the words are those of the new plan")
+		b.Move(1, 1)
+		b.Until(said + ` === ''`)
+		b.Move(at[0], at[1])
+		b.Until(said + ` !== ''`)
 		row := b.Number(`page.map.pointed.row`)
 		b.Press(kb.ArrowDown)
 		b.Until(fmt.Sprintf(`page.clouds.pointed.row === %v`, row+1))
@@ -155,6 +163,10 @@ func (b *tab) sweeps(t *testing.T) {
 	b.set("solver", "exact")
 	b.settled()
 	require.LessOrEqual(t, b.Number(`page.problem.plan.plan.filter(p => p > 1e-12).length`), 28+28-1.0)
+	b.Press("rs ") // an exact plan takes no sweeps
+	b.press("step")
+	require.Equal(t, []float64{2, 4, 0}, b.Numbers(`[page.settings.sweeps,
+		document.querySelectorAll('[aria-label=run] :disabled').length, page.runs.next]`))
 	b.set("solver", "entropic")
 	b.set("eps", "-1")
 	b.Until(`page.settings.eps === 0.1`)
@@ -197,6 +209,8 @@ func (b *tab) share(t *testing.T) {
 	require.Equal(t, "none", b.Text(`getComputedStyle(document.querySelector('.top')).display`))
 	b.at(t, "transport.html#eps=none&preset=nothing&x=A&mode=axes&sweeps=1e999") // nonsense keeps the defaults
 	b.golden(t)
+	b.at(t, "transport.html#sweeps=30000.5&t=7")
+	require.Equal(t, []float64{20000, 1}, b.Numbers(`[page.settings.sweeps, page.settings.t]`), "bounds hold")
 	for _, name := range []string{"toString", "constructor"} { // every object has these
 		b.at(t, "transport.html#preset="+name+"&cost="+name)
 		require.Equal(t, "moons", b.Text(`page.settings.preset`))

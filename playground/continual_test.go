@@ -180,6 +180,8 @@ func TestTrainingControls(t *testing.T) {
 		b.train(t, "")
 		b.Until(`document.querySelector('saot-recording') && now() === 'task 9 of 9, step 30'`)
 		require.Empty(t, b.Text(`states()`), "nothing trains before it is asked for")
+		const command = `document.querySelector('#command').checkVisibility()`
+		b.Until(`!` + command) // which does another run
 		b.press("back")
 		b.Until(`now() === 'task 9 of 9, step 24'`)
 		b.Until(`location.hash === '#at=8.24'`)
@@ -194,7 +196,9 @@ func TestTrainingControls(t *testing.T) {
 		require.Equal(t, float64(3), b.Number(`document.querySelectorAll('[name=recording] :enabled').length - 1`),
 			"and no more")
 		b.set("recording", "")
-		b.Until(`document.querySelector('saot-recording') === null`)
+		b.Until(`document.querySelector('saot-recording') === null && ` + command)
+		b.train(t, "#tasks=1e9&nodes=1e12")
+		require.Equal(t, []float64{8, 800}, b.Numbers(`[page.settings.tasks, page.settings.nodes]`), "bounds hold")
 	})
 	t.Run("settings", func(t *testing.T) {
 		b.train(t, small)
@@ -208,6 +212,16 @@ func TestTrainingControls(t *testing.T) {
 		require.Contains(t, b.Text(`document.querySelector('#command').textContent`),
 			"--dataset synthetic,nodes=200,classes=6,degree=4.1,homophily=0.5,imbalance=2,words=20 --method saot "+
 				"--seed 2")
+	})
+	t.Run("a setting that some runs have not", func(t *testing.T) {
+		b.train(t, small+"&play=1")
+		b.Until(`states() === 'done,done'`)
+		b.set("alpha", "0.5")
+		b.Until(`[...page.runs.keys()].join() === 'random' && states() === 'done' && !location.hash.includes('play')`)
+		b.press("start")
+		b.Until(`page.runs.size === 2 && states() === 'done,done'`)
+		b.set("seed", "1")
+		b.Until(`page.runs.size === 0`)
 	})
 	t.Run("methods", func(t *testing.T) {
 		b.train(t, small)
@@ -333,6 +347,7 @@ func (b *tab) drop(t *testing.T) {
 	b.train(t, small)
 	b.put(files)
 	b.Until(`said() === 'Shown: random on ` + recordedDataset + `, seed 0.' && now() === 'task 2 of 2, step 0'`)
+	require.InDelta(t, 0, b.Number(`Number(document.querySelector('#command').checkVisibility())`), 0)
 	const menu = `document.querySelector('[name=recording]')`
 	require.Equal(t, "from files", b.Text(menu+`.selectedOptions[0].textContent`))
 	b.press("back")

@@ -112,6 +112,10 @@ func TestGromovPage(t *testing.T) {
 		b.press("play")
 		b.press("converge")
 		b.Until(`page.settings.outer === 60 && !page.dirty`)
+		for outer, want := range map[string]float64{"100000": 60, "-3": 1, "2.4": 2} {
+			b.at(t, "gromov.html#outer="+outer)
+			require.InDelta(t, want, b.Number(`page.settings.outer`), 0)
+		}
 	})
 }
 

@@ -46,15 +46,15 @@ func newToolchain(ctx context.Context, cache string) (*toolchain, error) {
 		return nil, fmt.Errorf("playground: the pages run Go that is built for the browser, and no go command is on "+
 			"PATH: install Go from https://go.dev/dl: %w", err)
 	}
-	goroot, err := ask(ctx, "env", "GOROOT")
-	if err != nil {
-		return nil, err
-	}
-	dir, err := ask(ctx, "list", "-m", "-f", "{{.Dir}}", path)
+	dir, err := ask(ctx, "", "list", "-m", "-f", "{{.Dir}}", path)
 	if err != nil || dir == "" {
 		if dir, err = installed(ctx); err != nil {
 			return nil, err
 		}
+	}
+	goroot, err := ask(ctx, dir, "env", "GOROOT") // where the modules are built: a folder's go.mod may choose another Go
+	if err != nil {
+		return nil, err
 	}
 	return &toolchain{goroot: goroot, dir: dir, cache: cache}, nil
 }
@@ -70,15 +70,17 @@ func installed(ctx context.Context) (string, error) {
 }
 
 func download(ctx context.Context, version string) (dir string, err error) {
-	if dir, err = ask(ctx, "mod", "download", "-json", path+"@"+version); err != nil {
+	if dir, err = ask(ctx, "", "mod", "download", "-json", path+"@"+version); err != nil {
 		return "", fmt.Errorf("%w: run saot within its repository, or where Go can download its sources", err)
 	}
 	return dir, nil
 }
 
-// ask returns what the go command prints; of JSON, the field Dir. With -json it prints its errors there too.
-func ask(ctx context.Context, args ...string) (string, error) {
+// ask returns what the go command prints in a folder, "" for the current one; of JSON, the field Dir. With -json it
+// prints its errors there too.
+func ask(ctx context.Context, dir string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = dir
 	output, err := command.Output()
 	var module struct{ Dir, Error string }
 	isJSON := json.Unmarshal(output, &module) == nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -22,8 +23,23 @@ func TestSourcesThatAreNotThere(t *testing.T) {
 	require.ErrorContains(t, err, "module lookup disabled by GOPROXY=off")
 	require.ErrorContains(t, err, "run saot within its repository")
 	require.NotContains(t, err.Error(), "\n")
-	_, err = ask(t.Context(), "list", "-m", path)
+	_, err = ask(t.Context(), "", "list", "-m", path)
 	require.ErrorContains(t, err, "go list -m "+path)
+}
+
+// The script of the runtime is that of the Go in the folder of the sources, which may choose another than the current
+// folder does.
+func TestRuntimeIsOfTheSourcesGo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the go command of this test is a shell script")
+	}
+	bin, sources := t.TempDir(), t.TempDir()
+	script := "#!/bin/sh\nif [ $1 = list ]; then echo " + sources + "; else pwd; fi\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	tools, err := newToolchain(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, sources, tools.goroot)
 }
 
 // A module is compressed once, whatever its time: the build touches one that is up to date.

@@ -32,9 +32,12 @@ serves until it is interrupted.`,
   saot play --address 127.0.0.1:0 --no-open`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			listener, err := listen(address, cmd.Flags().Changed("address"))
+			listener, taken, err := listen(address, cmd.Flags().Changed("address"))
 			if err != nil {
 				return err
+			}
+			if _, err := fmt.Fprint(cmd.OutOrStdout(), taken); err != nil {
+				return errors.Join(err, listener.Close())
 			}
 			return play(cmd, listener, !quiet && isTerminal(os.Stdout))
 		},
@@ -44,16 +47,18 @@ serves until it is interrupted.`,
 	return cmd
 }
 
-// listen listens at an address, or at a free port where the default is taken.
-func listen(address string, chosen bool) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
+// listen listens at an address, or at a free port where the default is taken, which a line says.
+func listen(address string, chosen bool) (listener net.Listener, taken string, err error) {
+	listener, err = net.Listen("tcp", address)
 	if err != nil && !chosen {
+		_, port, _ := net.SplitHostPort(address)
+		taken = fmt.Sprintf("port %s is taken: links in notebooks do not lead here\n", port)
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: choose another --address", err)
+		return nil, "", fmt.Errorf("%w: choose another --address", err)
 	}
-	return listener, nil
+	return listener, taken, nil
 }
 
 func play(cmd *cobra.Command, listener net.Listener, browse bool) error {

@@ -69,6 +69,22 @@ func TestPlayPrintsAnAddressToOpen(t *testing.T) {
 	}
 }
 
+// Where the port of the notebooks' links is taken, another is used, and a line says what that means.
+func TestPlayWhereItsPortIsTaken(t *testing.T) {
+	first, taken, err := listen("127.0.0.1:0", true)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, first.Close()) }()
+	require.Empty(t, taken)
+	address := first.Addr().String()
+	second, taken, err := listen(address, false)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+	_, port, _ := strings.Cut(address, ":")
+	require.Equal(t, "port "+port+" is taken: links in notebooks do not lead here\n", taken)
+	_, _, err = listen(address, true)
+	require.ErrorContains(t, err, "choose another --address")
+}
+
 // The command line reads what the tab saves, and the tab what the command line records.
 func TestRunsCrossTheTab(t *testing.T) {
 	url := played(t)

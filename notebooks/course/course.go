@@ -156,15 +156,20 @@ var (
 	noAlt     = regexp.MustCompile(`alt="No description has been provided for this image"`)
 	atPlay    = regexp.MustCompile(`"http://` + regexp.QuoteMeta(playground.Address) + `/`)
 	anotherNB = regexp.MustCompile(`href="([0-9A-Za-z_]+)\.ipynb`)
+	anotherMD = regexp.MustCompile(`href="\.\./([0-9A-Za-z_./-]+\.md)`)
 )
 
-// tidy points links between notebooks at the pages, those to saot play at the playground's folder, unless it is "", and
-// gives pictures a plain alternative text.
+// repository has the files that are no pages of the course.
+const repository = "https://github.com/saot-go/saot/blob/main/"
+
+// tidy points links between notebooks at the pages, those to documents at the repository, and those to saot play at the
+// playground's folder, unless it is "". It gives pictures a plain alternative text.
 func tidy(body []byte, folder string) string {
 	if folder != "" {
 		body = atPlay.ReplaceAll(body, []byte(`"`+strings.TrimSuffix(folder, "/")+"/"))
 	}
 	body = noAlt.ReplaceAll(body, []byte(`alt="what the cell above shows"`))
+	body = anotherMD.ReplaceAll(body, []byte(`href="`+repository+`$1`))
 	return string(anotherNB.ReplaceAll(body, []byte(`href="$1.html`)))
 }
 

@@ -135,6 +135,8 @@ func TestPaletted(t *testing.T) {
 func TestTidy(t *testing.T) {
 	require.Equal(t, `<a href="01_sinkhorn.html#x"> <img alt="what the cell above shows">`,
 		tidy([]byte(`<a href="01_sinkhorn.ipynb#x"> <img alt="No description has been provided for this image">`), ""))
+	require.Equal(t, `<a href="https://github.com/saot-go/saot/blob/main/docs/results.md#what-does-replay-buy">`,
+		tidy([]byte(`<a href="../docs/results.md#what-does-replay-buy">`), ".."))
 }
 
 // Notebooks whose name is known link to a page that is there, and to saot play where the course stands alone.

@@ -35,14 +35,14 @@ var states = map[string]struct{ address, text string }{
 		"Remove an edge, recolor a node: two views of one graph, and their plan."},
 	"encoders": {"continual.html#recording=&methods=saot.saot-l.random.hellinger&show=saot.saot-l",
 		"Train SAOT with a graph encoder and with a linear one, next to two that are never trained."},
-	"forgetting": {"continual.html#recording=pair&methods=naive.random&show=naive",
+	"forgetting": {"continual.html#recording=&methods=naive.random&show=naive.random",
 		"Watch a learner forget, next to one that never learned."},
-	"saot": {"continual.html#recording=pair", "Switch the terms of the loss on and off: α, β, and the memory."},
+	"saot": {"continual.html#recording=&methods=saot&show=saot", "Switch the terms of the loss on and off: α, β, and the memory."},
 	"controls": {"continual.html#recording=&methods=saot.random.hellinger&show=saot",
 		"Train SAOT next to propagated features."},
 	"reproduce": {"continual.html#recording=&methods=saot.naive.barlow.random",
 		"Train four methods side by side on one stream."},
-	"explorer": {"continual.html", "The same panel without a notebook."},
+	"explorer": {"continual.html", "Training in the page, without a notebook."},
 }
 
 // live returns the state for a notebook, or nil. Without a folder of the playground it is at the address of saot play,

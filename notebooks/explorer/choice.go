@@ -99,7 +99,8 @@ func open(dataset, dir string) (*datasets.Stream, error) {
 	return datasets.NewStream(d, datasets.DefaultStreamOptions())
 }
 
-// settings are all that a run depends on, apart from its stream. The knobs from ε on are those of SAOT.
+// settings are all that a run depends on, apart from its stream. The knobs from ε on are those of SAOT. One without
+// effect on the method stays as by default, so that it replays no run.
 type settings struct {
 	method string
 	seed   uint64
@@ -115,6 +116,13 @@ func (c Choice) settings(name string) settings {
 	s := settings{method: name, seed: c.Seed}
 	if d, err := method.Lookup(name); err == nil && d.Kind == method.Ours {
 		s.saot = saotKnobs{c.Epsilon, c.Sigma, c.Alpha, c.Beta, c.Points}
+	}
+	byDefault := saot.DefaultConfig()
+	switch name {
+	case "saot-barlow": // solves no plan
+		s.saot = saotKnobs{byDefault.Epsilon, byDefault.Sigma, byDefault.Alpha, byDefault.Beta, c.Points}
+	case "saot-no-distill":
+		s.saot.beta = byDefault.Beta
 	}
 	return s
 }

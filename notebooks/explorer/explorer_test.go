@@ -177,6 +177,22 @@ func TestKnobsReplay(t *testing.T) {
 	require.Equal(t, seed1, pngOf(t, r.set(seedKnob, "1")["saot: embeddings"]))
 }
 
+// A knob without effect on a method replays no run of it.
+func TestKnobsWithoutEffect(t *testing.T) {
+	one := Choice{Seed: 1, Epsilon: 0.2, Sigma: 0.5, Alpha: 1, Beta: 0.5, Points: 40}
+	other := one
+	other.Epsilon, other.Sigma, other.Alpha, other.Beta = 1, 0, 5, 0
+	require.Equal(t, one.settings("saot-barlow"), other.settings("saot-barlow"))
+	require.NotEqual(t, one.settings("saot"), other.settings("saot"))
+	other = one
+	other.Beta = 2
+	require.Equal(t, one.settings("saot-no-distill"), other.settings("saot-no-distill"))
+	other.Points = 20
+	for _, name := range []string{"saot-barlow", "saot-no-distill"} {
+		require.NotEqual(t, one.settings(name), other.settings(name))
+	}
+}
+
 // Two methods stand on one clock, each on lines of its own kind. The first stays as it is, and so does a method without
 // the knobs of SAOT when they move.
 func TestSideBySide(t *testing.T) {

@@ -42,8 +42,8 @@ type Matching struct {
 	// Features and Structures are ⟨K, π⟩ and ⟨L⊗π, π⟩, without weights: the mass that changes its color, and the mean
 	// squared difference of the structures that the plan brings together.
 	Features, Structures float64
-	// TruthFeatures and TruthStructures are the same of Truth; NaN if there is none.
-	TruthFeatures, TruthStructures float64
+	// TruthStructures is Structures of Truth; NaN if there is none.
+	TruthStructures float64
 }
 
 func (g *Graph) check(name string) error {
@@ -110,7 +110,7 @@ func (g *Graphs) Solve() (*Matching, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Matching{Plan: *planOf(&r.Result), TruthFeatures: math.NaN(), TruthStructures: math.NaN()}
+	s := &Matching{Plan: *planOf(&r.Result), TruthStructures: math.NaN()}
 	s.Features, s.Structures = terms(feature, a, b, r.Plan)
 	if len(g.Truth) == n {
 		truth := mat.NewDense(n, m, nil)
@@ -120,7 +120,7 @@ func (g *Graphs) Solve() (*Matching, error) {
 			}
 			truth.Set(i, int(j), 1/float64(n))
 		}
-		s.TruthFeatures, s.TruthStructures = terms(feature, a, b, truth)
+		_, s.TruthStructures = terms(feature, a, b, truth)
 	}
 	return s, nil
 }

@@ -117,6 +117,19 @@ func TestWidthsAndSchemes(t *testing.T) {
 	}
 }
 
+// The names of curves are in the color of other texts, which is easy to read, next to a sample of the curve.
+func TestNamesOfCurves(t *testing.T) {
+	b := open(t, one(t))
+	looks := func(paths string) string {
+		return b.Text(`[...panel('curves').querySelectorAll('` + paths + `')].map(p =>
+			p.getAttribute('stroke') + p.getAttribute('stroke-dasharray')).join()`)
+	}
+	require.NotEmpty(t, looks("path"))
+	require.Equal(t, looks("path:not(.sample)"), looks("path.sample"))
+	require.Zero(t, b.Number(`[...panel('curves').querySelectorAll('.sample')].filter(p =>
+		p.nextSibling.getAttribute('fill') !== panel('curves').querySelector('text').getAttribute('fill')).length`))
+}
+
 // entry returns the middle of an entry of the plan map. The map's nodes are in the order of their classes.
 func (b *browser) entry(row, column int) (x, y float64) {
 	b.T.Helper()
@@ -235,6 +248,13 @@ func TestDifferences(t *testing.T) {
 	b.Until(`now() === 'task 3 of 3, step 10'`)
 	// On the diagonal π·n² is 1 − s + 8s: s is 0.5 in the first run at its end, 1 in the second, 0.9 between graphs.
 	require.Equal(t, "4.5 times the uniform mass", mass(0))
+	const said = `root.querySelector('[role=status]').textContent`
+	b.Press(kb.ArrowLeft)
+	b.Until(`now() === 'task 3 of 3, step 8' && !` + said + `.endsWith(' 4.5 times the uniform mass')`)
+	b.Press(kb.ArrowRight)
+	b.Until(said + `.endsWith(' 4.5 times the uniform mass')`)
+	b.Move(1, 1)
+	b.Until(said + ` === ''`)
 	require.Equal(t, "8 times the uniform mass", mass(1))
 	b.Do(`choose('what the map shows', 'ab'), true`)
 	require.Equal(t, "−3.5 times the uniform mass", mass(0))

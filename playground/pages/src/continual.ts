@@ -36,9 +36,13 @@ class ContinualPage {
   private readonly table = new MethodTable((methods, show) => this.choose(methods, show), (key) => this.save(key));
   private readonly controls: Record<string, Control<never>> = {};
   private readonly command = element("code", { id: "command" });
+  private readonly same = element("section", { class: "card", "aria-label": "the same run on the command line" },
+    element("h2", {}, "The same run on the command line"), element("p", { class: "hint" },
+      "It gives the same accuracies. The zip of a run in the table holds result.json, the recording and the model: " +
+      "saot audit and saot show read its folder."), this.command);
   private readonly playing = button("start", "Start", "train the chosen methods", () => this.start());
   private readonly pausing = button("pause", "Pause", "hold all runs after their step", () => this.pause());
-  private readonly stepping = button("step", "Step", "one training step of each run, then pause", () => this.step());
+  private readonly stepping = button("step", "Step", "one training step of each active run, then pause", () => this.step());
   private readonly back = button("back", "Back", "the frame before, in the viewer", () => this.viewer.showFrame(-1, true));
   private readonly clearing = button("clear", "Restart", "drop the runs, to begin again with these settings", () => this.clear());
   private readonly about = element("p", { class: "hint" });
@@ -113,11 +117,7 @@ class ContinualPage {
       element("section", { class: "card", id: "shown", "aria-label": "recording" },
         element("div", { class: "source" }, source.element,
           button("open", "Open…", "a recording: a zip or the files of a run folder, or a page of saot show", () => file.click()), file),
-        this.about, this.held),
-      element("section", { class: "card", "aria-label": "the same run on the command line" },
-        element("h2", {}, "The same run on the command line"), element("p", { class: "hint" },
-          "It gives the same accuracies. The zip of a run in the table holds result.json, the recording and the model: " +
-          "saot audit and saot show read its folder."), this.command));
+        this.about, this.held), this.same);
   }
 
   private choose(chosen: string[], show: string[]) {
@@ -127,13 +127,16 @@ class ContinualPage {
     this.settings.recording = this.controls.recording.value = "" as never;
     this.dropped = [];
     this.prune();
-    this.changed(false);
+    if (this.settings.play) this.launch();
+    this.remember();
+    this.show();
   }
 
-  /** Settings changed: runs with others end, unless they only chose what is shown. */
-  private changed(settings = true) {
-    if (settings && this.runs.size) this.clear();
-    else if (!settings && this.settings.play) this.launch();
+  /** Settings changed: runs with others end. */
+  private changed() {
+    const before = this.runs.size;
+    this.prune();
+    if (this.runs.size < before) return this.rewind();
     this.remember();
     this.show();
   }
@@ -189,9 +192,14 @@ class ContinualPage {
   clear() {
     for (const run of this.runs.values()) run.end();
     this.runs.clear();
+    this.rewind();
+  }
+
+  /** After runs ended: what is left shows its newest frame, and nothing starts by itself. */
+  private rewind() {
     [this.settings.at, this.settings.play, this.wanted] = ["", false, ""];
     this.remember();
-    this.paused = false;
+    this.paused &&= [...this.runs.values()].some((r) => r.active);
     this.status.say("");
     this.show();
   }
@@ -251,12 +259,14 @@ class ContinualPage {
     const lost = all.find((r) => r.state === "lost" || r.state === "failed");
     if (lost) this.status.say(lost.words, true);
     const busy = all.some((r) => r.active);
-    this.playing.disabled = busy && !this.paused && !lost; // a lost run can continue next to others
+    const missing = chosen.some((key) => !this.runs.has(key)); // it can start next to others, and a lost one continue
+    this.playing.disabled = busy && !this.paused && !lost && !missing;
     this.playing.textContent = this.paused && busy ? "Continue" : "Start";
     this.pausing.disabled = !busy || this.paused;
     this.clearing.disabled = this.runs.size === 0;
     const first = methodOf(keysOf(this.settings.show)[0] ?? chosen[0] ?? "saot") ?? methodOf("saot")!;
     this.command.textContent = commandOf(requestOf(this.settings, first));
+    this.same.hidden = this.settings.recording !== "" || this.dropped.length > 0; // those are other runs
     this.view();
   }
 

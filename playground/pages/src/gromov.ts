@@ -9,6 +9,7 @@ import { Figures, choice, noExample, slider, tools } from "./shell/controls";
 import { Page } from "./shell/page";
 import { Runs } from "./shell/runs";
 import type { Graph, Graphs, Matching, Solver } from "./shell/solver";
+import { clamp } from "./shell/state";
 import { PlanMap, Pointed, pointedOf } from "./transport/map";
 
 /** The state in the address. README.md describes the keys. */
@@ -75,8 +76,8 @@ class GromovPage extends Page<Settings> {
         change: set("sigma") }),
       eps: slider({ name: "eps", label: "ε", title: "weight of the entropy: large blurs the plan", low: 0.005, high: 1, scale: "log",
         value: s.eps, change: set("eps") }),
-      factor: slider({ name: "factor", label: "factor", title: "of the edges in a linear problem: 2 is the gradient, 1 is Eq. 7 as printed",
-        low: 0.5, high: 4, step: 0.25, value: s.factor, change: set("factor") }),
+      factor: slider({ name: "factor", label: "factor", title: "of the edges in a linear problem: 2 as in the gradient, 1 as Eq. 7 is printed; " +
+        "the page divides the term by its maximum", low: 0.5, high: 4, step: 0.25, value: s.factor, change: set("factor") }),
       outer: slider({ name: "outer", label: "problems", title: "linear problems that are solved", low: 1, high: most, step: 1, value: s.outer,
         change: set("outer") }),
     };
@@ -96,6 +97,7 @@ class GromovPage extends Page<Settings> {
 
   protected restore() {
     if (!Object.hasOwn(presets, this.settings.preset)) this.settings.preset = defaults.preset;
+    this.settings.outer = Math.round(clamp(this.settings.outer, 1, most));
     const p = presets[this.settings.preset];
     const own = unpackGraph(this.settings.a) !== null || unpackGraph(this.settings.b) !== null;
     const copy = (g: Drawn): Drawn => structuredClone(g);
@@ -142,9 +144,7 @@ class GromovPage extends Page<Settings> {
   private point(p: Pointed) {
     if (p.row === this.map.pointed.row && p.column === this.map.pointed.column) return;
     this.map.pointed = this.graphs.pointed = p;
-    const both = p.row >= 0 && p.column >= 0;
-    this.settings.at = both ? `${p.row}.${p.column}` : "";
-    if (both && this.plan) this.status.say(`π[${p.row + 1}, ${p.column + 1}] = ${figure(this.plan.plan[p.row * this.scene.b.colors.length + p.column])}`);
+    this.settings.at = p.row >= 0 && p.column >= 0 ? `${p.row}.${p.column}` : "";
     this.pending = true;
     this.remember();
   }
@@ -194,6 +194,7 @@ class GromovPage extends Page<Settings> {
     this.map.shown = { n, m, plan: p && p.plan.length === n * m ? p.plan : null, f: p?.f, g: p?.g, rowColor: color(a), columnColor: color(b) };
     this.graphs.paint();
     this.map.paint();
+    this.status.point(this.map.words());
     const right = p && truth ? truth.reduce((sum, j, i) => sum + p.plan[i * m + j], 0) : NaN;
     const set = (key: string, text: string | undefined) => this.figures.set(key, p && text ? text : "–");
     set("features", p ? figure(p.features) : "");

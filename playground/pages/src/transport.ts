@@ -33,7 +33,7 @@ class TransportPage extends Page<Settings> {
   private readonly trace = new Trace();
   private readonly figures = new Figures([
     ["cost", "cost ⟨C, π⟩", "what the plan pays"],
-    ["error", "marginal error", "L1 distance of the plan's columns from their masses"],
+    ["error", "marginal error", "L1 distance of the plan's columns from their masses; with ρ, from ν·exp(−g/ρ), which the optimum has"],
     ["sweeps", "sweeps", "pairs of updates of the potentials"],
     ["gap", "duality gap", "0 proves that the plan is optimal, where the marginal error is 0"],
     ["mass", "mass moved", "not 1 where marginals are relaxed: ρ lowers it, and ε raises it, because the entropy is smallest at entries of 1"],
@@ -42,7 +42,7 @@ class TransportPage extends Page<Settings> {
   private readonly runs = new Runs(pace, "a sweep after the other", {
     restart: ["Restart", "back to zero potentials", () => this.restartSweeps()],
     step: ["Step", "one sweep", () => this.step()],
-    converge: ["Converge", "sweep until the marginals hold", () => this.converge()],
+    converge: ["Converge", "sweep until the marginal error is at most 10⁻⁹", () => this.converge()],
   });
   private readonly add = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
     ["move", "Move", "drag points"], ["x", "Add ●", "press to add a point of the first cloud"],
@@ -152,7 +152,7 @@ class TransportPage extends Page<Settings> {
   private look() {
     this.pending = true;
     const entropic = this.settings.solver === "entropic";
-    this.controls.eps.enabled = this.controls.rho.enabled = entropic;
+    this.controls.eps.enabled = this.controls.rho.enabled = this.runs.enabled = entropic; // an exact plan takes no sweeps
     this.remember();
   }
 
@@ -161,11 +161,7 @@ class TransportPage extends Page<Settings> {
     this.map.pointed = this.clouds.pointed = this.axes.pointed = p;
     const both = p.row >= 0 && p.column >= 0;
     this.settings.at = both ? `${p.row}.${p.column}` : "";
-    const plan = this.problem.plan;
-    if (both && plan) {
-      const mass = plan.plan[p.row * this.problem.m + p.column];
-      this.status.say(`π[${p.row + 1}, ${p.column + 1}] = ${figure(mass)}, ${figure((100 * mass) / (plan.rows[p.row] || 1))} % of the row`);
-    } else if (how === "pointer" && this.solver && !this.problem.fault) this.status.say("");
+    if (!both && how === "pointer" && this.solver && !this.problem.fault) this.status.say("");
     this.look();
   }
 
@@ -192,7 +188,7 @@ class TransportPage extends Page<Settings> {
   protected work(solver: Solver, at: number): boolean {
     if (this.runs.due(at)) {
       const converged = this.settings.sweeps > 0 && (this.problem.plan?.marginalError ?? 1) <= 1e-9;
-      if (converged || this.settings.solver === "exact") this.runs.play(false);
+      if (converged) this.runs.play(false);
       else this.step();
     }
     const news = this.problem.work(solver) || this.pending;
@@ -225,6 +221,8 @@ class TransportPage extends Page<Settings> {
     for (const p of [painted ? this.axes : this.clouds, this.map, this.trace]) p.paint();
     if (fault) this.status.say(fault, true);
     else if (this.solver) this.status.clearFault();
+    const share = ((this.map.mass ?? 0) * 100) / (plan?.rows[this.map.pointed.row] || 1);
+    this.status.point(this.map.words() && `${this.map.words()}, ${figure(share)} % of the row`);
     const mass = plan ? plan.rows.reduce((a, b) => a + b, 0) : NaN;
     this.figures.set("cost", plan ? figure(plan.linear) : "–");
     this.figures.set("error", plan ? plan.marginalError.toExponential(1) : "–");

@@ -53,11 +53,18 @@ export function seriesOf(run: Run, group: string): Series[] {
 
 const left = 46;
 const foot = 26;
+const sample = 14; // pixels of a curve next to its name
 const pen = document.createElement("canvas").getContext("2d")!; // which measures texts, drawn or not
 
 function widthOf(text: string, size: number, weight: number): number {
   pen.font = `${weight} ${size}px system-ui, sans-serif`;
   return pen.measureText(text).width;
+}
+
+/** What tells a curve from the others. */
+function strokeOf(k: number, theme: Theme) {
+  return { fill: "none", stroke: theme.classes[k % theme.classes.length], "stroke-width": 1.8,
+    "stroke-dasharray": [null, "6 3", "2 3", "8 3 2 3"][k % 4] };
 }
 
 /** Curves over the run, with a line at the moment that is shown. */
@@ -132,28 +139,25 @@ export class CurvesPanel extends Panel {
       .defined((v) => v !== null && (!log || v > 0))
       .x((_, i) => x(i))
       .y((v) => y(v!));
-    all.forEach((series, k) => {
-      const stroke = s.theme.classes[k % s.theme.classes.length];
-      const dashes = [null, "6 3", "2 3", "8 3 2 3"][k % 4];
-      parts.push(make("path", { d: path(series.values) ?? "", fill: "none", stroke, "stroke-width": 1.8,
-        "stroke-dasharray": dashes }));
-    });
+    all.forEach((series, k) => parts.push(make("path", { d: path(series.values) ?? "", ...strokeOf(k, s.theme) })));
     this.picture.replaceChildren(...parts, ...names);
   }
 
   /** The names of the curves: next to the title if they fit there, else in lines below it. The picture begins below them. */
   private names(all: Series[], title: string, theme: Theme): SVGElement[] {
     const gap = 12;
+    const indent = sample + 4;
     const right = this.width - 10;
-    const widths = all.map((x) => gap + widthOf(x.name, 11, 400));
+    const widths = all.map((x) => gap + indent + widthOf(x.name, 11, 400));
     const sum = widths.reduce((a, b) => a + b, 0);
     const fits = 8 + widthOf(title, 13, 600) + sum <= right;
     let [x, y] = fits ? [right + gap - sum, 18] : [8, 34];
-    const texts = all.map(({ name }, k) => {
+    const texts = all.flatMap(({ name }, k) => {
       if (!fits && x > 8 && x + widths[k] - gap > right) [x, y] = [8, y + 15];
-      const text = make("text", { x, y, fill: theme.classes[k % theme.classes.length], "font-size": 11 }, name);
+      const parts = [make("path", { class: "sample", d: `M${x},${y - 4}h${sample}`, ...strokeOf(k, theme) }),
+        make("text", { x: x + indent, y, fill: theme.text, "font-size": 11 }, name)];
       x += widths[k];
-      return text;
+      return parts;
     });
     this.top = Math.max(40, y + 6);
     return texts;

@@ -56,12 +56,12 @@ abstract class NodesPanel extends Panel {
         const d = Math.hypot(px - x, py - y);
         if (d < nearest) [best, nearest] = [node, d];
       }
-      this.actions.point(best < 0 ? null : { row: best, column: best }, "pointer");
+      this.actions.point(best < 0 ? null : { row: best, column: best });
     };
     this.svg.addEventListener("pointermove", at);
     this.svg.addEventListener("pointerdown", at);
     this.svg.addEventListener("pointerleave", (e) => {
-      if (e.pointerType === "mouse") this.actions.point(null, "pointer");
+      if (e.pointerType === "mouse") this.actions.point(null);
     });
   }
 }

@@ -27,7 +27,7 @@ export interface Scene {
 
 /** What panels tell the viewer. */
 export interface Actions {
-  point(p: Pointed | null, how: "pointer" | "keys"): void;
+  point(p: Pointed | null): void;
   pointed(): Pointed | null; // which may be ahead of what is drawn
   jump(run: Run, moment: number): void;
   say(text: string): void;

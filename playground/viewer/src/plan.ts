@@ -62,11 +62,11 @@ export class PlanPanel extends Panel {
     super("plan", actions);
     this.body.append(this.cells, this.frame, this.cursor);
     set(this.svg, { tabindex: 0, role: "application", "aria-roledescription": "map of a plan" });
-    const at = (e: PointerEvent) => this.actions.point(this.entry(e), "pointer");
+    const at = (e: PointerEvent) => this.actions.point(this.entry(e));
     this.svg.addEventListener("pointermove", at);
     this.svg.addEventListener("pointerdown", at);
     this.svg.addEventListener("pointerleave", (e) => {
-      if (e.pointerType === "mouse") this.actions.point(null, "pointer");
+      if (e.pointerType === "mouse") this.actions.point(null);
     });
     this.svg.addEventListener("keydown", (e) => this.key(e));
   }
@@ -91,14 +91,14 @@ export class PlanPanel extends Panel {
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
     };
     const key = keyOf(e);
-    if (key === "Escape") return this.actions.point(null, "keys");
+    if (key === "Escape") return this.actions.point(null);
     const by = move[key];
     if (!by || !this.n) return;
     e.preventDefault();
     e.stopPropagation();
     const p = this.actions.pointed() ?? { row: by[0] > 0 ? -1 : 0, column: by[1] > 0 ? -1 : 0 };
     const inside = (v: number) => Math.min(this.n - 1, Math.max(0, v));
-    this.actions.point({ row: inside(p.row + by[0]), column: inside(p.column + by[1]) }, "keys");
+    this.actions.point({ row: inside(p.row + by[0]), column: inside(p.column + by[1]) });
   }
 
   draw(s: Scene) {

@@ -48,6 +48,8 @@ export class RecordingElement extends HTMLElement {
   private at = 0; // the moment of the run that is the clock
   private pinned = -1;
   private pointed: Pointed | null = null;
+  private over: Run | null = null; // the run in which that is
+  private told = ""; // the words about it
   private kind: Kind = "z";
   private group = "loss";
   private score = "";
@@ -166,7 +168,7 @@ export class RecordingElement extends HTMLElement {
   /** The panels of a run: those that some run has figures for, so that two runs stand side by side. */
   private panelsOf(run: Run, runs: Run[]): Panel[] {
     const actions: Actions = {
-      point: (p, how) => this.point(run, p, how),
+      point: (p) => this.point(run, p),
       pointed: () => this.pointed,
       jump: (of, moment) => this.jump(of, moment),
       say: (words) => (this.status.textContent = words),
@@ -265,7 +267,7 @@ export class RecordingElement extends HTMLElement {
       Home: () => this.show(0),
       End: () => this.show(Infinity),
       p: () => this.togglePin(),
-      Escape: () => this.point(this.clock, null, "keys"),
+      Escape: () => this.point(this.clock, null),
     };
     if (target.tagName !== "BUTTON" && target.tagName !== "SUMMARY") acts[" "] = () => this.toggle();
     const act = acts[keyOf(e)];
@@ -339,13 +341,19 @@ export class RecordingElement extends HTMLElement {
     this.draw();
   }
 
-  private point(run: Run, p: Pointed | null, how: "pointer" | "keys") {
+  private point(run: Run, p: Pointed | null) {
     const same = (a: Pointed | null, b: Pointed | null) => a?.row === b?.row && a?.column === b?.column;
     if (same(p, this.pointed)) return;
-    this.pointed = p;
-    if (p) this.status.textContent = this.words(run, p);
-    else if (how === "keys") this.status.textContent = "";
+    [this.pointed, this.over] = [p, run];
     this.draw();
+  }
+
+  /** Says what the frame has where the reader points, but while a film is made, which says how far it is. */
+  private tell() {
+    const words = this.pointed ? this.words(this.over!, this.pointed) : "";
+    if (words === this.told || this.filming.disabled) return;
+    if (words || this.status.textContent === this.told) this.status.textContent = words;
+    this.told = words;
   }
 
   private words(run: Run, p: Pointed): string {
@@ -406,6 +414,7 @@ export class RecordingElement extends HTMLElement {
   private drawNow() {
     const m = this.clock.moments[this.at];
     this.slider.value = String(this.at);
+    this.tell();
     const label = this.caption(m);
     this.slider.setAttribute("aria-valuetext", label);
     this.now.textContent = label;

@@ -64,10 +64,9 @@ func planObject(p *solver.Plan) object {
 		trace[i] = t.MarginalError
 	}
 	return object{"plan": array(p.Plan), "f": array(p.F), "g": array(p.G), "rows": array(p.Rows),
-		"columns": array(p.Columns), "trace": array(trace), "linear": p.Value.Linear, "quadratic": p.Value.Quadratic,
-		"entropic": p.Value.Entropic, "penalty": p.Value.Penalty, "primal": p.Value.Primal(), "dual": p.Value.Dual,
-		"status": p.Report.Status.String(), "domain": p.Report.Domain.String(), "sweeps": p.Report.Sweeps,
-		"outer": p.Report.Outer, "marginalError": p.Report.MarginalError, "change": p.Report.PlanChange}
+		"columns": array(p.Columns), "trace": array(trace), "linear": p.Value.Linear, "entropic": p.Value.Entropic,
+		"primal": p.Value.Primal(), "dual": p.Value.Dual, "sweeps": p.Report.Sweeps, "outer": p.Report.Outer,
+		"marginalError": p.Report.MarginalError, "change": p.Report.PlanChange}
 }
 
 func divergence(in js.Value) (object, error) {
@@ -97,7 +96,7 @@ func solveGraphs(in js.Value) (object, error) {
 	out := planObject(&s.Plan)
 	out["features"], out["structures"] = s.Features, s.Structures
 	if !math.IsNaN(s.TruthStructures) {
-		out["truthFeatures"], out["truthStructures"] = s.TruthFeatures, s.TruthStructures
+		out["truthStructures"] = s.TruthStructures
 	}
 	return out, nil
 }

@@ -1,6 +1,6 @@
 // What the page trains, and with which settings.
 
-import { type Values, fragment, has, read } from "../shell/state";
+import { type Values, clamp, fragment, has, read } from "../shell/state";
 
 /** The page's state. Keys are those of the address. */
 export interface Settings extends Values {
@@ -31,6 +31,7 @@ const defaults: Settings = {
 /** The settings of the address. Where it starts the runs and names no recording, the runs are shown. */
 export function addressed(): Settings {
   const s = read(defaults);
+  [s.tasks, s.nodes] = [Math.round(clamp(s.tasks, 2, 8)), Math.round(clamp(s.nodes, 160, 800))];
   if (s.play && !has("recording")) s.recording = "";
   return s;
 }

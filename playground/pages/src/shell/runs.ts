@@ -9,6 +9,7 @@ export type Act = readonly [string, string, () => void];
 export class Runs {
   readonly element: HTMLElement;
   private readonly playing: HTMLButtonElement;
+  private readonly buttons: HTMLButtonElement[];
   private next = 0; // when the next step is due; 0: does not play
 
   /** Pace is the milliseconds of a step that plays. Begin is called when playing begins. */
@@ -16,19 +17,27 @@ export class Runs {
     private readonly begin = () => {}) {
     const of = (name: string, key: string, [text, title, act]: Act) => button(name, text, `${title} (${key})`, act);
     this.playing = of("play", "space", ["Play", play, () => this.toggle()]);
-    this.element = element("div", { class: "tools", role: "group", "aria-label": "run" }, of("restart", "R", acts.restart),
-      of("step", "S", acts.step), this.playing, of("converge", "C", acts.converge));
+    this.buttons = [of("restart", "R", acts.restart), of("step", "S", acts.step), this.playing, of("converge", "C", acts.converge)];
+    this.element = element("div", { class: "tools", role: "group", "aria-label": "run" }, ...this.buttons);
     addEventListener("keydown", (e) => this.key(e));
   }
 
   private key(e: KeyboardEvent) {
     const target = e.target as HTMLElement;
-    if (["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
+    if (!this.enabled || ["INPUT", "SELECT", "BUTTON", "A"].includes(target.tagName)) return;
     const { restart, step, converge } = this.acts;
     const act = ({ " ": () => this.toggle(), r: restart[2], s: step[2], c: converge[2] } as Record<string, () => void>)[keyOf(e)];
     if (!act) return;
     e.preventDefault();
     act();
+  }
+
+  get enabled(): boolean { return !this.playing.disabled; }
+
+  /** Whether there is something to run: else neither buttons nor keys do anything. */
+  set enabled(on: boolean) {
+    if (!on) this.play(false);
+    for (const b of this.buttons) b.disabled = !on;
   }
 
   private toggle() { this.play(this.next === 0); }

@@ -18,10 +18,18 @@ export function onTheme(act: () => void) {
 /** Says something, on the page and to screen readers. */
 export class Status {
   readonly element = element("p", { class: "status", role: "status", "aria-live": "polite" });
+  private pointed = "";
   say(text: string, wrong = false) {
     if (this.element.textContent === text) return;
     this.element.textContent = text;
     this.element.classList.toggle("wrong", wrong);
+  }
+
+  /** Says what holds of the entry that is pointed at; "" takes it back. */
+  point(text: string) {
+    if (text === this.pointed) return;
+    if (text || this.element.textContent === this.pointed) this.say(text);
+    this.pointed = text;
   }
 
   /** Takes back what it said was wrong. */

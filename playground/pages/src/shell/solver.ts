@@ -26,13 +26,9 @@ export interface Plan {
   columns: Float64Array;
   trace: Float64Array; // marginal error after each sweep
   linear: number;
-  quadratic: number;
   entropic: number;
-  penalty: number;
   primal: number;
   dual: number;
-  status: string;
-  domain: string;
   sweeps: number;
   outer: number;
   marginalError: number;
@@ -62,7 +58,6 @@ export interface Graphs {
 export interface Matching extends Plan {
   features: number;
   structures: number;
-  truthFeatures?: number;
   truthStructures?: number;
 }
 

@@ -17,6 +17,11 @@ export function read<T extends Values>(defaults: T): T {
   return values as T;
 }
 
+/** The number within bounds that is nearest to x. */
+export function clamp(x: number, low: number, high: number): number {
+  return Math.min(high, Math.max(low, x));
+}
+
 /** Whether the address has a key. */
 export function has(key: string): boolean {
   return new URLSearchParams(location.hash.slice(1)).has(key);
@@ -56,13 +61,13 @@ export const steps = 4095;
 
 /** Rounds a number in [0, 1] to one that survives packing. */
 export function snap(x: number): number {
-  return Math.round(Math.min(1, Math.max(0, x)) * steps) / steps;
+  return Math.round(clamp(x, 0, 1) * steps) / steps;
 }
 
 /** Two characters for each number in [0, 1]. */
 export function pack(numbers: ArrayLike<number>): string {
   return Array.from(numbers, (x) => {
-    const k = Math.round(Math.min(1, Math.max(0, x)) * steps);
+    const k = Math.round(clamp(x, 0, 1) * steps);
     return digits[k >> 6] + digits[k & 63];
   }).join("");
 }

@@ -1,6 +1,7 @@
 // The map of a plan: rows are points of the first cloud, columns of the second; potentials stand at its edges.
 
 import { keyOf } from "../../../viewer/src/dom";
+import { figure } from "../../../viewer/src/panel";
 import { Theme, bins, colors } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
 
@@ -50,6 +51,19 @@ export class PlanMap extends Picture {
       if (e.pointerType === "mouse") this.point(none, "pointer");
     });
     this.canvas.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  /** The mass of the entry that is pointed at; undefined where there is none. */
+  get mass(): number | undefined {
+    const { row, column } = this.pointed;
+    const { n, m, plan } = this.shown;
+    return plan && row >= 0 && row < n && column >= 0 && column < m ? plan[row * m + column] : undefined;
+  }
+
+  /** Says which entry is pointed at, and its mass; "" where there is none. */
+  words(): string {
+    const { mass, pointed: { row, column } } = this;
+    return mass === undefined ? "" : `π[${row + 1}, ${column + 1}] = ${figure(mass)}`;
   }
 
   private entry(e: PointerEvent): Pointed {

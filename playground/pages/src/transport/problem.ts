@@ -1,7 +1,7 @@
 // The problem of the transport page, its plan, and the work to keep the plan up to date.
 
 import type { Clouds, Plan, Solver } from "../shell/solver";
-import { pack, unpack } from "../shell/state";
+import { clamp, pack, unpack } from "../shell/state";
 import { axes, clouds } from "./presets";
 
 /** The state in the address. README.md describes the keys. */
@@ -52,6 +52,7 @@ export class Problem {
     const s = this.settings;
     const set = this.painted ? axes : clouds;
     if (!Object.hasOwn(set, s.preset)) s.preset = Object.keys(set)[0];
+    [s.sweeps, s.t] = [Math.round(clamp(s.sweeps, 0, most)), clamp(s.t, 0, 1)];
     const of = (text: string, preset: number[]) => {
       const numbers = unpack(text);
       const fits = this.painted ? numbers.length <= mostBins && Math.max(...numbers) > 0 : numbers.length % 2 === 0;
