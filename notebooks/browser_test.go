@@ -43,27 +43,33 @@ func lab(t *testing.T, jupyter string, env []string) (address, token string) {
 		"--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
 	server.Env = append(slices.Clone(env), "JUPYTERLAB_SETTINGS_DIR="+settings, "JUPYTER_CONFIG_DIR="+t.TempDir(),
 		"JUPYTER_RUNTIME_DIR="+t.TempDir())
+	address = fmt.Sprint("http://127.0.0.1:", port)
+	serve(t, stop, server, http.DefaultClient, address+"/api?token="+token)
+	return address, token
+}
+
+// serve starts a server, which stop ends, and waits until an address of it answers a client.
+func serve(t *testing.T, stop func(), server *exec.Cmd, client *http.Client, address string) {
+	t.Helper()
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	server.WaitDelay = 30 * time.Second // then it is killed
 	log := new(strings.Builder)
 	server.Stdout, server.Stderr = log, log
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
-		stop() // the server shuts its kernels down, which end their cells
+		stop() // the server ends what it started: kernels and their cells, other servers
 		err := server.Wait()
 		if t.Failed() {
-			t.Logf("JupyterLab, %v:\n%s", err, log)
+			t.Logf("%s, %v:\n%s", server.Path, err, log)
 		}
 	})
-	address = fmt.Sprint("http://127.0.0.1:", port)
 	require.Eventually(t, func() bool {
-		response, err := http.Get(address + "/api?token=" + token)
+		response, err := client.Get(address)
 		if err != nil {
 			return false
 		}
 		return errors.Join(response.Body.Close()) == nil && response.StatusCode == http.StatusOK
-	}, 2*time.Minute, 200*time.Millisecond, "JupyterLab doesn't answer")
-	return address, token
+	}, 2*time.Minute, 200*time.Millisecond, "%s doesn't answer", server.Path)
 }
 
 // action is something done in the page.

@@ -9,7 +9,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -121,26 +119,8 @@ func hub(t *testing.T) (address string) {
 	running, stop := context.WithCancel(context.Background())
 	server := exec.CommandContext(running, jupyterhub, "-f", config)
 	server.Dir, server.Env = dir, append(slices.Clone(env), "SAOT_TEST_HUB="+string(told))
-	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
-	server.WaitDelay = 30 * time.Second // then it is killed
-	log := new(strings.Builder)
-	server.Stdout, server.Stderr = log, log
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		stop() // ends the proxy and the reader's server too
-		err := server.Wait()
-		if t.Failed() {
-			t.Logf("JupyterHub, %v:\n%s", err, log)
-		}
-	})
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	require.Eventually(t, func() bool {
-		response, err := client.Get(address + "/hub/api")
-		if err != nil {
-			return false
-		}
-		return errors.Join(response.Body.Close()) == nil && response.StatusCode == http.StatusOK
-	}, 2*time.Minute, 200*time.Millisecond, "JupyterHub doesn't answer")
+	serve(t, stop, server, client, address+"/hub/api")
 	return address
 }
 
