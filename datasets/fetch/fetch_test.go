@@ -575,8 +575,10 @@ func TestWaiting(t *testing.T) {
 		waits++
 		lock.Release()
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // or a failure would wait for ever
+	defer cancel()
 	for range 2 {
-		_, err = Fetch(t.Context(), r)
+		_, err = Fetch(ctx, r)
 		require.NoError(t, err)
 		require.Equal(t, 1, waits)
 	}
