@@ -292,18 +292,19 @@ type Sample struct {
 // HistogramOptions change how histograms look. The zero value works.
 type HistogramOptions struct {
 	Title, XLabel string
-	Bins          int    // 0 means 40
 	X             Limits // of the values; zero takes their least and greatest. What is outside counts in the last bins
 	Y             Limits // of the shares, the same for all frames of a film; zero takes them from the samples
 	References    []Reference
 	Width, Height float64 // of the data area, in points; 0 means 340 and 170
 }
 
+// histogramBins is in how many bins a histogram counts.
+const histogramBins = 40
+
 // Histograms draws the distribution of several samples as outlines over the same bins: the share of each sample in each
-// bin, in percent. It returns an error for no samples, an empty one, a value that is not finite, and a negative number
-// of bins.
+// bin, in percent. It returns an error for no samples, an empty one, limits that are none, and a value that is not
+// finite.
 func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
-	bins := cmp.Or(o.Bins, 40)
 	low, high := o.X.Low, o.X.High
 	if o.X == (Limits{}) {
 		low, high = math.Inf(1), math.Inf(-1)
@@ -324,21 +325,21 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 	if low == high {
 		low, high = low-0.5, high+0.5
 	}
-	if len(samples) == 0 || bins < 1 || !(low < high) {
-		return Figure{}, fmt.Errorf("plotting: histogram %q: %d samples in %d bins from %g to %g: want one or more",
-			o.Title, len(samples), bins, low, high)
+	if len(samples) == 0 || !(low < high) {
+		return Figure{}, fmt.Errorf("plotting: histogram %q: %d samples from %g to %g: want one or more",
+			o.Title, len(samples), low, high)
 	}
 	series := make([]Series, len(samples))
 	for k, s := range samples {
-		counts := make([]float64, bins)
+		counts := make([]float64, histogramBins)
 		for _, v := range s.Values {
-			i := int((v - low) / (high - low) * float64(bins))
-			counts[min(max(i, 0), bins-1)] += 100 / float64(len(s.Values))
+			i := int((v - low) / (high - low) * histogramBins)
+			counts[min(max(i, 0), histogramBins-1)] += 100 / float64(len(s.Values))
 		}
 		series[k].Name = s.Name
 		for i, share := range counts {
-			left, right := low+(high-low)*float64(i)/float64(bins), low+(high-low)*float64(i+1)/float64(bins)
-			series[k].X = append(series[k].X, left, right)
+			series[k].X = append(series[k].X, low+(high-low)*float64(i)/histogramBins,
+				low+(high-low)*float64(i+1)/histogramBins)
 			series[k].Y = append(series[k].Y, share, share)
 		}
 	}

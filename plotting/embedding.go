@@ -148,20 +148,8 @@ func checkRows(z []float64, n, d int) error {
 	return checkEntries(z, d, 1e100)
 }
 
-// PCA projects rows to their first two principal components, and returns the share of the variance that each explains;
-// both shares are 0 for rows that are all the same. The largest loading of each component is positive.
-//
-// z: [n, d], row major, n ≥ 2; returns n points, centered at 0. O(n d min(n, d)) time.
-// It returns an error for another shape, an entry that is not finite or above 1e100, and if the decomposition fails.
-func PCA(z []float64, n, d int) (points []Point, share [2]float64, err error) {
-	plane, err := principal(z, n, d)
-	if err != nil {
-		return nil, share, fmt.Errorf("plotting: PCA: %w", err)
-	}
-	return plane.project(z, d), plane.share, nil
-}
-
-// principal returns the plane of the first two principal components of rows [n, d].
+// principal returns the plane of the first two principal components of rows [n, d], in O(n d min(n, d)) time. The
+// largest loading of each is positive; both shares are 0 for rows that are all the same.
 func principal(z []float64, n, d int) (*Plane, error) {
 	if err := checkRows(z, n, d); err != nil {
 		return nil, err

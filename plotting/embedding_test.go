@@ -11,14 +11,15 @@ import (
 
 func TestPCA(t *testing.T) {
 	// Along (3, 4)/5: the coordinates are the distances, the second component shows nothing.
-	points, share, err := PCA([]float64{0, 0, 3, 4, 6, 8}, 3, 2)
+	z := []float64{0, 0, 3, 4, 6, 8}
+	plane, err := principal(z, 3, 2)
 	require.NoError(t, err)
-	for i, p := range points {
+	for i, p := range plane.project(z, 2) {
 		require.InDelta(t, 5*float64(i-1), p.X, 1e-12)
 		require.InDelta(t, 0, p.Y, 1e-12)
 	}
-	require.InDelta(t, 1, share[0], 1e-12)
-	require.InDelta(t, 0, share[1], 1e-12)
+	require.InDelta(t, 1, plane.share[0], 1e-12)
+	require.InDelta(t, 0, plane.share[1], 1e-12)
 }
 
 func TestPCAKeepsDistancesInThePlane(t *testing.T) {
@@ -35,19 +36,20 @@ func TestPCAKeepsDistancesInThePlane(t *testing.T) {
 			z[i*d+k] = 10 + u*a[k] + v*b[k]
 		}
 	}
-	points, share, err := PCA(z, n, d)
+	plane, err := principal(z, n, d)
 	require.NoError(t, err)
-	require.InDelta(t, 1, share[0]+share[1], 1e-12)
-	require.GreaterOrEqual(t, share[0], share[1])
+	require.InDelta(t, 1, plane.share[0]+plane.share[1], 1e-12)
+	require.GreaterOrEqual(t, plane.share[0], plane.share[1])
+	points := plane.project(z, d)
 	for i := range n {
 		for j := range n {
 			flat := math.Hypot(points[i].X-points[j].X, points[i].Y-points[j].Y)
 			require.InDelta(t, floats.Distance(z[i*d:(i+1)*d], z[j*d:(j+1)*d], 2), flat, 1e-12)
 		}
 	}
-	again, _, err := PCA(z, n, d)
+	again, err := principal(z, n, d)
 	require.NoError(t, err)
-	require.Equal(t, points, again)
+	require.Equal(t, plane, again)
 }
 
 func TestEmbeddingExtremes(t *testing.T) {

@@ -10,12 +10,9 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Widths of a page of two columns in points, those of the ICML style: figures of this width print at their own size,
-// with text of 8 points or more.
-const (
-	TextWidth   = 486.0 // of both columns, 6.75 inches
-	ColumnWidth = 234.0 // of one, 3.25 inches
-)
+// TextWidth is that of the two columns of a page in points, 6.75 inches in the ICML style: figures of this width print
+// at their own size, with text of 8 points or more.
+const TextWidth = 486.0
 
 // fitted draws a figure of an exact width: what stands around the data of its columns takes the same room at any width.
 // A figure whose texts need more is wider.
@@ -53,11 +50,17 @@ type FacetOptions struct {
 
 // SensitivityFacets draws AP over AF against settings, a column for each facet, as Figure 3 of the SAOT paper and the
 // figures of its appendix: the mean over seeds, one standard deviation (divisor n−1) as error bars, a ring around
-// chosen values, and a line where nothing is forgotten. All panels of a row share one scale. Its errors are those of
-// Sensitivity, which name the facet.
+// chosen values, and a line where nothing is forgotten. All panels of a row share one scale, and all facets one legend.
+// It returns an error for facets whose studies have other names, and those of Sensitivity, which name the facet.
 func SensitivityFacets(facets []Facet, o FacetOptions) (Figure, error) {
 	if len(facets) == 0 {
 		return Figure{}, errors.New("plotting: sensitivity: no facets")
+	}
+	for _, facet := range facets[1:] {
+		if mine, first := facet.names(), facets[0].names(); !slices.Equal(mine, first) {
+			return Figure{}, fmt.Errorf("plotting: sensitivity: facet %s has the studies %q, facet %s %q: want the same",
+				facet.Title, mine, facets[0].Title, first)
+		}
 	}
 	var rows [2][][]Series // by measure and facet
 	var scale [2]Limits
@@ -99,6 +102,19 @@ func SensitivityFacets(facets []Facet, o FacetOptions) (Figure, error) {
 	})
 }
 
+// names returns those of the studies that the legend has.
+func (t Facet) names() (names []string) {
+	for _, study := range t.Studies {
+		if study.Name != "" {
+			names = append(names, study.Name)
+		}
+	}
+	return names
+}
+
+// panelHeight has room for the label of AF: panels of one row are of one height.
+const panelHeight = 96
+
 // panel draws a facet's AP or AF with a data area of width w. The first of a row carries the label of the row, the last
 // of the upper row the legend.
 func (t Facet) panel(measure Measure, series []Series, y Limits, w float64, first, last bool) (Figure, error) {
@@ -107,7 +123,7 @@ func (t Facet) panel(measure Measure, series []Series, y Limits, w float64, firs
 		values = append(values, s.X...)
 	}
 	c := CurveOptions{
-		LogX: wideRange(values), Bars: true, Y: y, References: measure.zero(), Width: w, Height: 90,
+		LogX: wideRange(values), Bars: true, Y: y, References: measure.zero(), Width: w, Height: panelHeight,
 	}
 	if measure == AP {
 		c.Title = t.Title

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/saot-go/saot/saot/continual"
 )
@@ -108,6 +109,31 @@ func TestSensitivityErrors(t *testing.T) {
 		_, err := Sensitivity(studies, SensitivityOptions{})
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// Facets share one legend, so they have studies of the same names, and the panels of a row are of one height.
+func TestSensitivityFacetsShare(t *testing.T) {
+	of := func(names ...string) (f Facet) {
+		for _, name := range names {
+			f.Studies = append(f.Studies, Study{Name: name, Points: []Setpoint{
+				{Value: 1, Matrices: []continual.Matrix{{{50}, {40, 60}}}}}})
+		}
+		return f
+	}
+	_, err := SensitivityFacets([]Facet{of("uai", "cora"), of("cora")}, FacetOptions{})
+	require.ErrorContains(t, err, `has the studies ["cora"], facet  ["uai" "cora"]: want the same`)
+	f, err := SensitivityFacets([]Facet{of("uai", "cora"), of("uai", "cora")}, FacetOptions{})
+	picture(t, f, err)
+
+	var heights []vg.Length
+	for k := range 2 {
+		series, err := of("uai").Studies[0].series(AF)
+		require.NoError(t, err)
+		f, err := of("uai").panel(AF, []Series{series}, Limits{-1, 1}, 100, k == 0, k == 1)
+		require.NoError(t, err)
+		heights = append(heights, f.data.Size().Y)
+	}
+	require.InDelta(t, float64(heights[1]), float64(heights[0]), 1e-9)
 }
 
 func TestWideRange(t *testing.T) {

@@ -58,12 +58,14 @@ var signed = ramp{
 var okabeIto = []color.RGBA{hex(0x0072b2), hex(0xd55e00), hex(0x009e73), hex(0xe69f00), hex(0xcc79a7), hex(0x56b4e9),
 	hex(0x000000)}
 
-// marker distinguishes points by shape as well as by color. Filled shapes come first: they differ more than outlines.
+// shapes are those of points. Filled ones come first: they differ more than outlines.
+var shapes = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{},
+	draw.CrossGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
+}
+
+// marker distinguishes points by shape as well as by color.
 func marker(i int) draw.GlyphStyle {
-	shapes := []draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{},
-		draw.CrossGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PlusGlyph{},
-	}
 	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: 2.6, Shape: shapes[i%len(shapes)]}
 }
 

@@ -117,6 +117,14 @@ func (l *labeled) style(p tradeOffPoint) text.Style {
 	return style
 }
 
+// barredMarker is a marker that shows on its error bars, so no plus. There are as many shapes as colors: the second
+// round over the colors starts at another shape.
+func barredMarker(i int) draw.GlyphStyle {
+	glyph, n := marker(i), len(shapes)-1
+	glyph.Shape, glyph.Radius = shapes[(i+i/n)%n], 3.5
+	return glyph
+}
+
 func (l *labeled) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range l.at {
@@ -144,8 +152,7 @@ func (l *labeled) Plot(c draw.Canvas, plt *plot.Plot) {
 	for _, p := range l.at {
 		center := vg.Point{X: x(p.x), Y: y(p.y)}
 		left, right, low, high := x(p.left), x(p.right), y(p.y-p.dy), y(p.y+p.dy)
-		glyph := marker(p.nth)
-		glyph.Radius = 3.5
+		glyph := barredMarker(p.nth)
 		if p.dx > 0 {
 			errorBar(c, glyph.Color, vg.Point{X: left, Y: center.Y}, vg.Point{X: right, Y: center.Y})
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/saot-go/saot/saot/continual"
 )
@@ -149,12 +150,17 @@ func TestTradeOffBoldInEachFormat(t *testing.T) {
 
 // There are more methods than colors: color and shape together tell them apart.
 func TestMarkersTellMethodsApart(t *testing.T) {
-	seen := map[string]int{}
+	for _, mark := range []func(int) draw.GlyphStyle{marker, barredMarker} {
+		seen := map[string]int{}
+		for i := range 30 {
+			m := mark(i)
+			look := fmt.Sprintf("%v %T", m.Color, m.Shape)
+			require.NotContains(t, seen, look, "methods %d and %d", seen[look], i)
+			seen[look] = i
+		}
+	}
 	for i := range 30 {
-		m := marker(i)
-		look := fmt.Sprintf("%v %T", m.Color, m.Shape)
-		require.NotContains(t, seen, look, "methods %d and %d", seen[look], i)
-		seen[look] = i
+		require.NotEqual(t, draw.PlusGlyph{}, barredMarker(i).Shape, "it is as its error bars")
 	}
 }
 

@@ -297,7 +297,9 @@ func (o *tableOptions) tables(sel selection) (tables []*experiment.Table, err er
 	default:
 		tables, err = experiment.Tables(sel.groups)
 	}
-	experiment.NotePrograms(tables, sel.programs)
+	if !o.paper { // the paper's tables hold no runs
+		experiment.NotePrograms(tables, sel.programs)
+	}
 	return tables, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/golden"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment/report"
 )
@@ -54,7 +55,7 @@ func documents(t *testing.T) []string {
 }
 
 // Where a document has <!-- saot figures … --name NAME --out FOLDER -->, the command draws the picture that the next
-// line shows. With -update it draws it into the document's folder.
+// line shows, but for rounding. With -update it draws it into the document's folder.
 func TestPicturesOfDocuments(t *testing.T) {
 	t.Chdir("../..")
 	block := regexp.MustCompile(`<!-- saot (figures .* --name (\S+)) --out (\S+) -->\n!\[[^\]]*\]\(([^)]*)\)`)
@@ -67,12 +68,11 @@ func TestPicturesOfDocuments(t *testing.T) {
 			shown := filepath.Join(filepath.Dir(path), part[4])
 			require.Equal(t, filepath.Join(folder, name+".png"), shown)
 			if !*update {
-				require.FileExists(t, shown)
 				folder = t.TempDir()
 			}
 			status, _, stderr := call(t, append(strings.Fields(args), "--out", folder)...)
 			require.Zero(t, status, stderr)
-			require.FileExists(t, filepath.Join(folder, name+".png"))
+			requireSamePicture(t, shown, filepath.Join(folder, name+".png"))
 			drawn++
 		}
 	}
@@ -93,18 +93,25 @@ func requireDiagrams(t *testing.T) {
 		require.NoError(t, err)
 		for _, part := range block.FindAllStringSubmatch(string(text), -1) {
 			args, file := part[1], part[2]
-			require.Equal(t, file, filepath.Join(filepath.Dir(path), part[3]))
+			shown := filepath.Join(filepath.Dir(path), part[3])
+			require.Equal(t, file, shown)
 			if !*update {
-				require.FileExists(t, file)
 				file = filepath.Join(t.TempDir(), filepath.Base(file))
 			}
 			status, _, stderr := call(t, append(strings.Fields(args), "--figure", file)...)
 			require.Zero(t, status, stderr)
-			require.FileExists(t, file)
+			requireSamePicture(t, shown, file)
 			drawn++
 		}
 	}
 	require.Positive(t, drawn)
+}
+
+func requireSamePicture(t *testing.T, shown, drawn string) {
+	t.Helper()
+	got, err := os.ReadFile(drawn)
+	require.NoError(t, err)
+	require.NoError(t, golden.SamePicture(shown, got), "go test ./cmd/saot -run TestPicturesOfDocuments -update draws it")
 }
 
 // The page of results is for reading: its tables of all methods are behind links.
@@ -123,6 +130,10 @@ func TestTableFlags(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "CoraFull-CL,saot-cosine,w/ Cosine,class-il")
 	require.NotContains(t, stdout, "trace")
+	status, stdout, stderr = call(t, "table", "--paper", "--mixed", "../../results/compared.jsonl.gz",
+		"../../results/compared-later.jsonl.gz")
+	require.Zero(t, status, stderr)
+	require.NotContains(t, stdout, "programs", "the table holds no runs")
 	status, stdout, stderr = call(t, "table", "--paper", "../../results/compared.jsonl.gz", "--only", "method=majority")
 	require.Equal(t, exitFailure, status)
 	require.Empty(t, stdout)

@@ -1,6 +1,6 @@
 // Package nb shows figures in a GoNB notebook: one (Show), several in a player that also works in the exported page
 // (Frames), and, while the notebook is open in a browser, one that is redrawn whenever the reader moves a knob or
-// presses a button (Panel, and Live for a single slider).
+// presses a button (Panel).
 package nb
 
 import (

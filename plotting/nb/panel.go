@@ -18,14 +18,12 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/comms"
 	"github.com/janpfeifer/gonb/gonbui/dom"
-
-	"github.com/saot-go/saot/plotting"
 )
 
-// ErrHeadless is returned by Live and by Panel.Run if no browser answers.
+// ErrHeadless is returned by Panel.RunParts if no browser answers.
 var ErrHeadless = errors.New("nb: no browser answers: the notebook is headless, or its page has no kernel: use Frames")
 
-// HeadlessEnv is an environment variable for the kernel. If it is not empty, Live and Panel.Run do not wait for a
+// HeadlessEnv is an environment variable for the kernel. If it is not empty, Panel.RunParts does not wait for a
 // browser.
 const HeadlessEnv = "SAOT_HEADLESS"
 
@@ -35,7 +33,7 @@ const patience = 30 * time.Second
 // Panel is a set of knobs and buttons with which the reader of an open notebook changes a figure.
 type Panel struct {
 	Knobs   []Knob
-	Buttons []string // labels; Run adds a button that ends the panel
+	Buttons []string // labels; RunParts adds a button that ends the panel
 }
 
 // Knob is a slider, or a menu, over a few values.
@@ -52,29 +50,18 @@ type Input struct {
 	Pressed int   // index of the button that was pressed, or −1 if a knob was moved, and at the start
 }
 
-// Run displays the panel below the running cell, and under it the figure that draw returns, at the start and whenever a
-// knob is moved or a button is pressed. It skips places that a knob left before they could be drawn, but no presses. A
-// figure that looks as before is not sent again. Run returns when the button "keep this picture" is pressed or the
-// context ends; the last figure then stays as an ordinary picture, which is saved with the notebook.
+// RunParts displays the panel below the running cell, and under it the picture whose parts the function returns, at the
+// start and whenever a knob is moved or a button is pressed. It skips places that a knob left before they could be
+// drawn, but no presses. The parts follow each other in lines as wide as the page: always as many and in the same
+// order. One is drawn only if its key has changed, and sent only if it looks different. RunParts returns when the
+// button "keep this picture" is pressed or the context ends; a grid of the parts then stays as an ordinary picture,
+// which is saved with the notebook.
 //
 // If no browser answers, it returns ErrHeadless: at once if HeadlessEnv is set, and otherwise after 30 seconds. Outside
-// a notebook it returns ErrNoNotebook. It also returns the error of draw, and one for a knob that has no values or does
+// a notebook it returns ErrNoNotebook. It also returns the error of parts, and one for a knob that has no values or does
 // not start at one of them.
-func (p Panel) Run(ctx context.Context, draw func(Input) (plotting.Figure, error)) error {
-	return p.run(ctx, patience, single(draw))
-}
-
-// RunParts is Run for a picture of several parts, which follow each other in lines as wide as the page. Parts returns
-// them all, always as many and in the same order. A part is drawn only if its key has changed, and sent only if it
-// looks different. The picture that stays is a grid of the parts.
 func (p Panel) RunParts(ctx context.Context, parts func(Input) ([]Part, error)) error {
 	return p.run(ctx, patience, parts)
-}
-
-// Live is a Panel with one slider: draw gets the index of the value.
-func Live(ctx context.Context, knob string, values []string, draw func(i int) (plotting.Figure, error)) error {
-	panel := Panel{Knobs: []Knob{{Name: knob, Values: values}}}
-	return panel.Run(ctx, func(in Input) (plotting.Figure, error) { return draw(in.At[0]) })
 }
 
 func (p Panel) run(ctx context.Context, patience time.Duration, parts func(Input) ([]Part, error)) error {

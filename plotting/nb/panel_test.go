@@ -56,6 +56,18 @@ func testParts(in Input) ([]Part, error) {
 	return parts, nil
 }
 
+// testPart is drawn each time.
+func testPart() func(in Input) ([]Part, error) {
+	calls := 0
+	return func(in Input) ([]Part, error) {
+		calls++
+		return []Part{{Name: "the figure", Key: fmt.Sprint(calls), Draw: func() (plotting.Figure, error) {
+			fmt.Println("draw", in)
+			return number(50 + in.At[0] + 10*in.At[1] + in.Pressed)
+		}}}, nil
+	}
+}
+
 // testPanel is the panel of the fake cell.
 var testPanel = Panel{
 	Knobs: []Knob{
@@ -67,10 +79,7 @@ var testPanel = Panel{
 
 func TestMain(m *testing.M) {
 	if patience, err := time.ParseDuration(os.Getenv(asCell)); err == nil {
-		draw := single(func(in Input) (plotting.Figure, error) {
-			fmt.Println("draw", in)
-			return number(50 + in.At[0] + 10*in.At[1] + in.Pressed)
-		})
+		draw := testPart()
 		if os.Getenv(inParts) != "" {
 			draw = testParts
 		}
@@ -339,8 +348,8 @@ func TestPanelHTML(t *testing.T) {
 }
 
 func TestPanelErrors(t *testing.T) {
-	require.ErrorContains(t, Live(t.Context(), "ε", nil, nil), "knob 1 (ε) has no values")
-	late := Panel{Knobs: []Knob{{Name: "M", Values: []string{"1"}, At: 1}}}
-	require.ErrorContains(t, late.Run(t.Context(), nil), "starts at index 1, but has 1 values")
-	require.ErrorIs(t, Live(t.Context(), "ε", []string{"1"}, nil), ErrNoNotebook)
+	of := func(k Knob) error { return Panel{Knobs: []Knob{k}}.RunParts(t.Context(), nil) }
+	require.ErrorContains(t, of(Knob{Name: "ε"}), "knob 1 (ε) has no values")
+	require.ErrorContains(t, of(Knob{Name: "M", Values: []string{"1"}, At: 1}), "starts at index 1, but has 1 values")
+	require.ErrorIs(t, of(Knob{Name: "ε", Values: []string{"1"}}), ErrNoNotebook)
 }

@@ -22,16 +22,6 @@ type Part struct {
 	Break bool
 }
 
-// single makes a part of what draw returns. The part is drawn each time.
-func single(draw func(Input) (plotting.Figure, error)) func(Input) ([]Part, error) {
-	calls := 0
-	return func(in Input) ([]Part, error) {
-		calls++
-		return []Part{{Name: "the figure", Key: fmt.Sprint(calls),
-			Draw: func() (plotting.Figure, error) { return draw(in) }}}, nil
-	}
-}
-
 // ShowParts shows parts as the picture that RunParts leaves behind, for where no browser answers.
 func ShowParts(parts []Part) error {
 	var figures []plotting.Figure

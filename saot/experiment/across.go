@@ -15,8 +15,8 @@ import (
 // Across returns AP of one setting with a column for each dataset: a table of the methods that see no labels, by the
 // converged probe, and one of those that see them, by their own classifier. In each column a figure has its place: 1
 // for the highest, and the same for figures that are printed alike. The last column is the mean place over the datasets
-// on which all rows of the table have figures, and orders the rows. Datasets on which fewer than half of a table's
-// methods ran are left out and named in a note.
+// on which all rows of the table have figures, and orders the rows; a note names the others. Datasets on which fewer
+// than half of a table's methods ran are left out and named in a note.
 //
 // It returns an error if a method ran with two settings on a dataset, and where Tables does.
 func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
@@ -148,6 +148,7 @@ func (t *Table) acrossRow(name string, groups map[string]*Group) Row {
 // place gives every cell its place in its column, adds the mean place of each row and sorts the rows by it.
 func (t *Table) place() {
 	places := make([][]float64, len(t.Rows)) // over the columns that have a figure of every row
+	var partial []string
 	for c := range t.Columns {
 		full := true
 		for r := range t.Rows {
@@ -163,11 +164,16 @@ func (t *Table) place() {
 				}
 			}
 		}
-		for r := range t.Rows {
-			if full {
-				places[r] = append(places[r], float64(t.Rows[r].Cells[c].Place))
-			}
+		if !full {
+			partial = append(partial, t.Columns[c].Title)
+			continue
 		}
+		for r := range t.Rows {
+			places[r] = append(places[r], float64(t.Rows[r].Cells[c].Place))
+		}
+	}
+	if len(partial) > 0 {
+		t.note("Not in the mean place, because a row has no figure there: " + strings.Join(partial, ", ") + ".")
 	}
 	t.Columns = append(t.Columns, Column{Title: "mean place", Measure: MeanPlace})
 	for r := range t.Rows {

@@ -77,6 +77,15 @@ func TestAcrossByHand(t *testing.T) {
 	_, err = Across(slices.DeleteFunc(slices.Clone(groups), func(*Group) bool { return true }), continual.ClassIL)
 	require.ErrorContains(t, err, "no run has a figure")
 
+	// A column that one row has no figure in is not in the mean place, and is named.
+	part, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
+		resultOf("gae", 0, 78, 0), on("cora", resultOf("saot", 0, 60, 0)), on("cora", resultOf("random", 0, 70, 0)))})
+	require.NoError(t, err)
+	partial, err := Across(part, continual.ClassIL)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Not in the mean place, because a row has no figure there: cora."}, partial[0].Notes)
+	require.Equal(t, "1.0", partial[0].text(&partial[0].Rows[0], 2))
+
 	// A method that ran on a dataset that is left out, and nowhere else, blanks no mean place.
 	few, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
 		on("lonely", resultOf("gae", 0, 70, 0)))})

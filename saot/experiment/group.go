@@ -14,7 +14,6 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/leaves"
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/method"
 )
 
 // Group is the finished runs that differ in nothing but the seed: a row of a table, a line of a figure.
@@ -51,7 +50,7 @@ func (g *Group) First() *continual.Result { return g.Runs[g.Seeds()[0]] }
 func (g *Group) Info() continual.DatasetInfo { return g.First().Dataset }
 
 // Collect reads every result at the paths, which are as for continual.ReadResults, and groups the runs by dataset, then
-// in the order of method.All, then by settings. Order and names of the paths change nothing.
+// in the order of method.All, then by settings, numbers by size. Order and names of the paths change nothing.
 //
 // It returns an error if a file cannot be read, if its AP and AF do not follow from its matrices, if two files hold the
 // same run with other figures, and if there is no result at all.
@@ -73,8 +72,8 @@ func Collect(paths []string) ([]*Group, error) {
 		return nil, fmt.Errorf("experiment: there is no %s under %s: name folders of finished runs or packed results",
 			continual.ResultFile, strings.Join(paths, ", "))
 	}
-	groups := slices.SortedFunc(maps.Values(byKey),
-		func(a, b *Group) int { return strings.Compare(a.order(), b.order()) })
+	groups := slices.Collect(maps.Values(byKey))
+	sortGroups(groups)
 	labelGroups(groups)
 	return groups, nil
 }
@@ -98,7 +97,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	if slices.ContainsFunc(r.Scores, func(s continual.Score) bool { return s.Probe != continual.ProbeHead }) {
 		g.Settings["probe_rows"] = strconv.Itoa(r.ProbeRows)
 	}
-	key := g.order()
+	key := g.key()
 	if known, ok := byKey[key]; ok {
 		g = known
 	}
@@ -191,27 +190,6 @@ func flatten(into map[string]string, prefix string, document json.RawMessage) er
 	return err
 }
 
-// order sorts groups: dataset, place of the method, settings. No two groups have the same.
-func (g *Group) order() string {
-	place := slices.Index(append(method.Names(), g.Method), g.Method) // last for one of another version
-	return fmt.Sprintf("%s\n%03d %s\n%q", g.Dataset, place, g.Method, g.Settings)
-}
-
-// labelGroups names each group: its method, and what it alone among the groups of the method has.
-func labelGroups(groups []*Group) {
-	for _, g := range groups {
-		words := []string{g.Method}
-		for _, name := range slices.Sorted(maps.Keys(g.Settings)) {
-			if slices.ContainsFunc(groups, func(o *Group) bool {
-				return o.Dataset == g.Dataset && o.Method == g.Method && o.Settings[name] != g.Settings[name]
-			}) {
-				words = append(words, name+" "+g.Settings[name])
-			}
-		}
-		g.Label = strings.Join(words, ", ")
-	}
-}
-
 // Select returns the groups that have the given settings, each written name=value with a name of Group.Settings; data
 // and split may be given by their first digits. Groups of a method that has no such setting stay: epsilon=0.2 leaves
 // the controls in.
@@ -298,18 +276,19 @@ const mixed = "mixed"
 // with its number of runs. The seeds of one method and its settings are one group, whatever made them; a seed that
 // several programs ran stays in groups of its own.
 func Mixed(groups []*Group) (out []*Group, found []string) {
-	count := map[string]int{}
+	count, byKey := map[string]int{}, map[string][]*Group{}
 	for _, g := range groups {
 		copied := *g
 		copied.Settings = maps.Clone(g.Settings)
 		copied.Settings["engine"], copied.Settings["version"] = mixed, mixed
 		copied.Runs, copied.Paths = maps.Clone(g.Runs), maps.Clone(g.Paths)
-		i := slices.IndexFunc(out, func(o *Group) bool { return o.order() == copied.order() && !o.shares(&copied) })
+		key := copied.key()
+		i := slices.IndexFunc(byKey[key], func(o *Group) bool { return !o.shares(&copied) })
 		if i < 0 {
-			out = append(out, &copied)
+			out, byKey[key] = append(out, &copied), append(byKey[key], &copied)
 		} else {
-			maps.Copy(out[i].Runs, copied.Runs)
-			maps.Copy(out[i].Paths, copied.Paths)
+			maps.Copy(byKey[key][i].Runs, copied.Runs)
+			maps.Copy(byKey[key][i].Paths, copied.Paths)
 		}
 		for _, r := range g.Runs {
 			program := r.Versions.Module
@@ -319,15 +298,17 @@ func Mixed(groups []*Group) (out []*Group, found []string) {
 			count[fmt.Sprintf("saot %s on %s %s", program, r.Engine.Name, r.Engine.Version)]++
 		}
 	}
-	apart := make([]string, len(out))
-	for i, g := range out {
-		apart[i] = g.Label
+	apart := map[*Group]string{} // labels of groups that differ in their programs alone
+	for _, same := range byKey {
+		for _, g := range same {
+			if len(same) > 1 {
+				apart[g] = g.Label
+			}
+		}
 	}
 	labelGroups(out)
-	for i, g := range out {
-		if slices.ContainsFunc(out, func(o *Group) bool { return o != g && o.order() == g.order() }) {
-			g.Label = apart[i]
-		}
+	for g, label := range apart {
+		g.Label = label
 	}
 	for _, program := range slices.Sorted(maps.Keys(count)) {
 		found = append(found, fmt.Sprintf("%s (%d runs)", program, count[program]))

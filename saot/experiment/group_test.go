@@ -99,6 +99,21 @@ func TestCollect(t *testing.T) {
 	require.Equal(t, groups, again)
 }
 
+// Numbers of a setting go by size, before words.
+func TestOrderOfNumbers(t *testing.T) {
+	var results []*continual.Result
+	for i, value := range []any{100, 20, "all", 0, 200, 0.5} {
+		results = append(results, configured(resultOf("saot", 0, 70+float64(i), -1), "note", value))
+	}
+	groups, err := Collect([]string{save(t, results...)})
+	require.NoError(t, err)
+	var got []string
+	for _, g := range groups {
+		got = append(got, g.Settings["note"])
+	}
+	require.Equal(t, []string{"0", "0.5", "20", "100", "200", "all"}, got)
+}
+
 // A run under one probe and later under the other is one run, with the time of the first.
 func TestProbesApart(t *testing.T) {
 	first := configured(resultOf("saot", 0, 80, -2), "probes", []string{"converged"})

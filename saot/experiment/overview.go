@@ -110,9 +110,13 @@ func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blo
 func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, methods []string, err error) {
 	cells = map[string]map[string]Cell{}
 	column := Column{Setting: o.Setting, Probe: o.Probe}
+	var without []string
 	for _, g := range groups {
 		c := g.cell(&column)
 		if c.N == 0 {
+			if !slices.Contains(without, g.Method) {
+				without = append(without, g.Method)
+			}
 			continue
 		}
 		if cells[g.Method] == nil {
@@ -126,6 +130,10 @@ func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, met
 	}
 	if len(cells) == 0 {
 		return nil, nil, errors.New("experiment: no run has a figure under this setting and probe")
+	}
+	without = slices.DeleteFunc(without, func(m string) bool { return cells[m] != nil })
+	if len(without) > 0 {
+		o.Left = append(o.Left, fmt.Sprintf("%s: no figure under the %s.", strings.Join(without, ", "), o.Probe.Label()))
 	}
 	return cells, methods, nil
 }

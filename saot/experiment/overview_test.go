@@ -123,6 +123,20 @@ func TestOverviewAgainstSciPy(t *testing.T) {
 	}
 }
 
+// Methods that the probe does not score are named.
+func TestOverviewNamesMethodsWithoutAFigure(t *testing.T) {
+	head := resultOf("joint", 0, 90, -1)
+	for i := range head.Scores {
+		head.Scores[i].Probe = continual.ProbeHead
+	}
+	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80, -1), resultOf("saot", 1, 81, -1),
+		resultOf("random", 0, 70, -2), resultOf("random", 1, 71, -2), head)})
+	require.NoError(t, err)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"joint: no figure under the converged probe."}, o.Left)
+}
+
 // Seeds that one method lacks take no part, and are named.
 func TestOverviewNamesDroppedSeeds(t *testing.T) {
 	var folders []string

@@ -70,7 +70,10 @@ func Choose(groups []*Group) ([]Choice, error) {
 						family[0].path(), family[i].path(), c.Points[0].Seeds, p.Seeds)
 			}
 		}
-		slices.SortStableFunc(c.Points, func(a, b Point) int { return cmp.Compare(b.Valid, a.Valid) })
+		slices.SortStableFunc(c.Points, func(a, b Point) int { // of equals the first as text, as the specs chosen/… have it
+			return cmp.Or(cmp.Compare(b.Valid, a.Valid), strings.Compare(fmt.Sprintf("%q", a.Settings),
+				fmt.Sprintf("%q", b.Settings)))
+		})
 		choices = append(choices, c)
 	}
 	if len(choices) == 0 {

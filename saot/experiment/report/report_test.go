@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -158,6 +159,23 @@ func TestSweepsAreNotDrawnOverTasks(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, names(pictures), "progress-uai-class-il-converged")
 	require.Contains(t, names(pictures), "figure4-uai-class-il-converged")
+}
+
+// Drawing random weights takes a few milliseconds, which is no learning. The page has all days of a group's runs.
+func TestUntrainedIsNotInTheTradeOff(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, gbt, random], seeds: [0, 1]}\n",
+		func(experiment.Run) float64 { return 60 })
+	random := groups[slices.IndexFunc(groups, func(g *experiment.Group) bool { return g.Method == "random" })]
+	for seed, r := range random.Runs {
+		r.Tasks[0].Seconds, r.Tasks[1].Seconds = 0.001, 0.0126
+		r.Finished = time.Date(2026, time.May, 1+int(seed), 0, 0, 0, 0, time.UTC)
+	}
+	pictures, err := Pictures(groups)
+	require.NoError(t, err)
+	svg, _ := svgOf(t, pictures, "figure4-uai-class-il-converged")
+	require.Contains(t, svg, ">gbt</text>")
+	require.NotContains(t, svg, ">random</text>")
+	require.Equal(t, "2026-05-01, 2026-05-02", environment(random).Finished)
 }
 
 // svgOf returns the picture of a name as text.

@@ -1,0 +1,71 @@
+// Package golden compares the pictures that tests draw with committed ones.
+package golden
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+)
+
+// SamePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
+// machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by
+// half of one, or another letter, changes it by more. On failure it leaves what it got in the temporary folder.
+func SamePicture(path string, got []byte) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("no golden picture, write it with -update: %w", err)
+	}
+	want, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	have, err := png.Decode(bytes.NewReader(got))
+	if err != nil {
+		return err
+	}
+	if problem := difference(want, have); problem != "" {
+		left := filepath.Join(os.TempDir(), "golden-"+filepath.Base(path))
+		if err := os.WriteFile(left, got, 0o644); err != nil {
+			left = err.Error()
+		}
+		return fmt.Errorf("differs from %s: %s (now: %s)", path, problem, left)
+	}
+	return nil
+}
+
+// difference describes the first block in which two pictures differ, or returns nothing.
+func difference(want, have image.Image) string {
+	const side, tolerance = 4, 20
+	if want.Bounds() != have.Bounds() {
+		return fmt.Sprintf("size %v, want %v", have.Bounds().Size(), want.Bounds().Size())
+	}
+	b := want.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y += side {
+		for x := b.Min.X; x < b.Max.X; x += side {
+			block := image.Rect(x, y, min(x+side, b.Max.X), min(y+side, b.Max.Y))
+			w, h := blockMean(want, block), blockMean(have, block)
+			for k := range w {
+				if d := w[k] - h[k]; d > tolerance || d < -tolerance {
+					return fmt.Sprintf("color %.0f at (%d, %d), want %.0f", h, x, y, w)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// blockMean is the mean red, green and blue of a block, in [0, 255].
+func blockMean(img image.Image, block image.Rectangle) (mean [3]float64) {
+	for y := block.Min.Y; y < block.Max.Y; y++ {
+		for x := block.Min.X; x < block.Max.X; x++ {
+			r, g, b, _ := img.At(x, y).RGBA()
+			for k, v := range [3]uint32{r, g, b} {
+				mean[k] += float64(v>>8) / float64(block.Dx()*block.Dy())
+			}
+		}
+	}
+	return mean
+}
