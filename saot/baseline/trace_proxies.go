@@ -54,11 +54,7 @@ func (s *TRACESettings) progressive(ctx context.Context, z *mat.Dense, rng *rand
 		k     int
 	}
 	n, _ := z.Dims()
-	all := make([]int32, n)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	queue := []part{{all, min(s.Clusters, s.Proxies, n)}}
+	queue := []part{{consecutive(n), min(s.Clusters, s.Proxies, n)}}
 	for total := queue[0].k; len(queue) > 0; queue = queue[1:] {
 		p := queue[0]
 		clusters, loose, err := divide(ctx, z, p.nodes, p.k, s.Variance, rng)
