@@ -140,8 +140,23 @@ func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, 
 
 func (c *classifier) classes() int { return c.widths[len(c.widths)-1] }
 
+// wordsRead is 1 for the features that the scores of a task's train nodes depend on [F, 1]: those of some node within as
+// many hops as the network has layers.
+func (c *classifier) wordsRead(t *continual.Labeled) *tensors.Tensor {
+	g := t.Graph
+	words := make([]float32, g.Features.Cols)
+	for _, node := range around(&g.Adjacency, t.Train, len(c.widths)-1, g.NumNodes(), nil) {
+		g.Features.Each(int(node), func(column int, value float64) {
+			if value != 0 {
+				words[column] = 1
+			}
+		})
+	}
+	return tensors.FromFlatDataAndDimensions(words, len(words), 1)
+}
+
 // decay is the weight decay of what the loss of labeled rows depends on, for a network of two layers; see
-// coupledDecay. The mask of words is as Nodes.Words has it [F, 1].
+// coupledDecay. The mask of words is as wordsRead has it.
 func (c *classifier) decay(l2 float64, words *Node, labels supervision[*Node]) *Node {
 	g, columns := labels.Weight.Graph(), columnsOf(labels)
 	return coupledDecay(l2,

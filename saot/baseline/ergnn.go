@@ -78,7 +78,7 @@ type ergnn struct {
 type replayed[T any] struct {
 	Lesson lesson[T]
 	Kept   T // 1 on the nodes of the buffer, 0 on those of the task [N, 1]
-	Words  T // 1 for the features that some node of the task has [F, 1]
+	Words  T // of the task alone; see wordsRead
 }
 
 type replayPlan = train.Plan[replayed[*tensors.Tensor]]
@@ -155,7 +155,7 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 	}
 	defer in.Release()
 	kept := indicator(t.Graph.NumNodes(), g.NumNodes(), in.Rows())
-	words := wordsOf(&t.Graph.Features)
+	words := l.networks[0].wordsRead(t)
 	defer engine.Release(kept, words)
 	return eachSetting(p.Report, func(s continual.Setting) error {
 		labels := newSupervision(l.rows(t, s), in.Rows(), l.networks[s].classes())
@@ -168,7 +168,7 @@ func (l *ergnn) train(ctx context.Context, t *continual.Labeled, p replayPlan) e
 }
 
 func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph.Graph, p replayPlan) error {
-	words := wordsOf(&t.Graph.Features)
+	words := l.networks[0].wordsRead(t)
 	defer engine.Release(words)
 	return eachSetting(p.Report, func(s continual.Setting) error {
 		deal, next, err := l.networks[s].lessons(batches{l.Sampling, g, l.rows(t, s), l.seed, s}, p.Task)
@@ -185,19 +185,6 @@ func (l *ergnn) trainSampled(ctx context.Context, t *continual.Labeled, g *graph
 				return in, own, err
 			}))
 	})
-}
-
-// wordsOf is 1 for the features that some node has [F, 1].
-func wordsOf(f *graph.Features) *tensors.Tensor {
-	words := make([]float32, f.Cols)
-	for i := range f.Rows {
-		f.Each(i, func(column int, value float64) {
-			if value != 0 {
-				words[column] = 1
-			}
-		})
-	}
-	return tensors.FromFlatDataAndDimensions(words, f.Cols, 1)
 }
 
 // keptRows is 1 for rows from first on [len(rows), 1].

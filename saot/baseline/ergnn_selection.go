@@ -35,10 +35,7 @@ type experience struct {
 
 // rows returns the nodes kept as rows of a graph in which they begin at an offset; see trainRows.
 func (x *experience) rows(offset, seen int, s continual.Setting) []labeled {
-	t := continual.Labeled{Columns: x.Columns, First: x.First, End: x.End, Train: make([]int32, len(x.Columns))}
-	for i := range t.Train {
-		t.Train[i] = int32(i)
-	}
+	t := continual.Labeled{Columns: x.Columns, First: x.First, End: x.End, Train: consecutive(len(x.Columns))}
 	return trainRows(&t, offset, seen, s)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
@@ -64,4 +65,17 @@ func TestJointStartsAgainOnBothTasks(t *testing.T) {
 			require.InDelta(t, want, first[s].Terms[0].Value, 1e-5, "%v", s)
 		}
 	})
+}
+
+// Two layers read the words of nodes up to two hops from a train node.
+func TestWordsReadWithinTwoHops(t *testing.T) {
+	a, err := graph.NewAdjacency(5, []int32{0, 1, 2}, []int32{1, 2, 3})
+	require.NoError(t, err)
+	x := graph.Features{Rows: 5, Cols: 5, Dense: make([]float32, 25)}
+	for i := range 5 {
+		x.Dense[6*i] = -1
+	}
+	task := &continual.Labeled{Graph: &graph.Graph{Adjacency: a, Features: x}, Train: []int32{0}}
+	c := &classifier{widths: []int{5, 3, 2}}
+	require.Equal(t, [][]float32{{1}, {1}, {1}, {0}, {0}}, c.wordsRead(task).Value())
 }

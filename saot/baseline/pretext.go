@@ -231,14 +231,12 @@ func (l *pretext) newHead(task int) error {
 // dropoutMask returns the factors [rows, cols] of dropout: 0 for the share dropped, 1/(1 − share) for what is kept.
 // Rows beyond the nodes are 0.
 func dropoutMask(nodes, rows, cols int, share float64, rng *rand.Rand) *tensors.Tensor {
-	mask := make([]float32, rows*cols)
-	keep := float32(1 / (1 - share))
-	for i := range mask[:nodes*cols] {
-		if rng.Float64() >= share {
-			mask[i] = keep
+	factors := [2]float32{float32(1 / (1 - share)), 0}
+	return engine.Fill(func(mask []float32) {
+		for i := range mask[:nodes*cols] {
+			mask[i] = factors[math.Float64bits(rng.Float64()-share)>>63] // by the sign: a branch is often mispredicted
 		}
-	}
-	return tensors.FromFlatDataAndDimensions(mask, rows, cols)
+	}, rows, cols)
 }
 
 // sorting is the puzzle of telling nodes' groups apart, of which there are groups at most:

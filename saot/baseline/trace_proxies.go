@@ -54,11 +54,7 @@ func (s *TRACESettings) progressive(ctx context.Context, z *mat.Dense, rng *rand
 		k     int
 	}
 	n, _ := z.Dims()
-	all := make([]int32, n)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	queue := []part{{all, min(s.Clusters, s.Proxies, n)}}
+	queue := []part{{consecutive(n), min(s.Clusters, s.Proxies, n)}}
 	for total := queue[0].k; len(queue) > 0; queue = queue[1:] {
 		p := queue[0]
 		clusters, loose, err := divide(ctx, z, p.nodes, p.k, s.Variance, rng)
@@ -117,12 +113,12 @@ func divide(ctx context.Context, z *mat.Dense, nodes []int32, k int, threshold f
 	return clusters, loose, nil
 }
 
-// around returns the nodes within a number of hops of the proxies: the proxies first, then hop by hop. Of a hop that
+// around returns the nodes within a number of hops of some, say proxies: these first, then hop by hop. Of a hop that
 // exceeds the limit, as many as fit are drawn at random. On a directed graph hops lead against the edges, as messages
 // come.
-func around(a *graph.Adjacency, proxies []int32, hops, limit int, rng *rand.Rand) []int32 {
-	nodes, taken := slices.Clone(proxies), map[int32]bool{}
-	for _, v := range proxies {
+func around(a *graph.Adjacency, some []int32, hops, limit int, rng *rand.Rand) []int32 {
+	nodes, taken := slices.Clone(some), map[int32]bool{}
+	for _, v := range some {
 		taken[v] = true
 	}
 	for front := nodes; hops > 0; hops-- {

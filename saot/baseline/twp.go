@@ -88,14 +88,14 @@ func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Label
 	if l.Balanced {
 		balance(rows)
 	}
-	held := c.held()
-	defer engine.Release(held)
+	in := twpInputs[*tensors.Tensor]{Held: c.held(), Words: c.wordsRead(t)}
+	defer engine.Release(in)
 	var importance map[string][]float64
 	var err error
 	if l.samples(t.Graph) {
-		importance, err = l.trainSampled(ctx, c, held, p, batches{l.Sampling, t.Graph, rows, l.seed, s})
+		importance, err = l.trainSampled(ctx, c, in, p, batches{l.Sampling, t.Graph, rows, l.seed, s})
 	} else {
-		importance, err = l.train(ctx, c, held, p, t.Graph, rows)
+		importance, err = l.train(ctx, c, in, p, t.Graph, rows)
 	}
 	if err != nil {
 		return err
@@ -109,24 +109,23 @@ func (l *twp) learn(ctx context.Context, s continual.Setting, t *continual.Label
 }
 
 // train carries a plan out on a whole graph and returns the importance of the weights.
-func (l *twp) train(ctx context.Context, c *anchored, held heldInputs[*tensors.Tensor], p twpPlan, g *graph.Graph,
+func (l *twp) train(ctx context.Context, c *anchored, in twpInputs[*tensors.Tensor], p twpPlan, g *graph.Graph,
 	rows []labeled) (map[string][]float64, error) {
 	on, err := c.graphs.UploadInput(g)
 	if err != nil {
 		return nil, err
 	}
 	defer on.Release()
-	all := twpInputs[*tensors.Tensor]{Held: held, Lesson: lesson[*tensors.Tensor]{
-		Labels: newSupervision(rows, on.Rows(), c.classes()), Graph: on.Input}}
-	defer engine.Release(all.Lesson.Labels)
-	p.Inputs = func(int) (twpInputs[*tensors.Tensor], any, error) { return all, nil, nil }
+	in.Lesson = lesson[*tensors.Tensor]{Labels: newSupervision(rows, on.Rows(), c.classes()), Graph: on.Input}
+	defer engine.Release(in.Lesson.Labels)
+	p.Inputs = func(int) (twpInputs[*tensors.Tensor], any, error) { return in, nil, nil }
 	if err := c.trainer.Train(ctx, p); err != nil {
 		return nil, err
 	}
-	return c.importance(ctx, on, all.Lesson, l.LambdaL, l.LambdaT)
+	return c.importance(ctx, on, in.Lesson, l.LambdaL, l.LambdaT)
 }
 
-func (l *twp) trainSampled(ctx context.Context, c *anchored, held heldInputs[*tensors.Tensor], p twpPlan,
+func (l *twp) trainSampled(ctx context.Context, c *anchored, all twpInputs[*tensors.Tensor], p twpPlan,
 	b batches) (map[string][]float64, error) {
 	deal, next, err := c.lessons(b, p.Task)
 	if err != nil {
@@ -134,8 +133,8 @@ func (l *twp) trainSampled(ctx context.Context, c *anchored, held heldInputs[*te
 	}
 	err = c.trainer.Train(ctx, train.OverBatches(p, deal, l.Epochs,
 		func(step int, batch []int32) (in twpInputs[*tensors.Tensor], made any, err error) {
+			in = all
 			in.Lesson, _, err = next(step, batch)
-			in.Held = held
 			return in, in.Lesson, err
 		}))
 	if err != nil {

@@ -30,6 +30,7 @@ type anchored struct {
 type twpInputs[T any] struct {
 	Lesson lesson[T]
 	Held   heldInputs[T]
+	Words  T // see wordsRead
 }
 
 type twpPlan = train.Plan[twpInputs[*tensors.Tensor]]
@@ -69,7 +70,7 @@ func newAnchored(c *classifier, learningRate, l2 float64) (*anchored, error) {
 func (a *anchored) terms(in twpInputs[*Node]) train.Loss {
 	nodes := encoder.NodesOf(in.Lesson.Graph)
 	ce := crossEntropy(a.logits(nodes), in.Lesson.Labels)
-	penalty, decay := a.penalty(in.Held), a.decay(a.l2, nodes.Words(), in.Lesson.Labels)
+	penalty, decay := a.penalty(in.Held), a.decay(a.l2, Mul(nodes.Words(), in.Words), in.Lesson.Labels)
 	return train.Loss{Total: Add(Add(ce, penalty), decay), Parts: []train.Term{
 		{Name: "cross-entropy", Node: ce}, {Name: "penalty", Node: penalty}, {Name: "decay", Node: decay}}}
 }

@@ -118,12 +118,16 @@ func largest(m *mat.SymDense, width int) (vectors *mat.Dense, values []float64, 
 	return vectors, values, nil
 }
 
+// rotation returns a random rotation [width, width].
+func rotation(width int, rng *rand.Rand) *mat.Dense {
+	return linalg.Orthonormal(linalg.Gaussian(width, width, rng))
+}
+
 // turned returns m·T [n, width] for the coordinates m [n, k] along axes, or for the axes m [F, k] themselves: T has the
-// first k rows of a random rotation.
-func turned(m *mat.Dense, width int, rng *rand.Rand) *mat.Dense {
-	n, k := m.RawMatrix().Rows, m.RawMatrix().Cols
+// first k rows of a rotation.
+func turned(m, turn *mat.Dense) *mat.Dense {
+	n, k, width := m.RawMatrix().Rows, m.RawMatrix().Cols, turn.RawMatrix().Cols
 	out := linalg.New(n, width)
-	turn := linalg.Orthonormal(linalg.Gaussian(width, width, rng))
 	if n > 0 && k > 0 {
 		out.Mul(m, turn.Slice(0, k, 0, width))
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
@@ -56,6 +58,7 @@ type hellinger struct {
 	features int
 	seed     uint64
 	seen     frequencies
+	turn     func() *mat.Dense // T, made once
 }
 
 // frequencies are what is kept of the tasks seen.
@@ -68,6 +71,7 @@ type frequencies struct {
 
 func newHellinger(b method.Build) (continual.Method, error) {
 	h := &hellinger{HellingerSettings: *b.Settings.(*HellingerSettings), features: b.Stream.Features, seed: b.Seed}
+	h.turn = sync.OnceValue(func() *mat.Dense { return rotation(h.Out, seed.Stream(h.seed, "turn")) })
 	h.State = method.State{Name: "control: propagated-hellinger", Parts: []any{&h.seen}}
 	return h, nil
 }
@@ -112,7 +116,7 @@ func (h *hellinger) Embed(ctx context.Context, g *graph.Graph) (*continual.Embed
 		return nil, fmt.Errorf("control: %w", err)
 	}
 	rows := explicit{features: h.rows(g, h.seen.Scale), center: h.seen.Scatter.Mean}
-	return embeddingOf(turned(rows.times(h.seen.Scatter.axes()), h.Out, seed.Stream(h.seed, "turn")), h.Out), nil
+	return embeddingOf(turned(rows.times(h.seen.Scatter.axes()), h.turn()), h.Out), nil
 }
 
 func (h *hellinger) check(g *graph.Graph) error {

@@ -70,7 +70,7 @@ func (p *principal) Learn(ctx context.Context, task int, g *graph.Graph, _ func(
 	if err != nil {
 		return nil, p.Fault(task, err)
 	}
-	p.fit = component{Mean: a.center, Basis: turned(axes, p.width, rng).RawMatrix().Data}
+	p.fit = component{Mean: a.center, Basis: turned(axes, rotation(p.width, rng)).RawMatrix().Data}
 	for _, s := range squares {
 		p.fit.Variance = append(p.fit.Variance, s/float64(max(1, batched.NumNodes()-1)))
 	}

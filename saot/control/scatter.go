@@ -20,10 +20,12 @@ type scatter struct {
 	Roots []float64 // s [k], descending
 }
 
+// axes is a view of V.
 func (s *scatter) axes() *mat.Dense {
-	axes := linalg.New(len(s.Mean), len(s.Roots))
-	copy(axes.RawMatrix().Data, s.Axes)
-	return axes
+	if len(s.Roots) == 0 {
+		return linalg.New(len(s.Mean), 0)
+	}
+	return mat.NewDense(len(s.Mean), len(s.Roots), s.Axes)
 }
 
 // enlarged is a matrix with the scatter of N rows seen, of mean μ, and of the n rows of H, of mean m,
