@@ -206,10 +206,11 @@ func TestScaledNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"synthetic:": "not a number of nodes", "synthetic:1e5": `"1e5" is not a number of nodes`, "synthetic:-5": "not a number",
 		"synthetic:1000,color=1": `"color" is unknown`, "synthetic:1000,degree": `degree is "", want a number`, "synthetic:1000,degree=5x": "want a number",
-		"synthetic:1000,seed=1,seed=2": "comes twice",
-		"synthetic:1000,degree=400":    "Degree is 400, want at most half the nodes of the smallest class",
-		"synthetic:100,classes=40":     "5 in the smallest of 40 classes",
-		"synthetic:200000,classes=1e5": "want a number", "synthetic:200000,classes=100000": "Classes is 100000, want 1 to",
+		"synthetic:1000,seed=1,seed=2":    "comes twice",
+		"synthetic:1000,degree=400":       "Degree is 400, want at most half the nodes of the smallest class",
+		"synthetic:100,classes=40":        "5 in the smallest of 40 classes",
+		"synthetic:200000,classes=1e5":    "want a number",
+		"synthetic:200000,classes=100000": "Classes is 100000, want 1 to",
 	} {
 		_, err := Lookup(name)
 		require.ErrorContains(t, err, want)

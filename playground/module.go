@@ -52,7 +52,8 @@ func newToolchain(ctx context.Context, cache string) (*toolchain, error) {
 			return nil, err
 		}
 	}
-	goroot, err := ask(ctx, dir, "env", "GOROOT") // where the modules are built: a folder's go.mod may choose another Go
+	// Asked where the modules are built: a folder's go.mod may choose another Go.
+	goroot, err := ask(ctx, dir, "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}

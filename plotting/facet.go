@@ -58,8 +58,8 @@ func SensitivityFacets(facets []Facet, o FacetOptions) (Figure, error) {
 	}
 	for _, facet := range facets[1:] {
 		if mine, first := facet.names(), facets[0].names(); !slices.Equal(mine, first) {
-			return Figure{}, fmt.Errorf("plotting: sensitivity: facet %s has the studies %q, facet %s %q: want the same",
-				facet.Title, mine, facets[0].Title, first)
+			return Figure{}, fmt.Errorf("plotting: sensitivity: facet %s has the studies %q, facet %s %q: "+
+				"want the same", facet.Title, mine, facets[0].Title, first)
 		}
 	}
 	var rows [2][][]Series // by measure and facet

@@ -111,7 +111,8 @@ func requireSamePicture(t *testing.T, shown, drawn string) {
 	t.Helper()
 	got, err := os.ReadFile(drawn)
 	require.NoError(t, err)
-	require.NoError(t, golden.SamePicture(shown, got), "go test ./cmd/saot -run TestPicturesOfDocuments -update draws it")
+	require.NoError(t, golden.SamePicture(shown, got),
+		"go test ./cmd/saot -run TestPicturesOfDocuments -update draws it")
 }
 
 // The page of results is for reading: its tables of all methods are behind links.

@@ -328,8 +328,8 @@ func local(err error) error {
 	return marked{fmt.Errorf("%w: make room, or choose a folder that can be written", err), errLocal}
 }
 
-// bookmark writes the sidecar before any byte that it describes. The old one stays until the new one is complete: a part
-// without any is lost.
+// bookmark writes the sidecar before any byte that it describes. The old one stays until the new one is complete: a
+// part without any is lost.
 func (d *download) bookmark(b bookmark) error {
 	data, err := json.Marshal(b)
 	if err == nil {

@@ -58,8 +58,8 @@ type Input struct {
 // which is saved with the notebook.
 //
 // If no browser answers, it returns ErrHeadless: at once if HeadlessEnv is set, and otherwise after 30 seconds. Outside
-// a notebook it returns ErrNoNotebook. It also returns the error of parts, and one for a knob that has no values or does
-// not start at one of them.
+// a notebook it returns ErrNoNotebook. It also returns the error of parts, and one for a knob that has no values or
+// does not start at one of them.
 func (p Panel) RunParts(ctx context.Context, parts func(Input) ([]Part, error)) error {
 	return p.run(ctx, patience, parts)
 }

@@ -140,8 +140,8 @@ func (c *classifier) teach(ctx context.Context, t *lessonTrainer, p lessonPlan, 
 
 func (c *classifier) classes() int { return c.widths[len(c.widths)-1] }
 
-// wordsRead is 1 for the features that the scores of a task's train nodes depend on [F, 1]: those of some node within as
-// many hops as the network has layers.
+// wordsRead is 1 for the features that the scores of a task's train nodes depend on [F, 1]: those of some node within
+// as many hops as the network has layers.
 func (c *classifier) wordsRead(t *continual.Labeled) *tensors.Tensor {
 	g := t.Graph
 	words := make([]float32, g.Features.Cols)

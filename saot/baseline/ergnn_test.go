@@ -238,8 +238,8 @@ func giveUnread(task *continual.Labeled, word int) {
 }
 
 // Decay is λ/2·Σp² of what the task's own rows depend on: in task-il of its two columns, not of the first task's, whose
-// share of the loss is small; in class-il of all columns seen. A word that only the buffer has, and a node far from train
-// nodes, is spared.
+// share of the loss is small; in class-il of all columns seen. Words that only the buffer or nodes far from train nodes
+// have are spared.
 func TestERGNNDecaySparesOldHeads(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		const lambda = 3.0

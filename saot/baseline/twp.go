@@ -12,6 +12,7 @@ import (
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/train"
@@ -55,6 +56,10 @@ type twp struct {
 	networks bySetting[*anchored]
 }
 
+// shapeCost is how much longer a shape takes to compile than where a network has one step: five graphs of it are
+// compiled.
+const shapeCost = 3
+
 func newTWP(b method.Build) (continual.Method, error) {
 	l := &twp{TWPSettings: *b.Settings.(*TWPSettings), seed: b.Seed}
 	l.State = method.State{Name: "twp", Parts: []any{&l.seen}}
@@ -63,6 +68,8 @@ func newTWP(b method.Build) (continual.Method, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.graphs = encoder.NewGraphs(b.Stream.Features, encoder.NewBuckets(b.Engine, max(1, l.Epochs/shapeCost),
+			b.Stream.Sizes))
 		if l.networks[s], err = newAnchored(c, l.LearningRate, l.L2); err != nil {
 			return nil, err
 		}

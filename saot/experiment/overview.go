@@ -133,7 +133,8 @@ func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, met
 	}
 	without = slices.DeleteFunc(without, func(m string) bool { return cells[m] != nil })
 	if len(without) > 0 {
-		o.Left = append(o.Left, fmt.Sprintf("%s: no figure under the %s.", strings.Join(without, ", "), o.Probe.Label()))
+		o.Left = append(o.Left,
+			fmt.Sprintf("%s: no figure under the %s.", strings.Join(without, ", "), o.Probe.Label()))
 	}
 	return cells, methods, nil
 }

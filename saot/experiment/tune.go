@@ -70,7 +70,8 @@ func Choose(groups []*Group) ([]Choice, error) {
 						family[0].path(), family[i].path(), c.Points[0].Seeds, p.Seeds)
 			}
 		}
-		slices.SortStableFunc(c.Points, func(a, b Point) int { // of equals the first as text, as the specs chosen/… have it
+		// Of equals the first as text is taken, as the specs chosen/… have it.
+		slices.SortStableFunc(c.Points, func(a, b Point) int {
 			return cmp.Or(cmp.Compare(b.Valid, a.Valid), strings.Compare(fmt.Sprintf("%q", a.Settings),
 				fmt.Sprintf("%q", b.Settings)))
 		})

@@ -90,8 +90,8 @@ type SinkhornConfig struct {
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
 	// CostRange bounds max C − min C, or max |C| where a marginal is relaxed, in EpsilonUnit; that of a cosine cost is
-	// 2. AutoDomain decides by it in a graph, where C is not known yet. 0, the default, means unknown: AutoDomain then takes LogDomain. Solve measures it
-	// instead.
+	// 2. AutoDomain decides by it in a graph, where C is not known yet. 0, the default, means unknown: AutoDomain then
+	// takes LogDomain. Solve measures it instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`

@@ -65,8 +65,8 @@ const graphFloor = 2e-6
 //
 // by Sinkhorn's sweeps: columns are scaled first, rows last. The sweeps are a loop of the engine, which ends once the
 // marginal error of every plan of the batch is within cfg.Tolerance (in float32 at least 2e-6), or after cfg.Sweeps. In
-// mode Unrolled, and with a tolerance of 0, it does exactly cfg.Sweeps. With EpsilonUnit MeanCost each cost of a batch is divided by its own
-// mean, through which no gradient flows; a mean that is not positive counts as 1.
+// mode Unrolled, and with a tolerance of 0, it does exactly cfg.Sweeps. With EpsilonUnit MeanCost each cost of a batch
+// is divided by its own mean, through which no gradient flows; a mean that is not positive counts as 1.
 //
 // Shapes: those of the fields of GraphProblem and GraphSolution. Gradients flow from the plan to the cost as
 // cfg.Gradient says; see GradientMode. Time: two matrix-vector products with the kernel a sweep, and in the log domain
