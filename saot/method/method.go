@@ -150,7 +150,9 @@ func texts(s Settings) map[string]string {
 	return all
 }
 
-// Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]".
+// Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]". Settings that are set
+// one at a time depend on their order: "encoder.kind" can give all of the encoder other defaults, and comes first.
+// Change takes several at once, in any order.
 func (d *Definition) Set(s Settings, name, text string) error {
 	return d.Change(s, fields.Change{Path: name, Value: fields.Value{Text: text}})
 }
