@@ -65,13 +65,14 @@ type Scaling int
 // The scalings. Norms of gradients are those with respect to the embeddings, the mean over the last task of cora-ml at
 // the defaults: saot run --dataset cora-ml, field diagnostics of result.json.
 const (
-	// Balanced makes the terms between plans independent of ε: ε·KL (or the Frobenius divergence over M). L_str is
-	// (1/M)·‖C* − R‖²_F, which is M times the mean over entries: α weighs more where M is larger. It does not balance
-	// the gradients: α·L_str has 370 times the norm of L_mat, and that 3 times the norm of β·L_skd. Training then is
-	// all but that of L_str.
+	// Balanced makes the terms between plans independent of ε: ε·KL (or M·‖π_T − π‖²_F). L_str is (1/M)·‖C* − R‖²_F,
+	// which is M times the mean over entries: α weighs more where M is larger. It does not balance the gradients:
+	// α·L_str has 370 times the norm of L_mat, and that 3 times the norm of β·L_skd. Training then is all but that of
+	// L_str.
 	Balanced Scaling = iota
-	// Literal takes Θ as the paper prints it: KL carries 1/ε in its gradient, and L_str is the mean over entries. The
-	// gradients are then of one order, 1.3 to 1 to 0.4, and α and β in [0, 1] weigh terms against each other.
+	// Literal takes KL as the paper prints it, with 1/ε in its gradient, Frobenius with its factor M², and L_str as the
+	// mean over entries. With KL the gradients are then of one order, 1.3 to 1 to 0.4, and α and β in [0, 1] weigh terms
+	// against each other.
 	Literal
 )
 

@@ -148,7 +148,7 @@ func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, margi
 // and serves as L_skd (Eq. 12) with the teacher's plan instead of π_G.
 //
 // Shapes: target, plan, cost [M, M], where plan is Sinkhorn's of cost at ε; returns a scalar: KL in nats, times ε if
-// balanced, or ‖π_T − π‖²_F, over M if balanced. The gradient flows to cost (KL, exact at convergence: (π_T − π)/ε,
+// balanced, or M²·‖π_T − π‖²_F, over M if balanced. The gradient flows to cost (KL, exact at convergence: (π_T − π)/ε,
 // or π_T − π if balanced) or to plan, and on as its mode says (Frobenius).
 func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
 	if c.Divergence == Frobenius {

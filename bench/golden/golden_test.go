@@ -21,6 +21,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/method"
+	_ "github.com/saot-go/saot/saot/method/all" // the methods by name
 )
 
 var (
@@ -56,6 +59,17 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+func TestRunsTakeEveryMethod(t *testing.T) {
+	var names []string
+	for _, r := range runs("go") {
+		names = append(names, r.name)
+	}
+	for _, d := range method.All() {
+		require.Contains(t, names, "go-cora-ml-"+d.Name)
+		require.Equal(t, d.Trains(), slices.Contains(names, "go-sampled-"+d.Name), d.Name)
+	}
+}
+
 // run is one call of saot.
 type run struct {
 	name string
@@ -63,41 +77,34 @@ type run struct {
 }
 
 // runs lists the calls on an engine: every method on Cora-ML, and, so that sampled training takes part, on a generated
-// graph that each method is told to take in samples.
+// graph that each method that trains is told to take in samples.
 func runs(engine string) (all []run) {
-	add := func(name string, args ...string) {
-		all = append(all, run{engine + "-" + name, append([]string{"run", "--engine", engine, "--log", "text"},
-			args...)})
-	}
-	ours := []string{"saot", "saot-l", "saot-no-distill", "saot-barlow", "saot-cosine", "saot-mse"}
-	small := []string{"--epochs", "2", "--encoder-hidden", "64", "--encoder-out", "32", "--points", "48", "--buffer",
-		"40"}
-	for _, m := range slices.Concat(ours, []string{"random-calibrated", "propagated-pca", "propagated-random", "random",
-		"majority"}) {
-		add("cora-ml-"+m, slices.Concat([]string{"--dataset", "cora-ml", "--method", m}, small)...)
-	}
-	for m, settings := range theirs() {
-		args := []string{"--dataset", "cora-ml", "--method", m, "--preset", "fast"}
+	add := func(name string, settings []string, args ...string) {
+		args = append([]string{"run", "--engine", engine, "--log", "text"}, args...)
 		for _, s := range settings {
 			args = append(args, "--set", s)
 		}
-		add("cora-ml-"+m, args...)
+		all = append(all, run{engine + "-" + name, args})
 	}
-	for _, m := range ours {
-		add("sampled-"+m, slices.Concat([]string{"--dataset", "synthetic", "--method", m}, small,
-			[]string{"--encoder-whole-graph", "60", "--encoder-sample-fan-out", "4,3"})...)
-	}
-	gat := []string{"--dataset", "synthetic", "--encoder-kind", "gat", "--encoder-layers", "2", "--encoder-heads", "2",
-		"--encoder-sample-fan-out", "4,3"}
-	add("gat-saot", slices.Concat(gat, small)...)
-	add("gat-sampled-saot", slices.Concat(gat, small, []string{"--encoder-whole-graph", "60"})...)
-	for m, settings := range theirs() {
-		args := []string{"--dataset", "synthetic", "--method", m, "--preset", "fast", "--set", "whole_graph=60"}
-		for _, s := range settings {
-			args = append(args, "--set", s)
+	small := []string{"epochs=2", "encoder.hidden=64", "encoder.out=32", "points=48", "buffer=40"}
+	sampled := []string{"encoder.whole_graph=60", "encoder.sample_fan_out=4,3"}
+	for _, d := range method.All() {
+		preset, settings, inSamples := "default", small, sampled
+		if quick, is := theirs()[d.Name]; is {
+			preset, settings, inSamples = "fast", quick, []string{"whole_graph=60"}
+		} else if d.Name == "propagated-hellinger" { // which has settings of its own
+			settings = nil
 		}
-		add("sampled-"+m, args...)
+		add("cora-ml-"+d.Name, settings, "--dataset", "cora-ml", "--method", d.Name, "--preset", preset)
+		if d.Trains() {
+			add("sampled-"+d.Name, slices.Concat(settings, inSamples), "--dataset", "synthetic", "--method", d.Name,
+				"--preset", preset)
+		}
 	}
+	gat := slices.Concat(small, []string{"encoder.kind=gat", "encoder.layers=2", "encoder.heads=2",
+		"encoder.sample_fan_out=4,3"})
+	add("gat-saot", gat, "--dataset", "synthetic")
+	add("gat-sampled-saot", append(gat, "encoder.whole_graph=60"), "--dataset", "synthetic")
 	slices.SortFunc(all, func(a, b run) int { return strings.Compare(a.name, b.name) })
 	return all
 }

@@ -23,10 +23,10 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 	var p printed
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		found, err := findEngines()
-		if err != nil {
-			return err
+		if printed := p.print(cmd.OutOrStdout(), found, found.write); printed != nil {
+			return printed
 		}
-		return p.print(cmd.OutOrStdout(), found, found.write)
+		return err
 	}
 	return p.flag(cmd)
 }
@@ -69,7 +69,7 @@ nor pip has to be there, and nothing of a package is run. A download that broke 
 
 type enginesJSON struct {
 	Engines []engineJSON `json:"engines"`
-	Chosen  engine.Info  `json:"chosen"`
+	Chosen  *engine.Info `json:"chosen,omitempty"` // nil where it cannot be opened
 }
 
 type engineJSON struct {
@@ -80,7 +80,8 @@ type engineJSON struct {
 	Hint    string `json:"hint,omitempty"` // how to get it
 }
 
-// findEngines opens every engine that is present, to tell its version, and the one that is chosen.
+// findEngines opens every engine that is present, to tell its version, and the one that is chosen. Where that cannot be
+// opened, it returns the others with the error.
 func findEngines() (*enginesJSON, error) {
 	found := &enginesJSON{}
 	for _, candidate := range engine.Survey() {
@@ -92,10 +93,11 @@ func findEngines() (*enginesJSON, error) {
 	}
 	chosen, err := engine.Open("")
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer chosen.Close()
-	found.Chosen = chosen.Info()
+	info := chosen.Info()
+	found.Chosen = &info
 	return found, nil
 }
 
@@ -109,7 +111,9 @@ func (e *enginesJSON) write(out io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	t.say("chosen: %s", e.Chosen)
+	if e.Chosen != nil {
+		t.say("chosen: %s", e.Chosen)
+	}
 	for _, c := range e.Engines {
 		if c.Hint != "" {
 			t.say("to get %s: %s", c.Name, c.Hint)

@@ -119,12 +119,17 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 			all = append(all, fields.Change{Path: path, Value: fields.Value{Text: v.text}})
 		}
 	})
+	flags := len(all)
 	for _, pair := range set {
 		path, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			return nil, usagef("--set %s: write it as name=value", pair)
 		}
-		if slices.ContainsFunc(all, func(c fields.Change) bool { return c.Path == path && c.Value.Text != value }) {
+		other := slices.IndexFunc(all, func(c fields.Change) bool { return c.Path == path && c.Value.Text != value })
+		switch {
+		case other >= flags:
+			return nil, usagef("%s is set twice: drop --set %s, or the other", path, pair)
+		case other >= 0:
 			return nil, usagef("%s is set twice, by a flag and by --set %s: drop one", path, pair)
 		}
 		all = append(all, fields.Change{Path: path, Value: fields.Value{Text: value}})

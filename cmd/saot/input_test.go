@@ -224,6 +224,13 @@ func TestFlagsAreSettings(t *testing.T) {
 	want.Encoder = encoder.DefaultGAT()
 	want.Encoder.Heads = 2
 	require.Equal(t, &want, settled(t, "--encoder-heads", "2", "--encoder-kind", "gat").Of)
+
+	want = saot.ConfigFor(datasets.RecipeReddit, method.Paper) // with a GAT
+	want.Encoder = encoder.DefaultConfig()
+	paper := []string{"--dataset", "reddit", "--preset", "paper", "--encoder-kind"}
+	require.Equal(t, &want, settled(t, append(paper, "gcn")...).Of)
+	want.Encoder.Kind, want.Encoder.Out = encoder.Linear, 64
+	require.Equal(t, &want, settled(t, append(paper, "linear", "--encoder-out", "64")...).Of)
 	require.Empty(t, settled(t, "--fan-out", "").Of.(*saot.Config).FanOut)
 
 	require.Equal(t, settled(t, "--method", "gbt", "--set", "epochs=7", "--set", "warm_up=2"),

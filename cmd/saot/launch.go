@@ -43,8 +43,8 @@ the tasks at a time; there is no bound without it.
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
 
 const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slurm --partition gpu --gpus 1
-  saot sweep mine.yaml --out /saot/mine --launcher kubernetes --image lab/saot \
-    --claim lab:/saot --output job.yaml`
+  saot sweep mine.yaml --out /saot/mine --data /saot/data --launcher kubernetes \
+    --image lab/saot --claim lab:/saot --output job.yaml`
 
 func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this process), slurm or kubernetes")
@@ -216,16 +216,26 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 	return err
 }
 
-// inContainers returns an error where a path of the sweep is not below the mount of the claim.
+// inContainers returns an error where a path of the sweep is not below the mount of the claim, or where a dataset has
+// files and --data is not given.
 func (o *sweepOptions) inContainers(s *experiment.Sweep, mount string) error {
 	below := func(name string) bool { return strings.HasPrefix(path.Clean(name)+"/", path.Clean(mount)+"/") }
-	if !below(o.out) {
-		return usagef("--out is %s: want a folder below %s, where the containers find the claim", o.out, mount)
+	for _, of := range []struct{ flag, folder string }{{"out", o.out}, {"data", cmp.Or(o.data, mount)}} {
+		if !below(of.folder) {
+			return usagef("--%s is %s: want a folder below %s, where the containers find the claim", of.flag, of.folder,
+				mount)
+		}
 	}
 	for i := range s.Runs {
-		if name := s.Runs[i].Dataset; datasets.IsPath(name) && !below(name) {
-			return usagef("the dataset %s is of this machine: want a path below %s, where the containers find the "+
-				"claim", name, mount)
+		name := s.Runs[i].Dataset
+		if datasets.IsPath(name) {
+			if !below(name) {
+				return usagef("the dataset %s is of this machine: want a path below %s, where the containers find "+
+					"the claim", name, mount)
+			}
+		} else if e, err := datasets.Lookup(name); err == nil && len(e.Files) > 0 && o.data == "" {
+			return usagef("the dataset %s is read from files: name their folder with --data, below %s, where the "+
+				"containers find the claim", name, mount)
 		}
 	}
 	return nil
@@ -240,13 +250,11 @@ func (o *sweepOptions) kubernetes(cmd *cobra.Command, job experiment.Job, s *exp
 	if !found {
 		mount = "/saot"
 	}
-	if err := o.inContainers(s, mount); err != nil {
-		return err
-	}
 	if !cmd.Flags().Changed("data") {
 		o.data = "" // $SAOT_DATA is this machine's
-	} else if !path.IsAbs(o.data) {
-		return usagef("--data is %s: want the absolute path that the containers find it at", o.data)
+	}
+	if err := o.inContainers(s, mount); err != nil {
+		return err
 	}
 	var paths []string
 	for _, f := range specs {

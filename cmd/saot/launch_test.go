@@ -28,6 +28,8 @@ func TestLaunchRefuses(t *testing.T) {
 	write(t, spec, launchSpec)
 	own := filepath.Join(t.TempDir(), "own.yaml")
 	write(t, own, strings.Replace(launchSpec, "[synthetic", "[graphs/own.npz, synthetic", 1))
+	real := filepath.Join(t.TempDir(), "real.yaml")
+	write(t, real, strings.Replace(launchSpec, "[synthetic", "[cora-ml, synthetic", 1))
 	kubernetes := []string{"--launcher", "kubernetes", "--output", "-", "--image", "i", "--claim", "c", "--out",
 		"/saot/s"}
 	for _, c := range []struct {
@@ -54,7 +56,8 @@ func TestLaunchRefuses(t *testing.T) {
 		{"out is the mount of another path", append(kubernetes, "--claim", "c:/lab"), []string{"below /lab"}},
 		{"dataset of this machine", append(kubernetes, own),
 			[]string{"graphs/own.npz is of this machine", "below /saot"}},
-		{"relative data", append(kubernetes, "--data", "graphs"), []string{"--data", "absolute"}},
+		{"data of this machine", append(kubernetes, "--data", "graphs"), []string{"--data is graphs", "below /saot"}},
+		{"no data", append(kubernetes, real), []string{"cora-ml is read from files", "--data"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := call(t, append([]string{"sweep", spec}, c.args...)...)

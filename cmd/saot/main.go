@@ -74,7 +74,7 @@ measures what the encoder remembers.`)
 	root.Example = `  saot demo                                    a run of a few seconds, and a page that plays it
   saot run --dataset cora-ml                   train and score, into a folder under runs
   saot sweep quick/table2 --dry-run            the runs of a table, with time and memory
-  saot table runs/table2                       the table
+  saot table runs/quick-table2                 the table
   saot methods                                 what else can be run`
 	for _, g := range []struct {
 		id, title string

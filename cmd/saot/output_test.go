@@ -181,7 +181,8 @@ func TestUsageErrors(t *testing.T) {
 		{"run --devices 0", "--devices is 0"},
 		{"run --train-ratio 2", "--train-ratio + --test-ratio is 2 + 0.2"},
 		{"run --first-tasks 3", "--first-tasks is 3"},
-		{"run --set epochs=2 --epochs 3", "epochs is set twice"},
+		{"run --set epochs=2 --epochs 3", "epochs is set twice, by a flag"},
+		{"run --set epochs=2 --set epochs=3", "epochs is set twice: drop --set epochs=3, or the other"},
 		{"run --set hidden=3", `did you mean "encoder.hidden"`},
 		{"methods saot --dataset nosuch", `unknown dataset "nosuch"`},
 		{"run --record 1 --resume " + unrecorded(t), "has finished without a recording"},
@@ -221,4 +222,14 @@ func TestStatusJSON(t *testing.T) {
 	status, stdout, stderr := call(t, "status", "../../results/quick/fig3.jsonl.gz", "--json")
 	require.Zero(t, status, stderr)
 	require.JSONEq(t, `{"total": 36, "count": {"done": 36}}`, stdout)
+}
+
+// The engines are listed where the chosen one cannot be opened, so that the reader sees what can.
+func TestEnginesWithoutTheChosenOne(t *testing.T) {
+	t.Setenv("GOMLX_BACKEND", "no-such-engine")
+	status, stdout, stderr := call(t, "engines")
+	require.NotZero(t, status)
+	require.Regexp(t, `(?m)^go +present`, stdout)
+	require.NotContains(t, stdout, "chosen:")
+	require.Contains(t, stderr, "no-such-engine")
 }

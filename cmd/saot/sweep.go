@@ -73,7 +73,7 @@ func newSweepCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.out, "out", "", "folder of the sweep; default runs/ and the name of the spec")
+	f.StringVar(&o.out, "out", "", "folder of the sweep; default runs/ and the name of the spec, as runs/quick-table2")
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")

@@ -97,3 +97,23 @@ func TestPermissionsOfTheUser(t *testing.T) {
 		require.Equal(t, mode, got.Mode())
 	}
 }
+
+// A lock is seen without writing, and what a killed process left behind is none where the kernel keeps locks.
+func TestHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	held := func() bool {
+		is, err := Held(path)
+		require.NoError(t, err)
+		return is
+	}
+	require.False(t, held())
+	lock, err := Try(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(path+".lock", 0o444))
+	require.True(t, held())
+	lock.Release()
+	require.False(t, held())
+	require.NoError(t, os.WriteFile(path+".lock", nil, 0o444))
+	require.Equal(t, runtime.GOOS == "windows", held())
+	require.FileExists(t, path+".lock")
+}

@@ -61,6 +61,16 @@ func Try(path string) (*Lock, error) {
 	return l, nil
 }
 
+// Held reports whether a process holds the lock of the file at path. It writes nothing, so that it can be asked of
+// another user's lock; for a moment nobody can take the lock. Where it returns an error, a process may hold it.
+func Held(path string) (bool, error) {
+	is, err := held(path + ".lock")
+	if err != nil {
+		err = fmt.Errorf("file: %w", err)
+	}
+	return is, err
+}
+
 // File returns the lock's open file. A process that inherits it holds the lock too, so that the lock outlives its taker
 // where the kernel keeps it.
 func (l *Lock) File() *os.File { return l.file }

@@ -20,3 +20,8 @@ func tryLock(path string) (*Lock, error) {
 	}
 	return &Lock{file: f, path: path}, nil
 }
+
+func held(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist), nil
+}

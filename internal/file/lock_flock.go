@@ -4,6 +4,7 @@ package file
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -32,4 +33,25 @@ func tryLock(path string) (*Lock, error) {
 		}
 	}
 	return nil, f.Close()
+}
+
+// held asks for the lock of a path that many may have at once, for which it need not be writable. Another user's often
+// is not.
+func held(path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	defer func() { _ = f.Close() }()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return true, &os.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return false, nil
 }

@@ -81,6 +81,13 @@ func TestLearnAllKeepsWhatTheEncoderShows(t *testing.T) {
 	require.True(t, mat.Equal(EmbeddingOf(l, stream.Tasks[1].Graph), Embeddings("still", 2)[1]))
 }
 
+// A setting that gives others new defaults leaves those that are asked for, wherever it stands.
+func TestLearnerTakesChangesInAnyOrder(t *testing.T) {
+	stream := LongStream()
+	l := Learner("random", stream, "encoder.out=4", "encoder.hidden=8", "encoder.kind=gat")
+	require.Equal(t, 4, EmbeddingOf(l, stream.Tasks[0].Graph).RawMatrix().Cols)
+}
+
 func TestResults(t *testing.T) {
 	groups := Results("ablations", "cora-ml", "saot", "majority")
 	require.Equal(t, []string{"saot", "majority"}, Names(groups))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -26,10 +27,12 @@ func LongStream() *datasets.Stream {
 func Learner(name string, s *datasets.Stream, changes ...string) continual.Learner {
 	d := Must(method.Lookup(name))
 	settings := d.Defaults(datasets.RecipeSynthetic, method.Fast)
+	var all []fields.Change
 	for _, change := range changes {
-		key, value, _ := strings.Cut(change, "=")
-		Check(d.Set(settings, key, value))
+		path, value, _ := strings.Cut(change, "=")
+		all = append(all, fields.Change{Path: path, Value: fields.Value{Text: value}})
 	}
+	Check(d.Change(settings, all...))
 	build := method.Build{Engine: Engine(), Stream: method.StreamOf(s), Settings: settings, Seed: 1}
 	made := Must(method.New(name, build))
 	learner, ok := made.(continual.Learner)

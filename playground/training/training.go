@@ -59,13 +59,14 @@ func (q Request) Settings() (*experiment.Run, error) {
 	for _, f := range fields.All(r.Of) {
 		has[f.Path] = true
 	}
+	var changes []fields.Change
 	for _, pair := range q.Set {
-		if !has[pair[0]] {
-			continue
+		if has[pair[0]] {
+			changes = append(changes, fields.Change{Path: pair[0], Value: fields.Value{Text: pair[1]}})
 		}
-		if err := r.Change(fields.Change{Path: pair[0], Value: fields.Value{Text: pair[1]}}); err != nil {
-			return nil, err
-		}
+	}
+	if err := r.Change(changes...); err != nil {
+		return nil, err
 	}
 	if len(q.Probes) > 0 {
 		r.Probes = nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/experiment"
@@ -115,6 +116,11 @@ func TestSettings(t *testing.T) {
 	q.Set = append(q.Set, [2]string{"no-such-setting", "1"})
 	_, err = q.Settings()
 	require.NoError(t, err)
+	q = small("saot")
+	q.Set = append(q.Set, [2]string{"encoder.kind", "gat"}) // after encoder.out
+	r, err = q.Settings()
+	require.NoError(t, err)
+	require.Equal(t, 8, r.Of.(*saot.Config).Encoder.Out)
 	q = small("saot")
 	q.Set = append(q.Set, [2]string{"epsilon", "-1"})
 	_, err = q.Settings()

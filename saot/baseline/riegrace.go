@@ -69,7 +69,15 @@ func rieGraceDefaults(_ datasets.Recipe, p method.Preset) method.Settings {
 func init() {
 	method.Register(method.Definition{Name: "riegrace", Paper: "RieGrace", Kind: method.SelfSupervised, Order: 6,
 		Summary:  "hyperbolic embeddings with Lorentz distillation (Sun et al. 2023)",
-		Defaults: rieGraceDefaults, New: newRieGrace})
+		Defaults: rieGraceDefaults, New: newRieGrace,
+		Load: func(s method.Settings) method.Load { return s.(*RieGraceSettings).load() }})
+}
+
+// load is the work of a task: a step of M nodes for each epoch, on graphs of every size.
+func (s *RieGraceSettings) load() method.Load {
+	near := encoder.Config{SampleFanOut: perLayer(s.FanOut, 2)}
+	return method.Load{Epochs: s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph, Batch: s.Nodes, Steps: 1,
+		Spread: near.Spread()}
 }
 
 // Validate lists every field out of range.

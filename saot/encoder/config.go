@@ -33,7 +33,7 @@ func (k *Kind) UnmarshalText(text []byte) error { return kinds.Unmarshal(k, text
 
 // Config is the shape of the encoder, and how it deals with large graphs.
 type Config struct {
-	Kind     Kind    `json:"kind" help:"gcn, gat or linear; gat brings its own defaults for the other encoder settings"`
+	Kind     Kind    `json:"kind" help:"gcn, gat or linear; to or from gat, the other encoder settings start at defaults"`
 	Hidden   int     `json:"hidden" range:"[1,)" help:"width of the hidden layer; of each head of a gat"`
 	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, of reduced controls too"`
 	Layers   int     `json:"layers" help:"of a gat; a gcn has two"`
@@ -47,11 +47,17 @@ type Config struct {
 	SampleFanOut []int `json:"sample_fan_out" range:"[0,)" help:"neighbors drawn per layer in a sample; 0 is all"`
 }
 
-// Changed gives a GAT its own defaults when Kind becomes GAT by name, as a flag or in a spec. Package internal/fields
-// calls it.
+// Changed gives the encoder the defaults of its kind when Kind becomes GAT by name, as a flag or in a spec, or becomes
+// another where it was GAT. Package internal/fields calls it.
 func (c *Config) Changed(name string) {
-	if name == "kind" && c.Kind == GAT {
+	switch {
+	case name != "kind":
+	case c.Kind == GAT:
 		*c = DefaultGAT()
+	case c.Heads > 0: // of a GAT
+		kind := c.Kind
+		*c = DefaultConfig()
+		c.Kind = kind
 	}
 }
 

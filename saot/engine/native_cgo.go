@@ -100,11 +100,18 @@ func setCUDA(library string) error {
 const quickToCompile = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_slp_vectorizer," +
 	"xla_cpu_disable_loop_unrolling"
 
-// addXLAFlag sets one of XLA's flags, which it reads from XLA_FLAGS, unless the user has set it there.
+// escaped writes backslashes and quotes as XLA reads them between quotes.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// addXLAFlag sets one of XLA's flags, which it reads from XLA_FLAGS, unless the user has set it there. A value with
+// spaces is quoted.
 func addXLAFlag(name, value string) error {
 	flags := os.Getenv("XLA_FLAGS")
 	if strings.Contains(flags, name) {
 		return nil
+	}
+	if strings.ContainsAny(value, " \t\r\n") {
+		value = `"` + escaped.Replace(value) + `"`
 	}
 	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" --"+name+"="+value))
 }

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +18,18 @@ func TestCUDAFlags(t *testing.T) {
 	require.NoError(t, setCUDA("/nowhere/jax_plugins/xla_cuda13/xla_cuda_plugin.so"))
 	require.Equal(t, []string{"--xla_gpu_autotune_level=4", "--other", "--xla_gpu_enable_triton_gemm=false"},
 		strings.Fields(os.Getenv("XLA_FLAGS")))
+}
+
+// A folder of the libraries whose name has spaces stays one value.
+func TestCUDAFolderWithSpaces(t *testing.T) {
+	t.Setenv("XLA_FLAGS", "")
+	t.Setenv("GOPJRT_CUDA_CHECKS", "0")
+	dir := filepath.Join(t.TempDir(), `my "own" packages`)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "nvidia", "cu13"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "jax_plugins", "xla_cuda13"), 0o755))
+	require.NoError(t, setCUDA(filepath.Join(dir, "jax_plugins", "xla_cuda13", "xla_cuda_plugin.so")))
+	require.Contains(t, os.Getenv("XLA_FLAGS"), `--xla_gpu_cuda_data_dir="`+filepath.Dir(dir)+
+		`/my \"own\" packages/nvidia/cu13"`)
 }
 
 func TestShapePrice(t *testing.T) {

@@ -230,7 +230,7 @@ func (s *shape) estimate(r *Run) Estimate {
 		if load.WholeGraph > 0 && batch > load.WholeGraph {
 			size := cmp.Or(load.Batch, 256)
 			nodes := float64(min(batch, size*cmp.Or(load.Spread, 11)))
-			steps := math.Ceil(float64(batch) / float64(size))
+			steps := cmp.Or(float64(load.Steps), math.Ceil(float64(batch)/float64(size)))
 			est.training += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
 		} else {

@@ -44,6 +44,17 @@ func TestEstimateOfCondensation(t *testing.T) {
 	}
 }
 
+// An epoch of riegrace is one step, on graphs that are not taken whole too.
+func TestEstimateOfOneStep(t *testing.T) {
+	s, err := DefaultSettings("arxiv", "riegrace", method.Default)
+	require.NoError(t, err)
+	r := &Run{Settings: s}
+	require.NoError(t, r.Change(fields.Change{Path: "whole_graph", Value: fields.Value{Text: "100"}}))
+	of := &shape{nodes: []int{100_000}, train: []int{1}}
+	larger := &shape{nodes: []int{1_000_000}, train: []int{1}}
+	require.InDelta(t, of.estimate(r).training, larger.estimate(r).training, 1e-9)
+}
+
 // An estimate without the data counts the tasks as a stream does.
 func TestPublishedShapeOfFirstTasks(t *testing.T) {
 	s, err := DefaultSettings("cora-full", "saot", method.Default)

@@ -26,6 +26,9 @@ type KubernetesOptions struct {
 	Specs     []FrozenSpec
 }
 
+// kubernetesGroup is the group that may write to the claim: that of the user in the image of binder/Dockerfile.
+const kubernetesGroup = 1000
+
 // kubernetesRetries is how often a pod is made again for a run whose pod ended for a reason of its own, and
 // kubernetesGrace how long a pod that is stopped may take.
 const (
@@ -49,7 +52,7 @@ func KubernetesManifest(j Job, o KubernetesOptions) ([]byte, error) {
 	fill := map[string]any{"Options": o, "Job": j, "Name": "", "Runs": len(j.Numbers), "Parallel": parallel,
 		"Retries": kubernetesRetries, "Grace": int(kubernetesGrace.Seconds()), "Deadline": int(j.Time.Seconds()),
 		"Command": podCommand(j), "Mount": path.Clean(o.Mount), "SpecFolder": KubernetesSpecs,
-		"Memory": ""}
+		"Group": kubernetesGroup, "Memory": ""}
 	if j.Memory > 0 {
 		fill["Memory"] = fmt.Sprintf("memory: %dMi", (j.Memory+1<<20-1)>>20)
 	}
@@ -117,6 +120,7 @@ spec:
   template:
     spec:
       restartPolicy: Never # the Job makes pods again, by its policy
+      securityContext: {fsGroup: {{.Group}}, fsGroupChangePolicy: OnRootMismatch}
       terminationGracePeriodSeconds: {{.Grace}}
 {{- with .Deadline}}
       activeDeadlineSeconds: {{.}}{{end}}

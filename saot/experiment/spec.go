@@ -60,7 +60,11 @@ func OpenSpec(name string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseSpec(name, data)
+	s, err := ParseSpec(name, data)
+	if err == nil && slices.Contains(Specs(), name) { // full/table2 and quick/table2 are not one
+		s.Name = strings.ReplaceAll(name, "/", "-")
+	}
+	return s, err
 }
 
 // specText is the text of a file, or of a spec that comes with the program. A folder of the spec's name, which may be

@@ -246,7 +246,7 @@ func TestOpenSpecFile(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join("quick", "table2"), 0o755))
 	s, err = OpenSpec("quick/table2")
 	require.NoError(t, err, "a folder of runs does not hide the spec")
-	require.Equal(t, "table2", s.Name)
+	require.Equal(t, "quick-table2", s.Name)
 	_, err = OpenSpec("quick")
 	require.ErrorContains(t, err, "quick")
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/saot-go/saot/internal/enum"
@@ -228,18 +227,11 @@ func (s *Sweep) State(i int) (State, error) {
 	case exists(dir, FailedFile):
 		return Failed, nil
 	}
-	if exists(dir, claimFile+".lock") {
-		lock, err := file.Try(filepath.Join(dir, claimFile))
+	if held, err := file.Held(filepath.Join(dir, claimFile)); held {
 		if errors.Is(err, fs.ErrPermission) { // of another user, who removes the lock when the run ends
-			return Running, nil
+			err = nil
 		}
-		switch {
-		case errors.Is(err, syscall.EROFS): // where nobody can hold a lock
-		case err != nil || lock == nil:
-			return Running, err
-		default:
-			lock.Release()
-		}
+		return Running, err
 	}
 	switch {
 	case finished(dir): // since the first look

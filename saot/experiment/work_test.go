@@ -85,7 +85,7 @@ func TestWorkOnALockThatCannotBeOpened(t *testing.T) {
 	require.NoError(t, os.Symlink(refusing(t), filepath.Join(s.Folder(0), claimFile+".lock")))
 	state, err := s.State(0)
 	require.NoError(t, err)
-	require.Equal(t, Running, state, "of another user")
+	require.Equal(t, Waiting, state, "what another user left behind is no lock")
 	err = s.Work(t.Context(), WorkOptions{Command: command("work"), Wait: time.Millisecond})
 	require.ErrorIs(t, err, fs.ErrPermission)
 	state, err = s.State(1)

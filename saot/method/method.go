@@ -150,7 +150,9 @@ func texts(s Settings) map[string]string {
 	return all
 }
 
-// Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]".
+// Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]". Settings that are set
+// one at a time depend on their order: "encoder.kind" can give all of the encoder other defaults, and comes first.
+// Change takes several at once, in any order.
 func (d *Definition) Set(s Settings, name, text string) error {
 	return d.Change(s, fields.Change{Path: name, Value: fields.Value{Text: text}})
 }
@@ -176,6 +178,7 @@ type Load struct {
 	Hidden, Out int   // widths of the layers; 0 where no step is taken
 	WholeGraph  int   // the largest graph, in nodes, that a step takes whole; 0 is no limit
 	Batch       int   // nodes of a step on a larger one
+	Steps       int   // of an epoch on a larger one; 0 is as many as take each node once
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors
 	Replayed    int   // nodes of each past task in a step
 	Bytes       int64 // what the method takes of memory beyond that of its layers' widths
