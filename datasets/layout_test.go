@@ -380,7 +380,7 @@ func TestLayoutErrors(t *testing.T) {
 		"row numbers": {LayoutCSV, own("features.csv", ",f0,f1\n0,2,0\n1,0,3\n2,0,0\n3,4,1\n"),
 			"features.csv: line 1 has no name for its first column"},
 		"labels by row": {LayoutCSV, own("labels.csv", "\"\",\"y\"\n0,0\n1,0\n2,1\n3,1\n"),
-			"labels.csv: line 1 has no name for its first column, as pandas writes row numbers: write the file with index=False"},
+			"labels.csv: line 1 has no name for its first column, as pandas writes row numbers"},
 		"header alone":    {LayoutCSV, own("labels.csv", "label\n"), "labels.csv: no labels"},
 		"empty labels":    {LayoutCSV, own("labels.csv", ""), "labels.csv: no labels"},
 		"no features.csv": {LayoutCSV, csv.with("features.csv", nil), "features.csv: missing"},

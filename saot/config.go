@@ -71,8 +71,8 @@ const (
 	// L_str.
 	Balanced Scaling = iota
 	// Literal takes KL as the paper prints it, with 1/ε in its gradient, Frobenius with its factor M², and L_str as the
-	// mean over entries. With KL the gradients are then of one order, 1.3 to 1 to 0.4, and α and β in [0, 1] weigh terms
-	// against each other.
+	// mean over entries. With KL the gradients are then of one order, 1.3 to 1 to 0.4, and α and β in [0, 1] weigh
+	// terms against each other.
 	Literal
 )
 

@@ -11,7 +11,8 @@ func TestWord(t *testing.T) {
 	for typed, want := range map[string]string{
 		"rn": "run", "ru": "run", "rnu": "run", "Run": "run", "swep": "sweep", "stauts": "status",
 		"corra-ml": "cora-ml",
-		"cora":     "cora-ml", "Cora": "cora-ml", "enc": "encoder-hidden", "ncoder-hiden": "encoder-hidden", "uia": "uai",
+		"cora":     "cora-ml", "Cora": "cora-ml", "uia": "uai",
+		"enc": "encoder-hidden", "ncoder-hiden": "encoder-hidden",
 		"walk": "", "": "", "x": "", "en": "", "tables": "",
 	} {
 		require.Equal(t, want, Word(typed, known), typed)

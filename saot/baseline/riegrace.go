@@ -76,8 +76,8 @@ func init() {
 // load is the work of a task: a step of M nodes for each epoch, on graphs of every size.
 func (s *RieGraceSettings) load() method.Load {
 	near := encoder.Config{SampleFanOut: perLayer(s.FanOut, 2)}
-	return method.Load{Epochs: s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph, Batch: s.Nodes, Steps: 1,
-		Spread: near.Spread()}
+	return method.Load{Epochs: s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph, Batch: s.Nodes,
+		Steps: 1, Spread: near.Spread()}
 }
 
 // Validate lists every field out of range.

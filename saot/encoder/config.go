@@ -33,7 +33,7 @@ func (k *Kind) UnmarshalText(text []byte) error { return kinds.Unmarshal(k, text
 
 // Config is the shape of the encoder, and how it deals with large graphs.
 type Config struct {
-	Kind     Kind    `json:"kind" help:"gcn, gat or linear; to or from gat, the other encoder settings start at defaults"`
+	Kind     Kind    `json:"kind" help:"gcn, gat or linear; to or from gat, other encoder settings start at defaults"`
 	Hidden   int     `json:"hidden" range:"[1,)" help:"width of the hidden layer; of each head of a gat"`
 	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, of reduced controls too"`
 	Layers   int     `json:"layers" help:"of a gat; a gcn has two"`
