@@ -206,8 +206,8 @@ abuot: none
 		"11: saot: epochs is 0, want 1 or more",
 		`15: unknown preset "slow"`,
 		`16: unknown field "settings" (settings of methods stand under set:)`,
+		"17: baseline: gbt: edge_drop is 2, want a value in [0, 1)",
 		"17: baseline: gbt: warm_up is 20, epochs is 1: lower warm_up too",
-		"17: view: edge_drop is 2, want a value in [0, 1)",
 		`19: unknown field "abuot" (did you mean "about"?)`,
 	}, found)
 }
