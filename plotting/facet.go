@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// TextWidth is that of the two columns of a page in points, 6.75 inches in the ICML style: figures of this width print
-// at their own size, with text of 8 points or more.
+// TextWidth is the width of the two columns of a page in points, 6.75 inches in the ICML style: figures of this width
+// print at their own size, with text of 8 points or more.
 const TextWidth = 486.0
 
 // fitted draws a figure of an exact width: what stands around the data of its columns takes the same room at any width.

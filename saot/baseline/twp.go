@@ -56,8 +56,8 @@ type twp struct {
 	networks bySetting[*anchored]
 }
 
-// shapeCost is how much longer a shape takes to compile than where a network has one step: five graphs of it are
-// compiled.
+// shapeCost is how many times as long a shape takes to compile as the training step alone: twp compiles five graphs of
+// it for each network.
 const shapeCost = 3
 
 func newTWP(b method.Build) (continual.Method, error) {
