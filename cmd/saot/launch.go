@@ -153,6 +153,9 @@ func (o *sweepOptions) demand(ctx context.Context, s *experiment.Sweep, numbers 
 // command is a task's, with paths as they are where it runs.
 func (o *sweepOptions) command(program, out string, specs []string) []string {
 	command := slices.Concat([]string{program, "sweep"}, specs, []string{"--out", out})
+	for _, name := range o.datasets {
+		command = append(command, "--dataset", name)
+	}
 	for _, given := range []struct {
 		is   bool
 		args []string

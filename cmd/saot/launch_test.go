@@ -114,9 +114,11 @@ func TestKubernetesOutput(t *testing.T) {
 	require.Contains(t, string(text), "parallelism: 4\n")
 	require.NotContains(t, string(text), "/of/this/machine")
 	require.NotContains(t, string(text), "activeDeadlineSeconds")
-	status, stdout, stderr = call(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs")...)
+	status, stdout, stderr = call(t, append(arguments, "-", "--workers", "3", "--data", "/lab/graphs", "--dataset",
+		"synthetic:300")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "parallelism: 3\n")
+	require.Contains(t, stdout, `"--dataset","synthetic:300"`)
 	require.Contains(t, stdout, `"--data","/lab/graphs"`)
 }
 

@@ -312,7 +312,7 @@ func newTuneCommand() *cobra.Command {
 class-il AP on the valid nodes, as a spec that saot sweep reads. Comments in it have the figures of all settings. Test
 nodes play no part. Runs under the paper probe alone have no such figure, because that probe is stopped by the nodes
 that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.`,
-		Example: `  saot sweep tune/uai --out runs/tune-uai
+		Example: `  saot sweep tune --dataset uai
   saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
@@ -29,6 +30,7 @@ type sweepOptions struct {
 	workers           int
 	memory            float64 // GB
 	only              []int
+	datasets          []string // instead of the specs'
 	about             []string // what the specs say of themselves
 	launchOptions
 }
@@ -65,6 +67,7 @@ func newSweepCommand() *cobra.Command {
   saot sweep quick/table2 --out runs/table2
   saot sweep full/corafull --fetch            the paper's rows on CoraFull
   saot sweep mine.yaml --out runs/mine --workers 2
+  saot sweep tune --dataset mine.npz          every method's grid on a graph of yours
   saot status runs/table2
   saot table runs/table2
 ` + launchExample,
@@ -73,7 +76,10 @@ func newSweepCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.out, "out", "", "folder of the sweep; default runs/ and the name of the spec, as runs/quick-table2")
+	f.StringVar(&o.out, "out", "",
+		"folder of the sweep; default runs/ and the names of the spec and of --dataset, as runs/quick-table2")
+	f.StringArrayVar(&o.datasets, "dataset", nil,
+		"do the runs on this dataset, or file, and not on those that the specs name; may be repeated")
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
 		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
@@ -91,8 +97,8 @@ func newSweepCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("fetch", "dry-run")
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
-	mainFlags(cmd, "out", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
-	section(f, "Runs", "out", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers", "memory",
+	mainFlags(cmd, "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
+	section(f, "Runs", "out", "dataset", "data","engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers", "memory",
 		"only", "json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
 		"image", "claim", "namespace", "index")
@@ -228,14 +234,17 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			return nil, err
 		}
 	}
+	if err := o.checkDatasets(); err != nil {
+		return nil, err
+	}
 	known := map[string]bool{}
 	for _, spec := range names {
-		s, err := experiment.OpenSpec(spec)
+		s, err := experiment.OpenSpec(spec, o.datasets...)
 		if err != nil {
 			return nil, usageError{err}
 		}
 		if o.out == "" {
-			o.out = filepath.Join("runs", s.Name)
+			o.out = filepath.Join("runs", strings.Join(append([]string{s.Name}, o.datasetNames()...), "-"))
 		}
 		if s.About != "" {
 			o.about = append(o.about, s.About)
@@ -251,6 +260,26 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		}
 	}
 	return runs, nil
+}
+
+func (o *sweepOptions) checkDatasets() error {
+	for _, name := range o.datasets {
+		if _, err := datasets.Lookup(name); err != nil && !datasets.IsPath(name) {
+			return usageError{fmt.Errorf("--dataset: %w", err)}
+		}
+	}
+	return nil
+}
+
+// datasetNames are those of --dataset as the name of a folder has them.
+func (o *sweepOptions) datasetNames() (names []string) {
+	for _, name := range o.datasets {
+		if datasets.IsPath(name) {
+			name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		}
+		names = append(names, experiment.FileName(name))
+	}
+	return names
 }
 
 // validGB reports whether a flag's number of GB can be counted in bytes.

@@ -78,6 +78,25 @@ func TestSweepDryRun(t *testing.T) {
 	require.NotContains(t, stderr, "experiment:", "no fault begins with a package")
 }
 
+func TestSweepOnDataset(t *testing.T) {
+	spec := writeSpec(t, smallSpec)
+	t.Chdir(t.TempDir())
+	status, stdout, stderr := call(t, "sweep", spec, "--dataset", "synthetic:300,degree=4", "--dataset", "./my.graph.npz",
+		"--dry-run")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "8 of 8 runs to do")
+	require.Contains(t, stdout, "my.graph.npz-saot-s1")
+	o := sweepOptions{datasets: []string{"synthetic:300,degree=4", "./my.graph.npz"}}
+	o.workers = 1
+	_, err := o.open([]string{spec})
+	require.NoError(t, err)
+	require.Equal(t, "runs/small-synthetic-300-degree4-my.graph", o.out)
+
+	status, _, stderr = call(t, "sweep", spec, "--dataset", "uia", "--dry-run")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, `--dataset: datasets: unknown dataset "uia" (did you mean "uai"?)`)
+}
+
 // Runs on a dataset whose folder lacks a file take the published size. Runs on data that cannot be read have no
 // estimate, which is not a time of 0.
 func TestDryRunWithoutEstimates(t *testing.T) {

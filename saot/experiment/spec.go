@@ -53,14 +53,14 @@ func Specs() (names []string) {
 	return names
 }
 
-// OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Its error lists
-// every fault with its line.
-func OpenSpec(name string) (*Spec, error) {
+// OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Datasets that
+// are given replace those of every entry. Its error lists every fault with its line.
+func OpenSpec(name string, on ...string) (*Spec, error) {
 	data, err := specText(name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := ParseSpec(name, data)
+	s, err := parseSpec(name, data, on)
 	if err == nil && slices.Contains(Specs(), name) { // full/table2 and quick/table2 are not one
 		s.Name = strings.ReplaceAll(name, "/", "-")
 	}
@@ -89,7 +89,9 @@ func specText(name string) ([]byte, error) {
 }
 
 // ParseSpec reads a spec from YAML; name is what its errors begin with.
-func ParseSpec(name string, data []byte) (*Spec, error) {
+func ParseSpec(name string, data []byte) (*Spec, error) { return parseSpec(name, data, nil) }
+
+func parseSpec(name string, data []byte, on []string) (*Spec, error) {
 	file, err := parseSpecFile(data)
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %s: %s", name, yaml.FormatError(err, false, false))
@@ -99,6 +101,7 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	known := map[string]bool{}
 	bad := file.bad
 	for i, left := 0, float64(mostRuns); i < len(file.Runs); i++ {
+		file.Runs[i].replaceDatasets(on)
 		runs, wrong := file.Runs[i].expand(left)
 		left -= float64(len(runs))
 		bad = append(bad, wrong...)
@@ -114,6 +117,18 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 			"and seeds", name)
 	}
 	return s, bad.in(name)
+}
+
+// replaceDatasets leaves an entry without datasets as it is: that is a fault.
+func (e *entry) replaceDatasets(on []string) {
+	if len(on) == 0 || len(e.Datasets) == 0 {
+		return
+	}
+	line := e.Datasets[0].line
+	e.Datasets = nil
+	for _, name := range on {
+		e.Datasets = append(e.Datasets, item[string]{value: name, line: line})
+	}
 }
 
 // mostRuns bounds the runs of a spec: a few lines of grid multiply to more than fit into the memory.

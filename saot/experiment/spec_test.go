@@ -251,6 +251,25 @@ func TestOpenSpecFile(t *testing.T) {
 	require.ErrorContains(t, err, "quick")
 }
 
+// Datasets that are given replace those of each entry, and a method's preset is that of the new dataset.
+func TestOpenSpecOnDatasets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai, cora-ml], methods: [trace], seeds: [0]}\n"+
+		"- {datasets: [cora-ml], methods: [saot], seeds: [0]}\n"), 0o644))
+	s, err := OpenSpec(path, "cora-full", "./mine.npz")
+	require.NoError(t, err)
+	var runs []string
+	for _, r := range s.Runs {
+		runs = append(runs, r.Dataset+" "+r.Method)
+	}
+	require.Equal(t, []string{"cora-full trace", "./mine.npz trace", "cora-full saot", "./mine.npz saot"}, runs)
+	require.NotEqual(t, s.Runs[1].Of, s.Runs[0].Of, "trace has an encoder of its own on cora-full")
+
+	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {methods: [saot], seeds: [0]}\n"), 0o644))
+	_, err = OpenSpec(path, "uai")
+	require.ErrorContains(t, err, "the entry has no datasets")
+}
+
 // Hashes tell settings apart, and nothing else.
 func TestHash(t *testing.T) {
 	a, err := DefaultSettings("uai", "saot", method.Default)
