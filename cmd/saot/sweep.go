@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -98,8 +99,8 @@ func newSweepCommand() *cobra.Command {
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
 	mainFlags(cmd, "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
-	section(f, "Runs", "out", "dataset", "data","engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers", "memory",
-		"only", "json")
+	section(f, "Runs", "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers",
+		"memory", "only", "json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
 		"image", "claim", "namespace", "index")
 	return cmd
@@ -234,7 +235,7 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 			return nil, err
 		}
 	}
-	if err := o.checkDatasets(); err != nil {
+	if err := o.findDatasets(); err != nil {
 		return nil, err
 	}
 	known := map[string]bool{}
@@ -262,9 +263,22 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 	return runs, nil
 }
 
-func (o *sweepOptions) checkDatasets() error {
-	for _, name := range o.datasets {
-		if _, err := datasets.Lookup(name); err != nil && !datasets.IsPath(name) {
+// findDatasets looks for the datasets of the flag, and makes their paths absolute. Those for Kubernetes are the
+// containers'.
+func (o *sweepOptions) findDatasets() error {
+	for i, name := range o.datasets {
+		var err error
+		switch {
+		case !datasets.IsPath(name):
+			_, err = datasets.Lookup(name)
+		case o.launcher != experiment.Kubernetes:
+			if _, err = os.Stat(name); err == nil {
+				o.datasets[i], err = filepath.Abs(name)
+			}
+		case !path.IsAbs(name):
+			err = fmt.Errorf("%s is not a path of the containers, which begins with /", name)
+		}
+		if err != nil {
 			return usageError{fmt.Errorf("--dataset: %w", err)}
 		}
 	}

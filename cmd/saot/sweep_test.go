@@ -81,6 +81,7 @@ func TestSweepDryRun(t *testing.T) {
 func TestSweepOnDataset(t *testing.T) {
 	spec := writeSpec(t, smallSpec)
 	t.Chdir(t.TempDir())
+	write(t, "my.graph.npz", "")
 	status, stdout, stderr := call(t, "sweep", spec, "--dataset", "synthetic:300,degree=4", "--dataset", "./my.graph.npz",
 		"--dry-run")
 	require.Zero(t, status, stderr)
@@ -92,6 +93,9 @@ func TestSweepOnDataset(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "runs/small-synthetic-300-degree4-my.graph", o.out)
 
+	status, _, stderr = call(t, "sweep", spec, "--dataset", "./mine.npz", "--dry-run")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, stderr, "--dataset: stat ./mine.npz")
 	status, _, stderr = call(t, "sweep", spec, "--dataset", "uia", "--dry-run")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, stderr, `--dataset: datasets: unknown dataset "uia" (did you mean "uai"?)`)

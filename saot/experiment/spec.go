@@ -54,7 +54,7 @@ func Specs() (names []string) {
 }
 
 // OpenSpec reads the spec in a file, or, where there is no such file, the one of that name among Specs. Datasets that
-// are given replace those of every entry. Its error lists every fault with its line.
+// are given replace those of the entries, which must all name the same. Its error lists every fault with its line.
 func OpenSpec(name string, on ...string) (*Spec, error) {
 	data, err := specText(name)
 	if err != nil {
@@ -100,8 +100,8 @@ func parseSpec(name string, data []byte, on []string) (*Spec, error) {
 	s := &Spec{Name: strings.TrimSuffix(base, path.Ext(name)), About: file.About}
 	known := map[string]bool{}
 	bad := file.bad
+	file.replaceDatasets(on, &bad)
 	for i, left := 0, float64(mostRuns); i < len(file.Runs); i++ {
-		file.Runs[i].replaceDatasets(on)
 		runs, wrong := file.Runs[i].expand(left)
 		left -= float64(len(runs))
 		bad = append(bad, wrong...)
@@ -119,15 +119,33 @@ func parseSpec(name string, data []byte, on []string) (*Spec, error) {
 	return s, bad.in(name)
 }
 
-// replaceDatasets leaves an entry without datasets as it is: that is a fault.
-func (e *entry) replaceDatasets(on []string) {
-	if len(on) == 0 || len(e.Datasets) == 0 {
+// replaceDatasets takes other datasets, if any are given. Entries that name different datasets have settings for each
+// of these, and all of them on one dataset are runs that nobody wants.
+func (s *specFile) replaceDatasets(on []string, bad *faults) {
+	if len(on) == 0 || len(s.Runs) == 0 {
 		return
 	}
-	line := e.Datasets[0].line
-	e.Datasets = nil
-	for _, name := range on {
-		e.Datasets = append(e.Datasets, item[string]{value: name, line: line})
+	names := func(e entry) (all []string) {
+		for _, d := range e.Datasets {
+			all = append(all, d.value)
+		}
+		return all
+	}
+	first := names(s.Runs[0])
+	for i := range s.Runs {
+		e := &s.Runs[i]
+		if own := names(*e); !slices.Equal(own, first) {
+			bad.add(e.line, fmt.Errorf("the entry is for %s and the first for %s: others can replace the datasets of a "+
+				"spec only if all its entries name the same", strings.Join(own, ", "), strings.Join(first, ", ")))
+			return
+		}
+		if len(e.Datasets) > 0 { // or else that is a fault
+			line := e.Datasets[0].line
+			e.Datasets = nil
+			for _, name := range on {
+				e.Datasets = append(e.Datasets, item[string]{value: name, line: line})
+			}
+		}
 	}
 }
 

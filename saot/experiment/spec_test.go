@@ -255,7 +255,7 @@ func TestOpenSpecFile(t *testing.T) {
 func TestOpenSpecOnDatasets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {datasets: [uai, cora-ml], methods: [trace], seeds: [0]}\n"+
-		"- {datasets: [cora-ml], methods: [saot], seeds: [0]}\n"), 0o644))
+		"- {datasets: [uai, cora-ml], methods: [saot], seeds: [0]}\n"), 0o644))
 	s, err := OpenSpec(path, "cora-full", "./mine.npz")
 	require.NoError(t, err)
 	var runs []string
@@ -268,6 +268,8 @@ func TestOpenSpecOnDatasets(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("runs:\n- {methods: [saot], seeds: [0]}\n"), 0o644))
 	_, err = OpenSpec(path, "uai")
 	require.ErrorContains(t, err, "the entry has no datasets")
+	_, err = OpenSpec("full/table2", "uai")
+	require.ErrorContains(t, err, "the entry is for ogbn-arxiv, reddit, ogbn-products and the first for cora-full")
 }
 
 // Hashes tell settings apart, and nothing else.
