@@ -125,6 +125,7 @@ func (l *Learner) fit(ctx context.Context, batched *graph.Graph, p plan) error {
 	if err != nil {
 		return err
 	}
+	defer func() { engine.Release(graphs.rows.tensor) }()
 	var draw drawer
 	if l.config.Encoder.Samples(batched.NumNodes()) {
 		p.Epochs, p.Steps, draw = l.samples(batched, p.Task)

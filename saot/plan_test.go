@@ -5,8 +5,11 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	data "github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -59,5 +62,37 @@ func TestInspectFindsOverflow(t *testing.T) {
 		require.ErrorContains(t, err, "2nd_moment is +Inf")
 		require.ErrorContains(t, err, "(alpha, beta)")
 		require.ErrorAs(t, err, new(*continual.Diverged))
+	})
+}
+
+// The array of a step before leaves nothing behind, whatever the engine makes of it in between.
+func TestAlignedRows(t *testing.T) {
+	sparse := data.Features{Rows: 3, Cols: 4, Offsets: []int64{0, 2, 3, 3}, Columns: []int32{0, 3, 1},
+		Values: []float32{1, 2, 3}}
+	dense := data.Features{Rows: 3, Cols: 4, Dense: []float32{1, 0, 0, 2, 0, 3, 0, 0, 0, 0, 0, 0}}
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		twice, err := e.Func("twice", func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{graph.Add(in[0], in[0])}
+		})
+		require.NoError(t, err)
+		for _, f := range []*data.Features{&sparse, &dense} {
+			var rows alignedRows
+			for _, points := range [][]int32{{0, 1}, {1, 2}, {2, 0}, {0, 1, 2}, {1}} {
+				x, err := rows.of(f, points)
+				require.NoError(t, err)
+				out, err := twice.Call(x)
+				require.NoError(t, err)
+				got, err := tensors.CopyFlatData[float32](out[0])
+				require.NoError(t, err)
+				var want []float32
+				for _, v := range points {
+					for _, value := range dense.Dense[4*v : 4*v+4] {
+						want = append(want, 2*value)
+					}
+				}
+				require.Equal(t, want, got)
+			}
+			engine.Release(rows.tensor)
+		}
 	})
 }

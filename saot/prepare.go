@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
@@ -121,8 +123,7 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 	in.Views = pair.Views
 	all := func() any { return []any{pair.Made(), in.GraphPlan, in.Target, in.Beta, in.Buffered} }
 	if l.config.Objective == Transport {
-		var result transport.GromovResult
-		k, err := graphs.solve(&result, pair, points)
+		result, k, err := graphs.solve(pair, points)
 		if errors.Is(err, transport.ErrNotFinite) {
 			err = continual.Divergedf("%w", err)
 		}
@@ -132,7 +133,7 @@ func (l *Learner) prepare(draw drawer, graphs *graphPlans, figures *planFigures,
 		in.GraphPlan, in.Target = matrixTensor(result.Plan), matrixTensor(result.Target)
 		*figures = planFigures{marginalError: result.Report.MarginalError, diagonalMass: mat.Trace(result.Plan)}
 		if last {
-			if figures.structure, err = graphs.structureFigures(&result, k); err != nil {
+			if figures.structure, err = graphs.structureFigures(result, k); err != nil {
 				return in, all(), err
 			}
 		}
@@ -164,6 +165,8 @@ type graphPlans struct {
 	relation Relation
 	sigma    float64
 	cost     func(in costInputs[*tensors.Tensor]) ([]*tensors.Tensor, error)
+	rows     alignedRows
+	result   transport.GromovResult // of the last step
 }
 
 func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
@@ -177,18 +180,18 @@ func (l *Learner) newGraphPlans(g *graph.Graph) (*graphPlans, error) {
 	return p, err
 }
 
-// solve solves Eq. 7 between two views restricted to the aligned nodes, and returns the feature cost K. The engine
-// makes K, the host the plan; no gradient is needed.
-func (p *graphPlans) solve(result *transport.GromovResult, pair *train.Pair, points []int32) (k *mat.Dense, err error) {
+// solve solves Eq. 7 between two views restricted to the aligned nodes, and returns the feature cost K too. The engine
+// makes K, the host the plan; no gradient is needed. The result holds until the next call.
+func (p *graphPlans) solve(pair *train.Pair, points []int32) (_ *transport.GromovResult, k *mat.Dense, err error) {
 	if k, err = p.featureCost(pair.Columns, points); err != nil {
-		return nil, fmt.Errorf("feature cost: %w", err)
+		return nil, nil, fmt.Errorf("feature cost: %w", err)
 	}
 	problem := transport.GromovProblem{Feature: k, Structure1: p.relation.structureOf(pair, 0, points),
 		Structure2: p.relation.structureOf(pair, 1, points)}
-	if err := p.solver.Solve(result, problem); err != nil {
-		return nil, fmt.Errorf("graph plan: %w", err)
+	if err := p.solver.Solve(&p.result, problem); err != nil {
+		return nil, nil, fmt.Errorf("graph plan: %w", err)
 	}
-	return k, nil
+	return &p.result, k, nil
 }
 
 // costInputs are the rows of X of the aligned nodes [M, F], and rows [1, F] that are 0 on the columns that a view
@@ -205,19 +208,19 @@ func featureCost(in costInputs[*Node]) []*Node {
 
 func (p *graphPlans) featureCost(masked [2][]int32, points []int32) (*mat.Dense, error) {
 	f := p.features
-	rows := make([]float32, len(points)*f.Cols)
-	for i, v := range points {
-		f.CopyRow(int(v), rows[i*f.Cols:(i+1)*f.Cols])
+	rows, err := p.rows.of(f, points)
+	if err != nil {
+		return nil, err
 	}
 	if p.clean {
 		masked = [2][]int32{}
 	}
-	in := costInputs[*tensors.Tensor]{Rows: tensors.FromFlatDataAndDimensions(rows, len(points), f.Cols)}
+	in := costInputs[*tensors.Tensor]{Rows: rows}
 	for i := range masked {
 		in.Keep[i] = tensors.FromFlatDataAndDimensions(encoder.Unmasked(f.Cols, masked[i]), 1, f.Cols)
 	}
 	out, err := p.cost(in)
-	defer engine.Release(in, out)
+	defer engine.Release(in.Keep, out)
 	if err != nil {
 		return nil, err
 	}
@@ -228,6 +231,41 @@ func (p *graphPlans) featureCost(masked [2][]int32, points []int32) (*mat.Dense,
 		}
 	})
 	return k, err
+}
+
+// alignedRows are the rows of X of the aligned nodes on the engine. The steps of a task share the array: most of its
+// entries are 0, and only the others are written.
+type alignedRows struct {
+	tensor *tensors.Tensor // [M, F]; nil before the first step
+	points []int32         // whose rows it holds
+}
+
+// of returns the rows of some nodes, which hold until the next call.
+func (r *alignedRows) of(f *graph.Features, points []int32) (*tensors.Tensor, error) {
+	if len(points) != len(r.points) {
+		engine.Release(r.tensor)
+		*r = alignedRows{tensor: tensors.FromShape(shapes.Make(dtypes.Float32, len(points), f.Cols))}
+	}
+	err := tensors.MutableFlatData(r.tensor, func(flat []float32) {
+		for i, v := range points {
+			row := flat[i*f.Cols : (i+1)*f.Cols]
+			if len(r.points) > 0 {
+				last, _ := f.Row(int(r.points[i])) // nil of dense features, whose rows are written whole
+				for _, c := range last {
+					row[c] = 0
+				}
+			}
+			columns, values := f.Row(int(v))
+			if f.IsDense() {
+				copy(row, values)
+			}
+			for k, c := range columns {
+				row[c] = values[k]
+			}
+		}
+	})
+	r.points = points
+	return r.tensor, err
 }
 
 func matrixTensor(m *mat.Dense) *tensors.Tensor {

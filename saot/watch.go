@@ -101,8 +101,9 @@ func (w *watch) solveGraphPlan() error {
 	if err != nil {
 		return err
 	}
-	var result transport.GromovResult
-	if _, err := graphs.solve(&result, w.pair, w.nodes); err != nil {
+	defer func() { engine.Release(graphs.rows.tensor) }()
+	result, _, err := graphs.solve(w.pair, w.nodes)
+	if err != nil {
 		return err
 	}
 	plan := &continual.WatchedPlan{MarginalError: result.Report.MarginalError}

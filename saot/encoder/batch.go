@@ -17,6 +17,8 @@ type Batch struct {
 	Size  Size // padded
 	X     Features[*tensors.Tensor]
 	Mask  *tensors.Tensor // [N, 1] float32, 1 on real nodes
+
+	byColumn entries // of sparse features; empty before the first step masks some
 }
 
 // NewBatch uploads the features of a graph, as a sparse matrix where the size has room for one.
@@ -42,7 +44,8 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 // Finalize frees the tensors now rather than at the next garbage collection.
 func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
 
-// Masked lays out the columns that two views mask, for Config.ProjectViews. Its fields are nil if there are none.
+// Masked lays out the columns that two views mask, each ascending, for Config.ProjectViews. Its fields are nil if there
+// are none.
 func (b *Batch) Masked(columns [2][]int32) (m Masked[*tensors.Tensor]) {
 	count := len(columns[0]) + len(columns[1])
 	if count == 0 {
@@ -57,11 +60,13 @@ func (b *Batch) Masked(columns [2][]int32) (m Masked[*tensors.Tensor]) {
 		return m
 	}
 	f := &b.Graph.Features
+	if b.byColumn.targets() == 0 {
+		b.byColumn = entries{lists{f.Offsets, f.Columns}, f.Values}.transposed(f.Cols)
+	}
 	var taken entries
 	for i, masked := range columns {
-		keep := Unmasked(f.Cols, masked)
-		m.Columns[i] = tensors.FromFlatDataAndDimensions(keep, f.Cols, 1)
-		own := entries{lists{f.Offsets, f.Columns}, f.Values}.masked(keep)
+		m.Columns[i] = tensors.FromFlatDataAndDimensions(Unmasked(f.Cols, masked), f.Cols, 1)
+		own := b.byColumn.columns(masked, f.Rows)
 		taken.lists, taken.values = taken.below(own.lists, i*b.Size.Nodes), append(taken.values, own.values...)
 	}
 	need := chunkCounts(taken.counts(), chunkWidth)

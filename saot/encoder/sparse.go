@@ -88,18 +88,19 @@ func (m matrix) layOut(rows int, room Size) *Sparse[*tensors.Tensor] {
 	return out
 }
 
-// masked returns the entries in the columns where keep is 0.
-func (e entries) masked(keep []float32) entries {
-	out := entries{lists: lists{offsets: make([]int64, 1, len(e.offsets))}}
-	for i := range e.targets() {
-		for k := e.offsets[i]; k < e.offsets[i+1]; k++ {
-			if c := e.rows[k]; keep[c] == 0 {
-				out.rows, out.values = append(out.rows, c), append(out.values, e.values[k])
-			}
-		}
-		out.offsets = append(out.offsets, int64(len(out.rows)))
+// columns returns, by row, of which there are rows, the entries of some columns, ascending, of entries by column.
+func (e entries) columns(some []int32, rows int) entries {
+	taken := entries{lists: lists{offsets: make([]int64, 1, len(some)+1)}}
+	for _, c := range some {
+		first, end := e.offsets[c], e.offsets[c+1]
+		taken.rows, taken.values = append(taken.rows, e.rows[first:end]...), append(taken.values, e.values[first:end]...)
+		taken.offsets = append(taken.offsets, int64(len(taken.rows)))
 	}
-	return out
+	byRow := taken.transposed(rows)
+	for k, number := range byRow.rows {
+		byRow.rows[k] = some[number]
+	}
+	return byRow
 }
 
 // layOut lays the entries out for a number of rows, padding included, in chunks by level. O(entries + room).
