@@ -6,7 +6,7 @@
 //  1. the environment variable GOMLX_BACKEND, if set;
 //  2. XLA on CUDA, where an NVIDIA GPU and a PJRT plugin are present;
 //  3. XLA on the CPU, where its PJRT plugin is installed: in the user's cache (see package install), else where go-xla
-//     looks for it;
+//     looks for it; only in the folders of PJRT_PLUGIN_LIBRARY_PATH, if that is set;
 //  4. pure Go, always.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is

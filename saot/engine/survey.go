@@ -82,12 +82,18 @@ func Installed(name string) string {
 	return ""
 }
 
+// CheckInstalled returns an error unless the main library in Folder(name) is there and whole.
+func CheckInstalled(name string) error { return checkLibrary(Installed(name), pluginSymbol) }
+
+// pluginSymbol is what a PJRT plugin exports.
+const pluginSymbol = "GetPjrtApi"
+
 // findXLA returns the PJRT plugin for a device, nameCPU or nameCUDA, if one is installed.
 func findXLA(name string) Candidate {
 	if name == nameCUDA && !hasGPU() {
 		c := xlaAt(name, "")
 		if c.Missing == "" {
-			c.Missing = "no NVIDIA GPU was found (no /dev/nvidia0)"
+			c.Missing = "no NVIDIA GPU was found"
 			c.Hint = "it needs an NVIDIA GPU with its driver, then `saot engines install cuda`"
 		}
 		return c
@@ -108,7 +114,12 @@ func findXLA(name string) Candidate {
 		}
 	}
 	c := xlaAt(name, "")
-	if c.Missing == "" {
+	switch _, set := os.LookupEnv(pluginPathEnv); {
+	case c.Missing != "":
+	case set:
+		c.Missing = "no PJRT plugin was found in the folders of " + pluginPathEnv + ", and no others are searched"
+		c.Hint = "unset " + pluginPathEnv + ", then " + c.Hint
+	default:
 		c.Missing = "no PJRT plugin was found"
 	}
 	return c
@@ -122,7 +133,7 @@ func xlaAt(name, path string) Candidate {
 	case nameCUDA:
 		hint = "run `saot engines install cuda`, or name a plugin as xla:/path/to/xla_cuda_plugin.so"
 	}
-	return Candidate{Spec: name, Library: path, Hint: hint}.check("GetPjrtApi")
+	return Candidate{Spec: name, Library: path, Hint: hint}.check(pluginSymbol)
 }
 
 // check fills Missing: the build must have the backend, and the library, if there is one, must be whole.
@@ -167,10 +178,11 @@ func pluginDevice(path string) string {
 	}
 }
 
-// hasGPU reports whether the kernel shows an NVIDIA GPU.
+// hasGPU reports whether the kernel shows an NVIDIA GPU, or, under WSL2, Windows lends its driver.
 func hasGPU() bool {
 	devices, _ := filepath.Glob("/dev/nvidia[0-9]*") // the only error is a bad pattern
-	return len(devices) > 0
+	_, err := os.Stat("/usr/lib/wsl/lib/libcuda.so.1")
+	return len(devices) > 0 || err == nil
 }
 
 // checkLibrary returns an error if the file cannot be the shared library that exports symbol: missing, truncated, of

@@ -61,6 +61,11 @@ func Engine(ctx context.Context, name string, from []string, progress io.Writer)
 	}
 	b := bundle{folder: folder, wheels: wheelsOf(name, runtime.GOOS+"/"+runtime.GOARCH), progress: progress,
 		index: "https://files.pythonhosted.org/packages"}
+	if engine.CheckInstalled(name) != nil { // or a damaged library would stay
+		if err := os.RemoveAll(filepath.Join(folder, complete)); err != nil {
+			return "", fmt.Errorf("install %s: %w", name, err)
+		}
+	}
 	switch {
 	case len(b.wheels) > 0:
 		err = b.install(ctx, from)

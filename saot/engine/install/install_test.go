@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/saot/engine"
 )
 
 // zipped makes a wheel of names and contents, one after the other.
@@ -88,6 +90,24 @@ func TestInstall(t *testing.T) {
 	b.wheels = b.wheels[:1]
 	require.ErrorIs(t, b.install(context.Background(), nil), fetch.ErrUnavailable)
 	require.Contains(t, below(t, b.folder), "nvidia/two.so", "the old one stays")
+}
+
+// A library that is damaged is no reason to fetch nothing.
+func TestRepair(t *testing.T) {
+	wheels := wheelsOf("xla", runtime.GOOS+"/"+runtime.GOARCH)
+	if runtime.GOOS != "linux" || len(wheels) == 0 {
+		t.Skip("libraries are looked into on Linux, where there are wheels")
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	folder, err := engine.Folder("xla")
+	require.NoError(t, err)
+	library := filepath.Join(folder, "some", "pjrt_c_api_cpu_plugin.so")
+	require.NoError(t, os.MkdirAll(filepath.Dir(library), 0o755))
+	require.NoError(t, os.WriteFile(library, []byte("\x7fELF"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, complete), []byte(bundle{wheels: wheels}.list()), 0o644))
+	_, err = Engine(context.Background(), "xla", []string{library}, io.Discard)
+	require.ErrorContains(t, err, "none of the given files is the wheel of")
+	require.FileExists(t, library, "what was there stays")
 }
 
 // A new version takes the place of the old one, of which nothing is left.
