@@ -16,8 +16,8 @@ import (
 )
 
 // The paper probe, as the public code base behind the published tables has it: one linear layer with bias, full-batch
-// mean cross-entropy, AdamW, an accuracy check every 100 epochs on the nodes that are scored. Its weight decay of 1e-5 is
-// left out: in float32 1 − lr·1e-5 is 1, here as in torch.
+// mean cross-entropy, AdamW, an accuracy check every 100 epochs on the nodes that are scored. Its weight decay of 1e-5
+// is left out: in float32 1 − lr·1e-5 is 1, here as in torch.
 const (
 	paperEpochs     = 10_000
 	paperInterval   = 100 // epochs between checks, in one call of the engine

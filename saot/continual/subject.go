@@ -173,8 +173,8 @@ func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluati
 	return rows, fits, nil
 }
 
-// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il. Tasks without
-// valid nodes, whose accuracy is NaN, take no part in the mean.
+// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il. Tasks
+// without valid nodes, whose accuracy is NaN, take no part in the mean.
 func headFits(s Setting, valid []float64) []Fit {
 	if s == ClassIL {
 		valid = slices.DeleteFunc(slices.Clone(valid), math.IsNaN)
