@@ -86,9 +86,10 @@ const checkpointMagic = "saot-checkpoint 3\n"
 var earlierMagics = []string{"saot-checkpoint 1\n", "saot-checkpoint 2\n"}
 
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
-// many of its tasks are done. It fails with fs.ErrNotExist where there is no checkpoint.
+// many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run
+// back a task. It fails with fs.ErrNotExist where there is no checkpoint.
 func ReadIdentity(dir string) (*Identity, int, error) {
-	c, _, err := readLast(dir)
+	c, _, err := readLast(dir, readHeader)
 	if err != nil {
 		return nil, 0, fmt.Errorf("continual: %w", err)
 	}
@@ -124,6 +125,31 @@ func readCheckpoint(path string) (*checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
+	c, err := headerIn(f, path)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := checkSum(f, c.stored.first+c.stored.size)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	if !whole {
+		return nil, damaged{fmt.Errorf("%s is damaged (its SHA-256 is another)", path)}
+	}
+	return c, nil
+}
+
+// readHeader reads the header alone, of kilobytes where the file may have gigabytes.
+func readHeader(path string) (*checkpoint, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	defer func() { _ = f.Close() }() // only read
+	return headerIn(f, path)
+}
+
+func headerIn(f *os.File, path string) (*checkpoint, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
@@ -141,13 +167,6 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	body := info.Size() - sha256.Size
 	if magic != checkpointMagic || body < fixed {
 		return nil, damaged{fmt.Errorf("%s is not a checkpoint of this version", path)}
-	}
-	whole, err := checkSum(f, body)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	if !whole {
-		return nil, damaged{fmt.Errorf("%s is damaged (its SHA-256 is another)", path)}
 	}
 	length := binary.LittleEndian.Uint64(start[len(checkpointMagic):])
 	if length > uint64(body-fixed) {
@@ -234,7 +253,7 @@ func (r *run) restore() error {
 	if !r.opt.Resume {
 		return r.checkpoint()
 	}
-	c, passed, err := readLast(r.opt.Dir)
+	c, passed, err := readLast(r.opt.Dir, readCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.opt.Log.Info("nothing to resume: starting at the first task", "dir", r.opt.Dir)
 		return r.checkpoint()
@@ -276,7 +295,7 @@ func (r *run) finished() (*Result, error) {
 		return nil, nil
 	}
 	if err != nil {
-		if c, _, unreadable := readLast(r.opt.Dir); unreadable == nil {
+		if c, _, unreadable := readLast(r.opt.Dir, readCheckpoint); unreadable == nil {
 			err = fmt.Errorf("%w: move it away, and the run continues from its checkpoint, which holds %d of %d tasks",
 				err, c.header.Done, c.header.Identity.Dataset.Tasks)
 		}
@@ -332,7 +351,10 @@ func (r *run) retire(result *Result) error {
 		}
 	}
 	path, model := filepath.Join(r.opt.Dir, CheckpointFile), filepath.Join(r.opt.Dir, ModelFile)
-	c, err := readCheckpoint(path)
+	c, err := readHeader(path)
+	if err == nil && (r.opt.Keep || c.header.Keep) {
+		c, err = readCheckpoint(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(model); err != nil && r.opt.Keep {
 			return fmt.Errorf("the run in %s ended without keeping its learner: run it in an empty folder", r.opt.Dir)

@@ -50,15 +50,15 @@ func (c *checkpoint) replace(dir string) error {
 // readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then
 // passed says what is wrong with the last. One that cannot be read now, or only by an earlier version, is not damaged:
 // it is an error. It fails with fs.ErrNotExist where there is neither.
-func readLast(dir string) (c *checkpoint, passed, err error) {
-	c, err = readCheckpoint(filepath.Join(dir, CheckpointFile))
+func readLast(dir string, read func(path string) (*checkpoint, error)) (c *checkpoint, passed, err error) {
+	c, err = read(filepath.Join(dir, CheckpointFile))
 	if err == nil {
 		return c, nil, nil
 	}
 	if !errors.Is(err, errDamaged) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	earlier, other := readCheckpoint(filepath.Join(dir, EarlierFile))
+	earlier, other := read(filepath.Join(dir, EarlierFile))
 	switch {
 	case other == nil:
 		return earlier, err, nil
@@ -86,7 +86,7 @@ func setAside(dir string) error {
 
 // tidy removes what processes that were killed left in a run folder.
 func tidy(dir string) error {
-	for _, name := range []string{CheckpointFile, ResultFile} {
+	for _, name := range []string{CheckpointFile, EarlierFile, ResultFile} {
 		if err := file.Tidy(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("run folder: %w", err)
 		}

@@ -68,7 +68,13 @@ func TestDamagedCheckpointCostsOneTask(t *testing.T) {
 			}
 			_, done, err := ReadIdentity(dir)
 			require.NoError(t, err)
-			require.Equal(t, 1, done)
+			switch name {
+			case "a bit of the length", "a bit of the body": // a header may be readable with it
+			case "a bit of the sum", "a byte short":
+				require.Equal(t, 2, done, "the header is whole, and nothing else is read")
+			default:
+				require.Equal(t, 1, done)
+			}
 			var events []Event
 			got, err := resume(dir, &events)
 			require.NoError(t, err)
@@ -203,7 +209,8 @@ func TestCheckpointOfEarlierVersion(t *testing.T) {
 // What killed processes leave next to a checkpoint is not looked at, and goes.
 func TestLeftoversGo(t *testing.T) {
 	dir := interrupted(t, Options{})
-	for _, name := range []string{CheckpointFile + ".tmp", "." + CheckpointFile + "-123", "." + ResultFile + "-7"} {
+	for _, name := range []string{CheckpointFile + ".tmp", "." + CheckpointFile + "-123", "." + EarlierFile + "-9",
+		"." + ResultFile + "-7"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600))
 	}
 	_, err := resume(dir)

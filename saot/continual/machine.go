@@ -46,6 +46,9 @@ func (m Machine) String() string {
 // like reports whether both have one kind of processor, or that of one is not known.
 func (m Machine) like(other Machine) bool {
 	m.Threads, other.Threads = 0, 0
+	if m.Processor == "" || other.Processor == "" {
+		m.Processor, other.Processor = "", ""
+	}
 	return m == other || m == Machine{} || other == Machine{}
 }
 
@@ -61,7 +64,8 @@ func vectors() string {
 	return ""
 }
 
-// processorIn reads the first processor of Linux's /proc/cpuinfo: "Xeon, family 6, model 85", as far as it is told.
+// processorIn reads the first processor of Linux's /proc/cpuinfo: "Xeon, family 6, model 85", as far as it is told, or
+// "implementer 0x41, part 0xd0c" of ARM, which has no such names.
 func processorIn(info io.Reader) string {
 	told := map[string]string{}
 	for lines := bufio.NewScanner(info); lines.Scan() && lines.Text() != ""; {
@@ -70,7 +74,8 @@ func processorIn(info io.Reader) string {
 	}
 	var words []string
 	for _, part := range [][2]string{{"", cmp.Or(told["model name"], told["vendor_id"])},
-		{"family ", told["cpu family"]}, {"model ", told["model"]}} {
+		{"family ", told["cpu family"]}, {"model ", told["model"]},
+		{"implementer ", told["CPU implementer"]}, {"part ", told["CPU part"]}} {
 		if part[1] != "" {
 			words = append(words, part[0]+part[1])
 		}

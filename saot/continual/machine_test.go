@@ -13,6 +13,8 @@ func TestMachine(t *testing.T) {
 		"processor\t: 1\nmodel\t\t: 99\n"
 	require.Equal(t, "Xeon: a, family 6, model 85", processorIn(strings.NewReader(info)))
 	require.Empty(t, processorIn(strings.NewReader("processor : 0\nBogoMIPS : 50\n")))
+	const arm = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\n"
+	require.Equal(t, "implementer 0x41, part 0xd0c", processorIn(strings.NewReader(arm)))
 
 	require.Equal(t, "Xeon, avx2, 2 threads", Machine{"linux/amd64", "Xeon", "avx2", 2}.String())
 	require.Equal(t, "darwin/arm64, 8 threads", Machine{System: "darwin/arm64", Threads: 8}.String())
@@ -25,6 +27,8 @@ func TestMachine(t *testing.T) {
 	more := here
 	more.Threads++
 	require.True(t, here.like(more), "threads change no figure")
-	more.Processor += " 2"
+	more.Processor = ""
+	require.True(t, here.like(more))
+	here.Processor, more.Processor = "a", "b"
 	require.False(t, here.like(more))
 }

@@ -61,7 +61,7 @@ func checkPath(e *engine.Engine, tasks []datasets.Task, embed []*Embedding) erro
 			return err
 		}
 	}
-	if e == nil && embed[0].Cols > 0 {
+	if e == nil {
 		return errors.New("there is no engine to fit probes on")
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -21,7 +22,7 @@ import (
 // independent blocks of columns, fitted side by side.
 //
 // Rows and columns are padded to one of a few shapes for the whole run, and each probe compiles a graph for each, see
-// shapes.
+// shapesOf.
 type evaluator struct {
 	engine *engine.Engine
 	tasks  []datasets.Task
@@ -30,6 +31,8 @@ type evaluator struct {
 	gramRows  int // rows that a call of gram multiplies
 	logitRows int // rows that are multiplied at once to classify them; tests lower it
 	pathNodes int // valid nodes from which a path of class-il may end; tests lower it
+
+	paperShapes, convergedShapes func() []shape // shapesOf's, once
 
 	adamw     *engine.Func // a block of epochs of the paper probe
 	adamwPair *engine.Func // the same for one head of two classes
@@ -40,6 +43,8 @@ type evaluator struct {
 // newEvaluator makes the evaluator of a stream. The engine may be nil: then only constant embeddings can be probed.
 func newEvaluator(e *engine.Engine, tasks []datasets.Task, seed uint64) (*evaluator, error) {
 	ev := &evaluator{engine: e, tasks: tasks, seed: seed, pathNodes: pathNodes, logitRows: 4096}
+	ev.paperShapes = sync.OnceValue(func() []shape { return ev.shapesOf(ProbePaper) })
+	ev.convergedShapes = sync.OnceValue(func() []shape { return ev.shapesOf(ProbeConverged) })
 	for j := range tasks {
 		ev.gramRows = min(ev.gramRows+len(tasks[j].Split.Train), curvedRows)
 	}
@@ -102,12 +107,12 @@ const (
 	convergedRows            = 2_500
 )
 
-// shapes returns the padded shapes of a probe, ascending but for those of single tasks, which come first. Of class-il
+// shapesOf returns the padded shapes of a probe, ascending but for those of single tasks, which come first. Of class-il
 // each is that of some number of tasks, chosen so that padding and compiling cost the least in all. The heads of
 // task-il are fitted alone, so that no row pays for the columns of other heads, in shapes chosen alike. Where heads
 // have more than two classes, the paper probe has two shapes, half of the stream and the whole: such heads all take
 // thousands of epochs, and waste the least side by side.
-func (ev *evaluator) shapes(p Probe) []shape {
+func (ev *evaluator) shapesOf(p Probe) []shape {
 	tasks := len(ev.tasks)
 	if p == ProbePaper && !ev.pairs() {
 		return []shape{ev.shapeOf(p, 0, (tasks+1)/2), ev.shapeOf(p, 0, tasks)}
@@ -130,6 +135,14 @@ func (ev *evaluator) shapes(p Probe) []shape {
 		shapes = append(shapes, ev.shapeOf(p, 0, k+1))
 	}
 	return shapes
+}
+
+// shapes returns what shapesOf does. The slice is shared.
+func (ev *evaluator) shapes(p Probe) []shape {
+	if p == ProbePaper {
+		return ev.paperShapes()
+	}
+	return ev.convergedShapes()
 }
 
 // taskShapes returns shapes for single tasks, of which each is fitted again after every later one.

@@ -24,9 +24,16 @@ type recorder struct {
 	watch Watch
 	plane record.Plane
 	last  *Step // the last step seen
+	held  *held // the frame of the last step of a training; nil if that was not its turn
 	count int   // steps before those that the learner counts: one that trains twice may count from 1 again
 
 	terms, figures []string // names so far
+}
+
+// held is a frame that waits for what follows its step.
+type held struct {
+	step  *Step
+	sight *Sight
 }
 
 // startRecorder starts the recording, or continues it after the tasks that are done. A run whose interrupted stretch
@@ -67,8 +74,8 @@ func (c *recorder) begin(ctx context.Context, t int) (err error) {
 	}
 	task := &c.run.stream.Tasks[t]
 	c.ctx, c.last, c.count, c.plane = ctx, &Step{Task: t}, 0, record.Plane{}
-	c.terms, c.figures = []string{}, []string{}
-	c.nodes = watchedOf(task.Graph, c.run.opt.Seed, t)
+	c.terms, c.figures, c.held = []string{}, []string{}, nil
+	c.nodes = watchedOf(task.Graph, task.Labels, c.run.opt.Seed, t)
 	if c.watch, err = c.run.subject.watch(ctx, t, c.nodes); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
@@ -93,19 +100,30 @@ func (c *recorder) begin(ctx context.Context, t int) (err error) {
 	return c.frame(c.last)
 }
 
-// step takes a frame if it is the step's turn. The last step of a task waits for end, when Learn has returned.
+// step takes a frame if it is the step's turn. That of the last step of a training waits: it counts if another training
+// follows, else end takes one of the same step, when Learn has returned.
 func (c *recorder) step(s Step) error {
 	if c == nil {
 		return nil
 	}
 	if s.Done <= c.last.Done {
+		if c.held != nil {
+			if err := c.add(c.held.step, c.held.sight); err != nil {
+				return err
+			}
+		}
 		c.count += c.last.Done
 	}
-	c.last = &s
-	if (c.count+s.Done)%c.every != 0 || s.Done >= s.Steps {
+	c.last, c.held = &s, nil
+	if (c.count+s.Done)%c.every != 0 {
 		return nil
 	}
-	return c.frame(&s)
+	if s.Done < s.Steps {
+		return c.frame(&s)
+	}
+	sight, err := c.look()
+	c.held = &held{&s, sight}
+	return err
 }
 
 // end takes the frame after the last step: of what the method keeps, which may be an earlier state.
@@ -150,13 +168,25 @@ func (c *recorder) flush() error {
 }
 
 func (c *recorder) frame(s *Step) error {
+	sight, err := c.look()
+	if err != nil {
+		return err
+	}
+	return c.add(s, sight)
+}
+
+func (c *recorder) look() (*Sight, error) {
 	sight, err := c.watch.Look(c.ctx)
 	if err == nil {
 		err = checkSight(sight, len(c.nodes))
 	}
 	if err != nil {
-		return fmt.Errorf("watch: %w", err)
+		return nil, fmt.Errorf("watch: %w", err)
 	}
+	return sight, nil
+}
+
+func (c *recorder) add(s *Step, sight *Sight) (err error) {
 	if sight == nil && len(s.Terms) == 0 {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -189,15 +190,24 @@ func (l *restarter) Learn(ctx context.Context, task int, g *graph.Graph, observe
 }
 
 func TestRecordingOfStepsThatStartAgain(t *testing.T) {
-	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir()}
+	var told []int
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir(),
+		Observe: func(e Event) {
+			if f, ok := e.(FrameEvent); ok {
+				told = append(told, f.Frame.Step)
+			}
+		}}
 	_, err := Run(context.Background(), smallStream(), &restarter{toyLearner{width: 3}}, opt)
 	require.NoError(t, err)
 	r, err := record.Read(opt.Dir)
 	require.NoError(t, err)
-	require.Equal(t, []int{1, 2, 4, 5, 6}, stepsOf(&r.Tasks[1]))
+	require.Equal(t, []int{1, 2, 3, 4, 5, 6}, stepsOf(&r.Tasks[1]))
+	require.Equal(t, []record.Number{2, 7}, r.Tasks[1].Frames[2].Terms, "of the first training's last step")
+	require.NotNil(t, r.Tasks[1].Frames[2].Points)
+	require.Equal(t, slices.Repeat([]int{1, 2, 3, 4, 5, 6}, 3), told, "each once")
 	require.Equal(t, []string{"total", "first", "second"}, r.Tasks[1].Terms)
 	require.Equal(t, []record.Number{0, 7}, r.Tasks[1].Frames[0].Terms)
-	last := r.Tasks[1].Frames[4].Terms
+	last := r.Tasks[1].Frames[5].Terms
 	require.Len(t, last, 3)
 	require.True(t, math.IsNaN(float64(last[1])))
 	require.EqualValues(t, 7, last[2])
@@ -236,7 +246,8 @@ func TestWatchedNodes(t *testing.T) {
 		row[0], row[1] = min(row[0], row[1]), max(row[0], row[1])
 	}
 	g := &graph.Graph{Adjacency: ring}
-	nodes := watchedOf(g, 1, 0)
+	labels := make([]int32, n)
+	nodes := watchedOf(g, labels, 1, 0)
 	require.Len(t, nodes, watchedNodes)
 	seen := map[int32]bool{}
 	for _, v := range nodes {
@@ -245,11 +256,17 @@ func TestWatchedNodes(t *testing.T) {
 	}
 	induced := ring.Induced(nodes)
 	require.GreaterOrEqual(t, len(edgesOf(&induced)), watchedNodes/2, "nodes drawn alone would have three edges")
-	require.Equal(t, nodes, watchedOf(g, 1, 0))
-	require.NotEqual(t, nodes, watchedOf(g, 2, 0))
-	require.NotEqual(t, nodes, watchedOf(g, 1, 1))
-	few := watchedOf(smallStream().Tasks[0].Graph, 1, 0)
-	require.Len(t, few, watchedNodes)
+	require.Equal(t, nodes, watchedOf(g, labels, 1, 0))
+	require.NotEqual(t, nodes, watchedOf(g, labels, 2, 0))
+	require.NotEqual(t, nodes, watchedOf(g, labels, 1, 1))
+	first := smallStream().Tasks[0]
+	require.Len(t, watchedOf(first.Graph, first.Labels, 1, 0), watchedNodes)
+	for v := range labels[:n-20] { // nodes of earlier tasks
+		labels[v] = -1
+	}
+	few := watchedOf(g, labels, 1, 0)
+	require.Len(t, few, 20)
+	require.GreaterOrEqual(t, slices.Min(few), int32(n-20))
 	require.NoError(t, checkSight(&Sight{Embedding: &Embedding{Rows: 36}}, 36))
 	require.ErrorContains(t, checkSight(&Sight{Embedding: &Embedding{Rows: 35}}, 36), "36 watched nodes has 35 rows")
 }

@@ -225,6 +225,7 @@ func TestPathRefuses(t *testing.T) {
 		"there are 2 embeddings of 3 tasks":            embedded(2, 2),
 		"the embedding of task 3 has 1 columns":        embedded(2, 2, 1),
 		"there is no engine":                           embedded(2, 2, 2),
+		"there is no engine to fit":                    embedded(0, 0, 0),
 	} {
 		_, err := Path(t.Context(), nil, tasks, embed, ClassIL, []float64{1})
 		require.ErrorContains(t, err, want)

@@ -3,6 +3,8 @@ package continual
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -171,20 +173,24 @@ func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluati
 	return rows, fits, nil
 }
 
-// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il.
+// headFits records the accuracy on valid: one classifier over all tasks in class-il, one a task in task-il. Tasks
+// without valid nodes, whose accuracy is NaN, take no part in the mean.
 func headFits(s Setting, valid []float64) []Fit {
 	if s == ClassIL {
-		return []Fit{{Valid: mean(valid)}}
+		valid = slices.DeleteFunc(slices.Clone(valid), math.IsNaN)
+		valid = []float64{mean(valid)}
 	}
 	fits := make([]Fit, len(valid))
 	for j, v := range valid {
-		fits[j].Valid = v
+		if !math.IsNaN(v) {
+			fits[j].Valid = v
+		}
 	}
 	return fits
 }
 
 // score returns the micro accuracies in percent of logits on a task's test and valid nodes; that of no valid nodes is
-// 0.
+// NaN.
 func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen int) (test, valid float64, err error) {
 	if err := checkEmbedding(task.Index, logits, len(task.Labels)); err != nil {
 		return 0, 0, err
@@ -202,9 +208,5 @@ func (l layout) score(s Setting, task *datasets.Task, logits *Embedding, seen in
 		d.layout.offset = []int{0, logits.Cols} // the one head of all classes
 	}
 	row := func(i int) []float32 { return d.row(d.held[i]) }
-	test = accuracy(d, s, ProbeHead.scored(), row)[0]
-	if len(task.Split.Valid) > 0 {
-		valid = accuracy(d, s, partValid, row)[0]
-	}
-	return test, valid, nil
+	return accuracy(d, s, ProbeHead.scored(), row)[0], accuracy(d, s, partValid, row)[0], nil
 }

@@ -100,6 +100,35 @@ func TestSupervisedRun(t *testing.T) {
 	require.Less(t, taskIL.AP, 100.)
 }
 
+// Tasks without valid nodes take no part in the mean over tasks.
+func TestSupervisedWithoutValidNodes(t *testing.T) {
+	some, all := smallStream(), smallStream()
+	some.Tasks[1].Split.Valid = nil
+	last := func(stream *datasets.Stream, s Setting) []Fit {
+		r, err := Run(context.Background(), stream, &nearestMean{}, Options{})
+		require.NoError(t, err)
+		score, ok := r.Score(s, ProbeHead)
+		require.True(t, ok)
+		return score.Fits[2]
+	}
+	own := last(all, TaskIL)
+	require.Equal(t, []Fit{own[0], {}, own[2]}, last(some, TaskIL))
+	l := &nearestMean{}
+	_, err := Run(context.Background(), all, l, Options{})
+	require.NoError(t, err)
+	mean := 0.0
+	for _, j := range []int{0, 2} {
+		task := &all.Tasks[j]
+		mean += l.accuracy(task, task.Split.Valid, 0, 6) / 2
+	}
+	require.Positive(t, mean)
+	require.InDelta(t, mean, last(some, ClassIL)[0].Valid, 1e-9)
+	for j := range some.Tasks {
+		some.Tasks[j].Split.Valid = nil
+	}
+	require.Equal(t, []Fit{{}}, last(some, ClassIL))
+}
+
 // accuracy is that of the nearest mean among the classes from first to before end, which are the toy's columns, in
 // percent.
 func (l *nearestMean) accuracy(task *datasets.Task, nodes []int32, first, end int) float64 {

@@ -50,19 +50,23 @@ const (
 	watchedFanOut = 3 // neighbors of a drawn node that are watched with it; nodes drawn alone share hardly an edge
 )
 
-// watchedOf draws the watched nodes of a task's graph: in a random order, each with some of its neighbors.
-func watchedOf(g *graph.Graph, seedValue uint64, task int) []int32 {
+// watchedOf draws the watched nodes of a task's graph: in a random order, each with some of its neighbors. Of a graph
+// that grows through the stream, nodes of earlier tasks have no label and are not watched.
+func watchedOf(g *graph.Graph, labels []int32, seedValue uint64, task int) []int32 {
 	rng := seed.Stream(seedValue, "record", task)
 	want := min(watchedNodes, g.NumNodes())
 	nodes, taken := make([]int32, 0, want), make(map[int32]bool, want)
 	take := func(v int32) {
-		if !taken[v] && len(nodes) < want {
+		if labels[v] >= 0 && !taken[v] && len(nodes) < want {
 			taken[v], nodes = true, append(nodes, v)
 		}
 	}
 	for _, v := range rng.Perm(g.NumNodes()) {
 		if len(nodes) == want {
 			break
+		}
+		if labels[v] < 0 {
+			continue
 		}
 		take(int32(v))
 		near := g.Adjacency.Neighborhood(v)

@@ -31,10 +31,16 @@ type Estimate struct {
 // or what a model says where there is none. Where the runs of its method differ from it in more than epochs, they take
 // more or less in the proportion of the model.
 func (s *Sweep) Estimates() []Estimate {
-	e := &estimator{shapes: map[string]*shape{}}
-	for i := range s.Runs {
-		if r, err := continual.ReadResult(filepath.Join(s.Folder(i), continual.ResultFile)); err == nil {
-			e.finished = append(e.finished, past{&s.Runs[i], r})
+	e := &estimator{finished: map[string][]*past{}, shapes: map[string]*shape{}}
+	runs := s.all
+	if runs == nil {
+		runs = s.Runs
+	}
+	for i := range runs {
+		r := &runs[i]
+		if done, err := continual.ReadResult(filepath.Join(s.folderOf(r), continual.ResultFile)); err == nil {
+			key := r.alike()
+			e.finished[key] = append(e.finished[key], &past{run: r, result: done, settings: r.otherThanEpochs()})
 		}
 	}
 	all := make([]Estimate, len(s.Runs))
@@ -45,14 +51,16 @@ func (s *Sweep) Estimates() []Estimate {
 }
 
 type estimator struct {
-	finished []past
+	finished map[string][]*past // by alike
 	shapes   map[string]*shape
 }
 
 // past is a finished run.
 type past struct {
-	run    *Run
-	result *continual.Result
+	run      *Run
+	result   *continual.Result
+	settings string    // otherThanEpochs
+	model    *Estimate // nil until it is asked for
 }
 
 // alike is the same for runs of a method that are evaluated in the same way on the same tasks.
@@ -60,12 +68,15 @@ func (r *Run) alike() string {
 	return fmt.Sprint(r.Dataset, " ", r.Method, " ", r.Probes, " ", r.ProbeRows, " ", r.Cut())
 }
 
-// same reports whether two runs of a method that are alike have the same settings but for the epochs.
-func (r *Run) same(other *Run) bool {
-	a, b := fields.All(r.Of), fields.All(other.Of)
-	return slices.EqualFunc(a, b, func(x, y fields.Field) bool {
-		return x.Path == y.Path && (strings.HasSuffix(x.Path, "epochs") || x.Text() == y.Text())
-	})
+// otherThanEpochs is the same for runs of a method that are alike and have the same settings but for the epochs.
+func (r *Run) otherThanEpochs() string {
+	var b strings.Builder
+	for _, f := range fields.All(r.Of) {
+		if !strings.HasSuffix(f.Path, "epochs") {
+			fmt.Fprintf(&b, "%s=%s\n", f.Path, f.Text())
+		}
+	}
+	return b.String()
 }
 
 // load is the work of a task; none where the method is of another version.
@@ -81,25 +92,24 @@ func (r *Run) load() method.Load {
 func (r *Run) effort() float64 { return float64(max(1, r.load().Epochs)) }
 
 func (e *estimator) estimate(r *Run) Estimate {
-	var like []past
-	for _, p := range e.finished {
-		if p.run.alike() == r.alike() {
-			like = append(like, p)
-		}
-	}
-	if slices.ContainsFunc(like, func(p past) bool { return p.run.same(r) }) {
-		like = slices.DeleteFunc(like, func(p past) bool { return !p.run.same(r) })
-	}
-	model := e.model(r)
+	model, like := e.model(r), e.finished[r.alike()]
 	if len(like) == 0 {
 		return model
 	}
+	settings := r.otherThanEpochs()
+	other := func(p *past) bool { return p.settings != settings }
+	if same := slices.DeleteFunc(slices.Clone(like), other); len(same) > 0 {
+		like = same
+	}
 	est := Estimate{Basis: fmt.Sprintf("%d finished runs like it", len(like))}
 	for _, p := range like {
-		of := e.model(p.run)
+		if p.model == nil {
+			of := e.model(p.run)
+			p.model = &of
+		}
 		training, size := r.effort()/p.run.effort(), 1.0
-		if of.training > 0 {
-			training, size = model.training/of.training, float64(model.Bytes)/float64(of.Bytes)
+		if p.model.training > 0 {
+			training, size = model.training/p.model.training, float64(model.Bytes)/float64(p.model.Bytes)
 		}
 		est.Seconds += (p.result.Seconds + p.result.TrainingSeconds()*(training-1)) / float64(len(like))
 		if peak := p.result.PeakBytes; peak > 0 {
@@ -147,17 +157,19 @@ func shapeOf(r *Run) *shape {
 // known. Its classes are of equal size, its features dense, and six nodes of ten are for training.
 func published(r *Run) *shape {
 	e, err := datasets.Lookup(r.Dataset)
-	if err != nil || e.True.Tasks == 0 || e.True.Classes == 0 {
+	perTask := cmp.Or(r.Stream.ClassesPerTask, datasets.DefaultStreamOptions().ClassesPerTask)
+	if err != nil || perTask < 1 || e.True.Classes < perTask {
 		return nil
 	}
-	tasks, n := r.Stream.Kept(e.True.Tasks), int(2*e.True.Nodes)/e.True.Classes
+	whole := e.True.Classes / perTask
+	tasks, n := r.Stream.Kept(whole), perTask*int(e.True.Nodes)/e.True.Classes
 	s := &shape{nodes: slices.Repeat([]int{n}, tasks), train: slices.Repeat([]int{6 * n / 10}, tasks),
 		columns: int(e.True.Columns), missing: true}
 	edges := e.True.Edges // undirected: the adjacency holds both directions
 	if edges == 0 {
 		edges = e.True.Entries
 	}
-	s.edges = 2 * edges / int64(e.True.Tasks)
+	s.edges = 2 * edges / int64(whole)
 	s.bytes = 4 * (int64(tasks*n*e.True.Columns) + 2*edges)
 	return s
 }
@@ -207,7 +219,7 @@ const (
 	baseBytes        = 700e6   // the program, its engine and compiled graphs
 	nodeBytes        = 250_000 // a node of the largest batch: activations, gradients and their copies, at those widths
 	edgeBytes        = 512     // an edge of a graph taken whole: sums of 16 neighbors, in a few products at once
-	probeBytes       = 8 * 512 // a train node of all tasks
+	probeBytes       = 10_000  // a train node that the converged probe copies, at width 256 and 48 classes
 	datasetCopies    = 2.5     // the arrays, those of the tasks, and what is made of them
 	defaultWidths    = 512 * 256
 	defaultWidthSum  = 512 + 256
@@ -223,7 +235,7 @@ func (s *shape) estimate(r *Run) Estimate {
 	}
 	widths, sum := widthsOf(load)
 	largest, rows, edges := 0, 0, int64(0)
-	replayed, evaluation := 0, 0.0
+	replayed, probed, evaluation := 0, 0, 0.0
 	for t, n := range s.nodes {
 		batch := n + replayed
 		replayed += min(n, load.Replayed)
@@ -241,20 +253,19 @@ func (s *shape) estimate(r *Run) Estimate {
 			float64(s.columns)*(drawnSeconds+innerSeconds*float64(load.EncoderSteps)))
 		largest = max(largest, batch)
 		rows += s.train[t]
-		seen := float64(rows)
-		if r.ProbeRows > 0 {
-			seen = min(seen, float64(r.ProbeRows))
+		if probed = rows; r.ProbeRows > 0 {
+			probed = min(rows, r.ProbeRows)
 		}
 		if slices.Contains(r.Probes, continual.ProbePaper) {
-			evaluation += paperSeconds * seen
+			evaluation += paperSeconds * float64(probed)
 		}
 		if slices.Contains(r.Probes, continual.ProbeConverged) {
-			evaluation += convergedSeconds * seen
+			evaluation += convergedSeconds * float64(probed)
 		}
 	}
 	est.Seconds = est.training + evaluation
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
-		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(rows)+
+		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(probed)+
 		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)))
 	return est
 }

@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -63,4 +65,23 @@ func TestPublishedShapeOfFirstTasks(t *testing.T) {
 		s.Stream.First = share
 		require.Len(t, published(&Run{Settings: s}).nodes, s.Stream.Kept(35), share)
 	}
+	s.Stream = datasets.StreamOptions{ClassesPerTask: 20}
+	of := published(&Run{Settings: s})
+	require.Equal(t, slices.Repeat([]int{20 * 19793 / 70}, 3), of.nodes)
+	require.EqualValues(t, 2*63421/3, of.edges)
+	s.Stream.ClassesPerTask = 71
+	require.Nil(t, published(&Run{Settings: s}))
+}
+
+// The probes keep no more train nodes than they are fitted to.
+func TestEstimateOfProbeRows(t *testing.T) {
+	s, err := DefaultSettings("cora-full", "saot", method.Default)
+	require.NoError(t, err)
+	r := &Run{Settings: s}
+	bytes := func(rows, train int) int64 {
+		r.ProbeRows = rows
+		return (&shape{nodes: []int{10}, train: []int{train}}).estimate(r).Bytes
+	}
+	require.Equal(t, bytes(0, 1000), bytes(1000, 2_000_000))
+	require.Greater(t, bytes(0, 2_000_000), bytes(1000, 2_000_000))
 }

@@ -54,6 +54,7 @@ type Sweep struct {
 	Dir  string
 	Runs []Run
 
+	all      []Run              // from which Select took Runs; nil before it
 	finished map[string]earlier // what FindSweep found, by probeless
 	begun    map[string]string  // folders of other names, by the hash of their settings
 }
@@ -205,8 +206,9 @@ func probeless(s *Settings) string {
 }
 
 // Folder returns the folder of a run.
-func (s *Sweep) Folder(i int) string {
-	run := &s.Runs[i]
+func (s *Sweep) Folder(i int) string { return s.folderOf(&s.Runs[i]) }
+
+func (s *Sweep) folderOf(run *Run) string {
 	folder := filepath.Join(s.Dir, run.Name())
 	if e, ok := s.finished[probeless(&run.Settings)]; ok && !finished(folder) &&
 		!slices.ContainsFunc(run.Probes, func(p continual.Probe) bool { return !slices.Contains(e.probes, p) }) {
@@ -304,7 +306,8 @@ func (s *Sweep) Count() (map[State]int, error) {
 	return count, nil
 }
 
-// Select keeps the runs with the given numbers, counted from 0 in the order of the spec.
+// Select keeps the runs with the given numbers, counted from 0 in the order of the spec. Estimates still learn from the
+// others.
 func (s *Sweep) Select(numbers []int) error {
 	var runs []Run
 	for _, n := range numbers {
@@ -312,6 +315,9 @@ func (s *Sweep) Select(numbers []int) error {
 			return fmt.Errorf("experiment: there is no run %d: the sweep has runs 0 to %d", n, len(s.Runs)-1)
 		}
 		runs = append(runs, s.Runs[n])
+	}
+	if s.all == nil {
+		s.all = s.Runs
 	}
 	s.Runs = slices.Clip(runs)
 	return nil

@@ -420,7 +420,10 @@ func TestEstimateOfOtherSettings(t *testing.T) {
 	require.Greater(t, after[1].Seconds, 20.0)
 	require.Greater(t, after[1].Bytes, int64(6e8))
 	finish(1, 100, 5e9)
-	require.Equal(t, Estimate{Seconds: 100, Bytes: 5e9, Basis: "1 finished runs like it"}, s.Estimates()[2])
+	want := Estimate{Seconds: 100, Bytes: 5e9, Basis: "1 finished runs like it"}
+	require.Equal(t, want, s.Estimates()[2])
+	require.NoError(t, s.Select([]int{2}))
+	require.Equal(t, []Estimate{want}, s.Estimates(), "from runs that are not selected")
 }
 
 // Where the files are not there, the model takes the sizes of the catalog.

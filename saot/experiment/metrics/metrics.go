@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -206,11 +207,15 @@ func (w *Writer) open(task int) error {
 	w.begin(task)
 	w.past = nil
 
-	file, err := os.OpenFile(filepath.Join(w.dir, LinesFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	// Not O_APPEND: with it Windows opens a file that cannot be truncated.
+	file, err := os.OpenFile(filepath.Join(w.dir, LinesFile), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	err = file.Truncate(end)
+	if err == nil {
+		_, err = file.Seek(end, io.SeekStart)
+	}
 	if err == nil {
 		w.flushed = w.opt.Now()
 		w.events, err = newEventFile(w.dir, w.flushed, w.step+1)
