@@ -217,11 +217,27 @@ func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
 func TestWarmStart(t *testing.T) {
 	p := Problem{Cost: uniformCost(8, 20, 15), Mu: weights(rand.New(rand.NewPCG(1, 1)), 20, 5)}
 	cold := tight(t, p, 0.05)
-	p.Start = cold.F
-	warm := tight(t, p, 0.05)
-	require.LessOrEqual(t, warm.Report.Sweeps, 2)
 	require.Greater(t, cold.Report.Sweeps, 20)
-	require.Less(t, maxDiff(cold.Plan, warm.Plan), 1e-13)
+	p.Start = cold.F
+	for _, omega := range []float64{1, 1.5, Adaptive} {
+		warm, err := Solve(p, SinkhornConfig{Epsilon: 0.05, Sweeps: 200000, Tolerance: 1e-13, OverRelaxation: omega})
+		require.NoError(t, err)
+		require.LessOrEqual(t, warm.Report.Sweeps, 2, "ω = %v", omega)
+		require.Less(t, maxDiff(cold.Plan, warm.Plan), 1e-13)
+	}
+}
+
+// The scalings of a finite plan may be further apart than exp reaches.
+func TestKernelPlanOfFarScalings(t *testing.T) {
+	p := Problem{Cost: mat.NewDense(1, 2, []float64{0, 1}), Mu: []float64{1e10}, Nu: []float64{5e9, 5e9}, RhoNu: 10}
+	cfg := SinkhornConfig{Epsilon: 1.0 / 700, Sweeps: 500, Tolerance: 1, Domain: LogDomain}
+	want, err := Solve(p, cfg)
+	require.NoError(t, err)
+	cfg.Domain = KernelDomain
+	got, err := Solve(p, cfg)
+	require.NoError(t, err)
+	require.Equal(t, Converged, got.Report.Status)
+	require.InEpsilonSlice(t, want.Plan.RawMatrix().Data, got.Plan.RawMatrix().Data, 1e-9)
 }
 
 func TestValueAndGap(t *testing.T) {
