@@ -143,8 +143,11 @@ func Entropy(plan *graph.Node) *graph.Node {
 }
 
 // safeLog is the logarithm of the larger of x and smallestPlan, so that 0·safeLog(0) is 0.
-func safeLog(x *graph.Node) *graph.Node {
-	return graph.Log(graph.Max(x, loop.Scalar(x.Graph(), x.DType(), smallestPlan)))
+func safeLog(x *graph.Node) *graph.Node { return flooredLog(x, smallestPlan) }
+
+// flooredLog is the logarithm of the larger of x and floor.
+func flooredLog(x *graph.Node, floor float64) *graph.Node {
+	return graph.Log(graph.Max(x, loop.Scalar(x.Graph(), x.DType(), floor)))
 }
 
 // assertSame panics unless both are float matrices of one shape, or batches of them where ranks up to 3 are allowed.
