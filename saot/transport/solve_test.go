@@ -402,6 +402,7 @@ func TestImplicitGradientOfFeaturesAlone(t *testing.T) {
 	fused, err := FusedGromov(k, a1, a2, cfg)
 	require.NoError(t, err)
 	require.Equal(t, Converged, fused.Report.Status)
+	require.Zero(t, fused.Report.PlanChange)
 	gradient := uniformCost(15, 5, 4)
 	want, err := tight(t, Problem{Cost: k}, 0.2).ImplicitGradient(gradient)
 	require.NoError(t, err)
