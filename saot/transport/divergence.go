@@ -82,6 +82,9 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
 // makes three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) (divergence, marginalError *graph.Node) {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)
 	cfg.EpsilonUnit, cfg.Gradient = Absolute, Detached

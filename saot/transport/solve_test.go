@@ -600,6 +600,10 @@ func TestProblemBadInput(t *testing.T) {
 		"over_relaxation is 2.5", "anneal_from is -1"} {
 		require.ErrorContains(t, err, want)
 	}
+	bad = cfg
+	bad.EpsilonUnit = 9
+	_, err = HostSinkhornDivergence(SquaredEuclidean, good, good, nil, nil, bad)
+	require.ErrorContains(t, err, "epsilon_unit is epsilon unit(9)")
 	_, err = Exact(context.Background(), Problem{Cost: good, RhoMu: 1})
 	require.ErrorContains(t, err, "exact marginals only")
 	_, err = Cost(Cosine, good, uniformCost(1, 3, 2))
