@@ -67,6 +67,19 @@ func TestChosenPointsAreForgotten(t *testing.T) {
 	require.InDelta(t, 0, b.Number(`Number(page.graphs.first !== null)`), 0)
 }
 
+// Where nothing is pointed at, any arrow key takes the first entry of the map.
+func TestFirstKeyTakesTheFirstEntry(t *testing.T) {
+	b := open(t)
+	b.at(t, "transport.html")
+	b.focus("[data-picture=plan]")
+	for _, key := range []string{kb.ArrowRight, kb.ArrowDown, kb.ArrowLeft, kb.ArrowUp} {
+		b.Press(key)
+		require.Equal(t, []float64{0, 0}, b.Numbers(`[page.map.pointed.row, page.map.pointed.column]`))
+		b.Press(kb.Escape)
+		require.Equal(t, []float64{-1, -1}, b.Numbers(`[page.map.pointed.row, page.map.pointed.column]`))
+	}
+}
+
 // shortcuts lists the shortcuts of the browser that a picture takes over.
 const shortcuts = `['altKey', 'ctrlKey', 'metaKey'].flatMap(held =>
 	['n', 'p', 'a', 'c', 'e', 'r', 's', 'x', ' ', 'ArrowLeft', 'ArrowUp', 'Delete', 'Escape'].map(key =>

@@ -38,3 +38,21 @@ func TestValuesOfBarsStayOnTheCanvas(t *testing.T) {
 		require.Less(t, at[0], c.high, c.name)
 	}
 }
+
+// The arrow of a cut bar points out of the axis, and its value stands within.
+func TestArrowsPointToTheCut(t *testing.T) {
+	for value, end := range map[float64]float64{30: 0, -30: 0, 130: 100} {
+		var r recorder.Canvas
+		p := plot.New()
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, 0.5, 50, 100
+		b := &barGroups{series: []BarSeries{{Values: []float64{value}}}, groups: 1}
+		b.Plot(draw.NewCanvas(&r, 100, 100), p)
+		for _, action := range r.Actions {
+			if text, ok := action.(*recorder.FillString); ok {
+				require.InDelta(t, end, float64(text.Point.Y), 20, "of %v", value)
+				require.Greater(t, float64(text.Point.Y), 0.0, "of %v", value)
+				require.Less(t, float64(text.Point.Y), 100.0, "of %v", value)
+			}
+		}
+	}
+}

@@ -133,7 +133,7 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 			text := barText{zero: zero, low: end, high: end, fill: okabeIto[k%len(okabeIto)]}
 			switch {
 			case b.cut(plt, v):
-				b.arrow(c, vg.Point{X: middle, Y: end}, v)
+				b.arrow(c, vg.Point{X: middle, Y: end}, v, v > plt.Y.Max)
 				continue
 			case s.Spread != nil && s.Spread[i] > 0:
 				low, high := y(v-s.Spread[i]), y(v+s.Spread[i])
@@ -151,9 +151,12 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 // cut reports whether a bar leaves the axis.
 func (b *barGroups) cut(plt *plot.Plot, v float64) bool { return v > plt.Y.Max || v < plt.Y.Min }
 
-// arrow draws, at the end of a bar that is longer than the axis, an arrow and the value of the bar.
-func (b *barGroups) arrow(c draw.Canvas, end vg.Point, v float64) {
-	away := vg.Length(math.Copysign(1, v))
+// arrow draws, at the end of a bar that leaves the axis, an arrow up or down and the value of the bar.
+func (b *barGroups) arrow(c draw.Canvas, end vg.Point, v float64, up bool) {
+	away := vg.Length(-1)
+	if up {
+		away = 1
+	}
 	var p vg.Path
 	p.Move(vg.Point{X: end.X - 3.5, Y: end.Y - 6*away})
 	p.Line(vg.Point{X: end.X, Y: end.Y - 1.5*away})

@@ -319,7 +319,8 @@ func pad(a *plot.Axis, share float64) {
 }
 
 // logMarks marks 1, 2 and 5 times powers of ten on an axis of logarithms of a length. It labels all of them within two
-// decades and where there is room, and about six powers beyond.
+// decades and where there is room, and about six powers beyond. An axis with fewer than two of them gets other nice
+// marks.
 func logMarks(length float64) plot.TickerFunc {
 	return func(lo, hi float64) []plot.Tick {
 		low, high := int(math.Floor(lo)), int(math.Ceil(hi))
@@ -344,6 +345,9 @@ func logMarks(length float64) plot.TickerFunc {
 				widest = max(widest, style.Width(tick.Label))
 				ticks = append(ticks, tick)
 			}
+		}
+		if len(ticks) < 2 {
+			return niceLogMarks(lo, hi)
 		}
 		room := vg.Length(math.Log10(2) / (hi - lo) * length) // between 1 and 2, or 5 and 10
 		if hi-lo > 2.2 && room < widest+4 {

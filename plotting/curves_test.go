@@ -91,6 +91,8 @@ func TestLogMarks(t *testing.T) {
 		return all
 	}
 	require.Equal(t, []string{"5", "10", "20", "50"}, labels(100, 4, 60))
+	require.Equal(t, []string{"25", "30", "35", "40"}, labels(340, 21, 42))
+	require.Equal(t, []string{"6", "8", "10", "12", "14"}, labels(340, 5.1, 14.9))
 	require.Equal(t, []string{"0.01", "0.1", "1", "10"}, labels(100, 0.009, 11))
 	require.Equal(t, []string{"0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10"}, labels(340, 0.009, 11))
 	require.Equal(t, []string{

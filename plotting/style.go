@@ -245,6 +245,15 @@ func niceMarks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
+// niceLogMarks are the nice marks between the powers of ten lo and hi, on an axis of logarithms.
+func niceLogMarks(lo, hi float64) []plot.Tick {
+	ticks := niceMarks(math.Pow(10, lo), math.Pow(10, hi))
+	for i := range ticks {
+		ticks[i].Value = math.Log10(ticks[i].Value)
+	}
+	return ticks
+}
+
 // formatTick writes a tick without the noise of binary fractions.
 func formatTick(v float64) string {
 	plain := strconv.FormatFloat(v, 'g', 6, 64)

@@ -57,9 +57,14 @@ func Positive(series []Series) (all []Series) {
 	for _, s := range series {
 		of := Series{Name: s.Name}
 		for k, y := range s.Y {
-			if y > 0 {
-				of.X, of.Y = append(of.X, s.X[k]), append(of.Y, y)
+			if !(y > 0) {
+				continue
 			}
+			x := float64(k + 1)
+			if s.X != nil {
+				x = s.X[k]
+			}
+			of.X, of.Y = append(of.X, x), append(of.Y, y)
 		}
 		if len(of.Y) > 0 {
 			all = append(all, of)

@@ -94,6 +94,13 @@ func TestLossTermsErrors(t *testing.T) {
 }
 
 // Terms that would lie flat on 0 have a logarithmic axis; a term that is 0 throughout has no curve.
+func TestPositive(t *testing.T) {
+	counted, placed := Series{Name: "counted", Y: []float64{5, 0, 6}}, Series{X: []float64{7, 9}, Y: []float64{8, -1}}
+	require.Equal(t, []Series{
+		{Name: "counted", X: []float64{1, 3}, Y: []float64{5, 6}}, {X: []float64{7}, Y: []float64{8}},
+	}, Positive([]Series{counted, placed, {Y: []float64{0}}}))
+}
+
 func TestLossTermsOfSeveralSizes(t *testing.T) {
 	drawn := func(structure ...float64) string {
 		r := &continual.Result{}

@@ -82,6 +82,9 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
 // makes three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) (divergence, marginalError *graph.Node) {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
 	between := CostNode(kind, x, y)
 	unit := costUnit(between, cfg.EpsilonUnit)
 	cfg.EpsilonUnit, cfg.Gradient = Absolute, Detached
@@ -143,8 +146,11 @@ func Entropy(plan *graph.Node) *graph.Node {
 }
 
 // safeLog is the logarithm of the larger of x and smallestPlan, so that 0·safeLog(0) is 0.
-func safeLog(x *graph.Node) *graph.Node {
-	return graph.Log(graph.Max(x, loop.Scalar(x.Graph(), x.DType(), smallestPlan)))
+func safeLog(x *graph.Node) *graph.Node { return flooredLog(x, smallestPlan) }
+
+// flooredLog is the logarithm of the larger of x and floor.
+func flooredLog(x *graph.Node, floor float64) *graph.Node {
+	return graph.Log(graph.Max(x, loop.Scalar(x.Graph(), x.DType(), floor)))
 }
 
 // assertSame panics unless both are float matrices of one shape, or batches of them where ranks up to 3 are allowed.

@@ -12,24 +12,28 @@ import (
 // It returns an error as Cost and Solve do, and if one of the three problems stays above the tolerance, because a
 // difference of such values means nothing.
 func HostSinkhornDivergence(kind CostKind, x, y *mat.Dense, mu, nu []float64, cfg SinkhornConfig) (float64, error) {
-	between, err := Cost(kind, x, y)
+	if err := cfg.Validate(); err != nil {
+		return 0, err
+	}
+	cost, err := Cost(kind, x, y)
 	if err != nil {
 		return 0, err
 	}
-	unit, err := epsilonUnit(between, cfg.EpsilonUnit)
+	unit, err := epsilonUnit(cost, cfg.EpsilonUnit)
 	if err != nil {
 		return 0, err
 	}
 	cfg.Epsilon, cfg.AnnealFrom, cfg.EpsilonUnit = cfg.Epsilon*unit, cfg.AnnealFrom*unit, Absolute
 	sum := 0.0
-	for _, term := range []struct {
+	for k, term := range []struct {
 		weight float64
 		x, y   *mat.Dense
 		mu, nu []float64
 	}{{1, x, y, mu, nu}, {-0.5, x, x, mu, mu}, {-0.5, y, y, nu, nu}} {
-		cost, err := Cost(kind, term.x, term.y)
-		if err != nil {
-			return 0, err
+		if k > 0 {
+			if cost, err = Cost(kind, term.x, term.y); err != nil {
+				return 0, err
+			}
 		}
 		res, err := Solve(Problem{Cost: cost, Mu: term.mu, Nu: term.nu}, cfg)
 		if err == nil {

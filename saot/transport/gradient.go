@@ -296,9 +296,12 @@ func rowDot(a, b *graph.Node) *graph.Node {
 }
 
 // safeDivide is a/b, and 0 where b is not above 1e-37.
-func safeDivide(a, b *graph.Node) *graph.Node {
+func safeDivide(a, b *graph.Node) *graph.Node { return flooredDivide(a, b, smallestPlan) }
+
+// flooredDivide is a/b, and 0 where b is not above floor.
+func flooredDivide(a, b *graph.Node, floor float64) *graph.Node {
 	b = loop.Broadcast(b, a.Shape())
 	number := func(x float64) *graph.Node { return loop.Scalar(b.Graph(), b.DType(), x) }
-	ok := graph.GreaterThan(b, number(smallestPlan))
+	ok := graph.GreaterThan(b, number(floor))
 	return graph.Where(ok, graph.Div(a, graph.Where(ok, b, number(1))), number(0))
 }

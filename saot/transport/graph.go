@@ -15,6 +15,14 @@ import (
 // smallestPlan replaces plan entries and scalings of 0 inside logarithms. It is a normal number in float32.
 const smallestPlan = 1e-37
 
+// smallestScaling is the least scaling of the kernel form that counts as more than 0. In float64 scalings span e^200.
+func smallestScaling(dtype dtypes.DType) float64 {
+	if dtype == dtypes.Float64 {
+		return 1e-300
+	}
+	return smallestPlan
+}
+
 // Sinkhorn returns the entropic transport plan between uniform marginals μ = 1/n and ν = 1/m,
 //
 //	π = argmin_{π1 = μ, πᵀ1 = ν} ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)        (SAOT Eq. 8 with entropy; Cuturi 2013)

@@ -447,6 +447,37 @@ func TestGraphStopsAndStartsWarm(t *testing.T) {
 	})
 }
 
+// In float64 the kernel form takes scalings of 1e-87: a start leaves its potentials as they are, and over-relaxed
+// sweeps end at the same plan.
+func TestGraphSmallScalings(t *testing.T) {
+	const n = 8
+	x, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for i := range n {
+		x.Set(i, 0, float64(i)/(n-1))
+		y.Set(i, 0, 1+float64(i)/(n-1))
+	}
+	cost, err := Cost(SquaredEuclidean, x, y)
+	require.NoError(t, err)
+	host := tight(t, Problem{Cost: cost}, 4.0/180)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, omega := range []float64{1, 1.5} {
+			cfg := SinkhornConfig{Epsilon: 4.0 / 180, Sweeps: 20000, Tolerance: 1e-10, Domain: KernelDomain,
+				OverRelaxation: omega}
+			for _, start := range [][]float64{make([]float64, n), host.F} {
+				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+					s := GraphProblem{Cost: in[0], Start: in[1]}.Sinkhorn(cfg)
+					return []*graph.Node{s.Plan, s.F, s.G}
+				}, stack(t, dtypes.Float64, []int{n, n}, cost.RawMatrix().Data),
+					stack(t, dtypes.Float64, []int{n}, start))
+				requireClose(t, host.Plan.RawMatrix().Data, out[0], 1e-8, "ω = %v", omega)
+				for i, f := range out[1] {
+					require.InDelta(t, host.F[i]+host.G[0], f+out[2][0], 1e-6, "ω = %v", omega)
+				}
+			}
+		}
+	})
+}
+
 func TestGraphProblemBadInput(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		for _, c := range []struct {

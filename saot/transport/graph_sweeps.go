@@ -258,7 +258,8 @@ func (s *graphSweeps) plan(u, v *graph.Node) *graph.Node {
 func (s *graphSweeps) potentials(p GraphProblem, epsilon, u, v *graph.Node) (f, g *graph.Node) {
 	f, g = u, v
 	if s.domain == KernelDomain {
-		f, g = safeLog(u), safeLog(v)
+		floor := smallestScaling(u.DType())
+		f, g = flooredLog(u, floor), flooredLog(v, floor)
 	}
 	f, g = graph.Mul(f, epsilon), graph.Mul(g, epsilon)
 	if s.domain == KernelDomain && !p.relaxed() {
@@ -303,7 +304,7 @@ func (s *graphSweeps) overshoot(from, to, omega *graph.Node) *graph.Node {
 	case s.domain == LogDomain:
 		return graph.Add(from, graph.Mul(graph.Sub(to, from), omega))
 	}
-	ratio := safeDivide(to, from)
+	ratio := flooredDivide(to, from, smallestScaling(from.DType()))
 	return graph.Mul(from, graph.Pow(ratio, loop.Broadcast(omega, ratio.Shape())))
 }
 

@@ -267,6 +267,11 @@ func TestGraphBadInput(t *testing.T) {
 					_ := Sinkhorn(in[0], SinkhornConfig{Sweeps: 1})
 				return p
 			},
+			"epsilon_unit is epsilon unit(9)": func(in []*graph.Node) *graph.Node {
+				d, _ := SinkhornDivergence(SquaredEuclidean, in[0], in[0], SinkhornConfig{Epsilon: 1, Sweeps: 1,
+					EpsilonUnit: 9})
+				return d
+			},
 			"KLPlanLoss wants": func(in []*graph.Node) *graph.Node { return KLPlanLoss(in[0], in[0], in[1], 1) },
 			"KLPlanLoss: epsilon": func(in []*graph.Node) *graph.Node {
 				return KLPlanLoss(in[0], in[0], in[0],

@@ -187,7 +187,7 @@ func (s *FusedGromovSolver) Solve(res *GromovResult, p GromovProblem) error {
 			return err
 		}
 	}
-	if res.Report.Status == Converged && res.Report.PlanChange > s.cfg.Tolerance && !s.linear() {
+	if res.Report.Status == Converged && res.Report.PlanChange > s.cfg.Tolerance {
 		res.Report.Status = OuterLimit
 	}
 	s.sweeper.potentials(res.F, res.G, s.cfg.Epsilon)
@@ -235,8 +235,10 @@ func (s *FusedGromovSolver) step(res *GromovResult, p GromovProblem) (settled bo
 		return false, err
 	}
 	res.Report.Outer++
-	res.Report.PlanChange = floats.Distance(res.Plan.RawMatrix().Data, s.previous.RawMatrix().Data, 1)
-	return res.Report.PlanChange <= s.cfg.Tolerance || s.linear(), nil
+	if !s.linear() {
+		res.Report.PlanChange = floats.Distance(res.Plan.RawMatrix().Data, s.previous.RawMatrix().Data, 1)
+	}
+	return res.Report.PlanChange <= s.cfg.Tolerance, nil
 }
 
 func (s *FusedGromovSolver) finish(res *GromovResult, p GromovProblem) {

@@ -217,11 +217,27 @@ func TestAdaptiveLeavesFastProblemsAlone(t *testing.T) {
 func TestWarmStart(t *testing.T) {
 	p := Problem{Cost: uniformCost(8, 20, 15), Mu: weights(rand.New(rand.NewPCG(1, 1)), 20, 5)}
 	cold := tight(t, p, 0.05)
-	p.Start = cold.F
-	warm := tight(t, p, 0.05)
-	require.LessOrEqual(t, warm.Report.Sweeps, 2)
 	require.Greater(t, cold.Report.Sweeps, 20)
-	require.Less(t, maxDiff(cold.Plan, warm.Plan), 1e-13)
+	p.Start = cold.F
+	for _, omega := range []float64{1, 1.5, Adaptive} {
+		warm, err := Solve(p, SinkhornConfig{Epsilon: 0.05, Sweeps: 200000, Tolerance: 1e-13, OverRelaxation: omega})
+		require.NoError(t, err)
+		require.LessOrEqual(t, warm.Report.Sweeps, 2, "ω = %v", omega)
+		require.Less(t, maxDiff(cold.Plan, warm.Plan), 1e-13)
+	}
+}
+
+// The scalings of a finite plan may be further apart than exp reaches.
+func TestKernelPlanOfFarScalings(t *testing.T) {
+	p := Problem{Cost: mat.NewDense(1, 2, []float64{0, 1}), Mu: []float64{1e10}, Nu: []float64{5e9, 5e9}, RhoNu: 10}
+	cfg := SinkhornConfig{Epsilon: 1.0 / 700, Sweeps: 500, Tolerance: 1, Domain: LogDomain}
+	want, err := Solve(p, cfg)
+	require.NoError(t, err)
+	cfg.Domain = KernelDomain
+	got, err := Solve(p, cfg)
+	require.NoError(t, err)
+	require.Equal(t, Converged, got.Report.Status)
+	require.InEpsilonSlice(t, want.Plan.RawMatrix().Data, got.Plan.RawMatrix().Data, 1e-9)
 }
 
 func TestValueAndGap(t *testing.T) {
@@ -386,6 +402,7 @@ func TestImplicitGradientOfFeaturesAlone(t *testing.T) {
 	fused, err := FusedGromov(k, a1, a2, cfg)
 	require.NoError(t, err)
 	require.Equal(t, Converged, fused.Report.Status)
+	require.Zero(t, fused.Report.PlanChange)
 	gradient := uniformCost(15, 5, 4)
 	want, err := tight(t, Problem{Cost: k}, 0.2).ImplicitGradient(gradient)
 	require.NoError(t, err)
@@ -583,6 +600,10 @@ func TestProblemBadInput(t *testing.T) {
 		"over_relaxation is 2.5", "anneal_from is -1"} {
 		require.ErrorContains(t, err, want)
 	}
+	bad = cfg
+	bad.EpsilonUnit = 9
+	_, err = HostSinkhornDivergence(SquaredEuclidean, good, good, nil, nil, bad)
+	require.ErrorContains(t, err, "epsilon_unit is epsilon unit(9)")
 	_, err = Exact(context.Background(), Problem{Cost: good, RhoMu: 1})
 	require.ErrorContains(t, err, "exact marginals only")
 	_, err = Cost(Cosine, good, uniformCost(1, 3, 2))

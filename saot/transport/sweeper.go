@@ -86,7 +86,7 @@ func (s *sweeper) sweep(plan *mat.Dense, sums func(*mat.Dense, bool), at Sinkhor
 			s.translate(at.Epsilon)
 		}
 		omega := pace.next(done, report.MarginalError)
-		if done == at.Sweeps-1 {
+		if done == 0 || done == at.Sweeps-1 { // before the first sweep g says nothing
 			omega = 1
 		}
 		update(s.g, s.nu, s.col, scaleNu, omega)
@@ -277,9 +277,13 @@ func shiftedLSE(scores, g []float64) float64 {
 // writePlan turns the kernel, or the scores, into the plan exp(f + g − C/ε).
 func (s *sweeper) writePlan(plan *mat.Dense, domain Domain) {
 	if domain == KernelDomain {
-		// The factors are split evenly between rows and columns, so that neither overflows before the plan does.
 		rows, columns := expShifted(s.u, s.f), expShifted(s.v, s.g)
-		floats.Scale(math.Exp(rows+columns), s.u)
+		scale := math.Exp(rows + columns)
+		if math.IsInf(scale, 1) { // its two halves don't overflow before the plan does
+			scale = math.Exp((rows + columns) / 2)
+			floats.Scale(scale, s.v)
+		}
+		floats.Scale(scale, s.u)
 		for i, u := range s.u {
 			line := plan.RawRowView(i)
 			floats.Scale(u, line)

@@ -82,8 +82,8 @@ export class PlanMap extends Picture {
     if (!by || !this.shown.n) return;
     e.preventDefault();
     const clamp = (v: number, n: number) => Math.min(n - 1, Math.max(0, v));
-    this.point({ row: clamp(Math.max(0, this.pointed.row) + by[0], this.shown.n),
-      column: clamp(Math.max(0, this.pointed.column) + by[1], this.shown.m) }, "keys");
+    this.point({ row: clamp(this.pointed.row + by[0], this.shown.n),
+      column: clamp(this.pointed.column + by[1], this.shown.m) }, "keys");
   }
 
   protected draw(theme: Theme) {
