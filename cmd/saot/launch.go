@@ -209,9 +209,8 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 		paths = append(paths, filepath.Join(dir, f.File))
 	}
 	job.Command = o.command(self, dir, paths)
-	var err error
-	if job.Demand, err = o.demand(cmd.Context(), s, job.Numbers); err != nil {
-		return err
+	if job.Demand, err1 = o.demand(cmd.Context(), s, job.Numbers); err1 != nil {
+		return err1
 	}
 	script, err := experiment.SlurmScript(job, experiment.SlurmOptions{
 		Dir: dir, WorkDir: work, Partition: o.partition, Account: o.account, Extra: o.sbatch})
