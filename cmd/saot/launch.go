@@ -36,8 +36,9 @@ type launchOptions struct {
 const launchHelp = `With --launcher the runs that are left to do become an array job of Slurm, or an indexed Job of
 Kubernetes, with a task for each run. A task may take 3 times the time and 1.5 times the memory that the largest run is
 estimated to take, or what --time and --mem say. Without --engine it computes on the fastest engine of its node. A task
-that is interrupted or preempted continues by itself at its last finished task of the stream. The same command again
-launches what is left; on Kubernetes, delete the Job first, and its tasks pass over runs that are done. --workers bounds
+that is interrupted or preempted continues by itself at its last finished task of the stream; on Slurm, one that has
+been queued again ten times ends at its time limit. The same command again launches what is left: on Slurm, without what
+is still in the queue; on Kubernetes, delete the Job first, and its tasks pass over runs that are done. --workers bounds
 the tasks at a time; there is no bound without it.
   slurm       writes slurm.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
@@ -103,11 +104,14 @@ func (o *sweepOptions) launch(cmd *cobra.Command, specs []string, runs []experim
 		frozen = append(frozen, f)
 	}
 	left, err := o.left(s)
+	if err == nil && o.launcher == experiment.Slurm {
+		left, err = notInQueue(cmd, s, left)
+	}
 	if err != nil {
 		return err
 	}
 	if len(left) == 0 {
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "no run is left to do in %s: see saot status\n", o.out)
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "no run is left to launch in %s: see saot status\n", o.out)
 		return nil
 	}
 	job := experiment.Job{Name: filepath.Base(o.out), Numbers: left, CPUs: o.cpus, GPUs: o.gpus}
@@ -131,6 +135,25 @@ func (o *sweepOptions) left(s *experiment.Sweep) ([]int, error) {
 		left = slices.DeleteFunc(left, func(n int) bool { return !slices.Contains(o.only, n) })
 	}
 	return left, err
+}
+
+// notInQueue leaves out the runs that a job has in Slurm's queue, and says so.
+func notInQueue(cmd *cobra.Command, s *experiment.Sweep, left []int) (free []int, err error) {
+	jobs, err := s.InQueue(cmd.Context())
+	var of []string
+	for _, n := range left {
+		switch job, ok := jobs[n]; {
+		case !ok:
+			free = append(free, n)
+		case !slices.Contains(of, job):
+			of = append(of, job)
+		}
+	}
+	if len(of) > 0 {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%d runs are in the queue and not launched again: scancel %s takes them "+
+			"out\n", len(left)-len(free), strings.Join(of, " "))
+	}
+	return free, err
 }
 
 // demand is what a task may take: by the flags, or by the estimates of the runs.
@@ -186,9 +209,8 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 		paths = append(paths, filepath.Join(dir, f.File))
 	}
 	job.Command = o.command(self, dir, paths)
-	var err error
-	if job.Demand, err = o.demand(cmd.Context(), s, job.Numbers); err != nil {
-		return err
+	if job.Demand, err1 = o.demand(cmd.Context(), s, job.Numbers); err1 != nil {
+		return err1
 	}
 	script, err := experiment.SlurmScript(job, experiment.SlurmOptions{
 		Dir: dir, WorkDir: work, Partition: o.partition, Account: o.account, Extra: o.sbatch})
@@ -212,11 +234,12 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 		return err
 	}
 	id, err := experiment.Submit(cmd.Context(), name)
-	if err == nil {
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "submitted job %s: %d runs; saot status %s says how far they are\n", id,
-			len(job.Numbers), o.out)
+	if err != nil {
+		return err
 	}
-	return err
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "submitted job %s: %d runs; saot status %s says how far they are\n", id,
+		len(job.Numbers), o.out)
+	return s.Submitted(id, job.Numbers)
 }
 
 // inContainers returns an error where a path of the sweep is not below the mount of the claim, or where a dataset has

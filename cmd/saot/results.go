@@ -53,6 +53,27 @@ lets engines and versions differ, and names those that it found.`,
 type selection struct {
 	groups   []*experiment.Group
 	programs []string // that made the runs, under --mixed
+	undone   []string // lines about folders with runs that have no result
+}
+
+// undone says which of the folders have runs without a result: what is made of the rest looks like all of them.
+func undone(dirs []string) (lines []string) {
+	for _, dir := range dirs {
+		if n := experiment.Undone(dir); n > 0 {
+			lines = append(lines, fmt.Sprintf("%d runs in %s are not done: saot status %s", n, dir,
+				experiment.Quote(dir)))
+		}
+	}
+	return lines
+}
+
+func writeLines(out io.Writer, prefix string, lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintf(out, "%s%s\n", prefix, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writer writes what a command has made.
@@ -80,7 +101,13 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 			if err != nil {
 				return nil, err
 			}
-			return do(dirs, sel)
+			write, err := do(dirs, sel)
+			return func(ctx context.Context, out io.Writer) error {
+				if err := writeLines(cmd.ErrOrStderr(), "", sel.undone); err != nil {
+					return err
+				}
+				return write(ctx, out)
+			}, err
 		})
 		if err == nil {
 			err = unlessInterrupted(cmd.Context(), "nothing was written")
@@ -94,6 +121,7 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 
 func selected(dirs, only []string, mixed bool) (sel selection, err error) {
 	if len(dirs) > 0 {
+		sel.undone = undone(dirs)
 		if sel.groups, err = experiment.Collect(dirs); err != nil {
 			return sel, err
 		}
@@ -157,7 +185,7 @@ func newFiguresCommand() *cobra.Command {
 			if err := savePictures(ctx, out, pictures, folder, format); err != nil {
 				return err
 			}
-			return writeLacks(out, lacks)
+			return writeLines(out, "not drawn: ", lacks)
 		}, nil
 	})
 	cmd.Flags().StringVar(&folder, "out", "figures", "folder of the pictures")
@@ -195,16 +223,6 @@ func savePictures(ctx context.Context, out io.Writer, pictures []report.Picture,
 			return err
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", path, p.Caption); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeLacks says what could not be drawn.
-func writeLacks(out io.Writer, lacks []string) error {
-	for _, lack := range lacks {
-		if _, err := fmt.Fprintf(out, "not drawn: %s\n", lack); err != nil {
 			return err
 		}
 	}
@@ -330,68 +348,12 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
 					return err
 				}
 			}
+			if err := writeLines(out, "# ", sel.undone); err != nil {
+				return err
+			}
 			return experiment.WriteChoices(out, choices, wanted)
 		}, err
 	})
 	cmd.Flags().UintSliceVar(&seeds, "seeds", nil, "of the spec; default those of the runs")
 	return cmd
-}
-
-func newPackCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "pack PATH... --output FILE",
-		Short: "put the results of many runs into one file",
-		Long: `Write every result under the paths to one compressed file of JSON lines. Each line is a result and its
-run folder. Nothing of result.json is lost; models, pictures and metrics stay where they are. Equal results make equal
-files.
-
-Every command that reads results takes such a file instead of a folder, and finds those in a folder whose names end in
-` + continual.PackedExt + `. saot unpack makes the run folders again.`,
-		Example: `  saot pack runs/table2 -o results/table2.jsonl.gz
-  saot table results/table2.jsonl.gz
-  zcat results/table2.jsonl.gz | jq -r .path             the run folders in it`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			if output == "" {
-				return usagef("name the file to write: --output FILE")
-			}
-			count, err := continual.PackResults(cmd.Context(), output, paths...)
-			if errors.Is(err, context.Canceled) {
-				return interrupted{err, "interrupted while results were packed: nothing was written"}
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d results\n", output, count)
-			return err
-		},
-	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write, such as results/table2"+continual.PackedExt)
-	return cmd
-}
-
-func newUnpackCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "unpack FILE DIR",
-		Short: "make run folders of packed results",
-		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is
-left alone if it is the same. If any is another, nothing is written.`,
-		Example: `  saot unpack results/compared.jsonl.gz runs/compared
-  saot sweep real/compared --out runs/compared           does what is not done yet`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var kept int
-			written, err := interruptible(cmd.Context(), "results were unpacked: the same command continues",
-				func() (written int, err error) {
-					written, kept, err = continual.UnpackResults(args[0], args[1])
-					return written, err
-				})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d results written, %d were there\n", args[1], written, kept)
-			return err
-		},
-	}
 }

@@ -231,3 +231,33 @@ func TestAdviceAboutVersions(t *testing.T) {
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "# The runs are of several programs: saot v0.1")
 }
+
+// What is made of a sweep that is not done says so. The spec of tune, which is kept, has the same as a comment.
+func TestResultsOfAnUnfinishedSweep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for k, rate := range []string{"0.1", "0.2"} {
+		dir := filepath.Join("runs", rate)
+		writeResult(t, filepath.Join(dir, "result.json"), "saot", 0, `{"seed": 0, "dataset": "uai", "method": "saot", `+
+			`"features": "l2", "settings": {"learning_rate": `+rate+`}}`, 80+float64(k), -3)
+		edit(t, dir, func(r *continual.Result) {
+			r.Scores[0].Fits = [][]continual.Fit{{{Valid: 70}}, {{Valid: 70 + float64(k)}}}
+		})
+		write(t, filepath.Join(dir, "config.json"), "{}")
+	}
+	const line = "1 runs in runs are not done: saot status runs\n"
+	for _, waits := range []bool{false, true} {
+		if waits {
+			require.NoError(t, os.Mkdir("runs/waits", 0o755))
+			write(t, "runs/waits/config.json", "{}")
+		}
+		for _, args := range [][]string{{"table", "runs"}, {"tune", "runs"}, {"figures", "runs"}, {"report", "runs"},
+			{"pack", "runs", "-o", "all.jsonl.gz"}} {
+			status, stdout, stderr := call(t, args...)
+			require.Zero(t, status, stderr)
+			require.Equal(t, waits, stderr == line, "%s: %s", args, stderr)
+			require.Equal(t, waits && args[0] == "tune", strings.Contains(stdout, "# "+line), stdout)
+		}
+	}
+	_, _, stderr := call(t, "table", "all.jsonl.gz")
+	require.Empty(t, stderr)
+}

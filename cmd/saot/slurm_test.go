@@ -237,6 +237,7 @@ func TestSweepOnSlurm(t *testing.T) {
 
 	job := c.job(c.do(binary, launch...))
 	require.Contains(t, c.do(binary, "status", dir), "0 of 3 runs done")
+	require.Contains(t, c.do(binary, launch...), "no run is left to launch")
 	write(t, spec, strings.ReplaceAll(clusterSpec, "40", "41")) // of no effect on what is queued
 
 	// Task 0 is told that its time runs out, task 1 queued again from outside, as by preemption; task 2 is left alone.
@@ -274,7 +275,7 @@ func TestSweepOnSlurm(t *testing.T) {
 	}
 
 	write(t, spec, clusterSpec)
-	require.Contains(t, c.do(binary, launch...), "no run is left to do")
+	require.Contains(t, c.do(binary, launch...), "no run is left to launch")
 
 	// A canceled task stays canceled, and the same command launches what is left.
 	write(t, spec, strings.ReplaceAll(clusterSpec, "[0, 1, 2]", "[0, 3]"))
@@ -292,4 +293,49 @@ func TestSweepOnSlurm(t *testing.T) {
 	c.wait(c.job(c.do(binary, launch...)))
 	require.Contains(t, c.do(binary, "status", dir), "4 of 4 runs done", c.outputs(dir))
 	t.Log(c.outputs(dir))
+}
+
+// Runs that a job still has in the queue are not launched a second time, however the spec numbers them by now.
+func TestLaunchLeavesOutTheQueue(t *testing.T) {
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	dir := t.TempDir()
+	spec, out := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "out")
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	program := func(name, script string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!"+shell+"\n"+script+"\n"), 0o755))
+	}
+	launch := func(seeds string) (array, stdout, stderr string) {
+		write(t, spec, strings.Replace(launchSpec, "[0, 1, 2, 3]", seeds, 1))
+		_ = os.Remove(filepath.Join(dir, "array"))
+		status, stdout, stderr := call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
+		require.Zero(t, status, stderr)
+		data, _ := os.ReadFile(filepath.Join(dir, "array"))
+		return strings.TrimSpace(string(data)), stdout, stderr
+	}
+	program("sbatch", "grep -o 'array=.*' \"$2\" >"+dir+"/array; echo 12")
+	array, _, _ := launch("[0, 1, 2]")
+	require.Equal(t, "array=0-2", array)
+
+	program("sbatch", "grep -o 'array=.*' \"$2\" >"+dir+"/array; echo 13")
+	program("squeue", `[ "$*" = "--noheader --array --jobs=12 --format=%F %K" ] && printf '12 1\n12 2\n'`)
+	array, _, said := launch("[1, 0, 4]")
+	require.Equal(t, "array=1-2", array, "of the queued seeds 1 and 2 the first is run 0 now")
+	require.Contains(t, said, "1 runs are in the queue and not launched again: scancel 12 takes them out")
+
+	program("squeue", `printf '12 0\n12 1\n12 2\n'`)
+	array, stdout, stderr := launch("[0, 1, 2]")
+	require.Empty(t, array, stderr)
+	require.Contains(t, stdout, "no run is left to launch")
+
+	program("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+	array, _, _ = launch("[0, 1, 2]")
+	require.Equal(t, "array=0-2", array)
+
+	program("squeue", "echo 'Unable to contact slurm controller' >&2; exit 1")
+	status, _, stderr := call(t, "sweep", spec, "--out", out, "--launcher", "slurm")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, "Unable to contact slurm controller")
 }

@@ -25,6 +25,17 @@ func TestCommonSeeds(t *testing.T) {
 	require.Equal(t, []uint64{3, 4}, column([]uint64{0}, []uint64{3, 4}), "the most seeds of two that are as common")
 }
 
+// A cell whose seeds are not the column's says which they are, unless the column's heading has them all.
+func TestCellsOfOtherSeeds(t *testing.T) {
+	table := Table{Columns: []Column{{Title: "uai", Seeds: []uint64{0, 1, 2}}}}
+	for want, seeds := range map[string][]uint64{
+		"80.0": {0, 1, 2}, "80.0 (n = 1)": {1}, "80.0 (n = 3, seeds 3–5)": {3, 4, 5}, "80.0 (n = 2, seeds 2, 3)": {2, 3},
+	} {
+		row := Row{Cells: []Cell{{Mean: 80, N: len(seeds), Seeds: seeds}}}
+		require.Equal(t, want, table.text(&row, 0))
+	}
+}
+
 // By hand: on uai gae leads with 81, random and saot are level at 80.0 as printed; on cora random leads. So the mean
 // places are 1.5, 1.5 and 2.5. The third dataset has one method of three, and is left out. The supervised method stands
 // in a table of its own, by its own classifier.
@@ -62,7 +73,7 @@ func TestAcrossByHand(t *testing.T) {
 	}
 	require.Equal(t, [][]string{
 		{"random (control)", "70.0 · 1", "80.0 · 2", "1.5"},
-		{"gae", "69.0 · 2", "81.0 ± 1.4 (n = 2) · 1", "1.5"},
+		{"gae", "69.0 · 2", "81.0 ± 1.4 (n = 2, seeds 0, 1) · 1", "1.5"},
 		{"saot", "60.0 · 3", "80.0 · 2", "2.5"},
 	}, got)
 	require.Equal(t, "uai (n = 1, seeds 0)", free.Columns[1].heading())

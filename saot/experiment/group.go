@@ -14,6 +14,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/leaves"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // Group is the finished runs that differ in nothing but the seed: a row of a table, a line of a figure.
@@ -37,8 +38,25 @@ type Group struct {
 // Seeds returns the seeds of the runs, ascending.
 func (g *Group) Seeds() []uint64 { return slices.Sorted(maps.Keys(g.Runs)) }
 
+// SeedList writes the seeds, three or more in a row as 0–4.
+func (g *Group) SeedList() string { return seedList(g.Seeds()) }
+
 // Own reports whether a name in Settings is one of the method's own settings, rather than the run's.
 func (g *Group) Own(name string) bool { return g.own[name] }
+
+// Changed returns the method's own settings that are not the defaults of the runs' preset, by the names in Settings;
+// false if the runs were made by something else than this package.
+func (g *Group) Changed() (map[string]string, bool) {
+	var s Settings
+	if json.Unmarshal(g.First().Config, &s) != nil {
+		return nil, false
+	}
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return nil, false
+	}
+	return s.changed(d), true
+}
 
 // SplitFile reports whether the runs took their split from a file. No Spec describes such runs.
 func (g *Group) SplitFile() bool { return g.Settings["split_hash"] != "" }

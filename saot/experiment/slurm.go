@@ -25,8 +25,9 @@ type SlurmOptions struct {
 	Extra     []string // further options of sbatch, such as --gres=gpu:1, verbatim
 }
 
-// slurmWarning is how long before its time limit a task is told, and slurmRequeues how often a task queues again
-// because time ran out: each gets further, by a task of the stream or more, unless the limit is too short for one.
+// slurmWarning is how long before its time limit a task is told. A task that was queued again slurmRequeues times no
+// longer queues itself again when its time runs out: Slurm counts preemptions too. Each time it gets further, by a task
+// of the stream or more, unless the limit is too short for one.
 const (
 	slurmWarning  = 60 * time.Second // Slurm rounds it to up to twice that
 	slurmRequeues = 10
@@ -89,9 +90,14 @@ while true; do
   signaled=
 done
 
-if [ "$stop" = time ] && [ "$status" -eq 130 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt {{.Requeues}} ]; then
-  echo "saot: run $SLURM_ARRAY_TASK_ID was interrupted before its time limit and is queued again"
-  scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+if [ "$stop" = time ] && [ "$status" -eq 130 ]; then
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt {{.Requeues}} ]; then
+    echo "saot: run $SLURM_ARRAY_TASK_ID was interrupted before its time limit and is queued again"
+    scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+  else
+    echo "saot: run $SLURM_ARRAY_TASK_ID was queued again {{.Requeues}} times already:" \
+      "the same sweep command launches it"
+  fi
 fi
 exit "$status"
 `))

@@ -147,6 +147,8 @@ func TestSlurmScriptInBash(t *testing.T) {
 			cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=3", "SLURM_ARRAY_JOB_ID=77",
 				"SLURM_RESTART_COUNT="+c.restarts,
 				"PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			var out strings.Builder
+			cmd.Stdout = &out
 			require.NoError(t, cmd.Start())
 			if c.sent != 0 {
 				require.Eventually(t, func() bool { return exists(dir, "ready") }, 20*time.Second, 10*time.Millisecond)
@@ -171,6 +173,8 @@ func TestSlurmScriptInBash(t *testing.T) {
 			} else {
 				require.Empty(t, requeued)
 			}
+			require.Equal(t, c.restarts == "10", strings.Contains(out.String(),
+				"run 3 was queued again 10 times already: the same sweep command launches it\n"), out.String())
 		})
 	}
 }

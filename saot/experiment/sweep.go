@@ -199,6 +199,18 @@ func foldersWith(dir string, files ...string) (folders []string, err error) {
 	return folders, err
 }
 
+// Undone returns how many folders in a folder hold a run that has no result: one that waits, is at work, is halted or
+// has failed.
+func Undone(dir string) (n int) {
+	folders, _ := foldersWith(dir, ConfigFile) // none in a file of packed results
+	for _, folder := range folders {
+		if !exists(folder, continual.ResultFile) {
+			n++
+		}
+	}
+	return n
+}
+
 func probeless(s *Settings) string {
 	other := *s
 	other.Probes = nil

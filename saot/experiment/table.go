@@ -302,7 +302,8 @@ func (t *Table) note(text string) int {
 	return len(t.Notes) - 1
 }
 
-// text writes a cell: 95.9 ± 0.3, with n where it is not the column's or the row's; an en dash without a figure.
+// text writes a cell: 95.9 ± 0.3, with n where its seeds are not the column's or the row's; an en dash without a
+// figure.
 func (t *Table) text(row *Row, column int) string {
 	c := &row.Cells[column]
 	if c.N == 0 {
@@ -315,11 +316,24 @@ func (t *Table) text(row *Row, column int) string {
 	if c.HasStd {
 		text += " ± " + number(c.Std)
 	}
-	if n := cmp.Or(len(t.Columns[column].Seeds), len(row.Seeds)); t.Columns[column].Ours() && c.N != n {
-		text += fmt.Sprintf(" (n = %d)", c.N)
+	told := t.Columns[column].Seeds
+	if told == nil {
+		told = row.Seeds
+	}
+	if t.Columns[column].Ours() && !slices.Equal(c.Seeds, told) {
+		text += " (" + c.seeds(told) + ")"
 	}
 	if c.Place > 0 {
 		text += fmt.Sprintf(" · %d", c.Place)
+	}
+	return text
+}
+
+// seeds writes n, and the seeds where those told in the heading are not all of them.
+func (c *Cell) seeds(told []uint64) string {
+	text := fmt.Sprintf("n = %d", c.N)
+	if slices.ContainsFunc(c.Seeds, func(s uint64) bool { return !slices.Contains(told, s) }) {
+		text += ", seeds " + seedList(c.Seeds)
 	}
 	return text
 }

@@ -188,17 +188,25 @@ func (c *Choice) describe(g *Group) error {
 	}
 	c.Dataset = s.Dataset // what a spec finds it by: the stream's name may be another
 	c.preset, c.first, c.fixed = s.Preset, s.Stream.First, map[string]string{}
-	usual := map[string]string{}
+	for name, text := range s.changed(d) {
+		c.fixed[name] = yamlText(text)
+	}
+	c.conditions, c.refused = s.conditions(d), s.checkSpec()
+	return nil
+}
+
+// changed returns the method's own settings that are not the defaults of the preset.
+func (s *Settings) changed(d *method.Definition) map[string]string {
+	usual, changed := map[string]string{}, map[string]string{}
 	for _, f := range fields.All(d.Defaults(datasets.RecipeOf(s.Dataset), s.Preset)) {
 		usual[f.Path] = f.Text()
 	}
 	for _, f := range fields.All(s.Of) {
 		if f.Text() != usual[f.Path] {
-			c.fixed[f.Path] = yamlText(f.Text())
+			changed[f.Path] = f.Text()
 		}
 	}
-	c.conditions, c.refused = s.conditions(d), s.checkSpec()
-	return nil
+	return changed
 }
 
 // checkSpec returns an error if a Spec cannot describe the settings: of a split that comes from a file they have the

@@ -112,6 +112,10 @@ func (o *WorkOptions) settle(s *Sweep, retry time.Time) error {
 		o.Bytes = make([]int64, len(s.Runs))
 		return nil
 	}
+	if len(o.Bytes) < len(s.Runs) {
+		return fmt.Errorf("experiment: work: Bytes has %d figures, want one for each of the %d runs where Memory is "+
+			"bounded", len(o.Bytes), len(s.Runs))
+	}
 	for i, b := range o.Bytes {
 		if b > o.Memory && todo(s.Folder(i), retry) {
 			return fmt.Errorf("experiment: %s is expected to take %.1f GB, more than the %.1f GB that there "+
@@ -136,19 +140,32 @@ type work struct {
 }
 
 func (w *work) loop(ctx context.Context) {
-	for ctx.Err() == nil {
-		i, lock := w.next()
-		if lock == nil {
+	for {
+		i, found := w.next()
+		// Memory comes first: a run that is claimed and waits for memory is one that no other process can do.
+		if !found || w.memory.Acquire(ctx, w.o.Bytes[i]) != nil {
 			return
 		}
-		if err := w.memory.Acquire(ctx, w.o.Bytes[i]); err == nil {
-			if err := w.run(ctx, i, lock); err != nil {
-				w.fail(err)
-			}
-			w.memory.Release(w.o.Bytes[i])
+		if err := w.claimAndRun(ctx, i); err != nil {
+			w.fail(err)
 		}
-		lock.Release()
+		w.memory.Release(w.o.Bytes[i])
 	}
+}
+
+// claimAndRun does a run, unless it is done by now or another process works on it.
+func (w *work) claimAndRun(ctx context.Context, i int) error {
+	lock, err := w.sweep.claim(i, w.retry)
+	if err != nil {
+		w.mu.Lock()
+		w.refused[i] = true
+		w.mu.Unlock()
+	}
+	if lock == nil {
+		return err
+	}
+	defer lock.Release()
+	return w.run(ctx, i, lock)
 }
 
 func (w *work) fail(err error) {
@@ -157,8 +174,8 @@ func (w *work) fail(err error) {
 	w.errs = append(w.errs, err)
 }
 
-// next claims a run, or returns no lock where none is left.
-func (w *work) next() (int, *file.Lock) {
+// next returns a run that is to be done; false where none is left.
+func (w *work) next() (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, tried := range w.tried {
@@ -166,15 +183,11 @@ func (w *work) next() (int, *file.Lock) {
 			continue
 		}
 		w.tried[i] = true
-		lock, err := w.sweep.claim(i, w.retry)
-		if err != nil {
-			w.refused[i], w.errs = true, append(w.errs, err)
-		}
-		if lock != nil {
-			return i, lock
+		if todo(w.sweep.Folder(i), w.retry) {
+			return i, true
 		}
 	}
-	return 0, nil
+	return 0, false
 }
 
 // claim locks a run that is to be done; it returns nil where there is nothing to do or another process does it.

@@ -144,3 +144,30 @@ func TestOpenUnpacked(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[State]int{Waiting: 1, Done: 2}, count)
 }
+
+// A run that waits for memory stays free for other processes.
+func TestRunsThatWaitForMemoryAreFree(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	var other []State // of the second run, as the first one ends
+	o := WorkOptions{Workers: 2, Memory: 100, Bytes: []int64{60, 60}, Command: command("work"),
+		Observe: func(i int, state State, _ string) {
+			if state == Done && other == nil {
+				state, err := s.State(1 - i)
+				require.NoError(t, err)
+				other = append(other, state)
+			}
+		}}
+	require.NoError(t, s.Work(t.Context(), o))
+	require.Equal(t, []State{Waiting}, other)
+}
+
+// Where memory is bounded, each run's is to be known.
+func TestWorkWithoutBytes(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	for _, bytes := range [][]int64{nil, {1}} {
+		err = s.Work(t.Context(), WorkOptions{Memory: 100, Bytes: bytes, Command: command("work")})
+		require.ErrorContains(t, err, "Bytes has")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot/continual"
@@ -28,8 +29,8 @@ const (
 //   - paper-buffer-class-il, paper-buffer-task-il: AP and AF against the size of the buffer, a column for each dataset.
 //
 // All but the last are of Class-IL. Datasets with more tasks come first. lacks says, for each figure that cannot be
-// drawn, what runs it needs. It returns an error if nothing can be drawn, those of experiment.Comparable
-// and those of package plotting.
+// drawn, what runs it needs, and what a figure leaves out because a method ran with several settings. It returns an
+// error if nothing can be drawn, those of experiment.Comparable and those of package plotting.
 func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures []Picture, lacks []string, err error) {
 	if err := experiment.Comparable(groups); err != nil {
 		return nil, nil, err
@@ -42,12 +43,13 @@ func PaperPictures(groups []*experiment.Group, probe continual.Probe) (pictures 
 		of := mostTasksFirst(groups, s, probe)
 		for _, f := range draw {
 			p, lack, err := f(of)
-			switch {
-			case err != nil:
+			if err != nil {
 				return nil, nil, err
-			case lack != "":
+			}
+			if lack != "" {
 				lacks = append(lacks, fmt.Sprintf("%s, %s: %s", s, probe.Label(), lack))
-			default:
+			}
+			if p.Name != "" {
 				pictures = append(pictures, p)
 			}
 		}
@@ -67,14 +69,26 @@ func mostTasksFirst(groups []*experiment.Group, s continual.Setting, probe conti
 	return of
 }
 
-// most returns the group of a method with the most seeds, the first of several; nil if the method was not run.
-func (v *view) most(name string) (best *experiment.Group) {
-	for _, g := range v.groups {
-		if g.Method == name && (best == nil || len(g.Runs) > len(best.Runs)) {
-			best = g
-		}
+// usual returns the group that a figure shows under a method's name: of several the one at the method's defaults, or
+// else the one with the most seeds. Where that leaves several it returns nil, and says so. It returns nil if the method
+// was not run.
+func (v *view) usual(name string) (g *experiment.Group, unclear string) {
+	all := v.family(name)
+	of := slices.DeleteFunc(slices.Clone(all), func(g *experiment.Group) bool {
+		changed, known := g.Changed()
+		return !known || len(changed) > 0
+	})
+	if len(of) == 0 {
+		of = slices.Clone(all)
 	}
-	return best
+	slices.SortStableFunc(of, func(a, b *experiment.Group) int { return cmp.Compare(len(b.Runs), len(a.Runs)) })
+	switch {
+	case len(of) == 0:
+		return nil, ""
+	case len(of) > 1 && len(of[0].Runs) == len(of[1].Runs):
+		return nil, fmt.Sprintf("%s ran with %d settings on %s: choose with --only", name, len(all), v.dataset)
+	}
+	return of[0], ""
 }
 
 // under names a setting and a probe: the datasets stand in the picture.
@@ -85,23 +99,36 @@ func note(all []*continual.Result, v view) string {
 	return plotting.Source(all, v.setting, v.probe) + "; mean and standard deviation over seeds"
 }
 
+// lacking says what a figure lacks: what is unclear, or what it needs where nothing is drawn.
+func lacking(figure string, unclear []string, drawn int, needs string) string {
+	switch {
+	case len(unclear) > 0:
+		return figure + ": " + strings.Join(unclear, "; ")
+	case drawn == 0:
+		return figure + " needs " + needs
+	}
+	return ""
+}
+
 func paperMatrices(views []view) (p Picture, lack string, err error) {
 	var rows [2][]plotting.Panel
 	var shown []*continual.Result
+	var unclear []string
 	for _, v := range views {
-		trace, saot := v.most("trace"), v.most("saot")
-		if trace == nil || saot == nil || len(rows[0]) == mostMatrices {
+		if len(v.family("trace")) == 0 || len(v.family("saot")) == 0 || len(rows[0]) == mostMatrices {
+			continue
+		}
+		trace, why1 := v.usual("trace")
+		saot, why2 := v.usual("saot")
+		if why := cmp.Or(why1, why2); why != "" {
+			unclear = append(unclear, why)
 			continue
 		}
 		pair := []*experiment.Group{trace, saot}
 		for i, g := range pair {
-			m, err := plotting.NewMethod("", results(g), v.setting, v.probe)
+			panel, err := v.matrix(g, pair)
 			if err != nil {
-				return p, "", fmt.Errorf("report: %w", err)
-			}
-			panel := m.Panel(false)
-			if note := fewer(g, pair); note != "" {
-				panel.Title += " (" + note + ")"
+				return p, "", err
 			}
 			if i == 0 {
 				panel.Title = v.dataset + "\n" + panel.Title
@@ -111,8 +138,9 @@ func paperMatrices(views []view) (p Picture, lack string, err error) {
 		}
 	}
 	n := len(rows[0])
+	lack = lacking("figure 2", unclear, n, "runs of trace and of saot on one dataset (saot sweep full/fig2)")
 	if n == 0 {
-		return p, "figure 2 needs runs of trace and of saot on one dataset (saot sweep full/fig2)", nil
+		return p, lack, nil
 	}
 	o := plotting.MatrixOptions{Columns: n, Width: plotting.TextWidth, RowLabels: make([]string, 2*n)}
 	for i := range o.RowLabels {
@@ -122,7 +150,20 @@ func paperMatrices(views []view) (p Picture, lack string, err error) {
 	return Picture{"paper-figure2", fmt.Sprintf("Performance matrices of TRACE (top) and SAOT (bottom), %s.",
 			under(views[0])),
 			f.WithNote(plotting.Source(shown, views[0].setting, views[0].probe) + "; mean over seeds")},
-		"", err
+		lack, err
+}
+
+// matrix is the panel of a group, one of those drawn of its dataset.
+func (v *view) matrix(g *experiment.Group, drawn []*experiment.Group) (plotting.Panel, error) {
+	m, err := plotting.NewMethod("", results(g), v.setting, v.probe)
+	if err != nil {
+		return plotting.Panel{}, fmt.Errorf("report: %w", err)
+	}
+	panel := m.Panel(false)
+	if note := fewer(g, drawn); note != "" {
+		panel.Title += " (" + note + ")"
+	}
+	return panel, nil
 }
 
 // study returns the runs of SAOT that differ in one setting alone.
@@ -136,6 +177,14 @@ func (v *view) study(knob string) (on []*experiment.Group) {
 		}
 	}
 	return nil
+}
+
+// shareOf is share as a sentence that names the dataset and the setting.
+func (v *view) shareOf(on []*experiment.Group, knob string) string {
+	if share := v.share(on, knob); share != "" {
+		return fmt.Sprintf(" Of %s, %s: %s.", v.dataset, knob, share)
+	}
+	return ""
 }
 
 // points turns such runs into a study.
@@ -160,6 +209,7 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 	alpha := plotting.Facet{Title: `$\alpha$, structure within a task`, Knob: `$\alpha$`}
 	beta := plotting.Facet{Title: `$\beta$, distillation across tasks`, Knob: `$\beta$`}
 	var shown []*continual.Result
+	shares := ""
 	for _, v := range views {
 		ofAlpha, ofBeta := v.study("alpha"), v.study("beta")
 		if ofAlpha == nil || ofBeta == nil || len(alpha.Studies) == mostStudies {
@@ -180,6 +230,7 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 			}
 			s.Chosen = []float64{chosen}
 			half.facet.Studies = append(half.facet.Studies, s)
+			shares += v.shareOf(half.on, half.knob)
 			shown = append(shown, results(half.on...)...)
 		}
 	}
@@ -190,17 +241,23 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 	f, err := plotting.SensitivityFacets([]plotting.Facet{alpha, beta}, plotting.FacetOptions{})
 	return Picture{"paper-figure3",
 		fmt.Sprintf("AP and AF against α and β, %s. A ring marks the chosen value, at which "+
-			"the other weight was varied.", under(views[0])), f.WithNote(note(shown, views[0]))}, "", err
+			"the other weight was varied.%s", under(views[0]), shares), f.WithNote(note(shown, views[0]))}, "", err
 }
 
-// timed returns SAOT and the self-supervised methods, each as most does.
-func (v *view) timed() (all []*experiment.Group) {
+// timed returns SAOT and the self-supervised methods, each as usual does.
+func (v *view) timed() (all []*experiment.Group, unclear []string) {
 	for _, d := range method.All() {
-		if g := v.most(d.Name); g != nil && (d.Name == "saot" || d.Kind == method.SelfSupervised) {
+		if d.Name != "saot" && d.Kind != method.SelfSupervised {
+			continue
+		}
+		switch g, why := v.usual(d.Name); {
+		case g != nil:
 			all = append(all, g)
+		case why != "":
+			unclear = append(unclear, why)
 		}
 	}
-	return all
+	return all, unclear
 }
 
 // tradeOffKey says what a trade-off shows besides its points.
@@ -210,9 +267,14 @@ const tradeOffKey = "A dashed line joins the methods that none beats in both. Ti
 func paperTradeOff(views []view) (p Picture, lack string, err error) {
 	var panels []plotting.TradeOffPanel
 	var shown []*continual.Result
+	var unclear []string
 	for _, v := range views {
 		panel := plotting.TradeOffPanel{Title: v.dataset}
-		on := v.timed()
+		on, why := v.timed()
+		if len(on)+len(why) < 2 {
+			continue
+		}
+		unclear = append(unclear, why...)
 		for _, g := range on {
 			m, err := plotting.NewMethod(g.Method, results(g), v.setting, v.probe)
 			if err != nil {
@@ -225,18 +287,21 @@ func paperTradeOff(views []view) (p Picture, lack string, err error) {
 			panels, shown = append(panels, panel), append(shown, results(on...)...)
 		}
 	}
+	lack = lacking("figure 4", unclear, len(panels),
+		"runs of two self-supervised methods on one dataset (saot sweep full/fig4)")
 	if len(panels) == 0 {
-		return p, "figure 4 needs runs of two self-supervised methods on one dataset (saot sweep full/fig4)", nil
+		return p, lack, nil
 	}
 	f, err := plotting.TradeOffs(panels, plotting.TradeOffOptions{Bold: []string{"saot"}, Front: true})
 	return Picture{"paper-figure4",
 		fmt.Sprintf("AP against the time of learning a task, %s. %s", under(views[0]), tradeOffKey),
-		f.WithNote(note(shown, views[0]))}, "", err
+		f.WithNote(note(shown, views[0]))}, lack, err
 }
 
 func paperBuffer(views []view) (p Picture, lack string, err error) {
 	var facets []plotting.Facet
 	var shown []*continual.Result
+	shares := ""
 	for _, v := range views {
 		on := v.study("buffer")
 		if on == nil || len(facets) == mostStudies {
@@ -247,7 +312,8 @@ func paperBuffer(views []view) (p Picture, lack string, err error) {
 			return p, "", err
 		}
 		s.Name = ""
-		facets = append(facets, plotting.Facet{Title: v.dataset, Knob: "buffer (nodes)", Studies: []plotting.Study{s}})
+		shares += v.shareOf(on, "buffer")
+		facets = append(facets, plotting.Facet{Title: v.dataset, Knob: knobLabel("buffer"), Studies: []plotting.Study{s}})
 		shown = append(shown, results(on...)...)
 	}
 	if len(facets) == 0 {
@@ -258,5 +324,5 @@ func paperBuffer(views []view) (p Picture, lack string, err error) {
 	f, err := plotting.SensitivityFacets(facets, plotting.FacetOptions{})
 	return Picture{"paper-buffer-" + v.setting.String(),
 		fmt.Sprintf("AP and AF of SAOT against the size of the buffer, "+
-			"%s. The dashed line is no forgetting.", under(v)), f.WithNote(note(shown, v))}, "", err
+			"%s. The dashed line is no forgetting.%s", under(v), shares), f.WithNote(note(shown, v))}, "", err
 }

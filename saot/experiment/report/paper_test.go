@@ -68,3 +68,28 @@ func TestPaperStudiesMarkTheChosenValues(t *testing.T) {
 	require.Equal(t, "0.5", alpha[0].Settings["beta"])
 	require.Len(t, beta, 4)
 }
+
+// A method of several settings is drawn at its defaults under its name. Where none of them are the defaults, and none
+// has more seeds, it is left out, and that is said.
+func TestPaperPicturesOfSeveralSettings(t *testing.T) {
+	sixty := func(experiment.Run) float64 { return 60 }
+	v := views(made(t, `runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1, 2], grid: {alpha: [0]}}
+- {datasets: [uai], methods: [saot, trace], seeds: [0, 1]}
+`, sixty))[0]
+	g, unclear := v.usual("saot")
+	require.Empty(t, unclear)
+	require.Equal(t, "1", g.Settings["alpha"])
+
+	pictures, lacks, err := PaperPictures(made(t, `runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0, 0.5]}}
+- {datasets: [uai], methods: [gbt, trace], seeds: [0, 1]}
+`, sixty), continual.ProbeConverged)
+	require.NoError(t, err)
+	require.Equal(t, []string{"paper-figure4"}, names(pictures))
+	svg, _ := svgOf(t, pictures, "paper-figure4")
+	require.NotContains(t, svg, ">saot</text>")
+	const why = "saot ran with 2 settings on uai: choose with --only"
+	require.Contains(t, lacks, "class-il, converged probe: figure 2: "+why)
+	require.Contains(t, lacks, "class-il, converged probe: figure 4: "+why)
+}

@@ -61,11 +61,10 @@ func Pictures(groups []*experiment.Group) ([]Picture, error) {
 	}
 	for _, s := range continual.Settings() {
 		for _, probe := range continual.AllProbes() {
-			p, lack, err := paperMatrices(mostTasksFirst(groups, s, probe))
-			if lack != "" {
-				continue
+			p, _, err := paperMatrices(mostTasksFirst(groups, s, probe))
+			if p.Name != "" {
+				p.Name = fmt.Sprintf("figure2-paper-%s-%s", s, probe)
 			}
-			p.Name = fmt.Sprintf("figure2-paper-%s-%s", s, probe)
 			if err := add(p, err); err != nil {
 				return nil, err
 			}
@@ -156,12 +155,23 @@ func (v *view) methods(drawn []*experiment.Group) (all []plotting.Method, err er
 	return all, nil
 }
 
-// fewer says how many seeds a group has where another of its picture has more: one note below tells the seeds of all.
+// fewer says how many seeds a group has where its picture has more, for one note below tells the seeds of all; and
+// which they are, where no group has them all.
 func fewer(g *experiment.Group, drawn []*experiment.Group) string {
-	if !slices.ContainsFunc(drawn, func(o *experiment.Group) bool { return len(o.Runs) > len(g.Runs) }) {
-		return ""
+	all := map[uint64]bool{}
+	for _, o := range drawn {
+		for seed := range o.Runs {
+			all[seed] = true
+		}
 	}
-	return fmt.Sprintf("n = %d", len(g.Runs))
+	note := fmt.Sprintf("n = %d", len(g.Runs))
+	switch {
+	case len(g.Runs) == len(all):
+		return ""
+	case slices.ContainsFunc(drawn, func(o *experiment.Group) bool { return len(o.Runs) == len(all) }):
+		return note
+	}
+	return note + ", seeds " + g.SeedList()
 }
 
 // label is short enough for a legend: settings without the words before their last point.

@@ -99,6 +99,32 @@ runs:
 	require.Len(t, on, 3, "0, 100 and the default of 200")
 	require.Equal(t, "0", on[0].Settings["buffer"])
 	require.Equal(t, "200", on[2].Settings["buffer"])
+	_, caption := svgOf(t, pictures, "figure3-alpha-uai-class-il-converged")
+	require.Contains(t, caption, " Drawn are 6 of the 10 runs of saot.")
+}
+
+// A line that is not at the method's defaults says where it is.
+func TestSensitivityNamesItsLine(t *testing.T) {
+	pictures, err := Pictures(made(t, `
+runs:
+- {datasets: [uai], methods: [saot], seeds: [0, 1], set: {scaling: literal}, grid: {alpha: [0, 0.5, 1]}}
+- {datasets: [uai], methods: [saot], seeds: [0, 1], grid: {alpha: [0, 1]}}
+`, func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	svg, caption := svgOf(t, pictures, "figure3-alpha-uai-class-il-converged")
+	require.Contains(t, svg, ">saot, scaling literal</text>")
+	require.Contains(t, caption, " Drawn are 6 of the 10 runs of saot, scaling literal.")
+}
+
+// A budget is of each class or task, which is no size of a buffer.
+func TestBudgetIsNoBuffer(t *testing.T) {
+	pictures, err := Pictures(made(t,
+		"runs:\n- {datasets: [uai], methods: [er-gnn], seeds: [0, 1], grid: {budget: [10, 20]}}\n",
+		func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	svg, _ := svgOf(t, pictures, "figure3-budget-uai-class-il-converged")
+	require.Contains(t, svg, ">budget</text>")
+	require.NotContains(t, svg, "nodes)")
 }
 
 // Figure 2 has the paper's form where TRACE and SAOT were run, and no picture drops them for want of room.
@@ -192,7 +218,7 @@ func TestPicturesOfManyMethodsAreDrawnInPart(t *testing.T) {
 	pictures, err := Pictures(made(t, `
 runs:
 - {datasets: [uai], methods: [self-supervised, ours], seeds: [0]}
-- {datasets: [uai], methods: [gbt], seeds: [1], grid: {learning_rate: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}}
+- {datasets: [uai], methods: [gbt], seeds: [0], grid: {learning_rate: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}}
 `, func(experiment.Run) float64 { return 60 }))
 	require.NoError(t, err)
 	for name, room := range map[string]string{"drift-distance-uai": " 7 of ", "effective-rank-uai": " 7 of ",
@@ -227,8 +253,8 @@ runs:
 	for _, name := range []string{"progress-uai-class-il-converged", "figure4-uai-class-il-converged",
 		"figure2-uai-class-il-converged", "effective-rank-uai"} {
 		svg, _ := svgOf(t, pictures, name)
-		require.Contains(t, svg, ">gbt (n = 1)</text>", name)
-		require.NotContains(t, svg, "majority (n", name)
+		require.Contains(t, svg, ">gbt (n = 1, seeds 0)</text>", name)
+		require.Contains(t, svg, ">majority (n = 2, seeds 7, 8)</text>", name)
 	}
 }
 

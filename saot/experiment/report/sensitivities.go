@@ -14,40 +14,78 @@ import (
 
 // sensitivities draws AP and AF against each setting that runs of one method differ in, all else being equal.
 func sensitivities(v *view) (all []Picture, err error) {
-	byKnob, drawn := map[string][]plotting.Study{}, map[string][]*experiment.Group{}
+	byKnob, drawn, shares := map[string][]plotting.Study{}, map[string][]*experiment.Group{}, map[string]string{}
 	for _, family := range experiment.Families(v.groups) {
 		for _, knob := range knobs(family) {
 			on := line(family, knob)
+			if len(on) < 2 {
+				continue
+			}
 			study, err := v.points(on, knob)
 			if err != nil {
 				return nil, err
 			}
-			if study.Name = family[0].Method; len(on) > 1 {
-				name := knob[strings.LastIndex(knob, ".")+1:]
-				byKnob[name], drawn[name] = append(byKnob[name], study), append(drawn[name], on...)
+			study.Name = strings.Join(append([]string{family[0].Method}, v.held(on, knob)...), ", ")
+			name := knob[strings.LastIndex(knob, ".")+1:]
+			byKnob[name], drawn[name] = append(byKnob[name], study), append(drawn[name], on...)
+			if share := v.share(on, knob); share != "" {
+				shares[name] += " Drawn are " + share + "."
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byKnob)) {
-		figure, o := "figure3-"+name, plotting.SensitivityOptions{Knob: knobLabel(name)}
-		draw := plotting.Sensitivity
-		if name == "buffer" || name == "budget" {
-			figure, draw, o.Knob = name, plotting.BufferSizes, ""
+		figure := "figure3-" + name
+		if name == "buffer" {
+			figure = name
 		}
-		f, err := draw(byKnob[name], o)
+		f, err := plotting.Sensitivity(byKnob[name], plotting.SensitivityOptions{Knob: knobLabel(name)})
 		if err != nil {
 			return nil, err
 		}
 		all = append(all,
-			Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.",
-				name, v), f.WithNote(v.source(drawn[name]))})
+			Picture{v.name(figure), fmt.Sprintf("AP and AF against %s, %s: mean and standard deviation over seeds.%s",
+				name, v, shares[name]), f.WithNote(v.source(drawn[name]))})
 	}
 	return all, nil
 }
 
-// knobLabel writes a setting that is a Greek letter as that letter.
+// family returns the groups of a method.
+func (v *view) family(method string) []*experiment.Group {
+	return slices.DeleteFunc(slices.Clone(v.groups), func(g *experiment.Group) bool { return g.Method != method })
+}
+
+// held names the settings of a line that other runs of the method vary, but for the method's own at their defaults.
+func (v *view) held(on []*experiment.Group, knob string) (words []string) {
+	first := on[0]
+	changed, _ := first.Changed()
+	for _, name := range slices.Sorted(maps.Keys(first.Settings)) {
+		value := first.Settings[name]
+		varied := slices.ContainsFunc(v.family(first.Method), func(g *experiment.Group) bool {
+			return g.Settings[name] != value
+		})
+		if _, ok := changed[name]; varied && name != knob && (ok || !first.Own(name)) {
+			words = append(words, strings.TrimPrefix(name, "encoder.")+" "+value)
+		}
+	}
+	return words
+}
+
+// share says how many of a method's runs a line has, and their settings; "" where it has all.
+func (v *view) share(on []*experiment.Group, knob string) string {
+	mine, all := len(results(on...)), len(results(v.family(on[0].Method)...))
+	if mine == all {
+		return ""
+	}
+	some := fmt.Sprintf("%d of the %d runs of %s", mine, all, on[0].Method)
+	return strings.Join(append([]string{some}, v.held(on, knob)...), ", ")
+}
+
+// knobLabel writes a setting that is a Greek letter as that letter. Methods count the nodes of their buffers by task or
+// by stream.
 func knobLabel(name string) string {
 	switch name {
+	case "buffer":
+		return "buffer (nodes)"
 	case "alpha", "beta", "gamma", "epsilon", "sigma", "tau":
 		return `$\` + name + `$`
 	}

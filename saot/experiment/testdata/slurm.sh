@@ -34,8 +34,13 @@ while true; do
   signaled=
 done
 
-if [ "$stop" = time ] && [ "$status" -eq 130 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 10 ]; then
-  echo "saot: run $SLURM_ARRAY_TASK_ID was interrupted before its time limit and is queued again"
-  scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+if [ "$stop" = time ] && [ "$status" -eq 130 ]; then
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt 10 ]; then
+    echo "saot: run $SLURM_ARRAY_TASK_ID was interrupted before its time limit and is queued again"
+    scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+  else
+    echo "saot: run $SLURM_ARRAY_TASK_ID was queued again 10 times already:" \
+      "the same sweep command launches it"
+  fi
 fi
 exit "$status"
