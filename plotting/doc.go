@@ -3,7 +3,7 @@
 //   - Transport: Plan, Cost, CostAndPlan, Maps, Difference, Diverging, BlockBars, Flow, GraphFlow, Potentials,
 //     SinkhornErrors.
 //   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks, TradeOff and CriticalDifference of
-//     several methods over seeds; Sensitivity and BufferSizes of a setting; SensitivityFacets and TradeOffs in print.
+//     several methods over seeds; Sensitivity of a setting; SensitivityFacets and TradeOffs in print.
 //   - Embeddings: Embedding, with its drift if wanted; Drift draws the change of structure that package drift measures;
 //     EffectiveRanks shows collapse.
 //   - Anything: Curves, Bars, Histograms; LossTerms of a run.

@@ -281,18 +281,6 @@ func ExampleGrid() {
 	// Output: as in docs/gallery/grid.png
 }
 
-func ExampleBufferSizes() {
-	var full, thinned []plotting.Setpoint
-	for i, size := range []float64{0, 500, 1000, 2000, 4000} {
-		full = append(full, plotting.Setpoint{Value: size, Matrices: runs(90, 10-2*float64(i), uint64(i))})
-		thinned = append(thinned, plotting.Setpoint{Value: size, Matrices: runs(89, 10-1.2*float64(i), uint64(i+10))})
-	}
-	studies := []plotting.Study{{Name: "subgraphs", Points: full}, {Name: "single nodes", Points: thinned}}
-	f, err := plotting.BufferSizes(studies, plotting.SensitivityOptions{})
-	compare("buffer-sizes", f, err)
-	// Output: as in docs/gallery/buffer-sizes.png
-}
-
 func ExampleTradeOff() {
 	all := append(methods(),
 		plotting.Method{Name: "twp", Matrices: runs(88, 9.6, 5), Seconds: []float64{8.4, 8.8, 8.9}},

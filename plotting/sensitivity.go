@@ -71,13 +71,6 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 	return f.WithTitle(o.Title), nil
 }
 
-// BufferSizes draws AP and AF against the size of the replay buffer, in nodes, for several methods or settings: a
-// Sensitivity with its axis named. Its errors are those of Sensitivity.
-func BufferSizes(studies []Study, o SensitivityOptions) (Figure, error) {
-	o.Knob = cmp.Or(o.Knob, "buffer size (nodes)")
-	return Sensitivity(studies, o)
-}
-
 // zero returns the line at which nothing is forgotten, for AF.
 func (m Measure) zero() []Reference {
 	if m == AF {
