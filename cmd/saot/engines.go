@@ -44,7 +44,7 @@ nor pip has to be there, and nothing of a package is run. A download that broke 
 --from nothing is fetched.`,
 		Example: `  saot engines install ` + name + `
   saot engines install ` + name + ` --from PACKAGE.whl   on a machine without network`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, file := range from { // though all may be installed already
 				if _, err := os.Stat(file); err != nil {
