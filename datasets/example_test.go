@@ -58,7 +58,8 @@ func ExampleOpen_folder() {
 	// 3 of 3 stored adjacency entries: edges stored in one direction only were mirrored
 }
 
-// A graph of one's own in memory: a ring of 40 nodes in four classes. The file of its split holds for it alone.
+// A graph of one's own in memory: a ring of 40 nodes in four classes. Its split, as a file holds it, gives the same
+// tasks.
 func ExampleNewStream_ownGraph() {
 	const nodes, columns = 40, 3
 	var src, dst, labels []int32
