@@ -47,7 +47,8 @@ func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
 func (s *Stream) checkParts(what string, train, valid, test []int32) error {
 	if len(train) == 0 || len(test) == 0 {
 		return check.Faultf([]string{"TrainRatio", "TestRatio"},
-			"datasets: %s: %s has %d nodes, which leaves %d for training and %d for testing: change TrainRatio or TestRatio",
+			"datasets: %s: %s has %d nodes, which leaves %d for training and %d for testing: change TrainRatio or "+
+				"TestRatio",
 			s.Dataset, what, len(train)+len(valid)+len(test), len(train), len(test))
 	}
 	return nil

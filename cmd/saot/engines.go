@@ -31,8 +31,8 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 	return p.flag(cmd)
 }
 
-// newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it takes
-// on the disk.
+// newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it
+// takes on the disk.
 func newInstallCommand(name, spec, label, size string) *cobra.Command {
 	var from []string
 	cmd := &cobra.Command{

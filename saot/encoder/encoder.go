@@ -38,8 +38,8 @@ const (
 )
 
 // New draws an encoder's initial weights from rng and prepares it for the engine. features is the number of columns of
-// the graphs to come, 1 or more; buckets are their padded shapes. It returns an error that names every field of c out of
-// range, one for no columns, and those of the engine.
+// the graphs to come, 1 or more; buckets are their padded shapes. It returns an error that names every field of c out
+// of range, one for no columns, and those of the engine.
 func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.Rand) (*Encoder, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
