@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -63,6 +64,16 @@ func TestMemoryOfArrays(t *testing.T) {
 	require.NoError(t, err)
 	_, err = labels.indices(9)
 	require.ErrorContains(t, err, `x.npz: key "labels": its arrays take`)
+
+	json := &bundle{fsys: os.DirFS(tinyWikiCS().folder(t, "x")), root: ".", only: wikiCSFile}
+	for free, field := range map[int64]string{8: "links", 50: "features", 100: "labels"} {
+		json.budget = budget{packed: 1 << 40, free: free}
+		_, err = readWikiCS(json, Options{})
+		require.ErrorContains(t, err, `data.json: field "`+field+`": its arrays take`)
+	}
+	json.budget = budget{free: 6*8 + 4*3*4 + 4*4}
+	_, err = readWikiCS(json, Options{})
+	require.NoError(t, err)
 }
 
 // Generated graphs that the memory cannot hold are refused before anything is allocated.

@@ -77,11 +77,12 @@ func (c Cache) logf(format string, args ...any) {
 
 // sweep removes files that killed writers left behind, when no writer can be at work on them any more.
 func (c Cache) sweep() {
-	left, err := filepath.Glob(filepath.Join(c.Dir, unfinished))
+	left, err := fs.Glob(os.DirFS(c.Dir), unfinished)
 	if err != nil {
 		return // only of a bad pattern
 	}
-	for _, path := range left {
+	for _, name := range left {
+		path := filepath.Join(c.Dir, name)
 		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
 			_ = os.Remove(path) // another process may have done so
 		}

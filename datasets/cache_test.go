@@ -168,6 +168,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 
 func TestCacheSweeps(t *testing.T) {
 	c, _ := testCache(t)
+	c.Dir = filepath.Join(c.Dir, "run[1]") // a pattern that does not match itself
 	require.NoError(t, os.MkdirAll(c.Dir, 0o755))
 	old, fresh := filepath.Join(c.Dir, ".x.graph-1"), filepath.Join(c.Dir, ".x.graph-2")
 	for _, file := range []string{old, fresh} {

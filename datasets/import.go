@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,9 +66,9 @@ const staged = ".import-*"
 // staging makes a folder next to the target, so that a rename is one step, and removes those that processes left which
 // were killed.
 func (s Store) staging() (dir string, release func(), err error) {
-	left, _ := filepath.Glob(filepath.Join(s.Dir, staged)) // an error only of a bad pattern
-	for _, dir := range left {
-		dir = strings.TrimSuffix(dir, ".lock")
+	left, _ := fs.Glob(os.DirFS(s.Dir), staged) // an error only of a bad pattern
+	for _, name := range left {
+		dir := filepath.Join(s.Dir, strings.TrimSuffix(name, ".lock"))
 		if lock, err := file.Try(dir); err == nil && lock != nil {
 			_ = os.RemoveAll(dir)
 			lock.Release()

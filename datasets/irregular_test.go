@@ -40,6 +40,7 @@ func TestIrregularFiles(t *testing.T) {
 // An import that was killed leaves a folder behind, which the next import removes; that of an import at work stays.
 func TestImportRemovesLeftovers(t *testing.T) {
 	_, e, s := newShelf(t)
+	s.Dir = filepath.Join(s.Dir, "run[1]") // a pattern that does not match itself
 	left, working := filepath.Join(s.Dir, ".import-1"), filepath.Join(s.Dir, ".import-2")
 	for _, dir := range []string{left, working} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))

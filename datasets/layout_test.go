@@ -591,7 +591,7 @@ func FuzzWikiCS(f *testing.F) {
 	f.Add(tinyWikiCS()["data.json"])
 	f.Add([]byte(`{"labels": [0, 0], "features": [[1], [2]], "links": [[1], []]}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		ds, err := parseWikiCS(newJSONReader(bytes.NewReader(content)), "x", Options{})
+		ds, err := parseWikiCS(newJSONReader(bytes.NewReader(content)), "x", Options{}, new(budget).keep)
 		if err == nil {
 			checkAdjacency(t, &ds.Graph.Adjacency)
 			require.NoError(t, ds.fits())

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/file"
 )
 
@@ -45,8 +46,9 @@ func (s *Stream) split(members [][]int32, classes []int32) (TaskSplit, error) {
 
 func (s *Stream) checkParts(what string, train, valid, test []int32) error {
 	if len(train) == 0 || len(test) == 0 {
-		return fmt.Errorf("datasets: %s: %s has %d nodes, which leaves %d for training and %d for testing: change "+
-			"TrainRatio or TestRatio",
+		return check.Faultf([]string{"TrainRatio", "TestRatio"},
+			"datasets: %s: %s has %d nodes, which leaves %d for training and %d for testing: change TrainRatio or "+
+				"TestRatio",
 			s.Dataset, what, len(train)+len(valid)+len(test), len(train), len(test))
 	}
 	return nil
@@ -250,7 +252,7 @@ func (f *SplitFile) encode() ([]byte, error) {
 //
 // Errors name the task, list and node: another dataset (checksum, number of nodes); ids out of range, twice in a task,
 // or not of the task's classes; classes that do not exist or are in two tasks; a task without training or test nodes;
-// lists that were changed after the hash was taken.
+// lists that were changed after the hash was taken. A dataset whose arrays do not fit each other is an error too.
 func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	if err := checkDataset(ds); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -88,8 +89,9 @@ func (o StreamOptions) withDefaults() StreamOptions {
 // is evaluated after later ones (CGLB takes the newest graph). The memory of all graphs grows with the square of the
 // number of tasks.
 //
-// It returns an error if a class (with PerTask a task) is left without training or test nodes, if OrderGiven names a
-// class that the dataset does not have, or if no task can be formed.
+// It returns an error if the arrays of the dataset do not fit each other, if a class (with PerTask a task) is left
+// without training or test nodes, if OrderGiven names a class that the dataset does not have, or if no task can be
+// formed.
 func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	if err := opt.Validate(); err != nil {
 		return nil, err
@@ -169,6 +171,9 @@ func checkDataset(ds *Dataset) error {
 		if c < 0 || int(c) >= ds.NumClasses {
 			return fmt.Errorf("datasets: %s: node %d has label %d, outside %d classes", ds.Name, i, c, ds.NumClasses)
 		}
+	}
+	if err := errors.Join(ds.Graph.Adjacency.Validate(), ds.Graph.Features.Validate()); err != nil {
+		return fmt.Errorf("datasets: %s: %w", ds.Name, err)
 	}
 	return nil
 }

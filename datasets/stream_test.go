@@ -169,6 +169,19 @@ func TestStreamErrors(t *testing.T) {
 	ds.Labels[3] = 2
 	_, err := NewStream(ds, StreamOptions{})
 	require.ErrorContains(t, err, "node 3 has label 2")
+	for want, spoil := range map[string]func(g *graph.Graph){
+		"offsets do not ascend":   func(g *graph.Graph) { g.Adjacency.Offsets[3] = 99 },
+		"row 2: entry 10 after 1": func(g *graph.Graph) { g.Adjacency.Neighbors[5] = 10 },
+		"[10, 1] with 9 dense":    func(g *graph.Graph) { g.Features.Dense = g.Features.Dense[:9] },
+		"[10, 4] with 0 dense":    func(g *graph.Graph) { g.Features = graph.Features{Rows: 10, Cols: 4} },
+	} {
+		ds := labeled(5, 5)
+		spoil(&ds.Graph)
+		_, err := NewStream(ds, StreamOptions{})
+		require.ErrorContains(t, err, want)
+		_, err = new(SplitFile).Stream(ds)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // The first tasks of a stream are those of the whole stream, at least two, and the notes say how many are missing.

@@ -19,7 +19,7 @@ func readWikiCS(b *bundle, opt Options) (ds *Dataset, err error) {
 		name = strings.TrimSuffix(b.only, ".json")
 	}
 	err = b.read(b.only, func(m *member) error {
-		if ds, err = parseWikiCS(newJSONReader(bufio.NewReaderSize(m, 1<<18)), name, opt); err != nil {
+		if ds, err = parseWikiCS(newJSONReader(bufio.NewReaderSize(m, 1<<18)), name, opt, b.budget.keep); err != nil {
 			return b.errorf(b.only, "%w", err)
 		}
 		return nil
@@ -36,10 +36,12 @@ type wikiCS struct {
 	rows     int
 	cols     int
 	seen     map[string]bool
+	keep     func(bytes int64) error
 }
 
-func parseWikiCS(in jsonReader, name string, opt Options) (*Dataset, error) {
-	w := wikiCS{seen: make(map[string]bool)}
+// parseWikiCS calls keep for the bytes of its arrays as they grow.
+func parseWikiCS(in jsonReader, name string, opt Options, keep func(bytes int64) error) (*Dataset, error) {
+	w := wikiCS{seen: make(map[string]bool), keep: keep}
 	if err := in.object(func(key string) error { return w.field(in, key, opt) }); err != nil {
 		return nil, err
 	}
@@ -72,7 +74,9 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	var err error
 	switch {
 	case key == "labels":
-		err = numbers(in, &w.labels, classID(math.MaxInt32).parse)
+		if err = numbers(in, &w.labels, classID(math.MaxInt32).parse); err == nil {
+			err = w.keep(4 * int64(len(w.labels)))
+		}
 	case key == "links":
 		err = in.array(func() error { return w.neighbors(in) })
 	case key == "features" && !opt.TopologyOnly:
@@ -87,10 +91,13 @@ func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 }
 
 func (w *wikiCS) neighbors(in jsonReader) error {
-	err := numbers(in, &w.dst, below(math.MaxInt32, "a node").parse)
-	w.src = append(w.src, slices.Repeat([]int32{int32(w.lists)}, len(w.dst)-len(w.src))...)
+	if err := numbers(in, &w.dst, below(math.MaxInt32, "a node").parse); err != nil {
+		return err
+	}
+	more := len(w.dst) - len(w.src)
+	w.src = append(w.src, slices.Repeat([]int32{int32(w.lists)}, more)...)
 	w.lists++
-	return err
+	return w.keep(8 * int64(more))
 }
 
 func (w *wikiCS) row(in jsonReader) error {
@@ -106,7 +113,7 @@ func (w *wikiCS) row(in jsonReader) error {
 		return in.errorf("row %d has %d numbers, want %d", w.rows, cols, max(1, w.cols))
 	}
 	w.rows++
-	return nil
+	return w.keep(4 * int64(cols))
 }
 
 func (w *wikiCS) check(opt Options) error {

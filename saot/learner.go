@@ -39,8 +39,10 @@ type Learner struct {
 
 var _ continual.Learner = (*Learner)(nil)
 
-// New returns a learner whose weights are drawn from seed. The sizes of the graphs to come let it choose few padded
-// shapes; see SizesOf.
+// New returns a learner for graphs with a number of feature columns, 1 or more, whose weights are drawn from seedValue.
+// tasks are the sizes of the graphs to come, as SizesOf returns them, which let it choose few padded shapes. They may
+// be nil: then it takes shapes as graphs come. It returns an error that names every setting out of range, one for no
+// feature columns, and those of the engine.
 func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedValue uint64) (*Learner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

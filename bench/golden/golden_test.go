@@ -22,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all" // the methods by name
 )
@@ -92,8 +93,8 @@ func runs(engine string) (all []run) {
 		preset, settings, inSamples := "default", small, sampled
 		if quick, is := theirs()[d.Name]; is {
 			preset, settings, inSamples = "fast", quick, []string{"whole_graph=60"}
-		} else if d.Name == "propagated-hellinger" { // which has settings of its own
-			settings = nil
+		} else {
+			settings = readBy(d, small)
 		}
 		add("cora-ml-"+d.Name, settings, "--dataset", "cora-ml", "--method", d.Name, "--preset", preset)
 		if d.Trains() {
@@ -107,6 +108,18 @@ func runs(engine string) (all []run) {
 	add("gat-sampled-saot", append(gat, "encoder.whole_graph=60"), "--dataset", "synthetic")
 	slices.SortFunc(all, func(a, b run) int { return strings.Compare(a.name, b.name) })
 	return all
+}
+
+// readBy returns those of some settings, written name=value, that a method reads: saot run refuses others.
+func readBy(d method.Definition, settings []string) (read []string) {
+	for _, f := range d.Fields(d.Defaults(datasets.NoRecipe, method.Default)) {
+		for _, s := range settings {
+			if strings.HasPrefix(s, f.Path+"=") {
+				read = append(read, s)
+			}
+		}
+	}
+	return read
 }
 
 // theirs returns the methods of the comparison with settings that make them quick.

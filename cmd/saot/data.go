@@ -33,6 +33,10 @@ func openEntries(dir string, names []string) (store datasets.Store, entries []da
 		entries = datasets.Catalog()
 	}
 	for _, name := range names {
+		if datasets.IsPath(name) {
+			return store, nil, usagef("%s is a path, want a name that saot data list shows: saot data split --dataset %s "+
+				"shows a graph of yours", name, name)
+		}
 		e, err := datasets.Lookup(name)
 		if err != nil {
 			return store, nil, usageError{err}
@@ -50,7 +54,7 @@ func newDataListCommand(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the datasets, one per line",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, entries, err := openEntries(*dir, nil)
 			if err != nil {

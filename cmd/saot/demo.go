@@ -31,7 +31,7 @@ that plays the run: transport plans, embeddings, losses and the performance matr
 page opens in the browser. Nothing is fetched from the network.`,
 		Example: `  saot demo
   saot demo --no-open --out /tmp/demo`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir := cmp.Or(o.out, filepath.Join("runs", "demo-"+time.Now().Format("20060102-150405")))
 			page, err := o.demonstrate(cmd, dir)

@@ -39,8 +39,7 @@ func TestDirectionIsRecorded(t *testing.T) {
 	data, dir := ownGraph(t), t.TempDir()
 	run := func(name string, more ...string) (string, *continual.Result) {
 		out := filepath.Join(dir, name)
-		status, _, stderr := call(t, small(append(more, "--dataset", data, "--method", "propagated", "--out",
-			out)...)...)
+		status, _, stderr := call(t, control("propagated", append(more, "--dataset", data, "--out", out)...)...)
 		require.Zero(t, status, stderr)
 		return out, scores(t, out)
 	}

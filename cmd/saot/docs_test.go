@@ -233,7 +233,7 @@ func TestTyped(t *testing.T) {
 	}
 	for bad, want := range map[string]string{
 		"walk":                         "no such command",
-		"run uai":                      "unknown command",
+		"run uai":                      "takes no arguments",
 		"run --nothing":                "unknown flag",
 		"run --epochs many":            "many",
 		"run --preset slow":            "unknown preset",

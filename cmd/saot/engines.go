@@ -18,8 +18,8 @@ func newEnginesCommand() *cobra.Command {
 would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
 of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 		group("install", "install an engine", "",
-			newInstallCommand("xla", "XLA's plugin for the CPU", "200 MB"),
-			newInstallCommand("cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB")))
+			newInstallCommand("xla", "xla:cpu", "XLA's plugin for the CPU", "200 MB"),
+			newInstallCommand("cuda", "xla:cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB")))
 	var p printed
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		found, err := findEngines()
@@ -31,8 +31,9 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 	return p.flag(cmd)
 }
 
-// newInstallCommand builds the command that installs an engine; size is what it takes on the disk.
-func newInstallCommand(name, label, size string) *cobra.Command {
+// newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it
+// takes on the disk.
+func newInstallCommand(name, spec, label, size string) *cobra.Command {
 	var from []string
 	cmd := &cobra.Command{
 		Use:   name,
@@ -43,28 +44,34 @@ nor pip has to be there, and nothing of a package is run. A download that broke 
 --from nothing is fetched.`,
 		Example: `  saot engines install ` + name + `
   saot engines install ` + name + ` --from PACKAGE.whl   on a machine without network`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, file := range from { // though all may be installed already
 				if _, err := os.Stat(file); err != nil {
 					return fmt.Errorf("--from: %w", err)
 				}
 			}
+			tellUnusable(cmd, spec, true)
 			path, err := install.Engine(cmd.Context(), name, from, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			for _, c := range engine.Survey() {
-				if c.Spec == "xla:"+name && c.Missing != "" {
-					cmd.PrintErrf("%s cannot be used on this machine: %s\n", c.Spec, c.Missing)
-				}
-			}
+			tellUnusable(cmd, spec, false)
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 			return err
 		},
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "take the packages from these .whl files")
 	return cmd
+}
+
+// tellUnusable says why an engine cannot be used: before the fetch what no library changes, after it the rest.
+func tellUnusable(cmd *cobra.Command, spec string, before bool) {
+	for _, c := range engine.Survey() {
+		if c.Spec == spec && c.Missing != "" && (c.Missing == engine.NoCgo) == before {
+			cmd.PrintErrf("%s cannot be used on this machine: %s\n", spec, c.Missing)
+		}
+	}
 }
 
 type enginesJSON struct {

@@ -105,16 +105,21 @@ func kindOf(f fields.Field) string {
 	return "name"
 }
 
+// changesOf returns the changes that flags and pairs name=value make to the settings that the method reads.
 func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all []fields.Change, err error) {
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return nil, usageError{err}
+	}
 	paths := map[string]string{}
-	for _, field := range fields.All(s.Of) {
+	for _, field := range d.Fields(s.Of) {
 		paths[settingFlag(given, field.Path)] = field.Path
 	}
 	given.Visit(func(f *pflag.Flag) {
 		if v, ok := f.Value.(*setting); ok {
 			path := paths[f.Name]
 			if path == "" && err == nil {
-				err = usagef("--%s is no setting of %s: saot methods %s lists its settings", f.Name, s.Method, s.Method)
+				err = notOf(s.Method, "--"+f.Name)
 			}
 			all = append(all, fields.Change{Path: path, Value: fields.Value{Text: v.text}})
 		}
@@ -127,6 +132,8 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 		}
 		other := slices.IndexFunc(all, func(c fields.Change) bool { return c.Path == path && c.Value.Text != value })
 		switch {
+		case hasField(fields.All(s.Of), path) && !hasField(d.Fields(s.Of), path):
+			return nil, notOf(s.Method, path)
 		case other >= flags:
 			return nil, usagef("%s is set twice: drop --set %s, or the other", path, pair)
 		case other >= 0:
@@ -135,6 +142,14 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 		all = append(all, fields.Change{Path: path, Value: fields.Value{Text: value}})
 	}
 	return all, err
+}
+
+func notOf(method, name string) error {
+	return usagef("%s is no setting of %s: saot methods %s lists its settings", name, method, method)
+}
+
+func hasField(all []fields.Field, path string) bool {
+	return slices.ContainsFunc(all, func(f fields.Field) bool { return f.Path == path })
 }
 
 // addStreamFlags binds flags to how a dataset is cut into tasks; the present values are the defaults shown.
@@ -247,6 +262,22 @@ func needs(cmd *cobra.Command, flag, of string) error {
 	return nil
 }
 
+// noArguments is an error if there are arguments. Where one is a value that a flag takes, it says how.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	word, advice := args[0], ""
+	_, err := datasets.Lookup(word)
+	switch {
+	case word == "true" || word == "false":
+		advice = ": write --flag=" + word
+	case cmd.Flags().Lookup("dataset") != nil && (err == nil || datasets.IsPath(word)):
+		advice = ": write --dataset " + word
+	}
+	return fmt.Errorf("%s takes no arguments, and %q is one%s", cmd.CommandPath(), word, advice)
+}
+
 // flagError is a usage error, with the flag that was meant where one is near.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -266,7 +297,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // inFlags writes the error of a stream that the options do not allow in the words of flags.
 func inFlags(err error) error {
-	if at, ok := errors.AsType[*check.Fault](err); ok && at.Fields[0] == "ClassesPerTask" {
+	if at, ok := errors.AsType[*check.Fault](err); ok && streamFlags.Replace(at.Fields[0]) != at.Fields[0] {
 		return errors.New(streamFlags.Replace(err.Error()))
 	}
 	return err

@@ -28,6 +28,11 @@ func small(more ...string) []string {
 		"--epochs", "2"}, more...)
 }
 
+// control are flags of a run of a control.
+func control(name string, more ...string) []string {
+	return append([]string{"run", "--engine", "go", "--method", name}, more...)
+}
+
 // call runs a command in this process.
 func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
@@ -60,7 +65,18 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"unknown command", []string{"walk"}, 2, []string{`"walk"`}},
 		{"unknown flag", small("--points-of", "3"), 2, []string{"--points-of"}},
-		{"argument", small("synthetic"), 2, []string{"synthetic"}},
+		{"argument", small("synthetic"), 2,
+			[]string{`saot run takes no arguments, and "synthetic" is one: write --dataset synthetic; see saot run --help`}},
+		{"path", []string{"data", "split", "./mine"}, 2, []string{`"./mine" is one: write --dataset ./mine;`}},
+		{"value of a switch", small("--carry-adam", "false"), 2, []string{`"false" is one: write --flag=false;`}},
+		{"argument of a command without datasets", []string{"version", "uai"}, 2,
+			[]string{`saot version takes no arguments, and "uai" is one;`}},
+		{"setting that a control does not read", []string{"run", "--method", "random", "--alpha", "2"}, 2,
+			[]string{"--alpha is no setting of random: saot methods random lists its settings"}},
+		{"the same by --set", []string{"run", "--method", "majority", "--set", "epochs=3"}, 2,
+			[]string{"epochs is no setting of majority: saot methods majority lists its settings"}},
+		{"path of what has names", []string{"data", "info", "./mine"}, 2, []string{
+			"./mine is a path, want a name that saot data list shows: saot data split --dataset ./mine shows"}},
 		{"unknown dataset", small("--dataset", "corra"), 2, []string{`"corra"`, "cora-ml"}},
 		{"unknown method", small("--method", "soat"), 2, []string{`"soat"`, "saot-no-distill"}},
 		{"unknown engine", []string{"run", "--engine", "abacus"}, 2, []string{`"abacus"`, "xla:cpu"}},
@@ -90,6 +106,8 @@ func TestBadInput(t *testing.T) {
 		{"no share", small("--train-ratio", "most"), 2, []string{`--train-ratio is "most", want a number;`}},
 		{"no switch", small("--keep-model=maybe"), 2, []string{`--keep-model is "maybe", want true or false;`}},
 		{"huge seed", small("--seed", "99999999999999999999"), 2, []string{"value out of range"}},
+		{"too few nodes of a class", []string{"data", "split", "--train-ratio", "0.001"}, 1,
+			[]string{"which leaves 0 for training", "change --train-ratio or --test-ratio"}},
 		{"too many classes", small("--classes-per-task", "100"), 1,
 			[]string{"synthetic-citation: --classes-per-task is 100, want 8 or less: as many classes have 2 nodes"}},
 		{"unknown setting", []string{"run", "--method", "gbt", "--set", "foo=1"}, 2,
@@ -290,7 +308,7 @@ func TestTable(t *testing.T) {
 func TestRunEndToEnd(t *testing.T) {
 	t.Setenv("GOMLX_BACKEND", "")
 	out := filepath.Join(t.TempDir(), "new", "run")
-	status, stdout, stderr := call(t, small("--method", "majority", "--out", out, "--log", "json")...)
+	status, stdout, stderr := call(t, control("majority", "--out", out, "--log", "json")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, out)
 	require.Contains(t, stdout, "class-il")

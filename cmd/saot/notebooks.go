@@ -25,7 +25,7 @@ the pages, formulas are MathML, pictures and style are inside: nothing is loaded
 jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert latex2mathml.`,
 		Example: `  saot notebooks build
   saot notebooks build --out /tmp/course --pictures notebooks/pictures`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Jupyter = cmp.Or(o.Jupyter, os.Getenv("SAOT_JUPYTER"))
 			pages, err := course.Build(cmd.Context(), o)

@@ -16,7 +16,7 @@ func TestNotebooksBuildErrors(t *testing.T) {
 		want   string
 	}{
 		{[]string{"notebooks", "build", "--notebooks", dir}, exitFailure, "saot: no notebooks in " + dir},
-		{[]string{"notebooks", "build", "here"}, exitUsage, "unknown command"},
+		{[]string{"notebooks", "build", "here"}, exitUsage, "takes no arguments"},
 		{[]string{"notebooks", "build", "--notebooks", filepath.Join("..", "..", "notebooks"), "--out", dir,
 			"--jupyter", filepath.Join(dir, "absent")},
 			exitFailure, "absent nbconvert"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -232,4 +233,22 @@ func TestEnginesWithoutTheChosenOne(t *testing.T) {
 	require.Regexp(t, `(?m)^go +present`, stdout)
 	require.NotContains(t, stdout, "chosen:")
 	require.Contains(t, stderr, "no-such-engine")
+}
+
+// Installing an engine says where it cannot be used all the same. The installed one is damaged here, so that nothing is
+// fetched.
+func TestInstallSaysWhatCannotBeUsed(t *testing.T) {
+	pins, err := os.ReadFile("../../saot/engine/install/wheels.txt")
+	require.NoError(t, err)
+	pinned := regexp.MustCompile("(?m)^xla " + runtime.GOOS + "/" + runtime.GOARCH + ` \S+ (\S+)`).FindSubmatch(pins)
+	if pinned == nil {
+		t.Skip("no package of XLA is pinned for this platform")
+	}
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	write(t, filepath.Join(cache, "saot/engines/xla/wheels"), string(pinned[1])+"\n")
+	write(t, filepath.Join(cache, "saot/engines/xla/package/pjrt_c_api_cpu_plugin.so"), "no library")
+	status, _, stderr := call(t, "engines", "install", "xla")
+	require.Zero(t, status, stderr)
+	require.Equal(t, 1, strings.Count(stderr, "xla:cpu cannot be used on this machine: "), stderr)
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ Only this machine is served, unless --address names an address that others reach
 serves until it is interrupted.`,
 		Example: `  saot play
   saot play --address 127.0.0.1:0 --no-open`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			listener, taken, err := listen(address, cmd.Flags().Changed("address"))
 			if err != nil {
@@ -50,7 +51,7 @@ serves until it is interrupted.`,
 // listen listens at an address, or at a free port where the default is taken, which a line says.
 func listen(address string, chosen bool) (listener net.Listener, taken string, err error) {
 	listener, err = net.Listen("tcp", address)
-	if err != nil && !chosen {
+	if errors.Is(err, syscall.EADDRINUSE) && !chosen {
 		_, port, _ := net.SplitHostPort(address)
 		taken = fmt.Sprintf("port %s is taken: links in notebooks do not lead here\n", port)
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +130,7 @@ it within the repository, as saot play. With --course the folder course in it ha
 to the playground. This needs what saot notebooks build needs.`,
 		Example: `  saot site build -o site
   saot site build -o site --course`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format, args...) }
 			if err := playground.Build(cmd.Context(), out, "", say); err != nil {

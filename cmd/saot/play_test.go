@@ -83,6 +83,9 @@ func TestPlayWhereItsPortIsTaken(t *testing.T) {
 	require.Equal(t, "port "+port+" is taken: links in notebooks do not lead here\n", taken)
 	_, _, err = listen(address, true)
 	require.ErrorContains(t, err, "choose another --address")
+	_, taken, err = listen("127.0.0.1:99999", false) // no port
+	require.ErrorContains(t, err, "choose another --address")
+	require.Empty(t, taken)
 }
 
 // The command line reads what the tab saves, and the tab what the command line records.

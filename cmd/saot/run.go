@@ -61,7 +61,7 @@ func (o *runOptions) command() *cobra.Command {
 		Short:   "train a method on a stream of tasks and score it",
 		Long:    runHelp(),
 		Example: runExamples,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()

@@ -37,7 +37,7 @@ Without flags the split is the published protocol's: two classes per task in lab
   saot data split --dataset cora-ml --split-by task --train-ratio 0.5 --fold-valid
   saot data split --dataset cora-ml --import split.json
   saot run --dataset cora-ml --split split.json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd.Flags()); err != nil {
 				return err

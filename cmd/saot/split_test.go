@@ -33,7 +33,7 @@ func TestSplitRound(t *testing.T) {
 	require.Contains(t, stdout, in("split.json")+" fits synthetic-citation")
 
 	run := func(out string, more ...string) *continual.Result {
-		status, _, stderr := call(t, small(append(more, "--method", "majority", "--out", out)...)...)
+		status, _, stderr := call(t, control("majority", append(more, "--out", out)...)...)
 		require.Zero(t, status, stderr)
 		r, err := continual.ReadResult(filepath.Join(out, continual.ResultFile))
 		require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestSplitBadInput(t *testing.T) {
 		{small("--split", file, "--split-seed", "3"), 2, []string{"--split", "drop --split-seed"}},
 		{small("--split", filepath.Join(dir, "none.json")), 1, []string{"none.json"}},
 		{small("--split", file, "--dataset", "synthetic:1000"), 1, []string{file, "checksum"}},
-		{small("--fold-valid", "--probe", "converged", "--method", "majority"), 1,
+		{control("majority", "--fold-valid", "--probe", "converged"), 1,
 			[]string{"no valid nodes", "probe paper"}},
 		{small("--test-ratio", "0.5"), 2, []string{"--test-ratio is 0.6 + 0.5"}},
 	} {

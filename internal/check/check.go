@@ -29,6 +29,11 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.text }
 
+// Faultf returns a fault of fields in words of its own.
+func Faultf(fields []string, format string, args ...any) *Fault {
+	return &Fault{fields, fmt.Sprintf(format, args...)}
+}
+
 // That notes a field unless it is well: "prefix: field is value, want this".
 func (l *List) That(ok bool, field string, value any, want string) {
 	if !ok {

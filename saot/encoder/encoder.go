@@ -37,7 +37,9 @@ const (
 	TeacherScope = "/teacher" // a frozen copy of them
 )
 
-// New draws an encoder's initial weights from rng and prepares it for the engine.
+// New draws an encoder's initial weights from rng and prepares it for the engine. features is the number of columns of
+// the graphs to come, 1 or more; buckets are their padded shapes. It returns an error that names every field of c out
+// of range, one for no columns, and those of the engine.
 func New(e *engine.Engine, c Config, features int, buckets *Buckets, rng *rand.Rand) (*Encoder, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -150,7 +152,9 @@ func (enc *Encoder) run(f *engine.Named[Input[*tensors.Tensor]], b *Batch) ([]*t
 }
 
 // Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major. A graph larger than
-// Config.WholeGraph is embedded layer by layer, with the same result but for rounding.
+// Config.WholeGraph is embedded layer by layer, with the same result but for rounding. It returns an error if ctx has
+// ended, if the graph has other feature columns than New was told or not a row of them for each node, and those of the
+// engine.
 func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (rows, cols int, data []float32, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, nil, err

@@ -13,5 +13,5 @@ const hasNative = false
 
 // openNative cannot be reached through Open: without cgo every native candidate is missing.
 func openNative(Candidate, string, int) (compute.Backend, string, error) {
-	return nil, "", errors.New("this binary was built without cgo")
+	return nil, "", errors.New(NoCgo)
 }

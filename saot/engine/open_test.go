@@ -150,7 +150,7 @@ func requireNative(t *testing.T) {
 		t.Skip("libraries are checked before loading on Linux only")
 	}
 	for _, candidate := range engine.Survey() {
-		if candidate.Missing == "this binary was built without cgo" {
+		if candidate.Missing == engine.NoCgo {
 			t.Skip(candidate.Missing)
 		}
 	}

@@ -19,6 +19,9 @@ type Candidate struct {
 	Hint    string // how to get it
 }
 
+// NoCgo is Candidate.Missing of every engine but pure Go in a binary that was built without cgo: no library helps it.
+const NoCgo = "this binary was built without cgo"
+
 // pluginPathEnv lists the folders of PJRT plugins, as in go-xla.
 const pluginPathEnv = "PJRT_PLUGIN_LIBRARY_PATH"
 
@@ -139,7 +142,7 @@ func xlaAt(name, path string) Candidate {
 // check fills Missing: the build must have the backend, and the library, if there is one, must be whole.
 func (c Candidate) check(symbol string) Candidate {
 	if !hasNative {
-		return Candidate{Spec: c.Spec, Missing: "this binary was built without cgo",
+		return Candidate{Spec: c.Spec, Missing: NoCgo,
 			Hint: "build with CGO_ENABLED=1 and a C compiler on Linux or macOS"}
 	}
 	if c.Library != "" {
