@@ -17,7 +17,7 @@ func newExportCommand() *cobra.Command {
 		Short: "write finished runs into a folder that MLflow reads",
 		Long: `Write every result under the paths into a store of MLflow: an experiment for each dataset, a run for
 each run, with its settings as parameters, AP and AF by task, losses and marginal errors by step, and result.json and
-matrix.png as artifacts. A run that is exported again replaces itself. Packed results have no losses by step.
+matrix.png as artifacts. Exporting a run again replaces it. Packed results have no losses by step.
 
 MLflow 3 reads folders only where the environment variable MLFLOW_ALLOW_FILE_STORE is true; its command
 migrate-filestore moves them into a database.

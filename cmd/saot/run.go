@@ -72,7 +72,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.StringVar(&o.Method, "method", "saot", "what learns; saot methods lists what there is")
 	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
 	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over, for "+splitting())
-	f.Uint64Var(&o.Seed, "seed", 0, "of all that is random but the split")
+	f.Uint64Var(&o.Seed, "seed", 0, "of everything random except the split")
 	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.BoolVar(&o.keep, "keep-model", false,
@@ -86,7 +86,7 @@ func (o *runOptions) command() *cobra.Command {
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
 	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
 	f.Var(text{&o.Direction}, "direction",
-		"what becomes of the directions of stored edges: undirected or directed; generated graphs have none")
+		"undirected or directed: whether stored edges keep their directions; generated graphs have none")
 	o.cut = datasets.DefaultStreamOptions()
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.split, "split", "",
