@@ -3,11 +3,16 @@ package saot
 import (
 	"encoding/json"
 	"math"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/encoder"
+	"github.com/saot-go/saot/saot/engine/enginetest"
+	"github.com/saot-go/saot/saot/method"
 	"github.com/saot-go/saot/saot/transport"
 )
 
@@ -64,4 +69,56 @@ func TestUnknownEnumListsTheChoices(t *testing.T) {
 		require.ErrorContains(t, json.Unmarshal([]byte(text), new(Config)), choices)
 	}
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"structure_unit": "x"}`), new(Config)), "max")
+}
+
+// change gives a setting another value.
+func change(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int: // a number, or one of the choices of a name
+		v.SetInt(v.Int() + 1)
+	case reflect.Float64:
+		v.SetFloat(v.Float() / 2)
+	default:
+		panic(v.Kind().String())
+	}
+}
+
+// A variant says which settings it does not read: other values of these change no embedding, and some of those that it
+// does read matter to sampled steps alone.
+func TestVariantsReadWhatTheySay(t *testing.T) {
+	e := enginetest.Go(t)
+	fixed := []string{"encoder.layers", "encoder.heads"} // where the encoder is no GAT
+	for name, unread := range map[string]int{"saot-no-distill": 1, "saot-barlow": 8, "saot-l": 5} {
+		d, err := method.Lookup(name)
+		require.NoError(t, err)
+		left := 0
+		others := func(c *Config) {
+			left = 0
+			for _, f := range fields.All(c) {
+				if slices.Contains(d.Reads, f.Path) {
+					continue
+				}
+				if left++; !slices.Contains(fixed, f.Path) {
+					change(f.Value)
+				}
+			}
+		}
+		whole := func(*Config) {}
+		for _, base := range []func(*Config){whole, sampling} {
+			with := func(more func(*Config)) []float32 {
+				return trained(t, e, 1, func(c *Config) { base(c); more(c); d.Fix(c) })
+			}
+			want := with(whole)
+			require.Equal(t, want, with(others), name)
+			require.Equal(t, unread, left, name)
+		}
+	}
+	barlow := func(more func(*Config)) []float32 {
+		return trained(t, e, 1, func(c *Config) { sampling(c); c.Objective = BarlowTwins; more(c) })
+	}
+	base := barlow(func(*Config) {})
+	require.NotEqual(t, base, barlow(func(c *Config) { c.Points = 10 }))
+	require.NotEqual(t, base, barlow(func(c *Config) { c.DistillBuffered = true }))
 }

@@ -1,7 +1,10 @@
 package saot
 
 import (
+	"slices"
+
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
@@ -35,15 +38,16 @@ func ConfigFor(recipe datasets.Recipe, p method.Preset) Config {
 func init() {
 	for order, d := range []method.Definition{
 		variant(func(*Config) {}, "saot", "SAOT", "self-supervised continual graph learning by optimal transport"),
-		variant(func(c *Config) { c.Distillation = DistillNone },
-			"saot-no-distill", "w/o Cross-task Distill.", "saot without a teacher (Table 4)"),
+		ignoring(variant(func(c *Config) { c.Distillation = DistillNone },
+			"saot-no-distill", "w/o Cross-task Distill.", "saot without a teacher (Table 4)"), "beta"),
 		variant(func(c *Config) { c.Distillation = DistillCosine },
 			"saot-cosine", "w/ Cosine", "saot with cosine distillation of each node instead of plans (Table 4)"),
 		variant(func(c *Config) { c.Distillation = DistillMSE },
 			"saot-mse", "w/ MSE", "saot with squared-error distillation of each node instead of plans (Table 4)"),
-		variant(func(c *Config) { c.Objective = BarlowTwins },
+		ignoring(variant(func(c *Config) { c.Objective = BarlowTwins },
 			"saot-barlow", "w/o Optimal Transport", "Graph Barlow Twins with saot's replay (Table 4)"),
-		structured(variant(func(c *Config) {
+			"point_choice", "feature_cost", "divergence", "scaling", "alpha", "centered", "distillation", "beta"),
+		ignoring(structured(variant(func(c *Config) {
 			if c.Encoder.Kind == encoder.GAT {
 				c.Encoder = encoder.DefaultConfig()
 			}
@@ -51,6 +55,7 @@ func init() {
 			c.FeatureCost, c.Centered, c.Distillation = PropagatedFeatures, true, DistillNone
 		}, "saot-l", "",
 			"saot with a linear encoder, costs of propagated features, a centered structure loss (not in the paper)")),
+			"encoder.hidden", "encoder.layers", "encoder.heads", "encoder.momentum", "beta"),
 	} {
 		d.Order = order
 		method.Register(d)
@@ -94,6 +99,17 @@ func structured(d method.Definition) method.Definition {
 		c := defaults(recipe, p).(*Config)
 		c.Alpha = DefaultConfig().Alpha
 		return c
+	}
+	return d
+}
+
+// ignoring names the settings that a variant does not read. It takes them too, so that one spec entry runs all
+// variants. Those of its plans are read of saot-barlow too: a recording shows plans.
+func ignoring(d method.Definition, unread ...string) method.Definition {
+	for _, f := range fields.All(&Config{}) {
+		if !slices.Contains(unread, f.Path) {
+			d.Reads = append(d.Reads, f.Path)
+		}
 	}
 	return d
 }

@@ -173,14 +173,14 @@ Defaults are those of no dataset in particular: ` +
 			continue
 		}
 		var rows strings.Builder
-		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
+		for _, f := range d.Fields(d.Defaults(datasets.NoRecipe, method.Default)) {
 			fmt.Fprintf(&rows, "| `%s` | `%s` | %s |\n", f.Path, f.Text(), cellText(f.Help))
 		}
 		switch {
 		case d.Kind == method.Ours && d.Name != "saot" && d.Name != "saot-l":
 			same = append(same, d)
 			continue
-		case d.Reads != nil: // of the settings of saot
+		case d.Kind == method.Control && d.Reads != nil: // of the settings of saot
 			controls = append(controls, d)
 			continue
 		}
@@ -196,10 +196,11 @@ Defaults are those of no dataset in particular: ` +
 		b.WriteString("| setting | default | |\n|---|---|---|\n" + rows.String() + "\n")
 	}
 	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), except for those that " +
-		"define them.\n\n" +
+		"define them. A spec may\nset what they do not read too. saot-barlow shows plans in recordings, and reads what these depend on.\n\n" +
 		listOf(same) +
-		"\n## Controls\n\nThey take the settings of [saot](#saot), so that a spec can run them next to it, and read " +
-		"few of them.\n\n| method | what it is | reads |\n|---|---|---|\n")
+		"\n## Controls\n\nAll but [propagated-hellinger](#propagated-hellinger), which has settings of its own, take the " +
+		"settings of [saot](#saot), so that a\nspec can run them next to it. They read few of them.\n\n" +
+		"| method | what it is | reads |\n|---|---|---|\n")
 	for _, d := range controls {
 		reads := "nothing"
 		if len(d.Reads) > 0 {
@@ -210,11 +211,17 @@ Defaults are those of no dataset in particular: ` +
 	return b.String()
 }
 
-// listOf is a table of methods.
+// listOf is a table of variants of SAOT.
 func listOf(methods []method.Definition) string {
-	rows := "| method | what it is |\n|---|---|\n"
+	rows := "| method | what it is | does not read |\n|---|---|---|\n"
 	for _, d := range methods {
-		rows += fmt.Sprintf("| `%s` | %s |\n", d.Name, cellText(d.Summary))
+		var unread []string
+		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
+			if d.Reads != nil && !slices.Contains(d.Reads, f.Path) {
+				unread = append(unread, "`"+f.Path+"`")
+			}
+		}
+		rows += fmt.Sprintf("| `%s` | %s | %s |\n", d.Name, cellText(d.Summary), strings.Join(unread, ", "))
 	}
 	return rows
 }

@@ -96,6 +96,9 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled,
 	return report, l.Fault(task, err)
 }
 
+// OneHead says that a setting changes no logits.
+func (l *cat) OneHead() {}
+
 func (l *cat) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }

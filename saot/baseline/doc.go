@@ -3,7 +3,7 @@
 // with package method and has settings of its own. Their defaults are the constants of its paper or its reference code,
 // except where docs/methods.md gives another and its reason.
 //
-// It imports what methods rest on, and package saot for the loss of Graph Barlow Twins, which SAOT's ablation shares.
+// It imports what methods rest on.
 //
 // The objectives of gae, dgi and gbt carry their equation's number in the paper. The others name the paper and follow
 // its reference code, or a description of the paper where no code is public (riegrace); their numbers could not be

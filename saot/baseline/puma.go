@@ -170,6 +170,9 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 	return all
 }
 
+// OneHead says that a setting changes no logits.
+func (l *puma) OneHead() {}
+
 func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }

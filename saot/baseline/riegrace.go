@@ -38,7 +38,7 @@ func (c Coordinates) String() string                   { return coordinates.Name
 func (c Coordinates) MarshalText() ([]byte, error)     { return coordinates.Marshal(c) }
 func (c *Coordinates) UnmarshalText(text []byte) error { return coordinates.Unmarshal(c, text) }
 
-// RieGraceSettings are those of RieGrace. Its code is not public: defaults without a source in the paper are ours.
+// RieGraceSettings are those of RieGrace. Its code is not public: the defaults are ours.
 type RieGraceSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"d of the first layer, the low level"`
 	Out          int     `json:"out" range:"[1,)" help:"d of the second layer, the high level"`

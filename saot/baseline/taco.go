@@ -287,6 +287,9 @@ func innerProduct(x, y []float32) (sum float64) {
 	return sum
 }
 
+// OneHead says that a setting changes no logits.
+func (l *taco) OneHead() {}
+
 func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
 	return l.network.scores(ctx, g, l.seen)
 }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,6 +92,7 @@ func (s *TRACESettings) Validate() error {
 	l.AtMost("warm_up", s.WarmUp, "epochs", s.Epochs)
 	l.AtMost("warm_up", s.WarmUp, "fast_epochs", s.FastEpochs)
 	l.That(s.Buffer >= s.Proxies, "buffer", s.Buffer, fmt.Sprintf("proxies (%d) or more", s.Proxies))
+	l.That(s.Encoder != encoder.Linear, "encoder", s.Encoder, "gcn or gat")
 	l.Add(s.encoder().Validate())
 	return s.check(l, s.encoder().Depth()).Err()
 }
@@ -108,14 +110,17 @@ func (s *TRACESettings) encoder() encoder.Config {
 // compilingGAT is what XLA takes to compile a step of the GAT with its replay, measured on corafull-topology.
 const compilingGAT = 4 << 30
 
-// load is the work of a task: the fast encoder's epochs and the slow one's.
+// load is the work of a task: the epochs of both encoders. A slow step also takes the last task and those replayed. Only
+// the run shows which these are: all count.
 func (s *TRACESettings) load() method.Load {
 	l := method.Load{Epochs: s.FastEpochs + s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph,
-		Batch: s.Batch}
+		Batch: s.Batch, Snapshots: s.Encoders + 1, PastTasks: min(s.Encoders, cmp.Or(s.Replay, s.Encoders)) + 1,
+		PastNodes: s.Buffer, PastEpochs: s.Epochs, ColumnWeights: s.Hidden, OtherWeights: s.Hidden * s.Out}
 	if c := s.encoder(); c.Kind == encoder.GAT {
 		l.Hidden, l.Out = c.GATWidths()
 		l.Spread = c.Spread()
 		l.Bytes = compilingGAT
+		l.ColumnWeights, l.OtherWeights = c.GATWeights()
 	}
 	return l
 }

@@ -446,4 +446,7 @@ func TestTRACEMemoryIsBounded(t *testing.T) {
 	s := l.TRACESettings
 	s.Buffer = 5
 	require.ErrorContains(t, s.Validate(), "trace: buffer is 5, want proxies (6) or more")
+	s = l.TRACESettings
+	s.Encoder = encoder.Linear
+	require.ErrorContains(t, s.Validate(), "trace: encoder is linear, want gcn or gat")
 }

@@ -93,7 +93,7 @@ func (s *selfSupervised) probe(ctx context.Context, scores []Score, embed []*Emb
 }
 
 // Supervised is a method of continual learning that trains on labels and classifies by itself. Run calls Learn once per
-// task, in order, and Logits for every task seen so far after each, once for each setting.
+// task, in order, and Logits for every task seen so far after each, once for each setting, or once for both (OneHead).
 type Supervised interface {
 	Method
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
@@ -103,6 +103,13 @@ type Supervised interface {
 	// compares those of all columns in class-il and those of the task's own columns in task-il; a method may train a
 	// network for each setting.
 	Logits(ctx context.Context, s Setting, g *graph.Graph) (*Embedding, error)
+}
+
+// OneHead is a Supervised method whose Logits are the same in both settings: each task is classified once, and the time
+// counts in class-il.
+type OneHead interface {
+	Supervised
+	OneHead()
 }
 
 // Labeled is a task as a supervised learner sees it: the whole graph, and the labels of its train and valid nodes.
@@ -151,24 +158,33 @@ func (s *supervised) learn(ctx context.Context, t int, observe func(Step)) (*Tas
 }
 
 func (s *supervised) rows(ctx context.Context, seen int, _ *partial, e *Evaluation) ([]Row, [][]Fit, error) {
-	var rows []Row
-	var fits [][]Fit
-	for _, setting := range Settings() {
-		start := time.Now()
-		row, valid := Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}, make([]float64, seen)
-		for j := range seen {
-			task := &s.tasks[j]
-			logits, err := s.Logits(ctx, setting, task.Graph)
-			if err != nil {
-				return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
+	settings := Settings()
+	rows, valid, fits := make([]Row, len(settings)), make([][]float64, len(settings)), make([][]Fit, len(settings))
+	e.Probes = make([]ProbeTiming, len(settings))
+	for i, setting := range settings {
+		rows[i] = Row{Setting: setting, Probe: ProbeHead, Accuracy: make([]float64, seen)}
+		valid[i], e.Probes[i] = make([]float64, seen), ProbeTiming{Setting: setting, Probe: ProbeHead}
+	}
+	_, once := s.Supervised.(OneHead)
+	for j := range seen {
+		var logits *Embedding
+		for i, setting := range settings {
+			start := time.Now()
+			var err error
+			if logits == nil || !once {
+				if logits, err = s.Logits(ctx, setting, s.tasks[j].Graph); err != nil {
+					return nil, nil, fmt.Errorf("classify task %d: %w", j+1, err)
+				}
 			}
-			if row.Accuracy[j], valid[j], err = s.layout.score(setting, task, logits, seen); err != nil {
+			rows[i].Accuracy[j], valid[i][j], err = s.layout.score(setting, &s.tasks[j], logits, seen)
+			if err != nil {
 				return nil, nil, err
 			}
+			e.Probes[i].Seconds += time.Since(start).Seconds()
 		}
-		rows, fits = append(rows, row), append(fits, headFits(setting, valid))
-		e.Probes = append(e.Probes, ProbeTiming{Setting: setting, Probe: ProbeHead,
-			Seconds: time.Since(start).Seconds()})
+	}
+	for i, setting := range settings {
+		fits[i] = headFits(setting, valid[i])
 	}
 	return rows, fits, nil
 }

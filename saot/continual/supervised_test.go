@@ -214,6 +214,32 @@ func (l *forgetful) Logits(ctx context.Context, s Setting, g *graph.Graph) (*Emb
 	return &Embedding{Rows: e.Rows, Cols: 2, Data: e.Data[:2*e.Rows]}, err
 }
 
+// counted counts how often it classifies a task.
+type counted struct {
+	nearestMean
+	calls int
+}
+
+func (l *counted) Logits(ctx context.Context, s Setting, g *graph.Graph) (*Embedding, error) {
+	l.calls++
+	return l.nearestMean.Logits(ctx, s, g)
+}
+
+type oneHead struct{ counted }
+
+func (l *oneHead) OneHead() {}
+
+// A method of one head classifies a task once for both settings, and has the same scores.
+func TestOneHead(t *testing.T) {
+	one, two := &oneHead{}, &counted{}
+	want, err := Run(context.Background(), smallStream(), two, Options{})
+	require.NoError(t, err)
+	got, err := Run(context.Background(), smallStream(), one, Options{})
+	require.NoError(t, err)
+	require.Equal(t, want.Scores, got.Scores)
+	require.Equal(t, two.calls, 2*one.calls)
+}
+
 func TestSupervisedRefuses(t *testing.T) {
 	_, err := Run(context.Background(), smallStream(), &forgetful{}, Options{})
 	require.ErrorContains(t, err, "the logits have 2 columns for 4 classes")

@@ -11,6 +11,7 @@ import (
 )
 
 // define returns a control that reads some of SAOT's settings. It takes all of them, so that one spec entry runs both.
+// All controls but propagated-hellinger, which has settings of its own, are so defined.
 func define(order int, name, summary string, reads []string, fresh func(b method.Build, c *saot.Config) (
 	continual.Method, error)) method.Definition {
 	return method.Definition{Name: name, Summary: "control: " + summary, Kind: method.Control, Order: order,

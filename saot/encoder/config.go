@@ -92,6 +92,16 @@ func (c Config) GATWidths() (hidden, out int) {
 	return width, 2 * (max(0, c.Layers-2)*width + c.Heads*c.Out)
 }
 
+// GATWeights returns how many weights a GAT has for each feature column, and how many others, but for a few of each
+// layer's width.
+func (c Config) GATWeights() (column, others int) {
+	width, last := c.Heads*c.Hidden, (c.Heads+1)*c.Out
+	if c.Layers < 2 {
+		return last, 0
+	}
+	return 2 * width, 2*width*width*(c.Layers-2) + width*last
+}
+
 // Spread returns how many nodes a sample holds before its outermost hop, for each node that it embeds: those whose
 // hidden layers are computed. Neighbors drawn twice count twice, and where all neighbors are taken none count.
 func (c Config) Spread() int {

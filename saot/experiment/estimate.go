@@ -191,8 +191,8 @@ func shapeOfStream(stream *datasets.Stream) *shape {
 func (r *Run) Fits(stream *datasets.Stream, machine int64) error {
 	if est := shapeOfStream(stream).estimate(r); machine > 0 && est.Bytes/2 > machine && !memory.Unbounded() {
 		return fmt.Errorf("the run is estimated to take %.4g GB, and the machine has %.1f GB of memory: lower "+
-			"hidden, out or whole_graph (encoder.hidden and so on in SAOT's own methods), or set the environment "+
-			"variable %s=1 to try it",
+			"hidden, out or whole_graph (encoder.hidden and so on in SAOT's own methods), of trace also replay and "+
+			"encoders, or set the environment variable %s=1 to try it",
 			float64(est.Bytes)/1e9, float64(machine)/1e9, memory.UnboundedVariable)
 	}
 	return nil
@@ -235,23 +235,26 @@ func (s *shape) estimate(r *Run) Estimate {
 	}
 	widths, sum := widthsOf(load)
 	largest, rows, edges := 0, 0, int64(0)
-	replayed, probed, evaluation := 0, 0, 0.0
+	replayed, stored, probed, evaluation := 0, 0, 0, 0.0
 	for t, n := range s.nodes {
-		batch := n + replayed
+		batch, steps := n+replayed, 1.0
 		replayed += min(n, load.Replayed)
+		stored = max(stored, min(n, load.PastNodes))
+		past := pastNodes(load, t, stored)
 		if load.WholeGraph > 0 && batch > load.WholeGraph {
 			size := cmp.Or(load.Batch, 256)
 			nodes := float64(min(batch, size*cmp.Or(load.Spread, 11)))
-			steps := cmp.Or(float64(load.Steps), math.Ceil(float64(batch)/float64(size)))
+			steps = cmp.Or(float64(load.Steps), math.Ceil(float64(batch)/float64(size)))
 			est.training += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
 		} else {
 			edges = s.edges
 			est.training += r.effort() * (stepSeconds + nodeSeconds*float64(batch)*widths/defaultWidths)
 		}
+		est.training += float64(load.PastEpochs) * steps * nodeSeconds * float64(past) * widths / defaultWidths
 		est.training += float64(load.Encoders*load.EncoderWidth) * (embeddedSeconds*float64(n) +
 			float64(s.columns)*(drawnSeconds+innerSeconds*float64(load.EncoderSteps)))
-		largest = max(largest, batch)
+		largest = max(largest, batch+past)
 		rows += s.train[t]
 		if probed = rows; r.ProbeRows > 0 {
 			probed = min(rows, r.ProbeRows)
@@ -266,8 +269,24 @@ func (s *shape) estimate(r *Run) Estimate {
 	est.Seconds = est.training + evaluation
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
 		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(probed)+
-		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)))
+		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)+s.snapshotBytes(load)))
 	return est
+}
+
+// pastNodes is how many stored nodes a step takes on the task after t others: those of the task itself, which it
+// compares with those of the past, and these, of each task as many as are stored at most.
+func pastNodes(l method.Load, t, stored int) int {
+	if t == 0 {
+		return 0
+	}
+	return stored * (1 + min(t, l.PastTasks))
+}
+
+// snapshotBytes is what the networks of past tasks take: those kept, and copies of those in a step.
+func (s *shape) snapshotBytes(l method.Load) float64 {
+	past := len(s.nodes) - 1
+	weights := float64(l.ColumnWeights)*float64(s.columns) + float64(l.OtherWeights)
+	return 4 * weights * float64(min(l.Snapshots, past)+min(l.PastTasks, past))
 }
 
 // widthsOf returns the product and the sum of the widths of a method's layers. A method that takes no step has none,

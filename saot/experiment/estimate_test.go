@@ -57,6 +57,28 @@ func TestEstimateOfOneStep(t *testing.T) {
 	require.InDelta(t, of.estimate(r).training, larger.estimate(r).training, 1e-9)
 }
 
+// TRACE's networks of past tasks and what a step replays of them count: those of the paper's CoraFull have 20.59 million
+// weights.
+func TestEstimateOfSnapshots(t *testing.T) {
+	s, err := DefaultSettings("cora-full", "trace", method.Paper)
+	require.NoError(t, err)
+	r := &Run{Settings: s}
+	of := published(r)
+	of.columns = 8710
+	change := func(path, text string) Estimate {
+		require.NoError(t, r.Change(fields.Change{Path: path, Value: fields.Value{Text: text}}))
+		return of.estimate(r)
+	}
+	one := 4 * float64(8710*2*1024+2*1024*1024+1024*5*128)
+	most, two := of.estimate(r), change("replay", "2")
+	copies := 34 - 3.0 // encoders in a step
+	nodes := copies * float64(of.nodes[0]) * nodeBytes * (1024 + 3072) / defaultWidthSum
+	require.InDelta(t, copies*one+nodes, float64(most.Bytes-two.Bytes), 10)
+	require.Greater(t, most.training, 2*two.training)
+	few := change("encoders", "8")
+	require.InDelta(t, (34-9)*one, float64(two.Bytes-few.Bytes), 10)
+}
+
 // An estimate without the data counts the tasks as a stream does.
 func TestPublishedShapeOfFirstTasks(t *testing.T) {
 	s, err := DefaultSettings("cora-full", "saot", method.Default)

@@ -186,6 +186,12 @@ type Load struct {
 	// Of a method that condenses: the random encoders drawn for a task, their width, and the steps taken for each. Its
 	// other steps are on the few nodes that it keeps, and Hidden and Out are 1.
 	Encoders, EncoderWidth, EncoderSteps int
+
+	// Of a method that keeps its network as it is after each task: how many of these networks, and how many of their
+	// tasks a step takes, at most, with how many nodes each, in how many of the epochs. A network has so many weights
+	// for each feature column, and others.
+	Snapshots, PastTasks, PastNodes, PastEpochs int
+	ColumnWeights, OtherWeights                 int
 }
 
 // LoadOf returns the load of a task by the settings.

@@ -48,6 +48,7 @@ export interface Method {
   about: string;
   control: boolean; // takes no training step
   fixed: [string, string][]; // settings that make it what it is
+  unread?: string[]; // of the page's settings, those that saot run refuses for it
 }
 
 /** Of the encoder: controls have it too, or they would stand next to narrower embeddings. */
@@ -56,11 +57,11 @@ const width: [string, string][] = [["encoder.hidden", "64"], ["encoder.out", "32
 export const methods: Method[] = [
   { key: "saot", label: "SAOT", name: "saot", control: false, fixed: [],
     about: "plans between views and embeddings, a memory and a teacher" },
-  { key: "saot-l", label: "SAOT-L", name: "saot-l", control: false, fixed: [],
+  { key: "saot-l", label: "SAOT-L", name: "saot-l", control: false, fixed: [], unread: ["encoder.hidden", "beta"],
     about: "SAOT with a linear encoder and costs of propagated words" },
-  { key: "naive", label: "naive", name: "saot-no-distill", control: false, fixed: [["buffer", "0"]],
+  { key: "naive", label: "naive", name: "saot-no-distill", control: false, fixed: [["buffer", "0"]], unread: ["beta"],
     about: "SAOT without memory and teacher: it learns each task and protects none" },
-  { key: "barlow", label: "Barlow Twins", name: "saot-barlow", control: false, fixed: [],
+  { key: "barlow", label: "Barlow Twins", name: "saot-barlow", control: false, fixed: [], unread: ["alpha", "beta"],
     about: "decorrelates the columns of two views' embeddings, with SAOT's memory" },
   { key: "random", label: "random", name: "random", control: true, fixed: [...width],
     about: "the encoder as it begins: what training must beat" },
@@ -92,7 +93,7 @@ export function requestOf(s: Settings, m: Method): Request {
     `imbalance=${s.imbalance},words=${s.words}`;
   const set: [string, string][] = [["epochs", s.epochs], ["points", s.points], ["epsilon", s.eps], ["alpha", s.alpha],
     ["beta", s.beta], ["buffer", s.buffer], ...width].map(([k, v]) => [String(k), String(v)]);
-  const free = set.filter(([name]) => !m.fixed.some(([fixed]) => fixed === name));
+  const free = set.filter(([name]) => !m.fixed.some(([fixed]) => fixed === name) && !m.unread?.includes(name));
   return { dataset, method: m.name, seed: s.seed, set: m.control ? m.fixed : [...free, ...m.fixed], probes: ["converged"], record: 1 };
 }
 
