@@ -32,7 +32,7 @@ const Small = "synthetic,nodes=180,classes=6,imbalance=1.5,degree=3.5,vocabulary
 // The values of the knobs.
 var (
 	methods  = []string{"saot", "saot-no-distill", "saot-barlow", "gbt", "dgi", "gae", "random"}
-	tasks    = []int{1, 2, 3, 4}
+	tasks    = []int{1, 2, 3, 4, 5, 6, 7, 8, 9} // as many as UAI has; a stream with fewer shows its last one
 	seeds    = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 	epsilons = []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1}
 	sigmas   = []float64{0, 0.25, 0.5, 0.75, 1}

@@ -177,6 +177,13 @@ func TestKnobsReplay(t *testing.T) {
 	require.Equal(t, seed1, pngOf(t, r.set(seedKnob, "1")["saot: embeddings"]))
 }
 
+// The menu offers the tasks of the longest stream. A stream with fewer shows its last one, and says so.
+func TestTaskKnob(t *testing.T) {
+	r := read(t)
+	require.Len(t, r.Knobs()[taskKnob].Values, 9)
+	require.Contains(t, r.set(taskKnob, "9"), "π_G of task 3")
+}
+
 // A knob without effect on a method replays no run of it.
 func TestKnobsWithoutEffect(t *testing.T) {
 	one := Choice{Seed: 1, Epsilon: 0.2, Sigma: 0.5, Alpha: 1, Beta: 0.5, Points: 40}

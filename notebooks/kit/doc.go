@@ -1,8 +1,8 @@
 // Package kit has what every notebook of the course needs, so that a cell holds one idea in at most 15 lines: errors
-// that stop a cell (Must, Check), files that outlive it (Saved), the generated stream and what is read from it (Stream,
-// NodesOf, Views, Seen, FeaturesOf), small matrices (Dense, Equal, Distance), pictures (Show, ShowGrid, Plan, Play),
-// embeddings without and with learning (Hops, Cosines, Learner, LearnAll, FitMeans), runs that are committed or were
-// recorded (Results, With, OnTask, BarsOf, Recording, ShowRecordings), states of the playground (Live, Clouds,
+// that stop a cell (Must, Check), files that outlive it (Saved, Fresh), the generated stream and what is read from it
+// (Stream, NodesOf, Views, Seen, FeaturesOf), small matrices (Dense, Equal, Distance), pictures (Show, ShowGrid, Plan,
+// Play), embeddings without and with learning (Hops, Cosines, Learner, LearnAll, FitMeans), runs that are committed or
+// were recorded (Results, With, OnTask, BarsOf, Recording, ShowRecordings), states of the playground (Live, Clouds,
 // Histograms, Graphs), and exercises that check themselves (Grade).
 //
 // # How a notebook of the course is built

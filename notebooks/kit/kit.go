@@ -35,6 +35,13 @@ func Saved(name string) string {
 	return filepath.Join(cmp.Or(os.Getenv("GONB_TMP_DIR"), os.TempDir()), name)
 }
 
+// Fresh names a folder as Saved does and empties it: a run folder that an earlier run of the cell left is in the way.
+func Fresh(name string) string {
+	dir := Saved(name)
+	Check(os.RemoveAll(dir))
+	return dir
+}
+
 // EngineEnv names the engine of all notebooks, such as xla:cpu.
 const EngineEnv = "SAOT_NOTEBOOKS_ENGINE"
 

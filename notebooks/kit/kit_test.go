@@ -3,6 +3,8 @@ package kit
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,6 +35,17 @@ func TestGrade(t *testing.T) {
 		require.Equal(t, c.passed, grade(&out, 3, c.check), c.name)
 		require.Contains(t, out.String(), c.want, c.name)
 	}
+}
+
+// A cell that writes a run folder can run a second time.
+func TestFresh(t *testing.T) {
+	t.Setenv("GONB_TMP_DIR", t.TempDir())
+	require.NoError(t, os.MkdirAll(Saved("run"), 0o755))
+	earlier := filepath.Join(Saved("run"), "checkpoint")
+	require.NoError(t, os.WriteFile(earlier, nil, 0o600))
+	require.Equal(t, Saved("run"), Fresh("run"))
+	require.NoFileExists(t, earlier)
+	require.Equal(t, Saved("run"), Fresh("run"), "nothing is there")
 }
 
 func TestStream(t *testing.T) {
