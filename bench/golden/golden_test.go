@@ -90,11 +90,9 @@ func runs(engine string) (all []run) {
 	small := []string{"epochs=2", "encoder.hidden=64", "encoder.out=32", "points=48", "buffer=40"}
 	sampled := []string{"encoder.whole_graph=60", "encoder.sample_fan_out=4,3"}
 	for _, d := range method.All() {
-		preset, settings, inSamples := "default", small, sampled
+		preset, settings, inSamples := "default", readBy(d, small), sampled
 		if quick, is := theirs()[d.Name]; is {
 			preset, settings, inSamples = "fast", quick, []string{"whole_graph=60"}
-		} else {
-			settings = readBy(d, small)
 		}
 		add("cora-ml-"+d.Name, settings, "--dataset", "cora-ml", "--method", d.Name, "--preset", preset)
 		if d.Trains() {

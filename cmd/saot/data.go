@@ -34,8 +34,8 @@ func openEntries(dir string, names []string) (store datasets.Store, entries []da
 	}
 	for _, name := range names {
 		if datasets.IsPath(name) {
-			return store, nil, usagef("%s is a path, want a name that saot data list shows: saot data split --dataset %s "+
-				"shows a graph of yours", name, name)
+			return store, nil, usagef("%s is a path, want a name that saot data list shows: "+
+				"saot data split --dataset %s shows a graph of yours", name, name)
 		}
 		e, err := datasets.Lookup(name)
 		if err != nil {

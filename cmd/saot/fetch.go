@@ -2,7 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,4 +56,37 @@ func (o *sweepOptions) fetchMissing(cmd *cobra.Command, runs []experiment.Run) e
 	entries = slices.DeleteFunc(entries, store.Ready)
 	_, err = fetchAll(cmd, store, entries)
 	return err
+}
+
+// findDatasets looks for the datasets of the flag, and makes their paths absolute. Those for Kubernetes are the
+// containers'.
+func (o *sweepOptions) findDatasets() error {
+	for i, name := range o.datasets {
+		var err error
+		switch {
+		case !datasets.IsPath(name):
+			_, err = datasets.Lookup(name)
+		case o.launcher != experiment.Kubernetes:
+			if _, err = os.Stat(name); err == nil {
+				o.datasets[i], err = filepath.Abs(name)
+			}
+		case !path.IsAbs(name):
+			err = fmt.Errorf("%s is not a path of the containers, which begins with /", name)
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("--dataset: %w", err)}
+		}
+	}
+	return nil
+}
+
+// datasetNames are those of --dataset as the name of a folder has them.
+func (o *sweepOptions) datasetNames() (names []string) {
+	for _, name := range o.datasets {
+		if datasets.IsPath(name) {
+			name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		}
+		names = append(names, experiment.FileName(name))
+	}
+	return names
 }

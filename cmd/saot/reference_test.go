@@ -196,10 +196,11 @@ Defaults are those of no dataset in particular: ` +
 		b.WriteString("| setting | default | |\n|---|---|---|\n" + rows.String() + "\n")
 	}
 	b.WriteString("## Ablations of saot\n\nThey have the settings of [saot](#saot), except for those that " +
-		"define them. A spec may\nset what they do not read too. saot-barlow shows plans in recordings, and reads what these depend on.\n\n" +
+		"define them. A spec may\nset what they do not read too. saot-barlow shows plans in recordings, and reads " +
+		"what these depend on.\n\n" +
 		listOf(same) +
-		"\n## Controls\n\nAll but [propagated-hellinger](#propagated-hellinger), which has settings of its own, take the " +
-		"settings of [saot](#saot), so that a\nspec can run them next to it. They read few of them.\n\n" +
+		"\n## Controls\n\nAll but [propagated-hellinger](#propagated-hellinger), which has settings of its own, take " +
+		"the settings of [saot](#saot), so that a\nspec can run them next to it. They read few of them.\n\n" +
 		"| method | what it is | reads |\n|---|---|---|\n")
 	for _, d := range controls {
 		reads := "nothing"

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
@@ -98,7 +96,8 @@ func newSweepCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("fetch", "dry-run")
 	o.flag(cmd)
 	f.Lookup("json").Usage = "with --dry-run, print JSON instead of text"
-	mainFlags(cmd, "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory", "launcher")
+	mainFlags(cmd, "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "workers", "memory",
+		"launcher")
 	section(f, "Runs", "out", "dataset", "data", "engine", "dry-run", "fetch", "retry-failed", "keep-model", "workers",
 		"memory", "only", "json")
 	section(f, "Cluster", "launcher", "output", "time", "mem", "cpus", "gpus", "partition", "account", "sbatch",
@@ -261,39 +260,6 @@ func (o *sweepOptions) open(names []string) (runs []experiment.Run, err error) {
 		}
 	}
 	return runs, nil
-}
-
-// findDatasets looks for the datasets of the flag, and makes their paths absolute. Those for Kubernetes are the
-// containers'.
-func (o *sweepOptions) findDatasets() error {
-	for i, name := range o.datasets {
-		var err error
-		switch {
-		case !datasets.IsPath(name):
-			_, err = datasets.Lookup(name)
-		case o.launcher != experiment.Kubernetes:
-			if _, err = os.Stat(name); err == nil {
-				o.datasets[i], err = filepath.Abs(name)
-			}
-		case !path.IsAbs(name):
-			err = fmt.Errorf("%s is not a path of the containers, which begins with /", name)
-		}
-		if err != nil {
-			return usageError{fmt.Errorf("--dataset: %w", err)}
-		}
-	}
-	return nil
-}
-
-// datasetNames are those of --dataset as the name of a folder has them.
-func (o *sweepOptions) datasetNames() (names []string) {
-	for _, name := range o.datasets {
-		if datasets.IsPath(name) {
-			name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-		}
-		names = append(names, experiment.FileName(name))
-	}
-	return names
 }
 
 // validGB reports whether a flag's number of GB can be counted in bytes.

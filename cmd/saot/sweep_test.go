@@ -82,8 +82,8 @@ func TestSweepOnDataset(t *testing.T) {
 	spec := writeSpec(t, smallSpec)
 	t.Chdir(t.TempDir())
 	write(t, "my.graph.npz", "")
-	status, stdout, stderr := call(t, "sweep", spec, "--dataset", "synthetic:300,degree=4", "--dataset", "./my.graph.npz",
-		"--dry-run")
+	status, stdout, stderr := call(t, "sweep", spec, "--dry-run", "--dataset", "synthetic:300,degree=4",
+		"--dataset", "./my.graph.npz")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "8 of 8 runs to do")
 	require.Contains(t, stdout, "my.graph.npz-saot-s1")

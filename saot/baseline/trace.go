@@ -110,8 +110,8 @@ func (s *TRACESettings) encoder() encoder.Config {
 // compilingGAT is what XLA takes to compile a step of the GAT with its replay, measured on corafull-topology.
 const compilingGAT = 4 << 30
 
-// load is the work of a task: the epochs of both encoders. A slow step also takes the last task and those replayed. Only
-// the run shows which these are: all count.
+// load is the work of a task: the epochs of both encoders. A slow step also takes the last task and those replayed.
+// Only the run shows which these are: all count.
 func (s *TRACESettings) load() method.Load {
 	l := method.Load{Epochs: s.FastEpochs + s.Epochs, Hidden: s.Hidden, Out: s.Out, WholeGraph: s.WholeGraph,
 		Batch: s.Batch, Snapshots: s.Encoders + 1, PastTasks: min(s.Encoders, cmp.Or(s.Replay, s.Encoders)) + 1,

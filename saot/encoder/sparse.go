@@ -93,7 +93,8 @@ func (e entries) columns(some []int32, rows int) entries {
 	taken := entries{lists: lists{offsets: make([]int64, 1, len(some)+1)}}
 	for _, c := range some {
 		first, end := e.offsets[c], e.offsets[c+1]
-		taken.rows, taken.values = append(taken.rows, e.rows[first:end]...), append(taken.values, e.values[first:end]...)
+		taken.rows = append(taken.rows, e.rows[first:end]...)
+		taken.values = append(taken.values, e.values[first:end]...)
 		taken.offsets = append(taken.offsets, int64(len(taken.rows)))
 	}
 	byRow := taken.transposed(rows)

@@ -29,7 +29,8 @@ func TestCommonSeeds(t *testing.T) {
 func TestCellsOfOtherSeeds(t *testing.T) {
 	table := Table{Columns: []Column{{Title: "uai", Seeds: []uint64{0, 1, 2}}}}
 	for want, seeds := range map[string][]uint64{
-		"80.0": {0, 1, 2}, "80.0 (n = 1)": {1}, "80.0 (n = 3, seeds 3–5)": {3, 4, 5}, "80.0 (n = 2, seeds 2, 3)": {2, 3},
+		"80.0": {0, 1, 2}, "80.0 (n = 1)": {1}, "80.0 (n = 3, seeds 3–5)": {3, 4, 5},
+		"80.0 (n = 2, seeds 2, 3)": {2, 3},
 	} {
 		row := Row{Cells: []Cell{{Mean: 80, N: len(seeds), Seeds: seeds}}}
 		require.Equal(t, want, table.text(&row, 0))

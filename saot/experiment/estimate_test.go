@@ -57,8 +57,8 @@ func TestEstimateOfOneStep(t *testing.T) {
 	require.InDelta(t, of.estimate(r).training, larger.estimate(r).training, 1e-9)
 }
 
-// TRACE's networks of past tasks and what a step replays of them count: those of the paper's CoraFull have 20.59 million
-// weights.
+// TRACE's networks of past tasks and what a step replays of them count: those of the paper's CoraFull have 20.59
+// million weights.
 func TestEstimateOfSnapshots(t *testing.T) {
 	s, err := DefaultSettings("cora-full", "trace", method.Paper)
 	require.NoError(t, err)

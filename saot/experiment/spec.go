@@ -135,8 +135,8 @@ func (s *specFile) replaceDatasets(on []string, bad *faults) {
 	for i := range s.Runs {
 		e := &s.Runs[i]
 		if own := names(*e); !slices.Equal(own, first) {
-			bad.add(e.line, fmt.Errorf("the entry is for %s and the first for %s: others can replace the datasets of a "+
-				"spec only if all its entries name the same", strings.Join(own, ", "), strings.Join(first, ", ")))
+			bad.add(e.line, fmt.Errorf("the entry is for %s and the first for %s: others can replace the datasets of "+
+				"a spec only if all its entries name the same", strings.Join(own, ", "), strings.Join(first, ", ")))
 			return
 		}
 		if len(e.Datasets) > 0 { // or else that is a fault

@@ -313,7 +313,8 @@ func paperBuffer(views []view) (p Picture, lack string, err error) {
 		}
 		s.Name = ""
 		shares += v.shareOf(on, "buffer")
-		facets = append(facets, plotting.Facet{Title: v.dataset, Knob: knobLabel("buffer"), Studies: []plotting.Study{s}})
+		facets = append(facets,
+			plotting.Facet{Title: v.dataset, Knob: knobLabel("buffer"), Studies: []plotting.Study{s}})
 		shown = append(shown, results(on...)...)
 	}
 	if len(facets) == 0 {
