@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -235,20 +236,25 @@ func TestEnginesWithoutTheChosenOne(t *testing.T) {
 	require.Contains(t, stderr, "no-such-engine")
 }
 
-// Installing an engine says where it cannot be used all the same. The installed one is damaged here, so that nothing is
-// fetched.
+// Installing an engine says where it cannot be used all the same. Here the engine is there, so that nothing is fetched,
+// and a variable hides it.
 func TestInstallSaysWhatCannotBeUsed(t *testing.T) {
+	library := engine.Installed("xla")
 	pins, err := os.ReadFile("../../saot/engine/install/wheels.txt")
 	require.NoError(t, err)
 	pinned := regexp.MustCompile("(?m)^xla " + runtime.GOOS + "/" + runtime.GOARCH + ` \S+ (\S+)`).FindSubmatch(pins)
-	if pinned == nil {
-		t.Skip("no package of XLA is pinned for this platform")
+	if library == "" || pinned == nil {
+		t.Skip("XLA is not installed, or no package of it is pinned for this platform")
 	}
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
 	write(t, filepath.Join(cache, "saot/engines/xla/wheels"), string(pinned[1])+"\n")
-	write(t, filepath.Join(cache, "saot/engines/xla/package/pjrt_c_api_cpu_plugin.so"), "no library")
+	hidden := filepath.Join(cache, "saot/engines/xla/package/pjrt_c_api_cpu_plugin.so")
+	require.NoError(t, os.Mkdir(filepath.Dir(hidden), 0o755))
+	require.NoError(t, os.Symlink(library, hidden))
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", t.TempDir())
 	status, _, stderr := call(t, "engines", "install", "xla")
 	require.Zero(t, status, stderr)
 	require.Equal(t, 1, strings.Count(stderr, "xla:cpu cannot be used on this machine: "), stderr)
+	require.NotContains(t, stderr, "fetching")
 }
