@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/method"
 )
 
 // small is a stream that a worker learns in seconds.
@@ -212,6 +214,28 @@ func TestTrainingControls(t *testing.T) {
 		require.Contains(t, b.Text(`document.querySelector('#command').textContent`),
 			"--dataset synthetic,nodes=200,classes=6,degree=4.1,homophily=0.5,imbalance=2,words=20 --method saot "+
 				"--seed 2")
+	})
+	t.Run("the command", func(t *testing.T) {
+		set := regexp.MustCompile(`--set ([a-z_.]+)=`)
+		b.train(t, small)
+		keys := b.Text(`[...document.querySelectorAll('tr[data-method]')].map(m => m.dataset.method).join()`)
+		require.Contains(t, keys, "barlow")
+		for key := range strings.SplitSeq(keys, ",") {
+			b.train(t, strings.ReplaceAll(small, "saot.random", key))
+			command := b.Text(`document.querySelector('#command').textContent`)
+			_, name, _ := strings.Cut(command, "--method ")
+			d, err := method.Lookup(strings.Fields(name)[0])
+			require.NoError(t, err, command)
+			settings, err := experiment.DefaultSettings("synthetic", d.Name, method.Default)
+			require.NoError(t, err)
+			var reads []string
+			for _, f := range d.Fields(settings.Of) {
+				reads = append(reads, f.Path)
+			}
+			for _, given := range set.FindAllStringSubmatch(command, -1) {
+				require.Contains(t, reads, given[1], "saot run refuses it: %s", command)
+			}
+		}
 	})
 	t.Run("a setting that some runs have not", func(t *testing.T) {
 		b.train(t, small+"&play=1")
