@@ -273,8 +273,8 @@ func (s *shape) estimate(r *Run) Estimate {
 	return est
 }
 
-// pastNodes is how many stored nodes a step takes on the task after t others: those of the task itself, which it
-// compares with those of the past, and these, of each task as many as are stored at most.
+// pastNodes is how many stored nodes a step takes on the task after t others: the current task's and those of each past
+// task in the step. Every task counts with the most that one stores.
 func pastNodes(l method.Load, t, stored int) int {
 	if t == 0 {
 		return 0

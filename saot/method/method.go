@@ -187,9 +187,9 @@ type Load struct {
 	// other steps are on the few nodes that it keeps, and Hidden and Out are 1.
 	Encoders, EncoderWidth, EncoderSteps int
 
-	// Of a method that keeps its network as it is after each task: how many of these networks, and how many of their
-	// tasks a step takes, at most, with how many nodes each, in how many of the epochs. A network has so many weights
-	// for each feature column, and others.
+	// Of a method that keeps its network after each task: the most networks it keeps, the most past tasks that a step
+	// takes, the nodes of each of these, and the epochs that take them. ColumnWeights are the weights of a network for
+	// each feature column, OtherWeights the rest.
 	Snapshots, PastTasks, PastNodes, PastEpochs int
 	ColumnWeights, OtherWeights                 int
 }
