@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// slurmJobsFile is the name of the list of jobs in the folder of a sweep that was launched on Slurm: one line for each job.
+// slurmJobsFile is the name of the list of jobs in the folder of a sweep that was launched on Slurm: one line per job.
 const slurmJobsFile = "slurm-jobs.jsonl"
 
 // slurmJob is an array job. It names the folders of its runs by the tasks' numbers: those are of a spec that may have
