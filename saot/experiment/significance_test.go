@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/saot-go/saot/saot/experiment/rank"
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,13 +52,6 @@ func TestPairedTTestProperties(t *testing.T) {
 		}
 		require.InDelta(t, p, pairedTTest(a, shifted), 1e-9)
 	}
-}
-
-// By hand, as R's p.adjust(p, "holm"): 0.005·4, 0.01·3, 0.03·2, and 0.04·1 raised to the one before it.
-func TestHolm(t *testing.T) {
-	require.InDeltaSlice(t, []float64{0.03, 0.06, 0.06, 0.02}, rank.Holm([]float64{0.01, 0.04, 0.03, 0.005}), 1e-12)
-	require.Equal(t, []float64{1, 1}, rank.Holm([]float64{0.6, 0.9}))
-	require.Empty(t, rank.Holm(nil))
 }
 
 // Three rows against the best over common seeds: the p values of TestPairedTTest times 3, 2 and 1; one row has two

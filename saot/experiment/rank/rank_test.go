@@ -23,7 +23,8 @@ func TestFriedman(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1.0, same.P)
 	for want, values := range map[string][][]float64{
-		"1 blocks": {{1, 2}}, "block 2 has 1": {{1, 2}, {1}}, "not finite": {{1, 2}, {1, math.NaN()}},
+		"1 blocks": {{1, 2}}, "block 2 has 1": {{1, 2}, {1}}, "block 2 has a value that is not finite": {{1, 2}, {1, math.NaN()}},
+		"block 1 has a value that is not finite": {{math.Inf(-1), 2}, {1, 2}},
 	} {
 		_, err := NewFriedman(values)
 		require.ErrorContains(t, err, want)
@@ -84,6 +85,13 @@ func TestWilcoxon(t *testing.T) {
 	require.Equal(t, 1.0, w.P)
 	_, err = NewWilcoxon(zero, many[:3])
 	require.Error(t, err)
+}
+
+// By hand, as R's p.adjust(p, "holm"): 0.005·4, 0.01·3, 0.03·2, and 0.04·1 raised to the one before it.
+func TestHolm(t *testing.T) {
+	require.InDeltaSlice(t, []float64{0.03, 0.06, 0.06, 0.02}, Holm([]float64{0.01, 0.04, 0.03, 0.005}), 1e-12)
+	require.Equal(t, []float64{1, 1}, Holm([]float64{0.6, 0.9}))
+	require.Empty(t, Holm(nil))
 }
 
 func TestNaNHasNoPeer(t *testing.T) {
