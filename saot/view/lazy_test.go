@@ -21,7 +21,8 @@ func TestFilterIsOneDecisionAnEdge(t *testing.T) {
 		}
 	}
 	// A binomial of n(n−1)/2 = 79,800 pairs has a standard deviation of 0.0016 in its share.
-	require.InDelta(t, 0.7, float64(kept)/(n*(n-1)/2), 0.008)
+	require.InDelta(t, 0.7, f.Share(), 1e-12)
+	require.InDelta(t, f.Share(), float64(kept)/(n*(n-1)/2), 0.008)
 
 	other, directed, differ, apart := Filter{Rate: 0.3, Seed: 8}, Filter{Rate: 0.3, Seed: 7, Directed: true}, 0, 0
 	for i := range int32(n) {

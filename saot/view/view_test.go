@@ -88,6 +88,12 @@ func TestRates(t *testing.T) {
 	}
 }
 
+func TestOneColumnStaysAtLeast(t *testing.T) {
+	for columns, want := range map[int]int{0: 0, 1: 0, 2: 1, 5: 4, 100: 90} {
+		require.Equal(t, want, Config{FeatureMask: 0.9}.MaskedColumns(columns), "%d columns", columns)
+	}
+}
+
 // directedGraph returns a graph in which each ordered pair is an edge with probability p.
 func directedGraph(n int, p float64, rng *rand.Rand) *graph.Graph {
 	g := &graph.Graph{
