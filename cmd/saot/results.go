@@ -323,14 +323,18 @@ func (o *tableOptions) tables(sel selection) (tables []*experiment.Table, err er
 
 func newTuneCommand() *cobra.Command {
 	var seeds []uint
+	var table bool
 	cmd := &cobra.Command{
 		Use:   "tune PATH...",
 		Short: "choose settings on validation among the finished runs",
 		Long: `For each dataset and method that was run with several settings, print the settings with the highest
 class-il AP on the valid nodes, as a spec that saot sweep reads. Comments in it have the figures of all settings. Test
 nodes play no part. Runs under the paper probe alone have no such figure, because that probe is stopped by the nodes
-that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.`,
+that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.
+
+With --table, print a table of the choices instead, with the cost of each and what the other settings had.`,
 		Example: `  saot sweep tune --dataset uai
+  saot tune runs/tune-uai --table
   saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}
@@ -341,19 +345,22 @@ that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.3
 			wanted = append(wanted, uint64(seed))
 		}
 		return func(_ context.Context, out io.Writer) error {
+			notes := sel.undone
 			if len(sel.programs) > 1 {
-				programs := strings.Join(sel.programs, ", ")
-				_, err := fmt.Fprintf(out, "# The runs are of several programs: %s.\n", programs)
-				if err != nil {
-					return err
-				}
+				programs := "The runs are of several programs: " + strings.Join(sel.programs, ", ") + "."
+				notes = append([]string{programs}, notes...)
 			}
-			if err := writeLines(out, "# ", sel.undone); err != nil {
+			if table {
+				return errors.Join(experiment.WriteChoiceTable(out, choices), writeLines(out, "", notes))
+			}
+			if err := writeLines(out, "# ", notes); err != nil {
 				return err
 			}
 			return experiment.WriteChoices(out, choices, wanted)
 		}, err
 	})
 	cmd.Flags().UintSliceVar(&seeds, "seeds", nil, "of the spec; default those of the runs")
+	cmd.Flags().BoolVar(&table, "table", false, "print a table in Markdown instead of a spec")
+	cmd.MarkFlagsMutuallyExclusive("table", "seeds")
 	return cmd
 }

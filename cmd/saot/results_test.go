@@ -21,10 +21,11 @@ import (
 
 var update = flag.Bool("update", false, "write the tables into the documents")
 
-// Where a document has <!-- saot table … --> and <!-- end -->, what stands between is what the command prints.
+// Where a document has <!-- saot table … --> or <!-- saot tune … --> and <!-- end -->, what stands between is what the
+// command prints.
 func TestDocuments(t *testing.T) {
 	t.Chdir("../..")
-	block := regexp.MustCompile(`(?s)(<!-- saot (table [^>]*) -->\n)(.*?)(<!-- end -->)`)
+	block := regexp.MustCompile(`(?s)(<!-- saot ((?:table|tune) [^>]*) -->\n)(.*?)(<!-- end -->)`)
 	tables := 0
 	for _, path := range documents(t) {
 		before, err := os.ReadFile(path)

@@ -125,15 +125,15 @@ func ByDataset(groups []*Group) [][]*Group {
 }
 
 // divided divides groups by a key, in the order in which the keys come.
-func divided(groups []*Group, key func(*Group) string) (all [][]*Group) {
+func divided[T any](items []T, key func(T) string) (all [][]T) {
 	at := map[string]int{}
-	for _, g := range groups {
-		i, ok := at[key(g)]
+	for _, item := range items {
+		i, ok := at[key(item)]
 		if !ok {
 			i = len(all)
-			at[key(g)], all = i, append(all, nil)
+			at[key(item)], all = i, append(all, nil)
 		}
-		all[i] = append(all[i], g)
+		all[i] = append(all[i], item)
 	}
 	return all
 }

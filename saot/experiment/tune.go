@@ -176,6 +176,26 @@ func WriteChoices(out io.Writer, choices []Choice, seeds []uint64) error {
 	return err
 }
 
+// WriteChoiceTable prints a table in Markdown for each dataset, with a row for each method: the chosen settings, their
+// class-il AP on the valid nodes in percent, the median and the lowest AP of all settings that were tried, and the time
+// of their runs.
+func WriteChoiceTable(out io.Writer, choices []Choice) error {
+	var b strings.Builder
+	for _, of := range divided(choices, func(c Choice) string { return c.Dataset }) {
+		fmt.Fprintf(&b, "| %s | chosen | valid | median | worst | cost |\n|---|---|---|---|---|---|\n",
+			escapeMarkdown(of[0].Dataset))
+		for _, c := range of {
+			n, settings := len(c.Points), strings.ReplaceAll(c.Points[0].text(), ": ", " ")
+			median := (c.Points[(n-1)/2].Valid + c.Points[n/2].Valid) / 2
+			fmt.Fprintf(&b, "| %s | %s | %.1f | %.1f | %.1f | %v |\n", c.Method, escapeMarkdown(settings),
+				c.Points[0].Valid, median, c.Points[n-1].Valid, c.Cost())
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
 // describe notes what a choice's runs have in common.
 func (c *Choice) describe(g *Group) error {
 	var s Settings

@@ -59,6 +59,29 @@ func TestChoicesNameTheDataset(t *testing.T) {
 	}
 }
 
+func TestChoiceTable(t *testing.T) {
+	point := func(epochs string, valid float64) Point {
+		return Point{Settings: map[string]string{"epochs": epochs, "rate": "0.1"}, Valid: valid, Seconds: 40}
+	}
+	choices := []Choice{
+		{Dataset: "uai", Method: "saot", Points: []Point{point("3", 92.25), point("9", 91.3), point("1", 91.08), point("2", 80)}},
+		{Dataset: "cora-ml", Method: "saot", Points: []Point{point("3", 94), point("9", 93), point("1", 90)}},
+		{Dataset: "uai", Method: "gae", Points: []Point{point("9", 88), point("3", 87)}},
+	}
+	var out strings.Builder
+	require.NoError(t, WriteChoiceTable(&out, choices))
+	require.Equal(t, `| uai | chosen | valid | median | worst | cost |
+|---|---|---|---|---|---|
+| saot | epochs 3, rate 0.1 | 92.2 | 91.2 | 80.0 | 2m40s |
+| gae | epochs 9, rate 0.1 | 88.0 | 87.5 | 87.0 | 1m20s |
+
+| cora-ml | chosen | valid | median | worst | cost |
+|---|---|---|---|---|---|
+| saot | epochs 3, rate 0.1 | 94.0 | 93.0 | 90.0 | 2m0s |
+
+`, out.String())
+}
+
 // A split that comes from a file is known by its hash alone: no spec is written that would cut another.
 func TestNoSpecOfASplitFile(t *testing.T) {
 	s, err := DefaultSettings("uai", "saot", method.Default)
