@@ -94,6 +94,24 @@ func TestKMeansLeavesNoClusterEmpty(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{draw([]float64{0, 2, 0}, 0), draw([]float64{0, 2, 0}, 2)})
 }
 
+func TestNearestReturnsDistances(t *testing.T) {
+	x, centers := linalg.Gaussian(20, 3, seed.Stream(1)), linalg.Gaussian(4, 3, seed.Stream(2))
+	assign := make([]int, 20)
+	distance, changed := nearest(x, centers, assign)
+	require.True(t, changed)
+	for i, c := range assign {
+		require.InDelta(t, SquaredDistance(x.RawRowView(i), centers.RawRowView(c)), distance[i], 1e-12)
+	}
+}
+
+// Row 1 is the farthest, but alone in its cluster; then come row 4, the first of two that are as far, and row 5.
+func TestEmptyClustersTakeTheFarthestRows(t *testing.T) {
+	assign, distance := []int{0, 2, 0, 0, 0, 0}, []float64{1, 9, 2, 0, 5, 5}
+	require.True(t, fillEmpty(assign, distance, 4))
+	require.False(t, fillEmpty(assign, distance, 4), "none is empty now")
+	require.Equal(t, []int{0, 2, 0, 0, 1, 3}, assign)
+}
+
 func TestKMeansStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
