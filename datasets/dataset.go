@@ -92,7 +92,7 @@ type Options struct {
 	Normalization graph.Normalization // feature scaling; default L2
 	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
 	TopologyOnly  bool                // leave out the features (width 0), name it "…-topology"; default false
-	Synthetic     SyntheticOptions    // of the generated dataset; zero fields take their defaults
+	Synthetic     SyntheticOptions    // of the dataset "synthetic" alone; zero fields take their defaults
 }
 
 // Open returns a dataset: by its name in the catalog, from the files in dataDir (empty: DefaultDir); by the name of a
@@ -105,8 +105,12 @@ type Options struct {
 //
 // It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is
 // missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed,
-// and those of the layout's reader.
+// one if Options.Synthetic is set for a name that does not take it, and those of the layout's reader.
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
+	if !isSynthetic(name) && opt.Synthetic != (SyntheticOptions{}) {
+		return nil, fmt.Errorf("datasets: %s takes no Options.Synthetic, which only the dataset %s has: leave it zero "+
+			"(the settings of %sNODES stand in its name)", name, syntheticName, scaledPrefix)
+	}
 	if isSynthetic(name) || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)
 	}

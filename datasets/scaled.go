@@ -21,15 +21,15 @@ import (
 // default; for a Spread of 0 write −0, math.Copysign(0, -1). The name of the dataset is "synthetic:NODES", followed by
 // settings such as ",degree=50,classes=46": see ParseScaled.
 type ScaledOptions struct {
-	Nodes     int
+	Nodes     int     // enough for 5 in the smallest class
 	Seed      uint64  // default 0
-	Classes   int     // default 20, or fewer for at least 100 nodes per class
-	Degree    float64 // mean degree, from which repeated draws are missing; default 10, or half of the smallest class
-	Imbalance float64 // size of the largest class over the smallest, at least 1; default 10
+	Classes   int     // 1 to 65536; default 20, or fewer for at least 100 nodes per class
+	Degree    float64 // mean degree but for repeated draws, in (0, half of the smallest class]; default 10, or the most
+	Imbalance float64 // size of the largest class over the smallest, in [1, 1e5]; default 10
 	Homophily float64 // share of edges within a class, in (0, 1]; default 0.8
-	Spread    float64 // standard deviation of the log of a node's attractiveness; default 0.8
-	Columns   int     // dense features; default 64
-	Signal    float64 // distance of a class's center from 0, in standard deviations of its nodes; default 1.2
+	Spread    float64 // standard deviation of the log of a node's attractiveness, in [0, 2]; default 0.8
+	Columns   int     // dense features, 1 to 65536; default 64
+	Signal    float64 // distance of a class's center from 0, in deviations of its nodes, in (0, 100]; default 1.2
 }
 
 func (o *ScaledOptions) settings() []setting {

@@ -216,20 +216,20 @@ const (
 	recordsVersion = 1
 )
 
-// Record is what checksums.json says of a file.
-type Record struct {
+// fileRecord is what checksums.json says of a file.
+type fileRecord struct {
 	SHA256 string `json:"sha256"`
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source"` // a URL, or the path of an imported file
 }
 
 type recordsJSON struct {
-	Version int               `json:"version"`
-	Files   map[string]Record `json:"files"`
+	Version int                   `json:"version"`
+	Files   map[string]fileRecord `json:"files"`
 }
 
 // records reads checksums.json; there is none in a fresh folder.
-func (s Store) records() (map[string]Record, error) {
+func (s Store) records() (map[string]fileRecord, error) {
 	path := filepath.Join(s.Dir, recordsFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,9 +274,9 @@ func (s Store) record(ctx context.Context, f File, status FileStatus, source str
 		return err
 	}
 	if records == nil {
-		records = make(map[string]Record)
+		records = make(map[string]fileRecord)
 	}
-	records[f.Name] = Record{SHA256: sum, Bytes: status.Bytes, Source: source}
+	records[f.Name] = fileRecord{SHA256: sum, Bytes: status.Bytes, Source: source}
 	if sum == "" {
 		delete(records, f.Name)
 	}
@@ -344,7 +344,7 @@ func (e Entry) compareSize(ds *Dataset) {
 
 // compareSeveral is compare for several files, which share one checksum. If it differs, they are read again to find the
 // one that changed.
-func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]Record) error {
+func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]fileRecord) error {
 	e.compareSize(ds)
 	format, err := e.Layout.format()
 	if err != nil {

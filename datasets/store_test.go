@@ -96,7 +96,7 @@ func TestTrustOnFirstUse(t *testing.T) {
 	require.Equal(t, []string{recordsFile, "tiny.npz"}, s.left(t))
 	records, err := s.records()
 	require.NoError(t, err)
-	require.Equal(t, Record{SHA256: sum(content), Bytes: int64(len(content)), Source: e.Files[0].URLs[0]},
+	require.Equal(t, fileRecord{SHA256: sum(content), Bytes: int64(len(content)), Source: e.Files[0].URLs[0]},
 		records["tiny.npz"])
 	require.Equal(t, Recorded, s.verify(t, e).State)
 	_, err = s.open(e, Options{})

@@ -18,14 +18,14 @@ import (
 // math.Copysign(0, -1).
 type SyntheticOptions struct {
 	Seed       uint64  // default 0
-	Nodes      int     // default 600
-	Classes    int     // default 8
-	Imbalance  float64 // size of the largest class over the smallest, at least 1; default 3
-	Degree     float64 // mean degree; default 5
+	Nodes      int     // at least 10 for each class; default 600
+	Classes    int     // at least 1; default 8
+	Imbalance  float64 // size of the largest class over the smallest, in [1, 10]; default 3
+	Degree     float64 // mean degree, above 0 and at most Nodes/(8·Classes); default 5
 	Homophily  float64 // share of edges within a class, in (0, 1]; default 0.8
-	Spread     float64 // standard deviation of the log of a node's attractiveness; default 0.8
-	Vocabulary int     // feature columns; default 256
-	Words      int     // mean words a document; default 30
+	Spread     float64 // standard deviation of the log of a node's attractiveness, in [0, 2]; default 0.8
+	Vocabulary int     // feature columns, at least 8 for each class; default 256
+	Words      int     // mean words a document, 1 to 10000; default 30
 	Background float64 // share of words that tell nothing of the class, in (0, 1); default 0.55
 }
 

@@ -34,7 +34,7 @@
 // Difference draws what changed, white at zero, red where mass came and blue where it went. Diverging draws other
 // signed values, such as gradients:
 //
-//	plotting.Difference(after, before, n, n, plotting.PlanOptions{RowCuts: cuts, ColCuts: cuts})
+//	plotting.Difference(before, after, n, n, plotting.PlanOptions{RowCuts: cuts, ColCuts: cuts})
 //	plotting.Diverging(gradient, n, m, plotting.PlanOptions{Label: `$\partial L/\partial R$`})
 //
 // BlockBars sums a plan over blocks of classes, which says more than a large plan:

@@ -42,8 +42,8 @@ type Plane struct {
 // NewPlane returns the plane of the first two principal components of all frames together, and the window that holds
 // them. Drawn on it, a point that stands still does not move from frame to frame.
 //
-// frames: each [n, d], row major, n at least 1 and not the same for all. It returns an error for no frames and those of
-// PCA.
+// frames: each [n, d], row major, n at least 1 and not the same for all. It returns an error for no frames, rows
+// that are not whole, and an entry that is not finite.
 func NewPlane(d int, frames ...[]float64) (*Plane, error) {
 	all := slices.Concat(frames...)
 	if d < 1 || len(all)%max(d, 1) != 0 {

@@ -39,7 +39,7 @@ func ExampleMaps() {
 
 func ExampleDifference() {
 	p := plans(24, 1, 0.1)
-	f, err := plotting.Difference(p[1], p[0], 24, 24, plotting.PlanOptions{
+	f, err := plotting.Difference(p[0], p[1], 24, 24, plotting.PlanOptions{
 		Title: "what a smaller $\\epsilon$ changes", Label: "$\\pi_{0.1} - \\pi_{1}$",
 		RowCuts: []int{12}, ColCuts: []int{12},
 	})

@@ -87,7 +87,7 @@ func Diverging(values []float64, n, m int, o PlanOptions) (Figure, error) {
 
 // Difference draws after − before, entry by entry, as Diverging does: red where something came, blue where it went.
 // Both are [n, m], row major. Its errors are those of Diverging, for either matrix.
-func Difference(after, before []float64, n, m int, o PlanOptions) (Figure, error) {
+func Difference(before, after []float64, n, m int, o PlanOptions) (Figure, error) {
 	for k, values := range [][]float64{before, after} {
 		if err := checkMap(values, n, m); err != nil {
 			return Figure{}, fmt.Errorf("plotting: difference %q: %s: %w", o.Title, []string{"before", "after"}[k], err)

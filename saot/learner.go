@@ -66,7 +66,7 @@ func New(e *engine.Engine, c Config, features int, tasks []encoder.Size, seedVal
 	return l, errors.Join(err1, err2)
 }
 
-// SizesOf returns the sizes of a stream's task graphs.
+// SizesOf returns the sizes of a stream's task graphs. It panics if there are none.
 func SizesOf(s *datasets.Stream) []encoder.Size { return method.StreamOf(s).Sizes }
 
 // BatchedSizes returns the sizes of the tasks joined with the replayed subgraphs. Replayed subgraphs are assumed to

@@ -49,10 +49,10 @@ func (l *Learner) Watch(ctx context.Context, task int, g *graph.Graph, nodes []i
 	if err == nil {
 		w.plan, err = l.watchedPlan()
 	}
-	if err == nil {
+	if err == nil && ctx.Err() == nil {
 		err = w.solveGraphPlan()
 	}
-	if err == nil && task > 0 && l.config.distills() {
+	if err == nil && ctx.Err() == nil && task > 0 && l.config.distills() {
 		w.views.Teacher, err = w.solvePlan()
 	}
 	if err = errors.Join(err, ctx.Err()); err != nil {

@@ -30,7 +30,7 @@ type Request struct {
 	MaxBytes int64                   // more is refused; default 16 GiB
 	Progress func(done, total int64) // called after each piece that was written; total is -1 while it is unknown
 	Waiting  func()                  // called once, where another process works on the path, before the wait for it
-	Client   *http.Client            // default: one that keeps to the rules below; its CheckRedirect is replaced
+	Client   *http.Client            // default: a plain one; redirections are followed as Fetch says, whatever it does
 	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
 	Least    int64                   // bytes that a connection must bring in each Stall; default 30000, 1 kB a second
 	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
@@ -63,8 +63,8 @@ const (
 // so that Path is never a broken file; Path + ".part.json" keeps what a later call needs to resume. A connection that
 // breaks, stalls, crawls or ends early is resumed where it stopped, in this call or a later one, if the server says
 // that the file is still the same. A mirror whose bytes turn out wrong after that gets one more chance from the first
-// byte; then the next mirror is tried. One process at a time works on a path (see file.Acquire); a second one waits and
-// finds the file.
+// byte; then the next mirror is tried. At most 10 redirections in a row are followed, and none from https to http or to
+// another scheme. One process at a time works on a path; a second one waits and finds the file.
 //
 // It returns a *ChecksumError if the file at Path or the downloaded one has other bytes than requested (a download is
 // then removed, a file that was there is left alone); an error that wraps ErrUnavailable and says what to do by hand if

@@ -213,8 +213,9 @@ func TestDisjointUnion(t *testing.T) {
 
 // directedOf returns the directed adjacency of entries u → v, and the same as a matrix in which [v][u] says that v
 // receives from u.
-func directedOf(n int, src, dst []int32) (Adjacency, [][]bool) {
-	a, _ := Build(n, Coordinates{Src: src, Dst: dst}, true)
+func directedOf(t *testing.T, n int, src, dst []int32) (Adjacency, [][]bool) {
+	a, err := NewDirected(n, src, dst)
+	require.NoError(t, err)
 	receives := make([][]bool, n)
 	for i := range receives {
 		receives[i] = make([]bool, n)
@@ -231,7 +232,7 @@ func directedOf(n int, src, dst []int32) (Adjacency, [][]bool) {
 func TestDirectedAgainstMatrix(t *testing.T) {
 	for _, size := range []struct{ nodes, entries int }{{1, 3}, {7, 0}, {40, 400}, {300, 1000}, {500, 1 << 17}} {
 		src, dst := randomEntries(size.nodes, size.entries)
-		a, want := directedOf(size.nodes, src, dst)
+		a, want := directedOf(t, size.nodes, src, dst)
 		require.True(t, a.Directed)
 		checkAdjacency(t, &a)
 		require.Equal(t, want, dense(&a))
@@ -265,6 +266,19 @@ func TestDirectedAgainstMatrix(t *testing.T) {
 	}
 }
 
+func TestNewDirectedErrors(t *testing.T) {
+	for want, entries := range map[string][2][]int32{
+		"2 sources but 1 destinations":           {{0, 1}, {1}},
+		"edge 1 is (1, 3), outside the 3 nodes":  {{0, 1}, {1, 3}},
+		"edge 0 is (-1, 1), outside the 3 nodes": {{-1}, {1}},
+	} {
+		_, err := NewDirected(3, entries[0], entries[1])
+		require.ErrorContains(t, err, want)
+	}
+	_, err := NewDirected(-1, nil, nil)
+	require.ErrorContains(t, err, "-1 nodes")
+}
+
 func TestCleanDirectedCounts(t *testing.T) {
 	// 0→1 twice, 1→0, 1→2, a loop at 2 twice and an entry to pass over: by hand, 3 edges, 1 duplicate, 2 loops; none is
 	// mirrored.
@@ -275,7 +289,7 @@ func TestCleanDirectedCounts(t *testing.T) {
 
 func TestDirectedInducedAndUnion(t *testing.T) {
 	src, dst := randomEntries(30, 150)
-	a, want := directedOf(30, src, dst)
+	a, want := directedOf(t, 30, src, dst)
 	nodes := []int32{29, 0, 14, 3, 9, 8, 21}
 	sub := a.Induced(nodes)
 	require.True(t, sub.Directed)
@@ -287,8 +301,8 @@ func TestDirectedInducedAndUnion(t *testing.T) {
 		}
 	}
 
-	one, _ := directedOf(2, []int32{0}, []int32{1})
-	two, _ := directedOf(2, []int32{1}, []int32{0})
+	one, _ := directedOf(t, 2, []int32{0}, []int32{1})
+	two, _ := directedOf(t, 2, []int32{1}, []int32{0})
 	both, err := DisjointUnion(&Graph{Adjacency: one, Features: Features{Rows: 2}},
 		&Graph{Adjacency: two, Features: Features{Rows: 2}})
 	require.NoError(t, err)

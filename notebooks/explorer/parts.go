@@ -164,7 +164,7 @@ func (p *painter) difference(left, right *scene) nb.Part {
 		}
 		n, m := plans[0].Dims()
 		high := 2 / float64(n*m)
-		return plotting.Difference(plans[0].RawMatrix().Data, plans[1].RawMatrix().Data, n, m, plotting.PlanOptions{
+		return plotting.Difference(plans[1].RawMatrix().Data, plans[0].RawMatrix().Data, n, m, plotting.PlanOptions{
 			Title: typeset(title), Label: "difference of mass", Low: -high, High: high,
 			RowCuts: p.cuts(), ColCuts: p.cuts()})
 	}, left.run.settings, right.run.settings, left.at, p.Epsilon, p.Points, p.sweep)

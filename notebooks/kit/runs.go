@@ -58,12 +58,12 @@ func MatrixOf(r *continual.Result, s continual.Setting) continual.Matrix {
 	return score.Matrix
 }
 
-// AP is the average performance of a run in percent, see MatrixOf.
+// AP returns a function of a run: its average performance in percent, see MatrixOf.
 func AP(s continual.Setting) func(r *continual.Result) float64 {
 	return func(r *continual.Result) float64 { return MatrixOf(r, s).AveragePerformance() }
 }
 
-// AF is the average forgetting of a run in points, see MatrixOf.
+// AF returns a function of a run: its average forgetting in points, see MatrixOf.
 func AF(s continual.Setting) func(r *continual.Result) float64 {
 	return func(r *continual.Result) float64 { return MatrixOf(r, s).AverageForgetting() }
 }

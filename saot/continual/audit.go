@@ -91,9 +91,9 @@ func (r *Result) Audit() *AuditReport {
 // loaded into m, every task is scored again as in Run, and the last rows are compared cell by cell. Earlier rows cannot
 // be embedded, as the states that they are of are gone.
 //
-// Cells must agree exactly on pure Go and XLA on the CPU, where name, version and device of the engine
-// are the result's. On any other engine sums may come out otherwise in their last digits: there a cell may differ by
-// one of the nodes that it is a share of.
+// Cells must agree exactly on pure Go and XLA on the CPU, where name, version and device of the engine are the
+// result's and the processor is of the kind of the result's. On any other engine or processor sums may come out
+// otherwise in their last digits: there a cell may differ by one of the nodes that it is a share of.
 //
 // The stream, m and opt are those that Run had, m freshly made. Evidence against the result is in the report. An error
 // means that there was no audit: no result in opt.Dir, another stream or other options than the result's, a learner

@@ -343,9 +343,11 @@ func TestKeepSurvivesResume(t *testing.T) {
 	end(opt)
 }
 
-func TestKeepRefuses(t *testing.T) {
+func TestKeepAndResumeRefuse(t *testing.T) {
 	_, err := Run(context.Background(), overlapping(), &toyLearner{}, Options{Keep: true})
 	require.ErrorContains(t, err, "Options.Keep needs Options.Dir")
+	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Resume: true})
+	require.ErrorContains(t, err, "Options.Resume needs Options.Dir")
 
 	opt := Options{Dir: t.TempDir()}
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)

@@ -17,7 +17,8 @@ const (
 	DamagedFile = "checkpoint.damaged" // one that was passed over for the earlier; removed once the run is finished
 )
 
-// TaskError is an error that arose in a task of a run. The state before the task is in the run folder.
+// TaskError is an error that arose in a task of a run. The state before the task is in the run folder, if
+// the run has one.
 type TaskError struct {
 	Task, Tasks int // Task from 0
 	Err         error

@@ -192,7 +192,9 @@ func (c *recorder) add(s *Step, sight *Sight) (err error) {
 	}
 	f := record.Frame{Step: c.count + s.Done, MarginalError: record.Number(s.MarginalError)}
 	f.Terms, f.Figures = valuesOf(&c.terms, s.Terms), valuesOf(&c.figures, s.Figures)
-	c.writer.Names(c.terms, c.figures)
+	if err := c.writer.Names(c.terms, c.figures); err != nil {
+		return err
+	}
 	if sight != nil {
 		if f.Plan, err = recordedPlan(sight.Plan); err != nil {
 			return err

@@ -15,16 +15,17 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 )
 
-// Options says how Run evaluates and records. The zero value runs in memory under both probes.
+// Options says how Run evaluates and records. The zero value runs in memory under both probes, for which all but
+// embeddings without columns also need an Engine.
 type Options struct {
-	Engine *engine.Engine // fits the probes; may be nil where embeddings have no columns
+	Engine *engine.Engine // fits the probes; may be nil for supervised methods and embeddings without columns
 	Probes []Probe        // none means all
 	// ProbeRows bounds the train nodes that probes are fitted to, all tasks together; 0 is no bound. Where there are
 	// more, every class of every task keeps its share of them, and 10 at least. Held-out nodes are always all scored.
 	ProbeRows int
 	Seed      uint64 // of the probes' initial weights; the learner has its own
 	Dir       string // run folder for checkpoints and the result; "" writes no files
-	Resume    bool   // continue after the last checkpoint in Dir; without one, start at the first task
+	Resume    bool   // continue after the last checkpoint in Dir; where there is none, start at the first task
 	Keep      bool   // keep the learner in Dir/model, for Audit; a run that is resumed keeps it if any stretch was to
 	Record    int    // steps from frame to frame of the recording in Dir, see package record; 0 records nothing
 	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when
@@ -135,11 +136,8 @@ func (o *Options) settle(m Method) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Keep && o.Dir == "" {
-		return errors.New("Options.Keep needs Options.Dir, where the learner is kept")
-	}
-	if o.Record < 0 || o.Record > 0 && o.Dir == "" {
-		return fmt.Errorf("Options.Record is %d: want 0 or more, and Options.Dir, where the frames are kept", o.Record)
+	if err := o.checkDir(); err != nil {
+		return err
 	}
 	if len(o.Manifest.Config) == 0 {
 		o.Manifest.Config = json.RawMessage("{}")
@@ -147,6 +145,19 @@ func (o *Options) settle(m Method) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(o.Manifest.Config, &fields); err != nil || fields == nil {
 		return errors.New("Options.Manifest.Config is not a JSON object")
+	}
+	return nil
+}
+
+// checkDir finds what needs a run folder where there is none.
+func (o *Options) checkDir() error {
+	switch none := o.Dir == ""; {
+	case o.Resume && none:
+		return errors.New("Options.Resume needs Options.Dir, where the checkpoints are")
+	case o.Keep && none:
+		return errors.New("Options.Keep needs Options.Dir, where the learner is kept")
+	case o.Record < 0 || o.Record > 0 && none:
+		return fmt.Errorf("Options.Record is %d: want 0 or more, and Options.Dir, where the frames are kept", o.Record)
 	}
 	return nil
 }

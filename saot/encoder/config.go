@@ -48,7 +48,7 @@ type Config struct {
 }
 
 // Changed gives the encoder the defaults of its kind when Kind becomes GAT by name, as a flag or in a spec, or becomes
-// another where it was GAT. Package internal/fields calls it.
+// another where it was GAT. What sets fields by name calls it.
 func (c *Config) Changed(name string) {
 	switch {
 	case name != "kind":
@@ -61,12 +61,14 @@ func (c *Config) Changed(name string) {
 	}
 }
 
-// DefaultConfig is a GCN 512 → 256 with PyTorch's BatchNorm momentum.
+// DefaultConfig is a GCN 512 → 256 with PyTorch's BatchNorm momentum 0.1. Graphs of more than 20,000 nodes are sampled,
+// 10 neighbors in each layer.
 func DefaultConfig() Config {
 	return Config{Hidden: 512, Out: 256, Momentum: 0.1, WholeGraph: 20_000, SampleFanOut: []int{10, 10}}
 }
 
-// DefaultGAT is the paper's encoder for Reddit: three layers of four heads, 256 wide each, BatchNorm as in TRACE.
+// DefaultGAT is the paper's encoder for Reddit: three layers of four heads, 256 wide each, BatchNorm momentum 0.01 as
+// in TRACE. Graphs of more than 5,000 nodes are sampled, 5 neighbors in each layer.
 func DefaultGAT() Config {
 	return Config{Kind: GAT, Hidden: 256, Out: 256, Layers: 3, Heads: 4, Momentum: 0.01, WholeGraph: 5_000,
 		SampleFanOut: []int{5, 5, 5}}

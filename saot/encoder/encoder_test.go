@@ -108,6 +108,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 	_, err = New(e, DefaultConfig(), 0, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(1, 1)))
 	require.ErrorContains(t, err, "0 feature columns")
+	_, err = New(nil, DefaultConfig(), 5, NewBuckets(nil, 200, nil), rand.New(rand.NewPCG(1, 1)))
+	require.ErrorContains(t, err, "engine: embed: there is no engine")
 }
 
 func TestEmbedRefuses(t *testing.T) {

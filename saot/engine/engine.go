@@ -9,6 +9,9 @@
 //     looks for it; only in the folders of PJRT_PLUGIN_LIBRARY_PATH, if that is set;
 //  4. pure Go, always.
 //
+// Plain xla is xla:cuda where that is usable, else xla:cpu. GoMLX's options may follow a name of XLA, as in
+// xla:cuda,tf32=true: on CUDA, products keep float32's precision unless TF32 is asked for.
+//
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
 // automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds pure Go alone.
 package engine
@@ -59,8 +62,8 @@ func (e *Engine) Info() Info { return e.info }
 // shapes.
 func (e *Engine) Compiled() int { return int(e.compiled.Load()) }
 
-// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and takes its time for it. No
-// engine fuses nothing.
+// Fuses reports whether the engine compiles chains of operations into one loop: XLA does, and takes its time for it. A
+// nil engine fuses nothing.
 func (e *Engine) Fuses() bool { return e != nil && strings.HasPrefix(e.info.Name, "xla") }
 
 // ShapePrice is how much more padding than on XLA's CPU plugin it takes to be worth another compiled shape: 1, and on
@@ -104,13 +107,24 @@ func (f *Func) Call(inputs ...*tensors.Tensor) (outputs []*tensors.Tensor, err e
 	return outputs, nil
 }
 
-// Func wraps a graph-building function (which may panic) for execution on the engine. It returns an error if GoMLX
-// refuses the function.
+// check returns an error if there is no engine for a function.
+func (e *Engine) check(name string) error {
+	if e == nil {
+		return fmt.Errorf("engine: %s: there is no engine: open one with engine.Open", name)
+	}
+	return nil
+}
+
+// Func wraps a graph-building function (which may panic) for execution on the engine. It returns an error if the engine
+// is nil or GoMLX refuses the function.
 func (e *Engine) Func(name string, build func(inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	return e.function(name, 1, build)
 }
 
 func (e *Engine) function(name string, devices int, build func(inputs []*graph.Node) []*graph.Node) (*Func, error) {
+	if err := e.check(name); err != nil {
+		return nil, err
+	}
 	exec, err := graph.NewExec(e.backend, func(inputs []*graph.Node) []*graph.Node {
 		e.compiled.Add(1)
 		return build(inputs)
@@ -126,7 +140,7 @@ func (e *Engine) function(name string, devices int, build func(inputs []*graph.N
 }
 
 // ModelFunc wraps a graph-building function that reads and updates the variables of a store; it must take at least one
-// input. The graph is marked as training. It returns an error if GoMLX refuses the function.
+// input. The graph is marked as training. It returns an error if the engine is nil or GoMLX refuses the function.
 func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *model.Scope,
 	inputs []*graph.Node) []*graph.Node) (*Func, error) {
 	return e.modelFunction(name, store, 1, build)
@@ -134,6 +148,9 @@ func (e *Engine) ModelFunc(name string, store *model.Store, build func(scope *mo
 
 func (e *Engine) modelFunction(name string, store *model.Store, devices int, build func(scope *model.Scope,
 	inputs []*graph.Node) []*graph.Node) (*Func, error) {
+	if err := e.check(name); err != nil {
+		return nil, err
+	}
 	variables := replicated{engine: e}
 	exec, err := model.NewExec(e.backend, store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		if len(inputs) == 0 {

@@ -83,6 +83,14 @@ func TestModelFuncNeedsInput(t *testing.T) {
 	require.ErrorContains(t, err, "at least one input")
 }
 
+func TestNoEngine(t *testing.T) {
+	var none *engine.Engine
+	_, err := none.Func("step", nil)
+	require.EqualError(t, err, "engine: step: there is no engine: open one with engine.Open")
+	_, err = none.ModelFunc("step", model.NewStore(), nil)
+	require.ErrorContains(t, err, "there is no engine")
+}
+
 func TestInfoIsFilled(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		info := e.Info()

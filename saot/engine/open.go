@@ -14,9 +14,9 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// Open opens the engine that spec names, or chooses one where spec is empty (the order is in the package doc). It
-// returns ErrUnknown for an unknown name, listing the known ones, and an error for a named engine that cannot be used,
-// saying why and how to get it.
+// Open opens the engine that spec names, or chooses one where spec is empty (the order and the names are in the package
+// doc). It returns ErrUnknown for an unknown name, listing the known ones, and an error for a named engine that cannot
+// be used, saying why and how to get it.
 //
 // Some of what makes XLA fast holds for the whole process. With cgo and glibc, a program that imports this package has
 // one arena of malloc. To open XLA sets XLA_FLAGS, and lets malloc keep freed memory instead of returning it.

@@ -25,8 +25,8 @@ const (
 var launchers = enum.Of[Launcher]("launcher", "local", "slurm", "kubernetes")
 
 // String returns the launcher's name.
-func (l Launcher) String() string { return launchers.Name(l) }
-
+func (l Launcher) String() string                   { return launchers.Name(l) }
+func (l Launcher) MarshalText() ([]byte, error)     { return launchers.Marshal(l) }
 func (l *Launcher) UnmarshalText(text []byte) error { return launchers.Unmarshal(l, text) }
 
 // Job is what a scheduler is to do of a sweep: a task for each run.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,21 @@ func TestEarlierRunFolders(t *testing.T) {
 	require.Len(t, s.Runs, 1, "whose name has the digits of another version")
 	require.Equal(t, filepath.Join(dir, s.Runs[0].Name()), s.Folder(0),
 		"it begins again: what it began with is not known of settings that were added")
+}
+
+type weight struct {
+	Weight float64 `json:"weight"`
+}
+
+func (weight) Validate() error { return nil }
+
+func TestSettingsWithoutJSON(t *testing.T) {
+	s, err := DefaultSettings("synthetic", "saot", method.Default)
+	require.NoError(t, err)
+	s.Of = &weight{1}
+	require.NoError(t, s.Validate())
+	s.Of = &weight{math.NaN()}
+	require.ErrorContains(t, s.Validate(), "settings of saot: json: unsupported value: NaN")
 }
 
 // A run whose settings differ by their names alone is continued where it began.

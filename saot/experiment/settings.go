@@ -13,7 +13,6 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -54,8 +53,8 @@ func DefaultSettings(dataset, name string, p method.Preset) (Settings, error) {
 	return s, nil
 }
 
-// Change changes settings of the method. Its error may join several *fields.Fault.
-func (s *Settings) Change(changes ...fields.Change) error {
+// Change changes settings of the method. Its error may join several *method.Fault.
+func (s *Settings) Change(changes ...method.Change) error {
 	d, err := method.Lookup(s.Method)
 	if err != nil {
 		return err
@@ -153,7 +152,13 @@ func (s *Settings) Validate() error {
 	if s.Of == nil {
 		return fmt.Errorf("experiment: there are no settings of %s: take those of DefaultSettings", s.Method)
 	}
-	return s.Of.Validate()
+	if err := s.Of.Validate(); err != nil {
+		return err
+	}
+	if _, err := json.Marshal(s); err != nil { // or Hash would panic
+		return fmt.Errorf("experiment: settings of %s: %w", s.Method, err)
+	}
+	return nil
 }
 
 func (s *Settings) validateProbes() error {
@@ -177,11 +182,12 @@ func (s *Settings) validateProbes() error {
 	return nil
 }
 
-// Hash identifies the settings: runs with the same hash give the same figures on the same data and engine.
+// Hash identifies the settings: runs with the same hash give the same figures on the same data and engine. It panics
+// for settings that Validate refuses because JSON has no form of them.
 func (s *Settings) Hash() string {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a struct of bare values
+		panic(err)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -198,7 +198,7 @@ abuot: none
 	}
 	require.Equal(t, []string{
 		"4: a seed is -1, want a whole number, 0 or more",
-		"6: saot: epsilon is -1, want a value above 0 and up to 100, such as 0.2",
+		"6: saot: epsilon is -1, want a value in (0, 100]",
 		"7: encoder: hidden is 0, want 1 or more",
 		"8: saot: fan_out[1] is 0, want 1 or more",
 		`9: saot: there is no setting "alhpa" (did you mean "alpha"?)`,

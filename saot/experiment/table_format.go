@@ -29,6 +29,7 @@ var formatNames = enum.Of[Format]("format", "md", "csv", "latex", "html", "json"
 
 // String returns the name by which UnmarshalText knows the format.
 func (f Format) String() string                   { return formatNames.Name(f) }
+func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
 func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 
 // Write writes tables one after the other, and, but for CSV and JSON, how to read them. It returns the writer's error,

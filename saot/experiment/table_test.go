@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -319,11 +320,21 @@ func TestSeedList(t *testing.T) {
 }
 
 func TestFormatNames(t *testing.T) {
-	for f := Markdown; f <= HTML; f++ {
-		var got Format
-		err := got.UnmarshalText([]byte(f.String()))
-		require.NoError(t, err)
-		require.Equal(t, f, got)
+	for f := Markdown; f <= JSON; f++ {
+		for l := Local; l <= Kubernetes; l++ {
+			want := struct {
+				Format   Format
+				Launcher Launcher
+			}{f, l}
+			got := want
+			got.Format, got.Launcher = -1, -1
+			text, err := json.Marshal(want)
+			require.NoError(t, err)
+			require.Contains(t, string(text), strconv.Quote(f.String()))
+			require.Contains(t, string(text), strconv.Quote(l.String()))
+			require.NoError(t, json.Unmarshal(text, &got))
+			require.Equal(t, want, got)
+		}
 	}
 	err := new(Format).UnmarshalText([]byte("pdf"))
 	require.ErrorContains(t, err, "md, csv, latex, html")

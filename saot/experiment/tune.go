@@ -22,7 +22,7 @@ import (
 // Choice is the settings of a method that did best on validation, among those that were tried on a dataset.
 type Choice struct {
 	Dataset, Method string
-	Points          []Point // every one that was tried, the best first; equal ones in the order of Collect
+	Points          []Point // every one that was tried, the best first; of equal ones the first as text
 
 	preset     method.Preset
 	first      float64           // share of the stream's tasks that the runs saw; 0 is all

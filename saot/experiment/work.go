@@ -29,7 +29,8 @@ type WorkOptions struct {
 	// Wait is how often Work looks again for runs that other processes hold, until there is none. 0 leaves them to the
 	// others. The task of a scheduler waits: a file system may hold the lock of a node that is gone for a while.
 	Wait time.Duration
-	// Command is the process of a run, which takes up the run in its folder. Its standard error goes to LogFile.
+	// Command is the process of a run, which takes up the run in its folder. Its standard error goes to LogFile. It may
+	// not be nil.
 	Command func(ctx context.Context, dir string) *exec.Cmd
 	// Observe is told when a run begins, when it writes a line of its log, and when it ends; calls don't overlap. May
 	// be nil.
@@ -104,6 +105,9 @@ func firstOf(errs []error) error {
 }
 
 func (o *WorkOptions) settle(s *Sweep, retry time.Time) error {
+	if o.Command == nil {
+		return errors.New("experiment: work: Command is nil: give the process that does a run")
+	}
 	o.Workers = max(1, o.Workers)
 	if o.Observe == nil {
 		o.Observe = func(int, State, string) {}

@@ -170,4 +170,5 @@ func TestWorkWithoutBytes(t *testing.T) {
 		err = s.Work(t.Context(), WorkOptions{Memory: 100, Bytes: bytes, Command: command("work")})
 		require.ErrorContains(t, err, "Bytes has")
 	}
+	require.ErrorContains(t, s.Work(t.Context(), WorkOptions{}), "Command is nil")
 }

@@ -41,11 +41,20 @@ var kinds = enum.Of[Kind]("kind", "ours", "control", "self-supervised", "supervi
 func (k Kind) String() string { return kinds.Name(k) }
 
 // Settings are a method's own: a pointer to a struct. The JSON names of its fields are the names of the settings in
-// flags, specs and results, the tag help is a line about each, and the tag range is what package check reads.
+// flags, specs and results, and the tag help is a line about each. A tag range is the interval of a number, or of each
+// number of a list: range:"[0,1)" takes 0 and not 1, range:"[1,)" has no upper end.
 type Settings interface {
 	// Validate lists every field out of range.
 	Validate() error
 }
+
+// Change gives a setting another value, Field is a setting as it stands, and Fault says why a change is not possible.
+type (
+	Change = fields.Change
+	Value  = fields.Value // of a Change, as text
+	Field  = fields.Field
+	Fault  = fields.Fault
+)
 
 // Preset chooses among the defaults of a method.
 type Preset int
@@ -71,7 +80,7 @@ type Stream struct {
 	Sizes    []encoder.Size // of the tasks' graphs
 }
 
-// StreamOf describes a stream.
+// StreamOf describes a stream. It panics if the stream has no tasks, which NewStream makes none of.
 func StreamOf(s *datasets.Stream) Stream {
 	out := Stream{Features: s.Tasks[0].Graph.Features.Cols, Classes: s.NumClasses}
 	for i := range s.Tasks {
@@ -114,17 +123,18 @@ type Definition struct {
 }
 
 // Fields returns the settings that the method reads. Others of the same type may be set too, and do nothing.
-func (d *Definition) Fields(s Settings) []fields.Field {
+func (d *Definition) Fields(s Settings) []Field {
 	all := fields.All(s)
 	if d.Reads == nil {
 		return all
 	}
-	return slices.DeleteFunc(all, func(f fields.Field) bool { return !slices.Contains(d.Reads, f.Path) })
+	return slices.DeleteFunc(all, func(f Field) bool { return !slices.Contains(d.Reads, f.Path) })
 }
 
-// Change applies changes to settings of the method, as fields.Apply does. Its error lists the method's settings where
-// there is none of a name, and has a *fields.Fault for each change of what a variant fixes.
-func (d *Definition) Change(s Settings, changes ...fields.Change) error {
+// Change makes every change of settings of the method that is possible, in the order of the settings; of two changes of
+// one setting the later holds. Its error joins a *Fault for each other change: where there is no setting of a name,
+// which lists the method's, where a value does not fit, and where a variant fixes the setting.
+func (d *Definition) Change(s Settings, changes ...Change) error {
 	err := fields.Apply(s, changes)
 	if d.Fix == nil {
 		return err
@@ -135,7 +145,7 @@ func (d *Definition) Change(s Settings, changes ...fields.Change) error {
 	fixed := texts(s)
 	for _, c := range changes {
 		if want, is := wanted[c.Path], fixed[c.Path]; want != is {
-			faults = append(faults, &fields.Fault{Change: c,
+			faults = append(faults, &Fault{Change: c,
 				Err: fmt.Errorf("setting %s cannot be %q: it is %s in %s", c.Path, want, is, d.Name)})
 		}
 	}
@@ -154,7 +164,7 @@ func texts(s Settings) map[string]string {
 // one at a time depend on their order: "encoder.kind" can give all of the encoder other defaults, and comes first.
 // Change takes several at once, in any order.
 func (d *Definition) Set(s Settings, name, text string) error {
-	return d.Change(s, fields.Change{Path: name, Value: fields.Value{Text: text}})
+	return d.Change(s, Change{Path: name, Value: Value{Text: text}})
 }
 
 // Probed reports whether linear probes of its embeddings score the method. Others are scored by a classifier of their

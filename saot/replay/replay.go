@@ -34,8 +34,8 @@ func (b *Buffer) NumNodes() (n int) {
 	return n
 }
 
-// Union returns the batched graph: g first, then every kept subgraph, without edges between them. It returns an error
-// if their numbers of features differ, or only some are directed.
+// Union returns the batched graph: g first, then every kept subgraph, without edges between them; g itself where none
+// is kept. It returns an error if their numbers of features differ, or only some are directed.
 func (b *Buffer) Union(g *graph.Graph) (*graph.Graph, error) {
 	if len(b.Subgraphs) == 0 {
 		return g, nil

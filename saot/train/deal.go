@@ -10,7 +10,7 @@ type Deal struct {
 	order   []int
 }
 
-// NewDeal deals with a source of randomness for each epoch. A batch of more than n has n.
+// NewDeal deals n items, 1 at least, with a source of randomness for each epoch. A batch of more than n has n.
 func NewDeal(n, size int, rng func(epoch int) *rand.Rand) *Deal {
 	return &Deal{n: n, size: min(n, size), rng: rng}
 }
@@ -18,7 +18,7 @@ func NewDeal(n, size int, rng func(epoch int) *rand.Rand) *Deal {
 // PerEpoch returns the number of batches in an epoch.
 func (d *Deal) PerEpoch() int { return d.n / max(1, d.size) }
 
-// Batch returns the items of a step. Steps are asked for in their order.
+// Batch returns the items of a step. Steps are asked for in their order. It panics where there are no items.
 func (d *Deal) Batch(step int) []int32 {
 	epoch, at := step/d.PerEpoch(), step%d.PerEpoch()
 	if at == 0 {

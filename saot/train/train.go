@@ -59,7 +59,8 @@ type Trainer[T any] struct {
 	step  *engine.Named[T]
 }
 
-// New compiles a training step. T and N are one struct, of *tensors.Tensor and of *Node (see engine.NewNamed).
+// New makes a training step, which the engine compiles when it is first taken. T and N are one struct, of
+// *tensors.Tensor and of *Node (see engine.NewNamed).
 func New[T, N any](n *encoder.Net, name string, o Optimizer, loss func(in N) Loss) (*Trainer[T], error) {
 	t := &Trainer[T]{store: n.Store(), base: o.LearningRate}
 	var err error

@@ -23,7 +23,7 @@ type Views[T any] struct {
 	Masked   encoder.Masked[T]    // what the views of a whole graph mask
 
 	Samples engine.Split[[2]encoder.Sample[T]] // of a graph that is not taken whole
-	Places  engine.Split[T]                    // of all targets in a device's sample: see joined; absent on one device
+	Places  engine.Split[T]                    // [M, 1], where a device's sample has each target; absent on one device
 }
 
 // Embed returns the embeddings of both views by the encoder whose variables stand in a scope: of all nodes, of a

@@ -80,7 +80,8 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // Shapes: x [n, d], y [m, d], or both with a batch axis in front; returns a scalar or [B], in the unit of the cost, and
 // the largest marginal error of the three plans, of the same shape: where it is large, or NaN, the divergence is off.
 // Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
-// makes three plans of cfg.Sweeps each. Panics if shapes disagree or cfg is not valid.
+// makes three plans of cfg.Sweeps each. Panics if shapes disagree, cfg is not valid, or OverRelaxation is Adaptive,
+// which HostSinkhornDivergence alone has.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) (divergence, marginalError *graph.Node) {
 	if err := cfg.Validate(); err != nil {
 		panic(err)

@@ -20,7 +20,8 @@
 //
 // For 0/1 adjacency (a − b)² = |a − b|, as in the paper. It is solved as a short sequence of linear problems with cost
 // σK + 2(1−σ) L⊗π, the gradient, where L⊗π = ((A₁∘A₁)μ)1ᵀ + 1((A₂∘A₂)ν)ᵀ − 2A₁πA₂ᵀ: two products, sparse for Sparse
-// structures, and never a 4-D tensor. σ = 1 is Wasserstein, σ = 0 is Gromov-Wasserstein. POT's alpha is 1 − σ.
+// structures, and never a 4-D tensor. That is PaperNormalization; MaxNormalization, the default, divides L⊗π by its
+// maximum in each of the problems. σ = 1 is Wasserstein, σ = 0 is Gromov-Wasserstein. POT's alpha is 1 − σ.
 //
 // # Where each runs
 //
@@ -32,6 +33,16 @@
 // too, and panic while building. Their sweeps are a loop of the engine, which stops at a tolerance. SAOT computes its
 // π_G on the host while the engine trains. The build tag hostonly leaves out the second row, ImplicitGradient and GoMLX
 // with them: what is left is small enough for a web page.
+//
+// Some functions are there for both:
+//
+//	host                      graph
+//	Cost                      CostNode
+//	Solve                     Sinkhorn, GraphProblem.Sinkhorn
+//	HostSinkhornDivergence    SinkhornDivergence
+//	Result.Barycentric        Barycentric
+//	PlanKL                    KLPlanLoss, whose plan is that of a cost
+//	PlanFrobenius, ‖a − b‖_F  FrobeniusPlanLoss, nm·‖a − b‖²_F for plans [n, m]
 //
 // # Values
 //

@@ -30,7 +30,8 @@ func smallestScaling(dtype dtypes.DType) float64 {
 // and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
 //
 // Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow
-// from the plan to the cost as cfg.Gradient says. Panics if the shape is another or cfg is not valid.
+// from the plan to the cost as cfg.Gradient says. Panics if the shape is another, cfg is not valid, or OverRelaxation
+// is Adaptive, which Solve alone has.
 func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.Node) {
 	s := GraphProblem{Cost: cost}.Sinkhorn(cfg)
 	return s.Plan, s.MarginalError

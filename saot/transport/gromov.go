@@ -24,9 +24,6 @@ const (
 
 var normalizationNames = enum.Of[Normalization]("normalization", "max", "paper")
 
-// ParseNormalization is the inverse of String.
-func ParseNormalization(s string) (Normalization, error) { return normalizationNames.Parse(s) }
-
 func (n Normalization) String() string               { return normalizationNames.Name(n) }
 func (n Normalization) MarshalText() ([]byte, error) { return normalizationNames.Marshal(n) }
 func (n *Normalization) UnmarshalText(text []byte) error {
@@ -37,8 +34,9 @@ func (n *Normalization) UnmarshalText(text []byte) error {
 type OuterLoop int
 
 const (
-	// ProjectedGradient solves each linearization with entropy (Peyré, Cuturi, Solomon 2016). The plan minimizes the
-	// objective of Eq. 7, entropy included.
+	// ProjectedGradient solves each linearization with entropy (Peyré, Cuturi, Solomon 2016). With Factor 2, a plan
+	// that settles is stationary in the objective of Eq. 7, entropy included; under MaxNormalization, in that of a
+	// structure term divided by max S at this plan.
 	ProjectedGradient OuterLoop = iota
 	// ProximalPoint solves each with ε·KL(π‖previous plan) instead of the entropy (Xu, Luo, Zha, Carin 2019). The
 	// entropy fades with the steps and the plan sharpens. ε is the length of a step only.
@@ -61,7 +59,8 @@ type FGWConfig struct {
 	Normalization Normalization `json:"normalization"`
 	// Factor multiplies the structure term in the cost of each linear problem. 2, the default, is the gradient of the
 	// quadratic term, as in POT. 1 is the term as Eq. 7 prints it: the plan then settles where the structure weighs
-	// half, which is POT's at alpha = (1−σ)/(1+σ) and reg = 2ε/(1+σ). The target cost never has the factor.
+	// half, which under PaperNormalization is POT's at alpha = (1−σ)/(1+σ) and reg = 2ε/(1+σ). The target cost never
+	// has the factor.
 	Factor float64 `json:"factor"`
 	// Loop makes the linear problems. Default ProjectedGradient.
 	Loop OuterLoop `json:"loop"`
@@ -124,7 +123,9 @@ type GromovResult struct {
 //
 // with L(a, b) = (a − b)², which is |a − b| for 0/1 adjacency. From π = μνᵀ, each outer step solves the linear problem
 // of cost σK + (1−σ)·Factor·S(π)/norm, S = L⊗π (Peyré, Cuturi, Solomon 2016, Prop. 2; see OuterLoop), starting from the
-// potentials of the last one. FusedGromovSolver takes marginals, and reuses memory.
+// potentials of the last one. Under PaperNormalization norm is 1 and the objective is this one. Under MaxNormalization,
+// the default, norm is max S(π) of each step: the structure term of the objective is divided by what it is at the last.
+// FusedGromovSolver takes marginals, and reuses memory.
 //
 // Shapes: feature cost K [n, m], structure1 [n, n], structure2 [m, m]. Time per step: O(|E₁|m + |E₂|n) for Sparse
 // structures, O(n²m + nm²) for Dense ones, and O(nm·sweeps). Memory: four [n, m] matrices, with K and the two of the

@@ -522,4 +522,11 @@ func TestEnumsRoundTrip(t *testing.T) {
 	require.Equal(t, cfg, back)
 	require.Error(t, json.Unmarshal([]byte(`{"domain":"fast"}`), &back))
 	require.Error(t, json.Unmarshal([]byte(`{"normalization":"mean"}`), &back))
+
+	report := Report{Status: OuterLimit, Domain: LogDomain, Outer: 2, Trace: []TracePoint{{Sweeps: 1}}}
+	data, err = json.Marshal(report)
+	require.NoError(t, err)
+	var again Report
+	require.NoError(t, json.Unmarshal(data, &again))
+	require.Equal(t, report, again)
 }

@@ -184,8 +184,9 @@ const (
 
 var statusNames = enum.Of[Status]("status", "converged", "sweep limit", "outer limit")
 
-func (s Status) String() string               { return statusNames.Name(s) }
-func (s Status) MarshalText() ([]byte, error) { return statusNames.Marshal(s) }
+func (s Status) String() string                   { return statusNames.Name(s) }
+func (s Status) MarshalText() ([]byte, error)     { return statusNames.Marshal(s) }
+func (s *Status) UnmarshalText(text []byte) error { return statusNames.Unmarshal(s, text) }
 
 // Report says what a solver did. Not converging is data: the plan is returned all the same.
 type Report struct {

@@ -32,8 +32,8 @@ func (c Config) MaskedColumns(cols int) int {
 }
 
 // Pair draws two independent views of g from rng. An edge of an undirected graph is dropped in both directions at once,
-// so that both adjacencies stay symmetric. In a directed graph, opposite edges are dropped independently.
-// O(edges + columns).
+// so that both adjacencies stay symmetric. In a directed graph, opposite edges are dropped independently. With an
+// EdgeDrop of 0 the views share the arrays of g's adjacency. O(edges + columns).
 func Pair(g *graph.Graph, c Config, rng *rand.Rand) (a, b View) {
 	cols := g.Features.Cols
 	draw := func() View {

@@ -19,12 +19,12 @@ const (
 
 // Limits of what Read takes. A Writer stays below them.
 const (
-	MaxTasks  = 9_999
-	MaxNodes  = 256     // watched in a task
-	MaxFrames = 100_000 // of a task
-	MaxNames  = 64      // of terms, figures or scores
-	MaxBytes  = 64 << 20
-	maxName   = 100 // bytes
+	maxTasks  = 9_999
+	maxNodes  = 256      // watched in a task
+	maxFrames = 100_000  // of a task
+	maxNames  = 64       // of terms, figures or scores
+	maxBytes  = 64 << 20 // of all tasks' files together
+	maxName   = 100      // bytes
 )
 
 // Head says what was run and how it was recorded.

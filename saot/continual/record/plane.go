@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,8 +21,16 @@ import (
 type Plane struct{ before []float64 }
 
 // Place returns the coordinates [n, 2] of embeddings z [n, d], and the share of the variance along each of the two
-// components before the turn. Embeddings without columns, or all alike, lie in the origin. O(n²d + n³) time.
+// components before the turn. Embeddings without columns, or all alike, lie in the origin. It returns an error if z
+// does not hold n rows, if n is not that of the frame before, or if an eigenvalue does not converge. O(n²d + n³) time.
 func (p *Plane) Place(z []float32, n, d int) (points []float32, shares [2]float64, err error) {
+	if min(n, d) < 0 || len(z) != n*d {
+		return nil, shares, fmt.Errorf("record: there are %d entries of %d embeddings in %d columns", len(z), n, d)
+	}
+	if p.before != nil && len(p.before) != 2*n {
+		return nil, shares, fmt.Errorf("record: there are %d embeddings, and %d in the frame before", n,
+			len(p.before)/2)
+	}
 	y, shares, err := components(z, n, d)
 	if err != nil {
 		return nil, shares, err

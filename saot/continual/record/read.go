@@ -45,7 +45,7 @@ func Read(dir string) (*Recording, error) {
 		return nil, err
 	}
 	r := &Recording{Head: *h}
-	room := int64(MaxBytes)
+	room := int64(maxBytes)
 	for t := range h.Tasks {
 		path := taskPath(dir, t)
 		info, err := os.Stat(path)
@@ -56,7 +56,7 @@ func Read(dir string) (*Recording, error) {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 		if room -= info.Size(); room < 0 {
-			return nil, fmt.Errorf("record: %s: the recording is larger than %d bytes", path, MaxBytes)
+			return nil, fmt.Errorf("record: %s: the recording is larger than %d bytes", path, maxBytes)
 		}
 		var task Task
 		if err := readJSON(path, &task); err != nil {
@@ -80,12 +80,12 @@ func readJSON(path string, to any) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return err
 	}
-	if len(data) > MaxBytes {
-		return fmt.Errorf("%s is larger than %d bytes", path, MaxBytes)
+	if len(data) > maxBytes {
+		return fmt.Errorf("%s is larger than %d bytes", path, maxBytes)
 	}
 	if err := json.Unmarshal(data, to); err != nil {
 		return fmt.Errorf("%s: not a file of a recording: %w", path, err)
@@ -110,8 +110,8 @@ func (h *Head) check() error {
 	if h.Every < 1 {
 		return fmt.Errorf("field every is %d, want 1 or more", h.Every)
 	}
-	if h.Tasks < 1 || h.Tasks > MaxTasks {
-		return fmt.Errorf("field tasks is %d, want 1 to %d", h.Tasks, MaxTasks)
+	if h.Tasks < 1 || h.Tasks > maxTasks {
+		return fmt.Errorf("field tasks is %d, want 1 to %d", h.Tasks, maxTasks)
 	}
 	if len(h.Method) > maxName || len(h.Dataset) > maxName*maxName {
 		return errors.New("field method or dataset is too long")
@@ -127,14 +127,14 @@ func (t *Task) check(task, tasks int) error {
 	switch {
 	case t.Task != task:
 		return fmt.Errorf("field task is %d, want %d", t.Task, task)
-	case n < 1 || n > MaxNodes:
-		return fmt.Errorf("field nodes has %d entries, want 1 to %d", n, MaxNodes)
+	case n < 1 || n > maxNodes:
+		return fmt.Errorf("field nodes has %d entries, want 1 to %d", n, maxNodes)
 	case len(t.Classes) != n:
 		return fmt.Errorf("field classes has %d entries for %d nodes", len(t.Classes), n)
 	case len(t.Views) != 0 && len(t.Views) != 2:
 		return fmt.Errorf("field views has %d entries, want 2 or none", len(t.Views))
-	case len(t.Frames) > MaxFrames:
-		return fmt.Errorf("field frames has %d entries, want %d at most", len(t.Frames), MaxFrames)
+	case len(t.Frames) > maxFrames:
+		return fmt.Errorf("field frames has %d entries, want %d at most", len(t.Frames), maxFrames)
 	}
 	for _, all := range append([][]Edge{t.Edges}, t.Views...) {
 		if err := checkEdges(all, n); err != nil {
@@ -170,8 +170,8 @@ func checkEdges(all []Edge, n int) error {
 }
 
 func checkNames(field string, names []string) error {
-	if len(names) > MaxNames {
-		return fmt.Errorf("field %s has %d entries, want %d at most", field, len(names), MaxNames)
+	if len(names) > maxNames {
+		return fmt.Errorf("field %s has %d entries, want %d at most", field, len(names), maxNames)
 	}
 	for _, name := range names {
 		if name == "" || len(name) > maxName {
@@ -201,7 +201,7 @@ func (p *Plan) check(field string, n int) error {
 }
 
 func (t *Task) checkScores(tasks int) error {
-	if len(t.Scores) > MaxNames || t.Task >= tasks {
+	if len(t.Scores) > maxNames || t.Task >= tasks {
 		return fmt.Errorf("field scores has %d entries for task %d of %d", len(t.Scores), t.Task+1, tasks)
 	}
 	for _, s := range t.Scores {

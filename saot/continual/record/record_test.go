@@ -103,6 +103,18 @@ func TestPlaneKeepsAPictureStill(t *testing.T) {
 	}
 }
 
+func TestPlaneRefuses(t *testing.T) {
+	var p Plane
+	for _, n := range []int{-1, 2} {
+		_, _, err := p.Place(make([]float32, 6), n, 2)
+		require.ErrorContains(t, err, "there are 6 entries")
+	}
+	_, _, err := p.Place(make([]float32, 6), 3, 2)
+	require.NoError(t, err)
+	_, _, err = p.Place(make([]float32, 6), 2, 3)
+	require.ErrorContains(t, err, "there are 2 embeddings, and 3 in the frame before")
+}
+
 func TestPlaneOfLittle(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -227,6 +239,24 @@ func TestAddReplacesAFrameOfTheSameStep(t *testing.T) {
 	require.Equal(t, []Number{7}, r.Tasks[0].Frames[0].Terms)
 }
 
+func TestWriterRefusesWhatReadWould(t *testing.T) {
+	w, err := Create(t.TempDir(), testHead())
+	require.NoError(t, err)
+	for _, err := range []error{w.Names([]string{"total"}, nil), w.Add(testFrame(t, 0)), w.End(nil)} {
+		require.ErrorContains(t, err, "call Begin first")
+	}
+	require.NoError(t, w.Begin(testTask(t, 0)))
+	many := make([]string, maxNames+1)
+	for i := range many {
+		many[i] = "x"
+	}
+	require.ErrorContains(t, w.Names(nil, many), "field figures has 65 entries, want 64 at most")
+	require.ErrorContains(t, w.Names([]string{""}, nil), "a name of 0 bytes")
+	require.ErrorContains(t, w.Names([]string{strings.Repeat("x", maxName+1)}, nil), "a name of 101 bytes")
+	require.Equal(t, testTask(t, 0).Terms, w.task.Terms, "names that were refused are not taken")
+	require.NoError(t, w.Names(many[1:], nil))
+}
+
 func TestResumeDropsWhatIsLearnedAgain(t *testing.T) {
 	dir := written(t)
 	half := filepath.Join(dir, Folder, "."+filepath.Base(taskPath(dir, 0))+"-123") // of a process that was killed
@@ -314,7 +344,7 @@ func TestARecordingIsCompact(t *testing.T) {
 // A run of many steps stays readable: frames are dropped, evenly, and the first and the last stay.
 func TestALongTaskIsThinned(t *testing.T) {
 	dir := t.TempDir()
-	const n, steps = MaxNodes, 700
+	const n, steps = maxNodes, 700
 	w, err := Create(dir, Head{Method: "saot", Dataset: "large", Every: 1, Tasks: 100})
 	require.NoError(t, err)
 	task := Task{Task: 0, Nodes: make([]int32, n), Classes: make([]int32, n), Terms: []string{}, Figures: []string{}}
@@ -328,7 +358,7 @@ func TestALongTaskIsThinned(t *testing.T) {
 	require.NoError(t, w.End(nil))
 	info, err := os.Stat(taskPath(dir, 0))
 	require.NoError(t, err)
-	require.Less(t, info.Size(), int64(MaxBytes/100))
+	require.Less(t, info.Size(), int64(maxBytes/100))
 	r, err := Read(dir)
 	require.NoError(t, err)
 	frames := r.Tasks[0].Frames
@@ -388,7 +418,7 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 	t.Run("too large", func(t *testing.T) {
 		dir := written(t)
 		path := filepath.Join(dir, Folder, "task-0001.json")
-		require.NoError(t, os.Truncate(path, MaxBytes+1)) // a hole, which takes no room
+		require.NoError(t, os.Truncate(path, maxBytes+1)) // a hole, which takes no room
 		_, err := Read(dir)
 		require.ErrorContains(t, err, "larger than")
 	})

@@ -83,20 +83,34 @@ func (w *Writer) Begin(t Task) error {
 	return nil
 }
 
+var errNoTask = errors.New("record: no task has begun: call Begin first")
+
 // Names says what the terms and figures of the task's frames are called, those of frames to come included. Names may be
-// added, and stay where they are.
-func (w *Writer) Names(terms, figures []string) {
+// added, and stay where they are. It returns an error for more than 64 of either, for a name that is empty or longer
+// than 100 bytes, and where no task has begun.
+func (w *Writer) Names(terms, figures []string) error {
+	if w.task == nil {
+		return errNoTask
+	}
+	if err := errors.Join(checkNames("terms", terms), checkNames("figures", figures)); err != nil {
+		return fmt.Errorf("record: task %d: %w", w.task.Task+1, err)
+	}
 	w.task.Terms, w.task.Figures = slices.Clone(terms), slices.Clone(figures)
+	return nil
 }
 
 // flushFrames is the least number of frames between two writes of a task's file.
 const flushFrames = 16
 
 // Add adds a frame to the task, or replaces the last if it is of the same step. The file is written again when it has
-// grown by a quarter, and by 16 frames. Where the frames of a task take more than its share of half of MaxBytes, every
-// other one is dropped, and so is every other one of those to come; the last frame of a task always stays.
+// grown by a quarter, and by 16 frames. Where the frames of a task take more than its share of 32 MB, every other one
+// is dropped, and so is every other one of those to come; the last frame of a task always stays. It returns an error
+// where no task has begun, and for a frame that Read would refuse.
 func (w *Writer) Add(f Frame) error {
 	t := w.task
+	if t == nil {
+		return errNoTask
+	}
 	if err := f.check(t); err != nil {
 		return fmt.Errorf("record: task %d, step %d: %w", t.Task+1, f.Step, err)
 	}
@@ -135,7 +149,7 @@ func (w *Writer) keep(f Frame) error {
 		return fmt.Errorf("record: task %d, step %d: %w", t.Task+1, f.Step, err)
 	}
 	t.Frames = append(t.Frames, f)
-	if w.bytes += len(text); w.bytes > MaxBytes/2/w.head.Tasks || len(t.Frames) > MaxFrames/2 {
+	if w.bytes += len(text); w.bytes > maxBytes/2/w.head.Tasks || len(t.Frames) > maxFrames/2 {
 		w.halve()
 	}
 	if len(t.Frames)-w.saved < max(flushFrames, w.saved/4) {
@@ -158,8 +172,12 @@ func (w *Writer) halve() {
 	t.Frames, w.bytes, w.saved, w.each = half, w.bytes/2, min(w.saved, len(half)), 2*w.each
 }
 
-// End adds the scores and completes the task.
+// End adds the scores and completes the task. It returns an error where no task has begun, and for scores that Read
+// would refuse.
 func (w *Writer) End(scores []Score) error {
+	if w.task == nil {
+		return errNoTask
+	}
 	w.task.Scores = scores
 	if err := w.task.checkScores(w.head.Tasks); err != nil {
 		return fmt.Errorf("record: task %d: %w", w.task.Task+1, err)

@@ -8,8 +8,10 @@
 //	STORE/<experiment>/<run>/tags/NAME
 //	STORE/<experiment>/<run>/artifacts       result.json, and matrix.png where there is one
 //
-// Metrics are those of package metrics, under the same names: losses and marginal errors by global step, AP and AF by
-// task, from 0. MLflow itself migrates such a folder into a database.
+// Metrics have the names that they have in package metrics: losses, marginal errors and diagnostics by global step, and
+// AP and AF by task, from 0; seconds are those of the run. Nodes and seconds of a task and accuracies on single tasks
+// are in result.json alone. A packed result has AP, AF and seconds. MLflow itself migrates such a folder into a
+// database.
 package mlflow
 
 import (
