@@ -45,7 +45,7 @@ PIP_INDEX_URL or pip's configuration names, if one does, else from PyPI. Every p
 SHA-256; neither Python nor pip has to be there, and nothing of a package is run. A download that broke off is resumed
 by the next call. With --from nothing is fetched, and packages that are missing are listed. ` + platforms,
 		Example: `  saot engines install ` + name + `
-  saot engines install ` + name + ` --from DIR   without network: takes DIR's packages, or lists what it lacks`,
+  saot engines install ` + name + ` --from DIR   without network; lists what DIR lacks`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, file := range from { // though all may be installed already
