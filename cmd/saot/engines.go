@@ -18,8 +18,10 @@ func newEnginesCommand() *cobra.Command {
 would run and why; and how to get those that are missing. The environment variable GOMLX_BACKEND or the flag --engine
 of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 		group("install", "install an engine", "",
-			newInstallCommand("xla", "xla:cpu", "XLA's plugin for the CPU", "200 MB"),
-			newInstallCommand("cuda", "xla:cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB")))
+			newInstallCommand("xla", "xla:cpu", "XLA's plugin for the CPU", "200 MB",
+				"On macOS go-xla's installer brings it, from its authors' release page and without a check."),
+			newInstallCommand("cuda", "xla:cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB",
+				"There are packages for Linux on x86-64 alone.")))
 	var p printed
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		found, err := findEngines()
@@ -32,18 +34,18 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 }
 
 // newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it
-// takes on the disk.
-func newInstallCommand(name, spec, label, size string) *cobra.Command {
+// takes on the disk, platforms says where the package differs.
+func newInstallCommand(name, spec, label, size, platforms string) *cobra.Command {
 	var from []string
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: "install " + label + " into the user's cache",
 		Long: `Fetch ` + label + ` (` + size + ` on the disk) as Python packages, from the index that
-pip is set to where pip is present, else from PyPI. Every package is checked against a pinned SHA-256; neither Python
-nor pip has to be there, and nothing of a package is run. A download that broke off is resumed by the next call. With
---from nothing is fetched.`,
+PIP_INDEX_URL or pip's configuration names, if one does, else from PyPI. Every package is checked against a pinned
+SHA-256; neither Python nor pip has to be there, and nothing of a package is run. A download that broke off is resumed
+by the next call. With --from nothing is fetched, and packages that are missing are listed. ` + platforms,
 		Example: `  saot engines install ` + name + `
-  saot engines install ` + name + ` --from PACKAGE.whl   on a machine without network`,
+  saot engines install ` + name + ` --from DIR   without network; lists what DIR lacks`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, file := range from { // though all may be installed already
@@ -61,7 +63,7 @@ nor pip has to be there, and nothing of a package is run. A download that broke 
 			return err
 		},
 	}
-	cmd.Flags().StringSliceVar(&from, "from", nil, "take the packages from these .whl files")
+	cmd.Flags().StringSliceVar(&from, "from", nil, "take the packages from these .whl files, or folders of them")
 	return cmd
 }
 

@@ -23,6 +23,12 @@ func TestGoInstall(t *testing.T) {
 		t.Skip("go install compiles the module again: skipped with -short")
 	}
 	cache := strings.TrimSpace(command(t, ".", nil, "go", "env", "GOMODCACHE"))
+	probe, err := os.CreateTemp(cache, "probe")
+	if err != nil {
+		t.Skipf("go install writes into the module cache, which cannot be written: %v", err)
+	}
+	require.NoError(t, probe.Close())
+	require.NoError(t, os.Remove(probe.Name()))
 	proxy, version := moduleProxy(t)
 	bin := t.TempDir()
 	t.Cleanup(func() { forget(t, cache, version) })

@@ -86,6 +86,7 @@ func TestSlurmDryRun(t *testing.T) {
 		experiment.MemoryFactor))
 	all := dry()
 	require.Contains(t, all, "#SBATCH --array=0-3\n")
+	require.Contains(t, all, "#SBATCH --ntasks=1\n")
 	require.Regexp(t, `--time=0-00:15:00\n#SBATCH --mem=1024M\n`, all) // the least: the runs are small
 	require.NotContains(t, all, "--engine")                            // nodes may have faster ones than this machine
 

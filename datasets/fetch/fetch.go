@@ -154,9 +154,18 @@ func (r *Request) fromMirrors(ctx context.Context) (Result, error) {
 		if ctx.Err() != nil || errors.Is(err, errLocal) {
 			return Result{}, fmt.Errorf("fetch: %s: %w", filepath.Base(r.Path), err)
 		}
-		failures = append(failures, fmt.Errorf("%s: %w", address, withoutURL(err)))
+		failures = append(failures, fmt.Errorf("%s: %w", redacted(address), withoutURL(err)))
 	}
-	return Result{}, &unavailable{path: r.Path, url: r.URLs[0], byHand: r.ByHand, failures: failures}
+	return Result{}, &unavailable{path: r.Path, url: redacted(r.URLs[0]), byHand: r.ByHand, failures: failures}
+}
+
+// redacted hides the password in an address.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Redacted()
 }
 
 // withoutURL takes off the URL that the http package puts before an error and that ours names already.

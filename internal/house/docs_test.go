@@ -136,6 +136,21 @@ func TestParityTestsExist(t *testing.T) {
 	}
 }
 
+// Making the site empties a folder, which must be one of its own.
+func TestSiteSparesOtherFolders(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	out := t.TempDir()
+	letter := filepath.Join(out, "letter.txt")
+	require.NoError(t, os.WriteFile(letter, nil, 0o600))
+	said, err := exec.CommandContext(t.Context(), bash, root+"/docs/site/build", filepath.ToSlash(out)).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(said), "holds something else than an earlier site")
+	require.FileExists(t, letter)
+}
+
 // The site is built where MkDocs is: without a warning, and with nothing from another host.
 func TestSite(t *testing.T) {
 	mkdocs := os.Getenv("SAOT_MKDOCS")

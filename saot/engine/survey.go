@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -65,9 +66,10 @@ func Folder(name string) (string, error) {
 	return filepath.Join(cache, "saot", "engines", name), nil
 }
 
-// installedAs lists where the libraries lie in the folders, which are unpacked Python packages, or go-xla's.
+// installedAs lists where the libraries lie in the folders, which are unpacked Python packages, or go-xla's: its
+// installer links the version that it installed last.
 var installedAs = map[string][]string{
-	"xla":  {"*/pjrt_c_api_cpu_plugin.so", "xla_plugins/*/*.so", "pjrt_c_api_cpu_*_plugin.*"},
+	"xla":  {"*/pjrt_c_api_cpu_plugin.so", "xla_plugins/*/*.so", "pjrt_c_api_cpu_plugin.so"},
 	"cuda": {"jax_plugins/*/xla_cuda_plugin.so"},
 }
 
@@ -97,12 +99,12 @@ func findXLA(name string) Candidate {
 		c := xlaAt(name, "")
 		if c.Missing == "" {
 			c.Missing = "no NVIDIA GPU was found"
-			c.Hint = "it needs an NVIDIA GPU with its driver, then `saot engines install cuda`"
+			c.Hint = "it needs an NVIDIA GPU with its driver; then " + c.Hint
 		}
 		return c
 	}
 	if _, set := os.LookupEnv(pluginPathEnv); !set {
-		if path := Installed(strings.Replace(strings.TrimPrefix(name, "xla:"), "cpu", "xla", 1)); path != "" {
+		if path := Installed(installName(name)); path != "" {
 			return xlaAt(name, path)
 		}
 	}
@@ -110,7 +112,7 @@ func findXLA(name string) Candidate {
 		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*"} {
 			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // sorted; the only error is a bad pattern
 			for _, path := range found {
-				if pluginDevice(path) == name {
+				if pluginDevice(path) == name && filepath.Ext(path) != ".lock" { // go-xla's installer leaves locks
 					return xlaAt(name, path)
 				}
 			}
@@ -128,15 +130,28 @@ func findXLA(name string) Candidate {
 	return c
 }
 
-func xlaAt(name, path string) Candidate {
-	hint := "name a plugin as xla:/path/to/plugin.so"
-	switch name {
-	case nameCPU:
-		hint = "run `saot engines install xla`, or name a plugin as xla:/path/to/plugin.so"
-	case nameCUDA:
-		hint = "run `saot engines install cuda`, or name a plugin as xla:/path/to/xla_cuda_plugin.so"
+// installName is what package install calls nameCPU and nameCUDA.
+func installName(name string) string {
+	return map[string]string{nameCPU: "xla", nameCUDA: "cuda"}[name]
+}
+
+// installable lists the platforms, GOOS/GOARCH, on which package install brings an engine.
+var installable = map[string][]string{
+	nameCPU:  {"linux/amd64", "linux/arm64", "darwin/arm64"},
+	nameCUDA: {"linux/amd64"},
+}
+
+// hint says how to get an engine on a platform.
+func hint(name, platform string) string {
+	const byHand = "name a plugin as xla:/path/to/plugin.so"
+	if slices.Contains(installable[name], platform) {
+		return "run `saot engines install " + installName(name) + "`, or " + byHand
 	}
-	return Candidate{Spec: name, Library: path, Hint: hint}.check(pluginSymbol)
+	return byHand
+}
+
+func xlaAt(name, path string) Candidate {
+	return Candidate{Spec: name, Library: path, Hint: hint(name, runtime.GOOS+"/"+runtime.GOARCH)}.check(pluginSymbol)
 }
 
 // check fills Missing: the build must have the backend, and the library, if there is one, must be whole.

@@ -112,6 +112,7 @@ func (o *SlurmOptions) sbatch(j Job) ([]string, error) {
 	options := []string{
 		"--job-name=" + label(j.Name), "--array=" + array, "--output=" + quoteSbatch(output), "--open-mode=append",
 		"--requeue", fmt.Sprintf("--signal=B:INT@%.0f", slurmWarning.Seconds()),
+		"--ntasks=1", // newer versions of Slurm refuse --gpus-per-task without
 	}
 	if j.Time > 0 {
 		options = append(options, "--time="+slurmTime(j.Time))

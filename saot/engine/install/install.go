@@ -6,12 +6,11 @@ package install
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -47,13 +46,15 @@ func wheelsOf(name, platform string) (wheels []wheel) {
 }
 
 // Engine puts the libraries of an engine, "xla" or "cuda", into the user's cache, where engine.Open finds them,
-// and returns the path of the main library. Wheels come from the files that from names, else from the index that pip is
-// set to, where pip is present, else from PyPI. Downloads resume, in this call or a later one. Every wheel is checked
-// against a pinned SHA-256, and all are unpacked next to the place where they go, which changes when they are whole.
-// Progress is written as lines. Where no package is known for the platform, go-xla's own installer brings "xla".
+// and returns the path of the main library. Wheels come from the files that from names, and from the .whl files in the
+// folders that it names; else from the index that pip is set to, where it is set to one, else from PyPI. Downloads
+// resume, in this call or a later one. Every wheel is checked against a pinned SHA-256, and all are unpacked next to
+// the place where they go, which changes when they are whole. Progress is written as lines. Where no package is known
+// for the platform, go-xla's own installer brings "xla", unchecked.
 //
 // It returns an error for another name, for a platform without packages, if a wheel cannot be fetched
-// (fetch.ErrUnavailable) or is not the pinned one, and if the cache cannot be written; then what was there stays.
+// (fetch.ErrUnavailable) or is not the pinned one, if from lacks wheels, all of which are then named, and if the cache
+// cannot be written; then what was there stays.
 func Engine(ctx context.Context, name string, from []string, progress io.Writer) (string, error) {
 	folder, err := engine.Folder(name)
 	if err != nil {
@@ -70,7 +71,8 @@ func Engine(ctx context.Context, name string, from []string, progress io.Writer)
 	case len(b.wheels) > 0:
 		err = b.install(ctx, from)
 	case name == "xla" && len(from) == 0:
-		err = installGoXLA(folder)
+		b.say("fetching XLA's plugin from the release page of go-xla's authors")
+		err = until(ctx, func() error { return installGoXLA(folder) })
 	default:
 		err = fmt.Errorf("no package is known for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
@@ -82,6 +84,18 @@ func Engine(ctx context.Context, name string, from []string, progress io.Writer)
 		return "", fmt.Errorf("install %s: no library was found in %s", name, folder)
 	}
 	return library, nil
+}
+
+// until returns what do returns, or the context's error: what cannot be stopped is left behind.
+func until(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 type bundle struct {
@@ -120,7 +134,7 @@ func (b bundle) install(ctx context.Context, from []string) error {
 	if err := os.MkdirAll(filepath.Dir(b.folder), 0o755); err != nil {
 		return err
 	}
-	lock, err := file.Acquire(ctx, b.folder)
+	lock, err := b.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,15 +147,11 @@ func (b bundle) install(ctx context.Context, from []string) error {
 		return nil
 	}
 	defer func() { _ = os.RemoveAll(temporary) }() // nothing more to do where it cannot be removed
-	var fetched []string
-	for k, w := range b.wheels {
-		archive, err := b.find(ctx, w, from, fmt.Sprintf("%d of %d", k+1, len(b.wheels)))
-		if err != nil {
-			return err
-		}
-		if len(from) == 0 {
-			fetched = append(fetched, archive)
-		}
+	archives, err := b.find(ctx, from)
+	if err != nil {
+		return err
+	}
+	for _, archive := range archives {
 		if err := unpack(ctx, archive, temporary); err != nil {
 			return err
 		}
@@ -152,11 +162,23 @@ func (b bundle) install(ctx context.Context, from []string) error {
 	if err := file.ReplaceFolder(b.folder, temporary); err != nil {
 		return err
 	}
-	for _, archive := range fetched {
-		_ = os.Remove(archive) // it is unpacked
+	if len(from) == 0 {
+		for _, archive := range archives {
+			_ = os.Remove(archive) // it is unpacked
+		}
 	}
 	b.say("installed %s", b.folder)
 	return nil
+}
+
+// lock keeps other processes from the folder. It says so where it has to wait for one.
+func (b bundle) lock(ctx context.Context) (*file.Lock, error) {
+	lock, err := file.Try(b.folder)
+	if err != nil || lock != nil {
+		return lock, err
+	}
+	b.say("another process installs %s: waiting for it", filepath.Base(b.folder))
+	return file.Acquire(ctx, b.folder)
 }
 
 // temporary is where the wheels are unpacked: next to the folder, for a rename, and under a name of its own, because
@@ -165,34 +187,74 @@ func (b bundle) temporary() string {
 	return filepath.Join(filepath.Dir(b.folder), ".install-"+filepath.Base(b.folder))
 }
 
-// find returns the path of a wheel: the file of from that is it, or a download.
-func (b bundle) find(ctx context.Context, w wheel, from []string, count string) (string, error) {
-	if len(from) == 0 {
-		return b.fetch(ctx, w, count)
+// find returns the paths of the wheels, in their order: those that were given, if any were, else downloads.
+func (b bundle) find(ctx context.Context, from []string) (archives []string, err error) {
+	if len(from) > 0 {
+		return b.given(ctx, from)
 	}
-	for _, archive := range from {
-		sum, err := file.SHA256Context(ctx, archive)
+	index := pipIndex(ctx)
+	for k, w := range b.wheels {
+		archive, err := b.fetch(ctx, w, index, fmt.Sprintf("%d of %d", k+1, len(b.wheels)))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if sum == w.sha256 {
-			return archive, nil
-		}
+		archives = append(archives, archive)
 	}
-	return "", fmt.Errorf("none of the given files is the wheel of %s, %s with SHA-256 %s: one is missing, damaged or "+
-		"another build", w.requirement, w.name(), w.sha256)
+	return archives, nil
 }
 
-// fetch downloads a wheel next to the folder.
-func (b bundle) fetch(ctx context.Context, w wheel, count string) (string, error) {
-	urls := []string{b.index + "/" + w.path}
-	if mirror := pipURL(ctx, w); mirror != "" && mirror != urls[0] {
-		urls = append([]string{mirror}, urls...)
+// given finds the wheels among files, and the .whl files in folders, by their content: a file may have another name.
+func (b bundle) given(ctx context.Context, from []string) (archives []string, err error) {
+	b.say("checking the given files")
+	bySum := map[string]string{}
+	for _, name := range withinFolders(from) {
+		sum, err := file.SHA256Context(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		bySum[sum] = name
 	}
+	var missing []string
+	for _, w := range b.wheels {
+		archives = append(archives, bySum[w.sha256])
+		if bySum[w.sha256] == "" {
+			missing = append(missing, b.index+"/"+w.path)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%d of the %d packages are not among the given files, or are damaged or other builds: %s",
+			len(missing), len(b.wheels), strings.Join(missing, "\n"))
+	}
+	return archives, nil
+}
+
+// withinFolders returns paths with the .whl files in each folder instead of the folder.
+func withinFolders(paths []string) (files []string) {
+	for _, name := range paths {
+		if info, err := os.Stat(name); err != nil || !info.IsDir() {
+			files = append(files, name)
+			continue
+		}
+		found, _ := fs.Glob(os.DirFS(name), "*.whl") // the only error is a bad pattern
+		for _, wheel := range found {
+			files = append(files, filepath.Join(name, wheel))
+		}
+	}
+	return files
+}
+
+// fetch downloads a wheel next to the folder, from the index of a mirror, if there is one and it has the wheel.
+func (b bundle) fetch(ctx context.Context, w wheel, mirror, count string) (string, error) {
+	urls := []string{b.index + "/" + w.path}
 	target := filepath.Join(filepath.Dir(b.folder), "downloads", w.name())
 	const every = 2 * time.Second
 	var said time.Time
 	b.say("%s: fetching %s", count, w.requirement)
+	if mirror != "" {
+		if address := inIndex(ctx, mirror, w); address != "" && address != urls[0] {
+			urls = []string{address, urls[0]}
+		}
+	}
 	_, err := fetch.Fetch(ctx, fetch.Request{URLs: urls, Path: target, SHA256: w.sha256, Retries: 2,
 		Progress: func(done, total int64) {
 			if time.Since(said) > every && total > 0 {
@@ -200,38 +262,8 @@ func (b bundle) fetch(ctx context.Context, w wheel, count string) (string, error
 				b.say("%s: %s: %d of %d MB", count, w.requirement, done>>20, total>>20)
 			}
 		},
-		ByHand: "name it with --from"})
+		ByHand: "name it, or a folder of all packages, with --from"})
 	return target, err
-}
-
-// pipURL asks pip where its index has a wheel: users who have a mirror have told pip. It returns "" where pip is
-// absent, too old for reports (before 22.2), or without network.
-func pipURL(ctx context.Context, w wheel) string {
-	tags := strings.Split(strings.TrimSuffix(w.name(), ".whl"), "-")
-	args := []string{"-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-", "--no-deps",
-		"--only-binary=:all:", "--disable-pip-version-check", "--retries=1", "--timeout=5", "--target", os.TempDir()}
-	if version, found := strings.CutPrefix(tags[2], "cp3"); found {
-		args = append(args, "--implementation", "cp", "--python-version", "3."+version)
-	}
-	for platform := range strings.SplitSeq(tags[4], ".") {
-		args = append(args, "--platform", platform)
-	}
-	output, err := exec.CommandContext(ctx, "python3", append(args, w.requirement)...).Output()
-	if err != nil {
-		return ""
-	}
-	var report struct {
-		Install []struct {
-			Download struct {
-				URL string `json:"url"`
-			} `json:"download_info"`
-		} `json:"install"`
-	}
-	if json.Unmarshal(output, &report) != nil || len(report.Install) != 1 ||
-		path.Base(report.Install[0].Download.URL) != w.name() {
-		return ""
-	}
-	return report.Install[0].Download.URL
 }
 
 func (b bundle) say(format string, args ...any) {

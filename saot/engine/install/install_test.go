@@ -42,6 +42,7 @@ func zipped(t *testing.T, entries ...string) []byte {
 func indexed(t *testing.T, wheels ...[]byte) (bundle, *bytes.Buffer) {
 	t.Helper()
 	t.Setenv("PATH", "") // no pip
+	t.Setenv("PIP_INDEX_URL", "")
 	served := map[string][]byte{}
 	var progress bytes.Buffer
 	b := bundle{folder: filepath.Join(t.TempDir(), "engines", "some"), progress: &progress}
@@ -106,7 +107,7 @@ func TestRepair(t *testing.T) {
 	require.NoError(t, os.WriteFile(library, []byte("\x7fELF"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, complete), []byte(bundle{wheels: wheels}.list()), 0o644))
 	_, err = Engine(context.Background(), "xla", []string{library}, io.Discard)
-	require.ErrorContains(t, err, "none of the given files is the wheel of")
+	require.ErrorContains(t, err, "not among the given files")
 	require.FileExists(t, library, "what was there stays")
 }
 
@@ -141,9 +142,12 @@ func TestInstallStops(t *testing.T) {
 	require.NoError(t, file.Write(archive, content))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := b.find(ctx, b.wheels[0], []string{archive}, "")
+	_, err := b.find(ctx, []string{archive})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, unpack(ctx, archive, t.TempDir()), context.Canceled)
+	forever := make(chan struct{})
+	defer close(forever)
+	require.ErrorIs(t, until(ctx, func() error { <-forever; return nil }), context.Canceled, "go-xla's installer")
 }
 
 // asked is a context that calls a function when it is first asked whether it is over, as who waits for a lock does.
@@ -157,12 +161,17 @@ func (c asked) Err() error {
 	return c.Context.Err()
 }
 
-// What another process has installed while this one waited for the lock is not fetched again.
+// What another process has installed while this one waited for the lock, and said so, is not fetched again.
 func TestInstallAfterAnother(t *testing.T) {
 	b, progress := indexed(t, zipped(t, "lib/one.so", "first"))
 	late := b
 	late.index = "http://127.0.0.1:1"
+	require.NoError(t, os.MkdirAll(filepath.Dir(b.folder), 0o755))
+	lock, err := file.Try(b.folder)
+	require.NoError(t, err)
 	ctx := asked{context.Background(), sync.OnceFunc(func() {
+		require.Equal(t, "another process installs some: waiting for it\n", progress.String())
+		lock.Release()
 		require.NoError(t, b.install(context.Background(), nil))
 	})}
 	require.NoError(t, late.install(ctx, nil))
@@ -194,9 +203,17 @@ func TestInstallFromFiles(t *testing.T) {
 	first, second := filepath.Join(dir, "x.whl"), filepath.Join(dir, "y.whl")
 	require.NoError(t, file.Write(first, one))
 	require.NoError(t, file.Write(second, two))
-	require.ErrorContains(t, b.install(context.Background(), []string{first}), "none of the given files is the wheel")
+	err := b.install(context.Background(), []string{first})
+	require.ErrorContains(t, err, "1 of the 2 packages")
+	require.ErrorContains(t, err, b.index+"/"+b.wheels[1].path)
+	require.NotContains(t, err.Error(), b.wheels[0].path)
+	err = b.install(context.Background(), []string{t.TempDir()})
+	require.ErrorContains(t, err, b.wheels[0].path+"\n"+b.index+"/"+b.wheels[1].path, "all that are missing")
 	require.NoDirExists(t, b.folder)
 	require.NoError(t, b.install(context.Background(), []string{second, first}))
+	require.Equal(t, []string{"lib/one.so", "lib/two.so", "wheels"}, below(t, b.folder))
+	require.NoError(t, os.RemoveAll(b.folder))
+	require.NoError(t, b.install(context.Background(), []string{dir}), "a folder of them")
 	require.Equal(t, []string{"lib/one.so", "lib/two.so", "wheels"}, below(t, b.folder))
 	require.FileExists(t, first, "a file of the user stays")
 }
@@ -229,18 +246,55 @@ func TestInstallRefuses(t *testing.T) {
 
 // The index that pip is set to comes before PyPI.
 func TestMirrorOfPip(t *testing.T) {
-	b, _ := indexed(t, zipped(t, "lib/one.so", "first"))
-	dir := t.TempDir()
-	report := `{"install": [{"download_info": {"url": "` + b.index + "/" + b.wheels[0].path + `"}}]}`
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\necho '"+report+"'\n"), 0o755))
-	t.Setenv("PATH", dir)
-	if pipURL(context.Background(), b.wheels[0]) == "" {
-		t.Skip("skipped: no shell on this machine")
-	}
+	content := zipped(t, "lib/one.so", "first")
+	b, _ := indexed(t, content)
 	b.index = "http://127.0.0.1:1"
-	require.NoError(t, b.install(context.Background(), nil))
-	b.wheels[0].path = "a/another-1.0-py3-none-anya.whl"
-	require.Empty(t, pipURL(context.Background(), b.wheels[0]), "pip names another file")
+	name := b.wheels[0].name()
+	pages := map[string]string{
+		"/relative/lib/": `<a href="../other-1.0.whl">x</a> <a data-x="" href="../../file/` + name + `#sha256=0">x</a>`,
+		"/absolute/lib/": `<A HREF='http://HOST/file/` + name + `?a=1&amp;b=2'>x</A>`,
+		"/without/lib/":  `<a href="../../file/x` + name + `">x</a> <a href="file:///` + name + `">x</a>`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		if r.URL.Path == "/file/"+name {
+			_, _ = w.Write(content)
+			return
+		}
+		_, _ = io.WriteString(w, strings.ReplaceAll(pages[r.URL.Path], "HOST", "me:secret@"+r.Host))
+	}))
+	defer server.Close()
+	host := strings.Replace(server.URL, "//", "//me:secret@", 1)
+	for _, index := range []string{"/relative", "/absolute/"} {
+		require.NoError(t, os.RemoveAll(b.folder))
+		t.Setenv("PIP_INDEX_URL", host+index)
+		require.NoError(t, b.install(context.Background(), nil), index)
+	}
+	for _, index := range []string{host + "/without", host + "/nothing", server.URL + "/relative", "nonsense"} {
+		require.Empty(t, inIndex(context.Background(), index, b.wheels[0]), index)
+	}
+	b.wheels[0].sha256 = strings.Repeat("0", 64)
+	err := b.install(context.Background(), nil)
+	require.ErrorContains(t, err, server.Listener.Addr().String(), "the mirror was asked")
+	require.NotContains(t, err.Error(), "secret")
+}
+
+// Where no variable names an index, pip's configuration may.
+func TestIndexOfPip(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	t.Setenv("PIP_INDEX_URL", "")
+	require.Empty(t, pipIndex(context.Background()), "no Python")
+	script := "#!/bin/sh\n[ \"$*\" = '-m pip config get global.index-url' ] && echo https://mirror/simple\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755))
+	if runtime.GOOS == "windows" {
+		t.Skip("a script is no program there")
+	}
+	require.Equal(t, "https://mirror/simple", pipIndex(context.Background()))
+	t.Setenv("PIP_INDEX_URL", "https://another/simple")
+	require.Equal(t, "https://another/simple", pipIndex(context.Background()))
 }
 
 func TestPins(t *testing.T) {
@@ -249,7 +303,7 @@ func TestPins(t *testing.T) {
 			require.Len(t, f, 5, line)
 			require.Regexp(t, "^[0-9a-f]{64}$", f[3])
 			require.Regexp(t, `^\w\w/\w\w/\w{60}/[\w.]+-[\w.]+-\w+-\w+-[\w.]+\.whl$`, f[4])
-			require.Contains(t, f[2], "==")
+			require.Regexp(t, "^[a-z0-9]+(-[a-z0-9]+)*==[0-9.]+$", f[2], "the name as it is in an index")
 			require.NotEmpty(t, wheelsOf(f[0], f[1]))
 		}
 	}

@@ -7,6 +7,7 @@
 #SBATCH --open-mode=append
 #SBATCH --requeue
 #SBATCH --signal=B:INT@60
+#SBATCH --ntasks=1
 #SBATCH --time=1-02:01:00
 #SBATCH --mem=3072M
 #SBATCH --cpus-per-task=8

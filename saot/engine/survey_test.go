@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// go-xla's installer leaves its locks, and older versions: the link that it makes names the newest.
+func TestPluginOfGoXLA(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("go-xla's installer does not run there")
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CACHE_HOME", home)
+	folder, err := Folder("xla")
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	write := func(dir, name string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
+	write(folder, "pjrt_c_api_cpu_v0.99.0_plugin.so")
+	write(folder, "pjrt_c_api_cpu_v0.114.0_plugin.so")
+	write(folder, "pjrt_c_api_cpu_v0.115.0_plugin.so.lock")
+	require.Empty(t, Installed("xla"))
+	link := filepath.Join(folder, "pjrt_c_api_cpu_plugin.so")
+	require.NoError(t, os.Symlink("pjrt_c_api_cpu_v0.114.0_plugin.so", link))
+	require.Equal(t, link, Installed("xla"))
+
+	dir := t.TempDir()
+	t.Setenv(pluginPathEnv, dir)
+	write(dir, "pjrt_c_api_cpu_v0.115.0_plugin.so.lock")
+	require.Empty(t, findXLA(nameCPU).Library)
+}
+
+// The command that installs an engine is named where it has a package.
+func TestHint(t *testing.T) {
+	require.Contains(t, hint(nameCUDA, "linux/amd64"), "`saot engines install cuda`")
+	require.Contains(t, hint(nameCPU, "linux/arm64"), "`saot engines install xla`")
+	for _, none := range []string{hint(nameCUDA, "linux/arm64"), hint(nameCUDA, "darwin/arm64"),
+		hint(nameCPU, "linux/riscv64"), hint(nameXLA, "linux/amd64")} {
+		require.Equal(t, "name a plugin as xla:/path/to/plugin.so", none)
+	}
+}
