@@ -188,8 +188,9 @@ type Config struct {
 	Distillation Distillation `json:"distillation" help:"what the teacher hands on: plan, none, cosine or mse"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
 	// DistillBuffered draws half of a step's nodes from the buffer, and distills between these alone: the teacher was
-	// trained on their tasks. The paper's steps distill between all aligned nodes.
-	DistillBuffered bool `json:"distill_buffered" help:"distill between buffered nodes alone, half of a step's"`
+	// trained on their tasks. The paper's steps distill between all aligned nodes. On samples an epoch of a later task
+	// is up to twice as many steps.
+	DistillBuffered bool `json:"distill_buffered" help:"distill on buffered nodes, half a step's; samples: ≤ 2× steps"`
 
 	Buffer int   `json:"buffer" range:"[0,)" help:"nodes kept of each past task"`
 	FanOut []int `json:"fan_out" range:"[1,)" help:"neighbors drawn per hop when the buffer is filled"`

@@ -52,7 +52,7 @@ func TestMatchingLoss(t *testing.T) {
 				}
 				got := enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
 					plan, _ := transport.Sinkhorn(in[1], c.sinkhorn())
-					return c.MatchingLoss(in[0], plan, in[1])
+					return c.matchingLoss(in[0], plan, in[1])
 				}), target, cost)
 				requireClose(t, []float64{reference()}, got[0], 1e-4)
 				requireZero(t, got[1], "the target gets no gradient")
@@ -82,7 +82,7 @@ func TestStructureLoss(t *testing.T) {
 				return unit * math.Pow(mat.Norm(&d, 2), 2) // the 2-norm of a mat.Matrix is Frobenius'
 			}
 			got := enginetest.Evaluate(t, e,
-				withGradients(func(in []*Node) *Node { return Config{Scaling: scaling}.StructureLoss(in[0], in[1]) }),
+				withGradients(func(in []*Node) *Node { return Config{Scaling: scaling}.structureLoss(in[0], in[1]) }),
 				target, cost)
 			requireClose(t, []float64{reference()}, got[0], 1e-5)
 			requireZero(t, got[1], "the target gets no gradient")
@@ -90,7 +90,7 @@ func TestStructureLoss(t *testing.T) {
 
 			got = enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
 				return Config{Scaling: scaling,
-					Centered: true}.StructureLoss(in[0], in[1])
+					Centered: true}.structureLoss(in[0], in[1])
 			}), target, cost)
 			requireClose(t, []float64{centered()}, got[0], 1e-5)
 			requireClose(t, enginetest.Gradient(cost.RawMatrix().Data, 1e-5, centered), got[2], 1e-4)
@@ -119,7 +119,7 @@ func TestPointDistillation(t *testing.T) {
 			}
 			got := enginetest.Evaluate(t, e,
 				withGradients(func(in []*Node) *Node {
-					return Config{Distillation: kind}.PointDistillation(in[0],
+					return Config{Distillation: kind}.pointDistillation(in[0],
 						in[1])
 				}), z, teacher)
 			requireClose(t, []float64{reference()}, got[0], 1e-5, kind)
@@ -300,7 +300,7 @@ func TestDistillationSeesItsPlans(t *testing.T) {
 func TestPointDistillationAtZero(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		got := enginetest.Evaluate(t, e, withGradients(func(in []*Node) *Node {
-			return Config{Distillation: DistillCosine}.PointDistillation(in[0], in[1])
+			return Config{Distillation: DistillCosine}.pointDistillation(in[0], in[1])
 		}), mat.NewDense(2, 2, nil), mat.NewDense(2, 2, []float64{1, 2, 3, 4}))
 		require.InDelta(t, 1, got[0][0], 1e-6)
 		for _, g := range got[1] {

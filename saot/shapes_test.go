@@ -78,7 +78,7 @@ func TestSparseFeaturesSaveMemory(t *testing.T) {
 	buckets := encoder.NewBuckets(e, 200, []encoder.Size{size})
 	b, err := encoder.NewGraphs(ds.Graph.Features.Cols, buckets).Upload(&ds.Graph)
 	require.NoError(t, err)
-	defer b.Finalize()
+	defer b.Release()
 	sparse, dense := int64(0), 4*int64(b.Size.Nodes)*int64(ds.Graph.Features.Cols)
 	for _, part := range engine.Tensors(b.X) {
 		sparse += int64(part.Shape().ByteSize())

@@ -54,7 +54,7 @@ func (c Config) transportLoss(z, teacher [2]*Node, in inputs[*Node]) train.Loss 
 	cost := transport.CosineCost(z[0], z[1]) // R(Z₁, Z₂)
 	plan, marginalError := transport.Sinkhorn(cost, c.sinkhorn())
 
-	matching, structure, distillation := c.MatchingLoss(in.GraphPlan, plan, cost), c.StructureLoss(in.Target, cost),
+	matching, structure, distillation := c.matchingLoss(in.GraphPlan, plan, cost), c.structureLoss(in.Target, cost),
 		zero
 	weighted, distillationError := [3]*Node{matching, MulScalar(structure, c.Alpha), zero}, zero
 	if c.distills() {
@@ -131,17 +131,17 @@ func (c Config) distillationBetween(rows *Node, z, teacher [2]*Node) (loss, marg
 // to z.
 func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, marginalError *Node) {
 	if c.Distillation != DistillPlan {
-		loss = MulScalar(Add(c.PointDistillation(z[0], teacher[0]), c.PointDistillation(z[1], teacher[1])), 0.5)
+		loss = MulScalar(Add(c.pointDistillation(z[0], teacher[0]), c.pointDistillation(z[1], teacher[1])), 0.5)
 		return loss, Scalar(loss.Graph(), loss.DType(), 0)
 	}
 	settings := c.sinkhorn()
 	settings.Gradient = transport.Detached
 	teacherPlan, marginalError := transport.Sinkhorn(
 		transport.CosineCost(StopGradient(teacher[0]), StopGradient(teacher[1])), settings)
-	return c.MatchingLoss(teacherPlan, plan, cost), marginalError
+	return c.matchingLoss(teacherPlan, plan, cost), marginalError
 }
 
-// MatchingLoss returns L_mat, which pulls the plan between embeddings to the plan between graphs,
+// matchingLoss returns L_mat, which pulls the plan between embeddings to the plan between graphs,
 //
 //	L_mat = Θ(π_G*, π_Z*)        (SAOT Eq. 9)
 //
@@ -150,7 +150,7 @@ func (c Config) distillation(z, teacher [2]*Node, plan, cost *Node) (loss, margi
 // Shapes: target, plan, cost [M, M], where plan is Sinkhorn's of cost at ε; returns a scalar: KL in nats, times ε if
 // balanced, or M²·‖π_T − π‖²_F, over M if balanced. The gradient flows to cost (KL, exact at convergence: (π_T − π)/ε,
 // or π_T − π if balanced) or to plan, and on as its mode says (Frobenius).
-func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
+func (c Config) matchingLoss(target, plan, cost *Node) *Node {
 	if c.Divergence == Frobenius {
 		loss := transport.FrobeniusPlanLoss(target, plan)
 		if c.Scaling == Balanced {
@@ -165,7 +165,7 @@ func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
 	return loss
 }
 
-// StructureLoss returns L_str, which calibrates the cost between embeddings by the fused cost between graphs,
+// structureLoss returns L_str, which calibrates the cost between embeddings by the fused cost between graphs,
 //
 //	L_str = Θ(σK + (1−σ)·L⊗π_G*, R)        (SAOT Eq. 10)
 //
@@ -173,7 +173,7 @@ func (c Config) MatchingLoss(target, plan, cost *Node) *Node {
 // over entries literally. Centered, it is that of J(C* − R)J, J = I − 11ᵀ/M: what a plan sees of a cost.
 //
 // Shapes: target C*, cost R [M, M]; returns a scalar in squared cost. The gradient flows to cost. O(M²).
-func (c Config) StructureLoss(target, cost *Node) *Node {
+func (c Config) structureLoss(target, cost *Node) *Node {
 	difference := Sub(StopGradient(target), cost)
 	if c.Centered {
 		difference = Sub(difference, ReduceAndKeep(difference, ReduceMean, 0))
@@ -186,11 +186,11 @@ func (c Config) StructureLoss(target, cost *Node) *Node {
 	return mean
 }
 
-// PointDistillation returns the ablations of Table 4 that hold each node's embedding to the teacher's: the mean over
+// pointDistillation returns the ablations of Table 4 that hold each node's embedding to the teacher's: the mean over
 // nodes of 1 − cos(z, z') (DistillCosine) or of ‖z − z'‖²/d (DistillMSE).
 //
 // Shapes: z, teacher [M, d]; returns a scalar. The gradient flows to z. O(M·d).
-func (c Config) PointDistillation(z, teacher *Node) *Node {
+func (c Config) pointDistillation(z, teacher *Node) *Node {
 	teacher = StopGradient(teacher)
 	if c.Distillation == DistillMSE {
 		return ReduceAllMean(Square(Sub(z, teacher)))

@@ -152,7 +152,7 @@ func (w *watch) Look(ctx context.Context) (*continual.Sight, error) {
 // embed returns the embeddings of all nodes of the graph as it is.
 func (w *watch) embed(ctx context.Context) ([]float32, error) {
 	if w.batch == nil {
-		_, _, data, err := w.learner.encoder.Embed(ctx, w.graph)
+		data, _, _, err := w.learner.encoder.Embed(ctx, w.graph)
 		return data, err
 	}
 	z, projected, err := w.learner.encoder.Forward(w.batch)
@@ -169,6 +169,6 @@ func (w *watch) Close() {
 		engine.Release(w.pair.Made())
 	}
 	if w.batch != nil {
-		w.batch.Finalize()
+		w.batch.Release()
 	}
 }

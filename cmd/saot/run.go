@@ -79,7 +79,7 @@ func (o *runOptions) command() *cobra.Command {
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
 	f.IntVar(&o.record, "record", 0,
 		"steps from frame to frame of a recording, for saot show --html; 0 records nothing; a resumed run continues "+
-			"its own")
+			"its own; above whole_graph a frame embeds the whole task: record rarely")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
 		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")

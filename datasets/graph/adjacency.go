@@ -154,12 +154,20 @@ func (a *Adjacency) Induced(nodes []int32) Adjacency {
 	}
 	out := Adjacency{Offsets: make([]int64, len(nodes)+1), Directed: a.Directed}
 	for k, i := range nodes {
+		out.Offsets[k+1] = out.Offsets[k]
+		for _, j := range a.Neighborhood(int(i)) {
+			if position[j] > 0 {
+				out.Offsets[k+1]++
+			}
+		}
+	}
+	out.Neighbors = make([]int32, 0, out.Offsets[len(nodes)])
+	for k, i := range nodes {
 		for _, j := range a.Neighborhood(int(i)) {
 			if p := position[j]; p > 0 {
 				out.Neighbors = append(out.Neighbors, p-1)
 			}
 		}
-		out.Offsets[k+1] = int64(len(out.Neighbors))
 		slices.Sort(out.Neighbors[out.Offsets[k]:]) // does nothing where the nodes ascend
 	}
 	return out

@@ -72,12 +72,13 @@ func (f *Features) CopyRow(i int, dst []float32) {
 
 // Select returns a copy of the given rows, in that order and in the same storage.
 func (f *Features) Select(rows []int32) Features {
-	out := Features{Rows: len(rows), Cols: f.Cols}
-	if f.IsDense() {
-		out.Dense = make([]float32, 0, len(rows)*f.Cols)
-	} else {
-		out.Offsets = make([]int64, 1, len(rows)+1)
+	entries := 0
+	for _, i := range rows {
+		_, vals := f.Row(int(i))
+		entries += len(vals)
 	}
+	out := withRoom(f, len(rows), entries)
+	out.Rows = len(rows)
 	for _, i := range rows {
 		cols, vals := f.Row(int(i))
 		if f.IsDense() {
@@ -91,14 +92,22 @@ func (f *Features) Select(rows []int32) Features {
 	return out
 }
 
+// withRoom returns features of no rows in f's width and storage, with room for a number of rows and of their values.
+func withRoom(f *Features, rows, values int) Features {
+	if f.IsDense() {
+		return Features{Cols: f.Cols, Dense: make([]float32, 0, values)}
+	}
+	return Features{Cols: f.Cols, Offsets: make([]int64, 1, rows+1), Columns: make([]int32, 0, values),
+		Values: make([]float32, 0, values)}
+}
+
 func stack(parts []*Features) (Features, error) {
 	first := parts[0]
-	out := Features{Cols: first.Cols}
-	if first.IsDense() {
-		out.Dense = []float32{}
-	} else {
-		out.Offsets = []int64{0}
+	rows, values := 0, 0
+	for _, f := range parts {
+		rows, values = rows+f.Rows, values+f.stored()
 	}
+	out := withRoom(first, rows, values)
 	for k, f := range parts {
 		if f.Cols != first.Cols || f.IsDense() != first.IsDense() {
 			return Features{}, fmt.Errorf("graph: disjoint union: "+

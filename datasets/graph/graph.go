@@ -33,19 +33,24 @@ func DisjointUnion(graphs ...*Graph) (*Graph, error) {
 	if len(graphs) == 0 {
 		return nil, errors.New("graph: disjoint union of no graphs")
 	}
-	out := &Graph{Adjacency: Adjacency{Offsets: []int64{0}, Directed: graphs[0].Adjacency.Directed}}
-	a := &out.Adjacency
 	parts := make([]*Features, len(graphs))
+	nodes, entries := 0, 0
 	for k, g := range graphs {
-		if g.Adjacency.Directed != a.Directed {
+		if g.Adjacency.Directed != graphs[0].Adjacency.Directed {
 			return nil, errors.New("graph: disjoint union of directed and undirected graphs: " +
 				"read all of them with the same Options.Direction")
 		}
 		parts[k] = &g.Features
+		nodes, entries = nodes+g.NumNodes(), entries+len(g.Adjacency.Neighbors)
+	}
+	if nodes > math.MaxInt32 {
+		return nil, fmt.Errorf("graph: disjoint union: more than %d nodes", math.MaxInt32)
+	}
+	out := &Graph{Adjacency: Adjacency{Offsets: make([]int64, 1, nodes+1), Neighbors: make([]int32, 0, entries),
+		Directed: graphs[0].Adjacency.Directed}}
+	a := &out.Adjacency
+	for _, g := range graphs {
 		first, edges := out.NumNodes(), int64(len(a.Neighbors))
-		if first+g.NumNodes() > math.MaxInt32 {
-			return nil, fmt.Errorf("graph: disjoint union: more than %d nodes", math.MaxInt32)
-		}
 		for i := range g.NumNodes() {
 			a.Offsets = append(a.Offsets, edges+g.Adjacency.Offsets[i+1])
 		}

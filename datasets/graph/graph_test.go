@@ -107,6 +107,7 @@ func TestInducedAgainstMatrix(t *testing.T) {
 		sub := a.Induced(nodes)
 		checkAdjacency(t, &sub)
 		require.Equal(t, len(nodes), sub.NumNodes())
+		requireNoSpare(t, &Graph{Adjacency: sub})
 		got := dense(&sub)
 		for p, i := range nodes {
 			for q, j := range nodes {
@@ -183,6 +184,15 @@ func TestNormalize(t *testing.T) {
 	require.Equal(t, []float32{0, 0}, f.Dense)
 }
 
+// requireNoSpare requires arrays without unused capacity: a run holds them throughout.
+func requireNoSpare(t *testing.T, g *Graph) {
+	t.Helper()
+	a, f := &g.Adjacency, &g.Features
+	require.Equal(t,
+		[]int{len(a.Offsets), len(a.Neighbors), len(f.Dense), len(f.Offsets), len(f.Columns), len(f.Values)},
+		[]int{cap(a.Offsets), cap(a.Neighbors), cap(f.Dense), cap(f.Offsets), cap(f.Columns), cap(f.Values)})
+}
+
 func TestDisjointUnion(t *testing.T) {
 	sparse, full := both()
 	path, err := NewAdjacency(3, []int32{0, 1}, []int32{1, 2})
@@ -201,6 +211,8 @@ func TestDisjointUnion(t *testing.T) {
 		once := toDense(&f)
 		require.Equal(t, append(append(append([]float32{}, once...), once...), once...), toDense(&g.Features))
 		require.Equal(t, f.IsDense(), g.Features.IsDense())
+		requireNoSpare(t, g)
+		requireNoSpare(t, g.Induced([]int32{8, 0, 2, 3, 5}))
 	}
 	_, err = DisjointUnion()
 	require.Error(t, err)

@@ -131,12 +131,12 @@ func Centered(m *mat.Dense) *mat.Dense {
 
 // Embedder is a frozen encoder.
 type Embedder interface {
-	Embed(ctx context.Context, g *graph.Graph) (rows, cols int, data []float32, err error)
+	Embed(ctx context.Context, g *graph.Graph) (data []float32, rows, cols int, err error)
 }
 
 // Embed returns the embeddings Z [nodes, width] of a graph, or stops the cell.
 func Embed(e Embedder, g *graph.Graph) *mat.Dense {
-	rows, cols, data, err := e.Embed(context.Background(), g)
+	data, rows, cols, err := e.Embed(context.Background(), g)
 	Check(err)
 	z := mat.NewDense(rows, cols, nil)
 	for k, v := range data {

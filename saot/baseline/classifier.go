@@ -84,7 +84,7 @@ func (c *classifier) after(layer int, h *Node) *Node {
 }
 
 func (c *classifier) scores(ctx context.Context, g *graph.Graph, seen int) (*continual.Embedding, error) {
-	data, cols, err := c.layers.Rows(ctx, c.graphs, g, !beyond(g, c.whole))
+	data, cols, err := c.layers.Embed(ctx, c.graphs, g, !beyond(g, c.whole))
 	if err != nil {
 		return nil, err
 	}

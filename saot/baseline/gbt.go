@@ -114,7 +114,7 @@ func (l *gbt) train(ctx context.Context, g *graph.Graph, p viewPlan) error {
 	if err != nil {
 		return err
 	}
-	defer b.Finalize()
+	defer b.Release()
 	p.Steps, p.Rate = l.Epochs, train.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs)
 	p.Inputs = func(step int) (in train.Views[*tensors.Tensor], made any, err error) {
 		pair, err := train.WholePair(b, l.encoder.Config, l.view(), seed.Stream(l.seed, "augment", p.Task, step))

@@ -125,7 +125,7 @@ type Sampling struct {
 }
 
 // wholeGraph is the default bound, SAOT's.
-const wholeGraph = 20_000
+var wholeGraph = encoder.DefaultConfig().WholeGraph
 
 func newSampling(batch int, fanOut ...int) Sampling {
 	return Sampling{WholeGraph: wholeGraph, Batch: batch, FanOut: fanOut}
@@ -230,7 +230,7 @@ func newLayered(b method.Build, name string, s Sampling, variables ...encoder.Va
 func (l *layered) node(like *Node, name string) *Node { return l.net.Node(like.Graph(), name) }
 
 func (l *layered) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
-	data, cols, err := l.layers.Rows(ctx, l.graphs, g, !beyond(g, l.whole))
+	data, cols, err := l.layers.Embed(ctx, l.graphs, g, !beyond(g, l.whole))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}

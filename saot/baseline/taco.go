@@ -164,7 +164,7 @@ func (l *taco) train(ctx context.Context, m *coarseMemory, p lessonPlan) (embedd
 			"taco"}); err != nil {
 			return nil, err
 		}
-		embedded, _, err = l.hidden.Rows(ctx, l.network.graphs, m.Graph, false)
+		embedded, _, err = l.hidden.Embed(ctx, l.network.graphs, m.Graph, false)
 		return embedded, err
 	}
 	in, err := l.network.graphs.UploadInput(m.Graph)

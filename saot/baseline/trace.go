@@ -307,7 +307,7 @@ func (l *trace) taskViews(g *graph.Graph) (*taskViews, error) {
 
 func (v *taskViews) release() {
 	if v.whole != nil {
-		v.whole.Finalize()
+		v.whole.Release()
 	}
 }
 

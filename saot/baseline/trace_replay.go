@@ -94,7 +94,7 @@ type storedBatch struct {
 }
 
 func (b *storedBatch) release() {
-	b.Finalize()
+	b.Batch.Release()
 	engine.Release(b.share, b.weight)
 }
 

@@ -149,7 +149,7 @@ func (a *anchored) sampledImportance(ctx context.Context, b batches, task int,
 			return nil, err
 		}
 	}
-	h, d, err := a.first.Rows(ctx, a.graphs, b.graph, false)
+	h, d, err := a.first.Embed(ctx, a.graphs, b.graph, false)
 	if err != nil {
 		return nil, err
 	}

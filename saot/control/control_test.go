@@ -329,7 +329,7 @@ func TestCalibrationGoesAsFarAsTraining(t *testing.T) {
 		for range 2 * c.Epochs { // two views
 			require.NoError(t, enc.Calibrate(g))
 		}
-		_, _, want, err := enc.Embed(context.Background(), g)
+		want, _, _, err := enc.Embed(context.Background(), g)
 		require.NoError(t, err)
 		after, err := l.Embed(context.Background(), g)
 		require.NoError(t, err)

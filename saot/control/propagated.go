@@ -31,8 +31,8 @@ func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
 	}}, nil
 }
 
-// newProjected embeds a node as its row of Â²XP, P [features, width] with orthonormal columns drawn uniformly. Where
-// there are fewer features than width, P is square and the embedding is padded with zeros.
+// newProjected embeds a node as its row of Â²XP, P [features, width] with orthonormal columns drawn uniformly, up to
+// their signs. Where there are fewer features than width, P is square and the embedding is padded with zeros.
 func newProjected(b method.Build, c *saot.Config) (continual.Method, error) {
 	features, width := b.Stream.Features, c.Encoder.Out
 	basis := linalg.Orthonormal(linalg.Gaussian(features, min(features, width), seed.Stream(b.Seed, "projection")))

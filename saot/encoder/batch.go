@@ -41,8 +41,8 @@ func NewBatch(g *graph.Graph, size Size) (*Batch, error) {
 		Mask: tensors.FromFlatDataAndDimensions(mask, size.Nodes, 1)}, nil
 }
 
-// Finalize frees the tensors now rather than at the next garbage collection.
-func (b *Batch) Finalize() { engine.Release(b.X, b.Mask) }
+// Release frees the tensors now rather than at the next garbage collection.
+func (b *Batch) Release() { engine.Release(b.X, b.Mask) }
 
 // Masked lays out the columns that two views mask, each ascending, for Config.ProjectViews. Its fields are nil if there
 // are none.

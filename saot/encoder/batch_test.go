@@ -3,6 +3,7 @@ package encoder
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -87,9 +88,15 @@ func TestBucketsGrowOnSurprise(t *testing.T) {
 }
 
 // By hand: the hub of a star of 70 leaves sums 71 rows in ⌈71/16⌉ = 5 chunks, then in 1. The leaves and the node apart
-// have a chunk each.
+// have a chunk each. The room is the same where all edges point at the hub, and where all point away from it.
 func TestSizeOfStar(t *testing.T) {
-	require.Equal(t, Size{Nodes: 72, Chunks: []int{76, 1}}, SizeOf(&graph.Graph{Adjacency: star(t, 72)}))
+	in := star(t, 72)
+	in.Offsets, in.Neighbors, in.Directed = slices.Repeat([]int64{70}, 73), in.Neighbors[:70], true
+	in.Offsets[0] = 0
+	for _, a := range []graph.Adjacency{star(t, 72), in, in.Transposed()} {
+		require.NoError(t, a.Validate())
+		require.Equal(t, Size{Nodes: 72, Chunks: []int{76, 1}}, SizeOf(&graph.Graph{Adjacency: a}))
+	}
 }
 
 func TestNewBatchLaysOutFeaturesTransposed(t *testing.T) {

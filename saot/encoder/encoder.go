@@ -110,7 +110,7 @@ func (enc *Encoder) Calibrate(g *graph.Graph) error {
 	if err != nil {
 		return err
 	}
-	defer b.Finalize()
+	defer b.Release()
 	out, err := enc.run(enc.calibrate, b)
 	engine.Release(out)
 	return err
@@ -126,11 +126,11 @@ func (enc *Encoder) calibrateSample(g *graph.Graph) error {
 		targets[i] = int32(i * g.NumNodes() / len(targets))
 	}
 	s := enc.Graphs.Sampler(g, enc.Config.SampleFanOut)
-	sample, err := s.Sample(enc.Config, s.Draw(targets, nil, 1))
+	sample, err := s.SampleAlike(enc.Config, s.Draw(targets, nil, 1))
 	if err != nil {
 		return err
 	}
-	out, err := enc.calibrateOn.Call(sample)
+	out, err := enc.calibrateOn.Call(sample[0])
 	engine.Release(sample, out)
 	if err != nil {
 		return fmt.Errorf("encoder: forward pass over the neighborhoods of %d nodes: %w", len(targets), err)
@@ -155,30 +155,30 @@ func (enc *Encoder) run(f *engine.Named[Input[*tensors.Tensor]], b *Batch) ([]*t
 // Config.WholeGraph is embedded layer by layer, with the same result but for rounding. It returns an error if ctx has
 // ended, if the graph has other feature columns than New was told or not a row of them for each node, and those of the
 // engine.
-func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (rows, cols int, data []float32, err error) {
+func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (data []float32, rows, cols int, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, 0, nil, err
+		return nil, 0, 0, err
 	}
 	rows, cols = g.NumNodes(), enc.Config.Out
 	if enc.Config.Samples(rows) {
 		if err := enc.Graphs.Check(g); err != nil {
-			return 0, 0, nil, err
+			return nil, 0, 0, err
 		}
 		data, err = enc.Config.architecture().embedLayerwise(ctx, enc, g)
-		return rows, cols, data, err
+		return data, rows, cols, err
 	}
 	b, err := enc.Graphs.Upload(g)
 	if err != nil {
-		return 0, 0, nil, err
+		return nil, 0, 0, err
 	}
-	defer b.Finalize()
+	defer b.Release()
 	z, projected, err := enc.Forward(b)
 	if err != nil {
-		return 0, 0, nil, err
+		return nil, 0, 0, err
 	}
 	err = tensors.ConstFlatData(z, func(flat []float32) { data = append(data, flat[:rows*cols]...) })
 	engine.Release(projected, z)
-	return rows, cols, data, err
+	return data, rows, cols, err
 }
 
 // Freeze copies the encoder's variables to TeacherScope, where nothing trains them.

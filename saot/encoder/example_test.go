@@ -28,7 +28,7 @@ func Example() {
 	shapes := encoder.NewBuckets(nil, 200, []encoder.Size{encoder.SizeOf(g)})
 	gcn, err := encoder.New(compute, config, g.Features.Cols, shapes, rand.New(rand.NewPCG(1, 2)))
 	check(err)
-	rows, cols, data, err := gcn.Embed(context.Background(), g)
+	data, rows, cols, err := gcn.Embed(context.Background(), g)
 	check(err)
 	fmt.Printf("%d nodes × %d columns = %d values\n", rows, cols, len(data))
 	// Output: 3 nodes × 4 columns = 12 values

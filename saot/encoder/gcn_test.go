@@ -305,7 +305,7 @@ func run(t *testing.T, e *engine.Engine, enc *Encoder, g *graph.Graph,
 	require.NoError(t, err)
 	b, err := enc.Graphs.Upload(g)
 	require.NoError(t, err)
-	defer b.Finalize()
+	defer b.Release()
 	out, err := enc.run(f, b)
 	require.NoError(t, err)
 	return flats(out)

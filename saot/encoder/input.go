@@ -115,7 +115,7 @@ func (gs *Graphs) UploadFor(g *graph.Graph, c Config) (*Uploaded, error) {
 	}
 	in, err := b.Input(c, &g.Adjacency)
 	if err != nil {
-		b.Finalize()
+		b.Release()
 		return nil, err
 	}
 	return &Uploaded{Batch: b, Input: in}, nil
@@ -202,8 +202,8 @@ func (s Size) Max(other Size) Size {
 
 func (s Size) combined(other Size, f func(a, b int) int) Size {
 	s.Nodes, s.Entries = f(s.Nodes, other.Nodes), f(s.Entries, other.Entries)
-	with := other.Rooms()
-	for k, room := range s.Rooms() {
+	with := other.rooms()
+	for k, room := range s.rooms() {
 		*room = slices.Clone(*room)
 		for level, n := range *with[k] {
 			if level == len(*room) {
@@ -215,8 +215,8 @@ func (s Size) combined(other Size, f func(a, b int) int) Size {
 	return s
 }
 
-// Rooms lists the parts of the size that are numbers by level.
-func (s *Size) Rooms() []*[]int { return []*[]int{&s.Chunks, &s.Rows, &s.Columns, &s.Words} }
+// rooms lists the parts of the size that are numbers by level.
+func (s *Size) rooms() []*[]int { return []*[]int{&s.Chunks, &s.Rows, &s.Columns, &s.Words} }
 
 // Buckets is the small set of padded shapes into which all graphs of a run are fitted, since engines compile per shape.
 type Buckets struct {
@@ -331,8 +331,8 @@ func (b *Buckets) fit(s Size, slack float64) Size {
 		return b.sizes[i]
 	}
 	b.sizes[i].Entries = max(b.sizes[i].Entries, s.Entries)
-	needs := s.Rooms()
-	for k, room := range b.sizes[i].Rooms() {
+	needs := s.rooms()
+	for k, room := range b.sizes[i].rooms() {
 		*room = widened(*room, *needs[k], slack)
 	}
 	return b.sizes[i]

@@ -98,9 +98,9 @@ func (s *Layers) Forward(in Nodes) *Node {
 	return h
 }
 
-// Rows returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in
+// Embed returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in
 // chunks of nodes with all their neighbors: with the same result but for rounding.
-func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
+func (s *Layers) Embed(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
 	err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
@@ -119,7 +119,7 @@ func (s *Layers) Rows(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bo
 	return s.Of(in)
 }
 
-// Of is Rows for an uploaded graph.
+// Of is Embed for an uploaded graph.
 func (s *Layers) Of(in *Uploaded) (data []float32, cols int, err error) {
 	out, err := s.whole.Call(in.Input)
 	if err != nil {

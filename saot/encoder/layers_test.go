@@ -55,10 +55,10 @@ func TestLayersOfAnyGraph(t *testing.T) {
 		graphs := NewGraphs(5, NewBuckets(nil, 200, []Size{SizeOf(g)}))
 		for depth := 1; depth <= 3; depth++ {
 			l := layersOf(t, e, depth)
-			want, cols, err := l.Rows(context.Background(), graphs, g, true)
+			want, cols, err := l.Embed(context.Background(), graphs, g, true)
 			require.NoError(t, err)
 			require.Equal(t, 4, cols)
-			got, cols, err := l.Rows(context.Background(), graphs, g, false)
+			got, cols, err := l.Embed(context.Background(), graphs, g, false)
 			require.NoError(t, err)
 			require.Equal(t, 4, cols)
 			require.InDeltaSlice(t, want, got, 1e-5)
@@ -123,9 +123,9 @@ func TestSamplesWithoutLoops(t *testing.T) {
 func TestLayersRefuse(t *testing.T) {
 	l, g := layersOf(t, enginetest.Go(t), 2), chords(t, 12, 4)
 	graphs := NewGraphs(5, NewBuckets(nil, 200, nil))
-	_, _, err := l.Rows(context.Background(), graphs, g, false)
+	_, _, err := l.Embed(context.Background(), graphs, g, false)
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
-	_, _, err = l.Rows(context.Background(), graphs, g, true)
+	_, _, err = l.Embed(context.Background(), graphs, g, true)
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
 	_, err = graphs.Samples(g, GCN, []int{2})
 	require.ErrorContains(t, err, "4 feature columns, the encoder was made for 5")
@@ -135,7 +135,7 @@ func TestLayersRefuse(t *testing.T) {
 	require.ErrorContains(t, err, "12 nodes but 11 feature rows")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, _, err = l.Rows(ctx, graphs, chords(t, 12, 5), false)
+	_, _, err = l.Embed(ctx, graphs, chords(t, 12, 5), false)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

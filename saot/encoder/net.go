@@ -234,7 +234,8 @@ func (c linear) variables(features int, rng *rand.Rand) []Variable {
 	return []Variable{{inputWeight, orthonormal(features, c.Out, rng), false}}
 }
 
-// orthonormal draws a matrix [rows, cols] whose shorter side is orthonormal, uniformly.
+// orthonormal draws a matrix [rows, cols] whose shorter side is orthonormal, uniformly up to the signs of its columns
+// or, where they are fewer, rows.
 func orthonormal(rows, cols int, rng *rand.Rand) *tensors.Tensor {
 	q := mat.Matrix(linalg.Orthonormal(linalg.Gaussian(max(rows, cols), min(rows, cols), rng)))
 	if rows < cols {

@@ -3,6 +3,7 @@ package encoder
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -130,10 +131,17 @@ func (c Config) near(a *graph.Adjacency) lists {
 
 // chunksOf returns how many chunks each level needs for a graph; on a directed graph, for edges taken either way.
 func chunksOf(a *graph.Adjacency) []int {
-	counts := chunkCounts(listsOf(a).withOwn().counts(), chunkWidth)
+	rows := listsOf(a).counts()
+	for i := range rows {
+		rows[i]++ // with the node itself
+	}
+	counts := chunkCounts(rows, chunkWidth)
 	if a.Directed {
-		from := a.Transposed()
-		for level, c := range chunkCounts(listsOf(&from).withOwn().counts(), chunkWidth) {
+		columns := slices.Repeat([]int{1}, a.NumNodes())
+		for _, j := range a.Neighbors {
+			columns[j]++
+		}
+		for level, c := range chunkCounts(columns, chunkWidth) {
 			if level == len(counts) {
 				counts = append(counts, 0)
 			}

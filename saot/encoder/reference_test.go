@@ -149,7 +149,7 @@ func small(t testing.TB, e *engine.Engine, features int, sizes ...Size) *Encoder
 // embed returns the embeddings of an encoder.
 func embed(t testing.TB, enc *Encoder, g *graph.Graph) []float32 {
 	t.Helper()
-	rows, cols, data, err := enc.Embed(context.Background(), g)
+	data, rows, cols, err := enc.Embed(context.Background(), g)
 	require.NoError(t, err)
 	require.Equal(t, []int{g.NumNodes(), enc.Config.Out}, []int{rows, cols})
 	return data

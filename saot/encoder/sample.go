@@ -71,13 +71,6 @@ type sampleRoom struct {
 	forward, backward [][]int // chunks by hop and level
 }
 
-// roomFor returns the smaller of two shapes into which a neighborhood fits: all that its fan-outs can bring, or half
-// of it, and no hop larger than the largest graph. The shapes depend on nothing else, so that tasks of all sizes share
-// them.
-func (s *Sampler) roomFor(n *Neighborhood, targets int) sampleRoom {
-	return s.room(targets, s.halvesFor(n, targets))
-}
-
 // halvesFor returns 1 if half of what the fan-outs can bring has room for a neighborhood, else 2.
 func (s *Sampler) halvesFor(n *Neighborhood, targets int) int {
 	half := s.room(targets, 1)
@@ -89,7 +82,8 @@ func (s *Sampler) halvesFor(n *Neighborhood, targets int) int {
 	return 1
 }
 
-// room bounds a neighborhood of a number of targets whose hops have halves/2 of the nodes that they could have.
+// room bounds a neighborhood of a number of targets whose hops have halves/2 of the nodes that the fan-outs can bring,
+// and no hop more than the largest graph. Tasks share that bound where sizes are announced; else it is the graph's own.
 func (s *Sampler) room(targets, halves int) sampleRoom {
 	r := sampleRoom{nodes: []int{targets}}
 	most := targets
@@ -145,21 +139,9 @@ func backwardRoom(nodes, edges, targets int) (room []int) {
 	return room
 }
 
-// Sample lays a neighborhood out for an encoder. The caller finalizes its tensors.
-func (s *Sampler) Sample(c Config, n *Neighborhood) (Sample[*tensors.Tensor], error) {
-	room := s.roomFor(n, n.Targets())
-	out, err := s.layOut(c, n, room)
-	if err != nil {
-		return out, err
-	}
-	one := []Sample[*tensors.Tensor]{out}
-	s.addFeatures(c, one, []*Neighborhood{n}, room)
-	return one[0], nil
-}
-
-// SampleAlike is Sample for neighborhoods of about as many targets each, in one padded shape, the larger if any of
-// them or any before needs it. An engine holds memory for every combination of shapes that it has seen: here there are
-// two, however many neighborhoods a step takes.
+// SampleAlike lays neighborhoods of about as many targets each out for an encoder, in one of two padded shapes: the
+// larger if any of them or any before needs it. An engine holds memory for every combination of shapes that it has
+// seen: here there are two, however many neighborhoods a step takes. The caller releases the samples.
 func (s *Sampler) SampleAlike(c Config, all ...*Neighborhood) ([]Sample[*tensors.Tensor], error) {
 	targets := 0
 	for _, n := range all {

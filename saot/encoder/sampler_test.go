@@ -128,7 +128,7 @@ func TestSampleRoomHolds(t *testing.T) {
 					targets = append(targets, int32(v))
 				}
 				n := s.Draw(targets, nil, rng.Uint64())
-				room := s.roomFor(n, m)
+				room := s.room(m, s.halvesFor(n, m))
 				for k, h := range n.hops {
 					require.Less(t, h.nodes, room.nodes[k+1], "one node of padding")
 					require.LessOrEqual(t, room.nodes[k+1], nodes+1, "a graph has no more")

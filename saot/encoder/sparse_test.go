@@ -92,7 +92,7 @@ func projections(t *testing.T, e *engine.Engine, g *graph.Graph, frequent int) (
 	require.NoError(t, err)
 	require.Equal(t, g.Features.IsDense(), b.X.Sparse == nil)
 	require.Equal(t, frequent > 0, b.X.Sparse != nil && b.X.Sparse.Frequent != nil)
-	defer b.Finalize()
+	defer b.Release()
 	type inputs[T any] struct {
 		X      Features[T]
 		Masked Masked[T]
@@ -284,8 +284,9 @@ func skips(t *testing.T, e *engine.Engine, g *graph.Graph, layers int) [][]float
 	require.NoError(t, err)
 	enc.Graphs.buckets.sampled.density = 0.5
 	s := enc.Graphs.Sampler(g, c.SampleFanOut)
-	sample, err := s.Sample(c, s.Draw([]int32{9, 0, 50, 120, 121, 200, 250, 299}, nil, 4))
+	samples, err := s.SampleAlike(c, s.Draw([]int32{9, 0, 50, 120, 121, 200, 250, 299}, nil, 4))
 	require.NoError(t, err)
+	sample := samples[0]
 	require.Equal(t, g.Features.IsDense(), sample.Sparse == nil)
 	sample.Keep = tensors.FromFlatDataAndDimensions(Unmasked(g.Features.Cols, []int32{0, 7}), g.Features.Cols, 1)
 	f, err := engine.NewNamed[Sample[*tensors.Tensor]](e, t.Name(), enc.store, func(in Sample[*Node]) []*Node {

@@ -244,7 +244,7 @@ func (s *shape) estimate(r *Run) Estimate {
 		if load.WholeGraph > 0 && batch > load.WholeGraph {
 			size := cmp.Or(load.Batch, 256)
 			nodes := float64(min(batch, size*cmp.Or(load.Spread, 11)))
-			steps = cmp.Or(float64(load.Steps), math.Ceil(float64(batch)/float64(size)))
+			steps = stepsOf(load, n, batch-n, size)
 			est.training += r.effort() * steps * (stepSeconds + sampleSeconds*nodes*widths/defaultWidths)
 			batch = load.WholeGraph
 		} else {
@@ -271,6 +271,15 @@ func (s *shape) estimate(r *Run) Estimate {
 		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(probed)+
 		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)+s.snapshotBytes(load)))
 	return est
+}
+
+// stepsOf is how many steps an epoch takes on samples of a task's nodes and the replayed ones, each of a size.
+func stepsOf(l method.Load, nodes, replayed, size int) float64 {
+	all := nodes + replayed
+	if l.Halved {
+		all, size = nodes, size-min(size/2, replayed)
+	}
+	return cmp.Or(float64(l.Steps), math.Ceil(float64(all)/float64(size)))
 }
 
 // pastNodes is how many stored nodes a step takes on the task after t others: the current task's and those of each past

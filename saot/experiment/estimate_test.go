@@ -57,6 +57,22 @@ func TestEstimateOfOneStep(t *testing.T) {
 	require.InDelta(t, of.estimate(r).training, larger.estimate(r).training, 1e-9)
 }
 
+// Where half of the nodes of a step are buffered, a later task takes twice the steps on samples.
+func TestEstimateOfBufferedHalves(t *testing.T) {
+	training := func(buffered string, nodes ...int) float64 {
+		s, err := DefaultSettings("arxiv", "saot", method.Default)
+		require.NoError(t, err)
+		r := &Run{Settings: s}
+		require.NoError(t, r.Change(fields.Change{Path: "distill_buffered", Value: fields.Value{Text: buffered}}))
+		return (&shape{nodes: nodes, train: nodes}).estimate(r).training
+	}
+	const large = 1_000_000
+	first := training("true", large)
+	require.InDelta(t, training("false", large), first, 1e-9)
+	require.InDelta(t, 3*first, training("true", large, large), 0.01*first)
+	require.InDelta(t, 2*first, training("false", large, large), 0.01*first)
+}
+
 // TRACE's networks of past tasks and what a step replays of them count: those of the paper's CoraFull have 20.59
 // million weights.
 func TestEstimateOfSnapshots(t *testing.T) {

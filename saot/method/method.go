@@ -188,6 +188,7 @@ type Load struct {
 	Hidden, Out int   // widths of the layers; 0 where no step is taken
 	WholeGraph  int   // the largest graph, in nodes, that a step takes whole; 0 is no limit
 	Batch       int   // nodes of a step on a larger one
+	Halved      bool  // half of Batch are replayed nodes, or all of these, and an epoch goes through the others
 	Steps       int   // of an epoch on a larger one; 0 is as many as take each node once
 	Spread      int   // nodes of such a step's hidden layers, for each of Batch; 0 is 11, two layers of 10 neighbors
 	Replayed    int   // nodes of each past task in a step

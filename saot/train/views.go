@@ -168,7 +168,7 @@ func places(targets, devices int) (all engine.Split[*tensors.Tensor]) {
 
 // Embedded returns a frozen encoder's embeddings of a graph's nodes [nodes, out].
 func Embedded(ctx context.Context, e *encoder.Encoder, g *graph.Graph) (*continual.Embedding, error) {
-	rows, cols, data, err := e.Embed(ctx, g)
+	data, rows, cols, err := e.Embed(ctx, g)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func requireViews(t *testing.T, enc *encoder.Encoder, g *graph.Graph, p *Pair) {
 	t.Helper()
 	z := embedded(t, enc, p)
 	for i := range z {
-		_, cols, want, err := enc.Embed(context.Background(), viewed(g, p, i))
+		want, _, cols, err := enc.Embed(context.Background(), viewed(g, p, i))
 		require.NoError(t, err)
 		require.InDeltaSlice(t, want, z[i][:nodes*cols], 1e-5, "view %d", i)
 	}
@@ -103,7 +103,7 @@ func TestWholePair(t *testing.T) {
 		enc := newEncoder(t, e, g)
 		b, err := enc.Graphs.Upload(g)
 		require.NoError(t, err)
-		defer b.Finalize()
+		defer b.Release()
 		for _, mask := range []float64{0, 0.5} {
 			p, err := WholePair(b, enc.Config, view.Config{EdgeDrop: 0.4, FeatureMask: mask},
 				rand.New(rand.NewPCG(5, 6)))
