@@ -82,7 +82,13 @@ func checkRows(offsets []int64, ids []int32, limit int, loops bool) error {
 // NewAdjacency builds the undirected adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both
 // directions; duplicates and self-loops are dropped. It returns an error if the lengths differ or an entry lies outside
 // [0, n). O(n + E log d) time for E entries and largest degree d, on all cores.
-func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
+func NewAdjacency(n int, src, dst []int32) (Adjacency, error) { return newAdjacency(n, src, dst, false) }
+
+// NewDirected is NewAdjacency of directed edges: an entry is an edge from src[k] to dst[k] alone, so src[k] stands in
+// the row of dst[k].
+func NewDirected(n int, src, dst []int32) (Adjacency, error) { return newAdjacency(n, src, dst, true) }
+
+func newAdjacency(n int, src, dst []int32, directed bool) (Adjacency, error) {
 	if n < 0 || n > math.MaxInt32 {
 		return Adjacency{}, fmt.Errorf("graph: adjacency: %d nodes, want 0 to %d", n, math.MaxInt32)
 	}
@@ -94,7 +100,7 @@ func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 			return Adjacency{}, fmt.Errorf("graph: adjacency: entry %d is (%d, %d), outside the %d nodes", k, i, j, n)
 		}
 	}
-	a, _ := Build(n, Coordinates{src, dst}, false)
+	a, _ := Build(n, Coordinates{src, dst}, directed)
 	return a, nil
 }
 

@@ -1,32 +1,12 @@
 package graph
 
 import (
-	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
 	"github.com/saot-go/saot/internal/memory"
 	"github.com/saot-go/saot/internal/parallel"
 )
-
-// NewDirected builds the directed adjacency of n nodes from the edges from src[k] to dst[k]: src[k] stands in the row
-// of dst[k]. Duplicates and self-loops are dropped. It returns an error if the lengths differ or an edge leads outside
-// [0, n). O(n + E log d) time for E edges and largest degree d, on all cores.
-func NewDirected(n int, src, dst []int32) (Adjacency, error) {
-	if n < 0 || n > math.MaxInt32 || len(src) != len(dst) {
-		return Adjacency{}, fmt.Errorf("graph: directed adjacency: %d nodes, want 0 to %d; %d sources but %d "+
-			"destinations", n, math.MaxInt32, len(src), len(dst))
-	}
-	for k, i := range src {
-		if j := dst[k]; min(i, j) < 0 || int(max(i, j)) >= n {
-			return Adjacency{}, fmt.Errorf("graph: directed adjacency: edge %d is (%d, %d), outside the %d nodes", k,
-				i, j, n)
-		}
-	}
-	a, _ := Build(n, Coordinates{src, dst}, true)
-	return a, nil
-}
 
 // Build makes an adjacency without duplicates and self-loops from entries (i, j), all within [0, n), which it does not
 // check: NewAdjacency and NewDirected do. Undirected, it is symmetric; directed, i stands in the row of j.

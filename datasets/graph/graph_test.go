@@ -280,9 +280,9 @@ func TestDirectedAgainstMatrix(t *testing.T) {
 
 func TestNewDirectedErrors(t *testing.T) {
 	for want, entries := range map[string][2][]int32{
-		"2 sources but 1 destinations":           {{0, 1}, {1}},
-		"edge 1 is (1, 3), outside the 3 nodes":  {{0, 1}, {1, 3}},
-		"edge 0 is (-1, 1), outside the 3 nodes": {{-1}, {1}},
+		"2 sources but 1 destinations":            {{0, 1}, {1}},
+		"entry 1 is (1, 3), outside the 3 nodes":  {{0, 1}, {1, 3}},
+		"entry 0 is (-1, 1), outside the 3 nodes": {{-1}, {1}},
 	} {
 		_, err := NewDirected(3, entries[0], entries[1])
 		require.ErrorContains(t, err, want)
