@@ -19,13 +19,15 @@ type FlowOptions struct {
 	LineName         string  // of the lines in the legend; empty means "mass". Not used with Truth
 	Threshold        float64 // least share of the plan's greatest entry that is drawn, in [0, 1]; 0 means 0.05
 	Arrows           bool    // a head at the end of each line
+	Numbered         bool    // points of Flow carry their numbers, from 0; nodes of GraphFlow do where there is room
 	Seed             uint64  // of the layouts that GraphFlow makes
 	// FromClasses and ToClasses color the nodes of each side by class, 0, 1, …; nil gives each side one color.
 	FromClasses, ToClasses []int
 	// Truth is the true partner of each node of the first side. Lines to another node are red then, and a gray dashed
 	// line shows each true pair. Nil knows no truth.
 	Truth []int
-	X, Y  Limits // of the axes of Flow; zero takes them from the points
+	X, Y  Limits  // of the axes of Flow; zero takes them from the points
+	Side  float64 // of the longer side of Flow's data area, in points; 0 means 290
 }
 
 // check returns an error for classes and partners that do not fit the points.
@@ -55,8 +57,7 @@ func (o FlowOptions) check(from, to int) error {
 const maxFlows = 5000
 
 // Flow draws a transport plan as lines between two point clouds that share a plane: the more mass, the wider and the
-// darker the line. Only the 5000 heaviest lines are drawn, and none below o.Threshold. Points carry their numbers if
-// neither cloud has more than 12.
+// darker the line. Only the 5000 heaviest lines are drawn, and none below o.Threshold.
 //
 // plan: [len(from), len(to)], row major; unit: mass, not negative, of any total.
 // It returns an error for a plan that is not valid (see Plan), a point that is not finite, or a threshold outside
@@ -67,17 +68,16 @@ func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
 	}
 	p := newPlot(o.Title, "", "")
-	numbered := max(len(from), len(to)) <= 12
 	f := &flow{
 		lines: lines, options: o,
-		from: drawn{points: from, nth: 0, numbered: numbered, classes: o.FromClasses},
-		to:   drawn{points: to, nth: 1, numbered: numbered, classes: o.ToClasses},
+		from: drawn{points: from, nth: 0, numbered: o.Numbered, classes: o.FromClasses},
+		to:   drawn{points: to, nth: 1, numbered: o.Numbered, classes: o.ToClasses},
 	}
 	p.Add(quietGrid(), f)
 	if err := (CurveOptions{X: o.X, Y: o.Y}).limit(p); err != nil {
 		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
 	}
-	return f.withNames(planeFigure(p, 0)), nil
+	return f.withNames(planeFigure(p, o.Side)), nil
 }
 
 // GraphDrawing is a graph and the places of its nodes.

@@ -97,6 +97,9 @@ func (s *space) crowding(box vg.Rectangle, at vg.Point, tied bool) (overlap vg.L
 		for _, other := range s.taken {
 			overlap += common(spot, other)
 		}
+		for _, tie := range s.ties {
+			overlap += 0.1 * common(spot, tie) // two lines that cross hide no text
+		}
 	}
 	return overlap
 }

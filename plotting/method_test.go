@@ -117,6 +117,7 @@ func TestSensitivityErrors(t *testing.T) {
 // Values over decades with 0 among them stand at equal distances, under their own names.
 func TestValuesWithZeroStandApart(t *testing.T) {
 	var c CurveOptions
+	c.placeValues([]Series{{X: []float64{0, 1, 100}}}) // of another panel
 	series := []Series{{X: []float64{0, 50, 4000}, Chosen: []float64{200, 7}}, {X: []float64{50, 200}}}
 	c.placeValues(series)
 	require.Equal(t, []Series{{X: []float64{0, 1, 3}, Chosen: []float64{2}}, {X: []float64{1, 2}}}, series)

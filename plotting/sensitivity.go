@@ -116,6 +116,7 @@ func (o *CurveOptions) placeValues(series []Series) {
 	for i, s := range series {
 		series[i].X, series[i].Chosen = rank(s.X), rank(s.Chosen)
 	}
+	o.xTicks = nil
 	for k, v := range values {
 		o.xTicks = append(o.xTicks, plot.Tick{Value: float64(k), Label: formatTick(v)})
 	}
