@@ -65,7 +65,8 @@ func TestValuesOfCutBarsAreLegible(t *testing.T) {
 func TestIgnoredClassesHaveTheMassOfTheirColumns(t *testing.T) {
 	require.InDeltaSlice(t, []float64{75, 25, 75, 25}, ignoring([][]float64{{0.75, 0.25}, {0.7499, 0.2501}}), 1e-9)
 	require.Nil(t, ignoring([][]float64{{0.75, 0.25}, {0.7, 0.3}}))
-	f, err := BlockBars([]NamedPlan{{"one", []float64{1, 1, 0, 1}}}, []int{0, 1}, []int{0, 1}, []string{"a", "b"}, BarOptions{})
+	classes := []int{0, 1}
+	f, err := BlockBars([]NamedPlan{{"one", []float64{1, 1, 0, 1}}}, classes, classes, []string{"a", "b"}, BarOptions{})
 	require.NoError(t, err)
 	svg, err := f.SVG()
 	require.NoError(t, err)

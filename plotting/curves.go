@@ -36,7 +36,7 @@ type Reference struct {
 type CurveOptions struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
-	Floor                 float64 // with LogY: lower values are drawn at Floor, unmarked; 0 means that values ≤ 0 are an error
+	Floor                 float64 // with LogY: lower values are drawn here, unmarked; 0 makes values ≤ 0 an error
 	Bars                  bool    // draw Spread as error bars instead of bands
 	Direct                bool    // name each curve at its right end, instead of in a legend
 	X, Y                  Limits  // of the axes: the same for all frames of a film; what is outside is cut off
