@@ -1,10 +1,12 @@
 package plotting
 
 import (
+	"image/color"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 )
@@ -37,6 +39,38 @@ func TestValuesOfBarsStayOnTheCanvas(t *testing.T) {
 		require.Greater(t, at[0], c.low, c.name)
 		require.Less(t, at[0], c.high, c.name)
 	}
+}
+
+// The value of a cut bar is white on a dark bar, and dark where it is wider than the bar.
+func TestValuesOfCutBarsAreLegible(t *testing.T) {
+	for width, want := range map[vg.Length]color.Color{100: color.White, 10: ink} {
+		var r recorder.Canvas
+		p := plot.New()
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, 0.5, 0, 10
+		b := &barGroups{series: []BarSeries{{Values: []float64{123}}}, groups: 1}
+		b.Plot(draw.NewCanvas(&r, width, 100), p)
+		var now color.Color
+		for _, action := range r.Actions {
+			switch a := action.(type) {
+			case *recorder.SetColor:
+				now = a.Color
+			case *recorder.FillString:
+				require.Equal(t, want, now, "a bar of %v", width)
+			}
+		}
+	}
+}
+
+// A plan that ignores classes sends each class the mass of its columns; where plans differ in them there is no one value.
+func TestIgnoredClassesHaveTheMassOfTheirColumns(t *testing.T) {
+	require.InDeltaSlice(t, []float64{75, 25, 75, 25}, ignoring([][]float64{{0.75, 0.25}, {0.7499, 0.2501}}), 1e-9)
+	require.Nil(t, ignoring([][]float64{{0.75, 0.25}, {0.7, 0.3}}))
+	classes := []int{0, 1}
+	f, err := BlockBars([]NamedPlan{{"one", []float64{1, 1, 0, 1}}}, classes, classes, []string{"a", "b"}, BarOptions{})
+	require.NoError(t, err)
+	svg, err := f.SVG()
+	require.NoError(t, err)
+	require.Contains(t, string(svg), ">classes ignored</text>")
 }
 
 // The arrow of a cut bar points out of the axis, and its value stands within.

@@ -29,6 +29,8 @@ type BarOptions struct {
 	References            []Reference
 	Decimals              int     // of the value above each bar; negative writes none
 	Width, Height         float64 // of the data area, in points; 0 means 340 and 170
+
+	ignored []float64 // for each label, the value of a plan that ignores classes; nil for none
 }
 
 // Bars draws one group of bars for each label, a bar for each series, from zero, each with its value: the KL divergence
@@ -52,7 +54,7 @@ func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	p := newPlot(o.Title, o.XLabel, o.YLabel)
 	g := quietGrid()
 	g.Vertical.Width = 0
-	b := &barGroups{series: series, groups: len(labels), decimals: o.Decimals}
+	b := &barGroups{series: series, groups: len(labels), decimals: o.Decimals, ignored: o.ignored}
 	p.Add(g, b, levels)
 	fromZero := p.Y.Min == 0 && p.Y.Max > 0
 	pad(&p.Y, 0.06)
@@ -69,16 +71,24 @@ func Bars(labels []string, series []BarSeries, o BarOptions) (Figure, error) {
 	p.X.Tick.Marker, p.X.Tick.Width = ticks, 0
 	width := cmp.Or(o.Width, max(340, float64(p.X.Tick.Label.Width(strings.Join(labels, "  ")))))
 	f := plotFigure(p, vg.Length(width), vg.Length(cmp.Or(o.Height, 170)))
-	if len(series) == 1 {
-		return f, nil
+	return b.withNames(f), nil
+}
+
+// withNames adds a legend where there is more than one thing to name.
+func (b *barGroups) withNames(f Figure) Figure {
+	if len(b.series) == 1 && b.ignored == nil {
+		return f
 	}
 	legend := newLegend(12)
-	for i, s := range series {
+	for i, s := range b.series {
 		if s.Name != "" {
 			legend.Add(s.Name, barThumbnail(i))
 		}
 	}
-	return withLegend(f, legend), nil
+	if b.ignored != nil {
+		legend.Add("classes ignored", lineThumbnail(ignoredLine))
+	}
+	return withLegend(f, legend)
 }
 
 func (s BarSeries) check(n int) error {
@@ -102,6 +112,7 @@ type barGroups struct {
 	series   []BarSeries
 	groups   int
 	decimals int
+	ignored  []float64
 }
 
 func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
@@ -113,6 +124,9 @@ func (b *barGroups) DataRange() (xmin, xmax, ymin, ymax float64) {
 			}
 			ymin, ymax = min(ymin, v-half), max(ymax, v+half)
 		}
+	}
+	for _, v := range b.ignored {
+		ymax = max(ymax, v)
 	}
 	return -0.5, float64(b.groups) - 0.5, ymin, ymax
 }
@@ -133,7 +147,7 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 			text := barText{zero: zero, low: end, high: end, fill: okabeIto[k%len(okabeIto)]}
 			switch {
 			case b.cut(plt, v):
-				b.arrow(c, vg.Point{X: middle, Y: end}, v, v > plt.Y.Max)
+				b.arrow(c, bar, v, v > plt.Y.Max, text.fill)
 				continue
 			case s.Spread != nil && s.Spread[i] > 0:
 				low, high := y(v-s.Spread[i]), y(v+s.Spread[i])
@@ -146,24 +160,34 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 		}
 	}
 	c.StrokeLine2(draw.LineStyle{Color: ink, Width: hairline}, c.Min.X, zero, c.Max.X, zero)
+	for i, v := range b.ignored {
+		left, right := vg.Point{X: x(float64(i) - 0.47), Y: y(v)}, vg.Point{X: x(float64(i) + 0.47), Y: y(v)}
+		segment(c, ignoredLine, left, right)
+	}
 }
+
+// ignoredLine marks, over a group of bars, what a plan that ignores classes would have.
+var ignoredLine = draw.LineStyle{Color: ink, Width: 0.9, Dashes: []vg.Length{3, 2}}
 
 // cut reports whether a bar leaves the axis.
 func (b *barGroups) cut(plt *plot.Plot, v float64) bool { return v > plt.Y.Max || v < plt.Y.Min }
 
-// arrow draws, at the end of a bar that leaves the axis, an arrow up or down and the value of the bar.
-func (b *barGroups) arrow(c draw.Canvas, end vg.Point, v float64, up bool) {
-	away := vg.Length(-1)
+// arrow draws, within a bar that leaves the axis, an arrow up or down and the value of the bar.
+func (b *barGroups) arrow(c draw.Canvas, bar vg.Rectangle, v float64, up bool, fill color.RGBA) {
+	away, end := vg.Length(-1), vg.Point{X: (bar.Min.X + bar.Max.X) / 2, Y: bar.Min.Y}
 	if up {
-		away = 1
+		away, end.Y = 1, bar.Max.Y
+	}
+	style := textStyle(noteSize, contrast(fill))
+	if style.Width(b.text(v)) > bar.Size().X || bar.Size().Y < 18 { // partly on white
+		style.Color = ink
 	}
 	var p vg.Path
 	p.Move(vg.Point{X: end.X - 3.5, Y: end.Y - 6*away})
 	p.Line(vg.Point{X: end.X, Y: end.Y - 1.5*away})
 	p.Line(vg.Point{X: end.X + 3.5, Y: end.Y - 6*away})
-	c.SetLineStyle(draw.LineStyle{Color: ink, Width: 1.2})
+	c.SetLineStyle(draw.LineStyle{Color: style.Color, Width: 1.2})
 	c.Stroke(p)
-	style := textStyle(noteSize, ink)
 	style.YAlign = draw.YCenter
 	c.FillText(style, vg.Point{X: end.X, Y: end.Y - 12*away}, b.text(v))
 }
@@ -245,8 +269,9 @@ type NamedPlan struct {
 }
 
 // BlockBars draws how much of its mass each class sends to each class, as bars side by side for several plans: "1 → 2"
-// is the share of the mass of rows of class 1 that ends at columns of class 2, in percent. A dashed line marks what a
-// plan that ignores classes sends, where all classes are of one size.
+// is the share of the mass of rows of class 1 that ends at columns of class 2, in percent. A dashed line over each group
+// marks what a plan that ignores classes would send there: the share of those columns in all mass. Plans whose columns
+// differ in that by more than 1 % have no such line.
 //
 // plans: each [len(rows), len(cols)], row major; names: of the classes, at least as many as there are.
 // It returns an error for no plans, those of BlockMass, and a class without mass.
@@ -261,18 +286,16 @@ func BlockBars(plans []NamedPlan, rows, cols []int, names []string, o BarOptions
 			labels = append(labels, from+" → "+to)
 		}
 	}
-	series := make([]BarSeries, len(plans))
+	series, columns := make([]BarSeries, len(plans)), make([][]float64, len(plans))
 	for k, p := range plans {
 		blocks, err := BlockMass(p.Plan, rows, cols, n)
 		if err != nil {
 			return Figure{}, fmt.Errorf("%w (%s)", err, p.Name)
 		}
 		series[k] = BarSeries{Name: p.Name, Values: make([]float64, n*n)}
-		for a := range n {
-			var of float64
-			for _, v := range blocks[a*n : (a+1)*n] {
-				of += v
-			}
+		var rows []float64
+		rows, columns[k] = marginals(blocks, n, n)
+		for a, of := range rows {
 			if of == 0 {
 				return Figure{}, fmt.Errorf("plotting: block bars: class %s has no mass in plan %q", names[a], p.Name)
 			}
@@ -282,8 +305,27 @@ func BlockBars(plans []NamedPlan, rows, cols []int, names []string, o BarOptions
 		}
 	}
 	o.YLabel = cmp.Or(o.YLabel, "share of the class's mass (%)")
-	o.References = append(slices.Clone(o.References), Reference{At: 100 / float64(n)})
+	o.ignored = ignoring(columns)
 	return Bars(labels, series, o)
+}
+
+// ignoring returns, for each pair of classes, the percentage that a plan that ignores classes sends: the mass of the
+// second class's columns. It returns nil where the plans do not agree on them.
+func ignoring(columns [][]float64) (values []float64) {
+	first := columns[0]
+	for _, other := range columns[1:] {
+		for b, v := range other {
+			if math.Abs(v-first[b]) > 0.01*first[b] {
+				return nil
+			}
+		}
+	}
+	for range first {
+		for _, v := range first {
+			values = append(values, 100*v)
+		}
+	}
+	return values
 }
 
 // Sample is a set of numbers, such as the cosines of pairs of one kind.

@@ -36,14 +36,15 @@ type Reference struct {
 type CurveOptions struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
-	Floor                 float64 // with LogY: lower values are drawn at Floor; 0 means that values ≤ 0 are an error
+	Floor                 float64 // with LogY: lower values are drawn here, unmarked; 0 makes values ≤ 0 an error
 	Bars                  bool    // draw Spread as error bars instead of bands
 	Direct                bool    // name each curve at its right end, instead of in a legend
 	X, Y                  Limits  // of the axes: the same for all frames of a film; what is outside is cut off
 	References            []Reference
 	Width, Height         float64 // of the data area, in points; 0 means 340 and 210
 
-	plain bool // no markers
+	plain  bool               // no markers
+	xTicks plot.ConstantTicks // nil takes nice values
 }
 
 // Curves draws series of numbers over steps, such as the loss terms of a run or the marginal error of Sinkhorn's
@@ -118,6 +119,7 @@ type curve struct {
 	plain     bool
 	chosen    []float64 // values of X with a ring, before logarithms
 	log       bool
+	raised    []int // points that were raised to the floor, which have no marker: they were not measured there
 }
 
 func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
@@ -141,6 +143,9 @@ func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 			return nil, err
 		}
 		c.points[k] = at
+		if o.LogY && s.Y[k] < o.Floor {
+			c.raised = append(c.raised, k)
+		}
 		if s.Spread == nil {
 			continue
 		}
@@ -255,7 +260,9 @@ func (c *curve) marked() []int {
 	}
 	var at []int
 	for k := first; k < n; k += every {
-		at = append(at, k)
+		if !slices.Contains(c.raised, k) {
+			at = append(at, k)
+		}
 	}
 	return at
 }
@@ -292,6 +299,8 @@ func scaleAxes(p *plot.Plot, o CurveOptions, whole bool) {
 	switch {
 	case o.LogX:
 		p.X.Tick.Marker = logMarks(cmp.Or(o.Width, 340))
+	case o.xTicks != nil:
+		p.X.Tick.Marker = o.xTicks
 	case whole:
 		p.X.Tick.Marker = plot.TickerFunc(wholeMarks)
 	}
@@ -381,13 +390,6 @@ func decadeTicks(low, high int) plot.ConstantTicks {
 		ticks = append(ticks, tick)
 	}
 	return ticks
-}
-
-// seriesStyle distinguishes curves by color and by dashes. There is one pattern fewer than there are colors, so a pair
-// repeats only after all combinations.
-func seriesStyle(i int) draw.LineStyle {
-	patterns := [][]vg.Length{nil, {6, 2}, {2, 2}, {7, 2, 2, 2}, {10, 3}, {4, 2, 1, 2, 1, 2}}
-	return draw.LineStyle{Color: okabeIto[i%len(okabeIto)], Width: 1.4, Dashes: patterns[i%len(patterns)]}
 }
 
 func quietGrid() *plotter.Grid {

@@ -81,6 +81,13 @@ func TestMarkersAreFew(t *testing.T) {
 	require.Equal(t, 2, c.marked()[0], "five points from marker to marker are fewer than the series")
 }
 
+// A point that was raised to the floor has no marker: nothing was measured there.
+func TestRaisedPointsHaveNoMarker(t *testing.T) {
+	c, err := newCurve(0, Series{Y: []float64{1, 0, 1e-3, 1e-9}}, CurveOptions{LogY: true, Floor: 1e-6})
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 2}, c.marked())
+}
+
 func TestLogMarks(t *testing.T) {
 	labels := func(length, lo, hi float64) (all []string) {
 		for _, tick := range logMarks(length)(math.Log10(lo), math.Log10(hi)) {

@@ -87,7 +87,7 @@ func methods() []plotting.Method {
 
 func Example() {
 	accuracies := [][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}
-	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "class-il"})
+	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "Class-IL"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -98,7 +98,7 @@ func Example() {
 
 func ExampleMatrix() {
 	accuracies := [][]float64{{92.1}, {85.0, 88.3}, {79.6, 82.4, 90.7}}
-	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "class-il"})
+	f, err := plotting.Matrix(accuracies, plotting.MatrixOptions{Title: "Class-IL"})
 	compare("matrix", f, err)
 	// Output: as in docs/gallery/matrix.png
 }
@@ -204,7 +204,7 @@ func ExampleCurves() {
 }
 
 func ExampleOverTasks() {
-	f, err := plotting.OverTasks(methods()[:3], plotting.AP, plotting.CurveOptions{Title: "class-il, converged probe"})
+	f, err := plotting.OverTasks(methods()[:3], plotting.AP, plotting.CurveOptions{Title: "Class-IL, converged probe"})
 	compare("over-tasks", f, err)
 	// Output: as in docs/gallery/over-tasks.png
 }

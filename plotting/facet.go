@@ -118,13 +118,9 @@ const panelHeight = 96
 // panel draws a facet's AP or AF with a data area of width w. The first of a row carries the label of the row, the last
 // of the upper row the legend.
 func (t Facet) panel(measure Measure, series []Series, y Limits, w float64, first, last bool) (Figure, error) {
-	var values []float64
-	for _, s := range series {
-		values = append(values, s.X...)
-	}
-	c := CurveOptions{
-		LogX: wideRange(values), Bars: true, Y: y, References: measure.zero(), Width: w, Height: panelHeight,
-	}
+	c := CurveOptions{Bars: true, Y: y, References: measure.zero(), Width: w, Height: panelHeight}
+	series = slices.Clone(series) // panels are drawn at several widths
+	c.placeValues(series)
 	if measure == AP {
 		c.Title = t.Title
 	} else {

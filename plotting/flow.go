@@ -16,15 +16,18 @@ import (
 type FlowOptions struct {
 	Title            string
 	FromName, ToName string  // of the two sides; empty means "view 1" and "view 2"
+	LineName         string  // of the lines in the legend; empty means "mass". Not used with Truth
 	Threshold        float64 // least share of the plan's greatest entry that is drawn, in [0, 1]; 0 means 0.05
 	Arrows           bool    // a head at the end of each line
+	Numbered         bool    // points of Flow carry their numbers, from 0; nodes of GraphFlow do where there is room
 	Seed             uint64  // of the layouts that GraphFlow makes
 	// FromClasses and ToClasses color the nodes of each side by class, 0, 1, …; nil gives each side one color.
 	FromClasses, ToClasses []int
 	// Truth is the true partner of each node of the first side. Lines to another node are red then, and a gray dashed
 	// line shows each true pair. Nil knows no truth.
 	Truth []int
-	X, Y  Limits // of the axes of Flow; zero takes them from the points
+	X, Y  Limits  // of the axes of Flow; zero takes them from the points
+	Side  float64 // of the longer side of Flow's data area, in points; 0 means 290
 }
 
 // check returns an error for classes and partners that do not fit the points.
@@ -67,13 +70,14 @@ func Flow(plan []float64, from, to []Point, o FlowOptions) (Figure, error) {
 	p := newPlot(o.Title, "", "")
 	f := &flow{
 		lines: lines, options: o,
-		from: drawn{points: from, nth: 0, classes: o.FromClasses}, to: drawn{points: to, nth: 1, classes: o.ToClasses},
+		from: drawn{points: from, nth: 0, numbered: o.Numbered, classes: o.FromClasses},
+		to:   drawn{points: to, nth: 1, numbered: o.Numbered, classes: o.ToClasses},
 	}
 	p.Add(quietGrid(), f)
 	if err := (CurveOptions{X: o.X, Y: o.Y}).limit(p); err != nil {
 		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
 	}
-	return o.withNames(planeFigure(p, 0), f.width()), nil
+	return f.withNames(planeFigure(p, o.Side)), nil
 }
 
 // GraphDrawing is a graph and the places of its nodes.
@@ -103,7 +107,7 @@ func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, er
 		return Figure{}, fmt.Errorf("plotting: flow %q: %w", o.Title, err)
 	}
 	p := newPlot(o.Title, "", "")
-	p.HideAxes()
+	o.nameGraphs(p)
 	numbered := max(from.Nodes, to.Nodes) <= 30
 	f := &flow{
 		lines: lines, options: o,
@@ -115,7 +119,21 @@ func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, er
 		a.Min, a.Max = a.Min-0.06, a.Max+0.06
 	}
 	unit := 420 / (p.X.Max - p.X.Min) // one scale for both axes keeps the layout's shape
-	return o.withNames(plotFigure(p, 420, vg.Length(unit*(p.Y.Max-p.Y.Min))), f.width()), nil
+	return f.withNames(plotFigure(p, 420, vg.Length(unit*(p.Y.Max-p.Y.Min)))), nil
+}
+
+// nameGraphs names the graphs below them where the legend does not, since classes color their nodes.
+func (o FlowOptions) nameGraphs(p *plot.Plot) {
+	p.HideY()
+	p.X.Width, p.X.Tick.Width, p.X.Tick.Length = 0, 0, 0
+	names := plot.ConstantTicks{}
+	if o.FromClasses != nil {
+		names = append(names, plot.Tick{Value: 0.5, Label: cmp.Or(o.FromName, "view 1")})
+	}
+	if o.ToClasses != nil {
+		names = append(names, plot.Tick{Value: 2.1, Label: cmp.Or(o.ToName, "view 2")})
+	}
+	p.X.Tick.Marker = names
 }
 
 // place returns the nodes' positions, scaled into a square of side 1 whose left edge is at x.
@@ -188,8 +206,8 @@ func (o FlowOptions) lines(plan []float64, from, to []Point) ([]flowLine, error)
 	return lines[max(0, len(lines)-maxFlows):], nil
 }
 
-func (o FlowOptions) withNames(f Figure, width vg.Length) Figure {
-	legend := newLegend(16)
+func (f *flow) withNames(figure Figure) Figure {
+	legend, o, width := newLegend(16), f.options, f.width()
 	if o.FromClasses == nil {
 		legend.Add(cmp.Or(o.FromName, "view 1"), thumbnail{marker(0)})
 	}
@@ -197,13 +215,29 @@ func (o FlowOptions) withNames(f Figure, width vg.Length) Figure {
 		legend.Add(cmp.Or(o.ToName, "view 2"), thumbnail{marker(1)})
 	}
 	if o.Truth == nil {
-		legend.Add("mass", flowThumbnail{width, false})
-		return withLegend(f, legend)
+		legend.Add(cmp.Or(o.LineName, "mass"), flowThumbnail{width, false})
+		return withLegend(figure, legend)
 	}
 	legend.Add("mass to the true node", flowThumbnail{width, false})
 	legend.Add("mass elsewhere", flowThumbnail{width, true})
-	legend.Add("true pair", lineThumbnail(truthLine))
-	return withLegend(f, legend)
+	if f.truthShows() {
+		legend.Add("true pair", lineThumbnail(truthLine))
+	}
+	return withLegend(figure, legend)
+}
+
+// truthShows reports whether a true pair has no line of mass, which would cover its dashes.
+func (f *flow) truthShows() bool {
+	covered := map[int]bool{}
+	for _, l := range f.lines {
+		covered[l.i] = covered[l.i] || f.options.Truth[l.i] == l.j
+	}
+	for i := range f.options.Truth {
+		if !covered[i] {
+			return true
+		}
+	}
+	return false
 }
 
 type drawn struct {

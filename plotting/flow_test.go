@@ -47,6 +47,29 @@ func TestFlowExtremes(t *testing.T) {
 	}
 }
 
+func TestFlowNames(t *testing.T) {
+	text := func(f Figure, err error) string {
+		require.NoError(t, err)
+		svg, err := f.SVG()
+		require.NoError(t, err)
+		return string(svg)
+	}
+	plan, at := []float64{1, 0, 0, 1}, []Point{{0, 0}, {1, 1}}
+	require.Contains(t, text(Flow(plan, at, at, FlowOptions{LineName: "same node"})), ">same node</text>")
+	wide := FlowOptions{X: Limits{-9, 9}, Y: Limits{-9, 9}}
+	require.NotContains(t, text(Flow(plan, at, at, wide)), ">1</text>")
+	wide.Numbered = true
+	require.Contains(t, text(Flow(plan, at, at, wide)), ">1</text>")
+
+	g := GraphDrawing{Nodes: 2, Positions: at}
+	o := FlowOptions{FromName: "graph 1", FromClasses: []int{0, 1}, ToClasses: []int{0, 1}, Truth: []int{0, 1}}
+	drawn := text(GraphFlow(plan, g, g, o))
+	require.Contains(t, drawn, ">graph 1</text>")
+	require.Contains(t, drawn, ">view 2</text>")
+	require.NotContains(t, drawn, "true pair", "mass covers both pairs")
+	require.Contains(t, text(GraphFlow([]float64{1, 0, 1, 0}, g, g, o)), ">true pair</text>")
+}
+
 func TestFlowErrors(t *testing.T) {
 	one := []Point{{}}
 	for want, c := range map[string]struct {

@@ -16,7 +16,7 @@ func heatFigure(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Fig
 	f := heatPanel(g, s, rowMass, colMass, o)
 	depth := vg.Length(0)
 	if rowMass != nil {
-		depth = marginGap + depthOf(rowMass)
+		depth = marginGap + o.depthOf(rowMass)
 	}
 	bar := s.bar(o, slices.Min(g.values), slices.Max(g.values))
 	area := rect(f.data.Max.X+depth+8, f.data.Min.Y, barWidth, f.data.Size().Y)
@@ -56,7 +56,7 @@ func heatPanel(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Figu
 	if rowMass == nil {
 		return f
 	}
-	right, above := depthOf(rowMass), depthOf(colMass)
+	right, above := o.depthOf(rowMass), o.depthOf(colMass)
 	f = f.moved(0, max(0, data.Max.X+marginGap+right+margin-f.width), 0, marginGap+above)
 	return f.over(func(c draw.Canvas) {
 		drawMarginal(c, rect(c.Min.X+data.Min.X, c.Min.Y+data.Max.Y+marginGap, data.Size().X, above), colMass, false)
@@ -64,9 +64,10 @@ func heatPanel(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Figu
 	})
 }
 
-// depthOf returns the height of the bars of a marginal: a uniform one has little to tell and gets little room.
-func depthOf(values []float64) vg.Length {
-	if low, high := slices.Min(values), slices.Max(values); high-low <= 0.01*high {
+// depthOf returns the height of the bars of a marginal: a uniform one has little to tell and gets little room, except in
+// a frame, whose parts must not move.
+func (o PlanOptions) depthOf(values []float64) vg.Length {
+	if low, high := slices.Min(values), slices.Max(values); !o.fixed && high-low <= 0.01*high {
 		return evenDepth
 	}
 	return marginDepth
@@ -148,6 +149,7 @@ func (p *heatMap) DataRange() (xmin, xmax, ymin, ymax float64) {
 func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 	c.DrawImage(c.Rectangle, p.image())
 	x, y := plt.Transforms(&c)
+	p.separate(c, x, y)
 	for _, i := range p.options.MaskedRows {
 		hatch(c, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(float64(i) + 0.5)},
 			Max: vg.Point{X: c.Max.X, Y: y(float64(i) - 0.5)}})
@@ -166,6 +168,23 @@ func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 		if j > 0 && j < p.m {
 			c.StrokeLine2(line, x(float64(j)-0.5), c.Min.Y, x(float64(j)-0.5), c.Max.Y)
 		}
+	}
+}
+
+// fewEntries is up to how many rows and columns white lines tell entries apart that have one color.
+const fewEntries = 12
+
+// separate draws those lines.
+func (p *heatMap) separate(c draw.Canvas, x, y func(float64) vg.Length) {
+	if max(p.n, p.m) > fewEntries {
+		return
+	}
+	line := draw.LineStyle{Color: color.White, Width: hairline}
+	for i := 1; i < p.n; i++ {
+		c.StrokeLine2(line, c.Min.X, y(float64(i)-0.5), c.Max.X, y(float64(i)-0.5))
+	}
+	for j := 1; j < p.m; j++ {
+		c.StrokeLine2(line, x(float64(j)-0.5), c.Min.Y, x(float64(j)-0.5), c.Max.Y)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 type space struct {
 	area    vg.Rectangle
 	taken   []vg.Rectangle // by markers, bars, lines, and the labels that were placed
+	ties    []vg.Rectangle // by the lines from labels to their markers
 	markers []vg.Point
 }
 
@@ -31,7 +32,8 @@ func along(line []vg.Point) (taken []vg.Rectangle) {
 
 // place takes the free place for a label of w by h that is closest to its marker: next to it, from the right on, then
 // all around at growing distances, unless it is much closer to another marker there. near tells that it touches its
-// marker. Where every place overlaps something, it takes the one that overlaps least.
+// marker; from a label that does not, a line leads there. Where every place overlaps something, it takes the one that
+// overlaps least, a line rather than anything else.
 func (s *space) place(marker int, w, h vg.Length) (best vg.Rectangle, near bool) {
 	at := s.markers[marker]
 	best, near = rect(at.X+6, at.Y-h/2, w, h), true // for a label that is wider than the area
@@ -52,6 +54,9 @@ func (s *space) place(marker int, w, h vg.Length) (best vg.Rectangle, near bool)
 		}
 	}
 	s.taken = append(s.taken, best)
+	if !near {
+		s.ties = append(s.ties, along([]vg.Point{nearest(best, at), at})...)
+	}
 	return best, near
 }
 
@@ -79,6 +84,9 @@ func (s *space) crowding(box vg.Rectangle, at vg.Point, tied bool) (overlap vg.L
 	for _, other := range s.taken {
 		overlap += 10 * common(box, other)
 	}
+	for _, tie := range s.ties {
+		overlap += common(box, tie)
+	}
 	if !tied {
 		return overlap
 	}
@@ -88,6 +96,9 @@ func (s *space) crowding(box vg.Rectangle, at vg.Point, tied bool) (overlap vg.L
 		}
 		for _, other := range s.taken {
 			overlap += common(spot, other)
+		}
+		for _, tie := range s.ties {
+			overlap += 0.1 * common(spot, tie) // two lines that cross hide no text
 		}
 	}
 	return overlap

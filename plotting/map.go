@@ -67,6 +67,7 @@ func (s Scale) bar(o PlanOptions, least, most float64) colorBar {
 		ramp: s.ramp(), low: o.Low / ten, high: o.High / ten,
 		label: cmp.Or(o.Label, []string{"mass", "cost", "value"}[s]) + suffix,
 		below: least < o.Low-slack, above: most > o.High+slack,
+		roomBelow: o.fixed && s != Mass, roomAbove: o.fixed,
 	}
 }
 
@@ -160,7 +161,7 @@ func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 		}
 		all[k] = grids[k].values
 	}
-	if o.Low == 0 && o.High == 0 {
+	if o.fixed = o.Low != 0 || o.High != 0; !o.fixed {
 		o.Low, o.High = s.limits(all...)
 	} else if s == Signed {
 		o.Low = -o.High

@@ -224,7 +224,7 @@ func Result(r *continual.Result, o MatrixOptions) (Figure, error) {
 // several datasets name each once.
 func Source(results []*continual.Result, s continual.Setting, p continual.Probe) string {
 	names, seeds := origin(results)
-	return strings.Join([]string{names, settingName(s), p.Label(), seeds}, ", ")
+	return strings.Join([]string{names, s.Label(), p.Label(), seeds}, ", ")
 }
 
 // Runs is Source for a figure that no setting and no probe bears on: "uai, seeds 0–2".
@@ -249,10 +249,6 @@ func origin(results []*continual.Result) (names, seeds string) {
 	return strings.Join(datasets, ", "), seedNames(numbers)
 }
 
-func settingName(s continual.Setting) string {
-	return map[continual.Setting]string{continual.ClassIL: "Class-IL", continual.TaskIL: "Task-IL"}[s]
-}
-
 // seedNames returns, for example, "seed 0", "seeds 0–2" or "seeds 0, 3".
 func seedNames(seeds []uint64) string {
 	seeds = slices.Compact(slices.Sorted(slices.Values(seeds)))
@@ -270,8 +266,7 @@ func seedNames(seeds []uint64) string {
 
 // scoreTitle returns, for example, "Class-IL, converged probe" above "AP 88.6, AF −0.7".
 func scoreTitle(s *continual.Score) string {
-	name := settingName(s.Setting)
 	// Rounding first, then adding 0, avoids "−0.0".
-	line := fmt.Sprintf("AP %.1f, AF %+.1f", s.AP, math.Round(s.AF*10)/10+0)
-	return fmt.Sprintf("%s, %s\n%s", name, s.Probe.Label(), strings.ReplaceAll(line, "-", "−"))
+	line := fmt.Sprintf("AP %.1f, AF %.1f", s.AP, math.Round(s.AF*10)/10+0)
+	return fmt.Sprintf("%s, %s\n%s", s.Setting.Label(), s.Probe.Label(), strings.ReplaceAll(line, "-", "−"))
 }

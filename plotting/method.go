@@ -238,12 +238,8 @@ func (m Method) Panel(deviation bool) Panel {
 // withStd returns, for example, "−0.7 ± 0.2", or "−0.7" for one run.
 func withStd(measure Measure, runs []continual.Matrix, tasks int) string {
 	mean, std := measure.over(runs, tasks)
-	format := "%.1f"
-	if measure == AF {
-		format = "%+.1f"
-	}
 	// Rounding first, then adding 0, avoids "−0.0".
-	text := strings.ReplaceAll(fmt.Sprintf(format, math.Round(mean*10)/10+0), "-", "−")
+	text := strings.ReplaceAll(fmt.Sprintf("%.1f", math.Round(mean*10)/10+0), "-", "−")
 	if len(runs) > 1 {
 		text += fmt.Sprintf(" ± %.1f", std)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
 	"github.com/saot-go/saot/saot/continual"
@@ -44,6 +45,7 @@ func TestMeanMatrixAndTitle(t *testing.T) {
 	require.Equal(t, "65.0 ± 7.1", withStd(AP, twoSeeds, 3))
 	require.Equal(t, "−20.0 ± 14.1", withStd(AF, twoSeeds, 3))
 	require.Equal(t, "−30.0", withStd(AF, twoSeeds[:1], 3))
+	require.Equal(t, "0.0", withStd(AF, []continual.Matrix{{{90}, {89.98, 80}}}, 2), "no sign")
 	full := []continual.Matrix{{{100}}, {{100}}, {{100}}}
 	require.LessOrEqual(t, meanMatrix(full)[0][0], 100.0)
 }
@@ -112,6 +114,24 @@ func TestSensitivityErrors(t *testing.T) {
 }
 
 // Facets share one legend, so they have studies of the same names, and the panels of a row are of one height.
+// Values over decades with 0 among them stand at equal distances, under their own names.
+func TestValuesWithZeroStandApart(t *testing.T) {
+	var c CurveOptions
+	c.placeValues([]Series{{X: []float64{0, 1, 100}}}) // of another panel
+	series := []Series{{X: []float64{0, 50, 4000}, Chosen: []float64{200, 7}}, {X: []float64{50, 200}}}
+	c.placeValues(series)
+	require.Equal(t, []Series{{X: []float64{0, 1, 3}, Chosen: []float64{2}}, {X: []float64{1, 2}}}, series)
+	require.Equal(t, plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 1, Label: "50"}, {Value: 2, Label: "200"},
+		{Value: 3, Label: "4000"}}, c.xTicks)
+	for _, linear := range [][]float64{{0, 1, 2}, {0}, {-1, 1, 100}, {1, 5}} {
+		c := CurveOptions{}
+		series := []Series{{X: linear}}
+		c.placeValues(series)
+		require.False(t, c.LogX || c.xTicks != nil, linear)
+		require.Equal(t, linear, series[0].X)
+	}
+}
+
 func TestSensitivityFacetsShare(t *testing.T) {
 	of := func(names ...string) (f Facet) {
 		for _, name := range names {

@@ -16,7 +16,7 @@ type PlanOptions struct {
 	ColLabel string // what the columns are; empty means "node of view 2"
 	Label    string // of the color bar: what the entries are; empty means "mass", "cost" or "value"
 	// Low and High are the values at the ends of the color scale. Both 0 takes them from the values. Frames and panels
-	// that are compared need the same ones. The bar ends in a point where values go further.
+	// that are compared need the same ones; frames then have one layout. The bar ends in a point where values go further.
 	Low, High        float64
 	RowCuts, ColCuts []int // a thin line before each of these rows and columns, such as the first of a class
 	MaskedRows       []int // hatched in red: their values do not count
@@ -25,13 +25,14 @@ type PlanOptions struct {
 	MaxSide          int  // matrices with more rows or columns are pooled to at most this many; 0 means 1000
 	Columns          int  // panels in a row, for Maps; 0 means all, as far as 960 pixels hold them
 
-	side vg.Length // of the heat map; 0 means planSide
+	side  vg.Length // of the heat map; 0 means planSide
+	fixed bool      // Low and High are the caller's
 }
 
 const (
 	planSide    = vg.Length(230) // longer side of the heat map
 	marginDepth = vg.Length(26)  // height of the bars of a marginal
-	evenDepth   = vg.Length(7)   // of those of a uniform one, which has less to tell
+	evenDepth   = vg.Length(7)   // of those of a uniform one, which has less to tell, in a picture that is no frame
 	marginGap   = vg.Length(4)
 )
 
@@ -76,7 +77,8 @@ func (o *PlanOptions) pooled(values []float64, n, m int, s Scale) (*grid, error)
 		}
 	}
 	g := pool(values, n, m, (max(n, m)+side-1)/side)
-	if o.Low == 0 && o.High == 0 {
+	o.fixed = o.Low != 0 || o.High != 0
+	if !o.fixed {
 		o.Low, o.High = s.limits(g.values)
 	}
 	if s == Signed && o.Low == 0 {

@@ -55,13 +55,13 @@ func TestPlanMarginalLengths(t *testing.T) {
 }
 
 func TestPlanConstantAndPooled(t *testing.T) {
-	constant := make([]float64, 36)
+	constant := make([]float64, 400)
 	for k := range constant {
-		constant[k] = 1.0 / 36
+		constant[k] = 1.0 / 400
 	}
-	f, err := Plan(constant, 6, 6, PlanOptions{})
+	f, err := Plan(constant, 20, 20, PlanOptions{})
 	require.False(t, block(picture(t, f, err), planHigh, 100).Empty())
-	f, err = Plan(constant, 6, 6, PlanOptions{MaxSide: 4})
+	f, err = Plan(constant, 20, 20, PlanOptions{MaxSide: 4})
 	require.False(t, block(picture(t, f, err), planHigh, 100).Empty())
 }
 

@@ -37,5 +37,5 @@ func TestScoreTitle(t *testing.T) {
 	s := &continual.Score{Setting: continual.ClassIL, Probe: continual.ProbeConverged, AP: 88.64, AF: -0.72}
 	require.Equal(t, "Class-IL, converged probe\nAP 88.6, AF −0.7", scoreTitle(s))
 	s.AF = 1.5
-	require.Contains(t, scoreTitle(s), "AF +1.5")
+	require.Contains(t, scoreTitle(s), "AF 1.5")
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/plot"
+
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -30,20 +32,15 @@ type SensitivityOptions struct {
 
 // Sensitivity draws AP and AF against the value of a setting, such as α or β, in two panels: the mean over seeds, and
 // one standard deviation (divisor n−1) as error bars, as in Figure 3 of the SAOT paper. The axis of values is
-// logarithmic if all are positive and they span more than a decade. It returns an error that names the study and the
+// logarithmic if all are positive and they span more than a decade; with 0 among them, values stand at equal distances.
+// It returns an error that names the study and the
 // value for a value without matrices or with matrices that are not valid (see Matrix) or have a single task, and those
 // of Curves.
 func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 	if len(studies) == 0 {
 		return Figure{}, errors.New("plotting: sensitivity: no studies")
 	}
-	var values []float64
-	for _, s := range studies {
-		for _, p := range s.Points {
-			values = append(values, p.Value)
-		}
-	}
-	c := CurveOptions{XLabel: cmp.Or(o.Knob, "value"), LogX: wideRange(values), Bars: true, Width: 210, Height: 165}
+	c := CurveOptions{XLabel: cmp.Or(o.Knob, "value"), Bars: true, Width: 210, Height: 165}
 	panels := make([]Figure, 2)
 	for _, measure := range []Measure{AP, AF} {
 		var series []Series
@@ -58,6 +55,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 			series = append(series, s)
 		}
 		c.YLabel, c.References = measure.label(), measure.zero()
+		c.placeValues(series)
 		f, err := Curves(series, c)
 		if err != nil {
 			return Figure{}, err
@@ -74,7 +72,7 @@ func Sensitivity(studies []Study, o SensitivityOptions) (Figure, error) {
 // zero returns the line at which nothing is forgotten, for AF.
 func (m Measure) zero() []Reference {
 	if m == AF {
-		return []Reference{{}}
+		return []Reference{{Name: "no change"}}
 	}
 	return nil
 }
@@ -94,6 +92,34 @@ func (s Study) series(measure Measure) (Series, error) {
 		curve.X, curve.Y, curve.Spread = append(curve.X, point.Value), append(curve.Y, mean), append(curve.Spread, std)
 	}
 	return curve, nil
+}
+
+// placeValues chooses the axis of the values X of series, see Sensitivity.
+func (o *CurveOptions) placeValues(series []Series) {
+	var values []float64
+	for _, s := range series {
+		values = append(values, s.X...)
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if o.LogX = wideRange(values); o.LogX || len(values) == 0 || values[0] != 0 || !wideRange(values[1:]) {
+		return
+	}
+	rank := func(all []float64) (at []float64) {
+		for _, v := range all {
+			if k, ok := slices.BinarySearch(values, v); ok {
+				at = append(at, float64(k))
+			}
+		}
+		return at
+	}
+	for i, s := range series {
+		series[i].X, series[i].Chosen = rank(s.X), rank(s.Chosen)
+	}
+	o.xTicks = nil
+	for k, v := range values {
+		o.xTicks = append(o.xTicks, plot.Tick{Value: float64(k), Label: formatTick(v)})
+	}
 }
 
 // wideRange reports whether all values are positive and the greatest is more than ten times the least.

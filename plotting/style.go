@@ -69,6 +69,13 @@ func marker(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: okabeIto[i%len(okabeIto)], Radius: 2.6, Shape: shapes[i%len(shapes)]}
 }
 
+// seriesStyle distinguishes curves by color and by dashes. There is one pattern fewer than there are colors, so a pair
+// repeats only after all combinations.
+func seriesStyle(i int) draw.LineStyle {
+	patterns := [][]vg.Length{nil, {6, 2}, {2, 2}, {7, 2, 2, 2}, {10, 3}, {4, 2, 1, 2, 1, 2}}
+	return draw.LineStyle{Color: okabeIto[i%len(okabeIto)], Width: 1.4, Dashes: patterns[i%len(patterns)]}
+}
+
 func faded(c color.Color, alpha uint8) color.Color {
 	r, g, b, _ := c.RGBA()
 	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: alpha}
@@ -154,16 +161,18 @@ type colorBar struct {
 	low, high    float64
 	label        string
 	below, above bool // values are less than low, greater than high
+	// The place of a pointed end is kept where there is none: the values of another frame may go further.
+	roomBelow, roomAbove bool
 }
 
 // draw draws the bar into area, which is as high as the data next to it, and its ticks and label to the right.
 func (b colorBar) draw(c draw.Canvas, area vg.Rectangle) {
 	const strips = 128
 	const tip = vg.Length(9)
-	if b.below {
+	if b.below || b.roomBelow {
 		area.Min.Y += tip
 	}
-	if b.above {
+	if b.above || b.roomAbove {
 		area.Max.Y -= tip
 	}
 	h := area.Size().Y / strips

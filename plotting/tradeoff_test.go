@@ -38,7 +38,7 @@ func TestLabelsDoNotOverlap(t *testing.T) {
 
 func TestLabelsPreferTheRight(t *testing.T) {
 	place := func(x, width vg.Length, taken ...vg.Rectangle) (vg.Rectangle, bool) {
-		free := space{rect(0, 0, 100, 100), taken, []vg.Point{{X: x, Y: 50}}}
+		free := space{area: rect(0, 0, 100, 100), taken: taken, markers: []vg.Point{{X: x, Y: 50}}}
 		return free.place(0, width, 8)
 	}
 	box, near := place(20, 30)
@@ -77,6 +77,14 @@ func TestLabelsTellWhereTheyBelong(t *testing.T) {
 	free = space{area: rect(0, 0, 100, 100), taken: []vg.Rectangle{bar}, markers: []vg.Point{own}}
 	require.Positive(t, free.crowding(rect(85, 46, 10, 8), own, true))
 	require.Zero(t, free.crowding(rect(45, 70, 10, 8), own, true))
+
+	// The line to a label that had to move away is no place for the next one.
+	free = space{area: rect(0, 0, 100, 100), taken: []vg.Rectangle{rect(30, 30, 60, 40)}, markers: []vg.Point{own}}
+	box, near = free.place(0, 10, 8)
+	require.False(t, near)
+	from := nearest(box, own)
+	free.taken = nil
+	require.Positive(t, free.crowding(rect((from.X+own.X)/2-1, (from.Y+own.Y)/2-1, 2, 2), own, false))
 }
 
 // Labels have the colors of their points, dark enough on white.

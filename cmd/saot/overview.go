@@ -100,7 +100,7 @@ func saveRanks(o *experiment.Overview, path string) error {
 	if err != nil {
 		return err
 	}
-	return f.WithNote(fmt.Sprintf("%s, %s, %d blocks: %s", o.Setting, o.Probe.Label(), len(o.Blocks),
+	return f.WithNote(fmt.Sprintf("%s, %s, %d blocks: %s", o.Setting.Label(), o.Probe.Label(), len(o.Blocks),
 		strings.Join(o.Streams(), ", "))).Save(path)
 }
 

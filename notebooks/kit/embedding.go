@@ -92,6 +92,21 @@ func Pairs(m *mat.Dense, labels []int32) (self, same, other []float64) {
 	return self, same, other
 }
 
+// Together is the largest number of rows whose cosine with one of them is at least a bound.
+func Together(z *mat.Dense, bound float64) int {
+	cosines, most := Cosines(z, z), 0
+	for i := range cosines.RawMatrix().Rows {
+		count := 0
+		for _, cosine := range cosines.RawRowView(i) {
+			if cosine >= bound {
+				count++
+			}
+		}
+		most = max(most, count)
+	}
+	return most
+}
+
 // Nearest is the share of nodes whose nearest other node, by cosine, has their class.
 func Nearest(z *mat.Dense, labels []int32) float64 {
 	cos, hits := Cosines(z, z), 0

@@ -44,6 +44,8 @@ func TestCosinesAndPairs(t *testing.T) {
 	require.InDeltaSlice(t, []float64{1, 1, 1, 0}, self, 1e-12)
 	require.Len(t, same, 4)
 	require.Len(t, other, 8)
+	require.Equal(t, 2, Together(z, 0.99))
+	require.Equal(t, 1, Together(z, 0.9999))
 	require.InDelta(t, 0.5, Nearest(Dense([][]float64{{1, 0}, {1, 0.1}, {0.1, 1}, {0, 1}}), []int32{0, 0, 1, 0}), 1e-15)
 }
 
@@ -93,6 +95,9 @@ func TestResults(t *testing.T) {
 	require.Equal(t, []string{"saot", "majority"}, Names(groups))
 	line := OnTask(groups[1], continual.ClassIL, 2)
 	require.Equal(t, []float64{2, 3}, line.X)
+	change := ChangeOnTasks(groups[1], continual.ClassIL, 3)
+	require.InDelta(t, line.Y[1]-line.Y[0], change.Y[1], 1e-9)
+	require.Zero(t, change.Y[2], "the newest task")
 	bars := BarsOf("AP", groups, AP(continual.ClassIL))
 	for i, g := range groups {
 		score, ok := g.Runs[0].Score(continual.ClassIL, continual.ProbeConverged)

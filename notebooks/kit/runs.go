@@ -111,6 +111,19 @@ func Names(groups []*experiment.Group) []string {
 	return names
 }
 
+// ChangeOnTasks is, after a number of tasks, by how many points the accuracy on each has changed since it was learned:
+// the mean over seeds.
+func ChangeOnTasks(g *experiment.Group, s continual.Setting, tasks int) plotting.Series {
+	series := plotting.Series{Name: g.Method}
+	for j := range tasks {
+		series.Y = append(series.Y, Mean(g, func(r *continual.Result) float64 {
+			m := MatrixOf(r, s)
+			return m[tasks-1][j] - m[j][j]
+		}))
+	}
+	return series
+}
+
 // OnTask is the accuracy on a task, counted from 1, after it and after each later task: the mean over seeds.
 func OnTask(g *experiment.Group, s continual.Setting, task int) plotting.Series {
 	series := plotting.Series{Name: g.Method}

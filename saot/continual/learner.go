@@ -131,6 +131,11 @@ func Settings() []Setting { return []Setting{ClassIL, TaskIL} }
 // ParseSetting is the inverse of String.
 func ParseSetting(text string) (Setting, error) { return settingNames.Parse(text) }
 
+// Label is what pictures call the setting: "Class-IL" or "Task-IL".
+func (s Setting) Label() string {
+	return map[Setting]string{ClassIL: "Class-IL", TaskIL: "Task-IL"}[s]
+}
+
 func (s Setting) String() string                   { return settingNames.Name(s) }
 func (s Setting) MarshalText() ([]byte, error)     { return settingNames.Marshal(s) }
 func (s *Setting) UnmarshalText(text []byte) error { return settingNames.Unmarshal(s, text) }

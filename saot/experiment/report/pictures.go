@@ -255,7 +255,7 @@ func progress(v *view) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	f, err := plotting.OverTasks(methods, plotting.AP, plotting.CurveOptions{})
+	f, err := plotting.OverTasks(methods, plotting.AP, plotting.CurveOptions{Direct: true})
 	return Picture{v.name("progress"),
 		fmt.Sprintf("AP over the tasks learned, %s: mean and standard deviation over seeds.%s", v, note),
 		f.WithNote(v.source(drawn))}, err

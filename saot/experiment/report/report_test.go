@@ -116,6 +116,16 @@ runs:
 	require.Contains(t, caption, " Drawn are 6 of the 10 runs of saot, scaling literal.")
 }
 
+// So does a line that has all runs of its method.
+func TestSensitivityNamesWhatItHolds(t *testing.T) {
+	pictures, err := Pictures(made(t,
+		"runs:\n- {datasets: [uai], methods: [saot], seeds: [0], set: {scaling: literal}, grid: {alpha: [0, 1]}}\n",
+		func(experiment.Run) float64 { return 60 }))
+	require.NoError(t, err)
+	svg, _ := svgOf(t, pictures, "figure3-alpha-uai-class-il-converged")
+	require.Contains(t, svg, ">saot, scaling literal</text>")
+}
+
 // A budget is of each class or task, which is no size of a buffer.
 func TestBudgetIsNoBuffer(t *testing.T) {
 	pictures, err := Pictures(made(t,
@@ -231,6 +241,7 @@ runs:
 	require.Contains(t, caption, "mean and standard deviation over seeds. A dashed line joins")
 	svg, _ := svgOf(t, pictures, "drift-distance-uai")
 	require.Contains(t, svg, ">uai, seed")
+	require.Contains(t, svg, ">no change</text>", "the axis of a drift has its 0")
 }
 
 // The note tells the seeds of what is drawn, and a method with fewer of them says so.

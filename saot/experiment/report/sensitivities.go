@@ -54,7 +54,7 @@ func (v *view) family(method string) []*experiment.Group {
 	return slices.DeleteFunc(slices.Clone(v.groups), func(g *experiment.Group) bool { return g.Method != method })
 }
 
-// held names the settings of a line that other runs of the method vary, but for the method's own at their defaults.
+// held names the method's own settings of a line that are not at their defaults, and others that further runs vary.
 func (v *view) held(on []*experiment.Group, knob string) (words []string) {
 	first := on[0]
 	changed, _ := first.Changed()
@@ -63,7 +63,7 @@ func (v *view) held(on []*experiment.Group, knob string) (words []string) {
 		varied := slices.ContainsFunc(v.family(first.Method), func(g *experiment.Group) bool {
 			return g.Settings[name] != value
 		})
-		if _, ok := changed[name]; varied && name != knob && (ok || !first.Own(name)) {
+		if _, ok := changed[name]; name != knob && (ok || varied && !first.Own(name)) {
 			words = append(words, strings.TrimPrefix(name, "encoder.")+" "+value)
 		}
 	}

@@ -53,11 +53,14 @@ func drifted(of func(*continual.Structure) []float64) curve {
 	}}
 }
 
+// unchanged is where a drift is measured from: its axis starts there.
+var unchanged = []plotting.Reference{{Name: "no change"}}
+
 func distanceDrift(groups []*experiment.Group) (Picture, error) {
 	return overTasks(groups, "drift-distance",
 		"Change of the distances between a task's nodes since it was learned, mean over earlier tasks and seeds",
 		drifted(func(s *continual.Structure) []float64 { return s.DistanceDrift }),
-		plotting.Curves, plotting.CurveOptions{YLabel: "relative change of distances"})
+		plotting.Curves, plotting.CurveOptions{YLabel: "relative change of distances", References: unchanged})
 }
 
 func planDrift(groups []*experiment.Group) (Picture, error) {
@@ -65,7 +68,7 @@ func planDrift(groups []*experiment.Group) (Picture, error) {
 		"Change of the transport plan between two halves of a task's nodes since it was learned, mean over earlier "+
 			"tasks and seeds",
 		drifted(func(s *continual.Structure) []float64 { return s.PlanDrift }),
-		plotting.Curves, plotting.CurveOptions{YLabel: "total variation of plans"})
+		plotting.Curves, plotting.CurveOptions{YLabel: "total variation of plans", References: unchanged})
 }
 
 func effectiveRank(groups []*experiment.Group) (Picture, error) {
