@@ -61,7 +61,7 @@ func TestValuesOfCutBarsAreLegible(t *testing.T) {
 	}
 }
 
-// A plan that ignores classes sends each class the mass of its columns; where plans differ in them there is no one value.
+// A plan that ignores classes sends each class the mass of its columns. Where plans differ in them, no value is common.
 func TestIgnoredClassesHaveTheMassOfTheirColumns(t *testing.T) {
 	require.InDeltaSlice(t, []float64{75, 25, 75, 25}, ignoring([][]float64{{0.75, 0.25}, {0.7499, 0.2501}}), 1e-9)
 	require.Nil(t, ignoring([][]float64{{0.75, 0.25}, {0.7, 0.3}}))

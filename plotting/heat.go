@@ -64,8 +64,8 @@ func heatPanel(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Figu
 	})
 }
 
-// depthOf returns the height of the bars of a marginal: a uniform one has little to tell and gets little room, except in
-// a frame, whose parts must not move.
+// depthOf returns the height of the bars of a marginal: a uniform one has little to tell and gets little room, but
+// not in a frame, whose parts must not move.
 func (o PlanOptions) depthOf(values []float64) vg.Length {
 	if low, high := slices.Min(values), slices.Max(values); !o.fixed && high-low <= 0.01*high {
 		return evenDepth

@@ -16,7 +16,7 @@ type PlanOptions struct {
 	ColLabel string // what the columns are; empty means "node of view 2"
 	Label    string // of the color bar: what the entries are; empty means "mass", "cost" or "value"
 	// Low and High are the values at the ends of the color scale. Both 0 takes them from the values. Frames and panels
-	// that are compared need the same ones; frames then have one layout. The bar ends in a point where values go further.
+	// that are compared need the same ones; frames then have one layout. The bar has a tip where values go further.
 	Low, High        float64
 	RowCuts, ColCuts []int // a thin line before each of these rows and columns, such as the first of a class
 	MaskedRows       []int // hatched in red: their values do not count

@@ -82,7 +82,9 @@ func checkRows(offsets []int64, ids []int32, limit int, loops bool) error {
 // NewAdjacency builds the undirected adjacency of n nodes from the entries (src[k], dst[k]). Every entry counts in both
 // directions; duplicates and self-loops are dropped. It returns an error if the lengths differ or an entry lies outside
 // [0, n). O(n + E log d) time for E entries and largest degree d, on all cores.
-func NewAdjacency(n int, src, dst []int32) (Adjacency, error) { return newAdjacency(n, src, dst, false) }
+func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
+	return newAdjacency(n, src, dst, false)
+}
 
 // NewDirected is NewAdjacency of directed edges: an entry is an edge from src[k] to dst[k] alone, so src[k] stands in
 // the row of dst[k].

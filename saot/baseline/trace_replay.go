@@ -94,7 +94,7 @@ type storedBatch struct {
 }
 
 func (b *storedBatch) release() {
-	b.Batch.Release()
+	b.Release()
 	engine.Release(b.share, b.weight)
 }
 

@@ -98,8 +98,8 @@ func (s *Layers) Forward(in Nodes) *Node {
 	return h
 }
 
-// Embed returns the output for all nodes of a graph, row major, and its columns. Not at once, it goes layer by layer, in
-// chunks of nodes with all their neighbors: with the same result but for rounding.
+// Embed returns the output for all nodes of a graph, row major, and its columns. Layer by layer, it works in chunks of
+// nodes with all their neighbors, with the same result but for rounding.
 func (s *Layers) Embed(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
 	err error) {
 	if err := ctx.Err(); err != nil {

@@ -64,7 +64,8 @@ func TestChoiceTable(t *testing.T) {
 		return Point{Settings: map[string]string{"epochs": epochs, "rate": "0.1"}, Valid: valid, Seconds: 40}
 	}
 	choices := []Choice{
-		{Dataset: "uai", Method: "saot", Points: []Point{point("3", 92.25), point("9", 91.3), point("1", 91.08), point("2", 80)}},
+		{Dataset: "uai", Method: "saot",
+			Points: []Point{point("3", 92.25), point("9", 91.3), point("1", 91.08), point("2", 80)}},
 		{Dataset: "cora-ml", Method: "saot", Points: []Point{point("3", 94), point("9", 93), point("1", 90)}},
 		{Dataset: "uai", Method: "gae", Points: []Point{point("9", 88), point("3", 87)}},
 	}

@@ -48,13 +48,17 @@ type Settings interface {
 	Validate() error
 }
 
-// Change gives a setting another value, Field is a setting as it stands, and Fault says why a change is not possible.
-type (
-	Change = fields.Change
-	Value  = fields.Value // of a Change, as text
-	Field  = fields.Field
-	Fault  = fields.Fault
-)
+// Change gives a setting another value.
+type Change = fields.Change
+
+// Value is that of a Change, as text.
+type Value = fields.Value
+
+// Field is a setting as it stands.
+type Field = fields.Field
+
+// Fault says why a change is not possible.
+type Fault = fields.Fault
 
 // Preset chooses among the defaults of a method.
 type Preset int

@@ -222,7 +222,7 @@ func (b bundle) given(ctx context.Context, from []string) (archives []string, er
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%d of the %d packages are not among the given files, or are damaged or other builds: %s",
+		return nil, fmt.Errorf("%d of the %d packages are not among the given files, or damaged, or other builds: %s",
 			len(missing), len(b.wheels), strings.Join(missing, "\n"))
 	}
 	return archives, nil

@@ -23,7 +23,8 @@ func TestFriedman(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1.0, same.P)
 	for want, values := range map[string][][]float64{
-		"1 blocks": {{1, 2}}, "block 2 has 1": {{1, 2}, {1}}, "block 2 has a value that is not finite": {{1, 2}, {1, math.NaN()}},
+		"1 blocks": {{1, 2}}, "block 2 has 1": {{1, 2}, {1}},
+		"block 2 has a value that is not finite": {{1, 2}, {1, math.NaN()}},
 		"block 1 has a value that is not finite": {{math.Inf(-1), 2}, {1, 2}},
 	} {
 		_, err := NewFriedman(values)
