@@ -269,9 +269,9 @@ type NamedPlan struct {
 }
 
 // BlockBars draws how much of its mass each class sends to each class, as bars side by side for several plans: "1 → 2"
-// is the share of the mass of rows of class 1 that ends at columns of class 2, in percent. A dashed line over each group
-// marks what a plan that ignores classes sends there: the share of those columns in all mass. Plans whose columns
-// differ in that by more than 1 % have no such line.
+// is the share of the mass of rows of class 1 that ends at columns of class 2, in percent. A dashed line over each
+// group marks what a plan that ignores classes sends there: the share of those columns in all mass. Plans whose
+// columns differ in that by more than 1 % have no such line.
 //
 // plans: each [len(rows), len(cols)], row major; names: of the classes, at least as many as there are.
 // It returns an error for no plans, those of BlockMass, and a class without mass.
