@@ -44,7 +44,7 @@ func heatPanel(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Figu
 	p.Add(&heatMap{grid: g, ramp: s.ramp(), options: o})
 
 	longest := vg.Length(max(g.n, g.m))
-	side := cmp.Or(o.side, planSide)
+	side := vg.Length(cmp.Or(o.Side, planSide))
 	// A plan with few rows or columns keeps enough height and width for its axes.
 	w, h := max(side*vg.Length(g.m)/longest, 60), max(side*vg.Length(g.n)/longest, 60)
 	f := plotFigure(p, w, h)

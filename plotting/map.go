@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot/vg"
-
 	"github.com/saot-go/saot/internal/enum"
 )
 
@@ -171,7 +169,7 @@ func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 		return Figure{}, errors.New("plotting: maps: Columns is negative")
 	}
 	// Axes and white space take about 60 of each panel.
-	o.side = min(planSide, (mostWidth-barFrame)/vg.Length(min(columns, len(maps)))-60)
+	o.Side = min(planSide, float64(mostWidth-barFrame)/float64(min(columns, len(maps)))-60)
 	panels := make([]Figure, len(maps))
 	for k, m := range maps {
 		panels[k] = heatPanel(grids[k], s, nil, nil, o).WithTitle(m.Title)

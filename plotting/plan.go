@@ -21,18 +21,18 @@ type PlanOptions struct {
 	RowCuts, ColCuts []int // a thin line before each of these rows and columns, such as the first of a class
 	MaskedRows       []int // hatched in red: their values do not count
 	MaskedCols       []int
-	NoMarginals      bool // draw a plan without its marginals
-	MaxSide          int  // matrices with more rows or columns are pooled to at most this many; 0 means 1000
-	Columns          int  // panels in a row, for Maps; 0 means all, as far as 960 pixels hold them
+	NoMarginals      bool    // draw a plan without its marginals
+	MaxSide          int     // matrices with more rows or columns are pooled to at most this many; 0 means 1000
+	Columns          int     // panels in a row, for Maps; 0 means all, as far as 960 pixels hold them
+	Side             float64 // of the heat map's longer side, in points; 0 means 230, and Maps choose it
 
-	side  vg.Length // of the heat map; 0 means planSide
-	fixed bool      // Low and High are the caller's
+	fixed bool // Low and High are the caller's
 }
 
 const (
-	planSide    = vg.Length(230) // longer side of the heat map
-	marginDepth = vg.Length(26)  // height of the bars of a marginal
-	evenDepth   = vg.Length(7)   // of those of a uniform one, which has less to tell, in a picture that is no frame
+	planSide    = 230           // longer side of the heat map, in points
+	marginDepth = vg.Length(26) // height of the bars of a marginal
+	evenDepth   = vg.Length(7)  // of those of a uniform one, which has less to tell, in a picture that is no frame
 	marginGap   = vg.Length(4)
 )
 
@@ -65,6 +65,9 @@ func (o *PlanOptions) pooled(values []float64, n, m int, s Scale) (*grid, error)
 	side := cmp.Or(o.MaxSide, 1000)
 	if side < 0 {
 		return nil, fmt.Errorf("MaxSide is %d: want a positive number, or 0 for 1000", side)
+	}
+	if !(o.Side >= 0) || o.Side > 10_000 {
+		return nil, fmt.Errorf("a Side of %g points: want a positive number up to 10000, or 0 for %d", o.Side, planSide)
 	}
 	for name, masked := range map[string]struct {
 		at  []int

@@ -49,6 +49,7 @@ func TestCostExtremes(t *testing.T) {
 		"row 0, column 1 is NaN": {[]float64{1, math.NaN()}, PlanOptions{}},
 		"row 0, column 0 is +I":  {[]float64{math.Inf(1), 1}, PlanOptions{}},
 		"MaxSide is -1":          {[]float64{1, 2}, PlanOptions{MaxSide: -1}},
+		"a Side of -1 points":    {[]float64{1, 2}, PlanOptions{Side: -1}},
 		"want Low < High":        {[]float64{1, 2}, PlanOptions{Low: 1}},
 	} {
 		_, err := Cost(c.cost, 1, len(c.cost), c.o)

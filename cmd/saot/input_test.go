@@ -119,7 +119,7 @@ func TestBadInput(t *testing.T) {
 		{"generated graph with directions", small("--direction", "directed"), 1,
 			[]string{"synthetic is generated without directions"}},
 		{"unknown divergence", small("--divergence", "tv"), 2, []string{`"tv"`, "frobenius"}},
-		{"epsilon 0", small("--epsilon", "0"), 2, []string{"epsilon is 0", "0.2"}},
+		{"epsilon 0", small("--epsilon", "0"), 2, []string{"epsilon is 0", "(0, 100]"}},
 		{"several fields", small("--epsilon", "-1", "--epochs", "0"), 2, []string{"epsilon is -1", "epochs is 0"}},
 		{"epochs below the warm-up", []string{"run", "--method", "gbt", "--epochs", "1"}, 2,
 			[]string{"saot: gbt: warm_up is 20, epochs is 1: lower warm_up too"}},

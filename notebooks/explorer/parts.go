@@ -166,9 +166,12 @@ func (p *painter) difference(left, right *scene) nb.Part {
 		high := 2 / float64(n*m)
 		return plotting.Difference(plans[1].RawMatrix().Data, plans[0].RawMatrix().Data, n, m, plotting.PlanOptions{
 			Title: typeset(title), Label: "difference of mass", Low: -high, High: high,
-			RowCuts: p.cuts(), ColCuts: p.cuts()})
+			RowCuts: p.cuts(), ColCuts: p.cuts(), Side: planSide})
 	}, left.run.settings, right.run.settings, left.at, p.Epsilon, p.Points, p.sweep)
 }
+
+// planSide is that of a plan's heat map in points: two plans stand side by side on a page.
+const planSide = 220
 
 // cuts are the places where the class changes.
 func (p *painter) cuts() (cuts []int) {
@@ -193,7 +196,7 @@ func (p *painter) heatMap(plan *mat.Dense, title string) (plotting.Figure, error
 	}
 	return plotting.Plan(plan.RawMatrix().Data, n, m, plotting.PlanOptions{
 		Title: fmt.Sprintf("%s\n%.0f %% within a class", typeset(title), 100*within),
-		High:  4 / float64(n*m), RowCuts: p.cuts(), ColCuts: p.cuts()})
+		High:  4 / float64(n*m), RowCuts: p.cuts(), ColCuts: p.cuts(), Side: planSide})
 }
 
 // typeset sets the plans' names as mathematics.
