@@ -218,7 +218,7 @@ func TestSideBySide(t *testing.T) {
 		figure, err := part.Draw()
 		require.NoError(t, err)
 		width, _ := figure.Size()
-		require.LessOrEqual(t, width*96/72, 480.0, "%s: two stand side by side on a page", name)
+		require.LessOrEqual(t, width*96/72, 465.0, "%s: two stand side by side on a page", name)
 	}
 	require.Equal(t, r.sides[0].clock, r.sides[1].clock)
 

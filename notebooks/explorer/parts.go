@@ -171,7 +171,7 @@ func (p *painter) difference(left, right *scene) nb.Part {
 }
 
 // planSide is that of a plan's heat map in points: two plans stand side by side on a page.
-const planSide = 220
+const planSide = 210
 
 // cuts are the places where the class changes.
 func (p *painter) cuts() (cuts []int) {
