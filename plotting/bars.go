@@ -166,7 +166,7 @@ func (b *barGroups) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-// ignoredLine marks, over a group of bars, what a plan that ignores classes would have.
+// ignoredLine marks, over a group of bars, what a plan that ignores classes has.
 var ignoredLine = draw.LineStyle{Color: ink, Width: 0.9, Dashes: []vg.Length{3, 2}}
 
 // cut reports whether a bar leaves the axis.

@@ -147,7 +147,7 @@ func TestSiteSparesOtherFolders(t *testing.T) {
 	require.NoError(t, os.WriteFile(letter, nil, 0o600))
 	said, err := exec.CommandContext(t.Context(), bash, root+"/docs/site/build", filepath.ToSlash(out)).CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(said), "holds something else than an earlier site")
+	require.Contains(t, string(said), "holds something other than an earlier site")
 	require.FileExists(t, letter)
 }
 
