@@ -70,9 +70,9 @@ const (
 	// α·L_str has 370 times the norm of L_mat, and that 3 times the norm of β·L_skd. Training then is all but that of
 	// L_str.
 	Balanced Scaling = iota
-	// Literal takes KL as the paper prints it, with 1/ε in its gradient, Frobenius with its factor M², and L_str as the
-	// mean over entries. With KL the gradients are then of one order, 1.3 to 1 to 0.4, and α and β in [0, 1] weigh
-	// terms against each other.
+	// Literal takes KL unscaled, with 1/ε in its gradient, Frobenius with a factor M², and L_str as the mean over
+	// entries. The paper has no formula for KL and no unit of L_str. With KL the gradients are then of one order, 1.3 to
+	// 1 to 0.4, and α and β in [0, 1] weigh terms against each other.
 	Literal
 )
 
@@ -104,7 +104,7 @@ type PointChoice int
 
 // The choices.
 const (
-	UniformPoints PointChoice = iota // every set of M nodes alike, as the paper has it
+	UniformPoints PointChoice = iota // every set of M nodes is equally likely
 	PatchPoints                      // nodes in a random order, each with some of its neighbors
 )
 
