@@ -10,9 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unconverted are the notebooks that do not have the form of package kit yet, but for their opening lines.
-var unconverted = []string{}
-
 // opening are the first lines of code in each notebook.
 const opening = `%noautoget
 %goflags -ldflags=-s
@@ -116,11 +113,7 @@ func TestForm(t *testing.T) {
 		n := read(t, path)
 		first := slices.IndexFunc(n.Cells, func(c cell) bool { return c.Kind == "code" })
 		require.Equal(t, opening, string(n.Cells[first].Source), path)
-		switch {
-		case path == live:
-		case slices.Contains(unconverted, path):
-			require.NotEmpty(t, n.form(), "%s has the form: take it off the list", path)
-		default:
+		if path != live {
 			require.Empty(t, n.form(), path)
 		}
 	}

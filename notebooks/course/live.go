@@ -28,9 +28,10 @@ var states = map[string]struct{ address, text string }{
 	"costs": {"transport.html#preset=outlier&eps=0.003&rho=0.1",
 		"Drag the outliers; change the cost, and how much a missed marginal costs."},
 	"gromov": {"gromov.html#preset=local&outer=60&sigma=0&loop=proximal",
-		"See the steps settle where edges still disagree; give nodes colors to help them."},
+		"See the steps settle where edges still disagree; color nodes and raise σ to help them."},
 	"gradients": {"transport.html#preset=split&t=0.3",
-		"Drag a point. An entry of the plan is the derivative of the optimal cost by that entry of the cost."},
+		"Drag a point. An entry of the plan is the derivative of the optimal value (cost and entropy) by that entry of the " +
+			"cost."},
 	"views": {"gromov.html#preset=features",
 		"Remove an edge, recolor a node: two views of one graph, and their plan."},
 	"encoders": {"continual.html#recording=&methods=saot.saot-l.random.hellinger&show=saot.saot-l",

@@ -49,7 +49,8 @@ export const presets: Record<string, Preset> = {
     drawn(circle(7), kite), [6, 1, 4, 5, 0, 3, 2]),
   features: pair("edges and colors", "Edges alone end in a wrong plan here; colors lead to the right one.",
     drawn(circle(7), trap, [0, 1, 2, 0, 1, 2, 0]), [6, 3, 4, 5, 1, 2, 0]),
-  ring: pair("two rings", "A ring looks the same from each node. No plan is better than the uniform one, and it stays there.",
+  ring: pair("two rings", "A ring looks the same from each node: the first step prefers none, and the plan stays uniform, although " +
+    "the right matching costs nothing.",
     drawn(circle(6), ring), [2, 3, 4, 5, 0, 1], { sigma: 0 }),
   path: pair("two paths", "A path may be read from both ends, so each end node goes to both ends, half and half.",
     drawn([0.1, 0.5, 0.3, 0.6, 0.5, 0.5, 0.7, 0.6, 0.9, 0.5].map(snap), path), [4, 3, 2, 1, 0], { sigma: 0 }),
