@@ -28,7 +28,8 @@ type Learner interface {
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
 	// canceled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
-	// Embed returns one row per node of g, from the frozen encoder in inference mode.
+	// Embed returns one row per node of g, from the frozen encoder in inference mode. With Options.Record, Run also
+	// calls it from within observe, while Learn runs: it must change nothing.
 	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
 }
 
