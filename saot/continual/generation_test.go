@@ -92,7 +92,8 @@ func TestDamagedCheckpointIsSetAside(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointFile), []byte("half"), 0o600))
 	for range 2 { // stopped in its second task again
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1}, Options{Manifest: named, Dir: dir, Resume: true})
+		_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1},
+			Options{Manifest: named, Dir: dir, Resume: true})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{DamagedFile, EarlierFile}, filesIn(t, dir))
 		_, done, err := ReadIdentity(dir)

@@ -176,7 +176,8 @@ func TestResumeNamesWhatDiffers(t *testing.T) {
 func TestEngineIsPartOfTheIdentity(t *testing.T) {
 	dir := interrupted(t, Options{Manifest: named})
 	e := enginetest.Go(t)
-	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Manifest: named, Dir: dir, Resume: true, Engine: e})
+	_, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Manifest: named, Dir: dir, Resume: true, Engine: e})
 	require.ErrorContains(t, err, "engine was  and is now go")
 }
 
@@ -287,7 +288,8 @@ func TestJudgeByHand(t *testing.T) {
 }
 
 func TestResumeWithoutCheckpointStartsOver(t *testing.T) {
-	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Manifest: named, Dir: t.TempDir(), Resume: true})
+	r, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Manifest: named, Dir: t.TempDir(), Resume: true})
 	require.NoError(t, err)
 	require.Zero(t, r.Resumed)
 }
@@ -470,7 +472,8 @@ func TestKilledProcess(t *testing.T) {
 		require.NoError(t, child.Process.Kill())
 		require.Error(t, child.Wait())
 	}
-	got, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Manifest: named, Dir: dir, Resume: true})
+	got, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Manifest: named, Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, want.Scores, got.Scores)
 	require.Equal(t, []string{ResultFile}, filesIn(t, dir))

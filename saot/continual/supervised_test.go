@@ -195,13 +195,15 @@ func TestSupervisedResumes(t *testing.T) {
 		}
 	}})
 	require.ErrorIs(t, err, context.Canceled)
-	got, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{Manifest: named, Dir: dir, Resume: true})
+	got, err := Run(context.Background(), smallStream(), &nearestMean{},
+		Options{Manifest: named, Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Resumed)
 	for i := range want.Scores {
 		require.Equal(t, want.Scores[i].Matrix, got.Scores[i].Matrix)
 	}
-	again, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{Manifest: named, Dir: dir, Resume: true})
+	again, err := Run(context.Background(), smallStream(), &nearestMean{},
+		Options{Manifest: named, Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, got.Scores, again.Scores, "a finished run is read, not run again")
 }
