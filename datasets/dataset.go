@@ -26,7 +26,7 @@ type Dataset struct {
 	Graph      graph.Graph
 	Labels     []int32 // class of each node, in [0, NumClasses)
 	NumClasses int
-	Checksum   string // SHA-256 of the source file, or of the generator's settings
+	Checksum   string // SHA-256 of the source file, or of the generator's settings; "": NewStream hashes the arrays
 	Synthetic  bool   // made by a generator, not read from a public source
 	Notes      []string
 }

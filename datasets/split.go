@@ -257,10 +257,10 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	if err := checkDataset(ds); err != nil {
 		return nil, err
 	}
-	if err := f.check(ds); err != nil {
+	s := newStream(ds, f.Options.withDefaults())
+	if err := f.check(ds, s.Checksum); err != nil {
 		return nil, fmt.Errorf("datasets: split of %s: %w", f.Dataset, err)
 	}
-	s := newStream(ds, f.Options.withDefaults())
 	members := membersByClass(ds)
 	s.noteUnlisted(members, f.Tasks)
 	s.build(ds, members, f.Tasks)
@@ -273,14 +273,14 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	return s, nil
 }
 
-func (f *SplitFile) check(ds *Dataset) error {
+func (f *SplitFile) check(ds *Dataset, sum string) error {
 	switch {
 	case f.Format != SplitFormat:
 		return fmt.Errorf("format is %q, want %q", f.Format, SplitFormat)
-	case f.Checksum != ds.Checksum:
+	case f.Checksum != sum && f.Checksum+ds.Checksum != "":
 		return fmt.Errorf("it is of the dataset with checksum %q, but %s has %q: use the files that it was made "+
 			"from, or, if these hold the same nodes in the same order, write their checksum into the split file",
-			f.Checksum, ds.Name, ds.Checksum)
+			f.Checksum, ds.Name, sum)
 	case f.Nodes != ds.Graph.NumNodes():
 		return fmt.Errorf("it is of a dataset of %d nodes, but %s has %d", f.Nodes, ds.Name, ds.Graph.NumNodes())
 	case len(f.Tasks) == 0:

@@ -197,6 +197,39 @@ func TestSplitFileRoundTrip(t *testing.T) {
 	require.Equal(t, 1+3+1, strings.Count(string(text), "\n"), "a line a task")
 }
 
+// Graphs from memory are told apart by what they hold.
+func TestChecksumOfAGraphInMemory(t *testing.T) {
+	of := func(change func(ds *Dataset)) *Dataset {
+		ds := labeled(10, 12)
+		change(ds)
+		return ds
+	}
+	ds := of(func(*Dataset) {})
+	s, err := NewStream(ds, StreamOptions{})
+	require.NoError(t, err)
+	require.Len(t, s.Checksum, 64)
+	f := NewSplitFile(ds, s)
+	again, err := f.Stream(of(func(*Dataset) {}))
+	require.NoError(t, err)
+	require.Equal(t, s, again)
+	seen := map[string]bool{s.Checksum: true}
+	for _, other := range []*Dataset{
+		of(func(ds *Dataset) { ds.Labels[0], ds.Labels[1] = 1, 0 }),
+		of(func(ds *Dataset) { ds.Graph.Features.Dense[21]++ }),
+		of(func(ds *Dataset) { ds.Graph.Adjacency.Directed = true }),
+	} {
+		_, err := f.Stream(other)
+		require.ErrorContains(t, err, "it is of the dataset with checksum")
+		s, err := NewStream(other, StreamOptions{})
+		require.NoError(t, err)
+		require.False(t, seen[s.Checksum])
+		seen[s.Checksum] = true
+	}
+	f.Checksum = ""
+	_, err = f.Stream(ds)
+	require.NoError(t, err, "a split written by hand")
+}
+
 func TestSplitFileErrors(t *testing.T) {
 	ds := labeled(5, 5, 5)
 	ds.Checksum = "sum"

@@ -1,8 +1,12 @@
 package datasets
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"math"
 	"slices"
 
@@ -129,8 +133,34 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 }
 
 func newStream(ds *Dataset, opt StreamOptions) *Stream {
-	return &Stream{Dataset: ds.Name, Checksum: ds.Checksum, Synthetic: ds.Synthetic, Options: opt,
+	return &Stream{Dataset: ds.Name, Checksum: checksumOf(ds), Synthetic: ds.Synthetic, Options: opt,
 		Notes: slices.Clone(ds.Notes)}
+}
+
+// checksumOf returns the dataset's checksum, or for a graph from memory the SHA-256 of what it holds: of each array its
+// length and its entries, little-endian. Without one, any two graphs of a name would count as the same.
+func checksumOf(ds *Dataset) string {
+	if ds.Checksum != "" {
+		return ds.Checksum
+	}
+	h, a, x := sha256.New(), &ds.Graph.Adjacency, &ds.Graph.Features
+	hashArray(h, []int64{int64(ds.NumClasses), int64(x.Rows), int64(x.Cols)})
+	hashArray(h, []bool{a.Directed})
+	hashArray(h, ds.Labels)
+	hashArray(h, a.Offsets)
+	hashArray(h, a.Neighbors)
+	hashArray(h, x.Dense)
+	hashArray(h, x.Offsets)
+	hashArray(h, x.Columns)
+	hashArray(h, x.Values)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func hashArray[T any](h hash.Hash, array []T) {
+	_ = binary.Write(h, binary.LittleEndian, int64(len(array)))
+	for part := range slices.Chunk(array, 1<<16) {
+		_ = binary.Write(h, binary.LittleEndian, part) // a hash takes all
+	}
 }
 
 func (s *Stream) build(ds *Dataset, members [][]int32, tasks []TaskSplit) {

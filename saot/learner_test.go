@@ -82,7 +82,7 @@ func TestKeptNodesAreTheBuffer(t *testing.T) {
 func TestLoadKept(t *testing.T) {
 	e, stream := enginetest.Go(t), tinyStream(t)
 	opt := continual.Options{Engine: e, Seed: 1, Probes: []continual.Probe{continual.ProbeConverged}, Keep: true,
-		Dir: filepath.Join(t.TempDir(), "run")}
+		Dir: filepath.Join(t.TempDir(), "run"), Manifest: continual.Manifest{Method: "saot"}}
 	_, err := continual.Run(context.Background(), stream, newTiny(t, e, tinyConfig(), 1), opt)
 	require.NoError(t, err)
 	want, got := newTiny(t, e, tinyConfig(), 1), newTiny(t, e, tinyConfig(), 1)

@@ -47,7 +47,8 @@ func TestRecordingChangesNoFigure(t *testing.T) {
 				return r
 			}
 			dir := filepath.Join(t.TempDir(), "run")
-			plain, recorded := run(continual.Options{}), run(continual.Options{Dir: dir, Record: 1})
+			plain, recorded := run(continual.Options{}), run(continual.Options{Dir: dir, Record: 1,
+				Manifest: continual.Manifest{Method: d.Name}})
 			require.Equal(t, plain.Scores, recorded.Scores)
 			require.Equal(t, plain.Tasks, recorded.Tasks)
 			r, err := record.Read(dir)

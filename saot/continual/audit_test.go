@@ -286,7 +286,7 @@ func TestDocumentedResultsAreConsistent(t *testing.T) {
 
 func TestAuditSupervised(t *testing.T) {
 	stream := func() *datasets.Stream { return toyStream(3, 4, func(c int) int { return 40 + c }, 1.2) }
-	opt := Options{Dir: t.TempDir(), Keep: true}
+	opt := Options{Manifest: named, Dir: t.TempDir(), Keep: true}
 	_, err := Run(context.Background(), stream(), &nearestMean{}, opt)
 	require.NoError(t, err)
 	audit := func() *AuditReport {
@@ -309,7 +309,7 @@ func TestAuditSupervised(t *testing.T) {
 // What was asked for once stays asked for, wherever the run is stopped and however often.
 func TestKeepSurvivesResume(t *testing.T) {
 	e := enginetest.Go(t)
-	base := Options{Engine: e, Probes: []Probe{ProbeConverged}}
+	base := Options{Engine: e, Probes: []Probe{ProbeConverged}, Manifest: named}
 	stopAt := func(opt Options, task int) {
 		ctx, cancel := context.WithCancel(context.Background())
 		_, err := Run(ctx, overlapping(), &toyLearner{width: 3, cancel: cancel, failAt: task}, opt)
@@ -349,7 +349,7 @@ func TestKeepAndResumeRefuse(t *testing.T) {
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Resume: true})
 	require.ErrorContains(t, err, "Options.Resume needs Options.Dir")
 
-	opt := Options{Dir: t.TempDir()}
+	opt := Options{Manifest: named, Dir: t.TempDir()}
 	_, err = Run(context.Background(), overlapping(), &toyLearner{}, opt)
 	require.NoError(t, err)
 	require.Equal(t, []string{ResultFile}, filesIn(t, opt.Dir))
@@ -364,7 +364,7 @@ func TestKeepAndResumeRefuse(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ModelFile), nil, 0o600))
-	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Dir: dir})
+	_, err = Run(context.Background(), overlapping(), &toyLearner{}, Options{Manifest: named, Dir: dir})
 	require.ErrorContains(t, err, "already holds the file model of an earlier run")
 }
 
@@ -393,7 +393,7 @@ const killedKeeperEnv = "SAOT_TEST_KILLED_KEEPER"
 // A process is killed outright, again and again, wherever it happens to be, last as it ends; the model must be there.
 func TestKilledProcessKeeps(t *testing.T) {
 	if dir := os.Getenv(killedKeeperEnv); dir != "" {
-		opt := Options{Dir: dir, Resume: true, Keep: true, Observe: func(Event) {
+		opt := Options{Manifest: named, Dir: dir, Resume: true, Keep: true, Observe: func(Event) {
 			_, _ = os.Stdout.Write([]byte{'.'})
 			time.Sleep(time.Millisecond)
 		}}
@@ -417,7 +417,7 @@ func TestKilledProcessKeeps(t *testing.T) {
 		require.NoError(t, child.Process.Kill())
 		_ = child.Wait()
 	}
-	opt := Options{Dir: dir, Resume: true}
+	opt := Options{Manifest: named, Dir: dir, Resume: true}
 	_, err := Run(context.Background(), overlapping(), &toyLearner{}, opt)
 	require.NoError(t, err)
 	require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, dir))

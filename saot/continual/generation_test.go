@@ -18,7 +18,7 @@ import (
 func stopped(t *testing.T) string {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 2}, Options{Dir: dir})
+	_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 2}, Options{Manifest: named, Dir: dir})
 	require.ErrorIs(t, err, context.Canceled)
 	var task *TaskError
 	require.ErrorAs(t, err, &task)
@@ -27,7 +27,7 @@ func stopped(t *testing.T) string {
 }
 
 func resume(dir string, events ...*[]Event) (*Result, error) {
-	return Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true,
+	return Run(context.Background(), smallStream(), &toyLearner{}, Options{Manifest: named, Dir: dir, Resume: true,
 		Observe: func(ev Event) {
 			for _, list := range events {
 				*list = append(*list, ev)
@@ -92,7 +92,8 @@ func TestDamagedCheckpointIsSetAside(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointFile), []byte("half"), 0o600))
 	for range 2 { // stopped in its second task again
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1}, Options{Dir: dir, Resume: true})
+		_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 1},
+			Options{Manifest: named, Dir: dir, Resume: true})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, []string{DamagedFile, EarlierFile}, filesIn(t, dir))
 		_, done, err := ReadIdentity(dir)
@@ -193,7 +194,7 @@ func TestAllCheckpointsDamaged(t *testing.T) {
 }
 
 func TestCheckpointOfEarlierVersion(t *testing.T) {
-	dir := interrupted(t, Options{})
+	dir := interrupted(t, Options{Manifest: named})
 	path := filepath.Join(dir, CheckpointFile)
 	good, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -208,7 +209,7 @@ func TestCheckpointOfEarlierVersion(t *testing.T) {
 
 // What killed processes leave next to a checkpoint is not looked at, and goes.
 func TestLeftoversGo(t *testing.T) {
-	dir := interrupted(t, Options{})
+	dir := interrupted(t, Options{Manifest: named})
 	for _, name := range []string{CheckpointFile + ".tmp", "." + CheckpointFile + "-123", "." + EarlierFile + "-9",
 		"." + ResultFile + "-7"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600))
@@ -284,7 +285,7 @@ func TestResealedCheckpoint(t *testing.T) {
 // A run is at its end when what is to be done with its result is done, wherever it is stopped.
 func TestFinishIsCalledUntilItSucceeds(t *testing.T) {
 	dir, broken, calls := stopped(t), errors.New("no room for a picture"), 0
-	opt := Options{Dir: dir, Resume: true, Finish: func(r *Result) error {
+	opt := Options{Manifest: named, Dir: dir, Resume: true, Finish: func(r *Result) error {
 		require.Len(t, r.Tasks, 3)
 		require.FileExists(t, filepath.Join(dir, ResultFile))
 		if calls++; calls < 3 {

@@ -26,7 +26,7 @@ func (l *overflown) Inspect() error {
 // A run stops at the end of the task in which the learner finds that it no longer learns, and keeps the state before.
 func TestInspectionStopsTheRun(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Run(context.Background(), smallStream(), &overflown{}, Options{Dir: dir})
+	_, err := Run(context.Background(), smallStream(), &overflown{}, Options{Manifest: named, Dir: dir})
 	require.ErrorIs(t, err, errOverflow)
 	require.ErrorContains(t, err, "task 2 of 3: learn: what was learned: a moment is +Inf")
 	_, done, err := ReadIdentity(dir)

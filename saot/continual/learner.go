@@ -28,7 +28,8 @@ type Learner interface {
 	// Learn trains on the next task, calling observe (which may be nil) once per step. It returns ctx.Err() when
 	// canceled; the learner is then in an undefined state and must be restored with Load.
 	Learn(ctx context.Context, task int, g *graph.Graph, observe func(Step)) (*TaskReport, error)
-	// Embed returns one row per node of g, from the frozen encoder in inference mode.
+	// Embed returns one row per node of g, from the frozen encoder in inference mode. With Options.Record, Run also
+	// calls it from within observe, while Learn runs: it must change nothing.
 	Embed(ctx context.Context, g *graph.Graph) (*Embedding, error)
 }
 
@@ -47,8 +48,8 @@ type Term struct {
 
 // Step is what a learner tells an observer after a training step.
 type Step struct {
-	Task          int     // from 0
-	Done, Steps   int     // steps of the task taken, this one included, and all of them
+	Task          int     // from 0; Run sets it
+	Done, Steps   int     // steps of the task taken, this one included, and all of them, which Run makes Done or more
 	Terms         []Term  // loss terms in a fixed order, the total first
 	MarginalError float64 // of the Sinkhorn plan between embeddings; 0 where none is solved
 	Figures       []Term  // further figures in a fixed order, such as norms of gradients; for recordings
@@ -56,7 +57,7 @@ type Step struct {
 
 // TaskReport is what a learner records about one task; it goes into the Result as it is.
 type TaskReport struct {
-	Task        int                `json:"task"`
+	Task        int                `json:"task"`  // from 0; Run sets it
 	Nodes       int                `json:"nodes"` // nodes of the batched graph, replay included
 	Epochs      int                `json:"epochs"`
 	Steps       int                `json:"steps"`       // training steps taken; 0 in results that do not record it

@@ -100,18 +100,18 @@ func (c *recorder) begin(ctx context.Context, t int) (err error) {
 	return c.frame(c.last)
 }
 
-// step takes a frame if it is the step's turn. That of the last step of a training waits: it counts if another training
+// step takes a frame if it is the step's turn. That of the last step of a training waits: it counts if another step
 // follows, else end takes one of the same step, when Learn has returned.
 func (c *recorder) step(s Step) error {
 	if c == nil {
 		return nil
 	}
-	if s.Done <= c.last.Done {
-		if c.held != nil {
-			if err := c.add(c.held.step, c.held.sight); err != nil {
-				return err
-			}
+	if c.held != nil {
+		if err := c.add(c.held.step, c.held.sight); err != nil {
+			return err
 		}
+	}
+	if s.Done <= c.last.Done {
 		c.count += c.last.Done
 	}
 	c.last, c.held = &s, nil

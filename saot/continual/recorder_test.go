@@ -34,7 +34,7 @@ func figuresOf(r *Result) Result {
 
 func TestRecordingChangesNoFigure(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		opt := Options{Engine: e, Seed: 4, Probes: []Probe{ProbeConverged}}
+		opt := Options{Engine: e, Seed: 4, Probes: []Probe{ProbeConverged}, Manifest: named}
 		plain, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
 		require.NoError(t, err)
 		opt.Dir, opt.Record = filepath.Join(t.TempDir(), "run"), 2
@@ -151,7 +151,7 @@ func TestRecordingSurvivesResume(t *testing.T) {
 }
 
 func TestRecordingRefuses(t *testing.T) {
-	opt := Options{Engine: enginetest.Go(t), Seed: 4, Probes: []Probe{ProbeConverged}, Record: 3}
+	opt := Options{Engine: enginetest.Go(t), Seed: 4, Probes: []Probe{ProbeConverged}, Record: 3, Manifest: named}
 	_, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
 	require.ErrorContains(t, err, "Options.Record is 3: want 0 or more, and Options.Dir")
 	opt.Dir, opt.Record = t.TempDir(), -1
@@ -171,7 +171,8 @@ func TestRecordingRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "has a frame every 2 steps, not 3")
 
 	// An embedding that is not finite ends the run where it is seen.
-	opt = Options{Engine: opt.Engine, Seed: 4, Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir()}
+	opt = Options{Engine: opt.Engine, Seed: 4, Probes: []Probe{ProbeConverged}, Record: 1, Manifest: named,
+		Dir: t.TempDir()}
 	l := &toyLearner{width: 3, nanEmbed: true, steps: 6}
 	_, err = Run(context.Background(), smallStream(), l, opt)
 	require.ErrorContains(t, err, "watch: task 1: the embedding of node 1 has +Inf in column 1")
@@ -189,10 +190,45 @@ func (l *restarter) Learn(ctx context.Context, task int, g *graph.Graph, observe
 	return &TaskReport{Task: task, Steps: 6}, nil
 }
 
+// brief tells of its steps no more than it has to.
+type brief struct {
+	toyLearner
+	first int
+}
+
+func (l *brief) Learn(_ context.Context, _ int, _ *graph.Graph, observe func(Step)) (*TaskReport, error) {
+	for i := range 3 {
+		observe(Step{Done: l.first + i, Terms: []Term{{"total", 1}}})
+	}
+	return &TaskReport{}, nil
+}
+
+// Run knows the task, and steps whose number nobody knows are recorded as others are.
+func TestStepsOfABriefLearner(t *testing.T) {
+	var tasks []int
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir(),
+		Manifest: named, Observe: func(e Event) {
+			if s, ok := e.(StepEvent); ok {
+				require.Equal(t, s.Done, s.Steps)
+				tasks = append(tasks, s.Task)
+			}
+		}}
+	result, err := Run(context.Background(), smallStream(), &brief{toyLearner{width: 3}, 1}, opt)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 0, 0, 1, 1, 1, 2, 2, 2}, tasks)
+	require.Equal(t, 2, result.Tasks[2].Task)
+	r, err := record.Read(opt.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3}, stepsOf(&r.Tasks[1]))
+
+	_, err = Run(context.Background(), smallStream(), &brief{toyLearner{width: 3}, 0}, Options{})
+	require.ErrorContains(t, err, "the learner told of step 0: Step.Done counts from 1")
+}
+
 func TestRecordingOfStepsThatStartAgain(t *testing.T) {
 	var told []int
 	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Record: 1, Dir: t.TempDir(),
-		Observe: func(e Event) {
+		Manifest: named, Observe: func(e Event) {
 			if f, ok := e.(FrameEvent); ok {
 				told = append(told, f.Frame.Step)
 			}
@@ -216,7 +252,7 @@ func TestRecordingOfStepsThatStartAgain(t *testing.T) {
 // A supervised method has losses while it learns, and logits after.
 func TestSupervisedRecording(t *testing.T) {
 	dir := t.TempDir()
-	opt := Options{Seed: 4, Dir: dir, Record: 1}
+	opt := Options{Seed: 4, Manifest: named, Dir: dir, Record: 1}
 	_, err := Run(context.Background(), smallStream(), &nearestMean{}, opt)
 	require.NoError(t, err)
 	r, err := record.Read(dir)

@@ -31,7 +31,7 @@ type Options struct {
 	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when
 	// Finish has succeeded. May be nil.
 	Finish   func(*Result) error
-	Manifest Manifest
+	Manifest Manifest // with a Dir it needs a Method, the name of the result in tables
 	// Current gives a configuration that an earlier version wrote the form of Manifest.Config, so that a run of it can
 	// be resumed or audited. Nil leaves configurations as they are.
 	Current func(config json.RawMessage) json.RawMessage
@@ -149,9 +149,11 @@ func (o *Options) settle(m Method) error {
 	return nil
 }
 
-// checkDir finds what needs a run folder where there is none.
+// checkDir finds what needs a run folder where there is none, and a run folder whose result would have no name.
 func (o *Options) checkDir() error {
 	switch none := o.Dir == ""; {
+	case !none && o.Manifest.Method == "":
+		return errors.New("Options.Manifest.Method is empty: Options.Dir needs it, as the name of the result in tables")
 	case o.Resume && none:
 		return errors.New("Options.Resume needs Options.Dir, where the checkpoints are")
 	case o.Keep && none:
@@ -263,9 +265,9 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 		if fault != nil {
 			return
 		}
-		if fault = CheckTerms(s.Terms); fault != nil {
-			fault = fmt.Errorf("step %d: %w", s.Done, fault)
-		} else {
+		s.Task = t
+		s.Steps = max(s.Steps, s.Done) // a learner may not know how many there will be
+		if fault = s.check(); fault == nil {
 			fault = r.recorder.step(s)
 		}
 		if fault != nil {
@@ -284,11 +286,21 @@ func (r *run) learn(ctx context.Context, t int) (*TaskReport, error) {
 	case report == nil:
 		return nil, errors.New("the learner returned no report")
 	}
-	report.Seconds = time.Since(start).Seconds()
+	report.Task, report.Seconds = t, time.Since(start).Seconds()
 	if err := checkReport(report); err != nil {
 		return nil, err
 	}
 	return report, r.recorder.end()
+}
+
+func (s *Step) check() error {
+	if s.Done < 1 {
+		return fmt.Errorf("the learner told of step %d: Step.Done counts from 1", s.Done)
+	}
+	if err := CheckTerms(s.Terms); err != nil {
+		return fmt.Errorf("step %d: %w", s.Done, err)
+	}
+	return nil
 }
 
 func checkReport(r *TaskReport) error {

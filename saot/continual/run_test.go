@@ -29,6 +29,9 @@ func manifest(config string) Manifest {
 	return Manifest{Method: "toy", Config: json.RawMessage(config)}
 }
 
+// named is for runs in a folder, where results need a name.
+var named = Manifest{Method: "toy"}
+
 func TestResumedRunIsTheSameRun(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		opt := Options{Engine: e, Seed: 4, Probes: []Probe{ProbeConverged}, Manifest: manifest(`{"epochs":5}`)}
@@ -171,9 +174,10 @@ func TestResumeNamesWhatDiffers(t *testing.T) {
 }
 
 func TestEngineIsPartOfTheIdentity(t *testing.T) {
-	dir := interrupted(t, Options{})
+	dir := interrupted(t, Options{Manifest: named})
 	e := enginetest.Go(t)
-	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true, Engine: e})
+	_, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Manifest: named, Dir: dir, Resume: true, Engine: e})
 	require.ErrorContains(t, err, "engine was  and is now go")
 }
 
@@ -193,6 +197,7 @@ func TestRunRefusesOptions(t *testing.T) {
 		"Options.Probes are [paper paper]: want each of":          {Probes: []Probe{ProbePaper, ProbePaper}},
 		"Options.Probes are [probe(9)]":                           {Probes: []Probe{9}},
 		"Options.ProbeRows is -1":                                 {ProbeRows: -1},
+		"Options.Manifest.Method is empty":                        {Dir: t.TempDir()},
 		"Config is not a JSON":                                    {Manifest: Manifest{Config: []byte("null")}},
 		"continual: Options.Manifest.Config is not a JSON object": {Manifest: Manifest{Config: []byte("[1]")}},
 	} {
@@ -283,7 +288,8 @@ func TestJudgeByHand(t *testing.T) {
 }
 
 func TestResumeWithoutCheckpointStartsOver(t *testing.T) {
-	r, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: t.TempDir(), Resume: true})
+	r, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Manifest: named, Dir: t.TempDir(), Resume: true})
 	require.NoError(t, err)
 	require.Zero(t, r.Resumed)
 }
@@ -302,14 +308,14 @@ func TestRunMeasuresLearning(t *testing.T) {
 }
 
 func TestRunFolder(t *testing.T) {
-	dir := interrupted(t, Options{})
-	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir})
+	dir := interrupted(t, Options{Manifest: named})
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Manifest: named, Dir: dir})
 	require.ErrorContains(t, err, "already holds the file checkpoint of an earlier run")
 
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	l := &toyLearner{}
-	_, err = Run(context.Background(), smallStream(), l, Options{Dir: filepath.Join(file, "run")})
+	_, err = Run(context.Background(), smallStream(), l, Options{Manifest: named, Dir: filepath.Join(file, "run")})
 	require.ErrorContains(t, err, "continual: run folder: ")
 	require.Zero(t, l.steps, "found before training")
 }
@@ -323,7 +329,7 @@ func TestDivergenceStopsAtTheLastGoodCheckpoint(t *testing.T) {
 		require.NoError(t, err)
 		dir := t.TempDir()
 		_, err = Run(context.Background(), smallStream(), l,
-			Options{Dir: dir, Engine: e, Probes: []Probe{ProbeConverged}})
+			Options{Manifest: named, Dir: dir, Engine: e, Probes: []Probe{ProbeConverged}})
 		require.ErrorContains(t, err, want)
 		_, done, err := ReadIdentity(dir)
 		require.NoError(t, err)
@@ -466,7 +472,8 @@ func TestKilledProcess(t *testing.T) {
 		require.NoError(t, child.Process.Kill())
 		require.Error(t, child.Wait())
 	}
-	got, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true})
+	got, err := Run(context.Background(), smallStream(), &toyLearner{},
+		Options{Manifest: named, Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, want.Scores, got.Scores)
 	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
@@ -482,7 +489,7 @@ func killAtEnd(t *testing.T, child *exec.Cmd) {
 
 // runUntilKilled goes through the stream for ever, a byte on stdout at every step, and never finishes its last task.
 func runUntilKilled(t *testing.T, dir string) {
-	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Dir: dir, Resume: true,
+	_, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{Manifest: named, Dir: dir, Resume: true,
 		Observe: func(ev Event) {
 			if step, ok := ev.(StepEvent); ok {
 				_, _ = os.Stdout.Write([]byte{'.'})

@@ -189,19 +189,21 @@ func TestSupervisedResumes(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = Run(ctx, smallStream(), &nearestMean{}, Options{Dir: dir, Observe: func(e Event) {
+	_, err = Run(ctx, smallStream(), &nearestMean{}, Options{Manifest: named, Dir: dir, Observe: func(e Event) {
 		if step, ok := e.(StepEvent); ok && step.Task == 2 {
 			cancel()
 		}
 	}})
 	require.ErrorIs(t, err, context.Canceled)
-	got, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
+	got, err := Run(context.Background(), smallStream(), &nearestMean{},
+		Options{Manifest: named, Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Resumed)
 	for i := range want.Scores {
 		require.Equal(t, want.Scores[i].Matrix, got.Scores[i].Matrix)
 	}
-	again, err := Run(context.Background(), smallStream(), &nearestMean{}, Options{Dir: dir, Resume: true})
+	again, err := Run(context.Background(), smallStream(), &nearestMean{},
+		Options{Manifest: named, Dir: dir, Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, got.Scores, again.Scores, "a finished run is read, not run again")
 }

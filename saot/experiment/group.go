@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Group struct {
 
 	own    map[string]bool // names in Settings that are the method's own
 	byName bool            // the dataset is one of the catalog, not a file of one's own with such a name
+	opened string          // the name or path that opened the dataset
 }
 
 // Seeds returns the seeds of the runs, ascending.
@@ -103,6 +105,10 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 		return fmt.Errorf("experiment: %s: field config: %w", path, err)
 	}
 	g.byName = g.Settings["dataset"] == r.Dataset.Name
+	g.opened = cmp.Or(g.Settings["dataset"], r.Dataset.Name) // another program need not record it
+	if g.opened == (datasets.SyntheticOptions{}).Name() {
+		g.opened = "synthetic"
+	}
 	delete(g.Settings, "seed")
 	delete(g.Settings, "probes") // what they found stands in columns of its own
 	maps.Copy(g.Settings, map[string]string{"dataset": r.Dataset.Name, "method": r.Method, "data": r.Dataset.Checksum,
@@ -355,7 +361,7 @@ func (g *Group) condition(name string) (string, bool) {
 	}
 	// A bound that no stream of the dataset reaches is none.
 	rows, _ := strconv.ParseInt(value, 10, 64)
-	if e, err := datasets.Lookup(g.Dataset); err == nil && g.byName && e.True.Nodes > 0 && rows >= e.True.Nodes {
+	if e, err := datasets.Lookup(g.opened); err == nil && e.True.Nodes > 0 && rows >= e.True.Nodes {
 		value = "0"
 	}
 	return value, ok

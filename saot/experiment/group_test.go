@@ -349,6 +349,21 @@ func TestProbeRowsThatDoNotMatter(t *testing.T) {
 	require.ErrorContains(t, err, "probe_rows")
 }
 
+// A result of another program need not record the name that opened its dataset.
+func TestProbeRowsOfAnotherProgram(t *testing.T) {
+	for name, dataset := range map[string]string{"uai": "uai", "synthetic": "synthetic-citation"} {
+		ours, own := resultOf("saot", 0, 80, -1), resultOf("mine", 0, 70, -1)
+		configured(ours, "dataset", name).ProbeRows = DefaultProbeRows
+		own.Config = json.RawMessage(`{"features": "l2"}`)
+		ours.Dataset.Name, own.Dataset.Name = dataset, dataset
+		for _, own.ProbeRows = range []int{0, DefaultProbeRows} {
+			groups, err := Collect([]string{save(t, ours, own)})
+			require.NoError(t, err)
+			require.NoError(t, Comparable(groups))
+		}
+	}
+}
+
 // Other datasets may differ in anything.
 func TestTablesOfDatasets(t *testing.T) {
 	other := resultOf("saot", 0, 50, 0)

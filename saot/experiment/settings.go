@@ -146,13 +146,17 @@ func (s *Settings) Validate() error {
 	if err := s.Cut().Validate(); err != nil {
 		return err
 	}
-	if err := s.validateProbes(); err != nil {
+	d, err := method.Lookup(s.Method)
+	if err != nil {
+		return err
+	}
+	if err := s.validateProbes(d); err != nil {
 		return err
 	}
 	if s.Of == nil {
 		return fmt.Errorf("experiment: there are no settings of %s: take those of DefaultSettings", s.Method)
 	}
-	if err := s.Of.Validate(); err != nil {
+	if err := d.Validate(s.Of); err != nil {
 		return err
 	}
 	if _, err := json.Marshal(s); err != nil { // or Hash would panic
@@ -161,11 +165,7 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-func (s *Settings) validateProbes() error {
-	d, err := method.Lookup(s.Method)
-	if err != nil {
-		return err
-	}
+func (s *Settings) validateProbes(d *method.Definition) error {
 	if len(s.Probes) == 0 {
 		return errors.New("experiment: no probe: choose paper, converged or both")
 	}

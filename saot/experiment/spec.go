@@ -327,7 +327,7 @@ func (c *shared) of(dataset string, d *method.Definition, seed uint64, point cha
 	}
 	s.SetCut(c.cut)
 	if err := s.Change(point...); err != nil || c.faulty {
-		return Run{}, errors.Join(err, s.Of.Validate())
+		return Run{}, errors.Join(err, d.Validate(s.Of))
 	}
 	return Run{Settings: s}, s.Validate()
 }

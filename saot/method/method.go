@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/internal/near"
@@ -44,7 +45,7 @@ func (k Kind) String() string { return kinds.Name(k) }
 // flags, specs and results, and the tag help is a line about each. A tag range is the interval of a number, or of each
 // number of a list: range:"[0,1)" takes 0 and not 1, range:"[1,)" has no upper end.
 type Settings interface {
-	// Validate lists every field out of range.
+	// Validate lists every field out of range. It may leave the tags to Definition.Validate.
 	Validate() error
 }
 
@@ -164,6 +165,14 @@ func texts(s Settings) map[string]string {
 	return all
 }
 
+// Validate lists every field out of range: what the settings say themselves, else what is outside a range tag.
+func (d *Definition) Validate(s Settings) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	return check.In(d.Name).Ranges(s).Err()
+}
+
 // Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]". Settings that are set
 // one at a time depend on their order: "encoder.kind" can give all of the encoder other defaults, and comes first.
 // Change takes several at once, in any order.
@@ -235,11 +244,15 @@ var registry struct {
 // program has the methods of the packages that it imports, and no other package has a list of them. Like those it
 // panics if the definition is incomplete or its name is taken, which no input can cause.
 func Register(d Definition) {
-	registry.Lock()
-	defer registry.Unlock()
 	if d.Name == "" || d.Summary == "" || d.Defaults == nil || d.New == nil {
 		panic(fmt.Sprintf("method: the definition of %q lacks a name, a summary, defaults or a constructor", d.Name))
 	}
+	t := reflect.TypeOf(d.Defaults("", Default))
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("method: Defaults of %q returns a %v, want a pointer to a struct", d.Name, t))
+	}
+	registry.Lock()
+	defer registry.Unlock()
 	taken := func(o Definition) bool { return o.Name == d.Name || d.Paper != "" && o.Paper == d.Paper }
 	if slices.ContainsFunc(registry.list, taken) || groups[d.Name] != nil {
 		panic(fmt.Sprintf("method: the name %q or %q is taken", d.Name, d.Paper))
@@ -351,7 +364,7 @@ func New(name string, b Build) (continual.Method, error) {
 			fmt.Errorf("%s needs node features and the graphs have none: use a method without, or a dataset with "+
 				"features", name)
 	}
-	if err := b.Settings.Validate(); err != nil {
+	if err := d.Validate(b.Settings); err != nil {
 		return nil, err
 	}
 	if err := b.checkDevices(d); err != nil {

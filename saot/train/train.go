@@ -128,8 +128,8 @@ type Plan[T any] struct {
 	// After sees each step and the figures of its loss before the observer does, and may change what is observed. It
 	// may end the training early with ErrStop. It may be nil.
 	After  func(s *continual.Step, figures map[string]float64) error
-	Report *continual.TaskReport
-	Seen   func(continual.Step) // the observer; may be nil
+	Report *continual.TaskReport // may be nil
+	Seen   func(continual.Step)  // the observer; may be nil
 	// Moments is Adam's state, which the plan carries from the last task to the next. Nil starts Adam again.
 	Moments *Moments
 }
@@ -141,9 +141,13 @@ var ErrStop = errors.New("stop")
 // wait_seconds (the part of it that the engine had to wait for) and engine_seconds (taking steps). It returns ctx.Err()
 // when canceled, and an error that names the terms when one is not finite.
 func (t *Trainer[T]) Train(ctx context.Context, p Plan[T]) error {
+	if p.Inputs == nil {
+		return errors.New("train: Plan.Inputs is nil: it makes the inputs of a step")
+	}
 	if err := t.start(p.Moments); err != nil {
 		return err
 	}
+	p.Report = cmp.Or(p.Report, &continual.TaskReport{})
 	if p.Report.Diagnostics == nil {
 		p.Report.Diagnostics = map[string]float64{}
 	}
@@ -256,7 +260,10 @@ func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 		for step := range p.Steps {
 			var in prepared[T]
 			start := time.Now()
-			in.in, in.made, in.err = p.Inputs(step)
+			caught := exceptions.TryCatch[error](func() { in.in, in.made, in.err = p.Inputs(step) })
+			if caught != nil { // a panic in this goroutine would end the program
+				in.err = caught
+			}
 			in.seconds = time.Since(start).Seconds()
 			select {
 			case out <- in:

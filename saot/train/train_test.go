@@ -190,6 +190,23 @@ func TestTrainFails(t *testing.T) {
 	require.ErrorIs(t, trainer.Train(context.Background(), p), bad)
 }
 
+// Inputs run where no caller can catch a panic, and a plan need not have a report.
+func TestTrainWithoutInputs(t *testing.T) {
+	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.05})
+	p := plan(10)
+	inputs := p.Inputs
+	p.Report = nil
+	p.Inputs = func(step int) (in point[*tensors.Tensor], made any, err error) {
+		if step == 2 {
+			in.Lowest.Shape() // of nil
+		}
+		return inputs(step)
+	}
+	require.ErrorContains(t, trainer.Train(context.Background(), p), "step 3: ")
+	p.Inputs = nil
+	require.ErrorContains(t, trainer.Train(context.Background(), p), "Plan.Inputs is nil")
+}
+
 // What was made for a step is released after it, however the training ends, and nothing else is.
 func TestInputsAreReleased(t *testing.T) {
 	_, trainer := bowl(t, enginetest.Go(t), Optimizer{LearningRate: 0.01})

@@ -20,9 +20,9 @@ import (
 // by about the marginal error over ε.
 //
 // Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and
-// plan entries below 1e-37 count as 1e-37. The gradient flows to cost alone, and its absolute entries sum to at most
-// 2/ε. Multiply the loss by ε for a gradient whose size does not depend on ε. Panics if shapes disagree or epsilon is
-// not positive.
+// plan entries below 1e-37 count as 1e-37. Epsilon is in the unit of cost (Absolute; see MeanCost). The gradient flows
+// to cost alone, and its absolute entries sum to at most 2/ε. Multiply the loss by ε for a gradient whose size does not
+// depend on ε. Panics if shapes disagree or epsilon is not positive.
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	assertSame("KLPlanLoss", target, plan, 2)
 	assertSame("KLPlanLoss", plan, cost, 2)
@@ -57,8 +57,8 @@ func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 // by the envelope theorem (Danskin 1966): the plan is a minimum, so its own change does not count to first order. If π
 // has not converged, the gradient is off by about the marginal error.
 //
-// Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too. The
-// gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
+// Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too (Absolute;
+// see MeanCost). The gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
 //
 //nolint:revive // Value is a type of this package
 func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {

@@ -30,9 +30,10 @@
 //	                                     SinkhornDivergence  Barycentric
 //
 // Host functions return errors. Graph functions build GoMLX graphs, in float32 or float64 and for batches [B, n, m]
-// too, and panic while building. Their sweeps are a loop of the engine, which stops at a tolerance. SAOT computes its
-// π_G on the host while the engine trains. The build tag hostonly leaves out the second row, ImplicitGradient and GoMLX
-// with them: what is left is small enough for a web page.
+// too (KLPlanLoss, FrobeniusPlanLoss, DiagonalMass and Entropy take matrices alone), and panic while building. Their
+// sweeps are a loop of the engine, which stops at a tolerance. SAOT computes its π_G on the host while the engine
+// trains. The build tag hostonly leaves out the second row, ImplicitGradient and GoMLX with them: what is left is small
+// enough for a web page.
 //
 // Some functions are there for both:
 //

@@ -2,7 +2,8 @@
 //
 //	w, err := metrics.New(dir, metrics.Options{})
 //	...
-//	result, err := continual.Run(ctx, stream, learner, continual.Options{Dir: dir, Resume: true, Observe: w.Observe})
+//	result, err := continual.Run(ctx, stream, learner, continual.Options{Dir: dir, Resume: true, Observe: w.Observe,
+//		Manifest: continual.Manifest{Method: "mine"}})
 //	if err := w.Close(); err != nil {
 //		slog.Warn(err.Error()) // the result does not need the metrics
 //	}

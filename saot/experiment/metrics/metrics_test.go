@@ -176,7 +176,7 @@ func TestResumedRun(t *testing.T) {
 		w, err := New(dir, Options{Now: clock()})
 		require.NoError(t, err)
 		_, err = continual.Run(context.Background(), stream(t), &learner{stopAt: stopAt},
-			continual.Options{Dir: dir, Resume: true, Observe: w.Observe})
+			continual.Options{Dir: dir, Resume: true, Observe: w.Observe, Manifest: continual.Manifest{Method: "toy"}})
 		require.NoError(t, w.Close())
 		return err
 	}

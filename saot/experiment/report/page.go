@@ -42,8 +42,8 @@ type row struct {
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
 // paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
-// again, but for those that took their split from a file. It loads nothing from anywhere. Programs are those that
-// experiment.Mixed has found, for a footnote.
+// again, but for those that took their split from a file or were made by another program. It loads nothing from
+// anywhere. Programs are those that experiment.Mixed has found, for a footnote.
 //
 // It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and
 // those of Pictures.
@@ -93,7 +93,10 @@ func Page(title string, groups []*experiment.Group, programs []string) ([]byte, 
 
 // specify adds the spec of the groups that a spec can describe.
 func (p *page) specify(groups []*experiment.Group) error {
-	described := slices.DeleteFunc(slices.Clone(groups), (*experiment.Group).SplitFile)
+	described := slices.DeleteFunc(slices.Clone(groups), func(g *experiment.Group) bool {
+		_, known := g.Changed()
+		return !known || g.SplitFile()
+	})
 	if p.LeftOut = len(groups) - len(described); len(described) == 0 {
 		return nil
 	}

@@ -349,3 +349,14 @@ func TestPageOfASplitFile(t *testing.T) {
 	require.NotContains(t, string(page), "report.yaml")
 	require.Contains(t, string(page), "A spec cannot describe the runs of 2 methods and settings")
 }
+
+// Runs of a learner that this program does not know are on the page. Its spec leaves them out.
+func TestPageOfAnotherProgram(t *testing.T) {
+	groups := made(t, "runs:\n- {datasets: [uai], methods: [saot, majority], seeds: [0]}\n",
+		func(experiment.Run) float64 { return 60 })
+	groups[0].First().Config = json.RawMessage(`{"width": 3}`)
+	page, err := Page("a page", groups, nil)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "methods:\n  - majority")
+	require.Contains(t, string(page), "A spec cannot describe the runs of 1 methods and settings")
+}
