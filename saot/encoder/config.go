@@ -33,11 +33,11 @@ func (k *Kind) UnmarshalText(text []byte) error { return kinds.Unmarshal(k, text
 
 // Config is the shape of the encoder, and how it deals with large graphs.
 type Config struct {
-	Kind     Kind    `json:"kind" help:"gcn, gat or linear; to or from gat, other encoder settings start at defaults"`
+	Kind     Kind    `json:"kind" help:"gcn, gat or linear; a switch to or from gat resets the other encoder settings"`
 	Hidden   int     `json:"hidden" range:"[1,)" help:"width of the hidden layer; of each head of a gat"`
-	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, of reduced controls too"`
-	Layers   int     `json:"layers" help:"of a gat; a gcn has two"`
-	Heads    int     `json:"heads" help:"of a gat"`
+	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, also for controls that reduce features"`
+	Layers   int     `json:"layers" help:"layers of a gat; a gcn has two"`
+	Heads    int     `json:"heads" help:"attention heads of a gat"`
 	Momentum float64 `json:"momentum" range:"(0,1]" help:"weight of a new batch in BatchNorm's running averages"`
 
 	// WholeGraph bounds the graphs that are encoded at once. A larger one is trained on sampled neighborhoods and
