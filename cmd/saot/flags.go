@@ -145,7 +145,7 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 }
 
 func notOf(method, name string) error {
-	return usagef("%s is no setting of %s: saot methods %s lists its settings", name, method, method)
+	return usagef("%s is not a setting of %s: saot methods %s lists its settings", name, method, method)
 }
 
 func hasField(all []fields.Field, path string) bool {

@@ -72,7 +72,7 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 	}
 	for _, name := range slices.Concat(takes[experiment.Slurm], takes[experiment.Kubernetes]) {
 		if given.Changed(name) && !slices.Contains(takes[o.launcher], name) {
-			return usagef("--launcher %s has no use for --%s", o.launcher, name)
+			return usagef("--launcher %s does not use --%s", o.launcher, name)
 		}
 	}
 	switch {

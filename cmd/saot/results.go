@@ -247,7 +247,7 @@ or probe rows are refused: choose some with --only. --mixed lets engines and ver
 found. CSV holds the raw numbers.`
 
 const tableExamples = `  saot table runs                                    Markdown
-  saot table runs --format csv > figures.csv         raw numbers, a line per method, setting and probe
+  saot table runs --format csv > figures.csv         numbers, a line per method, setting and probe
   saot table runs --format latex > table.tex         for booktabs
   saot table runs --only engine=xla:cpu              of runs on several engines, those of one
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
@@ -308,7 +308,8 @@ func (o *tableOptions) tables(sel selection) (tables []*experiment.Table, err er
 	case o.paper:
 		tables, err = experiment.PaperTables(sel.groups)
 		if err == nil && len(tables) == 0 {
-			err = errors.New("the paper has figures of no method that was run: saot table --paper prints all it has")
+			err = errors.New("the paper has results for none of the methods that were run: saot table --paper " +
+				"prints all of its results")
 		}
 	case o.across:
 		tables, err = experiment.Across(sel.groups, o.setting)

@@ -149,7 +149,7 @@ func compare(packed, dir string) (absent map[string]bool, kept int, err error) {
 		case err != nil:
 			return err
 		case !same:
-			return fmt.Errorf("%s is another result: choose an empty folder", filepath.Join(dir, line.name()))
+			return fmt.Errorf("%s holds a different result: choose an empty folder", filepath.Join(dir, line.name()))
 		default:
 			kept++
 		}

@@ -117,7 +117,7 @@ func (o *Options) settle(m Method) error {
 			return fmt.Errorf("%v belongs to supervised methods: use %v or %v", ProbeHead, ProbePaper, ProbeConverged)
 		}
 	default:
-		return fmt.Errorf("a %T is no method: it has to be a Learner or a Supervised", m)
+		return fmt.Errorf("a %T is not a method: it must implement Learner or Supervised", m)
 	}
 	if len(o.Probes) == 0 {
 		o.Probes = Probes()

@@ -56,7 +56,7 @@ func TestAcrossByHand(t *testing.T) {
 		on("cora", resultOf("random", 0, 70, 0)), on("lonely", resultOf("random", 0, 70, 0)))})
 	require.NoError(t, err)
 	_, err = Across(groups, continual.ClassIL)
-	require.ErrorContains(t, err, "version is not recorded in the one and v2 in the other")
+	require.ErrorContains(t, err, "version is not recorded in the first and v2 in the second")
 
 	groups, found := Mixed(groups)
 	require.Equal(t, []string{"saot  on onnx  (8 runs)", "saot v2 on onnx  (1 runs)"}, found)

@@ -270,8 +270,8 @@ func Comparable(groups []*Group) error {
 				continue
 			}
 			if was, _ := before.condition(name); was != value {
-				return fmt.Errorf("experiment: %s and %s cannot stand in one table of %s: %s is %s in the one and "+
-					"%s in the other: make a table of each with %s and %s%s, or name the folders of one alone",
+				return fmt.Errorf("experiment: %s and %s cannot share a table of %s: %s is %s in the first and "+
+					"%s in the second: make a table of each with %s and %s%s, or name only the folders of one",
 					before.path(), g.path(), g.Dataset, name, orNone(was), orNone(value),
 					before.only(name), g.only(name), mixing[name])
 			}

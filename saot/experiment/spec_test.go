@@ -134,9 +134,9 @@ func TestSpecFaults(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	for more, want := range map[string]string{
-		"  set: {alpha: 1}\n  grid: {alpha: [0, 2]}":                    "6: alpha stands in line 5 already: give",
-		"  set:\n    encoder.hidden: 8\n    encoder: {hidden: 16}":      "7: encoder.hidden stands in line 6 already",
-		"  grid:\n    encoder.hidden: [8]\n    encoder: {hidden: [16]}": "7: encoder.hidden stands in line 6 already",
+		"  set: {alpha: 1}\n  grid: {alpha: [0, 2]}":                    "6: alpha is already on line 5: give",
+		"  set:\n    encoder.hidden: 8\n    encoder: {hidden: 16}":      "7: encoder.hidden is already on line 6",
+		"  grid:\n    encoder.hidden: [8]\n    encoder: {hidden: [16]}": "7: encoder.hidden is already on line 6",
 		"---\n" + head: "6: a spec is one document, and here is a second",
 	} {
 		_, err := ParseSpec("x.yaml", []byte(head+more))

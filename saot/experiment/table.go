@@ -26,7 +26,7 @@ const (
 
 // Column is a column of a Table.
 type Column struct {
-	Title   string // AP, AF, s a task
+	Title   string // AP, AF, s per task
 	Group   string // what it shares with its neighbor: class-il, converged probe; "" where it stands alone
 	Measure Measure
 	Dataset string
@@ -204,7 +204,7 @@ func columns(groups []*Group, published bool) (out []Column) {
 			pair(Column{Group: fmt.Sprintf("%s, published", s), Setting: s, Published: true})
 		}
 	}
-	return append(out, Column{Title: "s a task", Measure: SecondsPerTask, Dataset: groups[0].Dataset},
+	return append(out, Column{Title: "s per task", Measure: SecondsPerTask, Dataset: groups[0].Dataset},
 		Column{Title: "peak, GB", Measure: PeakGigabytes, Dataset: groups[0].Dataset})
 }
 

@@ -330,11 +330,11 @@ func legend(tables []*Table) []string {
 	if ours {
 		means := "Mean ± sample standard deviation (n − 1) over n seeds, percent"
 		if cost {
-			means += "; training time a task and the process's largest memory, means"
+			means += "; training time per task and the process's largest memory, means"
 		}
 		out = append(out, means+".",
-			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
-				"level.")
+			"Bold: the highest of a column; underlined: the next highest. All rows are ranked; equal printed values "+
+				"are tied.")
 	}
 	if places {
 		out = append(out, "After the dot: the place in the column; on the right: the mean place.")

@@ -103,7 +103,7 @@ func (g *Group) point(family []*Group) (Point, error) {
 		if slices.ContainsFunc(family, func(o *Group) bool { return o.Settings[name] != value }) {
 			if !g.own[name] {
 				return p,
-					fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is no setting of the method: "+
+					fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is not a setting of the method: "+
 						"choose some with --only %s=%s",
 						g.Method, g.Dataset, name, name, value)
 			}
