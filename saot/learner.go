@@ -193,8 +193,8 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 // replayed are the random numbers that choose what the buffer keeps of a task.
 func (l *Learner) replayed(task int) *rand.Rand { return seed.Stream(l.seed, "replay", task) }
 
-// Kept returns the nodes that the buffer holds of a task with graph g, the one it was learned on. Of a task that is not
-// learned yet there are none.
+// Kept returns the nodes that the buffer holds of a task with graph g, the one it was learned on. It returns none for a
+// task that is not learned yet.
 func (l *Learner) Kept(task int, g *graph.Graph) []int32 {
 	if task >= l.tasks {
 		return nil

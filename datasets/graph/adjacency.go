@@ -234,7 +234,8 @@ func (f *Features) TransposedTimes(b *mat.Dense) *mat.Dense {
 	return out
 }
 
-// DegreeScale returns the diagonal of D^{−1/2}, where D holds the row sums of A+I.
+// DegreeScale returns the diagonal of D^{−1/2} [NumNodes], where D holds the row sums of A+I. Entry i is 1/√(d_i+1), in
+// (0, 1], where d_i is the length of Neighborhood(i). O(NumNodes) time.
 func (a *Adjacency) DegreeScale() []float64 {
 	scale := make([]float64, a.NumNodes())
 	for i := range scale {

@@ -162,8 +162,9 @@ func (c Config) architecture() architecture {
 // Project returns the products of the first layer with the features, before propagation: X·W₁ for a GCN, X·W₁ and the
 // skip's X·S₁ for a GAT.
 //
-// Shapes: returns matrices of N rows. The gradient flows to the weights. O(entries·hidden) time; for dense features,
-// entries that are 0 count too.
+// Shapes: x [N, F]; returns [N, hidden] for a GCN, [N, out] for a linear encoder, and for a GAT X·W₁ [N, heads·hidden]
+// and X·S₁ [N, heads·hidden], or with one layer [N, heads·out] and [N, out]. The gradient flows to the weights.
+// O(entries·hidden) time; for dense features, entries that are 0 count too. Panics if the scope lacks a weight.
 func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Node) {
 	for _, weight := range c.architecture().firstWeights(scope, x.graph()) {
 		projected = append(projected, times(x, weight))
@@ -209,8 +210,8 @@ func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mas
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }
 
-// EncodeSample returns the embeddings [T, out] of the targets of a sampled neighborhood. Gradients flow to the
-// variables.
+// EncodeSample returns the embeddings [T, out] of the T targets of a sampled neighborhood; Sample gives the shapes of
+// in. Gradients flow to the variables. Panics if the scope lacks a variable.
 func (c Config) EncodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	return c.architecture().encodeSample(scope, in, mode)
 }

@@ -36,7 +36,10 @@ func NodesOf(in Input[*Node]) Nodes {
 	return n
 }
 
-// First returns Â·X·W, what a network's first layer begins with, for a weight W [F, d].
+// First returns Â·X·W, with which a network's first layer begins.
+//
+// Shapes: weight W [F, d]; returns [N, d], or of a sample a row for each target of its first layer. The gradient flows
+// to the weight.
 func (n Nodes) First(weight *Node) *Node {
 	if n.Sample != nil {
 		return n.Times(weight)

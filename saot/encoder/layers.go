@@ -89,7 +89,10 @@ func apply(f func(h *Node) *Node, h *Node) *Node {
 	return f(h)
 }
 
-// Forward returns the output, of a sample for its targets alone.
+// Forward returns the network's output in a graph.
+//
+// Shapes: returns [N, d] of a whole graph, or [T, d] of the T targets of a sample, where d is the width of the last
+// function's output. Gradients flow to the weight and to the variables that the functions read.
 func (s *Layers) Forward(in Nodes) *Node {
 	h := apply(s.after[0], in.First(s.net.Node(in.Mask.Graph(), s.weight)))
 	for l, f := range s.after[1:] {

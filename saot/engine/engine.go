@@ -1,5 +1,5 @@
 // Package engine decides which compute backend runs: XLA (on CUDA or the CPU) or pure Go. It is the only package that
-// imports backends, and imports no other room.
+// imports backends. It imports no other package of this module.
 //
 // Open takes a name (go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so), or chooses where the name is empty:
 //
