@@ -109,7 +109,7 @@ type Options struct {
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
 	if !isSynthetic(name) && opt.Synthetic != (SyntheticOptions{}) {
 		return nil, fmt.Errorf("datasets: %s takes no Options.Synthetic, which only the dataset %s has: leave it zero "+
-			"(the settings of %sNODES stand in its name)", name, syntheticName, scaledPrefix)
+			"(the settings of %sNODES are in its name)", name, syntheticName, scaledPrefix)
 	}
 	if isSynthetic(name) || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)

@@ -42,7 +42,7 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read the topology alone: %w",
+			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read only the topology: %w",
 				fs.ErrNotExist)
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})

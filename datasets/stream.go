@@ -112,7 +112,7 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	}
 	bad := check.In("datasets: " + ds.Name)
 	bad.That(len(classes) > 0, "ClassesPerTask", opt.ClassesPerTask,
-		fmt.Sprintf("%d or less: as many classes have 2 nodes or more", most))
+		fmt.Sprintf("%d or less, the number of classes with 2 nodes or more", most))
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}

@@ -143,7 +143,8 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 
 func checkRows(z []float64, n, d int) error {
 	if n < 2 || d < 1 || len(z) != n*d {
-		return fmt.Errorf("%d entries for shape [%d, %d]: want as many, at least 2 rows and 1 column", len(z), n, d)
+		return fmt.Errorf("%d entries for shape [%d, %d]: want one for each cell, at least 2 rows and 1 column",
+			len(z), n, d)
 	}
 	return checkEntries(z, d, 1e100)
 }

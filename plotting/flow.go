@@ -146,7 +146,7 @@ func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
 		}
 	}
 	if len(at) != g.Nodes || g.Nodes < 1 {
-		return nil, fmt.Errorf("%d positions for %d nodes: want as many, at least one", len(at), g.Nodes)
+		return nil, fmt.Errorf("%d positions for %d nodes: want equal counts, at least one", len(at), g.Nodes)
 	}
 	if err := checkEdges(g.Nodes, g.Edges); err != nil {
 		return nil, err

@@ -224,7 +224,7 @@ func (c classOrder) Set(s string) error {
 	for word := range strings.SplitSeq(s, ",") {
 		class, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
 		if err != nil {
-			return fmt.Errorf("%q is no class: write label, random, or, for example, 4,0,2,1", word)
+			return fmt.Errorf("%q is not a class: write label, random, or, for example, 4,0,2,1", word)
 		}
 		c.o.Classes = append(c.o.Classes, int32(class))
 	}

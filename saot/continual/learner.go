@@ -170,8 +170,7 @@ func ParseLinearProbe(text string) (Probe, error) {
 	case err != nil:
 		return p, &enum.Unknown{Kind: "probe", Text: text, Names: probeNames.Names()[:ProbeHead]}
 	case p == ProbeHead:
-		return p, fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: "+
-			"choose paper, converged or both", p)
+		return p, fmt.Errorf("the probe %v scores only supervised methods: choose paper, converged or both", p)
 	}
 	return p, nil
 }

@@ -87,7 +87,7 @@ func TestAcrossByHand(t *testing.T) {
 	require.NoError(t, JSON.Write(&raw, tables[1:]))
 	require.Contains(t, raw.String(), `"place": 1`)
 	_, err = Across(slices.DeleteFunc(slices.Clone(groups), func(*Group) bool { return true }), continual.ClassIL)
-	require.ErrorContains(t, err, "no run has a figure")
+	require.ErrorContains(t, err, "no run has a score")
 
 	// A column that one row has no figure in is not in the mean place, and is named.
 	part, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),

@@ -123,7 +123,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	if before, ok := g.Runs[r.Seed]; ok {
 		both, same := merged(before, r)
 		if !same {
-			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away",
+			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with different numbers: move one away",
 				g.Paths[r.Seed], path, r.Seed)
 		}
 		// Of one run in its folder and in a pack, the folder has more: recordings, losses by step.
@@ -217,7 +217,7 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 	for _, want := range wanted {
 		name, value, ok := strings.Cut(want, "=")
 		if !ok {
-			return nil, fmt.Errorf("experiment: %q is no setting: write name=value", want)
+			return nil, fmt.Errorf("experiment: %q is not a setting: write name=value", want)
 		}
 		values, names := map[string]bool{}, map[string]bool{}
 		has := map[string]bool{} // methods that have the setting

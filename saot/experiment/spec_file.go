@@ -93,7 +93,7 @@ func (e *entry) UnmarshalYAML(node ast.Node) error {
 		return err
 	}
 	if m, ok := node.(ast.MapNode); ok {
-		e.bad.addUnknown(m, *e, "settings of methods stand under set:")
+		e.bad.addUnknown(m, *e, "settings of methods go under set:")
 	}
 	e.line = lineOf(node)
 	return nil
