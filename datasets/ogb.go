@@ -96,7 +96,7 @@ func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) er
 }
 
 // LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id per
-// line, into a dataset of nodes and labels alone, without edges and features. It serves predictors that see neither,
+// line, into a dataset of only nodes and labels, without edges and features. It serves predictors that see neither,
 // such as the majority class. The dataset is named after the folder above raw, with "-labels".
 //
 // Errors name the file and the line: a missing or truncated file, a line that is not a class id.

@@ -40,7 +40,7 @@ type Plane struct {
 }
 
 // NewPlane returns the plane of the first two principal components of all frames together, and the window that holds
-// them. Drawn on it, a point that stands still does not move from frame to frame.
+// them. Drawn on it, a point that stays does not move from frame to frame.
 //
 // frames: each [n, d], row major, n at least 1 and not the same for all. It returns an error for no frames, rows
 // that are not whole, and an entry that is not finite.

@@ -89,8 +89,8 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 // Encoder.WholeGraph, as many steps on sampled neighborhoods as there are M's among its nodes. With DistillBuffered a
 // step of a later task draws M/2 of the task's own nodes, and such an epoch is as many steps as there are halves of M
 // among these: up to twice as many. Patches share nodes, so that such an epoch aligns about two thirds of them. It
-// returns an error where a plan's marginals are so far off that it is no plan. Diagnostics of the report, next to those
-// of train.Trainer; of another objective than transport, setup_seconds alone:
+// returns an error where a plan's marginals are so far off that it is not a plan. Diagnostics of the report, next to
+// those of train.Trainer; of a different objective than transport, only setup_seconds:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's

@@ -86,8 +86,8 @@ func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 	return newAdjacency(n, src, dst, false)
 }
 
-// NewDirected is NewAdjacency of directed edges: an entry is an edge from src[k] to dst[k] alone, so src[k] stands in
-// the row of dst[k].
+// NewDirected is NewAdjacency of directed edges: an entry is an edge only from src[k] to dst[k], so src[k] is in the
+// row of dst[k].
 func NewDirected(n int, src, dst []int32) (Adjacency, error) { return newAdjacency(n, src, dst, true) }
 
 func newAdjacency(n int, src, dst []int32, directed bool) (Adjacency, error) {

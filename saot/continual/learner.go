@@ -163,7 +163,7 @@ func AllProbes() []Probe { return append(Probes(), ProbeHead) }
 // ParseProbe is the inverse of String.
 func ParseProbe(text string) (Probe, error) { return probeNames.Parse(text) }
 
-// ParseLinearProbe is ParseProbe for the probes of embeddings alone, those of Probes.
+// ParseLinearProbe is ParseProbe only for the probes of embeddings, those of Probes.
 func ParseLinearProbe(text string) (Probe, error) {
 	p, err := ParseProbe(text)
 	switch {

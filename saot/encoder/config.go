@@ -94,7 +94,7 @@ func (c Config) GATWidths() (hidden, out int) {
 	return width, 2 * (max(0, c.Layers-2)*width + c.Heads*c.Out)
 }
 
-// GATWeights returns how many weights a GAT has for each feature column, and how many others, but for a few of each
+// GATWeights returns how many weights a GAT has for each feature column, and how many others, except for a few of each
 // layer's width.
 func (c Config) GATWeights() (column, others int) {
 	width, last := c.Heads*c.Hidden, (c.Heads+1)*c.Out

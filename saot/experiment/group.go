@@ -71,7 +71,7 @@ func (g *Group) Info() continual.DatasetInfo { return g.First().Dataset }
 // in the order of method.All, then by settings, numbers by size. Order and names of the paths change nothing.
 //
 // It returns an error if a file cannot be read, if its AP and AF do not follow from its matrices, if two files hold the
-// same run with other figures, and if there is no result at all.
+// same run with different numbers, and if there is no result at all.
 func Collect(paths []string) ([]*Group, error) {
 	found, err := continual.ReadResults(paths...)
 	if err != nil {
@@ -252,8 +252,8 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 	return out, nil
 }
 
-// Comparable returns an error if groups of a dataset cannot stand in one table or figure: their figures would differ by
-// more than method and settings.
+// Comparable returns an error if groups of a dataset cannot share a table or figure: their numbers would differ by more
+// than method and settings.
 func Comparable(groups []*Group) error {
 	first := map[string]*Group{} // by dataset and condition
 	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "version",
@@ -290,9 +290,9 @@ func (g *Group) only(name string) string { return "--only " + Quote(name+"="+sho
 // mixed is the engine and the version of groups that may differ in them.
 const mixed = "mixed"
 
-// Mixed returns the groups for tables in which runs of several engines and versions may stand, and what these are, each
+// Mixed returns the groups for tables in which runs of several engines and versions may be, and what these are, each
 // with its number of runs. The seeds of one method and its settings are one group, whatever made them; a seed that
-// several programs ran stays in groups of its own.
+// several programs ran stays in its own groups.
 func Mixed(groups []*Group) (out []*Group, found []string) {
 	count, byKey := map[string]int{}, map[string][]*Group{}
 	for _, g := range groups {

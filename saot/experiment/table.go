@@ -93,8 +93,8 @@ type Table struct {
 }
 
 // Tables returns a table for each dataset of the groups: a row a group, and for each setting and probe the columns AP
-// and AF; then the time a task and the memory. Where the stream is one of the paper's, columns of their own hold what
-// the paper prints.
+// and AF; then the time per task and the memory. Where the stream is one of the paper's, more columns hold what the
+// paper prints.
 //
 // In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
 // supervised methods too. Figures that are printed alike (one decimal) are level and have the same rank; a column of

@@ -32,8 +32,8 @@ func (f Format) String() string                   { return formatNames.Name(f) }
 func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
 func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 
-// Write writes tables one after the other, and, but for CSV and JSON, how to read them. It returns the writer's error,
-// or one that lists the formats if f is none.
+// Write writes tables one after the other, and, except for CSV and JSON, how to read them. It returns the writer's
+// error, or one that lists the formats if f is none.
 func (f Format) Write(out io.Writer, tables []*Table) error {
 	var text string
 	switch f {
