@@ -43,7 +43,7 @@ func (b *budget) keep(bytes int64) error {
 
 func lack(what string, bytes float64, free int64) error {
 	return shortage{fmt.Errorf("%s %.1f GB and more, and %.1f GB of memory are free: free some, take a larger "+
-		"machine, or set the environment variable %s=1 to try all the same", what, bytes/1e9, float64(free)/1e9,
+		"machine, or set the environment variable %s=1 to try anyway", what, bytes/1e9, float64(free)/1e9,
 		memory.UnboundedVariable)}
 }
 

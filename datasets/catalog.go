@@ -90,8 +90,8 @@ func Lookup(name string) (Entry, error) {
 		known = append(known, e.Name)
 	}
 	return Entry{},
-		fmt.Errorf("datasets: unknown dataset %q%s: choose %s, or the path of an .npz file or of a folder of one's "+
-			"own, such as ./graph", name, hint(name, known), strings.Join(known, ", "))
+		fmt.Errorf("datasets: unknown dataset %q%s: choose %s, or the path of your own .npz file or folder, "+
+			"such as ./graph", name, hint(name, known), strings.Join(known, ", "))
 }
 
 // hint says how a file or folder of the name is meant, or which known name may be.

@@ -109,7 +109,7 @@ type Options struct {
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
 	if !isSynthetic(name) && opt.Synthetic != (SyntheticOptions{}) {
 		return nil, fmt.Errorf("datasets: %s takes no Options.Synthetic, which only the dataset %s has: leave it zero "+
-			"(the settings of %sNODES stand in its name)", name, syntheticName, scaledPrefix)
+			"(the settings of %sNODES are in its name)", name, syntheticName, scaledPrefix)
 	}
 	if isSynthetic(name) || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)
@@ -337,8 +337,8 @@ func (e Entry) recognize(ctx context.Context, path string, trust bool) error {
 		return err
 	}
 	if n := int64(ds.Graph.NumNodes()); !trust && (n != e.True.Nodes || ds.NumClasses != e.True.Classes) {
-		return fmt.Errorf("datasets: %s has %d nodes and %d classes, %s has %d and %d: it is another dataset (saot "+
-			"data import takes it with --trust)",
+		return fmt.Errorf("datasets: %s has %d nodes and %d classes, %s has %d and %d: it is a different dataset "+
+			"(saot data import takes it with --trust)",
 			path, n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes)
 	}
 	return nil

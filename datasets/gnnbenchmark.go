@@ -29,7 +29,7 @@ func parse(f *npzFile, name string, opt Options) (*Dataset, error) {
 
 func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 	if f.has("indptr") && f.has("indices") {
-		return f.errorf("indptr", "a matrix of SciPy's alone is no dataset: "+
+		return f.errorf("indptr", "a SciPy matrix by itself is not a dataset: "+
 			"put it as edges.npz into a folder, next to labels.csv and features.npz, and name the folder")
 	}
 	if parts := csrParts("adj_"); !f.has(f.first(parts...)) {

@@ -42,7 +42,7 @@ func readOGB(b *bundle, opt Options) (*Dataset, error) {
 	}
 	return ds.withFeatures(opt, func() error {
 		if !b.has(ogbFeatures) {
-			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read the topology alone: %w",
+			return b.errorf(ogbFeatures, "missing: there are no node features; add it, or read only the topology: %w",
 				fs.ErrNotExist)
 		}
 		return readMatrix(b, ogbFeatures, ds, tableSpec[float32]{})
@@ -96,7 +96,7 @@ func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) er
 }
 
 // LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id per
-// line, into a dataset of nodes and labels alone, without edges and features. It serves predictors that see neither,
+// line, into a dataset of only nodes and labels, without edges and features. It serves predictors that see neither,
 // such as the majority class. The dataset is named after the folder above raw, with "-labels".
 //
 // Errors name the file and the line: a missing or truncated file, a line that is not a class id.

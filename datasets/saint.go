@@ -66,7 +66,7 @@ func parseClassMap(in jsonReader, n int) ([]int32, error) {
 			return in.errorf("key %.40q, want a node from 0 to %d", key, n-1)
 		}
 		if labels[i] >= 0 {
-			return in.errorf("node %d stands twice", i)
+			return in.errorf("node %d is there twice", i)
 		}
 		if labels[i], err = scalar(in, classID(n).parse); err != nil {
 			return fmt.Errorf("node %d: %w (if it is a list, the nodes have several labels each, which is not "+

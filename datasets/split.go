@@ -310,7 +310,7 @@ func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) er
 			return fmt.Errorf("class %d is outside the dataset's %d classes", c, len(taskOf))
 		}
 		if taskOf[c] > 0 {
-			return fmt.Errorf("class %d stands in task %d already", c, taskOf[c])
+			return fmt.Errorf("class %d is already in task %d", c, taskOf[c])
 		}
 		taskOf[c] = number
 	}
@@ -326,7 +326,7 @@ func (t *TaskSplit) check(ds *Dataset, number int, taskOf []int, seen []bool) er
 				return fmt.Errorf("%s: node %d is of class %d, not one of the task's classes %v", part.name, i,
 					ds.Labels[i], t.Classes)
 			case seen[i]:
-				return fmt.Errorf("%s: node %d stands in two places", part.name, i)
+				return fmt.Errorf("%s: node %d is in two places", part.name, i)
 			}
 			seen[i] = true
 		}

@@ -250,10 +250,10 @@ func TestSplitFileErrors(t *testing.T) {
 		"format is \"\"":                                     func(f *SplitFile) { f.Format = "" },
 		"task 1: train: node 15 is outside":                  func(f *SplitFile) { f.Tasks[0].Train[0] = 15 },
 		"task 1: valid: node -1 is outside":                  func(f *SplitFile) { f.Tasks[0].Valid[0] = -1 },
-		"task 1: test: node 3 stands in two places":          func(f *SplitFile) { f.Tasks[0].Test[0] = 3 },
+		"task 1: test: node 3 is in two places":              func(f *SplitFile) { f.Tasks[0].Test[0] = 3 },
 		"task 1: test: node 5 is of class 2, not one of":     func(f *SplitFile) { f.Tasks[0].Test[0] = 5 },
 		"task 1: class 3 is outside the dataset's 3 classes": func(f *SplitFile) { f.Tasks[0].Classes[0] = 3 },
-		"task 2: class 0 stands in task 1 already": func(f *SplitFile) {
+		"task 2: class 0 is already in task 1": func(f *SplitFile) {
 			f.Tasks = append(f.Tasks,
 				f.Tasks[0])
 			f.Tasks[1].Classes = []int32{0}

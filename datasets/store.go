@@ -337,8 +337,8 @@ func (f File) publishedAt(path string) (bool, error) {
 // compareSize notes where a dataset whose bytes nobody published is another one by its size.
 func (e Entry) compareSize(ds *Dataset) {
 	if n := int64(ds.Graph.NumNodes()); n != e.True.Nodes || ds.NumClasses != e.True.Classes {
-		ds.Notes = append(ds.Notes, fmt.Sprintf("it has %d nodes and %d classes, %s has %d and %d: it is another "+
-			"dataset", n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes))
+		ds.Notes = append(ds.Notes, fmt.Sprintf("it has %d nodes and %d classes, %s has %d and %d: it is a "+
+			"different dataset", n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes))
 	}
 }
 

@@ -142,7 +142,7 @@ func TestFirstFetchIsRead(t *testing.T) {
 	shelf.put("/tiny.npz", tiny().zip())
 	e.True.Nodes++
 	_, err = s.Get(t.Context(), e)
-	require.ErrorContains(t, err, "another dataset")
+	require.ErrorContains(t, err, "a different dataset")
 	require.Empty(t, s.left(t))
 }
 
@@ -154,7 +154,7 @@ func TestFoundFileIsRead(t *testing.T) {
 	other := e
 	other.True.Nodes++
 	_, err := s.Get(t.Context(), other)
-	require.ErrorContains(t, err, "another dataset")
+	require.ErrorContains(t, err, "a different dataset")
 	require.NotContains(t, err.Error(), "mirror")
 	require.Equal(t, []string{"tiny.npz"}, s.left(t))
 	got, err := s.Get(t.Context(), e)
@@ -310,7 +310,7 @@ func TestUnpinnedIsComparedBySize(t *testing.T) {
 		ds, err := s.open(e, Options{})
 		require.NoError(t, err)
 		require.Equal(t, classes != 2, strings.Contains(ds.Notes[len(ds.Notes)-1],
-			"it has 4 nodes and 2 classes, tiny has 4 and 3: it is another dataset"))
+			"it has 4 nodes and 2 classes, tiny has 4 and 3: it is a different dataset"))
 	}
 }
 
@@ -332,7 +332,7 @@ func TestImport(t *testing.T) {
 	for name, damage := range map[string]struct {
 		content []byte
 		message string
-	}{"no archive": {[]byte("PK no"), "npz"}, "other graph": {nil, "another dataset"}} {
+	}{"no archive": {[]byte("PK no"), "npz"}, "other graph": {nil, "a different dataset"}} {
 		t.Run(name, func(t *testing.T) {
 			e, path := e, path
 			if damage.content != nil {

@@ -61,7 +61,7 @@ func (o StreamOptions) Validate() error {
 	return bad.Err()
 }
 
-// Kept returns how many of a stream's tasks First keeps: its share, rounded up but for the error of the product, and
+// Kept returns how many of a stream's tasks First keeps: its share, rounded up except for the error of the product, and
 // two at least.
 func (o StreamOptions) Kept(tasks int) int {
 	if o.First == 0 {
@@ -82,7 +82,7 @@ func (o StreamOptions) withDefaults() StreamOptions {
 // subgraph that its nodes induce, in ascending order of node id; edges between tasks vanish. Classes with fewer than 2
 // nodes are removed first, and the last classes are dropped if they do not fill a task; Notes say which.
 //
-// The split is drawn per class, from SplitSeed and the class id alone, with the rounding of two calls of scikit-learn's
+// The split is drawn per class, only from SplitSeed and the class id, with the rounding of two calls of scikit-learn's
 // train_test_split: of n nodes, r = ⌈(1−train)·n⌉ are held out, ⌈(test/(1−train))·r⌉ of them for testing, the rest for
 // validation (a class of 2 nodes has none). With PerTask it is drawn from SplitSeed and the task's classes, with the
 // rounding of PyTorch Geometric's RandomNodeSplit: of n nodes, test·n and valid·n, each rounded half to even, and the
@@ -116,7 +116,7 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 	}
 	bad := check.In("datasets: " + ds.Name)
 	bad.That(len(classes) > 0, "ClassesPerTask", opt.ClassesPerTask,
-		fmt.Sprintf("%d or less: as many classes have 2 nodes or more", most))
+		fmt.Sprintf("%d or less, the number of classes with 2 nodes or more", most))
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func TestStreamErrors(t *testing.T) {
 		opt  StreamOptions
 		want string
 	}{
-		{labeled(5, 1), StreamOptions{}, "ClassesPerTask is 2, want 1 or less: as many classes have 2 nodes or more"},
+		{labeled(5, 1), StreamOptions{}, "ClassesPerTask is 2, want 1 or less, the number of classes with"},
 		{labeled(1, 1), StreamOptions{}, "no class has 2 nodes or more"},
 		{labeled(5, 5), StreamOptions{ClassesPerTask: -1}, "ClassesPerTask is -1"},
 		{labeled(5, 5), StreamOptions{TrainRatio: 0.9, TestRatio: 0.2}, "TrainRatio + TestRatio is 0.9 + 0.2"},

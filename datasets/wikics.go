@@ -66,7 +66,7 @@ func parseWikiCS(in jsonReader, name string, opt Options, keep func(bytes int64)
 func (w *wikiCS) field(in jsonReader, key string, opt Options) error {
 	known := key == "features" || key == "labels" || key == "links"
 	if known && w.seen[key] {
-		return in.errorf("field %q stands twice", key)
+		return in.errorf("field %q is there twice", key)
 	}
 	if known || key == "train_masks" { // and not all the others, which may be many
 		w.seen[key] = true

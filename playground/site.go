@@ -162,7 +162,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 func (s *Server) serveLocal(w http.ResponseWriter, r *http.Request) {
 	name := (&url.URL{Host: r.Host}).Hostname()
 	if ip := net.ParseIP(name); name != "localhost" && !ip.IsLoopback() {
-		http.Error(w, "this server is for localhost alone: see saot play --address", http.StatusForbidden)
+		http.Error(w, "this server is only for localhost: see saot play --address", http.StatusForbidden)
 		return
 	}
 	s.ServeHTTP(w, r)

@@ -93,7 +93,7 @@ func (b *barGroups) withNames(f Figure) Figure {
 
 func (s BarSeries) check(n int) error {
 	if len(s.Values) != n || s.Spread != nil && len(s.Spread) != n {
-		return fmt.Errorf("%d values and %d spreads for %d labels: want as many, spreads or none",
+		return fmt.Errorf("%d values and %d spreads for %d labels: want equal counts, or no spreads",
 			len(s.Values), len(s.Spread), n)
 	}
 	for i, v := range s.Values {

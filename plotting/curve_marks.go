@@ -72,7 +72,7 @@ func (o CurveOptions) references() (*levels, error) {
 // levels draws references.
 type levels struct{ at []Reference }
 
-// DataRange implements plot.DataRanger: a reference widens its own axis alone.
+// DataRange implements plot.DataRanger: a reference widens only its own axis.
 func (l *levels) DataRange() (xmin, xmax, ymin, ymax float64) {
 	xmin, ymin, xmax, ymax = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, r := range l.at {

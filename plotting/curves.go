@@ -124,10 +124,10 @@ type curve struct {
 
 func newCurve(i int, s Series, o CurveOptions) (*curve, error) {
 	if len(s.Y) == 0 || (s.X != nil && len(s.X) != len(s.Y)) {
-		return nil, fmt.Errorf("%d values of X for %d of Y: want as many, at least one", len(s.X), len(s.Y))
+		return nil, fmt.Errorf("%d values of X for %d of Y: want equal counts, at least one", len(s.X), len(s.Y))
 	}
 	if s.Spread != nil && len(s.Spread) != len(s.Y) {
-		return nil, fmt.Errorf("%d values of Spread for %d of Y: want as many, or none", len(s.Spread), len(s.Y))
+		return nil, fmt.Errorf("%d values of Spread for %d of Y: want equal counts, or none", len(s.Spread), len(s.Y))
 	}
 	c := &curve{chosen: s.Chosen, log: o.LogX,
 		points: make(plotter.XYs, len(s.Y)), line: seriesStyle(i), marker: marker(i), nth: i,
@@ -178,7 +178,7 @@ func (o CurveOptions) place(k int, x, y float64) (at plotter.XY, err error) {
 	case o.LogY && y <= 0:
 		return at, fmt.Errorf("point %d is %g, which has no logarithm: set Floor or draw without LogY", k, y)
 	case o.LogX && x <= 0:
-		return at, fmt.Errorf("point %d stands at %g, which has no logarithm: draw without LogX", k, x)
+		return at, fmt.Errorf("point %d is at %g, which has no logarithm: draw without LogX", k, x)
 	}
 	if o.LogX {
 		x = math.Log10(x)

@@ -126,7 +126,7 @@ func TestCurvesErrors(t *testing.T) {
 		"point 1 is (2, NaN)":     {Series{Y: []float64{1, math.NaN()}}, CurveOptions{}},
 		"point 0 is (+Inf, 1)":    {Series{X: []float64{math.Inf(1)}, Y: []float64{1}}, CurveOptions{}},
 		"point 1 is 0, which has": {Series{Y: []float64{1, 0}}, CurveOptions{LogY: true}},
-		"point 0 stands at 0":     {Series{X: []float64{0}, Y: []float64{1}}, CurveOptions{LogX: true}},
+		"point 0 is at 0":         {Series{X: []float64{0}, Y: []float64{1}}, CurveOptions{LogX: true}},
 		"1 values of Spread":      {Series{Y: []float64{1, 0}, Spread: []float64{1}}, CurveOptions{}},
 		"spread of point 0 is -1": {Series{Y: []float64{1}, Spread: []float64{-1}}, CurveOptions{}},
 		"spread of point 0 is Na": {Series{Y: []float64{1}, Spread: []float64{math.NaN()}}, CurveOptions{}},

@@ -40,7 +40,7 @@ type Plane struct {
 }
 
 // NewPlane returns the plane of the first two principal components of all frames together, and the window that holds
-// them. Drawn on it, a point that stands still does not move from frame to frame.
+// them. Drawn on it, a point that stays does not move from frame to frame.
 //
 // frames: each [n, d], row major, n at least 1 and not the same for all. It returns an error for no frames, rows
 // that are not whole, and an entry that is not finite.
@@ -143,7 +143,8 @@ func (o EmbeddingOptions) check(z []float64, n, d int) error {
 
 func checkRows(z []float64, n, d int) error {
 	if n < 2 || d < 1 || len(z) != n*d {
-		return fmt.Errorf("%d entries for shape [%d, %d]: want as many, at least 2 rows and 1 column", len(z), n, d)
+		return fmt.Errorf("%d entries for shape [%d, %d]: want one for each cell, at least 2 rows and 1 column",
+			len(z), n, d)
 	}
 	return checkEntries(z, d, 1e100)
 }

@@ -137,15 +137,15 @@ func (t Facet) panel(measure Measure, series []Series, y Limits, w float64, firs
 	return Curves(series, c)
 }
 
-// TradeOffPanel is a trade-off of several that stand side by side, such as that of one dataset.
+// TradeOffPanel is a trade-off of several side by side, such as that of one dataset.
 type TradeOffPanel struct {
 	Title   string
 	Methods []Method
 }
 
 // TradeOffs draws a TradeOff for each panel, side by side, as Figure 4 of the SAOT paper. A name has one color and one
-// marker in all of them. o.Title stands above them; o.Width is that of the whole figure, and 0 means TextWidth. Its
-// errors are those of TradeOff.
+// marker in all of them. o.Title is above them; o.Width is that of the whole figure, and 0 means TextWidth. Its errors
+// are those of TradeOff.
 func TradeOffs(panels []TradeOffPanel, o TradeOffOptions) (Figure, error) {
 	if len(panels) == 0 {
 		return Figure{}, errors.New("plotting: trade-offs: no panels")

@@ -87,8 +87,8 @@ type GraphDrawing struct {
 	Positions []Point  // of the nodes, in any unit; nil leaves them to Layout
 }
 
-// GraphFlow draws a transport plan as lines between two graphs that stand side by side, each with its edges. Nodes
-// carry their numbers if neither graph has more than 30. Lines are those of Flow.
+// GraphFlow draws a transport plan as lines between two graphs side by side, each with its edges. Nodes carry their
+// numbers if neither graph has more than 30. Lines are those of Flow.
 //
 // plan: [from.Nodes, to.Nodes], row major; unit: mass, not negative, of any total.
 // It returns an error for a plan that is not valid (see Plan), a number of positions other than that of the nodes, a
@@ -146,7 +146,7 @@ func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
 		}
 	}
 	if len(at) != g.Nodes || g.Nodes < 1 {
-		return nil, fmt.Errorf("%d positions for %d nodes: want as many, at least one", len(at), g.Nodes)
+		return nil, fmt.Errorf("%d positions for %d nodes: want equal counts, at least one", len(at), g.Nodes)
 	}
 	if err := checkEdges(g.Nodes, g.Edges); err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 }
 
-// fewEntries is up to how many rows and columns white lines tell entries apart that have one color.
+// fewEntries is up to how many rows and columns white lines separate entries that have one color.
 const fewEntries = 12
 
 // separate draws those lines.

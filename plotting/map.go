@@ -136,9 +136,8 @@ type Map struct {
 }
 
 // Maps draws matrices side by side on one color scale with one bar: plans of several ε, a cost before and after, the
-// frames of a run. o.Title stands above all of them. Marginals are left out.
-// It returns an error that names the map, for what Plan (for Mass), Cost (Costs) or Diverging (Signed) refuses, and if
-// there are no maps.
+// frames of a run. o.Title is above all of them. Marginals are left out. It returns an error that names the map, for
+// what Plan (for Mass), Cost (Costs) or Diverging (Signed) refuses, and if there are no maps.
 func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 	if !scaleNames.Has(s) || len(maps) == 0 {
 		return Figure{}, fmt.Errorf("plotting: %d maps on the scale %s: want a scale, one map or more", len(maps), s)
@@ -183,7 +182,7 @@ func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 }
 
 // CostAndPlan draws a cost matrix and, next to it, the transport plan that it leads to. Both are [n, m], row major;
-// o.Low and o.High are those of the plan, o.Title stands above both. Its errors are those of Cost and Plan.
+// o.Low and o.High are those of the plan, o.Title is above both. Its errors are those of Cost and Plan.
 func CostAndPlan(cost, plan []float64, n, m int, o PlanOptions) (Figure, error) {
 	left := o
 	left.Title, left.Label, left.Low, left.High = "cost", "", 0, 0

@@ -103,7 +103,7 @@ func checkScale(low, high float64) error {
 // checkShape returns an error for values that do not fill the shape [n, m].
 func checkShape(values []float64, n, m int) error {
 	if n < 1 || m < 1 || len(values) != n*m {
-		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and as many entries",
+		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and one for each cell",
 			len(values), n, m)
 	}
 	return nil

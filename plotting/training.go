@@ -52,7 +52,8 @@ func small(series []Series) bool {
 	return low > 0 && high > 30*low
 }
 
-// Positive returns the points above 0, which a logarithmic axis can show, and the series that have some.
+// Positive returns the series without their points at or below 0, which a logarithmic axis cannot show, and leaves out
+// series without positive points. X becomes explicit; Spread and Chosen are dropped.
 func Positive(series []Series) (all []Series) {
 	for _, s := range series {
 		of := Series{Name: s.Name}

@@ -153,15 +153,15 @@ func (s *Schedule) UnmarshalText(text []byte) error { return schedules.Unmarshal
 type Config struct {
 	Encoder encoder.Config `json:"encoder"`
 
-	LearningRate float64  `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64  `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	WarmUp       int      `json:"warm_up" range:"[0,)" help:"steps of each task in which the learning rate rises"`
-	Schedule     Schedule `json:"schedule" help:"of the learning rate in each task: constant or cosine"`
+	Schedule     Schedule `json:"schedule" help:"learning-rate schedule within each task: constant or cosine"`
 	CarryAdam    bool     `json:"carry_adam" help:"Adam's moments continue from task to task, instead of starting at 0"`
-	Epochs       int      `json:"epochs" range:"[1,)" help:"of a task: a step on a whole graph, many on samples"`
+	Epochs       int      `json:"epochs" range:"[1,)" help:"epochs per task: one step each, many on a sampled graph"`
 	EdgeDrop     float64  `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	FeatureMask  float64  `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
 
-	Points       int     `json:"points" range:"[2,)" help:"M, nodes aligned in a step: all of a smaller graph"`
+	Points       int     `json:"points" range:"[2,)" help:"M, nodes aligned per step; all of a smaller graph"`
 	Epsilon      float64 `json:"epsilon" range:"(0,100]" help:"ε, weight of both plans' entropy, in units of the cost"`
 	Sweeps       int     `json:"sweeps" range:"[1,)" help:"K, Sinkhorn sweeps for the plan between embeddings"`
 	Sigma        float64 `json:"sigma" range:"[0,1]" help:"σ, weight of features against edges in the graph plan"`
@@ -169,28 +169,28 @@ type Config struct {
 	GromovSweeps int     `json:"gromov_sweeps" range:"[1,)" help:"Sinkhorn sweeps per outer step"`
 	// GromovFactor multiplies L⊗π, scaled by StructureUnit, in the cost of an outer step. The default of 2 is the
 	// gradient of Eq. 7, whose structure term has that scale; the equation's own term is 1.
-	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"of L⊗π: 2 is Eq. 7's gradient, 1 its term"`
+	GromovFactor float64 `json:"gromov_factor" range:"(0,)" help:"factor of L⊗π: 2 is Eq. 7's gradient, 1 as printed"`
 
 	// MaxNormalization divides L⊗π by its maximum; PaperNormalization leaves its raw scale.
 	StructureUnit transport.Normalization `json:"structure_unit" help:"scale of the structure cost: max or paper"`
 	// PointChoice and Relation decide what the structure term sees: docs/methods.md compares them.
-	PointChoice PointChoice `json:"point_choice" help:"of the aligned nodes of a whole graph: uniform or patches"`
-	Relation    Relation    `json:"relation" help:"of nodes in the graph plan: edges, walks or none"`
+	PointChoice PointChoice `json:"point_choice" help:"how a whole graph's aligned nodes are drawn: uniform or patches"`
+	Relation    Relation    `json:"relation" help:"relation between nodes in the graph plan: edges, walks or none"`
 	// FeatureCost is K in Eq. 7.
-	FeatureCost FeatureCost `json:"feature_cost" help:"of the graph plan: views, or propagated (clean, two hops)"`
+	FeatureCost FeatureCost `json:"feature_cost" help:"features in the graph plan: views or propagated (clean, 2 hops)"`
 
-	Objective  Objective  `json:"objective" help:"within a task: transport or barlow-twins"`
+	Objective  Objective  `json:"objective" help:"loss within a task: transport or barlow-twins"`
 	Divergence Divergence `json:"divergence" help:"Θ between plans: kl or frobenius"`
 	Scaling    Scaling    `json:"scaling" help:"units of the loss terms: balanced or literal"`
 	Alpha      float64    `json:"alpha" range:"[0,)" help:"α, weight of the structure loss"`
 	// Centered costs are blind to what rows and columns add. The paper does not have them.
 	Centered     bool         `json:"centered" help:"the structure loss compares double-centered costs"`
-	Distillation Distillation `json:"distillation" help:"what the teacher hands on: plan, none, cosine or mse"`
+	Distillation Distillation `json:"distillation" help:"what the teacher passes on: plan, none, cosine or mse"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
 	// DistillBuffered draws half of a step's nodes from the buffer, and distills between these alone: the teacher was
 	// trained on their tasks. The paper's steps distill between all aligned nodes. On samples an epoch of a later task
 	// is up to twice as many steps.
-	DistillBuffered bool `json:"distill_buffered" help:"distill on buffered nodes, half a step's; samples: ≤ 2× steps"`
+	DistillBuffered bool `json:"distill_buffered" help:"distill only on a step's buffered half; on samples ≤ 2× steps"`
 
 	Buffer int   `json:"buffer" range:"[0,)" help:"nodes kept of each past task"`
 	FanOut []int `json:"fan_out" range:"[1,)" help:"neighbors drawn per hop when the buffer is filled"`

@@ -89,8 +89,8 @@ func (c Config) points(nodes int) int { return min(c.Points, nodes) }
 // Encoder.WholeGraph, as many steps on sampled neighborhoods as there are M's among its nodes. With DistillBuffered a
 // step of a later task draws M/2 of the task's own nodes, and such an epoch is as many steps as there are halves of M
 // among these: up to twice as many. Patches share nodes, so that such an epoch aligns about two thirds of them. It
-// returns an error where a plan's marginals are so far off that it is no plan. Diagnostics of the report, next to those
-// of train.Trainer; of another objective than transport, setup_seconds alone:
+// returns an error where a plan's marginals are so far off that it is not a plan. Diagnostics of the report, next to
+// those of train.Trainer; of a different objective than transport, only setup_seconds:
 //
 //	marginal_error, graph_marginal_error       largest L1 error of π_Z and π_G over the steps
 //	distillation_marginal_error                and of the plans that the distillation makes, such as the teacher's
@@ -193,8 +193,8 @@ func (l *Learner) record(r *continual.TaskReport, s *continual.Step, out map[str
 // replayed are the random numbers that choose what the buffer keeps of a task.
 func (l *Learner) replayed(task int) *rand.Rand { return seed.Stream(l.seed, "replay", task) }
 
-// Kept returns the nodes that the buffer holds of a task with graph g, the one it was learned on. Of a task that is not
-// learned yet there are none.
+// Kept returns the nodes that the buffer holds of a task with graph g, the one it was learned on. It returns none for a
+// task that is not learned yet.
 func (l *Learner) Kept(task int, g *graph.Graph) []int32 {
 	if task >= l.tasks {
 		return nil

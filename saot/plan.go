@@ -29,7 +29,7 @@ func (c Config) checkPlans(out map[string]float64, graph *planFigures) error {
 		if p.diagonal != 0 {
 			found += fmt.Sprintf(" and its diagonal holds %.3g of a mass of 1", p.diagonal)
 		}
-		return continual.Divergedf("the transport plan %s is no plan: %s: raise epsilon (%g), or %s (%d)", p.name,
+		return continual.Divergedf("the transport plan %s is not valid: %s: raise epsilon (%g), or %s (%d)", p.name,
 			found, c.Epsilon, p.sweeps, p.of)
 	}
 	return nil

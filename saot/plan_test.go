@@ -23,7 +23,7 @@ func TestNoPlanStops(t *testing.T) {
 		l := newTiny(t, e, c, 1)
 		steps := 0
 		_, err := l.Learn(context.Background(), 0, tinyStream(t).Tasks[0].Graph, func(continual.Step) { steps++ })
-		require.ErrorContains(t, err, "is no plan: its marginals are off by")
+		require.ErrorContains(t, err, "is not valid: its marginals are off by")
 		require.ErrorContains(t, err, "raise epsilon (1e-09)")
 		require.ErrorAs(t, err, new(*continual.Diverged))
 		require.Zero(t, steps)
@@ -44,7 +44,7 @@ func TestCheckPlans(t *testing.T) {
 	require.ErrorContains(t, c.checkPlans(figures(0, 0), &planFigures{marginalError: 3}), "or gromov_sweeps (30)")
 	out := figures(0, 0.1)
 	out[figureDistillationError] = 0.7
-	require.ErrorContains(t, c.checkPlans(out, &planFigures{}), "the transport plan of the distillation is no plan: "+
+	require.ErrorContains(t, c.checkPlans(out, &planFigures{}), "the transport plan of the distillation is not valid: "+
 		"its marginals are off by 0.7 (L1): raise epsilon (0.2), or sweeps (50)")
 }
 

@@ -22,7 +22,7 @@ Every file is checked by its published checksum. Where none was ever published, 
 recorded in checksums.json in the data folder and checked from then on.`,
 		newDataListCommand(&dir), newDataGetCommand(&dir), newDataInfoCommand(&dir),
 		newDataImportCommand(&dir), newDataVerifyCommand(&dir), newDataSplitCommand(&dir))
-	cmd.PersistentFlags().StringVar(&dir, "data", "", "data folder; default $SAOT_DATA, else saot/data in your cache")
+	cmd.PersistentFlags().StringVar(&dir, "data", "", "data folder; default: $SAOT_DATA, else saot/data in your cache")
 	return cmd
 }
 
@@ -164,7 +164,7 @@ func newDataInfoCommand(dir *string) *cobra.Command {
 	var p printed
 	cmd := &cobra.Command{
 		Use:     "info NAME",
-		Short:   "describe a dataset: its true figures and the paper's, its files and its license",
+		Short:   "describe a dataset: its true sizes and the paper's, its files and its license",
 		Example: "  saot data info cora-full",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -300,7 +300,7 @@ The copy is checked by its checksum, or, where none is known, by reading it with
 of these are missing it stays unrecorded. The original is left alone. saot data info NAME says where to download it.`,
 		Example: `  saot data import ogbn-arxiv ~/Downloads/arxiv.zip
   saot data import flickr ~/Downloads/flickr         a folder of its four files
-  saot data import cora-ml mine.npz --trust          another file, if it can be read`,
+  saot data import cora-ml mine.npz --trust          a different file, if it can be read`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, entries, err := openEntries(*dir, args[:1])

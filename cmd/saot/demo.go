@@ -47,9 +47,9 @@ page opens in the browser. Nothing is fetched from the network.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
+	cmd.Flags().StringVar(&o.out, "out", "", "run folder; default: a fresh one under runs")
 	cmd.Flags().StringVar(&o.engine, "engine", "",
-		"what computes, as saot engines names it; default the fastest present")
+		"engine to compute on, as saot engines names it; default: the fastest one present")
 	cmd.Flags().BoolVar(&o.stay, "no-open", false, "do not open the page")
 	return cmd
 }

@@ -21,7 +21,7 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 			newInstallCommand("xla", "xla:cpu", "XLA's plugin for the CPU", "200 MB",
 				"On macOS go-xla's installer brings it, from its authors' release page and without a check."),
 			newInstallCommand("cuda", "xla:cuda", "XLA's plugin for NVIDIA GPUs with CUDA 13's libraries", "4 GB",
-				"There are packages for Linux on x86-64 alone.")))
+				"There are packages only for Linux on x86-64.")))
 	var p printed
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		found, err := findEngines()

@@ -145,7 +145,7 @@ func changesOf(given *pflag.FlagSet, set []string, s *experiment.Settings) (all 
 }
 
 func notOf(method, name string) error {
-	return usagef("%s is no setting of %s: saot methods %s lists its settings", name, method, method)
+	return usagef("%s is not a setting of %s: saot methods %s lists its settings", name, method, method)
 }
 
 func hasField(all []fields.Field, path string) bool {
@@ -154,14 +154,16 @@ func hasField(all []fields.Field, path string) bool {
 
 // addStreamFlags binds flags to how a dataset is cut into tasks; the present values are the defaults shown.
 func addStreamFlags(f *pflag.FlagSet, o *datasets.StreamOptions) {
-	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask, "classes of a task; a rest at the end is dropped")
-	f.Var(classOrder{o}, "class-order", "label, random, or the classes themselves with commas between")
-	f.Uint64Var(&o.OrderSeed, "order-seed", o.OrderSeed, "of --class-order random")
-	f.Var(text{&o.SplitBy}, "split-by", "what the ratios are taken of: each class, or the task as a whole")
-	f.Uint64Var(&o.SplitSeed, "split-seed", o.SplitSeed, "of the division into train, valid and test nodes")
+	f.IntVar(&o.ClassesPerTask, "classes-per-task", o.ClassesPerTask,
+		"classes per task; leftover classes at the end are dropped")
+	f.Var(classOrder{o}, "class-order", "label, random, or a comma-separated list of classes")
+	f.Uint64Var(&o.OrderSeed, "order-seed", o.OrderSeed, "seed of --class-order random")
+	f.Var(text{&o.SplitBy}, "split-by", "class or task: apply the ratios to each class, or to the task as a whole")
+	f.Uint64Var(&o.SplitSeed, "split-seed", o.SplitSeed, "seed of the split into train, validation and test nodes")
 	f.Float64Var(&o.TrainRatio, "train-ratio", o.TrainRatio, "share of train nodes")
-	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest is valid")
-	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid, "count valid nodes to test; only the paper probe allows it")
+	f.Float64Var(&o.TestRatio, "test-ratio", o.TestRatio, "share of test nodes; the rest are validation nodes")
+	f.BoolVar(&o.FoldValid, "fold-valid", o.FoldValid,
+		"count validation nodes as test nodes; only the paper probe allows it")
 	f.Float64Var(&o.First, "first-tasks", o.First, "share of the tasks that are kept, two at least; 0 keeps all")
 	f.Var(text{&o.InterTask}, "inter-task-edges", "cut, or keep: a task's graph then has the nodes of all tasks")
 }
@@ -222,7 +224,7 @@ func (c classOrder) Set(s string) error {
 	for word := range strings.SplitSeq(s, ",") {
 		class, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
 		if err != nil {
-			return fmt.Errorf("%q is no class: write label, random, or, for example, 4,0,2,1", word)
+			return fmt.Errorf("%q is not a class: write label, random, or, for example, 4,0,2,1", word)
 		}
 		c.o.Classes = append(c.o.Classes, int32(class))
 	}

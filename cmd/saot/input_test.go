@@ -72,9 +72,9 @@ func TestBadInput(t *testing.T) {
 		{"argument of a command without datasets", []string{"version", "uai"}, 2,
 			[]string{`saot version takes no arguments, and "uai" is one;`}},
 		{"setting that a control does not read", []string{"run", "--method", "random", "--alpha", "2"}, 2,
-			[]string{"--alpha is no setting of random: saot methods random lists its settings"}},
+			[]string{"--alpha is not a setting of random: saot methods random lists its settings"}},
 		{"the same by --set", []string{"run", "--method", "majority", "--set", "epochs=3"}, 2,
-			[]string{"epochs is no setting of majority: saot methods majority lists its settings"}},
+			[]string{"epochs is not a setting of majority: saot methods majority lists its settings"}},
 		{"path of what has names", []string{"data", "info", "./mine"}, 2, []string{
 			"./mine is a path, want a name that saot data list shows: saot data split --dataset ./mine shows"}},
 		{"unknown dataset", small("--dataset", "corra"), 2, []string{`"corra"`, "cora-ml"}},
@@ -109,7 +109,7 @@ func TestBadInput(t *testing.T) {
 		{"too few nodes of a class", []string{"data", "split", "--train-ratio", "0.001"}, 1,
 			[]string{"which leaves 0 for training", "change --train-ratio or --test-ratio"}},
 		{"too many classes", small("--classes-per-task", "100"), 1,
-			[]string{"synthetic-citation: --classes-per-task is 100, want 8 or less: as many classes have 2 nodes"}},
+			[]string{"synthetic-citation: --classes-per-task is 100, want 8 or less, the number of classes with"}},
 		{"unknown setting", []string{"run", "--method", "gbt", "--set", "foo=1"}, 2,
 			[]string{`there is no setting "foo": choose one of hidden`, "; see saot methods gbt"}},
 		{"negative probe rows", small("--probe-rows", "-1"), 2, []string{"--probe-rows is -1"}},
@@ -293,7 +293,7 @@ func TestTable(t *testing.T) {
 	require.Equal(t, "| majority | 1 | 0 | <u>10.0</u> | **0.0** | – | – | – | – |", lines[5])
 
 	writeResult(t, filepath.Join(dir, "c", "result.json"), "saot", 0, `{"seed": 0, "method": "saot", "settings": {"alpha": 0}}`, 50, 0)
-	require.Contains(t, lines[2], "| s a task | peak, GB |")
+	require.Contains(t, lines[2], "| s per task | peak, GB |")
 	_, stdout, _ = call(t, "table", dir)
 	require.Contains(t, stdout, "| saot, alpha 0 | 1 | 0 | <u>50.0</u> |")
 	require.Contains(t, stdout, "| saot, alpha 1 | 3 | 0–2 |")

@@ -50,17 +50,18 @@ const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slur
 func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.Var(text{&o.launcher}, "launcher", "what does the runs: local (this process), slurm or kubernetes")
 	f.StringVar(&o.output, "output", "", "file that the manifest for Kubernetes goes to; - is stdout")
-	f.DurationVar(&o.time, "time", 0, "of a launched task, such as 36h; default by estimate, none on Kubernetes")
-	f.Float64Var(&o.mem, "mem", 0, "GB that a launched task may take; default by estimate")
-	f.IntVar(&o.cpus, "cpus", 0, "of a launched task; default the cluster's")
-	f.IntVar(&o.gpus, "gpus", 0, "of a launched task")
-	f.StringVar(&o.partition, "partition", "", "of Slurm")
-	f.StringVar(&o.account, "account", "", "of Slurm")
-	f.StringArrayVar(&o.sbatch, "sbatch", nil, "a further option for sbatch, as --sbatch=--qos=low; may be repeated")
-	f.StringVar(&o.image, "image", "", "of the containers on Kubernetes, with saot in it")
+	f.DurationVar(&o.time, "time", 0,
+		"time limit of a launched task, such as 36h; default: by estimate, none on Kubernetes")
+	f.Float64Var(&o.mem, "mem", 0, "GB that a launched task may take; default: by estimate")
+	f.IntVar(&o.cpus, "cpus", 0, "CPUs per launched task; default: the cluster's")
+	f.IntVar(&o.gpus, "gpus", 0, "GPUs per launched task")
+	f.StringVar(&o.partition, "partition", "", "Slurm partition")
+	f.StringVar(&o.account, "account", "", "Slurm account")
+	f.StringArrayVar(&o.sbatch, "sbatch", nil, "one more option for sbatch, as --sbatch=--qos=low; may be repeated")
+	f.StringVar(&o.image, "image", "", "container image on Kubernetes, with saot in it")
 	f.StringVar(&o.claim, "claim", "",
-		"PersistentVolumeClaim of the runs and data, and where it is mounted, as NAME:/PATH; default path /saot")
-	f.StringVar(&o.namespace, "namespace", "", "of Kubernetes")
+		"PersistentVolumeClaim of the runs and data, and where it is mounted, as NAME:/PATH; default: path /saot")
+	f.StringVar(&o.namespace, "namespace", "", "Kubernetes namespace")
 	f.IntVar(&o.index, "index", -1, "do, of --only, the run at this place, counted from 0: for tasks of launched jobs")
 }
 
@@ -71,7 +72,7 @@ func (o *launchOptions) validate(given *pflag.FlagSet, only int) error {
 	}
 	for _, name := range slices.Concat(takes[experiment.Slurm], takes[experiment.Kubernetes]) {
 		if given.Changed(name) && !slices.Contains(takes[o.launcher], name) {
-			return usagef("--launcher %s has no use for --%s", o.launcher, name)
+			return usagef("--launcher %s does not use --%s", o.launcher, name)
 		}
 	}
 	switch {

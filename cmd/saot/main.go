@@ -273,7 +273,7 @@ encoder.hidden; where saot run has another flag of that name, the list names the
 			})
 		},
 	}
-	cmd.Flags().StringVar(&dataset, "dataset", "", "whose defaults are shown; default those of no dataset")
+	cmd.Flags().StringVar(&dataset, "dataset", "", "dataset whose defaults are shown; default: those of no dataset")
 	cmd.Flags().Var(text{&preset}, "preset", "default, paper or fast")
 	return p.flag(cmd)
 }

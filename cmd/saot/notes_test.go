@@ -35,7 +35,7 @@ func TestNumericNonsense(t *testing.T) {
 	require.NotContains(t, stdout, "marginals")
 	status, _, stderr := run("--epsilon", "1e-7")
 	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "the transport plan of the distillation is no plan")
+	require.Contains(t, stderr, "the transport plan of the distillation is not valid")
 	status, _, stderr = run("--epsilon", "1e-9")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "raise epsilon (1e-09)")

@@ -68,7 +68,7 @@ Methods are compared on the streams that all of them have. What is left out is n
 	cmd.Flags().BoolVar(&o.streams, "streams", false, "take each stream as one block, not each of its seeds")
 	cmd.Flags().StringVar(&o.figure, "figure", "",
 		"write a critical-difference diagram to this file (.png, .svg or .pdf)")
-	cmd.Flags().StringVar(&o.against, "against", "", "method that is compared with each other one; default the first")
+	cmd.Flags().StringVar(&o.against, "against", "", "method that is compared with each other one; default: the first")
 	cmd.Flags().StringVar(&format, "format", format, "text or md (Markdown)")
 	p.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("format", "json")

@@ -52,7 +52,7 @@ func newUnpackCommand() *cobra.Command {
 		Use:   "unpack FILE DIR",
 		Short: "make run folders of packed results",
 		Long: `Write each result in a file of saot pack to its run folder below DIR. A result that is there already is
-left alone if it is the same. If any is another, nothing is written.`,
+left alone if it is the same. If any is different, nothing is written.`,
 		Example: `  saot unpack results/compared.jsonl.gz runs/compared
   saot sweep real/compared --out runs/compared           does what is not done yet`,
 		Args: cobra.ExactArgs(2),

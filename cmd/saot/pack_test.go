@@ -44,7 +44,7 @@ func TestPackAndUnpack(t *testing.T) {
 		want   string
 		args   []string
 	}{
-		{exitFailure, "is another result", []string{"unpack", "all.jsonl.gz", "again"}},
+		{exitFailure, "holds a different result", []string{"unpack", "all.jsonl.gz", "again"}},
 		{exitFailure, "there is no result.json under empty", []string{"pack", "empty", "-o", "x.jsonl.gz"}},
 		{exitFailure, "junk is not a file of packed results", []string{"table", "junk"}},
 		{exitUsage, "--output", []string{"pack", "runs"}},

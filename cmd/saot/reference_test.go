@@ -51,7 +51,7 @@ methods, engines and settings. The environment variable ` + "`SAOT_DATA`" + ` na
 (else saot/data in your cache), ` + "`NO_COLOR`" + ` turns colors off. Exit statuses: 0 all is well, 1 something failed, 2 a flag or an argument is wrong, 130 interrupted
 by a signal ([reliability](../reliability.md#exit-statuses)).
 
-With ` + "`--json`" + ` a command prints its figures and tables for programs. Field names stay the same; new fields may appear.
+With ` + "`--json`" + ` a command prints its numbers and tables for programs. Field names stay the same; new fields may appear.
 
 `)
 	root := newRootCommand(io.Discard, io.Discard)

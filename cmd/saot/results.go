@@ -45,7 +45,7 @@ lets engines and versions differ, and names those that it found.`,
 		}, err
 	})
 	cmd.Flags().StringVar(&output, "output", "report.html", "file to write")
-	cmd.Flags().StringVar(&title, "title", "", "of the page")
+	cmd.Flags().StringVar(&title, "title", "", "title of the page")
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func onGroups(cmd *cobra.Command, do func(dirs []string, sel selection) (writer,
 	var mixed bool
 	cmd.Flags().BoolVar(&mixed, "mixed", false, "let the engines and versions that made the runs differ")
 	cmd.Flags().StringArrayVar(&only, "only", nil,
-		"runs with this setting alone, as name=value; may be repeated: a setting, data, split or engine")
+		"only runs with this setting, as name=value; may be repeated: a setting, data, split or engine")
 	if cmd.Args == nil {
 		cmd.Args = cobra.MinimumNArgs(1)
 	}
@@ -190,9 +190,9 @@ func newFiguresCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&folder, "out", "figures", "folder of the pictures")
 	cmd.Flags().StringVar(&format, "format", "png", "png, svg or pdf")
-	cmd.Flags().StringVar(&name, "name", "", "of the one figure to draw; default all")
-	cmd.Flags().BoolVar(&paper, "paper", false, "the paper's figures alone, in its layout, as wide as two columns")
-	cmd.Flags().Var(text{&probe}, "probe", "of --paper: converged or paper")
+	cmd.Flags().StringVar(&name, "name", "", "name of the one figure to draw; default: all")
+	cmd.Flags().BoolVar(&paper, "paper", false, "only the paper's figures, in its layout, as wide as two columns")
+	cmd.Flags().Var(text{&probe}, "probe", "probe for --paper: converged or paper")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return needs(cmd, "probe", "paper") }
 	return cmd
 }
@@ -231,30 +231,30 @@ func savePictures(ctx context.Context, out io.Writer, pictures []report.Picture,
 
 const tableHelp = `Find every result.json and all packed results under the paths and print a table for each dataset. It
 has a row for each method: the mean and the sample standard deviation (n − 1) over seeds of AP and AF, for both settings
-under each probe, then the time of training on a task and the peak of memory. Runs of one method with different settings
-have rows of their own, which name the settings that differ.
+under each probe, then the training time per task and the peak of memory. Runs of one method with different settings
+have separate rows, which name the settings that differ.
 
-The best figure of a column is bold, the next one underlined; all rows take part. A † marks rows that are below the
-best by a paired t-test over common seeds (three or more), after Holm's correction. A footnote marks figures of runs
-whose paper probe stopped before it had learned. On the paper's own streams, and on no others, columns of their own
-show what the paper prints.
+The best score of a column is bold, the next best underlined; all rows are ranked. A † marks rows that are below the
+best by a paired t-test over common seeds (three or more), after Holm's correction. A footnote marks scores of runs
+whose paper probe stopped before it had learned. Only on the paper's own streams, more columns show what the paper
+prints.
 
 With --across there is one table instead, a column for each dataset: AP of one setting under the converged probe with
 its place in the column, and the same of the methods that see labels, by their own classifier.
 
 Runs of one dataset that differ in data, split, scaling of features, direction of edges, engine, version of the program
 or probe rows are refused: choose some with --only. --mixed lets engines and versions differ, and names those that it
-found. CSV holds the raw figures.`
+found. CSV holds the raw numbers.`
 
 const tableExamples = `  saot table runs                                    Markdown
-  saot table runs --format csv > figures.csv         raw figures, a line a method, setting and probe
+  saot table runs --format csv > figures.csv         numbers, a line per method, setting and probe
   saot table runs --format latex > table.tex         for booktabs
   saot table runs --only engine=xla:cpu              of runs on several engines, those of one
   saot table runs --only split=fd01d5bd              of runs on several splits, those of one
   saot table results/quick/table2.jsonl.gz           of packed results, see saot pack
   saot table --across results/compared.jsonl.gz      one table of all datasets
   saot table --paper                                 the paper's Tables 2 to 4
-  saot table --paper runs                            the same, the methods alone that were run`
+  saot table --paper runs                            the same, only for the methods that were run`
 
 // tableOptions are the flags of saot table.
 type tableOptions struct {
@@ -287,7 +287,7 @@ func newTableCommand() *cobra.Command {
 	})
 	cmd.Flags().Var(text{&format}, "format", "md, csv, latex, html or json")
 	cmd.Flags().BoolVar(&o.across, "across", false, "one table of all datasets: AP of a setting, with places")
-	cmd.Flags().Var(text{&o.setting}, "setting", "of --across: class-il or task-il")
+	cmd.Flags().Var(text{&o.setting}, "setting", "setting for --across: class-il or task-il")
 	cmd.Flags().BoolVar(&o.paper, "paper", false, "what the paper prints; with folders, for the methods in them")
 	cmd.PreRunE = func(cmd *cobra.Command, dirs []string) error {
 		for _, flag := range []string{"only", "mixed"} {
@@ -308,7 +308,8 @@ func (o *tableOptions) tables(sel selection) (tables []*experiment.Table, err er
 	case o.paper:
 		tables, err = experiment.PaperTables(sel.groups)
 		if err == nil && len(tables) == 0 {
-			err = errors.New("the paper has figures of no method that was run: saot table --paper prints all it has")
+			err = errors.New("the paper has results for none of the methods that were run: saot table --paper " +
+				"prints all of its results")
 		}
 	case o.across:
 		tables, err = experiment.Across(sel.groups, o.setting)
@@ -328,8 +329,8 @@ func newTuneCommand() *cobra.Command {
 		Use:   "tune PATH...",
 		Short: "choose settings on validation among the finished runs",
 		Long: `For each dataset and method that was run with several settings, print the settings with the highest
-class-il AP on the valid nodes, as a spec that saot sweep reads. Comments in it have the figures of all settings. Test
-nodes play no part. Runs under the paper probe alone have no such figure, because that probe is stopped by the nodes
+class-il AP on the validation nodes, as a spec that saot sweep reads. Comments in it have the scores of all settings.
+Test nodes play no part. Runs with only the paper probe have no such score, because that probe is stopped by the nodes
 that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.
 
 With --table, print a table of the choices instead, with the cost of each and what the other settings had.`,
@@ -359,7 +360,7 @@ With --table, print a table of the choices instead, with the cost of each and wh
 			return experiment.WriteChoices(out, choices, wanted)
 		}, err
 	})
-	cmd.Flags().UintSliceVar(&seeds, "seeds", nil, "of the spec; default those of the runs")
+	cmd.Flags().UintSliceVar(&seeds, "seeds", nil, "seeds of the spec; default: those of the runs")
 	cmd.Flags().BoolVar(&table, "table", false, "print a table in Markdown instead of a spec")
 	cmd.MarkFlagsMutuallyExclusive("table", "seeds")
 	return cmd

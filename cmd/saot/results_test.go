@@ -139,7 +139,7 @@ func TestTableFlags(t *testing.T) {
 	status, stdout, stderr = call(t, "table", "--paper", "../../results/compared.jsonl.gz", "--only", "method=majority")
 	require.Equal(t, exitFailure, status)
 	require.Empty(t, stdout)
-	require.Contains(t, stderr, "the paper has figures of no method that was run")
+	require.Contains(t, stderr, "the paper has results for none of the methods that were run")
 
 	status, stdout, stderr = call(t, "table", "../../results/ablations.jsonl.gz", "--only", "method=saot-mse", "--only",
 		"dataset=uai", "--format", "html")

@@ -68,12 +68,13 @@ func (o *runOptions) command() *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&o.Dataset, "dataset", "synthetic", "a dataset's name, synthetic:NODES, or a path: .npz, folder or zip")
 	f.StringVar(&o.Data, "data", os.Getenv("SAOT_DATA"),
-		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
+		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
 	f.StringVar(&o.Method, "method", "saot", "what learns; saot methods lists what there is")
-	f.StringVar(&o.Engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
+	f.StringVar(&o.Engine, "engine", "",
+		"engine to compute on, as saot engines names it; default: the fastest one present")
 	f.IntVar(&o.Devices, "devices", 1, "XLA's devices that sampled steps are split over, for "+splitting())
-	f.Uint64Var(&o.Seed, "seed", 0, "of everything random except the split")
-	f.StringVar(&o.out, "out", "", "run folder; default a fresh one under runs")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed for everything random except the split")
+	f.StringVar(&o.out, "out", "", "run folder; default: a fresh one under runs")
 	f.StringVar(&o.resume, "resume", "", "continue the interrupted run in this folder, with its own settings")
 	f.BoolVar(&o.keep, "keep-model", false,
 		"keep the learner in the run folder, as the file model, for saot audit; a resumed run keeps it too")
@@ -82,7 +83,7 @@ func (o *runOptions) command() *cobra.Command {
 			"its own; above whole_graph a frame embeds the whole task: record rarely")
 	f.StringSliceVar(&o.probes, "probe", []string{"paper", "converged"}, "linear probes: paper, converged")
 	f.IntVar(&o.ProbeRows, "probe-rows", experiment.DefaultProbeRows,
-		"train nodes that probes are fitted to, at most, each class keeping its share; 0 is all")
+		"largest number of train nodes to fit probes to; each class keeps its share; 0 means all")
 	f.Var(text{&o.log}, "log", "on stderr: progress (on a terminal only), text or json lines")
 	f.StringVar(&o.Features, "features", "l2", "scaling of feature rows: raw, binary, rowsum or l2")
 	f.Var(text{&o.Direction}, "direction",
@@ -91,7 +92,8 @@ func (o *runOptions) command() *cobra.Command {
 	addStreamFlags(f, &o.cut)
 	f.StringVar(&o.split, "split", "",
 		"file of saot data split --export that holds the tasks and their nodes, instead of the flags above")
-	f.Var(text{&o.preset}, "preset", "where the settings start: default, paper (what it states) or fast")
+	f.Var(text{&o.preset}, "preset",
+		"settings to start from: default, paper (the constants that the method's paper or code states) or fast")
 	f.StringArrayVar(&o.set, "set", nil, "change a setting of the method: name=value; may be repeated")
 	addSettingFlags(f)
 	o.flag(cmd)
@@ -140,18 +142,17 @@ func splitting() string {
 
 func runHelp() string {
 	d := saot.ConfigFor(datasets.RecipeSynthetic, method.Default)
-	return fmt.Sprintf(`Take a method through a stream of graph tasks. It learns one task after the other without
-labels. After each, it embeds all tasks seen so far, and linear probes score the embeddings. The performance matrices,
-their average performance (AP) and average forgetting (AF) go to the run folder as result.json and matrix.png. The file
-config.json there holds the settings.
+	return fmt.Sprintf(`Run a method on a stream of graph tasks, one task after another. After each task, the method
+embeds all tasks seen so far, and linear probes score the embeddings. Self-supervised methods see no labels; supervised
+methods are scored by their own classifier. The performance matrices, their average performance (AP) and average
+forgetting (AF) go to the run folder as result.json and matrix.png. The file config.json there holds the settings.
 
-The dataset synthetic without a number of nodes needs no file and has defaults of its own, small enough for the pure-Go
+The dataset synthetic without a number of nodes needs no file and has its own defaults, small enough for the pure-Go
 engine: --encoder-hidden %d --encoder-out %d --points %d --epochs %d --buffer %d. synthetic:NODES has those of other
 datasets.
 
-Every setting of the method is a flag, or --set name=value, which is the same: --encoder-hidden 64 is
---set encoder.hidden=64. saot methods NAME lists the settings of a method, saot run --method NAME --help-all their
-flags.
+Every setting of the method has a flag; --set name=value does the same: --encoder-hidden 64 is --set encoder.hidden=64.
+saot methods NAME lists the settings of a method, and saot run --method NAME --help-all lists their flags.
 
 Ctrl-C loses at most the current task: saot run --resume DIR continues.`,
 		d.Encoder.Hidden, d.Encoder.Out, d.Points, d.Epochs, d.Buffer)

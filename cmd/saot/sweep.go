@@ -48,7 +48,7 @@ A spec has a list of entries under runs. An entry is the product of its datasets
     set: {epochs: 50}            # settings, as saot methods NAME lists them
     grid: {alpha: [0, 0.5, 1]}   # settings with several values: a run for each combination
 
-A group may replace a method name: %s. Further keys of an entry are preset, probes, probe_rows, features, direction
+A group may replace a method name: %s. More keys of an entry are preset, probes, probe_rows, features, direction
 and stream; docs/howto/sweep.md says what they hold.
 
 %s
@@ -76,12 +76,13 @@ func newSweepCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.out, "out", "",
-		"folder of the sweep; default runs/ and the names of the spec and of --dataset, as runs/quick-table2")
+		"folder of the sweep; default: runs/ and the names of the spec and of --dataset, as runs/quick-table2")
 	f.StringArrayVar(&o.datasets, "dataset", nil,
 		"do the runs on this dataset, or file, and not on those that the specs name; may be repeated")
 	f.StringVar(&o.data, "data", os.Getenv("SAOT_DATA"),
-		"folder of the datasets' files; default $SAOT_DATA, else saot/data in your cache")
-	f.StringVar(&o.engine, "engine", "", "what computes, as saot engines names it; default the fastest that is present")
+		"folder of the datasets' files; default: $SAOT_DATA, else saot/data in your cache")
+	f.StringVar(&o.engine, "engine", "",
+		"engine to compute on, as saot engines names it; default: the fastest one present")
 	f.BoolVar(&o.dry, "dry-run", false,
 		"say what the specs are for, list the runs and what they are estimated to take, and do none")
 	f.BoolVar(&o.fetch, "fetch", false, "first fetch the datasets that are not there, as saot data get does")
@@ -89,7 +90,7 @@ func newSweepCommand() *cobra.Command {
 	f.BoolVar(&o.keep, "keep-model", false, "keep each run's learner, for saot audit")
 	f.IntVar(&o.workers, "workers", 1, "runs at a time")
 	f.Float64Var(&o.memory, "memory", 0,
-		"GB that runs may take together, by estimate; default what is free, if there are several workers")
+		"GB that runs may take together, by estimate; default: what is free, if there are several workers")
 	f.IntSliceVar(&o.only, "only", nil,
 		"numbers of the runs to do, as --dry-run lists them; waits for those that another process holds")
 	o.addFlags(f)
@@ -158,7 +159,7 @@ func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 	for _, name := range s.Engines(o.retry) {
 		is, err := engineName(name)
 		if err != nil {
-			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name another folder",
+			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name a different folder",
 				o.out, name, err)
 		}
 		if o.engine == "" || o.engine == name {
@@ -166,7 +167,7 @@ func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 		}
 		if given, err := engineName(o.engine); err != nil || given != is {
 			return fmt.Errorf("%s has runs for the engine %s, and --engine is %s: continue without --engine, or name "+
-				"another folder with --out", o.out, name, o.engine)
+				"a different folder with --out", o.out, name, o.engine)
 		}
 	}
 	return nil

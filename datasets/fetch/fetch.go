@@ -84,8 +84,8 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	switch sums, err := SumFile(ctx, r.Path); {
 	case err == nil:
 		if err := check(r.Path, sums, r.SHA256, r.GitBlob); err != nil {
-			return Result{},
-				fmt.Errorf("fetch: the file that is there is another: %w: move it away to download it again", err)
+			return Result{}, fmt.Errorf("fetch: the existing file is a different one: %w: move it away to download "+
+				"the file again", err)
 		}
 		return Result{Sums: sums}, nil
 	case !errors.Is(err, fs.ErrNotExist):

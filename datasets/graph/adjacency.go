@@ -86,8 +86,8 @@ func NewAdjacency(n int, src, dst []int32) (Adjacency, error) {
 	return newAdjacency(n, src, dst, false)
 }
 
-// NewDirected is NewAdjacency of directed edges: an entry is an edge from src[k] to dst[k] alone, so src[k] stands in
-// the row of dst[k].
+// NewDirected is NewAdjacency of directed edges: an entry is an edge only from src[k] to dst[k], so src[k] is in the
+// row of dst[k].
 func NewDirected(n int, src, dst []int32) (Adjacency, error) { return newAdjacency(n, src, dst, true) }
 
 func newAdjacency(n int, src, dst []int32, directed bool) (Adjacency, error) {
@@ -234,7 +234,8 @@ func (f *Features) TransposedTimes(b *mat.Dense) *mat.Dense {
 	return out
 }
 
-// DegreeScale returns the diagonal of D^{−1/2}, where D holds the row sums of A+I.
+// DegreeScale returns the diagonal of D^{−1/2} [NumNodes], where D holds the row sums of A+I. Entry i is 1/√(d_i+1), in
+// (0, 1], where d_i is the length of Neighborhood(i). O(NumNodes) time.
 func (a *Adjacency) DegreeScale() []float64 {
 	scale := make([]float64, a.NumNodes())
 	for i := range scale {

@@ -9,8 +9,8 @@ import (
 )
 
 // Build makes an adjacency without duplicates and self-loops from entries (i, j), all within [0, n), which it does not
-// check: NewAdjacency and NewDirected do. Undirected, it is symmetric; directed, i stands in the row of j.
-// O(n + E log d) time for E entries and largest degree d, on all cores.
+// check: NewAdjacency and NewDirected do. Undirected, it is symmetric; directed, i is in the row of j. O(n + E log d)
+// time for E entries and largest degree d, on all cores.
 //
 // Next to the list it holds 4 bytes per entry. A directed result keeps those; an undirected one takes memory of its own
 // after the last use of the list.

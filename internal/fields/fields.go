@@ -109,7 +109,7 @@ func find(root reflect.Value, path string) (p place, err error) {
 	for p.name = range strings.SplitSeq(path, ".") {
 		v = p.field
 		if v.Kind() != reflect.Struct {
-			return p, fmt.Errorf("there is no setting %q: what stands before its last point has no fields", path)
+			return p, fmt.Errorf("there is no setting %q: what is before its last dot has no fields", path)
 		}
 		i := slices.IndexFunc(visible(v.Type()), func(f reflect.StructField) bool { return Name(f) == p.name })
 		if i < 0 {

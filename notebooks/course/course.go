@@ -159,7 +159,7 @@ var (
 	anotherMD = regexp.MustCompile(`href="\.\./([0-9A-Za-z_./-]+\.md)`)
 )
 
-// repository has the files that are no pages of the course.
+// repository has the files that are not pages of the course.
 const repository = "https://github.com/saot-go/saot/blob/main/"
 
 // tidy points links between notebooks at the pages, those to documents at the repository, and those to saot play at the

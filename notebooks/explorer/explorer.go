@@ -1,6 +1,6 @@
-// Package explorer is what stands behind the live explorer, notebooks/live_explorer.ipynb: one or two runs that wait
-// for the reader, a position in them that moves on and back, and the pictures of where they stand. It needs no kernel,
-// which only shows the pictures and says what the reader does.
+// Package explorer is what is behind the live explorer, notebooks/live_explorer.ipynb: one or two runs that wait for
+// the reader, a position in them that moves on and back, and the pictures of where they are. It needs no kernel, which
+// only shows the pictures and says what the reader does.
 package explorer
 
 import (
@@ -15,7 +15,7 @@ import (
 // Epochs are those of a task.
 const Epochs = 20
 
-// Position is where the reader stands.
+// Position is where the reader is.
 type Position struct {
 	Epoch int // of all tasks together
 	Sweep int // after which π_Z is shown; 0 is the last sweep
@@ -76,9 +76,9 @@ func (x *Explorer) First(a Action) nb.Input {
 	return in
 }
 
-// Turn does what the reader asks for and returns the pictures of where the runs then stand. Where only knobs have
-// moved, the position stays: a run that a knob changes starts again and is replayed up to there. Another dataset starts
-// over. A run that fails, as one that diverges does, has its error instead of pictures, until a knob makes another one.
+// Turn does what the reader asks for and returns the pictures of where the runs then are. Where only knobs have moved,
+// the position stays: a run that a knob changes starts again and is replayed up to there. Another dataset starts over.
+// A run that fails, as one that diverges does, has its error instead of pictures, until a knob makes another one.
 func (x *Explorer) Turn(in nb.Input) ([]nb.Part, error) {
 	if err := x.choose(x.choiceAt(in.At)); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@
 //
 //   - The first code cell is the three lines below, the same in all.
 //
-//   - A cell has at most 15 lines. Imports and helpers stand in cells with the tag "setup", which the web page folds.
+//   - A cell has at most 15 lines. Imports and helpers are in cells with the tag "setup", which the web page folds.
 //
 //   - Questions come in pairs: a paragraph that starts with **Predict.** before a cell, and one with **Explain.**
 //     after it.

@@ -154,7 +154,7 @@ func open(dir string, r *experiment.Run) (folder *experiment.Folder, resume bool
 		return nil, false, err
 	}
 	if was.Hash() != r.Hash() {
-		return nil, false, errors.New("the run folder holds a run with other settings")
+		return nil, false, errors.New("the run folder holds a run with different settings")
 	}
 	folder = &experiment.Folder{Path: dir}
 	return folder, true, folder.Claim()

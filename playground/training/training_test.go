@@ -104,7 +104,7 @@ func TestRunContinues(t *testing.T) {
 
 	other := small("saot")
 	other.Seed = 4
-	require.ErrorContains(t, Run(context.Background(), cut, other, func(Message) {}), "a run with other settings")
+	require.ErrorContains(t, Run(context.Background(), cut, other, func(Message) {}), "a run with different settings")
 }
 
 func TestSettings(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // CaTSettings are those of CaT.
 type CaTSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"steps on the memory after each task"`
 	CondensationSettings

@@ -16,7 +16,7 @@ import (
 type CluSettings struct {
 	PretextSettings
 	// The reference has 200 clusters and names each by the nearest class, with labels.
-	Clusters int `json:"clusters" range:"[2,)" help:"of feature rows, to be told apart"`
+	Clusters int `json:"clusters" range:"[2,)" help:"number of feature clusters to classify"`
 }
 
 func cluDefaults(recipe datasets.Recipe, p method.Preset) method.Settings {

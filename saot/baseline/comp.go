@@ -22,7 +22,7 @@ import (
 // CompSettings are those of graph completion, SS-GCNs' third pretext task.
 type CompSettings struct {
 	PretextSettings
-	Components int `json:"components" range:"[1,)" help:"of the features, to be regressed"`
+	Components int `json:"components" range:"[1,)" help:"number of feature components to regress"`
 }
 
 // compDefaults have the reference's 48 components on Cora, and its default of 32 elsewhere.

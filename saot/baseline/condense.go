@@ -26,7 +26,7 @@ import (
 type CondensationSettings struct {
 	Budget      int     `json:"budget" range:"[0,)" help:"condensed nodes of a task; 0 is 0.5 % of the train nodes"`
 	Encoders    int     `json:"encoders" range:"[1,)" help:"random encoders drawn for a task"`
-	Width       int     `json:"encoder_width" range:"[1,)" help:"of the random encoders' output"`
+	Width       int     `json:"encoder_width" range:"[1,)" help:"width of the random encoders' output"`
 	FeatureRate float64 `json:"feature_rate" range:"(0,1)" help:"Adam's learning rate for the condensed features"`
 	WholeGraph  int     `json:"whole_graph" range:"[0,)" help:"largest graph classified at once; 0 is no limit"`
 }

@@ -22,7 +22,7 @@ import (
 // DGISettings are those of Deep Graph Infomax.
 type DGISettings struct {
 	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam, without decay"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam, without decay"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task, at most: steps, or passes over a large graph"`
 	Patience     int     `json:"patience" range:"[1,)" help:"epochs without a lower loss after which a task ends"`
 	Sampling

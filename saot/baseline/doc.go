@@ -1,6 +1,6 @@
 // Package baseline holds the methods that the paper compares SAOT with: eight self-supervised ones, which see no label,
 // and six supervised ones, which see those of train and valid nodes and classify by themselves. Each registers itself
-// with package method and has settings of its own. Their defaults are the constants of its paper or its reference code,
+// with package method and has its own settings. Their defaults are the constants of its paper or its reference code,
 // except where docs/methods.md gives another and its reason.
 //
 // It imports what methods rest on.

@@ -22,8 +22,8 @@ import (
 type ERGNNSettings struct {
 	CGLBSettings
 	Budget    int           `json:"budget" range:"[1,)" help:"nodes kept of each class"`
-	Selection NodeSelection `json:"selection" help:"of the nodes kept: cm or mf"`
-	Distance  float64       `json:"distance" range:"(0,)" help:"within which a node is near by, for cm"`
+	Selection NodeSelection `json:"selection" help:"nodes kept by coverage maximization (cm) or mean feature (mf)"`
+	Distance  float64       `json:"distance" range:"(0,)" help:"distance within which two nodes count as near, for cm"`
 }
 
 // ergnnDefaults keep 1000 nodes of each class of Arxiv, Reddit and Products, and 100 elsewhere: on CoraFull 1000 would

@@ -26,7 +26,7 @@ import (
 type GAESettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
 	Out          int     `json:"out" range:"[1,)" help:"width of the embeddings"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
 	DenseNodes   int     `json:"dense_nodes" range:"[0,)" help:"largest graph of which all pairs are decoded"`
 	Pairs        int     `json:"pairs" range:"[1,)" help:"edges, and non-edges, drawn for each node of larger ones"`

@@ -21,7 +21,7 @@ import (
 type GBTSettings struct {
 	Hidden       int     `json:"hidden" help:"width of the hidden layer"`
 	Out          int     `json:"out" help:"width of the embeddings"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of AdamW, at its peak"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"peak learning rate of AdamW"`
 	Decay        float64 `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: full-batch steps, or passes over a large graph"`
 	WarmUp       int     `json:"warm_up" range:"[0,)" help:"epochs up to the peak of the learning rate"`

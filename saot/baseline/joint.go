@@ -16,7 +16,7 @@ import (
 // CGLBSettings are those that CGLB's methods share.
 type CGLBSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps, or passes over a large graph's labels"`
 	Balanced     bool    `json:"balanced" help:"every class counts alike in the loss"`

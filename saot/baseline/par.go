@@ -15,7 +15,7 @@ import (
 // ParSettings are those of graph partitioning, SS-GCNs' second pretext task.
 type ParSettings struct {
 	PretextSettings
-	Parts int `json:"parts" range:"[2,)" help:"of a balanced partition, to be told apart"`
+	Parts int `json:"parts" range:"[2,)" help:"number of parts of a balanced partition to classify"`
 }
 
 // parDefaults have 14 parts, the most frequent of the reference's recipes, which searches 8 to 16.

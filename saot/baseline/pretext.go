@@ -23,7 +23,7 @@ import (
 // PretextSettings are those that the three pretext methods of SS-GCNs share.
 type PretextSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the embeddings"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps, or passes over a large graph"`
 	Dropout      float64 `json:"dropout" range:"[0,1)" help:"share of the hidden layer dropped in training"`

@@ -20,7 +20,7 @@ import (
 // PUMASettings are those of PUMA.
 type PUMASettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of both hidden layers"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	L2           float64 `json:"l2" range:"[0,)" help:"coupled weight decay"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"steps on the memory, twice a task"`
 	Threshold    float64 `json:"threshold" range:"[0,1]" help:"least probability of a pseudo-label that is used"`

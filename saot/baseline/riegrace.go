@@ -42,15 +42,15 @@ func (c *Coordinates) UnmarshalText(text []byte) error { return coordinates.Unma
 type RieGraceSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"d of the first layer, the low level"`
 	Out          int     `json:"out" range:"[1,)" help:"d of the second layer, the high level"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"steps per task, of M nodes each"`
 	Nodes        int     `json:"nodes" range:"[2,)" help:"M, nodes contrasted in a step"`
 	Temperature  float64 `json:"temperature" range:"(0,)" help:"τ of InfoNCE"`
 	Distillation float64 `json:"distillation" range:"[0,)" help:"λ, weight of the distillation from the last task"`
 
-	HighestCurvature float64     `json:"highest_curvature" help:"κ of a task starts no higher, whatever is observed"`
-	Triangles        int         `json:"triangles" range:"[1,)" help:"drawn to observe a task's curvature"`
-	Coordinates      Coordinates `json:"coordinates" help:"of the embeddings: lorentz or tangent"`
+	HighestCurvature float64     `json:"highest_curvature" help:"upper limit on the observed κ that a task starts at"`
+	Triangles        int         `json:"triangles" range:"[1,)" help:"triangles drawn to estimate a task's curvature"`
+	Coordinates      Coordinates `json:"coordinates" help:"coordinates of the embeddings: lorentz or tangent"`
 
 	WholeGraph int   `json:"whole_graph" range:"[0,)" help:"largest graph, in nodes, taken whole; 0 is no limit"`
 	FanOut     []int `json:"fan_out" help:"neighbors drawn of each node of a larger one, by layer; 0 draws all"`

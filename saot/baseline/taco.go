@@ -22,7 +22,7 @@ import (
 // TACOSettings are those of TACO.
 type TACOSettings struct {
 	Hidden       int     `json:"hidden" range:"[1,)" help:"width of the hidden layer"`
-	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"of Adam"`
+	LearningRate float64 `json:"learning_rate" range:"(0,1)" help:"learning rate of Adam"`
 	Epochs       int     `json:"epochs" range:"[1,)" help:"per task: steps, or passes over a large graph's labels"`
 	Balanced     bool    `json:"balanced" help:"every class counts alike in the loss"`
 	Buffer       int     `json:"buffer" range:"[0,)" help:"train nodes of all tasks that are merged last"`

@@ -25,28 +25,28 @@ import (
 
 // TRACESettings are those of TRACE.
 type TRACESettings struct {
-	Encoder      encoder.Kind `json:"encoder" help:"of both systems: gcn or gat"`
+	Encoder      encoder.Kind `json:"encoder" help:"encoder of both systems: gcn or gat"`
 	Hidden       int          `json:"hidden" help:"width of the hidden layer; of each head of a gat"`
 	Out          int          `json:"out" help:"width of the embeddings"`
-	Layers       int          `json:"layers" help:"of a gat; a gcn has two"`
-	Heads        int          `json:"heads" help:"of a gat"`
-	LearningRate float64      `json:"learning_rate" range:"(0,1)" help:"of AdamW in both systems, at its peak"`
+	Layers       int          `json:"layers" help:"layers of a gat; a gcn has two"`
+	Heads        int          `json:"heads" help:"attention heads of a gat"`
+	LearningRate float64      `json:"learning_rate" range:"(0,1)" help:"peak learning rate of AdamW in both systems"`
 	Decay        float64      `json:"decay" range:"[0,)" help:"weight decay of AdamW"`
-	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"of the fast encoder per task, steps or passes"`
-	Epochs       int          `json:"epochs" range:"[1,)" help:"of the slow encoder per task, steps or passes"`
+	FastEpochs   int          `json:"fast_epochs" range:"[1,)" help:"fast encoder's epochs per task: steps or passes"`
+	Epochs       int          `json:"epochs" range:"[1,)" help:"slow encoder's epochs per task: steps or passes"`
 	WarmUp       int          `json:"warm_up" range:"[0,)" help:"epochs up to the peak of the learning rate"`
 	FeatureMask  float64      `json:"feature_mask" range:"[0,1)" help:"share of feature columns masked in a view"`
 	EdgeDrop     float64      `json:"edge_drop" range:"[0,1)" help:"share of edges dropped in a view"`
 	Momentum     float64      `json:"momentum" help:"weight of a new batch in BatchNorm's running averages"`
 	Beta         float64      `json:"beta" range:"[0,)" help:"β, weight of the distillation"`
 	Clusters     int          `json:"clusters" range:"[1,)" help:"K of the first clustering"`
-	Variance     float64      `json:"variance" range:"[0,)" help:"of clusters, below which clustering stops"`
+	Variance     float64      `json:"variance" range:"[0,)" help:"cluster variance below which clustering stops"`
 	Retention    float64      `json:"retention" range:"[0,1]" help:"ρ: a task is replayed if R_τ is outside [ρ, 2−ρ]"`
 
 	Sampling
 
 	// What bounds the memory; the reference has no such bounds.
-	Proxies  int `json:"proxies" range:"[1,)" help:"of a task, at most"`
+	Proxies  int `json:"proxies" range:"[1,)" help:"largest number of proxies per task"`
 	Buffer   int `json:"buffer" help:"nodes of a task's stored subgraph, at most, the proxies among them"`
 	Encoders int `json:"encoders" range:"[0,)" help:"slow encoders kept for spaced replay, at most"`
 	Replay   int `json:"replay" range:"[0,)" help:"tasks of spaced replay in a step, drawn at random; 0 is all of them"`

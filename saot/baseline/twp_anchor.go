@@ -38,7 +38,7 @@ type twpPlan = train.Plan[twpInputs[*tensors.Tensor]]
 // heldInputs is an anchor: Σ_p Λ_p·(p − p̄_p)² + c.
 type heldInputs[T any] struct {
 	Constant       T   // c
-	Weight, Centre []T // Λ and p̄ of each variable, in the order of Net.Names
+	Weight, Center []T // Λ and p̄ of each variable, in the order of Net.Names
 }
 
 // throughInputs are a graph and g [N, hidden].
@@ -79,7 +79,7 @@ func (a *anchored) terms(in twpInputs[*Node]) train.Loss {
 func (a *anchored) penalty(in heldInputs[*Node]) *Node {
 	sum := in.Constant
 	for i, p := range a.variables(sum.Graph(), a.Names()) {
-		sum = Add(sum, ReduceAllSum(Mul(in.Weight[i], Square(Sub(p, in.Centre[i])))))
+		sum = Add(sum, ReduceAllSum(Mul(in.Weight[i], Square(Sub(p, in.Center[i])))))
 	}
 	return sum
 }
@@ -275,7 +275,7 @@ func (a *anchored) held() (in heldInputs[*tensors.Tensor]) {
 	}
 	for _, name := range a.Names() {
 		in.Weight = append(in.Weight, lay(name, a.anchor.Weight[name]))
-		in.Centre = append(in.Centre, lay(name, a.anchor.Centre[name]))
+		in.Center = append(in.Center, lay(name, a.anchor.Centre[name]))
 	}
 	return in
 }

@@ -64,7 +64,7 @@ func (a *AuditReport) Verdict() Verdict {
 }
 
 const (
-	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared with itself alone"
+	noteNoModel     = "there is no kept learner: nothing was embedded again, the result was compared only with itself"
 	noteEarlierRows = "earlier rows cannot be embedded from the last state: they are held against the model's record"
 	noteTolerance   = "another engine or processor, or sums that do not repeat: cells may differ by one scored node"
 	noteVersions    = "the result was made by other software (%+v) than this audit (%+v)"
@@ -208,10 +208,11 @@ func oneNode(task *datasets.Task, p Probe) float64 {
 func (c *checkpoint) belongsTo(r *Result) error {
 	now := identityOf(r)
 	if text := c.header.Identity.difference(&now); text != "" {
-		return fmt.Errorf("the model is of another run than the result (was: the model's, now: the result's): %s", text)
+		return fmt.Errorf("the model is of a different run than the result (was: the model's, now: the result's): %s",
+			text)
 	}
 	if !c.header.Started.Equal(r.Started) {
-		return fmt.Errorf("the model is of another run than the result: it started at %v, the result's at %v",
+		return fmt.Errorf("the model is of a different run than the result: it started at %v, the result's at %v",
 			c.header.Started, r.Started)
 	}
 	if c.header.Done != r.Dataset.Tasks {

@@ -195,9 +195,9 @@ func TestAuditFindsTheWrongModel(t *testing.T) {
 	}
 	require.Contains(t, problem(good[:len(good)/2]), "is damaged")
 	require.Contains(t, problem(nil), "is not a checkpoint")
-	require.Contains(t, problem(of(kept(t, e, 5, ProbeConverged))), "of another run than the result")
+	require.Contains(t, problem(of(kept(t, e, 5, ProbeConverged))), "of a different run than the result")
 	require.Contains(t, problem(of(kept(t, e, 5, ProbeConverged))), "seed was 5 and is now 4")
-	require.Contains(t, problem(of(kept(t, e, 4, ProbeConverged))), "of another run than the result: it started at")
+	require.Contains(t, problem(of(kept(t, e, 4, ProbeConverged))), "of a different run than the result: it started at")
 
 	require.NoError(t, os.WriteFile(path, good, 0o600))
 	unfinished, err := readCheckpoint(path)

@@ -134,7 +134,7 @@ func readCheckpoint(path string) (*checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	if !whole {
-		return nil, damaged{fmt.Errorf("%s is damaged (its SHA-256 is another)", path)}
+		return nil, damaged{fmt.Errorf("%s is damaged (its SHA-256 does not match)", path)}
 	}
 	return c, nil
 }

@@ -164,15 +164,14 @@ func AllProbes() []Probe { return append(Probes(), ProbeHead) }
 // ParseProbe is the inverse of String.
 func ParseProbe(text string) (Probe, error) { return probeNames.Parse(text) }
 
-// ParseLinearProbe is ParseProbe for the probes of embeddings alone, those of Probes.
+// ParseLinearProbe is ParseProbe only for the probes of embeddings, those of Probes.
 func ParseLinearProbe(text string) (Probe, error) {
 	p, err := ParseProbe(text)
 	switch {
 	case err != nil:
 		return p, &enum.Unknown{Kind: "probe", Text: text, Names: probeNames.Names()[:ProbeHead]}
 	case p == ProbeHead:
-		return p, fmt.Errorf("the probe %v is what supervised methods are scored by, and those alone: "+
-			"choose paper, converged or both", p)
+		return p, fmt.Errorf("the probe %v scores only supervised methods: choose paper, converged or both", p)
 	}
 	return p, nil
 }

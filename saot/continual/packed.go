@@ -94,7 +94,7 @@ func PackResults(ctx context.Context, to string, paths ...string) (count int, er
 }
 
 // UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It leaves
-// those alone that are there already, and returns how many of both there are. If another result lies in one of the
+// only those that are there already, and returns how many of both there are. If another result lies in one of the
 // folders, UnpackResults writes nothing and returns an error.
 func UnpackResults(packed, dir string) (written, kept int, err error) {
 	written, kept, err = unpack(packed, dir)
@@ -149,7 +149,7 @@ func compare(packed, dir string) (absent map[string]bool, kept int, err error) {
 		case err != nil:
 			return err
 		case !same:
-			return fmt.Errorf("%s is another result: choose an empty folder", filepath.Join(dir, line.name()))
+			return fmt.Errorf("%s holds a different result: choose an empty folder", filepath.Join(dir, line.name()))
 		default:
 			kept++
 		}

@@ -100,7 +100,7 @@ func TestUnpackKeepsWhatIsThere(t *testing.T) {
 	for _, content := range []string{"{}", "", "no result"} {
 		require.NoError(t, os.WriteFile(other, []byte(content), 0o600))
 		n, kept, err := UnpackResults(packed, out)
-		require.ErrorContains(t, err, other+" is another result")
+		require.ErrorContains(t, err, other+" holds a different result")
 		require.Zero(t, n+kept)
 		require.NoFileExists(t, filepath.Join(out, "b-s1", ResultFile), "nothing is written")
 	}

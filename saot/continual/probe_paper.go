@@ -173,7 +173,7 @@ func (t *paperTrainer) accuracy() ([]float64, error) {
 	for _, v := range logits[:len(t.design.held)*t.columns] {
 		if math.IsNaN(float64(v)) {
 			return nil, Divergedf("the paper probe diverged: the embeddings are too large for it: lower " +
-				"learning_rate, or take --probe converged alone")
+				"learning_rate, or take only --probe converged")
 		}
 	}
 	return accuracy(t.design, t.setting, ProbePaper.scored(), func(i int) []float32 {

@@ -117,7 +117,7 @@ func (o *Options) settle(m Method) error {
 			return fmt.Errorf("%v belongs to supervised methods: use %v or %v", ProbeHead, ProbePaper, ProbeConverged)
 		}
 	default:
-		return fmt.Errorf("a %T is no method: it has to be a Learner or a Supervised", m)
+		return fmt.Errorf("a %T is not a method: it must implement Learner or Supervised", m)
 	}
 	if len(o.Probes) == 0 {
 		o.Probes = Probes()
@@ -186,7 +186,7 @@ func checkStream(stream *datasets.Stream, probes []Probe) error {
 				i+1, len(t.Split.Train), len(t.Split.Test))
 		case len(t.Split.Valid) == 0 && slices.Contains(probes, ProbeConverged):
 			return fmt.Errorf("task %d has no valid nodes, on which the probe %v chooses its strength: change the "+
-				"split, or run the probe %v alone",
+				"split, or run only the probe %v",
 				i+1, ProbeConverged, ProbePaper)
 		}
 		if _, _, err := samplesOf(t, i, 0); err != nil {

@@ -55,7 +55,7 @@ func (p packed) MarshalText() ([]byte, error) {
 func (p *packed) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(raw)%4 != 0 {
-		return fmt.Errorf("sketch: %d characters are no numbers of 4 bytes in base64", len(text))
+		return fmt.Errorf("sketch: %d characters are not numbers of 4 bytes in base64", len(text))
 	}
 	*p = make(packed, len(raw)/4)
 	for k := range *p {

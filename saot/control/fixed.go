@@ -35,7 +35,7 @@ func (fixed) Save(io.Writer) error { return nil }
 func (fixed) Load(io.Reader) error { return nil }
 
 func init() {
-	majority := define(0, "majority", "class frequencies alone", nil, newMajority)
+	majority := define(0, "majority", "only class frequencies", nil, newMajority)
 	majority.Featureless = true
 	method.Register(majority)
 	method.Register(define(1, "features", "raw features X", nil, newFeatures))

@@ -23,8 +23,8 @@ import (
 // HellingerSettings are those of propagated-hellinger. The defaults are Out 256, Power 0.5, and both switches on.
 type HellingerSettings struct {
 	Out   int     `json:"out" range:"[1,)" help:"width of the embeddings"`
-	Power float64 `json:"power" range:"(0,1]" help:"of propagated features: 0.5 is Hellinger's, 1 leaves them"`
-	IDF   bool    `json:"idf" help:"rare words weigh more, by the documents of all tasks seen"`
+	Power float64 `json:"power" range:"(0,1]" help:"power of propagated features: 0.5 takes roots, 1 changes nothing"`
+	IDF   bool    `json:"idf" help:"give rare words more weight: idf over the nodes of all tasks seen"`
 	Unit  bool    `json:"unit" help:"rows have unit length"`
 }
 

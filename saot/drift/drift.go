@@ -82,7 +82,7 @@ func Plan(before, after []float64) (float64, error) {
 		}
 	}
 	if len(before) != len(after) {
-		return 0, fmt.Errorf("drift: plans: %d entries before, %d after: want as many", len(before), len(after))
+		return 0, fmt.Errorf("drift: plans: %d entries before, %d after: want equal counts", len(before), len(after))
 	}
 	var a, b float64
 	for k := range before {
@@ -137,7 +137,7 @@ const largest = 1e100
 
 func checkRows(z []float64, n, d int) error {
 	if n < 1 || d < 1 || len(z) != n*d {
-		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and as many entries", len(z), n, d)
+		return fmt.Errorf("%d entries for shape [%d, %d]: want a positive shape and one for each cell", len(z), n, d)
 	}
 	for k, v := range z {
 		if !(math.Abs(v) <= largest) {

@@ -49,7 +49,7 @@ func (p Propagation) only(z *Node) *Node {
 }
 
 // Align makes an operator of views of the batch's graph, as NewOperator laid it out, one whose last layer has the rows
-// of some nodes alone, [V·M] of V views. Steps that align as many nodes of graphs of one shape have one shape, but for
+// of only some nodes, [V·M] of V views. Steps that align as many nodes of graphs of one shape have one shape, but for
 // rare draws.
 func (b *Batch) Align(c Config, op *Operator[*tensors.Tensor], points []int32, views ...*graph.Adjacency) {
 	nodes := make([]int32, 0, len(views)*len(points))

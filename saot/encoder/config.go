@@ -33,11 +33,11 @@ func (k *Kind) UnmarshalText(text []byte) error { return kinds.Unmarshal(k, text
 
 // Config is the shape of the encoder, and how it deals with large graphs.
 type Config struct {
-	Kind     Kind    `json:"kind" help:"gcn, gat or linear; to or from gat, other encoder settings start at defaults"`
+	Kind     Kind    `json:"kind" help:"gcn, gat or linear; a switch to or from gat resets the other encoder settings"`
 	Hidden   int     `json:"hidden" range:"[1,)" help:"width of the hidden layer; of each head of a gat"`
-	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, of reduced controls too"`
-	Layers   int     `json:"layers" help:"of a gat; a gcn has two"`
-	Heads    int     `json:"heads" help:"of a gat"`
+	Out      int     `json:"out" range:"[1,)" help:"width of the embeddings, also for controls that reduce features"`
+	Layers   int     `json:"layers" help:"layers of a gat; a gcn has two"`
+	Heads    int     `json:"heads" help:"attention heads of a gat"`
 	Momentum float64 `json:"momentum" range:"(0,1]" help:"weight of a new batch in BatchNorm's running averages"`
 
 	// WholeGraph bounds the graphs that are encoded at once. A larger one is trained on sampled neighborhoods and
@@ -94,7 +94,7 @@ func (c Config) GATWidths() (hidden, out int) {
 	return width, 2 * (max(0, c.Layers-2)*width + c.Heads*c.Out)
 }
 
-// GATWeights returns how many weights a GAT has for each feature column, and how many others, but for a few of each
+// GATWeights returns how many weights a GAT has for each feature column, and how many others, except for a few of each
 // layer's width.
 func (c Config) GATWeights() (column, others int) {
 	width, last := c.Heads*c.Hidden, (c.Heads+1)*c.Out
@@ -162,8 +162,9 @@ func (c Config) architecture() architecture {
 // Project returns the products of the first layer with the features, before propagation: X·W₁ for a GCN, X·W₁ and the
 // skip's X·S₁ for a GAT.
 //
-// Shapes: returns matrices of N rows. The gradient flows to the weights. O(entries·hidden) time; for dense features,
-// entries that are 0 count too.
+// Shapes: x [N, F]; returns [N, hidden] for a GCN, [N, out] for a linear encoder, and for a GAT X·W₁ [N, heads·hidden]
+// and X·S₁ [N, heads·hidden], or with one layer [N, heads·out] and [N, out]. The gradient flows to the weights.
+// O(entries·hidden) time; for dense features, entries that are 0 count too. Panics if the scope lacks a weight.
 func (c Config) Project(scope *model.Scope, x Features[*Node]) (projected []*Node) {
 	for _, weight := range c.architecture().firstWeights(scope, x.graph()) {
 		projected = append(projected, times(x, weight))
@@ -209,8 +210,8 @@ func (c Config) Encode(scope *model.Scope, projected []*Node, p Propagation, mas
 	return c.architecture().encode(scope, projected, p, mask, mode)
 }
 
-// EncodeSample returns the embeddings [T, out] of the targets of a sampled neighborhood. Gradients flow to the
-// variables.
+// EncodeSample returns the embeddings [T, out] of the T targets of a sampled neighborhood; Sample gives the shapes of
+// in. Gradients flow to the variables. Panics if the scope lacks a variable.
 func (c Config) EncodeSample(scope *model.Scope, in Sample[*Node], mode Mode) *Node {
 	return c.architecture().encodeSample(scope, in, mode)
 }

@@ -152,9 +152,9 @@ func (enc *Encoder) run(f *engine.Named[Input[*tensors.Tensor]], b *Batch) ([]*t
 }
 
 // Embed returns the embeddings of a graph's nodes [rows, out] from the frozen encoder, row major. A graph larger than
-// Config.WholeGraph is embedded layer by layer, with the same result but for rounding. It returns an error if ctx has
-// ended, if the graph has other feature columns than New was told or not a row of them for each node, and those of the
-// engine.
+// Config.WholeGraph is embedded layer by layer, with the same result up to rounding. It returns an error if ctx has
+// ended, if the number of feature columns differs from that given to New, if the number of feature rows differs from
+// the number of nodes, or if the engine fails.
 func (enc *Encoder) Embed(ctx context.Context, g *graph.Graph) (data []float32, rows, cols int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, 0, err

@@ -36,7 +36,10 @@ func NodesOf(in Input[*Node]) Nodes {
 	return n
 }
 
-// First returns Â·X·W, what a network's first layer begins with, for a weight W [F, d].
+// First returns Â·X·W, with which a network's first layer begins.
+//
+// Shapes: weight W [F, d]; returns [N, d], or of a sample a row for each target of its first layer. The gradient flows
+// to the weight.
 func (n Nodes) First(weight *Node) *Node {
 	if n.Sample != nil {
 		return n.Times(weight)
@@ -44,10 +47,10 @@ func (n Nodes) First(weight *Node) *Node {
 	return n.Hat.Apply(n.Times(weight))
 }
 
-// Next returns Â·h, what layer 2 and further ones begin with.
+// Next returns Â·h, what layer 2 and later ones begin with.
 func (n Nodes) Next(layer int, h *Node) *Node { return n.Propagation(layer).Apply(h) }
 
-// Propagation returns Â of layer 2 and further ones.
+// Propagation returns Â of layer 2 and later ones.
 func (n Nodes) Propagation(layer int) Propagation {
 	if n.Sample != nil {
 		return NewPropagation(n.Sample.Layers[layer-2])
@@ -308,9 +311,9 @@ func (b *Buckets) isSparse(s Size) bool {
 	return float64(s.Entries) < b.sparse*float64(s.Nodes)*float64(len(s.Words))
 }
 
-// Fit returns the padded shape for a graph. A graph larger than all that were announced gets a shape of its own, and
-// one that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations.
-// Dense features stay dense in a bucket that has room for sparse ones.
+// Fit returns the padded shape for a graph. A graph larger than all that were announced gets its own shape, and one
+// that does not fit its bucket widens all levels of it by a quarter at least, so surprises cost few compilations. Dense
+// features stay dense in a bucket that has room for sparse ones.
 func (b *Buckets) Fit(s Size) Size {
 	out := b.fit(s, 0.25)
 	out.Frequent = s.Frequent

@@ -54,7 +54,7 @@ type Layers struct {
 	parts  []*engine.Func
 }
 
-// Layers makes a network of a weight and the functions f, which turn rows into rows of their own; nil is the identity.
+// Layers makes a network of a weight and the functions f, which map each row to a row; nil is the identity.
 func (n *Net) Layers(name, weight string, after ...func(h *Node) *Node) (*Layers, error) {
 	s := &Layers{net: n, weight: weight, after: after}
 	var err error
@@ -89,7 +89,10 @@ func apply(f func(h *Node) *Node, h *Node) *Node {
 	return f(h)
 }
 
-// Forward returns the output, of a sample for its targets alone.
+// Forward returns the network's output in a graph.
+//
+// Shapes: returns [N, d] of a whole graph, or [T, d] of the T targets of a sample, where d is the width of the last
+// function's output. Gradients flow to the weight and to the variables that the functions read.
 func (s *Layers) Forward(in Nodes) *Node {
 	h := apply(s.after[0], in.First(s.net.Node(in.Mask.Graph(), s.weight)))
 	for l, f := range s.after[1:] {
@@ -99,7 +102,7 @@ func (s *Layers) Forward(in Nodes) *Node {
 }
 
 // Embed returns the output for all nodes of a graph, row major, and its columns. Layer by layer, it works in chunks of
-// nodes with all their neighbors, with the same result but for rounding.
+// nodes with all their neighbors, with the same result up to rounding.
 func (s *Layers) Embed(ctx context.Context, gs *Graphs, g *graph.Graph, atOnce bool) (data []float32, cols int,
 	err error) {
 	if err := ctx.Err(); err != nil {

@@ -30,7 +30,7 @@ type Net struct {
 	names  []string // in the order of Add
 }
 
-// netScope is where the variables of a network stand in its store, apart from an optimizer's.
+// netScope is where the variables of a network are in its store, apart from an optimizer's.
 const netScope = "/net"
 
 // NewNet returns a net without variables.

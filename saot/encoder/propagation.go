@@ -86,10 +86,9 @@ type Operator[T any] struct {
 	Aligned  *Aligned[T] // the rows that the last layer has; nil for all
 }
 
-// NewOperator lays Â of a graph out in a padded size, or, for a GAT, the lists of neighbors alone; of several views of
-// a graph, one below the other as the blocks of one matrix. The last node is padding, and stands in for absent
-// neighbors. On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of incoming edges.
-// O(edges).
+// NewOperator lays Â of a graph out in a padded size, or, for a GAT, only the lists of neighbors; of several views of a
+// graph, one below the other as the blocks of one matrix. The last node is padding, and stands in for absent neighbors.
+// On a directed graph Â_ij = 1/√((d_i+1)(d_j+1)) for an edge from j to i, d the number of incoming edges. O(edges).
 func (c Config) NewOperator(size Size, views ...*graph.Adjacency) (o Operator[*tensors.Tensor], err error) {
 	n := len(views) * size.Nodes
 	room := make([]int, len(size.Chunks))

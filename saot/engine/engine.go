@@ -1,5 +1,5 @@
 // Package engine decides which compute backend runs: XLA (on CUDA or the CPU) or pure Go. It is the only package that
-// imports backends, and imports no other room.
+// imports backends. It imports no other package of this module.
 //
 // Open takes a name (go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so), or chooses where the name is empty:
 //
@@ -13,7 +13,7 @@
 // xla:cuda,tf32=true: on CUDA, products keep float32's precision unless TF32 is asked for.
 //
 // A named engine that cannot be used is an error. A found but unusable library is passed over when the choice is
-// automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds pure Go alone.
+// automatic, and Info.Reason says so. Nothing is ever downloaded by Open. A build without cgo holds only pure Go.
 package engine
 
 import (

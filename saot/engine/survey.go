@@ -241,5 +241,5 @@ func checkLibrary(path, symbol string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("another library: it does not export %s", symbol)
+	return fmt.Errorf("a different library: it does not export %s", symbol)
 }

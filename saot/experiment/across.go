@@ -52,7 +52,7 @@ func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
-		return nil, fmt.Errorf("experiment: no run has a figure under %s by the converged probe or its own classifier",
+		return nil, fmt.Errorf("experiment: no run has a score under %s by the converged probe or its own classifier",
 			setting)
 	}
 	return tables, nil

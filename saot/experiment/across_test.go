@@ -56,7 +56,7 @@ func TestAcrossByHand(t *testing.T) {
 		on("cora", resultOf("random", 0, 70, 0)), on("lonely", resultOf("random", 0, 70, 0)))})
 	require.NoError(t, err)
 	_, err = Across(groups, continual.ClassIL)
-	require.ErrorContains(t, err, "version is not recorded in the one and v2 in the other")
+	require.ErrorContains(t, err, "version is not recorded in the first and v2 in the second")
 
 	groups, found := Mixed(groups)
 	require.Equal(t, []string{"saot  on onnx  (8 runs)", "saot v2 on onnx  (1 runs)"}, found)
@@ -87,7 +87,7 @@ func TestAcrossByHand(t *testing.T) {
 	require.NoError(t, JSON.Write(&raw, tables[1:]))
 	require.Contains(t, raw.String(), `"place": 1`)
 	_, err = Across(slices.DeleteFunc(slices.Clone(groups), func(*Group) bool { return true }), continual.ClassIL)
-	require.ErrorContains(t, err, "no run has a figure")
+	require.ErrorContains(t, err, "no run has a score")
 
 	// A column that one row has no figure in is not in the mean place, and is named.
 	part, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),

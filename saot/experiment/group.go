@@ -73,7 +73,7 @@ func (g *Group) Info() continual.DatasetInfo { return g.First().Dataset }
 // in the order of method.All, then by settings, numbers by size. Order and names of the paths change nothing.
 //
 // It returns an error if a file cannot be read, if its AP and AF do not follow from its matrices, if two files hold the
-// same run with other figures, and if there is no result at all.
+// same run with different numbers, and if there is no result at all.
 func Collect(paths []string) ([]*Group, error) {
 	found, err := continual.ReadResults(paths...)
 	if err != nil {
@@ -129,7 +129,7 @@ func addRun(byKey map[string]*Group, r *continual.Result, path string) error {
 	if before, ok := g.Runs[r.Seed]; ok {
 		both, same := merged(before, r)
 		if !same {
-			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with other figures: move one away",
+			return fmt.Errorf("experiment: %s and %s are the same run (seed %d) with different numbers: move one away",
 				g.Paths[r.Seed], path, r.Seed)
 		}
 		// Of one run in its folder and in a pack, the folder has more: recordings, losses by step.
@@ -223,7 +223,7 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 	for _, want := range wanted {
 		name, value, ok := strings.Cut(want, "=")
 		if !ok {
-			return nil, fmt.Errorf("experiment: %q is no setting: write name=value", want)
+			return nil, fmt.Errorf("experiment: %q is not a setting: write name=value", want)
 		}
 		values, names := map[string]bool{}, map[string]bool{}
 		has := map[string]bool{} // methods that have the setting
@@ -258,8 +258,8 @@ func Select(groups []*Group, wanted []string) ([]*Group, error) {
 	return out, nil
 }
 
-// Comparable returns an error if groups of a dataset cannot stand in one table or figure: their figures would differ by
-// more than method and settings.
+// Comparable returns an error if groups of a dataset cannot share a table or figure: their numbers would differ by more
+// than method and settings.
 func Comparable(groups []*Group) error {
 	first := map[string]*Group{} // by dataset and condition
 	for _, name := range []string{"synthetic", "data", "split", "features", "direction", "engine", "version",
@@ -276,8 +276,8 @@ func Comparable(groups []*Group) error {
 				continue
 			}
 			if was, _ := before.condition(name); was != value {
-				return fmt.Errorf("experiment: %s and %s cannot stand in one table of %s: %s is %s in the one and "+
-					"%s in the other: make a table of each with %s and %s%s, or name the folders of one alone",
+				return fmt.Errorf("experiment: %s and %s cannot share a table of %s: %s is %s in the first and "+
+					"%s in the second: make a table of each with %s and %s%s, or name only the folders of one",
 					before.path(), g.path(), g.Dataset, name, orNone(was), orNone(value),
 					before.only(name), g.only(name), mixing[name])
 			}
@@ -296,9 +296,9 @@ func (g *Group) only(name string) string { return "--only " + Quote(name+"="+sho
 // mixed is the engine and the version of groups that may differ in them.
 const mixed = "mixed"
 
-// Mixed returns the groups for tables in which runs of several engines and versions may stand, and what these are, each
+// Mixed returns the groups for tables in which runs of several engines and versions may be, and what these are, each
 // with its number of runs. The seeds of one method and its settings are one group, whatever made them; a seed that
-// several programs ran stays in groups of its own.
+// several programs ran stays in its own groups.
 func Mixed(groups []*Group) (out []*Group, found []string) {
 	count, byKey := map[string]int{}, map[string][]*Group{}
 	for _, g := range groups {

@@ -145,7 +145,7 @@ func TestProbesApart(t *testing.T) {
 	}
 	_, err := Collect([]string{save(t, first, configured(resultOf("saot", 0, 81, -2), "probes",
 		[]string{"converged", "paper"}))})
-	require.ErrorContains(t, err, "with other figures")
+	require.ErrorContains(t, err, "with different numbers")
 }
 
 // What folders are called, and in which order they are named, changes no table in any format.

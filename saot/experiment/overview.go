@@ -129,7 +129,7 @@ func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, met
 		cells[g.Method][g.Dataset] = c
 	}
 	if len(cells) == 0 {
-		return nil, nil, errors.New("experiment: no run has a figure under this setting and probe")
+		return nil, nil, errors.New("experiment: no run has a score under this setting and probe")
 	}
 	without = slices.DeleteFunc(without, func(m string) bool { return cells[m] != nil })
 	if len(without) > 0 {

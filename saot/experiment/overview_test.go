@@ -76,7 +76,7 @@ func TestOverviewRefuses(t *testing.T) {
 	_, err = NewOverview(groups[:1], continual.ClassIL, continual.ProbeConverged, BySeed, "")
 	require.EqualError(t, err, "experiment: 1 methods on 3 blocks can be compared: want two of each")
 	_, err = NewOverview(groups, continual.ClassIL, continual.ProbeHead, BySeed, "")
-	require.ErrorContains(t, err, "no run has a figure")
+	require.ErrorContains(t, err, "no run has a score")
 
 	// Each method on a stream of its own: none has all.
 	apart := resultOf("random", 0, 70, -2)

@@ -171,8 +171,8 @@ func (s *Settings) validateProbes(d *method.Definition) error {
 	}
 	for _, p := range s.Probes {
 		if (p == continual.ProbeHead) == d.Probed() {
-			return fmt.Errorf("experiment: the probe %v does not score %s: supervised methods are scored by %v "+
-				"alone, others by %v",
+			return fmt.Errorf("experiment: the probe %v does not score %s: supervised methods are scored only by %v, "+
+				"others by %v",
 				p, s.Method, continual.ProbeHead, continual.Probes())
 		}
 	}

@@ -47,7 +47,7 @@ func (s *Sweep) Submitted(job string, numbers []int) error {
 }
 
 // InQueue returns the jobs that have runs of the sweep in Slurm's queue, by the runs' numbers: waiting tasks have no
-// lock, so that State cannot tell them. It knows the jobs of Submitted alone, and none where there is no squeue.
+// lock, so that State cannot tell them. It knows only the jobs of Submitted, and none where there is no squeue.
 func (s *Sweep) InQueue(ctx context.Context) (jobs map[int]string, err error) {
 	folders, ids, err := s.submitted()
 	if err != nil || len(ids) == 0 {

@@ -31,8 +31,8 @@ import (
 //	  set: {epochs: 50}             # fields of the methods' settings, as saot run records them
 //	  grid: {alpha: [0, 0.5, 1]}    # the same with several values: a run for each combination
 //
-// Further keys of an entry are preset (default, paper or fast), features, direction, probe_rows, and
-// stream, whose fields are those of datasets.StreamOptions.
+// More keys of an entry are preset (default, paper or fast), features, direction, probe_rows, and stream, whose fields
+// are those of datasets.StreamOptions.
 type Spec struct {
 	Name  string // of its file, without the extension
 	About string

@@ -93,7 +93,7 @@ func (e *entry) UnmarshalYAML(node ast.Node) error {
 		return err
 	}
 	if m, ok := node.(ast.MapNode); ok {
-		e.bad.addUnknown(m, *e, "settings of methods stand under set:")
+		e.bad.addUnknown(m, *e, "settings of methods go under set:")
 	}
 	e.line = lineOf(node)
 	return nil
@@ -148,7 +148,7 @@ func (e *entry) twice(bad *faults) {
 	first := map[string]int{} // line by name
 	for _, f := range slices.Concat(e.Set, e.Grid) {
 		if line, known := first[f.Path]; known {
-			bad.add(f.Line, fmt.Errorf("%s stands in line %d already: give it once, under set or grid", f.Path, line))
+			bad.add(f.Line, fmt.Errorf("%s is already on line %d: give it once, under set or grid", f.Path, line))
 			continue
 		}
 		first[f.Path] = f.Line

@@ -112,7 +112,7 @@ func TestSpecFaults(t *testing.T) {
 		"- datasets: [uai]":                                   `x.yaml:1: want fields (list entries under runs:)`,
 		"runs:\n  datasets: [uai]":                            `x.yaml:2: runs is one entry, want a list: begin the entry with a dash`,
 		"runs:\n- datasets: [uai]\n  methods: [[saot]]":       `x.yaml:3: unknown method "[saot]"`,
-		head + "  settings: {epsilon: 0.1}":                   `x.yaml:5: unknown field "settings" (settings of methods stand under set:): choose one of datasets`,
+		head + "  settings: {epsilon: 0.1}":                   `x.yaml:5: unknown field "settings" (settings of methods go under set:): choose one of datasets`,
 		head + "  preset: fats":                               `x.yaml:5: unknown preset "fats"`,
 		head + "  probes: [paper, exact]":                     `x.yaml:5: unknown probe "exact"`,
 		head + "  features: l3":                               "x.yaml:5: ",
@@ -134,9 +134,9 @@ func TestSpecFaults(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	for more, want := range map[string]string{
-		"  set: {alpha: 1}\n  grid: {alpha: [0, 2]}":                    "6: alpha stands in line 5 already: give",
-		"  set:\n    encoder.hidden: 8\n    encoder: {hidden: 16}":      "7: encoder.hidden stands in line 6 already",
-		"  grid:\n    encoder.hidden: [8]\n    encoder: {hidden: [16]}": "7: encoder.hidden stands in line 6 already",
+		"  set: {alpha: 1}\n  grid: {alpha: [0, 2]}":                    "6: alpha is already on line 5: give",
+		"  set:\n    encoder.hidden: 8\n    encoder: {hidden: 16}":      "7: encoder.hidden is already on line 6",
+		"  grid:\n    encoder.hidden: [8]\n    encoder: {hidden: [16]}": "7: encoder.hidden is already on line 6",
 		"---\n" + head: "6: a spec is one document, and here is a second",
 	} {
 		_, err := ParseSpec("x.yaml", []byte(head+more))
@@ -205,7 +205,7 @@ abuot: none
 		`9: saot-mse: there is no setting "alhpa" (did you mean "alpha"?)`,
 		"11: saot: epochs is 0, want 1 or more",
 		`15: unknown preset "slow"`,
-		`16: unknown field "settings" (settings of methods stand under set:)`,
+		`16: unknown field "settings" (settings of methods go under set:)`,
 		"17: baseline: gbt: edge_drop is 2, want a value in [0, 1)",
 		"17: baseline: gbt: warm_up is 20, epochs is 1: lower warm_up too",
 		`19: unknown field "abuot" (did you mean "about"?)`,

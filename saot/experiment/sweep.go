@@ -15,7 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// Names of further files in the folder of a run that is part of a sweep.
+// Names of more files in the folder of a run that is part of a sweep.
 const (
 	FailedFile = "failed.json" // why the run failed; it is not tried again while this is there
 	LogFile    = "log.txt"     // what the run's processes wrote
@@ -47,9 +47,9 @@ type Failure struct {
 	Time  time.Time `json:"time"`
 }
 
-// Sweep is a folder of runs, each in a folder of its own that is named after its settings. Any number of processes on
-// one or many machines may work in it at once: a run is claimed by a lock in its folder, which the kernel gives back
-// when the process ends, however it ends.
+// Sweep is a folder of runs, each in its own folder, named after its settings. Any number of processes on one or many
+// machines may work in it at once: a run is claimed by a lock in its folder, which the kernel gives back when the
+// process ends, however it ends.
 type Sweep struct {
 	Dir  string
 	Runs []Run
@@ -121,7 +121,7 @@ func NewSweep(dir string, runs []Run) (*Sweep, error) {
 	return s, nil
 }
 
-// OpenSweep finds the runs in a sweep's folder, also those of which it has results alone, as unpacked ones are.
+// OpenSweep finds the runs in a sweep's folder, also those of which it has only results, as unpacked ones are.
 func OpenSweep(dir string) (*Sweep, error) {
 	folders, err := foldersWith(dir, ConfigFile, continual.ResultFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ const (
 
 // Column is a column of a Table.
 type Column struct {
-	Title   string // AP, AF, s a task
+	Title   string // AP, AF, s per task
 	Group   string // what it shares with its neighbor: class-il, converged probe; "" where it stands alone
 	Measure Measure
 	Dataset string
@@ -93,8 +93,8 @@ type Table struct {
 }
 
 // Tables returns a table for each dataset of the groups: a row a group, and for each setting and probe the columns AP
-// and AF; then the time a task and the memory. Where the stream is one of the paper's, columns of their own hold what
-// the paper prints.
+// and AF; then the time per task and the memory. Where the stream is one of the paper's, more columns hold what the
+// paper prints.
 //
 // In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
 // supervised methods too. Figures that are printed alike (one decimal) are level and have the same rank; a column of
@@ -204,7 +204,7 @@ func columns(groups []*Group, published bool) (out []Column) {
 			pair(Column{Group: fmt.Sprintf("%s, published", s), Setting: s, Published: true})
 		}
 	}
-	return append(out, Column{Title: "s a task", Measure: SecondsPerTask, Dataset: groups[0].Dataset},
+	return append(out, Column{Title: "s per task", Measure: SecondsPerTask, Dataset: groups[0].Dataset},
 		Column{Title: "peak, GB", Measure: PeakGigabytes, Dataset: groups[0].Dataset})
 }
 

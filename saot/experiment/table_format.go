@@ -32,8 +32,8 @@ func (f Format) String() string                   { return formatNames.Name(f) }
 func (f Format) MarshalText() ([]byte, error)     { return formatNames.Marshal(f) }
 func (f *Format) UnmarshalText(text []byte) error { return formatNames.Unmarshal(f, text) }
 
-// Write writes tables one after the other, and, but for CSV and JSON, how to read them. It returns the writer's error,
-// or one that lists the formats if f is none.
+// Write writes tables one after the other, and, except for CSV and JSON, how to read them. It returns the writer's
+// error, or one that lists the formats if f is none.
 func (f Format) Write(out io.Writer, tables []*Table) error {
 	var text string
 	switch f {
@@ -330,11 +330,11 @@ func legend(tables []*Table) []string {
 	if ours {
 		means := "Mean ± sample standard deviation (n − 1) over n seeds, percent"
 		if cost {
-			means += "; training time a task and the process's largest memory, means"
+			means += "; training time per task and the process's largest memory, means"
 		}
 		out = append(out, means+".",
-			"Bold: the highest of a column; underlined: the next; all rows take part, and those printed alike are "+
-				"level.")
+			"Bold: the highest of a column; underlined: the next highest. All rows are ranked; equal printed values "+
+				"are tied.")
 	}
 	if places {
 		out = append(out, "After the dot: the place in the column; on the right: the mean place.")

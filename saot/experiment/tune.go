@@ -41,8 +41,7 @@ type Point struct {
 }
 
 // Choose finds, for each method and dataset, the settings with the highest class-il AP on the valid nodes, read off the
-// converged probe, or a supervised method's own classifier. Methods that were tried with one setting alone are left
-// out.
+// converged probe, or a supervised method's own classifier. Methods that were tried with only one setting are left out.
 //
 // It returns an error if a run has no figure on valid, or if the points of a method were not all run with the same
 // seeds.
@@ -103,7 +102,7 @@ func (g *Group) point(family []*Group) (Point, error) {
 		if slices.ContainsFunc(family, func(o *Group) bool { return o.Settings[name] != value }) {
 			if !g.own[name] {
 				return p,
-					fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is no setting of the method: "+
+					fmt.Errorf("experiment: the runs of %s on %s differ in %s, which is not a setting of the method: "+
 						"choose some with --only %s=%s",
 						g.Method, g.Dataset, name, name, value)
 			}

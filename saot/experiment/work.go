@@ -117,7 +117,7 @@ func (o *WorkOptions) settle(s *Sweep, retry time.Time) error {
 		return nil
 	}
 	if len(o.Bytes) < len(s.Runs) {
-		return fmt.Errorf("experiment: work: Bytes has %d figures, want one for each of the %d runs where Memory is "+
+		return fmt.Errorf("experiment: work: Bytes has %d numbers, want one for each of the %d runs where Memory is "+
 			"bounded", len(o.Bytes), len(s.Runs))
 	}
 	for i, b := range o.Bytes {

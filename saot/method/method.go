@@ -361,8 +361,8 @@ func New(name string, b Build) (continual.Method, error) {
 	}
 	if b.Stream.Features < 1 && !d.Featureless {
 		return nil,
-			fmt.Errorf("%s needs node features and the graphs have none: use a method without, or a dataset with "+
-				"features", name)
+			fmt.Errorf("%s needs node features and the graphs have none: use a method that needs no features, or a "+
+				"dataset that has them", name)
 	}
 	if err := d.Validate(b.Settings); err != nil {
 		return nil, err

@@ -279,8 +279,9 @@ func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 	return out
 }
 
-// WarmUpCosine returns the learning rate that rises linearly to peak over the first steps and falls as a cosine to 0 at
-// the end (Loshchilov and Hutter 2017, Eq. 5).
+// WarmUpCosine returns the learning rate of a step, counted from 0: it rises linearly from peak/warmUp to peak over the
+// first warmUp steps, then falls as a cosine toward 0, which it reaches at step = steps (Loshchilov and Hutter 2017,
+// Eq. 5).
 func WarmUpCosine(peak float64, warmUp, steps int) func(step int) float64 {
 	return func(step int) float64 {
 		if step < warmUp {

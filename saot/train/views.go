@@ -26,9 +26,9 @@ type Views[T any] struct {
 	Places  engine.Split[T]                    // [M, 1], where a device's sample has each target; absent on one device
 }
 
-// Embed returns the embeddings of both views by the encoder whose variables stand in a scope: of all nodes, of a
-// sample's targets, or of the aligned nodes alone. Of a sample that is split over devices, each device encodes its
-// part, and all return the whole. projected is Config.Project of that scope; nil stands for computing it.
+// Embed returns the embeddings of both views by the encoder whose variables are in a scope: of all nodes, of a sample's
+// targets, or of only the aligned nodes. Of a sample that is split over devices, each device encodes its part, and all
+// return the whole. projected is Config.Project of that scope; nil stands for computing it.
 //
 // Shapes: returns [N, out] for N such nodes of each view. The gradient flows to the variables of the scope, not to
 // BatchNorm's running averages, and into no variable of the teacher's scope.

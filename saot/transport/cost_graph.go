@@ -47,9 +47,10 @@ func SquaredEuclideanCost(a, b *graph.Node) *graph.Node {
 	return graph.MaxScalar(graph.Sub(graph.Add(rows, columns), graph.MulScalar(inner(a, b), 2)), 0)
 }
 
-// EuclideanCost returns C_ij = ‖a_i − b_j‖, the root of SquaredEuclideanCost, with the same shapes and errors. Points
-// that coincide (a squared distance of at most 1e-24) cost 0 and receive no gradient. The root enlarges the rounding of
-// the squares: it does not tell points apart that are closer than 3e-4 of their norm in float32, or 1e-8 in float64.
+// EuclideanCost returns C_ij = ‖a_i − b_j‖, the square root of SquaredEuclideanCost, with the same shapes and panics.
+// Points that coincide (a squared distance of at most 1e-24) cost 0 and receive no gradient. The root enlarges the
+// rounding of the squares: it does not tell points apart that are closer than 3e-4 of their norm in float32, or 1e-8 in
+// float64.
 func EuclideanCost(a, b *graph.Node) *graph.Node {
 	square := SquaredEuclideanCost(a, b)
 	same := graph.LessOrEqual(square, graph.Scalar(square.Graph(), square.DType(), zeroNorm))

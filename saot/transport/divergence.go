@@ -21,7 +21,7 @@ import (
 //
 // Shapes: target, plan, cost [n, m]; returns a scalar. Unit: nats, ≥ 0 for plans of mass 1; 0·log 0 counts as 0, and
 // plan entries below 1e-37 count as 1e-37. Epsilon is in the unit of cost (Absolute; see MeanCost). The gradient flows
-// to cost alone, and its absolute entries sum to at most 2/ε. Multiply the loss by ε for a gradient whose size does not
+// only to cost, and its absolute entries sum to at most 2/ε. Multiply the loss by ε for a gradient whose size does not
 // depend on ε. Panics if shapes disagree or epsilon is not positive.
 func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 	assertSame("KLPlanLoss", target, plan, 2)
@@ -42,8 +42,8 @@ func KLPlanLoss(target, plan, cost *graph.Node, epsilon float64) *graph.Node {
 // For n = m = M this is ‖M π_T − M π‖²_F, between matrices whose rows sum to 1. Without the factor the loss falls as
 // 1/M². It is 0 for equal plans and 2M for two disjoint permutations.
 //
-// Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows to plan alone. To reach a cost, make the plan
-// in GradientMode Implicit or Unrolled. Panics if shapes disagree.
+// Shapes: target, plan [n, m]; returns a scalar ≥ 0. The gradient flows only to plan. To reach a cost, make the plan in
+// GradientMode Implicit or Unrolled. Panics if shapes disagree.
 func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 	assertSame("FrobeniusPlanLoss", target, plan, 2)
 	square := graph.ReduceAllSum(graph.Square(graph.Sub(graph.StopGradient(target), plan)))
@@ -58,7 +58,7 @@ func FrobeniusPlanLoss(target, plan *graph.Node) *graph.Node {
 // has not converged, the gradient is off by about the marginal error.
 //
 // Shapes: cost, plan [n, m] or [B, n, m]; returns a scalar or [B]. Unit: that of the cost, for epsilon too (Absolute;
-// see MeanCost). The gradient flows to cost alone. Panics if shapes disagree or epsilon is not positive.
+// see MeanCost). The gradient flows only to cost. Panics if shapes disagree or epsilon is not positive.
 //
 //nolint:revive // Value is a type of this package
 func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
@@ -81,7 +81,7 @@ func TransportValue(cost, plan *graph.Node, epsilon float64) *graph.Node {
 // the largest marginal error of the three plans, of the same shape: where it is large, or NaN, the divergence is off.
 // Gradients flow to x and y, exactly, by the envelope theorem and through the mean; it does not read cfg.Gradient. It
 // makes three plans of cfg.Sweeps each. Panics if shapes disagree, cfg is not valid, or OverRelaxation is Adaptive,
-// which HostSinkhornDivergence alone has.
+// which only HostSinkhornDivergence has.
 func SinkhornDivergence(kind CostKind, x, y *graph.Node, cfg SinkhornConfig) (divergence, marginalError *graph.Node) {
 	if err := cfg.Validate(); err != nil {
 		panic(err)

@@ -27,11 +27,11 @@ func smallestScaling(dtype dtypes.DType) float64 {
 //
 //	π = argmin_{π1 = μ, πᵀ1 = ν} ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)        (SAOT Eq. 8 with entropy; Cuturi 2013)
 //
-// and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for a cost alone.
+// and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for only a cost.
 //
 // Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow
-// from the plan to the cost as cfg.Gradient says. Panics if the shape is another, cfg is not valid, or OverRelaxation
-// is Adaptive, which Solve alone has.
+// from the plan to the cost as cfg.Gradient says. Panics if the shape differs, cfg is not valid, or OverRelaxation is
+// Adaptive, which only Solve has.
 func Sinkhorn(cost *graph.Node, cfg SinkhornConfig) (plan, marginalError *graph.Node) {
 	s := GraphProblem{Cost: cost}.Sinkhorn(cfg)
 	return s.Plan, s.MarginalError
@@ -81,7 +81,7 @@ const graphFloor = 2e-6
 // cfg.Gradient says; see GradientMode. Time: two matrix-vector products with the kernel a sweep, and in the log domain
 // also an exponential of it (see Domain). Memory: cost, kernel and plan, and in the log domain one temporary; Unrolled
 // keeps every sweep. The kernel form underflows if range(C)/ε exceeds about 60 in float32. Panics if shapes disagree,
-// cfg is not valid, or OverRelaxation is Adaptive, which Solve alone has.
+// cfg is not valid, or OverRelaxation is Adaptive, which only Solve has.
 func (p GraphProblem) Sinkhorn(cfg SinkhornConfig) GraphSolution {
 	p.assert()
 	if err := errors.Join(cfg.Validate(), checkRho(&p.RhoMu, &p.RhoNu)); err != nil {

@@ -78,7 +78,7 @@ func (p *Problem) check() (mu, nu []float64, err error) {
 //
 // It returns an error for an empty or non-finite cost, for marginals that don't fit, for a config that is not valid,
 // for ε relative to a mean cost that is not positive, and for a plan that is not finite (KernelDomain forced on too
-// small an ε). Not converging is no error: Report.Err says so.
+// small an ε). Not converging is not an error: Report.Err says so.
 func Solve(p Problem, cfg SinkhornConfig) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

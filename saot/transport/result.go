@@ -188,7 +188,7 @@ func (s Status) String() string                   { return statusNames.Name(s) }
 func (s Status) MarshalText() ([]byte, error)     { return statusNames.Marshal(s) }
 func (s *Status) UnmarshalText(text []byte) error { return statusNames.Unmarshal(s, text) }
 
-// Report says what a solver did. Not converging is data: the plan is returned all the same.
+// Report says what a solver did. Not converging is not an error: the plan is still returned, and Status says so.
 type Report struct {
 	Status Status `json:"status"`
 	Domain Domain `json:"domain"` // the form of the last sweeps: KernelDomain or LogDomain

@@ -1,6 +1,6 @@
 // Package record is the recording of a run: what a method makes of a few nodes of each task while it learns. It writes
 // recordings, reads them with every size and bound checked, and keeps the coordinates of a picture still from frame to
-// frame. continual.Options.Record makes a recording; playground/viewer shows it. The package imports no other room.
+// frame. continual.Options.Record makes a recording; playground/viewer shows it. It imports only helpers in internal.
 //
 // # Files
 //

@@ -38,7 +38,7 @@ func ReadHead(dir string) (*Head, error) {
 
 // Read reads the recording in a run folder. It fails with fs.ErrNotExist where there is none. It returns an error that
 // names the file and the field if a file is not a recording of this version, or if a size, an index or a number in it
-// is out of bounds: a recording that was read can be drawn without further checks.
+// is out of bounds: a recording that was read can be drawn without more checks.
 func Read(dir string) (*Recording, error) {
 	h, err := ReadHead(dir)
 	if err != nil {

@@ -276,7 +276,7 @@ func TestResumeDropsWhatIsLearnedAgain(t *testing.T) {
 	other = testHead()
 	other.Seed = 4
 	_, err = Resume(dir, other, 1)
-	require.ErrorContains(t, err, "of another run")
+	require.ErrorContains(t, err, "of a different run")
 
 	// A run that was not recorded from its start lacks its first tasks.
 	dir = t.TempDir()

@@ -56,7 +56,7 @@ func Resume(dir string, h Head, done int) (*Writer, error) {
 	}
 	h.Format, h.Version = Format, Version
 	if *old != h {
-		return nil, fmt.Errorf("record: %s is of another run: %+v, not %+v", filepath.Join(dir, Folder), *old, h)
+		return nil, fmt.Errorf("record: %s is of a different run: %+v, not %+v", filepath.Join(dir, Folder), *old, h)
 	}
 	for t := range h.Tasks {
 		err := errors.Join(file.Tidy(taskPath(dir, t)), file.Tidy(filepath.Join(dir, Folder, head)))

@@ -115,7 +115,7 @@ func readLines(path string, each func(l *Line, end int64)) error {
 }
 
 func notALine(path string, n int, err error) error {
-	return fmt.Errorf("%s:%d: not a line of metrics: %w: mend it or move the file away", path, n, err)
+	return fmt.Errorf("%s:%d: not a line of metrics: %w: repair the line or move the file away", path, n, err)
 }
 
 // past is what a start of the run needs to know of a line that an earlier one wrote.

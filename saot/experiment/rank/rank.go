@@ -104,7 +104,8 @@ func tied(ranks []float64) (sum float64) {
 }
 
 // CriticalDifference returns the difference of mean ranks above which two methods differ at a level, by the test of
-// Nemenyi (1963): q√(k(k+1)/6n), q the quantile of the studentized range of k, divided by √2.
+// Nemenyi (1963): q√(k(k+1)/6n) for k methods and n blocks, where q is the upper quantile of the studentized range of k
+// at the level, divided by √2. It wants at least 2 methods, at least 1 block and a level in (0, 1), and checks nothing.
 func CriticalDifference(methods, blocks int, level float64) float64 {
 	low, high := 0.0, 20.0
 	for range 60 {

@@ -42,11 +42,11 @@ type row struct {
 
 // Page returns a page of HTML that holds all there is to say of the groups: tables, the paper's where a method of the
 // paper ran, figures, a recording of each group that was recorded, settings, software, and a spec that makes the runs
-// again, but for those that took their split from a file or were made by another program. It loads nothing from
+// again, except for those that took their split from a file or were made by another program. It loads nothing from
 // anywhere. Programs are those that experiment.Mixed has found, for a footnote.
 //
-// It returns an error if the runs cannot stand in one table (see experiment.Tables), if a recording is damaged, and
-// those of Pictures.
+// It returns an error if the runs cannot share a table (see experiment.Tables), if a recording is damaged, and those of
+// Pictures.
 func Page(title string, groups []*experiment.Group, programs []string) ([]byte, error) {
 	p := page{Title: title, Groups: len(groups)}
 	for _, g := range groups {

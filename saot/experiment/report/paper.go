@@ -235,8 +235,7 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 		}
 	}
 	if len(alpha.Studies) == 0 {
-		return p, "figure 3 needs runs of saot that differ in alpha alone, and in beta alone (saot sweep full/fig3)",
-			nil
+		return p, "figure 3 needs runs of saot that differ only in alpha, and only in beta (saot sweep full/fig3)", nil
 	}
 	f, err := plotting.SensitivityFacets([]plotting.Facet{alpha, beta}, plotting.FacetOptions{})
 	return Picture{"paper-figure3",
@@ -318,7 +317,7 @@ func paperBuffer(views []view) (p Picture, lack string, err error) {
 		shown = append(shown, results(on...)...)
 	}
 	if len(facets) == 0 {
-		return p, "the figure of the buffer needs runs of saot that differ in buffer alone " +
+		return p, "the figure of the buffer needs runs of saot that differ only in buffer " +
 			"(saot sweep full/buffer-class-il)", nil
 	}
 	v := views[0]

@@ -1,5 +1,4 @@
-// Package report makes the figures of the paper, and further ones, from finished runs, and puts tables and figures on a
-// page.
+// Package report makes the figures of the paper, and more, from finished runs, and puts tables and figures on a page.
 package report
 
 import (

@@ -76,7 +76,7 @@ type Graphs struct {
 
 // FusedGromov returns a plan between two graphs. The problem is quadratic in π. Each outer step replaces the objective
 // by its gradient at a plan, at first μνᵀ, and solves the linear problem that is left. The gradient of Σ L_ijkl π_ij
-// π_kl is 2·L⊗π: π stands in it twice. L⊗π is divided by its largest entry, to be comparable with K.
+// π_kl is 2·L⊗π: π is in it twice. L⊗π is divided by its largest entry, to be comparable with K.
 func FusedGromov(g Graphs, epsilon float64, outer, sweeps int) [][]float64 {
 	plan := matrix(len(g.Mu), len(g.Nu), func(i, j int) float64 { return g.Mu[i] * g.Nu[j] })
 	for range outer {
