@@ -257,7 +257,5 @@ func seedNames(seeds []uint64) string {
 
 // scoreTitle returns, for example, "Class-IL, converged probe" above "AP 88.6, AF −0.7".
 func scoreTitle(s *continual.Score) string {
-	// Rounding first, then adding 0, avoids "−0.0".
-	line := fmt.Sprintf("AP %.1f, AF %.1f", s.AP, math.Round(s.AF*10)/10+0)
-	return fmt.Sprintf("%s, %s\n%s", s.Setting.Label(), s.Probe.Label(), strings.ReplaceAll(line, "-", "−"))
+	return fmt.Sprintf("%s, %s\nAP %.1f, AF %s", s.Setting.Label(), s.Probe.Label(), s.AP, decimal(s.AF, 1))
 }
