@@ -32,11 +32,8 @@ type Options struct {
 	// Finish has succeeded. May be nil.
 	Finish   func(*Result) error
 	Manifest Manifest
-	// Current gives a configuration that an earlier version wrote the form of Manifest.Config, so that a run of it can
-	// be resumed or audited. Nil leaves configurations as they are.
-	Current func(config json.RawMessage) json.RawMessage
-	Observe func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
-	Log     *slog.Logger
+	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
+	Log      *slog.Logger
 }
 
 // Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is
