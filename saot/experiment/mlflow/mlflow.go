@@ -170,8 +170,8 @@ func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(writeFiles(filepath.Join(dir, "params"), params), writeFiles(filepath.Join(dir, "tags"), tags),
-		writeFiles(filepath.Join(dir, "metrics"), history)); err != nil {
+	if err := errors.Join(writeFiles(filepath.Join(dir, "params"), params),
+		writeFiles(filepath.Join(dir, "tags"), tags), writeFiles(filepath.Join(dir, "metrics"), history)); err != nil {
 		return err
 	}
 	if err := r.WriteFile(filepath.Join(dir, "artifacts", continual.ResultFile)); err != nil {
