@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -219,11 +218,7 @@ func (t barText) write(c draw.Canvas, text string, negative bool, middle, width 
 	c.FillText(style, vg.Point{X: middle, Y: places[max(fit, 0)]}, text)
 }
 
-func (b *barGroups) text(v float64) string {
-	unit := math.Pow10(max(b.decimals, 0))
-	v = math.Round(v*unit)/unit + 0 // no −0
-	return strings.ReplaceAll(strconv.FormatFloat(v, 'f', max(b.decimals, 0), 64), "-", "−")
-}
+func (b *barGroups) text(v float64) string { return decimal(v, max(b.decimals, 0)) }
 
 type barThumbnail int
 
@@ -337,9 +332,8 @@ type Sample struct {
 // HistogramOptions change how histograms look. The zero value works.
 type HistogramOptions struct {
 	Title, XLabel string
-	X             Limits // of the values; zero takes their least and greatest. What is outside counts in the last bins
-	Y             Limits // of the shares, the same for all frames of a film; zero takes them from the samples
-	References    []Reference
+	X             Limits  // of the values; zero takes their least and greatest. What is outside counts in the last bins
+	Y             Limits  // of the shares, the same for all frames of a film; zero takes them from the samples
 	Width, Height float64 // of the data area, in points; 0 means 340 and 170
 }
 
@@ -389,7 +383,7 @@ func Histograms(samples []Sample, o HistogramOptions) (Figure, error) {
 		}
 	}
 	return Curves(series, CurveOptions{
-		Title: o.Title, XLabel: o.XLabel, YLabel: "share of the sample (%)", Y: o.Y, References: o.References,
+		Title: o.Title, XLabel: o.XLabel, YLabel: "share of the sample (%)", Y: o.Y,
 		Width: o.Width, Height: cmp.Or(o.Height, 170), plain: true,
 	})
 }

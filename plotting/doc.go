@@ -1,11 +1,9 @@
 // Package plotting draws what a run of the toolkit leaves behind. It imports continual for its results, and no learner.
 //
-//   - Transport: Plan, Cost, CostAndPlan, Maps, Difference, Diverging, BlockBars, Flow, GraphFlow, Potentials,
-//     SinkhornErrors.
+//   - Transport: Plan, Cost, CostAndPlan, Maps, Difference, Diverging, BlockBars, Flow, GraphFlow, SinkhornErrors.
 //   - Accuracy: Matrix, Matrices and Result of one run; MethodMatrices, OverTasks, TradeOff and CriticalDifference of
 //     several methods over seeds; Sensitivity of a setting; SensitivityFacets and TradeOffs in print.
-//   - Embeddings: Embedding, with its drift if wanted; Drift draws the change of structure that package drift measures;
-//     EffectiveRanks shows collapse.
+//   - Embeddings: Embedding, with its drift if wanted.
 //   - Anything: Curves, Bars, Histograms; LossTerms of a run.
 //
 // Every function takes plain numbers and options whose zero value works. It returns a Figure, or an error that names

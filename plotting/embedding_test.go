@@ -107,23 +107,3 @@ func TestEmbeddingErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
-
-func TestDriftExtremesAndErrors(t *testing.T) {
-	for _, drift := range [][][]float64{{{0}}, {{0}, {0, 0}}, {{0}, {1e-9, 0}}, {{0}, {1e300, 0}}, {{0}, {1234.5, 0}}} {
-		for _, heat := range []bool{false, true} {
-			f, err := Drift(drift, DriftOptions{HeatMap: heat})
-			requireWhiteBorder(t, picture(t, f, err))
-		}
-	}
-	for want, drift := range map[string][][]float64{
-		"no rows":                 nil,
-		"row 1 has 1 columns":     {{0}, {1}},
-		"row 0 has 0 columns":     {{}},
-		"row 1, column 0 is -1":   {{0}, {-1, 0}},
-		"row 1, column 0 is NaN":  {{0}, {math.NaN(), 0}},
-		"row 1, column 0 is +Inf": {{0}, {math.Inf(1), 0}},
-	} {
-		_, err := Drift(drift, DriftOptions{})
-		require.ErrorContains(t, err, want)
-	}
-}

@@ -170,14 +170,6 @@ func ExampleGraphFlow() {
 	// Output: as in docs/gallery/graph-flow.png
 }
 
-func ExamplePotentials() {
-	_, _, cost := clouds(24)
-	_, f, g, _ := sinkhorn(cost, 24, 24, 0.1, 200)
-	figure, err := plotting.Potentials(f, g, "dual potentials, ε = 0.1")
-	compare("potentials", figure, err)
-	// Output: as in docs/gallery/potentials.png
-}
-
 func ExampleSinkhornErrors() {
 	_, _, cost := clouds(24)
 	var traces []plotting.SweepTrace
@@ -328,24 +320,6 @@ func ExampleEmbedding_drift() {
 	// Output: as in docs/gallery/embedding-drift.png
 }
 
-func ExampleDrift() {
-	drift := [][]float64{{0}, {0.08, 0}, {0.15, 0.05, 0}, {0.18, 0.12, 0.07, 0}, {0.24, 0.16, 0.11, 0.03, 0}}
-	f, err := plotting.Drift(drift, plotting.DriftOptions{
-		Title: "pairwise distances", Label: "relative change of distances",
-	})
-	compare("drift", f, err)
-	// Output: as in docs/gallery/drift.png
-}
-
-func ExampleDrift_map() {
-	drift := [][]float64{{0}, {0.08, 0}, {0.15, 0.05, 0}, {0.18, 0.12, 0.07, 0}, {0.24, 0.16, 0.11, 0.03, 0}}
-	f, err := plotting.Drift(drift, plotting.DriftOptions{
-		Title: "pairwise distances", Label: "relative change", HeatMap: true,
-	})
-	compare("drift-map", f, err)
-	// Output: as in docs/gallery/drift-map.png
-}
-
 func ExampleLossTerms() {
 	var r continual.Result
 	for task, matching := range []float64{0.61, 0.55, 0.52, 0.5} {
@@ -358,12 +332,4 @@ func ExampleLossTerms() {
 	f, err := plotting.LossTerms(&r, plotting.CurveOptions{Title: "loss terms"})
 	compare("loss-terms", f, err)
 	// Output: as in docs/gallery/loss-terms.png
-}
-
-func ExampleEffectiveRanks() {
-	f, err := plotting.EffectiveRanks([]plotting.Series{
-		{Name: "saot", Y: []float64{41, 44, 43, 45, 46}}, {Name: "fine-tuning", Y: []float64{40, 31, 24, 20, 17}},
-	}, plotting.CurveOptions{Title: "width of the embeddings"})
-	compare("effective-ranks", f, err)
-	// Output: as in docs/gallery/effective-ranks.png
 }

@@ -20,7 +20,6 @@ type FlowOptions struct {
 	Threshold        float64 // least share of the plan's greatest entry that is drawn, in [0, 1]; 0 means 0.05
 	Arrows           bool    // a head at the end of each line
 	Numbered         bool    // points of Flow carry their numbers, from 0; nodes of GraphFlow do where there is room
-	Seed             uint64  // of the layouts that GraphFlow makes
 	// FromClasses and ToClasses color the nodes of each side by class, 0, 1, …; nil gives each side one color.
 	FromClasses, ToClasses []int
 	// Truth is the true partner of each node of the first side. Lines to another node are red then, and a gray dashed
@@ -94,11 +93,11 @@ type GraphDrawing struct {
 // It returns an error for a plan that is not valid (see Plan), a number of positions other than that of the nodes, a
 // position that is not finite, an edge to a node that does not exist, a threshold outside [0, 1], and those of Layout.
 func GraphFlow(plan []float64, from, to GraphDrawing, o FlowOptions) (Figure, error) {
-	left, err := from.place(0, o.Seed)
+	left, err := from.place(0)
 	if err != nil {
 		return Figure{}, fmt.Errorf("plotting: flow %q: first graph: %w", o.Title, err)
 	}
-	right, err := to.place(1.6, o.Seed)
+	right, err := to.place(1.6)
 	if err != nil {
 		return Figure{}, fmt.Errorf("plotting: flow %q: second graph: %w", o.Title, err)
 	}
@@ -137,11 +136,11 @@ func (o FlowOptions) nameGraphs(p *plot.Plot) {
 }
 
 // place returns the nodes' positions, scaled into a square of side 1 whose left edge is at x.
-func (g GraphDrawing) place(x float64, seed uint64) ([]Point, error) {
+func (g GraphDrawing) place(x float64) ([]Point, error) {
 	at := g.Positions
 	if at == nil {
 		var err error
-		if at, err = Layout(g.Nodes, g.Edges, seed); err != nil {
+		if at, err = Layout(g.Nodes, g.Edges, 0); err != nil {
 			return nil, err
 		}
 	}

@@ -30,7 +30,7 @@ func heatFigure(g *grid, s Scale, rowMass, colMass []float64, o PlanOptions) Fig
 // titled adds the title, and a note that tells what hatches mean.
 func (o PlanOptions) titled(f Figure) Figure {
 	f = f.WithTitle(o.Title)
-	if len(o.MaskedRows)+len(o.MaskedCols) > 0 {
+	if len(o.MaskedCols) > 0 {
 		f = f.WithNote("hatched: masked")
 	}
 	return f
@@ -150,10 +150,6 @@ func (p *heatMap) Plot(c draw.Canvas, plt *plot.Plot) {
 	c.DrawImage(c.Rectangle, p.image())
 	x, y := plt.Transforms(&c)
 	p.separate(c, x, y)
-	for _, i := range p.options.MaskedRows {
-		hatch(c, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(float64(i) + 0.5)},
-			Max: vg.Point{X: c.Max.X, Y: y(float64(i) - 0.5)}})
-	}
 	for _, j := range p.options.MaskedCols {
 		hatch(c, vg.Rectangle{Min: vg.Point{X: x(float64(j) - 0.5), Y: c.Min.Y},
 			Max: vg.Point{X: x(float64(j) + 0.5), Y: c.Max.Y}})
@@ -203,27 +199,26 @@ func hatch(c draw.Canvas, area vg.Rectangle) {
 	}
 }
 
-// image paints the grid with several pixels per entry: viewers blur a picture that they enlarge, and a plan must not
+// image paints the grid with several pixels per block: viewers blur a picture that they enlarge, and a plan must not
 // look smoother than it is.
 func (p *heatMap) image() image.Image {
 	const fine = 1200 // least length of the longer side, in pixels
-	zoom := max(1, (fine+max(p.n, p.m)-1)/max(p.n, p.m))
-	if p.block > 1 {
-		zoom = 1
-	}
+	zoom := (fine + max(p.rows, p.cols) - 1) / max(p.rows, p.cols)
 	low, high := p.options.Low, p.options.High
-	img := image.NewRGBA(image.Rect(0, 0, p.m*zoom, p.n*zoom))
-	for i := range p.n {
-		row, first := p.values[i/p.block*p.cols:], i*zoom
-		for j := range p.m {
-			entry := p.ramp.at((row[j/p.block] - low) / (high - low))
-			for k := range zoom {
-				img.SetRGBA(j*zoom+k, first, entry)
+	// The last row and column of blocks have pixels for the entries they hold.
+	width, height := (p.m*zoom+p.block-1)/p.block, (p.n*zoom+p.block-1)/p.block
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for r := range p.rows {
+		first := r * zoom
+		for c, v := range p.values[r*p.cols : (r+1)*p.cols] {
+			entry := p.ramp.at((v - low) / (high - low))
+			for x := c * zoom; x < min((c+1)*zoom, width); x++ {
+				img.SetRGBA(x, first, entry)
 			}
 		}
 		line := img.Pix[first*img.Stride : (first+1)*img.Stride]
-		for k := 1; k < zoom; k++ {
-			copy(img.Pix[(first+k)*img.Stride:], line)
+		for y := first + 1; y < min(first+zoom, height); y++ {
+			copy(img.Pix[y*img.Stride:], line)
 		}
 	}
 	return img

@@ -2,7 +2,6 @@ package plotting
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -163,12 +162,9 @@ func Maps(s Scale, maps []Map, o PlanOptions) (Figure, error) {
 	} else if s == Signed {
 		o.Low = -o.High
 	}
-	columns := cmp.Or(o.Columns, min(len(maps), 4))
-	if columns < 1 {
-		return Figure{}, errors.New("plotting: maps: Columns is negative")
-	}
+	columns := min(len(maps), 4)
 	// Axes and white space take about 60 of each panel.
-	o.Side = min(planSide, float64(mostWidth-barFrame)/float64(min(columns, len(maps)))-60)
+	o.Side = min(planSide, float64(mostWidth-barFrame)/float64(columns)-60)
 	panels := make([]Figure, len(maps))
 	for k, m := range maps {
 		panels[k] = heatPanel(grids[k], s, nil, nil, o).WithTitle(m.Title)

@@ -45,7 +45,7 @@ func TestMapsOfEqualEntriesStayOnTheirScale(t *testing.T) {
 	flat := strokes(t, equal, err)
 	other, err := drawn(0.5, plotting.PlanOptions{})
 	require.Equal(t, strokes(t, other, err), flat)
-	masked, err := drawn(1, plotting.PlanOptions{MaskedRows: []int{1}})
+	masked, err := drawn(1, plotting.PlanOptions{MaskedCols: []int{1}})
 	require.NoError(t, err)
 	svg, err := masked.SVG()
 	require.NoError(t, err)

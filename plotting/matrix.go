@@ -69,12 +69,13 @@ func (o MatrixOptions) matrices(panels []Panel, fixed float64) (Figure, error) {
 		for k, row := range panel.Matrix {
 			low, high = min(low, slices.Min(row[:k+1])), max(high, slices.Max(row[:k+1]))
 		}
-		p, side := trianglePlot(len(panel.Matrix), panel.Title, "accuracy on task",
-			cmp.Or(o.rowLabel(i), "after learning task"))
+		p := newPlot(panel.Title, "accuracy on task", cmp.Or(o.rowLabel(i), "after learning task"))
+		p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
+		side := min(max(vg.Length(len(panel.Matrix))*32, 160), 380)
 		side = cmp.Or(vg.Length(fixed), min(side, max(room, 60)))
 		ticks := taskTicks(len(panel.Matrix), side)
 		p.X.Tick.Marker, p.Y.Tick.Marker = ticks, ticks
-		p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis, decimals: 1, unit: 1})
+		p.Add(&cells{m: panel.Matrix, low: o.Low, high: o.High, ramp: viridis})
 		figures[i] = plotFigure(p, side, side)
 	}
 	grid, err := Grid(o.Columns, figures...)
@@ -108,15 +109,6 @@ func checkMatrix(m [][]float64) error {
 		}
 	}
 	return nil
-}
-
-// trianglePlot returns an empty plot for a lower triangle of n tasks, and the side of its data area.
-func trianglePlot(n int, title, xLabel, yLabel string) (*plot.Plot, vg.Length) {
-	p := newPlot(title, xLabel, yLabel)
-	p.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
-	side := min(max(vg.Length(n)*32, 160), 380)
-	p.X.Tick.Marker, p.Y.Tick.Marker = taskTicks(n, side), taskTicks(n, side)
-	return p, side
 }
 
 // withColorBar adds a color bar to the right of a figure, in the middle of its data.
@@ -153,8 +145,6 @@ type cells struct {
 	m         [][]float64
 	low, high float64
 	ramp      ramp
-	decimals  int     // of a value where there is room
-	unit      float64 // divides the values that are written
 }
 
 func (p *cells) DataRange() (xmin, xmax, ymin, ymax float64) {
@@ -171,21 +161,22 @@ func (p *cells) Plot(c draw.Canvas, plt *plot.Plot) {
 			fill := p.ramp.at((v - p.low) / (p.high - p.low))
 			c.SetColor(fill)
 			c.Fill(rect(x(float64(j)-0.5)+gap/2, y(float64(i)+0.5)+gap/2, side-gap, side-gap).Path())
-			if label, size := cellText(v/p.unit, side, p.decimals); label != "" {
+			if label, size := cellText(v, side); label != "" {
 				c.FillText(textStyle(size, contrast(fill)), vg.Point{X: x(float64(j)), Y: y(float64(i))}, label)
 			}
 		}
 	}
 }
 
-// cellText returns the text of a cell and its size in points: with decimals, with one fewer, or nothing, as the side of
-// the cell allows.
-func cellText(v float64, side vg.Length, decimals int) (label string, size float64) {
+// cellText returns the text of a cell and its size in points: with a decimal, without, or nothing, as the side of the
+// cell allows.
+func cellText(v float64, side vg.Length) (label string, size float64) {
+	decimals := 1
 	switch {
 	case side < 14:
 		return "", 0
 	case side < 21, v >= 99.95:
-		decimals--
+		decimals = 0
 	}
 	return strconv.FormatFloat(v, 'f', decimals, 64), tickSize
 }
@@ -266,7 +257,5 @@ func seedNames(seeds []uint64) string {
 
 // scoreTitle returns, for example, "Class-IL, converged probe" above "AP 88.6, AF −0.7".
 func scoreTitle(s *continual.Score) string {
-	// Rounding first, then adding 0, avoids "−0.0".
-	line := fmt.Sprintf("AP %.1f, AF %.1f", s.AP, math.Round(s.AF*10)/10+0)
-	return fmt.Sprintf("%s, %s\n%s", s.Setting.Label(), s.Probe.Label(), strings.ReplaceAll(line, "-", "−"))
+	return fmt.Sprintf("%s, %s\nAP %.1f, AF %s", s.Setting.Label(), s.Probe.Label(), s.AP, decimal(s.AF, 1))
 }

@@ -63,7 +63,7 @@ func TestCellText(t *testing.T) {
 		{88.64, 32, "88.6"}, {100, 32, "100"}, {99.96, 32, "100"},
 		{88.64, 20, "89"}, {88.64, 14, "89"}, {88.64, 11, ""},
 	} {
-		label, _ := cellText(c.value, vg.Length(c.side), 1)
+		label, _ := cellText(c.value, vg.Length(c.side))
 		require.Equal(t, c.want, label)
 	}
 }

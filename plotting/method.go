@@ -238,8 +238,7 @@ func (m Method) Panel(deviation bool) Panel {
 // withStd returns, for example, "−0.7 ± 0.2", or "−0.7" for one run.
 func withStd(measure Measure, runs []continual.Matrix, tasks int) string {
 	mean, std := measure.over(runs, tasks)
-	// Rounding first, then adding 0, avoids "−0.0".
-	text := strings.ReplaceAll(fmt.Sprintf("%.1f", math.Round(mean*10)/10+0), "-", "−")
+	text := decimal(mean, 1)
 	if len(runs) > 1 {
 		text += fmt.Sprintf(" ± %.1f", std)
 	}

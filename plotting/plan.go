@@ -18,12 +18,10 @@ type PlanOptions struct {
 	// Low and High are the values at the ends of the color scale. Both 0 takes them from the values. Frames and panels
 	// that are compared need the same ones; frames then have one layout. The bar has a tip where values go further.
 	Low, High        float64
-	RowCuts, ColCuts []int // a thin line before each of these rows and columns, such as the first of a class
-	MaskedRows       []int // hatched in red: their values do not count
-	MaskedCols       []int
+	RowCuts, ColCuts []int   // a thin line before each of these rows and columns, such as the first of a class
+	MaskedCols       []int   // hatched in red: their values do not count
 	NoMarginals      bool    // draw a plan without its marginals
 	MaxSide          int     // matrices with more rows or columns are pooled to at most this many; 0 means 1000
-	Columns          int     // panels in a row, for Maps; 0 means all, as far as 960 pixels hold them
 	Side             float64 // of the heat map's longer side, in points; 0 means 230, and Maps choose it
 
 	fixed bool // Low and High are the caller's
@@ -69,14 +67,9 @@ func (o *PlanOptions) pooled(values []float64, n, m int, s Scale) (*grid, error)
 	if !(o.Side >= 0) || o.Side > 10_000 {
 		return nil, fmt.Errorf("a Side of %g points: want a positive number up to 10000, or 0 for %d", o.Side, planSide)
 	}
-	for name, masked := range map[string]struct {
-		at  []int
-		end int
-	}{"MaskedRows": {o.MaskedRows, n}, "MaskedCols": {o.MaskedCols, m}} {
-		for _, i := range masked.at {
-			if i < 0 || i >= masked.end {
-				return nil, fmt.Errorf("%s has %d: want 0 to %d", name, i, masked.end-1)
-			}
+	for _, j := range o.MaskedCols {
+		if j < 0 || j >= m {
+			return nil, fmt.Errorf("MaskedCols has %d: want 0 to %d", j, m-1)
 		}
 	}
 	g := pool(values, n, m, (max(n, m)+side-1)/side)

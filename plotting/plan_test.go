@@ -103,6 +103,17 @@ func TestLargePlan(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A pooled plan is painted by its blocks: its picture does not grow with the number of its entries.
+func TestImageOfAPooledPlan(t *testing.T) {
+	values := make([]float64, 7000*5)
+	values[6999*5+4] = 1
+	h := &heatMap{grid: pool(values, 7000, 5, 2), ramp: mass, options: PlanOptions{High: 0.5}}
+	img := h.image()
+	require.Equal(t, image.Rect(0, 0, 3, 3500), img.Bounds())
+	require.Equal(t, color.Color(planHigh), img.At(2, 3499))
+	require.Equal(t, color.Color(color.RGBA{255, 255, 255, 255}), img.At(1, 3499))
+}
+
 func TestPlanErrors(t *testing.T) {
 	for want, c := range map[string]struct {
 		plan []float64

@@ -263,6 +263,12 @@ func niceLogMarks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
+// decimal writes a number with so many digits after the point, a minus sign and no −0.
+func decimal(v float64, digits int) string {
+	unit := math.Pow10(digits)
+	return strings.ReplaceAll(strconv.FormatFloat(math.Round(v*unit)/unit+0, 'f', digits, 64), "-", "−")
+}
+
 // formatTick writes a tick without the noise of binary fractions.
 func formatTick(v float64) string {
 	plain := strconv.FormatFloat(v, 'g', 6, 64)

@@ -73,10 +73,3 @@ func Positive(series []Series) (all []Series) {
 	}
 	return all
 }
-
-// EffectiveRanks draws effective ranks (drift.EffectiveRank) over tasks, one curve per method: Curves with its axes
-// named.
-func EffectiveRanks(methods []Series, o CurveOptions) (Figure, error) {
-	o.XLabel, o.YLabel = cmp.Or(o.XLabel, "tasks learned"), cmp.Or(o.YLabel, "effective rank")
-	return Curves(methods, o)
-}

@@ -59,22 +59,6 @@ func TestCostExtremes(t *testing.T) {
 	require.ErrorContains(t, err, "no mass")
 }
 
-func TestPotentials(t *testing.T) {
-	for _, f := range [][]float64{{0}, {1, 1}, {1e300, -1e300}, {-1e-300}, make([]float64, 500)} {
-		figure, err := Potentials(f, []float64{0, 0}, "title")
-		requireWhiteBorder(t, picture(t, figure, err))
-	}
-	for want, f := range map[string][]float64{
-		"potential f is empty":        nil,
-		"potential f: entry 1 is NaN": {0, math.NaN()},
-	} {
-		_, err := Potentials(f, []float64{1}, "")
-		require.ErrorContains(t, err, want)
-	}
-	_, err := Potentials([]float64{1}, []float64{math.Inf(-1)}, "")
-	require.ErrorContains(t, err, "potential g: entry 0 is -Inf")
-}
-
 func TestSinkhornErrors(t *testing.T) {
 	trace := SweepTrace{Epsilon: 0.1, Sweeps: []int{10, 20, 30}, Errors: []float64{1, 1e-3, 0}}
 	f, err := SinkhornErrors([]SweepTrace{trace}, CurveOptions{})
@@ -126,14 +110,12 @@ func TestLossTermsOfSeveralSizes(t *testing.T) {
 func TestEveryFormat(t *testing.T) {
 	flow, err := Flow([]float64{1}, []Point{{0, 0}}, []Point{{1, 1}}, FlowOptions{Arrows: true})
 	require.NoError(t, err)
-	potentials, err := Potentials([]float64{1, -1}, []float64{0.5}, "π")
-	require.NoError(t, err)
 	band, err := Curves([]Series{{Name: "ε", Y: []float64{1, 2}, Spread: []float64{0.5, 0.2}}},
 		CurveOptions{LogY: true, LogX: true})
 	require.NoError(t, err)
 	cost, err := CostAndPlan([]float64{0, 1}, []float64{1, 0}, 1, 2, PlanOptions{})
 	require.NoError(t, err)
-	for _, f := range []Figure{flow, potentials, band, cost} {
+	for _, f := range []Figure{flow, band, cost} {
 		svg, err := f.SVG()
 		require.NoError(t, err)
 		require.Contains(t, string(svg), "@font-face")

@@ -106,14 +106,14 @@ func (l *Learner) Learn(ctx context.Context, task int, g *graph.Graph,
 	start := time.Now()
 	batched, err := l.buffer.Union(g)
 	if err != nil {
-		return nil, fmt.Errorf("saot: task %d: join replay: %w", task+1, err)
+		return nil, l.Fault(task, fmt.Errorf("join replay: %w", err))
 	}
 	report := &continual.TaskReport{Task: task, Nodes: batched.NumNodes(), Diagnostics: map[string]float64{}}
 	if err := l.fit(ctx, batched, plan{Task: task, Report: report, Seen: observe}); err != nil {
-		return nil, fmt.Errorf("saot: task %d: %w", task+1, err)
+		return nil, l.Fault(task, err)
 	}
 	if err := l.encoder.Freeze(); err != nil {
-		return nil, err
+		return nil, l.Fault(task, err)
 	}
 	l.buffer.Add(g, l.replayed(task))
 	l.tasks = task + 1

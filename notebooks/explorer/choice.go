@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/notebooks/kit"
 	"github.com/saot-go/saot/plotting/nb"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
@@ -147,16 +148,7 @@ func (s settings) learner(e *engine.Engine, stream *datasets.Stream) (continual.
 		c.Epsilon, c.Sigma, c.Alpha, c.Beta = s.saot.epsilon, s.saot.sigma, s.saot.alpha, s.saot.beta
 		c.Points = s.saot.points
 	}
-	build := method.Build{Engine: e, Stream: method.StreamOf(stream), Settings: chosen, Seed: s.seed}
-	made, err := method.New(s.method, build)
-	if err != nil {
-		return nil, err
-	}
-	learner, ok := made.(continual.Learner)
-	if !ok {
-		return nil, fmt.Errorf("%s makes no embeddings", s.method)
-	}
-	return learner, nil
+	return kit.NewLearner(s.method, e, stream, chosen, s.seed)
 }
 
 // teaches reports whether the method's teacher hands on a plan.

@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -235,14 +236,7 @@ func (p *painter) embedding(s *scene) nb.Part {
 }
 
 // place is the place of a class among those of the task.
-func (p *painter) place(label int32) int {
-	for i, class := range p.task.Classes {
-		if class == label {
-			return i
-		}
-	}
-	return 0
-}
+func (p *painter) place(label int32) int { return max(0, slices.Index(p.task.Classes, label)) }
 
 // keptOf are the nodes that the buffer holds of a task.
 func (s *scene) keptOf(task int) []int32 {

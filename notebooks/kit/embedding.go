@@ -151,13 +151,9 @@ type Embedder interface {
 
 // Embed returns the embeddings Z [nodes, width] of a graph, or stops the cell.
 func Embed(e Embedder, g *graph.Graph) *mat.Dense {
-	data, rows, cols, err := e.Embed(context.Background(), g)
+	data, _, cols, err := e.Embed(context.Background(), g)
 	Check(err)
-	z := mat.NewDense(rows, cols, nil)
-	for k, v := range data {
-		z.Set(k/cols, k%cols, float64(v))
-	}
-	return z
+	return RowsOf(data, cols, All(g))
 }
 
 // Keep writes a matrix to a file that outlives its cell.

@@ -12,6 +12,7 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
 )
 
@@ -33,13 +34,22 @@ func Learner(name string, s *datasets.Stream, changes ...string) continual.Learn
 		all = append(all, fields.Change{Path: path, Value: fields.Value{Text: value}})
 	}
 	Check(d.Change(settings, all...))
-	build := method.Build{Engine: Engine(), Stream: method.StreamOf(s), Settings: settings, Seed: 1}
-	made := Must(method.New(name, build))
+	return Must(NewLearner(name, Engine(), s, settings, 1))
+}
+
+// NewLearner makes a learner of a self-supervised method or a control, of which it takes the settings.
+func NewLearner(name string, e *engine.Engine, s *datasets.Stream, settings method.Settings,
+	seed uint64) (continual.Learner, error) {
+	build := method.Build{Engine: e, Stream: method.StreamOf(s), Settings: settings, Seed: seed}
+	made, err := method.New(name, build)
+	if err != nil {
+		return nil, err
+	}
 	learner, ok := made.(continual.Learner)
 	if !ok {
-		Check(fmt.Errorf("kit: %s makes no embeddings", name))
+		return nil, fmt.Errorf("%s makes no embeddings", name)
 	}
-	return learner
+	return learner, nil
 }
 
 // EmbeddingOf returns the embeddings of a graph [nodes, width], its rows scaled to length 1.

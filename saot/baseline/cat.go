@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -63,7 +62,7 @@ type cat struct {
 	condenser *condenser
 	network   *memoryTrainer
 	bank      memoryBank
-	seen      int
+	oneHead
 }
 
 func newCaT(b method.Build) (continual.Method, error) {
@@ -76,6 +75,7 @@ func newCaT(b method.Build) (continual.Method, error) {
 	if l.network, err = newMemoryTrainer(b, "cat", []int{l.Hidden}, l.Epochs, l.CondensationSettings, o); err != nil {
 		return nil, err
 	}
+	l.head = l.network.classifier
 	l.State = method.State{Name: "cat", Nets: []*encoder.Net{l.network.Net}, Parts: []any{&l.bank, &l.seen}}
 	return l, nil
 }
@@ -94,11 +94,4 @@ func (l *cat) Learn(ctx context.Context, task int, t *continual.Labeled,
 		err = l.network.train(ctx, l.bank, l.seen, lessonPlan{Task: task, Report: report, Seen: observe})
 	}
 	return report, l.Fault(task, err)
-}
-
-// OneHead says that a setting changes no logits.
-func (l *cat) OneHead() {}
-
-func (l *cat) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
-	return l.network.scores(ctx, g, l.seen)
 }

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"math/rand/v2"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads as formulas with the dot import
 	"github.com/gomlx/gomlx/core/tensors"
@@ -99,45 +100,72 @@ func (l *gbt) view() view.Config {
 func (l *gbt) Learn(ctx context.Context, task int, g *graph.Graph,
 	observe func(continual.Step)) (*continual.TaskReport, error) {
 	report := &continual.TaskReport{Task: task, Nodes: g.NumNodes()}
-	p := viewPlan{Task: task, Report: report, Seen: observe}
-	if l.samples(g) {
-		return report, l.Fault(task, l.trainSampled(ctx, g, p))
-	}
-	return report, l.Fault(task, l.train(ctx, g, p))
+	return report, l.Fault(task, l.learn(ctx, g, viewPlan{Task: task, Report: report, Seen: observe}))
 }
 
 // viewPlan trains on two views in each step.
 type viewPlan = train.Plan[train.Views[*tensors.Tensor]]
 
-func (l *gbt) train(ctx context.Context, g *graph.Graph, p viewPlan) error {
-	b, err := l.encoder.Graphs.Upload(g)
+func (l *gbt) learn(ctx context.Context, g *graph.Graph, p viewPlan) error {
+	on, err := l.views(l.encoder, l.view(), g)
 	if err != nil {
 		return err
 	}
-	defer b.Release()
-	p.Steps, p.Rate = l.Epochs, train.WarmUpCosine(l.LearningRate, l.WarmUp, l.Epochs)
-	p.Inputs = func(step int) (in train.Views[*tensors.Tensor], made any, err error) {
-		pair, err := train.WholePair(b, l.encoder.Config, l.view(), seed.Stream(l.seed, "augment", p.Task, step))
-		if err != nil {
-			return in, nil, err
-		}
-		return pair.Views, pair.Made(), nil
-	}
-	return l.trainer.Train(ctx, p)
-}
-
-func (l *gbt) trainSampled(ctx context.Context, g *graph.Graph, p viewPlan) error {
-	sampler, deal := l.encoder.Graphs.Sampler(g, l.encoder.Config.SampleFanOut), l.deal(g.NumNodes(), l.seed, p.Task)
-	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*deal.PerEpoch(), l.Epochs*deal.PerEpoch())
-	return l.trainer.Train(ctx, train.OverBatches(p, deal, l.Epochs,
+	defer on.release()
+	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, l.Epochs*on.perEpoch)
+	return l.trainer.Train(ctx, overViews(p, on, l.deal(g.NumNodes(), l.seed, p.Task), l.Epochs,
 		func(step int, batch []int32) (in train.Views[*tensors.Tensor], made any, err error) {
-			pair, err := train.SampledPair(sampler, batch, l.encoder.Config, l.view(),
-				l.encoder.Engine().Devices(), seed.Stream(l.seed, "augment", p.Task, step))
+			pair, err := on.draw(batch, seed.Stream(l.seed, "augment", p.Task, step))
 			if err != nil {
 				return in, nil, err
 			}
 			return pair.Views, pair.Made(), nil
 		}))
+}
+
+// taskViews is what draws two views of a task's graph for a step: of the whole graph, or of a batch of a larger one's
+// nodes.
+type taskViews struct {
+	encoder  *encoder.Encoder
+	view     view.Config
+	graph    *graph.Graph
+	whole    *encoder.Batch // nil of a larger graph
+	sampler  *encoder.Sampler
+	perEpoch int // steps
+}
+
+func (s *Sampling) views(e *encoder.Encoder, v view.Config, g *graph.Graph) (on *taskViews, err error) {
+	on = &taskViews{encoder: e, view: v, graph: g, perEpoch: 1}
+	if s.samples(g) {
+		on.sampler, on.perEpoch = e.Graphs.Sampler(g, e.Config.SampleFanOut), max(1, g.NumNodes()/s.Batch)
+		return on, nil
+	}
+	on.whole, err = e.Graphs.Upload(g)
+	return on, err
+}
+
+func (v *taskViews) release() {
+	if v.whole != nil {
+		v.whole.Release()
+	}
+}
+
+func (v *taskViews) draw(batch []int32, rng *rand.Rand) (*train.Pair, error) {
+	if v.whole != nil {
+		return train.WholePair(v.whole, v.encoder.Config, v.view, rng)
+	}
+	return train.SampledPair(v.sampler, batch, v.encoder.Config, v.view, v.encoder.Engine().Devices(), rng)
+}
+
+// overViews completes a plan by a number of epochs: a step each on a whole graph, or one for each batch of the deal.
+func overViews[T any](p train.Plan[T], on *taskViews, deal *train.Deal, epochs int,
+	inputs func(step int, batch []int32) (in T, made any, err error)) train.Plan[T] {
+	if on.whole == nil {
+		return train.OverBatches(p, deal, epochs, inputs)
+	}
+	p.Steps = epochs
+	p.Inputs = func(step int) (T, any, error) { return inputs(step, nil) }
+	return p
 }
 
 func (l *gbt) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {

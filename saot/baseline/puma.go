@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/saot-go/saot/datasets"
-	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
@@ -72,7 +71,7 @@ type puma struct {
 	condenser   *condenser
 	network     *memoryTrainer
 	plain, bank memoryBank // condensed by train nodes alone, and with pseudo-labels
-	seen        int
+	oneHead
 }
 
 func newPUMA(b method.Build) (continual.Method, error) {
@@ -86,6 +85,7 @@ func newPUMA(b method.Build) (continual.Method, error) {
 		o); err != nil {
 		return nil, err
 	}
+	l.head = l.network.classifier
 	l.State = method.State{Name: "puma", Nets: []*encoder.Net{l.network.Net}, Parts: []any{&l.plain, &l.bank, &l.seen}}
 	return l, nil
 }
@@ -168,11 +168,4 @@ func pseudoLabels(t *continual.Labeled, logits *continual.Embedding, threshold f
 		}
 	}
 	return all
-}
-
-// OneHead says that a setting changes no logits.
-func (l *puma) OneHead() {}
-
-func (l *puma) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
-	return l.network.scores(ctx, g, l.seen)
 }

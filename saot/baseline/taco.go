@@ -73,37 +73,36 @@ type taco struct {
 	TACOSettings
 	method.State
 	seed    uint64
-	network *classifier
 	trainer *lessonTrainer
 	hidden  *encoder.Layers
 	memory  coarseMemory
-	seen    int
+	oneHead
 }
 
 func newTACO(b method.Build) (continual.Method, error) {
 	l := &taco{TACOSettings: *b.Settings.(*TACOSettings), seed: b.Seed}
 	b.Stream.Sizes = slices.Concat(b.Stream.Sizes, l.joinedSizes(b.Stream.Sizes))
 	var err error
-	if l.network, err = newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights")); err != nil {
+	if l.head, err = newClassifier(b, []int{l.Hidden}, l.WholeGraph, seed.Stream(b.Seed, "weights")); err != nil {
 		return nil, err
 	}
 	for layer := 1; layer <= 2; layer++ { // ReLU's gain √2 (He et al. 2015)
-		w, err := l.network.Value(weightName(layer))
+		w, err := l.head.Value(weightName(layer))
 		if err != nil {
 			return nil, err
 		}
 		for i := range w {
 			w[i] *= math.Sqrt2
 		}
-		if err := l.network.SetValue(weightName(layer), w); err != nil {
+		if err := l.head.SetValue(weightName(layer), w); err != nil {
 			return nil, err
 		}
 	}
-	l.State = method.State{Name: "taco", Nets: []*encoder.Net{l.network.Net}, Parts: []any{&l.memory, &l.seen}}
+	l.State = method.State{Name: "taco", Nets: []*encoder.Net{l.head.Net}, Parts: []any{&l.memory, &l.seen}}
 	var err1, err2 error
-	l.trainer, err1 = l.network.trainer("taco", train.Optimizer{LearningRate: l.LearningRate})
-	l.hidden, err2 = l.network.Layers("hidden", weightName(1), func(h *Node) *Node {
-		return unitRows(encoder.ReLU(Add(h, InsertAxes(l.network.Node(h.Graph(), biasName(1)), 0))))
+	l.trainer, err1 = l.head.trainer("taco", train.Optimizer{LearningRate: l.LearningRate})
+	l.hidden, err2 = l.head.Layers("hidden", weightName(1), func(h *Node) *Node {
+		return unitRows(encoder.ReLU(Add(h, InsertAxes(l.head.Node(h.Graph(), biasName(1)), 0))))
 	})
 	return l, errors.Join(err1, err2)
 }
@@ -128,7 +127,7 @@ func (l *taco) Learn(ctx context.Context, task int, t *continual.Labeled,
 }
 
 func (l *taco) learn(ctx context.Context, t *continual.Labeled, p lessonPlan) error {
-	joined, err := l.memory.join(t, l.network.classes(), l.Buffer, seed.Stream(l.seed, "reservoir", p.Task))
+	joined, err := l.memory.join(t, l.head.classes(), l.Buffer, seed.Stream(l.seed, "reservoir", p.Task))
 	if err != nil {
 		return err
 	}
@@ -153,26 +152,26 @@ func (l *taco) train(ctx context.Context, m *coarseMemory, p lessonPlan) (embedd
 	var rows []labeled
 	for v, train := range m.Train {
 		if train {
-			rows = append(rows, labeled{row: v, column: winner(m.Votes[v]), end: l.network.classes(), weight: 1})
+			rows = append(rows, labeled{row: v, column: winner(m.Votes[v]), end: l.head.classes(), weight: 1})
 		}
 	}
 	if l.Balanced {
 		balance(rows)
 	}
 	if l.samples(m.Graph) {
-		if err := l.network.teachBatches(ctx, l.trainer, p, l.Epochs, batches{l.Sampling, m.Graph, rows, l.seed,
+		if err := l.head.teachBatches(ctx, l.trainer, p, l.Epochs, batches{l.Sampling, m.Graph, rows, l.seed,
 			"taco"}); err != nil {
 			return nil, err
 		}
-		embedded, _, err = l.hidden.Embed(ctx, l.network.graphs, m.Graph, false)
+		embedded, _, err = l.hidden.Embed(ctx, l.head.graphs, m.Graph, false)
 		return embedded, err
 	}
-	in, err := l.network.graphs.UploadInput(m.Graph)
+	in, err := l.head.graphs.UploadInput(m.Graph)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Release()
-	if err := l.network.teach(ctx, l.trainer, p, in, rows); err != nil {
+	if err := l.head.teach(ctx, l.trainer, p, in, rows); err != nil {
 		return nil, err
 	}
 	embedded, _, err = l.hidden.Of(in)
@@ -285,11 +284,4 @@ func innerProduct(x, y []float32) (sum float64) {
 		sum += float64(v) * float64(y[i])
 	}
 	return sum
-}
-
-// OneHead says that a setting changes no logits.
-func (l *taco) OneHead() {}
-
-func (l *taco) Logits(ctx context.Context, _ continual.Setting, g *graph.Graph) (*continual.Embedding, error) {
-	return l.network.scores(ctx, g, l.seen)
 }

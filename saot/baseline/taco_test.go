@@ -73,7 +73,7 @@ func TestTACOVotesAreMostlyRight(t *testing.T) {
 		joined, err := l.memory.join(task, 4, l.Buffer, seed.Stream(l.seed, "reservoir", k))
 		require.NoError(t, err)
 		mustLearn(t, l, k, task)
-		in, err := l.network.graphs.UploadInput(joined.Graph)
+		in, err := l.head.graphs.UploadInput(joined.Graph)
 		require.NoError(t, err)
 		embedded, width, err := l.hidden.Of(in)
 		in.Release()

@@ -265,7 +265,7 @@ func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.Tas
 	if err != nil {
 		return err
 	}
-	on, err := l.taskViews(g)
+	on, err := l.views(l.slow, l.view(), g)
 	if err != nil {
 		return err
 	}
@@ -287,37 +287,6 @@ func (l *trace) learn(ctx context.Context, g *graph.Graph, report *continual.Tas
 	return err
 }
 
-// taskViews is what draws two views of a task's graph for a step: of the whole graph, or of a batch of a larger one's
-// nodes.
-type taskViews struct {
-	graph    *graph.Graph
-	whole    *encoder.Batch // nil of a larger graph
-	sampler  *encoder.Sampler
-	perEpoch int // steps
-}
-
-func (l *trace) taskViews(g *graph.Graph) (*taskViews, error) {
-	if l.samples(g) {
-		return &taskViews{graph: g, sampler: l.slow.Graphs.Sampler(g, l.slow.Config.SampleFanOut),
-			perEpoch: max(1, g.NumNodes()/l.Batch)}, nil
-	}
-	b, err := l.slow.Graphs.Upload(g)
-	return &taskViews{graph: g, whole: b, perEpoch: 1}, err
-}
-
-func (v *taskViews) release() {
-	if v.whole != nil {
-		v.whole.Release()
-	}
-}
-
-func (l *trace) draw(on *taskViews, batch []int32, rng *rand.Rand) (*train.Pair, error) {
-	if on.whole != nil {
-		return train.WholePair(on.whole, l.slow.Config, l.view(), rng)
-	}
-	return train.SampledPair(on.sampler, batch, l.slow.Config, l.view(), 1, rng)
-}
-
 type traceRun struct {
 	on     *taskViews
 	stored *traceStored
@@ -331,7 +300,7 @@ func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r trace
 	p.Rate = train.WarmUpCosine(l.LearningRate, l.WarmUp*on.perEpoch, epochs*on.perEpoch)
 	inputs := func(step int, batch []int32) (in traceInputs[*tensors.Tensor], made any, err error) {
 		rng := seed.Stream(l.seed, r.name, p.Task, step)
-		pair, err := l.draw(on, batch, rng)
+		pair, err := on.draw(batch, rng)
 		if err != nil {
 			return in, nil, err
 		}
@@ -339,12 +308,8 @@ func (l *trace) train(ctx context.Context, t *traceTrainer, p tracePlan, r trace
 		drawn, err := l.drawStored(&in, r.stored, l.chosen(r.stored, p.Task, step), rng)
 		return in, append(drawn, pair.Made()), err
 	}
-	if on.whole == nil {
-		return t.Train(ctx, train.OverBatches(p, l.deal(on.graph.NumNodes(), l.seed, p.Task, r.name), epochs, inputs))
-	}
-	p.Steps = epochs
-	p.Inputs = func(step int) (traceInputs[*tensors.Tensor], any, error) { return inputs(step, nil) }
-	return t.Train(ctx, p)
+	deal := l.deal(on.graph.NumNodes(), l.seed, p.Task, r.name)
+	return t.Train(ctx, overViews(p, on, deal, epochs, inputs))
 }
 
 func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.TaskReport,
@@ -362,7 +327,7 @@ func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.
 		return nil, err
 	}
 	fast := &continual.TaskReport{}
-	err = l.train(ctx, l.fastTrainer, tracePlan{Task: task, Report: fast, Seen: l.counted(observe, 0, on.perEpoch)},
+	err = l.train(ctx, l.fastTrainer, tracePlan{Task: task, Report: fast, Seen: l.counted(observe, 0, on)},
 		traceRun{on: on, epochs: l.FastEpochs, name: "fast augment"})
 	if err != nil {
 		return nil, fmt.Errorf("fast encoder: %w", err)
@@ -372,14 +337,8 @@ func (l *trace) learnFast(ctx context.Context, on *taskViews, report *continual.
 }
 
 // counted lets an observer count the steps of both encoders, of which those of some epochs were taken before.
-func (l *trace) counted(observe func(continual.Step), before, perEpoch int) func(continual.Step) {
-	if observe == nil {
-		return nil
-	}
-	return func(s continual.Step) {
-		s.Done, s.Steps = before*perEpoch+s.Done, (l.FastEpochs+l.Epochs)*perEpoch
-		observe(s)
-	}
+func (l *trace) counted(observe func(continual.Step), before int, on *taskViews) func(continual.Step) {
+	return shifted(observe, before*on.perEpoch, (l.FastEpochs+l.Epochs)*on.perEpoch)
 }
 
 // learnSlow trains the slow encoder on the task, with distillation and replay from the second task on.
@@ -391,7 +350,7 @@ func (l *trace) learnSlow(ctx context.Context, on *taskViews, replayed []spaced,
 	}
 	defer stored.release()
 	return l.train(ctx, l.slowTrainer,
-		tracePlan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on.perEpoch)},
+		tracePlan{Task: report.Task, Report: report, Seen: l.counted(observe, l.FastEpochs, on)},
 		traceRun{on: on, stored: stored, epochs: l.Epochs, name: "augment"})
 }
 

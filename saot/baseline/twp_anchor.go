@@ -94,18 +94,6 @@ func (a *anchored) variables(g *Graph, names []string) []*Node {
 
 func firstVariables() []string { return []string{weightName(1), biasName(1)} }
 
-func (a *anchored) dims(name string) []int {
-	for l := 1; l < len(a.widths); l++ {
-		if name == weightName(l) {
-			return a.widths[l-1 : l+1]
-		}
-		if name == biasName(l) {
-			return a.widths[l : l+1]
-		}
-	}
-	return nil
-}
-
 // importance returns Ω by variable: λ_l·(∂CE/∂p)² + λ_t·(∂‖e‖₂/∂p)². ∂‖e‖₂/∂h is found on the host and taken through
 // the first layer on the engine; later layers have no part in e.
 func (a *anchored) importance(ctx context.Context, on *encoder.Uploaded, in lesson[*tensors.Tensor],
@@ -176,13 +164,13 @@ func (a *anchored) sampledImportance(ctx context.Context, b batches, task int,
 	return importanceOf(loss, lambdaL, topology, lambdaT), nil
 }
 
-// narrowed returns rows of d columns as a tensor [rows, d], with zeros after them.
-func narrowed(values []float64, rows, d int) *tensors.Tensor {
-	padded := make([]float32, rows*d)
-	for i, v := range values {
-		padded[i] = float32(v)
-	}
-	return tensors.FromFlatDataAndDimensions(padded, rows, d)
+// narrowed returns values as a tensor, with zeros after them.
+func narrowed(values []float64, dims ...int) *tensors.Tensor {
+	return engine.Fill(func(flat []float32) {
+		for i, v := range values {
+			flat[i] = float32(v)
+		}
+	}, dims...)
 }
 
 type gradients map[string][]float64
@@ -263,19 +251,9 @@ func (a *anchor) add(omega map[string][]float64, at map[string][]float32) {
 
 func (a *anchored) held() (in heldInputs[*tensors.Tensor]) {
 	in.Constant = tensors.FromScalar(float32(a.anchor.Constant))
-	lay := func(name string, values []float64) *tensors.Tensor {
-		if values == nil {
-			return encoder.Filled(0, a.dims(name)...)
-		}
-		narrow := make([]float32, len(values))
-		for i, v := range values {
-			narrow[i] = float32(v)
-		}
-		return tensors.FromFlatDataAndDimensions(narrow, a.dims(name)...)
-	}
 	for _, name := range a.Names() {
-		in.Weight = append(in.Weight, lay(name, a.anchor.Weight[name]))
-		in.Center = append(in.Center, lay(name, a.anchor.Centre[name]))
+		in.Weight = append(in.Weight, narrowed(a.anchor.Weight[name], a.Dims(name)...))
+		in.Center = append(in.Center, narrowed(a.anchor.Centre[name], a.Dims(name)...))
 	}
 	return in
 }

@@ -114,7 +114,7 @@ func Audit(ctx context.Context, stream *datasets.Stream, m Method, opt Options) 
 }
 
 func (r *run) audit(ctx context.Context, report *AuditReport) error {
-	was, now := r.current(identityOf(report.Result)), r.identity
+	was, now := identityOf(report.Result), r.identity
 	now.Engine = was.Engine // another may be asked
 	if text := was.difference(&now); text != "" {
 		return fmt.Errorf("the result is not of this stream and these options: %s", text)

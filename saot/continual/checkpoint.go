@@ -82,9 +82,6 @@ type partial struct {
 // checkpointMagic is the first line of a checkpoint.
 const checkpointMagic = "saot-checkpoint 3\n"
 
-// earlierMagics are those of versions whose learners' states are laid out otherwise.
-var earlierMagics = []string{"saot-checkpoint 1\n", "saot-checkpoint 2\n"}
-
 // ReadIdentity tells which run a folder's checkpoint belongs to, so that it can be set up again and resumed, and how
 // many of its tasks are done. It does not read the state of the learner, which may be damaged, and take a resumed run
 // back a task. It fails with fs.ErrNotExist where there is no checkpoint.
@@ -161,9 +158,6 @@ func headerIn(f *os.File, path string) (*checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	magic := string(start[:min(n, len(checkpointMagic))])
-	if slices.Contains(earlierMagics, magic) {
-		return nil, fmt.Errorf("%s was written by an earlier version of saot: start the run in an empty folder", path)
-	}
 	body := info.Size() - sha256.Size
 	if magic != checkpointMagic || body < fixed {
 		return nil, damaged{fmt.Errorf("%s is not a checkpoint of this version", path)}
@@ -261,7 +255,7 @@ func (r *run) restore() error {
 	if err != nil {
 		return err
 	}
-	if err := r.current(c.header.Identity).matches(&r.identity); err != nil {
+	if err := c.header.Identity.matches(&r.identity); err != nil {
 		return err
 	}
 	if c.header.Done > 0 {
@@ -301,7 +295,8 @@ func (r *run) finished() (*Result, error) {
 		}
 		return nil, err
 	}
-	if err := r.current(identityOf(result)).matches(&r.identity); err != nil {
+	was := identityOf(result)
+	if err := was.matches(&r.identity); err != nil {
 		return nil, err
 	}
 	r.opt.Log.Info("the run had already finished", "dir", r.opt.Dir)

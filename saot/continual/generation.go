@@ -49,8 +49,8 @@ func (c *checkpoint) replace(dir string) error {
 }
 
 // readLast reads the last checkpoint of a run folder, or the earlier one where the last is damaged or missing; then
-// passed says what is wrong with the last. One that cannot be read now, or only by an earlier version, is not damaged:
-// it is an error. It fails with fs.ErrNotExist where there is neither.
+// passed says what is wrong with the last. One that cannot be read now is not damaged: it is an error. It fails with
+// fs.ErrNotExist where there is neither.
 func readLast(dir string, read func(path string) (*checkpoint, error)) (c *checkpoint, passed, err error) {
 	c, err = read(filepath.Join(dir, CheckpointFile))
 	if err == nil {
@@ -92,7 +92,7 @@ func tidy(dir string) error {
 			return fmt.Errorf("run folder: %w", err)
 		}
 	}
-	return remove(filepath.Join(dir, CheckpointFile+".tmp")) // of earlier versions
+	return nil
 }
 
 // remove removes a file that may not be there.

@@ -25,14 +25,6 @@ type Identity struct {
 	ProbeRows int `json:"probe_rows,omitempty"`
 }
 
-// current is an identity, with the configuration in its form of today: see Options.Current.
-func (r *run) current(id Identity) *Identity {
-	if r.opt.Current != nil {
-		id.Manifest.Config = r.opt.Current(id.Manifest.Config)
-	}
-	return &id
-}
-
 // matches names the first field in which a run differs from the one that was interrupted.
 func (id *Identity) matches(now *Identity) error {
 	if text := id.difference(now); text != "" {

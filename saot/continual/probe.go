@@ -247,13 +247,9 @@ const ClosedLogit = -1e9
 
 // newInputs lays a design out for the engine; embed writes a sample's embedding into a row of x.
 func newInputs[T float](d *design, s Setting, sh shape, embed func(dst []T, s sample)) *inputs[T] {
-	width := d.width + 1
-	in := &inputs[T]{x: make([]T, sh.train*width), target: make([]T, sh.train*sh.columns),
+	in := &inputs[T]{x: rowsOf(d.train, sh.train, d.width, embed), target: make([]T, sh.train*sh.columns),
 		closed: make([]T, sh.train*sh.columns), weight: make([]T, sh.train)}
 	for i, sample := range d.train {
-		row := in.x[i*width : (i+1)*width]
-		embed(row[:d.width], sample)
-		row[d.width] = 1
 		in.target[i*sh.columns+sample.column] = 1
 		in.weight[i] = T(d.weight(s, sample.task))
 		first, end := d.layout.columns(s, sample.task, d.seen)

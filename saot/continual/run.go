@@ -31,12 +31,9 @@ type Options struct {
 	// Finish is called when the result is in Dir, also by a Resume that finds it there. A run is at its end only when
 	// Finish has succeeded. May be nil.
 	Finish   func(*Result) error
-	Manifest Manifest // with a Dir it needs a Method, the name of the result in tables
-	// Current gives a configuration that an earlier version wrote the form of Manifest.Config, so that a run of it can
-	// be resumed or audited. Nil leaves configurations as they are.
-	Current func(config json.RawMessage) json.RawMessage
-	Observe func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
-	Log     *slog.Logger
+	Manifest Manifest    // with a Dir it needs a Method, the name of the result in tables
+	Observe  func(Event) // called in order, from the goroutine of Run or of the learner; may be nil
+	Log      *slog.Logger
 }
 
 // Run takes a method through a stream: it learns each task, is scored on every task seen so far, and a checkpoint is

@@ -113,18 +113,6 @@ func interrupted(t *testing.T, opt Options) string {
 	return opt.Dir
 }
 
-// A run of an earlier version has a configuration in that version's form.
-func TestResumeOfAnEarlierForm(t *testing.T) {
-	dir := interrupted(t, Options{Manifest: manifest(`{"epoch": 5}`)})
-	now := Options{Dir: dir, Resume: true, Manifest: manifest(`{"epochs": 5, "new": 0}`),
-		Current: func(config json.RawMessage) json.RawMessage {
-			require.JSONEq(t, `{"epoch": 5}`, string(config))
-			return json.RawMessage(`{"new": 0, "epochs": 5}`)
-		}}
-	_, err := Run(context.Background(), smallStream(), &toyLearner{}, now)
-	require.NoError(t, err)
-}
-
 func TestResumeNamesWhatDiffers(t *testing.T) {
 	base := func() Options { return Options{Seed: 1, Manifest: manifest(`{"epochs": 5, "name": "a<b"}`)} }
 	dir := interrupted(t, base())

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"io"
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/saot"
@@ -12,27 +11,22 @@ import (
 
 // fixed is a learner that learns nothing: an embedding that the node's own graph determines.
 type fixed struct {
+	method.State
 	embed func(g *graph.Graph) *continual.Embedding
 }
 
 // Learn only reports the task.
-func (fixed) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
+func (*fixed) Learn(ctx context.Context, task int, g *graph.Graph, _ func(continual.Step)) (*continual.TaskReport,
 	error) {
 	return &continual.TaskReport{Task: task, Nodes: g.NumNodes()}, ctx.Err()
 }
 
-func (f fixed) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
+func (f *fixed) Embed(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return f.embed(g), nil
 }
-
-// Save writes nothing: there is no state.
-func (fixed) Save(io.Writer) error { return nil }
-
-// Load reads nothing.
-func (fixed) Load(io.Reader) error { return nil }
 
 func init() {
 	majority := define(0, "majority", "only class frequencies", nil, newMajority)
@@ -43,10 +37,12 @@ func init() {
 
 // newMajority embeds every node as nothing at all, so that a probe sees class frequencies alone.
 func newMajority(method.Build, *saot.Config) (continual.Method, error) {
-	return fixed{func(g *graph.Graph) *continual.Embedding { return &continual.Embedding{Rows: g.NumNodes()} }}, nil
+	return &fixed{embed: func(g *graph.Graph) *continual.Embedding {
+		return &continual.Embedding{Rows: g.NumNodes()}
+	}}, nil
 }
 
 // newFeatures embeds a node as its own features.
 func newFeatures(method.Build, *saot.Config) (continual.Method, error) {
-	return fixed{func(g *graph.Graph) *continual.Embedding { return rowsOf(&g.Features) }}, nil
+	return &fixed{embed: func(g *graph.Graph) *continual.Embedding { return rowsOf(&g.Features) }}, nil
 }

@@ -26,7 +26,7 @@ func init() {
 // D holds the row sums of A+I: on a directed graph 1 + the edges that point at a node, as in PyTorch Geometric's
 // gcn_norm.
 func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
-	return fixed{func(g *graph.Graph) *continual.Embedding {
+	return &fixed{embed: func(g *graph.Graph) *continual.Embedding {
 		return rowsOf(encoder.Propagated(g))
 	}}, nil
 }
@@ -36,7 +36,7 @@ func newPropagated(method.Build, *saot.Config) (continual.Method, error) {
 func newProjected(b method.Build, c *saot.Config) (continual.Method, error) {
 	features, width := b.Stream.Features, c.Encoder.Out
 	basis := linalg.Orthonormal(linalg.Gaussian(features, min(features, width), seed.Stream(b.Seed, "projection")))
-	return fixed{func(g *graph.Graph) *continual.Embedding {
+	return &fixed{embed: func(g *graph.Graph) *continual.Embedding {
 		return embeddingOf(propagate(&g.Adjacency, g.Features.Times(basis)), width)
 	}}, nil
 }

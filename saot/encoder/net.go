@@ -69,6 +69,14 @@ func (n *Net) Store() *model.Store { return n.store }
 // Names returns the variables' names in the order of their creation.
 func (n *Net) Names() []string { return slices.Clone(n.names) }
 
+// Dims returns the dimensions of a variable, nil where there is none.
+func (n *Net) Dims(name string) []int {
+	if v := n.store.Scope(n.scope).GetVariable(name); v != nil {
+		return v.Shape().Dimensions
+	}
+	return nil
+}
+
 // Node returns a variable's value in a graph. It panics if there is no such variable.
 func (n *Net) Node(g *Graph, name string) *Node {
 	v := n.store.Scope(n.scope).GetVariable(name)

@@ -60,21 +60,9 @@ func Across(groups []*Group, setting continual.Setting) ([]*Table, error) {
 
 // newAcross makes a table of cells like the column.
 func newAcross(groups []*Group, of Column) (*Table, error) {
-	byRow, rows := map[string]map[string]*Group{}, []string(nil)
-	ran := map[string]int{} // methods by dataset
-	for _, g := range groups {
-		if c := g.cell(&of); c.N == 0 {
-			continue
-		}
-		if byRow[g.Method] == nil {
-			byRow[g.Method], rows = map[string]*Group{}, append(rows, g.Method)
-		}
-		if before := byRow[g.Method][g.Dataset]; before != nil {
-			return nil, fmt.Errorf("experiment: %s ran with two settings on %s, %s and %s: choose one with --only",
-				g.Method, g.Dataset, before.path(), g.path())
-		}
-		byRow[g.Method][g.Dataset] = g
-		ran[g.Dataset]++
+	cells, rows, ran, err := byMethod(groups, &of)
+	if err != nil {
+		return nil, err
 	}
 	t, left := &Table{}, []string(nil)
 	for _, name := range datasetsOf(groups) {
@@ -91,7 +79,7 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	}
 	var absent []string // whose row would hold nothing, and leave no column with a figure of every row
 	for _, m := range rows {
-		if row := t.acrossRow(m, byRow[m]); len(row.Seeds) > 0 || len(t.Columns) == 0 {
+		if row := t.acrossRow(m, cells[m]); len(row.Seeds) > 0 || len(t.Columns) == 0 {
 			t.Rows = append(t.Rows, row)
 		} else {
 			absent = append(absent, m)
@@ -107,6 +95,31 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 		t.test(c)
 	}
 	return t, nil
+}
+
+// byMethod returns the cells like the column that have a figure, by method and dataset, the methods in the order of the
+// groups, and how many of them ran on each dataset.
+func byMethod(groups []*Group, of *Column) (cells map[string]map[string]Cell, methods []string, ran map[string]int,
+	err error) {
+	cells, ran = map[string]map[string]Cell{}, map[string]int{}
+	paths := map[[2]string]string{}
+	for _, g := range groups {
+		c, at := g.cell(of), [2]string{g.Method, g.Dataset}
+		if c.N == 0 {
+			continue
+		}
+		if before, twice := paths[at]; twice {
+			return nil, nil, nil, fmt.Errorf(
+				"experiment: %s ran with two settings on %s, %s and %s: choose one with --only",
+				g.Method, g.Dataset, before, g.path())
+		}
+		if cells[g.Method] == nil {
+			cells[g.Method], methods = map[string]Cell{}, append(methods, g.Method)
+		}
+		cells[g.Method][g.Dataset], paths[at] = c, g.path()
+		ran[g.Dataset]++
+	}
+	return cells, methods, ran, nil
 }
 
 // commonSeeds returns the seeds that most cells of a column have, the most seeds of several.
@@ -126,19 +139,16 @@ func (t *Table) commonSeeds(column int) (common []uint64) {
 	return common
 }
 
-// acrossRow makes the row of a method from its groups by dataset.
-func (t *Table) acrossRow(name string, groups map[string]*Group) Row {
+// acrossRow makes the row of a method from its cells by dataset.
+func (t *Table) acrossRow(name string, cells map[string]Cell) Row {
 	row := Row{Label: name, Method: name}
 	if d, err := method.Lookup(name); err == nil && d.Kind == method.Control {
 		row.Label += " (control)"
 	}
 	for _, c := range t.Columns {
-		var cell Cell
-		if g := groups[c.Dataset]; g != nil {
-			cell = g.cell(&c)
-			if len(cell.Seeds) > len(row.Seeds) {
-				row.Seeds = cell.Seeds
-			}
+		cell := cells[c.Dataset]
+		if len(cell.Seeds) > len(row.Seeds) {
+			row.Seeds = cell.Seeds
 		}
 		row.Cells = append(row.Cells, cell)
 	}

@@ -79,11 +79,11 @@ func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blo
 		return nil, err
 	}
 	o := &Overview{Setting: s, Probe: p}
-	cells, methods, err := o.cells(groups)
+	cells, methods, ran, err := o.cells(groups)
 	if err != nil {
 		return nil, err
 	}
-	streams := o.complete(cells, &methods)
+	streams := o.complete(cells, ran, &methods)
 	var values [][]float64
 	if len(methods) > 0 {
 		values = o.values(cells, methods, streams, by)
@@ -106,47 +106,32 @@ func NewOverview(groups []*Group, s continual.Setting, p continual.Probe, by Blo
 	return o, o.duels(cmp.Or(name, o.Methods[0].Method), methods, values)
 }
 
-// cells returns AP by method and stream, and the methods in the order of tables.
-func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, methods []string, err error) {
-	cells = map[string]map[string]Cell{}
-	column := Column{Setting: o.Setting, Probe: o.Probe}
-	var without []string
-	for _, g := range groups {
-		c := g.cell(&column)
-		if c.N == 0 {
-			if !slices.Contains(without, g.Method) {
-				without = append(without, g.Method)
-			}
-			continue
-		}
-		if cells[g.Method] == nil {
-			cells[g.Method], methods = map[string]Cell{}, append(methods, g.Method)
-		}
-		if _, twice := cells[g.Method][g.Dataset]; twice {
-			return nil, nil, fmt.Errorf("experiment: %s ran with two settings on %s: choose one with --only",
-				g.Method, g.Dataset)
-		}
-		cells[g.Method][g.Dataset] = c
+// cells returns AP by method and stream, the methods in the order of tables, and how many of them ran on each stream.
+func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, methods []string, ran map[string]int,
+	err error) {
+	cells, methods, ran, err = byMethod(groups, &Column{Setting: o.Setting, Probe: o.Probe})
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	if len(cells) == 0 {
-		return nil, nil, errors.New("experiment: no run has a score under this setting and probe")
+		return nil, nil, nil, errors.New("experiment: no run has a score under this setting and probe")
 	}
-	without = slices.DeleteFunc(without, func(m string) bool { return cells[m] != nil })
+	var without []string
+	for _, g := range groups {
+		if cells[g.Method] == nil && !slices.Contains(without, g.Method) {
+			without = append(without, g.Method)
+		}
+	}
 	if len(without) > 0 {
 		o.Left = append(o.Left,
 			fmt.Sprintf("%s: no figure under the %s.", strings.Join(without, ", "), o.Probe.Label()))
 	}
-	return cells, methods, nil
+	return cells, methods, ran, nil
 }
 
 // complete drops streams and methods until all methods have all streams.
-func (o *Overview) complete(cells map[string]map[string]Cell, methods *[]string) (streams []string) {
-	ran := map[string]int{}
-	for _, of := range cells {
-		for stream := range of {
-			ran[stream]++
-		}
-	}
+func (o *Overview) complete(cells map[string]map[string]Cell, ran map[string]int,
+	methods *[]string) (streams []string) {
 	for stream, n := range ran {
 		if 2*n >= len(cells) {
 			streams = append(streams, stream)

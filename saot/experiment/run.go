@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"time"
 
 	"github.com/saot-go/saot/datasets"
@@ -108,12 +107,8 @@ func (r *Run) NewLearner(e *engine.Engine, stream *datasets.Stream) (continual.M
 func (r *Run) Options() (continual.Options, error) {
 	config, err := json.Marshal(&r.Settings)
 	return continual.Options{Probes: r.Probes, ProbeRows: r.ProbeRows, Seed: r.Seed,
-		Manifest: continual.Manifest{Method: r.Method, Config: config}, Current: currentConfig}, err
+		Manifest: continual.Manifest{Method: r.Method, Config: config}}, err
 }
-
-// currentConfig gives settings in a result or a checkpoint their names of today. It adds none: a run that began before
-// there was a setting may not have had what is its default now.
-func currentConfig(config json.RawMessage) json.RawMessage { return currentNames(config) }
 
 // ReadRun reads the settings of the run in a folder.
 func ReadRun(dir string) (*Run, error) {
@@ -136,15 +131,6 @@ func ReadRun(dir string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &r, nil
-}
-
-// complete reports whether the folder of a run has all settings of today, though perhaps under earlier names.
-func (r *Run) complete(dir string) bool {
-	data, err1 := os.ReadFile(filepath.Join(dir, ConfigFile))
-	today, err2 := json.Marshal(r)
-	var was, is any
-	err3, err4 := json.Unmarshal(currentNames(data), &was), json.Unmarshal(today, &is)
-	return errors.Join(err1, err2, err3, err4) == nil && reflect.DeepEqual(was, is)
 }
 
 // FreshName names the folder of a run that the user did not name.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,30 +62,6 @@ func TestSettingsWithoutJSON(t *testing.T) {
 	require.NoError(t, s.Validate())
 	s.Of = &weight{math.NaN()}
 	require.ErrorContains(t, s.Validate(), "settings of saot: json: unsupported value: NaN")
-}
-
-// A run whose settings differ by their names alone is continued where it began.
-func TestRenamedSettings(t *testing.T) {
-	dir := t.TempDir()
-	settings, err := DefaultSettings("synthetic", "saot", method.Default)
-	require.NoError(t, err)
-	runs := []Run{{Settings: settings, Place: Place{Engine: "go"}}}
-	config, err := json.Marshal(&runs[0])
-	require.NoError(t, err)
-	before := strings.ReplaceAll(string(config), `"centered"`, `"centred"`)
-	require.NotEqual(t, string(config), before)
-	old := filepath.Join(dir, "synthetic-saot-s0-0123456789")
-	require.NoError(t, os.MkdirAll(old, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(old, ConfigFile), []byte(before), 0o600))
-	s, err := NewSweep(dir, runs)
-	require.NoError(t, err)
-	require.Equal(t, old, s.Folder(0))
-	require.NoDirExists(t, filepath.Join(dir, runs[0].Name()))
-
-	options, err := runs[0].Options()
-	require.NoError(t, err)
-	was := strings.ReplaceAll(string(options.Manifest.Config), `"centered"`, `"centred"`)
-	require.JSONEq(t, string(options.Manifest.Config), string(options.Current(json.RawMessage(was))))
 }
 
 // What the method does not have is an error in a run's file.

@@ -56,7 +56,6 @@ type Sweep struct {
 
 	all      []Run              // from which Select took Runs; nil before it
 	finished map[string]earlier // what FindSweep found, by probeless
-	begun    map[string]string  // folders of other names, by the hash of their settings
 }
 
 // earlier is what finished runs of the same settings but for the probes have come to.
@@ -65,10 +64,9 @@ type earlier struct {
 	probes []continual.Probe
 }
 
-// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A run is found under another name too:
-// one that an older version finished, whose settings were fewer, one that it began under other names of settings, and
-// one whose probes were done by a run each. Paths of the runs become absolute, because the names of their folders hold
-// those.
+// FindSweep looks for runs in a folder, which need not exist, and makes nothing. A finished run is found under another
+// name too: one that an older version finished, whose settings were fewer or had other names, and one whose probes were
+// done by a run each. Paths of the runs become absolute, because the names of their folders hold those.
 func FindSweep(dir string, runs []Run) (*Sweep, error) {
 	for i := range runs {
 		if err := runs[i].Absolute(); err != nil {
@@ -76,28 +74,7 @@ func FindSweep(dir string, runs []Run) (*Sweep, error) {
 		}
 	}
 	finished, err := findFinished(dir)
-	if err != nil {
-		return nil, err
-	}
-	begun, err := findBegun(dir)
-	return &Sweep{Dir: dir, Runs: runs, finished: finished, begun: begun}, err
-}
-
-// findBegun finds folders of runs that have another name today, by the hash of their settings.
-func findBegun(dir string) (map[string]string, error) {
-	folders, err := foldersWith(dir, ConfigFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("experiment: sweep: %w", err)
-	}
-	begun := map[string]string{}
-	for _, folder := range folders {
-		name := filepath.Base(folder)
-		// A folder that cannot be read is told when its run is done.
-		if r, err := ReadRun(folder); err == nil && r.named(name) && r.Name() != name && r.complete(folder) {
-			begun[r.Hash()] = folder
-		}
-	}
-	return begun, nil
+	return &Sweep{Dir: dir, Runs: runs, finished: finished}, err
 }
 
 // NewSweep makes the folders of the runs that FindSweep does not find.
@@ -225,9 +202,6 @@ func (s *Sweep) folderOf(run *Run) string {
 	if e, ok := s.finished[probeless(&run.Settings)]; ok && !finished(folder) &&
 		!slices.ContainsFunc(run.Probes, func(p continual.Probe) bool { return !slices.Contains(e.probes, p) }) {
 		return e.folder
-	}
-	if old, ok := s.begun[run.Hash()]; ok && !exists(folder, ConfigFile) {
-		return old
 	}
 	return folder
 }

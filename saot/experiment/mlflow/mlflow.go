@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -108,11 +109,7 @@ func export(store, id string, s *continual.Stored) error {
 // digits names an experiment as MLflow does, by a number.
 func digits(name string) string {
 	sum := sha256.Sum256([]byte("saot " + name))
-	n := uint64(0)
-	for _, b := range sum[:7] {
-		n = n<<8 | uint64(b)
-	}
-	return strconv.FormatUint(n, 10)
+	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:8])>>8, 10)
 }
 
 // identity is 32 hexadecimal digits of what makes a run: its data, method, settings, seed and start. Settings count as
@@ -173,10 +170,9 @@ func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
 	if err != nil {
 		return err
 	}
-	for folder, files := range map[string]map[string]string{"params": params, "tags": tags, "metrics": history} {
-		if err := writeFiles(filepath.Join(dir, folder), files); err != nil {
-			return err
-		}
+	if err := errors.Join(writeFiles(filepath.Join(dir, "params"), params),
+		writeFiles(filepath.Join(dir, "tags"), tags), writeFiles(filepath.Join(dir, "metrics"), history)); err != nil {
+		return err
 	}
 	if err := r.WriteFile(filepath.Join(dir, "artifacts", continual.ResultFile)); err != nil {
 		return err
@@ -211,23 +207,13 @@ func paramsOf(r *continual.Result) (map[string]string, error) {
 }
 
 // historyOf lists the figures of a run by their names, as lines of a metric's file.
-func historyOf(s *continual.Stored) (map[string]string, error) {
-	history := map[string]*strings.Builder{}
+func historyOf(s *continual.Stored) (map[string][]byte, error) {
+	history := map[string][]byte{}
 	add := func(name string, at time.Time, value float64, step int64) {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
 			return
 		}
-		if history[name] == nil {
-			history[name] = &strings.Builder{}
-		}
-		fmt.Fprintf(history[name], "%d %v %d\n", at.UnixMilli(), value, step)
-	}
-	texts := func() map[string]string {
-		out := map[string]string{}
-		for name, b := range history {
-			out[name] = b.String()
-		}
-		return out
+		history[name] = fmt.Appendf(history[name], "%d %v %d\n", at.UnixMilli(), value, step)
 	}
 	for _, score := range s.Result.Scores {
 		name := fmt.Sprintf("%s/%s/", score.Setting, score.Probe)
@@ -239,11 +225,11 @@ func historyOf(s *continual.Stored) (map[string]string, error) {
 	}
 	add("seconds", s.Result.Finished, s.Result.Seconds, 0)
 	if packed(s) > 0 {
-		return texts(), nil
+		return history, nil
 	}
 	lines, err := metrics.Read(filepath.Dir(s.Path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return texts(), nil
+		return history, nil
 	}
 	for _, l := range lines {
 		for name, v := range l.Terms {
@@ -258,11 +244,11 @@ func historyOf(s *continual.Stored) (map[string]string, error) {
 			}
 		}
 	}
-	return texts(), err
+	return history, err
 }
 
 // writeFiles writes texts below a folder. Their names come from files that others may have made.
-func writeFiles(dir string, texts map[string]string) error {
+func writeFiles[T string | []byte](dir string, texts map[string]T) error {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		local := filepath.FromSlash(name)
 		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(local) {

@@ -60,7 +60,7 @@ func distanceDrift(groups []*experiment.Group) (Picture, error) {
 	return overTasks(groups, "drift-distance",
 		"Change of the distances between a task's nodes since it was learned, mean over earlier tasks and seeds",
 		drifted(func(s *continual.Structure) []float64 { return s.DistanceDrift }),
-		plotting.Curves, plotting.CurveOptions{YLabel: "relative change of distances", References: unchanged})
+		plotting.CurveOptions{YLabel: "relative change of distances", References: unchanged})
 }
 
 func planDrift(groups []*experiment.Group) (Picture, error) {
@@ -68,7 +68,7 @@ func planDrift(groups []*experiment.Group) (Picture, error) {
 		"Change of the transport plan between two halves of a task's nodes since it was learned, mean over earlier "+
 			"tasks and seeds",
 		drifted(func(s *continual.Structure) []float64 { return s.PlanDrift }),
-		plotting.Curves, plotting.CurveOptions{YLabel: "total variation of plans", References: unchanged})
+		plotting.CurveOptions{YLabel: "total variation of plans", References: unchanged})
 }
 
 func effectiveRank(groups []*experiment.Group) (Picture, error) {
@@ -78,7 +78,7 @@ func effectiveRank(groups []*experiment.Group) (Picture, error) {
 				return st.EffectiveRank, true
 			}
 			return 0, false
-		}}, plotting.EffectiveRanks, plotting.CurveOptions{})
+		}}, plotting.CurveOptions{YLabel: "effective rank"})
 }
 
 func marginalErrors(groups []*experiment.Group) (Picture, error) {
@@ -90,14 +90,11 @@ func marginalErrors(groups []*experiment.Group) (Picture, error) {
 			}
 			v, ok := r.Tasks[task].Diagnostics["marginal_error"]
 			return v, ok
-		}}, plotting.Curves, plotting.CurveOptions{YLabel: "marginal error (L1)", LogY: true, Floor: 1e-16})
+		}}, plotting.CurveOptions{YLabel: "marginal error (L1)", LogY: true, Floor: 1e-16})
 }
 
-// drawing is plotting.Curves, or another function that names the axes.
-type drawing func([]plotting.Series, plotting.CurveOptions) (plotting.Figure, error)
-
 // overTasks draws a curve for each group that has it, the mean over seeds, as far as there is room.
-func overTasks(groups []*experiment.Group, name, caption string, c curve, draw drawing,
+func overTasks(groups []*experiment.Group, name, caption string, c curve,
 	o plotting.CurveOptions) (Picture, error) {
 	var able []*experiment.Group
 	for _, g := range groups {
@@ -118,7 +115,7 @@ func overTasks(groups []*experiment.Group, name, caption string, c curve, draw d
 		series = append(series, s)
 	}
 	o.XLabel = "tasks learned"
-	f, err := draw(series, o)
+	f, err := plotting.Curves(series, o)
 	dataset := groups[0].Dataset
 	return Picture{name + "-" + dataset, fmt.Sprintf("%s: %s.%s", dataset, caption, note),
 		f.WithNote(plotting.Runs(results(drawn...)))}, err
