@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "cora_ml", ds.Name)
 
-	ds, err = Open("synthetic", "", Options{Synthetic: SyntheticOptions{Nodes: 200, Classes: 4}})
+	ds, err = Open("synthetic,nodes=200,classes=4", "", Options{})
 	require.NoError(t, err)
 	require.Equal(t, 200, ds.Graph.NumNodes())
 }
@@ -52,10 +52,6 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "cora_ml.npz, which is not in the folder "+dir)
 	require.ErrorContains(t, err, "saot data get cora-ml")
 	require.ErrorContains(t, err, "SAOT_DATA or --data")
-	for _, name := range []string{"synthetic:1000", "cora-ml", filepath.Join(dir, "cora_ml.npz")} {
-		_, err = Open(name, dir, Options{Synthetic: SyntheticOptions{Seed: 1}})
-		require.ErrorContains(t, err, name+" takes no Options.Synthetic")
-	}
 	_, err = Open("synthetic", "", Options{Normalization: 9})
 	require.ErrorContains(t, err, "normalization")
 }

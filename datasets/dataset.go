@@ -92,7 +92,6 @@ type Options struct {
 	Normalization graph.Normalization // feature scaling; default L2
 	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
 	TopologyOnly  bool                // leave out the features (width 0), name it "…-topology"; default false
-	Synthetic     SyntheticOptions    // of the dataset "synthetic" alone; zero fields take their defaults
 }
 
 // Open returns a dataset: by its name in the catalog, from the files in dataDir (empty: DefaultDir); by the name of a
@@ -105,12 +104,8 @@ type Options struct {
 //
 // It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is
 // missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed,
-// one if Options.Synthetic is set for a name that does not take it, and those of the layout's reader.
+// and those of the layout's reader.
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
-	if !isSynthetic(name) && opt.Synthetic != (SyntheticOptions{}) {
-		return nil, fmt.Errorf("datasets: %s takes no Options.Synthetic, which only the dataset %s has: leave it zero "+
-			"(the settings of %sNODES stand in its name)", name, syntheticName, scaledPrefix)
-	}
 	if isSynthetic(name) || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)
 	}
@@ -139,8 +134,8 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 			"read it undirected, or choose a dataset from files", name, opt.Direction)
 	}
 	if isSynthetic(name) {
-		small := opt.Synthetic
-		if err = small.parse(name); err == nil {
+		var small SyntheticOptions
+		if small, err = ParseSynthetic(name); err == nil {
 			ds, err = Synthetic(small)
 		}
 	} else {
