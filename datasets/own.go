@@ -14,6 +14,11 @@ func csvFiles() []string {
 	return slices.Concat(csvEdges(), csvLabels(), csvNames("features"), []string{"features.npz", "features.npy"})
 }
 
+// ownFeatures lists the files of features in the order in which they are preferred.
+func ownFeatures() []string {
+	return append([]string{"features.npz", "features.npy"}, csvNames("features")...)
+}
+
 func csvEdges() []string { return append(csvNames("edges"), "edges.npz") }
 
 func csvLabels() []string { return append(csvNames("labels"), "labels.npy") }
@@ -34,7 +39,7 @@ func readCSV(b *bundle, opt Options) (*Dataset, error) {
 	ds.noteSpare(b, csvEdges())
 	ds.noteSpare(b, csvLabels())
 	return ds.withFeatures(opt, func() error {
-		ds.noteSpare(b, append([]string{"features.npz", "features.npy"}, csvNames("features")...))
+		ds.noteSpare(b, ownFeatures())
 		return readOwnFeatures(b, ds)
 	})
 }
@@ -51,7 +56,7 @@ func (ds *Dataset) noteSpare(b *bundle, names []string) {
 // checkNumbering looks for the first line that pandas writes where columns have no names: their numbers. Taken for
 // data, those of features and labels would move every node by one. A node may have such values too, of few features.
 func (ds *Dataset) checkNumbering(b *bundle) error {
-	labels, features := b.choose(csvLabels()), b.choose(csvNames("features"))
+	labels, features := b.choose(csvLabels()), b.choose(ownFeatures())
 	columns := b.numbering(features)
 	switch {
 	case columns == 0 || b.numbering(labels) != 1:
