@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/memory"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // Dataset is a whole labeled graph before it is cut into tasks. Its arrays are read-only: they may be pages of a file
@@ -322,7 +323,7 @@ func wrongContent(err error) bool {
 
 // recognize reads a dataset and, unless it is trusted, compares its size with the entry's.
 func (e Entry) recognize(ctx context.Context, path string, trust bool) error {
-	ds, err := within(ctx, func() (*Dataset, error) {
+	ds, err := parallel.Until(ctx, func() (*Dataset, error) {
 		return e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
 	})
 	if ctx.Err() != nil {
@@ -337,25 +338,4 @@ func (e Entry) recognize(ctx context.Context, path string, trust bool) error {
 			path, n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes)
 	}
 	return nil
-}
-
-// within returns what load returns, or the context's error as soon as it is over. Then load, which writes nothing, ends
-// by itself.
-func within(ctx context.Context, load func() (*Dataset, error)) (ds *Dataset, err error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	done := make(chan struct{})
-	var read *Dataset
-	var failed error
-	go func() {
-		read, failed = load()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return read, failed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
