@@ -261,7 +261,7 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 		return nil, fmt.Errorf("datasets: split of %s: %w", f.Dataset, err)
 	}
 	s := newStream(ds, f.Options.withDefaults())
-	members := membersByClass(ds)
+	members := membersByClass(ds.Labels, ds.NumClasses)
 	s.noteUnlisted(members, f.Tasks)
 	s.build(ds, members, f.Tasks)
 	if f.Hash != "" && f.Hash != s.SplitHash {
