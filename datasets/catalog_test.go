@@ -128,7 +128,7 @@ func TestOGBLabelErrors(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 		return path
 	}
-	ds, err := LoadOGBLabels(write("2\n0\r\n1\n1"))
+	ds, err := loadOGBLabels(write("2\n0\r\n1\n1"))
 	require.NoError(t, err)
 	require.Equal(t, []int32{2, 0, 1, 1}, ds.Labels)
 	require.Equal(t, 3, ds.NumClasses)
@@ -136,7 +136,7 @@ func TestOGBLabelErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"0\nnan\n": `line 2 is "nan"`, "0\n-1\n": `line 2 is "-1"`, "": "no labels", "0\n7\n": "class id 7 in 2 lines", "1\n\n0\n": `line 2 is ""`,
 	} {
-		_, err := LoadOGBLabels(write(text))
+		_, err := loadOGBLabels(write(text))
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "node-label.csv.gz")
 	}
@@ -144,11 +144,11 @@ func TestOGBLabelErrors(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, whole[:len(whole)-5], 0o600))
-	_, err = LoadOGBLabels(path)
+	_, err = loadOGBLabels(path)
 	require.ErrorContains(t, err, "unexpected EOF")
 	require.NoError(t, os.WriteFile(path, []byte("0\n1\n"), 0o600))
-	_, err = LoadOGBLabels(path)
+	_, err = loadOGBLabels(path)
 	require.ErrorContains(t, err, "not a gzip file")
-	_, err = LoadOGBLabels("absent.csv.gz")
+	_, err = loadOGBLabels("absent.csv.gz")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -532,7 +532,7 @@ func TestOGBArxivTopology(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1166243, cited.Graph.Adjacency.NumEdges())
 	require.Equal(t, ds.Graph.Adjacency, cited.Graph.Adjacency.Undirected())
-	labels, err := LoadOGBLabels(filepath.Join(path, "raw", ogbLabels))
+	labels, err := loadOGBLabels(filepath.Join(path, "raw", ogbLabels))
 	require.NoError(t, err)
 	require.Equal(t, labels.Labels, ds.Labels)
 }
