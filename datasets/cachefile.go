@@ -368,15 +368,12 @@ func arrayOf[T int32 | int64 | float32](s section, part []byte) ([]T, error) {
 
 // fits checks that the arrays of a dataset hold what their types promise, so that nothing later indexes out of range.
 func (ds *Dataset) fits() error {
-	n := ds.Graph.NumNodes()
-	if n == 0 || n > math.MaxInt32 || len(ds.Labels) != n || ds.Graph.Features.Rows != n {
-		return fmt.Errorf("%w: %d nodes, %d labels, %d rows", errDamaged, n, len(ds.Labels), ds.Graph.Features.Rows)
-	}
-	if slices.Min(ds.Labels) < 0 || int(slices.Max(ds.Labels)) != ds.NumClasses-1 {
-		return fmt.Errorf("%w: the labels", errDamaged)
-	}
-	if err := errors.Join(ds.Graph.Adjacency.Validate(), ds.Graph.Features.Validate()); err != nil {
+	if err := checkDataset(ds); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	n := ds.Graph.NumNodes()
+	if n == 0 || n > math.MaxInt32 || int(slices.Max(ds.Labels)) != ds.NumClasses-1 {
+		return fmt.Errorf("%w: %d nodes, and labels that are not of %d classes", errDamaged, n, ds.NumClasses)
 	}
 	return nil
 }

@@ -31,12 +31,14 @@ type Entry struct {
 
 // File is one file of a dataset.
 type File struct {
-	Name    string   // under the data folder, with slashes
-	URLs    []string // mirrors of the same bytes, in order; none where nobody publishes the file as it is read here
-	Bytes   int64    // 0: not known beforehand
-	SHA256  string   // in hexadecimal; "" where nobody published it: then it is recorded at the first fetch
-	GitBlob string   // git's name of the file in the publisher's repository (fetch.Sums), known where SHA256 may not be
-	Copies  []Copy   // other files that go by this name and hold the same graph
+	Name   string `json:"name"`   // under the data folder, with slashes
+	Bytes  int64  `json:"bytes"`  // 0: not known beforehand
+	SHA256 string `json:"sha256"` // in hexadecimal; "" where nobody published it: then recorded at the first fetch
+	// mirrors of the same bytes, in order; none where nobody publishes the file as it is read here
+	URLs []string `json:"urls"`
+	// git's name of the file in the publisher's repository (fetch.Sums), known where SHA256 may not be
+	GitBlob string `json:"-"`
+	Copies  []Copy `json:"-"` // other files that go by this name and hold the same graph
 }
 
 // Copy is a known file with other bytes than the published one.
@@ -47,12 +49,13 @@ type Copy struct {
 
 // Stats are the figures of a dataset; 0 stands for one that is not given.
 type Stats struct {
-	Nodes   int64
-	Edges   int64 // of the real files: undirected, without duplicates and self-loops; in the paper: as printed
-	Entries int64 // edges as the file stores them
-	Columns int   // width of the features
-	Classes int
-	Tasks   int // of two classes each
+	Nodes int64 `json:"nodes"`
+	// of the real files: undirected, without duplicates and self-loops; in the paper: as printed
+	Edges   int64 `json:"edges"`
+	Entries int64 `json:"stored_edges"` // as the file stores them
+	Columns int   `json:"features"`     // width of the features
+	Classes int   `json:"classes"`
+	Tasks   int   `json:"tasks"` // of two classes each
 }
 
 // Catalog lists the datasets that Open knows by name.

@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "cora_ml", ds.Name)
 
-	ds, err = Open("synthetic", "", Options{Synthetic: SyntheticOptions{Nodes: 200, Classes: 4}})
+	ds, err = Open("synthetic,nodes=200,classes=4", "", Options{})
 	require.NoError(t, err)
 	require.Equal(t, 200, ds.Graph.NumNodes())
 }
@@ -52,10 +52,6 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "cora_ml.npz, which is not in the folder "+dir)
 	require.ErrorContains(t, err, "saot data get cora-ml")
 	require.ErrorContains(t, err, "SAOT_DATA or --data")
-	for _, name := range []string{"synthetic:1000", "cora-ml", filepath.Join(dir, "cora_ml.npz")} {
-		_, err = Open(name, dir, Options{Synthetic: SyntheticOptions{Seed: 1}})
-		require.ErrorContains(t, err, name+" takes no Options.Synthetic")
-	}
 	_, err = Open("synthetic", "", Options{Normalization: 9})
 	require.ErrorContains(t, err, "normalization")
 }
@@ -132,7 +128,7 @@ func TestOGBLabelErrors(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 		return path
 	}
-	ds, err := LoadOGBLabels(write("2\n0\r\n1\n1"))
+	ds, err := loadOGBLabels(write("2\n0\r\n1\n1"))
 	require.NoError(t, err)
 	require.Equal(t, []int32{2, 0, 1, 1}, ds.Labels)
 	require.Equal(t, 3, ds.NumClasses)
@@ -140,7 +136,7 @@ func TestOGBLabelErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"0\nnan\n": `line 2 is "nan"`, "0\n-1\n": `line 2 is "-1"`, "": "no labels", "0\n7\n": "class id 7 in 2 lines", "1\n\n0\n": `line 2 is ""`,
 	} {
-		_, err := LoadOGBLabels(write(text))
+		_, err := loadOGBLabels(write(text))
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "node-label.csv.gz")
 	}
@@ -148,11 +144,11 @@ func TestOGBLabelErrors(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, whole[:len(whole)-5], 0o600))
-	_, err = LoadOGBLabels(path)
+	_, err = loadOGBLabels(path)
 	require.ErrorContains(t, err, "unexpected EOF")
 	require.NoError(t, os.WriteFile(path, []byte("0\n1\n"), 0o600))
-	_, err = LoadOGBLabels(path)
+	_, err = loadOGBLabels(path)
 	require.ErrorContains(t, err, "not a gzip file")
-	_, err = LoadOGBLabels("absent.csv.gz")
+	_, err = loadOGBLabels("absent.csv.gz")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

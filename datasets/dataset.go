@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/memory"
+	"github.com/saot-go/saot/internal/parallel"
 )
 
 // Dataset is a whole labeled graph before it is cut into tasks. Its arrays are read-only: they may be pages of a file
@@ -92,7 +93,6 @@ type Options struct {
 	Normalization graph.Normalization // feature scaling; default L2
 	Direction     Direction           // what becomes of the directions of stored edges; default Undirected
 	TopologyOnly  bool                // leave out the features (width 0), name it "…-topology"; default false
-	Synthetic     SyntheticOptions    // of the dataset "synthetic" alone; zero fields take their defaults
 }
 
 // Open returns a dataset: by its name in the catalog, from the files in dataDir (empty: DefaultDir); by the name of a
@@ -105,12 +105,8 @@ type Options struct {
 //
 // It returns an error that lists the known names if the name is unknown, one that says how to get the file if it is
 // missing, one that names both checksums if the file has changed, one if a generated graph is asked for as Directed,
-// one if Options.Synthetic is set for a name that does not take it, and those of the layout's reader.
+// and those of the layout's reader.
 func Open(name, dataDir string, opt Options) (*Dataset, error) {
-	if !isSynthetic(name) && opt.Synthetic != (SyntheticOptions{}) {
-		return nil, fmt.Errorf("datasets: %s takes no Options.Synthetic, which only the dataset %s has: leave it zero "+
-			"(the settings of %sNODES are in its name)", name, syntheticName, scaledPrefix)
-	}
 	if isSynthetic(name) || strings.HasPrefix(name, scaledPrefix) {
 		return generate(name, opt)
 	}
@@ -139,8 +135,8 @@ func generate(name string, opt Options) (ds *Dataset, err error) {
 			"read it undirected, or choose a dataset from files", name, opt.Direction)
 	}
 	if isSynthetic(name) {
-		small := opt.Synthetic
-		if err = small.parse(name); err == nil {
+		var small SyntheticOptions
+		if small, err = ParseSynthetic(name); err == nil {
 			ds, err = Synthetic(small)
 		}
 	} else {
@@ -327,7 +323,7 @@ func wrongContent(err error) bool {
 
 // recognize reads a dataset and, unless it is trusted, compares its size with the entry's.
 func (e Entry) recognize(ctx context.Context, path string, trust bool) error {
-	ds, err := within(ctx, func() (*Dataset, error) {
+	ds, err := parallel.Until(ctx, func() (*Dataset, error) {
 		return e.Layout.load(path, Options{Normalization: graph.Raw, TopologyOnly: e.StandIn != ""})
 	})
 	if ctx.Err() != nil {
@@ -342,25 +338,4 @@ func (e Entry) recognize(ctx context.Context, path string, trust bool) error {
 			path, n, ds.NumClasses, e.Name, e.True.Nodes, e.True.Classes)
 	}
 	return nil
-}
-
-// within returns what load returns, or the context's error as soon as it is over. Then load, which writes nothing, ends
-// by itself.
-func within(ctx context.Context, load func() (*Dataset, error)) (ds *Dataset, err error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	done := make(chan struct{})
-	var read *Dataset
-	var failed error
-	go func() {
-		read, failed = load()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return read, failed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

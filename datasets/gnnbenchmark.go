@@ -32,7 +32,7 @@ func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 		return f.errorf("indptr", "a SciPy matrix by itself is not a dataset: "+
 			"put it as edges.npz into a folder, next to labels.csv and features.npz, and name the folder")
 	}
-	if parts := csrParts("adj_"); !f.has(f.first(parts...)) {
+	if parts := csrParts("adj_"); !f.has(firstOf(f.has, parts...)) {
 		return f.lacks("edge_index (or edges, or the matrix " + strings.Join(parts, ", ") + ")")
 	}
 	m, err := readPattern(f, "adj_")
@@ -48,7 +48,7 @@ func readAdjacency(f *npzFile, ds *Dataset, direction Direction) error {
 }
 
 func openLabels(f *npzFile) (*npyArray, error) {
-	key := f.first("labels", "label", "y")
+	key := firstOf(f.has, "labels", "label", "y")
 	if !f.has(key) {
 		return nil, f.lacks("y (or label, labels)")
 	}
@@ -70,7 +70,7 @@ func readOwnGraph(f *npzFile, ds *Dataset, direction Direction) error {
 // readEdgeArray reads edge_index, all sources before all targets, or edges, a pair after the other. By column it is the
 // other way round.
 func readEdgeArray(f *npzFile, n int, ds *Dataset, direction Direction) error {
-	key := f.first("edge_index", "edges")
+	key := firstOf(f.has, "edge_index", "edges")
 	if !f.has(key) {
 		return f.lacks("edge_index (or edges, or a matrix of scipy.sparse.save_npz)")
 	}
@@ -110,10 +110,10 @@ func (a *npyArray) classes(n int, ds *Dataset) error {
 }
 
 func readFeatures(f *npzFile, n int, ds *Dataset) error {
-	if dense := f.first("attr_matrix", "x", "features"); f.has(dense) && !f.has("attr_data") {
+	if dense := firstOf(f.has, "attr_matrix", "x", "features"); f.has(dense) && !f.has("attr_data") {
 		return readDense(f, dense, n, ds)
 	}
-	if parts := csrParts("attr_"); !f.has(f.first(parts...)) {
+	if parts := csrParts("attr_"); !f.has(firstOf(f.has, parts...)) {
 		return f.lacks("x (or features, attr_matrix, or the matrix " + strings.Join(parts, ", ") + ")")
 	}
 	return readSparse(f, "attr_", n, ds)

@@ -123,7 +123,7 @@ func openGolden(t *testing.T, name, file string) (*Dataset, error) {
 	}
 	path := realFile(t, file)
 	if filepath.Base(path) == ogbLabels {
-		return LoadOGBLabels(path)
+		return loadOGBLabels(path)
 	}
 	return Open(name, os.Getenv("SAOT_DATA"), Options{})
 }

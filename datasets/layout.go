@@ -78,25 +78,25 @@ type format struct {
 	read    func(b *bundle, opt Options) (*Dataset, error)
 }
 
-func (l Layout) format() (format, error) {
+// format returns the zero value for a layout without files.
+func (l Layout) format() format {
 	switch l {
 	case LayoutNPZ:
-		return one("*.npz", readGNNBenchmark), nil
+		return one("*.npz", readGNNBenchmark)
 	case LayoutOGB:
 		files := []string{ogbEdges, ogbLabels, ogbFeatures, ogbNodeCount, ogbEdgeCount}
-		return format{files[:1], files, readOGB}, nil
+		return format{files[:1], files, readOGB}
 	case LayoutReddit:
-		return format{[]string{redditGraph}, []string{redditGraph, redditData}, readReddit}, nil
+		return format{[]string{redditGraph}, []string{redditGraph, redditData}, readReddit}
 	case LayoutWikiCS:
-		return one(wikiCSFile, readWikiCS), nil
+		return one(wikiCSFile, readWikiCS)
 	case LayoutSAINT:
 		files := []string{saintGraph, saintClasses, saintFeatures, saintRoles}
-		return format{files[:1], files, readSAINT}, nil
+		return format{files[:1], files, readSAINT}
 	case LayoutCSV:
-		return format{csvEdges(), csvFiles(), readCSV}, nil
+		return format{csvEdges(), csvFiles(), readCSV}
 	}
-	return format{}, fmt.Errorf("datasets: the layout %s is not read from files: choose one of %s",
-		l, strings.Join(layouts.Names()[1:], ", "))
+	return format{}
 }
 
 func one(name string, read func(b *bundle, opt Options) (*Dataset, error)) format {
@@ -130,11 +130,7 @@ func layoutOf(path string) (Layout, error) {
 	}
 	var known []string
 	for _, l := range inFolders() {
-		f, err := l.format()
-		if err != nil {
-			return 0, err
-		}
-		known = append(known, fmt.Sprintf("%s (%s)", strings.Join(f.anchors, " or "), l))
+		known = append(known, fmt.Sprintf("%s (%s)", strings.Join(l.format().anchors, " or "), l))
 	}
 	return 0, fmt.Errorf("datasets: %s: no dataset in it, nor up to two folders down: looked for %s: %w",
 		path, strings.Join(known, ", "), fs.ErrNotExist)
@@ -151,11 +147,7 @@ func (b *bundle) layoutAt(below string) (Layout, error) {
 	var found []Layout
 	var told []string
 	for _, l := range inFolders() {
-		f, err := l.format()
-		if err != nil {
-			return 0, err
-		}
-		anchor, err := b.locateAt(below, f.anchors)
+		anchor, err := b.locateAt(below, l.format().anchors)
 		if err != nil {
 			return 0, err
 		}
@@ -192,9 +184,10 @@ type source struct {
 
 // open finds the files of the dataset at path and takes their checksums with sum.
 func (l Layout) open(path string, sum func(file string) (string, error)) (*source, error) {
-	f, err := l.format()
-	if err != nil {
-		return nil, err
+	f := l.format()
+	if f.read == nil {
+		return nil, fmt.Errorf("datasets: the layout %s is not read from files: choose one of %s",
+			l, strings.Join(layouts.Names()[1:], ", "))
 	}
 	b, err := openBundle(path, f)
 	if err != nil {

@@ -321,6 +321,14 @@ func TestNumbersOfColumns(t *testing.T) {
 	}
 }
 
+// A first line of numbers in a file that is passed over says nothing.
+func TestNumbersOfColumnsNotRead(t *testing.T) {
+	f := tinyCSV().with("labels.csv", []byte("0\n1\n1\n0\n")).with("features.npy", tinyFeatures("<f4")).
+		with("features.csv", []byte("0,1,2\n1,2,3\n4,5,6\n7,8,9"))
+	_, err := LayoutCSV.load(f.folder(t, "own"), Options{})
+	require.NoError(t, err)
+}
+
 func TestLayoutErrors(t *testing.T) {
 	ogb, csv, saint, reddit, wiki := tinyOGB(), tinyCSV(), tinySAINT(), tinyReddit(), tinyWikiCS()
 	table := func(name, text string) files { return ogb.with("raw/"+name, zipped(text)) }
@@ -524,7 +532,7 @@ func TestOGBArxivTopology(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1166243, cited.Graph.Adjacency.NumEdges())
 	require.Equal(t, ds.Graph.Adjacency, cited.Graph.Adjacency.Undirected())
-	labels, err := LoadOGBLabels(filepath.Join(path, "raw", ogbLabels))
+	labels, err := loadOGBLabels(filepath.Join(path, "raw", ogbLabels))
 	require.NoError(t, err)
 	require.Equal(t, labels.Labels, ds.Labels)
 }

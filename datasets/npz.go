@@ -45,16 +45,6 @@ func openNPZ(r io.ReaderAt, size int64, path string) (*npzFile, error) {
 
 func (f *npzFile) has(key string) bool { return f.entries[key] != nil }
 
-// first returns the first of some keys that is there, or the first of all, which open will then miss.
-func (f *npzFile) first(keys ...string) string {
-	for _, key := range keys {
-		if f.has(key) {
-			return key
-		}
-	}
-	return keys[0]
-}
-
 // lacks is an error about an array that is not there under any of its keys, of which names tells the simplest first.
 func (f *npzFile) lacks(names string) error {
 	return f.errorf("", "no %s; the file has %s", names, f.keys())

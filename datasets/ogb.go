@@ -1,15 +1,11 @@
 package datasets
 
 import (
-	"fmt"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/saot-go/saot/datasets/graph"
-	"github.com/saot-go/saot/internal/file"
 )
 
 // The files of OGB's raw layout, without header lines.
@@ -93,29 +89,4 @@ func readMatrix(b *bundle, name string, ds *Dataset, spec tableSpec[float32]) er
 	values, cols, err := readText(b, name, spec)
 	ds.Graph.Features = graph.Features{Rows: n, Cols: cols, Dense: values}
 	return err
-}
-
-// LoadOGBLabels reads node-label.csv.gz of OGB's raw layout (…/ogbn_arxiv/raw/node-label.csv.gz), one class id per
-// line, into a dataset of only nodes and labels, without edges and features. It serves predictors that see neither,
-// such as the majority class. The dataset is named after the folder above raw, with "-labels".
-//
-// Errors name the file and the line: a missing or truncated file, a line that is not a class id.
-func LoadOGBLabels(path string) (*Dataset, error) {
-	labels, err := readClasses(fileBundle(path), filepath.Base(path), tableSpec[int32]{rows: -1})
-	if err != nil {
-		return nil, fmt.Errorf("%w; download it again", err)
-	}
-	sum, err := file.SHA256(path)
-	if err != nil {
-		return nil, err
-	}
-	n := len(labels)
-	ds := &Dataset{
-		Name: strings.ReplaceAll(filepath.Base(filepath.Dir(filepath.Dir(path))), "_", "-") + "-labels",
-		Graph: graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, n+1)},
-			Features: graph.Features{Rows: n}},
-		Checksum: sum,
-	}
-	ds.setLabels(labels)
-	return ds, nil
 }

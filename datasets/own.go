@@ -14,6 +14,11 @@ func csvFiles() []string {
 	return slices.Concat(csvEdges(), csvLabels(), csvNames("features"), []string{"features.npz", "features.npy"})
 }
 
+// ownFeatures lists the files of features in the order in which they are preferred.
+func ownFeatures() []string {
+	return append([]string{"features.npz", "features.npy"}, csvNames("features")...)
+}
+
 func csvEdges() []string { return append(csvNames("edges"), "edges.npz") }
 
 func csvLabels() []string { return append(csvNames("labels"), "labels.npy") }
@@ -34,7 +39,7 @@ func readCSV(b *bundle, opt Options) (*Dataset, error) {
 	ds.noteSpare(b, csvEdges())
 	ds.noteSpare(b, csvLabels())
 	return ds.withFeatures(opt, func() error {
-		ds.noteSpare(b, append([]string{"features.npz", "features.npy"}, csvNames("features")...))
+		ds.noteSpare(b, ownFeatures())
 		return readOwnFeatures(b, ds)
 	})
 }
@@ -51,7 +56,7 @@ func (ds *Dataset) noteSpare(b *bundle, names []string) {
 // checkNumbering looks for the first line that pandas writes where columns have no names: their numbers. Taken for
 // data, those of features and labels would move every node by one. A node may have such values too, of few features.
 func (ds *Dataset) checkNumbering(b *bundle) error {
-	labels, features := b.choose(csvLabels()), b.choose(csvNames("features"))
+	labels, features := firstOf(b.has, csvLabels()...), firstOf(b.has, ownFeatures()...)
 	columns := b.numbering(features)
 	switch {
 	case columns == 0 || b.numbering(labels) != 1:
@@ -59,7 +64,7 @@ func (ds *Dataset) checkNumbering(b *bundle) error {
 		return b.errorf(features, "line 1 is 0, 1, … %d, and that of %s is 0, as pandas numbers columns: write the "+
 			"files with header=False, or, if these are values of node 0, put a line of names before them",
 			columns-1, labels)
-	case b.numbering(b.choose(csvEdges())) == 2:
+	case b.numbering(firstOf(b.has, csvEdges()...)) == 2:
 		ds.Notes = append(ds.Notes, "the first lines are 0, 1, …, as pandas numbers columns, and taken for values: "+
 			"if they are numbers of columns, write the files with header=False")
 	}
@@ -98,7 +103,7 @@ func countsUp(in *bufio.Reader) int {
 }
 
 func readOwnLabels(b *bundle, ds *Dataset) error {
-	name := b.choose(csvLabels())
+	name := firstOf(b.has, csvLabels()...)
 	if name == "labels.npy" {
 		return b.readNPY(name, 1, func(a *npyArray) error { return a.classes(a.len(), ds) })
 	}
@@ -111,7 +116,7 @@ func readOwnLabels(b *bundle, ds *Dataset) error {
 }
 
 func readOwnEdges(b *bundle, ds *Dataset, direction Direction) error {
-	name, n := b.choose(csvEdges()), len(ds.Labels)
+	name, n := firstOf(b.has, csvEdges()...), len(ds.Labels)
 	if name != "edges.npz" {
 		return readPairs(b, name, ds, direction, tableSpec[int32]{rows: -1, header: true})
 	}
@@ -134,14 +139,9 @@ func readOwnEdges(b *bundle, ds *Dataset, direction Direction) error {
 	})
 }
 
-// choose returns the first of some names that is there, or the first of all, which a reader will then miss.
-func (b *bundle) choose(names []string) string {
-	for _, name := range names {
-		if b.has(name) {
-			return name
-		}
-	}
-	return names[0]
+// firstOf returns the first of some names that is there, or the first of all, which a reader will then miss.
+func firstOf(has func(name string) bool, names ...string) string {
+	return names[max(0, slices.IndexFunc(names, has))]
 }
 
 func readOwnFeatures(b *bundle, ds *Dataset) error {
@@ -152,7 +152,7 @@ func readOwnFeatures(b *bundle, ds *Dataset) error {
 	case b.has("features.npy"):
 		return b.readNPY("features.npy", 2, func(a *npyArray) error { return a.dense(n, ds) })
 	}
-	return readMatrix(b, b.choose(csvNames("features")), ds, tableSpec[float32]{header: true})
+	return readMatrix(b, firstOf(b.has, csvNames("features")...), ds, tableSpec[float32]{header: true})
 }
 
 // readAnyFeatures reads SciPy's sparse matrix, features under a key of LayoutNPZ, or the only array.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/file"
 )
 
 // realFile returns the path of a real data file, or skips the test.
@@ -89,8 +90,23 @@ func TestCoraFullTopology(t *testing.T) {
 	requireMajority(t, s, 69.08, 2.12, -10.71)
 }
 
+// loadOGBLabels reads OGB's node-label.csv.gz, which lies in a folder raw, into a dataset without edges and features.
+func loadOGBLabels(path string) (*Dataset, error) {
+	b := fileBundle(path)
+	labels, err := readClasses(b, filepath.Base(path), tableSpec[int32]{rows: -1})
+	if err != nil {
+		return nil, err
+	}
+	sum, err := file.SHA256(path)
+	ds := &Dataset{Name: b.name() + "-labels", Checksum: sum}
+	ds.Graph.Adjacency.Offsets = make([]int64, len(labels)+1)
+	ds.Graph.Features.Rows = len(labels)
+	ds.setLabels(labels)
+	return ds, err
+}
+
 func TestOGBArxivLabels(t *testing.T) {
-	ds, err := LoadOGBLabels(realFile(t, "ogbn_arxiv/raw/node-label.csv.gz"))
+	ds, err := loadOGBLabels(realFile(t, "ogbn_arxiv/raw/node-label.csv.gz"))
 	require.NoError(t, err)
 	require.Equal(t, "ogbn-arxiv-labels", ds.Name)
 	// Class sizes in label order as OGB publishes them.
@@ -109,7 +125,7 @@ func TestOGBProductsLabels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("2.4 million labels: not in short mode")
 	}
-	ds, err := LoadOGBLabels(path)
+	ds, err := loadOGBLabels(path)
 	require.NoError(t, err)
 	require.Equal(t, 2449029, ds.Graph.NumNodes())
 	require.Equal(t, 47, ds.NumClasses)

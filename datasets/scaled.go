@@ -206,34 +206,17 @@ func scaledLabels(opt ScaledOptions) []int32 {
 
 type blockModel struct {
 	opt     ScaledOptions
-	members []int32 // nodes, class by class
-	start   []int   // of each class among the members
-	within  []alias // by attractiveness, among a class's members
-	class   alias   // by the attractiveness of its members together
+	members [][]int32 // nodes of each class
+	within  []alias   // by attractiveness, among a class's members
+	class   alias     // by the attractiveness of its members together
 }
 
 func newBlockModel(opt ScaledOptions, labels []int32) *blockModel {
-	m := &blockModel{
-		opt:     opt,
-		members: make([]int32, len(labels)),
-		start:   make([]int, opt.Classes+1),
-		within:  make([]alias, opt.Classes),
-	}
-	for _, c := range labels {
-		m.start[c+1]++
-	}
-	for c := range opt.Classes {
-		m.start[c+1] += m.start[c]
-	}
-	next := slices.Clone(m.start)
-	for i, c := range labels {
-		m.members[next[c]] = int32(i)
-		next[c]++
-	}
+	m := &blockModel{opt: opt, members: membersByClass(labels, opt.Classes), within: make([]alias, opt.Classes)}
 	rng := generator(opt.Seed, "scaled/attractiveness")
 	together := make([]float64, opt.Classes)
 	for c := range opt.Classes {
-		weight := make([]float64, m.start[c+1]-m.start[c])
+		weight := make([]float64, len(m.members[c]))
 		for k := range weight {
 			weight[k] = math.Exp(opt.Spread * rng.NormFloat64())
 			together[c] += weight[k]
@@ -271,7 +254,7 @@ func (m *blockModel) draw(rng *rand.Rand) (i, j int32) {
 }
 
 func (m *blockModel) member(class int, rng *rand.Rand) int32 {
-	return m.members[m.start[class]+m.within[class].draw(rng)]
+	return m.members[class][m.within[class].draw(rng)]
 }
 
 // alias is a discrete distribution with draws in constant time: item k is kept with probability keep[k], else replaced

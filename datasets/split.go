@@ -261,7 +261,7 @@ func (f *SplitFile) Stream(ds *Dataset) (*Stream, error) {
 	if err := f.check(ds, s.Checksum); err != nil {
 		return nil, fmt.Errorf("datasets: split of %s: %w", f.Dataset, err)
 	}
-	members := membersByClass(ds)
+	members := membersByClass(ds.Labels, ds.NumClasses)
 	s.noteUnlisted(members, f.Tasks)
 	s.build(ds, members, f.Tasks)
 	if f.Hash != "" && f.Hash != s.SplitHash {

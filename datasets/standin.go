@@ -16,7 +16,7 @@ import (
 
 // A stand-in has the edges and labels of a benchmark and generated features, for benchmarks whose features are not at
 // hand. It is a dataset of its own, as figures on it say nothing of figures on the benchmark: Synthetic is set, a note
-// says what is generated, and it never bears the benchmark's name. Options.Synthetic.Seed seeds the features.
+// says what is generated, and it never bears the benchmark's name.
 
 func standIns(benchmarks []Entry) []Entry {
 	of := func(name string) Entry {
@@ -48,7 +48,7 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	ds.Name, ds.Synthetic = e.Name, true
-	sum := sha256.Sum256(fmt.Appendf(nil, "stand-in 1 %s %s %d", e.Name, ds.Checksum, opt.Synthetic.Seed))
+	sum := sha256.Sum256(fmt.Appendf(nil, "stand-in 1 %s %s 0", e.Name, ds.Checksum))
 	ds.Checksum = hex.EncodeToString(sum[:])
 	ds.Notes = append(ds.Notes, fmt.Sprintf("the features are generated: this is a stand-in for %s, "+
 		"and figures on it are not figures on %s", e.StandIn, e.StandIn))
@@ -57,7 +57,7 @@ func (s Store) openStandIn(e Entry, opt Options) (*Dataset, error) {
 	}
 	undirected := *ds // the features are the same whichever way the edges are read
 	undirected.Graph.Adjacency = ds.Graph.Adjacency.Undirected()
-	if ds.Graph.Features, err = e.standInFeatures(&undirected, opt.Synthetic.Seed); err != nil {
+	if ds.Graph.Features, err = e.standInFeatures(&undirected); err != nil {
 		return nil, err
 	}
 	return ds, ds.Graph.Features.NormalizeInPlace(opt.Normalization)
@@ -95,12 +95,13 @@ func alternatives(e, of Entry) string {
 	return strings.Join(slices.Compact(words), " or ")
 }
 
-func (e Entry) standInFeatures(ds *Dataset, seed uint64) (graph.Features, error) {
+func (e Entry) standInFeatures(ds *Dataset) (graph.Features, error) {
+	rng := generator(0, "stand-in/"+e.Name)
 	switch e.Name {
 	case "corafull-topology":
-		return documents(ds, generator(seed, "stand-in/"+e.Name)), nil
+		return documents(ds, rng), nil
 	case "arxiv-topology":
-		return mixedFeatures(ds, generator(seed, "stand-in/"+e.Name)), nil
+		return mixedFeatures(ds, rng), nil
 	}
 	return graph.Features{}, fmt.Errorf("datasets: %s has no features to generate", e.Name)
 }

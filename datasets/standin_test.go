@@ -147,7 +147,7 @@ func TestStandInErrors(t *testing.T) {
 	require.True(t, s.Ready(e), "the benchmark's file will do")
 	_, err = s.Get(t.Context(), e)
 	require.ErrorContains(t, err, "cora_full.npz: it is not the published file", "it is the file to get, too")
-	_, err = Entry{Name: "other"}.standInFeatures(&Dataset{}, 0)
+	_, err = Entry{Name: "other"}.standInFeatures(&Dataset{})
 	require.ErrorContains(t, err, "other has no features to generate")
 }
 

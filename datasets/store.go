@@ -346,12 +346,8 @@ func (e Entry) compareSize(ds *Dataset) {
 // one that changed.
 func (s Store) compareSeveral(e Entry, ds *Dataset, records map[string]fileRecord) error {
 	e.compareSize(ds)
-	format, err := e.Layout.format()
-	if err != nil {
-		return err
-	}
 	var paths, sums []string
-	for _, name := range format.files {
+	for _, name := range e.Layout.format().files {
 		for _, f := range e.Files {
 			if _, err := os.Stat(s.Path(f)); err == nil && filepath.Base(f.Name) == name {
 				paths, sums = append(paths, s.Path(f)), append(sums, records[f.Name].SHA256)

@@ -109,7 +109,7 @@ func NewStream(ds *Dataset, opt StreamOptions) (*Stream, error) {
 			ds.Name, slices.Max(opt.Classes), ds.NumClasses)
 	}
 	s := newStream(ds, opt)
-	members := membersByClass(ds)
+	members := membersByClass(ds.Labels, ds.NumClasses)
 	classes, most := s.chooseClasses(members)
 	if most == 0 {
 		return nil, fmt.Errorf("datasets: %s: no class has 2 nodes or more: choose another dataset", ds.Name)
@@ -209,9 +209,9 @@ func checkDataset(ds *Dataset) error {
 }
 
 // membersByClass returns the nodes of each class, ascending.
-func membersByClass(ds *Dataset) [][]int32 {
-	members := make([][]int32, ds.NumClasses)
-	for i, c := range ds.Labels {
+func membersByClass(labels []int32, classes int) [][]int32 {
+	members := make([][]int32, classes)
+	for i, c := range labels {
 		members[c] = append(members[c], int32(i))
 	}
 	return members

@@ -28,16 +28,13 @@ func (o *SyntheticOptions) settings() []setting {
 // ParseSynthetic reads a name such as "synthetic,classes=6,homophily=0.6": "synthetic", then fields of
 // SyntheticOptions, in lower case and any order. Its error says what is wrong with the name; Validate checks the
 // values.
-func ParseSynthetic(name string) (o SyntheticOptions, err error) {
-	err = o.parse(name)
-	return o, err
-}
-
-func (o *SyntheticOptions) parse(name string) error {
+func ParseSynthetic(name string) (SyntheticOptions, error) {
+	var o SyntheticOptions
 	if !isSynthetic(name) {
-		return fmt.Errorf("datasets: %q is neither %s nor begins with %s", name, syntheticName, changedPrefix)
+		return o, fmt.Errorf("datasets: %q is neither %s nor begins with %s", name, syntheticName, changedPrefix)
 	}
-	return readSettings(name, strings.Split(name, ",")[1:], o.settings())
+	err := readSettings(name, strings.Split(name, ",")[1:], o.settings())
+	return o, err
 }
 
 func changedEntry(name string) (Entry, error) {

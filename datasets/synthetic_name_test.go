@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/datasets/graph"
 )
 
 func TestParseSynthetic(t *testing.T) {
@@ -35,9 +37,9 @@ func TestParseSynthetic(t *testing.T) {
 // A graph under its settings' name is the graph of these settings, with the recipe of the plain one.
 func TestOpenSyntheticByName(t *testing.T) {
 	const name = "synthetic,nodes=240,classes=4,words=12"
-	named, err := Open(name, "", Options{})
+	named, err := Open(name, "", Options{Normalization: graph.Raw})
 	require.NoError(t, err)
-	made, err := Open("synthetic", "", Options{Synthetic: SyntheticOptions{Nodes: 240, Classes: 4, Words: 12}})
+	made, err := Synthetic(SyntheticOptions{Nodes: 240, Classes: 4, Words: 12})
 	require.NoError(t, err)
 	require.Equal(t, made, named)
 	require.Equal(t, RecipeSynthetic, RecipeOf(name))

@@ -79,44 +79,24 @@ func newDataListCommand(dir *string) *cobra.Command {
 }
 
 type datasetJSON struct {
-	Name     string     `json:"name"`
-	Title    string     `json:"title"`
-	Layout   string     `json:"layout"`
-	Present  string     `json:"present"`
-	StandIn  string     `json:"stand_in_for,omitempty"`
-	License  string     `json:"license"`
-	Citation string     `json:"citation"`
-	Note     string     `json:"note"`
-	True     statsJSON  `json:"real"`
-	Paper    statsJSON  `json:"paper"`
-	Appendix statsJSON  `json:"paper_appendix"`
-	Files    []fileJSON `json:"files"`
-}
-
-type statsJSON struct {
-	Nodes   int64 `json:"nodes"`
-	Edges   int64 `json:"edges"`
-	Entries int64 `json:"stored_edges"`
-	Columns int   `json:"features"`
-	Classes int   `json:"classes"`
-	Tasks   int   `json:"tasks"`
-}
-
-type fileJSON struct {
-	Name   string   `json:"name"`
-	Bytes  int64    `json:"bytes"`
-	SHA256 string   `json:"sha256"`
-	URLs   []string `json:"urls"`
+	Name     string          `json:"name"`
+	Title    string          `json:"title"`
+	Layout   string          `json:"layout"`
+	Present  string          `json:"present"`
+	StandIn  string          `json:"stand_in_for,omitempty"`
+	License  string          `json:"license"`
+	Citation string          `json:"citation"`
+	Note     string          `json:"note"`
+	True     datasets.Stats  `json:"real"`
+	Paper    datasets.Stats  `json:"paper"`
+	Appendix datasets.Stats  `json:"paper_appendix"`
+	Files    []datasets.File `json:"files"`
 }
 
 func datasetAsJSON(store datasets.Store, e datasets.Entry) datasetJSON {
-	d := datasetJSON{Name: e.Name, Title: e.Title, Layout: e.Layout.String(), Present: presence(store, e),
-		StandIn: e.StandIn, License: e.License, Citation: e.Citation, Note: e.Note, True: statsJSON(e.True),
-		Paper: statsJSON(e.Paper), Appendix: statsJSON(e.Appendix), Files: []fileJSON{}}
-	for _, f := range e.Files {
-		d.Files = append(d.Files, fileJSON{f.Name, f.Bytes, f.SHA256, f.URLs})
-	}
-	return d
+	return datasetJSON{Name: e.Name, Title: e.Title, Layout: e.Layout.String(), Present: presence(store, e),
+		StandIn: e.StandIn, License: e.License, Citation: e.Citation, Note: e.Note, True: e.True, Paper: e.Paper,
+		Appendix: e.Appendix, Files: append([]datasets.File{}, e.Files...)}
 }
 
 func presence(store datasets.Store, e datasets.Entry) string {

@@ -38,11 +38,15 @@ func fetchAll(
 	return got, nil
 }
 
-// fetchMissing fetches the datasets of runs that are not in the data folder.
+// fetchMissing fetches the datasets of the chosen runs that are not in the data folder.
 func (o *sweepOptions) fetchMissing(cmd *cobra.Command, runs []experiment.Run) error {
+	s := &experiment.Sweep{Runs: runs}
+	if err := o.choose(s); err != nil {
+		return err
+	}
 	var names []string
-	for i := range runs {
-		if name := runs[i].Dataset; !datasets.IsPath(name) && !slices.Contains(names, name) {
+	for i := range s.Runs {
+		if name := s.Runs[i].Dataset; !datasets.IsPath(name) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

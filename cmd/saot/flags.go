@@ -254,7 +254,8 @@ var parsing = regexp.MustCompile(`strconv\.\w+: parsing ".*": `)
 
 // wanted says what flags of a type take.
 var wanted = map[string]string{"uint64": "a whole number, 0 or more", "uintSlice": "whole numbers, 0 or more",
-	"int": "a whole number", "intSlice": "whole numbers", "float64": "a number", "bool": "true or false"}
+	"int": "a whole number", "intSlice": "whole numbers", "float64": "a number", "bool": "true or false",
+	"boolfunc": "true or false"}
 
 // needs returns an error if a flag is given without the one that it is of.
 func needs(cmd *cobra.Command, flag, of string) error {

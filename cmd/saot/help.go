@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -31,7 +32,10 @@ func section(f *pflag.FlagSet, title string, names ...string) { annotate(f, sect
 // mainFlags chooses the flags that --help lists, and gives the command --help-all, which lists every flag.
 func mainFlags(cmd *cobra.Command, names ...string) {
 	annotate(cmd.Flags(), mainFlag, "", names)
-	cmd.Flags().VarPF(helpSwitch{cmd}, helpAll, "", "help with every flag").NoOptDefVal = "true"
+	cmd.Flags().BoolFunc(helpAll, "help with every flag", func(is string) error { // asks for help as --help does
+		cmd.InitDefaultHelpFlag()
+		return cmd.Flags().Set("help", is)
+	})
 	section(cmd.Flags(), "Help", helpAll)
 }
 
@@ -41,17 +45,6 @@ func annotate(f *pflag.FlagSet, key, value string, names []string) {
 			panic(err) // there is no such flag: no input can cause it, and every test of a command finds it
 		}
 	}
-}
-
-// helpSwitch is a flag that asks for help as --help does.
-type helpSwitch struct{ cmd *cobra.Command }
-
-func (helpSwitch) String() string   { return "" }
-func (helpSwitch) Type() string     { return "bool" }
-func (helpSwitch) IsBoolFlag() bool { return true }
-func (h helpSwitch) Set(s string) error {
-	h.cmd.InitDefaultHelpFlag()
-	return h.cmd.Flags().Set("help", s)
 }
 
 // showHelp is cobra's help with sections of flags, in as many columns as the terminal has.
@@ -67,17 +60,12 @@ func helpText(cmd *cobra.Command, width int, p paint, all bool) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	title := func(text string) { say("\n%s\n", p.bold(text)) }
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short
-	}
-	say("%s\n", reflow(about, width))
+	say("%s\n", reflow(cmp.Or(cmd.Long, cmd.Short), width))
 	title("Usage:")
-	if !cmd.HasAvailableSubCommands() {
-		say("  %s\n", cmd.UseLine())
-	}
 	if cmd.HasAvailableSubCommands() {
 		say("  %s COMMAND\n", cmd.CommandPath())
+	} else {
+		say("  %s\n", cmd.UseLine())
 	}
 	if cmd.HasExample() {
 		title("Examples:")
@@ -171,12 +159,7 @@ func flagSections(cmd *cobra.Command, all bool) (sections []flagSection, hidden 
 	}
 	cmd.InitDefaultHelpFlag()
 	cmd.LocalFlags().VisitAll(add)
-	inherited := func(f *pflag.Flag) {
-		if cmd.LocalFlags().Lookup(f.Name) == nil {
-			add(f)
-		}
-	}
-	cmd.InheritedFlags().VisitAll(inherited)
+	cmd.InheritedFlags().VisitAll(add)
 	place := func(title string) int { return slices.Index(sectionOrder, title) }
 	slices.SortStableFunc(sections, func(a, b flagSection) int { return place(a.title) - place(b.title) })
 	slices.SortStableFunc(hidden, func(a, b string) int { return place(a) - place(b) })

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/experiment"
 )
 
@@ -15,30 +17,14 @@ type interrupted struct {
 func (e interrupted) Error() string { return e.line }
 func (e interrupted) Unwrap() error { return e.error }
 
-// interruptible returns what load returns, or an error that ends the command as soon as ctx ends. Then load is left to
-// end with the process, so it must leave no half file under a final name: readers write nothing, and unpack moves whole
-// files into place.
+// interruptible is parallel.Until, whose error says while what the command was interrupted. Readers write nothing, and
+// unpack moves whole files into place.
 func interruptible[T any](ctx context.Context, what string, load func() (T, error)) (T, error) {
-	if ctx.Err() != nil {
-		var none T
-		return none, interrupted{ctx.Err(), "interrupted while " + what}
+	value, err := parallel.Until(ctx, load)
+	if end := ctx.Err(); end != nil && errors.Is(err, end) {
+		err = interrupted{end, "interrupted while " + what}
 	}
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		value, err := load()
-		done <- outcome{value, err}
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-ctx.Done():
-		var none T
-		return none, interrupted{ctx.Err(), "interrupted while " + what}
-	}
+	return value, err
 }
 
 // unlessInterrupted returns an error where ctx has ended, which says what then holds. It stands before each file that a

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -27,7 +25,6 @@ jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert la
   saot notebooks build --out /tmp/course --pictures notebooks/pictures`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Jupyter = cmp.Or(o.Jupyter, os.Getenv("SAOT_JUPYTER"))
 			pages, err := course.Build(cmd.Context(), o)
 			if err != nil {
 				return err

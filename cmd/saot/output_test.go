@@ -70,6 +70,9 @@ func TestJSON(t *testing.T) {
 	require.NotEmpty(t, parsed[enginesJSON](t, "engines", "--json").Chosen.Name)
 	require.NotEmpty(t, parsed[map[string]any](t, "version", "--json")["modules"])
 	sets := parsed[[]datasetJSON](t, "data", "list", "--json", "--data", dir)
+	for _, set := range sets {
+		require.NotNil(t, set.Files, "an empty list, not null")
+	}
 	i := slices.IndexFunc(sets, func(d datasetJSON) bool { return d.Name == "cora-full" })
 	require.EqualValues(t, 70, sets[i].True.Classes)
 	require.Equal(t, sets[i], parsed[datasetJSON](t, "data", "info", "cora-full", "--json", "--data", dir))

@@ -146,7 +146,7 @@ func overviewText(o *experiment.Overview, markdown bool) (string, error) {
 
 func writeRows(out *strings.Builder, rows [][]string, markdown bool) error {
 	if !markdown {
-		t := newTable(out, 2)
+		t := newTable(out, 0)
 		for _, row := range rows {
 			t.say("%s", strings.Join(row, "\t"))
 		}

@@ -153,7 +153,7 @@ to the playground. This needs what saot notebooks build needs.`,
 	cmd.Flags().StringVarP(&out, "out", "o", "site", "folder of the site")
 	cmd.Flags().BoolVar(&withCourse, "course", false, "with the course of notebooks")
 	cmd.Flags().StringVar(&o.Notebooks, "notebooks", "notebooks", "folder of the notebooks, for --course")
-	cmd.Flags().StringVar(&o.Jupyter, "jupyter", os.Getenv("SAOT_JUPYTER"),
+	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "",
 		"jupyter command, for --course (default $SAOT_JUPYTER)")
 	return cmd
 }

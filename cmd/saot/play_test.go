@@ -155,6 +155,14 @@ func unpack(t *testing.T, archive, dir string) {
 	require.NoError(t, os.CopyFS(dir, r))
 }
 
+// Help is the same for every user.
+func TestSiteHelpNamesNoPath(t *testing.T) {
+	t.Setenv("SAOT_JUPYTER", "/home/me/bin/jupyter")
+	_, stdout, _ := call(t, "site", "build", "--help")
+	require.Contains(t, stdout, "default $SAOT_JUPYTER")
+	require.NotContains(t, stdout, "/home/me")
+}
+
 func TestSiteBuildWritesAFolder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: builds modules for the browser")

@@ -120,6 +120,9 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if err != nil {
 		return err
 	}
+	if o.index >= 0 {
+		o.only = o.only[o.index : o.index+1]
+	}
 	if o.fetch {
 		if err := o.fetchMissing(cmd, runs); err != nil {
 			return err
@@ -136,13 +139,8 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 	if err != nil {
 		return err
 	}
-	if o.index >= 0 {
-		o.only = o.only[o.index : o.index+1]
-	}
-	if len(o.only) > 0 {
-		if err := s.Select(o.only); err != nil {
-			return usageError{err}
-		}
+	if err := o.choose(s); err != nil {
+		return err
 	}
 	if o.dry {
 		return o.list(cmd.Context(), cmd.OutOrStdout(), s)
@@ -151,6 +149,17 @@ func (o *sweepOptions) sweep(cmd *cobra.Command, specs []string) error {
 		return err
 	}
 	return o.work(cmd, s)
+}
+
+// choose keeps the runs of --only.
+func (o *sweepOptions) choose(s *experiment.Sweep) error {
+	if len(o.only) == 0 {
+		return nil
+	}
+	if err := s.Select(o.only); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // checkEngines opens the engines of the runs once: where one is missing, each run would fail. An --engine that is not

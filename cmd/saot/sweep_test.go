@@ -278,6 +278,18 @@ func TestSweepFetchesNoStandIn(t *testing.T) {
 	require.Regexp(t, `(?m)^corafull-topology .* as cora-full  `, stdout)
 }
 
+// --fetch with --only asks for the datasets of these runs alone.
+func TestSweepFetchesForChosenRuns(t *testing.T) {
+	o := &sweepOptions{data: t.TempDir(), only: []int{1}}
+	runs := []experiment.Run{{Settings: experiment.Settings{Dataset: "uai"}},
+		{Settings: experiment.Settings{Dataset: "synthetic"}}}
+	require.NoError(t, o.fetchMissing(newSweepCommand(), runs))
+	o.only = []int{0}
+	require.ErrorContains(t, o.fetchMissing(newSweepCommand(), runs), "uai.npz")
+	o.only = []int{2}
+	require.ErrorContains(t, o.fetchMissing(newSweepCommand(), runs), "there is no run 2")
+}
+
 // A run that fails is shown with its error.
 func TestSweepFailure(t *testing.T) {
 	binary := build(t)

@@ -32,12 +32,11 @@ type Request struct {
 	Waiting  func()                  // called once, where another process works on the path, before the wait for it
 	Client   *http.Client            // default: a plain one; redirections are followed as Fetch says, whatever it does
 	Stall    time.Duration           // a connection that brings nothing for this long is resumed; default 30 s
-	Least    int64                   // bytes that a connection must bring in each Stall; default 30000, 1 kB a second
 	Retries  int                     // fruitless attempts in a row before a mirror is given up; default 4
 	Backoff  time.Duration           // the pause before the second attempt, which doubles with each; default 1 s
 	ByHand   string                  // what to do with a file from a browser, for errors; default: where to put it
 
-	now func() time.Time // the clock by which Least is counted; nil is time.Now
+	now func() time.Time // the clock of the watchdog; nil is time.Now
 }
 
 // Result is what Fetch left at the path.
@@ -52,7 +51,7 @@ var ErrUnavailable = errors.New("no mirror brought the file")
 const (
 	defaultMaxBytes = 16 << 30
 	defaultStall    = 30 * time.Second
-	defaultLeast    = 30_000
+	leastBytes      = 30_000 // that a connection must bring in each Stall, by default 1 kB a second
 	defaultRetries  = 4
 	defaultBackoff  = time.Second
 	maxRedirects    = 10
@@ -76,7 +75,7 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := os.MkdirAll(filepath.Dir(r.Path), 0o755); err != nil {
 		return Result{}, fmt.Errorf("fetch: %w: choose a folder that can be written", err)
 	}
-	lock, err := r.lock(ctx)
+	lock, err := file.AcquireTelling(ctx, r.Path, r.Waiting)
 	if err != nil {
 		return Result{}, err
 	}
@@ -92,17 +91,6 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("fetch: %w", err)
 	}
 	return r.fromMirrors(ctx)
-}
-
-func (r *Request) lock(ctx context.Context) (*file.Lock, error) {
-	lock, err := file.Try(r.Path)
-	if err != nil || lock != nil {
-		return lock, err
-	}
-	if r.Waiting != nil {
-		r.Waiting()
-	}
-	return file.Acquire(ctx, r.Path)
 }
 
 func (r *Request) settle() error {
@@ -125,7 +113,6 @@ func (r *Request) settle() error {
 	}
 	r.MaxBytes = cmp.Or(r.MaxBytes, defaultMaxBytes)
 	r.Stall = cmp.Or(r.Stall, defaultStall)
-	r.Least = cmp.Or(r.Least, defaultLeast)
 	r.Retries = cmp.Or(r.Retries, defaultRetries)
 	r.Backoff = cmp.Or(r.Backoff, defaultBackoff)
 	r.ByHand = cmp.Or(r.ByHand, "put it at "+r.Path)

@@ -24,7 +24,7 @@ type watchdog struct {
 }
 
 func newWatchdog(r *Request, cancel func()) *watchdog {
-	w := &watchdog{patience: r.Stall, least: r.Least, cancel: cancel, now: r.now, began: r.now()}
+	w := &watchdog{patience: r.Stall, least: leastBytes, cancel: cancel, now: r.now, began: r.now()}
 	w.timer = time.AfterFunc(w.patience, func() {
 		w.bark(fmt.Errorf("the connection brought nothing for %v", w.patience))
 	})

@@ -124,33 +124,20 @@ func (a *Adjacency) Transposed() Adjacency {
 }
 
 // Undirected returns the adjacency without directions: nodes are neighbors if an edge joins them either way. An
-// undirected adjacency is returned as it is, with the same arrays. O(NumNodes + NumEdges) time.
+// undirected adjacency is returned as it is, with the same arrays. O(NumNodes + NumEdges · log d) time for largest
+// degree d.
 func (a *Adjacency) Undirected() Adjacency {
 	if !a.Directed {
 		return *a
 	}
-	back := a.Transposed()
-	out := Adjacency{Offsets: make([]int64, len(a.Offsets)), Neighbors: make([]int32, 0, 2*len(a.Neighbors))}
+	row := make([]int32, 0, len(a.Neighbors))
 	for i := range a.NumNodes() {
-		out.Neighbors = appendUnion(out.Neighbors, a.Neighborhood(i), back.Neighborhood(i))
-		out.Offsets[i+1] = int64(len(out.Neighbors))
+		for range a.Neighborhood(i) {
+			row = append(row, int32(i))
+		}
 	}
+	out, _ := Build(a.NumNodes(), Coordinates{row, a.Neighbors}, false)
 	return out
-}
-
-// appendUnion appends the union of two ascending lists, ascending.
-func appendUnion(to, a, b []int32) []int32 {
-	for len(a) > 0 && len(b) > 0 {
-		v := min(a[0], b[0])
-		if a[0] == v {
-			a = a[1:]
-		}
-		if b[0] == v {
-			b = b[1:]
-		}
-		to = append(to, v)
-	}
-	return append(append(to, a...), b...)
 }
 
 // Induced returns the adjacency that the nodes induce: row k belongs to nodes[k]. The nodes must be distinct.

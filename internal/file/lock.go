@@ -61,6 +61,18 @@ func Try(path string) (*Lock, error) {
 	return l, nil
 }
 
+// AcquireTelling is Acquire that first calls waiting, unless it is nil, where another process has the lock.
+func AcquireTelling(ctx context.Context, path string, waiting func()) (*Lock, error) {
+	l, err := Try(path)
+	if err != nil || l != nil {
+		return l, err
+	}
+	if waiting != nil {
+		waiting()
+	}
+	return Acquire(ctx, path)
+}
+
 // Held reports whether a process holds the lock of the file at path. It writes nothing, so that it can be asked of
 // another user's lock; for a moment nobody can take the lock. Where it returns an error, a process may hold it.
 func Held(path string) (bool, error) {

@@ -3,6 +3,7 @@ package parallel
 
 import (
 	"cmp"
+	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -37,6 +38,27 @@ func Each(n int, work func(i int) error) error {
 	}
 	_ = group.Wait() // the errors are in errs
 	return cmp.Or(errs...)
+}
+
+// Until returns what load returns, or the context's error as soon as ctx ends. Then load is left to end by itself or
+// with the process, so it must leave no half file under a final name.
+func Until[T any](ctx context.Context, load func() (T, error)) (T, error) {
+	var value, none T
+	if ctx.Err() != nil {
+		return none, ctx.Err()
+	}
+	var err error
+	done := make(chan struct{})
+	go func() {
+		value, err = load()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return value, err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
 }
 
 // Share returns where part p of parts begins when n items are dealt out evenly; part p ends where p+1 begins.

@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync/atomic"
@@ -60,4 +61,24 @@ func TestEachReturnsTheFirstErrorByIndex(t *testing.T) {
 	require.Equal(t, first, err)
 	require.NotContains(t, done, false, "an error stops nothing")
 	require.NoError(t, Each(0, func(int) error { return first }))
+}
+
+func TestUntil(t *testing.T) {
+	got, err := Until(t.Context(), func() (int, error) { return 3, nil })
+	require.NoError(t, err)
+	require.Equal(t, 3, got)
+	broken := errors.New("broken")
+	_, err = Until(t.Context(), func() (int, error) { return 0, broken })
+	require.Equal(t, broken, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	stuck := make(chan int)
+	defer close(stuck)
+	_, err = Until(ctx, func() (int, error) {
+		cancel()
+		return <-stuck, nil
+	})
+	require.Equal(t, context.Canceled, err)
+	_, err = Until(ctx, func() (int, error) { panic("called after the end") })
+	require.Equal(t, context.Canceled, err)
 }

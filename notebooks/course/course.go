@@ -52,7 +52,7 @@ type Options struct {
 	Notebooks string // folder of the notebooks, executed; all its *.ipynb are built
 	Out       string // folder of the pages; Build makes it if it is missing
 	Pictures  string // folder for a small PNG of each notebook's main figure; "" writes none
-	Jupyter   string // command; "" means jupyter. Its Python needs nbconvert and latex2mathml
+	Jupyter   string // command; "" means $SAOT_JUPYTER, or else jupyter. Its Python needs nbconvert and latex2mathml
 	// Playground is where the pages find the playground, such as "..", to show figures live; "" means links alone, to
 	// the address of saot play.
 	Playground string
@@ -118,7 +118,7 @@ func Build(ctx context.Context, o Options) ([]Page, error) {
 
 // convert runs nbconvert on all notebooks. The pages are fragments, without head and style.
 func convert(ctx context.Context, jupyter, work string, paths []string) error {
-	jupyter = cmp.Or(jupyter, "jupyter")
+	jupyter = cmp.Or(jupyter, os.Getenv("SAOT_JUPYTER"), "jupyter")
 	config := filepath.Join(work, "nbconvert.py")
 	if err := os.WriteFile(config, settings, 0o600); err != nil {
 		return fmt.Errorf("course: %w", err)

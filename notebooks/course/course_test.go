@@ -170,6 +170,9 @@ func TestBuildErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"cells": []}`), 0o600))
 	_, err = Build(t.Context(), Options{Notebooks: dir, Out: dir, Jupyter: filepath.Join(dir, "absent")})
 	require.ErrorContains(t, err, "absent nbconvert")
+	t.Setenv("SAOT_JUPYTER", filepath.Join(dir, "elsewhere"))
+	_, err = Build(t.Context(), Options{Notebooks: dir, Out: dir})
+	require.ErrorContains(t, err, "elsewhere nbconvert")
 
 	if runtime.GOOS == "windows" {
 		t.Skip("the last case needs a shell script")

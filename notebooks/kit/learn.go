@@ -18,8 +18,7 @@ import (
 
 // LongStream returns a generated stream of twelve small tasks of two classes.
 func LongStream() *datasets.Stream {
-	o := datasets.SyntheticOptions{Nodes: 1000, Classes: 24, Degree: 5, Imbalance: 1.5}
-	dataset := Must(datasets.Open("synthetic", "", datasets.Options{Synthetic: o}))
+	dataset := Must(datasets.Open("synthetic,nodes=1000,classes=24,degree=5,imbalance=1.5", "", datasets.Options{}))
 	return Must(datasets.NewStream(dataset, datasets.DefaultStreamOptions()))
 }
 

@@ -20,7 +20,9 @@ const hasNative = true
 // native serializes what is true of the whole process: the backend's switches are global variables.
 var native sync.Mutex
 
-// openNative opens XLA with downloads switched off, and returns the library's version too.
+// openNative opens the PJRT plugin of the candidate, with downloads switched off, and returns its version too. On CUDA
+// matrix products keep float32's precision unless options ask for TF32: its ten bits are too few for the marginals of a
+// transport plan. A CPU counts as any number of devices.
 func openNative(c Candidate, options string, devices int) (compute.Backend, string, error) {
 	native.Lock()
 	defer native.Unlock()
@@ -28,13 +30,6 @@ func openNative(c Candidate, options string, devices int) (compute.Backend, stri
 	if strings.ContainsAny(c.Library, ",=") {
 		return nil, "", fmt.Errorf("GoMLX cannot read the path %s: move it to one without , and =", c.Library)
 	}
-	return openXLA(c, options, devices)
-}
-
-// openXLA opens the PJRT plugin of the candidate. On CUDA matrix products keep float32's precision unless options ask
-// for TF32: its ten bits are too few for the marginals of a transport plan. A CPU counts as any number of devices. The
-// caller holds the lock.
-func openXLA(c Candidate, options string, devices int) (compute.Backend, string, error) {
 	config := c.Library
 	if c.Spec == nameCUDA {
 		if !strings.Contains(options, "tf32") {

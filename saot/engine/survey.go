@@ -88,39 +88,23 @@ func Installed(name string) string {
 }
 
 // CheckInstalled returns an error unless the main library in Folder(name) is there and whole.
-func CheckInstalled(name string) error { return checkLibrary(Installed(name), pluginSymbol) }
+func CheckInstalled(name string) error { return checkLibrary(Installed(name)) }
 
 // pluginSymbol is what a PJRT plugin exports.
 const pluginSymbol = "GetPjrtApi"
 
 // findXLA returns the PJRT plugin for a device, nameCPU or nameCUDA, if one is installed.
 func findXLA(name string) Candidate {
-	if name == nameCUDA && !hasGPU() {
-		c := xlaAt(name, "")
-		if c.Missing == "" {
-			c.Missing = "no NVIDIA GPU was found"
-			c.Hint = "it needs an NVIDIA GPU with its driver; then " + c.Hint
-		}
-		return c
+	path, lacksGPU := "", name == nameCUDA && !hasGPU()
+	if !lacksGPU {
+		path = pluginFor(name)
 	}
-	if _, set := os.LookupEnv(pluginPathEnv); !set {
-		if path := Installed(installName(name)); path != "" {
-			return xlaAt(name, path)
-		}
-	}
-	for _, dir := range pluginFolders() {
-		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*"} {
-			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // sorted; the only error is a bad pattern
-			for _, path := range found {
-				if pluginDevice(path) == name && filepath.Ext(path) != ".lock" { // go-xla's installer leaves locks
-					return xlaAt(name, path)
-				}
-			}
-		}
-	}
-	c := xlaAt(name, "")
+	c := xlaAt(name, path)
 	switch _, set := os.LookupEnv(pluginPathEnv); {
-	case c.Missing != "":
+	case path != "" || c.Missing != "":
+	case lacksGPU:
+		c.Missing = "no NVIDIA GPU was found"
+		c.Hint = "it needs an NVIDIA GPU with its driver; then " + c.Hint
 	case set:
 		c.Missing = "no PJRT plugin was found in the folders of " + pluginPathEnv + ", and no others are searched"
 		c.Hint = "unset " + pluginPathEnv + ", then " + c.Hint
@@ -128,6 +112,26 @@ func findXLA(name string) Candidate {
 		c.Missing = "no PJRT plugin was found"
 	}
 	return c
+}
+
+// pluginFor returns the path of the plugin for a device, "" where there is none.
+func pluginFor(name string) string {
+	if _, set := os.LookupEnv(pluginPathEnv); !set {
+		if path := Installed(installName(name)); path != "" {
+			return path
+		}
+	}
+	for _, dir := range pluginFolders() {
+		for _, pattern := range []string{"pjrt_c_api_*_plugin.*", "pjrt[-_]plugin[-_]*"} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern)) // sorted; the only error is a bad pattern
+			for _, path := range found {
+				if pluginDevice(path) == name && filepath.Ext(path) != ".lock" { // go-xla's installer leaves locks
+					return path
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // installName is what package install calls nameCPU and nameCUDA.
@@ -150,18 +154,15 @@ func hint(name, platform string) string {
 	return byHand
 }
 
+// xlaAt fills Missing: the build must have the backend, and the library, if there is one, must be whole.
 func xlaAt(name, path string) Candidate {
-	return Candidate{Spec: name, Library: path, Hint: hint(name, runtime.GOOS+"/"+runtime.GOARCH)}.check(pluginSymbol)
-}
-
-// check fills Missing: the build must have the backend, and the library, if there is one, must be whole.
-func (c Candidate) check(symbol string) Candidate {
 	if !hasNative {
-		return Candidate{Spec: c.Spec, Missing: NoCgo,
+		return Candidate{Spec: name, Missing: NoCgo,
 			Hint: "build with CGO_ENABLED=1 and a C compiler on Linux or macOS"}
 	}
-	if c.Library != "" {
-		if err := checkLibrary(c.Library, symbol); err != nil {
+	c := Candidate{Spec: name, Library: path, Hint: hint(name, runtime.GOOS+"/"+runtime.GOARCH)}
+	if path != "" {
+		if err := checkLibrary(path); err != nil {
 			c.Missing = err.Error()
 		}
 	}
@@ -203,10 +204,10 @@ func hasGPU() bool {
 	return len(devices) > 0 || err == nil
 }
 
-// checkLibrary returns an error if the file cannot be the shared library that exports symbol: missing, truncated, of
-// another machine or another library. The loader is not asked, because it maps a truncated file and dies of SIGBUS.
-// Outside Linux only the file's presence is checked.
-func checkLibrary(path, symbol string) error {
+// checkLibrary returns an error if the file cannot be a PJRT plugin: missing, truncated, of another machine or another
+// library. The loader is not asked, because it maps a truncated file and dies of SIGBUS. Outside Linux only the file's
+// presence is checked.
+func checkLibrary(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -237,9 +238,9 @@ func checkLibrary(path, symbol string) error {
 		return fmt.Errorf("no shared library: %w", err)
 	}
 	for _, s := range symbols {
-		if s.Name == symbol && s.Section != elf.SHN_UNDEF {
+		if s.Name == pluginSymbol && s.Section != elf.SHN_UNDEF {
 			return nil
 		}
 	}
-	return fmt.Errorf("a different library: it does not export %s", symbol)
+	return errors.New("a different library: it does not export " + pluginSymbol)
 }

@@ -6,7 +6,6 @@ package install
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,12 +13,12 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/parallel"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -72,7 +71,7 @@ func Engine(ctx context.Context, name string, from []string, progress io.Writer)
 		err = b.install(ctx, from)
 	case name == "xla" && len(from) == 0:
 		b.say("fetching XLA's plugin from the release page of go-xla's authors")
-		err = until(ctx, func() error { return installGoXLA(folder) })
+		_, err = parallel.Until(ctx, func() (any, error) { return nil, installGoXLA(folder) })
 	default:
 		err = fmt.Errorf("no package is known for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
@@ -84,18 +83,6 @@ func Engine(ctx context.Context, name string, from []string, progress io.Writer)
 		return "", fmt.Errorf("install %s: no library was found in %s", name, folder)
 	}
 	return library, nil
-}
-
-// until returns what do returns, or the context's error: what cannot be stopped is left behind.
-func until(ctx context.Context, do func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- do() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 type bundle struct {
@@ -134,7 +121,9 @@ func (b bundle) install(ctx context.Context, from []string) error {
 	if err := os.MkdirAll(filepath.Dir(b.folder), 0o755); err != nil {
 		return err
 	}
-	lock, err := b.lock(ctx)
+	lock, err := file.AcquireTelling(ctx, b.folder, func() {
+		b.say("another process installs %s: waiting for it", filepath.Base(b.folder))
+	})
 	if err != nil {
 		return err
 	}
@@ -169,16 +158,6 @@ func (b bundle) install(ctx context.Context, from []string) error {
 	}
 	b.say("installed %s", b.folder)
 	return nil
-}
-
-// lock keeps other processes from the folder. It says so where it has to wait for one.
-func (b bundle) lock(ctx context.Context) (*file.Lock, error) {
-	lock, err := file.Try(b.folder)
-	if err != nil || lock != nil {
-		return lock, err
-	}
-	b.say("another process installs %s: waiting for it", filepath.Base(b.folder))
-	return file.Acquire(ctx, b.folder)
 }
 
 // temporary is where the wheels are unpacked: next to the folder, for a rename, and under a name of its own, because
@@ -268,32 +247,4 @@ func (b bundle) fetch(ctx context.Context, w wheel, mirror, count string) (strin
 
 func (b bundle) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, format+"\n", args...) // progress that cannot be shown is no reason to stop
-}
-
-// leftOut lists the endings of files that no library needs.
-var leftOut = []string{".py", ".pyi", ".pyc", ".h", ".hpp", ".a"}
-
-// errOutside marks a wheel that would write outside of its folder.
-var errOutside = errors.New("a file would land outside of the folder")
-
-// unpack writes the files of a wheel, a zip archive whose content is known, below a folder.
-func unpack(ctx context.Context, archive, folder string) error {
-	return eachFile(archive, func(name string, mode os.FileMode, content io.Reader) error {
-		if slices.Contains(leftOut, path.Ext(name)) {
-			return nil
-		}
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return fmt.Errorf("%w: %q", errOutside, name)
-		}
-		target := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode.Perm()&0o755|0o644)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(f, file.Reader(ctx, content))
-		return errors.Join(err, f.Close())
-	})
 }
