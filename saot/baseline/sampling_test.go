@@ -191,6 +191,36 @@ func TestLargeGraphsAreEmbeddedAlike(t *testing.T) {
 	})
 }
 
+// A graph of more nodes than the bound goes layer by layer, by programs of its own; one of as many goes at once.
+func TestBoundOfWholeGraphs(t *testing.T) {
+	stream, e := sampledStream(t), enginetest.Go(t)
+	g := stream.Tasks[1].Graph
+	autoencoder := made[*gae](t, "gae", smallBuild(e, stream, small(t, "gae")))
+	hyperbolic := made[*rieGrace](t, "riegrace", smallBuild(e, stream, small(t, "riegrace")))
+	classifier := made[*ergnn](t, "er-gnn", smallBuild(e, stream, small(t, "er-gnn"))).networks[0]
+	for name, bounded := range map[string]struct {
+		bound *int
+		embed func(context.Context, *graph.Graph) (*continual.Embedding, error)
+	}{
+		"gae":      {&autoencoder.whole, autoencoder.Embed},
+		"riegrace": {&hyperbolic.WholeGraph, hyperbolic.Embed},
+		"classifier": {&classifier.whole, func(ctx context.Context, g *graph.Graph) (*continual.Embedding, error) {
+			return classifier.scores(ctx, g, 2)
+		}},
+	} {
+		compiled := func(bound int) int {
+			before := e.Compiled()
+			*bounded.bound = bound
+			_, err := bounded.embed(t.Context(), g)
+			require.NoError(t, err)
+			return e.Compiled() - before
+		}
+		require.Positive(t, compiled(0), name)
+		require.Zero(t, compiled(g.NumNodes()), name)
+		require.Positive(t, compiled(g.NumNodes()-1), name)
+	}
+}
+
 // DGI's loss on a sample of all nodes with all neighbors, with the sample's own permutation, is that of the whole
 // graph.
 func TestDGILossOnASample(t *testing.T) {

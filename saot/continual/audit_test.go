@@ -393,11 +393,14 @@ const killedKeeperEnv = "SAOT_TEST_KILLED_KEEPER"
 // A process is killed outright, again and again, wherever it happens to be, last as it ends; the model must be there.
 func TestKilledProcessKeeps(t *testing.T) {
 	if dir := os.Getenv(killedKeeperEnv); dir != "" {
-		opt := Options{Manifest: named, Dir: dir, Resume: true, Keep: true, Observe: func(Event) {
-			_, _ = os.Stdout.Write([]byte{'.'})
-			time.Sleep(time.Millisecond)
-		}}
-		_, err := Run(context.Background(), overlapping(), &toyLearner{}, opt)
+		opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Manifest: named, Dir: dir, Resume: true,
+			Keep: true, Observe: func(ev Event) {
+				_, _ = os.Stdout.Write([]byte{'.'})
+				if _, ok := ev.(StepEvent); ok {
+					time.Sleep(time.Millisecond)
+				}
+			}}
+		_, err := Run(context.Background(), overlapping(), &toyLearner{width: 3}, opt)
 		require.NoError(t, err)
 		return
 	}
@@ -405,7 +408,7 @@ func TestKilledProcessKeeps(t *testing.T) {
 		t.Skip("starts processes: not in -short")
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	for _, events := range []int{2, 9, 1, 8} { // of eight a task, and one on resuming
+	for _, events := range []int{2, 10, 10, 9} { // of eight a task, and one on resuming
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledProcessKeeps$")
 		child.Env = append(os.Environ(), killedKeeperEnv+"="+dir)
 		out, err := child.StdoutPipe()
@@ -417,13 +420,15 @@ func TestKilledProcessKeeps(t *testing.T) {
 		require.NoError(t, child.Process.Kill())
 		_ = child.Wait()
 	}
-	opt := Options{Manifest: named, Dir: dir, Resume: true}
-	_, err := Run(context.Background(), overlapping(), &toyLearner{}, opt)
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Manifest: named}
+	want, err := Run(context.Background(), overlapping(), &toyLearner{width: 3}, opt)
 	require.NoError(t, err)
+	opt.Dir, opt.Resume = dir, true
+	got, err := Run(context.Background(), overlapping(), &toyLearner{width: 3}, opt)
+	require.NoError(t, err)
+	require.Equal(t, figuresOf(want), figuresOf(got))
 	require.Equal(t, []string{ModelFile, ResultFile}, filesIn(t, dir))
-	report, err := Audit(context.Background(), overlapping(), &toyLearner{}, opt)
-	require.NoError(t, err)
-	require.Equal(t, Confirmed, report.Verdict(), report)
+	require.Equal(t, Confirmed, auditToy(t, opt).Verdict())
 }
 
 func TestVerdicts(t *testing.T) {

@@ -12,18 +12,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/saot/engine/enginetest"
 )
 
 // stopped leaves a run folder with two of three tasks done.
-func stopped(t *testing.T) string {
-	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Run(ctx, smallStream(), &toyLearner{cancel: cancel, failAt: 2}, Options{Manifest: named, Dir: dir})
+func stopped(t *testing.T) string { return stoppedOf(t, &toyLearner{}, Options{}) }
+
+func stoppedOf(t *testing.T, l *toyLearner, opt Options) string {
+	opt.Dir, opt.Manifest, l.failAt = t.TempDir(), named, 2
+	var ctx context.Context
+	ctx, l.cancel = context.WithCancel(context.Background())
+	_, err := Run(ctx, smallStream(), l, opt)
 	require.ErrorIs(t, err, context.Canceled)
 	var task *TaskError
 	require.ErrorAs(t, err, &task)
 	require.Equal(t, 2, task.Task)
-	return dir
+	return opt.Dir
 }
 
 func resume(dir string, events ...*[]Event) (*Result, error) {
@@ -49,9 +54,10 @@ func damages(good []byte) map[string][]byte {
 
 // A damaged checkpoint costs one task: the run continues from the earlier one and ends as if nothing had happened.
 func TestDamagedCheckpointCostsOneTask(t *testing.T) {
-	whole, err := Run(context.Background(), smallStream(), &toyLearner{}, Options{})
+	opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Manifest: named}
+	whole, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
 	require.NoError(t, err)
-	dir := stopped(t)
+	dir := stoppedOf(t, &toyLearner{width: 3}, opt)
 	files := map[string][]byte{}
 	for _, name := range []string{CheckpointFile, EarlierFile} {
 		files[name], err = os.ReadFile(filepath.Join(dir, name))
@@ -76,10 +82,12 @@ func TestDamagedCheckpointCostsOneTask(t *testing.T) {
 				require.Equal(t, 1, done)
 			}
 			var events []Event
-			got, err := resume(dir, &events)
+			opt := opt
+			opt.Dir, opt.Resume, opt.Observe = dir, true, func(ev Event) { events = append(events, ev) }
+			got, err := Run(context.Background(), smallStream(), &toyLearner{width: 3}, opt)
 			require.NoError(t, err)
 			require.Equal(t, Resumed{Done: 1, Tasks: 3}, events[0])
-			require.Equal(t, whole.Scores, got.Scores)
+			require.Equal(t, figuresOf(whole), figuresOf(got))
 			require.Equal(t, []string{ResultFile}, filesIn(t, dir))
 		})
 	}

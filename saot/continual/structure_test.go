@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/saot/drift"
 	"github.com/saot-go/saot/saot/transport/plain"
 )
 
@@ -54,6 +56,10 @@ func TestStructure(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 0, st.DistanceDrift[0], 1e-6)
 	require.InDelta(t, 0, st.PlanDrift[0], 1e-6)
+	samples := slices.Concat(newSketch(turned).floats(), newSketch(second).floats())
+	rank, err := drift.EffectiveRank(samples, 64+40, 6)
+	require.NoError(t, err)
+	require.InDelta(t, rank, st.EffectiveRank, 1e-12, "of all tasks")
 
 	// Fresh directions have nothing to do with the old ones; unrelated matrices of one norm are √2 apart, less what all
 	// distances share.

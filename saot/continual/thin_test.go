@@ -1,13 +1,30 @@
 package continual
 
 import (
+	"context"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 )
+
+// A bound on the probes' train nodes changes what they learn, and the seed changes where the paper probe starts.
+func TestProbeRowsAndSeedReachTheProbes(t *testing.T) {
+	e := enginetest.Go(t)
+	scores := func(rows int, seed uint64) []Score {
+		r, err := Run(context.Background(), toyStream(1, 3, func(int) int { return 40 }, 1.5), &toyLearner{width: 3},
+			Options{Engine: e, Seed: seed, Probes: []Probe{ProbePaper}, ProbeRows: rows})
+		require.NoError(t, err)
+		return r.Scores
+	}
+	all := scores(0, 1)
+	require.Equal(t, all, scores(0, 1))
+	require.NotEqual(t, all, scores(20, 1))
+	require.NotEqual(t, all, scores(0, 2))
+}
 
 // By hand: of 600 + 200 + 8 + 192 train nodes, 100 are a tenth: 60, 20, all 8 of a class of fewer than 10, and 19.
 func TestThinnedKeepsTheShares(t *testing.T) {

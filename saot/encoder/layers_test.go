@@ -58,8 +58,10 @@ func TestLayersOfAnyGraph(t *testing.T) {
 			want, cols, err := l.Embed(context.Background(), graphs, g, true)
 			require.NoError(t, err)
 			require.Equal(t, 4, cols)
+			before := e.Compiled()
 			got, cols, err := l.Embed(context.Background(), graphs, g, false)
 			require.NoError(t, err)
+			require.Greater(t, e.Compiled(), before, "chunks have programs of their own")
 			require.Equal(t, 4, cols)
 			require.InDeltaSlice(t, want, got, 1e-5)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,17 @@ import (
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
+
+// embedLarge returns the embeddings of a graph that is too large to be taken whole. Its chunks have a program of their
+// own.
+func embedLarge(t *testing.T, enc *Encoder, g *graph.Graph) []float32 {
+	t.Helper()
+	enc.Config.WholeGraph = g.NumNodes() - 1
+	before := enc.engine.Compiled()
+	data := embed(t, enc, g)
+	require.Greater(t, enc.engine.Compiled(), before)
+	return data
+}
 
 // Layer by layer the embeddings are the same, whether all nodes are one chunk or there are several with a rest.
 func TestLayerwiseIsTheWholeGraph(t *testing.T) {
@@ -25,9 +37,8 @@ func TestLayerwiseIsTheWholeGraph(t *testing.T) {
 				g := tall(t, tc.nodes, tc.cols, seed)
 				enc := small(t, e, tc.cols, SizeOf(g))
 				want := embed(t, enc, g)
-				enc.Config.WholeGraph = tc.nodes - 1
 				enc.Config.SampleFanOut = []int{0, 0}
-				requireClose(t, wide(want), wide(embed(t, enc, g)), 1e-5)
+				requireClose(t, wide(want), wide(embedLarge(t, enc, g)), 1e-5)
 			}
 		}
 	})
@@ -43,9 +54,9 @@ func TestLayerwiseInWideRows(t *testing.T) {
 			NewBuckets(nil, 200, []Size{SizeOf(g)}), rand.New(rand.NewPCG(5, 5)))
 		require.NoError(t, err)
 		want := embed(t, enc, g)
-		enc.Config.WholeGraph, enc.Config.SampleFanOut = nodes-1, []int{0, 0}
+		enc.Config.SampleFanOut = []int{0, 0}
 		largest := 0.0
-		for i, v := range embed(t, enc, g) {
+		for i, v := range embedLarge(t, enc, g) {
 			largest = max(largest, math.Abs(float64(v-want[i])))
 		}
 		require.Less(t, largest, 1e-5, kind)
@@ -91,4 +102,22 @@ func TestCalibrateOnASample(t *testing.T) {
 		requireClose(t, want.variance, got.variance, 1e-5)
 		require.Equal(t, want.w1, got.w1)
 	})
+}
+
+// Targets are drawn from all of a graph: here the features of its second half are ten times as large.
+func TestCalibrateSamplesTheWholeGraph(t *testing.T) {
+	const nodes = 2 * calibrationTargets
+	g := &graph.Graph{Adjacency: graph.Adjacency{Offsets: make([]int64, nodes+1)},
+		Features: graph.Features{Rows: nodes, Cols: 1, Dense: slices.Repeat([]float32{1}, nodes)}}
+	for i := nodes / 2; i < nodes; i++ {
+		g.Features.Dense[i] = 10
+	}
+	e := enginetest.Go(t)
+	whole, sampled := small(t, e, 1, SizeOf(g)), small(t, e, 1, SizeOf(g))
+	sampled.Config.WholeGraph, sampled.Config.SampleFanOut = nodes-1, []int{1, 1}
+	require.NoError(t, whole.Calibrate(g))
+	require.NoError(t, sampled.Calibrate(g))
+	want, got := read(t, whole), read(t, sampled)
+	requireClose(t, want.mean, got.mean, 1e-3)
+	requireClose(t, want.variance, got.variance, 1e-3)
 }

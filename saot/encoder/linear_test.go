@@ -47,8 +47,7 @@ func TestLinearIsTwoHopsAndAProduct(t *testing.T) {
 			for i, v := range targets {
 				requireClose(t, want.RawRowView(int(v)), got[0][3*i:3*i+3], 1e-5)
 			}
-			enc.Config.WholeGraph = 59
-			requireClose(t, want.RawMatrix().Data, wide(embed(t, enc, g)), 1e-5)
+			requireClose(t, want.RawMatrix().Data, wide(embedLarge(t, enc, g)), 1e-5)
 
 			var propagated mat.Dense
 			propagated.Product(a, a, x)

@@ -13,6 +13,7 @@ import (
 
 // Widths that no machine has room for are refused by an error that names them.
 func TestFits(t *testing.T) {
+	t.Setenv("SAOT_UNBOUNDED", "")
 	s, err := DefaultSettings("synthetic", "saot", method.Default)
 	require.NoError(t, err)
 	r := &Run{Settings: s}

@@ -9,10 +9,44 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
+	"github.com/saot-go/saot/saot/continual"
+	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/method"
 )
+
+// What a run says of its features and its seed is what its stream and its learner are made with.
+func TestFeaturesAndSeedAreUsed(t *testing.T) {
+	s, err := DefaultSettings("synthetic", "gbt", method.Fast)
+	require.NoError(t, err)
+	r := &Run{Settings: s}
+	require.NoError(t, r.Change(fields.Change{Path: "hidden", Value: fields.Value{Text: "8"}}))
+	features := map[string]graph.Features{}
+	var stream *datasets.Stream
+	for _, r.Features = range []string{"l2", "raw"} {
+		stream, err = r.OpenStream()
+		require.NoError(t, err)
+		features[r.Features] = stream.Tasks[0].Graph.Features
+	}
+	require.NotEqual(t, features["l2"], features["raw"])
+
+	e := enginetest.Go(t)
+	embedding := func(seed uint64) *continual.Embedding {
+		r.Seed = seed
+		l, err := r.NewLearner(e, stream)
+		require.NoError(t, err)
+		z, err := l.(continual.Learner).Embed(t.Context(), stream.Tasks[0].Graph)
+		require.NoError(t, err)
+		return z
+	}
+	first := embedding(1)
+	require.Equal(t, first, embedding(1))
+	require.NotEqual(t, first, embedding(2))
+}
 
 // Run folders may be older than a setting, or than its name.
 func TestEarlierRunFolders(t *testing.T) {

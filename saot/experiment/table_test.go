@@ -217,6 +217,7 @@ func TestCSVReadsBack(t *testing.T) {
 		at[name] = i
 	}
 	require.Len(t, records, 1+4*2+2, "four methods under a probe and one under its own, in two settings each")
+	compared := 0
 	for _, record := range records[1:] {
 		s, err := continual.ParseSetting(record[at["setting"]])
 		require.NoError(t, err)
@@ -235,8 +236,10 @@ func TestCSVReadsBack(t *testing.T) {
 			}
 			require.Equal(t, ap.HasStd, record[at["ap_std"]] != "")
 			require.Equal(t, ap.Tested, record[at["ap_p"]] != "")
+			compared++
 		}
 	}
+	require.Equal(t, len(records)-1, compared, "each line with one row")
 	out.Reset()
 	paper, err := PaperTables(nil)
 	require.NoError(t, err)

@@ -149,6 +149,29 @@ func TestFanOutBoundsTheNeighbors(t *testing.T) {
 	require.True(t, slices.IsSorted(a.Neighborhood(0)), "drawing must not reorder the graph")
 }
 
+// In twenty cliques of ten nodes a seed fills the budget with its own clique, unless the fan-out bounds what it brings:
+// to one neighbor, so that the ten nodes take five seeds.
+func TestNodesKeepToTheFanOut(t *testing.T) {
+	const cliques, size = 20, 10
+	var src, dst []int32
+	for v := range int32(cliques * size) {
+		for u := v - v%size; u < v; u++ {
+			src, dst = append(src, v), append(dst, u)
+		}
+	}
+	a, err := graph.NewAdjacency(cliques*size, src, dst)
+	require.NoError(t, err)
+	touched := func(fanOut int) int {
+		b, of := Buffer{Budget: size, FanOut: []int{fanOut}}, map[int32]bool{}
+		for _, v := range b.Nodes(&graph.Graph{Adjacency: a}, random(1)) {
+			of[v/size] = true
+		}
+		return len(of)
+	}
+	require.Equal(t, 1, touched(size))
+	require.Greater(t, touched(1), 2)
+}
+
 // Each neighbor has the same chance: over 6000 draws of 2 of 6, each is drawn 2000 times, standard deviation 37.
 func TestDrawIsUniform(t *testing.T) {
 	rng, count := random(3), make([]int, 6)

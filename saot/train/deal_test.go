@@ -26,13 +26,21 @@ func TestDeal(t *testing.T) {
 	}
 	require.Len(t, NewDeal(2, 3, d.rng).Batch(0), 2, "all there are")
 
+	var given, want [][]int32
 	p := OverBatches(Plan[int]{Task: 4}, d, 7, func(step int, batch []int32) (in int, made any, err error) {
-		require.Equal(t, 0, step)
-		require.Len(t, batch, 3)
+		require.Len(t, given, step)
+		given = append(given, batch)
 		return 8, 9, nil
 	})
 	require.Equal(t, []int{4, 7, 21}, []int{p.Task, p.Epochs, p.Steps})
-	in, made, err := p.Inputs(0)
-	require.NoError(t, err)
-	require.Equal(t, []any{8, 9}, []any{in, made})
+	for step := range 6 {
+		in, made, err := p.Inputs(step)
+		require.NoError(t, err)
+		require.Equal(t, []any{8, 9}, []any{in, made})
+	}
+	for step := range 6 {
+		want = append(want, d.Batch(step))
+	}
+	require.Equal(t, want, given, "each step has its batch")
+	require.NotEqual(t, given[0], given[5])
 }
