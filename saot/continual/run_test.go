@@ -172,7 +172,7 @@ func TestRunRefusesOtherMethods(t *testing.T) {
 	_, err := Run(context.Background(), smallStream(), saved{&toyLearner{}}, Options{})
 	require.ErrorContains(t, err, "continual: a continual.saved is not a method")
 	_, err = Run(context.Background(), smallStream(), nil, Options{})
-	require.ErrorContains(t, err, "is no method")
+	require.ErrorContains(t, err, "is not a method")
 	_, err = Run(context.Background(), smallStream(), &toyLearner{}, Options{Probes: []Probe{ProbeHead}})
 	require.ErrorContains(t, err, "belongs to supervised methods")
 }
