@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -76,6 +78,19 @@ func TestRetryOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[State]int{Done: 1, Failed: 1}, count)
 	require.NoFileExists(t, filepath.Join(s.Folder(1), "begun"))
+}
+
+// A failure is done again whatever the clock of its machine said.
+func TestRetryIgnoresClocks(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	failed := func(i int) string { return filepath.Join(s.Folder(i), FailedFile) }
+	require.NoError(t, writeJSON(failed(0), Failure{Error: "x", Time: time.Now().Add(24 * time.Hour)}))
+	require.NoError(t, os.WriteFile(failed(1), []byte("half"), 0o600))
+	require.NoError(t, s.Work(t.Context(), WorkOptions{RetryFailed: true, Command: command("work")}))
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 2}, count)
 }
 
 // A run that cannot be claimed is told; nobody waits for it.
@@ -171,4 +186,26 @@ func TestWorkWithoutBytes(t *testing.T) {
 		require.ErrorContains(t, err, "Bytes has")
 	}
 	require.ErrorContains(t, s.Work(t.Context(), WorkOptions{}), "Command is nil")
+}
+
+// A run that is too large is refused where it is free. Another process may work on it, and give it up later.
+func TestWorkLeavesLargeRunsToOthers(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	o := WorkOptions{Memory: 100, Bytes: []int64{60, 200}, Command: command("work")}
+	require.ErrorContains(t, s.Work(t.Context(), o), "more than")
+
+	lock, err := file.Try(filepath.Join(s.Folder(1), claimFile)) // as another process
+	require.NoError(t, err)
+	o.Observe = func(i int, state State, _ string) {
+		if state == Done {
+			lock.Release()
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // what waits for memory waits for good
+	defer cancel()
+	require.NoError(t, s.Work(ctx, o))
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 1, Waiting: 1}, count)
 }
