@@ -162,6 +162,9 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 	err := os.MkdirAll(path, 0o755)
 	if err == nil {
 		if err := f.Claim(); err != nil {
+			if !errors.Is(err, ErrClaimed) {
+				f.unclaimed()
+			}
 			return nil, err
 		}
 		if err := HoldsNoRun(path); err != nil { // a process that was faster
