@@ -126,19 +126,6 @@ func refusing(t *testing.T) string {
 	return ""
 }
 
-// Of two machines that begin a sweep at once, the settings of the first stay.
-func TestCreateJSON(t *testing.T) {
-	path := filepath.Join(t.TempDir(), ConfigFile)
-	require.NoError(t, createJSON(path, 1))
-	require.NoError(t, createJSON(path, 2))
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "1\n", string(text))
-	entries, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
-}
-
 // A folder of a sweep may hold unpacked results, which have no settings of their own.
 func TestOpenUnpacked(t *testing.T) {
 	dir := t.TempDir()
