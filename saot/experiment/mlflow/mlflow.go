@@ -69,7 +69,7 @@ func Export(ctx context.Context, store string, paths ...string) (int, error) {
 		if ctx.Err() != nil {
 			return len(done), ctx.Err()
 		}
-		if err := export(store, id, &found[i]); err != nil {
+		if err := export(ctx, store, id, &found[i]); err != nil {
 			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
 		}
 		done[id] = true
@@ -85,20 +85,25 @@ func packed(s *continual.Stored) int {
 	return 1
 }
 
-// export writes one run into a folder of its own in the store and moves it into its place.
-func export(store, id string, s *continual.Stored) error {
+// export writes one run into a folder of its own in the store and moves it into its place. The store's parent may be
+// read-only, or on another device. A lock keeps other exports of the run from that folder.
+func export(ctx context.Context, store, id string, s *continual.Stored) error {
 	r := s.Result
 	experiment := digits(r.Dataset.Name)
 	home := filepath.Join(store, experiment)
 	if err := writeExperiment(home, experiment, r); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(store, ".saot-*") // the store's parent may be read-only, or on another device
+	fresh, place := filepath.Join(store, ".saot-"+id), filepath.Join(home, id)
+	lock, err := file.Acquire(ctx, fresh)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // what is left there is half a run, or the one before
-	fresh, place := filepath.Join(tmp, "run"), filepath.Join(home, id)
+	defer lock.Release()
+	if err := file.TidyFolder(place, fresh); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(fresh) }() // what is left there is half a run
 	if err := writeRun(fresh, place, experiment, id, s); err != nil {
 		return err
 	}
