@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -162,8 +163,8 @@ func Submit(ctx context.Context, script string) (job string, err error) {
 		if strings.Contains(errs.String(), "array specification") {
 			hint = ": a run's number may be beyond the cluster's MaxArraySize: divide the spec"
 		}
-		return "", fmt.Errorf("experiment: slurm: sbatch %s: %w: %s%s", script, err, strings.TrimSpace(errs.String()),
-			hint)
+		return "", fmt.Errorf("experiment: slurm: sbatch %s: %w: %s%s", script, errors.Join(err, ctx.Err()),
+			strings.TrimSpace(errs.String()), hint)
 	}
 	job, _, _ = strings.Cut(strings.TrimSpace(string(out)), ";") // then comes the cluster's name, if there are several
 	if _, err := strconv.Atoi(job); err != nil {

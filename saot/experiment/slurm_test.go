@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -203,7 +204,13 @@ func TestSubmit(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+	// Stopped by a signal, it says so, not only that sbatch was killed.
+	executable(t, filepath.Join(dir, "sbatch"), "kill -USR1 $PPID; exec sleep 60")
+	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGUSR1)
+	defer stop()
+	_, err := Submit(ctx, "slurm.sh")
+	require.ErrorIs(t, err, context.Canceled)
 	t.Setenv("PATH", "")
-	_, err := Submit(t.Context(), "slurm.sh")
+	_, err = Submit(t.Context(), "slurm.sh")
 	require.ErrorContains(t, err, "submit slurm.sh where Slurm is")
 }
