@@ -14,8 +14,9 @@ import (
 	"unicode"
 )
 
-// SlurmFile is the name of the script in the folder of a sweep that was launched on Slurm.
-const SlurmFile = "slurm.sh"
+// SlurmFile returns the name of a script in the folder of a sweep that is launched on Slurm. It is of the text's hash,
+// as two may be launched at once.
+func SlurmFile(script []byte) string { return "slurm-" + shortHash(script) + ".sh" }
 
 // SlurmOptions are what a cluster's Slurm asks for.
 type SlurmOptions struct {

@@ -141,7 +141,7 @@ func TestSlurmScriptInBash(t *testing.T) {
 			script, err := SlurmScript(Job{Numbers: []int{3}, Command: append([]string{program}, awkward...)},
 				SlurmOptions{Dir: dir, WorkDir: dir})
 			require.NoError(t, err)
-			file := filepath.Join(dir, SlurmFile)
+			file := filepath.Join(dir, SlurmFile(script))
 			require.NoError(t, os.WriteFile(file, script, 0o600))
 
 			cmd := exec.CommandContext(t.Context(), shell, file)
