@@ -134,7 +134,14 @@ func TestExportWritesInTheStore(t *testing.T) {
 }
 
 func TestExportRefuses(t *testing.T) {
-	_, err := Export(t.Context(), t.TempDir(), t.TempDir())
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	many := filepath.Dir(finished(t))
+	require.NoError(t, os.Mkdir(filepath.Join(many, "two"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(many, "two", continual.ResultFile), nil, 0o600))
+	_, err := Export(canceled, t.TempDir(), many)
+	require.ErrorIs(t, err, context.Canceled, "the second result is not read")
+	_, err = Export(t.Context(), t.TempDir(), t.TempDir())
 	require.ErrorContains(t, err, "there is no result.json under")
 	run := finished(t)
 	require.NoError(t, os.WriteFile(filepath.Join(run, metrics.LinesFile), []byte("no line\n"), 0o600))
