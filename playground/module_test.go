@@ -50,7 +50,8 @@ func TestToolchainStops(t *testing.T) {
 		t.Skip("the go command of this test is a shell script")
 	}
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\nkill -INT $PPID; exec sleep 60\n"), 0o700))
+	script := "#!/bin/sh\nkill -INT $PPID; exec sleep 60\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700))
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, do := range []func(ctx context.Context) error{
 		func(ctx context.Context) error { _, err := ask(ctx, "", "env", "GOROOT"); return err },

@@ -77,7 +77,8 @@ func ascend(offsets []int64, ids []int32, first, end, limit int, loops bool) err
 		last := int32(-1)
 		for _, j := range ids[offsets[i]:offsets[i+1]] {
 			if j <= last || int(j) >= limit || int(j) == i && !loops {
-				return fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last, limit)
+				return fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last,
+					limit)
 			}
 			last = j
 		}

@@ -15,8 +15,8 @@ import (
 func TestFileSystemWithoutLocks(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOLCK} {
 		err := lockError(flockError("a.lock", errno))
-		require.EqualError(t, err, "file: lock a.lock: "+errno.Error()+": the file system has no locks (flock): choose a "+
-			"folder on another, or mount it with flock")
+		require.EqualError(t, err, "file: lock a.lock: "+errno.Error()+": the file system has no locks (flock): "+
+			"choose a folder on another, or mount it with flock")
 		require.ErrorIs(t, err, errno)
 	}
 	require.ErrorContains(t, lockError(flockError("a.lock", syscall.EACCES)), "choose a folder that can be written")

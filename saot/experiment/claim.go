@@ -50,8 +50,8 @@ func (f *Folder) Claim() error {
 		return fmt.Errorf("run folder: %w", err)
 	}
 	if lock == nil {
-		return fmt.Errorf("%w in %s: wait for it or stop it; if there is none, or its machine is gone for good, remove %s",
-			ErrClaimed, f.Path, filepath.Join(f.Path, claimFile+".lock"))
+		return fmt.Errorf("%w in %s: wait for it or stop it; if there is none, or its machine is gone for good, "+
+			"remove %s", ErrClaimed, f.Path, filepath.Join(f.Path, claimFile+".lock"))
 	}
 	f.claim = lock
 	return nil
