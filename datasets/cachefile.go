@@ -10,12 +10,12 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fault"
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/internal/parallel"
 )
@@ -184,7 +184,7 @@ func sumOf(raw []byte) (uint32, error) {
 	errs := make([]error, max(1, min(runtime.GOMAXPROCS(0), blocks)))
 	var next atomic.Int64
 	parallel.Do(len(errs), func(p int) {
-		errs[p] = guarded(func() error {
+		errs[p] = fault.Guard(func() error {
 			for k := int(next.Add(1)) - 1; k < blocks; k = int(next.Add(1)) - 1 {
 				block := raw[k*sumBlock : min(len(raw), (k+1)*sumBlock)]
 				binary.LittleEndian.PutUint32(sums[4*k:], crc32.Checksum(block, castagnoli))
@@ -193,21 +193,6 @@ func sumOf(raw []byte) (uint32, error) {
 		})
 	})
 	return crc32.Checksum(sums, castagnoli), errors.Join(errs...)
-}
-
-// guarded calls f, which reads a mapped file, and turns a fault into an error: a failing disk, or a file cut short.
-func guarded(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch fault := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }: // of a fault only
-			err = fmt.Errorf("%w: it cannot be read: %v", errDamaged, fault)
-		default:
-			panic(fault)
-		}
-	}()
-	return f()
 }
 
 // mapBytes is the size from which a cache file is mapped. A smaller one is read: its pages are not worth sharing.
@@ -258,7 +243,7 @@ func decodeCache(data []byte, key [32]byte) (ds *Dataset, err error) {
 	if !littleEndian {
 		return nil, errEndian
 	}
-	err = guarded(func() error {
+	err = fault.Guard(func() error {
 		table, err := readHeader(data, key)
 		if err != nil {
 			return err
@@ -268,6 +253,9 @@ func decodeCache(data []byte, key [32]byte) (ds *Dataset, err error) {
 		}
 		return ds.fits()
 	})
+	if errors.Is(err, fault.ErrFault) && !errors.Is(err, errDamaged) {
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -162,11 +162,15 @@ func TestMappedFileIsDamaged(t *testing.T) {
 	}
 }
 
-func TestGuarded(t *testing.T) {
-	require.NoError(t, guarded(func() error { return nil }))
-	require.ErrorIs(t, guarded(func() error { return os.ErrInvalid }), os.ErrInvalid)
-	require.PanicsWithValue(t, "other", func() { _ = guarded(func() error { panic("other") }) })
-	require.Panics(t, func() { _ = guarded(func() error { _ = []int{}[len(os.Args)]; return nil }) })
+// A file that is cut short while the rows of a graph are checked, on all cores, is an error too.
+func TestMappedGraphIsCutShort(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	file, ds := mapped(t, largeDatasets(t)["sparse and directed"])
+	a := &ds.Graph.Adjacency
+	require.Greater(t, len(a.Neighbors), 2<<16, "enough for several cores")
+	require.NotEmpty(t, mappings(t, file))
+	require.NoError(t, os.Truncate(file, int64(headerBytes+8*len(a.Offsets)+2*len(a.Neighbors))))
+	require.Error(t, a.Validate())
 }
 
 // Nothing that is done with a dataset writes into its arrays. Where one is mapped, a write ends the test; the sums see

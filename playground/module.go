@@ -47,6 +47,9 @@ func newToolchain(ctx context.Context, cache string) (*toolchain, error) {
 			"PATH: install Go from https://go.dev/dl: %w", err)
 	}
 	dir, err := ask(ctx, "", "list", "-m", "-f", "{{.Dir}}", path)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err != nil || dir == "" {
 		if dir, err = installed(ctx); err != nil {
 			return nil, err
@@ -90,7 +93,7 @@ func ask(ctx context.Context, dir string, args ...string) (string, error) {
 		err = fmt.Errorf("%w: %s", err, strings.Join(reason, " "))
 	}
 	if err != nil {
-		return "", fmt.Errorf("playground: go %s: %w", strings.Join(args, " "), err)
+		return "", fmt.Errorf("playground: go %s: %w", strings.Join(args, " "), errors.Join(err, ctx.Err()))
 	}
 	if isJSON {
 		return module.Dir, nil

@@ -3,8 +3,10 @@ package playground
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -40,6 +42,25 @@ func TestRuntimeIsOfTheSourcesGo(t *testing.T) {
 	tools, err := newToolchain(t.Context(), "")
 	require.NoError(t, err)
 	require.Equal(t, sources, tools.goroot)
+}
+
+// Stopped while the go command runs, the error says so, and not that there are no sources.
+func TestToolchainStops(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the go command of this test is a shell script")
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\nkill -INT $PPID; exec sleep 60\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o700))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, do := range []func(ctx context.Context) error{
+		func(ctx context.Context) error { _, err := ask(ctx, "", "env", "GOROOT"); return err },
+		func(ctx context.Context) error { _, err := newToolchain(ctx, ""); return err },
+	} {
+		ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
+		require.ErrorIs(t, do(ctx), context.Canceled)
+		stop()
+	}
 }
 
 // A module is compressed once, whatever its time: the build touches one that is up to date.

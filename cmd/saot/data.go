@@ -362,7 +362,8 @@ func (t *transfer) follow(file string, done, total int64) {
 		t.stop()
 		t.file, t.max = file, total
 		t.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(t.out), progressbar.OptionShowBytes(true),
-			progressbar.OptionSetWidth(24), progressbar.OptionSetDescription(file), progressbar.OptionClearOnFinish())
+			progressbar.OptionSetWidth(24), progressbar.OptionSetDescription(file), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetSpinnerChangeInterval(0)) // else one of unknown length draws on after stop
 	}
 	_ = t.bar.Set64(done) // a picture that cannot be drawn does not matter
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"testing"
 
@@ -131,4 +132,14 @@ func TestDataRound(t *testing.T) {
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, "it has changed")
 	require.Contains(t, stderr, "wrong files: uai.npz")
+}
+
+// The bar of a download of unknown length draws nothing after it is stopped.
+func TestTransferStops(t *testing.T) {
+	bar := &transfer{out: &bytes.Buffer{}}
+	bar.follow("a.zip", 100, -1)
+	bar.stop()
+	var stacks strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 2))
+	require.NotContains(t, stacks.String(), "progressbar")
 }

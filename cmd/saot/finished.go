@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,14 +50,16 @@ GIF. A run that is still at work, or was interrupted, can be shown as far as it 
 				if len(dirs) > 2 {
 					return usagef("--html shows one run or two, not %d", len(dirs))
 				}
-				path, err := writeRecordingPage(output, dirs)
+				path, err := interruptible(cmd.Context(), "the recording was read", func() (string, error) {
+					return writeRecordingPage(output, dirs)
+				})
 				if err != nil {
 					return err
 				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 				return err
 			}
-			return showRuns(cmd.OutOrStdout(), dirs, &out)
+			return showRuns(cmd, dirs, &out)
 		},
 	}
 	cmd.Flags().BoolVar(&html, "html", false, "write a page that plays the recording of one run, or of two")
@@ -67,10 +70,12 @@ GIF. A run that is still at work, or was interrupted, can be shown as far as it 
 	return cmd
 }
 
-func showRuns(out io.Writer, dirs []string, p *printed) error {
-	runs := []runJSON{}
+func showRuns(cmd *cobra.Command, dirs []string, p *printed) error {
+	out, runs := cmd.OutOrStdout(), []runJSON{}
 	for i, dir := range dirs {
-		r, err := finishedRun(dir)
+		r, err := interruptible(cmd.Context(), "results were read", func() (*continual.Result, error) {
+			return finishedRun(dir)
+		})
 		if err != nil {
 			return err
 		}
@@ -81,7 +86,7 @@ func showRuns(out io.Writer, dirs []string, p *printed) error {
 		if i > 0 {
 			_, _ = fmt.Fprintln(out)
 		}
-		if err := showRun(out, r, dir); err != nil {
+		if err := showRun(cmd.Context(), out, r, dir); err != nil {
 			return err
 		}
 	}
@@ -119,14 +124,14 @@ func (s *sparks) row(name string, values []float64, format string) {
 		sparkline(shrink(values, s.width), slices.Min(values), slices.Max(values)))
 }
 
-func showRun(out io.Writer, r *continual.Result, dir string) error {
+func showRun(ctx context.Context, out io.Writer, r *continual.Result, dir string) error {
 	if err := summarize(out, r, dir); err != nil {
 		return err
 	}
 	b := &sparks{width: columns(out) - 48}
 	b.WriteString("\n")
 	b.scores(r)
-	if err := b.steps(dir); err != nil {
+	if err := b.steps(ctx, dir); err != nil {
 		return err
 	}
 	for _, made := range [][2]string{{"picture", matrixFile}, {"page", recordingPage}} {
@@ -160,8 +165,10 @@ func (s *sparks) scores(r *continual.Result) {
 }
 
 // steps writes the losses and the marginal errors of the training steps, where the folder has them.
-func (s *sparks) steps(dir string) error {
-	lines, err := metrics.Read(dir)
+func (s *sparks) steps(ctx context.Context, dir string) error {
+	lines, err := interruptible(ctx, "its steps were read", func() ([]*metrics.Line, error) {
+		return metrics.Read(dir)
+	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

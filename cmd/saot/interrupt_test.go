@@ -47,7 +47,8 @@ func TestInterruptBeforeWriting(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, args := range [][]string{{"table"}, {"tune"}, {"overview", "--figure", in("ranks.svg")},
 		{"report", "--output", in("report.html")}, {"figures", "--out", in("figures")},
-		{"pack", "--output", in("out.jsonl.gz")}, {"export", "--out", in("mlruns")}, {"unpack", in("runs")}} {
+		{"pack", "--output", in("out.jsonl.gz")}, {"export", "--out", in("mlruns")}, {"unpack", in("runs")},
+		{"status"}, {"show"}, {"show", "--html"}} {
 		var stdout, stderr bytes.Buffer
 		args = slices.Insert(slices.Clone(args), 1, packed)
 		require.Equal(t, exitInterrupted, execute(ctx, args, &stdout, &stderr), "%v: %s", args, stderr.String())

@@ -40,7 +40,7 @@ that is interrupted or preempted continues by itself at its last finished task o
 been queued again ten times ends at its time limit. The same command again launches what is left: on Slurm, without what
 is still in the queue; on Kubernetes, delete the Job first, and its tasks pass over runs that are done. --workers bounds
 the tasks at a time; there is no bound without it.
-  slurm       writes slurm.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
+  slurm       writes slurm-HASH.sh to the sweep's folder, which all nodes share, and submits it; --dry-run prints it
   kubernetes  writes the manifest to --output; --out and --data are the paths in containers, below the mount of --claim`
 
 const launchExample = `  saot sweep mine.yaml --out /shared/mine --launcher slurm --partition gpu --gpus 1
@@ -230,7 +230,7 @@ func (o *sweepOptions) slurm(cmd *cobra.Command, job experiment.Job, s *experime
 			return err
 		}
 	}
-	name := filepath.Join(dir, experiment.SlurmFile)
+	name := filepath.Join(dir, experiment.SlurmFile(script))
 	if err := file.Write(name, script); err != nil {
 		return err
 	}

@@ -25,19 +25,9 @@ The exit status is 1 if a run has failed or is halted.`,
 		Example: "  saot status runs/table2",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if isFile(args[0]) {
-				packed, err := continual.ReadResults(args[0])
-				if err != nil {
-					return err
-				}
-				done := statusJSON{Total: len(packed), Count: map[experiment.State]int{experiment.Done: len(packed)}}
-				return p.print(cmd.OutOrStdout(), done, done.write)
-			}
-			s, err := experiment.OpenSweep(args[0])
-			if err != nil {
-				return err
-			}
-			status, err := statusOf(s)
+			status, err := interruptible(cmd.Context(), "results were read", func() (*statusJSON, error) {
+				return statusIn(args[0])
+			})
 			if err != nil {
 				return err
 			}
@@ -63,6 +53,19 @@ type runStatusJSON struct {
 	Done  int              `json:"tasks_done"`
 	Tasks int              `json:"tasks,omitempty"` // where the run has begun
 	Error string           `json:"error,omitempty"`
+}
+
+// statusIn is how far the runs are in the folder of a sweep, or in a file of packed results.
+func statusIn(path string) (*statusJSON, error) {
+	if isFile(path) {
+		packed, err := continual.ReadResults(path)
+		return &statusJSON{Total: len(packed), Count: map[experiment.State]int{experiment.Done: len(packed)}}, err
+	}
+	s, err := experiment.OpenSweep(path)
+	if err != nil {
+		return nil, err
+	}
+	return statusOf(s)
 }
 
 func statusOf(s *experiment.Sweep) (*statusJSON, error) {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/internal/fault"
 	"github.com/saot-go/saot/internal/linalg"
 	"github.com/saot-go/saot/internal/parallel"
 )
@@ -60,21 +61,27 @@ func checkRows(offsets []int64, ids []int32, limit int, loops bool) error {
 	}
 	var bad atomic.Pointer[error]
 	parallel.Rows(rows, len(ids), func(first, end int) {
-		for i := first; i < end; i++ {
-			last := int32(-1)
-			for _, j := range ids[offsets[i]:offsets[i+1]] {
-				if j <= last || int(j) >= limit || int(j) == i && !loops {
-					err := fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last,
-						limit)
-					bad.Store(&err)
-					return
-				}
-				last = j
-			}
+		if err := fault.Guard(func() error { return ascend(offsets, ids, first, end, limit, loops) }); err != nil {
+			bad.Store(&err)
 		}
 	})
 	if err := bad.Load(); err != nil {
 		return *err
+	}
+	return nil
+}
+
+// ascend is checkRows of the ids in the groups [first, end).
+func ascend(offsets []int64, ids []int32, first, end, limit int, loops bool) error {
+	for i := first; i < end; i++ {
+		last := int32(-1)
+		for _, j := range ids[offsets[i]:offsets[i+1]] {
+			if j <= last || int(j) >= limit || int(j) == i && !loops {
+				return fmt.Errorf("row %d: entry %d after %d, want others that ascend within [0, %d)", i, j, last,
+					limit)
+			}
+			last = j
+		}
 	}
 	return nil
 }

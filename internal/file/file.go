@@ -45,26 +45,56 @@ func Replace(path string, write func(w io.Writer) error) error {
 }
 
 func replace(path string, write func(w io.Writer) error) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	whole, err := written(path, write)
+	if err != nil {
 		return err
+	}
+	if err := rename(whole, path); err != nil {
+		_ = os.Remove(whole)
+		return err
+	}
+	return nil
+}
+
+// Create is Write where there is no such file. Of several processes that create it at once, on one machine or on many,
+// the first one's stays. A file system without links takes the last one's.
+func Create(path string, data []byte) error {
+	whole, err := written(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err == nil {
+		err = os.Link(whole, path)
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		} else if err != nil {
+			err = rename(whole, path)
+		}
+		_ = os.Remove(whole)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// written returns the name of a file with the content, on disk, in the folder of path, which it makes if there is none.
+func written(path string, write func(w io.Writer) error) (string, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
 	}
 	f, err := temporary(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	err = errors.Join(write(f), f.Sync())
 	if info, known := os.Stat(path); known == nil { // what its owner has set
 		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = rename(f.Name(), path)
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(f.Name())
 	}
-	return err
+	return f.Name(), err
 }
 
 // temporary makes the file .NAME-NUMBER in the folder of path. It has the permissions that the user gives new files,

@@ -39,6 +39,23 @@ func TestReplaceKeepsTheOldContentOnFailure(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+// Of two processes that create a file at once, the content of the first stays. Tidy knows what a killed one leaves.
+func TestCreate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "config.json")
+	require.NoError(t, Create(path, []byte("one")))
+	require.NoError(t, Create(path, []byte("two")))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "one", string(data))
+	_, err = written(path, func(io.Writer) error { return nil })
+	require.NoError(t, err)
+	require.NoError(t, Tidy(path))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.ErrorContains(t, Create(filepath.Join(path, "x"), nil), "write "+path)
+}
+
 // A link stays one, and what it leads to gets the content.
 func TestWriteFollowsLinks(t *testing.T) {
 	dir := t.TempDir()

@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -28,7 +29,7 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	for {
 		l, err := tryLock(path)
 		if err != nil {
-			return nil, fmt.Errorf("file: %w: choose a folder that can be written", err)
+			return nil, lockError(err)
 		}
 		if l != nil {
 			return l, nil
@@ -41,14 +42,18 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	}
 }
 
-// Release gives the lock back and removes its file.
+// Release gives the lock back and removes its file, unless the name stands for another process's lock by now, because
+// somebody removed the file.
 func (l *Lock) Release() {
+	mine, err1 := l.file.Stat()
+	named, err2 := os.Stat(l.path)
+	ours := err1 == nil && err2 == nil && os.SameFile(mine, named)
 	if runtime.GOOS == "windows" { // an open file cannot be removed there
 		_ = l.file.Close()
-		_ = os.Remove(l.path)
-		return
 	}
-	_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks again
+	if ours {
+		_ = os.Remove(l.path) // while it is still held: who waits sees that the name is gone, and asks again
+	}
 	_ = l.file.Close()
 }
 
@@ -56,7 +61,7 @@ func (l *Lock) Release() {
 func Try(path string) (*Lock, error) {
 	l, err := tryLock(path + ".lock")
 	if err != nil {
-		return nil, fmt.Errorf("file: %w: choose a folder that can be written", err)
+		return nil, lockError(err)
 	}
 	return l, nil
 }
@@ -71,6 +76,16 @@ func AcquireTelling(ctx context.Context, path string, waiting func()) (*Lock, er
 		waiting()
 	}
 	return Acquire(ctx, path)
+}
+
+// errNoLocks marks an error of a file system that keeps no locks, as some network file systems don't.
+var errNoLocks = errors.New("the file system has no locks (flock): choose a folder on another, or mount it with flock")
+
+func lockError(err error) error {
+	if errors.Is(err, errNoLocks) {
+		return fmt.Errorf("file: %w", err)
+	}
+	return fmt.Errorf("file: %w: choose a folder that can be written", err)
 }
 
 // Held reports whether a process holds the lock of the file at path. It writes nothing, so that it can be asked of

@@ -4,6 +4,7 @@ package file
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -22,7 +23,7 @@ func tryLock(path string) (*Lock, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, &os.PathError{Op: "lock", Path: path, Err: err}
+		return nil, flockError(path, err)
 	}
 	// The holder before us removes the file as it lets go: what we locked may no longer be what the name stands for.
 	mine, err := f.Stat()
@@ -33,6 +34,15 @@ func tryLock(path string) (*Lock, error) {
 		}
 	}
 	return nil, f.Close()
+}
+
+// flockError is of a lock that the kernel neither gives nor keeps from us.
+func flockError(path string, err error) error {
+	err = &os.PathError{Op: "lock", Path: path, Err: err}
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) {
+		return fmt.Errorf("%w: %w", err, errNoLocks)
+	}
+	return err
 }
 
 // held asks for the lock of a path that many may have at once, for which it need not be writable. Another user's often
@@ -51,7 +61,7 @@ func held(path string) (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return true, &os.PathError{Op: "lock", Path: path, Err: err}
+		return true, flockError(path, err)
 	}
 	return false, nil
 }

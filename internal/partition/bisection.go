@@ -3,6 +3,7 @@ package partition
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"math/rand/v2"
 	"slices"
 )
@@ -22,36 +23,41 @@ const (
 	heaviest  = 4   // a contracted node holds at most a share of total·heaviest/coarsest
 )
 
-// bisect divides a graph in two, side 0 within the window.
-func bisect(g *weighted, w window, rng *rand.Rand) *bisection {
+// bisect divides a graph in two, side 0 within the window. It returns ctx.Err() when canceled.
+func bisect(ctx context.Context, g *weighted, w window, rng *rand.Rand) (*bisection, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	n := len(g.size)
 	if n > coarsest {
 		if small, to := g.contract(rng); float64(len(small.size)) <= shrinkage*float64(n) {
-			of := bisect(small, w, rng)
+			of, err := bisect(ctx, small, w, rng)
+			if err != nil {
+				return nil, err
+			}
 			side := make([]int8, n)
 			for i := range side {
 				side[i] = of.side[to[i]]
 			}
 			b := newBisection(g, w, side)
-			b.refine()
-			return b
+			return b, b.refine(ctx)
 		}
 	}
-	return best(func() *bisection {
+	return best(func() (*bisection, error) {
 		b := newBisection(g, w, g.grow(w, rng))
-		b.refine()
-		return b
+		return b, b.refine(ctx)
 	})
 }
 
-func best(try func() *bisection) *bisection {
-	best := try()
-	for range tries - 1 {
-		if b := try(); b.better(best.violation(), best.cut) {
+func best(try func() (*bisection, error)) (*bisection, error) {
+	best, err := try()
+	for k := 1; k < tries && err == nil; k++ {
+		var b *bisection
+		if b, err = try(); err == nil && b.better(best.violation(), best.cut) {
 			best = b
 		}
 	}
-	return best
+	return best, err
 }
 
 type bisection struct {
@@ -89,13 +95,17 @@ func (b *bisection) better(violation, cut int) bool {
 	return cmp.Or(cmp.Compare(b.violation(), violation), cmp.Compare(b.cut, cut)) < 0
 }
 
-// refine passes over the nodes until a pass finds nothing better.
-func (b *bisection) refine() {
+// refine passes over the nodes until a pass finds nothing better. It returns ctx.Err() when canceled.
+func (b *bisection) refine(ctx context.Context) error {
 	for range passes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if !b.pass() {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // pass moves nodes one after the other, each at most once and the one with the largest gain first, even if that is a

@@ -78,7 +78,10 @@ func split(ctx context.Context, a *graph.Adjacency, nodes []int32, part []int, s
 		low: max(left.parts*s.low, len(nodes)-right.parts*s.up),
 		up:  min(left.parts*s.up, len(nodes)-right.parts*s.low),
 	}
-	b := best(func() *bisection { return bisect(unweighted(&sub), w, rng) })
+	b, err := best(func() (*bisection, error) { return bisect(ctx, unweighted(&sub), w, rng) })
+	if err != nil {
+		return err
+	}
 	var sides [2][]int32
 	for i, node := range nodes {
 		sides[b.side[i]] = append(sides[b.side[i]], node)

@@ -214,6 +214,30 @@ func gpmetis(t *testing.T, a *graph.Adjacency, parts int) []int {
 	return part
 }
 
+// canceledLater is a context that is canceled once it was asked a number of times.
+type canceledLater struct {
+	context.Context
+	asks int
+}
+
+func (c *canceledLater) Err() error {
+	if c.asks--; c.asks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A bisection, which may take minutes on a large graph, stops halfway.
+func TestBisectionStops(t *testing.T) {
+	a := gridGraph(t, 10, 20)
+	for asks := range 8 {
+		ctx := &canceledLater{t.Context(), asks}
+		_, err := Nodes(ctx, a, 2, seed.Stream(1, "canceled"))
+		require.ErrorIs(t, err, context.Canceled)
+		require.GreaterOrEqual(t, ctx.asks, -2, "it is asked once or twice then")
+	}
+}
+
 // On graphs of a task's size the cut is as good as METIS's, give or take a tenth.
 func TestPartitionAgainstMETIS(t *testing.T) {
 	geometric := seed.Stream(4, "places")

@@ -38,10 +38,15 @@ type Stored struct {
 // ReadResults returns all results at the paths, in order of Stored.Path. A path is a result.json, a packed file, or a
 // folder, which is searched for both. It returns an error if a file is damaged, and no results where there are none.
 func ReadResults(paths ...string) ([]Stored, error) {
+	return ReadResultsContext(context.Background(), paths...)
+}
+
+// ReadResultsContext is ReadResults until the context is over.
+func ReadResultsContext(ctx context.Context, paths ...string) ([]Stored, error) {
 	var all []Stored
 	err := eachResult(paths, "", func(s Stored, _ []byte) error {
 		all = append(all, s)
-		return nil
+		return ctx.Err()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("continual: read results: %w", err)

@@ -50,8 +50,8 @@ func (f *Folder) Claim() error {
 		return fmt.Errorf("run folder: %w", err)
 	}
 	if lock == nil {
-		return fmt.Errorf("%w in %s: wait for it or stop it; if there is none, remove %s", ErrClaimed, f.Path,
-			filepath.Join(f.Path, claimFile+".lock"))
+		return fmt.Errorf("%w in %s: wait for it or stop it; if there is none, or its machine is gone for good, "+
+			"remove %s", ErrClaimed, f.Path, filepath.Join(f.Path, claimFile+".lock"))
 	}
 	f.claim = lock
 	return nil
@@ -83,6 +83,20 @@ func exists(dir, name string) bool {
 func (f *Folder) Remove() {
 	_ = os.Remove(filepath.Join(f.Path, ConfigFile))
 	f.Release()
+	f.removeCreated()
+}
+
+// unclaimed takes away what NewFolder made where the folder cannot be claimed. One that was there before is left as it
+// is: a file in it may be another user's.
+func (f *Folder) unclaimed() {
+	if f.created != "" {
+		_ = os.Remove(filepath.Join(f.Path, claimFile+".lock")) // the file may be there without the lock
+		f.removeCreated()
+	}
+}
+
+// removeCreated removes the folders that did not exist before if they are empty now.
+func (f *Folder) removeCreated() {
 	if f.created == "" {
 		return
 	}

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -41,6 +43,24 @@ func TestNewFolderIsClaimed(t *testing.T) {
 	require.EqualValues(t, 0, r.Seed)
 	f.Remove()
 	require.NoDirExists(t, filepath.Dir(path))
+}
+
+// A start whose folder cannot be claimed leaves nothing of the folder, but what was there before.
+func TestFolderThatCannotBeClaimed(t *testing.T) {
+	dir := t.TempDir()
+	f := &Folder{Path: filepath.Join(dir, "a", "run"), created: filepath.Join(dir, "a")}
+	require.NoError(t, os.MkdirAll(f.Path, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(f.Path, claimFile+".lock"), nil, 0o600))
+	f.unclaimed()
+	require.NoDirExists(t, f.created)
+
+	runs := seeds(t, 1)
+	require.NoError(t, os.Symlink(refusing(t), filepath.Join(dir, claimFile+".lock")))
+	_, err := NewFolder(dir, &runs[0])
+	require.ErrorIs(t, err, fs.ErrPermission)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }
 
 // What ended a run that wrote no error is said, not what it was at.

@@ -112,8 +112,12 @@ func Freeze(name string) (FrozenSpec, error) {
 	if err != nil {
 		return FrozenSpec{}, err
 	}
-	sum := sha256.Sum256(data)
-	return FrozenSpec{File: "spec-" + hex.EncodeToString(sum[:4]) + ".yaml", Text: data}, nil
+	return FrozenSpec{File: "spec-" + shortHash(data) + ".yaml", Text: data}, nil
+}
+
+func shortHash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
 }
 
 // label makes a name that every scheduler takes: at most 40 lower-case letters, digits and hyphens, a letter first.

@@ -59,7 +59,7 @@ func TestLeft(t *testing.T) {
 	require.NoError(t, file.Write(filepath.Join(s.Folder(2), continual.CheckpointFile), nil))
 	require.Equal(t, []int{2, 3}, left(false))
 	require.Equal(t, []int{1, 2, 3}, left(true))
-	lock, err := s.claim(3, time.Time{})
+	lock, err := s.claim(3, nil)
 	require.NoError(t, err)
 	require.Equal(t, []int{2}, left(false))
 	lock.Release()

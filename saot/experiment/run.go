@@ -148,6 +148,9 @@ func NewFolder(path string, r *Run) (*Folder, error) {
 	err := os.MkdirAll(path, 0o755)
 	if err == nil {
 		if err := f.Claim(); err != nil {
+			if !errors.Is(err, ErrClaimed) {
+				f.unclaimed()
+			}
 			return nil, err
 		}
 		if err := HoldsNoRun(path); err != nil { // a process that was faster
@@ -199,20 +202,11 @@ func writeJSON(path string, value any) error {
 	return file.Write(path, append(data, '\n'))
 }
 
-// createJSON is writeJSON where there is no such file. Of several processes that create it at once, on one machine or
-// on many, the first one's stays. A file system without links takes the last one's.
+// createJSON is writeJSON where there is no such file, as file.Create is file.Write.
 func createJSON(path string, value any) error {
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".create-*")
+	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	whole := filepath.Join(dir, filepath.Base(path))
-	if err := writeJSON(whole, value); err != nil {
-		return err
-	}
-	if err := os.Link(whole, path); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return writeJSON(path, value)
+	return file.Create(path, append(data, '\n'))
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +14,9 @@ import (
 	"unicode"
 )
 
-// SlurmFile is the name of the script in the folder of a sweep that was launched on Slurm.
-const SlurmFile = "slurm.sh"
+// SlurmFile returns the name of a script in the folder of a sweep that is launched on Slurm. It is of the text's hash,
+// as two may be launched at once.
+func SlurmFile(script []byte) string { return "slurm-" + shortHash(script) + ".sh" }
 
 // SlurmOptions are what a cluster's Slurm asks for.
 type SlurmOptions struct {
@@ -162,8 +164,8 @@ func Submit(ctx context.Context, script string) (job string, err error) {
 		if strings.Contains(errs.String(), "array specification") {
 			hint = ": a run's number may be beyond the cluster's MaxArraySize: divide the spec"
 		}
-		return "", fmt.Errorf("experiment: slurm: sbatch %s: %w: %s%s", script, err, strings.TrimSpace(errs.String()),
-			hint)
+		return "", fmt.Errorf("experiment: slurm: sbatch %s: %w: %s%s", script, errors.Join(err, ctx.Err()),
+			strings.TrimSpace(errs.String()), hint)
 	}
 	job, _, _ = strings.Cut(strings.TrimSpace(string(out)), ";") // then comes the cluster's name, if there are several
 	if _, err := strconv.Atoi(job); err != nil {

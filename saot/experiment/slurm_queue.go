@@ -65,7 +65,8 @@ func (s *Sweep) InQueue(ctx context.Context) (jobs map[int]string, err error) {
 		if strings.Contains(errs.String(), "Invalid job id") { // they have ended, and Slurm has forgotten them
 			return nil, nil
 		}
-		return nil, fmt.Errorf("experiment: slurm: squeue: %w: %s", err, strings.TrimSpace(errs.String()))
+		return nil, fmt.Errorf("experiment: slurm: squeue: %w: %s", errors.Join(err, ctx.Err()),
+			strings.TrimSpace(errs.String()))
 	}
 	queued := map[string]string{} // job by folder
 	for task := range strings.Lines(string(out)) {

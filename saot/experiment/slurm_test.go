@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -140,7 +141,7 @@ func TestSlurmScriptInBash(t *testing.T) {
 			script, err := SlurmScript(Job{Numbers: []int{3}, Command: append([]string{program}, awkward...)},
 				SlurmOptions{Dir: dir, WorkDir: dir})
 			require.NoError(t, err)
-			file := filepath.Join(dir, SlurmFile)
+			file := filepath.Join(dir, SlurmFile(script))
 			require.NoError(t, os.WriteFile(file, script, 0o600))
 
 			cmd := exec.CommandContext(t.Context(), shell, file)
@@ -203,7 +204,13 @@ func TestSubmit(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+	// Stopped by a signal, it says so, not only that sbatch was killed.
+	executable(t, filepath.Join(dir, "sbatch"), "kill -USR1 $PPID; exec sleep 60")
+	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGUSR1)
+	defer stop()
+	_, err := Submit(ctx, "slurm.sh")
+	require.ErrorIs(t, err, context.Canceled)
 	t.Setenv("PATH", "")
-	_, err := Submit(t.Context(), "slurm.sh")
+	_, err = Submit(t.Context(), "slurm.sh")
 	require.ErrorContains(t, err, "submit slurm.sh where Slurm is")
 }

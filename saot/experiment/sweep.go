@@ -235,7 +235,7 @@ func (s *Sweep) State(i int) (State, error) {
 // Engines lists the engines of the runs that are to be done, each once: as the process that began the sweep set them,
 // or on which they began. It leaves out runs that have neither.
 func (s *Sweep) Engines(retryFailed bool) (names []string) {
-	retry := retryTime(retryFailed)
+	retry := s.failures(retryFailed)
 	for i := range s.Runs {
 		dir := s.Folder(i)
 		if !todo(dir, retry) {

@@ -272,10 +272,10 @@ func TestInterrupt(t *testing.T) {
 func TestClaimIsInherited(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 1))
 	require.NoError(t, err)
-	lock, err := s.claim(0, time.Time{})
+	lock, err := s.claim(0, nil)
 	require.NoError(t, err)
 	require.NotNil(t, lock)
-	again, err := s.claim(0, time.Time{})
+	again, err := s.claim(0, nil)
 	require.NoError(t, err)
 	require.Nil(t, again)
 
@@ -287,7 +287,7 @@ func TestClaimIsInherited(t *testing.T) {
 	}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, lock.File().Close()) // as the end of this process would
-	again, err = s.claim(0, time.Time{})
+	again, err = s.claim(0, nil)
 	require.NoError(t, err)
 	require.Nil(t, again)
 	state, err := s.State(0)
@@ -295,7 +295,7 @@ func TestClaimIsInherited(t *testing.T) {
 	require.Equal(t, Running, state)
 	cancel()
 	_ = cmd.Wait()
-	again, err = s.claim(0, time.Time{})
+	again, err = s.claim(0, nil)
 	require.NoError(t, err)
 	require.NotNil(t, again)
 	again.Release()
@@ -305,7 +305,7 @@ func TestClaimIsInherited(t *testing.T) {
 func TestWorkWaits(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 2))
 	require.NoError(t, err)
-	held, err := s.claim(0, time.Time{})
+	held, err := s.claim(0, nil)
 	require.NoError(t, err)
 	o := WorkOptions{Command: command("work"), Wait: time.Millisecond, Observe: func(i int, state State, _ string) {
 		if i == 1 && state == Done {

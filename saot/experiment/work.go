@@ -42,7 +42,7 @@ type WorkOptions struct {
 // tells its processes to stop, waits for them, and returns ctx's error. What was interrupted continues at its last
 // finished task when Work is called again.
 func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
-	retry := retryTime(o.RetryFailed)
+	retry := s.failures(o.RetryFailed)
 	if err := o.settle(s, retry); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		w.retry = time.Time{} // what failed again is left, even if a clock was set back
+		w.retry = nil // what failed again, even unreadably, is left
 		held = o.Wait > 0 && slices.ContainsFunc(append(before, after...), func(i int) bool { return !w.refused[i] })
 		if held {
 			select {
@@ -104,7 +104,7 @@ func firstOf(errs []error) error {
 	return errors.Join(errs...)
 }
 
-func (o *WorkOptions) settle(s *Sweep, retry time.Time) error {
+func (o *WorkOptions) settle(s *Sweep, retry failures) error {
 	if o.Command == nil {
 		return errors.New("experiment: work: Command is nil: give the process that does a run")
 	}
@@ -120,21 +120,31 @@ func (o *WorkOptions) settle(s *Sweep, retry time.Time) error {
 		return fmt.Errorf("experiment: work: Bytes has %d numbers, want one for each of the %d runs where Memory is "+
 			"bounded", len(o.Bytes), len(s.Runs))
 	}
-	for i, b := range o.Bytes {
-		if b > o.Memory && todo(s.Folder(i), retry) {
+	for i := range s.Runs {
+		if !o.tooLarge(i) || !todo(s.Folder(i), retry) {
+			continue
+		}
+		state, err := s.State(i)
+		if err != nil {
+			return err
+		}
+		if state != Running { // what another process has begun is its own to end
 			return fmt.Errorf("experiment: %s is expected to take %.1f GB, more than the %.1f GB that there "+
 				"are: raise the bound on memory, or lower points, hidden or whole_graph (encoder.hidden and so on "+
 				"in SAOT's own methods)",
-				s.Runs[i].Name(), float64(b)/1e9, float64(o.Memory)/1e9)
+				s.Runs[i].Name(), float64(o.Bytes[i])/1e9, float64(o.Memory)/1e9)
 		}
 	}
 	return nil
 }
 
+// tooLarge reports whether a run is expected to take more memory than there is.
+func (o *WorkOptions) tooLarge(i int) bool { return o.Memory > 0 && o.Bytes[i] > o.Memory }
+
 type work struct {
 	sweep  *Sweep
 	o      WorkOptions
-	retry  time.Time // see todo
+	retry  failures
 	memory *semaphore.Weighted
 
 	mu      sync.Mutex
@@ -178,7 +188,8 @@ func (w *work) fail(err error) {
 	w.errs = append(w.errs, err)
 }
 
-// next returns a run that is to be done; false where none is left.
+// next returns a run that is to be done; false where none is left. It passes over a run that is too large, which settle
+// refuses: it may be free by now because another process has given it up, and waiting for memory would never end.
 func (w *work) next() (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +198,7 @@ func (w *work) next() (int, bool) {
 			continue
 		}
 		w.tried[i] = true
-		if todo(w.sweep.Folder(i), w.retry) {
+		if !w.o.tooLarge(i) && todo(w.sweep.Folder(i), w.retry) {
 			return i, true
 		}
 	}
@@ -195,7 +206,7 @@ func (w *work) next() (int, bool) {
 }
 
 // claim locks a run that is to be done; it returns nil where there is nothing to do or another process does it.
-func (s *Sweep) claim(i int, retry time.Time) (lock *file.Lock, err error) {
+func (s *Sweep) claim(i int, retry failures) (lock *file.Lock, err error) {
 	dir := s.Folder(i)
 	if !todo(dir, retry) {
 		return nil, nil
@@ -211,27 +222,40 @@ func (s *Sweep) claim(i int, retry time.Time) (lock *file.Lock, err error) {
 	return lock, nil
 }
 
-// retryTime is the time before which a failure is not for good: that of the call where failed runs are done again, and
-// none where they are left.
-func retryTime(retryFailed bool) (t time.Time) {
-	if retryFailed {
-		t = time.Now()
+// failures are those that are to be done again: when each run failed, by its folder, as its file says. The time serves
+// to tell a failure from a later one, and is compared with no clock: those of machines may differ.
+type failures map[string]time.Time
+
+// failures returns the failures that there are, where failed runs are done again, else none.
+func (s *Sweep) failures(retryFailed bool) failures {
+	if !retryFailed {
+		return nil
 	}
-	return t
+	all := failures{}
+	for i := range s.Runs {
+		if dir := s.Folder(i); exists(dir, FailedFile) {
+			f, _ := readFailure(dir) // one that cannot be read is done again too
+			all[dir] = f.Time
+		}
+	}
+	return all
 }
 
-// todo reports whether a run is neither done nor failed for good, which it is not if it failed until the time retry:
-// other processes that do failed runs again are not to repeat what this one has just tried. The clocks of their
-// machines are taken to agree.
-func todo(dir string, retry time.Time) bool {
+// todo reports whether a run is neither done nor failed for good, which it is not if its failure is one of those to be
+// done again: other processes that do failed runs again are not to repeat what this one has just tried.
+func todo(dir string, retry failures) bool {
 	if finished(dir) {
 		return false
 	}
 	if !exists(dir, FailedFile) {
 		return true
 	}
+	at, known := retry[dir]
+	if !known {
+		return false
+	}
 	f, err := readFailure(dir)
-	return !retry.IsZero() && (err != nil || !f.Time.After(retry))
+	return err != nil || f.Time.Equal(at)
 }
 
 // finished reports whether a run's folder holds its result, and nothing is left to tidy up.

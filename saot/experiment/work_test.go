@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -78,6 +80,19 @@ func TestRetryOnce(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.Folder(1), "begun"))
 }
 
+// A failure is done again whatever the clock of its machine said.
+func TestRetryIgnoresClocks(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	failed := func(i int) string { return filepath.Join(s.Folder(i), FailedFile) }
+	require.NoError(t, writeJSON(failed(0), Failure{Error: "x", Time: time.Now().Add(24 * time.Hour)}))
+	require.NoError(t, os.WriteFile(failed(1), []byte("half"), 0o600))
+	require.NoError(t, s.Work(t.Context(), WorkOptions{RetryFailed: true, Command: command("work")}))
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 2}, count)
+}
+
 // A run that cannot be claimed is told; nobody waits for it.
 func TestWorkOnALockThatCannotBeOpened(t *testing.T) {
 	s, err := NewSweep(t.TempDir(), seeds(t, 2))
@@ -109,19 +124,6 @@ func refusing(t *testing.T) string {
 	}
 	t.Skip("this user may write every file")
 	return ""
-}
-
-// Of two machines that begin a sweep at once, the settings of the first stay.
-func TestCreateJSON(t *testing.T) {
-	path := filepath.Join(t.TempDir(), ConfigFile)
-	require.NoError(t, createJSON(path, 1))
-	require.NoError(t, createJSON(path, 2))
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "1\n", string(text))
-	entries, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
 }
 
 // A folder of a sweep may hold unpacked results, which have no settings of their own.
@@ -171,4 +173,26 @@ func TestWorkWithoutBytes(t *testing.T) {
 		require.ErrorContains(t, err, "Bytes has")
 	}
 	require.ErrorContains(t, s.Work(t.Context(), WorkOptions{}), "Command is nil")
+}
+
+// A run that is too large is refused where it is free. Another process may work on it, and give it up later.
+func TestWorkLeavesLargeRunsToOthers(t *testing.T) {
+	s, err := NewSweep(t.TempDir(), seeds(t, 2))
+	require.NoError(t, err)
+	o := WorkOptions{Memory: 100, Bytes: []int64{60, 200}, Command: command("work")}
+	require.ErrorContains(t, s.Work(t.Context(), o), "more than")
+
+	lock, err := file.Try(filepath.Join(s.Folder(1), claimFile)) // as another process
+	require.NoError(t, err)
+	o.Observe = func(i int, state State, _ string) {
+		if state == Done {
+			lock.Release()
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // what waits for memory waits for good
+	defer cancel()
+	require.NoError(t, s.Work(ctx, o))
+	count, err := s.Count()
+	require.NoError(t, err)
+	require.Equal(t, map[State]int{Done: 1, Waiting: 1}, count)
 }

@@ -60,12 +60,7 @@ func Engine(ctx context.Context, name string, from []string, progress io.Writer)
 		return "", err
 	}
 	b := bundle{folder: folder, wheels: wheelsOf(name, runtime.GOOS+"/"+runtime.GOARCH), progress: progress,
-		index: "https://files.pythonhosted.org/packages"}
-	if engine.CheckInstalled(name) != nil { // or a damaged library would stay
-		if err := os.RemoveAll(filepath.Join(folder, complete)); err != nil {
-			return "", fmt.Errorf("install %s: %w", name, err)
-		}
-	}
+		index: "https://files.pythonhosted.org/packages", check: func() error { return engine.CheckInstalled(name) }}
 	switch {
 	case len(b.wheels) > 0:
 		err = b.install(ctx, from)
@@ -90,6 +85,7 @@ type bundle struct {
 	wheels   []wheel // what goes there
 	index    string  // the address of a package index's files
 	progress io.Writer
+	check    func() error // of the main library, once it is there
 }
 
 // complete is a file in the folder that lists the wheels which were unpacked.
@@ -104,10 +100,10 @@ func (b bundle) list() string {
 	return sums.String()
 }
 
-// isComplete reports, and says, that the folder has all wheels.
+// isComplete reports, and says, that the folder has all wheels. One with a damaged library does not: it would stay.
 func (b bundle) isComplete() bool {
 	have, err := os.ReadFile(filepath.Join(b.folder, complete))
-	if err != nil || string(have) != b.list() {
+	if err != nil || string(have) != b.list() || b.check() != nil {
 		return false
 	}
 	b.say("%s is complete", b.folder)

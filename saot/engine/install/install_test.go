@@ -45,7 +45,8 @@ func indexed(t *testing.T, wheels ...[]byte) (bundle, *bytes.Buffer) {
 	t.Setenv("PIP_INDEX_URL", "")
 	served := map[string][]byte{}
 	var progress bytes.Buffer
-	b := bundle{folder: filepath.Join(t.TempDir(), "engines", "some"), progress: &progress}
+	b := bundle{folder: filepath.Join(t.TempDir(), "engines", "some"), progress: &progress,
+		check: func() error { return nil }}
 	for k, content := range wheels {
 		sum := sha256.Sum256(content)
 		name := string(rune('a'+k)) + "/lib-1.0-py3-none-any" + string(rune('a'+k)) + ".whl"
@@ -109,6 +110,7 @@ func TestRepair(t *testing.T) {
 	_, err = Engine(context.Background(), "xla", []string{library}, io.Discard)
 	require.ErrorContains(t, err, "not among the given files")
 	require.FileExists(t, library, "what was there stays")
+	require.FileExists(t, filepath.Join(folder, complete), "another process may install meanwhile")
 }
 
 // A new version takes the place of the old one, of which nothing is left.

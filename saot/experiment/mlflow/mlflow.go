@@ -46,10 +46,10 @@ import (
 // Export writes every result at the paths, which are as for continual.ReadResults, into a store, and returns how many.
 // A run has the same id at each export: the second replaces the first. A run that lies in its folder and in a pack too
 // is written once, of its folder, which has more. It returns an error that names the file if a result or its metrics
-// cannot be read, and an error if there is no result. If ctx ends, it stops before the next run and returns ctx's
-// error.
+// cannot be read, and an error if there is no result. If ctx ends, it stops before it reads or writes the next run and
+// returns ctx's error.
 func Export(ctx context.Context, store string, paths ...string) (int, error) {
-	found, err := continual.ReadResults(paths...)
+	found, err := continual.ReadResultsContext(ctx, paths...)
 	if err != nil {
 		return 0, fmt.Errorf("mlflow: %w", err)
 	}
@@ -70,7 +70,7 @@ func Export(ctx context.Context, store string, paths ...string) (int, error) {
 		if ctx.Err() != nil {
 			return len(done), ctx.Err()
 		}
-		if err := export(store, id, &found[i]); err != nil {
+		if err := export(ctx, store, id, &found[i]); err != nil {
 			return len(done), fmt.Errorf("mlflow: %s: %w", found[i].Path, err)
 		}
 		done[id] = true
@@ -86,20 +86,25 @@ func packed(s *continual.Stored) int {
 	return 1
 }
 
-// export writes one run into a folder of its own in the store and moves it into its place.
-func export(store, id string, s *continual.Stored) error {
+// export writes one run into a folder of its own in the store and moves it into its place. The store's parent may be
+// read-only, or on another device. A lock keeps other exports of the run from that folder.
+func export(ctx context.Context, store, id string, s *continual.Stored) error {
 	r := s.Result
 	experiment := digits(r.Dataset.Name)
 	home := filepath.Join(store, experiment)
 	if err := writeExperiment(home, experiment, r); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(store, ".saot-*") // the store's parent may be read-only, or on another device
+	fresh, place := filepath.Join(store, ".saot-"+id), filepath.Join(home, id)
+	lock, err := file.Acquire(ctx, fresh)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // what is left there is half a run, or the one before
-	fresh, place := filepath.Join(tmp, "run"), filepath.Join(home, id)
+	defer lock.Release()
+	if err := file.TidyFolder(place, fresh); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(fresh) }() // what is left there is half a run
 	if err := writeRun(fresh, place, experiment, id, s); err != nil {
 		return err
 	}

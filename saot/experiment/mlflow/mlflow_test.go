@@ -1,6 +1,7 @@
 package mlflow
 
 import (
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment/metrics"
 )
@@ -86,6 +88,36 @@ func TestExport(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// What an export that was killed left goes, and the run that it was about to replace is back. Two exports of one run
+// come after each other.
+func TestExportAfterAKill(t *testing.T) {
+	run, store := finished(t), filepath.Join(t.TempDir(), "mlruns")
+	_, err := Export(t.Context(), store, run)
+	require.NoError(t, err)
+	places, err := filepath.Glob(filepath.Join(store, "*", "*", "meta.yaml"))
+	require.NoError(t, err)
+	require.Len(t, places, 1)
+	place := filepath.Dir(places[0])
+	fresh := filepath.Join(store, ".saot-"+filepath.Base(place))
+	require.NoError(t, os.Rename(place, fresh+".old"))
+	require.NoError(t, file.Write(filepath.Join(fresh, "params", "half"), nil))
+	require.NoError(t, os.WriteFile(filepath.Join(run, metrics.LinesFile), []byte("no line\n"), 0o600))
+	_, err = Export(t.Context(), store, run)
+	require.ErrorContains(t, err, metrics.LinesFile+":1")
+	require.FileExists(t, places[0])
+	left, err := filepath.Glob(filepath.Join(store, ".*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	lock, err := file.Try(fresh)
+	require.NoError(t, err)
+	defer lock.Release()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = Export(ctx, store, run)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 // All is written in the store: its parent may be on another device, as of a link, or read-only.
 func TestExportWritesInTheStore(t *testing.T) {
 	run, link := finished(t), filepath.Join(t.TempDir(), "mlruns")
@@ -102,7 +134,14 @@ func TestExportWritesInTheStore(t *testing.T) {
 }
 
 func TestExportRefuses(t *testing.T) {
-	_, err := Export(t.Context(), t.TempDir(), t.TempDir())
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	many := filepath.Dir(finished(t))
+	require.NoError(t, os.Mkdir(filepath.Join(many, "two"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(many, "two", continual.ResultFile), nil, 0o600))
+	_, err := Export(canceled, t.TempDir(), many)
+	require.ErrorIs(t, err, context.Canceled, "the second result is not read")
+	_, err = Export(t.Context(), t.TempDir(), t.TempDir())
 	require.ErrorContains(t, err, "there is no result.json under")
 	run := finished(t)
 	require.NoError(t, os.WriteFile(filepath.Join(run, metrics.LinesFile), []byte("no line\n"), 0o600))
