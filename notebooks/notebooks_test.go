@@ -267,7 +267,8 @@ func TestNotebooksRunOnAnEngine(t *testing.T) {
 	for _, path := range all(t) {
 		committed := read(t, path)
 		opens := func(c cell) bool {
-			return strings.Contains(string(c.Source), "kit.Engine()") || strings.Contains(string(c.Source), "kit.Learner(")
+			source := string(c.Source)
+			return strings.Contains(source, "kit.Engine()") || strings.Contains(source, "kit.Learner(")
 		}
 		if !slices.ContainsFunc(committed.Cells, opens) {
 			continue

@@ -20,7 +20,7 @@ func TestDataList(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, len(datasets.Catalog())+1)
 	require.Regexp(t, `(?m)^ogbn-products +2,449,029 +47 +23 +no `, stdout)
-	require.Regexp(t, `(?m)^synthetic +- +- +- +generated `, stdout)
+	require.Regexp(t, `(?m)^synthetic +600 +8 +4 +generated `, stdout)
 }
 
 // The paper's figures stand beside the true ones.

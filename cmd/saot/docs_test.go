@@ -238,7 +238,7 @@ func TestTyped(t *testing.T) {
 		"run --epochs many":            "many",
 		"run --preset slow":            "unknown preset",
 		"run --method soat":            "soat",
-		"run --method gbt --sigma 0.5": "no setting of gbt",
+		"run --method gbt --sigma 0.5": "not a setting of gbt",
 		"run --set sigma=much":         "sigma",
 		"run --dataset uia":            "uia",
 		"run --engine abacus":          "no such engine",

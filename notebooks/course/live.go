@@ -30,8 +30,8 @@ var states = map[string]struct{ address, text string }{
 	"gromov": {"gromov.html#preset=local&outer=60&sigma=0&loop=proximal",
 		"See the steps settle where edges still disagree; color nodes and raise σ to help them."},
 	"gradients": {"transport.html#preset=split&t=0.3",
-		"Drag a point. An entry of the plan is the derivative of the optimal value (cost and entropy) by that entry of the " +
-			"cost."},
+		"Drag a point. An entry of the plan is the derivative of the optimal value (cost and entropy) by that " +
+			"entry of the cost."},
 	"views": {"gromov.html#preset=features",
 		"Remove an edge, recolor a node: two views of one graph, and their plan."},
 	"encoders": {"continual.html#recording=&methods=saot.saot-l.random.hellinger&show=saot.saot-l",

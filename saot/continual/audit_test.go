@@ -393,8 +393,8 @@ const killedKeeperEnv = "SAOT_TEST_KILLED_KEEPER"
 // A process is killed outright, again and again, wherever it happens to be, last as it ends; the model must be there.
 func TestKilledProcessKeeps(t *testing.T) {
 	if dir := os.Getenv(killedKeeperEnv); dir != "" {
-		opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Manifest: named, Dir: dir, Resume: true,
-			Keep: true, Observe: func(ev Event) {
+		opt := Options{Engine: enginetest.Go(t), Probes: []Probe{ProbeConverged}, Manifest: named, Dir: dir,
+			Resume: true, Keep: true, Observe: func(ev Event) {
 				_, _ = os.Stdout.Write([]byte{'.'})
 				if _, ok := ev.(StepEvent); ok {
 					time.Sleep(time.Millisecond)

@@ -33,8 +33,8 @@ const (
 	// Absolute takes epsilon in the unit of the cost.
 	Absolute EpsilonUnit = iota
 	// MeanCost takes epsilon as a multiple of the mean of the cost matrix, which must be positive. The plan is then the
-	// same in any unit of the cost. KLPlanLoss and TransportValue know no unit of epsilon: for these, divide the cost by
-	// its mean first and use Absolute.
+	// same in any unit of the cost. KLPlanLoss and TransportValue know no unit of epsilon: for these, divide the cost
+	// by its mean first and use Absolute.
 	MeanCost
 )
 
