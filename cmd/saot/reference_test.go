@@ -227,57 +227,6 @@ func listOf(methods []method.Definition) string {
 	return rows
 }
 
-// commandLine finds calls of saot in code of Markdown: the words after it, up to a comment or what a shell does next.
-var commandLine = regexp.MustCompile(`(?m)^(?:\s{4,}|\$ )?(?:[A-Z_]+=\S+ )*(?:go run ./cmd/saot|saot|\./saot|/tmp/saot)((?: .*)?)$`)
-
-// Every command that the README, the docs and the help show is one that the program takes.
-func TestCommandsInDocuments(t *testing.T) {
-	paths, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
-	found := 0
-	check := func(where, line string) {
-		line, _, _ = strings.Cut(line, "  ") // what follows two spaces explains
-		for _, end := range []string{" #", " > ", " | ", " && ", " ;", " &"} {
-			line, _, _ = strings.Cut(line, end)
-		}
-		args := strings.Fields(strings.NewReplacer(`"`, "", "METHOD", "saot", "SEED", "1").Replace(line))
-		if len(args) == 0 || slices.Contains(args, "…") || slices.Contains(args, "...") {
-			return
-		}
-		if args[0] == "on" || strings.ToUpper(args[0]) == args[0] {
-			return
-		}
-		found++
-		cmd, rest, err := newRootCommand(io.Discard, io.Discard).Find(args)
-		require.NoError(t, err, "%s: saot %s", where, line)
-		require.NotEqual(t, "saot", cmd.CommandPath(), "%s: saot %s", where, line)
-		if err := cmd.ParseFlags(rest); err != nil {
-			require.ErrorIs(t, err, pflag.ErrHelp, "%s: saot %s", where, line)
-			return
-		}
-		require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), "%s: saot %s", where, line)
-		if f := cmd.Flags().Lookup("method"); f != nil {
-			_, err := method.Lookup(f.Value.String())
-			require.NoError(t, err, "%s: saot %s", where, line)
-		}
-	}
-	for _, path := range append(paths, "../../README.md") {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
-			check(path, strings.TrimPrefix(m[1], " "))
-		}
-	}
-	require.Greater(t, found, 20)
-	walk(newRootCommand(io.Discard, io.Discard), func(c *cobra.Command) {
-		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\\\n", " ")) {
-			if line, ok := strings.CutPrefix(strings.TrimSpace(line), "saot "); ok {
-				check(c.CommandPath(), line)
-			}
-		}
-	})
-}
-
 // The README is read to its end: it is short, its Go compiles, and the run that it prints is one that could be: the
 // matrix gives the AP and AF above it.
 func TestReadme(t *testing.T) {
