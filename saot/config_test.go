@@ -80,9 +80,25 @@ func change(v reflect.Value) {
 		v.SetInt(v.Int() + 1)
 	case reflect.Float64:
 		v.SetFloat(v.Float() / 2)
+	case reflect.Slice:
+		v.Set(reflect.ValueOf(slices.Repeat([]int{1}, v.Len())))
 	default:
 		panic(v.Kind().String())
 	}
+}
+
+// vary gives a setting the k-th choice of its name, or as the first choice another value, and reports whether there is
+// one.
+func vary(v reflect.Value, k int) bool {
+	if v.Kind() == reflect.Int && v.Type() != reflect.TypeFor[int]() {
+		before := v.Int()
+		v.SetInt(int64(k))
+		return before != int64(k)
+	}
+	if k == 0 {
+		change(v)
+	}
+	return k == 0
 }
 
 // A variant says which settings it does not read: other values of these change no embedding, and some of those that it
