@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -210,6 +211,71 @@ Defaults are those of no dataset in particular: ` +
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Name, cellText(d.Summary), reads)
 	}
 	return b.String()
+}
+
+// What presets and streams change in the settings of each method, which the page of settings does not show. go test
+// ./cmd/saot -run TestPresets -update writes it. docs/paper.md has what the paper states of its four streams.
+func TestPresets(t *testing.T) {
+	const path = "testdata/presets.txt"
+	text := presets()
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "go test ./cmd/saot -run TestPresets -update writes %s", path)
+}
+
+// presets lists, by the methods that share it, which settings are not those by default of no dataset in particular.
+func presets() string {
+	var methods sharing
+	for _, d := range method.All() {
+		if d.Name == "toy" { // of the tests
+			continue
+		}
+		usual, list := fields.All(d.Defaults(datasets.NoRecipe, method.Default)), ""
+		for _, preset := range []method.Preset{method.Default, method.Paper, method.Fast} {
+			var streams sharing
+			for _, recipe := range []datasets.Recipe{datasets.NoRecipe, datasets.RecipeSynthetic, datasets.RecipeCora,
+				datasets.RecipeCoraFull, datasets.RecipeArxiv, datasets.RecipeArxivStandIn, datasets.RecipeReddit,
+				datasets.RecipeProducts} {
+				changed := ""
+				for i, f := range fields.All(d.Defaults(recipe, preset)) {
+					if f.Text() != usual[i].Text() {
+						changed += fmt.Sprintf(" %s=%s", f.Path, f.Text())
+					}
+				}
+				streams.add(changed, cmp.Or(string(recipe), "other"))
+			}
+			for _, changed := range streams.order {
+				list += fmt.Sprintf("  %v, %s:%s\n", preset, strings.Join(streams.names[changed], " "),
+					cmp.Or(changed, " -"))
+			}
+		}
+		methods.add(list, d.Name)
+	}
+	text := ""
+	for _, list := range methods.order {
+		text += strings.Join(methods.names[list], " ") + "\n" + list
+	}
+	return text
+}
+
+// sharing keeps which names share a text, in the order of the texts.
+type sharing struct {
+	order []string
+	names map[string][]string
+}
+
+func (s *sharing) add(text, name string) {
+	if s.names == nil {
+		s.names = map[string][]string{}
+	}
+	if s.names[text] == nil {
+		s.order = append(s.order, text)
+	}
+	s.names[text] = append(s.names[text], name)
 }
 
 // listOf is a table of variants of SAOT.
