@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -69,6 +70,45 @@ func TestUnknownEnumListsTheChoices(t *testing.T) {
 		require.ErrorContains(t, json.Unmarshal([]byte(text), new(Config)), choices)
 	}
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"structure_unit": "x"}`), new(Config)), "max")
+}
+
+// What makes each variant holds in its defaults, and whatever else the settings are, such as those of Reddit's GAT.
+func TestVariantsAreWhatTheySay(t *testing.T) {
+	type made struct {
+		Objective    Objective
+		Distillation Distillation
+		Encoder      encoder.Kind
+		FeatureCost  FeatureCost
+		Centered     bool
+	}
+	of := func(s method.Settings) made {
+		c := s.(*Config)
+		return made{c.Objective, c.Distillation, c.Encoder.Kind, c.FeatureCost, c.Centered}
+	}
+	want := map[string]made{
+		"saot":            {},
+		"saot-no-distill": {Distillation: DistillNone},
+		"saot-cosine":     {Distillation: DistillCosine},
+		"saot-mse":        {Distillation: DistillMSE},
+		"saot-barlow":     {Objective: BarlowTwins},
+		"saot-l":          {Transport, DistillNone, encoder.Linear, PropagatedFeatures, true},
+	}
+	variants, err := method.Group("ours")
+	require.NoError(t, err)
+	require.Len(t, variants, len(want))
+	for _, d := range variants {
+		require.Contains(t, want, d.Name)
+		require.Equal(t, want[d.Name], of(d.Defaults(datasets.NoRecipe, method.Default)), d.Name)
+		gat := ConfigFor(datasets.RecipeReddit, method.Paper)
+		fixed := want[d.Name]
+		if d.Name != "saot-l" {
+			fixed.Encoder = encoder.GAT
+		}
+		require.Equal(t, fixed, of(d.Defaults(datasets.RecipeReddit, method.Paper)), d.Name)
+		d.Fix(&gat)
+		require.Equal(t, fixed, of(&gat), d.Name)
+		require.NoError(t, gat.Validate(), d.Name)
+	}
 }
 
 // change gives a setting another value.
