@@ -16,8 +16,8 @@ import (
 	"github.com/saot-go/saot/saot/method"
 )
 
-// otherwise are the values that some settings must be given to change anything on two tiny tasks. Of others, half or one
-// more will do.
+// otherwise are the values that some settings must be given to change anything on two tiny tasks. Of others, half or
+// one more will do.
 var otherwise = map[string]string{"epochs": "1", "fast_epochs": "20", "patience": "1", "dense_nodes": "5000",
 	"nodes": "8", "triangles": "8", "threshold": "0.9", "distance": "4", "proxies": "2", "variance": "0",
 	"whole_graph": "1"}

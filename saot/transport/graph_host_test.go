@@ -160,8 +160,9 @@ func TestUnrolledGradients(t *testing.T) {
 		RhoMu: 0.5, RhoNu: 2, Start: []float64{.1, -.2, .3, 0, .2}}
 	w := uniformCost(53, 5, 4)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
-		for _, cfg := range []SinkhornConfig{{Epsilon: 0.1, Sweeps: 3}, {Epsilon: 0.1, Sweeps: 3, EpsilonUnit: MeanCost},
-			{Epsilon: 0.1, Sweeps: 6, AnnealFrom: 0.4}, {Epsilon: 0.1, Sweeps: 6, OverRelaxation: 1.5}} {
+		for _, cfg := range []SinkhornConfig{{Sweeps: 3}, {Sweeps: 3, EpsilonUnit: MeanCost},
+			{Sweeps: 6, AnnealFrom: 0.4}, {Sweeps: 6, OverRelaxation: 1.5}} {
+			cfg.Epsilon = 0.1
 			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
 				unit, err := epsilonUnit(p.Cost, cfg.EpsilonUnit)
 				require.NoError(t, err)
