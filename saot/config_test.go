@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -71,6 +72,45 @@ func TestUnknownEnumListsTheChoices(t *testing.T) {
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"structure_unit": "x"}`), new(Config)), "max")
 }
 
+// What makes each variant holds in its defaults, and whatever else the settings are, such as those of Reddit's GAT.
+func TestVariantsAreWhatTheySay(t *testing.T) {
+	type made struct {
+		Objective    Objective
+		Distillation Distillation
+		Encoder      encoder.Kind
+		FeatureCost  FeatureCost
+		Centered     bool
+	}
+	of := func(s method.Settings) made {
+		c := s.(*Config)
+		return made{c.Objective, c.Distillation, c.Encoder.Kind, c.FeatureCost, c.Centered}
+	}
+	want := map[string]made{
+		"saot":            {},
+		"saot-no-distill": {Distillation: DistillNone},
+		"saot-cosine":     {Distillation: DistillCosine},
+		"saot-mse":        {Distillation: DistillMSE},
+		"saot-barlow":     {Objective: BarlowTwins},
+		"saot-l":          {Transport, DistillNone, encoder.Linear, PropagatedFeatures, true},
+	}
+	variants, err := method.Group("ours")
+	require.NoError(t, err)
+	require.Len(t, variants, len(want))
+	for _, d := range variants {
+		require.Contains(t, want, d.Name)
+		require.Equal(t, want[d.Name], of(d.Defaults(datasets.NoRecipe, method.Default)), d.Name)
+		gat := ConfigFor(datasets.RecipeReddit, method.Paper)
+		fixed := want[d.Name]
+		if d.Name != "saot-l" {
+			fixed.Encoder = encoder.GAT
+		}
+		require.Equal(t, fixed, of(d.Defaults(datasets.RecipeReddit, method.Paper)), d.Name)
+		d.Fix(&gat)
+		require.Equal(t, fixed, of(&gat), d.Name)
+		require.NoError(t, gat.Validate(), d.Name)
+	}
+}
+
 // change gives a setting another value.
 func change(v reflect.Value) {
 	switch v.Kind() {
@@ -80,9 +120,25 @@ func change(v reflect.Value) {
 		v.SetInt(v.Int() + 1)
 	case reflect.Float64:
 		v.SetFloat(v.Float() / 2)
+	case reflect.Slice:
+		v.Set(reflect.ValueOf(slices.Repeat([]int{1}, v.Len())))
 	default:
 		panic(v.Kind().String())
 	}
+}
+
+// vary gives a setting the k-th choice of its name, or as the first choice another value, and reports whether there is
+// one.
+func vary(v reflect.Value, k int) bool {
+	if v.Kind() == reflect.Int && v.Type() != reflect.TypeFor[int]() {
+		before := v.Int()
+		v.SetInt(int64(k))
+		return before != int64(k)
+	}
+	if k == 0 {
+		change(v)
+	}
+	return k == 0
 }
 
 // A variant says which settings it does not read: other values of these change no embedding, and some of those that it

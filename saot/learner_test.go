@@ -3,6 +3,7 @@ package saot
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fields"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -154,38 +156,52 @@ func TestSettingsThatMustNotMatter(t *testing.T) {
 	}))
 }
 
+// Every setting but those listed reaches a step, on a whole graph and on samples: each other choice of a name, and
+// another value of anything else, changes the embeddings in its own way.
 func TestSettingsThatMustMatter(t *testing.T) {
 	e := enginetest.Go(t)
-	seen := map[string][]float32{"default": trained(t, e, 1, func(*Config) {})}
-	for name, change := range map[string]func(*Config){
-		"alpha":         func(c *Config) { c.Alpha = 0 },
-		"beta":          func(c *Config) { c.Beta = 0 },
-		"buffered":      func(c *Config) { c.DistillBuffered = true },
-		"buffered, 5":   func(c *Config) { c.DistillBuffered, c.Beta = true, 5 },
-		"cosine":        func(c *Config) { c.Distillation = DistillCosine },
-		"mse":           func(c *Config) { c.Distillation = DistillMSE },
-		"frobenius":     func(c *Config) { c.Divergence = Frobenius },
-		"literal":       func(c *Config) { c.Scaling = Literal },
-		"barlow twins":  func(c *Config) { c.Objective = BarlowTwins },
-		"sigma":         func(c *Config) { c.Sigma = 1 },
-		"feature cost":  func(c *Config) { c.FeatureCost = PropagatedFeatures },
-		"centered":      func(c *Config) { c.Centered = true },
-		"linear":        func(c *Config) { c.Encoder.Kind = encoder.Linear },
-		"epsilon":       func(c *Config) { c.Epsilon = 0.5 },
-		"sweeps":        func(c *Config) { c.Sweeps = 1 },
-		"edge drop":     func(c *Config) { c.EdgeDrop = 0 },
-		"feature mask":  func(c *Config) { c.FeatureMask = 0 },
-		"no replay":     func(c *Config) { c.Buffer = 0 },
-		"learning rate": func(c *Config) { c.LearningRate = 0.01 },
+	for name, kind := range map[string]struct {
+		base   func(*Config)
+		unread []string
+	}{
+		"whole": {func(c *Config) { c.Encoder.SampleFanOut = []int{4, 4} }, []string{
+			"encoder.layers", "encoder.heads", // no other value fits a GCN
+			"encoder.sample_fan_out"}}, // no graph is sampled
+		"sampled": {sampling, []string{"encoder.layers", "encoder.heads",
+			"encoder.whole_graph", // every graph is larger
+			"point_choice"}},      // samples align patches
 	} {
-		z := trained(t, e, 1, change)
-		for _, v := range z {
-			require.False(t, math.IsNaN(float64(v)), name)
+		base := func(c *Config) {
+			c.WarmUp = 2 // of four steps
+			kind.base(c)
 		}
-		for other, before := range seen {
-			require.NotEqual(t, before, z, "%s and %s", name, other)
+		seen := map[string][]float32{"default": trained(t, e, 1, base)}
+		check := func(setting string, change func(*Config)) {
+			z := trained(t, e, 1, func(c *Config) { base(c); change(c) })
+			for _, v := range z {
+				require.False(t, math.IsNaN(float64(v)), "%s: %s", name, setting)
+			}
+			for other, before := range seen {
+				require.False(t, slices.Equal(before, z), "%s: %s and %s", name, setting, other)
+			}
+			seen[setting] = z
 		}
-		seen[name] = z
+		check("distill_buffered, another beta", func(c *Config) { c.DistillBuffered, c.Beta = true, 5 })
+		for i, f := range fields.All(new(Config)) {
+			if slices.Contains(kind.unread, f.Path) {
+				continue
+			}
+			checked := 0
+			for k := range 5 { // more than any name has choices
+				c := tinyConfig()
+				base(&c)
+				if vary(fields.All(&c)[i].Value, k) && c.Validate() == nil {
+					check(fmt.Sprint(f.Path, " ", k), func(c *Config) { vary(fields.All(c)[i].Value, k) })
+					checked++
+				}
+			}
+			require.Positive(t, checked, "%s: %s has no other value", name, f.Path)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/saot/continual"
-	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 )
@@ -46,30 +45,6 @@ func TestSampledTrainingOnTwoDevices(t *testing.T) {
 	one, two := steps(1), steps(2)
 	require.InDeltaSlice(t, one, two, 1e-3)
 	require.NotEqual(t, one, two)
-}
-
-// Every setting of a step must reach the sampled one too.
-func TestSampledSettingsMatter(t *testing.T) {
-	e := enginetest.Go(t)
-	base := trained(t, e, 1, sampling)
-	for name, change := range map[string]func(*Config){
-		"fan-out":      func(c *Config) { c.Encoder.SampleFanOut = []int{2, 4} },
-		"edge drop":    func(c *Config) { c.EdgeDrop = 0 },
-		"feature mask": func(c *Config) { c.FeatureMask = 0 },
-		"alpha":        func(c *Config) { c.Alpha = 0 },
-		"beta":         func(c *Config) { c.Beta = 5 },
-		"buffered":     func(c *Config) { c.DistillBuffered = true },
-		"distillation": func(c *Config) { c.Distillation = DistillMSE },
-		"none":         func(c *Config) { c.Distillation = DistillNone },
-		"buffer":       func(c *Config) { c.Buffer = 0 },
-		"barlow":       func(c *Config) { c.Objective = BarlowTwins },
-		"sigma":        func(c *Config) { c.Sigma = 1 },
-		"propagated":   func(c *Config) { c.FeatureCost = PropagatedFeatures },
-		"centered":     func(c *Config) { c.Centered = true },
-		"linear":       func(c *Config) { c.Encoder.Kind = encoder.Linear },
-	} {
-		require.NotEqual(t, base, trained(t, e, 1, func(c *Config) { sampling(c); change(c) }), name)
-	}
 }
 
 // An epoch aligns about as many nodes as the graph has, in steps of M.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -212,6 +213,71 @@ Defaults are those of no dataset in particular: ` +
 	return b.String()
 }
 
+// What presets and streams change in the settings of each method, which the page of settings does not show. go test
+// ./cmd/saot -run TestPresets -update writes it. docs/paper.md has what the paper states of its four streams.
+func TestPresets(t *testing.T) {
+	const path = "testdata/presets.txt"
+	text := presets()
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "go test ./cmd/saot -run TestPresets -update writes %s", path)
+}
+
+// presets lists, by the methods that share it, which settings are not those by default of no dataset in particular.
+func presets() string {
+	var methods sharing
+	for _, d := range method.All() {
+		if d.Name == "toy" { // of the tests
+			continue
+		}
+		usual, list := fields.All(d.Defaults(datasets.NoRecipe, method.Default)), ""
+		for _, preset := range []method.Preset{method.Default, method.Paper, method.Fast} {
+			var streams sharing
+			for _, recipe := range []datasets.Recipe{datasets.NoRecipe, datasets.RecipeSynthetic, datasets.RecipeCora,
+				datasets.RecipeCoraFull, datasets.RecipeArxiv, datasets.RecipeArxivStandIn, datasets.RecipeReddit,
+				datasets.RecipeProducts} {
+				changed := ""
+				for i, f := range fields.All(d.Defaults(recipe, preset)) {
+					if f.Text() != usual[i].Text() {
+						changed += fmt.Sprintf(" %s=%s", f.Path, f.Text())
+					}
+				}
+				streams.add(changed, cmp.Or(string(recipe), "other"))
+			}
+			for _, changed := range streams.order {
+				list += fmt.Sprintf("  %v, %s:%s\n", preset, strings.Join(streams.names[changed], " "),
+					cmp.Or(changed, " -"))
+			}
+		}
+		methods.add(list, d.Name)
+	}
+	text := ""
+	for _, list := range methods.order {
+		text += strings.Join(methods.names[list], " ") + "\n" + list
+	}
+	return text
+}
+
+// sharing keeps which names share a text, in the order of the texts.
+type sharing struct {
+	order []string
+	names map[string][]string
+}
+
+func (s *sharing) add(text, name string) {
+	if s.names == nil {
+		s.names = map[string][]string{}
+	}
+	if s.names[text] == nil {
+		s.order = append(s.order, text)
+	}
+	s.names[text] = append(s.names[text], name)
+}
+
 // listOf is a table of variants of SAOT.
 func listOf(methods []method.Definition) string {
 	rows := "| method | what it is | does not read |\n|---|---|---|\n"
@@ -225,57 +291,6 @@ func listOf(methods []method.Definition) string {
 		rows += fmt.Sprintf("| `%s` | %s | %s |\n", d.Name, cellText(d.Summary), strings.Join(unread, ", "))
 	}
 	return rows
-}
-
-// commandLine finds calls of saot in code of Markdown: the words after it, up to a comment or what a shell does next.
-var commandLine = regexp.MustCompile(`(?m)^(?:\s{4,}|\$ )?(?:[A-Z_]+=\S+ )*(?:go run ./cmd/saot|saot|\./saot|/tmp/saot)((?: .*)?)$`)
-
-// Every command that the README, the docs and the help show is one that the program takes.
-func TestCommandsInDocuments(t *testing.T) {
-	paths, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
-	found := 0
-	check := func(where, line string) {
-		line, _, _ = strings.Cut(line, "  ") // what follows two spaces explains
-		for _, end := range []string{" #", " > ", " | ", " && ", " ;", " &"} {
-			line, _, _ = strings.Cut(line, end)
-		}
-		args := strings.Fields(strings.NewReplacer(`"`, "", "METHOD", "saot", "SEED", "1").Replace(line))
-		if len(args) == 0 || slices.Contains(args, "…") || slices.Contains(args, "...") {
-			return
-		}
-		if args[0] == "on" || strings.ToUpper(args[0]) == args[0] {
-			return
-		}
-		found++
-		cmd, rest, err := newRootCommand(io.Discard, io.Discard).Find(args)
-		require.NoError(t, err, "%s: saot %s", where, line)
-		require.NotEqual(t, "saot", cmd.CommandPath(), "%s: saot %s", where, line)
-		if err := cmd.ParseFlags(rest); err != nil {
-			require.ErrorIs(t, err, pflag.ErrHelp, "%s: saot %s", where, line)
-			return
-		}
-		require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), "%s: saot %s", where, line)
-		if f := cmd.Flags().Lookup("method"); f != nil {
-			_, err := method.Lookup(f.Value.String())
-			require.NoError(t, err, "%s: saot %s", where, line)
-		}
-	}
-	for _, path := range append(paths, "../../README.md") {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		for _, m := range commandLine.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
-			check(path, strings.TrimPrefix(m[1], " "))
-		}
-	}
-	require.Greater(t, found, 20)
-	walk(newRootCommand(io.Discard, io.Discard), func(c *cobra.Command) {
-		for line := range strings.Lines(strings.ReplaceAll(c.Example, "\\\n", " ")) {
-			if line, ok := strings.CutPrefix(strings.TrimSpace(line), "saot "); ok {
-				check(c.CommandPath(), line)
-			}
-		}
-	})
 }
 
 // The README is read to its end: it is short, its Go compiles, and the run that it prints is one that could be: the

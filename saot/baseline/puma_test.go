@@ -9,8 +9,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine"
@@ -103,6 +107,67 @@ func TestEdgeFreeTrainingIsExactOnAMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.InDeltaSlice(t, want, got, 1e-5)
 	require.Len(t, rows, 16)
+}
+
+// The network begins with new weights after each of a task's two condensations, on all that the bank holds.
+func TestPUMAStartsAgainOnEveryBank(t *testing.T) {
+	stream := smallStream(t)
+	tasks := shownTasks(t, stream)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		s := smallPUMA()
+		s.Epochs, s.Encoders = 3, 1
+		b := smallBuild(e, stream, s)
+		l := made[*puma](t, "puma", b)
+		for k, task := range tasks {
+			var first []continual.Step // of a condensation, a network, a condensation and a network
+			_, err := l.Learn(context.Background(), k, task, func(s continual.Step) {
+				if s.Done == 1 {
+					first = append(first, s)
+				}
+			})
+			require.NoError(t, err)
+			require.Len(t, first, 4)
+			for i, bank := range []memoryBank{l.plain, l.bank} {
+				name := []string{"plain_", ""}[i]
+				c, err := newClassifier(b, []int{s.Hidden, s.Hidden}, 0, seed.Stream(b.Seed, "weights", name, k))
+				require.NoError(t, err)
+				memory, rows := bank.graph(c.widths[0], task.End)
+				want := meanCrossEntropy(edgeFreeByHand(t, c, memory), rows)
+				require.InDelta(t, want, first[2*i+1].Terms[0].Value, 1e-4, "%stask %d", name, k)
+			}
+		}
+	})
+}
+
+// edgeFreeByHand are the scores that a network of three layers gives nodes, as if they had neither edges nor biases.
+func edgeFreeByHand(t *testing.T, c *classifier, g *graph.Graph) *mat.Dense {
+	wide := func(narrow []float32) (x []float64) {
+		for _, v := range narrow {
+			x = append(x, float64(v))
+		}
+		return x
+	}
+	h := mat.NewDense(g.NumNodes(), c.widths[0], wide(g.Features.Dense))
+	for layer := 1; layer <= 3; layer++ {
+		w, err := c.Value(weightName(layer))
+		require.NoError(t, err)
+		next := mat.NewDense(g.NumNodes(), c.widths[layer], nil)
+		next.Mul(h, mat.NewDense(c.widths[layer-1], c.widths[layer], wide(w)))
+		if layer < 3 {
+			next.Apply(func(_, _ int, x float64) float64 { return max(0, x) }, next)
+		}
+		h = next
+	}
+	return h
+}
+
+// meanCrossEntropy is that of rows which all count alike.
+func meanCrossEntropy(logits *mat.Dense, rows []labeled) (sum float64) {
+	for _, r := range rows {
+		open := logits.RawRowView(r.row)[r.first:r.end]
+		sum += (floats.LogSumExp(open) - open[r.column-r.first]) / float64(len(rows))
+	}
+	return sum
 }
 
 func TestPUMAForgetsLessThanFineTuning(t *testing.T) {

@@ -32,7 +32,7 @@ func eachEngine(b *testing.B, f func(b *testing.B, e *engine.Engine)) {
 // ratio.
 func BenchmarkPlanAndGradient(b *testing.B) {
 	const m, epsilon = 512, 0.2
-	cost, target := uniformCost(1, m, m), converged(b, uniformCost(2, m, m), epsilon).Plan
+	cost, target := uniformCost(1, m, m), tight(b, Problem{Cost: uniformCost(2, m, m)}, epsilon).Plan
 	eachEngine(b, func(b *testing.B, e *engine.Engine) {
 		exact := compile(b, e, func(in []*graph.Node) *graph.Node {
 			cfg := DefaultSinkhorn()

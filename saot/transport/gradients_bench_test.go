@@ -63,8 +63,8 @@ func BenchmarkGradients(b *testing.B) {
 	for _, epsilon := range []float64{0.2, 0.05} {
 		b.Run(fmt.Sprintf("eps=%g", epsilon), func(b *testing.B) {
 			cost, target := rounded(cosineCosts(1, m, dim, 0)),
-				rounded(converged(b, cosineCosts(1, m, dim, 0.5), epsilon).Plan)
-			solution := converged(b, cost, epsilon)
+				rounded(tight(b, Problem{Cost: cosineCosts(1, m, dim, 0.5)}, epsilon).Plan)
+			solution := tight(b, Problem{Cost: cost}, epsilon)
 			swept, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: epsilon, Sweeps: 50})
 			require.NoError(b, err)
 			references := map[string][]float64{}

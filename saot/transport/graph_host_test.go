@@ -117,29 +117,80 @@ func TestGraphGradientsAgainstHost(t *testing.T) {
 		cost := stack(t, dtypes.Float64, []int{3, 5, 4}, raw(problems)...)
 		rows, columns := stack(t, dtypes.Float64, []int{3, 5}, mu...), stack(t, dtypes.Float64, []int{3, 4}, nu...)
 		weights := stack(t, dtypes.Float64, []int{3, 5, 4}, w.RawMatrix().Data)
-		for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}, {0.05, 0.02}} {
-			for _, mode := range []GradientMode{Implicit, Unrolled} {
-				for _, domain := range []Domain{KernelDomain, LogDomain} {
-					// 20 sweeps suffice at this ε. XLA compiles each unrolled sweep.
-					cfg := SinkhornConfig{Epsilon: 1, Sweeps: 20, Domain: domain, Gradient: mode}
-					out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
-						s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
-						loss := graph.ReduceAllSum(graph.Mul(in[3], graph.Sin(graph.MulScalar(s.Plan, 20))))
-						return []*graph.Node{graph.Gradient(loss, in[0])[0]}
-					}, cost, rows, columns, weights)
-					for b, p := range problems {
-						p.RhoMu, p.RhoNu = rho[0], rho[1]
-						res := tight(t, p, 1)
-						gradient := mat.NewDense(5, 4, nil)
-						gradient.Apply(func(i, j int, x float64) float64 {
-							return w.At(b*5+i,
-								j) * 20 * math.Cos(20*x)
-						}, res.Plan)
-						want, err := res.ImplicitGradient(gradient)
-						require.NoError(t, err)
-						requireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8, "%v rho %v %v problem %d",
-							mode, rho, domain, b)
+		check := func(rho [2]float64, cfg SinkhornConfig) {
+			out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+				s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], RhoMu: rho[0], RhoNu: rho[1]}.Sinkhorn(cfg)
+				loss := graph.ReduceAllSum(graph.Mul(in[3], graph.Sin(graph.MulScalar(s.Plan, 20))))
+				return []*graph.Node{graph.Gradient(loss, in[0])[0]}
+			}, cost, rows, columns, weights)
+			for b, p := range problems {
+				p.RhoMu, p.RhoNu = rho[0], rho[1]
+				unit, err := epsilonUnit(p.Cost, cfg.EpsilonUnit)
+				require.NoError(t, err)
+				res := tight(t, p, cfg.Epsilon*unit)
+				gradient := mat.NewDense(5, 4, nil)
+				gradient.Apply(func(i, j int, x float64) float64 { return w.At(b*5+i, j) * 20 * math.Cos(20*x) },
+					res.Plan)
+				want, err := res.ImplicitGradient(gradient)
+				require.NoError(t, err)
+				requireClose(t, want.RawMatrix().Data, out[0][b*20:(b+1)*20], 1e-8, "%+v rho %v problem %d", cfg, rho,
+					b)
+			}
+		}
+		for _, mode := range []GradientMode{Implicit, Unrolled} {
+			for _, domain := range []Domain{KernelDomain, LogDomain} {
+				// 20 sweeps suffice at this ε. XLA compiles each unrolled sweep.
+				cfg := SinkhornConfig{Epsilon: 1, Sweeps: 20, Domain: domain, Gradient: mode}
+				for _, rho := range [][2]float64{{0, 0}, {0.5, 2}, {0, 0.7}, {0.05, 0.02}} {
+					check(rho, cfg)
+				}
+			}
+		}
+		for _, cfg := range []SinkhornConfig{{EpsilonUnit: MeanCost}, {AnnealFrom: 4}, {OverRelaxation: 1.1}} {
+			cfg.Epsilon, cfg.Sweeps, cfg.Gradient = 1, 60, Implicit // Unrolled: see below
+			check([2]float64{0.5, 2}, cfg)
+		}
+	})
+}
+
+// Unrolled gradients of the plan after a few sweeps, to the cost, the masses and the start, are central differences of
+// the host's plan after as many. With relaxed marginals the masses may have any sum. A mean cost has no gradient.
+func TestUnrolledGradients(t *testing.T) {
+	p := Problem{Cost: uniformCost(52, 5, 4), Mu: []float64{.1, .2, .3, .15, .25}, Nu: []float64{.4, .1, .3, .2},
+		RhoMu: 0.5, RhoNu: 2, Start: []float64{.1, -.2, .3, 0, .2}}
+	w := uniformCost(53, 5, 4)
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		for _, cfg := range []SinkhornConfig{{Sweeps: 3}, {Sweeps: 3, EpsilonUnit: MeanCost},
+			{Sweeps: 6, AnnealFrom: 0.4}, {Sweeps: 6, OverRelaxation: 1.5}} {
+			cfg.Epsilon = 0.1
+			for _, cfg.Domain = range []Domain{KernelDomain, LogDomain} {
+				unit, err := epsilonUnit(p.Cost, cfg.EpsilonUnit)
+				require.NoError(t, err)
+				fixed := cfg
+				fixed.Epsilon, fixed.EpsilonUnit = cfg.Epsilon*unit, Absolute
+				loss := func() (sum float64) {
+					res, err := Solve(p, fixed)
+					require.NoError(t, err)
+					require.Equal(t, cfg.Sweeps, res.Report.Sweeps)
+					for i, x := range res.Plan.RawMatrix().Data {
+						sum += w.RawMatrix().Data[i] * math.Sin(20*x)
 					}
+					return sum
+				}
+				unrolled := cfg
+				unrolled.Gradient = Unrolled
+				out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+					s := GraphProblem{Cost: in[0], Mu: in[1], Nu: in[2], Start: in[3], RhoMu: p.RhoMu,
+						RhoNu: p.RhoNu}.Sinkhorn(unrolled)
+					l := graph.ReduceAllSum(graph.Mul(in[4], graph.Sin(graph.MulScalar(s.Plan, 20))))
+					return append([]*graph.Node{l}, graph.Gradient(l, in[:4]...)...)
+				}, stack(t, dtypes.Float64, []int{5, 4}, p.Cost.RawMatrix().Data),
+					stack(t, dtypes.Float64, []int{5}, p.Mu), stack(t, dtypes.Float64, []int{4}, p.Nu),
+					stack(t, dtypes.Float64, []int{5}, p.Start),
+					stack(t, dtypes.Float64, []int{5, 4}, w.RawMatrix().Data))
+				require.InDelta(t, loss(), out[0][0], 1e-11, "%+v", cfg)
+				for i, x := range [][]float64{p.Cost.RawMatrix().Data, p.Mu, p.Nu, p.Start} {
+					requireClose(t, enginetest.Gradient(x, 1e-5, loss), out[1+i], 1e-6, "%+v, input %d", cfg, i)
 				}
 			}
 		}

@@ -148,9 +148,9 @@ func TestCosineCost(t *testing.T) {
 func TestKLPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 0.2
 	cost := rounded(uniformCost(11, n, m))
-	target := rounded(mat.DenseCopyOf(converged(t, uniformCost(12, n, m), 0.1).Plan))
+	target := rounded(mat.DenseCopyOf(tight(t, Problem{Cost: uniformCost(12, n, m)}, 0.1).Plan))
 	numeric := enginetest.Gradient(cost.RawMatrix().Data, 1e-4, func() float64 {
-		return hostKL(target, converged(t, cost, epsilon).Plan)
+		return hostKL(target, tight(t, Problem{Cost: cost}, epsilon).Plan)
 	})
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
@@ -167,7 +167,7 @@ func TestKLPlanLossGradient(t *testing.T) {
 			}
 			return outputs
 		}, target, cost)
-		value := hostKL(target, converged(t, cost, epsilon).Plan)
+		value := hostKL(target, tight(t, Problem{Cost: cost}, epsilon).Plan)
 		for i := 0; i < len(out); i += 2 {
 			require.InDelta(t, value, out[i][0], 1e-5)
 			requireClose(t, numeric, out[i+1], 2e-5)
@@ -197,10 +197,10 @@ func TestKLPlanLossReachesOnlyTheCost(t *testing.T) {
 func TestFrobeniusPlanLossGradient(t *testing.T) {
 	const n, m, epsilon = 5, 4, 0.2
 	cost := rounded(uniformCost(13, n, m))
-	target := rounded(mat.DenseCopyOf(converged(t, uniformCost(14, n, m), 0.1).Plan))
+	target := rounded(mat.DenseCopyOf(tight(t, Problem{Cost: uniformCost(14, n, m)}, 0.1).Plan))
 	loss := func() float64 {
 		var d mat.Dense
-		d.Sub(target, converged(t, cost, epsilon).Plan)
+		d.Sub(target, tight(t, Problem{Cost: cost}, epsilon).Plan)
 		norm := mat.Norm(&d, 2)
 		return n * m * norm * norm
 	}

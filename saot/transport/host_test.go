@@ -73,15 +73,6 @@ func bruteStructure(a1, a2 Sparse, plan *mat.Dense) *mat.Dense {
 	return s
 }
 
-// converged solves to a marginal error far below every tolerance used here.
-func converged(t testing.TB, cost *mat.Dense, epsilon float64) *Result {
-	t.Helper()
-	res, err := Solve(Problem{Cost: cost}, SinkhornConfig{Epsilon: epsilon, Sweeps: 200000, Tolerance: 1e-13})
-	require.NoError(t, err)
-	require.NoError(t, res.Report.Err())
-	return res
-}
-
 // maxDiff returns the largest difference of two matrices, entry by entry.
 func maxDiff(a, b *mat.Dense) float64 {
 	var d mat.Dense
@@ -148,7 +139,7 @@ func TestHostSinkhornSolvesTheProblem(t *testing.T) {
 func TestHostSinkhornLimits(t *testing.T) {
 	for n := 2; n <= 6; n++ {
 		cost := uniformCost(uint64(n), n, n)
-		uniform := converged(t, cost, 1e6).Plan
+		uniform := tight(t, Problem{Cost: cost}, 1e6).Plan
 		best, bestCost := make([]int, n), math.Inf(1)
 		permutations(n, func(p []int) {
 			sum := 0.0
@@ -178,17 +169,18 @@ func TestHostSinkhornLimits(t *testing.T) {
 
 func TestHostSinkhornInvariances(t *testing.T) {
 	cost := uniformCost(3, 5, 5)
-	plan := converged(t, cost, 0.1).Plan
+	plan := tight(t, Problem{Cost: cost}, 0.1).Plan
 	perm := []int{3, 0, 4, 2, 1}
 	shifted, permuted := mat.NewDense(5, 5, nil), mat.NewDense(5, 5, nil)
 	shifted.Apply(func(i, j int, c float64) float64 { return c - 1000 + float64(i) }, cost)
 	permuted.Apply(func(i, j int, _ float64) float64 { return cost.At(perm[i], j) }, cost)
-	require.Less(t, maxDiff(plan, converged(t, shifted, 0.1).Plan), 1e-10,
+	require.Less(t, maxDiff(plan, tight(t, Problem{Cost: shifted}, 0.1).Plan), 1e-10,
 		"a constant added to the cost or to a row changes nothing")
 	want := mat.NewDense(5, 5, nil)
 	want.Apply(func(i, j int, _ float64) float64 { return plan.At(perm[i], j) }, want)
-	require.Less(t, maxDiff(want, converged(t, permuted, 0.1).Plan), 1e-12)
-	require.Less(t, maxDiff(mat.DenseCopyOf(plan.T()), converged(t, mat.DenseCopyOf(cost.T()), 0.1).Plan), 1e-12)
+	require.Less(t, maxDiff(want, tight(t, Problem{Cost: permuted}, 0.1).Plan), 1e-12)
+	turned := tight(t, Problem{Cost: mat.DenseCopyOf(cost.T())}, 0.1).Plan
+	require.Less(t, maxDiff(mat.DenseCopyOf(plan.T()), turned), 1e-12)
 }
 
 func TestHostSinkhornReportsNotConverging(t *testing.T) {
@@ -209,7 +201,7 @@ func TestStructureAgainstBruteForce(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		for m := 1; m <= 6; m++ {
 			a1, a2 := randomAdjacency(uint64(n), n, 0.5), randomAdjacency(uint64(10+m), m, 0.4)
-			plan := converged(t, uniformCost(uint64(n*m), n, m), 0.2).Plan
+			plan := tight(t, Problem{Cost: uniformCost(uint64(n*m), n, m)}, 0.2).Plan
 			s := &FusedGromovSolver{cfg: DefaultFGW()}
 			s.prepare(new(GromovResult), n, m)
 			structure := mat.NewDense(n, m, nil)
@@ -239,7 +231,7 @@ func TestFusedGromovIsAFixedPoint(t *testing.T) {
 		require.Less(t, maxDiff(target, res.Target), 1e-13)
 		gradient := mat.NewDense(6, 4, nil)
 		gradient.Apply(func(i, j int, c float64) float64 { return 0.4*c + 2*0.6*s.At(i, j) }, k)
-		require.Less(t, maxDiff(res.Plan, converged(t, gradient, 0.3).Plan), 1e-10,
+		require.Less(t, maxDiff(res.Plan, tight(t, Problem{Cost: gradient}, 0.3).Plan), 1e-10,
 			"the plan solves its own linearisation")
 	}
 }
@@ -303,7 +295,8 @@ func TestSigmaWeightsFeatures(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, features.Report.Outer)
 	require.NoError(t, features.Report.Err())
-	require.Less(t, maxDiff(features.Plan, converged(t, k, cfg.Epsilon).Plan), 1e-12, "sigma 1 is entropic Wasserstein")
+	require.Less(t, maxDiff(features.Plan, tight(t, Problem{Cost: k}, cfg.Epsilon).Plan), 1e-12,
+		"sigma 1 is entropic Wasserstein")
 	require.Zero(t, maxDiff(features.Target, k))
 
 	cfg.Sigma, cfg.Outer = 0, 3
@@ -403,7 +396,7 @@ func TestFusedGromovWithoutEdges(t *testing.T) {
 	half := mat.NewDense(4, 4, nil)
 	half.Scale(0.5, k)
 	require.Zero(t, maxDiff(half, res.Target))
-	require.Less(t, maxDiff(res.Plan, converged(t, half, 0.2).Plan), 1e-8)
+	require.Less(t, maxDiff(res.Plan, tight(t, Problem{Cost: half}, 0.2).Plan), 1e-8)
 }
 
 func TestSolverReusesMemoryAndForgets(t *testing.T) {

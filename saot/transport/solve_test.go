@@ -7,10 +7,13 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/transport/plain"
 )
@@ -270,6 +273,16 @@ func TestRelaxedLimits(t *testing.T) {
 	balanced := tight(t, p, 0.2)
 	p.RhoMu, p.RhoNu = 1e7, 1e7
 	require.Less(t, maxDiff(balanced.Plan, tight(t, p, 0.2).Plan), 1e-6)
+	p.RhoMu, p.RhoNu = math.Inf(1), math.Inf(1)
+	require.Equal(t, balanced, tight(t, p, 0.2))
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		out := evaluate64(t, e, func(in []*graph.Node) []*graph.Node {
+			s := GraphProblem{Cost: in[0], RhoMu: p.RhoMu, RhoNu: p.RhoNu}.Sinkhorn(SinkhornConfig{Epsilon: 0.2,
+				Sweeps: 200})
+			return []*graph.Node{s.Plan}
+		}, stack(t, dtypes.Float64, []int{5, 4}, p.Cost.RawMatrix().Data))
+		requireClose(t, balanced.Plan.RawMatrix().Data, out[0], 1e-12)
+	})
 	p.RhoMu, p.RhoNu = 1e-3, 1e-3
 	require.NotEqual(t, 0.0, p.RhoMu)
 	loose := tight(t, p, 0.2)
