@@ -98,8 +98,8 @@ func PackResults(ctx context.Context, to string, paths ...string) (count int, er
 	return len(lines), nil
 }
 
-// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It leaves
-// only those that are there already, and returns how many of both there are. If another result lies in one of the
+// UnpackResults writes each result of a packed file to its run folder below dir, in the form of WriteFile. It does
+// not touch those that are there already, and returns how many of both there are. If another result lies in one of the
 // folders, UnpackResults writes nothing and returns an error.
 func UnpackResults(packed, dir string) (written, kept int, err error) {
 	written, kept, err = unpack(packed, dir)

@@ -1,5 +1,5 @@
 // Package control holds what every figure is read against: methods that take no training step and see no label. They
-// range from only class frequencies over raw and propagated features to SAOT's encoder before training. It imports
+// range from class frequencies alone over raw and propagated features to SAOT's encoder before training. It imports
 // package saot, whose settings, encoder and buffer they share, and what methods rest on.
 package control
 

@@ -15,7 +15,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// Names of more files in the folder of a run that is part of a sweep.
+// Names of other files in the folder of a run that is part of a sweep.
 const (
 	FailedFile = "failed.json" // why the run failed; it is not tried again while this is there
 	LogFile    = "log.txt"     // what the run's processes wrote

@@ -27,7 +27,7 @@ func smallestScaling(dtype dtypes.DType) float64 {
 //
 //	π = argmin_{π1 = μ, πᵀ1 = ν} ⟨C, π⟩ + ε Σ_ij π_ij (log π_ij − 1)        (SAOT Eq. 8 with entropy; Cuturi 2013)
 //
-// and the L1 error of its column marginal. It is GraphProblem.Sinkhorn for only a cost.
+// and the L1 error of its column marginal. It is GraphProblem.Sinkhorn of a cost and nothing else.
 //
 // Shapes: cost [n, m] or [B, n, m]; returns the plan, of the same shape and mass 1, and a scalar or [B]. Gradients flow
 // from the plan to the cost as cfg.Gradient says. Panics if the shape differs, cfg is not valid, or OverRelaxation is
