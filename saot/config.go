@@ -190,7 +190,7 @@ type Config struct {
 	// DistillBuffered draws half of a step's nodes from the buffer, and distills between these alone: the teacher was
 	// trained on their tasks. The paper's steps distill between all aligned nodes. On samples an epoch of a later task
 	// is up to twice as many steps.
-	DistillBuffered bool `json:"distill_buffered" help:"distill only on a step's buffered half; samples: up to 2× steps"`
+	DistillBuffered bool `json:"distill_buffered" help:"distill only on a step's buffered half; samples: ≤ 2× steps"`
 
 	Buffer int   `json:"buffer" range:"[0,)" help:"nodes kept of each past task"`
 	FanOut []int `json:"fan_out" range:"[1,)" help:"neighbors drawn per hop when the buffer is filled"`

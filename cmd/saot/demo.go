@@ -67,5 +67,5 @@ func (o *demo) demonstrate(cmd *cobra.Command, dir string) (string, error) {
 	if err := options.run(run); err != nil {
 		return "", err
 	}
-	return writeRecordingPage("", []string{dir})
+	return writeRecordingPage(cmd.Context(), "", []string{dir})
 }

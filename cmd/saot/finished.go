@@ -50,9 +50,7 @@ GIF. A run that is still at work, or was interrupted, can be shown as far as it 
 				if len(dirs) > 2 {
 					return usagef("--html shows one run or two, not %d", len(dirs))
 				}
-				path, err := interruptible(cmd.Context(), "the recording was read", func() (string, error) {
-					return writeRecordingPage(output, dirs)
-				})
+				path, err := writeRecordingPage(cmd.Context(), output, dirs)
 				if err != nil {
 					return err
 				}
@@ -63,7 +61,7 @@ GIF. A run that is still at work, or was interrupted, can be shown as far as it 
 		},
 	}
 	cmd.Flags().BoolVar(&html, "html", false, "write a page that plays the recording of one run, or of two")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "page to write; default "+recordingPage+" in the first DIR")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "page to write; default: "+recordingPage+" in the first DIR")
 	out.flag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("html", "json")
 	cmd.MarkFlagsMutuallyExclusive("output", "json")

@@ -38,6 +38,6 @@ jupyter nbconvert, whose Python needs latex2mathml too: pip install nbconvert la
 	cmd.Flags().StringVar(&o.Pictures, "pictures", "", "folder for a small picture of each notebook; default: none")
 	cmd.Flags().StringVar(&o.Playground, "playground", "",
 		"folder of the playground, as the pages see it, such as ../playground: figures open live in them")
-	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "", "jupyter command (default $SAOT_JUPYTER, or the one on PATH)")
+	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "", "jupyter command; default: $SAOT_JUPYTER, or the one on PATH")
 	return cmd
 }

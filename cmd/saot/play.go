@@ -154,6 +154,6 @@ to the playground. This needs what saot notebooks build needs.`,
 	cmd.Flags().BoolVar(&withCourse, "course", false, "with the course of notebooks")
 	cmd.Flags().StringVar(&o.Notebooks, "notebooks", "notebooks", "folder of the notebooks, for --course")
 	cmd.Flags().StringVar(&o.Jupyter, "jupyter", "",
-		"jupyter command, for --course (default $SAOT_JUPYTER)")
+		"jupyter command, for --course; default: $SAOT_JUPYTER, or the one on PATH")
 	return cmd
 }

@@ -159,7 +159,7 @@ func unpack(t *testing.T, archive, dir string) {
 func TestSiteHelpNamesNoPath(t *testing.T) {
 	t.Setenv("SAOT_JUPYTER", "/home/me/bin/jupyter")
 	_, stdout, _ := call(t, "site", "build", "--help")
-	require.Contains(t, stdout, "default $SAOT_JUPYTER")
+	require.Contains(t, stdout, "default: $SAOT_JUPYTER")
 	require.NotContains(t, stdout, "/home/me")
 }
 

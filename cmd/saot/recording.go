@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,18 +16,8 @@ import (
 const recordingPage = "recording.html" // in the run folder
 
 // writeRecordingPage makes a page of the recordings in one run folder or two, and returns its path.
-func writeRecordingPage(output string, dirs []string) (string, error) {
-	var runs []viewer.Run
-	var names []string
-	for _, dir := range dirs {
-		r, err := readRecording(dir)
-		if err != nil {
-			return "", err
-		}
-		runs = append(runs, viewer.Run{Name: viewer.Name(r), Recording: r})
-		names = append(names, viewer.Name(r))
-	}
-	page, err := viewer.Page(strings.Join(names, " · "), runs...)
+func writeRecordingPage(ctx context.Context, output string, dirs []string) (string, error) {
+	page, err := interruptible(ctx, "recordings were read", func() ([]byte, error) { return pageOfRecordings(dirs) })
 	if err != nil {
 		return "", err
 	}
@@ -34,6 +25,20 @@ func writeRecordingPage(output string, dirs []string) (string, error) {
 		output = filepath.Join(dirs[0], recordingPage)
 	}
 	return output, file.Write(output, page)
+}
+
+func pageOfRecordings(dirs []string) ([]byte, error) {
+	var runs []viewer.Run
+	var names []string
+	for _, dir := range dirs {
+		r, err := readRecording(dir)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, viewer.Run{Name: viewer.Name(r), Recording: r})
+		names = append(names, viewer.Name(r))
+	}
+	return viewer.Page(strings.Join(names, " · "), runs...)
 }
 
 func readRecording(dir string) (*record.Recording, error) {

@@ -56,20 +56,30 @@ func (l *List) AtMost(field string, value int, bound string, most int) {
 func (l *List) Ranges(s any) *List {
 	v := reflect.ValueOf(s).Elem()
 	for _, f := range reflect.VisibleFields(v.Type()) {
-		tag, ok := f.Tag.Lookup("range")
-		if !ok {
-			continue
-		}
-		field := v.FieldByIndex(f.Index)
-		if field.Kind() != reflect.Slice {
-			l.inside(fields.Name(f), field, tag)
-			continue
-		}
-		for i := range field.Len() {
-			l.inside(fmt.Sprintf("%s[%d]", fields.Name(f), i), field.Index(i), tag)
-		}
+		l.within(fields.Name(f), v.FieldByIndex(f.Index), f.Tag.Get("range"))
 	}
 	return l
+}
+
+// AllRanges is Ranges of nested structs too, whose fields it names by their paths.
+func (l *List) AllRanges(s any) *List {
+	for _, f := range fields.All(s) {
+		l.within(f.Path, f.Value, f.Range)
+	}
+	return l
+}
+
+// within notes a number, or each number of a list, outside an interval; "" is none.
+func (l *List) within(name string, v reflect.Value, interval string) {
+	switch {
+	case interval == "":
+	case v.Kind() != reflect.Slice:
+		l.inside(name, v, interval)
+	default:
+		for i := range v.Len() {
+			l.inside(fmt.Sprintf("%s[%d]", name, i), v.Index(i), interval)
+		}
+	}
 }
 
 // inside notes a number outside an interval. It panics if the interval is not written as one, which is a fault of the

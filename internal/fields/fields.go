@@ -186,6 +186,7 @@ func setScalar(field reflect.Value, text string) error {
 type Field struct {
 	Path  string
 	Help  string // its tag help
+	Range string // its tag range, which package check reads
 	Value reflect.Value
 }
 
@@ -210,7 +211,7 @@ func all(prefix string, v reflect.Value) (list []Field) {
 		if nested(f.Type) {
 			list = append(list, all(path+".", field)...)
 		} else {
-			list = append(list, Field{path, f.Tag.Get("help"), field})
+			list = append(list, Field{path, f.Tag.Get("help"), f.Tag.Get("range"), field})
 		}
 	}
 	return list

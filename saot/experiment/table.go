@@ -97,7 +97,7 @@ type Table struct {
 // paper prints.
 //
 // In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
-// supervised methods too. Figures that are printed alike (one decimal) are level and have the same rank; a column of
+// supervised methods too. Figures that are printed alike (one decimal) are tied and have the same rank; a column of
 // one figure, or whose figures are all level, has no ranks. Rows are tested against the best by the paired t-test over
 // the seeds that both have, where these are three or more; since the best is chosen by the same runs, p is a guide and
 // no proof. The paper's figures are neither ranked nor tested: they mix protocols.

@@ -67,7 +67,7 @@ func (s *Sweep) Work(ctx context.Context, o WorkOptions) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return firstOf(w.errs)
+	return errors.Join(firstOf(w.errs), o.refuse(s, w.retry)) // another process may have given up a large run
 }
 
 // running returns the runs that a process is at work on.
@@ -120,6 +120,11 @@ func (o *WorkOptions) settle(s *Sweep, retry failures) error {
 		return fmt.Errorf("experiment: work: Bytes has %d numbers, want one for each of the %d runs where Memory is "+
 			"bounded", len(o.Bytes), len(s.Runs))
 	}
+	return o.refuse(s, retry)
+}
+
+// refuse returns an error for a run that is to be done, is free, and takes more memory than there is.
+func (o *WorkOptions) refuse(s *Sweep, retry failures) error {
 	for i := range s.Runs {
 		if !o.tooLarge(i) || !todo(s.Folder(i), retry) {
 			continue
@@ -188,8 +193,9 @@ func (w *work) fail(err error) {
 	w.errs = append(w.errs, err)
 }
 
-// next returns a run that is to be done; false where none is left. It passes over a run that is too large, which settle
-// refuses: it may be free by now because another process has given it up, and waiting for memory would never end.
+// next returns a run that is to be done; false where none is left. It passes over a run that is too large: it may be
+// free by now because another process has given it up, and waiting for memory would never end. Work refuses it at its
+// end.
 func (w *work) next() (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

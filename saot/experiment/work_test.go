@@ -191,7 +191,8 @@ func TestWorkLeavesLargeRunsToOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // what waits for memory waits for good
 	defer cancel()
-	require.NoError(t, s.Work(ctx, o))
+	require.ErrorContains(t, s.Work(ctx, o), "more than")
+	require.NoError(t, ctx.Err())
 	count, err := s.Count()
 	require.NoError(t, err)
 	require.Equal(t, map[State]int{Done: 1, Waiting: 1}, count)

@@ -170,7 +170,7 @@ func (d *Definition) Validate(s Settings) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	return check.In(d.Name).Ranges(s).Err()
+	return check.In(d.Name).AllRanges(s).Err()
 }
 
 // Set changes a setting by name, such as "encoder.hidden", from text, such as "64" or "[10,10]". Settings that are set

@@ -14,6 +14,9 @@ import (
 type ranged struct {
 	Width int   `json:"width" range:"[1,)"`
 	Own   error `json:"-"`
+	Net   struct {
+		Depth int `json:"depth" range:"[0,3]"`
+	} `json:"net"`
 }
 
 func (s ranged) Validate() error { return s.Own }
@@ -23,6 +26,9 @@ func TestValidateReadsRanges(t *testing.T) {
 	d := method.Definition{Name: "toy"}
 	require.NoError(t, d.Validate(&ranged{Width: 1}))
 	require.EqualError(t, d.Validate(&ranged{}), "toy: width is 0, want 1 or more")
+	deep := &ranged{Width: 1}
+	deep.Net.Depth = 4
+	require.EqualError(t, d.Validate(deep), "toy: net.depth is 4, want a value in [0, 3]")
 	require.EqualError(t, d.Validate(&ranged{Own: errors.New("too wide")}), "too wide")
 }
 

@@ -260,9 +260,9 @@ func (p *Plan[T]) prepare(ctx context.Context) <-chan prepared[T] {
 		for step := range p.Steps {
 			var in prepared[T]
 			start := time.Now()
-			caught := exceptions.TryCatch[error](func() { in.in, in.made, in.err = p.Inputs(step) })
-			if caught != nil { // a panic in this goroutine would end the program
-				in.err = caught
+			// A panic in this goroutine would end the program.
+			if caught := exceptions.Try(func() { in.in, in.made, in.err = p.Inputs(step) }); caught != nil {
+				in.err = fmt.Errorf("%v", caught)
 			}
 			in.seconds = time.Since(start).Seconds()
 			select {

@@ -203,6 +203,8 @@ func TestTrainWithoutInputs(t *testing.T) {
 		return inputs(step)
 	}
 	require.ErrorContains(t, trainer.Train(context.Background(), p), "step 3: ")
+	p.Inputs = func(int) (in point[*tensors.Tensor], made any, err error) { panic("no points") }
+	require.ErrorContains(t, trainer.Train(context.Background(), p), "step 1: no points")
 	p.Inputs = nil
 	require.ErrorContains(t, trainer.Train(context.Background(), p), "Plan.Inputs is nil")
 }

@@ -11,7 +11,7 @@
 // Metrics have the names that they have in package metrics: losses, marginal errors and diagnostics by global step, and
 // AP and AF by task, from 0; seconds are those of the run. Nodes and seconds of a task and accuracies on single tasks
 // are only in result.json. A packed result has AP, AF and seconds. MLflow itself migrates such a folder into a
-// database.
+// database. The store's file system must have locks.
 package mlflow
 
 import (

@@ -235,7 +235,8 @@ func paperStudies(views []view) (p Picture, lack string, err error) {
 		}
 	}
 	if len(alpha.Studies) == 0 {
-		return p, "figure 3 needs runs of saot that differ only in alpha, and only in beta (saot sweep full/fig3)", nil
+		return p, "figure 3 needs runs of saot that differ only in alpha, and others that differ only in beta " +
+			"(saot sweep full/fig3)", nil
 	}
 	f, err := plotting.SensitivityFacets([]plotting.Facet{alpha, beta}, plotting.FacetOptions{})
 	return Picture{"paper-figure3",
