@@ -263,7 +263,7 @@ func niceLogMarks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// decimal writes a number with so many digits after the point, a minus sign and no −0.
+// decimal writes a number with the given number of decimals and a real minus sign. It never writes −0.
 func decimal(v float64, digits int) string {
 	unit := math.Pow10(digits)
 	return strings.ReplaceAll(strconv.FormatFloat(math.Round(v*unit)/unit+0, 'f', digits, 64), "-", "−")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/fields/fieldstest"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/method"
@@ -111,22 +112,6 @@ func TestVariantsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// change gives a setting another value.
-func change(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Bool:
-		v.SetBool(!v.Bool())
-	case reflect.Int: // a number, or one of the choices of a name
-		v.SetInt(v.Int() + 1)
-	case reflect.Float64:
-		v.SetFloat(v.Float() / 2)
-	case reflect.Slice:
-		v.Set(reflect.ValueOf(slices.Repeat([]int{1}, v.Len())))
-	default:
-		panic(v.Kind().String())
-	}
-}
-
 // vary gives a setting the k-th choice of its name, or as the first choice another value, and reports whether there is
 // one.
 func vary(v reflect.Value, k int) bool {
@@ -136,7 +121,7 @@ func vary(v reflect.Value, k int) bool {
 		return before != int64(k)
 	}
 	if k == 0 {
-		change(v)
+		fieldstest.Change(v)
 	}
 	return k == 0
 }
@@ -157,7 +142,7 @@ func TestVariantsReadWhatTheySay(t *testing.T) {
 					continue
 				}
 				if left++; !slices.Contains(fixed, f.Path) {
-					change(f.Value)
+					fieldstest.Change(f.Value)
 				}
 			}
 		}

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/fields/fieldstest"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine/enginetest"
 	"github.com/saot-go/saot/saot/method"
@@ -60,7 +60,7 @@ func TestEverySettingMatters(t *testing.T) {
 				if text, ok := otherwise[f.Path]; ok {
 					require.NoError(t, setting(b.Settings, f.Path, text))
 				} else {
-					change(fields.All(b.Settings)[i].Value)
+					fieldstest.Change(fields.All(b.Settings)[i].Value)
 				}
 				require.NoError(t, b.Settings.Validate(), "%s: %s", m, f.Path)
 				assert.False(t, slices.Equal(want, said(t, m, b, stream, tasks)), "%s: %s: %s", name, m, f.Path)
@@ -120,20 +120,4 @@ func said(t *testing.T, m string, b method.Build, stream *datasets.Stream, tasks
 		}
 	}
 	return all
-}
-
-// change gives a setting another value.
-func change(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Bool:
-		v.SetBool(!v.Bool())
-	case reflect.Int: // a number, or one of the choices of a name
-		v.SetInt(v.Int() + 1)
-	case reflect.Float64:
-		v.SetFloat(v.Float() / 2)
-	case reflect.Slice:
-		v.Set(reflect.ValueOf(slices.Repeat([]int{1}, v.Len())))
-	default:
-		panic(v.Kind().String())
-	}
 }

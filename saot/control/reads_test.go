@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -12,27 +11,12 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/fields/fieldstest"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/encoder"
 	"github.com/saot-go/saot/saot/method"
 )
-
-// change gives a setting another value.
-func change(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Bool:
-		v.SetBool(!v.Bool())
-	case reflect.Int: // a number, or one of the choices of a name
-		v.SetInt(v.Int() + 1)
-	case reflect.Float64:
-		v.SetFloat(v.Float() / 2)
-	case reflect.Slice:
-		v.Set(reflect.ValueOf(make([]int, v.Len()))) // all neighbors
-	default:
-		panic(v.Kind().String())
-	}
-}
 
 // A control says which of SAOT's settings it reads: another value of any other changes no embedding.
 func TestControlsReadWhatTheySay(t *testing.T) {
@@ -62,7 +46,7 @@ func TestControlsReadWhatTheySay(t *testing.T) {
 		want := embedded(d.Name, &base)
 		for i, f := range fields.All(first) {
 			c := tinyConfig()
-			if change(fields.All(&c)[i].Value); f.Path == "encoder.kind" {
+			if fieldstest.Change(fields.All(&c)[i].Value); f.Path == "encoder.kind" {
 				c.Encoder.Kind = encoder.Linear
 			}
 			if c.Validate() != nil {
