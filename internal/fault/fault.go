@@ -11,7 +11,7 @@ import (
 var ErrFault = errors.New("it cannot be read")
 
 // Guard calls f, which may read a mapped file, and turns a fault into an error: a failing disk, or a file cut short. It
-// guards its own goroutine alone, so that each goroutine which reads the file wants a Guard.
+// guards only its own goroutine: each goroutine that reads the file needs a Guard.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -56,8 +56,8 @@ func replace(path string, write func(w io.Writer) error) error {
 	return nil
 }
 
-// Create is Write where there is no such file. Of several processes that create it at once, on one machine or on many,
-// the first one's stays. A file system without links takes the last one's.
+// Create writes a file unless there is one of that name. If several processes create it at once, on one machine or on
+// many, the first content stays. A file system without links keeps the last.
 func Create(path string, data []byte) error {
 	whole, err := written(path, func(w io.Writer) error {
 		_, err := w.Write(data)

@@ -29,7 +29,7 @@ var unread = map[string]map[string][]string{
 		"gae": {"pairs", "dense_nodes"}}, // a batch decodes its own pairs
 }
 
-// Every setting of every method, but for those of unread, reaches its training on whole graphs and on samples: another
+// Every setting of every method, except those of unread, reaches its training on whole graphs and on samples: another
 // value changes what the method says of the nodes. TestTRACEReplaySettingsMatter has the rest of TRACE's.
 func TestEverySettingMatters(t *testing.T) {
 	e := enginetest.Go(t)

@@ -202,7 +202,7 @@ func writeJSON(path string, value any) error {
 	return file.Write(path, append(data, '\n'))
 }
 
-// createJSON is writeJSON where there is no such file, as file.Create is file.Write.
+// createJSON is writeJSON by file.Create: a file that is there stays.
 func createJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
