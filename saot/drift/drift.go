@@ -24,7 +24,7 @@ var ErrEqualRows = errors.New("drift: all rows of before are equal: there is no 
 //
 // before, after: [n, d], row major, n ≥ 2; columns of after may differ from d: it is [n, len(after)/n]. O(n²d) time,
 // O(n) memory. It returns an error for shapes that do not match and an entry that is not finite or above 1e100, and
-// ErrEqualRows if all rows of before are the same.
+// ErrEqualRows if all rows of before are the same, up to the rounding of float32.
 func Distance(before, after []float64, n, d int) (float64, error) {
 	if err := checkRows(before, n, d); err != nil {
 		return 0, fmt.Errorf("drift: before: %w", err)
@@ -36,10 +36,21 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	base := func(i, j int) float64 { return distance(before[i*d:(i+1)*d], before[j*d:(j+1)*d]) }
 	change := func(i, j int) float64 { return distance(after[i*e:(i+1)*e], after[j*e:(j+1)*e]) - base(i, j) }
 	size := centeredNorm(n, base)
-	if size == 0 {
+	if size <= sameRows*float64(n)*longest(before, n, d) {
 		return 0, ErrEqualRows
 	}
 	return centeredNorm(n, change) / size, nil
+}
+
+// sameRows is the share of their length by which rows that are the same in float32 may differ.
+const sameRows = 1e-6
+
+// longest returns the length of the longest row of [n, d].
+func longest(rows []float64, n, d int) (most float64) {
+	for i := range n {
+		most = max(most, mat.Norm(mat.NewVecDense(d, rows[i*d:(i+1)*d]), 2))
+	}
+	return most
 }
 
 func distance(a, b []float64) float64 {

@@ -11,10 +11,11 @@ import (
 type Domain int
 
 const (
-	// AutoDomain takes KernelDomain if range(C)/ε is small enough for the number format, else LogDomain.
+	// AutoDomain takes KernelDomain if range(C)/ε is small enough for the number format, else LogDomain. In a graph it
+	// takes LogDomain for relaxed marginals.
 	AutoDomain Domain = iota
 	// KernelDomain scales the matrix exp(−C/ε): two matrix-vector products per sweep, but exp underflows if C/ε is
-	// large.
+	// large. In a graph with relaxed marginals, scalings also overflow if ρ/ε is large and the masses differ.
 	KernelDomain
 	// LogDomain works on potentials with log-sum-exp: one or two exponentials per entry and sweep. It never underflows.
 	LogDomain
@@ -70,6 +71,7 @@ func (m *GradientMode) UnmarshalText(text []byte) error { return gradientModeNam
 
 // Bounds on range(C)/ε for the kernel form. A scaling factor spans up to e^(range/ε). The bounds keep products of two
 // of them within the exponent of the number format: e^60 ≈ 1e26 of 1e38 in float32, e^200 ≈ 1e87 of 1e308 in float64.
+// Graphs halve them for Unrolled.
 const (
 	kernelBound32 = 60
 	kernelBound64 = 200
@@ -90,9 +92,9 @@ type SinkhornConfig struct {
 	Sweeps int `json:"sweeps"`
 	// Domain is the form of the sweeps. Default AutoDomain.
 	Domain Domain `json:"domain"`
-	// CostRange bounds max C − min C, or max |C| where a marginal is relaxed, in EpsilonUnit; that of a cosine cost is
-	// 2. AutoDomain decides by it in a graph, where C is not known yet. 0, the default, means unknown: AutoDomain then
-	// takes LogDomain. Solve measures it instead.
+	// CostRange bounds max C − min C, in EpsilonUnit; that of a cosine cost is 2. AutoDomain decides by it in a graph,
+	// where C is not known yet. 0, the default, means unknown: AutoDomain then takes LogDomain. Solve measures it
+	// instead.
 	CostRange float64 `json:"cost_range"`
 	// Gradient says how gradients pass through the plan. Default Detached. Only graphs read it.
 	Gradient GradientMode `json:"gradient"`

@@ -126,7 +126,7 @@ func (p GraphProblem) anneal(cfg SinkhornConfig) (solution GraphSolution, epsilo
 		}
 		r.limit += sweeps
 		epsilon = graph.MulScalar(unit, st.epsilon)
-		s := newGraphSweeps(p, epsilon, cfg.graphDomain(st.epsilon, dtype))
+		s := newGraphSweeps(p, epsilon, cfg.graphDomain(st.epsilon, dtype, p.relaxed()))
 		u, v := s.repeat(s.start(p.Mu, f), &r, sweeps)
 		solution = s.solution(p, epsilon, u, v)
 		f = solution.F
@@ -142,8 +142,9 @@ func (s *graphSweeps) solution(p GraphProblem, epsilon, u, v *graph.Node) GraphS
 
 func (p GraphProblem) assert() {
 	cost := p.Cost
-	if (cost.Rank() != 2 && cost.Rank() != 3) || !cost.DType().IsFloat() {
-		exceptions.Panicf("transport: Sinkhorn wants a float cost [n, m] or [B, n, m], got %s", cost.Shape())
+	if (cost.Rank() != 2 && cost.Rank() != 3) || !isReal(cost) {
+		exceptions.Panicf("transport: Sinkhorn wants a cost [n, m] or [B, n, m] of float32 or float64, got %s",
+			cost.Shape())
 	}
 	for i, x := range []*graph.Node{p.Mu, p.Nu, p.Start} {
 		name := []string{"mu", "nu", "start"}[i]
@@ -154,6 +155,9 @@ func (p GraphProblem) assert() {
 		}
 	}
 }
+
+// isReal reports whether a node has a type that the constants of this package are made for.
+func isReal(x *graph.Node) bool { return x.DType() == dtypes.Float32 || x.DType() == dtypes.Float64 }
 
 // fits returns an error unless a vector has the type of a cost, and an entry for each of its rows (or columns).
 func fits(name string, x, cost shapes.Shape, rows bool) error {

@@ -463,7 +463,7 @@ func TestGraphStopsAndStartsWarm(t *testing.T) {
 	cost := uniformCost(47, 40, 30)
 	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
 		cfg := SinkhornConfig{Epsilon: 0.05, Sweeps: 5000, Tolerance: 1e-10, CostRange: 1}
-		require.Equal(t, LogDomain, cfg.graphDomain(1e-3, dtypes.Float32))
+		require.Equal(t, LogDomain, cfg.graphDomain(1e-3, dtypes.Float32, false))
 		solve := func(cfg SinkhornConfig, start []float64) [][]float64 {
 			in := []*tensors.Tensor{stack(t, dtypes.Float64, []int{40, 30}, cost.RawMatrix().Data)}
 			if start != nil {

@@ -40,10 +40,15 @@ func newGraphSweeps(p GraphProblem, epsilon *graph.Node, domain Domain) *graphSw
 	return s
 }
 
-// graphDomain resolves AutoDomain from the range that the config promises. With relaxed marginals a constant added to
-// the cost matters, so the kernel is not shifted and the promise must hold for |C|.
-func (c SinkhornConfig) graphDomain(epsilon float64, dtype dtypes.DType) Domain {
-	return resolve(c.Domain, c.CostRange, epsilon, kernelBound(dtype), c.CostRange > 0)
+// graphDomain resolves AutoDomain from the range that the config promises. The range says nothing of relaxed marginals:
+// the constant between their potentials is about ρ/2ε·|log of the ratio of the masses|. On the way back, unrolled
+// sweeps divide by squares of the sums that the others divide by.
+func (c SinkhornConfig) graphDomain(epsilon float64, dtype dtypes.DType, relaxed bool) Domain {
+	bound := kernelBound(dtype)
+	if c.Gradient == Unrolled {
+		bound /= 2
+	}
+	return resolve(c.Domain, c.CostRange, epsilon, bound, c.CostRange > 0 && !relaxed)
 }
 
 func kernelBound(dtype dtypes.DType) float64 {

@@ -77,9 +77,35 @@ func TestGraphDomainIsChosenFromTheRange(t *testing.T) {
 		{0.001, 2, KernelDomain, KernelDomain},
 		{1, 2, LogDomain, LogDomain},
 	} {
-		got := SinkhornConfig{CostRange: c.costRange, Domain: c.domain}.graphDomain(c.epsilon, dtypes.Float32)
+		got := SinkhornConfig{CostRange: c.costRange, Domain: c.domain}.graphDomain(c.epsilon, dtypes.Float32, false)
 		require.Equal(t, c.want, got, "%+v", c)
 	}
+}
+
+// Scalings that the range of the cost does not bound are left to the log form: those of relaxed masses that differ,
+// and the squares that gradients of sweeps divide by.
+func TestAutoDomainAvoidsOverflow(t *testing.T) {
+	mass := func(of *graph.Node, x float32) *graph.Node { return graph.Const(of.Graph(), []float32{x}) }
+	enginetest.Each(t, func(t *testing.T, e *engine.Engine) {
+		cfg := SinkhornConfig{Epsilon: 0.2, Sweeps: 200, CostRange: 1}
+		out := enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			s := GraphProblem{Cost: in[0], Mu: mass(in[0], 1), Nu: mass(in[0], 2), RhoMu: 100, RhoNu: 100}.Sinkhorn(cfg)
+			return []*graph.Node{s.Plan, s.MarginalError}
+		}, mat.NewDense(1, 1, nil))
+		require.InDelta(t, math.Pow(2, 100/200.2), out[0][0], 1e-4)
+		require.Less(t, out[1][0], 1e-4)
+
+		cfg = SinkhornConfig{Epsilon: 0.04, Sweeps: 50, CostRange: 2, Gradient: Unrolled}
+		out = enginetest.Evaluate(t, e, func(in []*graph.Node) []*graph.Node {
+			plan, _ := Sinkhorn(in[0], cfg)
+			value := graph.ReduceAllSum(graph.Mul(plan, graph.IotaFull(plan.Graph(), plan.Shape())))
+			return graph.Gradient(value, in[0])
+		}, mat.NewDense(1, 2, []float64{0, 2}))
+		require.Len(t, out[0], 2)
+		for _, x := range out[0] {
+			require.InDelta(t, 0, x, 1e-5, "the marginals fix the plan")
+		}
+	})
 }
 
 func TestSinkhornIgnoresConstants(t *testing.T) {
