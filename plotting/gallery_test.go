@@ -35,7 +35,7 @@ type shown struct {
 //
 //	go test ./plotting -run 'TestGallery|Example' -update
 func TestGallery(t *testing.T) {
-	drawing, summaries := drawingFunctions(t)
+	functions := drawingFunctions(t)
 	examples := galleryExamples(t)
 	size := 0
 	var drawn []string
@@ -46,11 +46,11 @@ func TestGallery(t *testing.T) {
 		require.NoError(t, err, "go test ./plotting -run Example -update draws it")
 		size += int(info.Size())
 	}
-	for _, name := range drawing {
+	for name := range functions {
 		require.Contains(t, drawn, name, "no example in the gallery calls %s", name)
 	}
 	require.Less(t, size, galleryBytes)
-	page := galleryText(examples, summaries)
+	page := galleryText(examples, functions)
 	if *update {
 		require.NoError(t, os.WriteFile(galleryPage, []byte(page), 0o644))
 	}
@@ -59,36 +59,32 @@ func TestGallery(t *testing.T) {
 	require.Equal(t, page, string(before), "go test ./plotting -run TestGallery -update writes it")
 }
 
-// drawingFunctions returns the exported functions that return a Figure, and the first sentence of each one's doc.
-func drawingFunctions(t *testing.T) (names []string, summaries map[string]string) {
-	t.Helper()
-	summaries = map[string]string{}
-	for _, decl := range declarations(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }) {
-		f, ok := decl.(*ast.FuncDecl)
-		if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
-			continue
-		}
-		if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && result.Name == "Figure" {
-			names = append(names, f.Name.Name)
-			summaries[f.Name.Name] = new(doc.Package).Synopsis(f.Doc.Text())
-		}
-	}
-	require.Greater(t, len(names), 20)
-	return names, summaries
-}
+// drawing is an exported function that returns a Figure.
+type drawing struct{ summary, file string }
 
-func declarations(t *testing.T, keep func(name string) bool) (all []ast.Decl) {
+// drawingFunctions returns them by name. The summary is the first sentence of the doc.
+func drawingFunctions(t *testing.T) map[string]drawing {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")
 	require.NoError(t, err)
+	all := map[string]drawing{}
 	for _, path := range paths {
-		if !keep(path) {
+		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 		require.NoError(t, err)
-		all = append(all, file.Decls...)
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+				continue
+			}
+			if result, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && result.Name == "Figure" {
+				all[f.Name.Name] = drawing{new(doc.Package).Synopsis(f.Doc.Text()), path}
+			}
+		}
 	}
+	require.Greater(t, len(all), 20)
 	return all
 }
 
@@ -142,7 +138,7 @@ func newShown(t *testing.T, name, body string) (e shown, ok bool) {
 	return e, true
 }
 
-func galleryText(examples []shown, summaries map[string]string) string {
+func galleryText(examples []shown, functions map[string]drawing) string {
 	var b strings.Builder
 	b.WriteString(`# Gallery
 
@@ -163,11 +159,11 @@ to write mathematics, to fix limits across frames, and to share a color scale.
 		}
 		fmt.Fprintf(&b, "## %s\n\n", title)
 		if variant == "" {
-			fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(summaries[name], "_", "\\_"))
+			fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(functions[name].summary, "_", "\\_"))
 		} else {
 			fmt.Fprintf(&b, "%s with other options.\n", name)
 		}
-		fmt.Fprintf(&b, "[Doc](https://pkg.go.dev/github.com/saot-go/saot/plotting#%s)\n\n", name)
+		fmt.Fprintf(&b, "[Source](../plotting/%s)\n\n", functions[name].file)
 		fmt.Fprintf(&b, "<img src=\"gallery/%s\" alt=\"%s\" width=\"420\">\n\n", e.picture, title)
 		fmt.Fprintf(&b, "```go\n%s```\n\n", e.code)
 	}

@@ -39,8 +39,8 @@ threads. On any other they may differ by one scored node.
 
 The exit status is 0 if every result is confirmed or, without a model, consistent with itself; the output says which.
 It is 1 if one is not, or cannot be audited.`,
-		Example: `  saot run --keep-model --out runs/uai --dataset uai
-  saot audit runs/uai
+		Example: `  saot run --keep-model --out runs/cora --dataset cora-ml
+  saot audit runs/cora
   saot audit runs/table2                       every run of a sweep
   saot audit results/compared.jsonl.gz`,
 		Args: cobra.MinimumNArgs(1),

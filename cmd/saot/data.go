@@ -306,7 +306,7 @@ func newDataVerifyCommand(dir *string) *cobra.Command {
 		Long: `Read every file of the named datasets, or of all, and say what it is: published (the publisher's
 bytes), known copy, recorded (what came at the first fetch or import), unrecorded (nothing to compare with), wrong,
 missing.`,
-		Example: "  saot data verify\n  saot data verify cora-ml uai",
+		Example: "  saot data verify\n  saot data verify cora-ml coauthor-cs",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, entries, err := openEntries(*dir, args)
 			if err != nil {

@@ -38,12 +38,13 @@ Choose a cell of the matrix: the task is shown. Two runs play on one clock, task
 
 The page needs neither a server nor a network: open it in a browser. It saves a frame as SVG and a span as an animated
 GIF. A run that is still at work, or was interrupted, can be shown as far as it got.`,
-		Example: `  saot show runs/uai
-  saot show runs/uai --json
-  saot run --dataset uai --record 1 --out runs/uai
-  saot show --html runs/uai                    writes runs/uai/recording.html
-  saot show --html runs/uai runs/uai-gbt       SAOT next to another method, on one clock
-  saot show --html runs/uai --output ~/uai.html`,
+		Example: `  saot run --dataset cora-ml --record 1 --out runs/cora
+  saot show runs/cora
+  saot show runs/cora --json
+  saot show --html runs/cora                   writes runs/cora/recording.html
+  saot run --dataset cora-ml --method gbt --record 1 --out runs/cora-gbt
+  saot show --html runs/cora runs/cora-gbt     SAOT next to another method, on one clock
+  saot show --html runs/cora --output ~/cora.html`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if html || output != "" {

@@ -72,8 +72,9 @@ measures what the encoder remembers.`)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.Example = `  saot demo                                    a run of a few seconds, and a page that plays it
+  saot data get cora-ml                        fetch a graph
   saot run --dataset cora-ml                   train and score, into a folder under runs
-  saot sweep quick/table2 --dry-run            the runs of a table, with time and memory
+  saot sweep quick/table2                      the runs of a table; --dry-run: what they take
   saot table runs/quick-table2                 the table
   saot methods                                 what else can be run`
 	for _, g := range []struct {

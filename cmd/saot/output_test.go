@@ -136,7 +136,7 @@ func TestReliabilityNamesTests(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/reliability.md")
 	require.NoError(t, err)
 	names := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(string(doc), -1)
-	require.Greater(t, len(names), 20)
+	require.Greater(t, len(names), 10)
 	there := map[string]bool{}
 	require.NoError(t, filepath.WalkDir("../..", func(path string, e os.DirEntry, err error) error {
 		if e != nil && e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".git") {

@@ -169,13 +169,20 @@ Defaults are those of no dataset in particular: ` +
 
 `)
 	var same, controls []method.Definition
+	ours := map[string]bool{} // rows of saot
 	for _, d := range method.All() {
 		if d.Name == "toy" { // of the tests
 			continue
 		}
 		var rows strings.Builder
 		for _, f := range d.Fields(d.Defaults(datasets.NoRecipe, method.Default)) {
-			fmt.Fprintf(&rows, "| `%s` | `%s` | %s |\n", f.Path, f.Text(), cellText(f.Help))
+			row := fmt.Sprintf("| `%s` | `%s` | %s |\n", f.Path, f.Text(), cellText(f.Help))
+			if d.Name == "saot" {
+				ours[row] = true
+			}
+			if d.Name != "saot-l" || !ours[row] {
+				rows.WriteString(row)
+			}
 		}
 		switch {
 		case d.Kind == method.Ours && d.Name != "saot" && d.Name != "saot-l":
@@ -193,6 +200,10 @@ Defaults are those of no dataset in particular: ` +
 		if rows.Len() == 0 {
 			b.WriteString("No settings.\n\n")
 			continue
+		}
+		if d.Name == "saot-l" {
+			fmt.Fprintf(&b, "It has the settings of [saot](#saot), without %s.\nThese defaults differ:\n\n",
+				strings.Join(unread(d), ", "))
 		}
 		b.WriteString("| setting | default | |\n|---|---|---|\n" + rows.String() + "\n")
 	}
@@ -282,15 +293,19 @@ func (s *sharing) add(text, name string) {
 func listOf(methods []method.Definition) string {
 	rows := "| method | what it is | does not read |\n|---|---|---|\n"
 	for _, d := range methods {
-		var unread []string
-		for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
-			if d.Reads != nil && !slices.Contains(d.Reads, f.Path) {
-				unread = append(unread, "`"+f.Path+"`")
-			}
-		}
-		rows += fmt.Sprintf("| `%s` | %s | %s |\n", d.Name, cellText(d.Summary), strings.Join(unread, ", "))
+		rows += fmt.Sprintf("| `%s` | %s | %s |\n", d.Name, cellText(d.Summary), strings.Join(unread(d), ", "))
 	}
 	return rows
+}
+
+// unread lists the settings that a method has and does not read.
+func unread(d method.Definition) (names []string) {
+	for _, f := range fields.All(d.Defaults(datasets.NoRecipe, method.Default)) {
+		if d.Reads != nil && !slices.Contains(d.Reads, f.Path) {
+			names = append(names, "`"+f.Path+"`")
+		}
+	}
+	return names
 }
 
 // The README is read to its end: it is short, its Go compiles, and the run that it prints is one that could be: the

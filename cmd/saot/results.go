@@ -156,8 +156,8 @@ func newFiguresCommand() *cobra.Command {
 		Long:  figuresHelp,
 		Example: `  saot figures runs/fig3 --out figures
   saot figures --paper results/quick --format pdf
-  saot figures runs --format svg --only dataset=uai
-  saot figures runs --name progress-uai-class-il-converged    one of them`,
+  saot figures runs --format svg --only dataset=cora-ml
+  saot figures runs --name progress-cora-ml-class-il-converged    one of them`,
 	}
 	onGroups(cmd, func(_ []string, sel selection) (writer, error) {
 		if !slices.Contains([]string{"png", "svg", "pdf"}, format) {
@@ -334,9 +334,9 @@ Test nodes play no part. Runs with only the paper probe have no such score, beca
 that it is scored on. A grid on the first tasks of a stream (stream: {first: 0.33}) chooses for all of it.
 
 With --table, print a table of the choices instead, with the cost of each and what the other settings had.`,
-		Example: `  saot sweep tune --dataset uai
-  saot tune runs/tune-uai --table
-  saot tune runs/tune-uai --seeds 0,1,2 > chosen.yaml
+		Example: `  saot sweep tune --dataset cora-ml
+  saot tune runs/tune-cora-ml --table
+  saot tune runs/tune-cora-ml --seeds 0,1,2 > chosen.yaml
   saot sweep chosen.yaml --out runs/chosen`,
 	}
 	onGroups(cmd, func(_ []string, sel selection) (writer, error) {

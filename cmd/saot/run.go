@@ -43,15 +43,15 @@ type runOptions struct {
 
 const runExamples = `  saot run                                         a generated stream, on the fastest engine
   saot run --dataset cora-ml --data ~/graphs       a real one, from ~/graphs/cora_ml.npz
-  saot run --dataset uai --method random --seed 2  a control
-  saot run --dataset uai --sigma 0.75              other settings
+  saot run --dataset cora-ml --method random       a control
+  saot run --dataset cora-ml --sigma 0.75          other settings
   saot run --method gbt --set epochs=50            as saot methods gbt lists them
   saot run --set encoder.hidden=64                 the same as --encoder-hidden 64
   saot run --dataset corafull-topology             real edges and labels, generated features
   saot run --dataset synthetic:100000,degree=20    a generated graph of that many nodes
-  saot run --dataset uai --split uai-split.json    the split of a file that saot data split wrote
-  saot run --dataset uai --record 1                with a frame for each step, for saot show --html
-  saot run --resume runs/uai-saot-s0-20261121      what was interrupted`
+  saot run --dataset cora-ml --split split.json    the split of a file that saot data split wrote
+  saot run --dataset cora-ml --record 1            with a frame for each step, for saot show --html
+  saot run --resume runs/DIR                       what was interrupted`
 
 func newRunCommand() *cobra.Command { return new(runOptions).command() }
 

@@ -42,7 +42,7 @@ its error in failed.json and its log in log.txt, and does not stop the others.
 A spec has a list of entries under runs. An entry is the product of its datasets, methods, seeds and grid:
 
   runs:
-  - datasets: [uai, cora-ml]
+  - datasets: [cora-ml, coauthor-cs]
     methods: [saot, saot-mse]
     seeds: [0, 1, 2]
     set: {epochs: 50}            # settings, as saot methods NAME lists them

@@ -123,7 +123,7 @@ func TestGoInDocuments(t *testing.T) {
 // The tests that docs/peers.md names for parity exist, and so do the identifiers of SAOT next to them.
 func TestParityTestsExist(t *testing.T) {
 	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(document(t, "docs/peers.md"), -1)
-	for _, page := range []string{"docs/install.md", "docs/howto/notebooks.md", "docs/devices.md"} {
+	for _, page := range []string{"docs/install.md", "docs/howto/notebooks.md", "docs/howto/gpu.md"} {
 		named = append(named, regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(document(t, page), -1)...)
 	}
 	slices.Sort(named)
