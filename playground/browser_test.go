@@ -211,6 +211,8 @@ func (b *tab) share(t *testing.T) {
 	b.golden(t)
 	b.at(t, "transport.html#sweeps=30000.5&t=7")
 	require.Equal(t, []float64{20000, 1}, b.Numbers(`[page.settings.sweeps, page.settings.t]`), "bounds hold")
+	b.at(t, "transport.html#x="+strings.Repeat("AAAA", 61)+"&y="+strings.Repeat("AAAA", 60))
+	require.Equal(t, []float64{28, 60}, b.Numbers(`[page.problem.n, page.problem.m]`), "of points too")
 	for _, name := range []string{"toString", "constructor"} { // every object has these
 		b.at(t, "transport.html#preset="+name+"&cost="+name)
 		require.Equal(t, "moons", b.Text(`page.settings.preset`))

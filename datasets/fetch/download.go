@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +33,7 @@ const maxDrops = 1
 
 // bookmark is what the sidecar of a part says about the file it is a part of.
 type bookmark struct {
-	URL          string `json:"url"`
+	Source       string `json:"url_sha256"`
 	ETag         string `json:"etag,omitempty"` // a strong one
 	LastModified string `json:"last_modified,omitempty"`
 	Total        int64  `json:"total"` // -1: unknown
@@ -46,6 +48,12 @@ func (b bookmark) validator() string {
 }
 
 func (d *download) sidecar() string { return d.part + ".json" }
+
+// source stands for the address in the sidecar: the address itself may hold a password, which is not for the disk.
+func (d *download) source() string {
+	sum := sha256.Sum256([]byte(d.url))
+	return hex.EncodeToString(sum[:])
+}
 
 func (d *download) run(ctx context.Context) (Sums, error) {
 	for {
@@ -146,7 +154,7 @@ func (d *download) attempt(ctx context.Context) error {
 	case http.StatusOK: // the server ignores Range, the file has changed, or we asked for all of it
 		offset = 0
 		h := response.Header
-		known = bookmark{d.url, strongTag(h), h.Get("Last-Modified"), response.ContentLength}
+		known = bookmark{d.source(), strongTag(h), h.Get("Last-Modified"), response.ContentLength}
 	case http.StatusRequestedRangeNotSatisfiable:
 		if contentRange(response.Header).total == offset && offset > 0 {
 			d.resumed = true
@@ -173,7 +181,7 @@ func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http
 	request.Header.Set("Accept-Encoding", "identity")
 	if offset > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
-		if v := known.validator(); v != "" && known.URL == d.url {
+		if v := known.validator(); v != "" && known.Source == d.source() {
 			request.Header.Set("If-Range", v)
 		}
 	}
@@ -183,7 +191,7 @@ func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http
 // resumable returns the bookmark and the length of the part, or a fresh bookmark and 0 if the part cannot be resumed:
 // that takes a server that can tell whether its file is still the same, or a checksum.
 func (d *download) resumable() (bookmark, int64) {
-	fresh := bookmark{URL: d.url, Total: -1}
+	fresh := bookmark{Source: d.source(), Total: -1}
 	data, err := os.ReadFile(d.sidecar())
 	if err != nil {
 		return fresh, 0
@@ -192,7 +200,7 @@ func (d *download) resumable() (bookmark, int64) {
 	if json.Unmarshal(data, &known) != nil {
 		return fresh, 0
 	}
-	if safe := known.URL == d.url && known.validator() != ""; !safe && !d.pinned() {
+	if safe := known.Source == d.source() && known.validator() != ""; !safe && !d.pinned() {
 		return fresh, 0
 	}
 	return known, d.have()
@@ -238,8 +246,8 @@ func (d *download) continues(response *http.Response, known bookmark, offset int
 	}
 	tag, date := strongTag(response.Header), response.Header.Get("Last-Modified")
 	switch {
-	case known.URL != d.url:
-		known.URL, known.ETag, known.LastModified = d.url, tag, date
+	case known.Source != d.source():
+		known.Source, known.ETag, known.LastModified = d.source(), tag, date
 	case tag != "" && known.ETag != "" && tag != known.ETag,
 		known.ETag == "" && known.LastModified != "" && date != known.LastModified: // a server that ignores If-Range
 		return known, errors.New("the file has changed: starting over")
@@ -271,7 +279,7 @@ func (d *download) acceptable(response *http.Response, known bookmark) error {
 }
 
 func (d *download) write(body io.Reader, watch *watchdog, known bookmark, offset int64) error {
-	f, err := os.OpenFile(d.part, os.O_WRONLY|os.O_CREATE, 0o644)
+	f, err := file.OpenOwn(d.part, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return local(err)
 	}
@@ -366,7 +374,9 @@ func (d *download) finish() error {
 func (d *download) drop() {
 	for _, path := range []string{d.part, d.sidecar()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			_ = os.Truncate(path, 0) // a sidecar that says nothing is not resumed from either
+			if f, err := file.OpenOwn(path, os.O_WRONLY|os.O_TRUNC); err == nil {
+				_ = f.Close() // a sidecar that says nothing is not resumed from either
+			}
 		}
 	}
 }

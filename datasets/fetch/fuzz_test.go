@@ -16,8 +16,9 @@ import (
 // never gets its name.
 func FuzzAnswer(f *testing.F) {
 	dir, want := f.TempDir(), []byte("0123456789")
-	f.Add(200, "", `"a"`, want, []byte("01234"), []byte(`{"url":"http://host/x","etag":"\"a\"","total":10}`))
-	f.Add(206, "bytes 5-9/10", `"a"`, want[5:], want[:5], []byte(`{"url":"http://host/x","etag":"\"a\"","total":10}`))
+	note := []byte(`{"url_sha256":"` + hash([]byte("http://host/x")) + `","etag":"\"a\"","total":10}`)
+	f.Add(200, "", `"a"`, want, []byte("01234"), note)
+	f.Add(206, "bytes 5-9/10", `"a"`, want[5:], want[:5], note)
 	f.Add(206, "bytes 0-4/9223372036854775807", "", want, want[:5], []byte(`{"total":-5}`))
 	f.Add(416, "bytes */10", "", []byte{}, want, []byte(`{"total":10}`))
 	f.Fuzz(func(t *testing.T, code int, span, tag string, body, part, note []byte) {

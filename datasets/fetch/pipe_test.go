@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -16,4 +17,18 @@ func TestSumOfAPipe(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	_, err := SumFile(t.Context(), path)
 	require.ErrorContains(t, err, "not a regular file")
+}
+
+// A link that lies where a part goes is not followed.
+func TestPartIsNoLink(t *testing.T) {
+	r := serve(t, &mirror{content: noise(33, 1000)})
+	private := filepath.Join(t.TempDir(), "private")
+	require.NoError(t, os.WriteFile(private, []byte("text"), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Dir(r.Path), 0o755))
+	require.NoError(t, os.Symlink(private, r.Path+".part"))
+	_, err := Fetch(t.Context(), r)
+	require.ErrorIs(t, err, syscall.ELOOP)
+	text, err := os.ReadFile(private)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
 }

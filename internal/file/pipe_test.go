@@ -19,10 +19,23 @@ func TestOnlyRegularFilesAreReplaced(t *testing.T) {
 	require.NoError(t, os.Symlink(pipe, link))
 	require.NoError(t, os.WriteFile(temporary, nil, 0o600))
 	for _, path := range []string{pipe, link} {
-		require.ErrorContains(t, Write(path, []byte("text")), "write "+path+": "+pipe+" is not a regular file")
+		require.ErrorContains(t, Write(path, []byte("text")), "write "+path+": "+path+" is not a regular file")
 		require.ErrorContains(t, Commit(temporary, path), path+" is not a regular file")
 	}
+	require.Error(t, regular("/dev/stdout"), "a link to whatever file the output is redirected to")
 	info, err := os.Lstat(pipe)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeNamedPipe)
+}
+
+// What is written in place is no file elsewhere.
+func TestOpenOwn(t *testing.T) {
+	dir := t.TempDir()
+	private, link := filepath.Join(dir, "private"), filepath.Join(dir, "link")
+	f, err := OpenOwn(private, os.O_CREATE|os.O_WRONLY)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Symlink(private, link))
+	_, err = OpenOwn(link, os.O_CREATE|os.O_WRONLY|os.O_TRUNC)
+	require.ErrorIs(t, err, syscall.ELOOP)
 }

@@ -272,18 +272,18 @@ func finished(dir string) bool {
 // run is one run in a process of its own, so that what it breaks is its own and its peak memory too.
 func (w *work) run(ctx context.Context, i int, lock *file.Lock) error {
 	dir := w.sweep.Folder(i)
-	file, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	out, err := file.OpenOwn(filepath.Join(dir, LogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	defer func() { _ = file.Close() }()
+	defer func() { _ = out.Close() }()
 	if err := os.Remove(filepath.Join(dir, FailedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	w.observe(i, Running, "")
 	cmd := w.command(ctx, i)
 	tail := &lastLine{tell: func(line string) { w.observe(i, Running, line) }}
-	log := &steadyLog{file: file}
+	log := &steadyLog{file: out}
 	cmd.Stderr = io.MultiWriter(tail, log)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second // then it is killed

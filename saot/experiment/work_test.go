@@ -16,29 +16,6 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 )
 
-// A disk that is full of a run's log ends no run, and its failure says that the log is not whole. The last word needs
-// no end of line.
-func TestLogOnAFullDisk(t *testing.T) {
-	const full = "/dev/full"
-	if _, err := os.Stat(full); err != nil {
-		t.Skip(err)
-	}
-	s, err := NewSweep(t.TempDir(), seeds(t, 2))
-	require.NoError(t, err)
-	for i := range s.Runs {
-		require.NoError(t, os.Symlink(full, filepath.Join(s.Folder(i), LogFile)))
-	}
-	require.NoError(t, s.Select([]int{0}))
-	require.NoError(t, s.Work(t.Context(), WorkOptions{Command: command("chatty")}))
-
-	s, err = FindSweep(s.Dir, seeds(t, 2))
-	require.NoError(t, err)
-	require.Error(t, s.Work(t.Context(), WorkOptions{Command: command("full")}))
-	f, err := s.Failure(1)
-	require.NoError(t, err)
-	require.Regexp(t, `^saot: no room \(its log is not whole: write .*/log.txt: no space left on device\)$`, f.Error)
-}
-
 // A crash in code that is not Go's has a reason before Go's report of the signal, whose last line is of a register.
 func TestReasonOfACrash(t *testing.T) {
 	const trace = "SIGABRT: abort\nPC=0x1 m=0 sigcode=18446744073709551610\n\ngoroutine 1 [running]:\ngs     0x0\n"

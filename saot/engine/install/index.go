@@ -14,12 +14,15 @@ import (
 )
 
 // pipIndex returns the package index that pip is set to, by PIP_INDEX_URL or by its configuration, "" where none is
-// set: users who have a mirror have told pip.
-func pipIndex(ctx context.Context) string {
+// set: users who have a mirror have told pip. Python takes modules from the folder it starts in, which is therefore
+// one of the user.
+func pipIndex(ctx context.Context, folder string) string {
 	if index := os.Getenv("PIP_INDEX_URL"); index != "" {
 		return index
 	}
-	output, err := exec.CommandContext(ctx, "python3", "-m", "pip", "config", "get", "global.index-url").Output()
+	command := exec.CommandContext(ctx, "python3", "-m", "pip", "config", "get", "global.index-url")
+	command.Dir = folder
+	output, err := command.Output()
 	if err != nil { // pip is absent, or nothing is set
 		return ""
 	}

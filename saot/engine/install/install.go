@@ -5,7 +5,10 @@ package install
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -136,8 +139,8 @@ func (b bundle) install(ctx context.Context, from []string) error {
 	if err != nil {
 		return err
 	}
-	for _, archive := range archives {
-		if err := unpack(ctx, archive, temporary); err != nil {
+	for k, archive := range archives {
+		if err := b.unpack(ctx, b.wheels[k], archive, len(from) > 0); err != nil {
 			return err
 		}
 	}
@@ -162,12 +165,38 @@ func (b bundle) temporary() string {
 	return filepath.Join(filepath.Dir(b.folder), ".install-"+filepath.Base(b.folder))
 }
 
+// unpack unpacks a wheel to the temporary folder. A given one may lie in a folder of somebody else, who may change it:
+// it is copied, and the copy checked.
+func (b bundle) unpack(ctx context.Context, w wheel, archive string, given bool) error {
+	if !given {
+		return unpack(ctx, archive, b.temporary())
+	}
+	in, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	target := filepath.Join(b.temporary(), w.name())
+	err = file.Replace(target, func(to io.Writer) error {
+		hash := sha256.New()
+		_, err := io.Copy(io.MultiWriter(to, hash), file.Reader(ctx, in))
+		if err == nil && hex.EncodeToString(hash.Sum(nil)) != w.sha256 {
+			err = fmt.Errorf("%s changes: it is no longer the pinned package", archive)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(unpack(ctx, target, b.temporary()), os.Remove(target))
+}
+
 // find returns the paths of the wheels, in their order: those that were given, if any were, else downloads.
 func (b bundle) find(ctx context.Context, from []string) (archives []string, err error) {
 	if len(from) > 0 {
 		return b.given(ctx, from)
 	}
-	index := pipIndex(ctx)
+	index := pipIndex(ctx, filepath.Dir(b.folder))
 	for k, w := range b.wheels {
 		archive, err := b.fetch(ctx, w, index, fmt.Sprintf("%d of %d", k+1, len(b.wheels)))
 		if err != nil {

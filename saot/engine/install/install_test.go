@@ -217,6 +217,15 @@ func TestInstallFromFiles(t *testing.T) {
 	require.FileExists(t, first, "a file of the user stays")
 }
 
+// A given file that changes after it was found is not unpacked.
+func TestGivenFileChanges(t *testing.T) {
+	b, _ := indexed(t, zipped(t, "lib/one.so", "first"))
+	archive := filepath.Join(t.TempDir(), "x.whl")
+	require.NoError(t, file.Write(archive, zipped(t, "lib/one.so", "other")))
+	require.ErrorContains(t, b.unpack(t.Context(), b.wheels[0], archive, true), "no longer the pinned package")
+	require.Empty(t, below(t, b.temporary()))
+}
+
 func TestInstallRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		content   []byte
@@ -285,15 +294,16 @@ func TestIndexOfPip(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	t.Setenv("PIP_INDEX_URL", "")
-	require.Empty(t, pipIndex(context.Background()), "no Python")
-	script := "#!/bin/sh\n[ \"$*\" = '-m pip config get global.index-url' ] && echo https://mirror/simple\n"
+	require.Empty(t, pipIndex(t.Context(), dir), "no Python")
+	script := "#!/bin/sh\n[ \"$*\" = '-m pip config get global.index-url' ] && [ -e python3 ] && " +
+		"echo https://mirror/simple\n" // where it starts is not where the user is
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755))
 	if runtime.GOOS == "windows" {
 		t.Skip("a script is no program there")
 	}
-	require.Equal(t, "https://mirror/simple", pipIndex(context.Background()))
+	require.Equal(t, "https://mirror/simple", pipIndex(t.Context(), dir))
 	t.Setenv("PIP_INDEX_URL", "https://another/simple")
-	require.Equal(t, "https://another/simple", pipIndex(context.Background()))
+	require.Equal(t, "https://another/simple", pipIndex(t.Context(), dir))
 }
 
 func TestPins(t *testing.T) {

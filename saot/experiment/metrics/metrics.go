@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -208,22 +209,22 @@ func (w *Writer) open(task int) error {
 	w.past = nil
 
 	// Not O_APPEND: with it Windows opens a file that cannot be truncated.
-	file, err := os.OpenFile(filepath.Join(w.dir, LinesFile), os.O_CREATE|os.O_WRONLY, 0o644)
+	lines, err := file.OpenOwn(filepath.Join(w.dir, LinesFile), os.O_CREATE|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
-	err = file.Truncate(end)
+	err = lines.Truncate(end)
 	if err == nil {
-		_, err = file.Seek(end, io.SeekStart)
+		_, err = lines.Seek(end, io.SeekStart)
 	}
 	if err == nil {
 		w.flushed = w.opt.Now()
 		w.events, err = newEventFile(w.dir, w.flushed, w.step+1)
 	}
 	if err != nil {
-		return errors.Join(err, file.Close())
+		return errors.Join(err, lines.Close())
 	}
-	w.lines, w.out = file, bufio.NewWriter(file)
+	w.lines, w.out = lines, bufio.NewWriter(lines)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -319,6 +320,17 @@ func TestErrors(t *testing.T) {
 	}
 	require.ErrorIs(t, w.Close(), os.ErrNotExist)
 	require.ErrorContains(t, w.Close(), "metrics: open "+filepath.Join(gone, LinesFile))
+
+	// So does a link that leads elsewhere: in a folder of somebody else it may lead to any file.
+	linked := t.TempDir()
+	if runtime.GOOS != "windows" {
+		require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(linked, LinesFile)))
+		w, err = New(linked, Options{})
+		require.NoError(t, err)
+		w.Observe(script(0)[0])
+		require.Error(t, w.Close())
+		require.NoFileExists(t, filepath.Join(dir, "elsewhere"))
+	}
 
 	// So does a file that cannot be written, the first error kept.
 	w, err = New(t.TempDir(), Options{})

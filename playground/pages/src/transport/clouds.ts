@@ -6,7 +6,7 @@ import { Picture } from "../shell/shell";
 import { snap } from "../shell/state";
 import { drawFlows, mix } from "./flows";
 import type { Pointed } from "./map";
-import type { Problem } from "./problem";
+import { mostPoints, type Problem } from "./problem";
 
 export type Tool = "move" | "x" | "y" | "remove";
 
@@ -18,7 +18,6 @@ export interface Grip {
 
 const margin = 16;
 const reach = 22; // pixels from a point that count as on it
-const limit = 60; // points of a cloud
 
 export interface Actions {
   changed(): void; // points moved, came or went
@@ -121,8 +120,8 @@ export class CloudsPicture extends Picture {
   /** Adds a point; null where the cloud is full. */
   add(cloud: "x" | "y", x: number, y: number): Grip | null {
     const p = this.problem[cloud];
-    if (p.length >= 2 * limit) {
-      this.actions.say(`A cloud holds at most ${limit} points.`);
+    if (p.length >= 2 * mostPoints) {
+      this.actions.say(`A cloud holds at most ${mostPoints} points.`);
       return null;
     }
     p.push(snap(x), snap(y));

@@ -27,6 +27,7 @@ const tolerance = 1e-9;
 const most = 20000; // sweeps until "does not converge"
 const budget = 7; // milliseconds of a frame for sweeps
 const mostBins = 96; // of a histogram
+export const mostPoints = 60; // of a cloud
 
 export class Problem {
   x: number[] = []; // coordinates of clouds, or heights of histograms
@@ -55,7 +56,8 @@ export class Problem {
     [s.sweeps, s.t] = [Math.round(clamp(s.sweeps, 0, most)), clamp(s.t, 0, 1)];
     const of = (text: string, preset: number[]) => {
       const numbers = unpack(text);
-      const fits = this.painted ? numbers.length <= mostBins && Math.max(...numbers) > 0 : numbers.length % 2 === 0;
+      const fits = this.painted ? numbers.length <= mostBins && Math.max(...numbers) > 0
+        : numbers.length % 2 === 0 && numbers.length <= 2 * mostPoints;
       return numbers.length > 0 && fits ? numbers : [...preset];
     };
     this.x = of(s.x, set[s.preset].x);
