@@ -1,7 +1,7 @@
 // Command choice compares rules by which the converged probe chooses its strength, on the embeddings of kept learners:
 //
-//	saot run --keep-model --out runs/uai --dataset uai --probe converged
-//	go run ./bench/choice runs/uai …
+//	saot run --keep-model --out runs/cora --dataset cora-ml --probe converged
+//	go run ./bench/choice runs/cora …
 //
 // A run that kept no learner, such as one that was stopped at its start, is learned here. For each run, setting, rule
 // and grid of strengths it prints the test AP at the strength that the rule chooses, its spread over bootstraps of the
@@ -31,8 +31,9 @@ func main() {
 	log.SetFlags(0)
 	name, bootstraps := flag.String("engine", "", "what computes"), flag.Int("bootstraps", 500, "of the valid nodes")
 	halves := flag.Bool("halves", true, "strengths at half decades too")
+	decades := flag.Int("decades", 5, "strengths from 0.1 down, a decade apart")
 	flag.Parse()
-	if err := compare(*name, flag.Args(), *bootstraps, gridsOf(*halves)); err != nil {
+	if err := compare(*name, flag.Args(), *bootstraps, gridsOf(*decades, *halves)); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -60,9 +61,9 @@ type grid struct {
 }
 
 // gridsOf returns decades, and half decades too if they are wanted.
-func gridsOf(halves bool) []grid {
+func gridsOf(decades int, halves bool) []grid {
 	var all []float64
-	for k := range 9 {
+	for k := range 2*decades - 1 {
 		all = append(all, math.Pow(10, -1-float64(k)/2))
 	}
 	grids := []grid{{"decades", every(all, 2)}}
