@@ -11,7 +11,7 @@ import { Settings, addressOf, addressed, commandOf, keysOf, methodOf, requestOf 
 import { LiveRun } from "./continual/run";
 import { MethodTable } from "./continual/table";
 import { Control, button, choice, slider } from "./shell/controls";
-import { fetchModule } from "./shell/module";
+import { fetchFile, fetchModule } from "./shell/module";
 import { Status, onTheme, start } from "./shell/shell";
 import { write } from "./shell/state";
 
@@ -21,7 +21,7 @@ const redraw = 250; // milliseconds between growths of the pictures
 
 /** The runs of a recording that comes with the site. */
 async function bundled(name: string): Promise<PackedRun[]> {
-  const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
+  const answer = await fetchFile(`assets/recordings/${encodeURIComponent(name)}.zip`);
   if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
   return recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
 }
