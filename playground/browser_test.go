@@ -98,6 +98,20 @@ func TestTransportPage(t *testing.T) {
 		b.Press("y" + kb.ArrowRight + kb.ArrowRight + kb.ArrowUp + kb.ArrowUp)
 		b.settled()
 		require.InDelta(t, 0.1, b.Number(`page.problem.y[1]`), 0.002)
+		for _, at := range []string{"1", "0.4", "0"} {
+			b.set("t", at)
+			b.settled()
+			moved := b.Numbers(`page.axes.moved(page.problem.plan.plan)`)
+			switch at {
+			case "0.4":
+				require.InDelta(t, 1, b.Number(`page.axes.moved(page.problem.plan.plan).reduce((a, b) => a + b)`), 1e-8)
+				require.NotContains(t, moved[10:38], 0.0, "no holes")
+			case "1":
+				near(t, b.Numbers(`page.problem.clouds().nu`), moved, 1e-8)
+			case "0":
+				near(t, b.Numbers(`page.problem.clouds().mu`), moved, 1e-8)
+			}
+		}
 	})
 	t.Run("keys move points", func(t *testing.T) {
 		b.at(t, "transport.html")
@@ -159,6 +173,13 @@ func (b *tab) sweeps(t *testing.T) {
 	b.Until(`page.problem.done === 1`)
 	b.Press("s")
 	b.Until(`page.problem.done === 2`)
+	b.at(t, "transport.html#eps=1&sweeps=500")
+	require.LessOrEqual(t, b.Number(`page.problem.plan.marginalError`), 1e-9)
+	b.press("play") // begins again
+	b.Until(`page.problem.done === 2`)
+	b.press("restart")
+	b.press("step")
+	b.set("eps", "-2.5")
 	// The controls change the problem.
 	b.set("solver", "exact")
 	b.settled()
@@ -182,6 +203,8 @@ func (b *tab) sweeps(t *testing.T) {
 	b.golden(t)
 	b.set("mode", "axes")
 	b.settled()
+	require.Equal(t, "squared", b.Text(`page.settings.cost`), "histograms have no cosines")
+	require.InDelta(t, 1, b.Number(`document.querySelectorAll('[name=cost] option[hidden]').length`), 0)
 	b.set("preset", "shift")
 	b.settled()
 	b.golden(t)

@@ -197,8 +197,9 @@ func TestTrainingControls(t *testing.T) {
 		}
 		require.Equal(t, float64(3), b.Number(`document.querySelectorAll('[name=recording] :enabled').length - 1`),
 			"and no more")
+		b.Do(`page.status.say('of another recording', true), true`)
 		b.set("recording", "")
-		b.Until(`document.querySelector('saot-recording') === null && ` + command)
+		b.Until(`document.querySelector('saot-recording') === null && said() === '' && ` + command)
 		b.train(t, "#tasks=1e9&nodes=1e12")
 		require.Equal(t, []float64{8, 800}, b.Numbers(`[page.settings.tasks, page.settings.nodes]`), "bounds hold")
 	})
@@ -239,17 +240,22 @@ func TestTrainingControls(t *testing.T) {
 	})
 	t.Run("a setting that some runs have not", func(t *testing.T) {
 		b.train(t, small+"&play=1")
-		b.Until(`states() === 'done,done'`)
+		b.Until(`states() === 'done,done' && document.getElementById('start').disabled`)
 		b.set("alpha", "0.5")
 		b.Until(`[...page.runs.keys()].join() === 'random' && states() === 'done' && !location.hash.includes('play')`)
+		require.Equal(t, "1 run had other settings and is gone: press Start.", b.Text(`said()`))
 		b.press("start")
 		b.Until(`page.runs.size === 2 && states() === 'done,done'`)
+		require.Empty(t, b.Text(`said()`))
 		b.set("seed", "1")
 		b.Until(`page.runs.size === 0`)
+		require.Equal(t, "2 runs had other settings and are gone: press Start.", b.Text(`said()`))
 	})
 	t.Run("methods", func(t *testing.T) {
 		b.train(t, small)
 		click := func(name string) { b.Click(b.Middle(`document.querySelector('input[name=` + name + `]')`)) }
+		require.Equal(t, []float64{6, 4}, b.Numbers(`(m => [m.length, new Set(m).size])(
+			[...document.querySelectorAll('.swatch path')].map(p => p.getAttribute('d')))`), "marks differ in shape, too")
 		click("train-naive")
 		click("view-naive")
 		b.Until(`location.hash.includes('methods=saot.naive.random') && location.hash.includes('show=random.naive')`)
@@ -330,6 +336,23 @@ func TestTrainingControls(t *testing.T) {
 		recorded, err := record.Read(dir)
 		require.NoError(t, err)
 		require.Len(t, recorded.Tasks, 2)
+	})
+	t.Run("worker lost before its checkpoint came", func(t *testing.T) {
+		b.train(t, alone)
+		b.Do(`{
+			page.start();
+			const run = page.runs.get('saot');
+			run.hear = (...message) => {
+				Object.getPrototypeOf(run).hear.call(run, ...message);
+				if (message[0].kind !== 'scores') return;
+				delete run.hear;
+				run.lose('a test');
+			};
+			true;
+		}`)
+		b.Until(`said().includes('0 of 2 tasks are kept: press Start to continue with task 1.')`)
+		b.press("start")
+		b.Until(`states() === 'done'`)
 	})
 	t.Run("wrong setting", func(t *testing.T) {
 		b.train(t, "#buffer=-5&methods=saot&play=1&recording=")

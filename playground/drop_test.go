@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -71,4 +72,44 @@ func TestDroppedFilesOfManyTasks(t *testing.T) {
 	b.Until(`now() === 'task 1 of 3000, step 5' && ` + cells + ` === 0`)
 	require.Contains(t, b.Text(`document.querySelector('saot-recording').shadowRoot.querySelector('.matrix').textContent`),
 		"The cells of 3000 tasks are too small to draw.")
+}
+
+// The page that saot show --html writes into a run folder does not show its run twice.
+func TestDroppedFoldersWithPages(t *testing.T) {
+	b := open(t)
+	b.train(t, small)
+	page := `<saot-recording><script type="application/json">[{"name": "of a page", "recording": {"head": ` + inventedHead +
+		`, "tasks": [` + inventedTask + `]}}]</script></saot-recording>`
+	text, err := json.Marshal([]string{page, inventedHead, inventedTask})
+	require.NoError(t, err)
+	for _, c := range []struct{ page, want string }{
+		{"/uai/recording.html", "saot on invented, seed 0"}, {"/uai/recording/page.html", "saot on invented, seed 0"},
+		{"/other/recording.html", "of a page and saot on invented, seed 0"},
+	} {
+		b.Do(`{ const [page, head, task] = ` + string(text) + `.map(x => new TextEncoder().encode(x));
+			window.page.take({'` + c.page + `': page, '/uai/recording/head.json': head,
+				'/uai/recording/task-0001.json': task}); true }`)
+		b.Until(`said() === 'Shown: ` + c.want + `.'`)
+	}
+}
+
+// Files that are no part of a recording are not read, and none is read where all are too large.
+func TestLargeFilesAreNotRead(t *testing.T) {
+	b := open(t)
+	b.train(t, small)
+	drop := func(files string) {
+		b.Do(`{ const dataTransfer = new DataTransfer();
+			for (const f of ` + files + `) dataTransfer.items.add(f);
+			window.read = 0;
+			const whole = File.prototype.arrayBuffer;
+			File.prototype.arrayBuffer = function () { window.read++; return whole.call(this); };
+			window.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
+			File.prototype.arrayBuffer = whole; true }`)
+	}
+	const parts = "[new File([`" + inventedHead + "`], 'head.json'), new File([`" + inventedTask + "`], 'task-0001.json'), "
+	drop(parts + `new File([new Uint8Array(65 << 20)], 'checkpoint.json')]`)
+	b.Until(`said() === 'Shown: saot on invented, seed 0.'`)
+	drop(parts + `new File([new Uint8Array(65 << 20)], 'recording.html')]`)
+	b.Until(`said() === 'The files are larger than 64 MB.'`)
+	require.Zero(t, b.Number(`read`))
 }

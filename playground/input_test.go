@@ -141,3 +141,28 @@ func TestLostRelease(t *testing.T) {
 		b.Until(`page.` + c.picture + `.held === -1`)
 	}
 }
+
+// Escape leaves an edge that was begun.
+func TestEscapeLeavesAnEdge(t *testing.T) {
+	b := open(t)
+	b.at(t, "gromov.html")
+	b.focus("[data-picture=graphs]")
+	b.Press("ne" + kb.Escape)
+	require.Empty(t, b.Text(`document.querySelector('[role=status]').textContent`))
+	edges := b.Number(`page.scene.a.edges.length`)
+	b.Press("nne") // the second node begins an edge: it ends none
+	b.settled()
+	require.InDelta(t, edges, b.Number(`page.scene.a.edges.length`), 0)
+	require.Contains(t, b.Text(`document.querySelector('[role=status]').textContent`), "Edge from A 2")
+}
+
+// A key that would take a histogram's last mass says that it does not.
+func TestHistogramKeepsItsMass(t *testing.T) {
+	b := open(t)
+	b.at(t, "transport.html#mode=axes&x=AAgAgA&y=gA__AA")
+	b.Do(`page.problem.y = [0.04, 0, 0], true`)
+	b.focus("[data-picture=axes]")
+	b.Press("y" + kb.ArrowRight + kb.ArrowDown)
+	require.InDelta(t, 0.04, b.Number(`page.problem.y[0]`), 0)
+	require.Equal(t, "A histogram keeps some mass.", b.Text(`document.querySelector('[role=status]').textContent`))
+}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/saot-go/saot/internal/browsertest"
 )
 
 // Pages are whole, name only files that are there, and by relative addresses.
@@ -106,4 +108,19 @@ func TestServerRefusesForeignNames(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, ask("127.0.0.1:0", host), host)
 	}
 	require.Equal(t, http.StatusOK, ask("0.0.0.0:0", "example.com"))
+}
+
+// A page that is opened from a folder says that it needs a server.
+func TestPagesInAFolder(t *testing.T) {
+	b := browsertest.Open(t)
+	out := t.TempDir()
+	require.NoError(t, writePages(out))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "assets", "wasm_exec.js"), nil, 0o600))
+	for page, what := range map[string]string{"transport": "The solver", "continual": "The recording uai"} {
+		b.Go("file://" + out + "/" + page + ".html")
+		b.Until(`document.querySelector('.status').textContent ===
+			'` + what + ` cannot be loaded. A page opened from a folder cannot load it: serve the folder ' +
+			'(python3 -m http.server -d FOLDER) or use saot play.'`)
+	}
+	b.Faults() // the browser's own words about it
 }

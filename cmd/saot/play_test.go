@@ -171,6 +171,7 @@ func TestSiteBuildWritesAFolder(t *testing.T) {
 	var text strings.Builder
 	require.Zero(t, execute(t.Context(), []string{"site", "build", "-o", dir}, &text, &text), text.String())
 	require.Contains(t, text.String(), filepath.Join(dir, "index.html"))
+	require.Contains(t, text.String(), "python3 -m http.server -d "+dir)
 	for _, name := range []string{"index.html", "transport.html", "assets/wasm_exec.js", "assets/solver.wasm.gz"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)

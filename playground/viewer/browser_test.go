@@ -52,6 +52,11 @@ const helpers = `
 	};
 	true`
 
+// packed is the page's recordings, and the tasks of the first as a list of its own.
+const packed = `window.packed = JSON.parse(viewer.querySelector('script[type="application/json"]').textContent);
+	window.whole = structuredClone(packed[0].recording.tasks);
+	`
+
 func (b *browser) ready() {
 	b.T.Helper()
 	b.Do(helpers)
@@ -193,6 +198,30 @@ func TestMatricesShareColors(t *testing.T) {
 	require.Equal(t, fill(0), fill(1))
 }
 
+// Numbers are easy to read on every color, and accuracies of 100 have the best one.
+func TestNumbersOfCells(t *testing.T) {
+	b := open(t, one(t))
+	show := func(accuracies string) {
+		b.Do(packed + `window.left = ` + accuracies + `;
+			for (const task of packed[0].recording.tasks) {
+				task.scores.length = 1;
+				task.scores[0].accuracy = left.splice(0, task.task + 1);
+			}
+			viewer.runs = packed, viewer.showFrame(Infinity), true`)
+		b.Until(`now() === 'task 3 of 3, step 10' && panel('matrix').querySelectorAll('[data-value]').length === 6`)
+	}
+	show(`[0, 42, 44, 45, 50, 100]`)
+	require.Equal(t, []float64{6, 0}, b.Numbers(`(cells => [cells.length, cells.filter(c => {
+		const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+		const light = c.getAttribute('fill').match(/\d+/g).reduce((l, v, k) => l + [0.2126, 0.7152, 0.0722][k] * linear(v / 255), 0);
+		const contrast = c.nextSibling.getAttribute('fill') === '#fff' ? 1.05 / (light + 0.05) : (light + 0.05) / 0.05;
+		return contrast < 4.5;
+	}).length])([...panel('matrix').querySelectorAll('[data-value]')])`))
+	best := b.Text(`panel('matrix').querySelector('[data-value="100.0"]').getAttribute('fill')`)
+	show(`[100, 100, 100, 100, 100, 100]`)
+	require.Equal(t, best, b.Text(`panel('matrix').querySelector('[data-value="100.0"]').getAttribute('fill')`))
+}
+
 // Cells without room for their numbers have a key to their colors.
 func TestKeyOfSmallCells(t *testing.T) {
 	b := open(t, one(t))
@@ -301,13 +330,26 @@ func TestTwoRunsOnOneClock(t *testing.T) {
 	b.Until(`now() === 'task 2 of 3, step 10'`)
 }
 
+// Two runs that still learn a task are on one clock by their steps.
+func TestTwoLiveRunsOnOneClock(t *testing.T) {
+	b := open(t, one(t), Run{Name: "other", Recording: invented(t, "gbt", 0, false)})
+	b.Do(packed + `for (const [run, frames] of [3, 5].entries())
+			packed[run].recording.tasks = [{...whole[0], scores: [], frames: whole[0].frames.slice(0, frames)}];
+		viewer.runs = packed, viewer.showFrame(2), true`)
+	b.Until(`now() === 'task 1 of 3, step 4'`)
+	require.InDelta(t, 2, b.Number(`viewer.momentOf(viewer.columns[0].run, 2)`), 0)
+	b.Do(`for (const run of packed) run.recording.tasks[0].scores = whole[0].scores;
+		viewer.runs = packed, true`)
+	require.InDelta(t, 1, b.Number(`viewer.momentOf(viewer.columns[0].run, 2)`), 0, "half of the steps")
+}
+
 // A run without plans has no choice of maps.
 func TestRunWithoutPlans(t *testing.T) {
 	r := invented(t, "gbt", 0, false)
 	b := open(t, Run{Name: Name(r), Recording: r})
 	require.Equal(t, float64(4), b.Number(`root.querySelectorAll('.panel').length`))
 	require.Zero(t, b.Number(`root.querySelector('select[aria-label="what the map shows"]').getBoundingClientRect().width`))
-	require.Zero(t, b.Number(`button('pin').getBoundingClientRect().width`))
+	require.Positive(t, b.Number(`button('pin').getBoundingClientRect().width`), "films begin at it")
 	b.Move(b.Middle(`panel('graphs').querySelector('[data-node="2"]')`))
 	b.Until(`panel('embedding').querySelector('.chosen')?.dataset.node === '2'`)
 	require.Equal(t, "node 14 of class 0", b.Text(`root.querySelector('[role=status]').textContent`))
@@ -398,6 +440,19 @@ func TestExportFilm(t *testing.T) {
 	g, err = gif.DecodeAll(bytes.NewReader(film))
 	require.NoError(t, err)
 	require.Len(t, g.Image, 18)
+}
+
+// A film of a long run keeps its first and last frame, and no more frames than it may have.
+func TestFilmOfALongRun(t *testing.T) {
+	b := open(t, one(t))
+	b.Do(packed + `choose('frames of the film', 'all'), true`)
+	for moments, frames := range map[int]int{1: 1, 2: 2, 150: 150, 151: 76, 300: 101} {
+		b.Do(fmt.Sprintf(`packed[0].recording.tasks = [{...whole[0], frames: Array.from({length: %d}, (_, step) => ({step}))}];
+			viewer.runs = packed, true`, moments))
+		film := b.Numbers(`viewer.moments()`)
+		require.Len(t, film, frames)
+		require.Equal(t, []float64{0, float64(moments - 1)}, []float64{film[0], film[len(film)-1]})
+	}
 }
 
 // The element may stand after its script, in which case the page comes to it before its data.

@@ -276,7 +276,9 @@ func (p *livePanel) redraw(in Input) error {
 const tell = `const panel = this.closest('.saot-panel');` +
 	` if (this.type === 'button') { this.dataset.presses = 1 + Number(this.dataset.presses) }` +
 	` else if (this.type === 'range')` +
-	` { this.nextElementSibling.textContent = JSON.parse(this.dataset.values)[this.value] }` +
+	` { const value = JSON.parse(this.dataset.values)[this.value];` +
+	` this.setAttribute('aria-valuetext', value);` +
+	` this.nextElementSibling.textContent = value }` +
 	` panel.querySelector('.saot-lost').hidden = Boolean(globalThis.gonb_comm);` +
 	` panel.dataset.view ||= 1 + Math.floor(Math.random() * 0x7fffffff);` +
 	` panel.dataset.order = Math.max(Date.now(), 1 + Number(panel.dataset.order));` +
@@ -320,12 +322,12 @@ func (k Knob) slider(b *strings.Builder, handler string) {
 	if err != nil { // strings always have a form in JSON
 		values = []byte("[]")
 	}
+	value := html.EscapeString(k.Values[k.At])
 	fmt.Fprintf(b, `<input type="range" `+control+
-		` aria-label="%s" min="0" max="%d" value="%d" autocomplete="off" data-values="%s" `+
+		` aria-label="%s" min="0" max="%d" value="%d" aria-valuetext="%s" autocomplete="off" data-values="%s" `+
 		`style="vertical-align:middle;width:160px" oninput="%s" /> `+
 		`<output style="display:inline-block;min-width:3em">%s</output>`,
-		html.EscapeString(k.Name), len(k.Values)-1, k.At, html.EscapeString(string(values)), handler,
-		html.EscapeString(k.Values[k.At]))
+		html.EscapeString(k.Name), len(k.Values)-1, k.At, value, html.EscapeString(string(values)), handler, value)
 }
 
 func (k Knob) menu(b *strings.Builder, handler string) {

@@ -322,6 +322,18 @@ func TestViewsOfAPanelInABrowser(t *testing.T) {
 	require.ElementsMatch(t, [][]int{{1, 0}, {2, 0}}, presses)
 }
 
+// A slider says its value, not its place.
+func TestSlidersSayTheirValues(t *testing.T) {
+	b := browsertest.Open(t)
+	p := &livePanel{Panel: testPanel, address: "/saot/panel/1"}
+	b.Show([]byte("<!doctype html>" + p.html()))
+	b.Do(`window.slider = document.querySelector('[type=range]'), true`)
+	require.Equal(t, "0.1", b.Text(`slider.getAttribute('aria-valuetext')`))
+	b.Do(`slider.value = 2, slider.dispatchEvent(new Event('input')), true`)
+	require.Equal(t, "0.5", b.Text(`slider.getAttribute('aria-valuetext')`))
+	require.Equal(t, "0.5", b.Text(`slider.nextElementSibling.textContent`))
+}
+
 // Well-formed, and a control for each knob and button, in the order of the message.
 func TestPanelHTML(t *testing.T) {
 	p := &livePanel{Panel: testPanel, address: "/saot/panel/1"}

@@ -11,7 +11,7 @@ import { Settings, addressOf, addressed, commandOf, keysOf, methodOf, requestOf 
 import { LiveRun } from "./continual/run";
 import { MethodTable } from "./continual/table";
 import { Control, button, choice, slider } from "./shell/controls";
-import { fetchModule } from "./shell/module";
+import { fetchFile, fetchModule } from "./shell/module";
 import { Status, onTheme, start } from "./shell/shell";
 import { write } from "./shell/state";
 
@@ -21,7 +21,7 @@ const redraw = 250; // milliseconds between growths of the pictures
 
 /** The runs of a recording that comes with the site. */
 async function bundled(name: string): Promise<PackedRun[]> {
-  const answer = await fetch(`assets/recordings/${encodeURIComponent(name)}.zip`);
+  const answer = await fetchFile(`assets/recordings/${encodeURIComponent(name)}.zip`);
   if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
   return recordingsOf({ [`${name}.zip`]: new Uint8Array(await answer.arrayBuffer()) });
 }
@@ -113,7 +113,7 @@ class ContinualPage {
           element("h2", {}, "Methods"), this.table.element, tools, this.status.element,
           element("h2", {}, "AP after each task"), this.chart.canvas,
           element("p", { class: "hint" }, "Mean accuracy on all tasks so far, Class-IL, in percent. Dashed: controls, which take no training step. " +
-            "Color: the method's mark in the table."))),
+            "Color and shape: the method's mark in the table."))),
       element("section", { class: "card", id: "shown", "aria-label": "recording" },
         element("div", { class: "source" }, source.element,
           button("open", "Open…", "a recording: a zip or the files of a run folder, or a page of saot show", () => file.click()), file),
@@ -136,7 +136,9 @@ class ContinualPage {
   private changed() {
     const before = this.runs.size;
     this.prune();
-    if (this.runs.size < before) return this.rewind();
+    const gone = before - this.runs.size;
+    if (gone) return this.rewind(`${gone === 1 ? "1 run had other settings and is" : `${gone} runs had other settings and are`} ` +
+      "gone: press Start.");
     this.remember();
     this.show();
   }
@@ -196,17 +198,17 @@ class ContinualPage {
   }
 
   /** After runs ended: what is left shows its newest frame, and nothing starts by itself. */
-  private rewind() {
+  private rewind(words = "") {
     [this.settings.at, this.settings.play, this.wanted] = ["", false, ""];
     this.remember();
     this.paused &&= [...this.runs.values()].some((r) => r.active);
-    this.status.say("");
+    this.status.say(words);
     this.show();
   }
 
   /** Starts what is chosen and does not run yet, as many at once as there are processors for. */
   private launch() {
-    this.status.clearFault();
+    this.status.say("");
     this.dropped = [];
     this.settings.recording = "";
     this.controls.recording.value = "" as never;
@@ -224,7 +226,7 @@ class ContinualPage {
     let module: WebAssembly.Module;
     try {
       this.module ??= fetchModule("learner", (got, all) =>
-        this.status.say(`Loading the learner: ${(got / 1e6).toFixed(1)}${all ? ` of ${(all / 1e6).toFixed(1)}` : ""} MB`));
+        this.status.say(`Loading the learner: ${(got / 1e6).toFixed(0)}${all ? ` of ${(all / 1e6).toFixed(0)}` : ""} MB`));
       module = await this.module;
     } catch (error) {
       this.module = null;
@@ -259,14 +261,15 @@ class ContinualPage {
     const lost = all.find((r) => r.state === "lost" || r.state === "failed");
     if (lost) this.status.say(lost.words, true);
     const busy = all.some((r) => r.active);
-    const missing = chosen.some((key) => !this.runs.has(key)); // it can start next to others, and a lost one continue
-    this.playing.disabled = busy && !this.paused && !lost && !missing;
+    const recorded = this.settings.recording !== "" || this.dropped.length > 0; // that is shown, not the runs
+    const idle = (run?: LiveRun) => !run || ["lost", "failed", "paused"].includes(run.state) || (run.state === "waiting" && !busy);
+    this.playing.disabled = !recorded && !(busy && this.paused) && !chosen.some((key) => idle(this.runs.get(key)));
     this.playing.textContent = this.paused && busy ? "Continue" : "Start";
     this.pausing.disabled = !busy || this.paused;
     this.clearing.disabled = this.runs.size === 0;
     const first = methodOf(keysOf(this.settings.show)[0] ?? chosen[0] ?? "saot") ?? methodOf("saot")!;
     this.command.textContent = commandOf(requestOf(this.settings, first));
-    this.same.hidden = this.settings.recording !== "" || this.dropped.length > 0; // those are other runs
+    this.same.hidden = recorded;
     this.view();
   }
 
@@ -309,6 +312,7 @@ class ContinualPage {
   }
 
   private async showRecording() {
+    this.status.say("");
     this.remember();
     const name = this.settings.recording;
     this.dropped = [];

@@ -37,13 +37,13 @@ class TransportPage extends Page<Settings> {
     ["sweeps", "sweeps", "pairs of updates of the potentials"],
     ["gap", "duality gap", "0 proves that the plan is optimal, where the marginal error is 0"],
     ["mass", "mass moved", "not 1 where marginals are relaxed: ρ lowers it, and ε raises it, because the entropy is smallest at entries of 1"],
-    ["divergence", "Sinkhorn divergence", "the entropic cost without its bias; 0 for equal clouds"],
+    ["divergence", "Sinkhorn divergence", "the entropic cost without its bias, with exact marginals; 0 for equal clouds"],
   ]);
   private readonly runs = new Runs(pace, "a sweep after the other", {
-    restart: ["Restart", "back to zero potentials", () => this.restartSweeps()],
+    restart: ["Restart", "one sweep, from zero potentials", () => this.restartSweeps()],
     step: ["Step", "one sweep", () => this.step()],
     converge: ["Converge", "sweep until the marginal error is at most 10⁻⁹", () => this.converge()],
-  });
+  }, () => this.converged && this.restartSweeps());
   private readonly add = tools<Tool>({ name: "tool", label: "what the pointer does", value: "move", options: [
     ["move", "Move", "drag points"], ["x", "Add ●", "press to add a point of the first cloud"],
     ["y", "Add ■", "press to add a point of the second cloud"], ["remove", "Remove", "press a point to remove it"],
@@ -71,7 +71,7 @@ class TransportPage extends Page<Settings> {
     const look = () => this.look();
     const make = {
       mode: choice({ name: "mode", label: "move", options: [["clouds", "clouds of points"], ["axes", "painted histograms"]],
-        value: s.mode, change: set("mode", () => this.preset("")) }),
+        value: s.mode, change: set("mode", () => this.otherMode()) }),
       preset: choice({ name: "preset", label: "example", options: [], value: "", change: (v: string) => this.preset(v) }),
       cost: choice({ name: "cost", label: "cost", options: [["squared", "squared distance"], ["euclidean", "distance"],
         ["cosine", "cosine"]], value: s.cost, change: set("cost", changed) }),
@@ -113,10 +113,18 @@ class TransportPage extends Page<Settings> {
     this.change();
   }
 
+  /** The mode changed. On an axis a cosine is −1, 0 or 1: histograms have no such cost. */
+  private otherMode() {
+    if (this.problem.painted && this.settings.cost === "cosine") this.settings.cost = defaults.cost;
+    this.preset("");
+  }
+
   private fillPresets() {
     const select = this.controls.preset.element.querySelector("select")!;
     const set = this.problem.painted ? axes : clouds;
     select.replaceChildren(noExample(), ...Object.entries(set).map(([value, p]) => element("option", { value }, p.label)));
+    const cosine = this.controls.cost.element.querySelector<HTMLOptionElement>("[value=cosine]")!;
+    cosine.hidden = cosine.disabled = this.problem.painted;
     this.clouds.canvas.hidden = this.problem.painted;
     this.axes.canvas.hidden = !this.problem.painted;
     this.add.element.hidden = this.problem.painted;
@@ -165,7 +173,7 @@ class TransportPage extends Page<Settings> {
     this.look();
   }
 
-  /** From zero potentials again, before the first sweep. */
+  /** The first sweep from zero potentials again. */
   restartSweeps() {
     this.runs.play(false);
     this.settings.sweeps = 1;
@@ -185,10 +193,14 @@ class TransportPage extends Page<Settings> {
     this.change();
   }
 
+  /** Whether one sweep more changes nothing. */
+  private get converged(): boolean {
+    return this.settings.sweeps > 0 && (this.problem.plan?.marginalError ?? 1) <= 1e-9;
+  }
+
   protected work(solver: Solver, at: number): boolean {
     if (this.runs.due(at)) {
-      const converged = this.settings.sweeps > 0 && (this.problem.plan?.marginalError ?? 1) <= 1e-9;
-      if (converged) this.runs.play(false);
+      if (this.converged) this.runs.play(false);
       else this.step();
     }
     const news = this.problem.work(solver) || this.pending;

@@ -105,7 +105,10 @@ export class MatrixPanel extends Panel {
     for (let i = 0; i < tasks; i++) {
       if (i % crowded === 0) parts.push(make("text", { x: left - 4, y: top + (i + 0.5) * side + 4, fill: s.theme.faint,
         "font-size": 10, "text-anchor": "end" }, String(i + 1)));
-      for (let j = 0; j <= i; j++) parts.push(...this.cell(s, rows, i, j, side, ramp));
+      const ends = s.run.moments.findLast((m) => m.task.task === i);
+      const known = ends && s.now && (s.now.task.task > i || s.now.frame === ends.frame);
+      const scores = known ? rows.get(i)?.accuracy : undefined;
+      for (let j = 0; j <= i; j++) parts.push(...this.cell(s, i, j, scores?.[j] ?? null, ramp));
     }
     if (side < legible) parts.push(...this.legend(s, ramp));
     this.body.replaceChildren(...parts);
@@ -123,13 +126,10 @@ export class MatrixPanel extends Panel {
     ];
   }
 
-  private cell(s: Scene, rows: Map<number, Score>, i: number, j: number, side: number, ramp: string[]) {
-    const ends = s.run.moments.findLast((m) => m.task.task === i);
-    const now = s.now;
-    const known = ends && now && (now.task.task > i || now.frame === ends.frame);
-    const value = known ? rows.get(i)?.accuracy[j] ?? null : null;
-    const share = value === null ? 0 : (value - s.low) / Math.max(1e-9, 100 - s.low);
-    const is = now?.task.task === i;
+  private cell(s: Scene, i: number, j: number, value: number | null, ramp: string[]) {
+    const side = this.side;
+    const share = value === null ? 0 : s.low < 100 ? (value - s.low) / (100 - s.low) : 1;
+    const is = s.now?.task.task === i;
     const active = this.active?.[0] === i && this.active[1] === j;
     const label = value === null ? `after task ${i + 1}, on task ${j + 1}: not scored yet`
       : `after task ${i + 1}, on task ${j + 1}: ${value.toFixed(1)} percent`;
@@ -139,7 +139,7 @@ export class MatrixPanel extends Panel {
       stroke: active ? s.theme.mark : is ? s.theme.text : s.theme.line, "stroke-width": active ? 3 : is ? 1.6 : 0.8 });
     if (value === null || side < legible) return [rect];
     return [rect, make("text", { x: left + (j + 0.5) * side, y: top + (i + 0.5) * side + 4, "pointer-events": "none",
-      "font-size": Math.min(12, side / 2.9), "text-anchor": "middle", fill: share > 0.55 ? "#000" : "#fff" },
+      "font-size": Math.min(12, side / 2.9), "text-anchor": "middle", fill: share > 0.44 ? "#000" : "#fff" },
       value.toFixed(side > 34 ? 1 : 0))];
   }
 }

@@ -193,12 +193,16 @@ function fillMoments(run: Run) {
   }
 }
 
-/** The place in a run of the frame that is nearest to a moment of another run: same task, same share of its steps. */
+/**
+ * The place in a run of the frame that is nearest to a moment of another run: same task, same share of its steps. How many
+ * steps a task takes is known once it is scored; until then, the same step.
+ */
 export function alike(run: Run, m: Moment): number {
+  const far = (x: Moment) => x.task.scores.length && m.task.scores.length ? Math.abs(x.share - m.share)
+    : Math.abs(x.frame.step - m.frame.step);
   let best = -1;
   run.moments.forEach((x, i) => {
-    if (x.task.task !== m.task.task) return;
-    if (best < 0 || Math.abs(x.share - m.share) < Math.abs(run.moments[best].share - m.share)) best = i;
+    if (x.task.task === m.task.task && (best < 0 || far(x) < far(run.moments[best]))) best = i;
   });
   return best;
 }

@@ -91,8 +91,14 @@ export class RecordingElement extends HTMLElement {
     else this.read();
   }
 
-  /** Reads the data within the element, which the page may not have loaded when it comes to the element. */
+  /**
+   * Reads the data within the element, which the page may not have loaded when it comes to the element. In folded details
+   * it waits until they unfold.
+   */
   private readonly read = () => {
+    const folded = this.closest("details:not([open])");
+    if (folded) return folded.addEventListener("toggle", this.read, { once: true });
+    if (this.columns.length) return; // the page has set others meanwhile
     try {
       const data = this.querySelector('script[type="application/json"]');
       if (data) this.runs = JSON.parse(data.textContent!);
@@ -187,7 +193,6 @@ export class RecordingElement extends HTMLElement {
     const maps = kinds.filter(([kind]) => has(kind));
     this.kind = refill(this.map, maps.map(option), this.kind) as Kind;
     this.map.parentElement!.hidden = maps.length === 0 || !runs.some((r) => r.tasks.some((t) => t.frames.some((f) => f.plan)));
-    this.pin.hidden = this.map.parentElement!.hidden;
     const curves = groups.filter(([group]) => runs.some((r) => seriesOf(r, group).length));
     this.group = refill(this.curves, curves.map(option), this.group);
     const scores = [...new Set(runs.flatMap(scoreNames))];
@@ -462,7 +467,7 @@ export class RecordingElement extends HTMLElement {
     if (this.span.value === "task") all = all.filter((i) => moments[i].task === task);
     if (this.span.value === "pin")
       all = all.filter((i) => i >= Math.min(this.pinned, this.at) && i <= Math.max(this.pinned, this.at));
-    const each = Math.ceil(all.length / longestFilm);
+    const each = Math.ceil((all.length - 1) / (longestFilm - 1)) || 1; // the last one is kept, too
     return all.filter((_, k) => k % each === 0 || k === all.length - 1);
   }
 
@@ -479,7 +484,8 @@ export class RecordingElement extends HTMLElement {
       const content = await film(all.length, this.speed, async (i) => {
         this.at = all[i];
         this.drawNow();
-        this.status.textContent = `film: ${Math.floor((50 * ++drawn) / all.length)} %`;
+        const words = `film: ${10 * Math.floor((5 * ++drawn) / all.length)} %`; // each is drawn twice
+        if (this.status.textContent !== words) this.status.textContent = words;
         return pixels(this.picture(), widestFilm);
       });
       this.save(content, "gif");

@@ -52,8 +52,9 @@ func TestRecordingsOnThePage(t *testing.T) {
 
 	b := browsertest.Open(t)
 	b.Show(page)
-	b.Do(`window.root = document.querySelector('saot-recording').shadowRoot;
-		document.querySelector('details.saot-recording summary').click()`)
+	b.Do(`window.root = document.querySelector('saot-recording').shadowRoot, true`)
+	require.Zero(t, b.Number(`root.querySelectorAll('.panel').length`), "it is not read before that")
+	b.Do(`document.querySelector('details.saot-recording summary').click()`)
 	b.Until(`root.querySelector('.panel.embedding')?.getBoundingClientRect().width > 200 &&
 		root.querySelectorAll('.panel.embedding .node').length === 3`)
 }

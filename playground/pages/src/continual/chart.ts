@@ -1,6 +1,6 @@
 // AP after each task, a line a method; those of controls are dashed.
 
-import type { Theme } from "../../../viewer/src/theme";
+import { type Theme, outline } from "../../../viewer/src/theme";
 import { Picture } from "../shell/shell";
 
 export interface Line {
@@ -58,11 +58,7 @@ export class Chart extends Picture {
       l.values.forEach((v, k) => pen.lineTo(x(k), y(v)));
       pen.stroke();
       pen.setLineDash([]);
-      l.values.forEach((v, k) => {
-        pen.beginPath();
-        pen.arc(x(k), y(v), l.control ? 2.5 : 3.5, 0, 2 * Math.PI);
-        pen.fill();
-      });
+      l.values.forEach((v, k) => pen.fill(new Path2D(outline(l.color, x(k), y(v), 4))));
     }
   }
 }

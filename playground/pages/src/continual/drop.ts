@@ -12,18 +12,20 @@ const [format, version, most] = ["saot-recording", 1, 64 << 20];
 /** The recordings in files, by path. It throws with words for the reader where there is none. */
 export function recordingsOf(files: Files): PackedRun[] {
   const all: Files = {};
-  const runs: PackedRun[] = [];
+  const pages: Files = {};
   let size = 0;
   const add = (path: string, data: Uint8Array) => {
     size += data.length;
     if (size > most) throw tooLarge();
-    if (/\.html?$/.test(path)) runs.push(...fromPage(path, strFromU8(data)));
-    else all[path] = data;
+    (isPage(path) ? pages : all)[path] = data;
   };
   for (const [path, data] of Object.entries(files)) {
-    if (!/\.zip$/i.test(path)) add(path, data);
+    if (!isArchive(path)) add(path, data);
     else for (const [inner, content] of Object.entries(unpacked(data, most - size))) add(inner, content);
   }
+  // saot show --html writes its page into the run folder: where the recording itself is there, the page shows it again.
+  const again = (page: string) => ["", "recording/"].some((f) => page.replace(/[^/]*$/, `${f}head.json`) in all);
+  const runs = Object.entries(pages).flatMap(([path, data]) => (again(path) ? [] : fromPage(path, strFromU8(data))));
   for (const path of Object.keys(all).sort()) if (/(^|\/)head\.json$/.test(path)) runs.push(fromFolder(path, all));
   if (!runs.length) throw new Error("There is no recording in these files: drop the folder of a run that was made with " +
     "saot run --record, a zip archive of it, or the page of saot show.");
@@ -45,9 +47,10 @@ function unpacked(data: Uint8Array, left: number): Files {
   return unzipSync(data, { filter });
 }
 
-function isPart(name: string): boolean {
-  return /(^|\/)(head|task-\d+)\.json$/.test(name);
-}
+const isPart = (path: string) => /(^|\/)(head|task-\d+)\.json$/.test(path);
+const isPage = (path: string) => /\.html?$/i.test(path);
+const isArchive = (path: string) => /\.zip$/i.test(path);
+const isWanted = (path: string) => isPart(path) || isPage(path) || isArchive(path);
 
 /** The value of a file that a check lets pass. Errors name the file. */
 function parse<T>(path: string, data: Uint8Array, check: (value: unknown) => T): T {
@@ -93,13 +96,12 @@ function fromPage(path: string, text: string): PackedRun[] {
 export async function droppedFiles(transfer: DataTransfer): Promise<Files> {
   const entries = [...transfer.items].map((i) => i.webkitGetAsEntry()).filter((e) => e !== null);
   if (!entries.length) return chosenFiles(transfer.files);
-  const files: Files = {};
+  const files: [string, File][] = [];
   const walk = async (entry: FileSystemEntry): Promise<void> => {
     if (entry.isFile) {
-      if (/\.(json|zip|html?)$/i.test(entry.name)) {
-        const file = await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
-        files[entry.fullPath] = new Uint8Array(await file.arrayBuffer());
-      }
+      if (!isWanted(entry.fullPath)) return;
+      const file = await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
+      files.push([entry.fullPath, file]);
       return;
     }
     const reader = (entry as FileSystemDirectoryEntry).createReader();
@@ -110,13 +112,20 @@ export async function droppedFiles(transfer: DataTransfer): Promise<Files> {
     }
   };
   for (const e of entries) await walk(e);
-  return files;
+  return contents(files);
 }
 
 /** The files that a reader chose. The list may be emptied while they are read. */
-export async function chosenFiles(list: FileList): Promise<Files> {
+export function chosenFiles(list: FileList): Promise<Files> {
+  const named = [...list].map((f): [string, File] => [f.webkitRelativePath || f.name, f]);
+  return contents(named.filter(([path]) => isWanted(path)));
+}
+
+/** Reads files. It throws before it reads any where they are too large. */
+async function contents(from: [string, File][]): Promise<Files> {
+  if (from.reduce((size, [, file]) => size + file.size, 0) > most) throw tooLarge();
   const files: Files = {};
-  for (const f of [...list]) files[f.webkitRelativePath || f.name] = new Uint8Array(await f.arrayBuffer());
+  for (const [path, file] of from) files[path] = new Uint8Array(await file.arrayBuffer());
   return files;
 }
 

@@ -36,6 +36,7 @@ export class LiveRun {
   tasks = 0;
   share = 0; // of the whole run that is done
   files: Files = {}; // of the last checkpoint, or of the finished run
+  private kept = 0; // tasks that a new worker would not learn again
   private worker: Worker | null = null;
   private paused = false;
 
@@ -115,6 +116,7 @@ export class LiveRun {
 
   private keepFiles(files: Files) {
     this.files = files;
+    this.kept = this.packed.recording.tasks!.filter((t) => t.scores?.length).length;
     if (this.state === "done") this.end(); // these were the last that the worker had to say
   }
 
@@ -137,9 +139,8 @@ export class LiveRun {
 
   private lose(why: string) {
     this.end();
-    const done = this.packed.recording.tasks!.filter((t) => t.scores?.length).length;
-    this.tell("lost", `The worker of ${this.method.label} is gone (${why}). ${done} of ${this.tasks || "?"} tasks are kept: ` +
-      `press Start to continue with task ${done + 1}.`);
+    this.tell("lost", `The worker of ${this.method.label} is gone (${why}). ${this.kept} of ${this.tasks || "?"} tasks are kept: ` +
+      `press Start to continue with task ${this.kept + 1}.`);
   }
 
   private send(what: "pause" | "step" | "play") {

@@ -1,6 +1,8 @@
 // The table of methods: what is trained, what the viewer shows, and how each run fares.
 
 import { element } from "../../../viewer/src/dom";
+import { make } from "../../../viewer/src/panel";
+import { outline } from "../../../viewer/src/theme";
 import { keysOf, methods } from "./methods";
 import type { LiveRun } from "./run";
 
@@ -47,7 +49,8 @@ export class MethodTable {
     r.save.addEventListener("click", () => this.save(key));
     this.rows.set(key, r);
     return element("tr", { "data-method": key }, element("td", {}, r.train), element("td", {}, r.view),
-      element("th", { scope: "row", title: about }, element("span", { class: `swatch c${color}`, "aria-hidden": "true" }), label),
+      element("th", { scope: "row", title: about }, make("svg", { class: `swatch c${color}`, viewBox: "-8 -8 16 16", "aria-hidden": "true" },
+        make("path", { d: outline(color, 0, 0, 6) })), label),
       element("td", {}, r.bar, r.words), ...r.figures, element("td", {}, r.save));
   }
 

@@ -203,6 +203,11 @@ export class GraphsPicture extends Picture {
     const now = !this.grip ? (by > 0 ? -1 : 0) : this.grip.side === "a" ? this.grip.node : n + this.grip.node;
     const next = (now + by + all) % all;
     this.grip = by === 0 ? null : next < n ? { side: "a", node: next } : { side: "b", node: next - n };
+    if (by === 0 && this.first) {
+      this.first = null;
+      this.actions.say("");
+      this.paint();
+    }
     this.show(this.grip);
     if (this.grip) this.actions.say(`node ${this.grip.node + 1} of ${this.grip.side.toUpperCase()}`);
   }

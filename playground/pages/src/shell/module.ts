@@ -6,6 +6,13 @@ declare class Go {
   run(instance: WebAssembly.Instance): Promise<void>;
 }
 
+/** Fetches a file of the site. A page that is opened from a folder cannot, and says what to do. */
+export function fetchFile(path: string): Promise<Response> {
+  if (location.protocol === "file:") throw new Error("A page opened from a folder cannot load it: serve the folder " +
+    "(python3 -m http.server -d FOLDER) or use saot play.");
+  return fetch(path);
+}
+
 /**
  * Fetches and compiles a module. told hears how many bytes have come, and how many there are (0: not known). The folder
  * is that of the modules, from the page or from the worker's script.
@@ -13,7 +20,7 @@ declare class Go {
 export async function fetchModule(
   name: string, told?: (got: number, all: number) => void, folder = "assets/",
 ): Promise<WebAssembly.Module> {
-  const answer = await fetch(`${folder}${name}.wasm.gz`);
+  const answer = await fetchFile(`${folder}${name}.wasm.gz`);
   if (!answer.ok || !answer.body) throw new Error(`${name}: ${answer.status} ${(await answer.text()).slice(0, 500)}`);
   let got = 0;
   const all = Number(answer.headers.get("Content-Length") ?? 0);

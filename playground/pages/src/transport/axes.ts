@@ -11,6 +11,7 @@ import { Problem, masses } from "./problem";
 
 const margin = 12;
 const tall = 0.34; // of the picture, for a height of 1
+const someMass = "A histogram keeps some mass.";
 
 export class AxesPicture extends Picture {
   pointed: Pointed = { row: -1, column: -1 };
@@ -83,20 +84,22 @@ export class AxesPicture extends Picture {
   private brush(x: number, y: number) {
     const [to, height] = [this.bin(x), this.heightAt(y)];
     const [from, before]: [number, number] = this.last ?? [to, height];
+    let refused = false;
     for (let k = Math.min(from, to); k <= Math.max(from, to); k++)
-      this.paintBin(k, from === to ? height : before + ((height - before) * (k - from)) / (to - from));
+      refused = !this.paintBin(k, from === to ? height : before + ((height - before) * (k - from)) / (to - from)) || refused;
     this.last = [to, height];
+    if (refused) this.actions.say(someMass);
     this.actions.changed();
   }
 
-  private paintBin(k: number, height: number) {
+  /** Says whether it painted: it takes no histogram's last mass. */
+  private paintBin(k: number, height: number): boolean {
     const h = this.problem[this.side];
     const old = h[k];
     h[k] = snap(height);
-    if (!h.some((v) => v > 0)) {
-      h[k] = old;
-      this.actions.say("A histogram keeps some mass.");
-    }
+    if (h.some((v) => v > 0)) return true;
+    h[k] = old;
+    return false;
   }
 
   private key(e: KeyboardEvent) {
@@ -104,16 +107,18 @@ export class AxesPicture extends Picture {
     const lifts: Record<string, number> = { ArrowUp: 0.05, ArrowDown: -0.05 };
     const key = keyOf(e);
     const [by, lift] = [moves[key], lifts[key]];
+    let painted = true;
     if (by) this.cursor = Math.min(this.bins - 1, Math.max(0, this.cursor + by));
     else if (lift && this.cursor >= 0) {
-      this.paintBin(this.cursor, this.problem[this.side][this.cursor] + lift);
+      painted = this.paintBin(this.cursor, this.problem[this.side][this.cursor] + lift);
       this.actions.changed();
     } else if (key === "x" || key === "y") this.side = key;
     else if (key === "Escape") this.cursor = -1;
     else return;
     e.preventDefault();
     this.actions.point({ row: this.side === "x" ? this.cursor : -1, column: this.side === "y" ? this.cursor : -1 });
-    if (this.cursor >= 0)
+    if (!painted) this.actions.say(someMass);
+    else if (this.cursor >= 0)
       this.actions.say(`${this.side === "x" ? "upper" : "lower"} bin ${this.cursor + 1}: ${this.problem[this.side][this.cursor].toFixed(2)}`);
   }
 
@@ -151,19 +156,29 @@ export class AxesPicture extends Picture {
     h.forEach((v, k) => this.pen.fillRect(this.px(k / this.bins) + 0.5, base, wide - 1, up * (v * tall * this.height + 1)));
   }
 
+  /** The mass of each bin at time t: an entry of the plan is split between the two bins that its place is between. */
+  private moved(plan: Float64Array): number[] {
+    const { t } = this.problem.settings;
+    const h = new Array<number>(this.bins).fill(0);
+    for (let k = 0; k < plan.length; k++) {
+      const place = (1 - t) * Math.floor(k / this.bins) + t * (k % this.bins);
+      const bin = Math.min(this.bins - 1, Math.floor(place));
+      const share = place - bin;
+      h[bin] += (1 - share) * plan[k];
+      if (share > 0 && bin < this.bins - 1) h[bin + 1] += share * plan[k];
+    }
+    return h;
+  }
+
   /** The histogram of the mass at time t, on a level between the two. */
   private between(plan: Float64Array, color: string) {
     const { t } = this.problem.settings;
-    const h = new Array<number>(2 * this.bins).fill(0);
-    for (let k = 0; k < plan.length; k++) {
-      const s = (1 - t) * (Math.floor(k / this.bins) + 0.5) + t * ((k % this.bins) + 0.5);
-      h[Math.min(2 * this.bins - 1, Math.floor(2 * s))] += plan[k];
-    }
-    const scale = (tall * this.height * 0.9) / Math.max(...masses(this.problem.x), ...masses(this.problem.y)) * 1.6;
+    const scale = (tall * this.height * 0.9) / Math.max(...masses(this.problem.x), ...masses(this.problem.y));
     const level = (1 - t) * this.base("x") + t * this.base("y");
-    const wide = (this.width - 2 * margin) / this.bins / 2;
+    const wide = (this.width - 2 * margin) / this.bins;
     this.pen.fillStyle = color;
-    h.forEach((v, k) => this.pen.fillRect(this.px(k / this.bins / 2), level, wide - 0.5, -Math.min(v * scale, tall * this.height)));
+    this.moved(plan).forEach((v, k) =>
+      this.pen.fillRect(this.px(k / this.bins) + 0.5, level, wide - 1, -Math.min(v * scale, tall * this.height)));
   }
 
   private barycenter(theme: Theme, level: number) {

@@ -99,7 +99,7 @@ export class PlanMap extends Picture {
       this.fill(plan, most, theme);
       this.pen.imageSmoothingEnabled = false;
       this.pen.drawImage(this.cells, edge, edge, wide, high);
-    } else this.hint(theme, "no sweep yet", edge + wide / 2, edge + high / 2);
+    } else this.hint(theme, "no plan", edge + wide / 2, edge + high / 2);
     this.edges(theme, wide, high);
     this.explain(theme, wide, most);
     this.mark(theme, wide, high);
