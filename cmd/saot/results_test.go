@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write the tables into the documents")
 
 // Where a document has <!-- saot table … --> or <!-- saot tune … --> and <!-- end -->, what stands between is what the
-// command prints.
+// command prints, without what the document has already said.
 func TestDocuments(t *testing.T) {
 	t.Chdir("../..")
 	block := regexp.MustCompile(`(?s)(<!-- saot ((?:table|tune) [^>]*) -->\n)(.*?)(<!-- end -->)`)
@@ -30,12 +30,13 @@ func TestDocuments(t *testing.T) {
 	for _, path := range documents(t) {
 		before, err := os.ReadFile(path)
 		require.NoError(t, err)
+		var document said
 		after := block.ReplaceAllStringFunc(string(before), func(text string) string {
 			part := block.FindStringSubmatch(text)
 			status, stdout, stderr := call(t, strings.Fields(part[2])...)
 			require.Zero(t, status, stderr)
 			tables++
-			return part[1] + stdout + part[4]
+			return part[1] + document.once(stdout) + part[4]
 		})
 		if *update && after != string(before) {
 			require.NoError(t, os.WriteFile(path, []byte(after), 0o644))
@@ -45,6 +46,32 @@ func TestDocuments(t *testing.T) {
 			path)
 	}
 	require.Positive(t, tables)
+}
+
+// said is what the blocks of a document have said so far.
+type said struct {
+	heading string // of the block before, if it has one table
+	legend  string // of the first block
+}
+
+// once leaves out the heading of a block of one table where it is that of the block before, and the first block's
+// legend.
+func (s *said) once(block string) string {
+	body := strings.TrimRight(block, "\n")
+	paragraphs := strings.Split(body, "\n\n")
+	before := s.heading
+	if s.heading = ""; strings.Count(block, "### ") == 1 {
+		s.heading = paragraphs[0]
+	}
+	if legend := &paragraphs[len(paragraphs)-1]; s.legend == "" {
+		s.legend = *legend
+	} else if *legend == s.legend {
+		*legend = "Legend as under the first such table."
+	}
+	if before != "" && before == s.heading {
+		paragraphs = paragraphs[1:]
+	}
+	return strings.Join(paragraphs, "\n\n") + block[len(body):]
 }
 
 func documents(t *testing.T) []string {

@@ -65,13 +65,14 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 		return nil, err
 	}
 	t, left := &Table{}, []string(nil)
-	for _, name := range datasetsOf(groups) {
+	for _, g := range ByDataset(groups) {
+		name := g[0].Dataset
 		if 2*ran[name] < len(rows) {
 			left = append(left, name)
 			continue
 		}
 		c := of
-		c.Dataset, c.Title = name, name
+		c.Dataset, c.Title = name, name+g[0].generated()
 		t.Columns = append(t.Columns, c)
 	}
 	if len(left) > 0 {
@@ -90,7 +91,11 @@ func newAcross(groups []*Group, of Column) (*Table, error) {
 	}
 	t.place()
 	for c := range t.Columns[:len(t.Columns)-1] {
-		t.Columns[c].Seeds = t.commonSeeds(c)
+		var all [][]uint64
+		for r := range t.Rows {
+			all = append(all, t.Rows[r].Cells[c].Seeds)
+		}
+		t.Columns[c].Seeds = commonSeeds(all)
 		t.rank(c)
 		t.test(c)
 	}
@@ -122,15 +127,14 @@ func byMethod(groups []*Group, of *Column) (cells map[string]map[string]Cell, me
 	return cells, methods, ran, nil
 }
 
-// commonSeeds returns the seeds that most cells of a column have, the most seeds of several.
-func (t *Table) commonSeeds(column int) (common []uint64) {
-	count := map[string]int{} // of cells, by their seeds
-	for r := range t.Rows {
-		count[seedList(t.Rows[r].Cells[column].Seeds)]++
+// commonSeeds returns the seeds that come most often, the most seeds of several.
+func commonSeeds(all [][]uint64) (common []uint64) {
+	count := map[string]int{}
+	for _, seeds := range all {
+		count[seedList(seeds)]++
 	}
 	most := 0
-	for r := range t.Rows {
-		seeds := t.Rows[r].Cells[column].Seeds
+	for _, seeds := range all {
 		n := count[seedList(seeds)]
 		if len(seeds) > 0 && (n > most || n == most && len(seeds) > len(common)) {
 			common, most = seeds, n
@@ -175,7 +179,7 @@ func (t *Table) place() {
 			}
 		}
 		if !full {
-			partial = append(partial, t.Columns[c].Title)
+			partial = append(partial, t.Columns[c].Dataset)
 			continue
 		}
 		for r := range t.Rows {

@@ -12,13 +12,7 @@ import (
 
 // A column's heading has the seeds that most of its cells have. Cells without a figure do not count.
 func TestCommonSeeds(t *testing.T) {
-	column := func(all ...[]uint64) []uint64 {
-		var table Table
-		for _, seeds := range all {
-			table.Rows = append(table.Rows, Row{Cells: []Cell{{Seeds: seeds}}})
-		}
-		return table.commonSeeds(0)
-	}
+	column := func(all ...[]uint64) []uint64 { return commonSeeds(all) }
 	require.Nil(t, column(nil, nil))
 	require.Equal(t, []uint64{0}, column(nil, nil, nil, []uint64{0}))
 	require.Equal(t, []uint64{0, 1}, column([]uint64{0, 1}, []uint64{0}, []uint64{0, 1}))
@@ -49,11 +43,15 @@ func TestAcrossByHand(t *testing.T) {
 	for i := range joint.Scores {
 		joint.Scores[i].Probe = continual.ProbeHead
 	}
-	newer := on("cora", resultOf("gae", 0, 69, 0))
+	made := func(r *continual.Result) *continual.Result {
+		r.Dataset.Synthetic = true
+		return r
+	}
+	newer := made(on("cora", resultOf("gae", 0, 69, 0)))
 	newer.Versions.Module = "v2"
 	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80.01, 0), resultOf("random", 0, 79.98, 0),
-		resultOf("gae", 0, 80, 0), resultOf("gae", 1, 82, 0), joint, newer, on("cora", resultOf("saot", 0, 60, 0)),
-		on("cora", resultOf("random", 0, 70, 0)), on("lonely", resultOf("random", 0, 70, 0)))})
+		resultOf("gae", 0, 80, 0), resultOf("gae", 1, 82, 0), joint, newer, made(on("cora", resultOf("saot", 0, 60, 0))),
+		made(on("cora", resultOf("random", 0, 70, 0))), on("lonely", resultOf("random", 0, 70, 0)))})
 	require.NoError(t, err)
 	_, err = Across(groups, continual.ClassIL)
 	require.ErrorContains(t, err, "version is not recorded in the first and v2 in the second")
@@ -65,7 +63,7 @@ func TestAcrossByHand(t *testing.T) {
 	require.Len(t, tables, 2)
 	free := tables[0]
 	require.Equal(t, []string{"Left out, because fewer than half of the methods ran there: lonely."}, free.Notes)
-	require.Equal(t, "cora", free.Columns[0].Title)
+	require.Equal(t, "cora, generated data", free.Columns[0].Title)
 	require.Len(t, free.Columns, 3)
 	var got [][]string
 	for r := range free.Rows {
@@ -78,7 +76,7 @@ func TestAcrossByHand(t *testing.T) {
 		{"saot", "60.0 · 3", "80.0 · 2", "2.5"},
 	}, got)
 	require.Equal(t, "uai (n = 1, seeds 0)", free.Columns[1].heading())
-	require.Contains(t, markdown(tables), "| method | cora (n = 1, seeds 0) | uai (n = 1, seeds 0) | mean place |")
+	require.Contains(t, markdown(tables), "| method | cora, generated data (n = 1, seeds 0) | uai (n = 1, seeds 0) | mean place |")
 	require.Equal(t, Best, free.Rows[0].Cells[0].Rank)
 	require.Equal(t, "95.0 · 1", tables[1].text(&tables[1].Rows[0], 0))
 
@@ -91,7 +89,8 @@ func TestAcrossByHand(t *testing.T) {
 
 	// A column that one row has no figure in is not in the mean place, and is named.
 	part, err := Collect([]string{save(t, resultOf("saot", 0, 80, 0), resultOf("random", 0, 79, 0),
-		resultOf("gae", 0, 78, 0), on("cora", resultOf("saot", 0, 60, 0)), on("cora", resultOf("random", 0, 70, 0)))})
+		resultOf("gae", 0, 78, 0), made(on("cora", resultOf("saot", 0, 60, 0))),
+		made(on("cora", resultOf("random", 0, 70, 0))))})
 	require.NoError(t, err)
 	partial, err := Across(part, continual.ClassIL)
 	require.NoError(t, err)

@@ -69,8 +69,9 @@ type Duel struct {
 }
 
 // NewOverview compares the methods that a probe scores. Streams on which fewer than half of the methods ran are left
-// out, then methods that lack one of the rest, and of each stream the seeds that not all methods have. Pairs has the
-// method named, or the first one where the name is "", against each other one.
+// out, then methods that lack one of the rest or have there fewer than half of the seeds that most methods have, and of
+// each stream the seeds that not all methods have. Pairs has the method named, or the first one where the name is "",
+// against each other one.
 //
 // It returns an error if fewer than two methods or two blocks remain, if the method named is not among them, if a
 // method ran with several settings on a stream, and where Tables does.
@@ -129,7 +130,8 @@ func (o *Overview) cells(groups []*Group) (cells map[string]map[string]Cell, met
 	return cells, methods, ran, nil
 }
 
-// complete drops streams and methods until all methods have all streams.
+// complete drops streams and methods until all methods have all streams, with at least half of the seeds that most
+// methods have there: one method of few seeds would leave the others few blocks.
 func (o *Overview) complete(cells map[string]map[string]Cell, ran map[string]int,
 	methods *[]string) (streams []string) {
 	for stream, n := range ran {
@@ -140,17 +142,32 @@ func (o *Overview) complete(cells map[string]map[string]Cell, ran map[string]int
 		o.Left = append(o.Left, fmt.Sprintf("%s: %d of %d methods ran there.", stream, n, len(cells)))
 	}
 	slices.Sort(streams)
-	*methods = slices.DeleteFunc(*methods, func(m string) bool {
-		var lacks []string
-		for _, stream := range streams {
-			if _, ok := cells[m][stream]; !ok {
-				lacks = append(lacks, stream)
+	leave := func(why string, lacks func(m, stream string) bool) {
+		*methods = slices.DeleteFunc(*methods, func(m string) bool {
+			where := slices.DeleteFunc(slices.Clone(streams), func(stream string) bool { return !lacks(m, stream) })
+			if len(where) > 0 {
+				o.Left = append(o.Left, fmt.Sprintf("%s: %s on %s.", m, why, strings.Join(where, ", ")))
+			}
+			return len(where) > 0
+		})
+	}
+	leave("no runs", func(m, stream string) bool { return cells[m][stream].N == 0 })
+	most := map[string][]uint64{}
+	for _, stream := range streams {
+		var all [][]uint64
+		for _, m := range *methods {
+			all = append(all, cells[m][stream].Seeds)
+		}
+		most[stream] = commonSeeds(all)
+	}
+	leave("fewer than half of the seeds that most methods have", func(m, stream string) bool {
+		has := 0
+		for _, seed := range most[stream] {
+			if slices.Contains(cells[m][stream].Seeds, seed) {
+				has++
 			}
 		}
-		if len(lacks) > 0 {
-			o.Left = append(o.Left, fmt.Sprintf("%s: no runs on %s.", m, strings.Join(lacks, ", ")))
-		}
-		return len(lacks) > 0
+		return 2*has < len(most[stream])
 	})
 	slices.Sort(o.Left)
 	return streams

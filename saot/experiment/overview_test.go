@@ -154,3 +154,20 @@ func TestOverviewNamesDroppedSeeds(t *testing.T) {
 	require.Equal(t, []string{"uai: seeds that not all methods have (2, 3)."}, o.Left)
 	require.InDelta(t, 80.5, o.Methods[0].AP, 1e-9)
 }
+
+// A method with fewer than half of the seeds of most methods takes no blocks from the others, and is named.
+func TestOverviewLeavesOutMethodsOfFewSeeds(t *testing.T) {
+	var results []*continual.Result
+	for seed := range uint64(3) {
+		results = append(results, resultOf("saot", seed, 80+float64(seed), -1), resultOf("gbt", seed, 75, -1),
+			resultOf("propagated-pca", seed+2, 90, -1))
+	}
+	groups, err := Collect([]string{save(t, append(results, resultOf("propagated", 0, 90, 0))...)})
+	require.NoError(t, err)
+	o, err := NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
+	require.NoError(t, err)
+	require.Equal(t, []Block{{"uai", "0"}, {"uai", "1"}, {"uai", "2"}}, o.Blocks)
+	require.Len(t, o.Methods, 2)
+	require.Equal(t, []string{"propagated-pca: fewer than half of the seeds that most methods have on uai.",
+		"propagated: fewer than half of the seeds that most methods have on uai."}, o.Left)
+}

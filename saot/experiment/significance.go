@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	leastPairs  = 3    // common seeds below which nothing is tested
+	leastPairs  = 3    // seeds below which nothing is tested
 	significant = 0.05 // p value below which a row is marked
 	equal       = 1e-9 // percentage points below which a mean difference is rounding
 )
@@ -39,7 +39,8 @@ func pairedTTest(a, b []float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: n - 1}.Survival(t))
 }
 
-// test compares every row of a column with the best, over the seeds that both have.
+// test compares every row of a column with the best of leastPairs seeds or more, over the seeds that both have. A row
+// of fewer seeds, the best or not, is not tested.
 func (t *Table) test(column int) {
 	best := t.best(column)
 	if best == nil {
@@ -63,10 +64,11 @@ func (t *Table) test(column int) {
 	}
 }
 
-// best returns the cell of the highest mean, the first of several; nil where the column has none.
+// best returns the cell of the highest mean over leastPairs seeds or more, the first of several; nil where the column
+// has none.
 func (t *Table) best(column int) (best *Cell) {
 	for r := range t.Rows {
-		if c := &t.Rows[r].Cells[column]; c.N > 0 && (best == nil || c.Mean > best.Mean) {
+		if c := &t.Rows[r].Cells[column]; c.N >= leastPairs && (best == nil || c.Mean > best.Mean) {
 			best = c
 		}
 	}

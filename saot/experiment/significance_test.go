@@ -82,6 +82,16 @@ func TestColumnTest(t *testing.T) {
 		require.Equal(t, i == 2, c.Worse, i)
 	}
 
+	// A row of one seed that is the highest leaves the test as it is; there is none where all rows are such.
+	table.Rows[2].Cells[0] = cell(seeds, 93.0, 93.1, 92.5, 93.4, 92.8)
+	table.Rows = append(table.Rows, Row{Cells: []Cell{cell([]uint64{0}, 99)}})
+	table.test(0)
+	require.True(t, table.Rows[2].Cells[0].Worse)
+	require.InDelta(t, want[2], table.Rows[2].Cells[0].P, 1e-9)
+	require.False(t, table.Rows[6].Cells[0].Tested)
+	few := &Table{Columns: []Column{{}}, Rows: table.Rows[6:]}
+	require.NotPanics(t, func() { few.test(0) })
+
 	// Always 0.01 below, which is printed alike: level with the best, though p is 0.
 	level := &Table{Columns: []Column{{}}, Rows: []Row{
 		{Cells: []Cell{cell(seeds, 90.02, 90.02, 90.02, 90.02, 90.02)}},

@@ -69,9 +69,9 @@ type Cell struct {
 
 	Rank   Rank
 	Place  int     // in the column, from 1; 0 where it is not shown
-	Tested bool    // against the best of the column
+	Tested bool    // against the best of three seeds or more of the column
 	P      float64 // of the paired t-test, after Holm's correction over the column
-	Worse  bool    // than the best, P below 0.05
+	Worse  bool    // than that, P below 0.05
 
 	Notes []int // in Table.Notes
 }
@@ -98,9 +98,9 @@ type Table struct {
 //
 // In each column the best figure, that is the highest, and the next are ranked. All rows take part, controls and
 // supervised methods too. Figures that are printed alike (one decimal) are tied and have the same rank; a column of
-// one figure, or whose figures are all level, has no ranks. Rows are tested against the best by the paired t-test over
-// the seeds that both have, where these are three or more; since the best is chosen by the same runs, p is a guide and
-// no proof. The paper's figures are neither ranked nor tested: they mix protocols.
+// one figure, or whose figures are all level, has no ranks. Rows are tested against the best of three seeds or more, by
+// the paired t-test over the seeds that both have, where these are three or more; since the best is chosen by the same
+// runs, p is a guide and no proof. The paper's figures are neither ranked nor tested: they mix protocols.
 //
 // It returns an error that names two files if the runs of one dataset cannot be compared: other data, split, scaling of
 // features, direction of edges, program, engine, or bound of the probes' train nodes.
@@ -138,26 +138,12 @@ func divided[T any](items []T, key func(T) string) (all [][]T) {
 	return all
 }
 
-// datasetsOf names the datasets, in the order of the groups.
-func datasetsOf(groups []*Group) (names []string) {
-	for _, g := range groups {
-		if !slices.Contains(names, g.Dataset) {
-			names = append(names, g.Dataset)
-		}
-	}
-	return names
-}
-
 func newTable(groups []*Group, paper []printed) *Table {
 	info := groups[0].Info()
-	kind := ""
-	if info.Synthetic {
-		kind = ", generated data"
-	}
 	paper = slices.DeleteFunc(slices.Clone(paper), func(p printed) bool {
 		return p.stream != groups[0].paperStream() || !hasMethod(groups, p.method)
 	})
-	t := &Table{Title: fmt.Sprintf("%s (%d tasks, %d classes%s)", info.Name, info.Tasks, info.Classes, kind)}
+	t := &Table{Title: fmt.Sprintf("%s (%d tasks, %d classes%s)", info.Name, info.Tasks, info.Classes, groups[0].generated())}
 	t.Columns = columns(groups, len(paper) > 0)
 	for _, g := range groups {
 		row := Row{Label: g.Label, Method: g.Method, Seeds: g.Seeds()}
@@ -181,6 +167,14 @@ func newTable(groups []*Group, paper []printed) *Table {
 		}
 	}
 	return t
+}
+
+// generated is what the name of a stream whose features are generated bears.
+func (g *Group) generated() string {
+	if g.Info().Synthetic {
+		return ", generated data"
+	}
+	return ""
 }
 
 // columns returns the columns of groups of one dataset: of the probes, and of supervised methods' own classifiers, that

@@ -342,11 +342,11 @@ func legend(tables []*Table) []string {
 	switch {
 	case worse:
 		out = append(out,
-			"†: below the highest, p < 0.05 in a paired t-test, two-sided, over the seeds that both have, "+
-				"after Holm's correction over the column; where they share fewer than three, nothing is tested.")
+			"†: below the highest of three seeds or more in a two-sided paired t-test over three common seeds or more, "+
+				"p < 0.05 after Holm's correction over the column. No † does not mean equal.")
 	case tested:
-		out = append(out, "No row that shares three seeds or more with the highest is below it by a paired t-test "+
-			"(p < 0.05, two-sided, after Holm's correction).")
+		out = append(out, "No row is below the highest of three seeds or more in a two-sided paired t-test over three "+
+			"common seeds or more (p < 0.05 after Holm's correction over the column). That does not mean equal.")
 	}
 	if published {
 		out = append(out, "Published: what the paper prints, mean ± standard deviation over its five runs; "+
