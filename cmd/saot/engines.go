@@ -34,14 +34,14 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 	return p.flag(cmd)
 }
 
-// refusePlugin returns an error where a run folder, which a stranger may have made, names its engine by a path. The code
-// in that file runs only where the user names it too.
+// refusePlugin returns an error where a run folder, which a stranger may have made, names its engine by a path. The
+// code in that file runs only where the user names it too.
 func refusePlugin(dir, name string) error {
 	if !engine.IsPath(name) {
 		return nil
 	}
-	return fmt.Errorf("%s names the engine %s, whose code would run in this program: if you trust it, name it too, with "+
-		"--engine %s", dir, name, experiment.Quote(name))
+	return fmt.Errorf("%s names the engine %s, whose code would run in this program: if you trust it, name it too, "+
+		"with --engine %s", dir, name, experiment.Quote(name))
 }
 
 // newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it
