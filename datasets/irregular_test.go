@@ -30,6 +30,9 @@ func TestIrregularFiles(t *testing.T) {
 	_, err := Open(filepath.Dir(features), "", Options{})
 	require.ErrorContains(t, err, features+" is not a regular file")
 
+	_, err = ReadSplitFile(link("split.json"))
+	require.ErrorContains(t, err, "split.json is not a regular file")
+
 	_, e, s := newShelf(t)
 	for _, path := range []string{filepath.Join(dir, "x.npz"), filepath.Dir(link("folder/tiny.npz"))} {
 		_, err = s.Import(t.Context(), e, path, true)

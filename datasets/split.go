@@ -11,7 +11,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 
 	"github.com/saot-go/saot/internal/check"
@@ -182,10 +181,13 @@ func NewSplitFile(ds *Dataset, s *Stream) *SplitFile {
 	return f
 }
 
+// maxSplit bounds a split file, in bytes: ten for each of 400 million nodes.
+const maxSplit = 4 << 30
+
 // ReadSplitFile reads a file in the format of WriteFile. Errors name the file and the byte or field: the file is
 // missing, is not JSON, or has an unknown field or another format. Stream finds out whether it fits a dataset.
 func ReadSplitFile(path string) (*SplitFile, error) {
-	data, err := os.ReadFile(path)
+	data, err := file.Read(path, maxSplit)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: split file: %w; check the path", err)
 	}

@@ -147,7 +147,12 @@ func (o *auditOptions) audit(ctx context.Context, dir string) (*continual.AuditR
 		return nil, err
 	}
 	r.Data, r.Split = cmp.Or(o.data, r.Data), cmp.Or(o.split, r.Split)
-	r.Engine = cmp.Or(o.engine, r.Engine, result.Engine.Name) // a run may have taken the fastest, which is not named
+	r.Engine = cmp.Or(r.Engine, result.Engine.Name) // a run may have taken the fastest, which is not named
+	if o.engine != "" {
+		r.Engine = o.engine
+	} else if err := refusePlugin(dir, r.Engine); err != nil {
+		return nil, err
+	}
 	stream, err := openStream(ctx, r)
 	if err != nil {
 		return nil, err

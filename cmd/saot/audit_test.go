@@ -130,6 +130,22 @@ func TestAuditRefuses(t *testing.T) {
 	status, stdout, _ = call(t, "audit", dir)
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stdout, `not audited: unknown engine "slide-rule"`)
+
+	// Nobody but the user names code to load.
+	edit(t, dir, func(r *continual.Result) { r.Engine.Name = "xla:./result.so" })
+	status, stdout, _ = call(t, "audit", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, dir+" names the engine xla:./result.so")
+	write(t, path, strings.Replace(string(data), `"engine": "go"`, `"engine": "xla:./config.so"`, 1))
+	status, stdout, _ = call(t, "audit", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, dir+" names the engine xla:./config.so")
+	status, stdout, _ = call(t, "audit", dir, "--engine", "xla:./config.so")
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stdout, "cannot be used", "it is opened")
+	status, _, stderr = call(t, "run", "--resume", dir)
+	require.Equal(t, exitFailure, status)
+	require.Contains(t, stderr, dir+" names the engine xla:./config.so")
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 
 	var config map[string]any // settings that are not those of the result

@@ -10,6 +10,7 @@ import (
 
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/install"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 func newEnginesCommand() *cobra.Command {
@@ -31,6 +32,16 @@ of a command names one: go, xla, xla:cpu, xla:cuda, xla:/path/to/plugin.so.`,
 		return err
 	}
 	return p.flag(cmd)
+}
+
+// refusePlugin returns an error where a run folder, which a stranger may have made, names its engine by a path. The
+// code in that file runs only where the user names it too.
+func refusePlugin(dir, name string) error {
+	if !engine.IsPath(name) {
+		return nil
+	}
+	return fmt.Errorf("%s names the engine %s, whose code would run in this program: if you trust it, name it too, "+
+		"with --engine %s", dir, name, experiment.Quote(name))
 }
 
 // newInstallCommand builds the command that installs an engine. spec is what engine.Open calls it, size is what it

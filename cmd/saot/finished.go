@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
 	"github.com/saot-go/saot/saot/experiment"
@@ -181,7 +182,7 @@ func (s *sparks) steps(ctx context.Context, dir string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(terms)) {
-		s.row("loss, "+name, terms[name], "%8.3f")
+		s.row("loss, "+untrusted.Plain(name), terms[name], "%8.3f")
 	}
 	s.row("marginal error, log10", errs, "%8.1f")
 	return nil

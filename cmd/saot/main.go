@@ -21,6 +21,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/near"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 	_ "github.com/saot-go/saot/saot/method/all" // every method
@@ -229,11 +230,11 @@ var packagePrefix = regexp.MustCompile(`^((saot|datasets|graph|fetch|continual|r
 	`mlflow|rank|file|engine|playground|method|baseline|control|install|plotting|course|viewer|transport|encoder|` +
 	`view|replay|train): )+`)
 
-// oneLine puts the lines of an error, which are its parts, into one.
+// oneLine puts the lines of an error, which are its parts, into one, and leaves out what a terminal takes as commands.
 func oneLine(err error) string {
 	parts := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range parts {
-		parts[i] = packagePrefix.ReplaceAllString(parts[i], "")
+		parts[i] = untrusted.Plain(packagePrefix.ReplaceAllString(parts[i], ""))
 	}
 	return strings.Join(parts, "; ")
 }

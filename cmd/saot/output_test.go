@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
+	"github.com/saot-go/saot/saot/experiment/metrics"
 )
 
 // withoutTables are the commands that print the paths of what they wrote, a spec, or help, and no table.
@@ -105,6 +106,13 @@ func TestShowInTheTerminal(t *testing.T) {
 	require.Regexp(t, `marginal error, log10 +-\d`, stdout)
 	require.Contains(t, stdout, filepath.Join(dir, matrixFile))
 	require.NotContains(t, stdout, "--html")
+
+	lines, err := os.ReadFile(filepath.Join(dir, metrics.LinesFile))
+	require.NoError(t, err)
+	write(t, filepath.Join(dir, metrics.LinesFile), strings.ReplaceAll(string(lines), `"total"`, `"\u001b[31m"`))
+	require.Contains(t, told(t, "show", dir), "loss,  [31m", "no command to the terminal")
+	_, _, stderr = call(t, "show", "\x1b[31m\x9b")
+	require.Contains(t, stderr, "saot:  [31m")
 
 	require.NoError(t, os.Rename(filepath.Join(dir, continual.ResultFile), filepath.Join(dir, "elsewhere")))
 	status, _, stderr = call(t, "show", dir)

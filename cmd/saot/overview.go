@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/plotting"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
@@ -107,9 +108,12 @@ func saveRanks(o *experiment.Overview, path string) error {
 
 // overviewText returns two tables, in Markdown or with columns of spaces.
 func overviewText(o *experiment.Overview, markdown bool) (string, error) {
-	out := &strings.Builder{}
+	out, text := &strings.Builder{}, func(text string) string { return text }
+	if markdown {
+		text = untrusted.Markdown
+	}
 	fmt.Fprintf(out, "%s AP, %s: %d methods on %d blocks (%s)\n\n", o.Setting, o.Probe.Label(), len(o.Methods),
-		len(o.Blocks), strings.Join(o.Streams(), ", "))
+		len(o.Blocks), text(strings.Join(o.Streams(), ", ")))
 	ranks := [][]string{append([]string{"method", "mean rank", "AP"}, o.Streams()...)}
 	for _, m := range o.Methods {
 		row := []string{m.Method, fmt.Sprintf("%.2f", m.MeanRank), fmt.Sprintf("%.1f", m.AP)}
@@ -137,10 +141,10 @@ func overviewText(o *experiment.Overview, markdown bool) (string, error) {
 		if i == 0 {
 			out.WriteString("\n")
 		}
-		fmt.Fprintf(out, "Not compared: %s\n", left)
+		fmt.Fprintf(out, "Not compared: %s\n", text(left))
 	}
 	if len(o.Programs) > 0 {
-		fmt.Fprintf(out, "\nThe runs are of several programs: %s.\n", strings.Join(o.Programs, ", "))
+		fmt.Fprintf(out, "\nThe runs are of several programs: %s.\n", text(strings.Join(o.Programs, ", ")))
 	}
 	return out.String(), nil
 }
@@ -154,7 +158,10 @@ func writeRows(out *strings.Builder, rows [][]string, markdown bool) error {
 		return t.Flush()
 	}
 	for i, row := range rows {
-		fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
+		for _, cell := range row {
+			fmt.Fprintf(out, "| %s ", untrusted.Markdown(cell))
+		}
+		out.WriteString("|\n")
 		if i == 0 {
 			fmt.Fprintf(out, "|---%s|\n", strings.Repeat("|--:", len(row)-1))
 		}

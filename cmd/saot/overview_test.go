@@ -30,6 +30,11 @@ func TestOverview(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(told(t, "overview", results, "--json")), &o))
 	require.Len(t, o.Blocks, 3)
 	require.Equal(t, o.Methods[0].Method, o.Pairs[0].Method)
+	o.Methods[0].Method, o.Left = "a|<b>", []string{"*c*"}
+	out, err := overviewText(&o, true)
+	require.NoError(t, err)
+	require.Contains(t, out, `| a\|&lt;b> | `)
+	require.Contains(t, out, `Not compared: \*c\*`)
 }
 
 // The committed results suffice for the paper's figures.

@@ -323,6 +323,11 @@ func (o *runOptions) settleResumed(flags *pflag.FlagSet) (*experiment.Run, error
 	if r.Engine == "" { // of a launched run, which its first node chose an engine for
 		r.Engine = experiment.BegunOn(o.resume)
 	}
+	if !flags.Changed("engine") {
+		if err := refusePlugin(o.resume, r.Engine); err != nil {
+			return nil, err
+		}
+	}
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "resume", "log", "json", "keep-model", "record":

@@ -166,6 +166,11 @@ func (o *sweepOptions) choose(s *experiment.Sweep) error {
 // that of the runs would do nothing.
 func (o *sweepOptions) checkEngines(s *experiment.Sweep) error {
 	for _, name := range s.Engines(o.retry) {
+		if name != o.engine {
+			if err := refusePlugin(o.out, name); err != nil {
+				return err
+			}
+		}
 		is, err := engineName(name)
 		if err != nil {
 			return fmt.Errorf("%s has runs for the engine %s: %w: work on them where it is, or name a different folder",

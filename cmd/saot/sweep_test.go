@@ -259,6 +259,19 @@ func TestSweepOfAnotherEngine(t *testing.T) {
 	status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", pure, "--engine", "xla:abacus")
 	require.Equal(t, exitFailure, status)
 	require.Contains(t, stderr, "has runs for the engine go, and --engine is xla:abacus: continue without --engine")
+
+	plugin := filepath.Join(t.TempDir(), "plugin")
+	for i := range runs.Runs {
+		runs.Runs[i].Engine = "xla:./plugin.so"
+	}
+	_, err = experiment.NewSweep(plugin, runs.Runs)
+	require.NoError(t, err)
+	for name, want := range map[string]string{"go": plugin + " names the engine xla:./plugin.so",
+		"xla:./plugin.so": "cannot be used"} {
+		status, _, stderr = call(t, "sweep", writeSpec(t, smallSpec), "--out", plugin, "--engine", name)
+		require.Equal(t, exitFailure, status)
+		require.Contains(t, stderr, want)
+	}
 	for i := range s.Runs {
 		state, err := s.State(i)
 		require.NoError(t, err)

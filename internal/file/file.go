@@ -1,5 +1,5 @@
-// Package file writes files that are complete or absent, keeps processes from changing one file at once, and takes
-// checksums.
+// Package file writes files that are complete or absent, keeps processes from changing one file at once, takes
+// checksums, and reads files that strangers may have made.
 //
 // It is our own because each library does one half: renameio has no lock, and flock leaves its file behind and
 // cannot hand a held lock to a child process, which a sweep needs.

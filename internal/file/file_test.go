@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,4 +129,16 @@ func TestHeld(t *testing.T) {
 	require.NoError(t, os.WriteFile(path+".lock", nil, 0o444))
 	require.Equal(t, runtime.GOOS == "windows", held())
 	require.FileExists(t, path+".lock")
+}
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	_, err := Read(path, 4)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+	data, err := Read(path, 4)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(data))
+	_, err = Read(path, 3)
+	require.ErrorContains(t, err, path+" is larger than 3 bytes")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A pipe stays a pipe, as a device does, also at the end of a link.
-func TestOnlyRegularFilesAreReplaced(t *testing.T) {
+func TestOnlyRegularFilesAreReplacedOrRead(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link, temporary := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), filepath.Join(dir, "temporary")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
@@ -23,6 +23,10 @@ func TestOnlyRegularFilesAreReplaced(t *testing.T) {
 		require.ErrorContains(t, Commit(temporary, path), path+" is not a regular file")
 	}
 	require.Error(t, regular("/dev/stdout"), "a link to whatever file the output is redirected to")
+	for _, path := range []string{pipe, link, dir} {
+		_, err := Open(path) // which would wait for a writer
+		require.ErrorContains(t, err, path+" is not a regular file")
+	}
 	info, err := os.Lstat(pipe)
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeNamedPipe)

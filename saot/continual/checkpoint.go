@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual/record"
 )
 
@@ -44,7 +45,7 @@ type section struct {
 }
 
 func (s section) read(use func(r io.Reader) error) error {
-	f, err := os.Open(s.path)
+	f, err := file.Open(s.path)
 	if err != nil {
 		return err
 	}
@@ -78,6 +79,9 @@ type partial struct {
 	Evaluations []Evaluation `json:"evaluations"`
 	Sketches    []sketch     `json:"sketches,omitempty"` // of each task, when it was learned
 }
+
+// maxHeader bounds the header of a checkpoint, in bytes. The file's size does not: it may be a hole.
+const maxHeader = 256 << 20
 
 // checkpointMagic is the first line of a checkpoint.
 const checkpointMagic = "saot-checkpoint 3\n"
@@ -117,7 +121,7 @@ func (c *checkpoint) encode(w io.Writer) error {
 
 // readCheckpoint reads the header, and checks the whole file against its SHA-256.
 func readCheckpoint(path string) (*checkpoint, error) {
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
@@ -138,7 +142,7 @@ func readCheckpoint(path string) (*checkpoint, error) {
 
 // readHeader reads the header alone, of kilobytes where the file may have gigabytes.
 func readHeader(path string) (*checkpoint, error) {
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
@@ -163,7 +167,7 @@ func headerIn(f *os.File, path string) (*checkpoint, error) {
 		return nil, damaged{fmt.Errorf("%s is not a checkpoint of this version", path)}
 	}
 	length := binary.LittleEndian.Uint64(start[len(checkpointMagic):])
-	if length > uint64(body-fixed) {
+	if length > uint64(min(maxHeader, body-fixed)) {
 		return nil, damaged{fmt.Errorf("%s is damaged (header of %d bytes of %d)", path, length, info.Size())}
 	}
 	head := make([]byte, length)
@@ -174,7 +178,7 @@ func headerIn(f *os.File, path string) (*checkpoint, error) {
 	if err := json.Unmarshal(head, &c.header); err != nil {
 		return nil, damaged{fmt.Errorf("%s is damaged (header: %w)", path, err)}
 	}
-	if err := c.header.check(); err != nil {
+	if err := errors.Join(untrusted.CheckJSON(head), c.header.check()); err != nil {
 		return nil, damaged{fmt.Errorf("%s is damaged (%w)", path, err)}
 	}
 	first := fixed + int64(length)

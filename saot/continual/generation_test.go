@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -289,4 +290,16 @@ func TestFinishIsCalledUntilItSucceeds(t *testing.T) {
 	_, err := Run(context.Background(), smallStream(), &toyLearner{}, opt)
 	require.NoError(t, err)
 	require.Equal(t, []string{ResultFile}, filesIn(t, dir))
+}
+
+// A header of any size costs no memory: the file may be a hole.
+func TestLongHeader(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, CheckpointFile)
+	start := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), maxHeader+1)
+	require.NoError(t, os.WriteFile(path, start, 0o600))
+	require.NoError(t, os.Truncate(path, 2*maxHeader))
+	_, _, err := ReadIdentity(dir)
+	require.ErrorIs(t, err, errDamaged)
+	require.ErrorContains(t, err, "header of 268435457 bytes")
 }

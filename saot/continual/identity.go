@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/saot-go/saot/internal/untrusted"
 )
 
 // Manifest says which method runs and how; it is recorded in the Result.
@@ -23,6 +25,15 @@ type Identity struct {
 	Probes   []Probe     `json:"probes"`
 
 	ProbeRows int `json:"probe_rows,omitempty"`
+}
+
+// check returns an error if a text of the identity holds a control character, which readers of results refuse.
+func (id *Identity) check() error {
+	data, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	return untrusted.CheckJSON(data)
 }
 
 // matches names the first field in which a run differs from the one that was interrupted.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/internal/memory"
@@ -25,7 +26,7 @@ import (
 // {"path": run folder, "result": content of its result.json} a line, in ascending order of the paths.
 const PackedExt = ".jsonl.gz"
 
-// maxLine bounds a line of packed results, in bytes: a hundred times the largest result so far.
+// maxLine bounds a result's file and a line of packed results, in bytes: a hundred times the largest result so far.
 const maxLine = 32 << 20
 
 // Stored is a result and where it was read.
@@ -218,7 +219,7 @@ func writePacked(w io.Writer, lines []packedLine) error {
 
 // readPacked gives the results of a packed file to visit, with the bytes of each. Folders are given below base.
 func readPacked(name, base string, visit func(Stored, []byte) error) error {
-	f, err := os.Open(name)
+	f, err := file.Open(name)
 	if err != nil {
 		return err
 	}
@@ -262,7 +263,8 @@ func parseLine(data []byte, before string) (*packedLine, *Result, error) {
 	if err := json.Unmarshal(data, &line); err != nil {
 		return nil, nil, fmt.Errorf("not a packed result: %w", err)
 	}
-	if !fs.ValidPath(line.Path) || !filepath.IsLocal(filepath.FromSlash(line.Path)) {
+	if !fs.ValidPath(line.Path) || !filepath.IsLocal(filepath.FromSlash(line.Path)) ||
+		strings.ContainsFunc(line.Path, unicode.IsControl) {
 		return nil, nil, fmt.Errorf("field path: %q is not a path below the folder of a sweep", line.Path)
 	}
 	if line.Path <= before {
@@ -282,7 +284,7 @@ func eachResult(paths []string, except string, visit func(Stored, []byte) error)
 		if filepath.Base(name) != ResultFile {
 			return readPacked(name, below, visit)
 		}
-		data, err := os.ReadFile(name)
+		data, err := file.Read(name, maxLine)
 		if err != nil {
 			return err
 		}

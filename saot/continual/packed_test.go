@@ -241,6 +241,31 @@ func TestNamesInResults(t *testing.T) {
 	}
 }
 
+// No text of a result, of a checkpoint or of a pack is a command to a terminal.
+func TestControlCharacters(t *testing.T) {
+	const red, refused = "\x1b[31m", "a text holds a control character"
+	dir := t.TempDir()
+	path := filepath.Join(dir, ResultFile)
+	for _, r := range []*Result{{Engine: engine.Info{Name: red}}, {Config: []byte(`{"a": "\u001b[31m"}`)},
+		{Dataset: DatasetInfo{Notes: []string{red}}}} {
+		r.Schema = ResultSchema
+		require.NoError(t, r.WriteFile(path))
+		_, err := ReadResult(path)
+		require.ErrorContains(t, err, path+": "+refused)
+	}
+	_, err := Run(t.Context(), smallStream(), &toyLearner{width: 3},
+		Options{Dir: dir, Manifest: manifest(`{"a": "\u001b[31m"}`)})
+	require.ErrorContains(t, err, refused, "before hours of work")
+	head := header{Identity: Identity{Engine: red}}
+	require.NoError(t, (&checkpoint{header: head}).write(filepath.Join(dir, CheckpointFile)))
+	_, _, err = ReadIdentity(dir)
+	require.ErrorContains(t, err, refused)
+	packed := filepath.Join(dir, "all"+PackedExt)
+	writeLines(t, packed, `{"path":"\u001b[31m","result":{"schema":1}}`+"\n")
+	_, err = ReadResults(packed)
+	require.ErrorContains(t, err, `field path: "\x1b[31m" is not a path`)
+}
+
 // The file that is written is no input of itself, unless it is named.
 func TestPackAgain(t *testing.T) {
 	dir := stored(t)
@@ -298,4 +323,27 @@ func TestVersionsOfBuild(t *testing.T) {
 	require.Equal(t, Versions{Go: built.Go, Module: "v1.3", GoMLX: "v0.9"}, used,
 		"the commit is of the module that uses this one")
 	require.Equal(t, Versions{Go: built.Go, Module: "unknown", GoMLX: "unknown"}, versionsOf(&debug.BuildInfo{}))
+}
+
+// A device or a pipe may have no end, and a file may be a hole of any size.
+func TestEndlessFiles(t *testing.T) {
+	for _, name := range []string{ResultFile, "all" + PackedExt, CheckpointFile} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		if err := os.Symlink(os.DevNull, path); err != nil {
+			t.Skip("no links on this system: ", err)
+		}
+		_, err := ReadResults(path)
+		if name == CheckpointFile {
+			_, _, err = ReadIdentity(dir)
+		}
+		require.ErrorContains(t, err, path+" is not a regular file")
+	}
+	path := filepath.Join(t.TempDir(), ResultFile)
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, maxLine+1))
+	_, err := ReadResult(path)
+	require.ErrorContains(t, err, "is larger than")
+	_, err = ReadResults(path)
+	require.ErrorContains(t, err, "is larger than")
 }

@@ -3,7 +3,6 @@ package continual
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/engine"
 )
 
@@ -187,7 +187,7 @@ func (r *Result) WriteFile(path string) error {
 
 // ReadResult reads what WriteFile wrote. It returns an error if the file is not a result of this schema.
 func ReadResult(path string) (*Result, error) {
-	data, err := os.ReadFile(path)
+	data, err := file.Read(path, maxLine)
 	if err != nil {
 		return nil, fmt.Errorf("continual: read result: %w", err)
 	}
@@ -212,6 +212,9 @@ func parseResult(data []byte) (*Result, error) {
 		}
 	}
 	if err := checkNames(r.Dataset.Name, r.Method); err != nil {
+		return nil, err
+	}
+	if err := untrusted.CheckJSON(data); err != nil {
 		return nil, err
 	}
 	return &r, nil

@@ -97,6 +97,9 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
 	}
+	if err := r.identity.check(); err != nil { // nor one with other control characters
+		return nil, err
+	}
 	for _, p := range opt.Probes {
 		for _, s := range Settings() {
 			r.partial.Scores = append(r.partial.Scores, Score{Setting: s, Probe: p})

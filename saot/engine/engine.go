@@ -215,6 +215,12 @@ func parseSpec(text string) (spec, error) {
 	return spec{}, unknown
 }
 
+// IsPath reports whether a name is that of a plugin's file: to open such an engine runs the code in it.
+func IsPath(name string) bool {
+	s, err := parseSpec(name)
+	return err == nil && filepath.IsAbs(s.target)
+}
+
 func (s spec) find() Candidate {
 	switch {
 	case s.family == "go":

@@ -39,6 +39,15 @@ func TestNamedButMissingIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "unset "+pluginEnv, "it hides what is installed")
 }
 
+func TestIsPath(t *testing.T) {
+	for _, name := range []string{"xla:/tmp/plugin.so", "xla:./plugin.so", "xla:plugin.so,tf32=true", "xla:cpu/x"} {
+		require.True(t, engine.IsPath(name), name)
+	}
+	for _, name := range []string{"", "go", "xla", "xla:", "xla:cpu", "xla:cuda,tf32=true", "xla:abacus"} {
+		require.False(t, engine.IsPath(name), name)
+	}
+}
+
 func TestBackendVariable(t *testing.T) {
 	t.Setenv(backendEnv, "go")
 	e, err := engine.Open("")

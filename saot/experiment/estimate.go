@@ -269,7 +269,8 @@ func (s *shape) estimate(r *Run) Estimate {
 	est.Seconds = est.training + evaluation
 	est.Bytes = int64(min(math.MaxInt64/2, baseBytes+datasetCopies*float64(s.bytes)+
 		(nodeBytes*float64(largest)+edgeBytes*float64(edges))*sum/defaultWidthSum+probeBytes*float64(probed)+
-		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)+s.snapshotBytes(load)))
+		4*float64(load.EncoderWidth)*float64(2*s.columns+3*largest)+float64(load.Bytes)+
+		s.columnBytes(load)+s.snapshotBytes(load)))
 	return est
 }
 
@@ -289,6 +290,15 @@ func pastNodes(l method.Load, t, stored int) int {
 		return 0
 	}
 	return stored * (1 + min(t, l.PastTasks))
+}
+
+// columnBytes is what the weights of the first layer take, where steps are taken with their gradient and Adam's two
+// moments. A small file may have billions of columns.
+func (s *shape) columnBytes(l method.Load) float64 {
+	if l.Hidden == 0 && l.Out == 0 {
+		return 4 * 512 * float64(s.columns)
+	}
+	return 4 * 4 * float64(cmp.Or(l.Hidden, l.Out)) * float64(s.columns)
 }
 
 // snapshotBytes is what the networks of past tasks take: those kept, and copies of those in a step.

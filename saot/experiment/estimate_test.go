@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -29,6 +30,23 @@ func TestFits(t *testing.T) {
 	}
 	t.Setenv("SAOT_UNBOUNDED", "1")
 	require.NoError(t, r.Fits(stream, machine))
+}
+
+// The columns of sparse features take no room in a file, and much in the first layer.
+func TestFitsOfManyColumns(t *testing.T) {
+	t.Setenv("SAOT_UNBOUNDED", "")
+	for _, name := range []string{"saot", "dgi", "random"} {
+		s, err := DefaultSettings("synthetic", name, method.Default)
+		require.NoError(t, err)
+		r := &Run{Settings: s}
+		stream, err := r.OpenStream()
+		require.NoError(t, err)
+		require.NoError(t, r.Fits(stream, 8e9))
+		for i := range stream.Tasks {
+			stream.Tasks[i].Graph.Features.Cols = math.MaxInt32
+		}
+		require.ErrorContains(t, r.Fits(stream, 8e9), "the run is estimated to take")
+	}
 }
 
 // Ten times the random encoders take nearly ten times as long, whatever the epochs on the few nodes that are kept.

@@ -14,6 +14,7 @@ import (
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/method"
@@ -21,6 +22,9 @@ import (
 
 // ConfigFile is the name of the settings' file in a run folder.
 const ConfigFile = "config.json"
+
+// maxFile bounds the files of a run folder that a few settings or an error fill, in bytes.
+const maxFile = 1 << 20
 
 // Place is where and on what a run computes.
 type Place struct {
@@ -113,7 +117,7 @@ func (r *Run) Options() (continual.Options, error) {
 // ReadRun reads the settings of the run in a folder.
 func ReadRun(dir string) (*Run, error) {
 	path := filepath.Join(dir, ConfigFile)
-	data, err := os.ReadFile(path)
+	data, err := file.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil,
 			fmt.Errorf("%s holds no run that could be resumed (there is no %s in it): name the folder of an "+
@@ -127,7 +131,7 @@ func ReadRun(dir string) (*Run, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w: start the run again in an empty folder", path, err)
 	}
-	if err := r.Validate(); err != nil {
+	if err := cmp.Or(untrusted.CheckJSON(data), r.Validate()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &r, nil

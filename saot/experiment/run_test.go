@@ -105,3 +105,31 @@ func TestRunFilesAreStrict(t *testing.T) {
 		require.Error(t, json.Unmarshal([]byte(bad), new(Run)), bad)
 	}
 }
+
+// What a terminal takes as commands is refused in settings, and left out of a failure, whose log may have colors.
+func TestRunFilesArePlain(t *testing.T) {
+	dir := t.TempDir()
+	s, err := DefaultSettings("synthetic", "majority", method.Default)
+	require.NoError(t, err)
+	require.NoError(t, writeJSON(filepath.Join(dir, ConfigFile), &Run{Settings: s, Place: Place{Data: "\x1b[31m"}}))
+	_, err = ReadRun(dir)
+	require.ErrorContains(t, err, ConfigFile+": a text holds a control character")
+	require.NoError(t, writeJSON(filepath.Join(dir, FailedFile), Failure{Error: "\x1b[31mred"}))
+	f, err := readFailure(dir)
+	require.NoError(t, err)
+	require.Equal(t, " [31mred", f.Error)
+}
+
+// A device or a pipe may have no end.
+func TestRunFilesAreRegular(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{ConfigFile, FailedFile} {
+		if err := os.Symlink(os.DevNull, filepath.Join(dir, name)); err != nil {
+			t.Skip("no links on this system: ", err)
+		}
+	}
+	_, err := ReadRun(dir)
+	require.ErrorContains(t, err, ConfigFile+" is not a regular file")
+	_, err = readFailure(dir)
+	require.ErrorContains(t, err, FailedFile+" is not a regular file")
+}

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -70,7 +71,7 @@ func OpenSpec(name string, on ...string) (*Spec, error) {
 // specText is the text of a file, or of a spec that comes with the program. A folder of the spec's name, which may be
 // that of its runs, does not hide it.
 func specText(name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
+	data, err := readSpec(name)
 	if err == nil {
 		return data, nil
 	}
@@ -86,6 +87,16 @@ func specText(name string) ([]byte, error) {
 	return nil,
 		fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
 			name, strings.Join(Specs(), ", "))
+}
+
+// readSpec reads a file, which may be a pipe, no further than where it is too long.
+func readSpec(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return io.ReadAll(io.LimitReader(f, maxSpec+1))
 }
 
 // ParseSpec reads a spec from YAML; name is what its errors begin with.

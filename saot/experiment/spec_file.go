@@ -11,6 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/fields"
@@ -43,8 +45,44 @@ func (s *specFile) UnmarshalYAML(node ast.Node) error {
 	return err
 }
 
+// Bounds of a spec. The parser's memory grows with the square of the depth.
+const (
+	maxSpec  = 1 << 20 // bytes
+	maxDepth = 32      // of lists and mappings within one another
+)
+
+// bounded returns an error where a spec is too long or too deep to be parsed. Levels that begin on lines of their own
+// do not count: their indentation bounds them.
+func bounded(data []byte) error {
+	if len(data) > maxSpec {
+		return fmt.Errorf("a spec is larger than %d bytes", maxSpec)
+	}
+	line, brackets, dashes := 0, 0, 0
+	for _, t := range lexer.Tokenize(string(data)) {
+		if t.Position.Line != line {
+			line, dashes = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets--
+		case token.SequenceEntryType:
+			dashes++
+		}
+		if brackets+dashes > maxDepth {
+			return fmt.Errorf("[%d:%d] lists and mappings lie more than %d deep in one another", line,
+				t.Position.Column, maxDepth)
+		}
+	}
+	return nil
+}
+
 // parseSpecFile reads the one document of a spec.
 func parseSpecFile(data []byte) (s specFile, err error) {
+	if err := bounded(data); err != nil {
+		return s, err
+	}
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	if err := in.Decode(&s); err != nil && !errors.Is(err, io.EOF) {
 		return s, err

@@ -171,6 +171,19 @@ func TestSpecFaults(t *testing.T) {
 	require.ErrorContains(t, err, "quick/")
 }
 
+// A small file may not take the parser gigabytes.
+func TestSpecBounds(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("[", 100_000):           "[1:33] lists and mappings lie more than 32 deep",
+		"a:\n" + strings.Repeat("- ", 100_000): "[2:65] lists and mappings lie more than 32 deep",
+		strings.Repeat("{a: ", 100_000):        "[1:129] lists and mappings lie more than 32 deep",
+		strings.Repeat("#\n", 1<<19) + " ":     "a spec is larger than 1048576 bytes",
+	} {
+		_, err := ParseSpec("x.yaml", []byte(text))
+		require.ErrorContains(t, err, "experiment: x.yaml: "+want)
+	}
+}
+
 // A setting that is out of range stands under the line that sets it, and every fault of a spec is told once, by line.
 func TestSpecFaultLines(t *testing.T) {
 	_, err := ParseSpec("x.yaml", []byte(`runs:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/saot-go/saot/internal/enum"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -269,13 +270,14 @@ func (s *Sweep) Failure(i int) (Failure, error) {
 
 func readFailure(dir string) (f Failure, err error) {
 	path := filepath.Join(dir, FailedFile)
-	data, err := os.ReadFile(path)
+	data, err := file.Read(path, maxFile)
 	if err == nil {
 		err = json.Unmarshal(data, &f)
 	}
 	if err != nil {
 		return f, fmt.Errorf("experiment: %s: %w", path, err)
 	}
+	f.Error, f.Exit = untrusted.Plain(f.Error), untrusted.Plain(f.Exit) // a log may have colors
 	return f, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -206,13 +207,13 @@ func raw(v float64, known bool) string {
 
 func markdown(tables []*Table) string {
 	var b strings.Builder
-	marks := style{escapeMarkdown, "**%s**", "<u>%s</u>", " †", " <sup>%s</sup>"}
+	marks := style{untrusted.Markdown, "**%s**", "<u>%s</u>", " †", " <sup>%s</sup>"}
 	for _, t := range tables {
-		fmt.Fprintf(&b, "### %s\n\n", escapeMarkdown(t.Title))
+		fmt.Fprintf(&b, "### %s\n\n", untrusted.Markdown(t.Title))
 		t.markdownHead(&b)
 		for i := range t.Rows {
 			row := &t.Rows[i]
-			fmt.Fprintf(&b, "| %s |", escapeMarkdown(row.Label))
+			fmt.Fprintf(&b, "| %s |", untrusted.Markdown(row.Label))
 			if t.withSeeds() {
 				fmt.Fprintf(&b, " %d | %s |", len(row.Seeds), seedList(row.Seeds))
 			}
@@ -222,7 +223,7 @@ func markdown(tables []*Table) string {
 			b.WriteString("\n")
 		}
 		for i, note := range t.Notes {
-			fmt.Fprintf(&b, "\n<sup>%s</sup> %s\n", letter(i), escapeMarkdown(note))
+			fmt.Fprintf(&b, "\n<sup>%s</sup> %s\n", letter(i), untrusted.Markdown(note))
 		}
 		b.WriteString("\n")
 	}
@@ -243,15 +244,9 @@ func (t *Table) markdownHead(b *strings.Builder) {
 			title = c.Group + ": " + title
 		}
 		before = c.Group
-		head, rule = head+" "+escapeMarkdown(title)+" |", rule+"---|"
+		head, rule = head+" "+untrusted.Markdown(title)+" |", rule+"---|"
 	}
 	b.WriteString(head + "\n" + rule + "\n")
-}
-
-// escapeMarkdown keeps a text from being taken for marks, cells or tags.
-func escapeMarkdown(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "`", "\\`", "[", `\[`, "]", `\]`,
-		"<", "&lt;", "&", "&amp;", "\n", " ", "\r", " ").Replace(text)
 }
 
 // htmlFragment writes tables for a page of HTML. Bold, underlined and raised text need no style sheet; the classes are

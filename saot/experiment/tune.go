@@ -15,6 +15,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -182,11 +183,11 @@ func WriteChoiceTable(out io.Writer, choices []Choice) error {
 	var b strings.Builder
 	for _, of := range divided(choices, func(c Choice) string { return c.Dataset }) {
 		fmt.Fprintf(&b, "| %s | chosen | valid | median | worst | cost |\n|---|---|---|---|---|---|\n",
-			escapeMarkdown(of[0].Dataset))
+			untrusted.Markdown(of[0].Dataset))
 		for _, c := range of {
 			n, settings := len(c.Points), strings.ReplaceAll(c.Points[0].text(), ": ", " ")
 			median := (c.Points[(n-1)/2].Valid + c.Points[n/2].Valid) / 2
-			fmt.Fprintf(&b, "| %s | %s | %.1f | %.1f | %.1f | %v |\n", c.Method, escapeMarkdown(settings),
+			fmt.Fprintf(&b, "| %s | %s | %.1f | %.1f | %.1f | %v |\n", c.Method, untrusted.Markdown(settings),
 				c.Points[0].Valid, median, c.Points[n-1].Valid, c.Cost())
 		}
 		b.WriteString("\n")

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/untrusted"
 )
 
 // Recording is a recording in memory. Tasks are in order; those that were not recorded are missing.
@@ -75,20 +77,15 @@ func taskPath(dir string, t int) string {
 }
 
 func readJSON(path string, to any) error {
-	f, err := os.Open(path)
+	data, err := file.Read(path, maxBytes)
 	if err != nil {
 		return err
-	}
-	defer func() { _ = f.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > maxBytes {
-		return fmt.Errorf("%s is larger than %d bytes", path, maxBytes)
 	}
 	if err := json.Unmarshal(data, to); err != nil {
 		return fmt.Errorf("%s: not a file of a recording: %w", path, err)
+	}
+	if err := untrusted.CheckJSON(data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

@@ -379,6 +379,7 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 		{"no JSON", "task-0002.json", `{"format"`, `{format`, "not a file of a recording"},
 		{"another format", "head.json", `"saot-recording"`, `"saot"`, `field format is "saot"`},
 		{"a later version", "task-0002.json", `"version":1`, `"version":2`, "version is 2: this program reads version 1"},
+		{"a command", "head.json", `"made"`, `"\u001b[31m"`, "holds a control character"},
 		{"no distance", "head.json", `"every":5`, `"every":0`, "field every is 0"},
 		{"many tasks", "head.json", `"tasks":3`, `"tasks":1000000000`, "field tasks is 1000000000"},
 		{"another task", "task-0002.json", `"task":1`, `"task":2`, "field task is 2, want 1"},
@@ -421,6 +422,16 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 		require.NoError(t, os.Truncate(path, maxBytes+1)) // a hole, which takes no room
 		_, err := Read(dir)
 		require.ErrorContains(t, err, "larger than")
+	})
+	t.Run("endless", func(t *testing.T) {
+		dir := written(t)
+		path := filepath.Join(dir, Folder, head)
+		require.NoError(t, os.Remove(path))
+		if err := os.Symlink(os.DevNull, path); err != nil {
+			t.Skip("no links on this system: ", err)
+		}
+		_, err := Read(dir)
+		require.ErrorContains(t, err, path+" is not a regular file")
 	})
 }
 

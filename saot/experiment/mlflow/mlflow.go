@@ -182,13 +182,34 @@ func writeRun(dir, home, experiment, id string, s *continual.Stored) error {
 	if err := r.WriteFile(filepath.Join(dir, "artifacts", continual.ResultFile)); err != nil {
 		return err
 	}
-	picture, err := os.ReadFile(filepath.Join(filepath.Dir(s.Path), "matrix.png"))
-	if err == nil {
-		err = file.Write(filepath.Join(dir, "artifacts", "matrix.png"), picture)
-	} else if errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(s.Path, continual.ResultFile) {
-		err = nil // packed results have no pictures
+	picture, err := pictureOf(s)
+	if err != nil || picture == nil {
+		return err
 	}
-	return err
+	return file.Write(filepath.Join(dir, "artifacts", pictureFile), picture)
+}
+
+const (
+	pictureFile = "matrix.png"
+	maxPicture  = 64 << 20 // bytes
+)
+
+// pictureOf reads the picture in a run folder, or nothing where there is none. A store is often shared: a link of that
+// name, which may lead to any file of the user, and what is no picture are passed over.
+func pictureOf(s *continual.Stored) ([]byte, error) {
+	path := filepath.Join(filepath.Dir(s.Path), pictureFile)
+	info, err := os.Lstat(path)
+	if packed(s) > 0 || errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := file.Read(path, maxPicture)
+	if err != nil || !bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")) {
+		return nil, err
+	}
+	return data, nil
 }
 
 // paramsOf lists the settings of a run by their names in config.json, and what else identifies it.

@@ -1,0 +1,30 @@
+package file
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// Open opens a file, or the one that a symbolic link at path leads to, for reading. It refuses what is no regular file:
+// a pipe or a device may have no end, and a pipe that nobody writes to would be waited for.
+func Open(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.Open(path)
+}
+
+// Read reads a file that Open opens. It returns an error if the file has more than most bytes.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return data, err
+}

@@ -1,0 +1,52 @@
+// Package untrusted makes text that strangers may have written fit to be printed.
+package untrusted
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Plain puts a space for each control character: a terminal takes some as commands.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// CheckJSON returns an error if a string or the name of a field in a document, which must be JSON, holds a control
+// character. A decoder would take longer than all else that is done with a result.
+func CheckJSON(document []byte) error {
+	for i := 0; i+1 < len(document); i++ {
+		control := false
+		switch c, next := document[i], document[i+1]; c {
+		case '\\': // only strings have it
+			control = strings.IndexByte("bfnrt", next) >= 0 || next == 'u' && controlCode(document[i+2:])
+			i++
+		case 0x7f:
+			control = true
+		case 0xc2: // begins U+0080 to U+00BF
+			control = next < 0xa0
+		}
+		if control {
+			return fmt.Errorf("a text holds a control character, at byte %d", i)
+		}
+	}
+	return nil
+}
+
+// controlCode reports whether four hexadecimal digits are those of a control character.
+func controlCode(digits []byte) bool {
+	code, err := strconv.ParseUint(string(digits[:min(4, len(digits))]), 16, 16)
+	return err == nil && unicode.IsControl(rune(code))
+}
+
+var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "`", "\\`", "[", `\[`, "]", `\]`,
+	"<", "&lt;", "&", "&amp;", "\n", " ", "\r", " ")
+
+// Markdown keeps a text from being taken for marks, cells or tags.
+func Markdown(text string) string { return markdown.Replace(text) }
