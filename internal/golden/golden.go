@@ -1,4 +1,5 @@
-// Package golden compares the pictures that tests draw with committed ones, and says where numbers are equal bit by bit.
+// Package golden compares the pictures that tests draw with committed ones, and says where numbers are equal bit by
+// bit.
 package golden
 
 import (
@@ -12,12 +13,16 @@ import (
 )
 
 // Exact reports whether this program rounds as the one that wrote the goldens: on amd64, without fusing products and
-// sums, as it does from GOAMD64=v3 on.
-func Exact() bool { return runtime.GOARCH == "amd64" && above*above+negative == 0 }
+// sums, as it does from GOAMD64=v3 on. The product is 1 + 2⁻²⁹ + 2⁻⁶⁰, whose end is rounded away unless it is fused.
+func Exact() bool {
+	const x = 1 + 0x1p-30
+	return runtime.GOARCH == "amd64" && sum(x, x, -1-0x1p-29) == 0
+}
 
-// Variables, which the compiler does not compute with. The product is 1 + 2⁻²⁹ + 2⁻⁶⁰, whose end is rounded away unless
-// it is fused with the sum.
-var above, negative = 1 + 0x1p-30, -1 - 0x1p-29
+// sum stays a function, so that the compiler does not know its numbers.
+//
+//go:noinline
+func sum(x, y, z float64) float64 { return x*y + z }
 
 // SamePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
 // machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by
