@@ -17,12 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fixture"
 	"github.com/saot-go/saot/internal/memory"
 )
 
 // Every layout is recognized by its path alone, as a folder and as an archive.
 func TestOpenPath(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where large layouts are cached
+	fixture.Cache(t) // where large layouts are cached
 	for _, tc := range tinyLayouts {
 		if tc.layout == LayoutNPZ {
 			continue
@@ -207,7 +208,7 @@ func repeated(t *testing.T, line string, bytes int) []byte {
 
 // Small files that unpack to much are refused before they fill the memory or the disk.
 func TestBombs(t *testing.T) {
-	const much = 4 * memory.Modest
+	const much = memory.Modest + memory.Modest/4
 	long := func(line string) []byte { return []byte(strings.Repeat(line, much/len(line))) }
 	zeros := func(descr, shape string) []byte { return append(npy(descr, shape, []byte{}), make([]byte, much)...) }
 	wide := fmt.Sprintf("(4, %d)", much/16)

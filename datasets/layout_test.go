@@ -514,9 +514,11 @@ func requireFrugal(t *testing.T, bytes uint64, call func()) {
 
 // The real graph and labels of ogbn-arxiv; it has no features.
 func TestOGBArxivTopology(t *testing.T) {
-	path := realFile(t, "ogbn_arxiv")
-	_, err := LayoutOGB.load(path, Options{})
-	require.ErrorContains(t, err, "node-feat.csv.gz: missing")
+	path := filepath.Dir(filepath.Dir(realFile(t, "ogbn_arxiv/raw/edge.csv.gz")))
+	if _, err := os.Stat(filepath.Join(path, "raw", "node-feat.csv.gz")); errors.Is(err, fs.ErrNotExist) {
+		_, err := LayoutOGB.load(path, Options{})
+		require.ErrorContains(t, err, "node-feat.csv.gz: missing")
+	}
 	ds, err := LayoutOGB.load(path, Options{TopologyOnly: true})
 	require.NoError(t, err)
 	require.Equal(t, "ogbn-arxiv-topology", ds.Name)

@@ -1,10 +1,7 @@
 package datasets
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,21 +10,11 @@ import (
 
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/file"
+	"github.com/saot-go/saot/internal/fixture"
 )
 
 // realFile returns the path of a real data file, or skips the test.
-func realFile(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("SAOT_DATA")
-	if dir == "" {
-		t.Skip("SAOT_DATA is not set: there is no real data")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not in SAOT_DATA", name)
-	}
-	return path
-}
+var realFile = fixture.RealFile
 
 // Figures as published with the data sets; stored entries per row of Coauthor-CS: 59.6.
 func TestRealStreams(t *testing.T) {

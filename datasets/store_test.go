@@ -21,6 +21,7 @@ import (
 
 	"github.com/saot-go/saot/datasets/fetch"
 	"github.com/saot-go/saot/datasets/graph"
+	"github.com/saot-go/saot/internal/fixture"
 )
 
 // shelf is a server with files that a test may change, and an entry of one npz file that it gives out.
@@ -429,6 +430,7 @@ func TestImportSeveral(t *testing.T) {
 
 // An archive of another layout goes the same way: fetched, read, recorded, opened, and from its unpacked folder too.
 func TestGetArchive(t *testing.T) {
+	fixture.Cache(t)
 	shelf, e, s := newShelf(t)
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)

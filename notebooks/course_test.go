@@ -34,7 +34,7 @@ func TestCourseInABrowser(t *testing.T) {
 	requested := browsertest.Requests(tab, t)
 	sliders := 0
 	for _, p := range append(pages, course.Page{Name: "index"}) {
-		url := "file://" + filepath.Join(out, p.Name+".html")
+		url := browsertest.Address(filepath.Join(out, p.Name+".html"))
 		require.NoError(t, chromedp.Do(tab, chromedp.Navigate(url),
 			until(`[...document.images].every(i => i.complete)`)), p.Name)
 		number := func(js string) int {
@@ -83,6 +83,6 @@ func TestCourseInABrowser(t *testing.T) {
 	urls := requested()
 	require.NotEmpty(t, urls)
 	for _, url := range urls {
-		require.True(t, strings.HasPrefix(url, "file://"+out), "a page asks for %s", url)
+		require.True(t, strings.HasPrefix(url, browsertest.Address(out)), "a page asks for %s", url)
 	}
 }

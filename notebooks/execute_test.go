@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,40 +25,82 @@ func findJupyter(t *testing.T) string {
 		require.FileExists(t, path, "SAOT_JUPYTER must be the path of the jupyter command")
 		return path
 	}
-	path, err := exec.LookPath("jupyter")
+	path, err := jupyterOnPath()
 	if err != nil {
-		t.Skip("no jupyter on PATH and SAOT_JUPYTER is not set: notebooks are not executed")
+		t.Skipf("no jupyter with nbconvert on PATH and SAOT_JUPYTER is not set: notebooks are not executed: %v", err)
 	}
 	return path
 }
 
+var jupyterOnPath = sync.OnceValues(func() (string, error) {
+	path, err := exec.LookPath("jupyter")
+	if err != nil {
+		return "", err
+	}
+	return path, exec.Command(path, "nbconvert", "--version").Run()
+})
+
 // buildTime is the limit for building the kernel from an empty cache.
 const buildTime = 10 * time.Minute
 
-// kernel builds the GoNB of go.mod, installs it into a folder of this test, and returns an environment in which Jupyter
-// finds it.
+// kernel returns an environment in which Jupyter finds the GoNB of go.mod, and a folder for what else it keeps.
 func kernel(t *testing.T) []string {
 	t.Helper()
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	run(t, nil, buildTime, "go", "build", "-o", bin+string(filepath.Separator), "github.com/janpfeifer/gonb")
+	err := installed()
+	if errors.Is(err, errNoImports) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	return slices.Clip(append(environment(), "JUPYTER_PATH="+kernelData(), "JUPYTER_DATA_DIR="+t.TempDir()))
+}
+
+// kernels is the folder of the kernel that all tests share. TestMain makes and removes it.
+var kernels string
+
+func kernelData() string { return filepath.Join(kernels, "jupyter") }
+
+func TestMain(m *testing.M) {
+	var err error
+	if kernels, err = os.MkdirTemp("", "saot-kernel-*"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(kernels); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+var errNoImports = errors.New("GoNB needs goimports, which is not on PATH and cannot be built " +
+	"(go install golang.org/x/tools/cmd/goimports in a checkout)")
+
+// installed builds and installs the kernel, which takes longer than most tests.
+var installed = sync.OnceValue(func() error {
+	bin := filepath.Join(kernels, "bin")
+	build := func(path string) error {
+		return attempt(context.Background(), nil, buildTime, "go", "build", "-o", bin+string(filepath.Separator), path)
+	}
+	if err := build("github.com/janpfeifer/gonb"); err != nil {
+		return err
+	}
 	if _, err := exec.LookPath("goimports"); err != nil {
-		build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "golang.org/x/tools/cmd/goimports")
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Skipf("GoNB needs goimports, which is not on PATH and cannot be built "+
-				"(go install golang.org/x/tools/cmd/goimports in a checkout): %s", output)
+		if err := build("golang.org/x/tools/cmd/goimports"); err != nil {
+			return fmt.Errorf("%w: %w", errNoImports, err)
 		}
 	}
-	env := append(os.Environ(),
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"JUPYTER_DATA_DIR="+filepath.Join(dir, "jupyter"),
+	return attempt(context.Background(), append(environment(), "JUPYTER_DATA_DIR="+kernelData()), buildTime,
+		filepath.Join(bin, "gonb"), "--install", "--raw_error", "--force_deps", "--force_copy")
+})
+
+// environment is what the kernel runs in.
+func environment() []string {
+	return append(os.Environ(),
+		"PATH="+filepath.Join(kernels, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"GOFLAGS=", "GOWORK=", // the kernel's own go.work decides
 		"GOMLX_NO_AUTO_INSTALL=1",
 		"SAOT_HEADLESS=1", // live panels give up at once
 		kit.EngineEnv+"=", // pure Go, whose numbers are committed
 	)
-	run(t, env, buildTime, filepath.Join(bin, "gonb"), "--install", "--raw_error", "--force_deps", "--force_copy")
-	return env
 }
 
 // execute runs a notebook from top to bottom and returns it with its new outputs.
@@ -74,11 +118,19 @@ func execute(t *testing.T, jupyter string, env []string, path string) *notebook 
 // run fails the test if a command does, or takes longer than the limit.
 func run(t *testing.T, env []string, limit time.Duration, name string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	require.NoError(t, attempt(t.Context(), env, limit, name, args...))
+}
+
+// attempt returns an error if a command fails, or takes longer than the limit.
+func attempt(ctx context.Context, env []string, limit time.Duration, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = env
 	command.WaitDelay = 10 * time.Second
 	output, err := command.CombinedOutput()
-	require.NoError(t, errors.Join(err, ctx.Err()), "%s %s\n%s", name, strings.Join(args, " "), output)
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, output)
+	}
+	return nil
 }

@@ -322,11 +322,14 @@ func TestPagesAreAccessible(t *testing.T) {
 					b.Until(drawn)
 				}
 				require.LessOrEqual(t, b.Number(`document.documentElement.scrollWidth`), float64(width), p.Name)
+				b.Picture(fmt.Sprintf("%s-%d-%s", p.Name, width, scheme))
+				if width != 380 && width != 1400 {
+					continue
+				}
 				b.Do(string(axe) + `; window.found = null; axe.run().then(r => window.found = r.violations.map(v =>
 					v.id + ': ' + v.nodes.map(n => n.html).join(' ')), e => window.found = [String(e)]); true`)
 				b.Until(`found !== null`)
 				require.Equal(t, "", b.Text(`found.join('\n')`), "%s, %s, %d", p.Name, scheme, width)
-				b.Picture(fmt.Sprintf("%s-%d-%s", p.Name, width, scheme))
 			}
 		}
 	}

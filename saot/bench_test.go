@@ -3,7 +3,6 @@ package saot
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -83,12 +82,7 @@ const (
 
 // secondTask learns the first task briefly and returns the batch of the second.
 func secondTask(b *testing.B, name string) (*Learner, *encoder.Batch) {
-	dir := os.Getenv("SAOT_DATA")
-	if dir == "" {
-		b.Skip("SAOT_DATA is not set: no real stream to measure on")
-	}
-	ds, err := datasets.Open(name, dir, datasets.Options{})
-	require.NoError(b, err)
+	ds := opened(b, name)
 	stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(b, err)
 	e, err := engine.Open("")

@@ -1,7 +1,9 @@
 package saot
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"testing"
 
@@ -15,17 +17,27 @@ import (
 	"github.com/saot-go/saot/saot/replay"
 )
 
+// opened opens a dataset, or skips the test where its files are not in SAOT_DATA.
+func opened(t testing.TB, name string) *datasets.Dataset {
+	t.Helper()
+	dir := os.Getenv("SAOT_DATA")
+	if dir == "" && name != "synthetic" {
+		t.Skip("SAOT_DATA is not set: there is no real data")
+	}
+	ds, err := datasets.Open(name, dir, datasets.Options{})
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	return ds
+}
+
 // Padding is below 15 % of the rows of all steps of a run, where a shape is worth its price, and shapes are few. Here
 // the graphs of whole streams are fitted, without training on them.
 func TestStreamsFitFewShapes(t *testing.T) {
 	for _, name := range []string{"synthetic", "cora-ml", "uai", "amazon-computers", "coauthor-cs"} {
 		t.Run(name, func(t *testing.T) {
-			dir := os.Getenv("SAOT_DATA")
-			if dir == "" && name != "synthetic" {
-				t.Skip("SAOT_DATA is not set: no real stream")
-			}
-			ds, err := datasets.Open(name, dir, datasets.Options{})
-			require.NoError(t, err)
+			ds := opened(t, name)
 			stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 			require.NoError(t, err)
 			c := DefaultConfig()
@@ -63,12 +75,7 @@ func TestStreamsFitFewShapes(t *testing.T) {
 
 // Features of a whole graph of CoraFull's size take a fifth of the memory of dense ones at most.
 func TestSparseFeaturesSaveMemory(t *testing.T) {
-	dir := os.Getenv("SAOT_DATA")
-	if dir == "" {
-		t.Skip("SAOT_DATA is not set: no real graph")
-	}
-	ds, err := datasets.Open("coauthor-cs", dir, datasets.Options{})
-	require.NoError(t, err)
+	ds := opened(t, "coauthor-cs")
 	e, err := engine.Open("xla:cpu")
 	if err != nil {
 		t.Skipf("features are sparse for an engine that fuses: %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fixture"
 )
 
 func TestDataList(t *testing.T) {
@@ -106,10 +107,7 @@ func TestDataGetInterrupted(t *testing.T) {
 
 // import, verify and get of a file that is there, with real data.
 func TestDataRound(t *testing.T) {
-	source := filepath.Join(os.Getenv("SAOT_DATA"), "uai.npz")
-	if _, err := os.Stat(source); err != nil {
-		t.Skip("SAOT_DATA has no uai.npz: real data is not at hand")
-	}
+	source := fixture.RealFile(t, "uai.npz")
 	dir := filepath.Join(t.TempDir(), "data")
 	status, stdout, stderr := call(t, "data", "import", "uai", source, "--data", dir)
 	require.Zero(t, status, stderr)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/saot-go/saot/datasets"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/fixture"
 	"github.com/saot-go/saot/saot"
 	"github.com/saot-go/saot/saot/baseline"
 	"github.com/saot-go/saot/saot/continual"
@@ -47,7 +48,7 @@ func write(t *testing.T, path, text string) {
 }
 
 func TestBadInput(t *testing.T) {
-	t.Setenv("SAOT_DATA", "")
+	fixture.Cache(t)
 	t.Setenv("GOMLX_BACKEND", "")
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

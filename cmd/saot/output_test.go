@@ -139,31 +139,6 @@ func TestDemo(t *testing.T) {
 	require.FileExists(t, page)
 }
 
-// Every test that docs/reliability.md names is there.
-func TestReliabilityNamesTests(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/reliability.md")
-	require.NoError(t, err)
-	names := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(string(doc), -1)
-	require.Greater(t, len(names), 10)
-	there := map[string]bool{}
-	require.NoError(t, filepath.WalkDir("../..", func(path string, e os.DirEntry, err error) error {
-		if e != nil && e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".git") {
-			return filepath.SkipDir
-		}
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllSubmatch(text, -1) {
-			there[string(m[1])] = true
-		}
-		return err
-	}))
-	for _, name := range names {
-		require.True(t, there[name[1]], "docs/reliability.md names %s", name[1])
-	}
-}
-
 // The exit statuses are what docs/reliability.md promises to scripts.
 func TestExitStatuses(t *testing.T) {
 	require.Equal(t, []int{1, 2, 130}, []int{exitFailure, exitUsage, exitInterrupted})

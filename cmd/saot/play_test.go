@@ -28,17 +28,19 @@ func played(t *testing.T) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	out, in := io.Pipe()
-	status := make(chan int)
+	var errs strings.Builder
+	status := make(chan int, 1)
 	go func() {
-		status <- execute(ctx, []string{"play", "--address", "127.0.0.1:0"}, in, io.Discard)
-		_ = in.Close()
+		code := execute(ctx, []string{"play", "--address", "127.0.0.1:0"}, in, &errs)
+		_ = in.Close() // which ends the scan below
+		status <- code
 	}()
 	t.Cleanup(func() {
 		stop()
 		require.Zero(t, <-status)
 	})
 	lines := bufio.NewScanner(out)
-	require.True(t, lines.Scan())
+	require.True(t, lines.Scan(), &errs)
 	url, found := strings.CutPrefix(lines.Text(), "the playground is at ")
 	require.True(t, found, lines.Text())
 	go func() { _, _ = io.Copy(io.Discard, out) }()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saot-go/saot/internal/fixture"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/experiment"
 )
@@ -104,6 +105,7 @@ func TestSweepOnDataset(t *testing.T) {
 // Runs on a dataset whose folder lacks a file take the published size. Runs on data that cannot be read have no
 // estimate, which is not a time of 0.
 func TestDryRunWithoutEstimates(t *testing.T) {
+	fixture.Cache(t) // where the graph is kept
 	dir := t.TempDir()
 	raw := filepath.Join(dir, "ogbn_arxiv", "raw")
 	for name, text := range map[string]string{"edge": "0,1\n", "node-label": "0\n1\n", "num-node-list": "2\n",
@@ -173,11 +175,20 @@ func TestSweepsTogether(t *testing.T) {
 		}
 		return false
 	}
+	idle := func() bool {
+		s, err := experiment.OpenSweep(out)
+		if err != nil {
+			return false
+		}
+		count, err := s.Count()
+		return err == nil && count[experiment.Running] == 0
+	}
 	for _, signal := range []os.Signal{os.Kill, syscall.SIGINT} {
 		cmd := start(out)
 		require.Eventually(t, working, time.Minute, 5*time.Millisecond)
 		require.NoError(t, cmd.Process.Signal(signal))
 		_ = cmd.Wait()
+		require.Eventually(t, idle, time.Minute, 5*time.Millisecond) // on macOS a run outlives a sweep that is killed
 	}
 	first, second := start(out), start(out)
 	require.NoError(t, first.Wait())

@@ -86,10 +86,8 @@ func find() string {
 // not end the browser: the function does.
 func launch(path string, more ...chromedp.ExecAllocatorOption) (context.Context, func(), error) {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
-		chromedp.WindowSize(1400, 1400))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium's sandbox refuses root
-	}
+		chromedp.WindowSize(1400, 1400), chromedp.WSURLReadTimeout(time.Minute), // a loaded machine starts it slowly
+		chromedp.NoSandbox) // it refuses root, and systems without user namespaces; all pages are our own
 	ctx, end := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
 	ctx, cancel := chromedp.NewContext(ctx)
 	closed := func() {

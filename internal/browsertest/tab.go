@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,13 +78,18 @@ func (b *Tab) Go(url string) {
 	require.NoError(b.T, chromedp.Do(b.Context, chromedp.Navigate(url)), url)
 }
 
+// Address returns the address of a file.
+func Address(path string) string {
+	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/")}).String()
+}
+
 // Show opens a page that is one file, and returns its address. The test fails at its end if the page asked for anything
 // else.
 func (b *Tab) Show(page []byte) string {
 	b.T.Helper()
 	path := filepath.Join(b.T.TempDir(), "page.html")
 	require.NoError(b.T, os.WriteFile(path, page, 0o600))
-	url := "file://" + path
+	url := Address(path)
 	b.T.Cleanup(func() {
 		require.Equal(b.T, []string{url}, slices.Compact(b.Asked()), "the page asks for nothing else")
 	})

@@ -1,4 +1,5 @@
-// Package golden compares the pictures that tests draw with committed ones.
+// Package golden compares the pictures that tests draw with committed ones, and says where numbers are equal bit by
+// bit.
 package golden
 
 import (
@@ -8,7 +9,20 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"runtime"
 )
+
+// Exact reports whether this program rounds as the one that wrote the goldens: on amd64, without fusing products and
+// sums, as it does from GOAMD64=v3 on. The product is 1 + 2⁻²⁹ + 2⁻⁶⁰, whose end is rounded away unless it is fused.
+func Exact() bool {
+	const x = 1 + 0x1p-30
+	return runtime.GOARCH == "amd64" && sum(x, x, -1-0x1p-29) == 0
+}
+
+// sum stays a function, so that the compiler does not know its numbers.
+//
+//go:noinline
+func sum(x, y, z float64) float64 { return x*y + z }
 
 // SamePicture compares a PNG with one in a file: means over blocks of 4 by 4 pixels may differ by 20 of 255. Another
 // machine's rounding moves an edge by a hundredth of a pixel, which changes a block by less; a marker that moves by

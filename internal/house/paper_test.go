@@ -17,8 +17,7 @@ func TestPaperPageLeadsSomewhere(t *testing.T) {
 	page = regexp.MustCompile(`!\[[^]]*\]\([^)]*\)`).ReplaceAll(page, nil) // pictures
 	links := regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)#]+)(?:#[^)]*)?\\)").FindAllStringSubmatch(string(page), -1)
 	require.Greater(t, len(links), 30)
-	prose := regexp.MustCompile(`!\[[^\]]*\]\(`).ReplaceAllString(string(page), "") // without pictures
-	require.Len(t, regexp.MustCompile(`\]\(`).FindAllString(prose, -1), len(links), "links that are not of code")
+	require.Len(t, regexp.MustCompile(`\]\(`).FindAll(page, -1), len(links), "links that are not of code")
 	for _, link := range links {
 		name, path := link[1], filepath.Join("../../docs", link[2])
 		text, err := os.ReadFile(path)

@@ -195,8 +195,8 @@ func site(t *testing.T, pages string) (b *browsertest.Tab, address string) {
 // the playground loads before. The frame is as tall as its page, on a screen and on a phone.
 func TestReaderOpensALiveFigure(t *testing.T) {
 	jupyter := cmp.Or(os.Getenv("SAOT_JUPYTER"), "jupyter")
-	if _, err := exec.LookPath(jupyter); err != nil {
-		t.Skip("no jupyter on PATH and SAOT_JUPYTER is not set: no page is built")
+	if err := exec.CommandContext(t.Context(), jupyter, "nbconvert", "--version").Run(); err != nil {
+		t.Skipf("no jupyter with nbconvert on PATH and SAOT_JUPYTER is not set: no page is built: %v", err)
 	}
 	from, out := t.TempDir(), t.TempDir()
 	for _, name := range []string{"01_sinkhorn.ipynb", "04_gromov.ipynb", "09_saot.ipynb"} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image/gif"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -458,13 +459,15 @@ func TestFilmOfALongRun(t *testing.T) {
 // The element may stand after its script, in which case the page comes to it before its data.
 func TestScriptBeforeElement(t *testing.T) {
 	b := open(t, one(t))
-	text, err := os.ReadFile(strings.TrimPrefix(b.page, "file://"))
+	address, err := url.Parse(b.page)
+	require.NoError(t, err)
+	text, err := os.ReadFile(address.Path)
 	require.NoError(t, err)
 	element, err := Element(one(t))
 	require.NoError(t, err)
 	page := strings.Replace(string(text), string(element), "", 1)
 	page = strings.Replace(page, "</body>", string(element)+"</body>", 1)
-	require.NoError(t, os.WriteFile(strings.TrimPrefix(b.page, "file://"), []byte(page), 0o600))
+	require.NoError(t, os.WriteFile(address.Path, []byte(page), 0o600))
 	b.Go(b.page)
 	b.ready()
 	require.Equal(t, float64(5), b.Number(`root.querySelectorAll('.panel').length`))

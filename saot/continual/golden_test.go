@@ -3,7 +3,6 @@ package continual
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fixture"
 )
 
 // A constant embedding makes every head the majority predictor m, whose figures follow from class counts alone: M[i][j]
@@ -42,7 +42,7 @@ func TestMajorityOnPublicLabels(t *testing.T) {
 			if tc.large && testing.Short() {
 				t.Skip("2.4 million labels: not in -short")
 			}
-			ds, err := tc.load(realFile(t, tc.file))
+			ds, err := tc.load(fixture.RealFile(t, tc.file))
 			require.NoError(t, err)
 			stream, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 			require.NoError(t, err)
@@ -60,18 +60,4 @@ func TestMajorityOnPublicLabels(t *testing.T) {
 			require.InDelta(t, tc.classAF, class.AF, 0.3)
 		})
 	}
-}
-
-// realFile returns the path of a real data file, or skips the test.
-func realFile(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("SAOT_DATA")
-	if dir == "" {
-		t.Skip("SAOT_DATA is not set: there is no real data")
-	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not in SAOT_DATA", name)
-	}
-	return path
 }

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/saot-go/saot/datasets"
+	"github.com/saot-go/saot/internal/fixture"
 	"github.com/saot-go/saot/internal/seed"
 	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/engine/enginetest"
@@ -80,7 +81,7 @@ func TestPrecisionKeepsAccuracies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of nodes: not in -short")
 	}
-	ds, err := datasets.Open(realFile(t, "amazon_electronics_computers.npz"), "", datasets.Options{})
+	ds, err := datasets.Open(fixture.RealFile(t, "amazon_electronics_computers.npz"), "", datasets.Options{})
 	require.NoError(t, err)
 	s, err := datasets.NewStream(ds, datasets.DefaultStreamOptions())
 	require.NoError(t, err)

@@ -257,8 +257,8 @@ func TestRefused(t *testing.T) {
 				groups, err := Collect([]string{dir})
 				require.NoError(t, err)
 				_, err = Tables(groups)
-				for _, word := range append(c.words, "run00/result.json", "run01/result.json", " of uai", c.setting,
-					"--only ") {
+				for _, word := range append(c.words, filepath.Join("run00", continual.ResultFile),
+					filepath.Join("run01", continual.ResultFile), " of uai", c.setting, "--only ") {
 					require.ErrorContains(t, err, word)
 				}
 				if c.setting != "engine" && c.setting != "version" {

@@ -11,10 +11,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/saot-go/saot/internal/file"
 )
 
 // slurmJobsFile is the name of the list of jobs in the folder of a sweep that was launched on Slurm: one line per job.
 const slurmJobsFile = "slurm-jobs.jsonl"
+
+// mostJobs bounds the size of that list.
+const mostJobs = 64 << 20
 
 // slurmJob is an array job. It names the folders of its runs by the tasks' numbers: those are of a spec that may have
 // changed since.
@@ -35,7 +40,7 @@ func (s *Sweep) Submitted(job string, numbers []int) error {
 		return fmt.Errorf("experiment: slurm: %w", err)
 	}
 	path := filepath.Join(s.Dir, slurmJobsFile)
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	out, err := file.OpenOwn(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
 		err = errors.Join(err, out.Close())
@@ -86,7 +91,7 @@ func (s *Sweep) InQueue(ctx context.Context) (jobs map[int]string, err error) {
 // submitted reads what Submitted has noted: the folder of each task, "job number", and the jobs.
 func (s *Sweep) submitted() (folders map[string]string, ids []string, err error) {
 	path := filepath.Join(s.Dir, slurmJobsFile)
-	data, err := os.ReadFile(path)
+	data, err := file.Read(path, mostJobs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

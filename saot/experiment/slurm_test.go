@@ -181,7 +181,7 @@ func TestSlurmScriptInBash(t *testing.T) {
 }
 
 func executable(t *testing.T, path, script string) {
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("#!"+bash(t)+"\n"+script+"\n"), 0o755))
 }
 
 func TestSubmit(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/saot-go/saot/internal/enum"
+	"github.com/saot-go/saot/internal/file"
 	"github.com/saot-go/saot/saot/continual"
 )
 
@@ -91,7 +91,7 @@ func ended(data []byte, _ bool) (advance int, line []byte, err error) {
 // readLines calls each for every line of a file, with the place where it ends. It passes over a last line that is not
 // ended.
 func readLines(path string, each func(l *Line, end int64)) error {
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return err
 	}
