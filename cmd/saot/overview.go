@@ -37,8 +37,8 @@ effect size, and the p value of Wilcoxon's signed-rank test, raw and after Holm'
 A block is one seed of one stream. Seeds of a stream are alike, so small p values do not carry to streams that were not
 run. --streams takes the mean over the seeds of each stream as one block instead: few streams then show little.
 
-Methods are compared on the streams and seeds that all of them have. Methods with fewer than half of the seeds that most
-methods have on a stream are left out. What is left out is named.`,
+Methods are compared on the streams and seeds that all of them have. One with fewer than half of the seeds that most
+have on a stream is left out. What is left out is named.`,
 		Example: `  saot overview results/compared.jsonl.gz
   saot overview results/compared.jsonl.gz --streams --format md
   saot overview results/compared.jsonl.gz --against saot        saot against each other method
@@ -51,10 +51,8 @@ methods have on a stream are left out. What is left out is named.`,
 		}
 		view, err := o.overview(sel)
 		return func(_ context.Context, out io.Writer) error {
-			if o.figure != "" {
-				if err := saveRanks(view, o.figure); err != nil {
-					return err
-				}
+			if err := saveRanks(view, o.figure); err != nil {
+				return err
 			}
 			return p.print(out, view, func(out io.Writer) error {
 				text, err := overviewText(view, format == "md")
@@ -94,6 +92,9 @@ func (o *overviewOptions) overview(sel selection) (*experiment.Overview, error) 
 }
 
 func saveRanks(o *experiment.Overview, path string) error {
+	if path == "" {
+		return nil
+	}
 	var methods []plotting.Ranking
 	for _, m := range o.Methods {
 		methods = append(methods, plotting.Ranking{Name: m.Method, Rank: m.MeanRank})

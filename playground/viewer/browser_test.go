@@ -214,7 +214,8 @@ func TestNumbersOfCells(t *testing.T) {
 	show(`[0, 42, 44, 45, 50, 100]`)
 	require.Equal(t, []float64{6, 0}, b.Numbers(`(cells => [cells.length, cells.filter(c => {
 		const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-		const light = c.getAttribute('fill').match(/\d+/g).reduce((l, v, k) => l + [0.2126, 0.7152, 0.0722][k] * linear(v / 255), 0);
+		const light = c.getAttribute('fill').match(/\d+/g)
+			.reduce((l, v, k) => l + [0.2126, 0.7152, 0.0722][k] * linear(v / 255), 0);
 		const contrast = c.nextSibling.getAttribute('fill') === '#fff' ? 1.05 / (light + 0.05) : (light + 0.05) / 0.05;
 		return contrast < 4.5;
 	}).length])([...panel('matrix').querySelectorAll('[data-value]')])`))

@@ -50,8 +50,9 @@ func TestAcrossByHand(t *testing.T) {
 	newer := made(on("cora", resultOf("gae", 0, 69, 0)))
 	newer.Versions.Module = "v2"
 	groups, err := Collect([]string{save(t, resultOf("saot", 0, 80.01, 0), resultOf("random", 0, 79.98, 0),
-		resultOf("gae", 0, 80, 0), resultOf("gae", 1, 82, 0), joint, newer, made(on("cora", resultOf("saot", 0, 60, 0))),
-		made(on("cora", resultOf("random", 0, 70, 0))), on("lonely", resultOf("random", 0, 70, 0)))})
+		resultOf("gae", 0, 80, 0), resultOf("gae", 1, 82, 0), joint, newer,
+		made(on("cora", resultOf("saot", 0, 60, 0))), made(on("cora", resultOf("random", 0, 70, 0))),
+		on("lonely", resultOf("random", 0, 70, 0)))})
 	require.NoError(t, err)
 	_, err = Across(groups, continual.ClassIL)
 	require.ErrorContains(t, err, "version is not recorded in the first and v2 in the second")
@@ -76,7 +77,8 @@ func TestAcrossByHand(t *testing.T) {
 		{"saot", "60.0 · 3", "80.0 · 2", "2.5"},
 	}, got)
 	require.Equal(t, "uai (n = 1, seeds 0)", free.Columns[1].heading())
-	require.Contains(t, markdown(tables), "| method | cora, generated data (n = 1, seeds 0) | uai (n = 1, seeds 0) | mean place |")
+	require.Contains(t, markdown(tables),
+		"| method | cora, generated data (n = 1, seeds 0) | uai (n = 1, seeds 0) | mean place |")
 	require.Equal(t, Best, free.Rows[0].Cells[0].Rank)
 	require.Equal(t, "95.0 · 1", tables[1].text(&tables[1].Rows[0], 0))
 

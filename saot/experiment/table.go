@@ -143,7 +143,8 @@ func newTable(groups []*Group, paper []printed) *Table {
 	paper = slices.DeleteFunc(slices.Clone(paper), func(p printed) bool {
 		return p.stream != groups[0].paperStream() || !hasMethod(groups, p.method)
 	})
-	t := &Table{Title: fmt.Sprintf("%s (%d tasks, %d classes%s)", info.Name, info.Tasks, info.Classes, groups[0].generated())}
+	t := &Table{Title: fmt.Sprintf("%s (%d tasks, %d classes%s)", info.Name, info.Tasks, info.Classes,
+		groups[0].generated())}
 	t.Columns = columns(groups, len(paper) > 0)
 	for _, g := range groups {
 		row := Row{Label: g.Label, Method: g.Method, Seeds: g.Seeds()}

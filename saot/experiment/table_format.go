@@ -336,9 +336,8 @@ func legend(tables []*Table) []string {
 	}
 	switch {
 	case worse:
-		out = append(out,
-			"†: below the highest of three seeds or more in a two-sided paired t-test over three common seeds or more, "+
-				"p < 0.05 after Holm's correction over the column. No † does not mean equal.")
+		out = append(out, "†: below the highest of three seeds or more in a two-sided paired t-test over three common "+
+			"seeds or more, p < 0.05 after Holm's correction over the column. No † does not mean equal.")
 	case tested:
 		out = append(out, "No row is below the highest of three seeds or more in a two-sided paired t-test over three "+
 			"common seeds or more (p < 0.05 after Holm's correction over the column). That does not mean equal.")

@@ -62,8 +62,8 @@ func assertPoints(name string, a, b *graph.Node) {
 	ok := a.Rank() == b.Rank() && (a.Rank() == 2 || a.Rank() == 3) && isReal(a) && a.DType() == b.DType()
 	ok = ok && a.Shape().Dim(-1) == b.Shape().Dim(-1) && (a.Rank() == 2 || a.Shape().Dim(0) == b.Shape().Dim(0))
 	if !ok {
-		exceptions.Panicf("transport: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], of float32 or float64, got %s and %s",
-			name, a.Shape(), b.Shape())
+		exceptions.Panicf("transport: %s wants [n, d] and [m, d], or [B, n, d] and [B, m, d], of float32 or float64, "+
+			"got %s and %s", name, a.Shape(), b.Shape())
 	}
 }
 

@@ -154,11 +154,12 @@ func flooredLog(x *graph.Node, floor float64) *graph.Node {
 	return graph.Log(graph.Max(x, loop.Scalar(x.Graph(), x.DType(), floor)))
 }
 
-// assertSame panics unless both are float32 or float64 matrices of one shape, or batches of them where ranks up to 3 are allowed.
+// assertSame panics unless both are float32 or float64 matrices of one shape, or batches of them where ranks up to 3
+// are allowed.
 func assertSame(name string, a, b *graph.Node, rank int) {
 	if a.Rank() < 2 || a.Rank() > rank || !isReal(a) || !a.Shape().Equal(b.Shape()) {
-		exceptions.Panicf("transport: %s wants float32 or float64 matrices of one shape and at most %d axes, got %s and %s",
-			name, rank, a.Shape(), b.Shape())
+		exceptions.Panicf("transport: %s wants float32 or float64 matrices of one shape and at most %d axes, got %s "+
+			"and %s", name, rank, a.Shape(), b.Shape())
 	}
 }
 

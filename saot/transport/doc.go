@@ -78,9 +78,9 @@
 //     steps, and Adaptive often needs a tenth of the sweeps (a fixed ω close to 2 may not converge at all). Start
 //     takes the potentials of a problem nearby.
 //   - A NaN comes only from kernel sweeps where range(C)/ε is beyond the number format (about 60 in float32, 200 in
-//     float64, half of that in unrolled gradients) or relaxed masses differ much, or from a cost that has one. Host functions then return an error; in a graph the marginal error is NaN
-//     or infinite. AutoDomain avoids it unless SinkhornConfig.CostRange is less than the cost's, and LogDomain always
-//     does.
+//     float64, half of that in unrolled gradients) or relaxed masses differ much, or from a cost that has one. Host
+//     functions then return an error; in a graph the marginal error is NaN or infinite. AutoDomain avoids it unless
+//     SinkhornConfig.CostRange is less than the cost's, and LogDomain always does.
 //   - The outer steps of FusedGromov solve a problem that is not convex: they may settle in different plans from
 //     different starts, or move between two without settling (Status OuterLimit). A larger ε makes it more convex. Two
 //     steps from μνᵀ are the default of the method, and where they stop is part of it. ProximalPoint sharpens the plan
