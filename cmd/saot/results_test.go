@@ -66,7 +66,7 @@ func (s *said) once(block string) string {
 	if legend := &paragraphs[len(paragraphs)-1]; s.legend == "" {
 		s.legend = *legend
 	} else if *legend == s.legend {
-		*legend = "Legend as under the first such table."
+		*legend = "Legend as under the first table of this page."
 	}
 	if before != "" && before == s.heading {
 		paragraphs = paragraphs[1:]
