@@ -231,7 +231,7 @@ type recordsJSON struct {
 // records reads checksums.json; there is none in a fresh folder.
 func (s Store) records() (map[string]fileRecord, error) {
 	path := filepath.Join(s.Dir, recordsFile)
-	data, err := os.ReadFile(path)
+	data, err := file.Read(path, 64<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/saot-go/saot/internal/untrusted"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/continual/record"
+	"github.com/saot-go/saot/saot/engine"
 	"github.com/saot-go/saot/saot/experiment"
 	"github.com/saot-go/saot/saot/experiment/metrics"
 )
@@ -96,14 +97,23 @@ func showRuns(cmd *cobra.Command, dirs []string, p *printed) error {
 	return p.print(out, runs, nil)
 }
 
+// resumeCommand continues a run. A plugin's path has to be given again: see refusePlugin.
+func resumeCommand(dir, engineName string) string {
+	command := "saot run --resume " + experiment.Quote(dir)
+	if engine.IsPath(engineName) {
+		command += " --engine " + experiment.Quote(engineName)
+	}
+	return command
+}
+
 // finishedRun reads the result in a run folder. Its error says how far the run is where it has not finished.
 func finishedRun(dir string) (*continual.Result, error) {
 	r, err := continual.ReadResult(filepath.Join(dir, continual.ResultFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		if id, done, failed := continual.ReadIdentity(dir); failed == nil {
 			return nil,
-				fmt.Errorf("the run in %s is not finished, %d of %d tasks are done: saot run --resume %s continues",
-					dir, done, id.Dataset.Tasks, experiment.Quote(dir))
+				fmt.Errorf("the run in %s is not finished, %d of %d tasks are done: %s continues",
+					dir, done, id.Dataset.Tasks, resumeCommand(dir, id.Engine))
 		}
 		return nil, fmt.Errorf("%s holds no %s: name the folder of a finished run", dir, continual.ResultFile)
 	}

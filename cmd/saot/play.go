@@ -16,6 +16,7 @@ import (
 
 	"github.com/saot-go/saot/notebooks/course"
 	"github.com/saot-go/saot/playground"
+	"github.com/saot-go/saot/saot/experiment"
 )
 
 func newPlayCommand() *cobra.Command {
@@ -144,7 +145,8 @@ to the playground. This needs what saot notebooks build needs.`,
 				}
 			}
 			say("site: %s\n", filepath.Join(out, "index.html"))
-			say("its pages compute where a server serves them: python3 -m http.server -d %s\n", out)
+			say("its pages compute where a server serves them: python3 -m http.server -d %s\n",
+				experiment.Quote(out))
 			return nil
 		},
 	}

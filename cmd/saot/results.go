@@ -235,9 +235,9 @@ under each probe, then the training time per task and the peak of memory. Runs o
 have separate rows, which name the settings that differ.
 
 The best score of a column is bold, the next best underlined; all rows are ranked. A † marks rows that are below the
-best row with three seeds or more, by a paired t-test over common seeds (three or more), after Holm's correction. A footnote
-marks scores of runs whose paper probe stopped before it had learned. Only on the paper's own streams, more columns show
-what the paper prints.
+best row with three seeds or more, by a paired t-test over common seeds (three or more), after Holm's correction. A
+footnote marks scores of runs whose paper probe stopped before it had learned. Only on the paper's own streams, more
+columns show what the paper prints.
 
 With --across there is one table instead, a column for each dataset: AP of one setting under the converged probe with
 its place in the column, and the same of the methods that see labels, by their own classifier.

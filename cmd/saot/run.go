@@ -378,7 +378,7 @@ func (o *runOptions) protocol(ctx context.Context, r *experiment.Run, stream *st
 	if failed := figures.Close(); failed != nil {
 		show.warn(failed) // the result does not need them
 	}
-	again := "saot run --resume " + experiment.Quote(dir.Path)
+	again := resumeCommand(dir.Path, r.Engine)
 	switch {
 	case err == nil:
 	case !dir.Started():

@@ -192,7 +192,7 @@ func (d *download) ask(ctx context.Context, known bookmark, offset int64) (*http
 // that takes a server that can tell whether its file is still the same, or a checksum.
 func (d *download) resumable() (bookmark, int64) {
 	fresh := bookmark{Source: d.source(), Total: -1}
-	data, err := os.ReadFile(d.sidecar())
+	data, err := file.Read(d.sidecar(), 1<<20)
 	if err != nil {
 		return fresh, 0
 	}

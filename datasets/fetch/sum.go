@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/saot-go/saot/internal/file"
 )
@@ -25,18 +24,15 @@ type Sums struct {
 
 // SumFile reads the file at path and returns its sums. It returns the context's error when canceled.
 func SumFile(ctx context.Context, path string) (Sums, error) {
-	info, err := os.Stat(path) // opening a pipe would wait for who writes to it
-	if err != nil {
-		return Sums{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return Sums{}, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("not a regular file")}
-	}
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return Sums{}, err
 	}
 	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return Sums{}, err
+	}
 	strong, git := sha256.New(), sha1.New()
 	_, _ = fmt.Fprintf(git, "blob %d\x00", info.Size())
 	n, err := io.Copy(io.MultiWriter(strong, git), file.Reader(ctx, f))

@@ -140,5 +140,5 @@ func TestRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", string(data))
 	_, err = Read(path, 3)
-	require.ErrorContains(t, err, path+" is larger than 3 bytes")
+	require.ErrorContains(t, err, path+" is larger than 2.861e-06 MiB")
 }

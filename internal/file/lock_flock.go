@@ -13,7 +13,7 @@ import (
 // tryLock takes the lock of a path if nobody holds it, and returns nil where somebody does. The kernel gives the lock
 // back when its process ends, however it ends, so that a lock is never stale.
 func tryLock(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := OpenOwn(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func flockError(path string, err error) error {
 // held asks for the lock of a path that many may have at once, for which it need not be writable. Another user's often
 // is not.
 func held(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

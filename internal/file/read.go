@@ -24,7 +24,7 @@ func Read(path string, most int64) ([]byte, error) {
 	defer func() { _ = f.Close() }() // only read
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s is larger than %d bytes", path, most)
+		err = fmt.Errorf("%s is larger than %.4g MiB", path, float64(most)/(1<<20))
 	}
 	return data, err
 }

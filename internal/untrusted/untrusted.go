@@ -33,7 +33,7 @@ func CheckJSON(document []byte) error {
 			control = next < 0xa0
 		}
 		if control {
-			return fmt.Errorf("a text holds a control character, at byte %d", i)
+			return fmt.Errorf("a text holds a control character after %q", document[max(0, i-40):i])
 		}
 	}
 	return nil

@@ -26,8 +26,12 @@ import (
 // {"path": run folder, "result": content of its result.json} a line, in ascending order of the paths.
 const PackedExt = ".jsonl.gz"
 
-// maxLine bounds a result's file and a line of packed results, in bytes: a hundred times the largest result so far.
-const maxLine = 32 << 20
+// Bounds in bytes: of a line of packed results, a hundred times the largest so far, and of a result's file, which the
+// matrices of a thousand tasks fill to a quarter.
+const (
+	maxLine   = 32 << 20
+	maxResult = 1 << 30
+)
 
 // Stored is a result and where it was read.
 type Stored struct {
@@ -284,7 +288,7 @@ func eachResult(paths []string, except string, visit func(Stored, []byte) error)
 		if filepath.Base(name) != ResultFile {
 			return readPacked(name, below, visit)
 		}
-		data, err := file.Read(name, maxLine)
+		data, err := file.Read(name, maxResult)
 		if err != nil {
 			return err
 		}
@@ -331,6 +335,9 @@ func eachFile(paths []string, except string, visit func(name, below string) erro
 			}
 			if info, err := os.Stat(name); err == nil && name != start && os.SameFile(info, passed) {
 				return nil
+			}
+			if strings.ContainsFunc(below, unicode.IsControl) {
+				return fmt.Errorf("the name of folder %q holds a control character", filepath.Dir(name))
 			}
 			return visit(name, filepath.ToSlash(below))
 		})

@@ -341,7 +341,7 @@ func TestEndlessFiles(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), ResultFile)
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	require.NoError(t, os.Truncate(path, maxLine+1))
+	require.NoError(t, os.Truncate(path, maxResult+1))
 	_, err := ReadResult(path)
 	require.ErrorContains(t, err, "is larger than")
 	_, err = ReadResults(path)

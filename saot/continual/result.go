@@ -187,7 +187,7 @@ func (r *Result) WriteFile(path string) error {
 
 // ReadResult reads what WriteFile wrote. It returns an error if the file is not a result of this schema.
 func ReadResult(path string) (*Result, error) {
-	data, err := file.Read(path, maxLine)
+	data, err := file.Read(path, maxResult)
 	if err != nil {
 		return nil, fmt.Errorf("continual: read result: %w", err)
 	}

@@ -97,8 +97,8 @@ func newRun(stream *datasets.Stream, m Method, opt Options) (*run, error) {
 	if opt.Engine != nil {
 		r.identity.Engine, r.compiled = opt.Engine.Info().Name, opt.Engine.Compiled()
 	}
-	if err := r.identity.check(); err != nil { // nor one with other control characters
-		return nil, err
+	if err := r.identity.check(); err != nil {
+		return nil, fmt.Errorf("continual: the settings, or what is noted of the dataset: %w", err)
 	}
 	for _, p := range opt.Probes {
 		for _, s := range Settings() {

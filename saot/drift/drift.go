@@ -35,11 +35,14 @@ func Distance(before, after []float64, n, d int) (float64, error) {
 	}
 	base := func(i, j int) float64 { return distance(before[i*d:(i+1)*d], before[j*d:(j+1)*d]) }
 	change := func(i, j int) float64 { return distance(after[i*e:(i+1)*e], after[j*e:(j+1)*e]) - base(i, j) }
-	size := centeredNorm(n, base)
-	if size <= sameRows*float64(n)*longest(before, n, d) {
+	var spread float64
+	for i := range n {
+		spread = max(spread, base(0, i))
+	}
+	if spread <= sameRows*longest(before, n, d) {
 		return 0, ErrEqualRows
 	}
-	return centeredNorm(n, change) / size, nil
+	return centeredNorm(n, change) / centeredNorm(n, base), nil
 }
 
 // sameRows is the share of their length by which rows that are the same in float32 may differ.

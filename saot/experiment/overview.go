@@ -152,13 +152,19 @@ func (o *Overview) complete(cells map[string]map[string]Cell, ran map[string]int
 		})
 	}
 	leave("no runs", func(m, stream string) bool { return cells[m][stream].N == 0 })
-	most := map[string][]uint64{}
+	most := map[string][]uint64{} // none where no two methods have the same
 	for _, stream := range streams {
 		var all [][]uint64
 		for _, m := range *methods {
 			all = append(all, cells[m][stream].Seeds)
 		}
-		most[stream] = commonSeeds(all)
+		common, first := commonSeeds(all), true
+		for _, seeds := range all {
+			if slices.Equal(seeds, common) && !first {
+				most[stream] = common
+			}
+			first = first && !slices.Equal(seeds, common)
+		}
 	}
 	leave("fewer than half of the seeds that most methods have", func(m, stream string) bool {
 		has := 0

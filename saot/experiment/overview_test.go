@@ -170,4 +170,14 @@ func TestOverviewLeavesOutMethodsOfFewSeeds(t *testing.T) {
 	require.Len(t, o.Methods, 2)
 	require.Equal(t, []string{"propagated-pca: fewer than half of the seeds that most methods have on uai.",
 		"propagated: fewer than half of the seeds that most methods have on uai."}, o.Left)
+
+	results = []*continual.Result{resultOf("gbt", 0, 75, -1), resultOf("gbt", 1, 76, -1)}
+	for seed := range uint64(5) {
+		results = append(results, resultOf("saot", seed, 80, -1))
+	}
+	groups, err = Collect([]string{save(t, results...)})
+	require.NoError(t, err)
+	o, err = NewOverview(groups, continual.ClassIL, continual.ProbeConverged, BySeed, "")
+	require.NoError(t, err)
+	require.Equal(t, []Block{{"uai", "0"}, {"uai", "1"}}, o.Blocks, "one method is not most")
 }

@@ -45,10 +45,12 @@ func (s *specFile) UnmarshalYAML(node ast.Node) error {
 	return err
 }
 
-// Bounds of a spec. The parser's memory grows with the square of the depth.
+// Bounds of a spec. The parser keeps the keys that lead to an entry with each entry, and its memory grows with the
+// square of the depth.
 const (
 	maxSpec  = 1 << 20 // bytes
 	maxDepth = 32      // of lists and mappings within one another
+	maxKey   = 100     // bytes
 )
 
 // bounded returns an error where a spec is too long or too deep to be parsed. Levels that begin on lines of their own
@@ -57,7 +59,7 @@ func bounded(data []byte) error {
 	if len(data) > maxSpec {
 		return fmt.Errorf("a spec is larger than %d bytes", maxSpec)
 	}
-	line, brackets, dashes := 0, 0, 0
+	line, brackets, dashes, before := 0, 0, 0, 0 // before: the length of the token before
 	for _, t := range lexer.Tokenize(string(data)) {
 		if t.Position.Line != line {
 			line, dashes = t.Position.Line, 0
@@ -69,7 +71,12 @@ func bounded(data []byte) error {
 			brackets--
 		case token.SequenceEntryType:
 			dashes++
+		case token.MappingValueType:
+			if before > maxKey {
+				return fmt.Errorf("[%d:%d] a key is longer than %d bytes", line, t.Position.Column, maxKey)
+			}
 		}
+		before = len(t.Value)
 		if brackets+dashes > maxDepth {
 			return fmt.Errorf("[%d:%d] lists and mappings lie more than %d deep in one another", line,
 				t.Position.Column, maxDepth)

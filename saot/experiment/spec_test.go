@@ -178,6 +178,7 @@ func TestSpecBounds(t *testing.T) {
 		"a:\n" + strings.Repeat("- ", 100_000): "[2:65] lists and mappings lie more than 32 deep",
 		strings.Repeat("{a: ", 100_000):        "[1:129] lists and mappings lie more than 32 deep",
 		strings.Repeat("#\n", 1<<19) + " ":     "a spec is larger than 1048576 bytes",
+		strings.Repeat("k", 101) + ": [1, 1]":  "[1:102] a key is longer than 100 bytes",
 	} {
 		_, err := ParseSpec("x.yaml", []byte(text))
 		require.ErrorContains(t, err, "experiment: x.yaml: "+want)

@@ -271,10 +271,10 @@ func (s *Sweep) Failure(i int) (Failure, error) {
 func readFailure(dir string) (f Failure, err error) {
 	path := filepath.Join(dir, FailedFile)
 	data, err := file.Read(path, maxFile)
-	if err == nil {
-		err = json.Unmarshal(data, &f)
-	}
 	if err != nil {
+		return f, fmt.Errorf("experiment: %w", err)
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
 		return f, fmt.Errorf("experiment: %s: %w", path, err)
 	}
 	f.Error, f.Exit = untrusted.Plain(f.Error), untrusted.Plain(f.Exit) // a log may have colors

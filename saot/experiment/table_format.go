@@ -340,7 +340,8 @@ func legend(tables []*Table) []string {
 			"three common seeds or more, p < 0.05 after Holm's correction over the column. No † does not mean equal.")
 	case tested:
 		out = append(out, "No row is below the highest row that has three seeds or more, in a two-sided paired "+
-			"t-test over three common seeds or more (p < 0.05 after Holm's correction over the column). That does not mean equal.")
+			"t-test over three common seeds or more (p < 0.05 after Holm's correction over the column). "+
+			"That does not mean equal.")
 	}
 	if published {
 		out = append(out, "Published: what the paper prints, mean ± standard deviation over its five runs; "+

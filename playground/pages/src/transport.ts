@@ -71,7 +71,7 @@ class TransportPage extends Page<Settings> {
     const look = () => this.look();
     const make = {
       mode: choice({ name: "mode", label: "move", options: [["clouds", "clouds of points"], ["axes", "painted histograms"]],
-        value: s.mode, change: set("mode", () => this.otherMode()) }),
+        value: s.mode, change: set("mode", () => this.preset("")) }),
       preset: choice({ name: "preset", label: "example", options: [], value: "", change: (v: string) => this.preset(v) }),
       cost: choice({ name: "cost", label: "cost", options: [["squared", "squared distance"], ["euclidean", "distance"],
         ["cosine", "cosine"]], value: s.cost, change: set("cost", changed) }),
@@ -105,18 +105,14 @@ class TransportPage extends Page<Settings> {
   }
 
   protected restore() {
+    // On an axis a cosine is −1, 0 or 1: histograms have no such cost.
+    if (this.problem.painted && this.settings.cost === "cosine") this.settings.cost = defaults.cost;
     this.problem.load();
     this.fillPresets();
     for (const picture of [this.clouds, this.axes]) picture.forget();
     this.fillControls();
     this.point(pointedOf(this.settings.at));
     this.change();
-  }
-
-  /** The mode changed. On an axis a cosine is −1, 0 or 1: histograms have no such cost. */
-  private otherMode() {
-    if (this.problem.painted && this.settings.cost === "cosine") this.settings.cost = defaults.cost;
-    this.preset("");
   }
 
   private fillPresets() {

@@ -23,9 +23,7 @@ export function recordingsOf(files: Files): PackedRun[] {
     if (!isArchive(path)) add(path, data);
     else for (const [inner, content] of Object.entries(unpacked(data, most - size))) add(inner, content);
   }
-  // saot show --html writes its page into the run folder: where the recording itself is there, the page shows it again.
-  const again = (page: string) => ["", "recording/"].some((f) => page.replace(/[^/]*$/, `${f}head.json`) in all);
-  const runs = Object.entries(pages).flatMap(([path, data]) => (again(path) ? [] : fromPage(path, strFromU8(data))));
+  const runs = Object.entries(pages).flatMap(([path, data]) => (isAgain(path, all) ? [] : fromPage(path, strFromU8(data))));
   for (const path of Object.keys(all).sort()) if (/(^|\/)head\.json$/.test(path)) runs.push(fromFolder(path, all));
   if (!runs.length) throw new Error("There is no recording in these files: drop the folder of a run that was made with " +
     "saot run --record, a zip archive of it, or the page of saot show.");
@@ -49,6 +47,8 @@ function unpacked(data: Uint8Array, left: number): Files {
 
 const isPart = (path: string) => /(^|\/)(head|task-\d+)\.json$/.test(path);
 const isPage = (path: string) => /\.html?$/i.test(path);
+/** Whether a page is the one that saot show --html writes into a run folder, of a recording that is itself among the files. */
+const isAgain = (page: string, all: object) => ["", "recording/"].some((f) => page.replace(/[^/]*$/, `${f}head.json`) in all);
 const isArchive = (path: string) => /\.zip$/i.test(path);
 const isWanted = (path: string) => isPart(path) || isPage(path) || isArchive(path);
 
@@ -122,7 +122,9 @@ export function chosenFiles(list: FileList): Promise<Files> {
 }
 
 /** Reads files. It throws before it reads any where they are too large. */
-async function contents(from: [string, File][]): Promise<Files> {
+async function contents(given: [string, File][]): Promise<Files> {
+  const all = Object.fromEntries(given);
+  const from = given.filter(([path]) => !isPage(path) || !isAgain(path, all));
   if (from.reduce((size, [, file]) => size + file.size, 0) > most) throw tooLarge();
   const files: Files = {};
   for (const [path, file] of from) files[path] = new Uint8Array(await file.arrayBuffer());
