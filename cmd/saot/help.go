@@ -237,3 +237,19 @@ func columns(out io.Writer) int {
 	}
 	return widest
 }
+
+// markUsage makes wrong arguments of a command and of all below it usage errors.
+func markUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err != nil && strings.Contains(err.Error(), " arg(s)") { // cobra's words, which name no argument
+				err = fmt.Errorf("want %s %s, got %d arguments", cmd.Parent().CommandPath(), cmd.Use, len(args))
+			}
+			return asUsage(err)
+		}
+	}
+	for _, child := range cmd.Commands() {
+		markUsage(child)
+	}
+}

@@ -123,7 +123,9 @@ func TestDidYouMean(t *testing.T) {
 		`unknown direction "direct" (did you mean "directed"?): choose one of`:               {"run", "--direction", "direct"},
 		`unknown command "walk" for "saot"; see saot --help`:                                 {"walk"},
 		`"xyz": choose one of saot`:                                                          {"methods", "xyz"},
-		`accepts 1 arg(s), received 0; see saot status --help`:                               {"status"},
+		`want saot status PATH, got 0 arguments; see saot status --help`:                     {"status"},
+		`want saot table PATH..., got 0 arguments; see saot table --help`:                    {"table"},
+		`no spec of that name comes with the program (did you mean "quick/table2"?)`:         {"sweep", "quick/tabel2"},
 		`unknown dataset "corra" (did you mean "cora"?): choose`:                             {"data", "info", "corra"},
 		`encoder.hiden`: {"run", "--set", "encoder.hiden=3"},
 	} {

@@ -202,16 +202,6 @@ func asUsage(err error) error {
 	return usageError{err}
 }
 
-// markUsage makes wrong arguments of a command and of all below it usage errors.
-func markUsage(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error { return asUsage(check(cmd, args)) }
-	}
-	for _, child := range cmd.Commands() {
-		markUsage(child)
-	}
-}
-
 func exitStatus(ctx context.Context, err error) int {
 	var usage usageError
 	switch {

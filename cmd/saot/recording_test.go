@@ -66,7 +66,7 @@ func TestShowRefuses(t *testing.T) {
 		exit int
 		want string
 	}{
-		{[]string{"show"}, exitUsage, "requires at least 1 arg"},
+		{[]string{"show"}, exitUsage, "want saot show DIR..., got 0 arguments"},
 		{[]string{"show", "--html", dir, dir, dir}, exitUsage, "one run or two, not 3"},
 		{[]string{"show", dir}, exitFailure, dir + " holds no result.json: name the folder of a finished run"},
 		{[]string{"show", "--html", dir}, exitFailure, dir + " holds no recording: run again with saot run --record N"},

@@ -17,6 +17,7 @@ import (
 	"github.com/saot-go/saot/datasets/graph"
 	"github.com/saot-go/saot/internal/check"
 	"github.com/saot-go/saot/internal/fields"
+	"github.com/saot-go/saot/internal/near"
 	"github.com/saot-go/saot/saot/continual"
 	"github.com/saot-go/saot/saot/method"
 )
@@ -85,8 +86,8 @@ func specText(name string) ([]byte, error) {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	return nil,
-		fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program: those are %s",
-			name, strings.Join(Specs(), ", "))
+		fmt.Errorf("experiment: there is no file %s, and no spec of that name comes with the program%s: those are %s",
+			name, near.Hint(name, Specs()), strings.Join(Specs(), ", "))
 }
 
 // readSpec reads a file, which may be a pipe, no further than where it is too long.
