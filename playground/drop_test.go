@@ -93,7 +93,7 @@ func TestDroppedFoldersWithPages(t *testing.T) {
 	}
 }
 
-// Files that are no part of a recording are not read, and none is read where all are too large.
+// Files that are no part of a recording are not read, nor is its page. None is read where all are too large.
 func TestLargeFilesAreNotRead(t *testing.T) {
 	b := open(t)
 	b.train(t, small)
@@ -107,9 +107,9 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 			File.prototype.arrayBuffer = whole; true }`)
 	}
 	const parts = "[new File([`" + inventedHead + "`], 'head.json'), new File([`" + inventedTask + "`], 'task-0001.json'), "
-	drop(parts + `new File([new Uint8Array(65 << 20)], 'checkpoint.json')]`)
+	drop(parts + `...['checkpoint.json', 'recording.html'].map(n => new File([new Uint8Array(65 << 20)], n))]`)
 	b.Until(`said() === 'Shown: saot on invented, seed 0.'`)
-	drop(parts + `new File([new Uint8Array(65 << 20)], 'recording.html')]`)
+	drop(parts + `new File([new Uint8Array(65 << 20)], 'other.zip')]`)
 	b.Until(`said() === 'The files are larger than 64 MB.'`)
 	require.Zero(t, b.Number(`read`))
 }
