@@ -322,7 +322,8 @@ func TestTrainingControls(t *testing.T) {
 		b.train(t, strings.Replace(alone, "epochs=3", "epochs=12&play=1", 1))
 		b.Do(`window.watch = setInterval(() => {
 			const run = page.runs.get('saot');
-			if (!run?.words.startsWith('task 2 of 2, step')) return;
+			// The checkpoint of task 1 follows the first step of task 2.
+			if (!run?.words.startsWith('task 2 of 2, step') || !run.kept) return;
 			clearInterval(watch);
 			run.kill();
 		}, 5), true`)
